@@ -14,14 +14,14 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#include "common/cleanup.h"
-#include "common/clock.h"
-#include "common/files.h"
-#include "common/hash.h"
-#include "common/strbuf.h"
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/system/files.h"
+#include "common/base/hash.h"
+#include "common/base/strbuf.h"
 #include "gen/wire.h"
-#include "net/loop.h"
-#include "net/ws.h"
+#include "net/loop/loop.h"
+#include "net/websocket/ws.h"
 
 enum { JOINING_MAX = 500 /* at a time, for real ones spread out over their back-off */, SLOTS_MAX = 64, MESSAGE_MAX = 64 << 20 };
 

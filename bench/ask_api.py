@@ -36,7 +36,7 @@ def experiment_count(cluster):
 
 
 def floor_rates(program):
-    """Requests a second of net/http.h and of bare evhttp with nothing behind them."""
+    """Requests a second of net/http/http.h and of bare evhttp with nothing behind them."""
     text = subprocess.run([program, "64", "1"], check=True, capture_output=True, text=True).stdout
     return ([float(r) for r in re.findall(r"^net/http\.h\s.*?(\d+) requests/s", text, re.MULTILINE)],
             [float(r) for r in re.findall(r"^evhttp\s.*?(\d+) requests/s", text, re.MULTILINE)])
@@ -46,7 +46,7 @@ def floor_rates(program):
 def requests():
     """How many small reads does the master answer, 64 keep-alive connections?"""
     ours, evhttp = floor_rates(built("http_floor"))
-    yield Row("floor: net/http.h with nothing behind it, 64 connections", ours, "/s", "", "bare evhttp", evhttp)
+    yield Row("floor: net/http/http.h with nothing behind it, 64 connections", ours, "/s", "", "bare evhttp", evhttp)
     with running_master() as cluster:
         for path in ("/api/v1/master", "/api/v1/me"):
             loads = [wrk(cluster.url + path, 64, 2, credentials(cluster)) for _ in range(3)]

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/clock.h"
-#include "common/codec.h"
-#include "common/json.h"
+#include "common/base/clock.h"
+#include "common/codec/codec.h"
+#include "common/json/json.h"
 #include "gen/wire.h"
 
 enum { ROUNDS = 100000 };

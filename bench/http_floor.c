@@ -1,4 +1,4 @@
-/* The question: what does net/http.h cost, next to bare evhttp, for a tiny reply over keep-alive connections? Whatever
+/* The question: what does net/http/http.h cost, next to bare evhttp, for a tiny reply over keep-alive connections? Whatever
  * the master does per request comes on top of this floor.
  *
  *     ninja -C build bench/http_floor && build/bench/http_floor [connections [seconds]]
@@ -18,7 +18,7 @@
 #include <event2/http.h>
 #include <event2/keyvalq_struct.h>
 
-#include "net/http.h"
+#include "net/http/http.h"
 
 static const char reply_text[] = "{\"version\":\"0.1.0\",\"clusterName\":\"bench\"}";
 #define REPLY_N (sizeof reply_text - 1)
@@ -126,7 +126,7 @@ int main(int argc, char **argv)
     int seconds = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 5;
     for (int i = 0; i < 3; i++) {
         measure("evhttp", serve_evhttp, connections, seconds);
-        measure("net/http.h", serve_ours, connections, seconds);
+        measure("net/http/http.h", serve_ours, connections, seconds);
     }
     return 0;
 }

@@ -19,8 +19,8 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "common/clock.h"
-#include "common/strbuf.h"
+#include "common/base/clock.h"
+#include "common/base/strbuf.h"
 
 enum { BATCH = 1000, PREPARED = 8, WINDOW = 8, RANKS = 4, CLIENTS_MAX = 64 };
 

@@ -10,9 +10,9 @@
 #include <math.h>
 #include <sys/stat.h>
 
-#include "common/rng.h"
-#include "store/metric_blocks.h"
-#include "store/metrics.h"
+#include "common/base/rng.h"
+#include "store/metrics/metric_blocks.h"
+#include "store/metrics/metrics.h"
 #include "store_bench.h"
 
 enum { COLUMNS_MAX = 4 };

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 
 static void check(PGconn *c, PGresult *r)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/rng.h"
+#include "common/base/rng.h"
 #include "core/sched/moves.h"
 
 enum { AGENTS = 10000, SLOTS = 8, JOBS = 100000, EVENTS = 200, FULL_AGENTS = 1000, FULL_GANGS = 8000 };

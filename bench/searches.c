@@ -5,7 +5,7 @@
  * completed, and the end of a trial. */
 #include <time.h>
 
-#include "common/rng.h"
+#include "common/base/rng.h"
 #include "core/searcher/searcher.h"
 #include "store_bench.h"
 

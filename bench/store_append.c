@@ -1,8 +1,8 @@
 /* What does the store take in a second, on one connection, fsync at each commit? Single commits show the disk; groups
  * show the store. Usage: store_append [DIRECTORY | postgresql://…] (default /tmp; a directory on the disk that matters,
  * or an empty database). */
-#include "store/metrics.h"
-#include "store/task_logs.h"
+#include "store/metrics/metrics.h"
+#include "store/logs/task_logs.h"
 #include "store_bench.h"
 
 static void open_and_close(void)

@@ -7,11 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/clock.h"
-#include "store/experiments.h"
+#include "common/base/clock.h"
+#include "store/experiments/experiments.h"
 #include "store/store.h"
-#include "store/tasks.h"
-#include "store/trials.h"
+#include "store/cluster/tasks.h"
+#include "store/experiments/trials.h"
 #include "store/functions.h"
 
 #define MUST(call)                                                      \

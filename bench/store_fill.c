@@ -1,7 +1,7 @@
 /* A store as years leave it: usage store_fill PLACE POINTS LOG_MB (see bench/ask_waiting.py). One experiment that is over,
  * with a trial for each million of metric points (three metrics a report) and its log in batches of 1,000 lines. */
-#include "store/metrics.h"
-#include "store/task_logs.h"
+#include "store/metrics/metrics.h"
+#include "store/logs/task_logs.h"
 #include "store_bench.h"
 
 enum { POINTS_PER_REPORT = 3, POINTS_PER_TRIAL = 1000000, PER_COMMIT = 5000, BATCH = 1000, LINE_BYTES = 100 };

@@ -1,6 +1,6 @@
 /* How many lists of 50 experiments of 1,000 does one reader thread give a second? (Aim: 2,000 with everything around
  * it.) */
-#include "store/search.h"
+#include "store/search/search.h"
 #include "store_bench.h"
 
 enum { EXPERIMENTS = 1000, ROUNDS = 3000 };

@@ -1,6 +1,6 @@
 /* How long does a page of 200 of 100,000 experiments take, for each sort and each filter that the list has? Prints what each
  * costs in ms: CPU, median and p99, and the slowest ten. Usage: store_lists [DIRECTORY | postgresql://…] */
-#include "store/search.h"
+#include "store/search/search.h"
 #include "store_many.h"
 
 enum { ROUNDS = 100, PAGE = 200 };

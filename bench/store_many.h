@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-#include "store/metrics.h"
+#include "store/metrics/metrics.h"
 #include "store_bench.h"
 
 enum { MANY_USERS = 50 };

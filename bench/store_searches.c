@@ -1,7 +1,7 @@
 /* How long does a page of 200 of a search take, over 100,000 experiments with a run each, and over 1,000 with 100 each, by every column
  * as sort and as filter, with every operator it has, and by groups of them? Prints for each what it cost in ms: CPU, median and p99 of
  * the search and of reading its rows, and the slowest ten. Usage: store_searches [DIRECTORY | postgresql://…] [ROUNDS] */
-#include "store/search.h"
+#include "store/search/search.h"
 #include "store_many.h"
 
 enum { ROUNDS_MAX = 1000, PAGE = 200 };

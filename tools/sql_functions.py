@@ -175,7 +175,7 @@ class Function:
 def header(functions):
     """The functions that others call, in the order of queries/*.sql."""
     h = ["/* The functions of the store that run one statement each. The comments and the statements are in queries/NAME.sql. */\n"
-         "#ifndef DET_STORE_FUNCTIONS_H\n#define DET_STORE_FUNCTIONS_H\n", '#include "store/page.h"\n#include "store/rows.h"']
+         "#ifndef DET_STORE_FUNCTIONS_H\n#define DET_STORE_FUNCTIONS_H\n", '#include "store/lists/page.h"\n#include "store/rows.h"']
     results = [f.statement.result for f in functions if isinstance(f, Function) and f.statement.result]
     elsewhere = {r.struct for r in results if r.header}
     h += [""] + [f"struct {name};" for name in sorted(elsewhere)]
@@ -194,7 +194,7 @@ def header(functions):
 
 
 def source(functions):
-    return '#include "store/functions.h"\n\n#include "store/list.h"\n\n' + "\n".join(f.definition() for f in functions)
+    return '#include "store/functions.h"\n\n#include "store/lists/list.h"\n\n' + "\n".join(f.definition() for f in functions)
 
 
 def inner_declarations(functions):

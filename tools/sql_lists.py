@@ -18,11 +18,11 @@
 
 A list has the fragments USERS_count and USERS_rows, all USERS_filter_… of the file, and the orders that follow it. Out of it come
 the struct of the filter (struct store_user_filter), that of the answer (struct store_user_list) and the function, which counts and
-reads a page (store/list.h).
+reads a page (store/lists/list.h).
 
 What a fragment takes is a field of the filter. A filter counts if its field is set: a text that is neither NULL nor empty, a list
 or a number that is not empty or 0, a bool with `has_…`. What count and rows take always counts. `sort: when` goes before the
-numbers if its field is set. The pages are those of memory lists or of query lists (store/page.h).
+numbers if its field is set. The pages are those of memory lists or of query lists (store/lists/page.h).
 
 An order is written ascending. Descending, each of its terms is turned round, but for those that end in ASC.
 """

@@ -431,7 +431,7 @@ def runners(name, row):
 def public_header(rows):
     made = [r for r in rows.values() if r.struct == r.name and not r.header and not r.in_memory and r.name.startswith("store_")]
     return ("/* The records that the store hands out. */\n#ifndef DET_STORE_ROWS_H\n#define DET_STORE_ROWS_H\n\n"
-            '#include "core/rows.h"\n#include "store/store.h"\n\n' + "\n".join(r.struct_text() for r in made) + "\n#endif\n")
+            '#include "core/records/rows.h"\n#include "store/store.h"\n\n' + "\n".join(r.struct_text() for r in made) + "\n#endif\n")
 
 
 def fragment_rows(fragments):
@@ -447,7 +447,7 @@ def inner_header(rows, statements, copies, declarations):
     own = [r for r in rows.values() if r.struct == r.name and not r.header and not r.name.startswith("store_")]
     headers = sorted({r.header for r in rows.values() if r.header})
     h = ["/* Within the store: reading and binding the records of queries, statement by statement. */",
-         "#ifndef DET_STORE_ROW_IO_H\n#define DET_STORE_ROW_IO_H\n", '#include "store/query.h"\n#include "store/rows.h"']
+         "#ifndef DET_STORE_ROW_IO_H\n#define DET_STORE_ROW_IO_H\n", '#include "store/engine/query.h"\n#include "store/rows.h"']
     h += [f'#include "{x}"' for x in headers] + [""]
     h += [r.columns_text() for r in columns] + [r.struct_text() for r in own]
     h += [f"void read_{r.name}(struct query *q, struct arena *a, void *row);" for r in rows.values() if r.read_items()] + [""]
@@ -465,7 +465,7 @@ def inner_header(rows, statements, copies, declarations):
 
 
 def source(rows, statements, copies, fragments):
-    c = ['#include "store/row_io.h"\n\n#include "store/row_types.h"\n#include "store/take.h"\n']
+    c = ['#include "store/row_io.h"\n\n#include "store/lists/row_types.h"\n#include "store/engine/take.h"\n']
     c += [r.column_types_text() + "\n" for r in rows.values() if r.in_memory]
     c += [r.reader_text() for r in rows.values() if r.read_items() and not r.in_memory]
     c += [binder(name, s)[1] for name, s in {**statements, **copies}.items() if s.arguments]

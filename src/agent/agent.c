@@ -11,14 +11,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/host_facts.h"
-#include "agent/task.h"
-#include "agent/taskenv.h"
-#include "common/cleanup.h"
-#include "common/files.h"
-#include "common/log.h"
-#include "common/must.h"
-#include "net/service.h"
+#include "agent/machine/host_facts.h"
+#include "agent/task/task.h"
+#include "agent/task/taskenv.h"
+#include "common/base/cleanup.h"
+#include "common/system/files.h"
+#include "common/system/log.h"
+#include "common/base/must.h"
+#include "net/loop/service.h"
 
 #define WORKERS 4
 #define QUEUE_MAX 4096

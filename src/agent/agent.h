@@ -1,5 +1,5 @@
 /* The agent: a table of tasks, a link to the master, a runtime. Everything here happens on the loop's thread; what
- * blocks (preparing, starting, removing) is a pair of functions on the worker pool (agent/task_tell.c).
+ * blocks (preparing, starting, removing) is a pair of functions on the worker pool (agent/task/task_tell.c).
  *
  * The supervisors of running tasks are connected exactly while the link is up: the master says at each hello which line
  * of each task it has, and the supervisor sends what follows. Nothing is kept in the agent that must not be lost, so
@@ -9,13 +9,13 @@
 
 #include "agent/config.h"
 #include "agent/link.h"
-#include "agent/gpu_watch.h"
-#include "agent/runtime.h"
-#include "agent/slots.h"
-#include "common/arena.h"
-#include "common/error.h"
-#include "net/loop.h"
-#include "net/pool.h"
+#include "agent/machine/gpu_watch.h"
+#include "agent/task/runtime.h"
+#include "agent/machine/slots.h"
+#include "common/base/arena.h"
+#include "common/base/error.h"
+#include "net/loop/loop.h"
+#include "net/loop/pool.h"
 
 struct task;
 

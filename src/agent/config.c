@@ -3,12 +3,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/runtime.h"
-#include "common/cleanup.h"
-#include "common/config.h"
-#include "common/files.h"
-#include "common/strbuf.h"
-#include "common/schema.h"
+#include "agent/task/runtime.h"
+#include "common/base/cleanup.h"
+#include "common/config/config.h"
+#include "common/system/files.h"
+#include "common/base/strbuf.h"
+#include "common/config/schema.h"
 
 #define TOKEN_MAX 4096
 

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/account.h"
-#include "common/arena.h"
-#include "common/error.h"
+#include "agent/machine/account.h"
+#include "common/base/arena.h"
+#include "common/base/error.h"
 
 #define AGENT_CONFIG_FILE "/etc/determined/agent.yaml" /* unless another one is named */
 
@@ -48,7 +48,7 @@ struct agent_config {
 
 struct config;
 
-/* From the merged layers (common/config.h), with what depends on the machine worked out. Strings live in the arena. */
+/* From the merged layers (common/config/config.h), with what depends on the machine worked out. Strings live in the arena. */
 int agent_config_read(struct config *c, struct arena *a, struct agent_config *ret, struct error *err);
 
 /* What holds for a task that asks for `asked`. */

@@ -6,14 +6,14 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "common/cleanup.h"
-#include "common/codec.h"
-#include "common/files.h"
-#include "common/log.h"
-#include "common/must.h"
-#include "common/strbuf.h"
-#include "net/http.h"
-#include "net/ws.h"
+#include "common/base/cleanup.h"
+#include "common/codec/codec.h"
+#include "common/system/files.h"
+#include "common/system/log.h"
+#include "common/base/must.h"
+#include "common/base/strbuf.h"
+#include "net/http/http.h"
+#include "net/websocket/ws.h"
 
 #define LINK_PROTOCOL 1
 #define MESSAGE_MAX (64 * 1024 * 1024)

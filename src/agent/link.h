@@ -11,9 +11,9 @@
 #include <stddef.h>
 
 #include "agent/config.h"
-#include "common/error.h"
+#include "common/base/error.h"
 #include "gen/wire.h"
-#include "net/loop.h"
+#include "net/loop/loop.h"
 
 struct link;
 

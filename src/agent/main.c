@@ -9,10 +9,10 @@
 
 #include "agent/agent.h"
 #include "agent/config.h"
-#include "common/arena.h"
-#include "common/cleanup.h"
-#include "common/config.h"
-#include "common/log.h"
+#include "common/base/arena.h"
+#include "common/base/cleanup.h"
+#include "common/config/config.h"
+#include "common/system/log.h"
 #include "gen/config_tables.h"
 
 static const char usage[] = "determined-agent run [options]\n       determined-agent config check [FILE] [options]\n"

@@ -7,10 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "api/companion.h"
-#include "api/info.h"
-#include "common/error.h"
-#include "common/strbuf.h"
+#include "api/pipeline/companion.h"
+#include "api/pipeline/info.h"
+#include "common/base/error.h"
+#include "common/base/strbuf.h"
 #include "core/sched/opts.h"
 
 struct api;
@@ -56,7 +56,7 @@ struct api_services {
     /* Deletes what logs of tasks need not be kept any longer; `done` hears how many lines that were. */
     int (*sweep_logs)(void *ctx, void (*done)(void *arg, int64_t removed, const struct error *err), void *arg,
                       struct error *err);
-    void (*collect)(void *ctx); /* there are checkpoints to be removed, or thinned out (store/removals.h) */
+    void (*collect)(void *ctx); /* there are checkpoints to be removed, or thinned out (store/experiments/removals.h) */
     void (*log_stored)(void *ctx, const char *task_id, size_t text_bytes); /* one more head of a task's log */
     /* Looks for what the log policies of a trial's experiment name; false: there is nothing to be looked for. */
     bool (*scan_log)(void *ctx, const char *allocation_id, struct log_scan *s);

@@ -2,18 +2,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/agent_texts.h"
-#include "api/identity.h"
-#include "api/internal.h"
-#include "api/log_feed.h"
-#include "api/login_limits.h"
-#include "api/origin.h"
-#include "api/password_lane.h"
-#include "api/request_run.h"
-#include "api/topics.h"
-#include "common/config.h"
-#include "common/must.h"
-#include "net/tunnel.h"
+#include "api/cluster/agent_texts.h"
+#include "api/pipeline/identity.h"
+#include "api/pipeline/internal.h"
+#include "api/logs/log_feed.h"
+#include "api/accounts/login_limits.h"
+#include "api/pipeline/origin.h"
+#include "api/accounts/password_lane.h"
+#include "api/pipeline/request_run.h"
+#include "api/pipeline/topics.h"
+#include "common/config/config.h"
+#include "common/base/must.h"
+#include "net/http/tunnel.h"
 
 static bool is_sharing_open(const struct api_info *info)
 {

@@ -7,7 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/suggest.h"
-#include "common/strbuf.h"
+#include "common/base/strbuf.h"
 
 bool cli_command_is_child(const struct cli_command *parent, const struct cli_command *child)
 {

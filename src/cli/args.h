@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/arena.h"
-#include "common/error.h"
+#include "common/base/arena.h"
+#include "common/base/error.h"
 
 struct cli;
 

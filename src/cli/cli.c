@@ -6,12 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/address.h"
-#include "cli/api.h"
-#include "cli/pager.h"
-#include "cli/terminal.h"
-#include "common/files.h"
-#include "common/strbuf.h"
+#include "cli/connection/address.h"
+#include "cli/connection/api.h"
+#include "cli/terminal/pager.h"
+#include "cli/terminal/terminal.h"
+#include "common/system/files.h"
+#include "common/base/strbuf.h"
 
 /* Words for people are broken between words where the terminal ends; results (width 0) are not. */
 __attribute__((format(printf, 5, 0))) static void say(FILE *to, bool terminal, size_t width, enum cli_color color,

@@ -10,8 +10,8 @@
 
 #include "cli/args.h"
 #include "cli/commands.h"
-#include "common/arena.h"
-#include "common/error.h"
+#include "common/base/arena.h"
+#include "common/base/error.h"
 
 struct session;
 

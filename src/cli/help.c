@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/terminal.h"
-#include "common/strbuf.h"
+#include "cli/terminal/terminal.h"
+#include "common/base/strbuf.h"
 
 enum { HELP_COLUMN = 30, HELP_COLUMN_NARROW = 24, NARROW = 90, HELP_WIDTH = 100 };
 

@@ -1,5 +1,5 @@
 #include "cli/cli.h"
-#include "cli/terminal.h"
+#include "cli/terminal/terminal.h"
 
 int main(int argc, char **argv)
 {

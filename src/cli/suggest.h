@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "common/arena.h"
+#include "common/base/arena.h"
 
 struct suggestion {
     const char *word;    /* as it was typed */

@@ -2,21 +2,21 @@
 
 #include <stdlib.h>
 
-#include "common/must.h"
-#include "core/agents.h"
-#include "core/allocation.h"
-#include "core/elastic.h"
-#include "core/experiment.h"
-#include "core/ids.h"
-#include "core/instances.h"
-#include "core/objects.h"
-#include "core/pools.h"
-#include "core/queue_change.h"
+#include "common/base/must.h"
+#include "core/resources/agents.h"
+#include "core/resources/allocation.h"
+#include "core/resources/elastic.h"
+#include "core/experiments/experiment.h"
+#include "core/state/ids.h"
+#include "core/resources/instances.h"
+#include "core/state/objects.h"
+#include "core/resources/pools.h"
+#include "core/queue/queue_change.h"
 #include "core/restore.h"
-#include "core/rm.h"
-#include "core/step.h"
-#include "core/task.h"
-#include "core/trial.h"
+#include "core/resources/rm.h"
+#include "core/state/step.h"
+#include "core/experiments/task.h"
+#include "core/experiments/trial.h"
 
 struct core *core_new(const struct core_opts *opts)
 {

@@ -21,12 +21,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/arena.h"
-#include "common/error.h"
-#include "core/rows.h"
-#include "core/scale.h"
+#include "common/base/arena.h"
+#include "common/base/error.h"
+#include "core/records/rows.h"
+#include "core/resources/scale.h"
 #include "core/sched/opts.h"
-#include "core/states.h"
+#include "core/records/states.h"
 
 /* ---- making one -------------------------------------------------------------------------------------------------- */
 

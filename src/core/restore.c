@@ -3,15 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/cleanup.h"
-#include "common/must.h"
-#include "core/agents.h"
-#include "core/allocation.h"
-#include "core/experiment.h"
-#include "core/rm.h"
-#include "core/step.h"
-#include "core/task.h"
-#include "core/trial.h"
+#include "common/base/cleanup.h"
+#include "common/base/must.h"
+#include "core/resources/agents.h"
+#include "core/resources/allocation.h"
+#include "core/experiments/experiment.h"
+#include "core/resources/rm.h"
+#include "core/state/step.h"
+#include "core/experiments/task.h"
+#include "core/experiments/trial.h"
 
 static void restore_agents(struct core *c, const struct core_rows *rows)
 {

@@ -3,7 +3,7 @@
 #ifndef DET_CORE_RESTORE_H
 #define DET_CORE_RESTORE_H
 
-#include "core/objects.h"
+#include "core/state/objects.h"
 
 void restore_all(struct core *c, const struct core_rows *rows);
 

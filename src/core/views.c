@@ -1,14 +1,14 @@
 /* Reading the core, for the API's live views. Nothing here changes anything. */
 #include <stdlib.h>
 
-#include "core/agents.h"
-#include "core/allocation.h"
-#include "core/elastic.h"
-#include "core/experiment.h"
-#include "core/objects.h"
-#include "core/rm.h"
+#include "core/resources/agents.h"
+#include "core/resources/allocation.h"
+#include "core/resources/elastic.h"
+#include "core/experiments/experiment.h"
+#include "core/state/objects.h"
+#include "core/resources/rm.h"
 #include "core/sched/policy.h"
-#include "core/trial.h"
+#include "core/experiments/trial.h"
 
 static enum display_state display_of(const struct allocation *a)
 {

@@ -8,15 +8,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/convert.h"
-#include "api/identity.h"
-#include "api/password.h"
-#include "common/cleanup.h"
-#include "common/clock.h"
-#include "common/files.h"
-#include "common/log.h"
-#include "common/must.h"
-#include "master/data_dir.h"
+#include "api/pipeline/convert.h"
+#include "api/pipeline/identity.h"
+#include "api/accounts/password.h"
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/system/files.h"
+#include "common/system/log.h"
+#include "common/base/must.h"
+#include "master/commands/data_dir.h"
 #include "master/master.h"
 #include "store/functions.h"
 

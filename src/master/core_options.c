@@ -1,11 +1,11 @@
 /* Resource pools and defaults of the configuration, as the core and the API want them. */
 #include <string.h>
 
-#include "common/json.h"
-#include "common/schema.h"
+#include "common/json/json.h"
+#include "common/config/schema.h"
 #include "core/sched/policy.h"
 #include "master/master.h"
-#include "master/provider.h"
+#include "master/pools/provider.h"
 
 enum { AUX_CONTAINERS_DEFAULT = 100 };
 

@@ -4,17 +4,17 @@
 #include <string.h>
 
 #include "api/api.h"
-#include "api/identity.h"
-#include "api/wait.h"
-#include "common/clock.h"
-#include "common/log.h"
-#include "common/must.h"
-#include "master/collector.h"
-#include "master/deletions.h"
-#include "master/log_sealer.h"
+#include "api/pipeline/identity.h"
+#include "api/pipeline/wait.h"
+#include "common/base/clock.h"
+#include "common/system/log.h"
+#include "common/base/must.h"
+#include "master/removal/collector.h"
+#include "master/removal/deletions.h"
+#include "master/logs/log_sealer.h"
 #include "master/master.h"
-#include "master/provisioner.h"
-#include "net/loop.h"
+#include "master/pools/provisioner.h"
+#include "net/loop/loop.h"
 #include "store/functions.h"
 
 #define CLOCK_JUMP_US 1000000 /* less is called drift */

@@ -9,13 +9,13 @@
 #define DET_MASTER_MASTER_H
 
 #include "api/api.h"
-#include "common/config.h"
+#include "common/config/config.h"
 #include "core/core.h"
-#include "master/agent_hub.h"
-#include "master/writer.h"
-#include "net/http.h"
-#include "net/loop.h"
-#include "net/pool.h"
+#include "master/agents/agent_hub.h"
+#include "master/writer/writer.h"
+#include "net/http/http.h"
+#include "net/loop/loop.h"
+#include "net/loop/pool.h"
 
 struct first_accounts;
 struct tls_files;
@@ -44,7 +44,7 @@ struct master {
     struct start_configs *start_configs; /* the writer's, too */
     struct pool *readers, *workers;
     struct pool *searcher;  /* one reader's thread, whose connection has what searches look at in memory */
-    struct pool *passwords; /* one reader's thread, which hashes and checks them (api/password_lane.h) */
+    struct pool *passwords; /* one reader's thread, which hashes and checks them (api/accounts/password_lane.h) */
     struct pool *transfers; /* of checkpoints: wait for disks and networks, so that nobody else does */
     struct first_accounts *first_accounts; /* to be made; NULL: they are there */
     struct core *core;

@@ -6,16 +6,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/identity.h"
-#include "common/cleanup.h"
-#include "common/clock.h"
-#include "common/files.h"
-#include "common/histogram.h"
-#include "master/log_sealer.h"
+#include "api/pipeline/identity.h"
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/system/files.h"
+#include "common/base/histogram.h"
+#include "master/logs/log_sealer.h"
 #include "master/master.h"
-#include "master/metric_sealer.h"
-#include "master/provisioner.h"
-#include "master/search_follower.h"
+#include "master/writer/metric_sealer.h"
+#include "master/pools/provisioner.h"
+#include "master/writer/search_follower.h"
 #include "master/metrics_table.h"
 
 /* What several rows are made of, looked at once. */

@@ -2,17 +2,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/expconf.h"
-#include "core/spec.h"
+#include "core/config/expconf.h"
+#include "core/config/spec.h"
 #include "gen/wire.h"
 #include "master/master.h"
+#include "store/experiments/experiments.h"
+#include "store/experiments/removals.h"
 #include "store/functions.h"
-#include "store/experiments.h"
-#include "store/removals.h"
 #include "store/store.h"
-#include "store/task_logs.h"
-#include "store/tasks.h"
-#include "store/trials.h"
+#include "store/logs/task_logs.h"
+#include "store/cluster/tasks.h"
+#include "store/experiments/trials.h"
 
 static int store_log(struct store *db, const struct core_effect *e, int64_t now_us, struct error *err)
 {

@@ -2,16 +2,16 @@
 #include <openssl/crypto.h>
 #include <string.h>
 
-#include "common/log.h"
-#include "master/agent_keys.h"
-#include "master/collector.h"
-#include "master/deletions.h"
-#include "master/log_policies.h"
-#include "master/log_retention.h"
-#include "master/log_sealer.h"
+#include "common/system/log.h"
+#include "master/agents/agent_keys.h"
+#include "master/removal/collector.h"
+#include "master/removal/deletions.h"
+#include "master/logs/log_policies.h"
+#include "master/logs/log_retention.h"
+#include "master/logs/log_sealer.h"
 #include "master/master.h"
-#include "master/metric_sealer.h"
-#include "master/read_probe.h"
+#include "master/writer/metric_sealer.h"
+#include "master/writer/read_probe.h"
 
 static void submit_write(void *ctx, int (*work)(struct store *, void *, struct error *),
                          void (*done)(void *, const struct error *), void *job)

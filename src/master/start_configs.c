@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/must.h"
+#include "common/base/must.h"
 
 enum { KEPT = 64 }; /* each in the one place that its id gives it */
 

@@ -3,7 +3,7 @@
 #ifndef DET_MASTER_START_CONFIGS_H
 #define DET_MASTER_START_CONFIGS_H
 
-#include "core/expconf.h"
+#include "core/config/expconf.h"
 
 struct start_configs;
 struct start_configs *start_configs_new(void);

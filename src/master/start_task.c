@@ -6,18 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/identity.h"
-#include "common/clock.h"
-#include "common/json.h"
-#include "common/log.h"
-#include "common/must.h"
-#include "master/collection_tasks.h"
+#include "api/pipeline/identity.h"
+#include "common/base/clock.h"
+#include "common/json/json.h"
+#include "common/system/log.h"
+#include "common/base/must.h"
+#include "master/removal/collection_tasks.h"
 #include "master/master.h"
 #include "master/start_configs.h"
-#include "master/tls_files.h"
-#include "store/experiments.h"
+#include "master/commands/tls_files.h"
+#include "store/experiments/experiments.h"
+#include "store/accounts/workspaces.h"
 #include "store/functions.h"
-#include "store/workspaces.h"
 
 #define SHARED_FS_DIR "/determined_shared_fs"
 #define CERT_FILE "/run/determined/etc/ssl/master.crt"
@@ -26,7 +26,7 @@
 enum {
     ENV_MAX = 4096, /* variables of one task, the user's included */
     /* Bytes of one order; an agent takes frames of 64 MiB. What an experiment can make of it is bounded when the
-     * configuration is made (core/expconf_limits.c); the cluster's own hook and variables add to it. */
+     * configuration is made (core/config/expconf_limits.c); the cluster's own hook and variables add to it. */
     START_MESSAGE_MAX = 32 * 1024 * 1024,
 };
 
@@ -351,7 +351,7 @@ void start_send(struct start *st)
 }
 
 /* Here, in the order of the commits, and not when the message is sent: an account that is deactivated a moment later finds
- * the sessions and ends them (api/identity.h). */
+ * the sessions and ends them (api/pipeline/identity.h). */
 static void know_sessions(struct start *st)
 {
     struct identities *ids = api_identities(st->m->api);

@@ -12,9 +12,9 @@
  * in time is a fault of ours: status 75. */
 #include <unistd.h>
 
-#include "common/log.h"
-#include "master/collector.h"
-#include "master/log_policies.h"
+#include "common/system/log.h"
+#include "master/removal/collector.h"
+#include "master/logs/log_policies.h"
 #include "master/master.h"
 
 #define ANSWERS_US 2000000ll

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/must.h"
-#include "store/migrate.h"
-#include "store/query.h"
-#include "store/search_tables.h"
+#include "common/base/must.h"
+#include "store/engine/migrate.h"
+#include "store/engine/query.h"
+#include "store/search/search_tables.h"
 
 /* Composed statements: few shapes are in use at a time (a page's filters and sorts); the least used one gives way. */
 enum { COMPOSED_MAX = 64 };

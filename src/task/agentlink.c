@@ -8,8 +8,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "common/cleanup.h"
-#include "common/log.h"
+#include "common/base/cleanup.h"
+#include "common/system/log.h"
 
 int agentlink_open(struct agentlink *l, int dir, struct error *err)
 {

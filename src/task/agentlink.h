@@ -5,9 +5,9 @@
 #include <poll.h>
 #include <stdbool.h>
 
-#include "common/error.h"
-#include "common/strbuf.h"
-#include "common/taskproto.h"
+#include "common/base/error.h"
+#include "common/base/strbuf.h"
+#include "common/task/taskproto.h"
 
 struct agentlink {
     int listener, fd; /* fd -1: nobody is connected */

@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/cleanup.h"
-#include "common/must.h"
+#include "common/base/cleanup.h"
+#include "common/base/must.h"
 #include "task/mounts.h"
 
 #define OOM_SCORE "300"

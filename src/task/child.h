@@ -7,8 +7,8 @@
 
 #include <sys/types.h>
 
-#include "common/error.h"
-#include "common/taskspec.h"
+#include "common/base/error.h"
+#include "common/task/taskspec.h"
 
 struct child {
     pid_t pid;    /* also the process group's */

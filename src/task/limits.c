@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/cleanup.h"
-#include "common/files.h"
-#include "common/strbuf.h"
+#include "common/base/cleanup.h"
+#include "common/system/files.h"
+#include "common/base/strbuf.h"
 
 #define EVENTS_MAX 65536
 #define ENTRIES_PER_STEP 2000

@@ -5,8 +5,8 @@
 #ifndef DET_TASK_LIMITS_H
 #define DET_TASK_LIMITS_H
 
-#include "common/arena.h"
-#include "common/taskspec.h"
+#include "common/base/arena.h"
+#include "common/task/taskspec.h"
 #include "task/diskuse.h"
 
 struct limits {

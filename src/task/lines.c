@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "common/utf8.h"
+#include "common/base/utf8.h"
 
 void line_framer_init(struct line_framer *f, enum task_stdtype stdtype, line_fn *fn, void *ctx)
 {

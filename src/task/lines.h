@@ -7,8 +7,8 @@
 #ifndef DET_TASK_LINES_H
 #define DET_TASK_LINES_H
 
-#include "common/strbuf.h"
-#include "common/taskproto.h"
+#include "common/base/strbuf.h"
+#include "common/task/taskproto.h"
 
 typedef void line_fn(void *ctx, const struct task_line *line); /* the text lives until the function returns */
 

@@ -6,12 +6,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "common/arena.h"
-#include "common/cleanup.h"
-#include "common/files.h"
-#include "common/python_found.h"
-#include "common/strbuf.h"
-#include "common/taskspec.h"
+#include "common/base/arena.h"
+#include "common/base/cleanup.h"
+#include "common/system/files.h"
+#include "common/task/python_found.h"
+#include "common/base/strbuf.h"
+#include "common/task/taskspec.h"
 #include "task/python_facts.h"
 
 enum { SPEC_BYTES_MAX = 16 * 1024 * 1024, SECONDS_MAX = 5 };

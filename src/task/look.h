@@ -6,12 +6,12 @@
 #ifndef DET_TASK_LOOK_H
 #define DET_TASK_LOOK_H
 
-#include "common/error.h"
-#include "common/taskspec.h"
+#include "common/base/error.h"
+#include "common/task/taskspec.h"
 #include "task/missing_module.h"
 
 /* Reads the order in the supervisor's directory `dir`, becomes the task's user, looks, and writes what it has found to its
- * standard output (common/python_found.h). */
+ * standard output (common/task/python_found.h). */
 int look_for_python(const char *dir, struct error *err);
 
 /* In a process of its own: becomes the task's user, looks which Python the task would start, and writes to `fd` what is to be

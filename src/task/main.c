@@ -7,11 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/cleanup.h"
-#include "common/error.h"
-#include "common/files.h"
-#include "common/log.h"
-#include "common/taskspec.h"
+#include "common/base/cleanup.h"
+#include "common/base/error.h"
+#include "common/system/files.h"
+#include "common/system/log.h"
+#include "common/task/taskspec.h"
 #include "task/look.h"
 #include "task/supervisor.h"
 

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "common/strbuf.h"
+#include "common/base/strbuf.h"
 
 enum { MODULE_NAME_MAX = 100 };
 

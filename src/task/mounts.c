@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/beneath.h"
-#include "common/cleanup.h"
-#include "common/files.h"
-#include "common/must.h"
+#include "common/system/beneath.h"
+#include "common/base/cleanup.h"
+#include "common/system/files.h"
+#include "common/base/must.h"
 #include "task/mounts_internal.h"
 
 static int take_groups(const struct taskspec *s, struct error *err)

@@ -1,4 +1,4 @@
-/* The task's own view of the file system: a private mount namespace with the order's mounts in it (common/taskspec.h).
+/* The task's own view of the file system: a private mount namespace with the order's mounts in it (common/task/taskspec.h).
  *
  * Nothing is left on the machine. A mount point that does not exist is not made in its directory: the directory is
  * covered, for this task alone, with an empty one of our own, in which everything that was there shows again and the
@@ -15,8 +15,8 @@
 #ifndef DET_TASK_MOUNTS_H
 #define DET_TASK_MOUNTS_H
 
-#include "common/error.h"
-#include "common/taskspec.h"
+#include "common/base/error.h"
+#include "common/task/taskspec.h"
 
 /* In the child, before it takes the task's user. -1: the machine refuses, and this process is of no use any more (half a
  * view is none); start again without mounts. A single mount that cannot be had is told on stderr, the task's log. For a task

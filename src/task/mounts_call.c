@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "common/cleanup.h"
+#include "common/base/cleanup.h"
 #include "task/mounts_internal.h"
 
 void act_as_task(const struct view *v)

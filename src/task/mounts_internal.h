@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "common/error.h"
-#include "common/taskspec.h"
+#include "common/base/error.h"
+#include "common/task/taskspec.h"
 
 #define COVERS_MAX 16
 

@@ -8,10 +8,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "common/beneath.h"
-#include "common/cleanup.h"
-#include "common/files.h"
-#include "common/must.h"
+#include "common/system/beneath.h"
+#include "common/base/cleanup.h"
+#include "common/system/files.h"
+#include "common/base/must.h"
 #include "task/mounts_internal.h"
 
 #define ENTRIES_MAX 1000 /* of a directory that is covered */

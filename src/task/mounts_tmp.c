@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/cleanup.h"
-#include "common/must.h"
+#include "common/base/cleanup.h"
+#include "common/base/must.h"
 #include "task/mounts_internal.h"
 
 #define TMP "/tmp"

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/cleanup.h"
-#include "common/must.h"
-#include "common/procstat.h"
-#include "common/strbuf.h"
+#include "common/base/cleanup.h"
+#include "common/base/must.h"
+#include "common/system/procstat.h"
+#include "common/base/strbuf.h"
 
 struct process {
     struct procstat stat;

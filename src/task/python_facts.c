@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/beneath.h"
-#include "common/cleanup.h"
-#include "common/strbuf.h"
+#include "common/system/beneath.h"
+#include "common/base/cleanup.h"
+#include "common/base/strbuf.h"
 
 enum { CONFIG_MAX = 64 * 1024, PLACES_MAX = 64, PACKAGES_MAX = 20000, ENTRIES_MAX = 200000 };
 

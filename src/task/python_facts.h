@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "common/arena.h"
-#include "common/python_found.h"
+#include "common/base/arena.h"
+#include "common/task/python_found.h"
 
 /* Of the task. Paths of the environment may be NULL. */
 struct python_search {

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/bytes.h"
-#include "common/cleanup.h"
-#include "common/files.h"
-#include "common/must.h"
+#include "common/base/bytes.h"
+#include "common/base/cleanup.h"
+#include "common/system/files.h"
+#include "common/base/must.h"
 
 #define HEADER 16
 #define RECORD_MAX (4 * TASK_LINE_MAX)

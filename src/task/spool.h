@@ -6,7 +6,7 @@
  * The newest number outlives its line, because a segment file (perhaps an empty one) always bears the next number as
  * its name.
  *
- *   spool/00000000000000000001   records: u32 length, u32 checksum, u64 number, then a line as in common/taskproto.h
+ *   spool/00000000000000000001   records: u32 length, u32 checksum, u64 number, then a line as in common/task/taskproto.h
  *
  * When spool_full(), whoever feeds the spool stops reading the task's output: the task waits, nothing is lost. */
 #ifndef DET_TASK_SPOOL_H
@@ -15,9 +15,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/error.h"
-#include "common/strbuf.h"
-#include "common/taskproto.h"
+#include "common/base/error.h"
+#include "common/base/strbuf.h"
+#include "common/task/taskproto.h"
 
 struct spool;
 

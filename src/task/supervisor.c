@@ -1,4 +1,4 @@
-#include "common/must.h"
+#include "common/base/must.h"
 #include "task/supervisor_internal.h"
 
 #include <errno.h>
@@ -15,12 +15,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/bytes.h"
-#include "common/cleanup.h"
-#include "common/clock.h"
-#include "common/files.h"
-#include "common/log.h"
-#include "common/strbuf.h"
+#include "common/base/bytes.h"
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/system/files.h"
+#include "common/system/log.h"
+#include "common/base/strbuf.h"
 #include "task/child.h"
 #include "task/look.h"
 #include "task/proctree.h"

@@ -13,11 +13,11 @@
 
 #include <stdbool.h>
 
-#include "common/error.h"
+#include "common/base/error.h"
 
 struct supervisor;
 
-/* dir: the task's directory (common/taskspec.h). With `adopt` nothing is started: what an earlier supervisor left is
+/* dir: the task's directory (common/task/taskspec.h). With `adopt` nothing is started: what an earlier supervisor left is
  * served, and a task that it did not see the end of is killed and reported as lost. Fails when another supervisor has
  * the directory (ERR_CONFLICT). A program that cannot be executed is no failure here, but the task's exit. */
 int supervisor_new(const char *dir, bool adopt, struct supervisor **ret, struct error *err);

@@ -2,9 +2,9 @@
 #ifndef DET_TASK_SUPERVISOR_INTERNAL_H
 #define DET_TASK_SUPERVISOR_INTERNAL_H
 
-#include "common/arena.h"
-#include "common/taskproto.h"
-#include "common/taskspec.h"
+#include "common/base/arena.h"
+#include "common/task/taskproto.h"
+#include "common/task/taskspec.h"
 #include "task/agentlink.h"
 #include "task/limits.h"
 #include "task/lines.h"

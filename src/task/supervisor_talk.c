@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "common/clock.h"
-#include "common/log.h"
+#include "common/base/clock.h"
+#include "common/system/log.h"
 
 static void on_hello(struct supervisor *s, uint64_t resume)
 {

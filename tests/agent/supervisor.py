@@ -1,4 +1,4 @@
-"""A stand-in for the agent: writes task orders and speaks the frames of src/common/taskproto.h."""
+"""A stand-in for the agent: writes task orders and speaks the frames of src/common/task/taskproto.h."""
 
 import os
 import pathlib

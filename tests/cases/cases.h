@@ -8,7 +8,7 @@
 #ifndef DET_TESTS_CASES_H
 #define DET_TESTS_CASES_H
 
-#include "common/json.h"
+#include "common/json/json.h"
 
 struct case_results {
     int passed, failed;

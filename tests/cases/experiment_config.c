@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "cases.h"
-#include "common/cleanup.h"
-#include "core/expconf.h"
+#include "common/base/cleanup.h"
+#include "core/config/expconf.h"
 
 static const char *text(struct json_object *v, const char *name)
 {

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/cleanup.h"
+#include "common/base/cleanup.h"
 
 #define SCRIPT SOURCE_ROOT "/tests/cases/launcher_cases.py"
 #define VENV_PYTHON SOURCE_ROOT "/.venv/bin/python"

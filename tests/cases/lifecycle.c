@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/gc.h"
-#include "core/states.h"
+#include "core/experiments/gc.h"
+#include "core/records/states.h"
 #include "helpers.h"
-#include "net/signature.h"
+#include "net/client/signature.h"
 
 static bool row_is(const struct sm_type *type, int from, struct json_object *to)
 {

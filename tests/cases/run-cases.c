@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/cleanup.h"
-#include "common/files.h"
+#include "common/base/cleanup.h"
+#include "common/system/files.h"
 
 #define FILE_MAX (64 << 20)
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/scale.h"
+#include "core/resources/scale.h"
 #include "core/sched/moves.h"
 #include "core/sched/places.h"
 #include "helpers.h"

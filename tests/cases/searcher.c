@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/cleanup.h"
-#include "common/rng.h"
+#include "common/base/cleanup.h"
+#include "common/base/rng.h"
 #include "core/searcher/adaptive.h"
 #include "core/searcher/hparams.h"
 #include "searcher_cases.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/cleanup.h"
+#include "common/base/cleanup.h"
 #include "searcher_cases.h"
 
 /* ---- by time: trial after trial, each reports until it is stopped ------------------------------------------------ */

@@ -12,8 +12,8 @@
 
 #include <event2/event.h>
 
-#include "common/strbuf.h"
-#include "net/ws_internal.h"
+#include "common/base/strbuf.h"
+#include "net/websocket/ws_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/expconf.h"
+#include "core/config/expconf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/http1.h"
+#include "net/http/http1.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/ignore.h"
-#include "common/strbuf.h"
+#include "cli/files/ignore.h"
+#include "common/base/strbuf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/log_block.h"
+#include "store/logs/log_block.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/metric_block.h"
-#include "store/metric_chart.h"
+#include "store/metrics/metric_block.h"
+#include "store/metrics/metric_chart.h"
 
 enum { COLUMNS_MAX = 16 }; /* read and packed again: more cost time and show nothing */
 

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/untar.h"
-#include "api/model_archive.h"
+#include "agent/task/untar.h"
+#include "api/experiments/model_archive.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -3,8 +3,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "common/cleanup.h"
-#include "common/files.h"
+#include "common/base/cleanup.h"
+#include "common/system/files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -12,7 +12,7 @@
 #include <event2/util.h>
 
 #include "gen/wire.h"
-#include "net/http_internal.h"
+#include "net/http/http_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/untar.h"
-#include "common/strbuf.h"
+#include "agent/task/untar.h"
+#include "common/base/strbuf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/bytes.h"
-#include "common/taskproto.h"
-#include "common/taskspec.h"
+#include "common/base/bytes.h"
+#include "common/task/taskproto.h"
+#include "common/task/taskspec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

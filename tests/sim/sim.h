@@ -15,8 +15,8 @@
 #ifndef DET_TESTS_SIM_SIM_H
 #define DET_TESTS_SIM_SIM_H
 
-#include "common/rng.h"
-#include "common/strbuf.h"
+#include "common/base/rng.h"
+#include "common/base/strbuf.h"
 #include "core/core.h"
 
 enum { SIM_AGENTS = 16, SIM_CONTAINERS = 64, SIM_EXPERIMENTS = 128, SIM_TRIALS = 512 };

@@ -2,7 +2,7 @@
 #ifndef DET_TESTS_SIM_STORE_H
 #define DET_TESTS_SIM_STORE_H
 
-#include "common/strbuf.h"
+#include "common/base/strbuf.h"
 #include "core/core.h"
 
 struct sim_store {

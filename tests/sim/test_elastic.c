@@ -1,7 +1,7 @@
 /* Timelines of a pool whose provider launches its agents: machines of two slots, two seconds from launch to agent. */
 #include <string.h>
 
-#include "core/elastic.h"
+#include "core/resources/elastic.h"
 #include "machines.h"
 #include "sim_main.h"
 #include "store.h"

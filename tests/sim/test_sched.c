@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "common/rng.h"
+#include "common/base/rng.h"
 #include "core/sched/line.h"
 #include "core/sched/reasons.h"
 #include "plain_sched.h"

@@ -2,8 +2,8 @@
 #ifndef DET_CLI_CMD_CHECKPOINT_H
 #define DET_CLI_CMD_CHECKPOINT_H
 
-#include "cli/api.h"
-#include "cli/table.h"
+#include "cli/connection/api.h"
+#include "cli/terminal/table.h"
 
 int checkpoint_fetch(struct cli *cli, const char *uuid, const struct wire_checkpoint **ret, struct error *err);
 void checkpoint_print(struct cli *cli, const struct wire_checkpoint *c);

@@ -2,8 +2,8 @@
 
 #include <ctype.h>
 
-#include "cli/terminal.h"
-#include "common/process.h"
+#include "cli/terminal/terminal.h"
+#include "common/system/process.h"
 
 enum { LOOK_EVERY_MS = 500 };
 

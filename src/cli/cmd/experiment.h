@@ -2,9 +2,9 @@
 #ifndef DET_CLI_CMD_EXPERIMENT_H
 #define DET_CLI_CMD_EXPERIMENT_H
 
-#include "cli/api.h"
-#include "cli/table.h"
-#include "common/strbuf.h"
+#include "cli/connection/api.h"
+#include "cli/terminal/table.h"
+#include "common/base/strbuf.h"
 
 bool experiment_is_final(enum wire_experiment_state s);
 /* The trial with the lowest id; 0 while there is none. */

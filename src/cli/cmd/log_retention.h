@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/error.h"
+#include "common/base/error.h"
 
 /* A whole number, or "none" or "null"; -1 for anything else. */
 int none_or_int(const char *text, bool *ret_has, int64_t *ret);

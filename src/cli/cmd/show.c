@@ -1,6 +1,6 @@
 #include "cli/cmd/show.h"
 
-#include "cli/output.h"
+#include "cli/terminal/output.h"
 
 /* ---- hyperparameters and metrics ---- */
 

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "cli/api.h"
-#include "cli/table.h"
+#include "cli/connection/api.h"
+#include "cli/terminal/table.h"
 
 /* "COMPLETED" of STATE_COMPLETED, and so on: the name without its type. */
 static inline const char *state_text(const struct codec_enum *e, int32_t number)

@@ -1,7 +1,7 @@
 /* What would happen to these jobs on that cluster: the master's own scheduler and searchers, under virtual time. */
-#include "cli/output.h"
+#include "cli/terminal/output.h"
 #include "cli/simulate/world.h"
-#include "cli/table.h"
+#include "cli/terminal/table.h"
 
 static const char *span(struct arena *a, double seconds)
 {

@@ -1,5 +1,5 @@
-#include "cli/api.h"
-#include "cli/output.h"
+#include "cli/connection/api.h"
+#include "cli/terminal/output.h"
 
 int cmd_version(struct cli *cli, const struct args_version *args, struct error *err)
 {

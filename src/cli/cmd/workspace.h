@@ -2,8 +2,8 @@
 #ifndef DET_CLI_CMD_WORKSPACE_H
 #define DET_CLI_CMD_WORKSPACE_H
 
-#include "cli/api.h"
-#include "cli/table.h"
+#include "cli/connection/api.h"
+#include "cli/terminal/table.h"
 
 /* By the whole name. */
 int workspace_by_name(struct cli *cli, const char *name, int32_t *ret_id, struct error *err);

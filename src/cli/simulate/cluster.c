@@ -1,9 +1,9 @@
 #include <string.h>
 
 #include "cli/simulate/trace.h"
-#include "common/files.h"
-#include "common/json.h"
-#include "common/schema.h"
+#include "common/system/files.h"
+#include "common/json/json.h"
+#include "common/config/schema.h"
 #include "core/sched/policy.h"
 
 enum { CLUSTER_BYTES_MAX = 1 << 20, AGENTS_MAX = 20000, AUX_DEFAULT = 100 };

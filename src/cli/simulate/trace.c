@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/files.h"
+#include "common/system/files.h"
 
 enum { TRACE_BYTES_MAX = 1 << 28, TRIALS_MAX = 100000, SLOTS_MAX = 1 << 20 };
 

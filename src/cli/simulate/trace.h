@@ -2,8 +2,8 @@
 #ifndef DET_CLI_SIMULATE_TRACE_H
 #define DET_CLI_SIMULATE_TRACE_H
 
-#include "common/arena.h"
-#include "common/error.h"
+#include "common/base/arena.h"
+#include "common/base/error.h"
 #include "core/core.h"
 
 struct sim_agents { int count, slots; };

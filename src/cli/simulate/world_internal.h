@@ -4,8 +4,8 @@
 #define DET_CLI_SIMULATE_WORLD_INTERNAL_H
 
 #include "cli/simulate/world.h"
-#include "common/hash.h"
-#include "core/timers.h"
+#include "common/base/hash.h"
+#include "core/state/timers.h"
 
 #define SIM_START_US INT64_C(1767225600000000)
 enum { SIM_STEPS = 16 /* validations of a trial that is searched */ };

@@ -1,6 +1,6 @@
 /* What runs in a simulated world: an allocation's tasks start, work as long as the trace says, report, and make way when asked to. */
 #include "cli/simulate/world_internal.h"
-#include "common/must.h"
+#include "common/base/must.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/must.h"
+#include "common/base/must.h"
 
 uint64_t places_hash(const char *id)
 {

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "common/must.h"
+#include "common/base/must.h"
 #include "core/sched/policy.h"
 
 void projection_init(struct projection *pr, const struct sched_opts *opts)

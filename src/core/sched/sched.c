@@ -1,4 +1,4 @@
-#include "common/must.h"
+#include "common/base/must.h"
 #include "core/sched/internal.h"
 
 #include <stdlib.h>

@@ -19,9 +19,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/arena.h"
-#include "common/hash.h"
-#include "common/tree.h"
+#include "common/base/arena.h"
+#include "common/base/hash.h"
+#include "common/base/tree.h"
 #include "core/sched/opts.h"
 
 struct agent_size;

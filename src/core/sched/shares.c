@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/must.h"
+#include "common/base/must.h"
 
 #define LEAST_WEIGHT 1e-3
 #define ALMOST 1e-6 /* a share so little below a whole number is that number */

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/cleanup.h"
-#include "common/must.h"
+#include "common/base/cleanup.h"
+#include "common/base/must.h"
 #include "core/searcher/power.h"
 
 struct adaptive {

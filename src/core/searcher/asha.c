@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/must.h"
+#include "common/base/must.h"
 #include "core/searcher/power.h"
 
 /* What a trial that ended early "reports" for a rung that it never reached: worse than anything. */

@@ -2,7 +2,7 @@
  * finds its hyperparameters invalid is not tried again. */
 #include <stdlib.h>
 
-#include "common/must.h"
+#include "common/base/must.h"
 #include "core/searcher/hparams.h"
 #include "core/searcher/method.h"
 

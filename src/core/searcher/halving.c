@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "common/must.h"
+#include "common/base/must.h"
 #include "core/searcher/asha.h"
 
 static int halving_new(const struct exp_searcher *config, struct json_object *hyperparameters, void **ret,

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/cleanup.h"
-#include "common/must.h"
+#include "common/base/cleanup.h"
+#include "common/base/must.h"
 #include "core/searcher/power.h"
 
 enum hparam_type { HPARAM_NONE, HPARAM_CONST, HPARAM_INT, HPARAM_DOUBLE, HPARAM_LOG, HPARAM_CATEGORICAL };

@@ -5,9 +5,9 @@
 #ifndef DET_CORE_SEARCHER_HPARAMS_H
 #define DET_CORE_SEARCHER_HPARAMS_H
 
-#include "common/error.h"
-#include "common/json.h"
-#include "common/rng.h"
+#include "common/base/error.h"
+#include "common/json/json.h"
+#include "common/base/rng.h"
 
 int hparams_check(struct json_object *space, struct error *err);
 /* Of a space that was checked. Caller puts the result. */

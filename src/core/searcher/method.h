@@ -5,9 +5,9 @@
 #ifndef DET_CORE_SEARCHER_METHOD_H
 #define DET_CORE_SEARCHER_METHOD_H
 
-#include "common/json.h"
-#include "common/rng.h"
-#include "core/expconf.h"
+#include "common/json/json.h"
+#include "common/base/rng.h"
+#include "core/config/expconf.h"
 #include "core/searcher/preview.h"
 #include "core/searcher/searcher.h"
 

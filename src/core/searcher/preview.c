@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/must.h"
+#include "common/base/must.h"
 #include "core/searcher/internal.h"
 
 void search_plan_release(struct search_plan *p)

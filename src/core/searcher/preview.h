@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/error.h"
-#include "common/strbuf.h"
+#include "common/base/error.h"
+#include "common/base/strbuf.h"
 
 struct search_plan_row {
     int64_t trials;

@@ -1,7 +1,7 @@
 /* random: up to max_trials samples, max_concurrent_trials at a time. single is random with one trial. */
 #include <stdlib.h>
 
-#include "common/must.h"
+#include "common/base/must.h"
 #include "core/searcher/method.h"
 
 struct random {

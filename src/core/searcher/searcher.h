@@ -22,9 +22,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/error.h"
-#include "common/strbuf.h"
-#include "core/rows.h"
+#include "common/base/error.h"
+#include "common/base/strbuf.h"
+#include "core/records/rows.h"
 
 struct json_object;
 

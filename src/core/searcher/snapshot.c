@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/cleanup.h"
-#include "common/number.h"
+#include "common/base/cleanup.h"
+#include "common/base/number.h"
 #include "core/searcher/internal.h"
 
 enum { SNAPSHOT_VERSION = 2 };

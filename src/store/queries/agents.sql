@@ -1,6 +1,6 @@
 -- Agents: what an administrator decided about them (enabled, draining, slots switched off) outlives their connection.
 
--- row: agent_row in core/rows.h of agents g
+-- row: agent_row in core/records/rows.h of agents g
 g.id: chars, g.pool: chars, g.enabled: bool, g.draining: bool, g.disabled_slots: by disabled_slots, g.instance: bool, g.listed: bool, g.lost_us,
 g.disabled_reason: chars
 

@@ -24,7 +24,7 @@ d.config,         -- JSON: the effective configuration
 d.original_config -- YAML: as submitted
 
 -- What the core owns of it.
--- row: experiment_row in core/rows.h of experiments x, jobs j
+-- row: experiment_row in core/records/rows.h of experiments x, jobs j
 -- write only
 x.id, x.job_id: chars, x.state: run_state, x.progress, x.end_us, x.user_id AS owner_id, x.failure,
 j.position AS queue_position: i64

@@ -54,7 +54,7 @@ ORDER BY r.steps, r.id LIMIT $4;
 
 -- ---- blocks ----
 
--- row: metric_block_row in store/metric_key.h of metric_blocks b
+-- row: metric_block_row in store/metrics/metric_key.h of metric_blocks b
 b.id: i64, b.group_name AS group, b.report_n AS n: i64, b.first_steps AS first.steps: i64, b.first_id AS first.id: i64,
 b.last_steps AS last.steps: i64, b.last_id AS last.id: i64, b.least_run: i32, b.greatest_run: i32, b.least_us, b.greatest_us
 
@@ -161,7 +161,7 @@ count(*) AS n: i64,
 -- postgres: coalesce(sum(octet_length(r.avg_metrics) + coalesce(octet_length(r.batch_metrics), 0)), 0)::bigint AS bytes: i64
 
 -- Reports from one to another.
--- row: report_range in store/metric_key.h of metric_reports r
+-- row: report_range in store/metrics/metric_key.h of metric_reports r
 -- write only
 r.trial_id, r.archived: bool, r.group_name AS group, r.steps AS first.steps: i64, r.id AS first.id: i64,
 r.steps AS last.steps: i64, r.id AS last.id: i64
@@ -263,7 +263,7 @@ SELECT {metric_block_row} FROM metric_blocks b WHERE b.trial_id = $1 AND b.archi
     AND (b.group_name = $2 OR ($2 IS NULL AND b.group_name = 'training')) AND $3 <> 0
 ORDER BY b.first_steps, b.first_id;
 
--- row: workload_checkpoint in store/metrics.h into store_workload of checkpoints c
+-- row: workload_checkpoint in store/metrics/metrics.h into store_workload of checkpoints c
 c.steps_completed AS total_batches: i32, c.report_us AS end_us, c.uuid, c.state, c.resources, c.metadata
 
 -- $2: deleted ones, too.

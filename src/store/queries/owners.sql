@@ -1,4 +1,4 @@
--- Whose an object is. api/access.c asks.
+-- Whose an object is. api/pipeline/access.c asks.
 -- row: store_owner of experiments x, users u, trials t
 x.user_id,             -- 0: nobody's
 u.username: text?,     -- NULL: nobody's

@@ -125,7 +125,7 @@ name: text, numbers: bool, texts: bool -- whether all of its values are
 -- postgres: SELECT value #>> '{}' FROM node WHERE type = 'string' AND name = CAST($key AS TEXT)
 -- postgres: GROUP BY 1 ORDER BY (value #>> '{}') COLLATE "C";
 
--- row: search_metric in store/search.h
+-- row: search_metric in store/search/search.h
 group_name AS group: text, name AS name: text, min(number) AS number: bool,
 min(low) AS extent[SEARCH_MIN].min: real?known, max(low) AS extent[SEARCH_MIN].max: real?known,
 min(high) AS extent[SEARCH_MAX].min: real?known, max(high) AS extent[SEARCH_MAX].max: real?known,
@@ -155,7 +155,7 @@ GROUP BY group_name, name
 -- sqlite: ORDER BY group_name, name;
 -- postgres: ORDER BY group_name COLLATE "C", name COLLATE "C";
 
--- row: search_extent in store/search.h
+-- row: search_extent in store/search/search.h
 min(x.best_metric) AS min: real?known, max(x.best_metric) AS max: real?known
 
 -- name: search_searcher_metric_extent

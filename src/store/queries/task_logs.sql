@@ -91,7 +91,7 @@ WHERE task_id = $1 AND sealed = 0 ORDER BY first_id LIMIT $2;
 -- name: task_log_heads_delete
 DELETE FROM task_log_blocks WHERE task_id = $1 AND sealed = 0 AND first_id >= $2 AND last_id <= $3;
 
--- row: store_log_waiting in store/log_seal.h of task_log_blocks b
+-- row: store_log_waiting in store/logs/log_seal.h of task_log_blocks b
 b.task_id, CAST(sum(b.text_bytes) AS INTEGER) AS size.text_bytes: i64, count(*) AS size.heads: i64
 
 -- name: task_log_heads_by_task

@@ -13,7 +13,7 @@ k.owner_id, k.experiment_id -- of a task of its own: whose it is, and on behalf 
 
 -- copy: tasks from store_task
 
--- row: task_row in core/rows.h of tasks k
+-- row: task_row in core/records/rows.h of tasks k
 k.id: chars, k.job_id: chars, k.trial_id, k.start_us, k.end_us, k.owner_id, k.experiment_id
 
 -- name: tasks_set_end
@@ -32,7 +32,7 @@ ORDER BY k.start_us, k.id;
 
 -- ---- allocations ----
 
--- row: allocation_row in core/rows.h of allocations a
+-- row: allocation_row in core/records/rows.h of allocations a
 a.id: chars, a.task_id: chars, a.pool: chars, a.trial_id, a.run_id, a.slots: i32, a.state: allocation_state, a.ready: bool,
 a.request_us, a.start_us, a.end_us, a.preempt_deadline_us, a.preempt_acked: bool, a.preempt_pending: bool, a.killed: bool,
 a.ports: by allocation_ports, a.exit_kind: exit_kind, a.exit_code: i32
@@ -68,7 +68,7 @@ WHERE pool = $pool AND exit_kind = 'OK' AND preempt_acked = 0 AND slots > 0 AND 
 
 -- ---- containers ----
 
--- row: container_row in core/rows.h of containers c
+-- row: container_row in core/records/rows.h of containers c
 c.id: chars, c.allocation_id: chars, c.agent_id: chars, c.rank: i32, c.device_ids: by container_devices,
 c.state: container_state, c.daemon: bool, c.address: chars, c.exit_kind: exit_kind, c.exit_code: i32
 

@@ -4,7 +4,7 @@
 t.name,   -- unique in the cluster
 t.config, -- JSON object
 t.workspace_id,
-t.user_id -- who has made it, and owns it (store/owners.h); 0: nobody
+t.user_id -- who has made it, and owns it (store/accounts/owners.h); 0: nobody
 
 -- name: templates_insert
 -- function: store_template_insert

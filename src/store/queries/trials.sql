@@ -1,5 +1,5 @@
 -- What the core owns.
--- row: trial_row in core/rows.h of trials t
+-- row: trial_row in core/records/rows.h of trials t
 t.id, t.experiment_id, t.request_id: chars, t.task_id: chars, t.state: run_state, t.start_us, t.end_us, t.seed: i64,
 t.hparams: text or "{}", t.run_id, t.restarts: i32, t.steps_completed: i32, t.latest_checkpoint: chars,
 t.warm_start_checkpoint: chars, t.early_exit: early_exit, t.stopped_by_searcher: bool, t.retries_canceled: bool,

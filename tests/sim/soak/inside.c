@@ -1,8 +1,8 @@
 #include "inside.h"
 
-#include "core/agents.h"
-#include "core/elastic.h"
-#include "core/rm.h"
+#include "core/resources/agents.h"
+#include "core/resources/elastic.h"
+#include "core/resources/rm.h"
 
 bool inside_leaves(const struct core *c, const char *agent_id)
 {

@@ -55,7 +55,7 @@ static int held_by(const struct view *v, const char *job_id)
     return held;
 }
 
-/* Each sentence of core/reasons.c, by what makes it true. */
+/* Each sentence of core/queue/reasons.c, by what makes it true. */
 static bool is_true(const struct soak *s, int pool, const struct view *v, const struct plain_request *r, const char *reason,
                     struct arena *arena)
 {

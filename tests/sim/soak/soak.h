@@ -15,13 +15,13 @@
 
 #include <bsd/sys/queue.h>
 
-#include "common/arena.h"
-#include "common/hash.h"
-#include "common/must.h"
-#include "common/rng.h"
-#include "common/strbuf.h"
+#include "common/base/arena.h"
+#include "common/base/hash.h"
+#include "common/base/must.h"
+#include "common/base/rng.h"
+#include "common/base/strbuf.h"
 #include "core/core.h"
-#include "core/timers.h"
+#include "core/state/timers.h"
 #include "plain_sched.h"
 
 #define MS INT64_C(1000)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What a step may touch is its type (src/api/handler.h): a step at a place for which it was not written must not compile, and a request
+# What a step may touch is its type (src/api/pipeline/handler.h): a step at a place for which it was not written must not compile, and a request
 # must not lead to the core or the store. steps.sh SOURCE-DIR BUILD-DIR COMPILER…
 set -u
 source=$1 build=$2
@@ -10,18 +10,18 @@ try() {
     text=$1
     shift
     printf '%s\n' "$text" | cat "$prelude" - | "$@" -std=gnu17 -D_GNU_SOURCE -Wall -Werror -Wno-unused-function \
-        -I "$source/src" -I "$build/src" -include "$source/src/common/banned.h" -fsyntax-only -x c - >"$said" 2>&1
+        -I "$source/src" -I "$build/src" -include "$source/src/common/base/banned.h" -fsyntax-only -x c - >"$said" 2>&1
 }
 
 prelude=$(mktemp) said=$(mktemp)
 trap 'rm -f "$prelude" "$said"' EXIT
 cat >"$prelude" <<'END'
-#include "api/internal.h"
-#include "api/password_lane.h"
-#include "api/stream.h"
-#include "api/wait.h"
+#include "api/pipeline/internal.h"
+#include "api/accounts/password_lane.h"
+#include "api/pipeline/stream.h"
+#include "api/pipeline/wait.h"
 #include "core/core.h"
-#include "store/experiments.h"
+#include "store/experiments/experiments.h"
 
 static int on_loop(struct req *r, struct core *core, struct error *err) { return (int)core_agent_n(core); }
 static int with_store(struct req *r, struct store *db, struct error *err)

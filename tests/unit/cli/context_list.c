@@ -2,7 +2,7 @@
  * opinion. */
 #include <stdio.h>
 
-#include "cli/context.h"
+#include "cli/files/context.h"
 
 int main(int argc, char **argv)
 {

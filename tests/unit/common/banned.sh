@@ -1,5 +1,5 @@
 #!/bin/sh
-# Calls that common/banned.h bans must not compile, though they are well-formed: banned.sh HEADER COMPILER…
+# Calls that common/base/banned.h bans must not compile, though they are well-formed: banned.sh HEADER COMPILER…
 set -u
 header=$1
 shift

@@ -271,7 +271,7 @@ class Status(unittest.TestCase):
 
     def test_each_handler_in_src_api_has_a_row(self):
         declared = {route.function for route in generator.load_contract(ROOT / "contract").served()}
-        for path in sorted((ROOT / "src/api").glob("*.c")):
+        for path in sorted((ROOT / "src/api").rglob("*.c")):
             for name in re.findall(r"^int (api_\w+)\(struct req \*", path.read_text(), re.M):
                 self.assertIn(name, declared, f"{path.name}: {name}() has no row in contract/served.json")
 

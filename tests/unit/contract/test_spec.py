@@ -7,8 +7,8 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 LIFECYCLE = (ROOT / "docs/spec/lifecycle.md").read_text(encoding="utf-8")
 TASKS = (ROOT / "docs/spec/task-environment.md").read_text(encoding="utf-8")
-STATES_C = (ROOT / "src/core/states.c").read_text(encoding="utf-8")
-STATES_H = (ROOT / "src/core/states.h").read_text(encoding="utf-8")
+STATES_C = (ROOT / "src/core/records/states.c").read_text(encoding="utf-8")
+STATES_H = (ROOT / "src/core/records/states.h").read_text(encoding="utf-8")
 
 
 def section(page, heading):
@@ -71,7 +71,7 @@ class Spec(unittest.TestCase):
         self.assertEqual({name for line in tables[0].splitlines()[2:] for name in names(line.split("|")[1])}, in_code)
 
     def test_variables_of_tasks(self):
-        for heading, file in (("Variables from the master", "src/master/start_task.c"), ("Variables from the agent", "src/agent/taskenv.c")):
+        for heading, file in (("Variables from the master", "src/master/start_task.c"), ("Variables from the agent", "src/agent/task/taskenv.c")):
             code = (ROOT / file).read_text(encoding="utf-8")
             set_there = set(re.findall(r'"(DET_[A-Z_]+)[="]', code))
             of_rows = {name for line in section(TASKS, heading).splitlines() for name in names(line.split("|")[1] if "|" in line else "")}

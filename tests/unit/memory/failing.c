@@ -12,7 +12,7 @@
 
 #include "cmocka_setup.h"
 
-/* The linker puts these between src/common/memory.c and the allocator that it asks (--wrap, meson.build). */
+/* The linker puts these between src/common/base/memory.c and the allocator that it asks (--wrap, meson.build). */
 #ifdef MEMORY_SANITIZED
 #define REAL(function) __real___interceptor_##function
 #define HERE(function) __wrap___interceptor_##function

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/json.h"
+#include "common/json/json.h"
 #include "failing.h"
 #include "gen/wire.h"
 

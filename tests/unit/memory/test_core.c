@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/expconf.h"
+#include "core/config/expconf.h"
 #include "core/searcher/searcher.h"
 #include "failing.h"
 #include "sim.h"

@@ -6,13 +6,13 @@
 #include <sys/mman.h>
 
 #include "failing.h"
-#include "store/log_block.h"
-#include "store/log_seal.h"
-#include "store/metric_block.h"
-#include "store/metric_blocks.h"
-#include "store/metric_seal.h"
-#include "store/metrics.h"
-#include "store/task_logs.h"
+#include "store/logs/log_block.h"
+#include "store/logs/log_seal.h"
+#include "store/metrics/metric_block.h"
+#include "store/metrics/metric_blocks.h"
+#include "store/metrics/metric_seal.h"
+#include "store/metrics/metrics.h"
+#include "store/logs/task_logs.h"
 
 static void require(bool holds)
 {

@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "net/http.h"
+#include "net/http/http.h"
 
 #define PATIENCE_S 30
 

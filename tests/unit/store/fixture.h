@@ -13,15 +13,15 @@
 
 #include <cmocka.h>
 
-#include "common/strbuf.h"
-#include "core/rows.h"
-#include "store/engine.h"
-#include "store/experiments.h"
-#include "store/query.h"
+#include "common/base/strbuf.h"
+#include "core/records/rows.h"
+#include "store/engine/engine.h"
+#include "store/experiments/experiments.h"
+#include "store/engine/query.h"
 #include "store/store.h"
-#include "store/task_logs.h"
-#include "store/tasks.h"
-#include "store/trials.h"
+#include "store/logs/task_logs.h"
+#include "store/cluster/tasks.h"
+#include "store/experiments/trials.h"
 #include "store/functions.h"
 
 #define T0 INT64_C(1700000000000000)

@@ -4,11 +4,11 @@
 
 #include <math.h>
 
-#include "common/rng.h"
-#include "fixture.h"
-#include "store/metrics.h"
-#include "store/search.h"
-#include "store/search_tables.h"
+#include "common/base/rng.h"
+#include "store/fixture.h"
+#include "store/metrics/metrics.h"
+#include "store/search/search.h"
+#include "store/search/search_tables.h"
 
 enum { EXPERIMENTS = 30, RUNS = 60, WORDS = 5 };
 

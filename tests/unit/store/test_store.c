@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "store/meta.h"
-#include "store/query.h"
+#include "store/engine/meta.h"
+#include "store/engine/query.h"
 
 static void kv(struct fixture *f, const char *key, const char *value) { OK(f,
                                                                            store_kv_set(f->st, key, value, &f->err)); }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "common/cleanup.h"
+#include "common/base/cleanup.h"
 #include "task/missing_module.h"
 
 static void test_missing_module__is_named_by_pythons_own_words(void **state)

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/files.h"
+#include "common/system/files.h"
 #include "task/python_facts.h"
 
 struct fixture {

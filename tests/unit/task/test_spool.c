@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/bytes.h"
-#include "common/rng.h"
+#include "common/base/bytes.h"
+#include "common/base/rng.h"
 #include "task/spool.h"
 
 struct fixture {

@@ -1,0 +1,100 @@
+#include "agent/machine/gpu_watch.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "common/base/cleanup.h"
+#include "common/system/log.h"
+#include "common/base/must.h"
+
+struct look {
+    bool lost, reported;
+    bool known_lost; /* as the loop's side last saw it */
+};
+
+struct gpu_watch {
+    struct pool *pool;
+    struct loop_timer *timer;
+    const struct gpu_maker *maker;
+    const struct gpu *gpu;
+    size_t n;
+    int64_t period_us;
+    struct look *look; /* the worker's while a look is under way, but for known_lost */
+    gpu_watch_fn *changed;
+    void *ctx;
+};
+
+static void look_at(const struct gpu_maker *maker, const struct gpu *g, struct look *l)
+{
+    cleanup_error struct error err = ERROR_INIT;
+    struct gpu_usage u;
+    l->lost = maker->usage(g, &u, &err) < 0;
+    if (!l->lost)
+        log_debug("gpu.usage", "index=%d uuid=%s busy_percent=%u memory_mib=%" PRIu64, g->index, g->uuid, u.busy_percent,
+                  u.memory_bytes >> 20);
+    if (l->lost && !l->reported)
+        log_error("gpu.lost", "index=%d uuid=%s reason=%s action=\"its slot takes no work until it is back\"", g->index,
+                  g->uuid, log_quote(error_msg(&err)));
+    if (!l->lost && l->reported)
+        log_info("gpu.back", "index=%d uuid=%s", g->index, g->uuid);
+    l->reported = l->lost;
+}
+
+static void look_work(void *worker, void *ctx)
+{
+    struct gpu_watch *w = ctx;
+    for (size_t i = 0; i < w->n; i++)
+        look_at(w->maker, &w->gpu[i], &w->look[i]);
+}
+
+static void look_done(void *ctx)
+{
+    struct gpu_watch *w = ctx;
+    bool changed = false;
+    for (size_t i = 0; i < w->n; i++) {
+        changed |= w->look[i].known_lost != w->look[i].lost;
+        w->look[i].known_lost = w->look[i].lost;
+    }
+    loop_timer_arm(w->timer, w->period_us);
+    if (changed)
+        w->changed(w->ctx);
+}
+
+static void on_timer(void *ctx)
+{
+    struct gpu_watch *w = ctx;
+    if (pool_submit(w->pool, look_work, look_done, w, NULL) < 0)
+        loop_timer_arm(w->timer, w->period_us);
+}
+
+struct gpu_watch *gpu_watch_new(struct loop *l, struct pool *p, const struct gpu_maker *maker, const struct gpu *list,
+                                size_t n, int64_t period_us, gpu_watch_fn *changed, void *ctx)
+{
+    struct gpu_watch *w = must_calloc(1, sizeof(*w));
+    w->look = must_calloc(n + 1, sizeof(*w->look));
+    w->pool = p;
+    w->maker = maker;
+    w->gpu = list;
+    w->n = n;
+    w->period_us = period_us;
+    w->changed = changed;
+    w->ctx = ctx;
+    w->timer = loop_timer_new(l, on_timer, w);
+    loop_timer_arm(w->timer, period_us);
+    return w;
+}
+
+bool gpu_watch_is_lost(const struct gpu_watch *w, size_t i)
+{
+    return w->look[i].known_lost;
+}
+
+void gpu_watch_free(struct gpu_watch *w)
+{
+    if (!w)
+        return;
+    loop_timer_free(w->timer);
+    free(w->look);
+    free(w);
+}

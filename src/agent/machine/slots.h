@@ -1,0 +1,36 @@
+/* The slots of this machine: what the agent offers to the scheduler. */
+#ifndef DET_AGENT_SLOTS_H
+#define DET_AGENT_SLOTS_H
+
+#include <stddef.h>
+
+#include "agent/machine/gpu.h"
+#include "common/base/arena.h"
+#include "common/base/error.h"
+#include "gen/wire.h"
+
+struct slots_request {
+    const char *slot_type;    /* auto, none, cpu, gpu (cuda or rocm), cuda, rocm */
+    int artificial;           /* > 0: so many CPU slots, whatever the machine has */
+    const char *visible_gpus; /* indices or uuids, separated by commas; "" or "-1": none; NULL: all */
+    const char *cpuinfo;      /* "/proc/cpuinfo": has the processor's name */
+};
+
+struct slots {
+    struct wire_link_device *device;
+    size_t n;
+    const struct gpu_maker *maker; /* whose GPUs the slots are, in the same order; NULL if they are none */
+    struct gpu *gpu;
+    const char *driver;            /* its version; "" without GPUs */
+};
+
+/* auto takes GPUs if there are any, else all processors as one slot. GPUs that were asked for and are not there are an
+ * error, which says why. Everything lives in the arena; the maker's library stays open until slots_release(). */
+int slots_find(const struct slots_request *q, struct arena *a, struct slots *ret, struct error *err);
+void slots_release(struct slots *s);
+/* The machine's processors by model, "Xeon x 8 cores"; "" if the file can't be read. */
+const char *slots_processor(const char *cpuinfo, struct arena *a);
+/* By its id; NULL if there is none. */
+const struct wire_link_device *slots_device(const struct slots *s, int32_t id);
+
+#endif

@@ -1,0 +1,238 @@
+/* The runtime without containers: a task is a process tree of this machine, in a directory of its own, under a user
+ * that is not root, within control groups where the machine lets us. */
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/task/context.h"
+#include "agent/task/runtime.h"
+#include "agent/task/taskfiles.h"
+#include "common/config/capabilities.h"
+#include "common/base/cleanup.h"
+#include "common/system/files.h"
+#include "common/system/log.h"
+#include "common/base/strbuf.h"
+#include "common/task/taskspec.h"
+
+#define SPOOL_MAX (64 * 1024 * 1024)
+
+static const char *substitute(const char *path, const char *name, const char *value, struct arena *a)
+{
+    const char *at = strstr(path, name);
+    return at ? arena_printf(a, "%.*s%s%s", (int)(at - path), path, value, at + strlen(name)) : path;
+}
+
+static const char *work_dir_of(struct runtime_task *t)
+{
+    struct arena *a = &t->arena;
+    const char *path = t->start->work_dir && *t->start->work_dir ? t->start->work_dir : "/run/determined/workdir";
+    path = substitute(path, "$AGENT_USER", t->account.name, a);
+    for (size_t i = 0; i < t->start->env_n; i++)
+        if (strncmp(t->start->env[i], "DET_USER=", 9) == 0)
+            path = substitute(path, "$DET_USER", t->start->env[i] + 9, a);
+    return taskenv_map_path(path, t->dir.run, a);
+}
+
+/* Limits that can't be had are no reason not to run, but one to say so. */
+static void make_cgroup(struct runtime_task *t)
+{
+    const struct wire_link_task_limits *l = t->start->limits;
+    struct task_limits asked = {0};
+    if (l)
+        asked = (struct task_limits){.memory_bytes = l->memory_bytes, .disk_bytes = l->disk_bytes, .processes = l->pids};
+    t->limits = agent_config_limits(t->config, &asked);
+    struct cgroup_limits limits = {.memory_bytes = t->limits.memory_bytes, .cpus = l ? l->cpus : 0, .pids = t->limits.processes};
+    t->cgroup = (struct cgroup){.procs = arena_array(&t->arena, char *, 1), .oom_file = "", .pids_file = ""};
+    cleanup_error struct error err = ERROR_INIT;
+    if (cgroup_wanted(&limits) && cgroup_make(t->cgroups, t->container_id, &limits, &t->arena, &t->cgroup, &err) < 0)
+        log_warning("task.limits", "container=%s error=%s", t->container_id, log_quote(error_msg(&err)));
+}
+
+/* The master mounts a storage at the fixed place, or a directory of /tmp, which the task would not see, where it is. It need not
+ * be there yet. */
+static bool is_storage(const char *from, const char *to)
+{
+    return strcmp(to, TASKENV_SHARED_FS_DIR) == 0 || (strncmp(to, "/tmp/", 5) == 0 && strcmp(from, to) == 0);
+}
+
+/* The task's directory at /run/determined (docs/spec/task-environment.md#files), then the order's mounts. The machine's own paths stay visible all the
+ * same, which is what our library uses. */
+static void add_mounts(const struct runtime_task *t, struct taskspec *spec)
+{
+    struct arena *a = (struct arena *)&t->arena;
+    const struct wire_link_start_task *s = t->start;
+    if (!t->config->mount_namespaces)
+        return;
+    spec->mount = arena_array(a, struct taskspec_mount, s->bind_mounts_n + 2);
+    spec->mount[spec->mount_n++] = (struct taskspec_mount){.source = t->dir.run, .target = TASKENV_RUN_DIR};
+    if (t->passwd_file)
+        spec->mount[spec->mount_n++] = (struct taskspec_mount){.source = t->passwd_file, .target = "/etc/passwd", .read_only = true};
+    for (size_t i = 0; i < s->bind_mounts_n; i++) {
+        const struct wire_link_bind_mount *m = &s->bind_mounts[i];
+        const char *to = m->container_path && *m->container_path ? m->container_path : m->host_path;
+        if (*to != '/')
+            to = arena_printf(a, "%s/%s", t->work_dir, to);
+        spec->mount[spec->mount_n++] = (struct taskspec_mount){
+            .source = m->host_path, .target = taskenv_map_path(to, t->dir.run, a), .read_only = m->read_only,
+            .make_source = is_storage(m->host_path, to)};
+    }
+}
+
+/* ssh, for one, refuses to work for a uid that has no entry. */
+static int put_passwd(struct runtime_task *t, struct error *err)
+{
+    const char *text = t->account.passwd;
+    if (!text || !t->config->mount_namespaces)
+        return 0;
+    t->passwd_file = arena_printf(&t->arena, "%s/info/passwd", t->dir.run);
+    return taskdir_put_file(&t->dir, "info/passwd", text, strlen(text), 0644, err);
+}
+
+static int process_prepare(struct runtime_task *t, struct error *err)
+{
+    const struct wire_link_start_task *s = t->start;
+    const struct wire_link_task_user *u = s->user;
+    struct account_order who = {.user = ""};
+    if (u)
+        who = (struct account_order){.owner_id = u->owner_id, .owner = u->owner, .user = u->user, .uid = u->uid, .gid = u->gid};
+    if (account_resolve(&who, &t->config->accounts, &t->arena, &t->account, err) < 0)
+        return -1;
+    t->dir.owner = &t->account;
+    if (taskdir_make(&t->dir, s->task_type == WIRE_TASK_TYPE_TRIAL, err) < 0)
+        return -1;
+    t->work_dir = work_dir_of(t);
+    struct taskenv_facts facts = {.config = t->config, .slots = t->slots, .account = &t->account, .master_id = t->master_id, .cluster_id = t->cluster_id,
+                                  .run_dir = t->dir.run, .work_dir = t->work_dir};
+    taskenv_build(&t->env, s, &facts, environ, &t->arena);
+    if (put_passwd(t, err) < 0 || taskfiles_write_info(&t->dir, s, &t->env, t->slots, err) < 0 ||
+        taskfiles_move_large(&t->dir, &t->env, err) < 0 || taskfiles_write_given(&t->dir, s, err) < 0 ||
+        taskfiles_write_entrypoint(&t->dir, s, &t->arena, &t->argv, err) < 0 ||
+        (!s->rendezvous && taskfiles_write_rendezvous(&t->dir, s, NULL, err) < 0))
+        return -1;
+    if (s->fetch_context && context_fetch(t, err) < 0)
+        return -1;
+    make_cgroup(t);
+    return 0;
+}
+
+/* The order is checked before anything runs: what a task was to lose it must not have. */
+static int capabilities_of(const struct wire_link_start_task *s, uint64_t *ret, struct error *err)
+{
+    uint64_t all = 0, one;
+    for (size_t i = 0; i < s->drop_capabilities_n; i++) {
+        if (capability_mask(s->drop_capabilities[i], &one) < 0)
+            return error_set(err, ERR_INVALID, "environment.drop_capabilities: this agent knows no Linux capability \"%s\"",
+                             s->drop_capabilities[i]);
+        all |= one;
+    }
+    *ret = all;
+    return 0;
+}
+
+static int write_spec(const struct runtime_task *t, struct error *err)
+{
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    struct arena *a = (struct arena *)&t->arena;
+    bool trial = t->start->task_type == WIRE_TASK_TYPE_TRIAL;
+    struct taskspec spec = {
+        .argv = t->argv, .env = t->env.item, .cwd = t->work_dir, .change_user = t->account.change,
+        .isolated = t->start->isolated, .uid = t->account.uid,
+        .gid = t->account.gid, .group = (uint32_t *)t->account.group, .group_n = t->account.group_n, .cgroup_procs = t->cgroup.procs,
+        .oom_file = t->cgroup.oom_file, .pids_file = t->cgroup.pids_file,
+        .limit = {.memory_bytes = (uint64_t)t->limits.memory_bytes, .processes = (uint64_t)t->limits.processes, .disk_bytes = (uint64_t)t->limits.disk_bytes},
+        .hidden = t->account.change ? NULL : t->config->secret_path, .boot_id = t->boot_id, .log_links = trial ? arena_printf(a, "%s/train/logs", t->dir.run) : "", .spool_max = SPOOL_MAX,
+        .tmp = t->dir.tmp};
+    if (capabilities_of(t->start, &spec.drop_capabilities, err) < 0)
+        return -1;
+    add_mounts(t, &spec);
+    taskspec_encode(&spec, &text);
+    const char *path = arena_printf(a, "%s/spec", t->dir.supervisor);
+    cleanup_close int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0 || write(fd, text.s, text.n) != (ssize_t)text.n)
+        return error_errno(err, "cannot write %s", path);
+    return 0;
+}
+
+/* Runs determined-task until it says that the supervisor listens; what it has to say otherwise is the error. */
+static int run_task_program(struct runtime_task *t, bool adopt, struct error *err)
+{
+    char *argv[4] = {(char *)t->config->task_program}, *env[] = {NULL};
+    int said[2], n_args = 1;
+    if (adopt)
+        argv[n_args++] = "--adopt";
+    argv[n_args] = (char *)t->dir.supervisor;
+    if (pipe2(said, O_CLOEXEC) < 0)
+        return error_errno(err, "cannot make a pipe");
+    cleanup_close int in = said[0];
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0);
+    posix_spawn_file_actions_adddup2(&actions, 0, 1);
+    posix_spawn_file_actions_adddup2(&actions, said[1], 2);
+    pid_t pid;
+    int r = posix_spawn(&pid, argv[0], &actions, NULL, argv, env);
+    posix_spawn_file_actions_destroy(&actions);
+    close(said[1]);
+    if (r != 0)
+        return error_set(err, ERR_PRECONDITION, "cannot run %s: %s", argv[0], strerror(r));
+    char text[1024];
+    ssize_t n = read(in, text, sizeof(text) - 1); /* 0 once it has detached: it has said nothing */
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    t->executed = status == 0;
+    if (status == 0 || (WIFEXITED(status) && WEXITSTATUS(status) == TASKSPEC_NOT_EXECUTED))
+        return 0;
+    text[n > 0 ? n : 0] = 0;
+    text[strcspn(text, "\n")] = 0;
+    return error_set(err, ERR_PRECONDITION, "%s", *text ? text : "the supervisor ended while it started");
+}
+
+/* It looks while the supervisor starts. What goes on record of a task is no reason not to run it. */
+static void start_looker(struct runtime_task *t)
+{
+    cleanup_error struct error err = ERROR_INIT;
+    if (python_looker_start(t->config->task_program, t->dir.supervisor, &t->looker, &err) < 0)
+        log_warning("task.python_not_looked_for", "container=%s error=%s", t->container_id, log_quote(error_msg(&err)));
+}
+
+static int process_start(struct runtime_task *t, struct error *err)
+{
+    if (taskdir_give(&t->dir, err) < 0 || write_spec(t, err) < 0)
+        return -1;
+    if (t->start->task_type == WIRE_TASK_TYPE_TRIAL)
+        start_looker(t);
+    return run_task_program(t, /* adopt= */ false, err);
+}
+
+static int process_adopt(struct runtime_task *t, struct error *err)
+{
+    return run_task_program(t, /* adopt= */ true, err);
+}
+
+/* Out of the way of the next agent, which would take it for a task. */
+static int keep(struct runtime_task *t, struct error *err)
+{
+    const char *name = arena_printf(&t->arena, "%s/.ended-%s", t->config->run_root, t->container_id);
+    return rename(t->dir.path, name) < 0 ? error_errno(err, "cannot rename %s to %s", t->dir.path, name) : 0;
+}
+
+static int process_cleanup(struct runtime_task *t, struct error *err)
+{
+    cgroup_remove(t->cgroups, t->container_id);
+    if (t->config->keep_ended)
+        return keep(t, err);
+    return tree_remove(t->dir.path, err);
+}
+
+const struct runtime runtime_process = {
+    .name = "process",
+    .prepare = process_prepare,
+    .start = process_start,
+    .adopt = process_adopt,
+    .cleanup = process_cleanup,
+};

@@ -1,0 +1,45 @@
+#include "agent/task/task_internal.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "common/system/files.h"
+#include "common/system/log.h"
+#include "common/task/taskspec.h"
+
+static bool send_report(void *ctx, const struct wire_link_task_metrics *m)
+{
+    struct task *t = ctx;
+    if (!link_is_up(t->agent->link))
+        return false;
+    link_send(t->agent->link, &(struct wire_link_agent_message){.metrics = m});
+    return true;
+}
+
+static const char *shared_fs_of(const struct taskspec *spec)
+{
+    for (size_t i = 0; i < spec->mount_n; i++)
+        if (strcmp(spec->mount[i].target, TASKENV_SHARED_FS_DIR) == 0)
+            return spec->mount[i].source;
+    return "";
+}
+
+/* What a task is goes by the order that was left for its supervisor, so that an agent that was started again knows, too. */
+void task_watch_profile(struct task *t)
+{
+    const struct slots *slots = &t->agent->slots;
+    struct taskspec spec;
+    if (!task_read_spec(t, &spec) || !*taskspec_env(&spec, "DET_TRIAL_ID"))
+        return;
+    struct profile_task task = {
+        .dir = "profiling", .run = t->rt->dir.run, .agent_id = t->agent->config->agent_id,
+        .container_id = t->container_id, .allocation_id = t->allocation_id, .shared_fs = shared_fs_of(&spec),
+        .maker = slots->maker, .gpu = slots->gpu, .gpu_n = slots->maker ? slots->n : 0,
+        .gpu_uuids = slots->maker ? taskspec_env(&spec, slots->maker->visible_variable) : "", .roots = {"/proc", "/sys"}};
+    t->profile = profile_new(t->agent->loop, t->agent->sampler, &task, send_report, t);
+    /* Without the directory the task measures by itself. */
+    cleanup_close int run = t->profile ? -1 : taskdir_open_run(&t->rt->dir, NULL);
+    if (run >= 0 && unlinkat(run, task.dir, AT_REMOVEDIR) < 0)
+        log_warning("profile.directory_left", "container=%s", t->container_id);
+}

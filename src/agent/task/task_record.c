@@ -1,0 +1,91 @@
+/* What goes on record of where a task runs. Nothing waits for it, and nothing depends on it. */
+#include "agent/task/task_internal.h"
+
+#include "common/base/cleanup.h"
+#include "common/codec/codec.h"
+#include "common/system/log.h"
+
+static void told(void *ctx, struct http_fetch_reply *reply, const struct error *err)
+{
+    if (!reply || reply->status >= 400)
+        log_debug("task.record_not_told", "what=%s status=%d", (const char *)ctx, reply ? reply->status : 0);
+}
+
+static void tell(struct task *t, const char *method, const char *what, const struct codec_message *m, const void *request)
+{
+    cleanup_strbuf struct strbuf body = STRBUF_INIT;
+    codec_encode(m, request, &body);
+    task_fetch(t, method, what, &body, told, (void *)what);
+}
+
+static void tell_accelerators(struct task *t)
+{
+    struct runtime_task *rt = t->rt;
+    size_t n = rt->start->device_ids_n;
+    const char **uuid = arena_array(&rt->arena, const char *, n + 1);
+    const struct wire_link_device *d = NULL;
+    bool gpus = rt->slots->maker;
+    for (size_t i = 0; i < n && gpus; i++) {
+        d = slots_device(rt->slots, rt->start->device_ids[i]);
+        uuid[i] = d ? d->uuid : "";
+    }
+    struct wire_accelerator_data data = {.container_id = t->container_id,
+                                         .allocation_id = t->allocation_id,
+                                         .task_id = t->task_id,
+                                         .node_name = t->agent->config->hostname,
+                                         .accelerator_type = d ? d->brand : "cpu",
+                                         .accelerator_uuids = uuid,
+                                         .accelerator_uuids_n = gpus ? n : 0,
+                                         .resource_pool = t->agent->config->resource_pool};
+    struct wire_post_allocation_accelerator_data_request q = {.allocation_id = t->allocation_id,
+                                                              .accelerator_data = &data};
+    tell(t, "POST", "acceleratorData", &wire_msg_post_allocation_accelerator_data_request, &q);
+}
+
+static const struct wire_python_environment *python_of(const struct python_found *found, struct arena *a)
+{
+    struct wire_python_environment *w = arena_new(a, struct wire_python_environment);
+    if (!found)
+        return NULL;
+    *w = (struct wire_python_environment){.executable = found->executable, .version = found->version, .seen_by_agent = true,
+                                          .packages = arena_array(a, struct wire_map_string, found->package_n + 1)};
+    for (size_t i = 0; i < found->package_n; i++)
+        w->packages[w->packages_n++] = (struct wire_map_string){found->package[i].name, found->package[i].version};
+    return w;
+}
+
+static void tell_environment(struct task *t, const struct python_found *found)
+{
+    struct runtime_task *rt = t->rt;
+    struct wire_host_environment host = t->agent->host;
+    host.driver = rt->slots->driver;
+    host.devices = arena_array(&rt->arena, struct wire_device, rt->start->device_ids_n + 1);
+    for (size_t i = 0; i < rt->start->device_ids_n; i++) {
+        const struct wire_link_device *d = slots_device(rt->slots, rt->start->device_ids[i]);
+        if (d)
+            host.devices[host.devices_n++] = (struct wire_device){.id = d->id, .brand = d->brand, .uuid = d->uuid, .type = d->type};
+    }
+    struct wire_put_allocation_environment_request q = {.allocation_id = t->allocation_id, .container_id = t->container_id,
+                                                        .host = &host, .python = python_of(found, &rt->arena)};
+    tell(t, "PUT", "environment", &wire_msg_put_allocation_environment_request, &q);
+}
+
+static void on_python(void *ctx, const struct python_found *found)
+{
+    struct task *t = ctx;
+    python_look_free(t->look);
+    t->look = NULL;
+    if (!t->busy && !t->discard)
+        tell_environment(t, found);
+    if (t->sm.state == TASK_ENDED && !t->discard)
+        task_send_end(t); /* which has waited for this */
+}
+
+void task_tell_record(struct task *t)
+{
+    tell_accelerators(t);
+    if (t->rt->looker.pid)
+        t->look = python_look_new(t->agent->loop, &t->rt->looker, on_python, t);
+    else
+        tell_environment(t, NULL);
+}

@@ -1,0 +1,212 @@
+#include "agent/task/taskenv.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/strbuf.h"
+
+static size_t name_length(const char *entry)
+{
+    return strcspn(entry, "=");
+}
+
+static char **find(const struct taskenv *e, const char *name, size_t n)
+{
+    for (size_t i = 0; i < e->n; i++)
+        if (name_length(e->item[i]) == n && memcmp(e->item[i], name, n) == 0)
+            return &e->item[i];
+    return NULL;
+}
+
+static void put(struct taskenv *e, char *entry)
+{
+    char **old = find(e, entry, name_length(entry));
+    if (old) {
+        *old = entry;
+        return;
+    }
+    if (e->n + 1 >= e->cap) {
+        size_t cap = e->cap ? 2 * e->cap : 64;
+        char **item = arena_array(e->arena, char *, cap);
+        if (e->n)
+            memcpy(item, e->item, e->n * sizeof(*item));
+        e->item = item;
+        e->cap = cap;
+    }
+    e->item[e->n++] = entry;
+    e->item[e->n] = NULL;
+}
+
+static void taskenv_set(struct taskenv *e, const char *name, const char *value)
+{
+    put(e, arena_printf(e->arena, "%s=%s", name, value));
+}
+
+const char *taskenv_get(const struct taskenv *e, const char *name)
+{
+    char **item = find(e, name, strlen(name));
+    return item ? *item + strlen(name) + 1 : NULL;
+}
+
+void taskenv_replace(struct taskenv *e, const char *name, const char *file_variable, const char *file)
+{
+    char **item = find(e, name, strlen(name));
+    if (!item)
+        return;
+    *item = e->item[--e->n];
+    e->item[e->n] = NULL;
+    taskenv_set(e, file_variable, file);
+}
+
+const char *taskenv_map_path(const char *path, const char *run_dir, struct arena *a)
+{
+    size_t n = strlen(TASKENV_RUN_DIR);
+    if (strncmp(path, TASKENV_RUN_DIR, n) != 0 || (path[n] && path[n] != '/'))
+        return path;
+    return arena_printf(a, "%s%s", run_dir, path + n);
+}
+
+/* Without a container a task sees the machine's tools and libraries as they are, but not what the agent was started
+ * with: that may hold secrets. Nor its TMPDIR: a task's temporary files are its own (task/mounts_tmp.c). */
+static bool is_of_the_machine(const char *entry)
+{
+    static const char *const name[] = {"PATH", "LANG", "LANGUAGE", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV",
+                                       "SSL_CERT_FILE", "SSL_CERT_DIR"};
+    static const char *const prefix[] = {"LC_", "CUDA_", "OMP_", "MKL_"};
+    size_t n = name_length(entry);
+    for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++)
+        if (strlen(name[i]) == n && memcmp(entry, name[i], n) == 0)
+            return true;
+    for (size_t i = 0; i < sizeof(prefix) / sizeof(prefix[0]); i++)
+        if (strncmp(entry, prefix[i], strlen(prefix[i])) == 0)
+            return true;
+    return false;
+}
+
+static void add_machine(struct taskenv *e, char *const *machine, const struct account *who, const char *work_dir)
+{
+    taskenv_set(e, "PATH", "/usr/local/bin:/usr/bin:/bin");
+    for (; *machine; machine++)
+        if (is_of_the_machine(*machine))
+            put(e, arena_strdup(e->arena, *machine));
+    taskenv_set(e, "HOME",
+                *who->home && strcmp(who->home, "/nonexistent") != 0 && account_reaches(who, who->home, X_OK)
+                    ? who->home
+                    : work_dir);
+    taskenv_set(e, "USER", who->name);
+    taskenv_set(e, "LOGNAME", who->name);
+    taskenv_set(e, "SHELL", who->shell);
+    taskenv_set(e, "PYTHONUNBUFFERED", "1"); /* else what it prints comes late, behind all of its errors */
+}
+
+static bool has_name_in_any_case(const struct taskenv *e, const char *name)
+{
+    for (size_t i = 0; i < e->n; i++)
+        if (name_length(e->item[i]) == strlen(name) && strncasecmp(e->item[i], name, strlen(name)) == 0)
+            return true;
+    return false;
+}
+
+static void add_proxy(struct taskenv *e, const char *name, const char *value)
+{
+    char lower[32];
+    size_t n = strlen(name);
+    if (!*value || has_name_in_any_case(e, name))
+        return;
+    for (size_t i = 0; i <= n; i++)
+        lower[i] = (char)tolower((unsigned char)name[i]);
+    taskenv_set(e, name, value);
+    taskenv_set(e, lower, value);
+}
+
+static const char *slot_ids(const struct wire_link_start_task *t, struct arena *a)
+{
+    cleanup_strbuf struct strbuf b = STRBUF_INIT;
+    strbuf_addc(&b, '[');
+    for (size_t i = 0; i < t->device_ids_n; i++)
+        strbuf_addf(&b, "%s%d", i ? "," : "", t->device_ids[i]);
+    strbuf_addc(&b, ']');
+    return arena_strdup(a, b.s);
+}
+
+/* No container means that nothing but these variables keeps a task to its own GPUs; one without slots sees none. By uuid,
+ * since numbers depend on who counts. */
+static void add_gpus(struct taskenv *e, const struct wire_link_start_task *t, const struct slots *slots)
+{
+    if (!slots->maker)
+        return;
+    cleanup_strbuf struct strbuf list = STRBUF_INIT;
+    for (size_t i = 0; i < t->device_ids_n; i++) {
+        const struct wire_link_device *d = slots_device(slots, t->device_ids[i]);
+        if (d)
+            strbuf_addf(&list, "%s%s", list.n ? "," : "", d->uuid);
+    }
+    taskenv_set(e, slots->maker->visible_variable, strbuf_str(&list));
+    if (slots->maker->type == WIRE_DEVICE_TYPE_CUDA)
+        taskenv_set(e, "NVIDIA_VISIBLE_DEVICES", list.n ? list.s : "void");
+}
+
+/* The master names the file by its place in a container. */
+static void map_cert_file(struct taskenv *e, const struct taskenv_facts *f)
+{
+    const char *file = taskenv_get(e, "DET_MASTER_CERT_FILE");
+    if (file)
+        taskenv_set(e, "DET_MASTER_CERT_FILE", taskenv_map_path(file, f->run_dir, e->arena));
+}
+
+static void add_agent_part(struct taskenv *e, const struct wire_link_start_task *t, const struct taskenv_facts *f)
+{
+    const struct agent_config *c = f->config;
+    taskenv_set(e, "DET_MASTER", agent_config_task_master_url(c, e->arena));
+    taskenv_set(e, "DET_MASTER_HOST", c->container_master_host);
+    taskenv_set(e, "DET_MASTER_ADDR", c->container_master_host);
+    taskenv_set(e, "DET_MASTER_PORT", arena_printf(e->arena, "%d", c->container_master_port));
+    taskenv_set(e, "DET_MASTER_ID", f->master_id);
+    taskenv_set(e, "DET_CLUSTER_ID", f->cluster_id);
+    taskenv_set(e, "DET_AGENT_ID", c->agent_id);
+    if (*c->tls_cert_name)
+        taskenv_set(e, "DET_MASTER_CERT_NAME", c->tls_cert_name);
+    taskenv_set(e, "DET_CONTAINER_ID", t->container_id);
+    taskenv_set(e, "DET_SLOT_IDS", slot_ids(t, e->arena));
+    add_gpus(e, t, f->slots);
+}
+
+static void prepend_path(struct taskenv *e, const char *name, const char *dir)
+{
+    const char *old = taskenv_get(e, name);
+    taskenv_set(e, name, old && *old ? arena_printf(e->arena, "%s:%s", dir, old) : dir);
+}
+
+/* No container means no image in which our library, the work directory and the scripts have their fixed places. */
+static void add_places(struct taskenv *e, const struct taskenv_facts *f)
+{
+    const char *given = taskenv_get(e, "PYTHONUSERBASE"); /* in which packages of somebody's home may lie */
+    const char *userbase = given && *given ? taskenv_map_path(given, f->run_dir, e->arena)
+                                           : arena_printf(e->arena, "%s/pythonuserbase", f->run_dir);
+    taskenv_set(e, "DET_RUN_DIR", f->run_dir);
+    taskenv_set(e, "DET_WORKDIR", f->work_dir);
+    taskenv_set(e, "PYTHONUSERBASE", userbase);
+    prepend_path(e, "PATH", arena_printf(e->arena, "%s/bin", userbase));
+    if (*f->config->python_path)
+        prepend_path(e, "PYTHONPATH", f->config->python_path);
+    if (!taskenv_get(e, "DET_PYTHON_EXECUTABLE"))
+        taskenv_set(e, "DET_PYTHON_EXECUTABLE", "python3");
+}
+
+void taskenv_build(struct taskenv *e, const struct wire_link_start_task *t, const struct taskenv_facts *f,
+                   char *const *machine, struct arena *a)
+{
+    *e = (struct taskenv){.arena = a};
+    add_machine(e, machine, f->account, f->work_dir);
+    for (size_t i = 0; i < t->env_n; i++)
+        put(e, strchr(t->env[i], '=') ? arena_strdup(a, t->env[i]) : arena_printf(a, "%s=", t->env[i]));
+    add_proxy(e, "HTTP_PROXY", f->config->http_proxy);
+    add_proxy(e, "HTTPS_PROXY", f->config->https_proxy);
+    add_proxy(e, "FTP_PROXY", f->config->ftp_proxy);
+    add_proxy(e, "NO_PROXY", f->config->no_proxy);
+    add_agent_part(e, t, f);
+    map_cert_file(e, f);
+    add_places(e, f);
+}

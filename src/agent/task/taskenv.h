@@ -1,0 +1,39 @@
+/* The environment of a task, in the order of docs/spec/task-environment.md#order-of-the-environment. */
+#ifndef DET_AGENT_TASKENV_H
+#define DET_AGENT_TASKENV_H
+
+#include "agent/machine/account.h"
+#include "agent/config.h"
+#include "agent/machine/slots.h"
+#include "common/base/arena.h"
+#include "gen/wire.h"
+
+#define TASKENV_RUN_DIR "/run/determined" /* where code looks for a task's files … */
+#define TASKENV_SHARED_FS_DIR "/determined_shared_fs" /* … and a storage of type shared_fs */
+
+struct taskenv {
+    struct arena *arena;
+    char **item; /* "NAME=value", NULL-terminated */
+    size_t n, cap;
+};
+
+/* What the agent knows beyond the message. */
+struct taskenv_facts {
+    const struct agent_config *config;
+    const struct account *account;
+    const struct slots *slots;
+    const char *master_id, *cluster_id;
+    const char *run_dir; /* stands for /run/determined */
+    const char *work_dir;
+};
+
+void taskenv_build(struct taskenv *e, const struct wire_link_start_task *t, const struct taskenv_facts *f,
+                   char *const *machine, struct arena *a);
+/* Sets `file_variable` in place of `name`, whose value lies in that file. */
+void taskenv_replace(struct taskenv *e, const char *name, const char *file_variable, const char *file);
+const char *taskenv_get(const struct taskenv *e, const char *name); /* NULL if unset */
+
+/* A path at or below TASKENV_RUN_DIR becomes the path at which the file really lies; others stay as they are. */
+const char *taskenv_map_path(const char *path, const char *run_dir, struct arena *a);
+
+#endif

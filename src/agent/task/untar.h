@@ -1,0 +1,21 @@
+/* Unpacks a context (a gzipped tar that some user has made) beneath a directory, and nowhere else.
+ *
+ * Directories, files, and links that stay inside are taken. Absolute paths, `..`, links that lead outside, devices,
+ * pipes and sockets make the whole archive an error that names the member; so does one that unpacks to more than
+ * UNTAR_BYTES_MAX or UNTAR_MEMBERS_MAX, or has a member deeper than CONTEXT_DEPTH_MAX (common/task/context_depth.h). Every path is
+ * walked component by component without following links, so that a member cannot be written through a link that an earlier one
+ * has made. Set-user-id bits are dropped; everything belongs to `owner`. */
+#ifndef DET_AGENT_UNTAR_H
+#define DET_AGENT_UNTAR_H
+
+#include <stddef.h>
+
+#include "agent/machine/account.h"
+#include "common/base/error.h"
+
+#define UNTAR_BYTES_MAX (2LL * 1024 * 1024 * 1024)
+#define UNTAR_MEMBERS_MAX 200000
+
+int untar(const void *tgz, size_t n, int dir, const struct account *owner, struct error *err);
+
+#endif

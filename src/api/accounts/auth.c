@@ -1,0 +1,210 @@
+/* Login, logout, who am I. */
+#include <openssl/crypto.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/pipeline/convert.h"
+#include "api/pipeline/identity.h"
+#include "api/pipeline/internal.h"
+#include "api/accounts/login_limits.h"
+#include "api/pipeline/origin.h"
+#include "api/accounts/password.h"
+#include "api/accounts/password_lane.h"
+#include "common/base/clock.h"
+#include "common/system/log.h"
+#include "gen/handlers.h"
+#include "store/functions.h"
+
+/* ---- login: may they try (loop) → check the password (the passwords' lane) → count (loop) → store the session, if the account is
+ * still what was checked (write) → know it (loop) ---- */
+
+struct login {
+    const char *account, *wire_password;
+    struct login_attempt attempt;
+    char address[ADDRESS_TEXT_MAX];
+    struct store_user user; /* as the password was checked; then as its session was stored */
+    bool matches, over_https;
+    struct token token;
+    int64_t session_id;
+};
+
+static bool over_https(const struct req *r)
+{
+    return origin_is_https(r->api->proxies, r->http);
+}
+
+/* A browser sends a Secure one never in the clear; SameSite keeps it from most requests that pages of others make
+ * (api/pipeline/origin.h refuses the rest). */
+static const char *cookie(struct req *r, const char *value, long long seconds, bool secure)
+{
+    return arena_printf(&r->arena, "auth=%s; Path=/; Max-Age=%lld; HttpOnly; SameSite=Lax%s", value, seconds, secure ? "; Secure" : "");
+}
+
+static int login_remember(struct req *r, struct core *core, struct error *err)
+{
+    struct login *l = r->state;
+    struct identity_session s = {.kind = PRINCIPAL_USER, .id = l->session_id,
+                                 .user_id = l->user.id,
+                                 .password_at_us = r->now_us,
+                                 .expires_at_us = r->now_us + SESSION_LIFETIME_US};
+    struct identity_user u;
+    identity_of_store(&l->user, &u);
+    identities_put_user(api_identities(r->api), &u);
+    identities_put_session(api_identities(r->api), l->token.hash, &s);
+    struct wire_login_response *ret = r->ret;
+    ret->token = arena_strdup(&r->arena, l->token.text);
+    ret->user = user_to_wire(&l->user, &r->arena);
+    req_add_header(r, "Set-Cookie", cookie(r, l->token.text, SESSION_LIFETIME_US / 1000000, l->over_https));
+    log_info("user.login", "user=%s address=%s", log_quote(l->user.username), l->address);
+    return 0;
+}
+
+static int refuse(struct error *err)
+{
+    return error_set(err, ERR_UNAUTHENTICATED, "invalid credentials");
+}
+
+/* Meanwhile the account may have been deactivated, or its password changed: both have ended its sessions, and this one must not
+ * come after them. */
+static int login_store(struct req *r, struct store *db, struct error *err)
+{
+    struct login *l = r->state;
+    struct store_session s = {.user_id = l->user.id, .kind = "LOGIN", .created_us = r->now_us,
+                              .expiry_us = r->now_us + SESSION_LIFETIME_US};
+    struct store_user now;
+    if (store_user_get(db, l->user.id, &r->arena, &now, err) < 0)
+        return -1;
+    if (now.remote || !now.password_hash || strcmp(now.password_hash, l->user.password_hash) != 0)
+        return refuse(err);
+    if (!now.active)
+        return error_set(err, ERR_FORBIDDEN, "user is not active");
+    memcpy(s.token_hash, l->token.hash, sizeof(s.token_hash));
+    if (store_session_insert(db, &s, &l->session_id, err) < 0 ||
+        store_user_touch_auth(db, now.id, r->now_us, err) < 0)
+        return -1;
+    l->user = now;
+    l->user.last_auth_us = r->now_us;
+    return req_then_loop(r, login_remember);
+}
+
+static int login_judged(struct req *r, struct core *core, struct error *err)
+{
+    struct login *l = r->state;
+    if (l->matches && l->user.active) {
+        login_limits_succeeded(r->api->login_limits, &l->attempt, r->now_us);
+        return token_new(&l->token, err) < 0 ? -1 : req_then_write(r, login_store);
+    }
+    login_limits_failed(r->api->login_limits, &l->attempt, clock_now_us());
+    log_info("user.login_refused", "account=%s address=%s reason=%s", log_quote(l->account), l->address,
+             l->matches ? "not_active" : "invalid_credentials");
+    return l->matches ? error_set(err, ERR_FORBIDDEN, "user is not active") : refuse(err);
+}
+
+/* One check of argon2, whatever is known of the account: by the time that an answer takes nobody learns whether it exists, is
+ * active, is remote or has a password. */
+static int login_check(struct req *r, struct store *db, struct error *err)
+{
+    struct login *l = r->state;
+    cleanup_error struct error unknown = ERROR_INIT;
+    bool known = store_user_by_name(db, l->account, &r->arena, &l->user, &unknown) == 0;
+    if (!known && unknown.kind != ERR_NOT_FOUND) {
+        error_move(err, &unknown);
+        return -1;
+    }
+    bool usable = known && l->user.password_hash && *l->user.password_hash && !l->user.remote;
+    if (usable)
+        l->matches = password_matches(l->wire_password, l->user.password_hash);
+    else
+        password_burn_check(l->wire_password);
+    return 0;
+}
+
+/* Asked when the request comes and again when its turn has come: others of the same account may have failed meanwhile. */
+static int check_limits(struct req *r, enum login_standing *ret, struct error *err)
+{
+    struct login *l = r->state;
+    struct login_verdict v = login_limits_ask(r->api->login_limits, &l->attempt, clock_now_us());
+    *ret = v.standing;
+    if (!v.wait_s)
+        return 0;
+    req_add_header(r, "Retry-After", arena_printf(&r->arena, "%d", v.wait_s));
+    return error_set(err, ERR_TOO_MANY, "too many failed logins %s; try again in %d s",
+                     v.of_address ? "from your address" : "to this account from your address", v.wait_s);
+}
+
+static int login_turn(struct req *r, struct error *err)
+{
+    enum login_standing standing;
+    if (r->api->accounts_failure)
+        return error_set(err, ERR_UNAVAILABLE, "the first accounts could not be made: %s; the master's log says more, a restart tries "
+                         "again", r->api->accounts_failure);
+    return check_limits(r, &standing, err);
+}
+
+int api_login(struct req *r, struct core *core, const struct wire_login_request *in, struct wire_login_response *ret,
+              struct error *err)
+{
+    if (!in->username || !*in->username)
+        return error_set(err, ERR_INVALID, "missing argument: username");
+    if (!in->password || !*in->password) /* no account has a blank one: nothing is to be checked, and nothing to be learned */
+        return refuse(err);
+    if (!r->http)
+        return error_set(err, ERR_CANCELED, "the client has left");
+    struct login *l = arena_new(&r->arena, struct login);
+    struct address client;
+    r->state = l;
+    l->account = in->username;
+    l->over_https = over_https(r);
+    origin_client(r->api->proxies, r->http, &client);
+    address_text(&client, l->address);
+    login_attempt_init(&l->attempt, l->account, &client);
+    struct password_turn turn = {.before = login_turn, .work = login_check, .after = login_judged};
+    memcpy(turn.key, l->attempt.address, sizeof(turn.key));
+    if (check_limits(r, &turn.standing, err) < 0 ||
+        password_wire_form(in->password, in->is_hashed, &r->arena, &l->wire_password, err) < 0)
+        return -1;
+    login_limits_tried(r->api->login_limits, &l->attempt, r->now_us);
+    return password_lane_enter(r, &turn, err);
+}
+
+/* ---- logout ---- */
+
+static int logout_forget(struct req *r, struct core *core, struct error *err)
+{
+    identities_drop_session(api_identities(r->api), r->who.session_id);
+    req_add_header(r, "Set-Cookie", cookie(r, "", 0, r->http && over_https(r)));
+    return 0;
+}
+
+int api_logout(struct req *r, struct store *db, const struct wire_logout_request *in, struct wire_logout_response *ret,
+               struct error *err)
+{
+    if (r->who.kind != PRINCIPAL_USER)
+        return error_set(err, ERR_INVALID, "the session of a task can't be logged out; it ends with its allocation");
+    if (store_session_delete(db, r->who.token_hash, err) < 0)
+        return -1;
+    return req_then_loop(r, logout_forget);
+}
+
+/* ---- who am I: from memory, asked by every client before everything else ---- */
+
+static int who_am_i(struct req *r, const struct wire_user **ret, struct error *err)
+{
+    const struct identity_user *u = identities_user(api_identities(r->api), r->who.user_id);
+    if (!u)
+        return error_set(err, ERR_UNAUTHENTICATED, "invalid credentials");
+    *ret = identity_to_wire(u, &r->arena);
+    return 0;
+}
+
+int api_get_me(struct req *r, struct core *core, const struct wire_get_me_request *in, struct wire_get_me_response *ret,
+               struct error *err)
+{
+    return who_am_i(r, &ret->user, err);
+}
+
+int api_current_user(struct req *r, struct core *core, const struct wire_current_user_request *in,
+                     struct wire_current_user_response *ret, struct error *err)
+{
+    return who_am_i(r, &ret->user, err);
+}

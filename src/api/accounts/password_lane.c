@@ -1,0 +1,215 @@
+#include "api/accounts/password_lane.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "api/pipeline/internal.h"
+#include "api/pipeline/request_run.h"
+#include "common/base/must.h"
+#include "net/loop/loop.h"
+
+struct password_job {
+    TAILQ_ENTRY(password_job) of_waiting;
+    struct req *r;
+    struct password_turn turn;
+    uint64_t round;  /* the how manieth of its key, counted from the round that is being served */
+    uint64_t number; /* in the order of arrival */
+    struct error err; /* of the work */
+    int rc;
+};
+
+struct password_lane {
+    TAILQ_HEAD(, password_job) waiting; /* in the order of their arrival */
+    int n;
+    uint64_t round, number;
+    const struct password_job *running;
+    bool open;
+};
+
+struct password_lane *password_lane_new(void)
+{
+    struct password_lane *lane = must_calloc(1, sizeof(*lane));
+    if (lane)
+        TAILQ_INIT(&lane->waiting);
+    return lane;
+}
+
+void password_lane_free(struct password_lane *lane)
+{
+    free(lane);
+}
+
+int password_lane_waiting(const struct password_lane *lane)
+{
+    return lane->n;
+}
+
+static struct password_lane *lane_of(const struct req *r)
+{
+    return r->api->password_lane;
+}
+
+/* ---- the order ---- */
+
+/* Equals come in the order of their arrival; when many wait, the newest first: a crowd that has filled the queue would otherwise
+ * hold everybody up who comes after it, and each of the crowd, once it has tried a few times, is nobody's equal any more. */
+static bool comes_before(const struct password_lane *lane, const struct password_job *a, const struct password_job *b)
+{
+    if (a->turn.standing != b->turn.standing)
+        return a->turn.standing < b->turn.standing;
+    if (a->round != b->round)
+        return a->round < b->round;
+    return lane->n > PASSWORD_WAITING_MAX / 2 ? a->number > b->number : a->number < b->number;
+}
+
+static struct password_job *first_of(const struct password_lane *lane)
+{
+    struct password_job *best = TAILQ_FIRST(&lane->waiting), *j;
+    TAILQ_FOREACH(j, &lane->waiting, of_waiting)
+        if (comes_before(lane, j, best))
+            best = j;
+    return best;
+}
+
+static struct password_job *last_of(const struct password_lane *lane)
+{
+    struct password_job *worst = TAILQ_FIRST(&lane->waiting), *j;
+    TAILQ_FOREACH(j, &lane->waiting, of_waiting)
+        if (comes_before(lane, worst, j))
+            worst = j;
+    return worst;
+}
+
+static uint64_t round_for(const struct password_lane *lane, const uint8_t key[16])
+{
+    uint64_t round = lane->round;
+    const struct password_job *j;
+    TAILQ_FOREACH(j, &lane->waiting, of_waiting)
+        if (memcmp(j->turn.key, key, sizeof(j->turn.key)) == 0 && j->round >= round)
+            round = j->round + 1;
+    if (lane->running && memcmp(lane->running->turn.key, key, sizeof(lane->running->turn.key)) == 0 && round == lane->round)
+        round++;
+    return round;
+}
+
+/* ---- the way through ---- */
+
+static void leave_queue(struct password_lane *lane, struct password_job *j)
+{
+    TAILQ_REMOVE(&lane->waiting, j, of_waiting);
+    lane->n--;
+}
+
+static int on_thread(struct req *r, struct store *db, struct error *err);
+
+static void serve_next(struct password_lane *lane)
+{
+    while (lane->open && !lane->running && lane->n > 0) {
+        struct password_job *j = first_of(lane);
+        struct req *r = j->r;
+        cleanup_error struct error err = ERROR_INIT;
+        leave_queue(lane, j);
+        if (j->turn.before && j->turn.before(r, &err) < 0) {
+            req_finish(r, &err);
+            continue;
+        }
+        if (j->round > lane->round)
+            lane->round = j->round;
+        lane->running = j;
+        req_resume(r, (struct req_step){REQ_PASSWORD, .store = on_thread});
+    }
+}
+
+static void release(struct password_lane *lane)
+{
+    lane->running = NULL;
+    serve_next(lane);
+}
+
+/* The request is over. Usually the thread has long been given to the next; not if it was never reached. */
+static void on_end(struct req *r)
+{
+    struct password_job *j = r->run->password;
+    error_release(&j->err);
+    if (lane_of(r)->running == j)
+        release(lane_of(r));
+}
+
+/* The next one's turn comes after this one's outcome is known: it may be a reason to refuse it. */
+static int off_thread(struct req *r, struct core *core, struct error *err)
+{
+    struct password_job *j = r->run->password;
+    int rc = j->rc;
+    if (rc < 0)
+        error_move(err, &j->err);
+    else
+        rc = j->turn.after(r, core, err);
+    release(lane_of(r));
+    return rc;
+}
+
+/* Whatever came of the work, the loop has to hear of it: the next one waits. */
+static int on_thread(struct req *r, struct store *db, struct error *err)
+{
+    struct password_job *j = r->run->password;
+    j->rc = j->turn.work(r, db, &j->err);
+    return req_then_loop(r, off_thread);
+}
+
+static void on_gone(struct req *r)
+{
+    leave_queue(lane_of(r), r->run->password);
+}
+
+static int too_many(struct error *err)
+{
+    return error_set(err, ERR_UNAVAILABLE, "too many logins wait to be checked; try again in a moment");
+}
+
+/* Room for j, if somebody else waits who would come after it. */
+static int make_room(struct password_lane *lane, const struct password_job *j, struct error *err)
+{
+    if (lane->n < PASSWORD_WAITING_MAX)
+        return 0;
+    struct password_job *worst = last_of(lane);
+    if (!comes_before(lane, j, worst))
+        return too_many(err);
+    cleanup_error struct error refused = ERROR_INIT;
+    too_many(&refused);
+    leave_queue(lane, worst);
+    req_finish(worst->r, &refused);
+    return 0;
+}
+
+int password_lane_enter(struct req *r, const struct password_turn *turn, struct error *err)
+{
+    loop_assert();
+    struct password_lane *lane = lane_of(r);
+    struct password_job *j = arena_new(&r->arena, struct password_job);
+    *j = (struct password_job){.r = r, .turn = *turn, .round = round_for(lane, turn->key), .number = ++lane->number};
+    if (make_room(lane, j, err) < 0)
+        return -1;
+    r->run->password = j;
+    r->on_end = on_end;
+    if (lane->open && !lane->running && lane->n == 0) {
+        lane->running = j;
+        return req_go(r, (struct req_step){REQ_PASSWORD, .store = on_thread});
+    }
+    TAILQ_INSERT_TAIL(&lane->waiting, j, of_waiting);
+    lane->n++;
+    return req_wait(r, on_gone);
+}
+
+int password_lane_run(struct req *r, req_store_fn *work, req_loop_fn *after, struct error *err)
+{
+    struct password_turn turn = {.standing = LOGIN_KNOWN, .work = work, .after = after};
+    memcpy(turn.key, &r->who.user_id, sizeof(r->who.user_id)); /* no network: those are hashes */
+    return password_lane_enter(r, &turn, err);
+}
+
+void password_lane_open(struct password_lane *lane)
+{
+    lane->open = true;
+    serve_next(lane);
+}

@@ -1,0 +1,252 @@
+/* Workspaces: made, changed, archived, pinned, deleted. All on the writer's thread, each judged by what it sees. */
+#include <ctype.h>
+#include <string.h>
+
+#include "api/accounts/account_rules.h"
+#include "api/pipeline/convert.h"
+#include "api/pipeline/internal.h"
+#include "api/accounts/workspaces.h"
+#include "common/json/json.h"
+#include "common/config/schema.h"
+#include "core/config/expconf.h"
+#include "gen/handlers.h"
+
+enum { NAME_MAX_CHARACTERS = 80 };
+
+/* ---- shared with projects ---------------------------------------------------------------------------------------- */
+
+int place_check_name(const char *kind, const char *name, struct error *err)
+{
+    size_t characters = 0, blanks = 0;
+    for (const char *p = name ? name : ""; *p; p++) {
+        characters += ((unsigned char)*p & 0xC0) != 0x80; /* bytes that go on with a character do not count */
+        blanks += isspace((unsigned char)*p) != 0;
+        if (iscntrl((unsigned char)*p))
+            return error_set(err, ERR_INVALID, "the name of a %s must not contain control characters", kind);
+    }
+    if (characters == 0 || characters > NAME_MAX_CHARACTERS)
+        return error_set(err, ERR_INVALID, "the name of a %s must have 1 to %d characters, it has %zu", kind,
+                         NAME_MAX_CHARACTERS, characters);
+    if (blanks == strlen(name))
+        return error_set(err, ERR_INVALID, "the name of a %s must not be blank", kind);
+    return 0;
+}
+
+static int delete_experiments(struct req *r, struct core *core, struct error *err)
+{
+    const struct store_ints *ids = r->state;
+    const struct api_services *s = &r->api->services;
+    for (size_t i = 0; i < ids->n; i++) {
+        cleanup_error struct error failed = ERROR_INIT; /* of one that goes on its place hears, which then stays as well */
+        s->delete_experiment(s->ctx, ids->value[i], /* trial_id= */ 0, &failed);
+    }
+    return 0;
+}
+
+int place_delete(struct req *r, struct store *db, const char *kind, struct store_place p, bool *ret_completed,
+                 struct error *err)
+{
+    const int32_t id = p.project_id ? p.project_id : p.workspace_id;
+    struct store_place_check check;
+    struct store_ints *ids = arena_new(&r->arena, struct store_ints);
+    if (store_place_check(db, p, r->who.user_id, &check, err) < 0)
+        return -1;
+    if (check.live > 0)
+        return error_set(err, ERR_PRECONDITION, "%s %d has experiments that are not over (%lld of them): cancel or kill "
+                         "them, or move them elsewhere", kind, id, (long long)check.live);
+    if (check.of_others > 0 && !r->who.admin)
+        return error_set(err, ERR_FORBIDDEN, "forbidden: %s %d holds what belongs to other users (%lld things); an admin "
+                         "may delete it", kind, id, (long long)check.of_others);
+    if (store_place_delete(db, p, &r->arena, ids, err) < 0)
+        return -1;
+    *ret_completed = ids->n == 0;
+    r->state = ids;
+    return ids->n ? req_then_loop(r, delete_experiments) : 0;
+}
+
+/* ---- checks ------------------------------------------------------------------------------------------------------ */
+
+/* "" stands for none. */
+static int check_pool(struct req *r, const char *name, struct error *err)
+{
+    const struct api_defaults *d = &r->api->defaults;
+    for (size_t i = 0; i < d->pool_n; i++)
+        if (!*name || strcmp(d->pool[i].name, name) == 0)
+            return 0;
+    cleanup_strbuf struct strbuf all = STRBUF_INIT;
+    for (size_t i = 0; i < d->pool_n; i++)
+        strbuf_addf(&all, "%s%s", i ? ", " : "", d->pool[i].name);
+    return error_set(err, ERR_INVALID, "there is no resource pool \"%s\" (pools: %s)", name, strbuf_str(&all));
+}
+
+static int set_pool(struct req *r, const char *name, const char **ret, struct error *err)
+{
+    if (!name)
+        return 0;
+    if (check_pool(r, name, err) < 0)
+        return -1;
+    *ret = *name ? name : NULL;
+    return 0;
+}
+
+/* {} takes it away. Credentials are shown as stars, and stars are none. What an admin sets is open to the master, too
+ * (storage_roots.h); what an owner sets only where an admin has opened a directory above it. */
+static int set_storage(const struct req *r, const char *json, struct store_workspace *w, struct error *err)
+{
+    cleanup_json struct json_object *storage = NULL;
+    if (!json)
+        return 0;
+    if (json_parse(json, strlen(json), &storage, err) < 0)
+        return error_wrap(err, "checkpoint_storage_config");
+    if (json_object_is_type(storage, json_type_object) && json_object_object_length(storage) == 0) {
+        w->checkpoint_storage = NULL;
+        w->storage_by_admin = false;
+        return 0;
+    }
+    if (expconf_check_storage_section(storage, err) < 0)
+        return -1;
+    w->checkpoint_storage = json;
+    w->storage_by_admin = r->who.admin;
+    return 0;
+}
+
+/* The account that tasks run under decides what they may do on the agents. */
+static int set_agent(struct req *r, const struct wire_user_agent_user_group *g, struct store_workspace_agent *ret,
+                     struct error *err)
+{
+    if (!g)
+        return 0;
+    if (req_need_admin(r, "set the account that tasks of a workspace run under", err) < 0)
+        return -1;
+    if (account_check_link(g, api_allows_root_links(r->api), err) < 0)
+        return -1;
+    *ret = (struct store_workspace_agent){.has_uid = g->has_agent_uid, .uid = g->agent_uid, .has_gid = g->has_agent_gid,
+                                          .gid = g->agent_gid, .user = g->agent_user, .group = g->agent_group};
+    return 0;
+}
+
+static int refuse_kubernetes(size_t n, struct error *err)
+{
+    if (n == 0)
+        return 0;
+    return error_set(err, ERR_INVALID, "this cluster has no Kubernetes resource manager: namespaces and their quotas "
+                     "cannot be set");
+}
+
+/* ---- make and change --------------------------------------------------------------------------------------------- */
+
+static int reply(struct req *r, struct store *db, int32_t id, const struct wire_workspace **ret, struct error *err)
+{
+    struct store_workspace s;
+    if (store_workspace_get(db, id, r->who.user_id, &r->arena, &s, err) < 0)
+        return -1;
+    struct wire_workspace *w = arena_new(&r->arena, struct wire_workspace);
+    workspace_to_wire(&s, &r->arena, w);
+    *ret = w;
+    return 0;
+}
+
+int api_post_workspace(struct req *r, struct store *db, const struct wire_post_workspace_request *in,
+                       struct wire_post_workspace_response *ret, struct error *err)
+{
+    struct store_workspace w = {.name = in->name, .user_id = r->who.user_id, .created_us = r->now_us};
+    int64_t last;
+    if (place_check_name("workspace", in->name, err) < 0 ||
+        refuse_kubernetes(in->cluster_namespace_meta_n + in->cluster_quota_pairs_n, err) < 0 ||
+        set_pool(r, in->default_compute_pool, &w.default_compute_pool, err) < 0 ||
+        set_pool(r, in->default_aux_pool, &w.default_aux_pool, err) < 0 ||
+        set_storage(r, in->checkpoint_storage_config, &w, err) < 0 ||
+        set_agent(r, in->agent_user_group, &w.agent, err) < 0 ||
+        store_last_id(db, STORE_IDS_WORKSPACES, &last, err) < 0)
+        return -1;
+    w.id = (int32_t)last + 1;
+    /* Whoever makes a workspace wants to see it. */
+    if (store_workspace_insert(db, &w, err) < 0 ||
+        store_workspace_pin(db, w.id, r->who.user_id, true, r->now_us, err) < 0)
+        return -1;
+    return reply(r, db, w.id, &ret->workspace, err);
+}
+
+static int get(struct req *r, struct store *db, int32_t id, struct store_workspace *ret, struct error *err)
+{
+    return store_workspace_get(db, id, r->who.user_id, &r->arena, ret, err);
+}
+
+int api_patch_workspace(struct req *r, struct store *db, const struct wire_patch_workspace_request *in,
+                        struct wire_patch_workspace_response *ret, struct error *err)
+{
+    const struct wire_workspace_patch_workspace *p = in->workspace;
+    struct store_workspace w;
+    if (!p)
+        return error_set(err, ERR_INVALID, "what is to change is missing");
+    if (get(r, db, in->id, &w, err) < 0)
+        return -1;
+    if (w.archived)
+        return error_set(err, ERR_PRECONDITION, "workspace %d is archived; unarchive it before it is changed", w.id);
+    if (p->name && place_check_name("workspace", p->name, err) < 0)
+        return -1;
+    w.name = p->name ? p->name : w.name;
+    if (refuse_kubernetes(p->cluster_namespace_meta_n, err) < 0 ||
+        set_pool(r, p->default_compute_pool && *p->default_compute_pool ? p->default_compute_pool : NULL,
+                 &w.default_compute_pool, err) < 0 || /* the older field cannot say "none" */
+        set_pool(r, p->default_aux_pool && *p->default_aux_pool ? p->default_aux_pool : NULL, &w.default_aux_pool,
+                 err) < 0 ||
+        set_pool(r, p->default_compute_resource_pool, &w.default_compute_pool, err) < 0 ||
+        set_pool(r, p->default_aux_resource_pool, &w.default_aux_pool, err) < 0 ||
+        set_storage(r, p->checkpoint_storage_config, &w, err) < 0 ||
+        set_agent(r, p->agent_user_group, &w.agent, err) < 0 || store_workspace_update(db, &w, err) < 0)
+        return -1;
+    return reply(r, db, w.id, &ret->workspace, err);
+}
+
+static int set_archived(struct req *r, struct store *db, int32_t id, bool archived, struct error *err)
+{
+    struct store_workspace w;
+    if (get(r, db, id, &w, err) < 0)
+        return -1;
+    w.archived = archived;
+    return store_workspace_update(db, &w, err);
+}
+
+int api_archive_workspace(struct req *r, struct store *db, const struct wire_archive_workspace_request *in,
+                          struct wire_archive_workspace_response *ret, struct error *err)
+{
+    return set_archived(r, db, in->id, true, err);
+}
+
+int api_unarchive_workspace(struct req *r, struct store *db, const struct wire_unarchive_workspace_request *in,
+                            struct wire_unarchive_workspace_response *ret, struct error *err)
+{
+    return set_archived(r, db, in->id, false, err);
+}
+
+static int set_pinned(struct req *r, struct store *db, int32_t id, bool pinned, struct error *err)
+{
+    struct store_workspace w;
+    if (get(r, db, id, &w, err) < 0)
+        return -1;
+    return store_workspace_pin(db, id, r->who.user_id, pinned, r->now_us, err);
+}
+
+int api_pin_workspace(struct req *r, struct store *db, const struct wire_pin_workspace_request *in,
+                      struct wire_pin_workspace_response *ret, struct error *err)
+{
+    return set_pinned(r, db, in->id, true, err);
+}
+
+int api_unpin_workspace(struct req *r, struct store *db, const struct wire_unpin_workspace_request *in,
+                        struct wire_unpin_workspace_response *ret, struct error *err)
+{
+    return set_pinned(r, db, in->id, false, err);
+}
+
+int api_delete_workspace(struct req *r, struct store *db, const struct wire_delete_workspace_request *in,
+                         struct wire_delete_workspace_response *ret, struct error *err)
+{
+    struct store_workspace w;
+    if (get(r, db, in->id, &w, err) < 0)
+        return -1;
+    if (w.immutable)
+        return error_set(err, ERR_PRECONDITION, "workspace %d is immutable: it belongs to every cluster", w.id);
+    return place_delete(r, db, "workspace", (struct store_place){.workspace_id = w.id}, &ret->completed, err);
+}

@@ -1,0 +1,19 @@
+/* What the files about workspaces and projects share. */
+#ifndef DET_API_WORKSPACES_H
+#define DET_API_WORKSPACES_H
+
+#include "api/pipeline/handler.h"
+#include "store/accounts/places.h"
+#include "store/accounts/workspaces.h"
+
+void workspace_to_wire(const struct store_workspace *s, struct arena *a, struct wire_workspace *ret);
+int project_to_wire(const struct store_project *s, struct arena *a, struct wire_project *ret, struct error *err);
+int project_reply(struct req *r, const struct store_project *s, const struct wire_project **ret, struct error *err);
+
+/* 1 to 80 characters, not only blanks. */
+int place_check_name(const char *kind, const char *name, struct error *err);
+/* Marks it deleted, if nothing speaks against it, and has its experiments deleted. `return place_delete(…)`. */
+int place_delete(struct req *r, struct store *db, const char *kind, struct store_place p, bool *ret_completed,
+                 struct error *err);
+
+#endif

@@ -1,0 +1,150 @@
+/* The master itself: identity, health, configuration, telemetry, and the raw routes of the same subjects. */
+#include <string.h>
+
+#include "api/pipeline/convert.h"
+#include "api/pipeline/identity.h"
+#include "api/pipeline/internal.h"
+#include "api/pipeline/raw.h"
+#include "api/pipeline/raw_handlers.h"
+#include "common/config/config.h"
+#include "gen/handlers.h"
+#include "net/http/http.h"
+
+static const char **feature_switches(const struct api_info *info, struct arena *a, size_t *ret_n)
+{
+    struct json_object *list = config_get(info->config, "feature_switches");
+    size_t n = list ? json_object_array_length(list) : 0;
+    const char **text = arena_array(a, const char *, n + 1);
+    for (size_t i = 0; i < n; i++)
+        text[i] = json_object_get_string(json_object_array_get_idx(list, i));
+    *ret_n = n;
+    return text;
+}
+
+/* The release whose interface this master has. Clients compare it with their own version, and the released client warns
+ * at every command unless they are equal; which version of this program it is stands beside it. */
+#define INTERFACE_VERSION "0.38.1"
+
+int api_get_master(struct req *r, struct core *core, const struct wire_get_master_request *in,
+                   struct wire_get_master_response *ret, struct error *err)
+{
+    const struct api_info *info = api_info(r->api);
+    *ret = (struct wire_get_master_response){
+        .version = INTERFACE_VERSION, .program_version = info->version, .master_id = info->master_id, .cluster_id = info->cluster_id,
+        .cluster_name = info->cluster_name, .branding = "determined", .product = WIRE_GET_MASTER_RESPONSE_PRODUCT_COMMUNITY,
+        .user_management_enabled = true,
+        .strict_job_queue_control = config_bool(info->config, "security.authz.strict_job_queue_control")};
+    ret->feature_switches = feature_switches(info, &r->arena, &ret->feature_switches_n);
+    return 0;
+}
+
+/* Nothing is ever reported to anybody from here, whatever telemetry.enabled says: there is no key to report with. */
+int api_get_telemetry(struct req *r, struct core *core, const struct wire_get_telemetry_request *in,
+                      struct wire_get_telemetry_response *ret, struct error *err)
+{
+    ret->enabled = false;
+    return 0;
+}
+
+int api_get_master_config(struct req *r, struct core *core, const struct wire_get_master_config_request *in,
+                          struct wire_get_master_config_response *ret, struct error *err)
+{
+    struct json_object *effective = config_effective(api_info(r->api)->config);
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    json_print(effective, &text);
+    json_object_put(effective);
+    ret->config = arena_strdup(&r->arena, strbuf_str(&text));
+    return 0;
+}
+
+int raw_root(struct req *r, struct core *core, struct error *err)
+{
+    r->reply.status = 301;
+    req_add_header(r, "Location", "/det");
+    return 0;
+}
+
+int raw_info(struct req *r, struct core *core, struct error *err)
+{
+    const struct api_info *info = api_info(r->api);
+    struct strbuf *out = &r->reply.body;
+    strbuf_adds(out, "{\"version\":\"" INTERFACE_VERSION "\",\"program_version\":");
+    strbuf_add_json(out, info->version, strlen(info->version));
+    strbuf_adds(out, ",\"master_id\":");
+    strbuf_add_json(out, info->master_id, strlen(info->master_id));
+    strbuf_adds(out, ",\"cluster_id\":");
+    strbuf_add_json(out, info->cluster_id, strlen(info->cluster_id));
+    strbuf_adds(out, ",\"cluster_name\":");
+    strbuf_add_json(out, info->cluster_name, strlen(info->cluster_name));
+    strbuf_adds(
+        out,
+        ",\"telemetry\":{\"enabled\":false,\"otel_enabled\":false,\"otel_endpoint\":\"\"},\"sso_providers\":null}\n");
+    return 0;
+}
+
+int raw_health(struct req *r, struct core *core, struct error *err)
+{
+    bool up = r->api->services.healthy(r->api->services.ctx);
+    r->reply.status = up ? 200 : 503;
+    strbuf_addf(
+        &r->reply.body,
+        "{\"status\":\"%s\",\"database\":\"%s\",\"resource_managers\":[{\"cluster_name\":\"default\",\"status\":\"up\"}]}\n",
+        up ? "up" : "down", up ? "up" : "down");
+    return 0;
+}
+
+int raw_metrics(struct req *r, struct core *core, struct error *err)
+{
+    if (!config_bool(api_info(r->api)->config, "observability.enable_prometheus"))
+        return error_set(err, ERR_NOT_FOUND, "metrics are switched off (observability.enable_prometheus)");
+    r->reply.content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    r->api->services.metrics(r->api->services.ctx, &r->reply.body);
+    return 0;
+}
+
+int raw_not_served_yet(struct req *r, struct core *core, struct error *err)
+{
+    return error_set(err, ERR_UNIMPLEMENTED, "this page is planned, but not part of this release");
+}
+
+int raw_users_me(struct req *r, struct core *core, struct error *err)
+{
+    const struct identity_user *u = identities_user(api_identities(r->api), r->who.user_id);
+    if (!u)
+        return error_set(err, ERR_UNAUTHENTICATED, "Unauthorized");
+    struct json_object *o = json_object_new_object();
+    json_object_object_add(o, "id", json_object_new_int(u->id));
+    json_object_object_add(o, "display_name", u->display_name[0] ? json_object_new_string(u->display_name) : NULL);
+    json_object_object_add(o, "username", json_object_new_string(u->username));
+    json_object_object_add(o, "name", json_object_new_string(u->display_name[0] ? u->display_name : u->username));
+    json_object_object_add(o, "admin", json_object_new_boolean(u->admin));
+    json_object_object_add(o, "active", json_object_new_boolean(u->active));
+    json_object_object_add(o, "remote", json_object_new_boolean(u->remote));
+    json_print(o, &r->reply.body);
+    json_object_put(o);
+    strbuf_addc(&r->reply.body, '\n');
+    return 0;
+}
+
+int raw_agents(struct req *r, struct core *core, struct error *err)
+{
+    const struct api_services *s = &r->api->services;
+    const char *token = req_bearer(r), *id = NULL;
+    if (req_query_param(r, "id", &id, err) < 0)
+        return -1;
+    bool joins = token && s->agent_token_matches(s->ctx, token);
+    if (!joins && !(token && id && s->agent_key_matches(s->ctx, id, token)))
+        return error_set(err, ERR_UNAUTHENTICATED,
+                         "the agents' token is missing or wrong; give the agent the content of the "
+                         "master's agent.token (agent key token or token_file)");
+    if (!id)
+        return error_set(err, ERR_INVALID, "missing parameter: id");
+    struct http_request *http = r->http;
+    r->http = NULL;
+    http_request_set_ctx(http, NULL, NULL);
+    if (s->accept_agent(s->ctx, http, id, joins, err) < 0) {
+        r->http = http; /* still to be answered */
+        return -1;
+    }
+    return 0; /* the connection has left HTTP; nothing is sent */
+}

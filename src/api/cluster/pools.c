@@ -1,0 +1,405 @@
+/* Resource pools and their queues. */
+#include <ctype.h>
+#include <string.h>
+
+#include "api/pipeline/access.h"
+#include "api/pipeline/convert.h"
+#include "api/pipeline/identity.h"
+#include "api/pipeline/internal.h"
+#include "api/cluster/pool_bindings.h"
+#include "common/config/config.h"
+#include "core/core.h"
+#include "core/sched/policy.h"
+#include "gen/handlers.h"
+#include "store/experiments/experiments.h"
+#include "store/cluster/pool_bindings.h"
+
+/* ---- pools ---- */
+
+static const struct wire_job_queue_stats *queue_stats(struct req *r, struct core *core, const char *pool)
+{
+    struct core_job_view *job;
+    size_t n = core_queue(core, pool, &r->arena, &job);
+    struct wire_job_queue_stats *w = arena_new(&r->arena, struct wire_job_queue_stats);
+    for (size_t i = 0; i < n; i++) {
+        w->scheduled_count += job[i].scheduled;
+        w->queued_count += !job[i].scheduled;
+    }
+    return w;
+}
+
+static enum wire_resourcepool_scheduler_type scheduler_type(const struct api_pool_defaults *d)
+{
+    int32_t number = WIRE_RESOURCEPOOL_SCHEDULER_TYPE_UNSPECIFIED;
+    cleanup_strbuf struct strbuf name = STRBUF_INIT;
+    strbuf_adds(&name, "SCHEDULER_TYPE_");
+    for (const char *c = sched_policy_type(d->sched.policy)->name; *c != '\0'; c++)
+        strbuf_addc(&name, (char)toupper((unsigned char)*c));
+    codec_enum_number(&wire_enum_resourcepool_scheduler_type, strbuf_str(&name), &number);
+    return (enum wire_resourcepool_scheduler_type)number;
+}
+
+/* Only of a pool whose jobs stand in a queue there are priorities to tell of. */
+static const struct wire_resourcepool_resource_pool_detail *pool_detail(const struct api_pool_defaults *d,
+                                                                        struct arena *a)
+{
+    struct wire_resourcepool_resource_pool_detail *w = arena_new(a, struct wire_resourcepool_resource_pool_detail);
+    if (!sched_policy_type(d->sched.policy)->has_queue)
+        return w;
+    struct wire_resourcepool_resource_pool_priority_scheduler_detail *p =
+        arena_new(a, struct wire_resourcepool_resource_pool_priority_scheduler_detail);
+    p->preemption = d->sched.preemption;
+    p->default_priority = d->default_priority;
+    w->priority_scheduler = p;
+    return w;
+}
+
+/* The slots of one agent, if all of the pool's have as many; else 0. The most common type of the first agent's
+ * slots. */
+static void slots_of_agents(const struct core *core, const char *pool, int32_t *ret_slots,
+                            enum wire_device_type *ret_type)
+{
+    bool seen = false;
+    *ret_slots = 0;
+    *ret_type = WIRE_DEVICE_TYPE_UNSPECIFIED;
+    struct core_agent_view v;
+    for (const struct agent *at = NULL; core_agent_next(core, &at, &v);) {
+        struct core_slot_view s;
+        if (v.lost_us != 0 || strcmp(v.pool, pool) != 0)
+            continue;
+        if (!seen && core_slot(core, v.id, 0, &s))
+            *ret_type = (enum wire_device_type)s.device->type;
+        *ret_slots = !seen || *ret_slots == (int32_t)v.slot_n ? (int32_t)v.slot_n : 0;
+        seen = true;
+    }
+}
+
+/* The contract has no word for a provider that is no cloud. */
+static void add_scaling(struct req *r, const struct core_pool_view *v, const struct api_pool_defaults *d,
+                        struct wire_resourcepool_resource_pool *ret)
+{
+    const struct scale_opts *o = v->scale;
+    ret->type = WIRE_RESOURCEPOOL_RESOURCE_POOL_TYPE_UNSPECIFIED;
+    ret->provider = ret->location = d->provider;
+    ret->master_url = d->master_url;
+    ret->master_cert_name = d->master_cert_name;
+    ret->min_agents = o->min_instances;
+    ret->max_agents = o->max_instances;
+    ret->slots_per_agent = o->slots_per_instance;
+    ret->max_idle_agent_period = (float)o->max_idle_us / 1e6f;
+    ret->max_agent_starting_period = (float)o->max_starting_us / 1e6f;
+    ret->instances = v->instance_n;
+    ret->starting_instances = v->starting_n;
+    ret->launch_problem = v->problem ? arena_strdup(&r->arena, v->problem) : NULL;
+}
+
+static void pool_to_wire(struct req *r, struct core *core, const struct core_pool_view *v,
+                         const struct api_pool_defaults *d, struct wire_resourcepool_resource_pool *ret)
+{
+    const struct api_defaults *all = &r->api->defaults;
+    *ret = (struct wire_resourcepool_resource_pool){
+        .name = arena_strdup(&r->arena, v->name), .description = d->description, .type = WIRE_RESOURCEPOOL_RESOURCE_POOL_TYPE_STATIC,
+        .num_agents = v->agent_n, .slots_available = v->slots, .slots_used = v->slots_used,
+        .aux_container_capacity = v->aux_capacity, .aux_containers_running = v->aux_used,
+        .default_compute_pool = all->compute_pool && strcmp(v->name, all->compute_pool) == 0,
+        .default_aux_pool = all->aux_pool && strcmp(v->name, all->aux_pool) == 0,
+        .aux_container_capacity_per_agent = v->agent_n ? v->aux_capacity / v->agent_n : d->aux_per_agent,
+        .scheduler_type = scheduler_type(d),
+        .scheduler_fitting_policy = d->sched.fitting == FITTING_WORST ? WIRE_RESOURCEPOOL_FITTING_POLICY_WORST : WIRE_RESOURCEPOOL_FITTING_POLICY_BEST,
+        .location = "on-prem", .details = pool_detail(d, &r->arena), .stats = queue_stats(r, core, v->name),
+        .cluster_name = "default"};
+    slots_of_agents(core, v->name, &ret->slots_per_agent, &ret->slot_type);
+    if (v->elastic)
+        add_scaling(r, v, d, ret);
+}
+
+/* Indexes of those that are wanted: all, or those that are bound to no workspace. */
+struct pool_list {
+    size_t *index, n;
+};
+
+static int show_pools(struct req *r, struct core *core, struct error *err)
+{
+    const struct wire_get_resource_pools_request *in = r->in;
+    struct wire_get_resource_pools_response *ret = r->ret;
+    const struct pool_list *list = r->state;
+    struct page page = page_of(in->offset, in->limit);
+    struct page_window w;
+    if (page_of_memory_list(page, (int64_t)list->n, &w, err) < 0)
+        return -1;
+    ret->resource_pools = arena_array(&r->arena, struct wire_resourcepool_resource_pool, (size_t)(w.end - w.start) + 1);
+    for (int32_t i = w.start; i < w.end; i++) {
+        struct core_pool_view v;
+        size_t at = list->index[i];
+        if (core_pool(core, at, &v))
+            pool_to_wire(r, core, &v, &r->api->defaults.pool[at], &ret->resource_pools[ret->resource_pools_n++]);
+    }
+    ret->pagination = pagination(page, w, &r->arena);
+    return 0;
+}
+
+static bool is_among(const char *name, const char *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(name, list[i]) == 0)
+            return true;
+    return false;
+}
+
+static int leave_out_bound(struct req *r, struct store *db, struct error *err)
+{
+    const struct api_defaults *d = &r->api->defaults;
+    struct pool_list *list = r->state;
+    const char **bound;
+    size_t n;
+    if (store_pools_bound(db, &r->arena, &bound, &n, err) < 0)
+        return -1;
+    list->n = 0;
+    for (size_t i = 0; i < d->pool_n; i++)
+        if (!is_among(d->pool[i].name, bound, n))
+            list->index[list->n++] = i;
+    return req_then_loop(r, show_pools);
+}
+
+int api_get_resource_pools(struct req *r, struct core *core, const struct wire_get_resource_pools_request *in,
+                           struct wire_get_resource_pools_response *ret, struct error *err)
+{
+    struct pool_list *list = arena_new(&r->arena, struct pool_list);
+    size_t n = core_pool_n(core);
+    list->index = arena_array(&r->arena, size_t, n + 1);
+    for (size_t i = 0; i < n; i++)
+        list->index[list->n++] = i;
+    r->state = list;
+    return in->unbound ? req_then_read(r, leave_out_bound) : show_pools(r, core, err);
+}
+
+/* ---- jobs: the order from the core, names and owners from the store ---- */
+
+enum { JOBS_DEFAULT = 100 };
+
+struct jobs {
+    struct core_job_view *job;
+    const char **id; /* copies: the view is the core's */
+    struct core_wait_view *wait; /* of those in the window */
+    double *progress;
+    size_t n;
+    const char *pool;
+    struct page page;
+    struct page_window window;
+    bool v2;
+};
+
+static int fill_job(struct req *r, struct store *db, const struct jobs *j, size_t i, struct wire_job *ret,
+                    struct error *err)
+{
+    const struct core_job_view *v = &j->job[i];
+    struct store_experiment x;
+    if (store_experiment_get(db, v->experiment_id, /* with_config= */ false, &r->arena, &x, err) < 0)
+        return -1;
+    struct wire_job_summary *summary = arena_new(&r->arena, struct wire_job_summary);
+    job_summary_to_wire(v, &j->wait[i - (size_t)j->window.start], summary);
+    *ret = (struct wire_job){
+        .summary = summary, .type = WIRE_JOB_TYPE_EXPERIMENT, .submission_time = x.start_us, .has_submission_time = true,
+        .username = x.username, .user_id = x.user_id, .resource_pool = j->pool, .is_preemptible = true, .priority = v->priority,
+        .weight = v->weight, .entity_id = arena_printf(&r->arena, "%d", x.id), .job_id = j->id[i],
+        .requested_slots = v->requested_slots, .allocated_slots = v->allocated_slots, .name = x.name,
+        .progress = (float)x.progress, .workspace_id = x.workspace_id};
+    return 0;
+}
+
+static int jobs_read(struct req *r, struct store *db, struct error *err)
+{
+    const struct jobs *j = r->state;
+    size_t n = (size_t)(j->window.end - j->window.start);
+    struct wire_job *job = arena_array(&r->arena, struct wire_job, n + 1);
+    for (size_t i = 0; i < n; i++)
+        if (fill_job(r, db, j, (size_t)j->window.start + i, &job[i], err) < 0)
+            return -1;
+    const struct wire_pagination *page = pagination(j->page, j->window, &r->arena);
+    if (!j->v2) {
+        *(struct wire_get_jobs_response *)r->ret = (struct wire_get_jobs_response){.pagination = page,
+                                                                                   .jobs = job,
+                                                                                   .jobs_n = n};
+        return 0;
+    }
+    struct wire_job_rbac_job *full = arena_array(&r->arena, struct wire_job_rbac_job, n + 1);
+    for (size_t i = 0; i < n; i++)
+        full[i].full = &job[i];
+    *(struct wire_get_jobs_v2_response *)r->ret = (struct wire_get_jobs_v2_response){.pagination = page,
+                                                                                     .jobs = full,
+                                                                                     .jobs_n = n};
+    return 0;
+}
+
+static void reverse(struct core_job_view *job, size_t n)
+{
+    for (size_t i = 0; i < n / 2; i++) {
+        struct core_job_view other = job[i];
+        job[i] = job[n - 1 - i];
+        job[n - 1 - i] = other;
+    }
+}
+
+static bool wanted(const struct core_job_view *v, const enum wire_job_state *state, size_t n)
+{
+    if (n == 0)
+        return true;
+    for (size_t i = 0; i < n; i++)
+        if (state[i] == (v->scheduled ? WIRE_JOB_STATE_SCHEDULED : WIRE_JOB_STATE_QUEUED))
+            return true;
+    return false;
+}
+
+static int find_pool(struct req *r, struct core *core, const char *name, struct error *err)
+{
+    struct core_pool_view v;
+    for (size_t i = 0; name && core_pool(core, i, &v); i++)
+        if (strcmp(v.name, name) == 0)
+            return 0;
+    if (!name)
+        return error_set(err, ERR_INVALID, "name a resource pool: this cluster has no default one");
+    return error_set(err, ERR_NOT_FOUND, "resource pool \"%s\" does not exist", name);
+}
+
+static int list_jobs(struct req *r, struct core *core, const struct wire_get_jobs_v2_request *in, bool v2,
+                     struct error *err)
+{
+    struct jobs *j = arena_new(&r->arena, struct jobs);
+    struct core_job_view *all;
+    j->pool = in->resource_pool && *in->resource_pool ? in->resource_pool : r->api->defaults.compute_pool;
+    if (find_pool(r, core, j->pool, err) < 0)
+        return -1;
+    size_t n = core_queue(core, j->pool, &r->arena, &all);
+    j->job = all;
+    for (size_t i = 0; i < n; i++)
+        if (wanted(&all[i], in->states, in->states_n))
+            j->job[j->n++] = all[i];
+    if (in->order_by == WIRE_ORDER_BY_DESC)
+        reverse(j->job, j->n);
+    j->id = arena_array(&r->arena, const char *, j->n + 1);
+    for (size_t i = 0; i < j->n; i++)
+        j->id[i] = arena_strdup(&r->arena, j->job[i].job_id);
+    j->page = page_of(in->offset, in->limit);
+    j->v2 = v2;
+    struct page asked = {.offset = in->offset, .limit = in->limit ? in->limit : JOBS_DEFAULT};
+    if (page_of_memory_list(asked, (int64_t)j->n, &j->window, err) < 0)
+        return -1;
+    size_t shown = (size_t)(j->window.end - j->window.start);
+    j->wait = arena_array(&r->arena, struct core_wait_view, shown + 1);
+    struct core_wait_notes notes = {0};
+    for (size_t i = 0; i < shown; i++)
+        if (!j->job[(size_t)j->window.start + i].leaving)
+            core_wait_noted(core, j->job[(size_t)j->window.start + i].experiment_id, r->now_us, &r->arena, &notes,
+                            &j->wait[i]);
+    r->state = j;
+    return req_then_read(r, jobs_read);
+}
+
+int api_get_jobs_v2(struct req *r, struct core *core, const struct wire_get_jobs_v2_request *in,
+                    struct wire_get_jobs_v2_response *ret, struct error *err)
+{
+    return list_jobs(r, core, in, true, err);
+}
+
+int api_get_jobs(struct req *r, struct core *core, const struct wire_get_jobs_request *in,
+                 struct wire_get_jobs_response *ret, struct error *err)
+{
+    struct wire_get_jobs_v2_request same = {.offset = in->offset, .limit = in->limit, .resource_pool = in->resource_pool,
+                                            .order_by = in->order_by, .states = in->states, .states_n = in->states_n};
+    return list_jobs(r, core, &same, false, err);
+}
+
+int api_get_job_queue_stats(struct req *r, struct core *core, const struct wire_get_job_queue_stats_request *in,
+                            struct wire_get_job_queue_stats_response *ret, struct error *err)
+{
+    size_t n = core_pool_n(core);
+    ret->results = arena_array(&r->arena, struct wire_rp_queue_stat, n + 1);
+    for (size_t i = 0; i < n; i++) {
+        struct core_pool_view v;
+        bool asked = in->resource_pools_n == 0;
+        if (!core_pool(core, i, &v))
+            break;
+        for (size_t k = 0; k < in->resource_pools_n && !asked; k++)
+            asked = strcmp(in->resource_pools[k], v.name) == 0;
+        if (asked)
+            ret->results[ret->results_n++] = (struct wire_rp_queue_stat){.stats = queue_stats(r, core, v.name),
+                                                                         .resource_pool = arena_strdup(&r->arena,
+                                                                                                       v.name)};
+    }
+    return 0;
+}
+
+/* ---- changing the queue ------------------------------------------------------------------------------------------ */
+
+static int queue_change_of(const struct wire_job_queue_control *w, struct core_queue_change *ret, struct error *err)
+{
+    *ret = (struct core_queue_change){.job_id = w->job_id ? w->job_id : "", .priority = w->priority,
+                                      .weight = w->weight, .pool = w->resource_pool};
+    if ((w->ahead_of != NULL) + (w->behind_of != NULL) + (w->resource_pool != NULL) + w->has_priority + w->has_weight != 1)
+        return error_set(err, ERR_INVALID,
+                         "job %s: each change names one of priority, weight, aheadOf, behindOf, resourcePool, and nothing else",
+                         ret->job_id);
+    ret->anchor = w->ahead_of ? w->ahead_of : w->behind_of;
+    ret->what = w->ahead_of ? QUEUE_AHEAD_OF : w->behind_of ? QUEUE_BEHIND_OF
+                : w->resource_pool ? QUEUE_POOL : w->has_priority ? QUEUE_PRIORITY : QUEUE_WEIGHT;
+    return 0;
+}
+
+struct queue_request {
+    struct core_queue_change *change;
+    int32_t *experiment_id; /* of each change */
+};
+
+static int change_queue(struct req *r, struct core *core, struct error *err)
+{
+    const struct queue_request *q = r->state;
+    const struct wire_update_job_queue_request *in = r->in;
+    struct core_event ev = {.type = CORE_QUEUE_CHANGE, .now_us = r->now_us,
+                            .queue = {.change = q->change, .n = in->updates_n, .refuse_misfits = r->api->defaults.launch_error}};
+    return req_core_step(r, core, &ev, NULL, err);
+}
+
+/* Where a job's workspace may not go, the job does not go. */
+static int check_bindings(struct req *r, struct store *db, struct error *err)
+{
+    const struct wire_update_job_queue_request *in = r->in;
+    const struct queue_request *q = r->state;
+    struct store_experiment x;
+    for (size_t i = 0; i < in->updates_n; i++)
+        if (q->change[i].what == QUEUE_POOL &&
+            (store_experiment_get(db, q->experiment_id[i], /* with_config= */ false, &r->arena, &x, err) < 0 ||
+             pool_check_workspace(r, db, q->change[i].pool, x.workspace_id, err) < 0))
+            return -1;
+    return req_then_loop(r, change_queue);
+}
+
+static int may_change_job(struct req *r, struct core *core, int32_t experiment_id, struct error *err)
+{
+    struct core_experiment_view x;
+    if (!core_experiment(core, experiment_id, &x))
+        return error_set(err, ERR_NOT_FOUND, "experiment '%d' not found", experiment_id);
+    const struct identity_user *owner = identities_user(api_identities(r->api), x.row->owner_id);
+    return access_may_change_of(r, ACCESS_EXPERIMENT(experiment_id), x.row->owner_id, owner ? owner->username : NULL, err);
+}
+
+int api_update_job_queue(struct req *r, struct core *core, const struct wire_update_job_queue_request *in,
+                         struct wire_update_job_queue_response *ret, struct error *err)
+{
+    struct queue_request *q = arena_new(&r->arena, struct queue_request);
+    bool changes_pools = false;
+    if (config_bool(api_info(r->api)->config, "security.authz.strict_job_queue_control") &&
+        req_need_admin(r, "change the job queue", err) < 0)
+        return -1;
+    q->change = arena_array(&r->arena, struct core_queue_change, in->updates_n + 1);
+    q->experiment_id = arena_array(&r->arena, int32_t, in->updates_n + 1);
+    for (size_t i = 0; i < in->updates_n; i++) {
+        if (queue_change_of(&in->updates[i], &q->change[i], err) < 0)
+            return -1;
+        if (core_job_find(core, q->change[i].job_id, &q->experiment_id[i], err) < 0 ||
+            may_change_job(r, core, q->experiment_id[i], err) < 0)
+            return -1;
+        changes_pools = changes_pools || q->change[i].what == QUEUE_POOL;
+    }
+    r->state = q;
+    return changes_pools ? req_then_read(r, check_bindings) : change_queue(r, core, err);
+}

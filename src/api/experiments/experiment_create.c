@@ -1,0 +1,290 @@
+/* POST /experiments. On a reader's thread: project, parent, configuration, archive; then one step of the core on the
+ * loop, with the experiment's documents stored in the same transaction; after the commit the reply is read back. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/experiments/model_archive.h"
+#include "api/pipeline/convert.h"
+#include "api/pipeline/internal.h"
+#include "api/experiments/launch.h"
+#include "api/cluster/pool_bindings.h"
+#include "common/base/cleanup.h"
+#include "core/core.h"
+#include "core/config/expconf.h"
+#include "core/config/spec.h"
+#include "gen/handlers.h"
+#include "store/experiments/experiments.h"
+#include "store/experiments/trials.h"
+#include "store/accounts/workspaces.h"
+#include "store/functions.h"
+
+/* Lives from the first step to the end of the request. What the writer needs of it is never touched by the loop
+ * meanwhile. */
+struct creation {
+    const struct wire_create_experiment_request *in;
+    const char *external_id; /* unmanaged; NULL: none */
+    const struct wire_experiment **ret_experiment;
+    const char **ret_config;
+    enum wire_launch_warning **ret_warnings; /* NULL: the reply has none */
+    size_t *ret_warnings_n;
+    const char ***ret_config_warnings; /* NULL: the reply has none */
+    size_t *ret_config_warnings_n;
+    struct exp_config *config;
+    struct strbuf archive;
+    const void *archive_data;
+    size_t archive_n;
+    struct store_project_place project;
+    struct core_experiment_spec spec;
+    struct store_experiment row;
+    bool exceeds_slots;
+};
+
+static void end_creation(struct req *r)
+{
+    struct creation *c = r->state;
+    exp_config_free(c->config);
+    strbuf_release(&c->archive);
+}
+
+/* ---- 1. what can be refused without the core ---- */
+
+static const struct wire_create_experiment_request *request_of(const struct req *r)
+{
+    return ((const struct creation *)r->state)->in;
+}
+
+/* The request's project, else the configuration's workspace and project, else Uncategorized. A configuration that names
+ * one of the two only is told so later, with all else that is wrong with it. */
+static int find_project(struct req *r, struct store *db, struct json_object *template_config,
+                        struct store_project_place *ret, struct error *err)
+{
+    const struct wire_create_experiment_request *in = request_of(r);
+    cleanup_free char *workspace = NULL, *project = NULL;
+    const char *config = in->config ? in->config : "";
+    expconf_place(config, strlen(config), template_config, &workspace, &project);
+    if (in->project_id || !workspace || !*workspace || !project)
+        return store_project_place_get(db, in->project_id ? in->project_id : 1, &r->arena, ret, err);
+    return store_project_place_by_names(db, workspace, project, &r->arena, ret, err);
+}
+
+static int check_project(const struct store_project_place *p, struct error *err)
+{
+    if (p->archived)
+        return error_set(err, ERR_PRECONDITION,
+                         "project '%s' or its workspace is archived; unarchive it or choose another project", p->name);
+    if (p->deleting)
+        return error_set(err, ERR_PRECONDITION, "project '%s' or its workspace is being deleted; choose another project",
+                         p->name);
+    return 0;
+}
+
+static int parse_template(struct req *r, struct store *db, const char *name, struct json_object **ret,
+                          struct error *err)
+{
+    struct store_template t;
+    if (!name || !*name)
+        return 0;
+    return store_template_get(db, name, &r->arena, &t, err) < 0 ? -1 : json_parse(t.config, strlen(t.config), ret, err);
+}
+
+static int prepare_config(struct req *r, struct store *db, struct creation *c, struct error *err)
+{
+    const struct wire_create_experiment_request *in = request_of(r);
+    struct expconf_context ctx;
+    int rc = launch_context(r, &ctx, err);
+    if (rc == 0)
+        rc = expconf_check_text(in->config ? strlen(in->config) : 0, &ctx, err);
+    if (rc == 0)
+        rc = parse_template(r, db, in->template, &ctx.template_config, err);
+    if (rc == 0)
+        rc = find_project(r, db, ctx.template_config, &c->project, err);
+    if (rc == 0)
+        rc = launch_context_place(&c->project, &ctx, err);
+    ctx.unmanaged = in->unmanaged;
+    if (rc == 0)
+        rc = expconf_prepare(in->config ? in->config : "", in->config ? strlen(in->config) : 0, &ctx, &c->config, err);
+    launch_context_release(&ctx);
+    return rc;
+}
+
+/* The request's files, else the parent's archive. */
+static int make_archive(struct req *r, struct store *db, struct creation *c, struct error *err)
+{
+    const struct wire_create_experiment_request *in = request_of(r);
+    if (in->parent_id && !in->model_definition_n)
+        return store_experiment_model_definition(db, in->parent_id, &r->arena, &c->archive_data, &c->archive_n, err);
+    if (archive_build(in->model_definition, in->model_definition_n, &c->archive, err) < 0)
+        return -1;
+    c->archive_data = strbuf_str(&c->archive);
+    c->archive_n = c->archive.n;
+    return 0;
+}
+
+static void fill_row(struct req *r, struct creation *c)
+{
+    const struct wire_create_experiment_request *in = request_of(r);
+    const struct exp_config *config = c->config;
+    c->row = (struct store_experiment){
+        .user_id = r->who.user_id, .project_id = c->project.id, .name = config->name, .description = config->description,
+        .notes = "", .labels = launch_labels(config, &r->arena), .has_parent = in->parent_id != 0, .parent_id = in->parent_id,
+        .state = "PAUSED", .start_us = r->now_us, .queue_position = r->now_us, .searcher_type = config->searcher.name,
+        .searcher_metric = config->searcher.metric, .smaller_is_better = config->searcher.smaller_is_better,
+        .resource_pool = config->resources.pool, .config = config->json, .original_config = in->config,
+        .unmanaged = in->unmanaged, .external_id = c->external_id};
+}
+
+static void tell_config_warnings(struct req *r, const struct creation *c)
+{
+    if (c->ret_config_warnings)
+        launch_config_warnings(r, c->config, c->ret_config_warnings, c->ret_config_warnings_n);
+}
+
+/* ---- 2. after the commit: read back ---- */
+
+static int create_reply(struct req *r, struct store *db, struct error *err)
+{
+    const struct creation *c = r->state;
+    struct store_experiment x;
+    if (store_experiment_get(db, c->row.id, /* with_config= */ true, &r->arena, &x, err) < 0)
+        return -1;
+    struct wire_experiment *w = arena_new(&r->arena, struct wire_experiment);
+    /* One that is active waits for the scheduler now. */
+    bool queued = !x.unmanaged && strcmp(x.state, "ACTIVE") == 0;
+    experiment_to_wire(r, &x, queued ? DISPLAY_QUEUED : DISPLAY_STORED, w);
+    if (store_trial_ids_of_experiment(db, c->row.id, &r->arena, &w->trial_ids, &w->trial_ids_n, err) < 0)
+        return -1;
+    *c->ret_experiment = w;
+    *c->ret_config = w->config;
+    if (c->ret_warnings)
+        launch_warnings(r, c->exceeds_slots, c->ret_warnings, c->ret_warnings_n);
+    tell_config_warnings(r, c);
+    return 0;
+}
+
+static void take_ids(void *ctx, const struct core_effects *effects)
+{
+    struct req *r = ctx;
+    struct creation *c = r->state;
+    c->row.id = effects->experiment_id;
+    c->row.job_id = arena_strdup(&r->arena, effects->job_id);
+}
+
+static int store_documents(struct store *db, void *ctx, struct error *err)
+{
+    const struct req *r = ctx;
+    const struct creation *c = r->state;
+    return store_experiment_insert(db, &c->row, c->archive_data, c->archive_n, err);
+}
+
+static void documents_stored(void *ctx, const struct error *err)
+{
+    struct req *r = ctx;
+    if (!err) {
+        req_resume_read(r, create_reply);
+        return;
+    }
+    struct error copy = ERROR_INIT;
+    error_copy(&copy, err);
+    req_finish(r, &copy);
+}
+
+/* ---- the step ---- */
+
+static int create_step(struct req *r, struct core *core, struct error *err)
+{
+    const struct wire_create_experiment_request *in = request_of(r);
+    struct creation *c = r->state;
+    if (launch_check_pool(r, core, c->config, &c->exceeds_slots, err) < 0)
+        return -1;
+    struct core_event ev = {.type = CORE_EXPERIMENT_CREATE, .now_us = r->now_us,
+                            .create = {.spec = &c->spec, .activate = in->activate}};
+    struct companion companion = {.stepped = take_ids, .store = store_documents, .done = documents_stored, .ctx = r};
+    if (req_core_step(r, core, &ev, &companion, err) < 0)
+        return -1;
+    return req_wait(r, NULL);
+}
+
+/* The core gives it a number and hears no more of it. */
+static int create_unmanaged_step(struct req *r, struct core *core, struct error *err)
+{
+    struct core_event ev = {.type = CORE_NEW_EXPERIMENT_ID, .now_us = r->now_us};
+    struct companion companion = {.stepped = take_ids, .store = store_documents, .done = documents_stored, .ctx = r};
+    if (req_core_step(r, core, &ev, &companion, err) < 0)
+        return -1;
+    return req_wait(r, NULL);
+}
+
+/* ---- the request ---- */
+
+static int only_validate(struct req *r, const struct creation *c)
+{
+    tell_config_warnings(r, c);
+    struct wire_experiment *none = arena_new(&r->arena, struct wire_experiment);
+    none->has_start_time = true;
+    *c->ret_experiment = none;
+    *c->ret_config = none->config = arena_strdup(&r->arena, c->config->json);
+    return 0;
+}
+
+static int prepare_spec(struct req *r, struct store *db, struct creation *c, struct error *err)
+{
+    if (c->in->unmanaged && c->in->parent_id)
+        return error_set(err, ERR_INVALID, "an unmanaged experiment cannot be forked from another one");
+    if (c->in->unmanaged)
+        return 0;
+    core_spec_of_config(c->config, r->who.user_id, &r->arena, &c->spec);
+    return launch_warm_start(r, db, &c->config->searcher, &c->spec.warm_start_checkpoint, err);
+}
+
+static int create(struct req *r, struct store *db, const struct creation *request, struct error *err)
+{
+    struct creation *c = arena_new(&r->arena, struct creation);
+    *c = *request;
+    r->state = c;
+    r->on_end = end_creation;
+    if (prepare_config(r, db, c, err) < 0 || check_project(&c->project, err) < 0 || prepare_spec(r, db, c, err) < 0)
+        return -1;
+    if (!c->in->unmanaged && pool_check_workspace(r, db, c->config->resources.pool, c->project.workspace_id, err) < 0)
+        return -1;
+    if (c->in->validate_only)
+        return only_validate(r, c);
+    if (make_archive(r, db, c, err) < 0)
+        return -1;
+    fill_row(r, c);
+    return c->in->unmanaged ? req_then_loop(r, create_unmanaged_step) : req_then_loop(r, create_step);
+}
+
+int api_create_experiment(struct req *r, struct store *db, const struct wire_create_experiment_request *in,
+                          struct wire_create_experiment_response *ret, struct error *err)
+{
+    return create(r, db, &(struct creation){.in = in, .ret_experiment = &ret->experiment, .ret_config = &ret->config,
+                                        .ret_warnings = &ret->warnings, .ret_warnings_n = &ret->warnings_n,
+                                        .ret_config_warnings = &ret->config_warnings,
+                                        .ret_config_warnings_n = &ret->config_warnings_n}, err);
+}
+
+/* The one that is there, or a new one: the same request twice gives the same experiment. */
+int api_put_experiment(struct req *r, struct store *db, const struct wire_put_experiment_request *in,
+                       struct wire_put_experiment_response *ret, struct error *err)
+{
+    const struct wire_create_experiment_request *wanted = in->create_experiment_request;
+    cleanup_error struct error none = ERROR_INIT;
+    struct store_experiment x;
+    if (!in->external_experiment_id || !*in->external_experiment_id)
+        return error_set(err, ERR_INVALID, "external_experiment_id is missing");
+    if (!wanted || !wanted->unmanaged)
+        return error_set(err, ERR_INVALID, "only unmanaged experiments have external ids; set unmanaged");
+    if (store_experiment_by_external_id(db, in->external_experiment_id, &r->arena, &x, &none) == 0) {
+        struct wire_experiment *w = arena_new(&r->arena, struct wire_experiment);
+        experiment_to_wire(r, &x, DISPLAY_STORED, w);
+        ret->experiment = w;
+        ret->config = w->config;
+        return 0;
+    }
+    if (none.kind != ERR_NOT_FOUND) {
+        error_move(err, &none);
+        return -1;
+    }
+    return create(r, db, &(struct creation){.in = wanted, .external_id = in->external_experiment_id,
+                                        .ret_experiment = &ret->experiment, .ret_config = &ret->config}, err);
+}

@@ -1,0 +1,283 @@
+/* PATCH of an experiment and its labels: what people change without changing its state. The stored configuration follows,
+ * so that it always says what holds now (original_config stays as it was submitted). Limits and shares of slots go to the
+ * core in the same transaction and count from the next decision of the scheduler on. */
+#include <math.h>
+#include <string.h>
+
+#include "api/pipeline/convert.h"
+#include "api/experiments/experiment_actions.h"
+#include "api/pipeline/internal.h"
+#include "common/json/json.h"
+#include "core/config/expconf.h"
+#include "gen/handlers.h"
+#include "store/experiments/removals.h"
+
+typedef struct wire_experiment_patch_experiment patch;
+typedef struct wire_experiment_patch_experiment_patch_resources patch_resources;
+typedef struct wire_experiment_patch_experiment_patch_checkpoint_storage patch_policy;
+
+/* ---- what may be asked for --------------------------------------------------------------------------------------- */
+
+static int check_resources(const patch_resources *p, struct error *err)
+{
+    if (p->has_max_slots && p->max_slots < 0)
+        return error_set(err, ERR_INVALID, "resources.max_slots is %d, allowed is 0 or more, or null for no limit",
+                         p->max_slots);
+    if (p->has_weight && !(p->weight > 0 && isfinite(p->weight)))
+        return error_set(err, ERR_INVALID, "resources.weight is %g, allowed is a number above 0", p->weight);
+    if (p->has_priority && (p->priority < 1 || p->priority > 99))
+        return error_set(err, ERR_INVALID, "resources.priority is %d, allowed is 1 to 99 (lower goes first)",
+                         p->priority);
+    return 0;
+}
+
+static int check_policy(const patch_policy *p, struct error *err)
+{
+    if (p->save_experiment_best < 0 || p->save_trial_best < 0 || p->save_trial_latest < 0)
+        return error_set(err, ERR_INVALID,
+                         "checkpoint_storage: save_experiment_best, save_trial_best and save_trial_latest must be 0 or "
+                         "more");
+    return 0;
+}
+
+enum { LABELS_BYTES_MAX = 256 * 1024 }; /* of the list as JSON; how many and how long they may be: experiment-config.json */
+
+static int check_texts(const patch *p, struct error *err)
+{
+    cleanup_json struct json_object *part = json_object_new_object();
+    struct json_object *labels = NULL;
+    if (p->labels && strlen(p->labels) > LABELS_BYTES_MAX)
+        return error_set(err, ERR_INVALID, "labels: %zu bytes, at most %d are allowed", strlen(p->labels), LABELS_BYTES_MAX);
+    if (p->labels && json_parse(p->labels, strlen(p->labels), &labels, err) < 0)
+        return error_wrap(err, "labels");
+    if (labels)
+        json_object_object_add(part, "labels", labels);
+    if (p->name)
+        json_object_object_add(part, "name", json_object_new_string(p->name));
+    if (p->description)
+        json_object_object_add(part, "description", json_object_new_string(p->description));
+    return expconf_check_part(part, err);
+}
+
+static int check_patch(struct req *r, const patch *p, struct error *err)
+{
+    const char **labels;
+    size_t n;
+    if (check_texts(p, err) < 0)
+        return -1;
+    if (p->labels && string_list_of_json(p->labels, &r->arena, &labels, &n, err) < 0)
+        return error_wrap(err, "labels");
+    if (p->resources && check_resources(p->resources, err) < 0)
+        return -1;
+    return p->checkpoint_storage ? check_policy(p->checkpoint_storage, err) : 0;
+}
+
+/* null for max_slots, which alone may be without a value, reaches us as resources that name nothing. */
+static bool clears_max_slots(const patch_resources *p)
+{
+    return !p->has_max_slots && !p->has_weight && !p->has_priority;
+}
+
+/* ---- the stored configuration ------------------------------------------------------------------------------------ */
+
+static struct json_object *section(struct json_object *config, const char *name)
+{
+    struct json_object *o = NULL;
+    if (json_object_object_get_ex(config, name, &o) && json_object_is_type(o, json_type_object))
+        return o;
+    o = json_object_new_object();
+    json_object_object_add(config, name, o);
+    return o;
+}
+
+static void change_resources(struct json_object *config, const patch_resources *p)
+{
+    struct json_object *o = section(config, "resources");
+    if (p->has_max_slots)
+        json_object_object_add(o, "max_slots", json_object_new_int(p->max_slots));
+    if (clears_max_slots(p))
+        json_object_object_add(o, "max_slots", NULL);
+    if (p->has_weight)
+        json_object_object_add(o, "weight", json_new_double(p->weight));
+    if (p->has_priority)
+        json_object_object_add(o, "priority", json_object_new_int(p->priority));
+}
+
+static void change_policy(struct json_object *config, const patch_policy *p)
+{
+    struct json_object *o = section(config, "checkpoint_storage");
+    json_object_object_add(o, "save_experiment_best", json_object_new_int(p->save_experiment_best));
+    json_object_object_add(o, "save_trial_best", json_object_new_int(p->save_trial_best));
+    json_object_object_add(o, "save_trial_latest", json_object_new_int(p->save_trial_latest));
+}
+
+static int change_texts(struct json_object *config, const patch *p, struct error *err)
+{
+    struct json_object *labels = NULL;
+    if (p->name)
+        json_object_object_add(config, "name", json_object_new_string(p->name));
+    if (p->description)
+        json_object_object_add(config, "description", json_object_new_string(p->description));
+    if (p->labels && json_parse(p->labels, strlen(p->labels), &labels, err) < 0)
+        return -1;
+    if (p->labels)
+        json_object_object_add(config, "labels", labels);
+    return 0;
+}
+
+static int changed_config(const char *old, const patch *p, struct arena *a, const char **ret, struct error *err)
+{
+    cleanup_json struct json_object *config = NULL;
+    if (json_parse(old, strlen(old), &config, err) < 0 || change_texts(config, p, err) < 0)
+        return error_wrap(err, "stored configuration");
+    if (p->resources)
+        change_resources(config, p->resources);
+    if (p->checkpoint_storage)
+        change_policy(config, p->checkpoint_storage);
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    json_print(config, &text);
+    *ret = arena_strdup(a, strbuf_str(&text));
+    return 0;
+}
+
+/* On the writer's thread: on top of what is stored by then. */
+static int store_patch(struct store *db, const patch *p, struct error *err)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct store_experiment x;
+    const char *config = NULL;
+    struct store_experiment_patch row = {.name = p->name, .description = p->description, .notes = p->notes,
+                                         .labels = p->labels};
+    if (store_experiment_get(db, p->id, /* with_config= */ true, &a, &x, err) < 0)
+        return -1;
+    if (x.archived)
+        return error_set(err, ERR_PRECONDITION, "experiment %d is archived; unarchive it before it is changed", x.id);
+    if (changed_config(x.config, p, &a, &config, err) < 0 || store_experiment_patch(db, p->id, &row, err) < 0)
+        return -1;
+    if (p->checkpoint_storage && store_collection_ask(db, p->id, err) < 0)
+        return -1;
+    return store_experiment_set_config(db, p->id, config, x.resource_pool, err);
+}
+
+/* ---- the request ------------------------------------------------------------------------------------------------- */
+
+static const patch *patch_of(const struct req *r)
+{
+    return ((const struct wire_patch_experiment_request *)r->in)->experiment;
+}
+
+static int reply(struct req *r, struct store *db, struct error *err)
+{
+    struct wire_patch_experiment_response *ret = r->ret;
+    struct store_experiment x;
+    if (store_experiment_get(db, patch_of(r)->id, /* with_config= */ true, &r->arena, &x, err) < 0)
+        return -1;
+    struct wire_experiment *w = arena_new(&r->arena, struct wire_experiment);
+    experiment_to_wire(r, &x, DISPLAY_STORED, w);
+    ret->experiment = w;
+    return 0;
+}
+
+static void wake_collector(const struct req *r) { r->api->services.collect(r->api->services.ctx); }
+
+static int wake_collector_step(struct req *r, struct core *core, struct error *err)
+{
+    wake_collector(r);
+    return 0;
+}
+
+static int write_step(struct req *r, struct store *db, struct error *err)
+{
+    if (store_patch(db, patch_of(r), err) < 0 || reply(r, db, err) < 0)
+        return -1;
+    return patch_of(r)->checkpoint_storage ? req_then_loop(r, wake_collector_step) : 0;
+}
+
+static int store_beside(struct store *db, void *ctx, struct error *err)
+{
+    return store_patch(db, patch_of(ctx), err);
+}
+
+static void stored_beside(void *ctx, const struct error *err)
+{
+    struct error copy = ERROR_INIT;
+    if (!err) {
+        wake_collector(ctx);
+        req_resume_read(ctx, reply);
+        return;
+    }
+    error_set(&copy, err->kind, "%s", error_msg(err));
+    req_finish(ctx, &copy);
+}
+
+/* ERR_NOT_FOUND: the core does not look after it, then the store alone is concerned. */
+static int tell_core(struct req *r, struct core *core, const patch *p, struct error *err)
+{
+    const patch_resources *from = p->resources;
+    struct core_resources_patch resources = {
+        .set_max_slots = from->has_max_slots || clears_max_slots(from),
+        .max_slots = from->has_max_slots ? from->max_slots : -1,
+        .set_weight = from->has_weight, .weight = from->weight,
+        .set_priority = from->has_priority, .priority = from->priority};
+    struct core_event ev = {.type = CORE_EXPERIMENT_RESOURCES, .now_us = r->now_us,
+                            .resources = {.experiment_id = p->id, .patch = &resources}};
+    struct companion companion = {.store = store_beside, .done = stored_beside, .ctx = r};
+    return req_core_step(r, core, &ev, &companion, err);
+}
+
+int api_patch_experiment(struct req *r, struct core *core, const struct wire_patch_experiment_request *in,
+                         struct wire_patch_experiment_response *ret, struct error *err)
+{
+    const patch *p = in->experiment;
+    if (check_patch(r, p, err) < 0)
+        return -1;
+    if (!p->resources)
+        return req_then_write(r, write_step);
+    cleanup_error struct error failed = ERROR_INIT;
+    if (tell_core(r, core, p, &failed) == 0)
+        return req_wait(r, NULL);
+    if (failed.kind == ERR_NOT_FOUND)
+        return req_then_write(r, write_step);
+    error_move(err, &failed);
+    return -1;
+}
+
+/* ---- labels ------------------------------------------------------------------------------------------------------ */
+
+static int change_label(struct req *r, struct store *db, int32_t id, const char *label, bool add, const char ***ret,
+                        size_t *ret_n, struct error *err)
+{
+    struct store_experiment x;
+    if (store_experiment_get(db, id, /* with_config= */ false, &r->arena, &x, err) < 0)
+        return -1;
+    const char **old;
+    size_t n, kept = 0;
+    if (string_list_of_json(x.labels, &r->arena, &old, &n, err) < 0)
+        return -1;
+    const char **labels = arena_array(&r->arena, const char *, n + 1);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(old[i], label) != 0)
+            labels[kept++] = old[i];
+    if (add)
+        labels[kept++] = label;
+    patch p = {.id = id, .labels = json_of_string_list(labels, kept, &r->arena)};
+    if ((add && check_texts(&p, err) < 0) || store_patch(db, &p, err) < 0)
+        return -1;
+    *ret = labels;
+    *ret_n = kept;
+    return 0;
+}
+
+int api_put_experiment_label(struct req *r, struct store *db, const struct wire_put_experiment_label_request *in,
+                             struct wire_put_experiment_label_response *ret, struct error *err)
+{
+    if (!in->label || !*in->label)
+        return error_set(err, ERR_INVALID, "the label is empty");
+    return change_label(r, db, in->experiment_id, in->label, true, &ret->labels, &ret->labels_n, err);
+}
+
+int api_delete_experiment_label(struct req *r, struct store *db, const struct wire_delete_experiment_label_request *in,
+                                struct wire_delete_experiment_label_response *ret, struct error *err)
+{
+    return change_label(r, db, in->experiment_id, in->label ? in->label : "", false, &ret->labels, &ret->labels_n, err);
+}

@@ -1,0 +1,28 @@
+/* What starting an experiment and going on with one have in common. */
+#ifndef DET_API_LAUNCH_H
+#define DET_API_LAUNCH_H
+
+#include "api/pipeline/handler.h"
+#include "core/config/expconf.h"
+
+/* The cluster's part of a configuration. Each request parses its own: trees of json-c count their users without
+ * locks. */
+int launch_context(struct req *r, struct expconf_context *ret, struct error *err);
+struct store_project_place;
+/* What the workspace adds to it: its storage, and its default pools. */
+int launch_context_place(const struct store_project_place *place, struct expconf_context *ctx, struct error *err);
+void launch_context_release(struct expconf_context *ctx);
+/* The checkpoint that trials start from, by searcher.source_trial_id (its latest) or source_checkpoint_uuid; NULL: none.
+ * Reads the store. */
+int launch_warm_start(struct req *r, struct store *db, const struct exp_searcher *s, const char **ret,
+                      struct error *err);
+const char *launch_labels(const struct exp_config *config, struct arena *a); /* JSON list */
+/* Whether no set of its pool's agents could hold a trial, were all of them idle: refused where the cluster says so, else
+ * something to warn of. On the loop. */
+int launch_check_pool(struct req *r, struct core *core, const struct exp_config *config, bool *ret_exceeds_pool,
+                      struct error *err);
+void launch_warnings(struct req *r, bool exceeds_pool, enum wire_launch_warning **ret, size_t *ret_n);
+/* The sentences of config->warnings, for a reply. */
+void launch_config_warnings(struct req *r, const struct exp_config *config, const char ***ret, size_t *ret_n);
+
+#endif

@@ -1,0 +1,379 @@
+/* Runs, the trials of all experiments side by side: search, and actions on many of them at once. A run is killed,
+ * archived and deleted on its own; it is paused, resumed and moved with its experiment. */
+#include <string.h>
+
+#include "api/pipeline/access.h"
+#include "api/pipeline/convert.h"
+#include "api/experiments/experiment_actions.h"
+#include "api/pipeline/internal.h"
+#include "common/base/clock.h"
+#include "gen/handlers.h"
+#include "store/experiments/experiments.h"
+#include "store/search/search.h"
+
+/* ---- search ------------------------------------------------------------------------------------------------------ */
+
+/* As it is stored: whether an active run waits or runs is asked of its trial. */
+static enum wire_trial_state run_state_to_wire(enum run_state state)
+{
+    return state == RUN_ACTIVE ? WIRE_TRIAL_STATE_ACTIVE : trial_state_to_wire(state, DISPLAY_STORED);
+}
+
+static void run_to_wire(const struct store_run *s, int64_t now_us, struct arena *a,
+                        struct wire_run_flat_run *ret)
+{
+    struct wire_run_flat_run_experiment *x = arena_new(a, struct wire_run_flat_run_experiment);
+    *x = (struct wire_run_flat_run_experiment){
+        .id = s->experiment.id, .searcher_type = s->experiment.searcher_type,
+        .searcher_metric = s->experiment.searcher_metric, .forked_from = s->experiment.parent_id,
+        .has_forked_from = s->experiment.has_parent, .external_experiment_id = s->experiment.external_id,
+        .resource_pool = s->experiment.resource_pool, .progress = (float)s->experiment.progress,
+        .description = s->experiment.description, .name = s->experiment.name, .unmanaged = s->experiment.unmanaged,
+        .is_multitrial = s->experiment.multitrial};
+    *ret = (struct wire_run_flat_run){
+        .id = s->id, .start_time = s->start_us, .has_start_time = s->start_us != 0, .end_time = s->end_us,
+        .has_end_time = s->end_us != 0, .state = run_state_to_wire(s->state),
+        .checkpoint_size = s->checkpoint_size, .checkpoint_count = s->checkpoint_count,
+        .searcher_metric_value = s->metric, .has_searcher_metric_value = s->has_metric, .external_run_id = s->external_id,
+        .hyperparameters = s->hparams, .summary_metrics = s->summary_metrics, .user_id = s->experiment.user_id,
+        .has_user_id = true, .duration = (int32_t)(((s->end_us ? s->end_us : now_us) - s->start_us) / 1000000),
+        .has_duration = s->start_us != 0, .project_id = s->project_id, .project_name = s->project_name,
+        .workspace_id = s->workspace_id, .workspace_name = s->workspace_name, .parent_archived = s->parent_archived,
+        .experiment = x, .metadata = s->metadata, .archived = s->archived,
+        .local_id = arena_printf(a, "%s-%d", s->project_key, s->id), .log_policy_matched = s->log_policy_matched};
+    string_list_of_json(s->experiment.labels, a, &ret->labels, &ret->labels_n, NULL);
+}
+
+static int show_runs(struct req *r, struct store *db, struct error *err)
+{
+    struct wire_search_runs_response *ret = r->ret;
+    const struct search_found *found = r->state;
+    struct store_run *run;
+    size_t n;
+    if (store_runs_shown(db, found->ids, &r->arena, &run, &n, err) < 0)
+        return -1;
+    ret->runs = arena_array(&r->arena, struct wire_run_flat_run, n + 1);
+    ret->runs_n = n;
+    for (size_t i = 0; i < n; i++)
+        run_to_wire(&run[i], r->now_us, &r->arena, &ret->runs[i]);
+    return 0;
+}
+
+int api_search_runs(struct req *r, struct store *db, const struct wire_search_runs_request *in,
+                    struct wire_search_runs_response *ret, struct error *err)
+{
+    const struct page page = page_of(in->offset, in->limit);
+    struct search_found *found = arena_new(&r->arena, struct search_found);
+    struct search *search;
+    if (search_parse(SEARCH_RUNS, in->filter, in->sort, r->now_us, &r->arena, &search, err) < 0 ||
+        store_search(db, search, in->has_project_id ? in->project_id : 0, page, &r->arena, found, err) < 0)
+        return -1;
+    ret->pagination = pagination(page, found->window, &r->arena);
+    r->state = found;
+    return req_then_read(r, show_runs);
+}
+
+/* ---- actions: which runs ----------------------------------------------------------------------------------------- */
+
+struct runs_request;
+/* An event of the core, on the loop, and a change of the store, on the writer's thread. */
+typedef int run_event_fn(struct req *r, struct core *core, const struct runs_request *b,
+                         const struct store_run_brief *run, struct error *err);
+typedef int run_change_fn(struct req *r, struct store *db, const struct runs_request *b,
+                          const struct store_run_brief *run, struct error *err);
+
+struct runs_request {
+    struct store_ints ids; /* as asked for; with a filter, those that it finds */
+    const char *filter;
+    int32_t project_id; /* 0 or less: any */
+    run_event_fn *event; /* one of the two is set */
+    run_change_fn *change;
+    struct action_args args;
+    bool skip_multitrial;
+    req_loop_fn *then; /* on the loop, once all is committed; NULL: nothing */
+    bool *acted;       /* which of the ids it was done to */
+    size_t at;         /* how far it has come: what happens on the loop is done in parts */
+    struct wire_run_action_result **results;
+    size_t *results_n;
+    struct store_run_brief *found; /* by id */
+    size_t found_n;
+};
+
+static const struct store_run_brief *find(const struct runs_request *b, int32_t id)
+{
+    const struct store_run_brief *run = store_row_by_id(b->found, b->found_n, sizeof(*b->found), id);
+    return run && (b->project_id <= 0 || run->experiment.project_id == b->project_id) ? run : NULL;
+}
+
+/* NULL and err: there is no such run, or it may not be changed by the one who asks. A run is its experiment's owner's. */
+static const struct store_run_brief *find_changeable(struct req *r, int32_t id, struct error *err)
+{
+    const struct store_run_brief *run = find(r->state, id);
+    if (!run)
+        error_set(err, ERR_NOT_FOUND, "run '%d' not found", id);
+    else if (access_may_change_of(r, ACCESS_TRIAL(run->id), run->experiment.user_id, run->experiment.username, err) < 0)
+        run = NULL;
+    return run;
+}
+
+/* The answer about one run. -1: a store that does not work concerns them all. */
+static int answer_run(struct req *r, size_t i, struct error *failed, struct error *err)
+{
+    struct runs_request *b = r->state;
+    if (failed->kind && error_http_status(failed->kind) >= 500) {
+        error_move(err, failed);
+        return -1;
+    }
+    b->acted[i] = !failed->kind;
+    (*b->results)[i] = (struct wire_run_action_result){
+        .id = b->ids.value[i], .error = failed->kind ? arena_strdup(&r->arena, error_msg(failed)) : ""};
+    return 0;
+}
+
+static int tell_runs(struct req *r, struct core *core, struct error *err)
+{
+    struct runs_request *b = r->state;
+    for (int64_t began_us = clock_monotonic_us(); b->at < b->ids.n; b->at++) {
+        if (req_turn_is_over(began_us))
+            return req_then_later(r, tell_runs);
+        cleanup_error struct error failed = ERROR_INIT;
+        const struct store_run_brief *run = find_changeable(r, b->ids.value[b->at], &failed);
+        if (run)
+            b->event(r, core, b, run, &failed);
+        if (answer_run(r, b->at, &failed, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int change_runs(struct req *r, struct store *db, struct error *err)
+{
+    struct runs_request *b = r->state;
+    for (size_t i = 0; i < b->ids.n; i++) {
+        cleanup_error struct error failed = ERROR_INIT;
+        const struct store_run_brief *run = find_changeable(r, b->ids.value[i], &failed);
+        if (run)
+            b->change(r, db, b, run, &failed);
+        if (answer_run(r, i, &failed, err) < 0)
+            return -1;
+    }
+    return b->then ? req_then_loop(r, b->then) : 0;
+}
+
+static int find_by_filter(struct req *r, struct store *db, struct runs_request *b, struct error *err)
+{
+    struct search *search;
+    if (!b->filter || !*b->filter)
+        return 0;
+    if (b->ids.n)
+        return error_set(err, ERR_INVALID, "give ids of runs or a filter, not both");
+    if (search_parse(SEARCH_RUNS, b->filter, NULL, r->now_us, &r->arena, &search, err) < 0)
+        return -1;
+    const struct page all = {.limit = -1};
+    struct search_found found;
+    if (store_search(db, search, b->project_id > 0 ? b->project_id : 0, all, &r->arena, &found, err) < 0)
+        return -1;
+    b->ids = found.ids;
+    return 0;
+}
+
+/* On the searcher's thread. */
+static int run_request(struct req *r, struct store *db, const struct runs_request *request, struct error *err)
+{
+    struct runs_request *b = arena_new(&r->arena, struct runs_request);
+    *b = *request;
+    if (find_by_filter(r, db, b, err) < 0 ||
+        store_run_briefs(db, b->ids, &r->arena, &b->found, &b->found_n, err) < 0)
+        return -1;
+    *b->results = arena_array(&r->arena, struct wire_run_action_result, b->ids.n + 1);
+    *b->results_n = b->ids.n;
+    b->acted = arena_array(&r->arena, bool, b->ids.n + 1);
+    r->state = b;
+    return b->event ? req_then_loop(r, tell_runs) : req_then_write(r, change_runs);
+}
+
+#define REQUEST(in, ret)                                                                                       \
+    .ids = {(in)->run_ids, (in)->run_ids_n}, .filter = (in)->filter, .results = &(ret)->results,               \
+    .results_n = &(ret)->results_n
+
+/* ---- actions: what is done --------------------------------------------------------------------------------------- */
+
+static int kill_run(struct req *r, struct core *core, const struct runs_request *b, const struct store_run_brief *run,
+                    struct error *err)
+{
+    struct core_event ev = {.type = CORE_TRIAL_KILL, .now_us = r->now_us, .trial_id = run->id};
+    cleanup_error struct error failed = ERROR_INIT;
+    if (req_core_step(r, core, &ev, NULL, &failed) == 0 || failed.kind == ERR_NOT_FOUND) /* over already: fine */
+        return 0;
+    error_move(err, &failed);
+    return -1;
+}
+
+int api_kill_runs(struct req *r, struct store *db, const struct wire_kill_runs_request *in,
+                  struct wire_kill_runs_response *ret, struct error *err)
+{
+    return run_request(r, db, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .event = kill_run}, err);
+}
+
+static int set_state(struct req *r, struct core *core, const struct experiment_action *action, const char *verb,
+                     const struct store_run_brief *run, struct error *err)
+{
+    if (run->multitrial)
+        return error_set(err, ERR_PRECONDITION, "run %d is one of those of experiment %d: %s the experiment", run->id,
+                         run->experiment.id, verb);
+    struct core_event ev = {.type = action->event, .now_us = r->now_us, .experiment_id = run->experiment.id};
+    cleanup_error struct error failed = ERROR_INIT;
+    if (req_core_step(r, core, &ev, NULL, &failed) == 0)
+        return 0;
+    if (failed.kind == ERR_NOT_FOUND)
+        return action_without_core(action, &run->experiment, err);
+    error_move(err, &failed);
+    return -1;
+}
+
+static int pause_run(struct req *r, struct core *core, const struct runs_request *b, const struct store_run_brief *run,
+                     struct error *err)
+{
+    return set_state(r, core, &action_pause, "pause", run, err);
+}
+
+static int resume_run(struct req *r, struct core *core, const struct runs_request *b, const struct store_run_brief *run,
+                      struct error *err)
+{
+    return set_state(r, core, &action_activate, "activate", run, err);
+}
+
+int api_pause_runs(struct req *r, struct store *db, const struct wire_pause_runs_request *in,
+                   struct wire_pause_runs_response *ret, struct error *err)
+{
+    return run_request(r, db, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .event = pause_run}, err);
+}
+
+int api_resume_runs(struct req *r, struct store *db, const struct wire_resume_runs_request *in,
+                    struct wire_resume_runs_response *ret, struct error *err)
+{
+    return run_request(r, db, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .event = resume_run}, err);
+}
+
+/* What it looks like to the writer, in whose order changes happen. */
+static int look_again(struct req *r, struct store *db, const struct store_run_brief *run, struct store_run_brief *ret,
+                      struct error *err)
+{
+    struct store_run_brief *now;
+    size_t n;
+    if (store_run_briefs(db, (struct store_ints){&run->id, 1}, &r->arena, &now, &n, err) < 0)
+        return -1;
+    if (n == 0)
+        return error_set(err, ERR_NOT_FOUND, "run '%d' not found", run->id);
+    *ret = now[0];
+    return 0;
+}
+
+static int set_archived(struct req *r, struct store *db, const struct store_run_brief *seen, bool archived,
+                        struct error *err)
+{
+    struct store_run_brief run = *seen;
+    if (look_again(r, db, seen, &run, err) < 0)
+        return -1;
+    if (!run_state_is_over(run.state))
+        return error_set(err, ERR_PRECONDITION, "Run is not in terminal state.");
+    if (run.archived == archived)
+        return error_set(err, ERR_PRECONDITION, "run %d is %s already", run.id, archived ? "archived" : "unarchived");
+    return store_run_set_archived(db, run.id, archived, err);
+}
+
+static int archive_run(struct req *r, struct store *db, const struct runs_request *b, const struct store_run_brief *run,
+                       struct error *err)
+{
+    return set_archived(r, db, run, true, err);
+}
+
+static int unarchive_run(struct req *r, struct store *db, const struct runs_request *b,
+                         const struct store_run_brief *run, struct error *err)
+{
+    return set_archived(r, db, run, false, err);
+}
+
+int api_archive_runs(struct req *r, struct store *db, const struct wire_archive_runs_request *in,
+                     struct wire_archive_runs_response *ret, struct error *err)
+{
+    return run_request(r, db, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .change = archive_run},
+                       err);
+}
+
+int api_unarchive_runs(struct req *r, struct store *db, const struct wire_unarchive_runs_request *in,
+                       struct wire_unarchive_runs_response *ret, struct error *err)
+{
+    return run_request(r, db, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .change = unarchive_run},
+                       err);
+}
+
+/* Not while its experiment goes on, which rests on all of its trials. The rows go in the background, once the files of its
+ * checkpoints are gone. */
+static int delete_run(struct req *r, struct store *db, const struct runs_request *b, const struct store_run_brief *seen,
+                      struct error *err)
+{
+    struct store_run_brief run = *seen;
+    if (look_again(r, db, seen, &run, err) < 0)
+        return -1;
+    if (!run_state_is_over(run.state))
+        return error_set(err, ERR_PRECONDITION, "cannot delete run in STATE_%s state", run_state_name(run.state));
+    if (!run_state_is_over(run.experiment.state))
+        return error_set(err, ERR_PRECONDITION, "cannot delete run %d while its experiment %d is in STATE_%s state", run.id,
+                         run.experiment.id, run_state_name(run.experiment.state));
+    return store_run_deletion_add(db, run.experiment.id, run.id, err);
+}
+
+static int begin_deletions(struct req *r, struct core *core, struct error *err)
+{
+    struct runs_request *b = r->state;
+    const struct api_services *s = &r->api->services;
+    for (int64_t began_us = clock_monotonic_us(); b->at < b->ids.n; b->at++) {
+        if (req_turn_is_over(began_us))
+            return req_then_later(r, begin_deletions);
+        size_t i = b->at;
+        cleanup_error struct error failed = ERROR_INIT;
+        int32_t id = b->ids.value[i];
+        if (b->acted[i] && s->delete_experiment(s->ctx, find(b, id)->experiment.id, id, &failed) < 0)
+            (*b->results)[i].error = arena_strdup(&r->arena, error_msg(&failed));
+    }
+    return 0;
+}
+
+int api_delete_runs(struct req *r, struct store *db, const struct wire_delete_runs_request *in,
+                    struct wire_delete_runs_response *ret, struct error *err)
+{
+    return run_request(r, db, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .change = delete_run,
+                                                 .then = begin_deletions}, err);
+}
+
+/* A run lies where its experiment does, so that moves with it, once. */
+static int move_run(struct req *r, struct store *db, const struct runs_request *b, const struct store_run_brief *seen,
+                    struct error *err)
+{
+    struct store_run_brief run = *seen;
+    if (look_again(r, db, seen, &run, err) < 0)
+        return -1;
+    if (run.multitrial && b->skip_multitrial)
+        return error_set(err, ERR_PRECONDITION, "run %d is one of those of experiment %d, which is skipped", run.id,
+                         run.experiment.id);
+    if (run.experiment.project_id == b->args.project_id)
+        return 0; /* with another run of its experiment */
+    return action_move.change(r, db, &run.experiment, &b->args, err);
+}
+
+static int check_destination(struct req *r, struct store *db, struct error *err)
+{
+    const struct runs_request *b = r->state;
+    return action_move.prepare(r, db, &b->args, err) < 0 ? -1 : change_runs(r, db, err);
+}
+
+int api_move_runs(struct req *r, struct store *db, const struct wire_move_runs_request *in,
+                  struct wire_move_runs_response *ret, struct error *err)
+{
+    int rc = run_request(r, db, &(struct runs_request){REQUEST(in, ret), .project_id = in->source_project_id,
+                                                   .change = move_run,
+                                                   .args = {.project_id = in->destination_project_id},
+                                                   .skip_multitrial = in->skip_multitrial}, err);
+    return rc < 0 ? -1 : req_then_write(r, check_destination);
+}

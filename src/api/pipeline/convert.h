@@ -1,0 +1,61 @@
+/* From rows of the store and views of the core to messages of the contract. Everything lives in the given arena. */
+#ifndef DET_API_CONVERT_H
+#define DET_API_CONVERT_H
+
+#include "common/base/arena.h"
+#include "common/base/error.h"
+#include "core/core.h"
+#include "gen/wire.h"
+#include "store/lists/page.h"
+#include "store/store.h"
+
+struct identity_user;
+struct req;
+struct store_checkpoint;
+struct store_experiment;
+struct store_template;
+struct store_trial;
+struct store_user;
+
+const struct wire_user *user_to_wire(const struct store_user *u, struct arena *a);
+const struct wire_user *identity_to_wire(const struct identity_user *u, struct arena *a);
+void identity_of_store(const struct store_user *u, struct identity_user *ret);
+
+/* offset and limit are echoed as asked. */
+const struct wire_pagination *pagination(struct page asked, struct page_window w, struct arena *a);
+/* display: what the core shows for what runs (DISPLAY_STORED: the stored state). config and original_config as far as
+ * they are in the row, without their secrets for those who may not see these (access_sees_secrets). */
+enum wire_experiment_state experiment_state_to_wire(const char *stored, enum display_state display);
+void experiment_to_wire(struct req *r, const struct store_experiment *x, enum display_state display, struct wire_experiment *ret);
+/* wait: why it waits, if it does. */
+void job_summary_to_wire(const struct core_job_view *job, const struct core_wait_view *wait, struct wire_job_summary *ret);
+enum wire_trial_state trial_state_to_wire(enum run_state stored, enum display_state display);
+void trial_to_wire(const struct store_trial *t, enum display_state display, int64_t now_us, struct arena *a,
+                   struct wire_trial *ret);
+/* Where secrets are not for the one who asks, a storage's credentials are null: clients that download directly then take those of their
+ * own surroundings, and go through the master if there are none. */
+void checkpoint_to_wire(struct req *r, const struct store_checkpoint *c, struct wire_checkpoint *ret);
+const struct wire_template *template_to_wire(struct req *r, const struct store_template *s);
+void allocation_to_wire(const struct allocation_row *x, struct arena *a, struct wire_task_allocation *ret);
+/* JSON object path → bytes into map entries. */
+void resources_to_wire(const char *json, struct arena *a, struct wire_map_int64 **ret, size_t *ret_n);
+
+/* Enum numbers to the names that the store keeps: without their STATE_ prefix. "" if unknown. */
+const char *state_text(const struct codec_enum *e, int32_t number);
+struct store_texts experiment_state_names(const enum wire_experiment_state *state, size_t n, struct arena *a);
+/* And back; 0 if unknown. */
+int32_t state_number(const struct codec_enum *e, const char *text);
+
+int string_list_of_json(const char *json, struct arena *a, const char ***ret, size_t *ret_n, struct error *err);
+const char *json_of_string_list(const char *const *text, size_t n, struct arena *a);
+/* A JSON list and the texts of its items. */
+int raw_list_of_json(const char *json, struct arena *a, const char ***ret, size_t *ret_n, struct error *err);
+const char *json_of_raw_list(const char *const *json, size_t n, struct arena *a); /* NULL for no items */
+int canonical_json(const char *json, struct arena *a, const char **ret, struct error *err); /* sorted, compact */
+const char *base64_in_arena(const void *data, size_t n, struct arena *a);
+/* A decimal id out of a path: "experiment 'x' is not a number" otherwise. */
+int parse_id(const char *text, const char *what, int32_t *ret, struct error *err);
+
+struct page page_of(int32_t offset, int32_t limit);
+
+#endif

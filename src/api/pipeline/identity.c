@@ -1,0 +1,247 @@
+#include "api/pipeline/identity.h"
+#include "common/base/must.h"
+#include "net/loop/loop.h"
+
+#include <openssl/evp.h>
+#include <openssl/rand.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <uthash.h>
+
+struct user_entry {
+    struct identity_user user;
+    UT_hash_handle by_id, by_name;
+};
+
+/* The sessions that end with one allocation. */
+struct holder {
+    char allocation_id[128];
+    LIST_HEAD(, session_entry) sessions;
+    UT_hash_handle hh;
+};
+
+/* There may be many, so they are kept small. */
+struct session_entry {
+    uint8_t hash[TOKEN_HASH_BYTES];
+    int64_t id, expires_at_us, password_at_us;
+    int user_id;
+    enum principal_kind kind;
+    struct holder *holder; /* NULL: of no allocation */
+    LIST_ENTRY(session_entry) in_holder;
+    UT_hash_handle hh;
+};
+
+struct identities {
+    struct user_entry *users_by_id, *users_by_name;
+    struct session_entry *sessions;
+    struct holder *holders;
+};
+
+int token_new(struct token *ret, struct error *err)
+{
+    unsigned char raw[32];
+    char base64[48]; /* 44 characters of 32 bytes */
+    if (RAND_bytes(raw, sizeof(raw)) != 1)
+        return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
+    EVP_EncodeBlock((unsigned char *)base64, raw, sizeof(raw));
+    for (char *p = base64; *p; p++) {
+        if (*p == '+')
+            *p = '-';
+        else if (*p == '/')
+            *p = '_';
+        else if (*p == '=')
+            *p = 0;
+    }
+    memcpy(ret->text, "det1.", 5);
+    memcpy(ret->text + 5, base64, strlen(base64) + 1);
+    token_hash(ret->text, ret->hash);
+    return 0;
+}
+
+void token_hash(const char *text, uint8_t ret[TOKEN_HASH_BYTES])
+{
+    EVP_Digest(text, strlen(text), ret, NULL, EVP_sha256(), NULL);
+}
+
+struct identities *identities_new(void)
+{
+    return must_calloc(1, sizeof(struct identities));
+}
+
+static struct holder *find_holder(const struct identities *ids, const char *allocation_id)
+{
+    struct holder *h;
+    HASH_FIND_STR(ids->holders, allocation_id, h);
+    return h;
+}
+
+static struct holder *holder_of(struct identities *ids, const char *allocation_id)
+{
+    struct holder *h = find_holder(ids, allocation_id);
+    if (h || !*allocation_id)
+        return h;
+    h = must_calloc(1, sizeof(*h));
+    snprintf(h->allocation_id, sizeof(h->allocation_id), "%s", allocation_id);
+    HASH_ADD_STR(ids->holders, allocation_id, h);
+    return h;
+}
+
+static void leave_holder(struct identities *ids, struct session_entry *e)
+{
+    struct holder *h = e->holder;
+    if (!h)
+        return;
+    LIST_REMOVE(e, in_holder);
+    e->holder = NULL;
+    if (!LIST_EMPTY(&h->sessions))
+        return;
+    HASH_DEL(ids->holders, h);
+    free(h);
+}
+
+static void free_session(struct identities *ids, struct session_entry *e)
+{
+    leave_holder(ids, e);
+    HASH_DEL(ids->sessions, e);
+    free(e);
+}
+
+void identities_free(struct identities *ids)
+{
+    if (!ids)
+        return;
+    struct session_entry *s, *s_next;
+    HASH_ITER(hh, ids->sessions, s, s_next)
+        free_session(ids, s);
+    struct user_entry *u, *u_next;
+    HASH_ITER(by_id, ids->users_by_id, u, u_next) {
+        HASH_DELETE(by_id, ids->users_by_id, u);
+        HASH_DELETE(by_name, ids->users_by_name, u);
+        free(u);
+    }
+    free(ids);
+}
+
+void identities_put_user(struct identities *ids, const struct identity_user *u)
+{
+    loop_assert();
+    struct user_entry *e;
+    HASH_FIND(by_id, ids->users_by_id, &u->id, sizeof(u->id), e);
+    if (e) {
+        HASH_DELETE(by_id, ids->users_by_id, e);
+        HASH_DELETE(by_name, ids->users_by_name, e);
+    } else {
+        e = must_calloc(1, sizeof(*e));
+    }
+    e->user = *u;
+    HASH_ADD(by_id, ids->users_by_id, user.id, sizeof(e->user.id), e);
+    HASH_ADD_KEYPTR(by_name, ids->users_by_name, e->user.username, strlen(e->user.username), e);
+}
+
+const struct identity_user *identities_user(const struct identities *ids, int user_id)
+{
+    loop_assert();
+    struct user_entry *e;
+    HASH_FIND(by_id, ids->users_by_id, &user_id, sizeof(user_id), e);
+    return e ? &e->user : NULL;
+}
+
+const struct identity_user *identities_user_by_name(const struct identities *ids, const char *username)
+{
+    loop_assert();
+    struct user_entry *e;
+    HASH_FIND(by_name, ids->users_by_name, username, strlen(username), e);
+    return e ? &e->user : NULL;
+}
+
+void identities_put_session(struct identities *ids, const uint8_t hash[TOKEN_HASH_BYTES],
+                            const struct identity_session *s)
+{
+    loop_assert();
+    struct session_entry *e;
+    HASH_FIND(hh, ids->sessions, hash, TOKEN_HASH_BYTES, e);
+    if (!e) {
+        e = must_calloc(1, sizeof(*e));
+        memcpy(e->hash, hash, TOKEN_HASH_BYTES);
+        HASH_ADD(hh, ids->sessions, hash, TOKEN_HASH_BYTES, e);
+    }
+    leave_holder(ids, e);
+    e->id = s->id;
+    e->user_id = s->user_id;
+    e->kind = s->kind;
+    e->expires_at_us = s->expires_at_us;
+    e->password_at_us = s->password_at_us;
+    e->holder = holder_of(ids, s->allocation_id);
+    if (e->holder)
+        LIST_INSERT_HEAD(&e->holder->sessions, e, in_holder);
+}
+
+void identities_drop_session(struct identities *ids, int64_t session_id)
+{
+    loop_assert();
+    struct session_entry *e, *next;
+    HASH_ITER(hh, ids->sessions, e, next)
+        if (e->id == session_id)
+            free_session(ids, e);
+}
+
+void identities_drop_sessions_of_user(struct identities *ids, int user_id, bool only_logins,
+                                      const uint8_t spared[TOKEN_HASH_BYTES])
+{
+    loop_assert();
+    struct session_entry *e, *next;
+    HASH_ITER(hh, ids->sessions, e, next)
+        if (e->user_id == user_id && !(only_logins && e->kind == PRINCIPAL_TASK) &&
+            !(spared && memcmp(e->hash, spared, TOKEN_HASH_BYTES) == 0))
+            free_session(ids, e);
+}
+
+void identities_drop_sessions_of_allocation(struct identities *ids, const char *allocation_id)
+{
+    loop_assert();
+    struct holder *h = find_holder(ids, allocation_id);
+    for (struct session_entry *e = h ? LIST_FIRST(&h->sessions) : NULL, *next; e; e = next) {
+        next = LIST_NEXT(e, in_holder);
+        free_session(ids, e); /* the holder goes with the last of them */
+    }
+}
+
+void identities_drop_expired(struct identities *ids, int64_t now_us)
+{
+    loop_assert();
+    struct session_entry *e, *next;
+    HASH_ITER(hh, ids->sessions, e, next)
+        if (e->expires_at_us && e->expires_at_us <= now_us)
+            free_session(ids, e);
+}
+
+int identities_session_count(const struct identities *ids)
+{
+    return HASH_COUNT(ids->sessions);
+}
+
+int identities_authenticate(const struct identities *ids, const char *token, int64_t now_us, struct principal *ret,
+                            struct error *err)
+{
+    loop_assert();
+    if (!token || !*token)
+        return error_set(err, ERR_UNAUTHENTICATED, "token missing");
+    uint8_t hash[TOKEN_HASH_BYTES];
+    token_hash(token, hash);
+    struct session_entry *e;
+    HASH_FIND(hh, ids->sessions, hash, TOKEN_HASH_BYTES, e);
+    if (!e || (e->expires_at_us && e->expires_at_us <= now_us))
+        return error_set(err, ERR_UNAUTHENTICATED, "invalid credentials");
+    const struct identity_user *u = identities_user(ids, e->user_id);
+    if (!u || !u->active)
+        return error_set(err, ERR_FORBIDDEN, "user does not have permission");
+    *ret = (struct principal){.kind = e->kind, .user_id = u->id, .admin = u->admin && e->kind == PRINCIPAL_USER,
+                              .session_id = e->id, .password_at_us = e->password_at_us};
+    memcpy(ret->token_hash, hash, sizeof(hash));
+    memcpy(ret->username, u->username, sizeof(ret->username));
+    if (e->kind == PRINCIPAL_TASK && e->holder)
+        memcpy(ret->allocation_id, e->holder->allocation_id, sizeof(ret->allocation_id));
+    return 0;
+}

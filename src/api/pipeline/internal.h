@@ -1,0 +1,44 @@
+/* What the files of src/api share and nobody else sees. */
+#ifndef DET_API_INTERNAL_H
+#define DET_API_INTERNAL_H
+
+#include "api/api.h"
+#include "api/pipeline/handler.h"
+
+struct agent_texts;
+struct continuing;
+struct live;
+struct log_feeds;
+struct login_limits;
+struct password_lane;
+struct proxies;
+struct reporting;
+struct topics;
+struct tunnels;
+
+struct api {
+    struct loop *loop;
+    struct api_services services;
+    struct api_info info;
+    struct api_defaults defaults;
+    struct live *live; /* what only steps on the loop are given; request_run.h */
+    struct identities *identities;
+    struct password_lane *password_lane;
+    struct login_limits *login_limits;
+    struct proxies *proxies;
+    char *accounts_failure; /* why nobody can log in */
+    struct log_feeds *log_feeds; /* of logs that are followed */
+    struct agent_texts *agent_texts; /* of those that have been listed */
+    struct api_log_stats log_stats;
+    struct continuing *continuing; /* experiments that a request is about to continue */
+    struct reporting *reporting; /* checkpoints that requests are about to report, by UUID */
+    struct tunnels *tunnels; /* to ports of tasks */
+    bool sharing_open; /* security.sharing: everybody who is logged in may change everything */
+    int later_n; /* requests that go on in the loop's next turn */
+    struct topics *topics; /* streams that wait for something to happen, by topic */
+};
+
+/* A step on the loop: checkpoints were marked for removal, or an experiment asks for its checkpoints to be thinned out. */
+int tell_collector(struct req *r, struct core *core, struct error *err);
+
+#endif

@@ -1,0 +1,45 @@
+#include "api/pipeline/raw.h"
+
+#include <string.h>
+
+#include "net/http/http.h"
+
+/* Walks pattern and path segment by segment; both start with '/'. */
+static bool pattern_matches(const char *pattern, const char *path, struct arena *a, const char *param[RAW_PARAM_MAX])
+{
+    int params = 0;
+    for (;;) {
+        size_t want = strcspn(pattern + 1, "/"), have = strcspn(path + 1, "/");
+        if (pattern[1] == ':' && have > 0) {
+            struct strbuf value = STRBUF_INIT;
+            if (params == RAW_PARAM_MAX || http_percent_decode(path + 1, have, false, &value) < 0) {
+                strbuf_release(&value);
+                return false;
+            }
+            param[params++] = arena_strdup(a, strbuf_str(&value));
+            strbuf_release(&value);
+        } else if (want != have || memcmp(pattern + 1, path + 1, want) != 0) {
+            return false;
+        }
+        pattern += 1 + want;
+        path += 1 + have;
+        if (!*pattern || !*path)
+            return !*pattern && (!*path || strcmp(path, "/") == 0);
+    }
+}
+
+const struct raw_route *raw_route_find(struct http_request *http, struct arena *a, const char *param[RAW_PARAM_MAX])
+{
+    const char *path = http_request_path(http);
+    const char *method = http_method_name(http_request_method(http));
+    if (path[0] != '/')
+        return NULL;
+    if (strcmp(method, "HEAD") == 0)
+        method = "GET";
+    for (size_t i = 0; i < raw_route_n; i++) {
+        const struct raw_route *row = &raw_routes[i];
+        if ((!row->method || strcmp(row->method, method) == 0) && pattern_matches(row->pattern, path, a, param))
+            return row;
+    }
+    return NULL;
+}

@@ -1,0 +1,22 @@
+/* Handlers of the rows in raw.c. Each fills r->reply, or answers by itself. */
+#ifndef DET_API_RAW_HANDLERS_H
+#define DET_API_RAW_HANDLERS_H
+
+#include "api/pipeline/handler.h"
+
+int raw_root(struct req *r, struct core *core, struct error *err);
+int raw_info(struct req *r, struct core *core, struct error *err);
+int raw_health(struct req *r, struct core *core, struct error *err);
+int raw_agents(struct req *r, struct core *core, struct error *err);
+int raw_metrics(struct req *r, struct core *core, struct error *err);
+int raw_task_logs(struct req *r, struct error *err);
+int raw_model_definition(struct req *r, struct store *db, struct error *err);
+int raw_model_file(struct req *r, struct store *db, struct error *err);
+int raw_checkpoint(struct req *r, struct core *core, struct error *err);
+int raw_preview_gc(struct req *r, struct store *db, struct error *err);
+int raw_proxy(struct req *r, struct store *db, struct error *err);
+int raw_tasks(struct req *r, struct core *core, struct error *err);
+int raw_not_served_yet(struct req *r, struct core *core, struct error *err);
+int raw_users_me(struct req *r, struct core *core, struct error *err);
+
+#endif

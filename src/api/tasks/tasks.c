@@ -1,0 +1,232 @@
+/* Tasks and their context. */
+#include <string.h>
+
+#include "api/pipeline/access.h"
+#include "api/pipeline/convert.h"
+#include "api/pipeline/internal.h"
+#include "api/pipeline/raw_handlers.h"
+#include "common/base/cleanup.h"
+#include "common/json/json.h"
+#include "common/config/schema.h"
+#include "core/core.h"
+#include "core/config/expconf_secrets.h"
+#include "core/sched/policy.h"
+#include "gen/handlers.h"
+#include "store/experiments/experiments.h"
+#include "store/cluster/tasks.h"
+#include "store/experiments/trials.h"
+
+int api_get_task(struct req *r, struct store *db, const struct wire_get_task_request *in,
+                 struct wire_get_task_response *ret, struct error *err)
+{
+    struct store_task t;
+    struct allocation_row *row;
+    size_t n;
+    if (store_task_get(db, in->task_id, &r->arena, &t, err) < 0 ||
+        store_allocations_of_task(db, in->task_id, &r->arena, &row, &n, err) < 0)
+        return -1;
+    struct wire_task *w = arena_new(&r->arena, struct wire_task);
+    int32_t type = 0;
+    codec_enum_number(&wire_enum_task_type, arena_printf(&r->arena, "TASK_TYPE_%s", t.type), &type);
+    *w = (struct wire_task){
+        .task_id = t.id, .task_type = (enum wire_task_type)type, .start_time = t.start_us, .has_start_time = true,
+        .end_time = t.end_us, .has_end_time = t.end_us != 0, .config = access_sees_secrets(r, 0) ? t.config : expconf_hide_secrets(t.config, SCHEMA_MASKED, &r->arena),
+        .parent_id = t.parent_id,
+        .forked_from = t.forked_from, .allocations = arena_array(&r->arena, struct wire_task_allocation, n + 1), .allocations_n = n};
+    for (size_t i = 0; i < n; i++)
+        allocation_to_wire(&row[i], &r->arena, &w->allocations[i]);
+    ret->task = w;
+    return 0;
+}
+
+/* ---- what runs or waits now ---- */
+
+enum { TASKS_ON_LOOP_MAX = 100 };
+
+static void resources_to_summary(const struct core *c, const struct allocation_row *row, struct arena *a,
+                                 struct wire_task_allocation_summary *ret)
+{
+    const struct container_row *container;
+    size_t n = 0;
+    while (core_allocation_container(c, row->id, n))
+        n++;
+    ret->resources = arena_array(a, struct wire_task_resources_summary, n + 1);
+    ret->resources_n = n;
+    for (size_t i = 0; (container = core_allocation_container(c, row->id, i)); i++) {
+        struct wire_map_task_resources_summary_devices
+            *devices = arena_new(a, struct wire_map_task_resources_summary_devices);
+        devices->key = arena_strdup(a, container->agent_id);
+        devices->value.devices = arena_array(a, struct wire_device, (size_t)container->device_n + 1);
+        devices->value.devices_n = (size_t)container->device_n;
+        for (int32_t d = 0; d < container->device_n; d++)
+            devices->value.devices[d].id = container->device_id[d];
+        ret->resources[i] = (struct wire_task_resources_summary){
+            .resources_id = arena_strdup(a, container->id), .resources_type = "docker-container",
+            .allocation_id = arena_strdup(a, row->id), .agent_devices = devices, .agent_devices_n = 1,
+            .container_id = arena_strdup(a, container->id)};
+    }
+}
+
+struct tasks_listing {
+    struct core *core;
+    const struct api_defaults *defaults;
+    struct arena *arena;
+    struct wire_map_task_allocation_summary *entry;
+    size_t n;
+    int32_t experiment_id, priority; /* the last one's */
+};
+
+static const struct sched_policy_type *policy_of_pool(const struct api_defaults *all, const char *pool)
+{
+    for (size_t i = 0; i < all->pool_n; i++)
+        if (strcmp(all->pool[i].name, pool) == 0)
+            return sched_policy_type(all->pool[i].sched.policy);
+    return sched_policy_type(SCHED_BY_PRIORITY);
+}
+
+/* Those of one experiment often come one after the other, and to look at one takes as long as it has trials. */
+static int32_t priority_of(struct tasks_listing *l, int32_t experiment_id)
+{
+    struct core_experiment_view experiment;
+    if (experiment_id != l->experiment_id) {
+        l->experiment_id = experiment_id;
+        l->priority = core_experiment(l->core, experiment_id, &experiment) ? experiment.priority : 0;
+    }
+    return l->priority;
+}
+
+static void add_allocation(struct tasks_listing *l, const struct allocation_row *row)
+{
+    struct core_trial_view trial;
+    const struct sched_policy_type *policy = policy_of_pool(l->defaults, row->pool);
+    bool known = core_trial(l->core, row->trial_id, &trial);
+    struct wire_map_task_allocation_summary *e = &l->entry[l->n++];
+    e->key = arena_strdup(l->arena, row->id);
+    e->value = (struct wire_task_allocation_summary){
+        .task_id = arena_strdup(l->arena, row->task_id), .allocation_id = e->key,
+        .name = known ? arena_printf(l->arena, "Trial %d (Experiment %d)", row->trial_id, trial.row->experiment_id) : "",
+        .registered_time = row->request_us, .has_registered_time = true, .resource_pool = arena_strdup(l->arena, row->pool),
+        .slots_needed = row->slots, .scheduler_type = policy->has_queue ? "priority" : policy->name, /* clients know round_robin as "priority" */
+        .has_priority = known && policy->has_queue,
+        .priority = known ? priority_of(l, trial.row->experiment_id) : 0};
+    resources_to_summary(l->core, row, l->arena, &e->value);
+}
+
+/* Thousands of tasks are written down elsewhere, for nothing of the core is in the answer any more. */
+static int leave_loop(struct req *r, struct error *err)
+{
+    return 0;
+}
+
+static void list_allocations(struct req *r, struct core *core, struct wire_get_tasks_response *ret)
+{
+    struct core *c = core;
+    const struct allocation_row *const *row;
+    size_t n = core_allocations(c, &r->arena, &row);
+    struct tasks_listing l = {.core = c,
+                              .defaults = &r->api->defaults,
+                              .arena = &r->arena,
+                              .entry = arena_array(&r->arena, struct wire_map_task_allocation_summary, n + 1)};
+    for (size_t i = 0; i < n; i++)
+        if (row[i]->trial_id) /* what collects checkpoints is nobody's business */
+            add_allocation(&l, row[i]);
+    ret->allocation_id_to_summary = l.entry;
+    ret->allocation_id_to_summary_n = l.n;
+}
+
+int api_get_tasks(struct req *r, struct core *core, const struct wire_get_tasks_request *in,
+                  struct wire_get_tasks_response *ret, struct error *err)
+{
+    list_allocations(r, core, ret);
+    return ret->allocation_id_to_summary_n > TASKS_ON_LOOP_MAX ? req_then_work(r, leave_loop) : 0;
+}
+
+/* ---- the same in the legacy form ---- */
+
+struct renamed {
+    const char *from, *to;
+};
+
+/* A new object with those members of `v` that are there, under their legacy names. */
+static struct json_object *rename_members(struct json_object *v, const struct renamed *name, size_t n)
+{
+    struct json_object *ret = json_object_new_object(), *member;
+    for (size_t i = 0; i < n; i++)
+        if (json_object_object_get_ex(v, name[i].from, &member))
+            json_object_object_add(ret, name[i].to, json_object_get(member));
+    return ret;
+}
+
+static struct json_object *legacy_resources(struct json_object *list)
+{
+    static const struct renamed names[] = {{"resourcesId", "resources_id"}, {"resourcesType", "resources_type"},
+                                           {"allocationId", "allocation_id"}, {"containerId", "container_id"},
+                                           {"started", "Started"}, {"exited", "Exited"}};
+    struct json_object *ret = json_object_new_array();
+    for (size_t i = 0; i < json_object_array_length(list); i++) {
+        struct json_object *v = json_object_array_get_idx(list, i), *agents;
+        struct json_object *resources = rename_members(v, names, sizeof(names) / sizeof(*names));
+        struct json_object *devices = json_object_new_object();
+        if (json_object_object_get_ex(v, "agentDevices", &agents)) {
+            json_object_object_foreach(agents, agent, held)
+                json_object_object_add(devices, agent, json_object_get(json_object_object_get(held, "devices")));
+        }
+        json_object_object_add(resources, "agent_devices", devices);
+        json_object_array_add(ret, resources);
+    }
+    return ret;
+}
+
+static struct json_object *legacy_summary(struct json_object *v)
+{
+    static const struct renamed names[] = {{"taskId", "task_id"}, {"allocationId", "allocation_id"}, {"name", "name"},
+                                           {"registeredTime", "registered_time"}, {"resourcePool", "resource_pool"},
+                                           {"slotsNeeded", "slots_needed"}, {"schedulerType", "scheduler_type"},
+                                           {"priority", "priority"}};
+    struct json_object *summary = rename_members(v, names, sizeof(names) / sizeof(*names)), *resources = NULL;
+    json_object_object_get_ex(v, "resources", &resources);
+    json_object_object_add(summary, "resources", legacy_resources(resources));
+    return summary;
+}
+
+static int print_legacy(struct req *r, struct error *err)
+{
+    const struct wire_get_tasks_response *listed = r->state;
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    cleanup_json struct json_object *reply = NULL, *legacy = json_object_new_object();
+    codec_encode(&wire_msg_get_tasks_response, listed, &text);
+    if (json_parse(strbuf_str(&text), text.n, &reply, err) < 0)
+        return -1;
+    json_object_object_foreach(json_object_object_get(reply, "allocationIdToSummary"), id, summary)
+        json_object_object_add(legacy, id, legacy_summary(summary));
+    json_print(legacy, &r->reply.body);
+    strbuf_addc(&r->reply.body, '\n');
+    return 0;
+}
+
+int raw_tasks(struct req *r, struct core *core, struct error *err)
+{
+    struct wire_get_tasks_response *listed = arena_new(&r->arena, struct wire_get_tasks_response);
+    list_allocations(r, core, listed);
+    r->state = listed;
+    return req_then_work(r, print_legacy);
+}
+
+/* ---- context: a trial's is its experiment's model definition, no other task has one ---- */
+
+int api_get_task_context_directory(struct req *r, struct store *db,
+                                   const struct wire_get_task_context_directory_request *in,
+                                   struct wire_get_task_context_directory_response *ret, struct error *err)
+{
+    struct store_task t;
+    struct store_trial trial;
+    const void *tgz = NULL;
+    size_t n = 0;
+    if (store_task_get(db, in->task_id, &r->arena, &t, err) < 0)
+        return -1;
+    if (t.has_trial && (store_trial_get(db, t.trial_id, /* full= */ false, &r->arena, &trial, err) < 0 ||
+                        store_experiment_model_definition(db, trial.row.experiment_id, &r->arena, &tgz, &n, err) < 0))
+        return -1;
+    ret->b64_tgz = base64_in_arena(tgz, n, &r->arena);
+    return 0;
+}

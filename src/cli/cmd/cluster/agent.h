@@ -1,0 +1,22 @@
+/* What the commands about agents, slots and tasks share. */
+#ifndef DET_CLI_CMD_AGENT_H
+#define DET_CLI_CMD_AGENT_H
+
+#include "cli/connection/api.h"
+
+const char *agent_local_id(const char *address); /* "/agents/a/slots/0" → "0" */
+int agents_fetch(struct cli *cli, struct wire_get_agents_response *ret, struct error *err); /* sorted by id */
+/* The slots of one agent, with what runs on them. */
+void slots_show(struct cli *cli, const struct wire_agent *agent, const struct wire_get_tasks_response *tasks);
+const char *text_join(struct arena *a, const char *const *s, size_t n, const char *between);
+
+/* The table (or JSON, or CSV) of allocations; only those on one of `agent_n` agents, 0 for all. Returns how many. */
+struct tasks_form {
+    bool csv, json;
+    const char *const *agent;
+    size_t agent_n;
+};
+size_t tasks_print(struct cli *cli, const struct tasks_form *form, const struct wire_get_tasks_response *tasks);
+size_t tasks_count(const struct tasks_form *form, const struct wire_get_tasks_response *tasks);
+
+#endif

@@ -1,0 +1,103 @@
+/* What an argument may name, a line each, for the scripts that `det completion` prints. Whoever presses a key waits for this: it
+ * asks nobody for a password, and gives up soon (cli.c). */
+#include <string.h>
+
+#include "cli/cmd/cluster/agent.h"
+
+enum { NEWEST = 100 }; /* nobody looks through more */
+
+static int experiments(struct cli *cli, struct error *err)
+{
+    struct wire_get_experiments_request in = {.limit = NEWEST, .sort_by = WIRE_GET_EXPERIMENTS_REQUEST_SORT_BY_ID,
+                                              .order_by = WIRE_ORDER_BY_DESC, .has_archived = true};
+    struct wire_get_experiments_response out;
+    if (api_call(cli, ROUTE_ID_GET_EXPERIMENTS, &in, &out, err) < 0)
+        return -1;
+    for (size_t i = 0; i < out.experiments_n; i++)
+        fprintf(cli->out, "%d\n", out.experiments[i].id);
+    return 0;
+}
+
+static int trials(struct cli *cli, struct error *err)
+{
+    struct wire_search_runs_request in = {.limit = NEWEST, .sort = "id=desc"};
+    struct wire_search_runs_response out;
+    if (api_call(cli, ROUTE_ID_SEARCH_RUNS, &in, &out, err) < 0)
+        return -1;
+    for (size_t i = 0; i < out.runs_n; i++)
+        fprintf(cli->out, "%d\n", out.runs[i].id);
+    return 0;
+}
+
+static int agents(struct cli *cli, struct error *err)
+{
+    struct wire_get_agents_response out;
+    if (agents_fetch(cli, &out, err) < 0)
+        return -1;
+    for (size_t i = 0; i < out.agents_n; i++)
+        fprintf(cli->out, "%s\n", agent_local_id(out.agents[i].id));
+    return 0;
+}
+
+static int tasks(struct cli *cli, struct error *err)
+{
+    struct wire_get_tasks_response out;
+    if (api_call(cli, ROUTE_ID_GET_TASKS, NULL, &out, err) < 0)
+        return -1;
+    for (size_t i = 0; i < out.allocation_id_to_summary_n; i++)
+        fprintf(cli->out, "%s\n", out.allocation_id_to_summary[i].value.task_id);
+    return 0;
+}
+
+static int templates(struct cli *cli, struct error *err)
+{
+    struct wire_get_templates_request in = {.limit = -1, .sort_by = WIRE_GET_TEMPLATES_REQUEST_SORT_BY_NAME};
+    struct wire_get_templates_response out;
+    if (api_call(cli, ROUTE_ID_GET_TEMPLATES, &in, &out, err) < 0)
+        return -1;
+    for (size_t i = 0; i < out.templates_n; i++)
+        fprintf(cli->out, "%s\n", out.templates[i].name);
+    return 0;
+}
+
+static int workspaces(struct cli *cli, struct error *err)
+{
+    struct wire_get_workspaces_response out;
+    if (api_call(cli, ROUTE_ID_GET_WORKSPACES, NULL, &out, err) < 0)
+        return -1;
+    for (size_t i = 0; i < out.workspaces_n; i++)
+        fprintf(cli->out, "%s\n", out.workspaces[i].name);
+    return 0;
+}
+
+static int pools(struct cli *cli, struct error *err)
+{
+    struct wire_get_resource_pools_response out;
+    if (api_call(cli, ROUTE_ID_GET_RESOURCE_POOLS, NULL, &out, err) < 0)
+        return -1;
+    for (size_t i = 0; i < out.resource_pools_n; i++)
+        fprintf(cli->out, "%s\n", out.resource_pools[i].name);
+    return 0;
+}
+
+static int users(struct cli *cli, struct error *err)
+{
+    struct wire_get_users_response out;
+    if (api_call(cli, ROUTE_ID_GET_USERS, NULL, &out, err) < 0)
+        return -1;
+    for (size_t i = 0; i < out.users_n; i++)
+        fprintf(cli->out, "%s\n", out.users[i].username);
+    return 0;
+}
+
+int cmd_complete_ids(struct cli *cli, const struct args_complete_ids *args, struct error *err)
+{
+    static const struct { const char *kind; int (*print)(struct cli *, struct error *); } kinds[] = {
+        {"agent", agents}, {"experiment", experiments}, {"pool", pools}, {"task", tasks},
+        {"template", templates}, {"trial", trials}, {"user", users}, {"workspace", workspaces},
+    };
+    size_t i = 0;
+    while (strcmp(kinds[i].kind, args->kind) != 0) /* the table of commands allows no other */
+        i++;
+    return kinds[i].print(cli, err);
+}

@@ -1,0 +1,180 @@
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/cmd/experiment.h"
+#include "cli/files/config_file.h"
+#include "cli/files/context.h"
+#include "cli/terminal/output.h"
+#include "cli/connection/publish.h"
+#include "cli/terminal/terminal.h"
+#include "common/base/cleanup.h"
+#include "core/config/expconf.h"
+
+static void say_prepared(struct cli *cli, const struct context *c, const char *end)
+{
+    fprintf(cli->out, "Preparing files to send to master... %s and %zu files%s",
+            format_size(&cli->arena, (double)c->size), c->n, end);
+}
+
+/* The output is for a program: the id, or JSON, and nothing else. */
+static bool is_terse(const struct args_experiment_create *args) { return args->quiet || args->json; }
+
+static void print_created(struct cli *cli, const struct args_experiment_create *args, const struct wire_experiment *e)
+{
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    cleanup_json struct json_object *v = NULL;
+    if (args->json) {
+        codec_encode(&wire_msg_experiment, e, &text);
+        if (json_parse(strbuf_str(&text), text.n, &v, NULL) == 0) {
+            output_fill_absent(&wire_msg_experiment, v);
+            output_json(cli, v);
+        }
+    } else {
+        fprintf(cli->out, args->quiet ? "%d\n" : "Created experiment %d\n", e->id);
+    }
+    fflush(cli->out);
+}
+
+static int read_context(struct cli *cli, const struct args_experiment_create *args, struct context *c,
+                        struct error *err)
+{
+    if (!args->model_def && args->include_n == 0)
+        return 0;
+    bool terse = is_terse(args);
+    if (cli->out_terminal && !terse) { /* redrawn below; a pipe gets the line once */
+        say_prepared(cli, c, "\r");
+        fflush(cli->out);
+    }
+    int rc = context_read(c, args->model_def, args->include, args->include_n, CONTEXT_SIZE_MAX, err);
+    if (rc == 0 && !terse)
+        say_prepared(cli, c, "");
+    if (!terse)
+        fputc('\n', cli->out);
+    for (size_t i = 0; i < c->skipped_n; i++)
+        fprintf(terse ? cli->err : cli->out, "Skipped %s\n", c->skipped[i]);
+    return rc;
+}
+
+/* What is sent: the files of the context with one of two configurations, or none to be created at all. */
+struct submission {
+    const struct strbuf *config;
+    const char *template; /* NULL: none */
+    bool validate_only, activate;
+};
+
+/* Written by hand for the sake of the files, which go straight from the disk into the body. */
+static int build_body(const struct args_experiment_create *args, const struct submission *s, const struct context *c,
+                      struct strbuf *body, struct error *err)
+{
+    strbuf_adds(body, "{\"modelDefinition\":");
+    if (context_write(c, body, err) < 0)
+        return -1;
+    strbuf_adds(body, ",\"config\":");
+    strbuf_add_json(body, strbuf_str(s->config), s->config->n);
+    strbuf_addf(body, ",\"activate\":%s", s->activate ? "true" : "false");
+    if (s->validate_only)
+        strbuf_adds(body, ",\"validateOnly\":true");
+    if (args->has_project_id)
+        strbuf_addf(body, ",\"projectId\":%" PRId64, args->project_id);
+    if (s->template) {
+        strbuf_adds(body, ",\"template\":");
+        strbuf_add_json(body, s->template, strlen(s->template));
+    }
+    strbuf_addc(body, '}');
+    return 0;
+}
+
+static int submit(struct cli *cli, const struct args_experiment_create *args, const struct submission *s,
+                  const struct context *context, struct wire_create_experiment_response *out, struct error *err)
+{
+    cleanup_strbuf struct strbuf body = STRBUF_INIT;
+    if (build_body(args, s, context, &body, err) < 0)
+        return -1;
+    if (api_call_body(cli, ROUTE_ID_CREATE_EXPERIMENT, body.s, body.n, out, err) < 0)
+        return config_file_blame(args->config_file, args->config_n > 0, err);
+    return 0;
+}
+
+/* The configuration is judged first; then a very small experiment with it tells whether the model trains at all. */
+static int create_test(struct cli *cli, const struct args_experiment_create *args, const struct submission *s,
+                       struct context *context, struct error *err)
+{
+    cleanup_strbuf struct strbuf config = STRBUF_INIT;
+    struct wire_create_experiment_response out;
+    struct submission judged = {.config = s->config, .template = s->template, .validate_only = true};
+    struct submission test = {.config = &config, .activate = true};
+    fputs("Validating experiment configuration...\n", cli->out);
+    fflush(cli->out);
+    if (submit(cli, args, &judged, &(struct context)CONTEXT_INIT, &out, err) < 0)
+        return -1;
+    experiment_warn_of_config(cli, out.config_warnings, out.config_warnings_n);
+    fputs("Experiment configuration validation succeeded! \U0001F389\nCreating test experiment...\n", cli->out);
+    if (experiment_test_config(out.config, &config, err) < 0 || submit(cli, args, &test, context, &out, err) < 0)
+        return -1;
+    context_release(context);
+    fprintf(cli->out, "Created test experiment %d\n", out.experiment->id);
+    fflush(cli->out);
+    return experiment_watch_test(cli, out.experiment->id, err);
+}
+
+static void warn_of_retired_searcher(struct cli *cli, const char *config)
+{
+    struct exp_config *c = NULL;
+    if (exp_config_from_json(config, strlen(config), &c, NULL) < 0)
+        return;
+    if (c->searcher.runs_as)
+        cli_say(cli, CLI_YELLOW, "Warning: the searcher \"%s\" has been retired and runs as %s.", c->searcher.name,
+                c->searcher.runs_as);
+    exp_config_free(c);
+}
+
+/* `ports` are opened before anything is created. */
+static int submit_and_follow(struct cli *cli, const struct args_experiment_create *args, const struct submission *s,
+                             struct context *context, struct publish *ports, struct error *err)
+{
+    struct wire_create_experiment_response out;
+    if (submit(cli, args, s, context, &out, err) < 0)
+        return -1;
+    context_release(context); /* a follower may live for days */
+    print_created(cli, args, out.experiment);
+    experiment_warn(cli, out.experiment->id, out.warnings, out.warnings_n);
+    warn_of_retired_searcher(cli, out.config);
+    experiment_warn_of_config(cli, out.config_warnings, out.config_warnings_n);
+    if (ports)
+        publish_warn(ports, cli, out.config);
+    return args->follow_first_trial && !args->paused ? experiment_follow(cli, out.experiment->id, ports, err) : 0;
+}
+
+static int create(struct cli *cli, const struct args_experiment_create *args, const struct submission *s,
+                  struct context *context, struct error *err)
+{
+    struct publish *ports = NULL;
+    bool follows = args->follow_first_trial && !args->paused;
+    if (args->publish_n && !follows)
+        cli_say(cli, CLI_YELLOW, "Warning: ports are published while the first trial is followed (-f); --publish does nothing.");
+    else if (args->publish_n && publish_open(args->publish, args->publish_n, &ports, err) < 0)
+        return -1;
+    int rc = submit_and_follow(cli, args, s, context, ports, err);
+    publish_close(ports);
+    return rc;
+}
+
+int cmd_experiment_create(struct cli *cli, const struct args_experiment_create *args, struct error *err)
+{
+    cleanup_strbuf struct strbuf config = STRBUF_INIT;
+    cleanup_json struct json_object *tree = NULL;
+    cleanup_context struct context context = CONTEXT_INIT;
+    if (args->local && args->template_n)
+        return error_set(err, ERR_USAGE, "--local asks no master, which has the templates: it goes without --template");
+    if (args->template_n > 1)
+        return error_set(err, ERR_USAGE, "--template may be given once: a configuration is created upon one template");
+    if (config_file_read_with(cli, args->config_file, args->config, args->config_n, &config, &tree, err) < 0)
+        return -1;
+    if (args->local)
+        return experiment_run_local(cli, tree, args->model_def, args->test_mode, err);
+    if (read_context(cli, args, &context, err) < 0)
+        return -1;
+    struct submission s = {.config = &config, .template = args->template_n ? args->template[0] : NULL,
+                           .activate = !args->paused};
+    return args->test_mode ? create_test(cli, args, &s, &context, err) : create(cli, args, &s, &context, err);
+}

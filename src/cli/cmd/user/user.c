@@ -1,0 +1,38 @@
+#include "cli/cmd/user/user.h"
+
+#include <string.h>
+
+#include "cli/terminal/terminal.h"
+
+int user_by_name(struct cli *cli, const char *name, const struct wire_user **ret, struct error *err)
+{
+    struct wire_get_user_by_username_request in = {.username = name};
+    struct wire_get_user_by_username_response out;
+    if (api_call(cli, ROUTE_ID_GET_USER_BY_USERNAME, &in, &out, err) < 0)
+        return -1;
+    if (!out.user)
+        return error_set(err, ERR_NOT_FOUND, "Failed to %s: could not find user '%s'", cli->command->help, name);
+    *ret = out.user;
+    return 0;
+}
+
+int user_patch(struct cli *cli, const char *name, const struct wire_user_patch_user *patch, struct error *err)
+{
+    const struct wire_user *user;
+    if (user_by_name(cli, name, &user, err) < 0)
+        return -1;
+    struct wire_patch_user_request in = {.user_id = user->id, .user = patch};
+    return api_call(cli, ROUTE_ID_PATCH_USER, &in, NULL, err);
+}
+
+int user_ask_new_password(struct cli *cli, const char *prompt, const char **ret, struct error *err)
+{
+    const char *first, *second;
+    if (terminal_ask_password(cli, prompt, &first, err) < 0 ||
+        terminal_ask_password(cli, "Confirm password: ", &second, err) < 0)
+        return -1;
+    if (strcmp(first, second) != 0)
+        return error_set(err, ERR_INVALID, "Passwords do not match");
+    *ret = first;
+    return 0;
+}

@@ -1,0 +1,12 @@
+/* What the commands about users share. */
+#ifndef DET_CLI_CMD_USER_H
+#define DET_CLI_CMD_USER_H
+
+#include "cli/connection/api.h"
+
+int user_by_name(struct cli *cli, const char *name, const struct wire_user **ret, struct error *err);
+int user_patch(struct cli *cli, const char *name, const struct wire_user_patch_user *patch, struct error *err);
+/* Asks twice and checks that the answers are one. */
+int user_ask_new_password(struct cli *cli, const char *prompt, const char **ret, struct error *err);
+
+#endif

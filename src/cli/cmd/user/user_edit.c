@@ -1,0 +1,50 @@
+#include "cli/cmd/user/user.h"
+#include "common/base/strbuf.h"
+
+static void changed(struct strbuf *fields, const char *name)
+{
+    strbuf_addf(fields, "%s%s", fields->n ? ", " : "", name);
+}
+
+int cmd_user_edit(struct cli *cli, const struct args_user_edit *args, struct error *err)
+{
+    cleanup_strbuf struct strbuf fields = STRBUF_INIT;
+    struct wire_user_patch_user patch = {
+        .display_name = args->display_name,
+        .remote = args->remote, .has_remote = args->has_remote,
+        .active = args->activate, .has_active = args->has_activate,
+        .username = args->username,
+        .admin = args->admin, .has_admin = args->has_admin,
+    };
+    if (args->display_name)
+        changed(&fields, "Display Name");
+    if (args->has_remote)
+        changed(&fields, "Remote");
+    if (args->has_activate)
+        changed(&fields, "Active");
+    if (args->username)
+        changed(&fields, "Username");
+    if (args->has_admin)
+        changed(&fields, "Admin");
+    if (!fields.n)
+        return error_set(err, ERR_INVALID, "Nothing to change: see 'det user edit --help'");
+    if (user_patch(cli, args->target_user, &patch, err) < 0)
+        return -1;
+    fprintf(cli->out, "Changes made to the following fields: %s\n", fields.s);
+    return 0;
+}
+
+int cmd_user_rename(struct cli *cli, const struct args_user_rename *args, struct error *err)
+{
+    return user_patch(cli, args->target_user, &(struct wire_user_patch_user){.username = args->new_username}, err);
+}
+
+int cmd_user_activate(struct cli *cli, const struct args_user_activate *args, struct error *err)
+{
+    return user_patch(cli, args->username, &(struct wire_user_patch_user){.active = true, .has_active = true}, err);
+}
+
+int cmd_user_deactivate(struct cli *cli, const struct args_user_deactivate *args, struct error *err)
+{
+    return user_patch(cli, args->username, &(struct wire_user_patch_user){.active = false, .has_active = true}, err);
+}

@@ -1,0 +1,97 @@
+#include "cli/connection/address.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int port_parse(const char *text, size_t n, int *ret)
+{
+    int port = 0;
+    if (n == 0 || n > 5)
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        if (!isdigit((unsigned char)text[i]))
+            return -1;
+        port = port * 10 + (text[i] - '0');
+    }
+    if (port > 65535)
+        return -1;
+    *ret = port;
+    return 0;
+}
+
+int address_canonical(const char *text, struct arena *a, const char **ret, struct error *err)
+{
+    const char *scheme = "http", *rest = text;
+    int port = 8080;
+    if (strncasecmp(text, "http://", 7) == 0) {
+        rest = text + 7;
+        port = 80;
+    } else if (strncasecmp(text, "https://", 8) == 0) {
+        scheme = "https";
+        rest = text + 8;
+        port = 443;
+    }
+    const char *mark = rest == text ? strstr(text, "://") : NULL;
+    if (mark)
+        return error_set(err, ERR_USAGE, "master address '%s': a master speaks http:// or https://, not %.*s://", text,
+                         (int)(mark - text), text);
+    size_t host_n = strcspn(rest, "/?#");
+    const char *path = rest + host_n;
+    if (memchr(rest, '@', host_n))
+        return error_set(err, ERR_USAGE, "master address '%s' must not contain a user or password", text);
+    if (strpbrk(path, "?#"))
+        return error_set(err, ERR_USAGE, "master address '%s' must not contain a query or fragment", text);
+
+    /* An IPv6 host stands in brackets; its colons are not the port's. */
+    const char *bracket = rest[0] == '[' ? memchr(rest, ']', host_n) : NULL;
+    const char *from = bracket ? bracket : rest;
+    const char *colon = memchr(from, ':', host_n - (size_t)(from - rest));
+    if (colon && port_parse(colon + 1, host_n - (size_t)(colon + 1 - rest), &port) < 0)
+        return error_set(err, ERR_USAGE, "master address '%s': the port must be a number from 0 to 65535", text);
+    size_t name_n = colon ? (size_t)(colon - rest) : host_n;
+    if (name_n == 0)
+        return error_set(err, ERR_USAGE, "master address '%s' names no host", text);
+
+    char *host = arena_strndup(a, rest, name_n);
+    for (char *c = host; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    size_t path_n = strlen(path);
+    while (path_n > 0 && path[path_n - 1] == '/')
+        path_n--;
+    *ret = arena_printf(a, "%s://%s:%d%.*s", scheme, host, port, (int)path_n, path);
+    return 0;
+}
+
+const char *address_choose(const char *option, const char **ret_source)
+{
+    const char *choice[] = {option, getenv("DET_MASTER"), getenv("DET_MASTER_ADDR")};
+    static const char *const source[] = {"-m", "DET_MASTER", "DET_MASTER_ADDR"};
+    for (size_t i = 0; i < sizeof(choice) / sizeof(choice[0]); i++) {
+        if (choice[i] && *choice[i]) {
+            *ret_source = source[i];
+            return choice[i];
+        }
+    }
+    *ret_source = "the default";
+    return "localhost:8080";
+}
+
+bool address_is_tls(const char *canonical) { return strncmp(canonical, "https:", 6) == 0; }
+
+const char *address_escape(const char *text, struct arena *a)
+{
+    char *out = arena_alloc(a, strlen(text) * 3 + 1), *to = out;
+    for (const char *c = text; *c; c++) {
+        if (isalnum((unsigned char)*c) || strchr("-_.~", *c)) {
+            *to++ = *c;
+        } else {
+            static const char hex[] = "0123456789ABCDEF";
+            *to++ = '%';
+            *to++ = hex[(unsigned char)*c >> 4];
+            *to++ = hex[(unsigned char)*c & 15];
+        }
+    }
+    *to = '\0';
+    return out;
+}

@@ -1,0 +1,302 @@
+#include "cli/connection/api_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/connection/address.h"
+#include "cli/terminal/output.h"
+#include "cli/terminal/terminal.h"
+#include "common/base/cleanup.h"
+
+/* Calls */
+
+static int call(struct cli *cli, const struct route *r, const char *url, const void *body, size_t body_n,
+                const struct http_fetch *extra, struct http_fetch_reply *reply, struct error *err)
+{
+    struct session *s;
+    if (cli_session(cli, &s, err) < 0 || (!r->unauth && api_log_in(cli, s, err) < 0))
+        return -1;
+    struct exchange x = {.method = r->method, .url = url, .body = body, .body_n = body_n, .with_token = s->token != NULL, .extra = extra};
+    if (api_fetch(cli, &x, reply, err) < 0)
+        return -1;
+    return reply->status < 300 ? 0 : api_status_error(cli, reply->status, &reply->body, err);
+}
+
+static int call_with_request(struct cli *cli, enum route_id id, const void *request, const struct http_fetch *extra,
+                             struct http_fetch_reply *reply, struct error *err)
+{
+    cleanup_strbuf struct strbuf url = STRBUF_INIT, body = STRBUF_INIT;
+    api_build_url(cli, &routes[id], request, &url);
+    api_build_body(&routes[id], request, &body);
+    return call(cli, &routes[id], url.s, body.n ? body.s : NULL, body.n, extra, reply, err);
+}
+
+static int decode_reply(struct cli *cli, enum route_id id, const struct http_fetch_reply *reply, void *ret,
+                        struct error *err)
+{
+    if (!ret)
+        return 0;
+    if (codec_decode(routes[id].response, strbuf_str(&reply->body), reply->body.n, &cli->arena, ret, err) < 0)
+        return error_wrap(err, "the master's reply to %s", routes[id].rpc);
+    return 0;
+}
+
+int api_call(struct cli *cli, enum route_id id, const void *request, void *ret, struct error *err)
+{
+    struct http_fetch_reply reply = {0};
+    int rc = call_with_request(cli, id, request, NULL, &reply, err);
+    if (rc == 0)
+        rc = decode_reply(cli, id, &reply, ret, err);
+    http_fetch_reply_release(&reply);
+    return rc;
+}
+
+int api_call_document(struct cli *cli, enum route_id id, const void *request, struct json_object **ret,
+                      struct error *err)
+{
+    struct http_fetch_reply reply = {0};
+    int rc = call_with_request(cli, id, request, NULL, &reply, err);
+    if (rc == 0 && (rc = json_parse(strbuf_str(&reply.body), reply.body.n, ret, err)) < 0)
+        error_wrap(err, "the master's reply to %s", routes[id].rpc);
+    if (rc == 0)
+        output_fill_absent(routes[id].response, *ret);
+    http_fetch_reply_release(&reply);
+    return rc;
+}
+
+int api_get_document(struct cli *cli, const char *path, struct json_object **ret, struct error *err)
+{
+    struct session *s;
+    struct http_fetch_reply reply = {0};
+    if (cli_session(cli, &s, err) < 0 || api_log_in(cli, s, err) < 0)
+        return -1;
+    struct exchange x = {.method = "GET", .url = arena_printf(&cli->arena, "%s%s", cli->master, path), .with_token = true};
+    int rc = api_fetch(cli, &x, &reply, err);
+    if (rc == 0 && reply.status >= 300)
+        rc = api_status_error(cli, reply.status, &reply.body, err);
+    else if (rc == 0 && (rc = json_parse(strbuf_str(&reply.body), reply.body.n, ret, err)) < 0)
+        error_wrap(err, "the master's reply to %s", path);
+    http_fetch_reply_release(&reply);
+    return rc;
+}
+
+struct download {
+    int fd;
+    uint64_t n; /* bytes that are there */
+    int restarts;
+    struct error failed;
+};
+
+static int download_data(const void *data, size_t n, void *ctx)
+{
+    struct download *d = ctx;
+    for (size_t done = 0; done < n;) {
+        ssize_t written = write(d->fd, (const char *)data + done, n - done);
+        if (written < 0 && errno != EINTR)
+            return error_errno(&d->failed, "writing the download");
+        done += written > 0 ? (size_t)written : 0;
+    }
+    d->n += n;
+    return 0;
+}
+
+/* It has changed, or comes out of an object store, which gives no part of an archive: from the beginning. */
+static int download_again(struct download *d, struct error *err)
+{
+    enum { RESTARTS_MAX = 3 };
+    if (d->restarts++ == RESTARTS_MAX)
+        return error_set(err, ERR_UNAVAILABLE, "the download broke off %d times; try again", RESTARTS_MAX + 1);
+    if (ftruncate(d->fd, 0) < 0 || lseek(d->fd, 0, SEEK_SET) < 0)
+        return error_errno(err, "starting the download again");
+    d->n = 0;
+    return 1;
+}
+
+/* 0: all of it is there, 1: the connection broke, and is worth another try. */
+static int download_part(struct cli *cli, const char *path, struct download *d, struct error *err)
+{
+    struct http_fetch_reply reply = {0};
+    cleanup_error struct error broke = ERROR_INIT;
+    struct http_fetch extra = {.on_data = download_data, .ctx = d};
+    uint64_t before = d->n;
+    struct exchange x = {.method = "GET", .url = arena_printf(&cli->arena, "%s%s", cli->master, path), .with_token = true,
+                         .extra = &extra, .from = d->n};
+    int rc = api_fetch(cli, &x, &reply, &broke);
+    if (rc == 0 && reply.status >= 300)
+        rc = api_status_error(cli, reply.status, &reply.body, err);
+    else if (rc == 0 && before && reply.status != 206)
+        rc = download_again(d, err);
+    else if (rc < 0 && d->failed.kind)
+        error_copy(err, &d->failed);
+    else if (rc < 0 && d->n > before)
+        rc = 1;
+    else if (rc < 0)
+        error_copy(err, &broke);
+    http_fetch_reply_release(&reply);
+    return rc;
+}
+
+int api_download(struct cli *cli, const char *path, int fd, struct error *err)
+{
+    struct session *s;
+    struct download d = {.fd = fd, .failed = ERROR_INIT};
+    int rc = 1;
+    if (cli_session(cli, &s, err) < 0 || api_log_in(cli, s, err) < 0)
+        return -1;
+    while (rc > 0)
+        rc = download_part(cli, path, &d, err);
+    error_release(&d.failed);
+    return rc;
+}
+
+static void draw_upload(size_t sent, size_t total, void *ctx) { progress_draw(ctx, sent, total); }
+
+int api_call_body(struct cli *cli, enum route_id id, const void *body, size_t body_n, void *ret, struct error *err)
+{
+    enum { WORTH_A_BAR = 1 << 20 };
+    struct http_fetch_reply reply = {0};
+    struct progress bar = {.cli = cli, .what = "Uploading"};
+    struct http_fetch extra = {.ctx = &bar, .on_upload = body_n >= WORTH_A_BAR ? draw_upload : NULL};
+    const char *url = arena_printf(&cli->arena, "%s%s", cli->master, routes[id].path);
+    int rc = call(cli, &routes[id], url, body, body_n, &extra, &reply, err);
+    progress_end(&bar);
+    if (rc == 0)
+        rc = decode_reply(cli, id, &reply, ret, err);
+    http_fetch_reply_release(&reply);
+    return rc;
+}
+
+/* Streams: chunks of bytes in, records out. */
+
+struct stream {
+    struct cli *cli;
+    struct strbuf pending;
+    api_record_fn *on_record;
+    void *ctx;
+    struct error err; /* of a record, or the error that the stream ended with */
+};
+
+static int stream_line(struct stream *s, const char *line, size_t n)
+{
+    cleanup_json struct json_object *v = NULL;
+    struct json_object *record;
+    if (n == 0)
+        return 0;
+    if (json_parse(line, n, &v, &s->err) < 0)
+        return error_wrap(&s->err, "a record of the stream");
+    if (json_object_object_get_ex(v, "result", &record))
+        return s->on_record(record, s->ctx, &s->err);
+    struct strbuf text = STRBUF_INIT;
+    strbuf_add(&text, line, n);
+    api_status_error(s->cli, 500, &text, &s->err);
+    strbuf_release(&text);
+    return -1;
+}
+
+static int stream_data(const void *data, size_t n, void *ctx)
+{
+    struct stream *s = ctx;
+    size_t from = 0;
+    strbuf_add(&s->pending, data, n);
+    for (;;) {
+        const char *start = s->pending.s + from, *end = memchr(start, '\n', s->pending.n - from);
+        if (!end)
+            break;
+        if (stream_line(s, start, (size_t)(end - start)) < 0)
+            return -1;
+        from += (size_t)(end - start) + 1;
+    }
+    strbuf_consume(&s->pending, from);
+    return 0;
+}
+
+int api_stream(struct cli *cli, enum route_id id, const void *request, api_record_fn *on_record, void *ctx,
+               bool *ret_dropped, struct error *err)
+{
+    struct stream s = {.cli = cli, .on_record = on_record, .ctx = ctx};
+    struct http_fetch extra = {.on_data = stream_data, .ctx = &s};
+    struct http_fetch_reply reply = {0};
+    cleanup_error struct error why = ERROR_INIT;
+    int rc = call_with_request(cli, id, request, &extra, &reply, &why);
+    *ret_dropped = false;
+    if (rc == 0 && s.pending.n)
+        rc = stream_line(&s, s.pending.s, s.pending.n);
+    if (s.err.kind) {
+        error_move(err, &s.err);
+        rc = -1;
+    } else if (rc < 0) {
+        *ret_dropped = why.kind == ERR_UNAVAILABLE;
+        error_move(err, &why);
+    }
+    strbuf_release(&s.pending);
+    http_fetch_reply_release(&reply);
+    return rc;
+}
+
+/* The master's greeting */
+
+static int fetch_info(struct cli *cli, struct http_fetch_reply *reply, struct error *err)
+{
+    struct exchange x = {.method = "GET", .url = arena_printf(&cli->arena, "%s/info", cli->master), .no_retry = true};
+    return api_fetch(cli, &x, reply, err);
+}
+
+struct json_object *api_info(struct cli *cli)
+{
+    static const char *const key[] = {"cluster_id", "master_id", "version"};
+    struct json_object *v = NULL;
+    struct http_fetch_reply reply = {0};
+    if (fetch_info(cli, &reply, NULL) == 0 && reply.status == 200 &&
+        json_parse(strbuf_str(&reply.body), reply.body.n, &v, NULL) == 0 && !json_object_is_type(v, json_type_object)) {
+        json_object_put(v);
+        v = NULL;
+    }
+    http_fetch_reply_release(&reply);
+    if (v)
+        return v;
+    v = json_object_new_object();
+    for (size_t i = 0; i < sizeof(key) / sizeof(key[0]); i++)
+        json_object_object_add(v, key[i], json_object_new_string(""));
+    return v;
+}
+
+static const char *master_version(struct cli *cli)
+{
+    cleanup_json struct json_object *info = api_info(cli);
+    struct json_object *version;
+    return (json_object_object_get_ex(info, "program_version", &version) || json_object_object_get_ex(info, "version", &version)) && version
+               ? arena_strdup(&cli->arena, json_object_get_string(version))
+               : "";
+}
+
+static bool may_ask_trust(struct cli *cli)
+{
+    return address_is_tls(cli->master) && cli->session && !cli->session->trust.skip_verify &&
+           !getenv("DET_MASTER_CERT_FILE");
+}
+
+int api_greet(struct cli *cli, struct error *err)
+{
+    const char *version = master_version(cli);
+    if (!*version && may_ask_trust(cli)) {
+        cleanup_error struct error why = ERROR_INIT;
+        if (trust_ask(cli, &why) == 0) {
+            if (trust_load(cli, &cli->session->trust, err) < 0)
+                return -1;
+            version = master_version(cli);
+        } else if (why.kind != ERR_UNAVAILABLE) {
+            error_move(err, &why);
+            return -1;
+        }
+    }
+    if (!*version)
+        cli_say(cli, CLI_YELLOW,
+                "Master not found at %s. Hint: name its address by the environment variable DET_MASTER or by '-m' (this one is "
+                "from %s).", cli->master, cli->master_source);
+    else if (strcmp(version, DET_VERSION) != 0)
+        cli_say(cli, CLI_YELLOW, "This is det %s, the master is %s: consider to bring both to the same version.",
+                DET_VERSION, version);
+    return 0;
+}

@@ -1,0 +1,49 @@
+/* The files that go along with an experiment: the model definition's directory and what --include adds.
+ *
+ * context_read() walks and measures, context_write() reads the files straight into the request's JSON, so that a
+ * context of 95 MiB takes little memory beyond the request itself. Order: of each directory the entries of its
+ * directories, then its files, then what is in the directories, names in order; the context's own root has no entry, an
+ * included directory has. */
+#ifndef DET_CLI_CONTEXT_H
+#define DET_CLI_CONTEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "common/base/arena.h"
+#include "common/base/error.h"
+#include "common/base/strbuf.h"
+
+#define CONTEXT_SIZE_MAX ((size_t)99614720) /* 95 MiB of file content */
+
+struct context_entry {
+    const char *path;   /* within the task's directory */
+    const char *source; /* on this machine; NULL for directories */
+    mode_t mode;
+    int64_t mtime_s;
+    size_t size;
+};
+
+struct context {
+    struct arena arena;
+    struct context_entry *entry;
+    size_t n, cap;
+    size_t size;   /* bytes of content, as base64 carries them */
+    const char **skipped; /* "path: why", of files that could not be read */
+    size_t skipped_n;
+};
+
+#define CONTEXT_INIT {0}
+
+/* `root` may be NULL. ERR_TOO_LARGE when the content exceeds `limit`. */
+int context_read(struct context *c, const char *root, const char *const *include, size_t include_n, size_t limit,
+                 struct error *err);
+/* Appends the entries as a JSON array of the contract's util.v1.File. */
+int context_write(const struct context *c, struct strbuf *out, struct error *err);
+void context_release(struct context *c);
+
+#define cleanup_context __attribute__((cleanup(context_release)))
+
+#endif

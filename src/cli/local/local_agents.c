@@ -1,0 +1,189 @@
+#include "cli/local/local_internal.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "cli/connection/api.h"
+#include "cli/local/daemon.h"
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/system/files.h"
+#include "common/system/process.h"
+#include "common/base/strbuf.h"
+
+enum { REGISTER_MS = 10000, SUPERVISORS_MS = 3000 };
+
+const char *local_agent_file(struct local_cluster *c, const char *agent, const char *suffix)
+{
+    return arena_printf(&c->cli->arena, "%s/%s%s", c->directory, agent, suffix);
+}
+
+/* Tasks find the Python that is active where the agent is started: the agent hands its PATH on. */
+static const char *path_variable(struct arena *a)
+{
+    const char *venv = getenv("VIRTUAL_ENV"), *path = getenv("PATH");
+    if (!venv || !*venv)
+        return NULL;
+    return arena_printf(a, "PATH=%s/bin:%s", venv, path && *path ? path : "/usr/local/bin:/usr/bin:/bin");
+}
+
+bool local_agent_runs(struct local_cluster *c, const char *name)
+{
+    pid_t pid;
+    return daemon_find(local_agent_file(c, name, ".pid"), &pid);
+}
+
+int local_agent_up(struct local_cluster *c, const struct local_agent *g, struct error *err)
+{
+    struct arena *a = &c->cli->arena;
+    const char *argv[24] = {NULL}, *env[2] = {path_variable(a), NULL};
+    const char *token = local_file(c, "master/agent.token");
+    size_t n = 0;
+    pid_t pid;
+    if (daemon_find(local_agent_file(c, g->name, ".pid"), &pid))
+        return error_set(err, ERR_CONFLICT, "agent '%s' runs already: process %d", g->name, (int)pid);
+    if (local_program(c, "determined-agent", &argv[n++], err) < 0)
+        return -1;
+    argv[n++] = "run";
+    argv[n++] = "--master-host";
+    argv[n++] = g->master_host;
+    argv[n++] = "--master-port";
+    argv[n++] = arena_printf(a, "%" PRId64, g->master_port);
+    argv[n++] = "--agent-id";
+    argv[n++] = g->name;
+    argv[n++] = "--data-dir";
+    argv[n++] = local_agent_file(c, g->name, "");
+    if (access(token, R_OK) == 0) { /* else it is in the agent's configuration, or in DET_TOKEN */
+        argv[n++] = "--token-file";
+        argv[n++] = token;
+    }
+    if (g->config_path) {
+        argv[n++] = "--config-file";
+        argv[n++] = g->config_path;
+    }
+    if (g->resource_pool) {
+        argv[n++] = "--resource-pool";
+        argv[n++] = g->resource_pool;
+    }
+    if (g->tls) {
+        const char *cert = getenv("DET_MASTER_CERT_FILE");
+        argv[n++] = "--security-tls-enabled=true";
+        if (cert && *cert)
+            argv[n++] = strcasecmp(cert, "noverify") == 0 ? "--security-tls-skip-verify=true"
+                                                          : arena_printf(a, "--security-tls-master-cert=%s", cert);
+    }
+    if (g->no_gpu) {
+        argv[n++] = "--slot-type";
+        argv[n++] = "cpu";
+    }
+    struct daemon_start d = {.argv = argv,
+                             .env = env,
+                             .pid_file = local_agent_file(c, g->name, ".pid"),
+                             .log_file = local_agent_file(c, g->name, ".log")};
+    return daemon_start(&d, &pid, err);
+}
+
+size_t local_agent_list(struct local_cluster *c, const char ***ret)
+{
+    DIR *d = opendir(c->directory);
+    size_t n = 0;
+    *ret = NULL;
+    for (struct dirent *e; d && (e = readdir(d));) {
+        size_t length = strlen(e->d_name);
+        if (length <= 4 || strcmp(e->d_name + length - 4, ".pid") != 0 || strcmp(e->d_name, "master.pid") == 0)
+            continue;
+        const char **all = arena_array(&c->cli->arena, const char *, n + 1);
+        if (n)
+            memcpy(all, *ret, n * sizeof(*all));
+        all[n++] = arena_strndup(&c->cli->arena, e->d_name, length - 4);
+        *ret = all;
+    }
+    if (d)
+        closedir(d);
+    return n;
+}
+
+/* Supervisors outlive their agent, which is what they are for; those of an agent that goes for good must not. */
+static bool supervises(const struct process *p, void *ctx)
+{
+    return process_supervises_below(p, ctx);
+}
+
+static int stop_agent(struct local_cluster *c, const char *name, struct error *err)
+{
+    if (daemon_stop(local_agent_file(c, name, ".pid"), LOCAL_PATIENCE_MS, err) < 0)
+        return -1;
+    process_end(supervises, (void *)local_agent_file(c, name, ""), SUPERVISORS_MS, NULL);
+    return 0;
+}
+
+static bool is_launched(const struct process *p, void *ctx)
+{
+    const char *own = process_option(p, "--data-dir"), *directory = ctx;
+    return own && strncmp(own, directory, strlen(directory)) == 0 && own[strlen(directory)] == '/';
+}
+
+int local_launched_down(struct local_cluster *c, struct error *err)
+{
+    const char *directory = local_file(c, "master-instances");
+    if (!process_end(is_launched, (void *)directory, LOCAL_PATIENCE_MS, NULL) ||
+        !process_end(supervises, (void *)directory, SUPERVISORS_MS, NULL))
+        return error_set(err, ERR_DEADLINE, "agents in %s do not end", directory);
+    return tree_remove(directory, err);
+}
+
+int local_agents_down(struct local_cluster *c, const char *name, int *ret_n, struct error *err)
+{
+    const char **agent;
+    size_t n = local_agent_list(c, &agent);
+    *ret_n = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (name && strcmp(name, agent[i]) != 0)
+            continue;
+        if (stop_agent(c, agent[i], err) < 0)
+            return -1;
+        (*ret_n)++;
+    }
+    return 0;
+}
+
+static int check_agents_alive(struct local_cluster *c, struct error *err)
+{
+    const char **agent;
+    size_t n = local_agent_list(c, &agent);
+    pid_t pid;
+    for (size_t i = 0; i < n; i++) {
+        const char *log = local_agent_file(c, agent[i], ".log");
+        if (!daemon_find(local_agent_file(c, agent[i], ".pid"), &pid))
+            return error_set(err, ERR_INTERNAL,
+                             "agent '%s' has ended at its start (the master is up). Its log %s says:\n%s", agent[i],
+                             log, local_log_tail(c, log));
+    }
+    return 0;
+}
+
+int local_agents_wait(struct local_cluster *c, size_t n, struct error *err)
+{
+    int64_t deadline = clock_monotonic_us() + REGISTER_MS * INT64_C(1000);
+    for (;;) {
+        struct wire_get_agents_response out;
+        if (api_call(c->cli, ROUTE_ID_GET_AGENTS, NULL, &out, err) < 0)
+            return -1;
+        size_t here = 0; /* others are away, or lost */
+        for (size_t i = 0; i < out.agents_n; i++)
+            here += out.agents[i].has_registered_time;
+        if (here >= n)
+            return 0;
+        if (check_agents_alive(c, err) < 0)
+            return -1;
+        if (clock_monotonic_us() > deadline)
+            return error_set(err, ERR_DEADLINE, "%zu of %zu agents have registered; see the logs in %s", here,
+                             n, c->directory);
+        sleep_ms(LOCAL_POLL_MS);
+    }
+}

@@ -1,0 +1,198 @@
+#include "cli/terminal/terminal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "cli/terminal/table_internal.h"
+#include "common/base/cleanup.h"
+
+void terminal_measure(struct cli *cli)
+{
+    enum { WIDTH = 80, HEIGHT = 24, WIDTH_MIN = 40 };
+    struct winsize size = {0};
+    const char *columns = getenv("COLUMNS"); /* as in other programs, it goes before what the terminal says */
+    cli->in_terminal = isatty(STDIN_FILENO);
+    cli->out_terminal = isatty(STDOUT_FILENO);
+    cli->err_terminal = isatty(STDERR_FILENO);
+    if (!cli->out_terminal)
+        return;
+    ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+    long wish = columns ? strtol(columns, NULL, 10) : 0;
+    cli->out_width = wish > 0 && wish < 10000 ? (size_t)wish : size.ws_col ? size.ws_col : WIDTH;
+    cli->out_width = cli->out_width < WIDTH_MIN ? WIDTH_MIN : cli->out_width;
+    cli->out_height = size.ws_row ? size.ws_row : HEIGHT;
+}
+
+bool terminal_is_utf8(void)
+{
+    static const char *const name[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
+        const char *v = getenv(name[i]);
+        if (v && *v)
+            return strcasestr(v, "utf-8") || strcasestr(v, "utf8");
+    }
+    return false;
+}
+
+/* How many bytes of the line go into `room` columns: up to a blank where there is one. */
+static size_t fitting(const char *line, size_t n, size_t room)
+{
+    size_t keep = n;
+    if (text_width(line, n) <= room)
+        return n;
+    while (keep > 0 && (line[keep] != ' ' || text_width(line, keep) > room))
+        keep--;
+    if (keep > 0)
+        return keep;
+    for (keep = n; keep > 1 && (text_width(line, keep) > room || ((unsigned char)line[keep] & 0xc0) == 0x80);)
+        keep--;
+    return keep;
+}
+
+void terminal_wrap(FILE *to, const char *text, size_t column, size_t width)
+{
+    size_t room = width == 0 ? SIZE_MAX : width > column + 20 ? width - column : 20;
+    if (!text)
+        text = "";
+    for (;;) {
+        size_t n = strcspn(text, "\n"), keep = fitting(text, n, room);
+        fprintf(to, "%.*s\n", (int)keep, text);
+        text += keep;
+        if (*text == '\n')
+            text++;
+        else
+            text += strspn(text, " ");
+        if (!*text)
+            return;
+        fprintf(to, "%*s", (int)column, "");
+    }
+}
+
+/* Ctrl-C ends a command at once, with a word and the exit code that scripts know. */
+static const char *volatile hint;
+
+void interrupt_hint(const char *text) { hint = text; }
+
+static void write_text(const char *text)
+{
+    ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
+    (void)ignored;
+}
+
+static void on_interrupt(int signo)
+{
+    (void)signo;
+    write_text("\nInterrupted.\n");
+    if (hint)
+        write_text(hint);
+    _exit(CLI_EXIT_INTERRUPTED);
+}
+
+void interrupt_install(void) { signal(SIGINT, on_interrupt); }
+
+/* One line from the stream, without its newline. */
+static int read_line(struct cli *cli, FILE *from, const char **ret, struct error *err)
+{
+    cleanup_free char *line = NULL;
+    size_t cap = 0;
+    ssize_t n = getline(&line, &cap, from);
+    if (n < 0)
+        return error_set(err, ERR_INVALID, "no answer: the input has ended");
+    while (n > 0 && (line[n - 1] == '\n' || line[n - 1] == '\r'))
+        line[--n] = '\0';
+    *ret = arena_strndup(&cli->arena, line, (size_t)n);
+    explicit_bzero(line, (size_t)n);
+    return 0;
+}
+
+int terminal_ask_password(struct cli *cli, const char *prompt, const char **ret, struct error *err)
+{
+    cleanup_fclose FILE *tty = NULL;
+    if (cli->silent)
+        return error_set(err, ERR_UNAUTHENTICATED, "nobody has logged in, and nobody is asked");
+    int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    struct termios before;
+    if (fd >= 0 && !(tty = fdopen(fd, "r+")))
+        close(fd);
+    if (!tty || tcgetattr(fileno(tty), &before) < 0) {
+        fputs(prompt, cli->err);
+        fflush(cli->err);
+        return read_line(cli, cli->in, ret, err);
+    }
+    struct termios hidden = before;
+    hidden.c_lflag &= ~(tcflag_t)ECHO;
+    hidden.c_lflag |= ICANON | ISIG;
+    tcsetattr(fileno(tty), TCSAFLUSH, &hidden);
+    fputs(prompt, tty);
+    fflush(tty);
+    int rc = read_line(cli, tty, ret, err);
+    tcsetattr(fileno(tty), TCSAFLUSH, &before);
+    fputc('\n', tty);
+    return rc;
+}
+
+int terminal_ask_line(struct cli *cli, const char *prompt, const char **ret, struct error *err)
+{
+    fputs(prompt, cli->out);
+    fflush(cli->out);
+    return read_line(cli, cli->in, ret, err);
+}
+
+bool terminal_ask_yes(struct cli *cli, const char *question)
+{
+    if (cli->silent)
+        return false;
+    for (;;) {
+        const char *answer;
+        fprintf(cli->out, "%s [y/n]: ", question);
+        fflush(cli->out);
+        if (read_line(cli, cli->in, &answer, NULL) < 0)
+            return false;
+        if (strcasecmp(answer, "y") == 0 || strcasecmp(answer, "yes") == 0)
+            return true;
+        if (strcasecmp(answer, "n") == 0 || strcasecmp(answer, "no") == 0)
+            return false;
+        fputs("Please answer 'y' or 'n'.\n", cli->out);
+    }
+}
+
+const char *format_size(struct arena *a, double bytes)
+{
+    static const char *const unit[] = {"", "K", "M", "G", "T", "P", "E", "Z"};
+    for (size_t i = 0; i < sizeof(unit) / sizeof(unit[0]); i++) {
+        if (bytes < 1024)
+            return arena_printf(a, "%3.1f%sB", bytes, unit[i]);
+        bytes /= 1024;
+    }
+    return arena_printf(a, "%.1fYB", bytes);
+}
+
+void progress_draw(struct progress *p, size_t done, size_t total)
+{
+    enum { WIDTH = 40 };
+    if (!p->cli->err_terminal || total == 0)
+        return;
+    size_t tenths = done >= total ? 1000 : (size_t)((double)done / (double)total * 1000);
+    if (tenths < p->drawn_tenths + 5 && tenths != 1000)
+        return;
+    p->drawn_tenths = tenths;
+    int full = (int)(tenths * WIDTH / 1000);
+    fprintf(p->cli->err, "\r%s [%.*s%*s] %3zu%% of %s", p->what, full, "########################################",
+            WIDTH - full, "", tenths / 10, format_size(&p->cli->arena, (double)total));
+    fflush(p->cli->err);
+}
+
+void progress_end(struct progress *p)
+{
+    if (p->drawn_tenths > 0) {
+        fputs("\r\x1b[K", p->cli->err);
+        fflush(p->cli->err);
+    }
+}

@@ -1,0 +1,10 @@
+/* Hash tables: uthash, with memory that is there (common/base/must.h), so that HASH_ADD… does not fail. */
+#ifndef DET_COMMON_HASH_H
+#define DET_COMMON_HASH_H
+
+#include "common/base/must.h"
+
+#define uthash_malloc(n) must_malloc(n)
+#include <uthash.h>
+
+#endif

@@ -1,0 +1,22 @@
+/* When something is done again and again: an interval ("24h", from the start of the program on), or five fields of cron
+ * ("30 3 * * 1-5": minute, hour, day of the month, month, day of the week; numbers, lists, ranges, steps), in UTC. As in
+ * cron, when both days are given either will do. Pure: the time comes from the caller. */
+#ifndef DET_COMMON_SCHEDULE_H
+#define DET_COMMON_SCHEDULE_H
+
+#include <stdint.h>
+
+#include "common/base/error.h"
+
+struct schedule {
+    int64_t interval_us; /* 0: cron */
+    uint64_t minute;     /* sets of bits, the smallest number at bit 0 */
+    uint32_t hour, day, month, weekday;
+    unsigned any_day; /* which of the two days was * */
+};
+
+int schedule_parse(const char *text, struct schedule *ret, struct error *err);
+/* The first time after now_us; INT64_MAX for a day that never comes (30 February). */
+int64_t schedule_next_us(const struct schedule *s, int64_t now_us);
+
+#endif

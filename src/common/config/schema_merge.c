@@ -1,0 +1,238 @@
+/* Combining documents: one over another, and over the table's defaults. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/cleanup.h"
+#include "common/config/schema.h"
+
+static struct json_object *copy_of(struct json_object *v)
+{
+    struct json_object *copy = NULL;
+    if (v && json_object_deep_copy(v, &copy, NULL) < 0)
+        abort();
+    return copy;
+}
+
+static bool is_object(struct json_object *v)
+{
+    return json_object_is_type(v, json_type_object);
+}
+
+static bool is_list(struct json_object *v)
+{
+    return json_object_is_type(v, json_type_array);
+}
+
+/* ---- Merging ----------------------------------------------------------------------------------------------------- */
+
+/* How values combine below a row: its rule, which untyped values inherit from the row above them. */
+struct rule {
+    enum schema_merge_rule merge;
+    const char *merge_key;
+};
+
+static struct json_object *merge(const struct schema_key *key, struct rule rule, struct json_object *upper,
+                                 struct json_object *lower);
+
+static struct json_object *concatenate(struct json_object *upper, struct json_object *lower)
+{
+    struct json_object *list = copy_of(lower);
+    for (size_t i = 0; i < json_object_array_length(upper); i++)
+        json_object_array_add(list, copy_of(json_object_array_get_idx(upper, i)));
+    return list;
+}
+
+static bool contains(struct json_object *list, struct json_object *v)
+{
+    for (size_t i = 0; i < json_object_array_length(list); i++) {
+        if (json_object_equal(json_object_array_get_idx(list, i), v))
+            return true;
+    }
+    return false;
+}
+
+/* Whole numbers first, by their value; then all else by its text. A set holds one or the other, but it is not checked
+ * yet. */
+static int compare_items(const void *a, const void *b)
+{
+    struct json_object *x = *(struct json_object *const *)a, *y = *(struct json_object *const *)b;
+    bool x_int = json_object_is_type(x, json_type_int), y_int = json_object_is_type(y, json_type_int);
+    if (x_int != y_int)
+        return x_int ? -1 : 1;
+    if (x_int) {
+        int64_t m = json_object_get_int64(x), n = json_object_get_int64(y);
+        return m < n ? -1 : m > n;
+    }
+    return strcmp(x ? json_object_get_string(x) : "null", y ? json_object_get_string(y) : "null");
+}
+
+static struct json_object *unite(struct json_object *upper, struct json_object *lower)
+{
+    struct json_object *both[] = {lower, upper}, *list = json_object_new_array();
+    for (size_t b = 0; b < 2; b++) {
+        for (size_t i = 0; i < json_object_array_length(both[b]); i++) {
+            struct json_object *v = json_object_array_get_idx(both[b], i);
+            if (!contains(list, v))
+                json_object_array_add(list, copy_of(v));
+        }
+    }
+    json_object_array_sort(list, compare_items);
+    return list;
+}
+
+/* Items without the key are told apart by all they say. */
+static bool same_item(struct json_object *a, struct json_object *b, const char *merge_key)
+{
+    struct json_object *x = is_object(a) ? json_object_object_get(a, merge_key) : NULL;
+    struct json_object *y = is_object(b) ? json_object_object_get(b, merge_key) : NULL;
+    return x || y ? json_object_equal(x, y) : json_object_equal(a, b);
+}
+
+static struct json_object *unite_keyed(struct json_object *upper, struct json_object *lower, const char *merge_key)
+{
+    struct json_object *list = copy_of(upper);
+    size_t n = json_object_array_length(upper);
+    for (size_t i = 0; i < json_object_array_length(lower); i++) {
+        struct json_object *v = json_object_array_get_idx(lower, i);
+        bool taken = false;
+        for (size_t j = 0; j < n && !taken; j++)
+            taken = same_item(json_object_array_get_idx(upper, j), v, merge_key);
+        if (!taken)
+            json_object_array_add(list, copy_of(v));
+    }
+    return list;
+}
+
+static struct json_object *merge_lists(struct rule rule, struct json_object *upper, struct json_object *lower)
+{
+    switch (rule.merge) {
+    case SCHEMA_MERGE_SET:
+        return unite(upper, lower);
+    case SCHEMA_MERGE_KEYED:
+        return unite_keyed(upper, lower, rule.merge_key);
+    case SCHEMA_MERGE_REPLACE:
+    case SCHEMA_MERGE_MEMBERS:
+        return copy_of(upper);
+    default:
+        return concatenate(upper, lower);
+    }
+}
+
+/* Whether a member of lower still has a meaning beside upper: unions of another kind give only what all kinds share. */
+static bool survives(const struct schema_key *key, const struct schema_key *member, struct json_object *upper,
+                     struct json_object *lower)
+{
+    if (!key || key->merge != SCHEMA_MERGE_UNION || !member || !member->only)
+        return true;
+    const char *a = schema_kind(key, upper), *b = schema_kind(key, lower);
+    return !a || !b || strcmp(a, b) == 0;
+}
+
+static const struct schema_key *member_row(const struct schema_key *key, const char *name, struct json_object *upper,
+                                           struct json_object *lower)
+{
+    if (!key)
+        return NULL;
+    const char *kind = schema_kind(key, upper);
+    if (!kind)
+        kind = schema_kind(key, lower);
+    const struct schema_key *row = schema_member(key, name, kind);
+    return row ? row : key->item ? key->item : schema_member(key, name, NULL);
+}
+
+static struct json_object *merge_objects(const struct schema_key *key, struct rule rule, struct json_object *upper,
+                                         struct json_object *lower)
+{
+    struct json_object *object = json_object_new_object();
+    json_object_object_foreach(upper, name, value) {
+        const struct schema_key *row = member_row(key, name, upper, lower);
+        struct json_object *other = json_object_object_get(lower, name);
+        if (!survives(key, row, upper, lower))
+            other = NULL;
+        json_object_object_add(object, name, merge(row, rule, value, other));
+    }
+    json_object_object_foreach(lower, lower_name, lower_value) {
+        const struct schema_key *row = member_row(key, lower_name, upper, lower);
+        if (!json_object_object_get_ex(upper, lower_name, NULL) && survives(key, row, upper, lower))
+            json_object_object_add(object, lower_name, copy_of(lower_value));
+    }
+    return object;
+}
+
+static struct json_object *merge(const struct schema_key *key, struct rule rule, struct json_object *upper,
+                                 struct json_object *lower)
+{
+    if (!upper || !lower)
+        return copy_of(upper ? upper : lower);
+    if (key)
+        rule = (struct rule){.merge = key->merge, .merge_key = key->merge_key};
+    if (rule.merge == SCHEMA_MERGE_REPLACE)
+        return copy_of(upper);
+    if (is_object(upper) && is_object(lower))
+        return merge_objects(key, rule, upper, lower);
+    if (is_list(upper) && is_list(lower))
+        return merge_lists(rule, upper, lower);
+    return copy_of(upper);
+}
+
+struct json_object *schema_merge(const struct schema_key *key, struct json_object *upper, struct json_object *lower)
+{
+    return merge(key, (struct rule){.merge = key->merge, .merge_key = key->merge_key}, upper, lower);
+}
+
+/* ---- Filling ----------------------------------------------------------------------------------------------------- */
+
+static struct json_object *default_of(const struct schema_key *key)
+{
+    return key->def && strcmp(key->def, "null") != 0 ? json_tokener_parse(key->def) : NULL;
+}
+
+static void fill_member(const struct schema_key *member, struct json_object *from, struct json_object *to)
+{
+    struct json_object *value = json_object_object_get(from, member->name);
+    if (member->flags & SCHEMA_DROP)
+        return;
+    struct json_object *filled = schema_fill(member, value);
+    if (filled || !(member->flags & SCHEMA_OMIT))
+        json_object_object_add(to, member->name, filled);
+}
+
+/* An object's own default stands for it as a whole: somebody's {epochs: 2} gets no {batches: 0} from it. */
+static struct json_object *fill_object(const struct schema_key *key, struct json_object *v)
+{
+    const char *kind = schema_kind(key, v);
+    struct json_object *object = json_object_new_object();
+    for (size_t i = 0; i < key->child_n; i++) {
+        const struct schema_key *c = &key->child[i];
+        if (schema_member(key, c->name, kind) == c &&
+            !(c->only && key->selector && !kind && !json_object_object_get(v, c->name)))
+            fill_member(c, v, object);
+    }
+    if (!(key->types & SCHEMA_MAP))
+        return object;
+    json_object_object_foreach(v, name, value) {
+        if (!schema_member(key, name, NULL))
+            json_object_object_add(object, name, key->item ? schema_fill(key->item, value) : copy_of(value));
+    }
+    return object;
+}
+
+static struct json_object *fill_list(const struct schema_key *key, struct json_object *v)
+{
+    struct json_object *list = json_object_new_array();
+    for (size_t i = 0; i < json_object_array_length(v); i++) {
+        struct json_object *item = json_object_array_get_idx(v, i);
+        json_object_array_add(list, key->item ? schema_fill(key->item, item) : copy_of(item));
+    }
+    return list;
+}
+
+struct json_object *schema_fill(const struct schema_key *key, struct json_object *v)
+{
+    cleanup_json struct json_object *value = v ? json_object_get(v) : default_of(key);
+    if (is_object(value) && (key->types & (SCHEMA_OBJECT | SCHEMA_MAP)))
+        return fill_object(key, value);
+    if (is_list(value) && (key->types & SCHEMA_LIST))
+        return fill_list(key, value);
+    return copy_of(value);
+}

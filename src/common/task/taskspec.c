@@ -1,0 +1,129 @@
+#include "common/task/taskspec.h"
+
+#include <string.h>
+
+#include "common/base/bytes.h"
+
+#define MAGIC 0x32535444u /* "DTS2" */
+#define STRING_MIN 5      /* length and NUL */
+#define CHANGE_USER 1u    /* flags of a task */
+#define ISOLATED 2u
+#define READ_ONLY 1u      /* flags of a mount */
+#define MAKE_SOURCE 2u
+
+static void put_string(struct strbuf *out, const char *s)
+{
+    s = s ? s : "";
+    bytes_string(out, s, strlen(s));
+}
+
+static void put_strings(struct strbuf *out, char *const *list)
+{
+    uint32_t n = 0;
+    while (list && list[n])
+        n++;
+    bytes_u32(out, n);
+    for (uint32_t i = 0; i < n; i++)
+        put_string(out, list[i]);
+}
+
+static char **get_strings(struct cursor *c, struct arena *a)
+{
+    uint32_t n = cursor_count(c, STRING_MIN);
+    char **list = arena_array(a, char *, (size_t)n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        list[i] = arena_strdup(a, cursor_string(c, NULL));
+    return list;
+}
+
+void taskspec_encode(const struct taskspec *s, struct strbuf *out)
+{
+    bytes_u32(out, MAGIC);
+    put_strings(out, s->argv);
+    put_strings(out, s->env);
+    put_string(out, s->cwd);
+    bytes_u32(out, (s->change_user ? CHANGE_USER : 0u) | (s->isolated ? ISOLATED : 0u));
+    bytes_u32(out, s->uid);
+    bytes_u32(out, s->gid);
+    bytes_u32(out, (uint32_t)s->group_n);
+    for (size_t i = 0; i < s->group_n; i++)
+        bytes_u32(out, s->group[i]);
+    put_strings(out, s->cgroup_procs);
+    put_string(out, s->oom_file);
+    put_string(out, s->log_links);
+    bytes_u64(out, s->spool_max);
+    bytes_u32(out, (uint32_t)s->mount_n);
+    for (size_t i = 0; i < s->mount_n; i++) {
+        put_string(out, s->mount[i].source);
+        put_string(out, s->mount[i].target);
+        bytes_u32(out, (s->mount[i].read_only ? READ_ONLY : 0u) | (s->mount[i].make_source ? MAKE_SOURCE : 0u));
+    }
+    put_strings(out, s->hidden);
+    bytes_u64(out, s->limit.memory_bytes);
+    bytes_u64(out, s->limit.processes);
+    bytes_u64(out, s->limit.disk_bytes);
+    put_string(out, s->pids_file);
+    put_string(out, s->boot_id);
+    put_string(out, s->tmp);
+    bytes_u64(out, s->drop_capabilities);
+}
+
+static void get_mounts(struct cursor *c, struct arena *a, struct taskspec *s)
+{
+    s->mount_n = cursor_count(c, 2 * STRING_MIN + sizeof(uint32_t));
+    s->mount = arena_array(a, struct taskspec_mount, s->mount_n + 1);
+    for (size_t i = 0; i < s->mount_n; i++) {
+        s->mount[i].source = arena_strdup(a, cursor_string(c, NULL));
+        s->mount[i].target = arena_strdup(a, cursor_string(c, NULL));
+        uint32_t flags = cursor_u32(c);
+        s->mount[i].read_only = flags & READ_ONLY;
+        s->mount[i].make_source = flags & MAKE_SOURCE;
+    }
+}
+
+int taskspec_decode(const void *data, size_t n, struct arena *a, struct taskspec *ret, struct error *err)
+{
+    struct cursor c = cursor_of(data, n);
+    struct taskspec s = {0};
+    if (cursor_u32(&c) != MAGIC)
+        return error_set(err, ERR_INVALID, "not a task order (or one of another version)");
+    s.argv = get_strings(&c, a);
+    s.env = get_strings(&c, a);
+    s.cwd = arena_strdup(a, cursor_string(&c, NULL));
+    uint32_t flags = cursor_u32(&c);
+    s.change_user = flags & CHANGE_USER;
+    s.isolated = flags & ISOLATED;
+    s.uid = cursor_u32(&c);
+    s.gid = cursor_u32(&c);
+    s.group_n = cursor_count(&c, sizeof(uint32_t));
+    s.group = arena_array(a, uint32_t, s.group_n + 1);
+    for (size_t i = 0; i < s.group_n; i++)
+        s.group[i] = cursor_u32(&c);
+    s.cgroup_procs = get_strings(&c, a);
+    s.oom_file = arena_strdup(a, cursor_string(&c, NULL));
+    s.log_links = arena_strdup(a, cursor_string(&c, NULL));
+    s.spool_max = cursor_u64(&c);
+    get_mounts(&c, a, &s);
+    s.hidden = get_strings(&c, a);
+    s.limit.memory_bytes = cursor_u64(&c);
+    s.limit.processes = cursor_u64(&c);
+    s.limit.disk_bytes = cursor_u64(&c);
+    s.pids_file = arena_strdup(a, cursor_string(&c, NULL));
+    s.boot_id = arena_strdup(a, cursor_string(&c, NULL));
+    s.tmp = arena_strdup(a, cursor_string(&c, NULL));
+    s.drop_capabilities = cursor_u64(&c);
+    if (!cursor_done(&c) || !s.argv[0])
+        return error_set(err, ERR_INVALID, "a damaged task order");
+    *ret = s;
+    return 0;
+}
+
+const char *taskspec_env(const struct taskspec *s, const char *name)
+{
+    char *const *env = s->env;
+    size_t n = strlen(name);
+    for (; *env; env++)
+        if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
+            return *env + n + 1;
+    return "";
+}

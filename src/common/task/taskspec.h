@@ -1,0 +1,74 @@
+/* The order that an agent leaves for determined-task: what to run, as whom, where, and what becomes of its output.
+ *
+ * It is the file `spec` in the supervisor's directory, binary (common/base/bytes.h), written whole before the supervisor
+ * starts.
+ *
+ *   <directory>/          0700, the agent's: nothing in here can be touched by the task
+ *     spec                this order
+ *     socket              the supervisor listens here from its start to its end
+ *     spool/              lines that are not yet acknowledged
+ *     exit                the exit report, once there is one
+ *     supervisor.log      what the supervisor itself has to say */
+#ifndef DET_COMMON_TASKSPEC_H
+#define DET_COMMON_TASKSPEC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/arena.h"
+#include "common/base/error.h"
+#include "common/base/strbuf.h"
+
+struct taskspec_mount {
+    const char *source, *target;
+    bool read_only;
+    bool make_source; /* a directory that is not there yet is made, with the task's own rights */
+};
+
+/* Exit status of determined-task when the supervisor serves, but the task could not be executed: its exit says why. */
+#define TASKSPEC_NOT_EXECUTED 3
+
+/* What the task may take of the machine; 0: as much as there is. */
+struct taskspec_limits {
+    uint64_t memory_bytes, processes;
+    uint64_t disk_bytes; /* in its own directory */
+};
+
+struct taskspec {
+    char **argv, **env;   /* NULL-terminated; argv[0] is looked up in env's PATH */
+    const char *cwd;
+    /* false: the task stays who its supervisor is, and uid, gid and groups mean nothing. No value of uid or gid says so:
+     * whoever chooses them from afar must not be able to choose this. */
+    bool change_user;
+    /* Without a view of the file system that keeps it apart from others' tasks (hidden, tmp, /proc) it is not to run. */
+    bool isolated;
+    uint32_t uid, gid;
+    uint32_t *group;      /* supplementary groups */
+    size_t group_n;
+    char **cgroup_procs;  /* files that take the task's process id before it becomes the task's user: `tasks` of v1, `cgroup.procs` of v2 */
+    const char *oom_file; /* "" or a cgroup file with a line `oom_kill N` */
+    /* "" or a directory in which stdout.log and stderr.log become links to the task's own output */
+    const char *log_links;
+    /* What the task sees at other places, in a mount namespace of its own; none: no such namespace. The first is the task's
+     * own directory at /run/determined, which the others may lie in. */
+    struct taskspec_mount *mount;
+    size_t mount_n;
+    /* Files and directories of the agent that the task must not see, absolute, for the task's mount namespace to cover. The
+     * task's own directory, which may lie below one of them, stays visible where it is. */
+    char **hidden;
+    struct taskspec_limits limit;
+    const char *pids_file; /* "" or a cgroup file with a line `max N`: how often a process was refused */
+    const char *boot_id;   /* of the machine when the order was written; "" if unknown */
+    /* "" or a directory that is the task's alone, which it sees as /tmp; without mounts, TMPDIR names it. */
+    const char *tmp;
+    uint64_t drop_capabilities; /* bits by the kernel's numbers */
+    uint64_t spool_max;   /* bytes of unacknowledged lines after which the task's output is no longer read */
+};
+
+void taskspec_encode(const struct taskspec *s, struct strbuf *out);
+/* Strings and arrays live in the arena. */
+int taskspec_decode(const void *data, size_t n, struct arena *a, struct taskspec *ret, struct error *err);
+/* The value of a variable of the task; "" if unset. */
+const char *taskspec_env(const struct taskspec *s, const char *name);
+
+#endif

@@ -1,0 +1,452 @@
+/* The steps from text to an effective configuration. Checks are in expconf_checks.c, shorthands in expconf_normalize.c,
+ * the typed view in expconf_view.c. */
+#include "core/config/expconf.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/must.h"
+#include "core/config/expconf_checks.h"
+#include "core/config/expconf_internal.h"
+#include "gen/config_tables.h"
+
+static const struct schema_key *keys(void)
+{
+    return experiment_config_keys;
+}
+
+static struct json_object *copy_of(struct json_object *v)
+{
+    struct json_object *copy = NULL;
+    if (v && json_object_deep_copy(v, &copy, NULL) < 0)
+        abort();
+    return copy;
+}
+
+/* The section `path[0].path[1]…`, made when it is not there. */
+static struct json_object *section(struct json_object *config, const char *name)
+{
+    struct json_object *v = json_object_object_get(config, name);
+    if (!v) {
+        v = json_object_new_object();
+        json_object_object_add(config, name, v);
+    }
+    return v;
+}
+
+static void set_default(struct json_object *object, const char *name, struct json_object *take_value)
+{
+    if (json_object_object_get(object, name))
+        json_object_put(take_value);
+    else
+        json_object_object_add(object, name, take_value);
+}
+
+/* ---- Reading ----------------------------------------------------------------------------------------------------- */
+
+int expconf_read(const char *yaml, size_t n, struct json_object **ret, struct yaml_positions **positions,
+                 struct error *err)
+{
+    struct json_object *tree = NULL;
+    if (yaml_parse(yaml, n, &tree, positions, err) < 0)
+        return error_wrap(err, "the experiment configuration is not valid YAML");
+    *ret = tree ? tree : json_object_new_object();
+    return 0;
+}
+
+static int check_version(struct json_object *config, struct error *err)
+{
+    struct json_object *version = json_object_is_type(config, json_type_object)
+                                      ? json_object_object_get(config, "version")
+                                      : NULL;
+    if (json_object_is_type(version, json_type_int) && json_object_get_int64(version) != 0)
+        return error_set(err, ERR_INVALID, "<config>.version: only version 0 exists, found %s",
+                         json_object_get_string(version));
+    return 0;
+}
+
+static bool is_set(struct json_object *config, const char *name)
+{
+    struct json_object *v = json_object_object_get(config, name);
+    return v && json_object_get_string_len(v) > 0;
+}
+
+static void check_whole(struct json_object *config, bool unmanaged, const struct schema_place *place,
+                        struct schema_problems *problems)
+{
+    if (!unmanaged && !json_object_object_get(config, "entrypoint"))
+        schema_problem(problems, place, "", "\"entrypoint\" must be set, as the cluster runs this experiment");
+    if (is_set(config, "workspace") != is_set(config, "project"))
+        schema_problem(problems, place, "", "\"workspace\" and \"project\" must be set together");
+}
+
+static struct json_object *cluster_storage(const struct expconf_context *ctx)
+{
+    return schema_merge(schema_find(keys(), "checkpoint_storage"), ctx->workspace_storage, ctx->checkpoint_storage);
+}
+
+/* Of a document that has mistakes anyway, so that whoever mends them need not come back for what it lacks. */
+static void check_missing(struct json_object *config, const struct expconf_context *ctx, const struct schema_place *place,
+                          struct schema_problems *problems)
+{
+    if (!json_object_is_type(config, json_type_object))
+        return;
+    cleanup_json struct json_object *whole = json_object_new_object(), *lower = cluster_storage(ctx);
+    json_object_object_foreach(config, name, value)
+        json_object_object_add(whole, name, json_object_get(value));
+    struct json_object *storage = schema_merge(schema_find(keys(), "checkpoint_storage"),
+                                               json_object_object_get(config, "checkpoint_storage"), lower);
+    if (storage)
+        json_object_object_add(whole, "checkpoint_storage", storage);
+    schema_validate(keys(), whole, SCHEMA_MISSING, expconf_checks, place, problems);
+    expconf_check_storage(whole, place, problems);
+    expconf_check_searcher(whole, place, problems);
+    check_whole(whole, ctx->unmanaged, place, problems);
+}
+
+/* What is there is right. ctx: if it is not, what is missing is told as well; NULL: nothing can be. */
+static int check_present(struct json_object *config, const struct yaml_positions *positions, const struct expconf_context *ctx,
+                         struct error *err)
+{
+    struct schema_problems problems = SCHEMA_PROBLEMS_INIT;
+    struct schema_place place = {.positions = positions, .root = "<config>"};
+    schema_validate(keys(), config, SCHEMA_PRESENT, expconf_checks, &place, &problems);
+    if (problems.n && ctx)
+        check_missing(config, ctx, &place, &problems);
+    int r = schema_problems_error(&problems, err);
+    schema_problems_release(&problems);
+    return r;
+}
+
+int expconf_check_present(struct json_object *config, const struct yaml_positions *positions, struct error *err)
+{
+    return check_present(config, positions, NULL, err);
+}
+
+/* *ret_positions: to be freed by the caller; also of a document with mistakes. */
+static int parse(const char *yaml, size_t n, const struct expconf_context *ctx, struct json_object **ret,
+                 struct yaml_positions **ret_positions, struct error *err)
+{
+    cleanup_json struct json_object *config = NULL;
+    if (expconf_read(yaml, n, &config, ret_positions, err) < 0 || check_version(config, err) < 0 ||
+        check_present(config, *ret_positions, ctx, err) < 0)
+        return -1;
+    *ret = take_ptr(config);
+    return 0;
+}
+
+int expconf_parse(const char *yaml, size_t n, struct json_object **ret, struct error *err)
+{
+    struct yaml_positions *positions = NULL;
+    int r = parse(yaml, n, NULL, ret, &positions, err);
+    yaml_positions_free(positions);
+    return r;
+}
+
+/* ---- The request ------------------------------------------------------------------------------------------------- */
+
+/* The document of the request over its template, checked. Mistakes of the request's own document come with their
+ * lines; so do those that are found later, by *ret_positions (NULL with a template), which the caller frees. Sentences on its
+ * words join *warnings. */
+static int read_request(const char *yaml, size_t n, const struct expconf_context *ctx, struct json_object **ret,
+                        struct yaml_positions **ret_positions, struct json_object **warnings, struct error *err)
+{
+    cleanup_json struct json_object *config = NULL;
+    if (!ctx->template_config) {
+        if (parse(yaml, n, ctx, &config, ret_positions, err) < 0)
+            return -1;
+        expconf_warn_words(*ret_positions, warnings);
+        expconf_normalize(config);
+        expconf_normalize_hyperparameters(config);
+        *ret = take_ptr(config);
+        return 0;
+    }
+    struct yaml_positions *positions = NULL;
+    int rc = expconf_read(yaml, n, &config, &positions, err);
+    expconf_warn_words(positions, warnings);
+    yaml_positions_free(positions);
+    if (rc < 0 || check_version(config, err) < 0)
+        return -1;
+    cleanup_error struct error merged_error = ERROR_INIT;
+    if (expconf_merge(config, ctx->template_config, ret, &merged_error) == 0)
+        return 0;
+    cleanup_json struct json_object *alone = NULL;
+    if (expconf_parse(yaml, n, &alone, err) == 0)
+        error_move(err, &merged_error);
+    return -1;
+}
+
+/* ---- What the cluster adds --------------------------------------------------------------------------------------- */
+
+static struct json_object *registry_auth_of(struct json_object *v)
+{
+    return json_object_is_type(v, json_type_object) ? json_object_object_get(v, "registry_auth") : NULL;
+}
+
+/* Credentials belong together: half of them from one document and half from another open no registry. */
+static struct json_object *merge_whole_credentials(const struct schema_key *key, struct json_object *upper,
+                                                   struct json_object *lower)
+{
+    struct json_object *merged = schema_merge(key, upper, lower), *auth = registry_auth_of(upper);
+    if (auth)
+        json_object_object_add(merged, "registry_auth", copy_of(auth));
+    return merged;
+}
+
+static struct json_object *task_defaults(const struct expconf_context *ctx, const struct expconf_pool *pool)
+{
+    const struct schema_key *key = schema_find(master_config_keys, "task_container_defaults");
+    cleanup_json struct json_object *cluster = copy_of(ctx->task_container_defaults);
+    cleanup_json struct json_object *own = copy_of(pool ? pool->task_container_defaults : NULL);
+    expconf_normalize_task_defaults(cluster);
+    expconf_normalize_task_defaults(own);
+    struct json_object *merged = own ? merge_whole_credentials(key, own, cluster) : take_ptr(cluster);
+    return merged ? merged : json_object_new_object();
+}
+
+static void copy_member(struct json_object *from, const char *name, struct json_object *to, const char *to_name)
+{
+    struct json_object *v = json_object_object_get(from, name);
+    if (v)
+        json_object_object_add(to, to_name, copy_of(v));
+}
+
+/* task_container_defaults in the form of an experiment's configuration. */
+static struct json_object *config_of_defaults(struct json_object *defaults, bool with_slots)
+{
+    static const char *const environment_keys[] = {"image", "environment_variables", "add_capabilities", "drop_capabilities",
+                                                   "registry_auth", "force_pull_image"};
+    static const char *const top_keys[] = {"bind_mounts", "slurm", "pbs", "log_policies", "preemption_timeout"};
+    struct json_object *config = json_object_new_object();
+    struct json_object *environment = section(config, "environment"), *resources = section(config, "resources");
+    for (size_t i = 0; i < sizeof environment_keys / sizeof *environment_keys; i++)
+        copy_member(defaults, environment_keys[i], environment, environment_keys[i]);
+    for (size_t i = 0; i < sizeof top_keys / sizeof *top_keys; i++)
+        copy_member(defaults, top_keys[i], config, top_keys[i]);
+    copy_member(defaults, with_slots ? "gpu_pod_spec" : "cpu_pod_spec", environment, "pod_spec");
+    copy_member(defaults, "devices", resources, "devices");
+    return config;
+}
+
+static int slots_of(struct json_object *config)
+{
+    struct json_object *slots = json_object_object_get(section(config, "resources"), "slots_per_trial");
+    return slots ? json_object_get_int(slots) : 1;
+}
+
+static const struct expconf_pool *find_pool(const struct expconf_context *ctx, const char *name)
+{
+    for (size_t i = 0; i < ctx->pool_n; i++) {
+        if (strcmp(ctx->pool[i].name, name) == 0)
+            return &ctx->pool[i];
+    }
+    return NULL;
+}
+
+int expconf_resolve_pool(struct json_object *config, const struct expconf_context *ctx, const struct expconf_pool **ret,
+                         struct error *err)
+{
+    struct json_object *resources = section(config, "resources"),
+                       *named = json_object_object_get(resources, "resource_pool");
+    const char *name = named ? json_object_get_string(named) : "";
+    if (!*name)
+        name = slots_of(config) > 0 ? ctx->default_compute_pool : ctx->default_aux_pool;
+    if (!name)
+        return error_set(err, ERR_INVALID,
+                         "<config>.resources.resource_pool must be set: this cluster has no default pool");
+    const struct expconf_pool *pool = find_pool(ctx, name);
+    if (!pool) {
+        cleanup_strbuf struct strbuf all = STRBUF_INIT;
+        for (size_t i = 0; i < ctx->pool_n; i++)
+            strbuf_addf(&all, "%s%s", i ? ", " : "", ctx->pool[i].name);
+        return error_set(err, ERR_INVALID, "<config>.resources.resource_pool: there is no pool \"%s\" (pools: %s)",
+                         name, strbuf_str(&all));
+    }
+    json_object_object_add(resources, "resource_pool", json_object_new_string(pool->name));
+    *ret = pool;
+    return 0;
+}
+
+static struct json_object *add_cluster_defaults(struct json_object *config, const struct expconf_context *ctx,
+                                                const struct expconf_pool *pool)
+{
+    cleanup_json struct json_object *defaults = task_defaults(ctx, pool);
+    cleanup_json struct json_object *lower = config_of_defaults(defaults, slots_of(config) > 0);
+    struct json_object *storage = cluster_storage(ctx);
+    if (storage)
+        json_object_object_add(lower, "checkpoint_storage", storage);
+    if (registry_auth_of(json_object_object_get(config, "environment")))
+        json_object_object_del(section(lower, "environment"), "registry_auth");
+    return schema_merge(keys(), config, lower);
+}
+
+/* What the request and the moment decide. */
+static void add_request_defaults(struct json_object *config, const struct expconf_context *ctx,
+                                 const struct expconf_pool *pool)
+{
+    if (pool->default_priority > 0)
+        set_default(section(config, "resources"), "priority", json_object_new_int(pool->default_priority));
+    set_default(section(config, "reproducibility"), "experiment_seed", json_object_new_int64(ctx->seed & INT32_MAX));
+    if (!json_object_object_get(config, "name")) {
+        char words[64];
+        cleanup_strbuf struct strbuf name = STRBUF_INIT;
+        expconf_pet_name(ctx->random, words, sizeof words);
+        strbuf_addf(&name, "Experiment (%s)", words);
+        json_object_object_add(config, "name", json_object_new_string(name.s));
+    }
+    if (ctx->workspace && ctx->project) {
+        json_object_object_add(config, "workspace", json_object_new_string(ctx->workspace));
+        json_object_object_add(config, "project", json_object_new_string(ctx->project));
+    }
+}
+
+/* ---- Defaults and completeness ----------------------------------------------------------------------------------- */
+
+struct json_object *expconf_fill(struct json_object *config)
+{
+    cleanup_json struct json_object *rest = json_object_new_object(), *merged = NULL;
+    const struct schema_key *policies = schema_find(keys(), "log_policies");
+    json_object_object_add(rest, "log_policies", json_tokener_parse(policies->def));
+    merged = schema_merge(keys(), config, rest);
+    expconf_normalize_hyperparameters(merged);
+    return schema_fill(keys(), merged);
+}
+
+static void check_complete(struct json_object *config, bool unmanaged, const struct schema_place *place,
+                           struct schema_problems *problems)
+{
+    schema_validate(keys(), config, SCHEMA_FINISHED, expconf_checks, place, problems);
+    expconf_check_storage(config, place, problems);
+    check_whole(config, unmanaged, place, problems);
+}
+
+int expconf_check_complete(struct json_object *config, bool unmanaged, struct error *err)
+{
+    struct schema_problems problems = SCHEMA_PROBLEMS_INIT;
+    struct schema_place place = {.root = "<config>"};
+    check_complete(config, unmanaged, &place, &problems);
+    int r = schema_problems_error(&problems, err);
+    schema_problems_release(&problems);
+    return r;
+}
+
+int expconf_check_runnable(struct json_object *config, struct error *err)
+{
+    struct schema_problems problems = SCHEMA_PROBLEMS_INIT;
+    struct schema_place place = {.root = "<config>"};
+    expconf_check_searcher(config, &place, &problems);
+    int r = schema_problems_error(&problems, err);
+    schema_problems_release(&problems);
+    return r;
+}
+
+static int check_new(struct json_object *config, const struct expconf_context *ctx, const struct yaml_positions *positions,
+                     struct error *err)
+{
+    struct schema_problems problems = SCHEMA_PROBLEMS_INIT;
+    struct schema_place place = {.positions = positions, .root = "<config>"};
+    check_complete(config, ctx->unmanaged, &place, &problems);
+    expconf_check_searcher(config, &place, &problems);
+    expconf_check_capabilities(config, &place, &problems);
+    int r = schema_problems_error(&problems, err);
+    schema_problems_release(&problems);
+    return r;
+}
+
+int expconf_prepare(const char *yaml, size_t n, const struct expconf_context *ctx, struct exp_config **ret,
+                    struct error *err)
+{
+    cleanup_json struct json_object *config = NULL, *merged = NULL;
+    struct yaml_positions *positions = NULL;
+    cleanup_json struct json_object *warnings = NULL;
+    const struct expconf_pool *pool = NULL;
+    int r = expconf_check_text(n, ctx, err);
+    if (r == 0)
+        r = read_request(yaml, n, ctx, &config, &positions, &warnings, err);
+    if (r == 0) /* before the cluster's defaults join: the master has told its admin about those */
+        expconf_warn_unserved(config, &warnings);
+    if (r == 0)
+        r = expconf_resolve_pool(config, ctx, &pool, err);
+    if (r == 0) {
+        merged = add_cluster_defaults(config, ctx, pool);
+        add_request_defaults(merged, ctx, pool);
+        r = check_new(merged, ctx, positions, err);
+    }
+    yaml_positions_free(positions);
+    if (r < 0)
+        return -1;
+    cleanup_exp_config struct exp_config *view = expconf_view(expconf_fill(merged), yaml, n);
+    if (expconf_check_limits(view, ctx, err) < 0)
+        return -1;
+    view->warnings = take_ptr(warnings);
+    *ret = take_ptr(view);
+    return 0;
+}
+
+/* ---- Parts ------------------------------------------------------------------------------------------------------- */
+
+static char *named(struct json_object *config, struct json_object *template_config, const char *name)
+{
+    struct json_object *v = config ? json_object_object_get(config, name) : NULL;
+    if (!v && json_object_is_type(template_config, json_type_object))
+        v = json_object_object_get(template_config, name);
+    return json_object_is_type(v, json_type_string) ? must_strdup(json_object_get_string(v)) : NULL;
+}
+
+void expconf_place(const char *yaml, size_t n, struct json_object *template_config, char **ret_workspace,
+                   char **ret_project)
+{
+    cleanup_json struct json_object *config = NULL;
+    *ret_workspace = *ret_project = NULL;
+    if (expconf_read(yaml, n, &config, NULL, NULL) < 0 || !json_object_is_type(config, json_type_object))
+        return;
+    *ret_workspace = named(config, template_config, "workspace");
+    *ret_project = named(config, template_config, "project");
+}
+
+int expconf_check_part(struct json_object *part, struct error *err)
+{
+    struct schema_problems problems = SCHEMA_PROBLEMS_INIT;
+    struct schema_place place = {.root = "<config>"};
+    schema_validate(keys(), part, SCHEMA_PARTIAL, expconf_checks, &place, &problems);
+    int r = schema_problems_error(&problems, err);
+    schema_problems_release(&problems);
+    return r;
+}
+
+int expconf_check_storage_section(struct json_object *storage, struct error *err)
+{
+    cleanup_json struct json_object *config = json_object_new_object();
+    struct schema_problems problems = SCHEMA_PROBLEMS_INIT;
+    struct schema_place place = {0};
+    json_object_object_add(config, "checkpoint_storage", json_object_get(storage));
+    bool whole = schema_kind(schema_find(keys(), "checkpoint_storage"), storage) != NULL;
+    schema_validate_at(schema_find(keys(), "checkpoint_storage"), storage, "checkpoint_storage",
+                       whole ? SCHEMA_FINISHED : SCHEMA_PRESENT, expconf_checks, &place, &problems);
+    if (whole && problems.n == 0)
+        expconf_check_storage(config, &place, &problems);
+    int r = schema_problems_error(&problems, err);
+    schema_problems_release(&problems);
+    return r;
+}
+
+struct json_object *expconf_mask_storage(struct json_object *storage)
+{
+    return schema_mask(schema_find(keys(), "checkpoint_storage"), storage, SCHEMA_MASKED);
+}
+
+int exp_config_from_json(const char *json, size_t n, struct exp_config **ret, struct error *err)
+{
+    struct json_object *tree = NULL;
+    if (json_parse(json, n, &tree, err) < 0)
+        return error_wrap(err, "the stored experiment configuration");
+    if (!json_object_is_type(tree, json_type_object) || expconf_check_complete(tree, true, err) < 0) {
+        json_object_put(tree);
+        return err && err->kind ? error_wrap(err, "the stored experiment configuration")
+                                : error_set(err, ERR_INVALID, "the stored experiment configuration is no object");
+    }
+    *ret = expconf_view(expconf_fill(tree), NULL, 0);
+    json_object_put(tree);
+    return 0;
+}

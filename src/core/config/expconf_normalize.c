@@ -1,0 +1,139 @@
+/* Shorthands to normal form. Whatever is not of the form a shorthand has is left alone: validation tells about it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/cleanup.h"
+#include "common/config/schema.h"
+#include "core/config/expconf.h"
+#include "core/config/expconf_internal.h"
+
+static const char *const device_kinds[] = {"cpu", "cuda", "rocm"};
+
+static struct json_object *member(struct json_object *v, const char *name)
+{
+    return json_object_is_type(v, json_type_object) ? json_object_object_get(v, name) : NULL;
+}
+
+/* One value for all devices → the same value for each. */
+static void spread_over_devices(struct json_object *environment, const char *name, enum json_type shorthand)
+{
+    struct json_object *v = member(environment, name);
+    if (!v || !json_object_is_type(v, shorthand))
+        return;
+    struct json_object *each = json_object_new_object();
+    for (size_t i = 0; i < 3; i++) {
+        struct json_object *copy = NULL;
+        if (json_object_deep_copy(v, &copy, NULL) < 0)
+            abort();
+        json_object_object_add(each, device_kinds[i], copy);
+    }
+    json_object_object_add(environment, name, each);
+}
+
+/* `gpu` is what `cuda` was called once. */
+static void rename_gpu(struct json_object *by_device)
+{
+    struct json_object *gpu = member(by_device, "gpu");
+    if (gpu)
+        json_object_object_add(by_device, "cuda", json_object_get(gpu));
+    if (json_object_is_type(by_device, json_type_object))
+        json_object_object_del(by_device, "gpu");
+}
+
+static void add_part(struct json_object *object, const char *name, const char *s, size_t n)
+{
+    json_object_object_add(object, name, s ? json_object_new_string_len(s, (int)n) : NULL);
+}
+
+/* "/dev/a:/dev/b:rw" → its three parts. */
+static struct json_object *parse_device(const char *s)
+{
+    const char *container = strchr(s, ':'), *mode = container ? strchr(container + 1, ':') : NULL;
+    if (!container)
+        return NULL;
+    struct json_object *device = json_object_new_object();
+    size_t container_n = mode ? (size_t)(mode - container - 1) : strlen(container + 1);
+    add_part(device, "host_path", s, (size_t)(container - s));
+    add_part(device, "container_path", container + 1, container_n);
+    add_part(device, "mode", mode ? mode + 1 : NULL, mode ? strlen(mode + 1) : 0);
+    return device;
+}
+
+static void normalize_devices(struct json_object *list)
+{
+    for (size_t i = 0; json_object_is_type(list, json_type_array) && i < json_object_array_length(list); i++) {
+        struct json_object *v = json_object_array_get_idx(list, i);
+        struct json_object *device = json_object_is_type(v, json_type_string) ? parse_device(json_object_get_string(v))
+                                                                              : NULL;
+        if (device)
+            json_object_array_put_idx(list, i, device);
+    }
+}
+
+static void normalize_log_policies(struct json_object *list)
+{
+    for (size_t i = 0; json_object_is_type(list, json_type_array) && i < json_object_array_length(list); i++) {
+        struct json_object *policy = json_object_array_get_idx(list, i);
+        struct json_object *type = member(member(policy, "action"), "type");
+        if (type)
+            json_object_object_add(policy, "action", json_object_get(type));
+    }
+}
+
+static void normalize_sizes(struct json_object *resources)
+{
+    static const char *const name[] = {"shm_size", "memory_limit", "disk_limit"};
+    for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
+        struct json_object *size = member(resources, name[i]);
+        int64_t bytes;
+        if (json_object_is_type(size, json_type_string) && size_parse(json_object_get_string(size), &bytes) == 0)
+            json_object_object_add(resources, name[i], json_object_new_int64(bytes));
+    }
+}
+
+static void normalize_environment(struct json_object *environment)
+{
+    spread_over_devices(environment, "image", json_type_string);
+    spread_over_devices(environment, "environment_variables", json_type_array);
+    rename_gpu(member(environment, "image"));
+    rename_gpu(member(environment, "environment_variables"));
+}
+
+void expconf_normalize(struct json_object *config)
+{
+    normalize_environment(member(config, "environment"));
+    normalize_devices(member(member(config, "resources"), "devices"));
+    normalize_sizes(member(config, "resources"));
+    normalize_log_policies(member(config, "log_policies"));
+}
+
+void expconf_normalize_task_defaults(struct json_object *defaults)
+{
+    normalize_environment(defaults);
+    normalize_devices(member(defaults, "devices"));
+    normalize_log_policies(member(defaults, "log_policies"));
+}
+
+static struct json_object *normal_hyperparameter(struct json_object *v)
+{
+    if (json_object_is_type(v, json_type_object)) {
+        if (!json_object_object_get(v, "type")) {
+            json_object_object_foreach(v, name, value)
+                json_object_object_add(v, name, normal_hyperparameter(value));
+        }
+        return json_object_get(v);
+    }
+    struct json_object *constant = json_object_new_object();
+    json_object_object_add(constant, "type", json_object_new_string("const"));
+    json_object_object_add(constant, "val", json_object_get(v));
+    return constant;
+}
+
+void expconf_normalize_hyperparameters(struct json_object *config)
+{
+    struct json_object *all = member(config, "hyperparameters");
+    if (!json_object_is_type(all, json_type_object))
+        return;
+    json_object_object_foreach(all, name, value)
+        json_object_object_add(all, name, normal_hyperparameter(value));
+}

@@ -1,0 +1,46 @@
+/* What somebody has written that does something else than it looks like: keys without effect, and words that YAML 1.1 reads as
+ * truth values. */
+#include <string.h>
+
+#include "core/config/expconf_internal.h"
+#include "gen/config_tables.h"
+
+static void add_sentence(struct json_object **list, const struct strbuf *text)
+{
+    if (!*list)
+        *list = json_object_new_array();
+    json_object_array_add(*list, json_object_new_string_len(text->s, (int)text->n));
+}
+
+static void add_unserved(void *list, const char *path, const struct schema_key *key)
+{
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    strbuf_addf(&text, "%s has no effect: %s", path, key->ignored);
+    add_sentence(list, &text);
+}
+
+static bool lies_in(const char *path, const char *section)
+{
+    size_t n = strlen(section);
+    return strncmp(path, section, n) == 0 && (!path[n] || path[n] == '.' || path[n] == '[');
+}
+
+/* Elsewhere a value's type is known: "on" for a switch is what was meant, and "on" for a text is refused. */
+static void add_word(void *list, const struct yaml_word *word)
+{
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    if (!word->is_key && !lies_in(word->path, "hyperparameters") && !lies_in(word->path, "data"))
+        return;
+    yaml_word_describe(word, &text);
+    add_sentence(list, &text);
+}
+
+void expconf_warn_unserved(struct json_object *config, struct json_object **list)
+{
+    schema_each_unserved(experiment_config_keys, config, add_unserved, list);
+}
+
+void expconf_warn_words(const struct yaml_positions *positions, struct json_object **list)
+{
+    yaml_each_word(positions, add_word, list);
+}

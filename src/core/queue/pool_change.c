@@ -1,0 +1,28 @@
+#include "core/queue/pool_change.h"
+
+#include "core/resources/allocation.h"
+#include "core/resources/rm.h"
+#include "core/state/step.h"
+
+/* A trial whose allocation waits asks for the next one in this step; a trial that runs does so when its run has
+ * ended. */
+static void leave_pool(struct core *c, struct experiment *x)
+{
+    struct trial *t;
+    LIST_FOREACH(t, &x->trials, in_experiment)
+        if (t->allocation != NULL && t->allocation->pool != x->pool)
+            allocation_terminate(c, t->allocation, "its experiment was moved to another resource pool");
+}
+
+void experiment_change_pool(struct core *c, struct experiment *x, struct pool *to)
+{
+    job_leave(x);
+    x->pool = to;
+    x->spec.pool = to->name;
+    x->row.queue_position = x->row.start_us;
+    record_touch(c, &x->record);
+    x->job = job_in_pool(x, to);
+    x->job->experiment = x;
+    job_reweigh(x);
+    leave_pool(c, x);
+}

@@ -1,0 +1,322 @@
+/* A batch of changes is checked as a whole before any of it is carried out. Each change must name jobs that exist,
+ * must be possible under the pool's policy, and must not contradict another change.
+ *
+ * Then priorities, weights and pools are set, and after them the moves are made, each after the move of its anchor.
+ * A move puts a job beside its anchor and leaves the order of all other jobs alone. So moves contradict each other
+ * exactly when they lead in a circle. */
+#include "core/queue/queue_change.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "core/experiments/experiment.h"
+#include "core/queue/pool_change.h"
+#include "core/resources/rm.h"
+#include "core/sched/moves.h"
+#include "core/sched/policy.h"
+#include "core/state/step.h"
+
+static const size_t NO_STEP = SIZE_MAX;
+
+struct step {
+    const struct core_queue_change *change;
+    struct experiment *job, *anchor; /* anchor: of a move */
+    size_t anchor_step;              /* the move of the anchor in the same batch; else NO_STEP */
+    struct pool *pool;               /* that it goes to */
+    bool done;
+};
+
+struct batch {
+    struct step *step;
+    size_t n;
+    bool refuse_misfits;
+};
+
+/* ---- understanding ----------------------------------------------------------------------------------------------- */
+
+static bool is_move(const struct core_queue_change *change)
+{
+    return change->what == QUEUE_AHEAD_OF || change->what == QUEUE_BEHIND_OF;
+}
+
+static struct experiment *job_by_beginning(const struct core *c, const char *id, int *ret_n)
+{
+    struct experiment *found = NULL;
+    *ret_n = 0;
+    for (struct experiment *x = c->experiments; x != NULL; x = x->hh.next) {
+        if (strncmp(x->row.job_id, id, strlen(id)) != 0)
+            continue;
+        found = x;
+        ++*ret_n;
+    }
+    return found;
+}
+
+static int find_job(const struct core *c, const char *id, struct experiment **ret, struct error *err)
+{
+    int n = 0;
+    HASH_FIND(by_job, c->jobs, id, strlen(id), *ret);
+    if (*ret != NULL)
+        return 0;
+    if (id[0] == '\0')
+        return error_set(err, ERR_INVALID, "a change of the queue names no job");
+    *ret = job_by_beginning(c, id, &n);
+    if (n > 1)
+        return error_set(err, ERR_INVALID, "job id \"%s\" is the beginning of %d jobs' ids; give more of it", id, n);
+    if (n == 0)
+        return error_set(err, ERR_NOT_FOUND, "job %s not found: there is none of that id, or it has ended", id);
+    return 0;
+}
+
+int core_job_find(const struct core *c, const char *job_id, int32_t *ret_experiment_id, struct error *err)
+{
+    struct experiment *x;
+    if (find_job(c, job_id, &x, err) < 0)
+        return -1;
+    *ret_experiment_id = x->row.id;
+    return 0;
+}
+
+static int check_pool(const struct core *c, const struct batch *b, struct step *s, struct error *err)
+{
+    const struct experiment *x = s->job;
+    const char *id = x->row.job_id, *name = s->change->pool;
+    s->pool = name[0] == '\0' ? NULL : pool_find(c, name);
+    if (s->pool == NULL)
+        return error_set(err, ERR_NOT_FOUND, "job %s: resource pool \"%s\" does not exist", id, name);
+    if (s->pool == x->pool)
+        return error_set(err, ERR_INVALID, "job %s: resource pool is unchanged (%s == %s)", id, x->pool->name, name);
+    if (run_state_is_stopping(x->row.state))
+        return error_set(err, ERR_PRECONDITION, "job %s is about to end (%s): its resource pool stays", id, run_state_name(x->row.state));
+    cleanup_arena struct arena a = ARENA_INIT;
+    const char *misfit = b->refuse_misfits ? core_misfit(c, name, x->spec.slots_per_trial, x->spec.single_node, &a) : NULL;
+    if (misfit != NULL)
+        return error_set(err, ERR_INVALID, "job %s: slots requested exceeds cluster capacity (and launch_error is set): %s", id,
+                         misfit);
+    return 0;
+}
+
+/* The pool in which the job will be once the batch has been carried out. */
+static const struct pool *asked_pool(const struct batch *b, const struct experiment *job)
+{
+    for (size_t i = 0; i < b->n; i++)
+        if (b->step[i].job == job && b->step[i].change->what == QUEUE_POOL)
+            return b->step[i].pool;
+    return job->pool;
+}
+
+static int check_value(const struct batch *b, const struct step *s, struct error *err)
+{
+    const struct pool *p = asked_pool(b, s->job);
+    int rv = s->change->what == QUEUE_PRIORITY ? pool_check_priority(p, s->change->priority, err)
+                                               : pool_check_weight(p, s->change->weight, err);
+    return rv < 0 ? error_wrap(err, "job %s", s->job->row.job_id) : 0;
+}
+
+static int check_waits(const struct experiment *x, struct error *err)
+{
+    if (x->job->group.request_n > 0)
+        return 0;
+    return error_set(err, ERR_PRECONDITION, "job %s has no place in the queue: it neither runs nor waits for slots",
+                     x->row.job_id);
+}
+
+static int check_move(const struct core *c, struct step *s, struct error *err)
+{
+    if (find_job(c, s->change->anchor, &s->anchor, err) < 0)
+        return -1;
+    if (s->anchor == s->job) { /* such as the first job of a queue that somebody moves to the top */
+        s->done = true;
+        return 0;
+    }
+    if (s->anchor->pool != s->job->pool)
+        return error_set(err, ERR_INVALID, "jobs %s and %s are in different resource pools, %s and %s",
+                         s->job->row.job_id, s->anchor->row.job_id, s->job->pool->name, s->anchor->pool->name);
+    const struct sched_policy_type *policy = sched_policy_type(s->job->pool->opts.sched.policy);
+    if (!policy->has_queue)
+        return error_set(err, ERR_INVALID, "job %s: unable to perform operation on resource pool with %s: %s has no order",
+                         s->job->row.job_id, policy->name, s->job->pool->name);
+    return check_waits(s->job, err) < 0 || check_waits(s->anchor, err) < 0 ? -1 : 0;
+}
+
+static int find_one(const struct core *c, const struct batch *b, struct step *s, struct error *err)
+{
+    if (find_job(c, s->change->job_id, &s->job, err) < 0)
+        return -1;
+    return s->change->what == QUEUE_POOL ? check_pool(c, b, s, err) : 0;
+}
+
+static int understand_one(const struct core *c, const struct batch *b, struct step *s, struct error *err)
+{
+    if (s->change->what == QUEUE_POOL)
+        return 0;
+    return is_move(s->change) ? check_move(c, s, err) : check_value(b, s, err);
+}
+
+/* ---- against each other ------------------------------------------------------------------------------------------ */
+
+static bool is_same_kind(const struct step *a, const struct step *b)
+{
+    return a->job == b->job && (a->change->what == b->change->what || (is_move(a->change) && is_move(b->change)));
+}
+
+static int check_twice(const struct batch *b, size_t i, struct error *err)
+{
+    for (size_t k = 0; k < i; k++)
+        if (is_same_kind(&b->step[i], &b->step[k]))
+            return error_set(err, ERR_INVALID, "contradictory batch: job %s gets two %s", b->step[i].job->row.job_id,
+                             is_move(b->step[i].change)                  ? "places"
+                             : b->step[i].change->what == QUEUE_PRIORITY ? "priorities"
+                             : b->step[i].change->what == QUEUE_POOL     ? "resource pools"
+                                                                         : "weights");
+    return 0;
+}
+
+static size_t move_of(const struct batch *b, const struct experiment *job)
+{
+    for (size_t i = 0; i < b->n; i++)
+        if (b->step[i].job == job && is_move(b->step[i].change))
+            return i;
+    return NO_STEP;
+}
+
+/* Follows the moves from anchor to anchor, to the anchor that is not moved itself. NULL: they lead in a circle. */
+static const struct experiment *last_anchor(const struct batch *b, size_t i)
+{
+    for (size_t n = 0; n < b->n; n++) {
+        if (b->step[i].anchor_step == NO_STEP)
+            return b->step[i].anchor;
+        i = b->step[i].anchor_step;
+    }
+    return NULL;
+}
+
+static int asked_priority(const struct batch *b, const struct experiment *job, int otherwise)
+{
+    for (size_t i = 0; i < b->n; i++)
+        if (b->step[i].job == job && b->step[i].change->what == QUEUE_PRIORITY)
+            return b->step[i].change->priority;
+    return otherwise;
+}
+
+static int check_chain(const struct batch *b, size_t i, struct error *err)
+{
+    const struct experiment *job = b->step[i].job, *anchor = b->step[i].anchor, *last = last_anchor(b, i);
+    const struct experiment *leaves = asked_pool(b, job) != job->pool ? job : asked_pool(b, anchor) != anchor->pool ? anchor : NULL;
+    if (leaves != NULL)
+        return error_set(err, ERR_INVALID, "contradictory batch: job %s goes to another resource pool, and gets a place in its old one's queue",
+                         leaves->row.job_id);
+    if (last == NULL)
+        return error_set(err, ERR_INVALID, "contradictory batch: the moves of job %s and others lead in a circle",
+                         job->row.job_id);
+    int priority = asked_priority(b, last, last->job->group.priority), own = asked_priority(b, job, priority);
+    if (own != priority)
+        return error_set(err, ERR_INVALID,
+                         "contradictory batch: job %s gets priority %d and a place among jobs of priority %d",
+                         job->row.job_id, own, priority);
+    return 0;
+}
+
+static int understand(const struct core *c, struct batch *b, struct error *err)
+{
+    for (size_t i = 0; i < b->n; i++)
+        if (find_one(c, b, &b->step[i], err) < 0)
+            return -1;
+    for (size_t i = 0; i < b->n; i++)
+        if (understand_one(c, b, &b->step[i], err) < 0 || check_twice(b, i, err) < 0)
+            return -1;
+    for (size_t i = 0; i < b->n; i++)
+        b->step[i].anchor_step = is_move(b->step[i].change) && !b->step[i].done ? move_of(b, b->step[i].anchor) : NO_STEP;
+    for (size_t i = 0; i < b->n; i++)
+        if (is_move(b->step[i].change) && check_chain(b, i, err) < 0)
+            return -1;
+    return 0;
+}
+
+/* ---- carrying out ------------------------------------------------------------------------------------------------ */
+
+static void keep_resources(struct core *c, const struct experiment *x)
+{
+    struct core_effect *e = effect_add(c, CORE_PUT_RESOURCES);
+    e->resources.experiment_id = x->row.id;
+    e->resources.priority = x->spec.priority;
+    e->resources.weight = x->spec.weight;
+    e->resources.pool = arena_strdup(&c->out->arena, x->pool->name);
+}
+
+static void set_value(struct core *c, const struct step *s)
+{
+    if (s->change->what == QUEUE_PRIORITY)
+        s->job->spec.priority = s->change->priority;
+    else if (s->change->what == QUEUE_WEIGHT)
+        s->job->spec.weight = s->change->weight;
+    else
+        experiment_change_pool(c, s->job, s->pool);
+    job_reweigh(s->job);
+    keep_resources(c, s->job);
+}
+
+/* A job whose experiment has gone to another pool ends with what still runs of it: it needs no position any more. */
+static void set_position(struct core *c, const struct sched_step *to)
+{
+    struct experiment *x = container_of(to->group, struct job, group)->experiment;
+    if (x == NULL)
+        return;
+    x->row.queue_position = to->queue_position;
+    record_touch(c, &x->record);
+    if (to->priority != x->job->group.priority) {
+        x->spec.priority = to->priority;
+        keep_resources(c, x);
+    }
+    job_reweigh(x);
+}
+
+static void move_job(struct core *c, const struct step *s)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct sched_move m;
+    sched_plan_move(&s->job->job->group, &s->anchor->job->group, s->change->what == QUEUE_AHEAD_OF, c->now_us, &a, &m);
+    for (size_t i = 0; i < m.step_n; i++)
+        set_position(c, &m.step[i]);
+}
+
+/* One round carries out the moves whose anchors have been moved already, or are not moved at all. */
+static bool move_round(struct core *c, struct batch *b)
+{
+    bool moved = false;
+    for (size_t i = 0; i < b->n; i++) {
+        struct step *s = &b->step[i];
+        if (s->done || (s->anchor_step != NO_STEP && !b->step[s->anchor_step].done))
+            continue;
+        move_job(c, s);
+        s->done = moved = true;
+    }
+    return moved;
+}
+
+static void carry_out(struct core *c, struct batch *b)
+{
+    for (size_t i = 0; i < b->n; i++) {
+        if (is_move(b->step[i].change))
+            continue;
+        set_value(c, &b->step[i]);
+        b->step[i].done = true;
+    }
+    while (move_round(c, b))
+        ;
+}
+
+int queue_change(struct core *c, const struct core_event *ev, struct error *err)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    size_t n = ev->queue.n;
+    if (n > QUEUE_BATCH_MAX)
+        return error_set(err, ERR_INVALID, "%zu changes of the queue at once, allowed are %d", n, QUEUE_BATCH_MAX);
+    struct batch b = {.step = arena_array(&a, struct step, n + 1), .n = n, .refuse_misfits = ev->queue.refuse_misfits};
+    for (size_t i = 0; i < n; i++)
+        b.step[i].change = &ev->queue.change[i];
+    if (understand(c, &b, err) < 0)
+        return -1;
+    carry_out(c, &b);
+    return 0;
+}

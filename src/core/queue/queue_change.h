@@ -1,0 +1,12 @@
+/* The job queue as people change it: a batch of changes, all of them or none. */
+#ifndef DET_CORE_QUEUE_CHANGE_H
+#define DET_CORE_QUEUE_CHANGE_H
+
+#include "core/state/objects.h"
+
+enum { QUEUE_BATCH_MAX = 1000 };
+
+/* Validates the whole batch before it changes anything. */
+int queue_change(struct core *c, const struct core_event *ev, struct error *err);
+
+#endif

@@ -1,0 +1,366 @@
+/* Why a job waits, in words, and when it may start. This is found out only when somebody asks. */
+#include "core/sched/reasons.h"
+
+#include <inttypes.h>
+
+#include "core/resources/agents.h"
+#include "core/resources/allocation.h"
+#include "core/resources/elastic.h"
+#include "core/experiments/experiment.h"
+#include "core/state/objects.h"
+#include "core/resources/rm.h"
+#include "core/sched/policy.h"
+
+enum { SIZES_SHOWN = 4 };
+
+static const char *plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+/* ---- agents in words --------------------------------------------------------------------------------------------- */
+
+static struct agent_size *size_of(struct agent_size **largest, int slots, struct arena *a)
+{
+    struct agent_size **at = largest;
+    while (*at != NULL && (*at)->slots > slots)
+        at = &(*at)->next;
+    if (*at == NULL || (*at)->slots != slots) {
+        struct agent_size *size = arena_new(a, struct agent_size);
+        *size = (struct agent_size){.slots = slots, .next = *at};
+        *at = size;
+    }
+    return *at;
+}
+
+/* The agents of a pool as they would be if all of them were there with all their slots, and an elastic pool were as
+ * large as it may be. */
+static const struct agent_size *count_sizes(const struct core *c, const struct pool *p, struct arena *a)
+{
+    struct agent_size *largest = NULL;
+    for (const struct agent *agent = c->agents; agent != NULL; agent = agent->hh.next)
+        if (agent->pool == p && agent->presence != AGENT_GONE)
+            size_of(&largest, (int)agent->slot_n, a)->n++;
+    if (p->elastic == NULL)
+        return largest;
+    struct agent_size *launched = size_of(&largest, p->opts.scale.slots_per_instance, a);
+    size_t most = p->opts.scale.max_instances > 0 ? (size_t)p->opts.scale.max_instances : 0;
+    launched->n = launched->n > most ? launched->n : most;
+    return largest;
+}
+
+static struct core_pool_notes *notes_of(struct core_wait_notes *notes, const struct pool *p)
+{
+    if (notes->pool.name == p->name)
+        return &notes->pool;
+    notes->pool = (struct core_pool_notes){.name = p->name};
+    return &notes->pool;
+}
+
+static const struct agent_size *all_sizes(const struct core *c, const struct pool *p, struct arena *a, struct core_wait_notes *notes)
+{
+    struct core_pool_notes *n = notes_of(notes, p);
+    if (!n->counted)
+        n->sizes = count_sizes(c, p, a);
+    n->counted = true;
+    return n->sizes;
+}
+
+/* The next that there are any of. */
+static const struct agent_size *some(const struct agent_size *size)
+{
+    while (size != NULL && (size->n == 0 || size->slots == 0))
+        size = size->next;
+    return size;
+}
+
+/* "8", "8 and 4", "8, 4 and 2" */
+static void add_sizes(const struct agent_size *largest, struct strbuf *out)
+{
+    int shown = 0;
+    for (const struct agent_size *size = some(largest); size != NULL; size = some(size->next)) {
+        bool last = some(size->next) == NULL;
+        if (shown == SIZES_SHOWN && !last) {
+            strbuf_adds(out, " and fewer");
+            return;
+        }
+        strbuf_addf(out, "%s%d", shown == 0 ? "" : last ? " and " : ", ", size->slots);
+        shown++;
+    }
+}
+
+/* Why the first of them was disabled that somebody said so of: " (node7: new disks)", with "; …" if there are others. */
+static void add_disabled_reason(const struct core *c, const struct pool *p, struct strbuf *out)
+{
+    size_t n = 0;
+    for (const struct agent *agent = c->agents; agent != NULL; agent = agent->hh.next) {
+        if (agent->pool != p || agent->presence != AGENT_CONNECTED || agent->row.enabled || !agent->row.disabled_reason[0])
+            continue;
+        if (n++ == 0)
+            strbuf_addf(out, " (%s: %s", agent->row.id, agent->row.disabled_reason);
+    }
+    if (n > 0)
+        strbuf_adds(out, n > 1 ? "; …)" : ")");
+}
+
+/* "1 is disabled, 2 drain" */
+static void count_states(const struct core *c, const struct pool *p, struct strbuf *out)
+{
+    size_t away = 0, draining = 0, disabled = 0;
+    for (const struct agent *agent = c->agents; agent != NULL; agent = agent->hh.next) {
+        if (agent->pool != p || agent->presence == AGENT_GONE)
+            continue;
+        away += agent->presence == AGENT_AWAY;
+        draining += agent->presence != AGENT_AWAY && agent->row.draining;
+        disabled += agent->presence != AGENT_AWAY && !agent->row.draining && !agent->row.enabled;
+    }
+    const char *comma = "";
+    if (away > 0)
+        strbuf_addf(out, "%zu lost", away), comma = ", ";
+    if (draining > 0)
+        strbuf_addf(out, "%s%zu draining", comma, draining), comma = ", ";
+    if (disabled > 0)
+        strbuf_addf(out, "%s%zu disabled", comma, disabled);
+    add_disabled_reason(c, p, out);
+}
+
+static void add_states(const struct core *c, const struct pool *p, struct arena *a, struct core_wait_notes *notes, struct strbuf *out)
+{
+    struct core_pool_notes *n = notes_of(notes, p);
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    if (n->states == NULL) {
+        count_states(c, p, &text);
+        n->states = arena_strdup(a, strbuf_str(&text));
+    }
+    strbuf_adds(out, n->states);
+}
+
+/* ---- what it needs, and cannot have ------------------------------------------------------------------------------ */
+
+static void add_need(const struct sched_request *r, struct strbuf *out)
+{
+    strbuf_addf(out, "needs %d slot%s%s: ", r->slots, plural(r->slots), r->single_agent && r->slots > 1 ? " on one agent" : "");
+}
+
+/* No set of agents of these sizes can hold it. */
+static void add_misfit(const struct sched_request *r, const struct agent_size *sizes, const struct pool *p, struct strbuf *out)
+{
+    const char *pool = p->name, *has = p->elastic == NULL ? "has" : "launches";
+    const struct agent_size *largest = some(sizes);
+    add_need(r, out);
+    if (largest == NULL) {
+        strbuf_addf(out, "the agents of pool %s have none", pool);
+        return;
+    }
+    if (r->single_agent || r->slots == 1) {
+        strbuf_addf(out, "the largest agent of pool %s has %d", pool, largest->slots);
+        return;
+    }
+    bool one_size = some(largest->next) == NULL;
+    if (one_size && r->slots % largest->slots == 0) {
+        strbuf_addf(out, "pool %s %s %s%zu agent%s of %d", pool, has, p->elastic == NULL ? "" : "at most ", largest->n,
+                    plural((int64_t)largest->n), largest->slots);
+        return;
+    }
+    strbuf_addf(out, "pool %s %s agents of ", pool, has);
+    add_sizes(largest, out);
+    if (one_size)
+        strbuf_addf(out, "; use a multiple of %d or ≤ %d", largest->slots, largest->slots);
+    else
+        strbuf_addf(out, "; use ≤ %d, or a multiple of one size that enough agents have", largest->slots);
+}
+
+const char *core_misfit(const struct core *c, const char *pool, int32_t slots, bool single_node, struct arena *a)
+{
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    const struct pool *p = pool_find(c, pool);
+    struct sched_request r = {.slots = slots, .single_agent = single_node};
+    if (p == NULL || slots == 0)
+        return NULL;
+    const struct agent_size *sizes = count_sizes(c, p, a);
+    if (sizes_could_hold(sizes, &r, p->opts.sched.allow_heterogeneous_fits))
+        return NULL;
+    if (sizes == NULL)
+        strbuf_addf(&text, "pool %s has no agents", p->name);
+    else
+        add_misfit(&r, sizes, p, &text);
+    return arena_strdup(a, strbuf_str(&text));
+}
+
+/* The open agents cannot hold the request. Perhaps agents that are not open could. */
+static void add_never(const struct core *c, const struct pool *p, const struct sched_request *r, struct arena *a,
+                      struct core_wait_notes *notes, struct strbuf *out)
+{
+    const struct agent_size *all = all_sizes(c, p, a, notes);
+    if (r->slots == 0) {
+        strbuf_addf(out, "needs no slot: no agent of pool %s takes tasks without slots (max_aux_containers_per_agent)", p->name);
+    } else if (!sizes_could_hold(all, r, p->opts.sched.allow_heterogeneous_fits)) {
+        add_misfit(r, all, p, out);
+    } else {
+        add_need(r, out);
+        strbuf_addf(out, "too many slots of pool %s take no new work (disabled, draining or lost)", p->name);
+    }
+}
+
+/* Agents that an elastic pool may yet launch could hold it. */
+static bool add_launch(const struct core *c, const struct pool *p, const struct sched_request *r, struct arena *a,
+                       struct core_wait_notes *notes, struct strbuf *out)
+{
+    struct core_pool_view view = {0};
+    if (p->elastic == NULL || (r->slots > 0 && !sizes_could_hold(all_sizes(c, p, a, notes), r, p->opts.sched.allow_heterogeneous_fits)))
+        return false;
+    elastic_view(c, p, &view);
+    if (view.problem == NULL && view.starting_n == 0 && view.instance_n >= view.scale->max_instances)
+        return false;
+    if (view.problem != NULL)
+        strbuf_addf(out, "pool %s could not launch agents: %s", p->name, view.problem);
+    else if (view.starting_n == 0)
+        strbuf_addf(out, "pool %s launches agents for what waits", p->name);
+    else
+        strbuf_addf(out, "pool %s launches agents for what waits, %d %s starting", p->name, view.starting_n,
+                    view.starting_n == 1 ? "is" : "are");
+    return true;
+}
+
+/* There is no room now. The text says what is missing. */
+static void add_growth(const struct core *c, const struct pool *p, struct strbuf *out)
+{
+    struct core_pool_view view = {0};
+    elastic_view(c, p, &view);
+    if (view.starting_n > 0)
+        strbuf_addf(out, "; %d agent%s %s starting", view.starting_n, plural(view.starting_n), view.starting_n == 1 ? "is" : "are");
+    else if (view.problem != NULL)
+        strbuf_addf(out, "; pool %s could not launch agents: %s", p->name, view.problem);
+}
+
+/* ---- what it waits for ------------------------------------------------------------------------------------------- */
+
+static void add_no_room(const struct pool *p, const struct sched_request *r, const struct sched_reason *reason,
+                        struct strbuf *out)
+{
+    const char *where = r->blocked_n > 0 ? " that it may run on" : "";
+    const struct agent_size *largest = some(sched_sizes(p->sched));
+    if (r->slots == 0) {
+        strbuf_addf(out, "needs no slot: all agents of pool %s%s have as many such tasks as they take", p->name, where);
+        return;
+    }
+    add_need(r, out);
+    if (reason->granted)
+        strbuf_addf(out, "granted by fair share, but not free in one place%s", where);
+    else if (r->slots == 1)
+        strbuf_addf(out, "none is free in pool %s%s", p->name, r->blocked_n > 0 ? " on agents that it may run on" : "");
+    else if (largest != NULL && r->slots <= largest->slots)
+        strbuf_addf(out, "no agent of pool %s%s has as many free", p->name, where);
+    else
+        strbuf_addf(out, "not enough whole agents of pool %s%s are free", p->name, where);
+}
+
+static void add_others(const struct sched_request *r, const struct sched_reason *reason, struct strbuf *out)
+{
+    if (reason->ahead > 0)
+        strbuf_addf(out, "%swaits for %zu %s%s ahead of higher priority", out->n > 0 ? "; " : "", reason->ahead,
+                    r->slots > 0 ? "trial" : "task", plural((int64_t)reason->ahead));
+    if (reason->stuck != NULL)
+        strbuf_addf(out, ", of which job %.8s needs %d slot%s that no set of agents has", reason->stuck->group->job_id,
+                    reason->stuck->slots, plural(reason->stuck->slots));
+    if (reason->leaving > 0 && reason->why == SCHED_WHY_NO_ROOM)
+        strbuf_addf(out, "; %zu %s just being stopped", reason->leaving, reason->leaving == 1 ? "is" : "are");
+}
+
+static void add_reason(const struct core *c, const struct pool *p, const struct sched_request *r,
+                       const struct sched_reason *reason, struct arena *a, struct core_wait_notes *notes, struct strbuf *out)
+{
+    if (reason->why <= SCHED_WHY_NEVER && add_launch(c, p, r, a, notes, out))
+        return;
+    switch (reason->why) {
+    case SCHED_WHY_NO_AGENTS:
+        if (p->elastic != NULL && r->slots > 0)
+            add_never(c, p, r, a, notes, out);
+        else
+            strbuf_addf(out, "pool %s has no agents", p->name);
+        return;
+    case SCHED_WHY_CLOSED:
+        strbuf_addf(out, "no agent of pool %s takes new work: ", p->name);
+        add_states(c, p, a, notes, out);
+        return;
+    case SCHED_WHY_BLOCKED:
+        add_need(r, out);
+        strbuf_addf(out, "log policies of the experiment exclude the agents of pool %s that could hold it", p->name);
+        return;
+    case SCHED_WHY_NEVER:
+        add_never(c, p, r, a, notes, out);
+        return;
+    case SCHED_WHY_NO_ROOM:
+        add_no_room(p, r, reason, out);
+        add_growth(c, p, out);
+        break;
+    case SCHED_WHY_KEPT:
+        break;
+    case SCHED_WHY_MAX_SLOTS:
+        strbuf_addf(out, "needs %d slot%s: its job has %d of its max_slots, %d", r->slots, plural(r->slots), r->group->active,
+                    r->group->max_slots);
+        break;
+    case SCHED_WHY_SHARE:
+        add_need(r, out);
+        strbuf_addf(out, "by fair share what is free in pool %s goes to other jobs", p->name);
+        break;
+    case SCHED_WHY_GANG:
+        add_need(r, out);
+        strbuf_addf(out, "what is free in pool %s is kept for a larger one ahead of it, which waits for others to leave", p->name);
+        break;
+    case SCHED_WHY_NEXT:
+        strbuf_adds(out, "is about to be placed");
+        break;
+    }
+    add_others(r, reason, out);
+}
+
+/* ---- when it may start ------------------------------------------------------------------------------------------- */
+
+/* An estimate: the allocations that run end evenly, so that in one median run time all slots of the pool come free
+ * once. The requests ahead in the queue get theirs first. 0 where nobody can tell: when agents are missing, for
+ * nobody knows when one joins; and in pools whose jobs have no queue. */
+static int64_t wait_of(struct pool *p, const struct sched_request *r, const struct sched_reason *reason)
+{
+    struct sched_room room = sched_room(p->sched);
+    int64_t median_us = run_times_median(&p->run_times);
+    bool only_time = reason->why >= SCHED_WHY_NO_ROOM && reason->stuck == NULL;
+    if (!only_time || median_us == 0 || r->slots == 0 || room.all == 0 || !sched_policy_type(p->opts.sched.policy)->has_queue)
+        return 0;
+    int64_t missing = sched_waiting_ahead(r->group) + r->slots - room.free;
+    return (int64_t)((double)median_us * (double)(missing > r->slots ? missing : r->slots) / (double)room.all);
+}
+
+static const struct sched_request *first_waiting(const struct job *job)
+{
+    struct sched_request *r;
+    if (job->group.request_n == 0)
+        return NULL;
+    RB_FOREACH(r, sched_job, (struct sched_job *)&job->group.requests)
+        if (r->state == SCHED_PENDING)
+            return r;
+    return NULL;
+}
+
+bool core_wait_noted(const struct core *c, int32_t experiment_id, int64_t now_us, struct arena *a, struct core_wait_notes *notes,
+                     struct core_wait_view *ret)
+{
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    struct sched_reason reason;
+    const struct experiment *x = experiment_find(c, experiment_id);
+    const struct sched_request *r = x == NULL ? NULL : first_waiting(x->job);
+    if (r == NULL)
+        return false;
+    sched_why(x->pool->sched, r, &reason);
+    add_reason(c, x->pool, r, &reason, a, notes, &text);
+    int64_t wait_us = wait_of(x->pool, r, &reason);
+    *ret = (struct core_wait_view){.reason = arena_strdup(a, strbuf_str(&text)),
+                                   .estimated_start_us = wait_us == 0 ? 0 : now_us + wait_us};
+    return true;
+}
+
+bool core_wait(const struct core *c, int32_t experiment_id, int64_t now_us, struct arena *a, struct core_wait_view *ret)
+{
+    struct core_wait_notes notes = {0};
+    return core_wait_noted(c, experiment_id, now_us, a, &notes, ret);
+}

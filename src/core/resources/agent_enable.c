@@ -1,0 +1,95 @@
+/* Users disable and enable agents and slots. What they wish is part of the agent's row, so it outlives restarts of
+ * the agent and of the master. */
+#include "core/resources/agents.h"
+
+#include <string.h>
+
+#include "core/resources/allocation.h"
+#include "core/state/step.h"
+
+/* An agent that is lost can be disabled, too: its row remembers it for the case that the agent comes back. */
+static struct agent *find_connected(const struct core *c, const char *id, struct error *err)
+{
+    struct agent *agent = agent_find(c, id);
+    if (agent == NULL || (agent->presence == AGENT_GONE && agent->row.lost_us == 0)) {
+        error_set(err, ERR_NOT_FOUND, "agent '%s' not found", id);
+        return NULL;
+    }
+    if (agent->presence == AGENT_AWAY) {
+        error_set(err, ERR_PRECONDITION, "agent disconnected, wait for recovery");
+        return NULL;
+    }
+    return agent;
+}
+
+static void kill_all_on(struct core *c, struct agent *agent)
+{
+    struct container *k;
+    LIST_FOREACH(k, &agent->containers, in_agent)
+        allocation_kill(c, k->allocation, "agent disabled");
+}
+
+static void keep_reason(struct agent_row *row, const char *reason)
+{
+    size_t n = strnlen(reason, sizeof(row->disabled_reason) - 1);
+    memcpy(row->disabled_reason, reason, n);
+    row->disabled_reason[n] = '\0';
+}
+
+int agent_enable(struct core *c, const char *id, bool enable, bool drain, const char *reason, struct error *err)
+{
+    struct agent *agent = find_connected(c, id, err);
+    if (agent == NULL)
+        return -1;
+    agent->row.enabled = enable;
+    agent->row.draining = !enable && drain;
+    if (enable)
+        agent->row.disabled_slot_n = 0; /* slots are enabled along */
+    if (enable || reason != NULL)
+        keep_reason(&agent->row, enable ? "" : reason);
+    record_touch(c, &agent->record);
+    agent_changed(c, agent);
+    if (!enable && !drain)
+        kill_all_on(c, agent);
+    return 0;
+}
+
+static void forget_disabled(struct agent *agent, int32_t device_id)
+{
+    int i = agent_find_disabled(agent, device_id);
+    if (i < 0)
+        return;
+    int last = --agent->row.disabled_slot_n;
+    agent->row.disabled_slot[i] = agent->row.disabled_slot[last];
+    agent->row.slot_draining[i] = agent->row.slot_draining[last];
+}
+
+/* Entries of devices that the agent does not have any more are dropped first: the row has room for as many as an
+ * agent has. */
+static void remember_disabled(struct agent *agent, int32_t device_id, bool drain)
+{
+    for (int i = agent->row.disabled_slot_n - 1; i >= 0; i--)
+        if (agent_slot(agent, agent->row.disabled_slot[i]) == NULL)
+            forget_disabled(agent, agent->row.disabled_slot[i]);
+    int i = agent->row.disabled_slot_n++;
+    agent->row.disabled_slot[i] = device_id;
+    agent->row.slot_draining[i] = drain;
+}
+
+int slot_enable(struct core *c, const char *id, int32_t device_id, bool enable, bool drain, struct error *err)
+{
+    struct agent *agent = find_connected(c, id, err);
+    if (agent == NULL)
+        return -1;
+    struct slot *s = agent_slot(agent, device_id);
+    if (s == NULL)
+        return error_set(err, ERR_NOT_FOUND, "slot '%d' not found on agent '%s'", device_id, id);
+    forget_disabled(agent, device_id);
+    if (!enable)
+        remember_disabled(agent, device_id, drain);
+    record_touch(c, &agent->record);
+    agent_changed(c, agent);
+    if (!enable && !drain && s->container != NULL)
+        allocation_kill(c, s->container->allocation, "slot disabled");
+    return 0;
+}

@@ -1,0 +1,157 @@
+/* How an allocation ends: it is preempted, or killed, or its last container has ended. */
+#include "core/resources/allocation_internal.h"
+
+#include <signal.h>
+
+#include "core/resources/rm.h"
+#include "core/state/step.h"
+
+/* ---- ending it early --------------------------------------------------------------------------------------------- */
+
+int64_t allocation_preemption_timeout_us(const struct allocation *a)
+{
+    return (int64_t)a->trial->experiment->spec.preemption_timeout_s * 1000000;
+}
+
+static void signal_live(struct core *c, struct allocation *a, int signal)
+{
+    for (size_t i = 0; i < a->container_n; i++)
+        if (container_is_live(a->container[i]))
+            a->pool->rm->signal(c, a->container[i], signal);
+}
+
+void allocation_kill_containers(struct core *c, struct allocation *a)
+{
+    a->killed_us = c->now_us;
+    a->pool->rm->leaving(a);
+    allocation_raise_state(c, a, ALLOCATION_TERMINATING);
+    timer_clear(&c->timers, &a->preempt_deadline);
+    timer_clear(&c->timers, &a->task_limit);
+    timer_set(&c->timers, &a->kill_again, TIMER_KILL_AGAIN, c->now_us + ALLOCATION_KILL_AGAIN_US);
+    signal_live(c, a, SIGKILL);
+}
+
+void allocation_kill(struct core *c, struct allocation *a, const char *reason)
+{
+    if (!allocation_is_open(a))
+        return;
+    if (a->container_n == 0) {
+        allocation_end(c, a, EXIT_ABORTED, 0, reason);
+        return;
+    }
+    int64_t since_us = c->now_us - a->killed_us; /* below 0 when the clock was set back */
+    if (a->killed_us != 0 && since_us >= 0 && since_us < ALLOCATION_KILL_DEBOUNCE_US)
+        return;
+    a->row.killed = true;
+    record_touch(c, &a->record);
+    task_log(c, a, false, "forcibly killing allocation's remaining resources (reason: %s)", reason);
+    allocation_kill_containers(c, a);
+}
+
+void allocation_terminate(struct core *c, struct allocation *a, const char *reason)
+{
+    if (!allocation_is_open(a))
+        return;
+    if (!a->row.ready || a->container_n == 0 || a->trial == NULL) { /* only trials go on from a checkpoint */
+        allocation_kill(c, a, reason);
+        return;
+    }
+    if (a->row.preempt_deadline_us != 0 || a->killed_us != 0)
+        return;
+    a->row.preempt_deadline_us = c->now_us + allocation_preemption_timeout_us(a);
+    a->pool->rm->leaving(a);
+    record_touch(c, &a->record);
+    timer_set(&c->timers, &a->preempt_deadline, TIMER_PREEMPT_DEADLINE, a->row.preempt_deadline_us);
+    task_log(c, a, false, "gracefully terminating allocation's remaining resources (reason: %s)", reason);
+    wake(c, a, CORE_WAKE_PREEMPTION);
+}
+
+static void preempt_deadline_passed(struct core *c, struct allocation *a)
+{
+    char reason[64];
+    snprintf(reason, sizeof reason, "allocation did not preempt in %ds",
+             a->trial->experiment->spec.preemption_timeout_s);
+    allocation_kill(c, a, reason);
+}
+
+void allocation_timer(struct core *c, struct timer *t)
+{
+    if (t->kind == TIMER_PREEMPT_DEADLINE)
+        preempt_deadline_passed(c, container_of(t, struct allocation, preempt_deadline));
+    else if (t->kind == TIMER_TASK_LIMIT)
+        allocation_kill(c, container_of(t, struct allocation, task_limit), "the task took longer than an hour");
+    else
+        allocation_kill_containers(c, container_of(t, struct allocation, kill_again));
+}
+
+/* ---- the end ----------------------------------------------------------------------------------------------------- */
+
+/* Tools and people search the logs of tasks for these sentences, so they stay as they are. */
+static const char *end_text(const struct allocation *a)
+{
+    if (a->row.exit_kind != EXIT_OK)
+        return exit_kind_text(a->row.exit_kind);
+    return a->row.preempt_acked ? "allocation preempted" : "resources exited successfully with a zero exit code";
+}
+
+static void log_end(struct core *c, const struct allocation *a, const char *text)
+{
+    enum exit_kind kind = a->row.exit_kind;
+    const char *words = text != NULL ? text : "";
+    const char *colon = words[0] != '\0' ? ": " : "";
+    if (kind == EXIT_FAILED)
+        task_log(c, a, true, "crashed: resources failed with non-zero exit code: %s: %d%s%s", exit_kind_text(kind),
+                 a->row.exit_code, colon, words);
+    else if (kind != EXIT_OK && kind != EXIT_KILLED && kind != EXIT_ABORTED)
+        task_log(c, a, true, "crashed: %s%s%s", exit_kind_text(kind), colon, words);
+    else
+        task_log(c, a, false, "%s was terminated: %s", allocation_name(c, a), end_text(a));
+}
+
+static void unlink_containers(struct core *c, struct allocation *a)
+{
+    for (size_t i = 0; i < a->container_n; i++) {
+        struct container *k = a->container[i];
+        if (container_is_live(k)) {
+            k->row.exit_kind = a->row.exit_kind;
+            container_set_state(c, k, CONTAINER_TERMINATED);
+            a->pool->rm->released(c, k);
+        }
+        HASH_DEL(c->containers, k);
+    }
+}
+
+static void unlink_allocation(struct core *c, struct allocation *a)
+{
+    timer_clear(&c->timers, &a->preempt_deadline);
+    timer_clear(&c->timers, &a->task_limit);
+    timer_clear(&c->timers, &a->kill_again);
+    ports_give_back(&c->ports, a->row.port);
+    unlink_containers(c, a);
+    pool_remove(a->pool, a);
+    HASH_DEL(c->allocations, a);
+}
+
+/* Run times tell waiting jobs when they may start. An allocation that was preempted says nothing about how long a
+ * run takes, and one without slots keeps nobody waiting. */
+static void keep_run_time(struct allocation *a)
+{
+    if (a->row.exit_kind == EXIT_OK && !a->row.preempt_acked && a->row.slots > 0 && a->row.start_us != 0 && a->row.end_us > a->row.start_us)
+        run_times_add(&a->pool->run_times, a->row.end_us - a->row.start_us);
+}
+
+void allocation_end(struct core *c, struct allocation *a, enum exit_kind kind, int32_t code, const char *text)
+{
+    a->row.exit_kind = kind;
+    a->row.exit_code = code;
+    a->row.end_us = c->now_us;
+    keep_run_time(a);
+    allocation_raise_state(c, a, ALLOCATION_TERMINATED);
+    log_end(c, a, text);
+    wake(c, a, CORE_WAKE_PREEMPTION);
+    wake(c, a, CORE_WAKE_RENDEZVOUS);
+    wake(c, a, CORE_WAKE_ALL_GATHER);
+    effect_add(c, CORE_END_SESSIONS)->allocation_id = arena_strdup(&c->out->arena, a->row.id);
+    unlink_allocation(c, a);
+    fact_add(c, (struct fact){FACT_ALLOCATION_ENDED, .allocation = a});
+}

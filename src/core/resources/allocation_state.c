@@ -1,0 +1,75 @@
+/* The states of allocations and of their containers. */
+#include "core/resources/allocation_internal.h"
+
+#include <stdlib.h>
+
+#include "core/resources/agents.h"
+#include "core/state/step.h"
+
+struct allocation *allocation_find(const struct core *c, const char *id)
+{
+    struct allocation *a = NULL;
+    HASH_FIND_STR(c->allocations, id, a);
+    return a;
+}
+
+struct container *container_find(const struct core *c, const char *id)
+{
+    struct container *k = NULL;
+    HASH_FIND_STR(c->containers, id, k);
+    return k;
+}
+
+void allocation_raise_state(struct core *c, struct allocation *a, enum allocation_state to)
+{
+    if (to <= a->row.state)
+        return;
+    if (sm_check_move(&allocation_sm, a->row.run_id, a->row.state, to, NULL) < 0)
+        abort();
+    a->row.state = to;
+    if (to >= ALLOCATION_PULLING && a->row.start_us == 0 && a->container_n > 0)
+        a->row.start_us = c->now_us;
+    record_touch(c, &a->record);
+}
+
+void allocation_set_ready(struct core *c, struct allocation *a)
+{
+    if (a->row.ready)
+        return;
+    a->row.ready = true;
+    record_touch(c, &a->record);
+}
+
+const char *allocation_name(struct core *c, const struct allocation *a)
+{
+    struct arena *arena = &c->out->arena;
+    if (a->trial == NULL)
+        return arena_printf(arena, "Checkpoint GC (Experiment %d)", a->task->row.experiment_id);
+    return arena_printf(arena, "Trial %d (Experiment %d)", a->trial->row.id, a->trial->row.experiment_id);
+}
+
+void container_set_state(struct core *c, struct container *k, enum container_state to)
+{
+    if (sm_check_move(&container_sm, k->row.rank, k->row.state, to, NULL) < 0)
+        abort();
+    k->row.state = to;
+    record_touch(c, &k->record);
+    if (k->agent != NULL)
+        agent_revised(c, k->agent);
+}
+
+bool allocation_workers_done(const struct allocation *a)
+{
+    for (size_t i = 0; i < a->container_n; i++)
+        if (container_is_live(a->container[i]) && !a->container[i]->row.daemon)
+            return false;
+    return true;
+}
+
+bool allocation_all_ended(const struct allocation *a)
+{
+    for (size_t i = 0; i < a->container_n; i++)
+        if (container_is_live(a->container[i]))
+            return false;
+    return true;
+}

@@ -1,0 +1,268 @@
+/* The resource manager of our own agents. It tells the pool's scheduler what has changed, asks it for a pass, and makes
+ * containers on agents of what it decides. Changes are told at the end of a step, when they are complete: agents that
+ * changed are on the pool's `stale` list, allocations that came on its `new` one. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/resources/agents.h"
+#include "core/resources/allocation.h"
+#include "core/resources/elastic.h"
+#include "core/resources/rm.h"
+#include "core/state/step.h"
+
+static void open_pool(struct pool *p)
+{
+    p->sched = sched_new(&p->opts.sched);
+}
+
+static void close_pool(struct pool *p)
+{
+    sched_free(p->sched);
+}
+
+/* ---- agents ------------------------------------------------------------------------------------------------------ */
+
+/* The slots that the containers on the agent hold. They are counted by container, because after a restart the slots
+ * of an agent that is not back yet are not known. */
+static int slots_held(const struct agent *agent)
+{
+    const struct container *k;
+    int held = 0;
+    LIST_FOREACH(k, &agent->containers, in_agent)
+        held += k->row.device_n;
+    return held;
+}
+
+/* What the agent offers to the scheduler. An agent that takes no new work still counts with the slots that are in
+ * use. */
+static struct sched_agent offer_of(const struct agent *agent, int aux_max)
+{
+    struct sched_agent s = {.open = agent->presence == AGENT_CONNECTED && agent->row.enabled && !agent->leaving,
+                             .aux = aux_max};
+    if (!s.open) {
+        s.slots = slots_held(agent);
+        return s;
+    }
+    for (size_t i = 0; i < agent->slot_n; i++) {
+        if (!slot_usable(agent, &agent->slot[i]))
+            continue;
+        s.slots++;
+        s.empty_slots += agent->slot[i].container == NULL;
+    }
+    int empty_aux = aux_max - agent_aux_used(agent);
+    s.empty_aux = empty_aux > 0 ? empty_aux : 0;
+    return s;
+}
+
+static void withdraw(struct agent *agent)
+{
+    if (agent->offered_to != NULL)
+        sched_agent_leave(agent->offered_to->sched, &agent->sched);
+    agent->offered_to = NULL;
+}
+
+static void take_off_stale_list(struct agent *agent)
+{
+    if (agent->stale)
+        LIST_REMOVE(agent, in_stale);
+    agent->stale = false;
+}
+
+static void agent_forgotten(struct agent *agent)
+{
+    take_off_stale_list(agent);
+    elastic_touch(agent->pool, agent);
+    withdraw(agent);
+}
+
+static void offer(struct agent *agent)
+{
+    struct pool *p = agent->pool;
+    struct sched_agent now = offer_of(agent, p->opts.max_aux_containers_per_agent);
+    if (agent->offered_to != p) {
+        withdraw(agent);
+        agent->sched = now;
+        agent->sched.id = agent->row.id;
+        agent->offered_to = p;
+        sched_agent_join(p->sched, &agent->sched);
+    } else {
+        sched_agent_set(p->sched, &agent->sched, &now);
+    }
+}
+
+static void tell_agents(struct pool *p)
+{
+    struct agent *agent;
+    while ((agent = LIST_FIRST(&p->stale)) != NULL) {
+        take_off_stale_list(agent);
+        elastic_touch(p, agent);
+        if (agent->presence == AGENT_GONE)
+            withdraw(agent);
+        else
+            offer(agent);
+    }
+}
+
+/* ---- requests ---------------------------------------------------------------------------------------------------- */
+
+/* Tells the scheduler of an allocation that has its slots already, after a restart. For aging, an allocation waits
+ * until it starts. */
+static void hold(struct pool *p, struct allocation *al, int64_t now_us)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct sched_share *share = arena_array(&a, struct sched_share, al->container_n + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < al->container_n; i++) {
+        const struct container *k = al->container[i];
+        if (k->agent != NULL && k->agent->offered_to == p)
+            share[n++] = (struct sched_share){&k->agent->sched, k->row.device_n};
+    }
+    sched_request_hold(p->sched, &al->request, al->row.start_us != 0 ? al->row.start_us : now_us, share, n);
+    if (al->killed_us != 0 || al->row.preempt_deadline_us != 0)
+        sched_request_releasing(p->sched, &al->request);
+}
+
+/* Makes a list of the excluded agents, which the trial has as lines of text. */
+static void block_agents(struct allocation *al)
+{
+    const char *excluded = al->trial != NULL ? al->trial->excluded : NULL;
+    if (excluded == NULL)
+        return;
+    const char **id = arena_array(&al->blocked, const char *, strlen(excluded));
+    for (const char *line = excluded; *line != '\0'; line += strcspn(line, "\n") + 1)
+        id[al->request.blocked_n++] = arena_strndup(&al->blocked, line, strcspn(line, "\n"));
+    al->request.blocked_agent = id;
+}
+
+static void tell_requests(struct core *c, struct pool *p)
+{
+    struct allocation *al;
+    while ((al = TAILQ_FIRST(&p->new)) != NULL) {
+        struct experiment *x = al->trial != NULL ? al->trial->experiment : NULL;
+        TAILQ_REMOVE(&p->new, al, in_new);
+        al->request = (struct sched_request){.allocation_id = al->row.id,
+                                             .group = x != NULL ? &job_in_pool(x, p)->group : &al->job->group,
+                                             .slots = al->row.slots, .single_agent = x != NULL && x->spec.single_node,
+                                             .preemptible = x != NULL, .request_us = al->row.request_us};
+        block_agents(al);
+        al->filed = true;
+        if (al->row.state == ALLOCATION_PENDING) {
+            sched_request_add(p->sched, &al->request);
+            elastic_waits(p, &al->request, 1);
+        } else {
+            hold(p, al, c->now_us);
+        }
+    }
+}
+
+static void removed(struct pool *p, struct allocation *al)
+{
+    struct job *job = container_of(al->request.group, struct job, group);
+    if (al->request.state == SCHED_PENDING)
+        elastic_waits(p, &al->request, -1);
+    sched_request_remove(p->sched, &al->request);
+    if (job->experiment == NULL && job->group.request_n == 0)
+        free(job);
+}
+
+/* The slots of an allocation that is on its way out may be what another one still misses: there is another pass. */
+static void leaving(struct allocation *al)
+{
+    if (!al->filed)
+        return;
+    sched_request_releasing(al->pool->sched, &al->request);
+    al->pool->changed = true;
+}
+
+static void reweighed(struct pool *p, struct job *job)
+{
+    const struct experiment *x = job->experiment;
+    int max_slots_before = job->group.max_slots;
+    sched_group_set(p->sched, &job->group,
+                    &(struct sched_group){.priority = pool_priority(p, x->spec.priority), .weight = x->spec.weight,
+                                          .max_slots = x->spec.max_slots, .queue_position = x->row.queue_position});
+    elastic_limits(p, job, max_slots_before);
+}
+
+/* ---- decisions --------------------------------------------------------------------------------------------------- */
+
+static void take_slots(struct agent *agent, struct container *k, int n)
+{
+    for (size_t i = 0; i < agent->slot_n && k->row.device_n < n; i++) {
+        struct slot *s = &agent->slot[i];
+        if (s->container != NULL || !slot_usable(agent, s))
+            continue;
+        s->container = k;
+        k->row.device_id[k->row.device_n++] = s->device.id;
+    }
+}
+
+static void place(struct core *c, struct pool *p, const struct sched_placement *placement)
+{
+    struct allocation *al = container_of(placement->request, struct allocation, request);
+    elastic_waits(p, &al->request, -1);
+    for (size_t i = 0; i < placement->share_n; i++) {
+        struct agent *agent = container_of(placement->share[i].agent, struct agent, sched);
+        take_slots(agent, allocation_add_container(c, al, agent), placement->share[i].slots);
+        elastic_touch(p, agent);
+    }
+    allocation_assigned(c, al);
+}
+
+/* False: nothing was decided. */
+static bool pass(struct core *c, struct pool *p)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct sched_decision d;
+    sched_pass(p->sched, c->now_us, &a, &d);
+    for (size_t i = 0; i < d.allocate_n; i++)
+        place(c, p, &d.allocate[i]);
+    for (size_t i = 0; i < d.release_n; i++)
+        allocation_terminate(c, container_of(d.release[i], struct allocation, request), "preempted by the scheduler");
+    if (d.again_us != 0)
+        timer_set(&c->timers, &p->pass, TIMER_POOL_PASS, d.again_us);
+    else
+        timer_clear(&c->timers, &p->pass);
+    return d.allocate_n > 0 || d.release_n > 0;
+}
+
+/* Passes follow each other until one decides nothing: a pass may want to stop what the pass before it has placed,
+ * for a request that had no place then, and the next event may be far away. That comes to an end, because each
+ * decision leaves less to decide. */
+static void turn(struct core *c, struct pool *p)
+{
+    tell_requests(c, p);
+    while (pass(c, p))
+        ;
+    p->changed = false; /* what it has stopped, it has seen */
+}
+
+/* ---- containers -------------------------------------------------------------------------------------------------- */
+
+/* An agent that is away is told when it comes back (agents.c). */
+static void send_signal(struct core *c, struct container *k, int signal)
+{
+    if (k->agent != NULL && k->agent->presence == AGENT_CONNECTED)
+        signal_container(c, k, signal);
+}
+
+static void released(struct core *c, struct container *k)
+{
+    struct agent *agent = k->agent;
+    if (agent == NULL)
+        return;
+    for (size_t i = 0; i < agent->slot_n; i++)
+        if (agent->slot[i].container == k)
+            agent->slot[i].container = NULL;
+    LIST_REMOVE(k, in_agent);
+    k->agent = NULL;
+    if (k->allocation->filed)
+        sched_request_gave_back(k->allocation->pool->sched, &k->allocation->request, &agent->sched);
+    agent_changed(c, agent);
+}
+
+const struct rm_type rm_agents = {.name = "agents", .open = open_pool, .close = close_pool, .take_stock = tell_agents,
+                                  .turn = turn,
+                                  .signal = send_signal, .released = released, .leaving = leaving,
+                                  .agent_forgotten = agent_forgotten, .removed = removed,
+                                  .reweighed = reweighed};

@@ -1,0 +1,14 @@
+/* Identifiers that the core makes up: version 4 UUIDs from its seeded generator. Not secrets. */
+#ifndef DET_CORE_IDS_H
+#define DET_CORE_IDS_H
+
+#include <stddef.h>
+
+#include "core/state/objects.h"
+
+void new_uuid(struct core *c, char ret[CORE_UUID_MAX]);
+/* Copies into a fixed field of a row. The text must have been checked to fit. */
+void set_text(char *field, size_t size, const char *text);
+#define SET_TEXT(field, text) set_text((field), sizeof(field), (text))
+
+#endif

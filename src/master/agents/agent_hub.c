@@ -1,0 +1,292 @@
+#include "common/base/must.h"
+#include "master/agents/agent_hub_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/system/log.h"
+#include "master/agents/agent_words.h"
+#include "store/logs/task_logs.h"
+
+enum {
+    MESSAGE_MAX = 128 * 1024 * 1024, /* bytes */
+    PENDING_MAX = 256 * 1024 * 1024, /* bytes that wait for one agent: it has stopped reading */
+    PING_S = 15,
+    DEAD_S = 60,
+};
+
+struct held {
+    STAILQ_ENTRY(held) next;
+    struct strbuf text;
+};
+
+struct agent_hub *agent_hub_new(struct master *m)
+{
+    struct agent_hub *h = must_calloc(1, sizeof(*h));
+    if (h) {
+        h->m = m;
+        h->inboxes = agent_inboxes_new(m->loop, m->workers, clock_monotonic_us);
+    }
+    return h;
+}
+
+void agent_hub_stop(struct agent_hub *h)
+{
+    struct link *l, *next;
+    h->stopping = true;
+    HASH_ITER(hh, h->by_id, l, next)
+        ws_close(l->ws, 1001, "the master stops");
+}
+
+void agent_hub_free(struct agent_hub *h)
+{
+    if (!h)
+        return;
+    agent_inboxes_free(h->inboxes);
+    free(h);
+}
+
+int agent_hub_count(const struct agent_hub *h)
+{
+    return HASH_COUNT(h->by_id);
+}
+
+struct link *hub_find_link(struct agent_hub *h, const char *agent_id)
+{
+    struct link *l;
+    HASH_FIND_STR(h->by_id, agent_id, l);
+    return l && l->ws ? l : NULL;
+}
+
+/* ---- to the agent ---- */
+
+static void send_text(struct link *l, const struct strbuf *text)
+{
+    if (l->welcomed) {
+        ws_send(l->ws, text->s, text->n, true);
+        return;
+    }
+    l->held_bytes += text->n;
+    if (l->held_bytes > PENDING_MAX) {
+        ws_close(l->ws, 1008, "too much waits for the agent's welcome");
+        return;
+    }
+    struct held *held = must_calloc(1, sizeof(*held));
+    strbuf_add(&held->text, text->s, text->n);
+    STAILQ_INSERT_TAIL(&l->held, held, next);
+}
+
+static void drop_held(struct link *l)
+{
+    struct held *held;
+    while ((held = STAILQ_FIRST(&l->held))) {
+        STAILQ_REMOVE_HEAD(&l->held, next);
+        strbuf_release(&held->text);
+        free(held);
+    }
+}
+
+void link_send(struct link *l, const struct wire_link_master_message *message)
+{
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    codec_encode(&wire_msg_link_master_message, message, &text);
+    send_text(l, &text);
+}
+
+/* The first word to an agent, welcome or refusal; what was held follows. */
+static void link_answer_hello(struct link *l, const struct wire_link_master_message *message)
+{
+    l->welcomed = true;
+    link_send(l, message);
+    struct held *held;
+    STAILQ_FOREACH(held, &l->held, next)
+        ws_send(l->ws, held->text.s, held->text.n, true);
+    drop_held(l);
+}
+
+struct wire_link_master_message hub_message(const struct agent_hub *h)
+{
+    return (struct wire_link_master_message){.epoch = h->m->info.epoch};
+}
+
+void link_refuse(struct link *l, bool fatal, const char *reason)
+{
+    log_warning("agent.refused", "id=%s reason=%s", l->agent_id, log_quote(reason));
+    struct wire_link_refused refused = {.reason = reason, .fatal = fatal};
+    struct wire_link_master_message out = hub_message(l->hub);
+    out.refused = &refused;
+    drop_held(l);
+    link_answer_hello(l, &out);
+    ws_close(l->ws, 1008, "refused");
+}
+
+void agent_hub_send(struct agent_hub *h, const char *agent_id, const struct strbuf *message)
+{
+    struct link *l = hub_find_link(h, agent_id);
+    if (l)
+        send_text(l, message);
+}
+
+void agent_hub_signal(struct agent_hub *h, const char *agent_id, const char *container_id, int signal)
+{
+    struct link *l = hub_find_link(h, agent_id);
+    if (!l)
+        return;
+    struct wire_link_signal_task body = {.container_id = container_id, .signal = signal};
+    struct wire_link_master_message out = hub_message(h);
+    out.signal = &body;
+    link_send(l, &out);
+}
+
+enum wire_container_state wire_of_container_state(enum container_state state)
+{
+    static const enum wire_container_state wire[CONTAINER_STATE_NR] = {
+        [CONTAINER_ASSIGNED] = WIRE_CONTAINER_STATE_ASSIGNED, [CONTAINER_PULLING] = WIRE_CONTAINER_STATE_PULLING,
+        [CONTAINER_STARTING] = WIRE_CONTAINER_STATE_STARTING, [CONTAINER_RUNNING] = WIRE_CONTAINER_STATE_RUNNING,
+        [CONTAINER_TERMINATED] = WIRE_CONTAINER_STATE_TERMINATED};
+    return wire[state];
+}
+
+void agent_hub_ack(struct agent_hub *h, const char *agent_id, const char *container_id, enum container_state state)
+{
+    struct link *l = hub_find_link(h, agent_id);
+    if (!l)
+        return;
+    struct wire_link_state_ack body = {.container_id = container_id, .state = wire_of_container_state(state)};
+    struct wire_link_master_message out = hub_message(h);
+    out.state_ack = &body;
+    link_send(l, &out);
+}
+
+/* The agent's welcome carries the last stored log line of each container, which only the store knows. */
+struct welcome {
+    struct agent_hub *hub;
+    uint64_t serial;
+    struct arena arena;
+    const char *agent_id;
+    struct wire_link_expected_task *expected;
+    size_t n;
+    struct error err;
+};
+
+static void welcome_read(void *worker, void *job)
+{
+    struct welcome *w = job;
+    for (size_t i = 0; i < w->n; i++)
+        if (store_task_log_mark(worker, w->expected[i].container_id, &w->expected[i].logs_seq, &w->err) < 0)
+            return;
+}
+
+static void welcome_send(void *job)
+{
+    struct welcome *w = job;
+    struct link *l = hub_find_link(w->hub, w->agent_id);
+    if (l && l->serial == w->serial && !w->err.kind) {
+        const struct api_info *info = &w->hub->m->info;
+        struct wire_link_master_hello hello = {
+            .protocol = LINK_PROTOCOL, .master_id = info->master_id, .cluster_id = info->cluster_id,
+            .cluster_name = info->cluster_name, .version = info->version, .expected = w->expected, .expected_n = w->n};
+        struct wire_link_master_message out = hub_message(w->hub);
+        out.hello = &hello;
+        link_answer_hello(l, &out);
+    } else if (l && l->serial == w->serial) {
+        log_error("agent.welcome_failed", "id=%s reason=%s", w->agent_id, log_quote(error_msg(&w->err)));
+        ws_close(l->ws, 1011, "try again");
+    }
+    error_release(&w->err);
+    arena_release(&w->arena);
+    free(w);
+}
+
+void agent_hub_welcome(struct agent_hub *h, const char *agent_id, const char *const *container_id, size_t n)
+{
+    struct link *l = hub_find_link(h, agent_id);
+    if (!l)
+        return;
+    struct welcome *w = must_calloc(1, sizeof(*w));
+    *w = (struct welcome){.hub = h, .serial = l->serial, .n = n};
+    w->agent_id = arena_strdup(&w->arena, agent_id);
+    w->expected = arena_array(&w->arena, struct wire_link_expected_task, n + 1);
+    for (size_t i = 0; i < n; i++)
+        w->expected[i].container_id = arena_strdup(&w->arena, container_id[i]);
+    if (n == 0 || pool_submit(h->m->readers, welcome_read, welcome_send, w, &w->err) < 0)
+        welcome_send(w);
+}
+
+/* ---- the connection ---- */
+
+static void on_letter(void *ctx, struct agent_letter *letter)
+{
+    link_hear(ctx, letter);
+}
+
+static void on_message(struct ws *ws, const void *data, size_t n, bool is_text, void *ctx)
+{
+    agent_inbox_put(((struct link *)ctx)->inbox, data, n);
+}
+
+static void on_close(struct ws *ws, int code, const char *why, void *ctx)
+{
+    struct link *l = ctx;
+    struct agent_hub *h = l->hub;
+    l->ws = NULL;
+    agent_inbox_close(l->inbox);
+    HASH_DEL(h->by_id, l);
+    if (l->greeted && !h->stopping) {
+        log_info("agent.disconnected", "id=%s code=%d reason=%s", l->agent_id, code, log_quote(why ? why : ""));
+        struct core_event ev = {.type = CORE_AGENT_DISCONNECTED,
+                                .now_us = clock_now_us(),
+                                .agent = {.agent_id = l->agent_id}};
+        cleanup_error struct error err = ERROR_INIT;
+        if (master_step(h->m, &ev, NULL, &err) < 0)
+            log_warning("agent.disconnect_ignored", "id=%s reason=%s", l->agent_id, log_quote(error_msg(&err)));
+    }
+    drop_held(l);
+    free(l);
+}
+
+static void take_peer(struct link *l, const char *peer)
+{
+    static const char mapped[] = "::ffff:"; /* IPv4 on a socket of both kinds */
+    if (strncmp(peer, mapped, sizeof(mapped) - 1) == 0)
+        peer += sizeof(mapped) - 1;
+    snprintf(l->peer, sizeof(l->peer), "%s", peer);
+}
+
+void agent_hub_drop(struct agent_hub *h, const char *agent_id, const char *why)
+{
+    struct link *l = hub_find_link(h, agent_id);
+    if (l)
+        ws_close(l->ws, 1008, why);
+}
+
+int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char *agent_id, bool joins, struct error *err)
+{
+    if (config_bool(h->m->config, "resource_manager.require_authentication") && !http_request_client_verified(http))
+        return error_set(err, ERR_FORBIDDEN,
+                         "agents of this cluster must show a certificate that its client_ca has signed: set "
+                         "security.tls.client_cert and client_key in agent.yaml");
+    if (agent_words_check_id(agent_id, err) < 0)
+        return -1;
+    struct link *known;
+    HASH_FIND_STR(h->by_id, agent_id, known);
+    if (known)
+        return error_set(err, ERR_CONFLICT, "agent '%s' is connected already; give each agent its own agent_id",
+                         agent_id);
+    struct link *l = must_calloc(1, sizeof(*l));
+    *l = (struct link){.hub = h, .serial = ++h->last_serial, .joins = joins};
+    STAILQ_INIT(&l->held);
+    memcpy(l->agent_id, agent_id, strlen(agent_id));
+    take_peer(l, http_request_peer(http));
+    struct ws_handler handler = {.on_message = on_message, .on_close = on_close, .ctx = l, .message_max = MESSAGE_MAX,
+                                 .pending_max = PENDING_MAX,
+                                 .ping_s = PING_S, .dead_s = DEAD_S};
+    if (http_upgrade_ws(http, &handler, &l->ws, err) < 0) {
+        free(l);
+        return -1;
+    }
+    l->inbox = agent_inbox_new(h->inboxes, l->agent_id, on_letter, l);
+    HASH_ADD_STR(h->by_id, agent_id, l);
+    return 0;
+}

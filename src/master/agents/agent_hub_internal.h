@@ -1,0 +1,59 @@
+/* What agent_hub.c and agent_reports.c share, and nobody else includes.
+ *
+ *   agent_hub.c      the connections: who may connect, the first and the last message, and everything that is sent to agents
+ *   agent_reports.c  messages of agents become events of the core and log lines of the store */
+#ifndef DET_MASTER_AGENT_HUB_INTERNAL_H
+#define DET_MASTER_AGENT_HUB_INTERNAL_H
+
+#include <stdbool.h>
+#include <sys/queue.h>
+
+#include "common/base/hash.h"
+#include "master/agents/agent_hub.h"
+#include "master/agents/agent_inbox.h"
+#include "master/master.h"
+
+enum { LINK_PROTOCOL = 1 };
+
+struct held;
+struct log_batch;
+
+/* One agent's connection. The hub knows it by the agent's id once the agent has sent its hello; no other message is taken before
+ * that. The welcome is the master's answer, and is made of what the store says. An agent takes no order before its welcome, so
+ * messages to it are held until then. */
+struct link {
+    struct agent_hub *hub;
+    struct ws *ws;
+    struct agent_inbox *inbox;
+    uint64_t serial; /* another one for each connection, so that a completion that comes late does not take a new connection for its own */
+    char agent_id[CORE_AGENT_ID_MAX];
+    char peer[CORE_ADDRESS_MAX]; /* where its containers are reached, unless they say otherwise */
+    bool greeted, welcomed;
+    bool joins; /* it came with the join token, and may have a key of its own */
+    STAILQ_HEAD(, held) held;
+    size_t held_bytes;
+    UT_hash_handle hh;
+};
+
+struct agent_hub {
+    struct master *m;
+    struct link *by_id;
+    struct agent_inboxes *inboxes;
+    uint64_t last_serial;
+    bool stopping;            /* connections end with the master: no event for the core */
+    struct log_batch *newest; /* batches of lines that the writer has: the newest of each container */
+};
+
+/* ---- agent_hub.c ---- */
+
+struct link *hub_find_link(struct agent_hub *h, const char *agent_id); /* NULL: not connected */
+struct wire_link_master_message hub_message(const struct agent_hub *h); /* with the epoch, otherwise empty */
+void link_send(struct link *l, const struct wire_link_master_message *message);
+void link_refuse(struct link *l, bool fatal, const char *reason); /* sends the reason, and closes the connection */
+enum wire_container_state wire_of_container_state(enum container_state state);
+
+/* ---- agent_reports.c ---- */
+
+void link_hear(struct link *l, struct agent_letter *letter); /* may take the letter's arena and lines */
+
+#endif

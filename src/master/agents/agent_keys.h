@@ -1,0 +1,23 @@
+/* The keys with which agents prove who they are once they have joined. An agent shows the cluster's join token the first time,
+ * and gets a key of its own over that connection. From then on it shows the key, which is good for this agent id only. Keys are made
+ * on the loop, stored by the writer as hashes, and told to the agent after the commit. Loop's thread only. */
+#ifndef DET_MASTER_AGENT_KEYS_H
+#define DET_MASTER_AGENT_KEYS_H
+
+#include <stdbool.h>
+
+#include "common/base/error.h"
+
+struct agent_keys;
+struct master;
+struct store;
+
+struct agent_keys *agent_keys_new(void);
+void agent_keys_free(struct agent_keys *k);
+int agent_keys_load(struct agent_keys *k, struct store *db, struct error *err);
+bool agent_keys_match(const struct agent_keys *k, const char *agent_id, const char *key);
+/* A new one in place of any other; the agent is told if it is still connected then. */
+void agent_keys_issue(struct master *m, const char *agent_id);
+void agent_keys_forget(struct agent_keys *k, const char *agent_id);
+
+#endif

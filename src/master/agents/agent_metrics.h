@@ -1,0 +1,14 @@
+/* Agents measure system metrics of trials (agent/task/profile.h). Here these become reports of the trials, in the groups that the
+ * library's own profiler uses. Nobody waits for these reports: one that cannot be stored is logged and dropped. */
+#ifndef DET_MASTER_AGENT_METRICS_H
+#define DET_MASTER_AGENT_METRICS_H
+
+#include "common/base/arena.h"
+#include "gen/wire.h"
+
+struct master;
+
+/* Loop. The message's memory, `a`, is taken over when it is stored. */
+void agent_metrics_take(struct master *m, const char *agent_id, const struct wire_link_task_metrics *in, struct arena *a);
+
+#endif

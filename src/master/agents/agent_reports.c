@@ -1,0 +1,308 @@
+/* Loop's thread only, but for what a log batch does on the writer's. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/logs/log_ingest.h"
+#include "common/base/clock.h"
+#include "common/system/log.h"
+#include "common/base/must.h"
+#include "master/agents/agent_hub_internal.h"
+#include "master/agents/agent_keys.h"
+#include "master/agents/agent_metrics.h"
+#include "master/logs/log_policies.h"
+
+/* ---- hello, and what tasks and devices do ---- */
+
+static enum container_state state_of_wire(enum wire_container_state state)
+{
+    for (enum container_state s = 0; s < CONTAINER_STATE_NR; s++)
+        if (wire_of_container_state(s) == state)
+            return s;
+    return CONTAINER_ASSIGNED;
+}
+
+static enum exit_kind exit_of_wire(const struct wire_link_task_exit *x)
+{
+    switch (x->kind) {
+    case WIRE_LINK_EXIT_KIND_EXITED:
+        return x->code == 0 ? EXIT_OK : EXIT_FAILED;
+    case WIRE_LINK_EXIT_KIND_SIGNALED:
+    case WIRE_LINK_EXIT_KIND_OUT_OF_MEMORY:
+        return EXIT_FAILED;
+    case WIRE_LINK_EXIT_KIND_REFUSED:
+        return EXIT_TASK_REFUSED;
+    case WIRE_LINK_EXIT_KIND_START_FAILED:
+        return EXIT_AGENT_ERROR;
+    default:
+        return EXIT_RESTORE_ERROR;
+    }
+}
+
+static struct core_container_report report_of(const struct link *l, const struct wire_link_task_state *t)
+{
+    struct core_container_report r = {.container_id = t->container_id ? t->container_id : "",
+                                      .state = state_of_wire(t->state),
+                                      .address = t->address && *t->address ? t->address : l->peer};
+    if (t->exit) {
+        r.exit_kind = exit_of_wire(t->exit);
+        r.exit_code = t->exit->kind == WIRE_LINK_EXIT_KIND_EXITED ? t->exit->code : 128 + t->exit->signal;
+        r.exit_text = t->exit->text;
+    } else if (r.state == CONTAINER_TERMINATED) {
+        r.exit_kind = EXIT_RESTORE_ERROR;
+    }
+    return r;
+}
+
+static void on_hello(struct link *l, const struct wire_link_agent_hello *hello, struct arena *a)
+{
+    struct agent_hub *h = l->hub;
+    if (hello->protocol != LINK_PROTOCOL) {
+        link_refuse(l, true,
+               arena_printf(a, "this master speaks protocol %d of the link, the agent %d; use programs of one version",
+                            LINK_PROTOCOL, hello->protocol));
+        return;
+    }
+    if (!hello->isolated && strcmp(config_str(h->m->config, "security.task_isolation"), "required") == 0) {
+        link_refuse(l, true,
+                    arena_printf(a, "this cluster takes only agents that keep the tasks of different users apart (security.task_isolation is "
+                                    "required), which this one does not do: %s",
+                                 hello->isolation_gap && *hello->isolation_gap ? hello->isolation_gap : "it does not say that it can"));
+        return;
+    }
+    struct core_device *device = arena_array(a, struct core_device, hello->devices_n + 1);
+    for (size_t i = 0; i < hello->devices_n; i++)
+        device[i] = (struct core_device){.id = hello->devices[i].id, .type = hello->devices[i].type,
+                                         .brand = hello->devices[i].brand ? hello->devices[i].brand : "",
+                                         .uuid = hello->devices[i].uuid ? hello->devices[i].uuid : "",
+                                         .lost = hello->devices[i].lost};
+    struct core_container_report *report = arena_array(a, struct core_container_report, hello->tasks_n + 1);
+    for (size_t i = 0; i < hello->tasks_n; i++)
+        report[i] = report_of(l, &hello->tasks[i]);
+    struct core_event ev = {
+        .type = CORE_AGENT_CONNECTED, .now_us = clock_now_us(),
+        .agent = {.agent_id = l->agent_id, .pool = hello->resource_pool, .version = hello->version, .hostname = hello->hostname,
+                  .isolation_gap = hello->isolated ? "" : hello->isolation_gap,
+                  .device = device, .device_n = hello->devices_n, .container = report, .container_n = hello->tasks_n}};
+    cleanup_error struct error err = ERROR_INIT;
+    l->greeted = true;
+    if (master_step(h->m, &ev, NULL, &err) < 0) {
+        l->greeted = false;
+        link_refuse(l, err.kind == ERR_INVALID || err.kind == ERR_NOT_FOUND, error_msg(&err));
+        return;
+    }
+    if (l->joins && hello->wants_key)
+        agent_keys_issue(h->m, l->agent_id);
+    log_info("agent.connected", "id=%s pool=%s slots=%zu containers=%zu version=%s", l->agent_id,
+             hello->resource_pool ? hello->resource_pool : "", hello->devices_n, hello->tasks_n,
+             hello->version ? hello->version : "");
+}
+
+static void report_state(struct link *l, const struct wire_link_task_state *state)
+{
+    struct core_event ev = {.type = CORE_CONTAINER_CHANGED, .now_us = clock_now_us(),
+                            .container = {.agent_id = l->agent_id, .report = report_of(l, state)}};
+    cleanup_error struct error err = ERROR_INIT;
+    if (master_step(l->hub->m, &ev, NULL, &err) < 0)
+        log_warning("container.report_ignored", "agent=%s container=%s reason=%s", l->agent_id,
+                    state->container_id ? state->container_id : "", log_quote(error_msg(&err)));
+}
+
+static void on_devices(struct link *l, const struct wire_link_devices_state *devices)
+{
+    struct core_event ev = {.type = CORE_AGENT_DEVICES, .now_us = clock_now_us(),
+                            .devices = {.agent_id = l->agent_id, .lost_id = devices->lost_ids, .lost_n = devices->lost_ids_n}};
+    cleanup_error struct error err = ERROR_INIT;
+    if (master_step(l->hub->m, &ev, NULL, &err) < 0)
+        log_warning("agent.devices_ignored", "agent=%s reason=%s", l->agent_id, log_quote(error_msg(&err)));
+    else
+        log_warning("agent.devices", "agent=%s lost=%zu", l->agent_id, devices->lost_ids_n);
+}
+
+/* ---- logs ---- */
+
+struct log_batch {
+    struct agent_hub *hub;
+    uint64_t serial;
+    struct arena arena;
+    const char *agent_id;
+    struct log_ingest ingest;
+    /* The container's end, which came while these lines were on their way: what is done about it depends on them. */
+    const struct wire_link_task_state *end;
+    struct arena end_arena;
+    uint64_t end_serial;
+    const char *unproved; /* allocation id: the core does not know the container any more, so the store is asked whose it was */
+    bool newest; /* of its container's, in the hub's table */
+    UT_hash_handle hh;
+};
+
+static struct log_batch *newest_batch(const struct agent_hub *h, const char *container_id)
+{
+    struct log_batch *b;
+    HASH_FIND_STR(h->newest, container_id, b);
+    return b;
+}
+
+static void set_newest(struct log_batch *b, bool newest)
+{
+    if (newest)
+        HASH_ADD_KEYPTR(hh, b->hub->newest, b->ingest.container_id, strlen(b->ingest.container_id), b);
+    else
+        HASH_DEL(b->hub->newest, b);
+    b->newest = newest;
+}
+
+static void release_batch(struct log_batch *b)
+{
+    if (b->newest)
+        set_newest(b, false);
+    arena_release(&b->end_arena);
+    log_ingest_release(&b->ingest);
+    arena_release(&b->arena);
+    free(b);
+}
+
+static int log_batch_store(struct store *db, void *job, struct error *err)
+{
+    struct log_batch *b = job;
+    const struct log_ingest *g = &b->ingest;
+    if (b->unproved && store_container_check_owner(db, g->container_id, b->agent_id, b->unproved, g->task_id, err) < 0)
+        return -1;
+    return log_ingest_store(&b->ingest, db, clock_now_us(), err);
+}
+
+/* Up to which line the agent may let go of what it keeps; 0: it is told nothing. */
+static int64_t acknowledged_seq(const struct log_batch *b, const struct error *err)
+{
+    const struct log_ingest *g = &b->ingest;
+    if (!err)
+        return g->seq;
+    /* A container nobody knows: its lines have no place, and the agent may let go of them. A gap is the agent's to fill: it learns
+     * at its next hello where to go on. */
+    return err->kind == ERR_OUT_OF_RANGE ? 0 : g->first_seq + (int64_t)g->lines.line_n - 1;
+}
+
+static void log_batch_done(void *job, const struct error *err)
+{
+    struct log_batch *b = job;
+    const struct log_ingest *g = &b->ingest;
+    if (err)
+        log_warning("log.rejected", "agent=%s container=%s first_seq=%lld lines=%zu reason=%s", b->agent_id, g->container_id,
+                    (long long)g->first_seq, g->lines.line_n, log_quote(error_msg(err)));
+    else
+        log_ingest_stored(b->hub->m->api, g);
+    struct link *l = hub_find_link(b->hub, b->agent_id);
+    int64_t seq = acknowledged_seq(b, err);
+    if (l && l->serial == b->serial && seq) {
+        struct wire_link_logs_ack ack = {.container_id = g->container_id, .seq = seq};
+        struct wire_link_master_message out = hub_message(b->hub);
+        out.logs_ack = &ack;
+        link_send(l, &out);
+    }
+    if (b->end && l && l->serial == b->end_serial)
+        report_state(l, b->end);
+    release_batch(b);
+}
+
+static void scanned(struct log_scan *s)
+{
+    struct log_batch *b = s->ctx;
+    struct writer_job job = {log_batch_store, log_batch_done, b, .must = true};
+    writer_submit(b->hub->m->writer, &job, 1);
+}
+
+static void scan_batch(struct log_batch *b, const char *allocation_id)
+{
+    log_ingest_scan(&b->ingest, b->agent_id, scanned, b);
+    log_policies_find_trial(b->hub->m, allocation_id, &b->ingest.scan); /* of no trial it takes its turn all the same */
+    log_policies_scan_soon(b->hub->m->log_policies, &b->ingest.scan);
+}
+
+/* A running container's lines are taken from its own agent, for its own task. */
+enum ownership { OWNED, NOT_OWNED, OWNER_UNKNOWN };
+static enum ownership ownership_of(const struct link *l, const struct wire_link_task_logs *logs)
+{
+    const struct container_row *k = core_container(l->hub->m->core, logs->container_id);
+    const struct allocation_row *a = k ? core_allocation(l->hub->m->core, k->allocation_id) : NULL;
+    if (!a)
+        return OWNER_UNKNOWN;
+    return strcmp(k->agent_id, l->agent_id) == 0 && strcmp(a->id, logs->allocation_id ? logs->allocation_id : "") == 0 &&
+                   strcmp(a->task_id, logs->task_id ? logs->task_id : "") == 0
+               ? OWNED : NOT_OWNED;
+}
+
+/* Takes the letter's arena and lines. */
+static void on_logs(struct link *l, struct agent_letter *letter)
+{
+    const struct wire_link_task_logs *logs = letter->message->logs;
+    enum ownership ownership = ownership_of(l, logs);
+    if (ownership == NOT_OWNED)
+        log_warning("log.rejected", "agent=%s container=%s lines=%zu reason=\"the container is not on this agent, or of another task\"",
+                    l->agent_id, logs->container_id, logs->lines_n);
+    if (logs->lines_n == 0 || ownership == NOT_OWNED)
+        return;
+    struct log_batch *b = must_calloc(1, sizeof(*b));
+    *b = (struct log_batch){.hub = l->hub, .serial = l->serial, .arena = letter->arena};
+    b->ingest = (struct log_ingest){.task_id = logs->task_id ? logs->task_id : "", .lines = letter->lines, .arena = &b->arena,
+                                    .container_id = logs->container_id ? logs->container_id : "", .first_seq = logs->first_seq};
+    letter->arena = (struct arena)ARENA_INIT;
+    letter->lines = (struct store_log_batch){0};
+    b->agent_id = arena_strdup(&b->arena, l->agent_id);
+    if (ownership == OWNER_UNKNOWN)
+        b->unproved = logs->allocation_id ? logs->allocation_id : "";
+    struct log_batch *before = newest_batch(l->hub, b->ingest.container_id);
+    if (before)
+        set_newest(before, false);
+    set_newest(b, true);
+    scan_batch(b, logs->allocation_id);
+}
+
+/* Takes the arena if it has to wait: a task's end is judged when its last lines have been. */
+static void on_state(struct link *l, const struct wire_link_task_state *state, struct arena *a)
+{
+    bool ended = state->state == WIRE_CONTAINER_STATE_TERMINATED;
+    struct log_batch *b = ended ? newest_batch(l->hub, state->container_id ? state->container_id : "") : NULL;
+    if (!b || strcmp(b->agent_id, l->agent_id) != 0) {
+        report_state(l, state);
+        return;
+    }
+    arena_release(&b->end_arena);
+    b->end = state;
+    b->end_serial = l->serial;
+    b->end_arena = *a;
+    *a = (struct arena)ARENA_INIT;
+}
+
+/* ---- any message ---- */
+
+void link_hear(struct link *l, struct agent_letter *letter)
+{
+    const struct wire_link_agent_message *in = letter->message;
+    if (letter->err.kind) {
+        link_refuse(l, false, error_msg(&letter->err));
+        return;
+    }
+    const char *cluster = in->hello && in->hello->cluster_id ? in->hello->cluster_id : "";
+    if (!l->greeted && *cluster && strcmp(cluster, l->hub->m->info.cluster_id) != 0) {
+        /* Epochs are counted within a cluster. What it runs for the other one is unknown here, and is killed. */
+        log_warning("agent.of_another_cluster", "id=%s cluster=%s containers=%zu", l->agent_id, log_quote(cluster),
+                    in->hello->tasks_n);
+        for (size_t i = 0; i < in->hello->tasks_n; i++)
+            log_warning("container.of_another_cluster", "agent=%s container=%s action=kill", l->agent_id, in->hello->tasks[i].container_id);
+    } else if (in->epoch > l->hub->m->info.epoch) {
+        /* A later master exists: this one is the past. Its next write would find out anyway. */
+        link_refuse(l, false, "another master has taken over");
+        return;
+    }
+    if (in->hello && !l->greeted)
+        on_hello(l, in->hello, &letter->arena);
+    else if (!l->greeted)
+        link_refuse(l, false, "the first message must be a hello");
+    else if (in->state)
+        on_state(l, in->state, &letter->arena);
+    else if (in->logs)
+        on_logs(l, letter);
+    else if (in->devices)
+        on_devices(l, in->devices);
+    else if (in->metrics)
+        agent_metrics_take(l->hub->m, l->agent_id, in->metrics, &letter->arena);
+}

@@ -1,0 +1,173 @@
+#include "master/agents/agent_words.h"
+
+#include <string.h>
+
+#include "core/records/rows.h"
+
+enum {
+    TEXT_MAX = 255,              /* of a name that people read: version, host name, brand */
+    ID_MAX = 64,                 /* of a container */
+    EXIT_TEXT_MAX = 64 * 1024,
+    CODE_MAX = 255,              /* of an exit; an engine's own failures are -1 */
+    SIGNAL_MAX = 64,
+    DEVICE_ID_MAX = 1 << 20,
+    TASKS_MAX = 10000,           /* of one agent, ended ones whose end is not acknowledged included */
+    LINES_MAX = 100000,
+    LINE_MAX = 8 * 1024 * 1024,  /* bytes: far beyond what a supervisor lets a line become */
+    RANK_MAX = 1 << 20,
+};
+#define SEQ_MAX (INT64_C(1) << 53)
+
+/* ---- kinds of text ---- */
+
+/* It is written into log lines as it stands, so neither a space nor a line end may hide in it. */
+static bool is_plain(const char *s)
+{
+    for (; *s; s++)
+        if ((unsigned char)*s <= ' ' || *s == 0x7f)
+            return false;
+    return true;
+}
+
+static bool has_control(const char *s)
+{
+    for (; *s; s++)
+        if ((unsigned char)*s < ' ' || *s == 0x7f)
+            return true;
+    return false;
+}
+
+static int check_text(const char *what, const char *s, size_t max, struct error *err)
+{
+    if (s && strlen(s) > max)
+        return error_set(err, ERR_INVALID, "%s has %zu bytes, allowed are %zu", what, strlen(s), max);
+    if (s && has_control(s))
+        return error_set(err, ERR_INVALID, "%s holds a control character", what);
+    return 0;
+}
+
+/* NULL and "" are for those who need none. */
+static int check_word(const char *what, const char *s, size_t max, struct error *err)
+{
+    if (check_text(what, s, max, err) < 0)
+        return -1;
+    return s && !is_plain(s) ? error_set(err, ERR_INVALID, "%s holds a space", what) : 0;
+}
+
+static int check_container(const char *id, struct error *err)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+    if (!id || !*id || strlen(id) > ID_MAX || strspn(id, letters) != strlen(id))
+        return error_set(err, ERR_INVALID, "containerId '%.80s' must have 1 to %d letters, digits, '-' and '_'", id ? id : "", ID_MAX);
+    return 0;
+}
+
+static int check_range(const char *what, int64_t n, int64_t min, int64_t max, struct error *err)
+{
+    if (n >= min && n <= max)
+        return 0;
+    return error_set(err, ERR_INVALID, "%s is %lld, allowed are %lld to %lld", what, (long long)n, (long long)min, (long long)max);
+}
+
+/* ---- messages ---- */
+
+int agent_words_check_id(const char *agent_id, struct error *err)
+{
+    if (!*agent_id || strlen(agent_id) >= CORE_AGENT_ID_MAX)
+        return error_set(err, ERR_INVALID, "agent id '%.40s' must have 1 to %d bytes", agent_id, CORE_AGENT_ID_MAX - 1);
+    if (!is_plain(agent_id) || strchr(agent_id, '/'))
+        return error_set(err, ERR_INVALID, "an agent id must hold no space, control character or '/'; set agent_id in agent.yaml");
+    return 0;
+}
+
+static int check_exit(const struct wire_link_task_exit *x, struct error *err)
+{
+    if (check_range("exit.kind", x->kind, WIRE_LINK_EXIT_KIND_UNSPECIFIED, WIRE_LINK_EXIT_KIND_REFUSED, err) < 0 ||
+        check_range("exit.code", x->code, -1, CODE_MAX, err) < 0 || check_range("exit.signal", x->signal, 0, SIGNAL_MAX, err) < 0)
+        return -1;
+    if (x->text && strlen(x->text) > EXIT_TEXT_MAX)
+        return error_set(err, ERR_INVALID, "exit.text has %zu bytes, allowed are %d", strlen(x->text), EXIT_TEXT_MAX);
+    return 0;
+}
+
+static int check_state(const struct wire_link_task_state *t, struct error *err)
+{
+    if (check_container(t->container_id, err) < 0 ||
+        check_word("allocationId", t->allocation_id, CORE_ALLOCATION_ID_MAX - 1, err) < 0 ||
+        check_range("state", t->state, WIRE_CONTAINER_STATE_ASSIGNED, WIRE_CONTAINER_STATE_TERMINATED, err) < 0 ||
+        check_word("address", t->address, CORE_ADDRESS_MAX - 1, err) < 0)
+        return -1;
+    return t->exit ? check_exit(t->exit, err) : 0;
+}
+
+static int check_device(const struct wire_link_device *d, struct error *err)
+{
+    return check_range("a device's id", d->id, 0, DEVICE_ID_MAX, err) < 0 ||
+                   check_range("a device's type", d->type, WIRE_DEVICE_TYPE_CPU, WIRE_DEVICE_TYPE_ROCM, err) < 0 ||
+                   check_text("a device's brand", d->brand, TEXT_MAX, err) < 0 ||
+                   check_text("a device's uuid", d->uuid, TEXT_MAX, err) < 0
+               ? -1 : 0;
+}
+
+static int check_hello(const struct wire_link_agent_hello *h, struct error *err)
+{
+    if (check_word("version", h->version, TEXT_MAX, err) < 0 || check_text("hostname", h->hostname, TEXT_MAX, err) < 0 ||
+        check_text("resourcePool", h->resource_pool, TEXT_MAX, err) < 0 || check_word("clusterId", h->cluster_id, TEXT_MAX, err) < 0 ||
+        check_range("the number of devices", (int64_t)h->devices_n, 0, CORE_DEVICES_MAX, err) < 0 ||
+        check_range("the number of tasks", (int64_t)h->tasks_n, 0, TASKS_MAX, err) < 0)
+        return -1;
+    for (size_t i = 0; i < h->devices_n; i++)
+        if (check_device(&h->devices[i], err) < 0)
+            return -1;
+    for (size_t i = 0; i < h->tasks_n; i++)
+        if (check_state(&h->tasks[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+static int check_line(const struct wire_link_log_line *w, struct error *err)
+{
+    if (check_word("a line's stdtype", w->stdtype, ID_MAX, err) < 0 || check_text("a line's source", w->source, TEXT_MAX, err) < 0 ||
+        check_range("a line's level", w->level, WIRE_LOG_LEVEL_UNSPECIFIED, WIRE_LOG_LEVEL_CRITICAL, err) < 0 ||
+        (w->has_rank_id && check_range("a line's rankId", w->rank_id, -1, RANK_MAX, err) < 0))
+        return -1;
+    size_t n = w->log ? strlen(w->log) : 0;
+    return n > LINE_MAX ? error_set(err, ERR_INVALID, "a line has %zu bytes, allowed are %d", n, LINE_MAX) : 0;
+}
+
+static int check_logs(const struct wire_link_task_logs *logs, struct error *err)
+{
+    if (check_container(logs->container_id, err) < 0 || check_word("taskId", logs->task_id, CORE_TASK_ID_MAX - 1, err) < 0 ||
+        check_word("allocationId", logs->allocation_id, CORE_ALLOCATION_ID_MAX - 1, err) < 0 ||
+        check_range("firstSeq", logs->first_seq, 1, SEQ_MAX, err) < 0 ||
+        check_range("the number of lines", (int64_t)logs->lines_n, 0, LINES_MAX, err) < 0)
+        return -1;
+    for (size_t i = 0; i < logs->lines_n; i++)
+        if (check_line(&logs->lines[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+static int check_devices(const struct wire_link_devices_state *d, struct error *err)
+{
+    if (check_range("the number of lost devices", (int64_t)d->lost_ids_n, 0, CORE_DEVICES_MAX, err) < 0)
+        return -1;
+    for (size_t i = 0; i < d->lost_ids_n; i++)
+        if (check_range("a lost device's id", d->lost_ids[i], 0, DEVICE_ID_MAX, err) < 0)
+            return -1;
+    return 0;
+}
+
+/* Metrics are checked by agent_metrics.c, where those that trials report are, too. */
+int agent_words_check(const struct wire_link_agent_message *m, struct error *err)
+{
+    if (m->hello)
+        return check_hello(m->hello, err);
+    if (m->state)
+        return check_state(m->state, err);
+    if (m->logs)
+        return check_logs(m->logs, err);
+    if (m->devices)
+        return check_devices(m->devices, err);
+    return m->metrics ? check_container(m->metrics->container_id, err) : 0;
+}

@@ -1,0 +1,236 @@
+#include "master/logs/log_policies.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/hash.h"
+#include "common/json/json.h"
+#include "common/system/log.h"
+#include "common/base/must.h"
+#include "core/config/log_policies.h"
+#include "master/master.h"
+#include "net/loop/pool.h"
+#include "store/experiments/experiments.h"
+
+enum { SETS_MAX = 512, FRESH_US = 60000000, RETRY_US = 100000 };
+
+/* The compiled policies of an experiment. */
+struct set {
+    int32_t experiment_id;
+    int64_t read_us; /* monotonic */
+    struct log_policies *policies;
+    UT_hash_handle hh;
+};
+
+STAILQ_HEAD(scan_list, log_scan);
+
+/* While a round is under way its thread owns `sets` and `round`, else nobody does. */
+struct log_policies_scanner {
+    struct pool *readers;
+    struct loop_timer *retry;
+    struct scan_list waiting, round;
+    struct set *sets;
+    bool busy;
+};
+
+/* ---- the policies of an experiment; on a reader's thread ---------------------------------------------------------- */
+
+static void drop_set(struct log_policies_scanner *p, struct set *s)
+{
+    HASH_DEL(p->sets, s);
+    log_policies_free(s->policies);
+    free(s);
+}
+
+static struct log_policies *read_policies(struct store *db, int32_t experiment_id)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    cleanup_error struct error err = ERROR_INIT;
+    cleanup_json struct json_object *config = NULL;
+    struct store_experiment x;
+    if (store_experiment_get(db, experiment_id, /* with_config= */ true, &a, &x, &err) < 0 ||
+        json_parse(x.config, strlen(x.config), &config, &err) < 0) {
+        log_warning("log_policies.unknown", "exp=%d reason=%s action=later", experiment_id, log_quote(error_msg(&err)));
+        return NULL;
+    }
+    return log_policies_new(json_object_object_get(config, "log_policies"));
+}
+
+static struct log_policies *policies_of(struct log_policies_scanner *p, struct store *db, int32_t experiment_id)
+{
+    struct set *s;
+    HASH_FIND(hh, p->sets, &experiment_id, sizeof(experiment_id), s);
+    if (s && clock_monotonic_us() - s->read_us < FRESH_US)
+        return s->policies;
+    if (s)
+        drop_set(p, s);
+    else if (HASH_COUNT(p->sets) >= SETS_MAX)
+        drop_set(p, p->sets); /* the one that was made first */
+    struct log_policies *policies = read_policies(db, experiment_id);
+    if (!policies)
+        return NULL;
+    s = must_calloc(1, sizeof(*s));
+    *s = (struct set){.experiment_id = experiment_id, .read_us = clock_monotonic_us(), .policies = policies};
+    HASH_ADD(hh, p->sets, experiment_id, sizeof(s->experiment_id), s);
+    return policies;
+}
+
+/* ---- one batch ---------------------------------------------------------------------------------------------------- */
+
+/* What was found in lines of one agent, behind what others had. */
+static void note_matches(struct log_scan *s, struct log_policies *policies, const char *agent_id)
+{
+    size_t n = log_policies_n(policies);
+    struct store_log_match *more = arena_array(s->arena, struct store_log_match, s->match_n + n + 1);
+    if (s->match_n)
+        memcpy(more, s->match, s->match_n * sizeof(*more));
+    s->match = more;
+    for (size_t i = 0; i < n; i++) {
+        struct log_policy *l = log_policies_get(policies, i);
+        if (!l->matched)
+            continue;
+        l->matched = false;
+        s->match[s->match_n++] = (struct store_log_match){
+            .trial_id = s->trial_id, .task_id = s->task_id, .agent_id = agent_id,
+            .pattern = arena_strdup(s->arena, l->pattern), .policy = l->name ? arena_strdup(s->arena, l->name) : NULL,
+            .action = l->action};
+    }
+}
+
+static const char *agent_of(const struct log_scan *s, size_t i)
+{
+    const char *own = s->line[i].agent_id;
+    return own && *own ? own : s->agent_id ? s->agent_id : "";
+}
+
+static void warn_of_expensive(const struct log_scan *s, struct log_policies *policies, const bool *before)
+{
+    for (size_t i = 0; i < log_policies_n(policies); i++) {
+        const struct log_policy *l = log_policies_get(policies, i);
+        if (l->gave_up && !before[i])
+            log_warning("log_policy.too_expensive", "exp=%d pattern=%s action=not_looked_for", s->experiment_id,
+                        log_quote(l->pattern));
+    }
+}
+
+static void scan(struct log_policies_scanner *p, struct store *db, struct log_scan *s)
+{
+    struct log_policies *policies = s->experiment_id ? policies_of(p, db, s->experiment_id) : NULL;
+    bool found = false, *gave_up;
+    if (!policies || log_policies_n(policies) == 0)
+        return;
+    gave_up = arena_array(s->arena, bool, log_policies_n(policies));
+    for (size_t i = 0; i < log_policies_n(policies); i++)
+        gave_up[i] = log_policies_get(policies, i)->gave_up;
+    for (size_t i = 0; i < s->line_n; i++) {
+        found |= log_policies_scan(policies, s->line[i].text, s->line[i].text_n);
+        if (!found || (i + 1 < s->line_n && strcmp(agent_of(s, i), agent_of(s, i + 1)) == 0))
+            continue;
+        note_matches(s, policies, agent_of(s, i));
+        found = false;
+    }
+    warn_of_expensive(s, policies, gave_up);
+}
+
+/* ---- rounds: everything that waits at a time, so that the order stays ---------------------------------------------- */
+
+static void work(void *worker, void *job)
+{
+    struct log_policies_scanner *p = job;
+    struct log_scan *s;
+    STAILQ_FOREACH(s, &p->round, next)
+        scan(p, worker, s);
+}
+
+static void start_round(struct log_policies_scanner *p);
+
+static void finish(struct scan_list *list)
+{
+    while (!STAILQ_EMPTY(list)) {
+        struct log_scan *s = STAILQ_FIRST(list);
+        STAILQ_REMOVE_HEAD(list, next);
+        s->done(s);
+    }
+}
+
+static void worked(void *job)
+{
+    struct log_policies_scanner *p = job;
+    finish(&p->round);
+    p->busy = false;
+    start_round(p);
+}
+
+static void start_round(struct log_policies_scanner *p)
+{
+    cleanup_error struct error err = ERROR_INIT;
+    if (p->busy || STAILQ_EMPTY(&p->waiting))
+        return;
+    STAILQ_CONCAT(&p->round, &p->waiting);
+    p->busy = true;
+    if (pool_submit(p->readers, work, worked, p, &err) == 0)
+        return;
+    p->busy = false; /* so many people read that there is no room */
+    STAILQ_CONCAT(&p->waiting, &p->round);
+    loop_timer_arm(p->retry, RETRY_US);
+}
+
+static void on_retry(void *ctx) { start_round(ctx); }
+
+bool log_policies_find_trial(const struct master *m, const char *allocation_id, struct log_scan *s)
+{
+    const struct allocation_row *allocation = core_allocation(m->core, allocation_id ? allocation_id : "");
+    struct core_trial_view trial;
+    if (!allocation || strcmp(allocation->task_id, s->task_id) != 0 || !allocation->trial_id ||
+        !core_trial(m->core, allocation->trial_id, &trial))
+        return false;
+    const struct container_row *container = core_allocation_container(m->core, allocation_id, 0);
+    if (!s->agent_id && container)
+        s->agent_id = arena_strdup(s->arena, container->agent_id);
+    s->trial_id = allocation->trial_id;
+    s->experiment_id = trial.row->experiment_id;
+    return true;
+}
+
+bool log_policies_is_idle(const struct log_policies_scanner *p) { return !p || (!p->busy && STAILQ_EMPTY(&p->waiting)); }
+
+void log_policies_scan_soon(struct log_policies_scanner *p, struct log_scan *s)
+{
+    STAILQ_INSERT_TAIL(&p->waiting, s, next);
+    start_round(p);
+}
+
+struct log_policies_scanner *log_policies_scanner_new(struct loop *l, struct pool *readers)
+{
+    struct log_policies_scanner *p = must_calloc(1, sizeof(*p));
+    p->readers = readers;
+    p->retry = loop_timer_new(l, on_retry, p);
+    STAILQ_INIT(&p->waiting);
+    STAILQ_INIT(&p->round);
+    return p;
+}
+
+void log_policies_scanner_free(struct log_policies_scanner *p)
+{
+    struct set *s, *next;
+    if (!p)
+        return;
+    loop_timer_free(p->retry);
+    HASH_ITER(hh, p->sets, s, next)
+        drop_set(p, s);
+    free(p);
+}
+
+/* ---- the core ------------------------------------------------------------------------------------------------------ */
+
+void log_policies_tell(struct master *m, const struct store_log_match *match)
+{
+    cleanup_error struct error err = ERROR_INIT;
+    struct core_event ev = {.type = CORE_TRIAL_LOG_MATCHED, .now_us = clock_now_us(),
+                            .log_matched = {.trial_id = match->trial_id, .agent_id = match->agent_id,
+                                            .policy = match->policy ? match->policy : match->pattern,
+                                            .action = match->action}};
+    if (match->action != LOG_POLICY_NONE && master_step(m, &ev, NULL, &err) < 0)
+        log_warning("log_policy.ignored", "trial=%d reason=%s", match->trial_id, log_quote(error_msg(&err)));
+}

@@ -1,0 +1,21 @@
+/* What the master does every ten minutes: it stores the time (the cluster's heartbeat), forgets sessions that have expired, in
+ * the store and in memory, and ends trials that run elsewhere and have been silent for too long. */
+#ifndef DET_MASTER_HOUSEKEEPING_H
+#define DET_MASTER_HOUSEKEEPING_H
+
+#include <stdint.h>
+
+#include "common/base/error.h"
+
+struct housekeeping;
+struct identities;
+struct loop;
+struct writer;
+
+#define HOUSEKEEPING_PERIOD_US 300000000
+
+int housekeeping_new(struct loop *l, struct writer *w, struct identities *ids, int64_t period_us,
+                     struct housekeeping **ret, struct error *err);
+void housekeeping_free(struct housekeeping *h); /* before the writer goes; NULL is fine */
+
+#endif

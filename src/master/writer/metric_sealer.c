@@ -1,0 +1,64 @@
+#include "master/writer/metric_sealer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "store/metrics/metric_seal.h"
+
+enum {
+    ENOUGH = 1024, /* rows of one group, while reports come. They are counted together: a look may find too few of each */
+    REST = 32,     /* when none come any more: fewer cost less as rows */
+    PERIOD_US = 15000000,
+    QUIET_US = 60000000,
+    LEFT_MAX = 1000, /* trials that an earlier master left, at a time */
+};
+
+void metric_sealer_reported(struct sealer *s, int32_t trial_id)
+{
+    char subject[16];
+    snprintf(subject, sizeof(subject), "%d", trial_id);
+    sealer_added(s, subject, 0);
+}
+
+static int32_t trial_of(const char *subject) { return (int32_t)strtol(subject, NULL, 10); }
+
+static int look(struct store *reader, const struct sealer_look *l, void **ret_seal, struct error *err)
+{
+    struct metric_seal *seal = NULL;
+    int rc = store_seal_prepare(reader, trial_of(l->subject), l->rest ? REST : ENOUGH, &seal, err);
+    *ret_seal = seal;
+    return rc;
+}
+
+static int put(struct store *db, const void *seal, struct sealer_size *ret_gone, struct error *err)
+{
+    bool done;
+    if (store_seal_commit(db, seal, &done, err) < 0)
+        return -1;
+    if (done)
+        ret_gone->rows = (int64_t)store_seal_reports(seal);
+    return 0;
+}
+
+static void free_seal(void *seal) { store_seal_free(seal); }
+
+/* They count as quiet, and nobody knows how many rows each has. */
+static int left(struct store *reader, const char *after, struct arena *a, struct sealer_left **ret, size_t *ret_n,
+                struct error *err)
+{
+    int32_t *trial;
+    size_t n;
+    *ret_n = 0;
+    if (store_seal_trials(reader, *after ? trial_of(after) + 1 : 0, REST, LEFT_MAX, a, &trial, &n, err) < 0)
+        return -1;
+    *ret = arena_array(a, struct sealer_left, n);
+    for (size_t i = 0; i < n; i++)
+        (*ret)[i] = (struct sealer_left){.subject = arena_printf(a, "%d", trial[i]), .size = {.rows = 1}, .rest = true};
+    *ret_n = n;
+    return 0;
+}
+
+const struct sealer_type metric_sealer = {
+    .subject = "trial", .failed = "metrics.seal_failed", .enough = {ENOUGH, INT64_MAX}, .quiet_us = QUIET_US,
+    .period_us = PERIOD_US, .look = look, .put = put, .free = free_seal, .left = left,
+};

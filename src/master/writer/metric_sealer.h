@@ -1,0 +1,12 @@
+/* The sealer for metrics (store/metrics/metric_seal.h): reports of a trial are packed into blocks as soon as some thousand of them are in
+ * rows, and all that are left when none has come for a minute. */
+#ifndef DET_MASTER_METRIC_SEALER_H
+#define DET_MASTER_METRIC_SEALER_H
+
+#include "master/writer/sealer.h"
+
+extern const struct sealer_type metric_sealer; /* its subjects are trials, by their numbers, its rows reports */
+
+void metric_sealer_reported(struct sealer *s, int32_t trial_id); /* one more report is in the store */
+
+#endif

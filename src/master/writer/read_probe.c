@@ -1,0 +1,83 @@
+#include "master/writer/read_probe.h"
+
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "common/system/log.h"
+#include "common/base/must.h"
+#include "store/engine/meta.h"
+
+#define PERIOD_US 1000000ll  /* from the end of one to the next */
+#define PATIENCE_US 15000000ll /* others may keep the readers busy for so long */
+
+struct read_probe {
+    struct loop_timer *timer;
+    struct pool *readers;
+    int64_t since_us; /* when the one under way was begun; 0: none is */
+    bool failing, stopped;
+    struct error err; /* of the one under way: its thread's until it is done */
+};
+
+static void probe(void *worker, void *job)
+{
+    struct read_probe *p = job;
+    store_can_be_read(worker, &p->err);
+}
+
+static void probed(void *job)
+{
+    struct read_probe *p = job;
+    bool failing = p->err.kind != ERR_NONE;
+    if (failing && !p->failing)
+        log_error("store.unreadable", "reason=%s action=probe_again", log_quote(error_msg(&p->err)));
+    else if (!failing && p->failing)
+        log_info("store.readable", "reason=back");
+    p->failing = failing;
+    p->since_us = 0;
+    error_release(&p->err);
+    if (!p->stopped)
+        loop_timer_arm(p->timer, PERIOD_US);
+}
+
+static void on_time(void *ctx)
+{
+    struct read_probe *p = ctx;
+    cleanup_error struct error full = ERROR_INIT;
+    p->since_us = clock_monotonic_us();
+    if (pool_submit(p->readers, probe, probed, p, &full) < 0) { /* it reads, more than it can */
+        p->since_us = 0;
+        loop_timer_arm(p->timer, PERIOD_US);
+    }
+}
+
+int read_probe_new(struct loop *l, struct pool *readers, struct read_probe **ret, struct error *err)
+{
+    struct read_probe *p = must_calloc(1, sizeof(*p));
+    p->readers = readers;
+    p->timer = loop_timer_new(l, on_time, p);
+    loop_timer_arm(p->timer, PERIOD_US);
+    *ret = p;
+    return 0;
+}
+
+bool read_probe_is_well(const struct read_probe *p)
+{
+    return !p->failing && (!p->since_us || clock_monotonic_us() - p->since_us < PATIENCE_US);
+}
+
+void read_probe_stop(struct read_probe *p)
+{
+    if (!p)
+        return;
+    p->stopped = true;
+    loop_timer_disarm(p->timer);
+}
+
+void read_probe_free(struct read_probe *p)
+{
+    if (!p)
+        return;
+    loop_timer_free(p->timer);
+    error_release(&p->err);
+    free(p);
+}

@@ -1,0 +1,239 @@
+#include "net/client/http_client.h"
+
+#include <stdlib.h>
+#include <sys/queue.h>
+
+#include <event2/event.h>
+
+#include "common/base/must.h"
+#include "net/client/http_transfer.h"
+#include "net/loop/loop_internal.h"
+
+void http_fetch_reply_release(struct http_fetch_reply *r)
+{
+    strbuf_release(&r->body);
+}
+
+/* ---- blocking ---- */
+
+struct http_client {
+    CURL *easy; /* keeps its connections from one fetch to the next */
+};
+
+struct http_client *http_client_new(void)
+{
+    struct http_client *c = must_calloc(1, sizeof *c);
+    c->easy = transfer_new_easy();
+    return c;
+}
+
+void http_client_free(struct http_client *c)
+{
+    if (!c)
+        return;
+    curl_easy_cleanup(c->easy);
+    free(c);
+}
+
+int http_fetch(struct http_client *c, const struct http_fetch *f, struct http_fetch_reply *ret, struct error *err)
+{
+    struct transfer t = {.easy = c->easy};
+    curl_easy_reset(c->easy);
+    int rc = transfer_prepare(&t, f, /* copy_body= */ false, err);
+    if (rc == 0)
+        rc = transfer_finish(&t, curl_easy_perform(c->easy), err);
+    if (rc == 0) {
+        *ret = t.reply;
+        t.reply.body = (struct strbuf)STRBUF_INIT;
+    }
+    curl_easy_reset(c->easy); /* it points into t */
+    transfer_release(&t);
+    return rc;
+}
+
+/* ---- on a loop ---- */
+
+struct http_fetch_handle {
+    struct transfer transfer;
+    struct fetcher *fetcher;
+    http_fetch_done_fn *done;
+    void *ctx;
+    struct error bad_options; /* reported through done, like every other failure */
+    bool added;     /* to the multi handle */
+    bool canceled;  /* while libcurl was calling us: ends as soon as it has returned */
+    LIST_ENTRY(http_fetch_handle) all;
+};
+
+struct fetcher { /* one per loop */
+    struct loop *loop;
+    CURLM *multi;
+    struct loop_timer *timer; /* libcurl's */
+    struct loop_timer *kick;  /* handles to be added or ended in the next turn */
+    int in_curl;              /* depth of calls into libcurl, in which it must not be called again */
+    LIST_HEAD(, http_fetch_handle) handles;
+};
+
+static void handle_free(struct http_fetch_handle *h)
+{
+    if (h->added)
+        curl_multi_remove_handle(h->fetcher->multi, h->transfer.easy);
+    LIST_REMOVE(h, all);
+    curl_easy_cleanup(h->transfer.easy);
+    transfer_release(&h->transfer);
+    error_release(&h->bad_options);
+    free(h);
+}
+
+static void handle_end(struct http_fetch_handle *h, int rc, const struct error *err)
+{
+    if (!h->canceled)
+        h->done(h->ctx, rc == 0 ? &h->transfer.reply : NULL, err);
+    handle_free(h);
+}
+
+static void take_finished(struct fetcher *f)
+{
+    CURLMsg *m;
+    int left;
+    while ((m = curl_multi_info_read(f->multi, &left))) {
+        if (m->msg != CURLMSG_DONE)
+            continue;
+        struct transfer *t;
+        cleanup_error struct error err = ERROR_INIT;
+        CURLcode code = m->data.result;
+        curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&t);
+        struct http_fetch_handle *h = (struct http_fetch_handle *)t; /* its first member */
+        int rc = transfer_finish(t, code, &err);
+        curl_multi_remove_handle(f->multi, t->easy);
+        h->added = false;
+        handle_end(h, rc, &err);
+    }
+}
+
+static void curl_act(struct fetcher *f, int fd, int what)
+{
+    int running;
+    f->in_curl++;
+    curl_multi_socket_action(f->multi, fd, what, &running);
+    f->in_curl--;
+    take_finished(f);
+}
+
+static void on_curl_timer(void *ctx)
+{
+    curl_act(ctx, CURL_SOCKET_TIMEOUT, 0);
+}
+
+static void on_curl_socket(evutil_socket_t fd, short what, void *ctx)
+{
+    curl_act(ctx, fd, (what & EV_READ ? CURL_CSELECT_IN : 0) | (what & EV_WRITE ? CURL_CSELECT_OUT : 0));
+}
+
+static int set_timer(CURLM *multi, long delay_ms, void *ctx)
+{
+    struct fetcher *f = ctx;
+    if (delay_ms < 0)
+        loop_timer_disarm(f->timer);
+    else
+        loop_timer_arm(f->timer, delay_ms * 1000);
+    return 0;
+}
+
+static int set_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *socket_ctx)
+{
+    struct fetcher *f = ctx;
+    struct event *event = socket_ctx;
+    if (event)
+        event_free(event);
+    event = NULL;
+    if (what != CURL_POLL_REMOVE) {
+        short wanted = (short)((what & CURL_POLL_IN ? EV_READ : 0) | (what & CURL_POLL_OUT ? EV_WRITE : 0));
+        event = event_new(loop_base(f->loop), fd, wanted | EV_PERSIST, on_curl_socket, f);
+        if (!event || event_add(event, NULL) < 0)
+            abort();
+    }
+    curl_multi_assign(f->multi, fd, event);
+    return 0;
+}
+
+/* Adds what was started and ends what was canceled since. Starts over after each done callback, which may change the
+ * list. */
+static bool kick_one(struct fetcher *f)
+{
+    struct http_fetch_handle *h;
+    LIST_FOREACH(h, &f->handles, all) {
+        if (h->canceled || h->bad_options.kind != ERR_NONE) {
+            handle_end(h, -1, &h->bad_options);
+            return true;
+        }
+        if (!h->added) {
+            h->added = true;
+            f->in_curl++;
+            curl_multi_add_handle(f->multi, h->transfer.easy);
+            f->in_curl--;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void on_kick(void *ctx)
+{
+    while (kick_one(ctx)) {
+    }
+}
+
+static void fetcher_free(void *ctx)
+{
+    struct fetcher *f = ctx;
+    while (!LIST_EMPTY(&f->handles))
+        handle_free(LIST_FIRST(&f->handles));
+    curl_multi_cleanup(f->multi);
+    loop_timer_free(f->timer);
+    loop_timer_free(f->kick);
+    free(f);
+}
+
+static struct fetcher *fetcher_of(struct loop *l)
+{
+    struct fetcher *f = loop_fetcher(l);
+    if (f)
+        return f;
+    f = must_calloc(1, sizeof *f);
+    f->loop = l;
+    f->timer = loop_timer_new(l, on_curl_timer, f);
+    f->kick = loop_timer_new(l, on_kick, f);
+    LIST_INIT(&f->handles);
+    f->multi = must(curl_multi_init());
+    curl_multi_setopt(f->multi, CURLMOPT_TIMERFUNCTION, set_timer);
+    curl_multi_setopt(f->multi, CURLMOPT_TIMERDATA, f);
+    curl_multi_setopt(f->multi, CURLMOPT_SOCKETFUNCTION, set_socket);
+    curl_multi_setopt(f->multi, CURLMOPT_SOCKETDATA, f);
+    loop_set_fetcher(l, f, fetcher_free);
+    return f;
+}
+
+struct http_fetch_handle *http_fetch_start(struct loop *l, const struct http_fetch *f, http_fetch_done_fn *done,
+                                           void *ctx)
+{
+    struct http_fetch_handle *h = must_calloc(1, sizeof *h);
+    h->transfer.easy = transfer_new_easy();
+    h->fetcher = fetcher_of(l);
+    h->done = done;
+    h->ctx = ctx;
+    transfer_prepare(&h->transfer, f, /* copy_body= */ true, &h->bad_options);
+    LIST_INSERT_HEAD(&h->fetcher->handles, h, all);
+    loop_timer_arm(h->fetcher->kick, 0);
+    return h;
+}
+
+void http_fetch_cancel(struct http_fetch_handle *h)
+{
+    if (!h->fetcher->in_curl) {
+        handle_free(h);
+        return;
+    }
+    h->canceled = true;
+    h->transfer.stopped = true;
+    loop_timer_arm(h->fetcher->kick, 0);
+}

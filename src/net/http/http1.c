@@ -1,0 +1,339 @@
+#include "net/http/http1.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define CHUNK_IGNORED_MAX 16384 /* bytes of chunk extensions and trailers in one body */
+
+static const char *const method_names[HTTP_METHOD_NR] = {
+    [HTTP_GET] = "GET",     [HTTP_HEAD] = "HEAD",   [HTTP_POST] = "POST",       [HTTP_PUT] = "PUT",
+    [HTTP_PATCH] = "PATCH", [HTTP_DELETE] = "DELETE", [HTTP_OPTIONS] = "OPTIONS",
+};
+
+const char *http_method_name(enum http_method m)
+{
+    return method_names[m];
+}
+
+/* RFC 9110 5.6.2: the characters of methods and header names. */
+static const bool token_char[256] = {
+    ['!'] = 1, ['#'] = 1, ['$'] = 1, ['%'] = 1, ['&'] = 1, ['\''] = 1, ['*'] = 1, ['+'] = 1, ['-'] = 1, ['.'] = 1,
+    ['^'] = 1, ['_'] = 1, ['`'] = 1, ['|'] = 1, ['~'] = 1,
+    ['0' ... '9'] = 1, ['A' ... 'Z'] = 1, ['a' ... 'z'] = 1,
+};
+
+struct fault {
+    int *status;
+    struct error *err;
+};
+
+static int bad(struct fault f, const char *why)
+{
+    *f.status = 400;
+    return error_set(f.err, ERR_INVALID, "malformed HTTP request: %s", why);
+}
+
+/* ---- the request line ---- */
+
+static int parse_method(const char *s, size_t n, enum http_method *ret, struct fault f)
+{
+    for (int m = 0; m < HTTP_METHOD_NR; m++)
+        if (strlen(method_names[m]) == n && memcmp(method_names[m], s, n) == 0) {
+            *ret = m;
+            return 0;
+        }
+    for (size_t i = 0; i < n; i++)
+        if (!token_char[(unsigned char)s[i]])
+            return bad(f, "the request line does not start with a method");
+    *f.status = 501;
+    return error_set(f.err, ERR_UNIMPLEMENTED, "the method %.*s is not supported", n < 20 ? (int)n : 20, s);
+}
+
+static int parse_version(const char *s, size_t n, int *ret_minor, struct fault f)
+{
+    if (n != 8 || memcmp(s, "HTTP/", 5) != 0)
+        return bad(f, "the request line does not end in HTTP/1.1");
+    if (s[5] != '1' || s[6] != '.' || s[7] < '0' || s[7] > '9') {
+        *f.status = 505;
+        return error_set(f.err, ERR_UNIMPLEMENTED, "%.8s is not supported, HTTP/1.1 is", s);
+    }
+    *ret_minor = s[7] == '0' ? 0 : 1;
+    return 0;
+}
+
+/* Splits "/path?query"; of the absolute form "http://host/path?query", which clients send to proxies, too. */
+static int parse_target(char *s, size_t n, struct http1_head *h, struct fault f)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)s[i] <= ' ' || s[i] == 0x7f)
+            return bad(f, "a control character in the address");
+    s[n] = '\0';
+    if (strncasecmp(s, "http://", 7) == 0 || strncasecmp(s, "https://", 8) == 0) {
+        s = strchr(strchr(s, ':') + 3, '/');
+        if (!s)
+            return bad(f, "the address has no path");
+    }
+    if (s[0] != '/' && strcmp(s, "*") != 0)
+        return bad(f, "the address does not start with /");
+    char *end = strpbrk(s, "?#");
+    h->path = s;
+    h->query = "";
+    if (end && *end == '?') {
+        h->query = end + 1;
+        char *fragment = strchr(end, '#');
+        if (fragment)
+            *fragment = '\0';
+    }
+    if (end)
+        *end = '\0';
+    return 0;
+}
+
+static int parse_request_line(char *line, size_t n, struct http1_head *h, struct fault f)
+{
+    char *method_end = memchr(line, ' ', n);
+    char *version = memrchr(line, ' ', n);
+    if (!method_end || method_end == version || method_end == line)
+        return bad(f, "the request line is not \"METHOD /path HTTP/1.1\"");
+    char *target = method_end + 1;
+    if (parse_method(line, (size_t)(method_end - line), &h->method, f) < 0)
+        return -1;
+    if (parse_version(version + 1, (size_t)(line + n - version - 1), &h->minor_version, f) < 0)
+        return -1;
+    return parse_target(target, (size_t)(version - target), h, f);
+}
+
+/* ---- header lines ---- */
+
+static int parse_header_line(char *line, size_t n, struct http1_head *h, struct fault f)
+{
+    size_t name_n = 0;
+    while (name_n < n && token_char[(unsigned char)line[name_n]])
+        name_n++;
+    if (name_n == 0 || name_n == n || line[name_n] != ':')
+        return bad(f, "a header line is not \"Name: value\"");
+    char *value = line + name_n + 1, *end = line + n;
+    while (value < end && (*value == ' ' || *value == '\t'))
+        value++;
+    while (end > value && (end[-1] == ' ' || end[-1] == '\t'))
+        end--;
+    for (char *p = value; p < end; p++)
+        if (((unsigned char)*p < ' ' && *p != '\t') || *p == 0x7f)
+            return bad(f, "a control character in a header");
+    if (h->header_n == HTTP1_HEADERS_MAX) {
+        *f.status = 431;
+        return error_set(f.err, ERR_TOO_LARGE, "the request has more than %d headers", HTTP1_HEADERS_MAX);
+    }
+    line[name_n] = '\0';
+    *end = '\0';
+    h->header[h->header_n++] = (struct http1_header){line, value};
+    return 0;
+}
+
+const char *http1_find(const struct http1_head *h, const char *name)
+{
+    for (size_t i = 0; i < h->header_n; i++)
+        if (strcasecmp(h->header[i].name, name) == 0)
+            return h->header[i].value;
+    return NULL;
+}
+
+static bool list_has_token(const char *list, const char *token)
+{
+    size_t token_n = strlen(token);
+    for (const char *p = list; *p;) {
+        p += strspn(p, " \t,");
+        size_t n = strcspn(p, " \t,");
+        if (n == token_n && strncasecmp(p, token, n) == 0)
+            return true;
+        p += n;
+    }
+    return false;
+}
+
+bool http1_has_token(const struct http1_head *h, const char *name, const char *token)
+{
+    for (size_t i = 0; i < h->header_n; i++)
+        if (strcasecmp(h->header[i].name, name) == 0 && list_has_token(h->header[i].value, token))
+            return true;
+    return false;
+}
+
+static int parse_length(const char *s, uint64_t *ret, struct fault f)
+{
+    size_t n = strspn(s, "0123456789");
+    if (n == 0 || n > 18 || s[n] != '\0')
+        return bad(f, "Content-Length is not a number");
+    uint64_t length = 0;
+    for (size_t i = 0; i < n; i++)
+        length = 10 * length + (uint64_t)(s[i] - '0');
+    *ret = length;
+    return 0;
+}
+
+struct framing { /* the headers that decide where the request ends and what becomes of the connection */
+    int lengths, encodings, hosts;
+};
+
+static int apply_framing_header(const struct http1_header *x, struct http1_head *h, struct framing *seen,
+                                struct fault f)
+{
+    if (strcasecmp(x->name, "Content-Length") == 0) {
+        seen->lengths++;
+        return parse_length(x->value, &h->length, f);
+    }
+    if (strcasecmp(x->name, "Transfer-Encoding") == 0) {
+        seen->encodings++;
+        h->chunked = true;
+        if (strcasecmp(x->value, "chunked") == 0)
+            return 0;
+        *f.status = 501;
+        return error_set(f.err, ERR_UNIMPLEMENTED, "Transfer-Encoding \"%.40s\" is not supported, chunked is",
+                         x->value);
+    }
+    if (strcasecmp(x->name, "Connection") == 0) {
+        if (list_has_token(x->value, "close"))
+            h->keep_alive = false;
+        else if (list_has_token(x->value, "keep-alive"))
+            h->keep_alive = true;
+    } else if (strcasecmp(x->name, "Host") == 0) {
+        seen->hosts++;
+    } else if (strcasecmp(x->name, "Expect") == 0) {
+        h->expects_continue = strcasecmp(x->value, "100-continue") == 0;
+        if (!h->expects_continue) {
+            *f.status = 417;
+            return error_set(f.err, ERR_INVALID, "Expect: %.40s is not supported, 100-continue is", x->value);
+        }
+    }
+    return 0;
+}
+
+static int apply_framing(struct http1_head *h, struct fault f)
+{
+    struct framing seen = {0};
+    h->keep_alive = h->minor_version == 1;
+    for (size_t i = 0; i < h->header_n; i++)
+        if (apply_framing_header(&h->header[i], h, &seen, f) < 0)
+            return -1;
+    if (seen.lengths > 1)
+        return bad(f, "more than one Content-Length");
+    if (seen.encodings > 1 || (seen.encodings && (seen.lengths || h->minor_version == 0)))
+        return bad(f, "Transfer-Encoding where it is not allowed");
+    if (seen.hosts > 1 || (seen.hosts == 0 && h->minor_version == 1))
+        return bad(f, "there must be exactly one Host header");
+    return 0;
+}
+
+int http1_parse_head(char *text, size_t n, struct http1_head *ret, int *ret_status, struct error *err)
+{
+    struct fault f = {ret_status, err};
+    ret->header_n = 0;
+    ret->chunked = ret->expects_continue = false;
+    ret->length = 0;
+
+    char *line = text, *end = text + n;
+    for (bool first = true;; first = false) {
+        char *lf = memchr(line, '\n', (size_t)(end - line));
+        if (!lf || lf == line || lf[-1] != '\r')
+            return bad(f, "a line does not end in CR LF");
+        size_t line_n = (size_t)(lf - 1 - line);
+        if (!first && line_n == 0)
+            return apply_framing(ret, f);
+        if (memchr(line, '\r', line_n) || memchr(line, '\0', line_n))
+            return bad(f, "a control character in a line");
+        if ((first ? parse_request_line(line, line_n, ret, f) : parse_header_line(line, line_n, ret, f)) < 0)
+            return -1;
+        line = lf + 1;
+    }
+}
+
+/* ---- chunked bodies ---- */
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static int size_char(struct http1_chunks *c, char ch)
+{
+    int digit = hex_digit(ch);
+    if (digit >= 0) {
+        c->left = c->left << 4 | (uint64_t)digit;
+        return ++c->digits <= 12 ? 0 : -1;
+    }
+    if (c->digits == 0)
+        return -1;
+    if (ch == '\r')
+        c->state = CHUNK_SIZE_LF;
+    else if (ch == ';' || ch == ' ' || ch == '\t')
+        c->state = CHUNK_EXTENSION;
+    else
+        return -1;
+    return 0;
+}
+
+static int expect_char(struct http1_chunks *c, char ch, char wanted, enum http1_chunk_state next)
+{
+    c->state = next;
+    return ch == wanted ? 0 : -1;
+}
+
+static int ignored_char(struct http1_chunks *c, char ch, enum http1_chunk_state at_end)
+{
+    if (ch == '\r')
+        c->state = at_end;
+    return ch != '\n' && ++c->ignored <= CHUNK_IGNORED_MAX ? 0 : -1;
+}
+
+static int framing_char(struct http1_chunks *c, char ch)
+{
+    switch (c->state) {
+    case CHUNK_SIZE:
+        return size_char(c, ch);
+    case CHUNK_EXTENSION:
+        return ignored_char(c, ch, CHUNK_SIZE_LF);
+    case CHUNK_SIZE_LF:
+        c->digits = 0;
+        return expect_char(c, ch, '\n', c->left ? CHUNK_DATA : CHUNK_TRAILER_START);
+    case CHUNK_DATA_CR:
+        return expect_char(c, ch, '\r', CHUNK_DATA_LF);
+    case CHUNK_DATA_LF:
+        return expect_char(c, ch, '\n', CHUNK_SIZE);
+    case CHUNK_TRAILER_START:
+        c->state = ch == '\r' ? CHUNK_LAST_LF : CHUNK_TRAILER;
+        return ch == '\n' ? -1 : 0;
+    case CHUNK_TRAILER:
+        return ignored_char(c, ch, CHUNK_TRAILER_LF);
+    case CHUNK_TRAILER_LF:
+        return expect_char(c, ch, '\n', CHUNK_TRAILER_START);
+    case CHUNK_LAST_LF:
+        return expect_char(c, ch, '\n', CHUNK_END);
+    case CHUNK_DATA:
+    case CHUNK_END:
+        break;
+    }
+    return -1;
+}
+
+int http1_chunks_next(struct http1_chunks *c, const char *in, size_t n, size_t *ret_used, const char **ret_data,
+                      size_t *ret_n)
+{
+    size_t used = 0;
+    *ret_n = 0;
+    while (used < n && c->state != CHUNK_END && c->state != CHUNK_DATA)
+        if (framing_char(c, in[used++]) < 0)
+            return -1;
+    if (c->state == CHUNK_DATA && used < n) {
+        *ret_data = in + used;
+        *ret_n = n - used < c->left ? n - used : (size_t)c->left;
+        c->left -= *ret_n;
+        used += *ret_n;
+        if (c->left == 0)
+            c->state = CHUNK_DATA_CR;
+    }
+    *ret_used = used;
+    return 0;
+}

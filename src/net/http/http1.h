@@ -1,0 +1,56 @@
+/* HTTP/1.1 as text (RFC 9112): request heads and chunked bodies. No I/O, so that it can be tested and fuzzed on its
+ * own.
+ *
+ * Strict where leniency lets two parsers disagree about where a request ends (request smuggling): lines end in CRLF, no
+ * bare CR or LF, no blank before a colon, no folded lines, Content-Length at most once and never beside
+ * Transfer-Encoding, one Host. */
+#ifndef DET_NET_HTTP1_H
+#define DET_NET_HTTP1_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+#include "net/http/http.h"
+
+#define HTTP1_HEADERS_MAX 100
+
+struct http1_header {
+    const char *name, *value;
+};
+
+struct http1_head {
+    enum http_method method;
+    int minor_version;        /* HTTP/1.x */
+    const char *path, *query; /* as sent; query is "" if there is none */
+    struct http1_header header[HTTP1_HEADERS_MAX];
+    size_t header_n;
+    bool keep_alive, expects_continue;
+    bool chunked;
+    uint64_t length; /* of the body; 0 when chunked */
+};
+
+/* Parses the n bytes of a head, its empty line included, in place: *ret points into `text`. On failure *ret_status is
+ * the HTTP status that says what is wrong (400, 417, 431, 501, 505). */
+int http1_parse_head(char *text, size_t n, struct http1_head *ret, int *ret_status, struct error *err);
+const char *http1_find(const struct http1_head *h, const char *name); /* NULL if absent */
+/* Is `token` in the comma-separated list of header `name`? Case does not matter. */
+bool http1_has_token(const struct http1_head *h, const char *name, const char *token);
+
+struct http1_chunks {
+    enum http1_chunk_state {
+        CHUNK_SIZE, CHUNK_EXTENSION, CHUNK_SIZE_LF, CHUNK_DATA, CHUNK_DATA_CR, CHUNK_DATA_LF,
+        CHUNK_TRAILER_START, CHUNK_TRAILER, CHUNK_TRAILER_LF, CHUNK_LAST_LF, CHUNK_END,
+    } state;
+    uint64_t left;    /* bytes of the current chunk still to come */
+    unsigned digits;  /* of the size being read */
+    unsigned ignored; /* bytes of extensions and trailers so far, bounded */
+};
+
+/* Takes bytes from `in` until a span of data was found (*ret_data, *ret_n), the input is used up or the body has ended
+ * (c->state == CHUNK_END). -1 if the framing is broken. Start with a zeroed struct. */
+int http1_chunks_next(struct http1_chunks *c, const char *in, size_t n, size_t *ret_used, const char **ret_data,
+                      size_t *ret_n);
+
+#endif

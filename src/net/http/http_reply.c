@@ -1,0 +1,227 @@
+/* Answers: whole replies, streams, and the headers of both. */
+#include "net/http/http_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+
+#define COPY_MAX (16 * 1024) /* below, one write of head and body is cheaper than queueing the body as it is */
+#define UNSENT_IN_KERNEL_MAX (128 * 1024) /* of a stream: a slow reader sees what is new, not what is old */
+
+static const struct status_name {
+    int status;
+    const char *name;
+} status_names[] = {
+    {200, "OK"}, {201, "Created"}, {202, "Accepted"}, {204, "No Content"}, {206, "Partial Content"},
+    {301, "Moved Permanently"}, {302, "Found"}, {303, "See Other"}, {304, "Not Modified"}, {307, "Temporary Redirect"},
+    {308, "Permanent Redirect"}, {400, "Bad Request"}, {401, "Unauthorized"}, {403, "Forbidden"}, {404, "Not Found"},
+    {405, "Method Not Allowed"}, {406, "Not Acceptable"}, {408, "Request Timeout"}, {409, "Conflict"}, {410, "Gone"},
+    {411, "Length Required"}, {412, "Precondition Failed"}, {413, "Content Too Large"}, {415, "Unsupported Media Type"},
+    {416, "Range Not Satisfiable"}, {417, "Expectation Failed"}, {422, "Unprocessable Content"}, {426, "Upgrade Required"},
+    {429, "Too Many Requests"}, {431, "Request Header Fields Too Large"}, {499, "Client Closed Request"},
+    {500, "Internal Server Error"}, {501, "Not Implemented"}, {502, "Bad Gateway"}, {503, "Service Unavailable"},
+    {504, "Gateway Timeout"}, {505, "HTTP Version Not Supported"}, {507, "Insufficient Storage"},
+};
+
+static const char *status_name(int status)
+{
+    for (size_t i = 0; i < sizeof status_names / sizeof *status_names; i++)
+        if (status_names[i].status == status)
+            return status_names[i].name;
+    return "Status";
+}
+
+/* strbuf_addf() costs as much as the rest of a head. */
+static void add_number(struct strbuf *b, size_t value, unsigned base)
+{
+    char text[24], *p = text + sizeof text;
+    do
+        *--p = "0123456789abcdef"[value % base];
+    while (value /= base);
+    strbuf_add(b, p, (size_t)(text + sizeof text - p));
+}
+
+static void add_date(struct http_server *s)
+{
+    time_t now = time(NULL);
+    if (now != s->date_s) {
+        struct tm tm;
+        gmtime_r(&now, &tm);
+        strftime(s->date, sizeof s->date, "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &tm);
+        s->date_s = now;
+    }
+    strbuf_adds(&s->out, s->date);
+}
+
+static void reply_begin_head(struct http_request *r, int status, const char *content_type)
+{
+    struct conn *c = r->conn;
+    struct strbuf *out = &c->server->out;
+    strbuf_reset(out);
+    strbuf_add(out, "HTTP/1.1 ", 9);
+    add_number(out, (size_t)status, 10);
+    strbuf_addc(out, ' ');
+    strbuf_adds(out, status_name(status));
+    strbuf_add(out, "\r\n", 2);
+    add_date(c->server);
+    if (c->close_after)
+        strbuf_adds(out, "Connection: close\r\n");
+    else if (r->head.minor_version == 0)
+        strbuf_adds(out, "Connection: keep-alive\r\n");
+    if (content_type) {
+        strbuf_adds(out, "Content-Type: ");
+        strbuf_adds(out, content_type);
+        strbuf_add(out, "\r\n", 2);
+    }
+    strbuf_add(out, strbuf_str(&r->extra), r->extra.n);
+}
+
+/* A value never ends its line: what a handler passes on from a user cannot add headers or bodies of its own. */
+void http_add_header(struct http_request *r, const char *name, const char *value)
+{
+    strbuf_adds(&r->extra, name);
+    strbuf_add(&r->extra, ": ", 2);
+    size_t at = r->extra.n;
+    strbuf_adds(&r->extra, value);
+    for (char *p = r->extra.s + at; *p; p++)
+        if ((unsigned char)*p < ' ' && *p != '\t')
+            *p = ' ';
+    strbuf_add(&r->extra, "\r\n", 2);
+}
+
+static bool has_no_length(int status)
+{
+    return status == 204 || status == 304;
+}
+
+static struct iovec reply_head(struct http_request *r, int status, const char *content_type, size_t n)
+{
+    struct strbuf *out = &r->conn->server->out;
+    reply_begin_head(r, status, content_type);
+    if (!has_no_length(status)) {
+        strbuf_adds(out, "Content-Length: ");
+        add_number(out, n, 10);
+        strbuf_add(out, "\r\n", 2);
+    }
+    strbuf_add(out, "\r\n", 2);
+    return (struct iovec){out->s, out->n};
+}
+
+static bool sends_body(const struct http_request *r, int status, size_t n)
+{
+    return n > 0 && r->head.method != HTTP_HEAD && !has_no_length(status);
+}
+
+void http_reply(struct http_request *r, int status, const char *content_type, const void *body, size_t n)
+{
+    struct iovec part[2] = {reply_head(r, status, content_type, n), {(void *)body, n}};
+    conn_send(r->conn, part, sends_body(r, status, n) ? 2 : 1);
+    request_finish(r);
+}
+
+void http_reply_take(struct http_request *r, int status, const char *content_type, void *body, size_t n)
+{
+    if (n <= COPY_MAX) {
+        http_reply(r, status, content_type, body, n);
+        free(body);
+        return;
+    }
+    struct iovec part[2] = {reply_head(r, status, content_type, n), {body, n}};
+    if (sends_body(r, status, n)) {
+        conn_send_take(r->conn, part, 2, body);
+    } else {
+        conn_send(r->conn, part, 1);
+        free(body);
+    }
+    request_finish(r);
+}
+
+/* ---- streams ---- */
+
+static void begin_stream(struct http_request *r, int status, const char *content_type, const char *framing,
+                         void (*on_drained)(struct http_request *r, void *ctx))
+{
+    struct conn *c = r->conn;
+    r->streaming = true;
+    r->on_drained = on_drained;
+    setsockopt(c->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &(int){UNSENT_IN_KERNEL_MAX}, sizeof(int));
+
+    reply_begin_head(r, status, content_type);
+    strbuf_adds(&c->server->out, framing);
+    strbuf_reset(&r->stream_head);
+    strbuf_add(&r->stream_head, c->server->out.s, c->server->out.n);
+    conn_soon(c, SOON_DRAINED);
+}
+
+void http_stream_start(struct http_request *r, int status, const char *content_type,
+                       void (*on_drained)(struct http_request *r, void *ctx))
+{
+    r->chunked = r->head.minor_version == 1;
+    if (!r->chunked)
+        r->conn->close_after = true; /* HTTP/1.0 knows the end only by the connection's */
+    begin_stream(r, status, content_type, r->chunked ? "Transfer-Encoding: chunked\r\n\r\n" : "\r\n", on_drained);
+}
+
+void http_stream_start_sized(struct http_request *r, int status, const char *content_type, uint64_t n,
+                             void (*on_drained)(struct http_request *r, void *ctx))
+{
+    char framing[64];
+    snprintf(framing, sizeof(framing), "Content-Length: %llu\r\n\r\n", (unsigned long long)n);
+    r->chunked = false;
+    begin_stream(r, status, content_type, framing, on_drained);
+}
+
+void http_stream_abort(struct http_request *r)
+{
+    r->conn->close_after = true;
+    request_finish(r);
+}
+
+/* Head (if it is still to go), chunk size, data, chunk end: as one write. */
+static void stream_send(struct http_request *r, const char *before, size_t before_n, const void *data, size_t n,
+                        const char *after)
+{
+    struct iovec part[4];
+    int parts = 0;
+    if (!r->stream_head_sent)
+        part[parts++] = (struct iovec){r->stream_head.s, r->stream_head.n};
+    r->stream_head_sent = true;
+    if (r->head.method != HTTP_HEAD) {
+        if (before_n)
+            part[parts++] = (struct iovec){(char *)before, before_n};
+        if (n)
+            part[parts++] = (struct iovec){(void *)data, n};
+        if (*after)
+            part[parts++] = (struct iovec){(char *)after, strlen(after)};
+    }
+    if (parts)
+        conn_send(r->conn, part, parts);
+}
+
+void http_stream_write(struct http_request *r, const void *data, size_t n)
+{
+    struct strbuf *size_line = &r->conn->server->out;
+    strbuf_reset(size_line);
+    if (r->chunked && n > 0) {
+        add_number(size_line, n, 16);
+        strbuf_add(size_line, "\r\n", 2);
+    }
+    stream_send(r, size_line->s, size_line->n, data, n, r->chunked && n > 0 ? "\r\n" : "");
+    if (n > 0 && conn_unsent(r->conn) == 0)
+        conn_soon(r->conn, SOON_DRAINED);
+}
+
+size_t http_stream_pending(const struct http_request *r)
+{
+    return conn_unsent(r->conn);
+}
+
+void http_stream_end(struct http_request *r)
+{
+    stream_send(r, NULL, 0, NULL, 0, r->chunked ? "0\r\n\r\n" : "");
+    request_finish(r);
+}

@@ -1,0 +1,482 @@
+/* Frames, pings and the closing handshake, the same for both ends. wslay reads from and writes to the bufferevent's
+ * buffers. */
+#include "net/websocket/ws.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <openssl/evp.h>
+#include <openssl/rand.h>
+#include <wslay/wslay.h>
+
+#include "common/base/clock.h"
+#include "common/system/log.h"
+#include "common/base/must.h"
+#include "net/websocket/ws_internal.h"
+
+/* What a peer can make us queue by asking (pings ask for pongs), and how often it may ask. Ours ask every 15 s. */
+#define ANSWERS_QUEUED_MAX 32          /* in wslay at a time: then they go to the output first */
+#define ANSWER_BYTES_MAX (64 * 1024)   /* in the output: then nothing is read until the peer has taken them */
+#define CONTROL_FRAMES_MAX 1000        /* in one second: then the peer is cut off */
+#define FRAGMENTS_MAX 16384            /* of one message: each takes memory of its own */
+#define SECOND_US 1000000ll
+#define CLOSE_WAIT_US (5 * 1000000ll) /* for the peer's half of the closing handshake */
+#define CLOSE_GOING_AWAY 1001
+#define CLOSE_ABNORMAL 1006
+#define CLOSE_POLICY 1008
+
+/*  DIALLING (client) ──> OPEN ──> CLOSING (a close frame was sent or received) ──> GONE
+ *      └───────────────────┴──────────────── connection lost ───────────────────────^    on_close at the last arrow */
+enum ws_state { WS_DIALLING, WS_OPEN, WS_CLOSING, WS_GONE };
+
+struct ws {
+    struct ws_handler handler;
+    struct bufferevent *bev;
+    wslay_event_context_ptr frames;
+    struct ws_dial *dial;
+    struct loop_timer *timer; /* the start of dialling, then pings while open, then the end of patience while closing */
+    enum ws_state state;
+    bool held;         /* nothing is read, as the user wants it */
+    bool stalled;      /* nothing is read until the peer has taken its answers */
+    size_t answer_bytes; /* queued since the output was empty */
+    int control_n;       /* control frames in the second that began then */
+    int64_t control_since_us;
+    int fragments;       /* of the message that is coming in */
+    bool receiving;    /* in wslay's receive: what callbacks queue goes out afterwards */
+    bool close_after;  /* ws_close() within receive */
+    bool dialled_away; /* ws_close() before it was open */
+    int64_t heard_us;
+    int close_code;
+    char close_why[124]; /* as long as a close frame can carry */
+    ws_gone_fn *on_gone;
+    void *owner;
+};
+
+void ws_accept_key(const char *key, char ret[WS_ACCEPT_MAX])
+{
+    char text[128];
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned digest_n = 0;
+    int n = snprintf(text, sizeof text, "%.64s258EAFA5-E914-47DA-95CA-C5AB0DC85B11", key);
+    EVP_Digest(text, (size_t)n, digest, &digest_n, EVP_sha1(), NULL);
+    EVP_EncodeBlock((unsigned char *)ret, digest, (int)digest_n);
+}
+
+/* ---- the end ---- */
+
+static void ws_free(struct ws *w)
+{
+    if (w->frames)
+        wslay_event_context_free(w->frames);
+    if (w->bev)
+        bufferevent_free(w->bev);
+    ws_dial_free(w->dial);
+    loop_timer_free(w->timer);
+    free(w);
+}
+
+/* Only from the loop (libevent's callbacks, the timer), never from within a call by the user. */
+static void ws_end(struct ws *w, int code, const char *why)
+{
+    if (w->state == WS_GONE)
+        return;
+    w->state = WS_GONE;
+    w->handler.on_close(w, code, why, w->handler.ctx);
+    if (w->on_gone)
+        w->on_gone(w, w->owner);
+    ws_free(w);
+}
+
+void ws_drop(struct ws *w)
+{
+    ws_end(w, CLOSE_GOING_AWAY, "shutting down");
+}
+
+static void remember_close(struct ws *w, int code, const char *why, size_t n)
+{
+    w->close_code = code;
+    snprintf(w->close_why, sizeof w->close_why, "%.*s", (int)(n < sizeof w->close_why ? n : sizeof w->close_why - 1),
+             why);
+}
+
+/* ---- wslay's callbacks ---- */
+
+static ssize_t take_input(wslay_event_context_ptr frames, uint8_t *buf, size_t n, int flags, void *ctx)
+{
+    struct ws *w = ctx;
+    bool answers_first = wslay_event_get_queued_msg_count(frames) >= ANSWERS_QUEUED_MAX;
+    int got = answers_first ? 0 : evbuffer_remove(bufferevent_get_input(w->bev), buf, n);
+    if (got > 0)
+        return got;
+    wslay_event_set_error(frames, WSLAY_ERR_WOULDBLOCK);
+    return -1;
+}
+
+static ssize_t add_output(wslay_event_context_ptr frames, const uint8_t *data, size_t n, int flags, void *ctx)
+{
+    struct ws *w = ctx;
+    if (bufferevent_write(w->bev, data, n) == 0)
+        return (ssize_t)n;
+    wslay_event_set_error(frames, WSLAY_ERR_CALLBACK_FAILURE);
+    return -1;
+}
+
+static int make_mask(wslay_event_context_ptr frames, uint8_t *buf, size_t n, void *ctx)
+{
+    return RAND_bytes(buf, (int)n) == 1 ? 0 : -1;
+}
+
+static void cut_off(struct ws *w, const char *why)
+{
+    if (w->state != WS_OPEN)
+        return;
+    log_warning("ws.cut_off", "reason=%s", log_quote(why));
+    ws_close(w, CLOSE_POLICY, why);
+}
+
+static void on_frame_start(wslay_event_context_ptr frames, const struct wslay_event_on_frame_recv_start_arg *f, void *ctx)
+{
+    struct ws *w = ctx;
+    if (!wslay_is_ctrl_frame(f->opcode)) {
+        w->fragments = f->fin ? 0 : w->fragments + 1;
+        if (w->fragments > FRAGMENTS_MAX)
+            cut_off(w, "a message of too many fragments");
+        return;
+    }
+    int64_t now_us = clock_monotonic_us();
+    if (now_us - w->control_since_us >= SECOND_US) {
+        w->control_since_us = now_us;
+        w->control_n = 0;
+    }
+    if (++w->control_n > CONTROL_FRAMES_MAX)
+        cut_off(w, "too many pings in one second");
+    if (f->opcode == WSLAY_PING)
+        w->answer_bytes += f->payload_length + 8;
+}
+
+static void on_frame_message(wslay_event_context_ptr frames, const struct wslay_event_on_msg_recv_arg *m, void *ctx)
+{
+    struct ws *w = ctx;
+    if (m->opcode == WSLAY_TEXT_FRAME || m->opcode == WSLAY_BINARY_FRAME) {
+        if (w->state == WS_OPEN)
+            w->handler.on_message(w, m->msg, m->msg_length, m->opcode == WSLAY_TEXT_FRAME, w->handler.ctx);
+    } else if (m->opcode == WSLAY_CONNECTION_CLOSE && !w->close_code) {
+        /* The first two bytes are the code. Without any it is 1005, "no status". */
+        bool has_code = m->msg_length >= 2;
+        remember_close(w, has_code ? m->status_code : 1005, has_code ? (const char *)m->msg + 2 : "",
+                       has_code ? m->msg_length - 2 : 0);
+    }
+}
+
+static int frames_init(struct ws *w, bool server)
+{
+    struct wslay_event_callbacks callbacks = {
+        .recv_callback = take_input,
+        .send_callback = add_output,
+        .genmask_callback = make_mask,
+        .on_frame_recv_start_callback = on_frame_start,
+        .on_msg_recv_callback = on_frame_message,
+    };
+    int rc = server ? wslay_event_context_server_init(&w->frames, &callbacks, w)
+                    : wslay_event_context_client_init(&w->frames, &callbacks, w);
+    if (rc == 0)
+        wslay_event_config_set_max_recv_msg_length(w->frames, w->handler.message_max);
+    return rc;
+}
+
+/* ---- reading and writing ---- */
+
+static bool frames_finished(const struct ws *w)
+{
+    return !wslay_event_want_read(w->frames) && !wslay_event_want_write(w->frames);
+}
+
+/* A broken peer makes wslay queue a close frame of its own (1002, 1007, 1009) and stop reading. */
+static void note_own_close(struct ws *w)
+{
+    if (w->state == WS_OPEN && (wslay_event_get_close_sent(w->frames) || wslay_event_get_close_received(w->frames))) {
+        w->state = WS_CLOSING;
+        loop_timer_arm(w->timer, CLOSE_WAIT_US);
+    }
+    if (!w->close_code && wslay_event_get_close_sent(w->frames)) {
+        int code = wslay_event_get_status_code_sent(w->frames);
+        const char *why = code == 1009 ? "a message over the limit" : code == 1007 ? "text that is not UTF-8"
+                                                                                  : "broken frames";
+        remember_close(w, code, why, strlen(why));
+    }
+}
+
+static void ws_flush(struct ws *w)
+{
+    if (w->receiving || w->state == WS_DIALLING || w->state == WS_GONE)
+        return;
+    if (wslay_event_send(w->frames) < 0)
+        remember_close(w, CLOSE_ABNORMAL, "no memory", 9);
+    note_own_close(w);
+}
+
+/* wslay sends control frames first, and nothing after a close: what was said before it has to be on its way by then. */
+static void say_goodbye(struct ws *w)
+{
+    w->close_after = false;
+    wslay_event_queue_close(w->frames, (uint16_t)w->close_code, (const uint8_t *)w->close_why, strlen(w->close_why));
+    ws_flush(w);
+}
+
+/* true when it is over and everything has left */
+static bool ws_finish(struct ws *w)
+{
+    if (w->state != WS_CLOSING || w->close_after || !frames_finished(w) || evbuffer_get_length(bufferevent_get_output(w->bev)) > 0)
+        return false;
+    ws_end(w, w->close_code, w->close_why);
+    return true;
+}
+
+static int receive_some(struct ws *w)
+{
+    w->receiving = true;
+    int rc = wslay_event_recv(w->frames);
+    w->receiving = false;
+    if (rc == 0)
+        ws_flush(w);
+    return rc;
+}
+
+static bool input_waits(const struct ws *w)
+{
+    return evbuffer_get_length(bufferevent_get_input(w->bev)) > 0;
+}
+
+static void set_reading(struct ws *w)
+{
+    if (w->held || w->stalled)
+        bufferevent_disable(w->bev, EV_READ);
+    else
+        bufferevent_enable(w->bev, EV_READ);
+}
+
+/* A peer that asks and does not take the answers waits for itself. */
+static void stall_on_answers(struct ws *w)
+{
+    if (w->answer_bytes <= ANSWER_BYTES_MAX || w->stalled)
+        return;
+    w->stalled = true;
+    set_reading(w);
+}
+
+static void ws_receive(struct ws *w)
+{
+    w->heard_us = clock_monotonic_us();
+    size_t before;
+    do {
+        before = evbuffer_get_length(bufferevent_get_input(w->bev));
+        if (receive_some(w) < 0) {
+            ws_end(w, CLOSE_ABNORMAL, "no memory");
+            return;
+        }
+        stall_on_answers(w);
+    } while (w->state == WS_OPEN && !w->stalled && input_waits(w) && evbuffer_get_length(bufferevent_get_input(w->bev)) < before);
+    if (w->close_after)
+        say_goodbye(w);
+    ws_finish(w);
+}
+
+static void on_readable(struct bufferevent *bev, void *ctx)
+{
+    ws_receive(ctx);
+}
+
+static void resume_reading(struct ws *w)
+{
+    set_reading(w);
+    if (w->held || w->stalled)
+        return;
+    w->heard_us = clock_monotonic_us();
+    if (input_waits(w))
+        bufferevent_trigger(w->bev, EV_READ, BEV_TRIG_DEFER_CALLBACKS);
+}
+
+static void on_writable(struct bufferevent *bev, void *ctx)
+{
+    struct ws *w = ctx;
+    if (ws_finish(w))
+        return;
+    if (w->state == WS_OPEN && ws_pending(w) == 0) {
+        w->answer_bytes = 0;
+        if (w->stalled) {
+            w->stalled = false;
+            resume_reading(w);
+        }
+    }
+    if (w->state == WS_OPEN && w->handler.on_drained && ws_pending(w) == 0)
+        w->handler.on_drained(w, w->handler.ctx);
+}
+
+static void on_event(struct bufferevent *bev, short what, void *ctx)
+{
+    struct ws *w = ctx;
+    if (w->close_code)
+        ws_end(w, w->close_code, w->close_why);
+    else
+        ws_end(w, CLOSE_ABNORMAL, "the connection broke off without a goodbye");
+}
+
+/* ---- time ---- */
+
+static void arm_tick(struct ws *w)
+{
+    int every_s = w->handler.ping_s ? w->handler.ping_s : w->handler.dead_s;
+    if (every_s)
+        loop_timer_arm(w->timer, every_s * 1000000ll);
+}
+
+static void tick(struct ws *w)
+{
+    int64_t silent_us = clock_monotonic_us() - w->heard_us;
+    if (w->handler.dead_s && !w->held && silent_us >= w->handler.dead_s * 1000000ll) {
+        char why[64];
+        snprintf(why, sizeof why, "no word from the peer for %d s", w->handler.dead_s);
+        ws_end(w, CLOSE_ABNORMAL, why);
+        return;
+    }
+    if (w->handler.ping_s) {
+        wslay_event_queue_msg(w->frames, &(struct wslay_event_msg){.opcode = WSLAY_PING});
+        ws_flush(w);
+    }
+    if (w->state == WS_OPEN)
+        arm_tick(w);
+}
+
+static void on_timer(void *ctx)
+{
+    struct ws *w = ctx;
+    if (w->state == WS_OPEN)
+        tick(w);
+    else if (w->state == WS_CLOSING || w->dialled_away)
+        ws_end(w, w->close_code, w->close_why);
+    else
+        ws_dial_start(w->dial); /* may end w */
+}
+
+/* ---- the user's side ---- */
+
+static struct ws *ws_new(struct loop *l, const struct ws_handler *h)
+{
+    struct ws *w = must_calloc(1, sizeof *w);
+    w->handler = *h;
+    w->timer = loop_timer_new(l, on_timer, w);
+    return w;
+}
+
+static void ws_open(struct ws *w, struct bufferevent *bev, bool server)
+{
+    if (frames_init(w, server) < 0)
+        abort();
+    w->bev = bev;
+    w->state = WS_OPEN;
+    w->heard_us = clock_monotonic_us();
+    bufferevent_setcb(bev, on_readable, on_writable, on_event, w);
+    bufferevent_enable(bev, EV_READ | EV_WRITE);
+    arm_tick(w);
+}
+
+struct ws *ws_adopt(struct loop *l, struct bufferevent *bev, const struct ws_handler *h, ws_gone_fn *on_gone,
+                    void *owner)
+{
+    struct ws *w = ws_new(l, h);
+    w->on_gone = on_gone;
+    w->owner = owner;
+    ws_open(w, bev, /* server= */ true);
+    if (evbuffer_get_length(bufferevent_get_input(bev)) > 0)
+        bufferevent_trigger(bev, EV_READ, BEV_TRIG_DEFER_CALLBACKS);
+    return w;
+}
+
+int ws_connect(struct loop *l, const struct ws_client_options *o, const struct ws_handler *h, struct ws **ret,
+               struct error *err)
+{
+    struct ws *w = ws_new(l, h);
+    w->dial = ws_dial_new(w, l, o, err);
+    if (!w->dial) {
+        ws_free(w);
+        return -1;
+    }
+    loop_timer_arm(w->timer, 0); /* so that on_close never runs within this call */
+    *ret = w;
+    return 0;
+}
+
+void ws_dialled(struct ws *w, struct bufferevent *bev)
+{
+    ws_dial_free(w->dial);
+    w->dial = NULL;
+    ws_open(w, bev, /* server= */ false);
+    if (w->handler.on_open)
+        w->handler.on_open(w, w->handler.ctx);
+    if (evbuffer_get_length(bufferevent_get_input(bev)) > 0)
+        ws_receive(w);
+}
+
+void ws_dial_failed(struct ws *w, int code, const char *why)
+{
+    ws_end(w, code, why);
+}
+
+void ws_send(struct ws *w, const void *data, size_t n, bool is_text)
+{
+    if (w->state != WS_OPEN)
+        return;
+    size_t waits = ws_pending(w);
+    if (w->handler.pending_max && waits > w->handler.pending_max) {
+        log_warning("ws.cut_off", "reason=\"the peer does not take what it is sent\" bytes=%zu", waits);
+        remember_close(w, CLOSE_ABNORMAL, "the peer does not take what it is sent", 38);
+        w->state = WS_CLOSING;
+        loop_timer_arm(w->timer, 0); /* not within a call by the user */
+        return;
+    }
+    wslay_event_queue_msg(w->frames,
+                          &(struct wslay_event_msg){.opcode = is_text ? WSLAY_TEXT_FRAME : WSLAY_BINARY_FRAME,
+                                                    .msg = data,
+                                                    .msg_length = n});
+    ws_flush(w);
+}
+
+size_t ws_pending(const struct ws *w)
+{
+    if (!w->bev || !w->frames)
+        return 0;
+    return evbuffer_get_length(bufferevent_get_output(w->bev)) + wslay_event_get_queued_msg_length(w->frames);
+}
+
+void ws_hold(struct ws *w, bool on)
+{
+    if (w->state != WS_OPEN || w->held == on)
+        return;
+    w->held = on;
+    if (on)
+        set_reading(w);
+    else
+        resume_reading(w);
+}
+
+void ws_close(struct ws *w, int code, const char *why)
+{
+    if (w->state != WS_OPEN && w->state != WS_DIALLING)
+        return;
+    if (!w->close_code)
+        remember_close(w, code, why, strlen(why));
+    if (w->state == WS_DIALLING) {
+        w->dialled_away = true;
+        loop_timer_arm(w->timer, 0);
+        return;
+    }
+    w->state = WS_CLOSING;
+    loop_timer_arm(w->timer, CLOSE_WAIT_US);
+    w->close_after = w->receiving;
+    if (!w->receiving)
+        say_goodbye(w);
+}

@@ -1,0 +1,54 @@
+/* WebSocket connections (RFC 6455), server and client, over wslay. Messages are whole: fragments are joined up to
+ * `message_max`. A ping goes out every `ping_s`; a peer that is silent for `dead_s` is closed. Callbacks on the loop's
+ * thread; on_close is called exactly once, after which the ws is gone. ws_send copies; ws_pending tells what has not
+ * left yet, so that a sender can hold back.
+ *
+ * What a peer can make us queue is bounded: pings are answered as long as it takes the answers, then nothing more is read
+ * from it; a thousand control frames in one second, or a message of 16,384 fragments, ends it (1008). */
+#ifndef DET_NET_WS_H
+#define DET_NET_WS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/error.h"
+#include "net/loop/loop.h"
+
+struct ws;
+
+struct ws_handler {
+    void (*on_open)(struct ws *w, void *ctx);    /* client: handshake done. Not called for servers */
+    void (*on_message)(struct ws *w, const void *data, size_t n, bool is_text, void *ctx);
+    void (*on_drained)(struct ws *w, void *ctx); /* may be NULL: everything sent has gone to the kernel */
+    void (*on_close)(struct ws *w, int code, const char *why, void *ctx);
+    void *ctx;
+    size_t message_max; /* bytes */
+    size_t pending_max; /* bytes that wait for the peer: one that would wait for more is cut off, 1006; 0: any */
+    int ping_s, dead_s; /* agents: docs/spec/agents.md#an-agent-is-lost */
+};
+
+struct ws_client_options {
+    const char *url;          /* ws:// or wss:// */
+    const char *const *header; /* "Name: value" …, NULL-terminated; NULL for none */
+    const char *ca_file;      /* wss: NULL for the system's */
+    const char *tls_name;     /* wss: name to verify instead of the host; NULL for the host */
+    bool tls_skip_verify;
+    const char *client_cert, *client_key; /* wss: PEM files of the certificate to show; NULL for none */
+    int connect_timeout_s;
+};
+
+/* Starts connecting; failure to connect (code 1006) or to be upgraded (the code is the HTTP status, `why` has it and
+ * the body's first line) is reported by on_close. Every address of the host is tried in turn. Returns -1 only for
+ * options that can't work at all. */
+int ws_connect(struct loop *l, const struct ws_client_options *o, const struct ws_handler *h, struct ws **ret,
+               struct error *err);
+void ws_send(struct ws *w, const void *data, size_t n, bool is_text);
+size_t ws_pending(const struct ws *w); /* bytes queued */
+/* Reads nothing from an open one, so that its peer has to wait; nor is the peer's silence held against it meanwhile. */
+void ws_hold(struct ws *w, bool on);
+/* says goodbye; on_close follows, within 5 s if the peer is silent */
+void ws_close(struct ws *w, int code, const char *why);
+/* Ends it at once: on_close (1001) runs inside this call. For shutting down; not from one of its own callbacks. */
+void ws_drop(struct ws *w);
+
+#endif

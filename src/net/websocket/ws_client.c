@@ -1,0 +1,385 @@
+/* Dialling a WebSocket: resolve, connect (each address in turn), TLS, upgrade. Ends in ws_dialled() or
+ * ws_dial_failed(). */
+#include "common/base/must.h"
+#include "net/websocket/ws_internal.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/bufferevent_ssl.h>
+#include <event2/dns.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/rand.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include "common/base/strbuf.h"
+#include "net/loop/loop_internal.h"
+
+#define HEAD_MAX (64 * 1024)
+#define REFUSAL_MAX 4096 /* of a refusal's body: its first line is all we quote */
+#define CONNECT_TIMEOUT_S 10
+
+struct ws_dial {
+    struct ws *ws;
+    struct loop *loop;
+    char *url, *host, *tls_name;
+    char port[16];
+    bool tls, tls_skip_verify;
+    SSL_CTX *tls_ctx;
+    struct strbuf request; /* the whole upgrade request, ready to be sent */
+    char accept[WS_ACCEPT_MAX];
+    int timeout_s;
+    struct loop_timer *timer;
+    struct evdns_getaddrinfo_request *resolving;
+    struct evutil_addrinfo *addresses, *next;
+    struct bufferevent *bev;
+    bool requested; /* connected, the upgrade request was sent */
+    char last_error[256];
+};
+
+static void try_next_address(struct ws_dial *d);
+
+/* ---- the end of dialling ---- */
+
+void ws_dial_free(struct ws_dial *d)
+{
+    if (!d)
+        return;
+    if (d->resolving)
+        evdns_getaddrinfo_cancel(d->resolving);
+    if (d->addresses)
+        evutil_freeaddrinfo(d->addresses);
+    if (d->bev)
+        bufferevent_free(d->bev);
+    SSL_CTX_free(d->tls_ctx);
+    loop_timer_free(d->timer);
+    strbuf_release(&d->request);
+    free(d->url);
+    free(d->host);
+    free(d->tls_name);
+    free(d);
+}
+
+/* d is gone afterwards */
+static void fail(struct ws_dial *d, int code, const char *why)
+{
+    char text[512];
+    snprintf(text, sizeof text, "can't connect to %s: %s", d->url, why);
+    ws_dial_failed(d->ws, code, text);
+}
+
+static void succeed(struct ws_dial *d)
+{
+    struct bufferevent *bev = d->bev;
+    d->bev = NULL;
+    ws_dialled(d->ws, bev);
+}
+
+static void on_timeout(void *ctx)
+{
+    struct ws_dial *d = ctx;
+    char why[64];
+    snprintf(why, sizeof why, "no answer within %d s", d->timeout_s);
+    fail(d, 1006, why);
+}
+
+/* ---- the upgrade's answer ---- */
+
+/* The value of a header in a head of CRLF lines, cut out into ret. */
+static bool answer_header(const char *head, const char *name, char *ret, size_t size)
+{
+    size_t name_n = strlen(name);
+    for (const char *line = strstr(head, "\r\n"); line && line[2] != '\r'; line = strstr(line + 2, "\r\n")) {
+        const char *p = line + 2;
+        if (strncasecmp(p, name, name_n) == 0 && p[name_n] == ':') {
+            p += name_n + 1;
+            p += strspn(p, " \t");
+            snprintf(ret, size, "%.*s", (int)strcspn(p, "\r\n"), p);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void check_accepted(struct ws_dial *d, const char *head)
+{
+    char accept[64], upgrade[64];
+    if (!answer_header(head, "Upgrade", upgrade, sizeof upgrade) || strcasecmp(upgrade, "websocket") != 0 ||
+        !answer_header(head, "Sec-WebSocket-Accept", accept, sizeof accept) || strcmp(accept, d->accept) != 0)
+        fail(d, 1006, "what answers there is not a WebSocket server (its Sec-WebSocket-Accept is wrong)");
+    else
+        succeed(d);
+}
+
+/* Waits for the body that says why, as far as the server announces one. true: done */
+static bool check_refused(struct ws_dial *d, const char *head, int status, bool at_eof)
+{
+    struct evbuffer *in = bufferevent_get_input(d->bev);
+    char length[32] = "0", why[400], line[256] = "";
+    answer_header(head, "Content-Length", length, sizeof length);
+    size_t head_n = strlen(head), expected = strtoul(length, NULL, 10);
+    if (expected > REFUSAL_MAX)
+        expected = REFUSAL_MAX;
+    if (!at_eof && evbuffer_get_length(in) - head_n < expected)
+        return false;
+    evbuffer_drain(in, head_n);
+    evbuffer_remove(in, line, expected < sizeof line ? expected : sizeof line - 1);
+    line[strcspn(line, "\r\n")] = '\0';
+    snprintf(why, sizeof why, "HTTP status %d%s%s", status, *line ? ": " : "", line);
+    fail(d, status, why);
+    return true;
+}
+
+/* true: d is gone */
+static bool read_answer(struct ws_dial *d, bool at_eof)
+{
+    struct evbuffer *in = bufferevent_get_input(d->bev);
+    ssize_t end = evbuffer_search(in, "\r\n\r\n", 4, NULL).pos;
+    if (end < 0 && evbuffer_get_length(in) > HEAD_MAX) {
+        fail(d, 1006, "the answer's headers are over 64 KiB");
+        return true;
+    }
+    if (end < 0)
+        return false;
+    char *head = must_strndup((const char *)evbuffer_pullup(in, end + 4), (size_t)end + 4);
+    int status;
+    bool done = true;
+    if (strlen(head) != (size_t)end + 4 || sscanf(head, "HTTP/1.%*1[01] %3d", &status) != 1 ||
+        status < 100) {
+        fail(d, 1006, "what answers there does not speak HTTP");
+    } else if (status == 101) {
+        evbuffer_drain(in, (size_t)end + 4);
+        check_accepted(d, head);
+    } else {
+        done = check_refused(d, head, status, at_eof);
+    }
+    free(head);
+    return done;
+}
+
+/* ---- connecting ---- */
+
+static void describe_failure(struct ws_dial *d, struct bufferevent *bev)
+{
+    unsigned long tls_error = d->tls ? bufferevent_get_openssl_error(bev) : 0;
+    long verify = d->tls && !d->tls_skip_verify ? SSL_get_verify_result(bufferevent_openssl_get_ssl(bev)) : X509_V_OK;
+    if (verify != X509_V_OK)
+        snprintf(d->last_error, sizeof d->last_error, "its certificate is not valid for %s: %s",
+                 d->tls_name ? d->tls_name : d->host, X509_verify_cert_error_string(verify));
+    else if (tls_error)
+        snprintf(d->last_error, sizeof d->last_error, "TLS: %s", ERR_reason_error_string(tls_error));
+    else
+        snprintf(d->last_error, sizeof d->last_error, "%s", errno ? strerror(errno) : "the connection broke off");
+}
+
+static void on_readable(struct bufferevent *bev, void *ctx)
+{
+    read_answer(ctx, /* at_eof= */ false);
+}
+
+static void on_event(struct bufferevent *bev, short what, void *ctx)
+{
+    struct ws_dial *d = ctx;
+    if (what & BEV_EVENT_CONNECTED) {
+        setsockopt(bufferevent_getfd(bev), IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+        d->requested = true;
+        bufferevent_write(bev, d->request.s, d->request.n);
+        return;
+    }
+    if (!d->requested) {
+        describe_failure(d, bev);
+        try_next_address(d);
+    } else if (!read_answer(d, /* at_eof= */ true)) {
+        fail(d, 1006, "the connection broke off before the answer");
+    }
+}
+
+static struct bufferevent *new_bufferevent(struct ws_dial *d)
+{
+    struct event_base *base = loop_base(d->loop);
+    if (!d->tls)
+        return bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
+    const char *name = d->tls_name ? d->tls_name : d->host;
+    struct in6_addr unused;
+    bool is_address = inet_pton(AF_INET, name, &unused) == 1 || inet_pton(AF_INET6, name, &unused) == 1;
+    SSL *ssl = SSL_new(d->tls_ctx);
+    if (!ssl)
+        return NULL;
+    if (is_address)
+        X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name);
+    else {
+        SSL_set1_host(ssl, name);
+        SSL_set_tlsext_host_name(ssl, name);
+    }
+    struct bufferevent *bev =
+        bufferevent_openssl_socket_new(base, -1, ssl, BUFFEREVENT_SSL_CONNECTING, BEV_OPT_CLOSE_ON_FREE);
+    if (bev)
+        bufferevent_openssl_set_allow_dirty_shutdown(bev, 1);
+    else
+        SSL_free(ssl);
+    return bev;
+}
+
+static void try_next_address(struct ws_dial *d)
+{
+    struct evutil_addrinfo *a = d->next;
+    if (d->bev)
+        bufferevent_free(d->bev);
+    d->bev = NULL;
+    if (!a) {
+        fail(d, 1006, d->last_error);
+        return;
+    }
+    d->next = a->ai_next;
+    d->bev = new_bufferevent(d);
+    if (!d->bev) {
+        fail(d, 1006, "no memory");
+        return;
+    }
+    bufferevent_setcb(d->bev, on_readable, NULL, on_event, d);
+    bufferevent_enable(d->bev, EV_READ | EV_WRITE);
+    /* no route; the rest comes through on_event */
+    if (bufferevent_socket_connect(d->bev, a->ai_addr, (int)a->ai_addrlen) < 0) {
+        snprintf(d->last_error, sizeof d->last_error, "%s", strerror(errno));
+        try_next_address(d);
+    }
+}
+
+static void on_resolved(int rc, struct evutil_addrinfo *found, void *ctx)
+{
+    struct ws_dial *d = ctx;
+    if (rc == EVUTIL_EAI_CANCEL) /* d is gone already */
+        return;
+    d->resolving = NULL;
+    if (rc) {
+        char why[300];
+        snprintf(why, sizeof why, "the name %.200s can't be resolved: %s", d->host, evutil_gai_strerror(rc));
+        fail(d, 1006, why);
+        return;
+    }
+    d->addresses = d->next = found;
+    try_next_address(d);
+}
+
+void ws_dial_start(struct ws_dial *d)
+{
+    struct evutil_addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_protocol = IPPROTO_TCP};
+    struct evdns_base *dns = loop_dns(d->loop);
+    if (!dns) {
+        fail(d, 1006, "no resolver");
+        return;
+    }
+    loop_timer_arm(d->timer, d->timeout_s * 1000000ll);
+    /* NULL when on_resolved() has run already; d may be gone then. */
+    struct evdns_getaddrinfo_request *request = evdns_getaddrinfo(dns, d->host, d->port, &hints, on_resolved, d);
+    if (request)
+        d->resolving = request;
+}
+
+/* ---- options ---- */
+
+static int parse_url(struct ws_dial *d, struct strbuf *target, struct error *err)
+{
+    struct evhttp_uri *u = evhttp_uri_parse(d->url);
+    const char *scheme = u ? evhttp_uri_get_scheme(u) : NULL, *host = u ? evhttp_uri_get_host(u) : NULL;
+    bool ok = scheme && host && *host && (strcasecmp(scheme, "ws") == 0 || strcasecmp(scheme, "wss") == 0);
+    if (ok) {
+        int port = evhttp_uri_get_port(u);
+        const char *path = evhttp_uri_get_path(u), *query = evhttp_uri_get_query(u);
+        d->tls = strcasecmp(scheme, "wss") == 0;
+        size_t host_n = strlen(host);
+        bool bracketed = host[0] == '[' && host_n > 2; /* [::1] */
+        d->host = must_strndup(host + bracketed, host_n - 2 * bracketed);
+        snprintf(d->port, sizeof d->port, "%d", port > 0 ? port : d->tls ? 443 : 80);
+        strbuf_addf(target, "%s%s%s", path && *path ? path : "/", query ? "?" : "", query ? query : "");
+    }
+    if (u)
+        evhttp_uri_free(u);
+    return ok ? 0
+              : error_set(err, ERR_INVALID, "%s is not an address of the form ws://host:port/path or wss://…", d->url);
+}
+
+static void make_request(struct ws_dial *d, const char *target, const char *const *header)
+{
+    unsigned char nonce[16];
+    char key[32];
+    RAND_bytes(nonce, sizeof nonce);
+    EVP_EncodeBlock((unsigned char *)key, nonce, sizeof nonce);
+    ws_accept_key(key, d->accept);
+    bool v6 = strchr(d->host, ':');
+    strbuf_addf(&d->request,
+                "GET %s HTTP/1.1\r\nHost: %s%s%s:%s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n",
+                target, v6 ? "[" : "", d->host, v6 ? "]" : "", d->port, key);
+    for (; header && *header; header++)
+        strbuf_addf(&d->request, "%s\r\n", *header);
+    strbuf_adds(&d->request, "\r\n");
+}
+
+static int show_certificate(SSL_CTX *ctx, const struct ws_client_options *o, struct error *err)
+{
+    if (!o->client_cert)
+        return 0;
+    const char *file = o->client_cert;
+    int ok = SSL_CTX_use_certificate_chain_file(ctx, file);
+    if (ok == 1)
+        ok = SSL_CTX_use_PrivateKey_file(ctx, file = o->client_key, SSL_FILETYPE_PEM);
+    if (ok == 1)
+        return 0;
+    const char *why = ERR_reason_error_string(ERR_get_error());
+    ERR_clear_error();
+    return error_set(err, ERR_INVALID, "%s cannot be used as %s: %s", file, file == o->client_key ? "key" : "certificate",
+                     why ? why : "unknown reason");
+}
+
+static int make_tls(struct ws_dial *d, const struct ws_client_options *o, struct error *err)
+{
+    const char *ca_file = o->ca_file;
+    d->tls_ctx = SSL_CTX_new(TLS_client_method());
+    if (!d->tls_ctx)
+        return error_set(err, ERR_INTERNAL, "OpenSSL does not start: %s", ERR_reason_error_string(ERR_get_error()));
+    SSL_CTX_set_min_proto_version(d->tls_ctx, TLS1_2_VERSION);
+    /* Whoever has the server's own certificate in ca_file need not know who signed it. */
+    X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(d->tls_ctx), X509_V_FLAG_PARTIAL_CHAIN);
+    SSL_CTX_set_verify(d->tls_ctx, d->tls_skip_verify ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
+    int ok = ca_file ? SSL_CTX_load_verify_locations(d->tls_ctx, ca_file, NULL)
+                     : SSL_CTX_set_default_verify_paths(d->tls_ctx);
+    if (ok == 1)
+        return show_certificate(d->tls_ctx, o, err);
+    ERR_clear_error();
+    return error_set(err, ERR_INVALID, "%s holds no certificates of authorities in PEM form",
+                     ca_file ? ca_file : "the system");
+}
+
+struct ws_dial *ws_dial_new(struct ws *w, struct loop *l, const struct ws_client_options *o, struct error *err)
+{
+    struct ws_dial *d = must_calloc(1, sizeof *d);
+    d->ws = w;
+    d->loop = l;
+    d->url = must_strdup(o->url);
+    d->tls_name = o->tls_name ? must_strdup(o->tls_name) : NULL;
+    d->tls_skip_verify = o->tls_skip_verify;
+    d->timeout_s = o->connect_timeout_s > 0 ? o->connect_timeout_s : CONNECT_TIMEOUT_S;
+    d->timer = loop_timer_new(l, on_timeout, d);
+
+    cleanup_strbuf struct strbuf target = STRBUF_INIT;
+    if (parse_url(d, &target, err) < 0 || (d->tls && make_tls(d, o, err) < 0)) {
+        ws_dial_free(d);
+        return NULL;
+    }
+    make_request(d, strbuf_str(&target), o->header);
+    return d;
+}

@@ -1,0 +1,80 @@
+#include "store/lists/row_types.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/strbuf.h"
+
+static const char *ints_write(const int32_t *value, int n, struct arena *a)
+{
+    cleanup_strbuf struct strbuf out = STRBUF_INIT;
+    strbuf_addc(&out, '[');
+    for (int i = 0; i < n; i++)
+        strbuf_addf(&out, i ? ",%d" : "%d", value[i]);
+    strbuf_addc(&out, ']');
+    return arena_strndup(a, out.s, out.n);
+}
+
+static int32_t ints_read(const char *text, int32_t *value, int max)
+{
+    int32_t n = 0;
+    for (const char *p = text; n < max && (p = strpbrk(p, "-0123456789"));) {
+        char *end;
+        value[n++] = (int32_t)strtol(p, &end, 10);
+        p = *end ? end + 1 : end;
+    }
+    return n;
+}
+
+void allocation_ports_read(const char *text, struct allocation_row *x) { ints_read(text, x->port, CORE_PORTS); }
+
+const char *allocation_ports_write(const struct allocation_row *x, struct arena *a)
+{
+    return ints_write(x->port, CORE_PORTS, a);
+}
+
+void container_devices_read(const char *text, struct container_row *x)
+{
+    x->device_n = ints_read(text, x->device_id, CORE_DEVICES_MAX);
+}
+
+const char *container_devices_write(const struct container_row *x, struct arena *a)
+{
+    return ints_write(x->device_id, x->device_n, a);
+}
+
+/* The numbers alternate between id and flag. */
+void disabled_slots_read(const char *text, struct agent_row *x)
+{
+    for (const char *p = text; (p = strpbrk(p, "-0123456789")) && x->disabled_slot_n < CORE_DEVICES_MAX;) {
+        char *end;
+        x->disabled_slot[x->disabled_slot_n] = (int32_t)strtol(p, &end, 10);
+        x->slot_draining[x->disabled_slot_n] = strtol(*end ? end + 1 : end, &end, 10) != 0;
+        x->disabled_slot_n++;
+        p = end;
+    }
+}
+
+const char *disabled_slots_write(const struct agent_row *x, struct arena *a)
+{
+    cleanup_strbuf struct strbuf out = STRBUF_INIT;
+    strbuf_addc(&out, '[');
+    for (int i = 0; i < x->disabled_slot_n; i++)
+        strbuf_addf(&out, "%s[%d,%d]", i ? "," : "", x->disabled_slot[i], x->slot_draining[i]);
+    strbuf_addc(&out, ']');
+    return arena_strndup(a, out.s, out.n);
+}
+
+/* ---- what a log policy has done about a line ---- */
+
+static const char *const actions[LOG_POLICY_ACTION_NR] = {
+    [LOG_POLICY_NONE] = "", [LOG_POLICY_CANCEL_RETRIES] = "cancel_retries", [LOG_POLICY_EXCLUDE_NODE] = "exclude_node"};
+
+void log_match_action_read(const char *text, struct store_log_match *x)
+{
+    for (int i = 0; i < LOG_POLICY_ACTION_NR; i++)
+        if (strcmp(text, actions[i]) == 0)
+            x->action = (enum log_policy_action)i;
+}
+
+const char *log_match_action_write(const struct store_log_match *x, struct arena *a) { return actions[x->action]; }

@@ -1,0 +1,276 @@
+#include "store/logs/log_pattern.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/strbuf.h"
+
+enum {
+    NEEDS_MAX = 4, /* looking for more takes longer than matching */
+    DEPTH_MAX = 50,
+};
+
+struct scan {
+    const char *p;
+    struct arena *a;
+    int depth;        /* of groups */
+    bool caseless;    /* maybe, from here on */
+    bool beyond;      /* it may match, or see, the end of a line */
+    bool give_up;
+};
+
+/* ---- texts of which one must be there ---- */
+
+struct needs {
+    const char *text[NEEDS_MAX];
+    size_t n; /* 0: unknown */
+};
+
+static size_t shortest(const struct needs *v)
+{
+    size_t least = 0;
+    for (size_t i = 0; i < v->n; i++)
+        least = i == 0 || strlen(v->text[i]) < least ? strlen(v->text[i]) : least;
+    return least;
+}
+
+/* Of two that hold: the one that is found less often. */
+static void take_better(struct needs *best, const struct needs *v)
+{
+    if (shortest(v) > shortest(best))
+        *best = *v;
+}
+
+/* Of two of which one holds: either. */
+static void unite(struct needs *all, const struct needs *v)
+{
+    if (all->n == 0 || v->n == 0 || all->n + v->n > NEEDS_MAX) {
+        all->n = 0;
+    } else {
+        memcpy(all->text + all->n, v->text, v->n * sizeof(*v->text));
+        all->n += v->n;
+    }
+}
+
+/* ---- repetitions ---- */
+
+enum times { ONCE, MAYBE, AT_LEAST_ONCE };
+
+/* "{2}", "{2,}", "{0,3}", and what is one to some versions of PCRE2 only: "{,3}", "{ 2 }". */
+static bool braces(struct scan *s, enum times *ret)
+{
+    size_t n = 1 + strspn(s->p + 1, "0123456789, ");
+    if (s->p[n] != '}' || n == 1)
+        return false;
+    *ret = strtol(s->p + 1, NULL, 10) > 0 && !memchr(s->p, ' ', n) ? AT_LEAST_ONCE : MAYBE;
+    s->p += n + 1;
+    return true;
+}
+
+static enum times take_times(struct scan *s)
+{
+    enum times times = ONCE;
+    if (*s->p == '*' || *s->p == '?')
+        times = MAYBE;
+    else if (*s->p == '+')
+        times = AT_LEAST_ONCE;
+    else if (*s->p != '{' || !braces(s, &times))
+        return ONCE;
+    else
+        s->p--;
+    s->p++;
+    if (*s->p == '+') /* gives nothing back, so that what follows decides what it takes */
+        s->beyond = true;
+    s->p += *s->p == '+' || *s->p == '?';
+    return times;
+}
+
+/* ---- a sequence: its parts one after the other ---- */
+
+struct sequence {
+    struct strbuf run; /* of characters that stand for themselves */
+    struct needs best;
+};
+
+static void end_run(struct scan *s, struct sequence *q)
+{
+    struct needs run = {{strbuf_str(&q->run)}, 1};
+    if (q->run.n > shortest(&q->best)) {
+        run.text[0] = arena_strdup(s->a, run.text[0]);
+        q->best = run;
+    }
+    strbuf_reset(&q->run);
+}
+
+/* Regardless of case, k stands for the sign of Kelvin as well, s for the long one, and beyond ASCII there are more. */
+static bool stands_for_itself(const struct scan *s, char c)
+{
+    return !s->caseless || ((unsigned char)c < 0x80 && !strchr("kKsS", c));
+}
+
+static void take_character(struct scan *s, struct sequence *q)
+{
+    const char *from = s->p++;
+    bool itself = stands_for_itself(s, *from);
+    while (((unsigned char)*s->p & 0xc0) == 0x80)
+        s->p++;
+    s->beyond |= *from == '\n';
+    size_t n = (size_t)(s->p - from);
+    enum times times = take_times(s);
+    if (times == MAYBE || !itself) {
+        end_run(s, q);
+        return;
+    }
+    strbuf_add(&q->run, from, n);
+    if (times == AT_LEAST_ONCE)
+        end_run(s, q);
+}
+
+static void take_unknown(struct scan *s, struct sequence *q)
+{
+    end_run(s, q);
+    take_times(s);
+}
+
+/* Behind a backslash. Letters and digits mean something, and may go on in ways that are not followed here. */
+static void take_escape(struct scan *s, struct sequence *q)
+{
+    char c = *s->p;
+    if (c == '\0' || !isalnum((unsigned char)c)) {
+        s->give_up |= c == '\0';
+        if (c)
+            take_character(s, q);
+        return;
+    }
+    s->give_up |= !strchr("dDwWsSbBAzZntrefahHvVRX", c);
+    s->beyond |= !strchr("dwShVbtrefa", c); /* \\B matches behind the newline of a line, too */
+    s->p++;
+    take_unknown(s, q);
+}
+
+/* Of "[:alpha:]" within a class. */
+static bool is_plain_set(const char *name, size_t n)
+{
+    static const char *const plain[] = {"alnum", "alpha", "digit", "lower", "punct", "upper", "xdigit"};
+    for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++)
+        if (strlen(plain[i]) == n && memcmp(plain[i], name, n) == 0)
+            return true;
+    return false;
+}
+
+static void take_class_part(struct scan *s)
+{
+    const char *end = *s->p == '[' && s->p[1] == ':' ? strchr(s->p + 2, ']') : NULL;
+    if (*s->p == '\\' && s->p[1]) {
+        s->beyond |= isalnum((unsigned char)s->p[1]) && (!strchr("dwSht", s->p[1]) || s->p[2] == '-');
+        s->p += 2;
+    } else if (end && end > s->p + 2 && end[-1] == ':') {
+        s->beyond |= !is_plain_set(s->p + 2, (size_t)(end - s->p - 3));
+        s->p = end + 1;
+    } else {
+        s->beyond |= (unsigned char)*s->p < ' ';
+        s->p++;
+    }
+}
+
+/* From behind '[' to behind its ']', which may be the first character within. */
+static void take_class(struct scan *s, struct sequence *q)
+{
+    bool is_not = *s->p == '^';
+    s->p += is_not;
+    s->beyond |= is_not;
+    s->p += *s->p == ']';
+    while (*s->p && *s->p != ']')
+        take_class_part(s);
+    s->p += *s->p == ']';
+    take_unknown(s, q);
+}
+
+static struct needs take_alternatives(struct scan *s);
+
+/* Behind "(?": options, or a group of a kind. True when a group follows that is as good as any. */
+static bool take_group_kind(struct scan *s)
+{
+    size_t options = strspn(s->p, "ims");
+    if (memchr(s->p, 'i', options))
+        s->caseless = true;
+    if (memchr(s->p, 's', options))
+        s->beyond = true;
+    s->p += options;
+    if (*s->p == ':' || (*s->p == ')' && options)) {
+        s->p += *s->p == ':';
+        return true;
+    }
+    s->give_up = true; /* looks around, conditions, names, verbs … */
+    return false;
+}
+
+static void take_group(struct scan *s, struct sequence *q)
+{
+    end_run(s, q);
+    if (*s->p == '*' || ++s->depth > DEPTH_MAX)
+        s->give_up = true;
+    if (*s->p == '?') {
+        s->p++;
+        if (!take_group_kind(s))
+            return;
+    }
+    struct needs within = take_alternatives(s);
+    s->depth--;
+    s->give_up |= *s->p != ')';
+    if (s->give_up)
+        return;
+    s->p++;
+    if (take_times(s) != MAYBE)
+        take_better(&q->best, &within);
+}
+
+static void take_part(struct scan *s, struct sequence *q)
+{
+    char c = *s->p;
+    s->p += strchr("\\[(.^$", c) != NULL;
+    if (c == '\\')
+        take_escape(s, q);
+    else if (c == '[')
+        take_class(s, q);
+    else if (c == '(')
+        take_group(s, q);
+    else if (strchr(".^$", c))
+        take_unknown(s, q);
+    else if (strchr("*+?", c) || (c == '{' && strspn(s->p + 1, "0123456789, ") > 0))
+        s->give_up = true; /* of nothing that is known here */
+    else
+        take_character(s, q);
+}
+
+static struct needs take_sequence(struct scan *s)
+{
+    struct sequence q = {.run = STRBUF_INIT};
+    while (*s->p && *s->p != '|' && *s->p != ')' && !s->give_up)
+        take_part(s, &q);
+    end_run(s, &q);
+    strbuf_release(&q.run);
+    return q.best;
+}
+
+static struct needs take_alternatives(struct scan *s)
+{
+    struct needs all = take_sequence(s);
+    while (*s->p == '|' && !s->give_up) {
+        s->p++;
+        struct needs more = take_sequence(s);
+        unite(&all, &more);
+    }
+    return all;
+}
+
+struct log_pattern log_pattern_read(const char *pattern, struct arena *a)
+{
+    struct scan s = {.p = pattern, .a = a};
+    struct needs needs = take_alternatives(&s);
+    if (s.give_up || *s.p)
+        return (struct log_pattern){0};
+    const char **text = arena_dup(a, needs.text, sizeof(needs.text));
+    return (struct log_pattern){.needs = {text, needs.n}, .within_lines = !s.beyond};
+}

@@ -1,0 +1,58 @@
+/* Within the store: one metric of one report, and the JSON object it stands in.
+ *
+ * A value keeps what is needed to write it again exactly as it was reported: integers stay integers, floating point that is written as Python
+ * writes it (the shortest text that reads back) is its number, NaN and the infinities are their names in quotes, and
+ * everything else (1E5, 1.50, texts, true, null, lists, objects) is its JSON text. */
+#ifndef DET_STORE_METRIC_VALUE_H
+#define DET_STORE_METRIC_VALUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/arena.h"
+#include "common/base/strbuf.h"
+
+enum metric_kind {
+    METRIC_ABSENT, /* the report has no such metric */
+    METRIC_DOUBLE,
+    METRIC_INT,
+    METRIC_NAN,
+    METRIC_INFINITY,
+    METRIC_MINUS_INFINITY,
+    METRIC_JSON,
+    METRIC_KIND_NR,
+};
+
+struct metric_value {
+    enum metric_kind kind;
+    union {
+        double number;
+        int64_t integer;
+        const char *json; /* terminated; borrowed */
+    };
+};
+
+/* The text of one JSON value, which is known to be valid. METRIC_JSON copies it into the arena. */
+struct metric_value metric_value_of(const char *json, size_t n, struct arena *a);
+void metric_value_print(const struct metric_value *v, struct strbuf *out);
+/* Numbers, NaN and the infinities; false for anything else. */
+bool metric_value_number(const struct metric_value *v, double *ret);
+bool metric_value_equal(const struct metric_value *a, const struct metric_value *b);
+
+/* Walks the members of a JSON object, or the items of a list, known to be valid (blanks are fine):
+ *     struct metric_members m = metric_members_of(text);
+ *     while (metric_members_next(&m, a)) … m.name, m.value, m.value_n … */
+struct metric_members {
+    const char *p, *end;
+    bool first;
+    const char *name;  /* unescaped, in the arena; NULL in a list */
+    const char *value; /* within the text */
+    size_t value_n;
+    bool list;
+};
+struct metric_members metric_members_of(const char *json);
+bool metric_members_next(struct metric_members *m, struct arena *a);
+/* A JSON text of n bytes, its quotes among them, as it is meant. */
+const char *metric_text_of(const char *quoted, size_t n, struct arena *a);
+
+#endif

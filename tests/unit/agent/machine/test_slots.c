@@ -1,0 +1,89 @@
+#include "cmocka_setup.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/machine/slots.h"
+#include "common/system/files.h"
+
+static const char two_models[] =
+    "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Xeon A\n\n"
+    "processor\t: 1\nvendor_id\t: GenuineIntel\nmodel name\t: Xeon B\n\n"
+    "processor\t: 2\nvendor_id\t: GenuineIntel\nmodel name\t: Xeon A\n";
+
+static char cpuinfo[64];
+
+static int write_cpuinfo(void **state)
+{
+    memcpy(cpuinfo, "/tmp/det-cpuinfo-XXXXXX", 24);
+    int fd = mkstemp(cpuinfo);
+    close(fd);
+    return file_write(cpuinfo, two_models, sizeof(two_models) - 1, 0600, NULL);
+}
+
+static int remove_cpuinfo(void **state)
+{
+    return unlink(cpuinfo);
+}
+
+static struct arena arena = ARENA_INIT;
+static struct slots slots;
+
+/* No GPU is visible, so that what the machine has makes no difference. */
+static int find(const char *type, int artificial, const char *cpuinfo_file, struct error *err)
+{
+    struct slots_request q = {.slot_type = type, .artificial = artificial, .visible_gpus = "", .cpuinfo = cpuinfo_file};
+    slots = (struct slots){0};
+    return slots_find(&q, &arena, &slots, err);
+}
+
+static int release(void **state)
+{
+    slots_release(&slots);
+    arena_release(&arena);
+    return 0;
+}
+
+static void test_slots__all_processors_are_one_slot_named_by_model_and_vendor(void **state)
+{
+    assert_int_equal(find("auto", 0, cpuinfo, NULL), 0);
+    assert_int_equal(slots.n, 1);
+    assert_int_equal(slots.device[0].id, 0);
+    assert_int_equal(slots.device[0].type, WIRE_DEVICE_TYPE_CPU);
+    assert_string_equal(slots.device[0].brand, "Xeon A x 2 cores, Xeon B x 1 cores");
+    assert_string_equal(slots.device[0].uuid, "GenuineIntel");
+    assert_ptr_equal(slots_device(&slots, 0), &slots.device[0]);
+    assert_null(slots_device(&slots, 1));
+}
+
+static void test_slots__none_and_artificial(void **state)
+{
+    assert_int_equal(find("none", 0, cpuinfo, NULL), 0);
+    assert_int_equal(slots.n, 0);
+    assert_int_equal(find("auto", 3, "/no/such/file", NULL), 0);
+    assert_int_equal(slots.n, 3);
+    assert_int_equal(slots.device[2].id, 2);
+    assert_string_not_equal(slots.device[1].uuid, slots.device[2].uuid);
+}
+
+static void test_slots__devices_that_are_not_there_are_an_error(void **state)
+{
+    static const char *const type[] = {"gpu", "cuda", "rocm", "tpu"};
+    for (size_t i = 0; i < 4; i++) {
+        struct error err = ERROR_INIT;
+        assert_int_equal(find(type[i], 0, cpuinfo, &err), -1);
+        assert_non_null(strstr(error_msg(&err), type[i]));
+        error_release(&err);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_slots__all_processors_are_one_slot_named_by_model_and_vendor, release),
+        cmocka_unit_test_teardown(test_slots__none_and_artificial, release),
+        cmocka_unit_test_teardown(test_slots__devices_that_are_not_there_are_an_error, release),
+    };
+    return cmocka_run_group_tests(tests, write_cpuinfo, remove_cpuinfo);
+}

@@ -1,0 +1,67 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+
+#include "cli/connection/address.h"
+
+static void expect(const char *text, const char *want)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    cleanup_error struct error err = ERROR_INIT;
+    const char *got = NULL;
+    if (want) {
+        assert_int_equal(address_canonical(text, &a, &got, &err), 0);
+        assert_string_equal(got, want);
+    } else if (address_canonical(text, &a, &got, &err) == 0) {
+        fail_msg("%s is accepted as %s", text, got);
+    }
+}
+
+static void test_address__fills_in_scheme_and_port(void **state)
+{
+    expect("master", "http://master:8080");
+    expect("master:80", "http://master:80");
+    expect("http://master", "http://master:80");
+    expect("https://master", "https://master:443");
+    expect("https://Master.Example:8443/det/", "https://master.example:8443/det");
+    expect("[::1]:9000", "http://[::1]:9000");
+    expect("[::1]", "http://[::1]:8080");
+}
+
+static void test_address__refuses_what_is_no_address(void **state)
+{
+    static const char *const bad[] = {"",       "http://",   "user@host",  "http://u:p@host", "host?x=1",
+                                      "host#f", "host:port", "host:99999", "ftp://host"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        expect(bad[i], NULL);
+}
+
+static void test_address__prefers_option_then_environment(void **state)
+{
+    setenv("DET_MASTER_ADDR", "c", 1);
+    const char *source;
+    assert_string_equal(address_choose(NULL, &source), "c");
+    assert_string_equal(source, "DET_MASTER_ADDR");
+    setenv("DET_MASTER", "b", 1);
+    assert_string_equal(address_choose(NULL, &source), "b");
+    assert_string_equal(source, "DET_MASTER");
+    assert_string_equal(address_choose("a", &source), "a");
+    assert_string_equal(source, "-m");
+    unsetenv("DET_MASTER");
+    unsetenv("DET_MASTER_ADDR");
+    assert_string_equal(address_choose(NULL, &source), "localhost:8080");
+    assert_string_equal(source, "the default");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_address__fills_in_scheme_and_port),
+        cmocka_unit_test(test_address__refuses_what_is_no_address),
+        cmocka_unit_test(test_address__prefers_option_then_environment),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

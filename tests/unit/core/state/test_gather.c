@@ -1,0 +1,80 @@
+#include "cmocka_setup.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/state/gather.h"
+
+static void test_gather__is_complete_when_all_peers_have_given(void **state)
+{
+    struct gather g = {0};
+    assert_int_equal(gather_join(&g, "a", 2, "1", NULL), 0);
+    assert_int_equal(gather_join(&g, "a", 2, "2", NULL), 0); /* again: replaced */
+    assert_false(gather_complete(&g));
+    assert_int_equal(gather_join(&g, "b", 2, "3", NULL), 0);
+    assert_true(gather_complete(&g));
+    assert_string_equal(g.piece[0].data, "2");
+    assert_string_equal(g.piece[1].data, "3");
+    gather_release(&g);
+}
+
+static void test_gather__late_callers_get_the_result_and_new_ones_a_new_round(void **state)
+{
+    struct gather g = {0};
+    gather_join(&g, "a", 1, "1", NULL);
+    assert_int_equal(gather_join(&g, "a", 1, "changed", NULL), 0);
+    assert_string_equal(g.piece[0].data, "1");
+    assert_int_equal(gather_join(&g, "c", 2, "9", NULL), 0);
+    assert_false(gather_complete(&g));
+    assert_false(gather_knows(&g, "a"));
+    gather_release(&g);
+}
+
+static void test_gather__refuses_what_has_no_bounds(void **state)
+{
+    struct gather g = {0};
+    cleanup_error struct error err = ERROR_INIT;
+    char *big = malloc(GATHER_PIECE_MAX + 2);
+    memset(big, 'x', GATHER_PIECE_MAX + 1);
+    big[GATHER_PIECE_MAX + 1] = '\0';
+    assert_int_equal(gather_join(&g, "a", 2, big, &err), -1);
+    assert_int_equal(err.kind, ERR_TOO_LARGE);
+    assert_int_equal(gather_join(&g, "a", 0, "1", NULL), -1);
+    assert_int_equal(gather_join(&g, "a", GATHER_PEERS_MAX + 1, "1", NULL), -1);
+    assert_int_equal(gather_join(&g, "", 2, "1", NULL), -1);
+    assert_int_equal(gather_join(&g, "a", 2, "1", NULL), 0);
+    assert_int_equal(gather_join(&g, "b", 3, "1", NULL), -1); /* the peers do not agree on how many they are */
+    free(big);
+    gather_release(&g);
+}
+
+/* Each peer gets what all have given, so that few bytes of many peers are gigabytes of answers. */
+static void test_gather__bounds_the_answers_to_all_peers(void **state)
+{
+    struct gather g = {0};
+    cleanup_error struct error err = ERROR_INIT;
+    char piece[16 * 1024], uuid[16];
+    memset(piece, 'x', sizeof piece - 1);
+    piece[sizeof piece - 1] = '\0';
+    int joined = 0;
+    for (int i = 0; i < 512; i++) {
+        snprintf(uuid, sizeof uuid, "%d", i);
+        if (gather_join(&g, uuid, 512, piece, &err) < 0)
+            break;
+        joined++;
+    }
+    assert_int_equal(joined, 6); /* 6 of 16 KiB, 512 times, are 48 MiB */
+    assert_int_equal(err.kind, ERR_TOO_LARGE);
+    gather_release(&g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gather__is_complete_when_all_peers_have_given),
+        cmocka_unit_test(test_gather__late_callers_get_the_result_and_new_ones_a_new_round),
+        cmocka_unit_test(test_gather__refuses_what_has_no_bounds),
+        cmocka_unit_test(test_gather__bounds_the_answers_to_all_peers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
