@@ -32,7 +32,7 @@ struct search_tables *store_search_tables(struct store *st) { return &st->search
 
 /* ---- statements ---- */
 
-static struct engine_stmt *prepared(struct store *st, struct engine_stmt **kept, const struct sql_text *sql,
+static struct engine_stmt *cached_stmt(struct store *st, struct engine_stmt **kept, const struct sql_text *sql,
                                     struct error *err)
 {
     const struct engine_ops *ops = st->engine->ops;
@@ -43,12 +43,12 @@ static struct engine_stmt *prepared(struct store *st, struct engine_stmt **kept,
 
 struct engine_stmt *store_named_stmt(struct store *st, enum sql_query name, struct error *err)
 {
-    return prepared(st, &st->named[name], &sql_queries[name], err);
+    return cached_stmt(st, &st->named[name], &sql_queries[name], err);
 }
 
 struct engine_stmt *store_copy_stmt(struct store *st, enum sql_copy name, struct error *err)
 {
-    return prepared(st, &st->copies[name], &sql_copies[name], err);
+    return cached_stmt(st, &st->copies[name], &sql_copies[name], err);
 }
 
 static void composed_clear(struct store *st, struct composed *c)

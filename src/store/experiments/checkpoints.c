@@ -6,14 +6,14 @@
 
 /* ---- counters: a checkpoint counts while it has files ---- */
 
-static bool counts(const char *state)
+static bool has_files(const char *state)
 {
     return strcmp(state, "COMPLETED") == 0 || strcmp(state, "PARTIALLY_DELETED") == 0;
 }
 
 static int add_to_counters(struct store *st, const struct counted_checkpoint *c, int sign, struct error *err)
 {
-    if (!c->trial_id || !counts(c->state))
+    if (!c->trial_id || !has_files(c->state))
         return 0;
     const struct sql_value n = sql_int(sign), size = sql_int(sign * c->size);
     if (query_send(st, Q_TRIALS_ADD_CHECKPOINT, SQL_ARGS(sql_int(c->trial_id), n, size), err) < 0)
@@ -22,7 +22,7 @@ static int add_to_counters(struct store *st, const struct counted_checkpoint *c,
 }
 
 /* Runs the statement that changes a checkpoint, and moves the counters by what changed. */
-static int change(struct store *st, const char *uuid, enum sql_query name, struct sql_args args, struct error *err)
+static int change_checkpoint(struct store *st, const char *uuid, enum sql_query name, struct sql_args args, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct counted_checkpoint before, after;
@@ -85,7 +85,7 @@ int store_checkpoint_put(struct store *st, const struct store_checkpoint *c, str
     if (parse_resources(c->resources ? c->resources : "{}", &row.size, &n, err) < 0 ||
         store_checkpoint_check_trial(st, c->uuid, c->trial_id, err) < 0)
         return -1;
-    if (change(st, c->uuid, Q_CHECKPOINTS_PUT, ARGS_CHECKPOINTS_PUT(&row), err) < 0)
+    if (change_checkpoint(st, c->uuid, Q_CHECKPOINTS_PUT, ARGS_CHECKPOINTS_PUT(&row), err) < 0)
         return explain_conflict(err, "checkpoint %s: trial %d, storage %d or state \"%s\" does not exist", c->uuid,
                                 c->trial_id, c->storage_id, c->state);
     return 0;
@@ -101,7 +101,7 @@ int store_checkpoint_set_resources(struct store *st, const char *uuid, const cha
     if (query_found(rc, err, "checkpoint '%s'", uuid) < 0 || parse_resources(resources, &size, &n, err) < 0 || parse_resources(before.resources, &old_size, &old_n, err) < 0)
         return -1;
     const char *state = n == 0 ? "DELETED" : n < old_n ? "PARTIALLY_DELETED" : before.state;
-    return change(st, uuid, Q_CHECKPOINTS_SET_RESOURCES,
+    return change_checkpoint(st, uuid, Q_CHECKPOINTS_SET_RESOURCES,
                   SQL_ARGS(sql_text(uuid), sql_text(resources), sql_int(size), sql_text(state)), err);
 }
 

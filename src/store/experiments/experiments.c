@@ -2,7 +2,7 @@
 #include "store/experiments/experiments.h"
 
 #include "store/lists/list.h"
-#include "store/accounts/places.h"
+#include "store/accounts/workspace_deletion.h"
 
 /* ---- writing ---- */
 
@@ -93,7 +93,7 @@ static int delete_row(struct store *st, int32_t id, struct error *err)
             return -1;
     if (query_exec_one(st, Q_EXPERIMENTS_DELETE, SQL_ARGS(sql_int(id)), err, "experiment %d", id) < 0)
         return -1;
-    return store_environments_forget(st, err) < 0 ? -1 : store_places_finish(st, err);
+    return store_environments_forget(st, err) < 0 ? -1 : store_workspace_deletions_finish(st, err);
 }
 
 /* What the experiment tells of its trials is told without it. */
@@ -140,7 +140,7 @@ int store_experiments_fail_deletions(struct store *st, struct error *err)
 {
     if (query_exec(st, Q_EXPERIMENTS_FAIL_DELETIONS, SQL_NO_ARGS, NULL, err) < 0)
         return -1;
-    return store_places_fail_all(st, err);
+    return store_workspace_deletions_fail_all(st, err);
 }
 
 /* ---- reading ---- */

@@ -18,14 +18,14 @@ int store_trials_insert(struct store *st, const struct trial_row *const *t, size
     return query_send(st, Q_EXPERIMENTS_ADD_TRIALS, SQL_ARGS(sql_int(t[0]->experiment_id), sql_int((int64_t)n)), err);
 }
 
-static int update(struct store *st, const struct trial_row *t, struct error *err)
+static int update_trial(struct store *st, const struct trial_row *t, struct error *err)
 {
     return query_exec_one(st, Q_TRIALS_UPDATE, ARGS_TRIALS_UPDATE(t), err, "trial %d", t->id);
 }
 
 int store_trial_put(struct store *st, const struct trial_row *t, bool is_new, struct error *err)
 {
-    return is_new ? store_trials_insert(st, &t, 1, err) : update(st, t, err);
+    return is_new ? store_trials_insert(st, &t, 1, err) : update_trial(st, t, err);
 }
 
 /* ---- reading ---- */

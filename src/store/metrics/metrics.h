@@ -80,7 +80,7 @@ int store_metric_batches(struct store *st, int32_t experiment_id, const char *gr
                          struct arena *a, int32_t **ret, size_t *ret_n, struct error *err);
 
 /* Series for charts: the named metrics of a group (no names: all numbers) as points in order of step, each thinned by
- * itself so that they are at most max_points together (0: all; see thin.h). A point holds those metrics that were chosen
+ * itself so that they are at most max_points together (0: all; see downsample.h). A point holds those metrics that were chosen
  * there. Reports that all stand at one step are drawn by time. */
 struct store_series_query {
     int32_t trial_id;

@@ -106,7 +106,7 @@ AND c.trial_id IN (SELECT id FROM trials WHERE experiment_id = $experiment_id)
 NULLS LAST, c.report_us ASC, c.uuid ASC
 
 -- What garbage collection chooses from: COMPLETED checkpoints of the experiment, oldest first.
--- row: store_gc_row of checkpoints c
+-- row: store_collection_candidate of checkpoints c
 c.uuid, c.trial_id, c.steps_completed: i32,
 -- sqlite: (SELECT m.value FROM json_each(v.avg_metrics) m WHERE m.key = x.searcher_metric AND m.type
 -- sqlite: IN ('integer', 'real')) AS metric: real?,
@@ -116,9 +116,9 @@ coalesce(v.id, 0) AS validation_id: i64,
 CASE WHEN c.uuid = t.latest_checkpoint AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR') THEN 1 ELSE 0 END
     AS in_use: bool -- its trial goes on from it
 
--- name: checkpoints_for_gc with experiment_id: id
--- function: store_checkpoints_for_gc returns rows
-SELECT {store_gc_row} FROM trials t
+-- name: checkpoints_for_collection with experiment_id: id
+-- function: store_checkpoints_for_collection returns rows
+SELECT {store_collection_candidate} FROM trials t
 JOIN experiments x ON x.id = t.experiment_id
 JOIN checkpoints c ON c.trial_id = t.id
 LEFT JOIN metric_reports v ON v.trial_id = c.trial_id AND v.group_name = 'validation' AND v.steps = c.steps_completed

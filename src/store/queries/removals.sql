@@ -48,7 +48,7 @@ LEFT JOIN experiments x ON x.id = t.experiment_id
 LEFT JOIN experiment_documents d ON d.experiment_id = t.experiment_id
 
 -- A checkpoint from which a trial starts or goes on waits until that trial is over. (A registry of models would add its own
--- checkpoints here and to checkpoints_for_gc.)
+-- checkpoints here and to checkpoints_for_collection.)
 -- define: removal_unused
 NOT (r.uuid = coalesce(t.latest_checkpoint, '') AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR'))
   AND r.uuid NOT IN (SELECT w.warm_start_checkpoint FROM trials w WHERE w.warm_start_checkpoint IS NOT NULL

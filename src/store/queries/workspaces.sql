@@ -199,60 +199,67 @@ AND (p.archived <> 0 OR p.workspace_id IN (SELECT a.id FROM workspaces a WHERE a
 -- sort: 3 p.name, p.id
 -- sort: 4 p.description, p.id
 
--- ---- deleting a place with all that is in it ----
+-- ---- the deletion of a workspace or of a project, with all that is in it ----
 -- $1 is a project (or 0), $2 a workspace (or 0).
 
--- define: experiments_in_place
+-- define: experiments_in_deletion
 FROM experiments x JOIN projects p ON p.id = x.project_id WHERE (p.id = $1 OR p.workspace_id = $2)
 
--- name: places_count_live
-SELECT count(*) {experiments_in_place}
+-- name: workspace_deletions_count_live
+SELECT count(*) {experiments_in_deletion}
 AND x.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR', 'DELETING', 'DELETED', 'DELETE_FAILED');
 
--- name: places_count_of_others
-SELECT count(*) {experiments_in_place} AND x.user_id <> $3;
+-- name: workspace_deletions_count_of_others
+SELECT count(*) {experiments_in_deletion} AND x.user_id <> $3;
 
 -- Its templates go with a workspace, too.
--- name: places_count_projects_of_others
+-- name: workspace_deletions_count_projects_of_others
 SELECT (SELECT count(*) FROM projects WHERE workspace_id = $1 AND user_id <> $2)
     + (SELECT count(*) FROM templates WHERE workspace_id = $1 AND (user_id IS NULL OR user_id <> $2));
 
--- name: places_experiments
-SELECT x.id {experiments_in_place} AND x.state <> 'DELETING' ORDER BY x.id;
+-- name: workspace_deletions_experiments
+SELECT x.id {experiments_in_deletion} AND x.state <> 'DELETING' ORDER BY x.id;
 
--- name: places_experiments_delete
+-- name: workspace_deletions_experiments_delete
 UPDATE experiments SET state = 'DELETING'
 WHERE project_id IN (SELECT id FROM projects WHERE id = $1 OR workspace_id = $2);
 
--- name: places_projects_set_state
+-- name: workspace_deletions_projects_set_state
 UPDATE projects SET state = $3, error_message = $4 WHERE id = $1 OR workspace_id = $2;
 
--- name: places_workspace_set_state
+-- name: workspace_deletions_workspace_set_state
 UPDATE workspaces SET state = $2, error_message = $3 WHERE id = $1;
 
--- name: places_deleting
+-- name: workspace_deletions_deleting
 SELECT (SELECT count(*) FROM projects WHERE state = 'DELETING')
     + (SELECT count(*) FROM workspaces WHERE state = 'DELETING');
 
--- name: places_finish_projects
+-- name: workspace_deletions_finish_projects
 DELETE FROM projects WHERE state = 'DELETING' AND NOT EXISTS (SELECT 1 FROM experiments x WHERE x.project_id = projects.id);
 
--- name: places_finish_workspaces
+-- name: workspace_deletions_finish_workspaces
 DELETE FROM workspaces
 WHERE state = 'DELETING' AND NOT EXISTS (SELECT 1 FROM projects p WHERE p.workspace_id = workspaces.id);
 
--- One of the experiments in it could not be deleted.
--- name: places_fail_workspace_of
-UPDATE workspaces SET state = 'DELETE_FAILED', error_message = $2
+-- An experiment could not be deleted: its project, and its workspace, become DELETE_FAILED.
+-- name: workspace_deletions_fail_workspace_of with experiment_id: id, reason: text
+-- function: store_workspace_deletions_fail
+-- then: workspace_deletions_fail_project_of
+UPDATE workspaces SET state = 'DELETE_FAILED', error_message = $reason
 WHERE state = 'DELETING' AND id = (
-    SELECT p.workspace_id FROM projects p JOIN experiments x ON x.project_id = p.id WHERE x.id = $1);
+    SELECT p.workspace_id FROM projects p JOIN experiments x ON x.project_id = p.id WHERE x.id = $experiment_id);
 
--- name: places_fail_project_of
-UPDATE projects SET state = 'DELETE_FAILED', error_message = $2
-WHERE state = 'DELETING' AND id = (SELECT project_id FROM experiments WHERE id = $1);
+-- name: workspace_deletions_fail_project_of with experiment_id: id, reason: text
+UPDATE projects SET state = 'DELETE_FAILED', error_message = $reason
+WHERE state = 'DELETING' AND id = (SELECT project_id FROM experiments WHERE id = $experiment_id);
 
--- name: places_fail_workspaces
-UPDATE workspaces SET state = 'DELETE_FAILED', error_message = $1 WHERE state = 'DELETING';
+-- When a master starts: what the master before it was deleting becomes DELETE_FAILED.
+-- name: workspace_deletions_fail_workspaces
+-- function: store_workspace_deletions_fail_all
+-- then: workspace_deletions_fail_projects
+UPDATE workspaces SET state = 'DELETE_FAILED',
+    error_message = 'the master was stopped before everything in it was deleted: ask again' WHERE state = 'DELETING';
 
--- name: places_fail_projects
-UPDATE projects SET state = 'DELETE_FAILED', error_message = $1 WHERE state = 'DELETING';
+-- name: workspace_deletions_fail_projects
+UPDATE projects SET state = 'DELETE_FAILED',
+    error_message = 'the master was stopped before everything in it was deleted: ask again' WHERE state = 'DELETING';

@@ -7,12 +7,6 @@
 #include "common/base/must.h"
 #include "common/base/number.h"
 
-static void *grown(void *p, size_t n, size_t size)
-{
-    void *q = must_realloc(p, n * size);
-    return q;
-}
-
 static void empty(struct column *c, size_t from, size_t to)
 {
     for (size_t i = from; c->number && i < to; i++)
@@ -21,15 +15,15 @@ static void empty(struct column *c, size_t from, size_t to)
         memset(c->text + from, 0, (to - from) * sizeof(*c->text));
 }
 
-static void reserve(struct column *c, size_t n)
+static void reserve_cells(struct column *c, size_t n)
 {
     if (n <= c->cap)
         return;
     c->cap = n > c->cap + c->cap / 2 ? n + 16 : c->cap + c->cap / 2;
     if (c->number)
-        c->number = grown(c->number, c->cap, sizeof(*c->number));
+        c->number = must_reallocarray(c->number, c->cap, sizeof(*c->number));
     if (c->text)
-        c->text = grown(c->text, c->cap, sizeof(*c->text));
+        c->text = must_reallocarray(c->text, c->cap, sizeof(*c->text));
 }
 
 /* Where the row is kept, with room made for it. */
@@ -39,7 +33,7 @@ static size_t room_for(struct column *c, size_t row)
         c->first = row;
     if (row < c->first) {
         size_t more = c->first - row;
-        reserve(c, c->n + more);
+        reserve_cells(c, c->n + more);
         if (c->number)
             memmove(c->number + more, c->number, c->n * sizeof(*c->number));
         if (c->text)
@@ -50,7 +44,7 @@ static size_t room_for(struct column *c, size_t row)
     }
     size_t at = row - c->first;
     if (at >= c->n) {
-        reserve(c, at + 1);
+        reserve_cells(c, at + 1);
         empty(c, c->n, at + 1);
         c->n = at + 1;
     }
@@ -75,7 +69,7 @@ void column_set_number(struct column *c, size_t row, double v)
 {
     size_t at = room_for(c, row);
     if (!c->number) {
-        c->number = grown(NULL, c->cap, sizeof(*c->number));
+        c->number = must_reallocarray(NULL, c->cap, sizeof(*c->number));
         for (size_t i = 0; i < c->n; i++)
             c->number[i] = NAN;
     }

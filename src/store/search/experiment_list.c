@@ -16,11 +16,11 @@ static const struct search_column archived = {"archived", SEARCH_NUMBER, .table 
 
 enum { LABELS_MAX = 256 }; /* each is a look at all experiments */
 
-static const struct search_column *named(const char *column) { return search_column_find(SEARCH_EXPERIMENTS, column, NULL); }
+static const struct search_column *column_named(const char *column) { return search_column_find(SEARCH_EXPERIMENTS, column, NULL); }
 
 /* ---- conditions -------------------------------------------------------------------------------------------------- */
 
-static struct search_node *add(struct search_node *group, const struct search_column *column, enum search_operator op)
+static struct search_node *add_node(struct search_node *group, const struct search_column *column, enum search_operator op)
 {
     struct search_node *n = &group->child[group->child_n++];
     *n = (struct search_node){.operand.column = column, .op = op};
@@ -30,14 +30,14 @@ static struct search_node *add(struct search_node *group, const struct search_co
 static void add_text(struct search_node *group, const char *column, enum search_operator op, const char *text)
 {
     if (text && *text)
-        add(group, named(column), op)->text = text;
+        add_node(group, column_named(column), op)->text = text;
 }
 
 static void add_number(struct search_node *group, bool has, const struct search_column *column, enum search_operator op, double number)
 {
     if (!has)
         return;
-    struct search_node *n = add(group, column, op);
+    struct search_node *n = add_node(group, column, op);
     n->has_number = true;
     n->number = number;
 }
@@ -45,23 +45,23 @@ static void add_number(struct search_node *group, bool has, const struct search_
 static void add_ids(struct search_node *group, const struct search_column *column, enum search_operator op, struct store_ints ids)
 {
     if (ids.n)
-        add(group, column, op)->ids = ids;
+        add_node(group, column, op)->ids = ids;
 }
 
 static void add_texts(struct search_node *group, const struct search_column *column, enum search_operator op, struct store_texts texts)
 {
     if (texts.n)
-        add(group, column, op)->texts = texts;
+        add_node(group, column, op)->texts = texts;
 }
 
 static void add_states(struct search_node *group, const struct store_experiment_filter *f)
 {
     static const char *const over[] = {"CANCELED", "COMPLETED", "ERROR", "DELETING", "DELETED", "DELETE_FAILED"};
-    add_texts(group, named("state"), SEARCH_AMONG, f->states);
+    add_texts(group, column_named("state"), SEARCH_AMONG, f->states);
     if (f->only_live)
-        add_texts(group, named("state"), SEARCH_NOT_AMONG, (struct store_texts){over, 6});
+        add_texts(group, column_named("state"), SEARCH_NOT_AMONG, (struct store_texts){over, 6});
     if (f->only_over)
-        add_texts(group, named("state"), SEARCH_AMONG, (struct store_texts){over, 3});
+        add_texts(group, column_named("state"), SEARCH_AMONG, (struct store_texts){over, 3});
 }
 
 static void add_users(struct search_node *group, const struct store_experiment_filter *f, struct arena *a)
@@ -76,7 +76,7 @@ static void add_users(struct search_node *group, const struct store_experiment_f
 
 static void add_id_range(struct search_node *group, const struct store_int_filter *f)
 {
-    const struct search_column *id = named("id");
+    const struct search_column *id = column_named("id");
     add_number(group, f->has_lt, id, SEARCH_LESS, f->lt);
     add_number(group, f->has_lte, id, SEARCH_LESS_EQUAL, f->lte);
     add_number(group, f->has_gt, id, SEARCH_GREATER, f->gt);
@@ -94,7 +94,7 @@ static void add_conditions(struct search_node *group, const struct store_experim
     add_states(group, f);
     add_users(group, f, a);
     for (size_t i = 0; i < f->labels.n; i++)
-        add(group, named("tags"), SEARCH_EQUAL)->text = f->labels.text[i];
+        add_node(group, column_named("tags"), SEARCH_EQUAL)->text = f->labels.text[i];
     add_text(group, "name", SEARCH_CONTAINS, f->name);
     add_text(group, "description", SEARCH_CONTAINS, f->description);
     add_id_range(group, &f->id);
@@ -115,11 +115,11 @@ static int choose_order(const struct store_experiment_filter *f, struct search *
         i++;
     if (i == n)
         return error_set(err, ERR_INVALID, "sort_by %d is not one of this list's", f->sort_by);
-    add_sort(s, named(sorts[i].column), f->descending);
-    if (named(sorts[i].column)->type == SEARCH_USER)
+    add_sort(s, column_named(sorts[i].column), f->descending);
+    if (column_named(sorts[i].column)->type == SEARCH_USER)
         add_sort(s, &user_id, f->descending);
-    if (named(sorts[i].column)->how != SEARCH_BY_ID)
-        add_sort(s, named("id"), f->descending);
+    if (column_named(sorts[i].column)->how != SEARCH_BY_ID)
+        add_sort(s, column_named("id"), f->descending);
     return 0;
 }
 

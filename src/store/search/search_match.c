@@ -9,7 +9,7 @@
 
 static uint8_t *new_mask(const struct searching *x, size_t n) { return arena_array(x->a, uint8_t, n + 1); }
 
-static void negate(uint8_t *mask, size_t n)
+static void negate_mask(uint8_t *mask, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         mask[i] ^= 1;
@@ -132,7 +132,7 @@ static void judge_local_ids(struct searching *x, const struct search_node *n, ui
     }
 }
 
-static int judge(struct searching *x, const struct search_node *n, enum search_table *ret_table, uint8_t **ret, struct error *err)
+static int judge_node(struct searching *x, const struct search_node *n, enum search_table *ret_table, uint8_t **ret, struct error *err)
 {
     const struct search_column *c = n->operand.column;
     struct search_values v;
@@ -191,18 +191,18 @@ static int match_field(struct searching *x, const struct search_node *n, uint8_t
     enum search_table table;
     uint8_t *mask;
     bool emptiness = is_emptiness(n->op), negated = is_negation(n->op);
-    if (judge(x, n, &table, &mask, err) < 0)
+    if (judge_node(x, n, &table, &mask, err) < 0)
         return -1;
     if (x->target == SEARCH_TABLE_EXPERIMENTS && n->operand.column->type == SEARCH_HPARAM) {
         if (emptiness)
-            negate(mask, x->t->table[table].n); /* some run has a value */
+            negate_mask(mask, x->t->table[table].n); /* some run has a value */
         mask = on_any_run(x, mask);
         negated = emptiness ? n->op == SEARCH_IS_EMPTY : negated;
     } else if (table != x->target) {
         mask = on_target(x, table, mask, emptiness);
     }
     if (negated)
-        negate(mask, x->n);
+        negate_mask(mask, x->n);
     memcpy(ret, mask, x->n);
     return 0;
 }

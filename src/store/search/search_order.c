@@ -55,7 +55,7 @@ static int add_levels(struct searching *x, const struct search_sort *sort, struc
     return 0;
 }
 
-static int compare(const struct levels *l, const struct ranked *a, const struct ranked *b)
+static int compare_ranked(const struct levels *l, const struct ranked *a, const struct ranked *b)
 {
     if (a->key != b->key)
         return a->key < b->key ? -1 : 1;
@@ -65,9 +65,9 @@ static int compare(const struct levels *l, const struct ranked *a, const struct 
     return 0;
 }
 
-static int by_levels(const void *a, const void *b, void *l) { return compare(l, a, b); }
+static int by_levels(const void *a, const void *b, void *l) { return compare_ranked(l, a, b); }
 
-static void swap(struct ranked *a, struct ranked *b)
+static void swap_ranked(struct ranked *a, struct ranked *b)
 {
     struct ranked c = *a;
     *a = *b;
@@ -78,12 +78,12 @@ static void swap(struct ranked *a, struct ranked *b)
 static struct ranked pivot_of(const struct levels *l, struct ranked *r, size_t low, size_t high)
 {
     struct ranked *a = &r[low], *b = &r[low + (high - low) / 2], *c = &r[high - 1];
-    if (compare(l, b, a) < 0)
-        swap(a, b);
-    if (compare(l, c, b) < 0)
-        swap(b, c);
-    if (compare(l, b, a) < 0)
-        swap(a, b);
+    if (compare_ranked(l, b, a) < 0)
+        swap_ranked(a, b);
+    if (compare_ranked(l, c, b) < 0)
+        swap_ranked(b, c);
+    if (compare_ranked(l, b, a) < 0)
+        swap_ranked(a, b);
     return *b;
 }
 
@@ -94,13 +94,13 @@ static void select_first(const struct levels *l, struct ranked *r, size_t low, s
         const struct ranked pivot = pivot_of(l, r, low, high);
         size_t i = low, j = high - 1;
         for (;; i++, j--) {
-            while (compare(l, &r[i], &pivot) < 0)
+            while (compare_ranked(l, &r[i], &pivot) < 0)
                 i++;
-            while (compare(l, &pivot, &r[j]) < 0)
+            while (compare_ranked(l, &pivot, &r[j]) < 0)
                 j--;
             if (i >= j)
                 break;
-            swap(&r[i], &r[j]);
+            swap_ranked(&r[i], &r[j]);
         }
         size_t split = j + 1; /* r[low … split) are no later than r[split … high) */
         if (split == high)

@@ -17,8 +17,8 @@ struct parsing {
     char path[256]; /* of the node that is looked at: "filter.filterGroup.children[0]" */
 };
 
-static int wrong(const struct parsing *p, struct error *err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-static int wrong(const struct parsing *p, struct error *err, const char *fmt, ...)
+static int wrong_filter(const struct parsing *p, struct error *err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static int wrong_filter(const struct parsing *p, struct error *err, const char *fmt, ...)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     va_list ap;
@@ -29,7 +29,7 @@ static int wrong(const struct parsing *p, struct error *err, const char *fmt, ..
 }
 
 /* Keys are matched without regard to case. */
-static struct json_object *member(struct json_object *o, const char *name)
+static struct json_object *read_member(struct json_object *o, const char *name)
 {
     struct json_object *found = json_object_object_get(o, name);
     if (found)
@@ -43,7 +43,7 @@ static struct json_object *member(struct json_object *o, const char *name)
 
 static const char *member_text(struct json_object *o, const char *name)
 {
-    struct json_object *v = member(o, name);
+    struct json_object *v = read_member(o, name);
     return json_object_is_type(v, json_type_string) ? json_object_get_string(v) : NULL;
 }
 
@@ -63,7 +63,7 @@ static int parse_operator(const struct parsing *p, struct json_object *o, enum s
             return 0;
         }
     }
-    return wrong(p, err, "operator is %s%s%s; it must be one of = != < <= > >= contains notContains isEmpty notEmpty",
+    return wrong_filter(p, err, "operator is %s%s%s; it must be one of = != < <= > >= contains notContains isEmpty notEmpty",
                  text ? "\"" : "", text ? text : "missing", text ? "\"" : "");
 }
 
@@ -102,7 +102,7 @@ static bool number_of(struct json_object *v, double *ret)
 static int need_number(const struct parsing *p, struct json_object *v, struct search_node *n, struct error *err)
 {
     if (!number_of(v, &n->number))
-        return wrong(p, err, "the value of \"%s\" must be a number, found %s", n->operand.column->name,
+        return wrong_filter(p, err, "the value of \"%s\" must be a number, found %s", n->operand.column->name,
                      json_object_to_json_string(v));
     n->has_number = true;
     return 0;
@@ -115,7 +115,7 @@ static int need_time(const struct parsing *p, struct json_object *v, struct sear
     const char *whole = strlen(text) == strlen("2026-01-31") ? arena_printf(p->a, "%sT00:00:00Z", text) : text;
     int64_t us;
     if (clock_parse(whole, strlen(whole), &us) < 0)
-        return wrong(p, err, "the value of \"%s\" must be a time such as \"2026-01-31T12:00:00Z\" or a day such as "
+        return wrong_filter(p, err, "the value of \"%s\" must be a time such as \"2026-01-31T12:00:00Z\" or a day such as "
                      "\"2026-01-31\", found %s", n->operand.column->name, json_object_to_json_string(v));
     n->number = (double)us;
     n->has_number = true;
@@ -126,7 +126,7 @@ static int need_text(const struct parsing *p, struct json_object *v, struct sear
 {
     if (!json_object_is_type(v, json_type_string) && !json_object_is_type(v, json_type_int) &&
         !json_object_is_type(v, json_type_double) && !json_object_is_type(v, json_type_boolean))
-        return wrong(p, err, "the value of \"%s\" must be a text, found %s", n->operand.column->name,
+        return wrong_filter(p, err, "the value of \"%s\" must be a text, found %s", n->operand.column->name,
                      json_object_to_json_string(v));
     n->text = arena_strdup(p->a, json_object_get_string(v));
     return 0;
@@ -138,7 +138,7 @@ static int need_state(const struct parsing *p, struct json_object *v, struct sea
     enum run_state state;
     text = strncmp(text, "STATE_", 6) == 0 ? text + 6 : text;
     if (run_state_parse(text, &state) < 0)
-        return wrong(p, err, "there is no state %s (states: ACTIVE, PAUSED, STOPPING_CANCELED, STOPPING_KILLED, "
+        return wrong_filter(p, err, "there is no state %s (states: ACTIVE, PAUSED, STOPPING_CANCELED, STOPPING_KILLED, "
                      "STOPPING_COMPLETED, STOPPING_ERROR, CANCELED, COMPLETED, ERROR, DELETING, DELETE_FAILED)",
                      json_object_to_json_string(v));
     n->text = run_state_name(state);
@@ -152,7 +152,7 @@ static int need_truth(const struct parsing *p, struct json_object *v, struct sea
     if (json_object_is_type(v, json_type_boolean))
         is_true = json_object_get_boolean(v), is_false = !is_true;
     if (!is_true && !is_false)
-        return wrong(p, err, "the value of \"%s\" must be true or false, found %s", n->operand.column->name,
+        return wrong_filter(p, err, "the value of \"%s\" must be true or false, found %s", n->operand.column->name,
                      json_object_to_json_string(v));
     n->number = is_true;
     n->has_number = true;
@@ -174,7 +174,7 @@ static int need_number_or_text(const struct parsing *p, struct json_object *o, s
 
 static int parse_value(const struct parsing *p, struct json_object *o, struct search_node *n, struct error *err)
 {
-    struct json_object *v = member(o, "value");
+    struct json_object *v = read_member(o, "value");
     switch (n->operand.column->type) {
     case SEARCH_NUMBER:
         return need_number(p, v, n, err);
@@ -202,20 +202,20 @@ static int parse_field(struct parsing *p, struct json_object *o, struct search_n
 {
     const char *name = member_text(o, "columnName");
     if (!name || !*name)
-        return wrong(p, err, "columnName is missing");
+        return wrong_filter(p, err, "columnName is missing");
     if (search_operand_parse(p->kind, name, member_text(o, "location"), p->a, &n->operand, err) < 0)
         return error_wrap(err, "%s", p->path);
     const struct search_column *column = n->operand.column;
     if (column->only_sort)
-        return wrong(p, err, "\"%s\" is for sorting only", name);
+        return wrong_filter(p, err, "\"%s\" is for sorting only", name);
     if (parse_operator(p, o, &n->op, err) < 0)
         return -1;
     if (!(allowed[column->type].operators & BIT(n->op)))
-        return wrong(p, err, "\"%s\" cannot be compared with %s; allowed are %s", name, operator_names[n->op],
+        return wrong_filter(p, err, "\"%s\" cannot be compared with %s; allowed are %s", name, operator_names[n->op],
                      allowed[column->type].words);
     p->arg_n += column->type >= SEARCH_HPARAM ? 4 : 2;
     if (p->arg_n > ARGS_MAX)
-        return wrong(p, err, "the filter has too many conditions; some %d are allowed", ARGS_MAX / 4);
+        return wrong_filter(p, err, "the filter has too many conditions; some %d are allowed", ARGS_MAX / 4);
     return BIT(n->op) & EMPTINESS ? 0 : parse_value(p, o, n, err);
 }
 
@@ -241,15 +241,15 @@ static int parse_children(struct parsing *p, struct json_object *list, int depth
 static int parse_group(struct parsing *p, struct json_object *o, int depth, struct search_node *n, struct error *err)
 {
     const char *conjunction = member_text(o, "conjunction");
-    struct json_object *children = member(o, "children");
+    struct json_object *children = read_member(o, "children");
     if (depth > DEPTH_MAX)
-        return wrong(p, err, "groups may lie %d deep at most", DEPTH_MAX);
+        return wrong_filter(p, err, "groups may lie %d deep at most", DEPTH_MAX);
     if (++p->group_n > GROUPS_MAX)
-        return wrong(p, err, "the filter has more than %d groups", GROUPS_MAX);
+        return wrong_filter(p, err, "the filter has more than %d groups", GROUPS_MAX);
     if (!conjunction || (strcmp(conjunction, "and") != 0 && strcmp(conjunction, "or") != 0))
-        return wrong(p, err, "conjunction must be \"and\" or \"or\"");
+        return wrong_filter(p, err, "conjunction must be \"and\" or \"or\"");
     if (children && !json_object_is_type(children, json_type_array))
-        return wrong(p, err, "children must be a list");
+        return wrong_filter(p, err, "children must be a list");
     n->is_group = true;
     n->any = strcmp(conjunction, "or") == 0;
     return parse_children(p, children, depth, n, err);
@@ -259,13 +259,13 @@ static int parse_node(struct parsing *p, struct json_object *o, int depth, struc
 {
     *ret = (struct search_node){0};
     if (!json_object_is_type(o, json_type_object))
-        return wrong(p, err, "an object is expected");
+        return wrong_filter(p, err, "an object is expected");
     const char *kind = member_text(o, "kind");
     if (kind && strcmp(kind, "group") == 0)
         return parse_group(p, o, depth, ret, err);
     if (kind && strcmp(kind, "field") == 0)
         return parse_field(p, o, ret, err);
-    return wrong(p, err, "kind must be \"group\" or \"field\"");
+    return wrong_filter(p, err, "kind must be \"group\" or \"field\"");
 }
 
 static int parse_filter(struct parsing *p, const char *text, struct search *s, struct error *err)
@@ -275,9 +275,9 @@ static int parse_filter(struct parsing *p, const char *text, struct search *s, s
         return error_wrap(err, "filter is no JSON");
     if (!json_object_is_type(root, json_type_object))
         return error_set(err, ERR_INVALID, "filter must be an object with filterGroup and showArchived");
-    struct json_object *group = member(root, "filterGroup");
+    struct json_object *group = read_member(root, "filterGroup");
     s->has_filter = true;
-    s->show_archived = json_object_get_boolean(member(root, "showArchived"));
+    s->show_archived = json_object_get_boolean(read_member(root, "showArchived"));
     if (!group)
         return 0;
     snprintf(p->path, sizeof(p->path), "filter.filterGroup");

@@ -70,7 +70,7 @@ static void take_members(const struct taking *x, const char *json)
     }
 }
 
-static void forget(struct search_tables *t, char kind, uint32_t run)
+static void forget_run(struct search_tables *t, char kind, uint32_t run)
 {
     for (struct search_path_column *p = t->paths; p; p = p->hh.next)
         if (p->name[0] == kind)
@@ -83,7 +83,7 @@ void search_document(struct search_tables *t, enum search_document kind, uint32_
     cleanup_strbuf struct strbuf path = STRBUF_INIT;
     const struct taking x = {t, run, only, &path, &a};
     if (t->loaded && !only)
-        forget(t, (char)kind, run);
+        forget_run(t, (char)kind, run);
     strbuf_addc(&path, (char)kind);
     if (json)
         take_members(&x, json);
@@ -143,7 +143,7 @@ void search_summary(struct search_tables *t, uint32_t run, const char *group, co
     }
 }
 
-void search_summary_forget(struct search_tables *t, uint32_t run) { forget(t, SEARCH_SUMMARY, run); }
+void search_summary_forget(struct search_tables *t, uint32_t run) { forget_run(t, SEARCH_SUMMARY, run); }
 
 void search_paths_forget(struct search_tables *t, uint32_t run)
 {
@@ -166,7 +166,7 @@ size_t search_paths_bytes(const struct search_tables *t)
     return bytes;
 }
 
-static void drop(struct search_tables *t, struct search_path_column *p)
+static void drop_path_column(struct search_tables *t, struct search_path_column *p)
 {
     HASH_DEL(t->paths, p);
     column_release(&p->column);
@@ -191,7 +191,7 @@ void search_paths_bound(struct search_tables *t)
     while (bytes > t->bytes_max && (p = least_used(t))) {
         bytes -= path_bytes(p);
         t->dropped = true;
-        drop(t, p);
+        drop_path_column(t, p);
     }
 }
 
@@ -199,7 +199,7 @@ void search_paths_release(struct search_tables *t)
 {
     struct search_path_column *p, *next;
     HASH_ITER(hh, t->paths, p, next)
-        drop(t, p);
+        drop_path_column(t, p);
 }
 
 int search_tables_path(struct search_tables *t, struct store *st, const char *name, struct column **ret, struct error *err)
@@ -213,7 +213,7 @@ int search_tables_path(struct search_tables *t, struct store *st, const char *na
         p = add_path(t, name);
         p->used = t->uses;
         if (search_documents_again(t, st, name, err) < 0) {
-            drop(t, p);
+            drop_path_column(t, p);
             return -1;
         }
     }

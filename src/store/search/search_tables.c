@@ -13,12 +13,6 @@ enum { PAGE = 5000 };
 /* The kinds of migrations/0021. */
 enum search_change { CHANGE_EXPERIMENT, CHANGE_RUN, CHANGE_SUMMARY, CHANGE_FEW, CHANGE_NR };
 
-static void *grown(void *p, size_t n, size_t size)
-{
-    void *q = must_realloc(p, n * size);
-    return q;
-}
-
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 uint32_t search_place(const struct search_rows *rows, int32_t id)
@@ -31,7 +25,7 @@ static void reach_id(struct search_rows *rows, int32_t id)
     if ((size_t)id < rows->of_id_n)
         return;
     size_t n = (size_t)id + 1 + (size_t)id / 4;
-    rows->of_id = grown(rows->of_id, n, sizeof(*rows->of_id));
+    rows->of_id = must_reallocarray(rows->of_id, n, sizeof(*rows->of_id));
     for (size_t i = rows->of_id_n; i < n; i++)
         rows->of_id[i] = SEARCH_NO_ROW;
     rows->of_id_n = n;
@@ -47,7 +41,7 @@ static uint32_t take_place(struct search_rows *rows, int32_t id)
     }
     if (rows->n == rows->cap) {
         rows->cap = rows->cap ? rows->cap + rows->cap / 2 : 64;
-        rows->id = grown(rows->id, rows->cap, sizeof(*rows->id));
+        rows->id = must_reallocarray(rows->id, rows->cap, sizeof(*rows->id));
     }
     uint32_t place = rows->free_n ? rows->free[--rows->free_n] : (uint32_t)rows->n++;
     rows->id[place] = id;
@@ -65,7 +59,7 @@ static void give_place(struct search_rows *rows, int32_t id)
         column_clear(&rows->column[i], place);
     if (rows->free_n == rows->free_cap) {
         rows->free_cap = rows->free_cap ? 2 * rows->free_cap : 64;
-        rows->free = grown(rows->free, rows->free_cap, sizeof(*rows->free));
+        rows->free = must_reallocarray(rows->free, rows->free_cap, sizeof(*rows->free));
     }
     rows->free[rows->free_n++] = place;
 }
@@ -231,7 +225,7 @@ static int read_few(struct search_tables *t, struct store *st, struct error *err
 
 /* ---- following --------------------------------------------------------------------------------------------------- */
 
-static int load(struct search_tables *t, struct store *st, int64_t seen, struct error *err)
+static int load_tables(struct search_tables *t, struct store *st, int64_t seen, struct error *err)
 {
     search_tables_release(t);
     if (read_few(t, st, err) < 0 ||
@@ -247,7 +241,7 @@ static int load(struct search_tables *t, struct store *st, int64_t seen, struct 
     return 0;
 }
 
-static struct store_ints changed(const struct search_change_row *change, size_t n, int kind, struct arena *a)
+static struct store_ints changed_ids(const struct search_change_row *change, size_t n, int kind, struct arena *a)
 {
     int32_t *id = arena_array(a, int32_t, n + 1);
     size_t id_n = 0;
@@ -299,19 +293,19 @@ static int follow_summaries(struct search_tables *t, struct store *st, struct st
     return read_summaries(t, st, Q_SEARCH_SUMMARIES_SOME, SQL_ARGS(sql_text(json_of_ints(a, ids))), NULL, a, &last, &n, err);
 }
 
-static int follow(struct search_tables *t, struct store *st, struct error *err)
+static int follow_changes(struct search_tables *t, struct store *st, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct search_change_row *change;
     size_t n;
     if (list_search_changes_since(st, SQL_ARGS(sql_int(t->seen)), &a, &change, &n, err) < 0)
         return -1;
-    if (changed(change, n, CHANGE_FEW, &a).n && read_few(t, st, err) < 0)
+    if (changed_ids(change, n, CHANGE_FEW, &a).n && read_few(t, st, err) < 0)
         return -1;
-    if (follow_rows(t, st, SEARCH_TABLE_EXPERIMENTS, Q_SEARCH_EXPERIMENTS_SOME, changed(change, n, CHANGE_EXPERIMENT, &a), &a, err) < 0 ||
-        follow_rows(t, st, SEARCH_TABLE_RUNS, Q_SEARCH_RUNS_SOME, changed(change, n, CHANGE_RUN, &a), &a, err) < 0)
+    if (follow_rows(t, st, SEARCH_TABLE_EXPERIMENTS, Q_SEARCH_EXPERIMENTS_SOME, changed_ids(change, n, CHANGE_EXPERIMENT, &a), &a, err) < 0 ||
+        follow_rows(t, st, SEARCH_TABLE_RUNS, Q_SEARCH_RUNS_SOME, changed_ids(change, n, CHANGE_RUN, &a), &a, err) < 0)
         return -1;
-    return follow_summaries(t, st, changed(change, n, CHANGE_SUMMARY, &a), &a, err);
+    return follow_summaries(t, st, changed_ids(change, n, CHANGE_SUMMARY, &a), &a, err);
 }
 
 /* Texts that nobody has any more stay until then. */
@@ -343,7 +337,7 @@ int search_tables_refresh(struct search_tables *t, struct store *st, struct erro
     if (t->loaded && t->seen == changes.last)
         return 0;
     bool again = !t->loaded || changes.first > t->seen || t->seen > changes.last || is_full_of_old_texts(t);
-    int rc = again ? load(t, st, changes.last, err) : follow(t, st, err);
+    int rc = again ? load_tables(t, st, changes.last, err) : follow_changes(t, st, err);
     t->seen = changes.last;
     t->changes_kept = changes.last - changes.first;
     if (rc < 0)

@@ -11,7 +11,7 @@ enum { CHANGES_KEPT = 100000, CHANGES_AT_ONCE = 5000 };
 
 /* ---- finding ----------------------------------------------------------------------------------------------------- */
 
-static int find(struct store *st, const struct search *s, int32_t project_id, struct page page, struct arena *a,
+static int find_page(struct store *st, const struct search *s, int32_t project_id, struct page page, struct arena *a,
                 struct search_found *ret, struct error *err)
 {
     cleanup_arena struct arena own = ARENA_INIT;
@@ -41,7 +41,7 @@ int store_search(struct store *st, const struct search *s, int32_t project_id, s
     bool own = !store_in_transaction(st);
     if (own && store_begin_read(st, err) < 0)
         return -1;
-    int rc = find(st, s, project_id, page, a, ret, err);
+    int rc = find_page(st, s, project_id, page, a, ret, err);
     if (own)
         store_rollback(st);
     return rc;

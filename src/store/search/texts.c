@@ -6,14 +6,8 @@
 
 #include "common/base/must.h"
 
-static void *grown(void *p, size_t n, size_t size)
-{
-    void *q = must_realloc(p, n * size);
-    return q;
-}
-
 /* FNV-1a, eight bytes at a time. */
-static uint64_t hash(const char *text, size_t n)
+static uint64_t hash_text(const char *text, size_t n)
 {
     uint64_t h = 14695981039346656037u ^ n, word;
     for (; n >= sizeof(word); text += sizeof(word), n -= sizeof(word)) {
@@ -36,7 +30,7 @@ const char *texts_get(const struct texts *t, uint32_t number, size_t *ret_n)
 /* Where it is, or would be. */
 static uint32_t *place_of(const struct texts *t, const char *text, size_t n)
 {
-    for (size_t i = hash(text, n) & (t->table_n - 1);; i = (i + 1) & (t->table_n - 1)) {
+    for (size_t i = hash_text(text, n) & (t->table_n - 1);; i = (i + 1) & (t->table_n - 1)) {
         size_t other_n;
         if (!t->table[i])
             return &t->table[i];
@@ -73,11 +67,11 @@ uint32_t texts_add(struct texts *t, const char *text, size_t n)
         return *place;
     if (t->bytes_n + n + 1 > t->bytes_cap) {
         t->bytes_cap = t->bytes_n + n + 1 > 2 * t->bytes_cap ? t->bytes_n + n + 64 : 2 * t->bytes_cap;
-        t->bytes = grown(t->bytes, t->bytes_cap, 1);
+        t->bytes = must_reallocarray(t->bytes, t->bytes_cap, 1);
     }
     if (t->n + 1 >= t->cap) {
         t->cap = t->cap ? 2 * t->cap : 8;
-        t->start = grown(t->start, t->cap, sizeof(*t->start));
+        t->start = must_reallocarray(t->start, t->cap, sizeof(*t->start));
     }
     *place = ++t->n;
     t->start[t->n] = t->bytes_n;
@@ -89,7 +83,7 @@ uint32_t texts_add(struct texts *t, const char *text, size_t n)
 
 /* ---- order ---- */
 
-static int compare(const struct texts *t, uint32_t a, uint32_t b)
+static int compare_texts(const struct texts *t, uint32_t a, uint32_t b)
 {
     size_t a_n, b_n;
     const char *x = texts_get(t, a, &a_n), *y = texts_get(t, b, &b_n);
@@ -99,15 +93,15 @@ static int compare(const struct texts *t, uint32_t a, uint32_t b)
 
 static int by_bytes(const void *a, const void *b, void *t)
 {
-    return compare(t, *(const uint32_t *)a, *(const uint32_t *)b);
+    return compare_texts(t, *(const uint32_t *)a, *(const uint32_t *)b);
 }
 
 /* From the back, so that what is in order already moves within its own memory. */
-static void merge(struct texts *t, const uint32_t *fresh, uint32_t fresh_n)
+static void merge_fresh_texts(struct texts *t, const uint32_t *fresh, uint32_t fresh_n)
 {
     uint32_t old = t->ranked, to = t->n;
     while (fresh_n > 0)
-        t->order[--to] = old > 0 && compare(t, t->order[old - 1], fresh[fresh_n - 1]) > 0 ? t->order[--old]
+        t->order[--to] = old > 0 && compare_texts(t, t->order[old - 1], fresh[fresh_n - 1]) > 0 ? t->order[--old]
                                                                                        : fresh[--fresh_n];
 }
 
@@ -115,14 +109,14 @@ const uint32_t *texts_ranks(struct texts *t)
 {
     if (t->ranked == t->n && t->rank)
         return t->rank;
-    uint32_t fresh_n = t->n - t->ranked, *fresh = grown(NULL, fresh_n + 1, sizeof(*fresh));
+    uint32_t fresh_n = t->n - t->ranked, *fresh = must_reallocarray(NULL, fresh_n + 1, sizeof(*fresh));
     for (uint32_t i = 0; i < fresh_n; i++)
         fresh[i] = t->ranked + 1 + i;
     qsort_r(fresh, fresh_n, sizeof(*fresh), by_bytes, t);
     t->order_cap = t->n + 1 > t->order_cap ? t->n + t->n / 4 + 1 : t->order_cap;
-    t->order = grown(t->order, t->order_cap, sizeof(*t->order));
-    t->rank = grown(t->rank, t->order_cap, sizeof(*t->rank));
-    merge(t, fresh, fresh_n);
+    t->order = must_reallocarray(t->order, t->order_cap, sizeof(*t->order));
+    t->rank = must_reallocarray(t->rank, t->order_cap, sizeof(*t->rank));
+    merge_fresh_texts(t, fresh, fresh_n);
     free(fresh);
     t->ranked = t->n;
     t->rank[0] = 0;

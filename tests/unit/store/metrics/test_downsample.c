@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "common/base/rng.h"
-#include "store/metrics/thin.h"
+#include "store/metrics/downsample.h"
 
 /* ---- promises ---------------------------------------------------------------------------------------------------- */
 
@@ -19,7 +19,7 @@ static void check_thin(const double *x, const double *y, size_t n, size_t max)
 {
     size_t *kept = calloc(max + 1, sizeof(*kept));
     kept[max] = 12345; /* a guard */
-    size_t found = thin(x, y, n, max, kept);
+    size_t found = downsample(x, y, n, max, kept);
     assert_true(found <= max && (n < max ? found == n : found > 0 || max == 0));
     assert_int_equal(kept[max], 12345);
     double least = INFINITY, most = -INFINITY, kept_least = INFINITY, kept_most = -INFINITY;
@@ -40,7 +40,7 @@ static void check_thin(const double *x, const double *y, size_t n, size_t max)
 }
 
 /* Whatever the line: in order, no more than asked for, both ends, the least and the greatest. */
-static void test_thin__keeps_its_promises_on_random_lines(void **state)
+static void test_downsample__keeps_its_promises_on_random_lines(void **state)
 {
     static double x[400], y[400];
     struct rng rng;
@@ -59,8 +59,8 @@ static void test_thin__keeps_its_promises_on_random_lines(void **state)
     }
 }
 
-/* A line that thin() takes from: sine with one spike. Its shape survives, and so does the spike. */
-static void test_thin__chooses_what_the_eye_would(void **state)
+/* A line that downsample() takes from: sine with one spike. Its shape survives, and so does the spike. */
+static void test_downsample__chooses_what_the_eye_would(void **state)
 {
     static double x[10000], y[10000];
     size_t kept[50], spike = 0;
@@ -70,7 +70,7 @@ static void test_thin__chooses_what_the_eye_would(void **state)
         y[i] = sin(i / 800.0);
     }
     y[5555] = 1.5;
-    size_t n = thin(x, y, 10000, 50, kept);
+    size_t n = downsample(x, y, 10000, 50, kept);
     for (size_t i = 0; i < n; i++)
         spike += kept[i] == 5555;
     assert_int_equal(spike, 1);
@@ -146,7 +146,7 @@ static void choose(const double *x, const double *y, size_t n, size_t max, bool 
     }
 }
 
-static void test_thin__chooses_what_the_paper_does(void **state)
+static void test_downsample__chooses_what_the_paper_does(void **state)
 {
     static double x[400], y[400];
     static bool chosen[400];
@@ -162,7 +162,7 @@ static void test_thin__chooses_what_the_paper_does(void **state)
             y[i] = round % 2 ? level : rng_unit(&rng); /* a path, or noise */
         }
         choose(x, y, n, max, chosen);
-        size_t found = thin(x, y, n, max, kept);
+        size_t found = downsample(x, y, n, max, kept);
         assert_int_equal(found, count(chosen, n));
         for (size_t i = 0; i < found; i++)
             if (!chosen[kept[i]])
@@ -173,9 +173,9 @@ static void test_thin__chooses_what_the_paper_does(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_thin__chooses_what_the_paper_does),
-        cmocka_unit_test(test_thin__keeps_its_promises_on_random_lines),
-        cmocka_unit_test(test_thin__chooses_what_the_eye_would),
+        cmocka_unit_test(test_downsample__chooses_what_the_paper_does),
+        cmocka_unit_test(test_downsample__keeps_its_promises_on_random_lines),
+        cmocka_unit_test(test_downsample__chooses_what_the_eye_would),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* Within the store: chooses a few points that draw the same line as many. */
-#ifndef DET_STORE_THIN_H
-#define DET_STORE_THIN_H
+#ifndef DET_STORE_DOWNSAMPLE_H
+#define DET_STORE_DOWNSAMPLE_H
 
 #include <stddef.h>
 
@@ -10,6 +10,6 @@
  * before and the mean of the bucket after. Beyond the paper: the least and the greatest value are always among the
  * points (from max = 5), and NaN and the infinities are chosen only where a bucket has nothing else.
  * x must not decrease. */
-size_t thin(const double *x, const double *y, size_t n, size_t max, size_t *ret_kept);
+size_t downsample(const double *x, const double *y, size_t n, size_t max, size_t *ret_kept);
 
 #endif

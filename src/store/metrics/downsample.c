@@ -1,4 +1,4 @@
-#include "store/metrics/thin.h"
+#include "store/metrics/downsample.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -77,7 +77,7 @@ static size_t find_extremes(const struct line *l, size_t ret[2])
     return least == l->n ? 0 : 2;
 }
 
-static bool shows(const struct line *l, const size_t *kept, size_t n, double y)
+static bool line_reaches(const struct line *l, const size_t *kept, size_t n, double y)
 {
     for (size_t i = 0; i < n; i++)
         if (l->y[kept[i]] == y)
@@ -85,7 +85,7 @@ static bool shows(const struct line *l, const size_t *kept, size_t n, double y)
     return false;
 }
 
-static void insert(size_t *kept, size_t n, size_t i)
+static void insert_kept(size_t *kept, size_t n, size_t i)
 {
     for (; n > 0 && kept[n - 1] > i; n--)
         kept[n] = kept[n - 1];
@@ -100,17 +100,17 @@ static size_t with_extremes(const struct line *l, size_t max, size_t *kept)
         three_buckets(l, n, kept);
         missing_n = 0;
         for (size_t i = 0; i < extreme_n; i++)
-            if (!shows(l, kept, n, l->y[extreme[i]]))
+            if (!line_reaches(l, kept, n, l->y[extreme[i]]))
                 missing[missing_n++] = extreme[i];
         if (n + missing_n <= max)
             break;
     }
     for (size_t i = 0; i < missing_n; i++)
-        insert(kept, n++, missing[i]);
+        insert_kept(kept, n++, missing[i]);
     return n;
 }
 
-size_t thin(const double *x, const double *y, size_t n, size_t max, size_t *kept)
+size_t downsample(const double *x, const double *y, size_t n, size_t max, size_t *kept)
 {
     const struct line l = {x, y, n};
     if (n <= max) {
