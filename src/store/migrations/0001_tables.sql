@@ -161,7 +161,7 @@ CREATE TABLE experiments (
 ) STRICT;
 -- for experiment_filter_archived: the count and the pages of the usual list
 CREATE INDEX experiments_by_archived ON experiments (archived);
--- for projects_by_id, search_searcher_metric_extent
+-- for projects_by_id, lookup_searcher_metric_extent
 CREATE INDEX experiments_by_project ON experiments (project_id, archived);
 -- for experiment_filter_users
 CREATE INDEX experiments_by_user ON experiments (user_id);

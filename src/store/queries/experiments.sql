@@ -67,7 +67,7 @@ FROM experiments x {experiment_names}
 JOIN experiment_documents d ON d.experiment_id = x.id
 WHERE x.external_id = $external_id;
 
--- A page of a search.
+-- A page of a lookup.
 -- name: experiments_shown
 SELECT {store_experiment}
 FROM experiments x {experiment_names}

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "store/search/texts.h"
+#include "store/lookup/texts.h"
 
 struct column {
     size_t first, n, cap;  /* rows first … first + n − 1 have room; others have nothing */

@@ -1,13 +1,13 @@
-/* Which rows a search's filter is true of: condition after condition over whole tables, one byte a row. */
+/* Which rows a lookup's filter is true of: condition after condition over whole tables, one byte a row. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/base/number.h"
 #include "store/logs/log_find.h"
-#include "store/search/search_internal.h"
+#include "store/lookup/lookup_internal.h"
 
-static uint8_t *new_mask(const struct searching *x, size_t n) { return arena_array(x->a, uint8_t, n + 1); }
+static uint8_t *new_mask(const struct looking *x, size_t n) { return arena_array(x->a, uint8_t, n + 1); }
 
 static void negate_mask(uint8_t *mask, size_t n)
 {
@@ -15,14 +15,14 @@ static void negate_mask(uint8_t *mask, size_t n)
         mask[i] ^= 1;
 }
 
-static bool is_negation(enum search_operator op)
+static bool is_negation(enum lookup_operator op)
 {
-    return op == SEARCH_NOT_EQUAL || op == SEARCH_NOT_CONTAINS || op == SEARCH_NOT_EMPTY || op == SEARCH_NOT_AMONG;
+    return op == LOOKUP_NOT_EQUAL || op == LOOKUP_NOT_CONTAINS || op == LOOKUP_NOT_EMPTY || op == LOOKUP_NOT_AMONG;
 }
 
-static bool is_containing(enum search_operator op) { return op == SEARCH_CONTAINS || op == SEARCH_NOT_CONTAINS; }
-static bool is_emptiness(enum search_operator op) { return op == SEARCH_IS_EMPTY || op == SEARCH_NOT_EMPTY; }
-static bool is_among(enum search_operator op) { return op == SEARCH_AMONG || op == SEARCH_NOT_AMONG; }
+static bool is_containing(enum lookup_operator op) { return op == LOOKUP_CONTAINS || op == LOOKUP_NOT_CONTAINS; }
+static bool is_emptiness(enum lookup_operator op) { return op == LOOKUP_IS_EMPTY || op == LOOKUP_NOT_EMPTY; }
+static bool is_among(enum lookup_operator op) { return op == LOOKUP_AMONG || op == LOOKUP_NOT_AMONG; }
 
 /* ---- one condition, for each place of the operand's table; negations are made of it afterwards ------------------- */
 
@@ -32,37 +32,37 @@ static bool is_among(enum search_operator op) { return op == SEARCH_AMONG || op 
     break
 
 /* NAN, no value, compares with nothing. */
-static void judge_numbers(const double *v, size_t n, enum search_operator op, double with, uint8_t *ret)
+static void judge_numbers(const double *v, size_t n, enum lookup_operator op, double with, uint8_t *ret)
 {
     switch (op) {
-    case SEARCH_LESS: EACH(v[i] < with);
-    case SEARCH_LESS_EQUAL: EACH(v[i] <= with);
-    case SEARCH_GREATER: EACH(v[i] > with);
-    case SEARCH_GREATER_EQUAL: EACH(v[i] >= with);
+    case LOOKUP_LESS: EACH(v[i] < with);
+    case LOOKUP_LESS_EQUAL: EACH(v[i] <= with);
+    case LOOKUP_GREATER: EACH(v[i] > with);
+    case LOOKUP_GREATER_EQUAL: EACH(v[i] >= with);
     default: EACH(v[i] == with);
     }
 }
 
-static bool label_matches(const struct search_node *n, const char *labels, size_t labels_n)
+static bool label_matches(const struct lookup_node *n, const char *labels, size_t labels_n)
 {
     size_t text_n = strlen(n->text);
-    if (strchr(n->text, SEARCH_LABEL_MARK))
+    if (strchr(n->text, LOOKUP_LABEL_MARK))
         return false;
     if (is_containing(n->op))
         return labels_n > 0 && log_find(labels, labels_n, n->text, text_n);
     /* An empty text is found everywhere, at the very end, too. */
     const char *end = labels + labels_n;
     for (const char *at = labels; at < end && (at = memmem(at, (size_t)(end - at), n->text, text_n)); at++)
-        if (at > labels && at[-1] == SEARCH_LABEL_MARK && at + text_n < end && at[text_n] == SEARCH_LABEL_MARK)
+        if (at > labels && at[-1] == LOOKUP_LABEL_MARK && at + text_n < end && at[text_n] == LOOKUP_LABEL_MARK)
             return true;
     return false;
 }
 
 /* Each text is judged once, whoever has it. */
-static void judge_texts(const struct searching *x, const struct search_values *v, size_t rows_n, const struct search_node *n,
+static void judge_texts(const struct looking *x, const struct lookup_values *v, size_t rows_n, const struct lookup_node *n,
                         uint8_t *ret)
 {
-    bool labels = n->operand.column->type == SEARCH_LABELS;
+    bool labels = n->operand.column->type == LOOKUP_LABELS;
     uint8_t *verdict = new_mask(x, v->texts->n + 1);
     for (size_t i = 0; i < n->texts.n; i++)
         verdict[texts_find(v->texts, n->texts.text[i])] = 1;
@@ -79,28 +79,28 @@ static void judge_texts(const struct searching *x, const struct search_values *v
 }
 
 /* Texts are empty, too, when there are no letters in them; so is a list without labels. */
-static void judge_emptiness(const struct search_values *v, size_t rows_n, bool path, uint8_t *ret)
+static void judge_emptiness(const struct lookup_values *v, size_t rows_n, bool path, uint8_t *ret)
 {
     uint32_t no_letters = v->text && !path ? texts_find(v->texts, "") : 0;
     for (size_t i = 0; i < rows_n; i++)
         ret[i] = (!v->number || isnan(v->number[i])) && (!v->text || v->text[i] == 0 || v->text[i] == no_letters);
 }
 
-static void judge_ids(const struct search_rows *rows, struct store_ints ids, uint8_t *mask)
+static void judge_ids(const struct lookup_rows *rows, struct store_ints ids, uint8_t *mask)
 {
     for (size_t i = 0; i < ids.n; i++) {
-        uint32_t place = search_place(rows, ids.value[i]);
-        if (place != SEARCH_NO_ROW)
+        uint32_t place = lookup_place(rows, ids.value[i]);
+        if (place != LOOKUP_NO_ROW)
             mask[place] = 1;
     }
 }
 
 /* By either of two names, or by the number. */
-static int judge_users(struct searching *x, const struct search_node *n, enum search_table *ret_table, uint8_t **ret)
+static int judge_users(struct looking *x, const struct lookup_node *n, enum lookup_table *ret_table, uint8_t **ret)
 {
-    const struct search_rows *users = &x->t->table[SEARCH_TABLE_USERS];
+    const struct lookup_rows *users = &x->t->table[LOOKUP_TABLE_USERS];
     uint8_t *mask = *ret = new_mask(x, users->n);
-    *ret_table = SEARCH_TABLE_USERS;
+    *ret_table = LOOKUP_TABLE_USERS;
     for (size_t i = 0; i < users->n; i++) {
         if (n->has_number)
             mask[i] = users->id[i] == n->number;
@@ -114,15 +114,15 @@ static int judge_users(struct searching *x, const struct search_node *n, enum se
 }
 
 /* KEY-id of each run. */
-static void judge_local_ids(struct searching *x, const struct search_node *n, uint8_t *mask)
+static void judge_local_ids(struct looking *x, const struct lookup_node *n, uint8_t *mask)
 {
-    const struct search_rows *runs = &x->t->table[SEARCH_TABLE_RUNS];
-    const struct column *key = &x->t->table[SEARCH_TABLE_PROJECTS].column[P_KEY];
-    const uint32_t *project = search_map(x, SEARCH_TABLE_PROJECTS, false);
+    const struct lookup_rows *runs = &x->t->table[LOOKUP_TABLE_RUNS];
+    const struct column *key = &x->t->table[LOOKUP_TABLE_PROJECTS].column[P_KEY];
+    const uint32_t *project = lookup_map(x, LOOKUP_TABLE_PROJECTS, false);
     char text[256];
     for (size_t i = 0; i < runs->n; i++) {
         size_t key_n = 0;
-        const char *of = project[i] == SEARCH_NO_ROW ? "" : texts_get(&key->texts, key->text[project[i]], &key_n);
+        const char *of = project[i] == LOOKUP_NO_ROW ? "" : texts_get(&key->texts, key->text[project[i]], &key_n);
         if (key_n > sizeof(text) - NUMBER_TEXT_MAX - 1)
             key_n = sizeof(text) - NUMBER_TEXT_MAX - 1;
         memcpy(text, of, key_n);
@@ -132,16 +132,16 @@ static void judge_local_ids(struct searching *x, const struct search_node *n, ui
     }
 }
 
-static int judge_node(struct searching *x, const struct search_node *n, enum search_table *ret_table, uint8_t **ret, struct error *err)
+static int judge_node(struct looking *x, const struct lookup_node *n, enum lookup_table *ret_table, uint8_t **ret, struct error *err)
 {
-    const struct search_column *c = n->operand.column;
-    struct search_values v;
-    if (c->type == SEARCH_USER && !is_containing(n->op) && !is_emptiness(n->op))
+    const struct lookup_column *c = n->operand.column;
+    struct lookup_values v;
+    if (c->type == LOOKUP_USER && !is_containing(n->op) && !is_emptiness(n->op))
         return judge_users(x, n, ret_table, ret);
     size_t rows_n = x->t->table[c->table].n;
     uint8_t *mask = *ret = new_mask(x, rows_n);
     *ret_table = c->table;
-    if (c->how == SEARCH_BY_LOCAL_ID) {
+    if (c->how == LOOKUP_BY_LOCAL_ID) {
         if (!is_emptiness(n->op))
             judge_local_ids(x, n, mask);
         return 0;
@@ -150,7 +150,7 @@ static int judge_node(struct searching *x, const struct search_node *n, enum sea
         judge_ids(&x->t->table[c->table], n->ids, mask);
         return 0;
     }
-    if (search_values(x, &n->operand, n->text != NULL, &v, err) < 0)
+    if (lookup_values(x, &n->operand, n->text != NULL, &v, err) < 0)
         return -1;
     if (is_emptiness(n->op))
         judge_emptiness(&v, rows_n, n->operand.path != NULL, mask);
@@ -161,43 +161,43 @@ static int judge_node(struct searching *x, const struct search_node *n, enum sea
     return 0;
 }
 
-/* ---- to the rows that are searched for --------------------------------------------------------------------------- */
+/* ---- to the rows that are looked for --------------------------------------------------------------------------- */
 
 /* What there is no row of is empty, and nothing else. */
-static uint8_t *on_target(struct searching *x, enum search_table from, const uint8_t *mask, uint8_t without)
+static uint8_t *on_target(struct looking *x, enum lookup_table from, const uint8_t *mask, uint8_t without)
 {
-    const uint32_t *map = search_map(x, from, false);
+    const uint32_t *map = lookup_map(x, from, false);
     uint8_t *on = new_mask(x, x->n);
     for (size_t i = 0; i < x->n; i++)
-        on[i] = map[i] == SEARCH_NO_ROW ? without : mask[map[i]];
+        on[i] = map[i] == LOOKUP_NO_ROW ? without : mask[map[i]];
     return on;
 }
 
-static uint8_t *on_any_run(struct searching *x, const uint8_t *mask)
+static uint8_t *on_any_run(struct looking *x, const uint8_t *mask)
 {
-    const struct search_rows *runs = &x->t->table[SEARCH_TABLE_RUNS];
-    const uint32_t *owner = search_experiments_of_runs(x);
+    const struct lookup_rows *runs = &x->t->table[LOOKUP_TABLE_RUNS];
+    const uint32_t *owner = lookup_experiments_of_runs(x);
     uint8_t *on = new_mask(x, x->n);
     for (size_t i = 0; i < runs->n; i++)
-        if (mask[i] && runs->id[i] > 0 && owner[i] != SEARCH_NO_ROW)
+        if (mask[i] && runs->id[i] > 0 && owner[i] != LOOKUP_NO_ROW)
             on[owner[i]] = 1;
     return on;
 }
 
-/* A search for experiments asks of hyperparameters whether one of its runs has such a value: the negation of that is that
+/* A lookup for experiments asks of hyperparameters whether one of its runs has such a value: the negation of that is that
  * none has. Empty means that none has a value at all. */
-static int match_field(struct searching *x, const struct search_node *n, uint8_t *ret, struct error *err)
+static int match_field(struct looking *x, const struct lookup_node *n, uint8_t *ret, struct error *err)
 {
-    enum search_table table;
+    enum lookup_table table;
     uint8_t *mask;
     bool emptiness = is_emptiness(n->op), negated = is_negation(n->op);
     if (judge_node(x, n, &table, &mask, err) < 0)
         return -1;
-    if (x->target == SEARCH_TABLE_EXPERIMENTS && n->operand.column->type == SEARCH_HPARAM) {
+    if (x->target == LOOKUP_TABLE_EXPERIMENTS && n->operand.column->type == LOOKUP_HPARAM) {
         if (emptiness)
             negate_mask(mask, x->t->table[table].n); /* some run has a value */
         mask = on_any_run(x, mask);
-        negated = emptiness ? n->op == SEARCH_IS_EMPTY : negated;
+        negated = emptiness ? n->op == LOOKUP_IS_EMPTY : negated;
     } else if (table != x->target) {
         mask = on_target(x, table, mask, emptiness);
     }
@@ -208,7 +208,7 @@ static int match_field(struct searching *x, const struct search_node *n, uint8_t
 }
 
 /* What a condition needed is let go of before the next one. */
-static int match_node(struct searching *x, const struct search_node *n, uint8_t *ret, struct error *err)
+static int match_node(struct looking *x, const struct lookup_node *n, uint8_t *ret, struct error *err)
 {
     cleanup_arena struct arena own = ARENA_INIT;
     uint8_t *one = arena_array(&own, uint8_t, x->n + 1);
@@ -228,34 +228,34 @@ static int match_node(struct searching *x, const struct search_node *n, uint8_t 
     return 0;
 }
 
-/* ---- what is searched at all ------------------------------------------------------------------------------------- */
+/* ---- what is looked up at all ------------------------------------------------------------------------------------- */
 
-static void keep_equal(struct searching *x, enum search_table table, int column, double value, uint8_t *mask)
+static void keep_equal(struct looking *x, enum lookup_table table, int column, double value, uint8_t *mask)
 {
-    static const struct search_column columns[SEARCH_TABLE_NR] = {
-        [SEARCH_TABLE_EXPERIMENTS] = {.type = SEARCH_NUMBER, .table = SEARCH_TABLE_EXPERIMENTS},
-        [SEARCH_TABLE_RUNS] = {.type = SEARCH_NUMBER, .table = SEARCH_TABLE_RUNS}};
-    struct search_column c = columns[table];
-    struct search_values v;
-    const uint32_t *map = search_map(x, table, false);
+    static const struct lookup_column columns[LOOKUP_TABLE_NR] = {
+        [LOOKUP_TABLE_EXPERIMENTS] = {.type = LOOKUP_NUMBER, .table = LOOKUP_TABLE_EXPERIMENTS},
+        [LOOKUP_TABLE_RUNS] = {.type = LOOKUP_NUMBER, .table = LOOKUP_TABLE_RUNS}};
+    struct lookup_column c = columns[table];
+    struct lookup_values v;
+    const uint32_t *map = lookup_map(x, table, false);
     c.column = column;
-    search_values(x, &(struct search_operand){.column = &c}, false, &v, NULL); /* no path: it can't fail */
+    lookup_values(x, &(struct lookup_operand){.column = &c}, false, &v, NULL); /* no path: it can't fail */
     for (size_t i = 0; i < x->n; i++)
-        mask[i] &= !map ? v.number[i] == value : map[i] != SEARCH_NO_ROW && v.number[map[i]] == value;
+        mask[i] &= !map ? v.number[i] == value : map[i] != LOOKUP_NO_ROW && v.number[map[i]] == value;
 }
 
-int search_match(struct searching *x, int32_t project_id, uint8_t *mask, struct error *err)
+int lookup_match(struct looking *x, int32_t project_id, uint8_t *mask, struct error *err)
 {
     if (match_node(x, &x->s->root, mask, err) < 0)
         return -1;
-    const struct search_rows *rows = &x->t->table[x->target];
+    const struct lookup_rows *rows = &x->t->table[x->target];
     for (size_t i = 0; i < x->n; i++)
         mask[i] &= rows->id[i] > 0;
     if (project_id)
-        keep_equal(x, SEARCH_TABLE_EXPERIMENTS, X_PROJECT, project_id, mask);
+        keep_equal(x, LOOKUP_TABLE_EXPERIMENTS, X_PROJECT, project_id, mask);
     if (!x->s->show_archived)
-        keep_equal(x, SEARCH_TABLE_EXPERIMENTS, X_ARCHIVED, 0, mask);
-    if (!x->s->show_archived && x->target == SEARCH_TABLE_RUNS)
-        keep_equal(x, SEARCH_TABLE_RUNS, T_ARCHIVED, 0, mask);
+        keep_equal(x, LOOKUP_TABLE_EXPERIMENTS, X_ARCHIVED, 0, mask);
+    if (!x->s->show_archived && x->target == LOOKUP_TABLE_RUNS)
+        keep_equal(x, LOOKUP_TABLE_RUNS, T_ARCHIVED, 0, mask);
     return 0;
 }

@@ -1,4 +1,4 @@
-#include "store/search/column.h"
+#include "store/lookup/column.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,94 +1,94 @@
--- Searches for experiments and runs. Which rows match, and in what order, is found out in memory (search_tables.h); here is
+-- Lookups for experiments and runs. Which rows match, and in what order, is found out in memory (lookup_tables.h); here is
 -- what that memory is filled from, and how the rows of a page are read.
 
 -- Borrowed, for all of them are read at the start.
--- row: search_summary_row of metric_summaries s
+-- row: lookup_summary_row of metric_summaries s
 s.trial_id, s.group_name AS group: borrowed, s.metrics: borrowed
 
--- ---- columns in memory (search_tables.h) ----
+-- ---- columns in memory (lookup_tables.h) ----
 
--- columns: search_x of experiments x
+-- columns: lookup_x of experiments x
 x.id, x.name, x.description, x.labels: labels, x.searcher_type, x.searcher_metric, x.start_us AS start, x.end_us AS end, x.state,
 x.num_trials, coalesce(x.progress, 0) * 100 AS progress: number, x.user_id AS user, x.parent_id AS parent, x.resource_pool AS pool,
 x.project_id AS project, x.checkpoint_size, x.checkpoint_count, x.best_metric AS metric, x.external_id AS external,
 x.best_trial_id AS best_run, x.archived
 
 -- Of all rows a page at a time, for PostgreSQL's results are held whole.
--- define: search_experiments
-SELECT {search_x} FROM experiments x
+-- define: lookup_experiments
+SELECT {lookup_x} FROM experiments x
 
--- name: search_experiments_after
-{search_experiments} WHERE x.id > $1 ORDER BY x.id LIMIT $2;
+-- name: lookup_experiments_after
+{lookup_experiments} WHERE x.id > $1 ORDER BY x.id LIMIT $2;
 
--- name: search_experiments_some
-{search_experiments}
+-- name: lookup_experiments_some
+{lookup_experiments}
 -- sqlite: WHERE x.id IN (SELECT value FROM json_each($1));
 -- postgres: WHERE x.id IN (SELECT json_array_elements_text($1::json)::bigint);
 
--- columns: search_t of trials t
+-- columns: lookup_t of trials t
 t.id, t.experiment_id AS experiment, t.start_us AS start, t.end_us AS end, t.state, t.checkpoint_size, t.checkpoint_count,
 t.best_metric AS metric, t.external_id AS external, t.archived, t.hparams: document, t.metadata: document
 
--- define: search_runs
-SELECT {search_t} FROM trials t
+-- define: lookup_runs
+SELECT {lookup_t} FROM trials t
 
--- name: search_runs_after
-{search_runs} WHERE t.id > $1 ORDER BY t.id LIMIT $2;
+-- name: lookup_runs_after
+{lookup_runs} WHERE t.id > $1 ORDER BY t.id LIMIT $2;
 
--- name: search_runs_some
-{search_runs}
+-- name: lookup_runs_some
+{lookup_runs}
 -- sqlite: WHERE t.id IN (SELECT value FROM json_each($1));
 -- postgres: WHERE t.id IN (SELECT json_array_elements_text($1::json)::bigint);
 
--- name: search_summaries_after
-SELECT {search_summary_row} FROM metric_summaries s
+-- name: lookup_summaries_after
+SELECT {lookup_summary_row} FROM metric_summaries s
 WHERE (s.trial_id, s.group_name) > ($1, $2) ORDER BY s.trial_id, s.group_name LIMIT $3;
 
--- name: search_summaries_some
-SELECT {search_summary_row} FROM metric_summaries s
+-- name: lookup_summaries_some
+SELECT {lookup_summary_row} FROM metric_summaries s
 -- sqlite: WHERE s.trial_id IN (SELECT value FROM json_each($1));
 -- postgres: WHERE s.trial_id IN (SELECT json_array_elements_text($1::json)::bigint);
 
 -- Shown: the name by which a user is shown, the one or the other.
--- columns: search_u of users u
+-- columns: lookup_u of users u
 u.id, coalesce(u.display_name, u.username) AS shown: text, u.username, u.display_name
 
--- name: search_users
-SELECT {search_u} FROM users u;
+-- name: lookup_users
+SELECT {lookup_u} FROM users u;
 
 -- Archived: or its workspace is.
--- columns: search_p of projects p, workspaces w
+-- columns: lookup_p of projects p, workspaces w
 p.id, p.key, CASE WHEN p.archived <> 0 OR w.archived <> 0 THEN 1 ELSE 0 END AS archived: number
 
--- name: search_projects
-SELECT {search_p} FROM projects p JOIN workspaces w ON w.id = p.workspace_id;
+-- name: lookup_projects
+SELECT {lookup_p} FROM projects p JOIN workspaces w ON w.id = p.workspace_id;
 
 -- ---- changes ----
 -- Of two extremes in one SELECT, SQLite would read all rows.
 -- row: change_extent
 (SELECT min(seq) FROM search_changes) AS first: i64, (SELECT max(seq) FROM search_changes) AS last: i64
 
--- name: search_changes_extent
+-- name: lookup_changes_extent
 SELECT {change_extent};
 
--- row: search_change_row of search_changes c
+-- row: lookup_change_row of search_changes c
 c.kind: i32, c.row_id AS id
 
--- name: search_changes_since
-SELECT DISTINCT {search_change_row} FROM search_changes c WHERE c.seq > $1;
+-- name: lookup_changes_since
+SELECT DISTINCT {lookup_change_row} FROM search_changes c WHERE c.seq > $1;
 
 -- The oldest ($2), but not the newest ($1) ones.
--- name: search_changes_trim
+-- name: lookup_changes_trim
 DELETE FROM search_changes WHERE seq <= (SELECT max(seq) FROM search_changes) - CAST($1 AS INTEGER)
     AND seq < (SELECT min(seq) FROM search_changes) + CAST($2 AS INTEGER);
 
--- ---- what a project can be searched by ----
+-- ---- what experiments and runs of a project can be looked up by ----
 -- The values of hyperparameters or ($2) metadata, with the names of those around them. PostgreSQL has no texts with a NUL: what holds
 -- one is passed over, on both engines.
 -- row: value_name
 name: text, numbers: bool, texts: bool -- whether all of its values are
 
--- name: search_value_names to value_name
+-- name: lookup_value_names to value_name
 -- sqlite: WITH RECURSIVE node(name, type, value) AS (
 -- sqlite: SELECT j.key, j.type, j.value FROM experiments x JOIN trials t ON t.experiment_id = x.id,
 -- sqlite: json_each(CASE WHEN $2 <> 0 THEN coalesce(t.metadata, '{}') ELSE t.hparams END) j WHERE x.project_id = $1
@@ -109,8 +109,8 @@ name: text, numbers: bool, texts: bool -- whether all of its values are
 -- postgres: FROM node WHERE type NOT IN ('object', 'null') GROUP BY name ORDER BY name COLLATE "C";
 
 -- Different texts under a key of metadata.
--- name: search_metadata_values with project_id: id, key: text
--- function: store_search_metadata_values returns texts
+-- name: lookup_metadata_values with project_id: id, key: text
+-- function: store_lookup_metadata_values returns texts
 -- sqlite: WITH RECURSIVE node(name, type, value) AS (
 -- sqlite: SELECT j.key, j.type, j.value FROM experiments x JOIN trials t ON t.experiment_id = x.id,
 -- sqlite: json_each(coalesce(t.metadata, '{}')) j WHERE x.project_id = $project_id AND instr(t.metadata, '\u0000') = 0
@@ -125,16 +125,16 @@ name: text, numbers: bool, texts: bool -- whether all of its values are
 -- postgres: SELECT value #>> '{}' FROM node WHERE type = 'string' AND name = CAST($key AS TEXT)
 -- postgres: GROUP BY 1 ORDER BY (value #>> '{}') COLLATE "C";
 
--- row: search_metric in store/search/search.h
+-- row: lookup_metric in store/lookup/lookup.h
 group_name AS group: text, name AS name: text, min(number) AS number: bool,
-min(low) AS extent[SEARCH_MIN].min: real?known, max(low) AS extent[SEARCH_MIN].max: real?known,
-min(high) AS extent[SEARCH_MAX].min: real?known, max(high) AS extent[SEARCH_MAX].max: real?known,
-min(mean) AS extent[SEARCH_MEAN].min: real?known, max(mean) AS extent[SEARCH_MEAN].max: real?known,
-min(latest) AS extent[SEARCH_LAST].min: real?known, max(latest) AS extent[SEARCH_LAST].max: real?known
+min(low) AS extent[LOOKUP_MIN].min: real?known, max(low) AS extent[LOOKUP_MIN].max: real?known,
+min(high) AS extent[LOOKUP_MAX].min: real?known, max(high) AS extent[LOOKUP_MAX].max: real?known,
+min(mean) AS extent[LOOKUP_MEAN].min: real?known, max(mean) AS extent[LOOKUP_MEAN].max: real?known,
+min(latest) AS extent[LOOKUP_LAST].min: real?known, max(latest) AS extent[LOOKUP_LAST].max: real?known
 
 -- What was reported by all runs ($2) or by the best one of each experiment, by all of an experiment that has no best one yet: extents of min, max, mean and last.
--- name: search_metric_names
-SELECT {search_metric} FROM (
+-- name: lookup_metric_names
+SELECT {lookup_metric} FROM (
 -- sqlite: SELECT s.group_name, m.key AS name, CASE WHEN json_extract(m.value, '$[0]') = 'number' THEN 1 ELSE 0 END AS number,
 -- sqlite: CASE WHEN json_type(m.value, '$[3]') IN ('integer', 'real') THEN json_extract(m.value, '$[3]') END AS low,
 -- sqlite: CASE WHEN json_type(m.value, '$[4]') IN ('integer', 'real') THEN json_extract(m.value, '$[4]') END AS high,
@@ -155,11 +155,11 @@ GROUP BY group_name, name
 -- sqlite: ORDER BY group_name, name;
 -- postgres: ORDER BY group_name COLLATE "C", name COLLATE "C";
 
--- row: search_extent in store/search/search.h
+-- row: lookup_extent in store/lookup/lookup.h
 min(x.best_metric) AS min: real?known, max(x.best_metric) AS max: real?known
 
--- name: search_searcher_metric_extent
-SELECT {search_extent} FROM experiments x WHERE x.project_id = $1;
+-- name: lookup_searcher_metric_extent
+SELECT {lookup_extent} FROM experiments x WHERE x.project_id = $1;
 
 -- ---- rows of a page ----
 -- row: store_run_experiment of experiments x
@@ -180,7 +180,7 @@ x.project_id, p.name AS project_name, p.key AS project_key, w.id AS workspace_id
 x.archived <> 0 OR p.archived <> 0 OR w.archived <> 0 AS parent_archived: bool
 -- also: const char *summary_metrics; -- JSON as the client expects it
 
--- name: search_runs_shown
+-- name: lookup_runs_shown
 SELECT {store_run} FROM trials t JOIN experiments x ON x.id = t.experiment_id
 JOIN projects p ON p.id = x.project_id JOIN workspaces w ON w.id = p.workspace_id JOIN users u ON u.id = x.user_id
 -- sqlite: WHERE t.id IN (SELECT value FROM json_each($1))

@@ -7,8 +7,8 @@
 #include "common/base/rng.h"
 #include "store/fixture.h"
 #include "store/metrics/metrics.h"
-#include "store/search/search.h"
-#include "store/search/search_tables.h"
+#include "store/lookup/lookup.h"
+#include "store/lookup/lookup_tables.h"
 
 enum { EXPERIMENTS = 30, RUNS = 60, WORDS = 5 };
 

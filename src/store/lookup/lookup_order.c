@@ -1,12 +1,12 @@
-/* The page of a search: what comes first by its sorts is selected, and only that is put into order. */
+/* The page of a lookup: what comes first by its sorts is selected, and only that is put into order. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/search/search_internal.h"
+#include "store/lookup/lookup_internal.h"
 
 /* A value that may be a number or a text is two levels: first by the number, then, for what is none, by the text. */
-enum { LEVELS_MAX = 2 * (SEARCH_SORTS_MAX + 1) };
+enum { LEVELS_MAX = 2 * (LOOKUP_SORTS_MAX + 1) };
 
 struct ranked { uint64_t key; uint32_t row; };
 struct levels { const uint64_t *key[LEVELS_MAX]; size_t n; };
@@ -28,25 +28,25 @@ static uint64_t key_of_rank(uint32_t rank, bool descending)
     return rank == 0 ? UINT64_MAX : descending ? UINT32_MAX - rank : rank;
 }
 
-static void add_level(struct searching *x, const struct search_values *v, bool texts, const struct search_sort *sort,
+static void add_level(struct looking *x, const struct lookup_values *v, bool texts, const struct lookup_sort *sort,
                       struct levels *l)
 {
     const uint32_t *rank = texts ? texts_ranks(v->texts) : NULL;
-    const uint32_t *map = search_map(x, v->table, sort->operand.column->type == SEARCH_HPARAM);
+    const uint32_t *map = lookup_map(x, v->table, sort->operand.column->type == LOOKUP_HPARAM);
     uint64_t *key = arena_array(x->a, uint64_t, x->n + 1);
     for (size_t i = 0; i < x->n; i++) {
         uint32_t place = map ? map[i] : (uint32_t)i;
-        key[i] = place == SEARCH_NO_ROW ? UINT64_MAX
+        key[i] = place == LOOKUP_NO_ROW ? UINT64_MAX
                  : texts                ? key_of_rank(v->text[place] ? rank[v->text[place]] : 0, sort->descending)
                                         : key_of_number(v->number[place], sort->descending);
     }
     l->key[l->n++] = key;
 }
 
-static int add_levels(struct searching *x, const struct search_sort *sort, struct levels *l, struct error *err)
+static int add_levels(struct looking *x, const struct lookup_sort *sort, struct levels *l, struct error *err)
 {
-    struct search_values v;
-    if (search_values(x, &sort->operand, false, &v, err) < 0)
+    struct lookup_values v;
+    if (lookup_values(x, &sort->operand, false, &v, err) < 0)
         return -1;
     if (v.number)
         add_level(x, &v, false, sort, l);
@@ -112,7 +112,7 @@ static void select_first(const struct levels *l, struct ranked *r, size_t low, s
     }
 }
 
-int search_order(struct searching *x, const uint8_t *match, size_t match_n, size_t start, size_t end, int32_t *ret_ids,
+int lookup_order(struct looking *x, const uint8_t *match, size_t match_n, size_t start, size_t end, int32_t *ret_ids,
                  struct error *err)
 {
     struct levels l = {.n = 0};

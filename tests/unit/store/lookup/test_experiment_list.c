@@ -6,12 +6,12 @@
 
 #include "common/base/rng.h"
 #include "store/metrics/metrics.h"
-#include "store/search/search.h"
+#include "store/lookup/lookup.h"
 
 /* Ids of the page in their order: "3 1 2 (total 3)". */
 static const char *ids(struct fixture *f, const struct store_experiment_filter *filter)
 {
-    struct search_found found;
+    struct lookup_found found;
     cleanup_strbuf struct strbuf b = STRBUF_INIT;
     OK(f, store_experiment_find(f->st, filter, &f->a, &found, &f->err));
     for (size_t i = 0; i < found.ids.n; i++)
@@ -82,7 +82,7 @@ static void test_list__labels_are_whole(void **state)
     assert_string_equal(LIST(.labels = {comma, 1}), "2 (total 1)");
     assert_string_equal(LIST(.labels = {quote, 2}), "3 (total 1)");
     static const char *many[257];
-    struct search_found found;
+    struct lookup_found found;
     for (size_t i = 0; i < 257; i++)
         many[i] = "a";
     assert_string_equal(LIST(.labels = {many, 256}), "2 3 (total 2)");
@@ -93,7 +93,7 @@ static void test_list__labels_are_whole(void **state)
 static void test_list__sorts_with_missing_values_last(void **state)
 {
     struct fixture *f = *state;
-    struct search_found found;
+    struct lookup_found found;
     three(f);
     assert_string_equal(LIST(.descending = true), "3 2 1 (total 3)");
     assert_string_equal(LIST(.sort_by = 5), "2 1 3 (total 3)");                     /* end time */

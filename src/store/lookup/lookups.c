@@ -1,29 +1,29 @@
-/* Pages of searches: found in memory, then read by their ids. */
+/* Pages of lookups: found in memory, then read by their ids. */
 #include <string.h>
 
 #include "store/lists/list.h"
 #include "store/metrics/metrics.h"
 #include "store/row_io.h"
-#include "store/search/search_internal.h"
+#include "store/lookup/lookup_internal.h"
 
 /* Kept changes: more than can come between two looks of a connection that is in use. */
 enum { CHANGES_KEPT = 100000, CHANGES_AT_ONCE = 5000 };
 
 /* ---- finding ----------------------------------------------------------------------------------------------------- */
 
-static int find_page(struct store *st, const struct search *s, int32_t project_id, struct page page, struct arena *a,
-                struct search_found *ret, struct error *err)
+static int find_page(struct store *st, const struct lookup *s, int32_t project_id, struct page page, struct arena *a,
+                struct lookup_found *ret, struct error *err)
 {
     cleanup_arena struct arena own = ARENA_INIT;
-    struct search_tables *t = store_search_tables(st);
-    search_tables_use(t);
-    if (search_tables_refresh(t, st, err) < 0)
+    struct lookup_tables *t = store_lookup_tables(st);
+    lookup_tables_use(t);
+    if (lookup_tables_refresh(t, st, err) < 0)
         return -1;
-    enum search_table target = s->kind == SEARCH_RUNS ? SEARCH_TABLE_RUNS : SEARCH_TABLE_EXPERIMENTS;
-    struct searching x = {.t = t, .st = st, .s = s, .kept = &own, .a = &own, .target = target, .n = t->table[target].n};
+    enum lookup_table target = s->kind == LOOKUP_RUNS ? LOOKUP_TABLE_RUNS : LOOKUP_TABLE_EXPERIMENTS;
+    struct looking x = {.t = t, .st = st, .s = s, .kept = &own, .a = &own, .target = target, .n = t->table[target].n};
     uint8_t *match = arena_array(&own, uint8_t, x.n + 1);
     size_t total = 0;
-    if (search_match(&x, project_id, match, err) < 0)
+    if (lookup_match(&x, project_id, match, err) < 0)
         return -1;
     for (size_t i = 0; i < x.n; i++)
         total += match[i];
@@ -32,11 +32,11 @@ static int find_page(struct store *st, const struct search *s, int32_t project_i
     size_t start = (size_t)ret->window.start, end = (size_t)ret->window.end;
     int32_t *ids = arena_array(a, int32_t, end - start + 1);
     ret->ids = (struct store_ints){ids, end - start};
-    return end > start ? search_order(&x, match, total, start, end, ids, err) : 0;
+    return end > start ? lookup_order(&x, match, total, start, end, ids, err) : 0;
 }
 
-int store_search(struct store *st, const struct search *s, int32_t project_id, struct page page, struct arena *a,
-                 struct search_found *ret, struct error *err)
+int store_lookup(struct store *st, const struct lookup *s, int32_t project_id, struct page page, struct arena *a,
+                 struct lookup_found *ret, struct error *err)
 {
     bool own = !store_in_transaction(st);
     if (own && store_begin_read(st, err) < 0)
@@ -47,20 +47,20 @@ int store_search(struct store *st, const struct search *s, int32_t project_id, s
     return rc;
 }
 
-int store_search_refresh(struct store *st, struct search_state *ret, struct error *err)
+int store_lookup_refresh(struct store *st, struct lookup_state *ret, struct error *err)
 {
-    struct search_tables *t = store_search_tables(st);
+    struct lookup_tables *t = store_lookup_tables(st);
     if (store_begin_read(st, err) < 0)
         return -1;
-    int rc = search_tables_refresh(t, st, err);
+    int rc = lookup_tables_refresh(t, st, err);
     store_rollback(st);
-    *ret = (struct search_state){t->bytes, rc == 0 && t->changes_kept > CHANGES_KEPT + CHANGES_AT_ONCE};
+    *ret = (struct lookup_state){t->bytes, rc == 0 && t->changes_kept > CHANGES_KEPT + CHANGES_AT_ONCE};
     return rc;
 }
 
-int store_search_trim(struct store *st, struct error *err)
+int store_lookup_trim(struct store *st, struct error *err)
 {
-    return query_exec(st, Q_SEARCH_CHANGES_TRIM, SQL_ARGS(sql_int(CHANGES_KEPT), sql_int(CHANGES_AT_ONCE)), NULL, err);
+    return query_exec(st, Q_LOOKUP_CHANGES_TRIM, SQL_ARGS(sql_int(CHANGES_KEPT), sql_int(CHANGES_AT_ONCE)), NULL, err);
 }
 
 /* ---- experiments ------------------------------------------------------------------------------------------------- */
@@ -108,7 +108,7 @@ int store_runs_shown(struct store *st, struct store_ints ids, struct arena *a, s
                      struct error *err)
 {
     struct store_run *rows = NULL;
-    if (list_search_runs_shown(st, SQL_ARGS(sql_text(json_of_ints(a, ids))), a, &rows, ret_n, err) < 0)
+    if (list_lookup_runs_shown(st, SQL_ARGS(sql_text(json_of_ints(a, ids))), a, &rows, ret_n, err) < 0)
         return -1;
     *ret = in_order(rows, *ret_n, sizeof(*rows), ids, a);
     return add_summaries(st, *ret, *ret_n, a, err);

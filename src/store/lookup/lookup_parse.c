@@ -1,4 +1,4 @@
-/* From the texts of a search to its tree. */
+/* From the texts of a lookup to its tree. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,12 +6,12 @@
 
 #include "common/base/clock.h"
 #include "common/json/json.h"
-#include "store/search/search_internal.h"
+#include "store/lookup/lookup_internal.h"
 
 enum { DEPTH_MAX = 10, GROUPS_MAX = 50, ARGS_MAX = 90 };
 
 struct parsing {
-    enum search_kind kind;
+    enum lookup_kind kind;
     struct arena *a;
     int group_n, arg_n;
     char path[256]; /* of the node that is looked at: "filter.filterGroup.children[0]" */
@@ -49,17 +49,17 @@ static const char *member_text(struct json_object *o, const char *name)
 
 /* ---- one condition ----------------------------------------------------------------------------------------------- */
 
-static const char *const operator_names[SEARCH_OPERATOR_NR] = {
-    [SEARCH_EQUAL] = "=", [SEARCH_NOT_EQUAL] = "!=", [SEARCH_LESS] = "<", [SEARCH_LESS_EQUAL] = "<=",
-    [SEARCH_GREATER] = ">", [SEARCH_GREATER_EQUAL] = ">=", [SEARCH_CONTAINS] = "contains",
-    [SEARCH_NOT_CONTAINS] = "notContains", [SEARCH_IS_EMPTY] = "isEmpty", [SEARCH_NOT_EMPTY] = "notEmpty"};
+static const char *const operator_names[LOOKUP_OPERATOR_NR] = {
+    [LOOKUP_EQUAL] = "=", [LOOKUP_NOT_EQUAL] = "!=", [LOOKUP_LESS] = "<", [LOOKUP_LESS_EQUAL] = "<=",
+    [LOOKUP_GREATER] = ">", [LOOKUP_GREATER_EQUAL] = ">=", [LOOKUP_CONTAINS] = "contains",
+    [LOOKUP_NOT_CONTAINS] = "notContains", [LOOKUP_IS_EMPTY] = "isEmpty", [LOOKUP_NOT_EMPTY] = "notEmpty"};
 
-static int parse_operator(const struct parsing *p, struct json_object *o, enum search_operator *ret, struct error *err)
+static int parse_operator(const struct parsing *p, struct json_object *o, enum lookup_operator *ret, struct error *err)
 {
     const char *text = member_text(o, "operator");
-    for (int i = 0; text && i < SEARCH_OPERATOR_NR; i++) {
+    for (int i = 0; text && i < LOOKUP_OPERATOR_NR; i++) {
         if (strcmp(text, operator_names[i]) == 0) {
-            *ret = (enum search_operator)i;
+            *ret = (enum lookup_operator)i;
             return 0;
         }
     }
@@ -68,22 +68,22 @@ static int parse_operator(const struct parsing *p, struct json_object *o, enum s
 }
 
 #define BIT(op) (1u << (op))
-#define EMPTINESS (BIT(SEARCH_IS_EMPTY) | BIT(SEARCH_NOT_EMPTY))
-#define EQUALITY (BIT(SEARCH_EQUAL) | BIT(SEARCH_NOT_EQUAL))
-#define ORDER (BIT(SEARCH_LESS) | BIT(SEARCH_LESS_EQUAL) | BIT(SEARCH_GREATER) | BIT(SEARCH_GREATER_EQUAL))
-#define CONTAINING (BIT(SEARCH_CONTAINS) | BIT(SEARCH_NOT_CONTAINS))
+#define EMPTINESS (BIT(LOOKUP_IS_EMPTY) | BIT(LOOKUP_NOT_EMPTY))
+#define EQUALITY (BIT(LOOKUP_EQUAL) | BIT(LOOKUP_NOT_EQUAL))
+#define ORDER (BIT(LOOKUP_LESS) | BIT(LOOKUP_LESS_EQUAL) | BIT(LOOKUP_GREATER) | BIT(LOOKUP_GREATER_EQUAL))
+#define CONTAINING (BIT(LOOKUP_CONTAINS) | BIT(LOOKUP_NOT_CONTAINS))
 
 static const struct { unsigned operators; const char *words; } allowed[] = {
-    [SEARCH_NUMBER] = {EMPTINESS | EQUALITY | ORDER, "= != < <= > >= isEmpty notEmpty"},
-    [SEARCH_TEXT] = {EMPTINESS | EQUALITY | CONTAINING, "= != contains notContains isEmpty notEmpty"},
-    [SEARCH_TIME] = {EMPTINESS | EQUALITY | ORDER, "= != < <= > >= isEmpty notEmpty"},
-    [SEARCH_STATE] = {EMPTINESS | EQUALITY, "= != isEmpty notEmpty"},
-    [SEARCH_USER] = {EMPTINESS | EQUALITY | CONTAINING, "= != contains notContains isEmpty notEmpty"},
-    [SEARCH_LABELS] = {EMPTINESS | EQUALITY | CONTAINING, "= != contains notContains isEmpty notEmpty"},
-    [SEARCH_TRUTH] = {EMPTINESS | EQUALITY, "= != isEmpty notEmpty"},
-    [SEARCH_HPARAM] = {EMPTINESS | EQUALITY | ORDER | CONTAINING, ""},
-    [SEARCH_METADATA] = {EMPTINESS | EQUALITY | ORDER | CONTAINING, ""},
-    [SEARCH_METRIC] = {EMPTINESS | EQUALITY | ORDER | CONTAINING, ""},
+    [LOOKUP_NUMBER] = {EMPTINESS | EQUALITY | ORDER, "= != < <= > >= isEmpty notEmpty"},
+    [LOOKUP_TEXT] = {EMPTINESS | EQUALITY | CONTAINING, "= != contains notContains isEmpty notEmpty"},
+    [LOOKUP_TIME] = {EMPTINESS | EQUALITY | ORDER, "= != < <= > >= isEmpty notEmpty"},
+    [LOOKUP_STATE] = {EMPTINESS | EQUALITY, "= != isEmpty notEmpty"},
+    [LOOKUP_USER] = {EMPTINESS | EQUALITY | CONTAINING, "= != contains notContains isEmpty notEmpty"},
+    [LOOKUP_LABELS] = {EMPTINESS | EQUALITY | CONTAINING, "= != contains notContains isEmpty notEmpty"},
+    [LOOKUP_TRUTH] = {EMPTINESS | EQUALITY, "= != isEmpty notEmpty"},
+    [LOOKUP_HPARAM] = {EMPTINESS | EQUALITY | ORDER | CONTAINING, ""},
+    [LOOKUP_METADATA] = {EMPTINESS | EQUALITY | ORDER | CONTAINING, ""},
+    [LOOKUP_METRIC] = {EMPTINESS | EQUALITY | ORDER | CONTAINING, ""},
 };
 
 static bool number_of(struct json_object *v, double *ret)
@@ -99,7 +99,7 @@ static bool number_of(struct json_object *v, double *ret)
     return !*end && isfinite(*ret);
 }
 
-static int need_number(const struct parsing *p, struct json_object *v, struct search_node *n, struct error *err)
+static int need_number(const struct parsing *p, struct json_object *v, struct lookup_node *n, struct error *err)
 {
     if (!number_of(v, &n->number))
         return wrong_filter(p, err, "the value of \"%s\" must be a number, found %s", n->operand.column->name,
@@ -109,7 +109,7 @@ static int need_number(const struct parsing *p, struct json_object *v, struct se
 }
 
 /* A day is its first moment. */
-static int need_time(const struct parsing *p, struct json_object *v, struct search_node *n, struct error *err)
+static int need_time(const struct parsing *p, struct json_object *v, struct lookup_node *n, struct error *err)
 {
     const char *text = json_object_is_type(v, json_type_string) ? json_object_get_string(v) : "";
     const char *whole = strlen(text) == strlen("2026-01-31") ? arena_printf(p->a, "%sT00:00:00Z", text) : text;
@@ -122,7 +122,7 @@ static int need_time(const struct parsing *p, struct json_object *v, struct sear
     return 0;
 }
 
-static int need_text(const struct parsing *p, struct json_object *v, struct search_node *n, struct error *err)
+static int need_text(const struct parsing *p, struct json_object *v, struct lookup_node *n, struct error *err)
 {
     if (!json_object_is_type(v, json_type_string) && !json_object_is_type(v, json_type_int) &&
         !json_object_is_type(v, json_type_double) && !json_object_is_type(v, json_type_boolean))
@@ -132,7 +132,7 @@ static int need_text(const struct parsing *p, struct json_object *v, struct sear
     return 0;
 }
 
-static int need_state(const struct parsing *p, struct json_object *v, struct search_node *n, struct error *err)
+static int need_state(const struct parsing *p, struct json_object *v, struct lookup_node *n, struct error *err)
 {
     const char *text = json_object_is_type(v, json_type_string) ? json_object_get_string(v) : "";
     enum run_state state;
@@ -145,7 +145,7 @@ static int need_state(const struct parsing *p, struct json_object *v, struct sea
     return 0;
 }
 
-static int need_truth(const struct parsing *p, struct json_object *v, struct search_node *n, struct error *err)
+static int need_truth(const struct parsing *p, struct json_object *v, struct lookup_node *n, struct error *err)
 {
     const char *text = json_object_is_type(v, json_type_string) ? json_object_get_string(v) : "";
     bool is_true = strcasecmp(text, "true") == 0, is_false = strcasecmp(text, "false") == 0;
@@ -161,7 +161,7 @@ static int need_truth(const struct parsing *p, struct json_object *v, struct sea
 
 /* As the value is written; the type that the column is said to have decides about texts that are numbers. */
 static int need_number_or_text(const struct parsing *p, struct json_object *o, struct json_object *v,
-                               struct search_node *n, struct error *err)
+                               struct lookup_node *n, struct error *err)
 {
     const char *type = member_text(o, "type");
     bool is_text = json_object_is_type(v, json_type_string) && !(type && strcmp(type, "COLUMN_TYPE_NUMBER") == 0);
@@ -172,40 +172,40 @@ static int need_number_or_text(const struct parsing *p, struct json_object *o, s
     return need_number(p, v, n, err);
 }
 
-static int parse_value(const struct parsing *p, struct json_object *o, struct search_node *n, struct error *err)
+static int parse_value(const struct parsing *p, struct json_object *o, struct lookup_node *n, struct error *err)
 {
     struct json_object *v = read_member(o, "value");
     switch (n->operand.column->type) {
-    case SEARCH_NUMBER:
+    case LOOKUP_NUMBER:
         return need_number(p, v, n, err);
-    case SEARCH_TIME:
+    case LOOKUP_TIME:
         return need_time(p, v, n, err);
-    case SEARCH_STATE:
+    case LOOKUP_STATE:
         return need_state(p, v, n, err);
-    case SEARCH_TRUTH:
+    case LOOKUP_TRUTH:
         return need_truth(p, v, n, err);
-    case SEARCH_USER:
+    case LOOKUP_USER:
         return (BIT(n->op) & EQUALITY) && json_object_is_type(v, json_type_int) ? need_number(p, v, n, err)
                                                                                : need_text(p, v, n, err);
-    case SEARCH_TEXT:
-    case SEARCH_LABELS:
+    case LOOKUP_TEXT:
+    case LOOKUP_LABELS:
         return need_text(p, v, n, err);
-    case SEARCH_HPARAM:
-    case SEARCH_METADATA:
-    case SEARCH_METRIC:
+    case LOOKUP_HPARAM:
+    case LOOKUP_METADATA:
+    case LOOKUP_METRIC:
         break;
     }
     return need_number_or_text(p, o, v, n, err);
 }
 
-static int parse_field(struct parsing *p, struct json_object *o, struct search_node *n, struct error *err)
+static int parse_field(struct parsing *p, struct json_object *o, struct lookup_node *n, struct error *err)
 {
     const char *name = member_text(o, "columnName");
     if (!name || !*name)
         return wrong_filter(p, err, "columnName is missing");
-    if (search_operand_parse(p->kind, name, member_text(o, "location"), p->a, &n->operand, err) < 0)
+    if (lookup_operand_parse(p->kind, name, member_text(o, "location"), p->a, &n->operand, err) < 0)
         return error_wrap(err, "%s", p->path);
-    const struct search_column *column = n->operand.column;
+    const struct lookup_column *column = n->operand.column;
     if (column->only_sort)
         return wrong_filter(p, err, "\"%s\" is for sorting only", name);
     if (parse_operator(p, o, &n->op, err) < 0)
@@ -213,7 +213,7 @@ static int parse_field(struct parsing *p, struct json_object *o, struct search_n
     if (!(allowed[column->type].operators & BIT(n->op)))
         return wrong_filter(p, err, "\"%s\" cannot be compared with %s; allowed are %s", name, operator_names[n->op],
                      allowed[column->type].words);
-    p->arg_n += column->type >= SEARCH_HPARAM ? 4 : 2;
+    p->arg_n += column->type >= LOOKUP_HPARAM ? 4 : 2;
     if (p->arg_n > ARGS_MAX)
         return wrong_filter(p, err, "the filter has too many conditions; some %d are allowed", ARGS_MAX / 4);
     return BIT(n->op) & EMPTINESS ? 0 : parse_value(p, o, n, err);
@@ -221,13 +221,13 @@ static int parse_field(struct parsing *p, struct json_object *o, struct search_n
 
 /* ---- groups ------------------------------------------------------------------------------------------------------ */
 
-static int parse_node(struct parsing *p, struct json_object *o, int depth, struct search_node *ret, struct error *err);
+static int parse_node(struct parsing *p, struct json_object *o, int depth, struct lookup_node *ret, struct error *err);
 
-static int parse_children(struct parsing *p, struct json_object *list, int depth, struct search_node *n,
+static int parse_children(struct parsing *p, struct json_object *list, int depth, struct lookup_node *n,
                           struct error *err)
 {
     size_t length = strlen(p->path), count = list ? json_object_array_length(list) : 0;
-    n->child = arena_array(p->a, struct search_node, count + 1);
+    n->child = arena_array(p->a, struct lookup_node, count + 1);
     n->child_n = count;
     for (size_t i = 0; i < count; i++) {
         snprintf(p->path + length, sizeof(p->path) - length, ".children[%zu]", i);
@@ -238,7 +238,7 @@ static int parse_children(struct parsing *p, struct json_object *list, int depth
     return 0;
 }
 
-static int parse_group(struct parsing *p, struct json_object *o, int depth, struct search_node *n, struct error *err)
+static int parse_group(struct parsing *p, struct json_object *o, int depth, struct lookup_node *n, struct error *err)
 {
     const char *conjunction = member_text(o, "conjunction");
     struct json_object *children = read_member(o, "children");
@@ -255,9 +255,9 @@ static int parse_group(struct parsing *p, struct json_object *o, int depth, stru
     return parse_children(p, children, depth, n, err);
 }
 
-static int parse_node(struct parsing *p, struct json_object *o, int depth, struct search_node *ret, struct error *err)
+static int parse_node(struct parsing *p, struct json_object *o, int depth, struct lookup_node *ret, struct error *err)
 {
-    *ret = (struct search_node){0};
+    *ret = (struct lookup_node){0};
     if (!json_object_is_type(o, json_type_object))
         return wrong_filter(p, err, "an object is expected");
     const char *kind = member_text(o, "kind");
@@ -268,7 +268,7 @@ static int parse_node(struct parsing *p, struct json_object *o, int depth, struc
     return wrong_filter(p, err, "kind must be \"group\" or \"field\"");
 }
 
-static int parse_filter(struct parsing *p, const char *text, struct search *s, struct error *err)
+static int parse_filter(struct parsing *p, const char *text, struct lookup *s, struct error *err)
 {
     cleanup_json struct json_object *root = NULL;
     if (json_parse(text, strlen(text), &root, err) < 0)
@@ -286,7 +286,7 @@ static int parse_filter(struct parsing *p, const char *text, struct search *s, s
 
 /* ---- sorts ------------------------------------------------------------------------------------------------------- */
 
-static int parse_sort(const struct parsing *p, char *one, struct search *s, bool *ret_id, struct error *err)
+static int parse_sort(const struct parsing *p, char *one, struct lookup *s, bool *ret_id, struct error *err)
 {
     char *direction = strrchr(one, '=');
     if (!direction)
@@ -295,10 +295,10 @@ static int parse_sort(const struct parsing *p, char *one, struct search *s, bool
     bool ascending = strcmp(direction, "asc") == 0;
     if (!ascending && strcmp(direction, "desc") != 0)
         return error_set(err, ERR_INVALID, "sort: the direction of \"%s\" is \"%s\", it must be asc or desc", one, direction);
-    if (s->sort_n == SEARCH_SORTS_MAX)
-        return error_set(err, ERR_INVALID, "sort: at most %d columns are allowed", SEARCH_SORTS_MAX);
-    struct search_sort *sort = &s->sort[s->sort_n];
-    if (search_operand_parse(p->kind, one, NULL, p->a, &sort->operand, err) < 0)
+    if (s->sort_n == LOOKUP_SORTS_MAX)
+        return error_set(err, ERR_INVALID, "sort: at most %d columns are allowed", LOOKUP_SORTS_MAX);
+    struct lookup_sort *sort = &s->sort[s->sort_n];
+    if (lookup_operand_parse(p->kind, one, NULL, p->a, &sort->operand, err) < 0)
         return error_wrap(err, "sort");
     sort->descending = !ascending;
     s->sort_n++;
@@ -306,7 +306,7 @@ static int parse_sort(const struct parsing *p, char *one, struct search *s, bool
     return 0;
 }
 
-static int parse_sorts(struct parsing *p, const char *text, struct search *s, struct error *err)
+static int parse_sorts(struct parsing *p, const char *text, struct lookup *s, struct error *err)
 {
     bool has_id = false;
     char *rest = arena_strdup(p->a, text);
@@ -314,16 +314,16 @@ static int parse_sorts(struct parsing *p, const char *text, struct search *s, st
         if (*one && parse_sort(p, one, s, &has_id, err) < 0)
             return -1;
     if (!has_id)
-        s->sort[s->sort_n++].operand.column = search_column_find(p->kind, "id", NULL);
+        s->sort[s->sort_n++].operand.column = lookup_column_find(p->kind, "id", NULL);
     return 0;
 }
 
-int search_parse(enum search_kind kind, const char *filter, const char *sort, int64_t now_us, struct arena *a,
-                 struct search **ret, struct error *err)
+int lookup_parse(enum lookup_kind kind, const char *filter, const char *sort, int64_t now_us, struct arena *a,
+                 struct lookup **ret, struct error *err)
 {
     struct parsing p = {.kind = kind, .a = a};
-    struct search *s = arena_new(a, struct search);
-    *s = (struct search){.kind = kind, .root = {.is_group = true}, .show_archived = true, .now_us = now_us};
+    struct lookup *s = arena_new(a, struct lookup);
+    *s = (struct lookup){.kind = kind, .root = {.is_group = true}, .show_archived = true, .now_us = now_us};
     if ((filter && *filter && parse_filter(&p, filter, s, err) < 0) || parse_sorts(&p, sort ? sort : "", s, err) < 0)
         return -1;
     *ret = s;

@@ -1,6 +1,6 @@
 /* Searches against an obvious reference: random experiments and runs change under a reader's eyes, and after each change random
  * filters and sorts must find what a row by row judge of the same facts does. */
-#include "store/search_world.h"
+#include "store/lookup_world.h"
 
 #include <strings.h>
 
@@ -233,11 +233,11 @@ static void ask(struct world *w)
     strbuf_adds(&filter, "]}}");
     for (int i = 0; i < q.sort_n; i++)
         strbuf_addf(&sort, "%s=%s,", column_name(q.runs, q.sort[i]), q.descending[i] ? "desc" : "asc");
-    struct search *s;
-    struct search_found found;
+    struct lookup *s;
+    struct lookup_found found;
     struct page page = {.offset = (int32_t)pick(w, 4), .limit = 1 + (int32_t)pick(w, 9)};
-    OK(w->f, search_parse(q.runs ? SEARCH_RUNS : SEARCH_EXPERIMENTS, filter.s, strbuf_str(&sort), T0, &a, &s, &w->f->err));
-    OK(w->f, store_search(w->reader, s, 1, page, &a, &found, &w->f->err));
+    OK(w->f, lookup_parse(q.runs ? LOOKUP_RUNS : LOOKUP_EXPERIMENTS, filter.s, strbuf_str(&sort), T0, &a, &s, &w->f->err));
+    OK(w->f, store_lookup(w->reader, s, 1, page, &a, &found, &w->f->err));
     bool same = found.window.total == n;
     for (size_t i = 0; same && i < found.ids.n; i++)
         same = found.ids.value[i] == expected[page.offset + (int)i];
@@ -274,12 +274,12 @@ static void test_columns_beyond_the_limit_are_made_again(void **state)
 {
     struct world w;
     begin(&w, *state, 12);
-    store_search_tables(w.reader)->bytes_max = 1;
+    store_lookup_tables(w.reader)->bytes_max = 1;
     for (int i = 0; i < STEPS / 4; i++) {
         change(&w);
         ask(&w);
     }
-    assert_true(store_search_tables(w.reader)->dropped);
+    assert_true(store_lookup_tables(w.reader)->dropped);
     store_close(w.reader);
 }
 
@@ -301,21 +301,21 @@ static void test_a_reader_that_slept_too_long_begins_again(void **state)
 static void test_old_changes_are_forgotten_a_part_at_a_time(void **state)
 {
     struct world w;
-    struct search_state s;
+    struct lookup_state s;
     begin(&w, *state, 14);
     add_experiment(&w);
     fixture_exec(w.f, fixture_server()
         ? "INSERT INTO search_changes (kind, row_id) SELECT 0, 1 FROM generate_series(1, 110000)"
         : "INSERT INTO search_changes (kind, row_id) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 110000)"
           " SELECT 0, 1 FROM n");
-    OK(w.f, store_search_refresh(w.reader, &s, &w.f->err));
+    OK(w.f, store_lookup_refresh(w.reader, &s, &w.f->err));
     assert_true(s.trim && s.bytes > 0);
     for (int i = 0; i < 3; i++) {
-        OK(w.f, store_search_trim(w.f->st, &w.f->err));
+        OK(w.f, store_lookup_trim(w.f->st, &w.f->err));
         change(&w);
         ask(&w);
     }
-    OK(w.f, store_search_refresh(w.reader, &s, &w.f->err));
+    OK(w.f, store_lookup_refresh(w.reader, &s, &w.f->err));
     assert_false(s.trim);
     store_close(w.reader);
 }

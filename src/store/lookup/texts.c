@@ -1,4 +1,4 @@
-#include "store/search/texts.h"
+#include "store/lookup/texts.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

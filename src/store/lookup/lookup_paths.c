@@ -1,4 +1,4 @@
-#include "store/search/search_paths.h"
+#include "store/lookup/lookup_paths.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,20 +8,20 @@
 #include "common/base/number.h"
 #include "store/metrics/metric_value.h"
 
-enum search_document search_path_kind(const char *name) { return (enum search_document)name[0]; }
+enum lookup_document lookup_path_kind(const char *name) { return (enum lookup_document)name[0]; }
 
 /* What is being taken over: where it goes, and the name of the path so far. */
 struct taking {
-    struct search_tables *t;
+    struct lookup_tables *t;
     uint32_t run;
     const char *only;
     struct strbuf *path;
     struct arena *a;
 };
 
-static struct search_path_column *add_path(struct search_tables *t, const char *name)
+static struct lookup_path_column *add_path(struct lookup_tables *t, const char *name)
 {
-    struct search_path_column *p = must_calloc(1, sizeof(*p));
+    struct lookup_path_column *p = must_calloc(1, sizeof(*p));
     p->name = must_strdup(name);
     HASH_ADD_KEYPTR(hh, t->paths, p->name, strlen(p->name), p);
     return p;
@@ -30,7 +30,7 @@ static struct search_path_column *add_path(struct search_tables *t, const char *
 /* NULL: nobody wants to know. */
 static struct column *column_of(const struct taking *x)
 {
-    struct search_path_column *p;
+    struct lookup_path_column *p;
     const char *name = strbuf_str(x->path);
     if (x->only && strcmp(x->only, name) != 0)
         return NULL;
@@ -70,14 +70,14 @@ static void take_members(const struct taking *x, const char *json)
     }
 }
 
-static void forget_run(struct search_tables *t, char kind, uint32_t run)
+static void forget_run(struct lookup_tables *t, char kind, uint32_t run)
 {
-    for (struct search_path_column *p = t->paths; p; p = p->hh.next)
+    for (struct lookup_path_column *p = t->paths; p; p = p->hh.next)
         if (p->name[0] == kind)
             column_clear(&p->column, run);
 }
 
-void search_document(struct search_tables *t, enum search_document kind, uint32_t run, const char *json, const char *only)
+void lookup_document(struct lookup_tables *t, enum lookup_document kind, uint32_t run, const char *json, const char *only)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     cleanup_strbuf struct strbuf path = STRBUF_INIT;
@@ -130,7 +130,7 @@ static void take_metric(const struct taking *x, const char *list)
     take_mean(x, &part[PART_SUM], &part[PART_COUNT]);
 }
 
-void search_summary(struct search_tables *t, uint32_t run, const char *group, const char *json, const char *only)
+void lookup_summary(struct lookup_tables *t, uint32_t run, const char *group, const char *json, const char *only)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     cleanup_strbuf struct strbuf path = STRBUF_INIT;
@@ -138,35 +138,35 @@ void search_summary(struct search_tables *t, uint32_t run, const char *group, co
     struct metric_members m = metric_members_of(json);
     while (metric_members_next(&m, &a)) {
         strbuf_reset(&path);
-        strbuf_addf(&path, "%c%s.%s", SEARCH_SUMMARY, group, m.name);
+        strbuf_addf(&path, "%c%s.%s", LOOKUP_SUMMARY, group, m.name);
         take_metric(&x, m.value);
     }
 }
 
-void search_summary_forget(struct search_tables *t, uint32_t run) { forget_run(t, SEARCH_SUMMARY, run); }
+void lookup_summary_forget(struct lookup_tables *t, uint32_t run) { forget_run(t, LOOKUP_SUMMARY, run); }
 
-void search_paths_forget(struct search_tables *t, uint32_t run)
+void lookup_paths_forget(struct lookup_tables *t, uint32_t run)
 {
-    for (struct search_path_column *p = t->paths; p; p = p->hh.next)
+    for (struct lookup_path_column *p = t->paths; p; p = p->hh.next)
         column_clear(&p->column, run);
 }
 
 /* ---- which there are --------------------------------------------------------------------------------------------- */
 
-static size_t path_bytes(const struct search_path_column *p)
+static size_t path_bytes(const struct lookup_path_column *p)
 {
     return sizeof(*p) + strlen(p->name) + 1 + column_bytes(&p->column);
 }
 
-size_t search_paths_bytes(const struct search_tables *t)
+size_t lookup_paths_bytes(const struct lookup_tables *t)
 {
     size_t bytes = 0;
-    for (const struct search_path_column *p = t->paths; p; p = p->hh.next)
+    for (const struct lookup_path_column *p = t->paths; p; p = p->hh.next)
         bytes += path_bytes(p);
     return bytes;
 }
 
-static void drop_path_column(struct search_tables *t, struct search_path_column *p)
+static void drop_path_column(struct lookup_tables *t, struct lookup_path_column *p)
 {
     HASH_DEL(t->paths, p);
     column_release(&p->column);
@@ -174,20 +174,20 @@ static void drop_path_column(struct search_tables *t, struct search_path_column 
     free(p);
 }
 
-/* Of those that this search does not need, the one that was asked for the longest ago. */
-static struct search_path_column *least_used(const struct search_tables *t)
+/* Of those that this lookup does not need, the one that was asked for the longest ago. */
+static struct lookup_path_column *least_used(const struct lookup_tables *t)
 {
-    struct search_path_column *least = NULL;
-    for (struct search_path_column *p = t->paths; p; p = p->hh.next)
+    struct lookup_path_column *least = NULL;
+    for (struct lookup_path_column *p = t->paths; p; p = p->hh.next)
         if ((p->used == 0 || p->used < t->uses) && (!least || p->used < least->used))
             least = p;
     return least;
 }
 
-void search_paths_bound(struct search_tables *t)
+void lookup_paths_bound(struct lookup_tables *t)
 {
-    struct search_path_column *p;
-    size_t bytes = search_paths_bytes(t);
+    struct lookup_path_column *p;
+    size_t bytes = lookup_paths_bytes(t);
     while (bytes > t->bytes_max && (p = least_used(t))) {
         bytes -= path_bytes(p);
         t->dropped = true;
@@ -195,16 +195,16 @@ void search_paths_bound(struct search_tables *t)
     }
 }
 
-void search_paths_release(struct search_tables *t)
+void lookup_paths_release(struct lookup_tables *t)
 {
-    struct search_path_column *p, *next;
+    struct lookup_path_column *p, *next;
     HASH_ITER(hh, t->paths, p, next)
         drop_path_column(t, p);
 }
 
-int search_tables_path(struct search_tables *t, struct store *st, const char *name, struct column **ret, struct error *err)
+int lookup_tables_path(struct lookup_tables *t, struct store *st, const char *name, struct column **ret, struct error *err)
 {
-    struct search_path_column *p;
+    struct lookup_path_column *p;
     *ret = NULL;
     HASH_FIND_STR(t->paths, name, p);
     if (!p && !t->dropped)
@@ -212,7 +212,7 @@ int search_tables_path(struct search_tables *t, struct store *st, const char *na
     if (!p) {
         p = add_path(t, name);
         p->used = t->uses;
-        if (search_documents_again(t, st, name, err) < 0) {
+        if (lookup_documents_again(t, st, name, err) < 0) {
             drop_path_column(t, p);
             return -1;
         }
