@@ -41,15 +41,18 @@ def running(new_cluster, clock):
     return c
 
 
-def deaf(cluster, place, name, timeout_s):
-    """A task that does not hear that it is to stop, and dies of the time-out only."""
-    script = f"echo $$ >{place}/{name}; trap '' TERM; while :; do sleep 0.05; done"
-    return shell(cluster, script, preemption_timeout=timeout_s)
+def start_deaf_task(cluster, place, timeout_s):
+    """A task that does not hear that it is to stop, and dies of the time-out only: its experiment and its process. The master knows that
+    the task runs: one that is still being started would be killed at once when the experiment is paused."""
+    script = f"echo $$ >{place}/pid; trap '' TERM; while :; do sleep 0.05; done"
+    x = shell(cluster, script, preemption_timeout=timeout_s)
+    pid = int(wait_file(place / "pid"))
+    wait_for("the start of the task", lambda: "have started" in cluster.trial_log(the_trial(cluster, x)["id"]))
+    return x, pid
 
 
 def test_a_jump_forward_ends_no_wait_early(running, clock, tmp_path):
-    x = deaf(running, tmp_path, "pid", timeout_s=3600)
-    pid = int(wait_file(tmp_path / "pid"))
+    x, pid = start_deaf_task(running, tmp_path, timeout_s=3600)
     assert running.post(f"/api/v1/experiments/{x}/pause").status == 200
     wait_for("the request to stop", lambda: "gracefully terminating" in running.trial_log(the_trial(running, x)["id"]))
     clock.set(DAY_S)
@@ -63,8 +66,7 @@ def test_a_jump_forward_ends_no_wait_early(running, clock, tmp_path):
 
 
 def test_a_jump_back_makes_no_wait_longer(running, clock, tmp_path):
-    x = deaf(running, tmp_path, "pid", timeout_s=2)
-    pid = int(wait_file(tmp_path / "pid"))
+    x, pid = start_deaf_task(running, tmp_path, timeout_s=2)
     assert running.post(f"/api/v1/experiments/{x}/pause").status == 200
     clock.set(-DAY_S)
     wait_for("the end of the task that did not hear", lambda: not alive(pid))
@@ -97,8 +99,7 @@ def test_sessions_tasks_and_logs_go_on(running, clock, tmp_path, by_s):
 
 def test_a_deadline_of_another_day_is_not_waited_for_after_a_restart(running, clock, tmp_path):
     clock.set(DAY_S)
-    x = deaf(running, tmp_path, "pid", timeout_s=2)
-    pid = int(wait_file(tmp_path / "pid"))
+    x, pid = start_deaf_task(running, tmp_path, timeout_s=2)
     assert running.post(f"/api/v1/experiments/{x}/pause").status == 200
     running.stop_master(9)
     clock.set(0)
