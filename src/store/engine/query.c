@@ -232,8 +232,6 @@ int64_t take_int(struct query *q) { return ops_of(q)->integer(q->stmt, q->column
 int32_t take_i32(struct query *q) { return (int32_t)take_int(q); }
 bool take_bool(struct query *q) { return take_int(q) != 0; }
 double take_real(struct query *q) { return ops_of(q)->real(q->stmt, q->column++); }
-void take_skip(struct query *q) { q->column++; }
-
 bool take_opt_int(struct query *q, int64_t *ret)
 {
     bool has = !ops_of(q)->is_null(q->stmt, q->column);

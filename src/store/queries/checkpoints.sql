@@ -151,10 +151,9 @@ INSERT INTO trial_storages (trial_id, storage_id) VALUES ($trial_id, $storage_id
 -- function: store_trial_has_storage returns bool
 SELECT count(*) FROM trial_storages WHERE trial_id = $trial_id AND storage_id = $storage_id;
 
--- A trial that is not over and starts or goes on from it; 0: none.
+-- A trial that is not over and starts from the checkpoint, or goes on from it; 0: there is none.
 -- name: checkpoints_user with uuid: text
 -- function: store_checkpoint_user returns i32
--- A trial that is not over and starts from it, or goes on from it.
 SELECT t.id FROM trials t WHERE t.warm_start_checkpoint = $uuid AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR')
 UNION ALL
 SELECT t.id FROM checkpoints c JOIN trials t ON t.id = c.trial_id

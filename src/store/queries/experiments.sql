@@ -76,7 +76,7 @@ JOIN experiment_documents d ON d.experiment_id = x.id
 -- postgres: WHERE x.id IN (SELECT json_array_elements_text($1::json)::bigint)
 ORDER BY x.id;
 
--- Neither over nor being deleted; with configuration: what a starting master rebuilds.
+-- The experiments that are neither over nor being deleted, with their configurations. A starting master rebuilds them.
 -- name: experiments_unfinished
 -- function: store_experiments_unfinished returns rows
 SELECT {store_experiment}
@@ -112,7 +112,7 @@ ORDER BY x.id;
 -- name: experiments_fail_deletions
 UPDATE experiments SET state = 'DELETE_FAILED' WHERE state = 'DELETING';
 
--- Checkpoints whose files are not known to be gone; of one trial, or of all (0).
+-- How many checkpoints of a trial (0: of all trials) of the experiment may still have files.
 -- name: experiments_count_checkpoints with id: id, trial_id: id
 -- function: store_experiment_checkpoint_count returns i64
 -- Files that somebody still has to remove.

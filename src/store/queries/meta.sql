@@ -9,7 +9,7 @@ RETURNING epoch;
 -- name: epoch_raise
 UPDATE master_epoch SET epoch = $1 WHERE epoch < $1;
 
--- *ret is NULL if the key is unset.
+-- The value of a key; NULL if the key is not set.
 -- name: kv_get with key: text
 -- function: store_kv_get returns text
 SELECT value FROM kv WHERE key = $key;

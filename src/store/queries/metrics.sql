@@ -176,7 +176,7 @@ WHERE r.trial_id = $trial_id AND r.archived = $archived AND r.group_name = $grou
 DELETE FROM metric_reports WHERE trial_id = $trial_id AND archived = $archived AND group_name = $group
   AND (steps, id) >= ($first.steps, $first.id) AND (steps, id) <= ($last.steps, $last.id);
 
--- Trials from `trial_id` on that have at least that many rows: what a starting master looks after.
+-- Trials whose id is at least from_trial_id and that have at least at_least rows that may be sealed. A starting master seals them.
 -- name: metric_heads_trials with from_trial_id: id, at_least: i32, limit: i32
 -- function: store_seal_trials returns ids
 -- Trials that have at least $2 reports in rows, from $1 on: what a starting master looks after.

@@ -111,7 +111,7 @@ DELETE FROM checkpoint_removals WHERE uuid = $1 AND (task_id = $2 OR CAST($3 AS 
 -- function: store_collecting_tasks returns i64
 SELECT count(*) FROM tasks WHERE end_us IS NULL AND trial_id IS NULL AND type = 'CHECKPOINT_GC';
 
--- How much of an experiment's files has yet to be tried, or is being tried.
+-- How many removals of files of an experiment have yet to be tried, or are being tried; of one trial, or of all (0).
 -- name: removals_pending with experiment_id: id, trial_id: id, now_us: i64
 -- function: store_removals_pending returns i64
 -- Whether anything of the experiment, or of its trial $3, has yet to be tried, or is being tried.

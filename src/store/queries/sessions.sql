@@ -19,8 +19,8 @@ INSERT INTO {insert store_session} RETURNING id;
 -- function: store_session_delete
 DELETE FROM sessions WHERE token_hash = $token_hash;
 
--- After a change of the password: logins, and what tasks have as their owner's (TASK), but not the session `but` that made the
--- change (a hash of nobody: none). Those of allocations go on, so that running trials do.
+-- Ends sessions after a change of the password: logins, and those that tasks have in the name of their owner (TASK). The session `but`,
+-- which made the change, stays (a hash of no session: none stays). Sessions of allocations stay, so that running trials go on.
 -- name: sessions_delete_of_password with user_id: id, but: hash
 -- function: store_sessions_end_of_password
 -- A changed password: what it had opened ends, but the session that changed it.
@@ -39,7 +39,7 @@ UPDATE sessions SET revoked = 1 WHERE user_id = $user_id AND kind = 'ACCESS_TOKE
 -- function: store_session_lives returns bool
 SELECT count(*) FROM sessions WHERE token_hash = $token_hash AND revoked = 0;
 
--- Both kinds that tasks have.
+-- Deletes both kinds of sessions that the tasks of an allocation have (TASK and ALLOCATION).
 -- name: sessions_delete_of_allocation with allocation_id: text
 -- function: store_sessions_delete_of_allocation
 DELETE FROM sessions WHERE allocation_id = $allocation_id;
@@ -50,7 +50,7 @@ DELETE FROM sessions WHERE allocation_id = $allocation_id;
 DELETE FROM sessions WHERE (expiry_us <= $now_us AND kind <> 'ACCESS_TOKEN') OR (allocation_id IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM allocations a WHERE a.id = sessions.allocation_id AND a.end_us IS NULL));
 
--- All that are not expired at now_us, for the cache in memory.
+-- All sessions that are not expired at now_us, which the master holds in memory.
 -- name: sessions_load with now_us: i64
 -- function: store_sessions_load returns rows
 SELECT {store_session} FROM sessions s WHERE s.expiry_us > $now_us AND (s.allocation_id IS NULL

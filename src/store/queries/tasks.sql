@@ -24,7 +24,7 @@ UPDATE tasks SET end_us = $2 WHERE id = $1;
 -- missing: task '$id'
 SELECT {store_task} FROM tasks k WHERE k.id = $id;
 
--- Tasks of the core that are no trials' and not over.
+-- The tasks of the core that belong to no trial and are not over.
 -- name: tasks_open_of_their_own
 -- function: store_tasks_open_of_their_own returns rows
 SELECT {task_row} FROM tasks k WHERE k.end_us IS NULL AND k.trial_id IS NULL AND k.type = 'CHECKPOINT_GC'
@@ -51,7 +51,7 @@ WHERE id = $id;
 -- missing: allocation '$id'
 SELECT {allocation_row} FROM allocations a WHERE a.id = $id;
 
--- in order of their numbers
+-- The allocations of a task, in the order of their runs.
 -- name: allocations_of_task with task_id: text
 -- function: store_allocations_of_task returns rows
 SELECT {allocation_row} FROM allocations a WHERE a.task_id = $task_id ORDER BY a.run_id, a.request_us, a.id;
@@ -60,7 +60,7 @@ SELECT {allocation_row} FROM allocations a WHERE a.task_id = $task_id ORDER BY a
 -- function: store_allocations_open returns rows
 SELECT {allocation_row} FROM allocations a WHERE a.end_us IS NULL ORDER BY a.request_us, a.id;
 
--- How long the last n took that ended by themselves in a pool, the newest first.
+-- How long the last n allocations of a pool took that ended by themselves, the newest first.
 -- name: allocations_run_times with pool: text, n: i64
 -- function: store_allocation_run_times returns i64s
 SELECT end_us - start_us FROM allocations
@@ -80,7 +80,7 @@ UPDATE containers SET agent_id = $agent_id, rank = $rank, device_ids = $device_i
     address = $address, exit_kind = $exit_kind, exit_code = $exit_code
 WHERE id = $id;
 
--- those of open allocations
+-- The containers of the allocations that are not over.
 -- name: containers_open
 -- function: store_containers_open returns rows
 SELECT {container_row} FROM containers c JOIN allocations a ON a.id = c.allocation_id

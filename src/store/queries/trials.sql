@@ -58,7 +58,7 @@ SELECT {trial_plain} FROM trials t WHERE t.id = $1;
 -- postgres: WHERE t.id IN (SELECT json_array_elements_text($1::json)::bigint)
 ORDER BY t.id;
 
--- In order of their ids.
+-- The ids of the trials of an experiment, ascending.
 -- name: trial_ids_of_experiment with experiment_id: id
 -- function: store_trial_ids_of_experiment returns ids
 SELECT id FROM trials WHERE experiment_id = $experiment_id ORDER BY id;
@@ -109,7 +109,7 @@ UPDATE tasks SET log_retention_days = $days WHERE trial_id = $id;
 -- missing: trial $id
 UPDATE trials SET metadata = $metadata WHERE id = $id;
 
--- last_activity_us
+-- Notes that the trial has been heard of (last_activity_us).
 -- name: trials_touch with id: id, now_us: i64
 -- function: store_trial_touch
 -- missing: trial $id
@@ -132,7 +132,7 @@ t.run_id, t.state: run_state,
 t.best_metric AS best: real?, -- validation
 s.metrics AS summary: text?   -- of the report's group, as it is kept; NULL: none yet
 
--- ERR_NOT_FOUND if there is no such trial.
+-- A trial, for a report of one of its groups.
 -- name: trials_searcher with trial_id: id, group: text
 -- function: metric_trial_get returns row
 -- missing: trial '$trial_id'

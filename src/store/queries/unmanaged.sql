@@ -1,6 +1,6 @@
 -- Experiments and trials that run elsewhere and only report here.
 
--- 0: there is none.
+-- The id of the unmanaged trial that has this external id; 0: there is none.
 -- name: unmanaged_trial_by_external_id with experiment_id: id, external_id: text
 -- function: store_unmanaged_trial_id returns i32
 SELECT t.id FROM trials t JOIN experiments x ON x.id = t.experiment_id

@@ -14,7 +14,7 @@ u.admin: bool, u.active: bool, u.remote: bool,
 {store_agent_user_group} AS agent,
 u.modified_us, u.last_auth_us
 
--- ERR_CONFLICT: name taken
+-- ERR_CONFLICT if the user name is taken.
 -- name: users_insert
 -- function: store_user_insert
 -- conflict: user "$username" already exists
