@@ -7,6 +7,8 @@ import struct
 import subprocess
 import time
 
+from support.waiting import wait_for
+
 NOT_EXECUTED = 3  # exit status of determined-task
 HELLO, LOG_ACK, SIGNAL, EXIT_ACK = 1, 2, 3, 4
 HELLO_REPLY, LOGS, EXIT = 64, 65, 66
@@ -36,13 +38,6 @@ def spec(argv, env=(), cwd="/", uid=None, gid=0, groups=(), procs=(), oom="", lo
         _strings(list(map(str, hidden))), struct.pack("<QQQ", memory, processes, disk), _string(pids_file), _string(boot_id),
         _string(str(tmp)), struct.pack("<Q", drop_capabilities),
     ])
-
-
-def wait_for(condition, timeout=60):
-    deadline = time.monotonic() + timeout
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)
 
 
 class Line:
@@ -80,7 +75,7 @@ class Task:
 
     def adopt(self):
         """A supervisor for what another one has left, as soon as that one, which may just be ending, has let go of it."""
-        wait_for(lambda: self.launch("--adopt")[0] == 0)
+        wait_for("the earlier supervisor's end", lambda: self.launch("--adopt")[0] == 0)
         return self
 
     def connect(self, resume=0):

@@ -94,7 +94,7 @@ def test_agent_reconnects_for_ever_and_a_wrong_token_is_never_logged(master, pla
     a.kill(signal.SIGTERM)
     a.keys["token"] = "wrong-secret"
     a.start()
-    wait_for(lambda: "401" in a.log_text())
+    wait_for("the refusal in the log", lambda: "401" in a.log_text())
     assert a.process.poll() is None
     a.kill()
     assert "wrong-secret" not in a.log_text() and fakemaster.TOKEN not in a.log_text()
@@ -106,7 +106,7 @@ def test_a_lost_master_is_told_to_the_hook_and_the_agent_goes_on(master, place):
     master.wait_agent()
     port = master.port
     master.close()
-    wait_for(mark.exists)
+    wait_for("the hook", mark.exists)
     master.port = port
     master.open()
     master.wait_agent(2)
@@ -117,15 +117,15 @@ def test_a_lower_epoch_is_refused_even_after_a_restart(master, agent):
     master.epoch = 7
     master.drop()
     master.wait_agent(2)
-    wait_for(lambda: "epoch=7" in agent.log_text())
+    wait_for("epoch 7 in the log", lambda: "epoch=7" in agent.log_text())
     master.epoch = 6
     master.connection.send(signal={"containerId": "x", "signal": 9})
-    wait_for(lambda: "link.old_epoch epoch=6 seen=7" in agent.log_text())
+    wait_for("the refusal of epoch 6", lambda: "link.old_epoch epoch=6 seen=7" in agent.log_text())
     agent.kill()
     agent.start()
-    wait_for(lambda: agent.log_text().count("link.old_epoch") > 2)
+    wait_for("more refusals", lambda: agent.log_text().count("link.old_epoch") > 2)
     master.epoch = 8
-    wait_for(lambda: "epoch=8" in agent.log_text())
+    wait_for("epoch 8 in the log", lambda: "epoch=8" in agent.log_text())
 
 
 def test_agent_leaves_when_the_master_will_never_take_it(master, agent):
@@ -144,7 +144,7 @@ def test_task_runs_and_everything_is_told_in_order(master, agent):
     assert (exit["kind"], exit["code"]) == ("EXIT_KIND_EXITED", 3)
     assert master.states_of(c) == ["STATE_PULLING", "STATE_STARTING", "STATE_RUNNING", "STATE_TERMINATED"]
     assert master.text(c, "stdout") == "from the context\n" and master.text(c, "stderr") == "oops\n"
-    wait_for(lambda: agent.task_dirs() == [])
+    wait_for("the removal of the task's directory", lambda: agent.task_dirs() == [])
     assert ("/api/v1/tasks/1.task/context_directory", "Bearer session") in master.requests
 
 
@@ -426,7 +426,7 @@ def test_end_is_told_again_until_it_is_acknowledged(master, agent):
     master.ack_states = True
     master.drop()
     assert master.finish(c)["code"] == 2
-    wait_for(lambda: agent.task_dirs() == [])
+    wait_for("the removal of the task's directory", lambda: agent.task_dirs() == [])
     assert master.twice == []
 
 
@@ -451,8 +451,8 @@ def test_task_that_the_master_does_not_expect_is_killed_and_removed(master, agen
     master.wait(lambda: master.text(c))
     del master.expected[c]
     master.drop()
-    wait_for(lambda: not alive(int(master.text(c))))
-    wait_for(lambda: agent.task_dirs() == [])
+    wait_for("the end of the task", lambda: not alive(int(master.text(c))))
+    wait_for("the removal of the task's directory", lambda: agent.task_dirs() == [])
     assert c not in master.done
 
 
@@ -479,7 +479,7 @@ def test_directories_of_ended_tasks_are_kept_when_asked_and_nobodys_tasks_any_mo
     c = master.start(["echo x > $DET_WORKDIR/left"])
     master.finish(c)
     kept = a.root / "tasks" / f".ended-{c}"
-    wait_for(kept.exists)
+    wait_for("the file that is kept", kept.exists)
     assert (kept / "run/workdir/left").read_text() == "x\n"
     a.kill(signal.SIGTERM)
     a.start()
@@ -491,13 +491,13 @@ def test_directories_of_ended_tasks_are_kept_when_asked_and_nobodys_tasks_any_mo
 def test_an_agent_killed_while_it_prepares_leaves_no_half_task(master, agent):
     master.broken_requests = 1000
     unwanted, expected = master.start(["echo never"]), master.start(["echo never"])
-    wait_for(lambda: len(agent.task_dirs()) == 2)
+    wait_for("two tasks' directories", lambda: len(agent.task_dirs()) == 2)
     agent.kill()
     del master.expected[unwanted]
     agent.start()
     exit = master.finish(expected)
     assert exit["kind"] == "EXIT_KIND_LOST" and exit["text"] == "the agent ended before it had started the task"
-    wait_for(lambda: agent.task_dirs() == [])
+    wait_for("the removal of the task's directory", lambda: agent.task_dirs() == [])
     assert unwanted not in master.done and "adopt" not in agent.log_text()
 
 
@@ -509,9 +509,9 @@ def test_what_a_dead_supervisor_left_ends_although_no_master_can_be_reached(mast
     port = master.port
     master.close()
     os.kill(supervisor, signal.SIGKILL)
-    wait_for(lambda: [alive(p) for p in left].count(True) == 1)
+    wait_for("the end of one process", lambda: [alive(p) for p in left].count(True) == 1)
     agent.start()
-    wait_for(lambda: not any(alive(p) for p in left))
+    wait_for("the end of all processes", lambda: not any(alive(p) for p in left))
     master.port = port
     master.open()
     assert master.finish(c)["kind"] == "EXIT_KIND_LOST"
@@ -524,4 +524,4 @@ def test_memory_limit_is_kept_and_told(master, agent):
     exit = master.finish(c)
     assert (exit["kind"], exit["code"]) == ("EXIT_KIND_OUT_OF_MEMORY", 137)
     assert "memory" in exit["text"]
-    wait_for(lambda: not os.path.exists(f"/sys/fs/cgroup/memory/determined/{c}"))
+    wait_for("the removal of the control group", lambda: not os.path.exists(f"/sys/fs/cgroup/memory/determined/{c}"))

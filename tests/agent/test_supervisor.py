@@ -7,6 +7,7 @@ import time
 
 import pytest
 import supervisor as sv
+from support.waiting import wait_for
 
 
 @pytest.fixture
@@ -203,7 +204,7 @@ def test_no_acknowledgement_makes_the_task_wait_and_loses_nothing(task, tmp_path
 
 def test_task_does_not_need_an_agent(task, tmp_path):
     task.write(["sh", "-c", f"seq 1 5000; touch {tmp_path}/done; exit 4"]).start()
-    sv.wait_for((tmp_path / "done").exists)
+    wait_for("the task's last word", (tmp_path / "done").exists)
     task.connect(2000).finish()
     assert [int(line.text) for line in task.lines] == list(range(2001, 5001))
     assert task.exit[:2] == (sv.EXITED, 4)
@@ -244,13 +245,13 @@ def test_a_killed_supervisor_takes_its_task_along_and_the_next_one_tells(task):
     pids = [int(line.text) for line in task.lines]
     supervisor = int(subprocess.run(["ps", "-o", "ppid=", "-p", str(pids[1])], capture_output=True, text=True).stdout)
     os.kill(supervisor, signal.SIGKILL)
-    sv.wait_for(lambda: not alive(pids[1]))
+    wait_for("the end of the second process", lambda: not alive(pids[1]))
     task.adopt()
     task.lines = []
     task.connect().finish()
     assert [int(line.text) for line in task.lines] == pids
     assert task.exit[0] == sv.LOST
-    sv.wait_for(lambda: not alive(pids[0]))
+    wait_for("the end of the first process", lambda: not alive(pids[0]))
 
 
 @pytest.mark.parametrize("garbage", [b"\0\0\0\0", b"\xff" * 64, b"GET / HTTP/1.1\r\n\r\n", b"\x05\0\0\0\x03\x63\0\0\0"])

@@ -19,7 +19,6 @@ import signal
 import ssl
 import subprocess
 import sys
-import time
 import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -29,6 +28,7 @@ from contract_check import Contract  # noqa: E402
 
 from support import postgres  # noqa: E402
 from support.ports import free_port  # noqa: E402
+from support.waiting import TIMEOUT_S, wait_for  # noqa: E402
 
 CONTRACT = Contract()
 BUILD = pathlib.Path(os.environ.get("DET_BUILD", ROOT / "build"))
@@ -38,21 +38,6 @@ PASSWORD = "Test-Passw0rd"
 STOP_PATIENCE_S = 60  # far more than any program is promised to need: a busy machine is no fault
 ENDS_WELL = (0, -signal.SIGKILL)  # a test may have killed it
 SANITIZER_REPORT = re.compile(r"^.*(ERROR: AddressSanitizer|ERROR: LeakSanitizer|WARNING: ThreadSanitizer|runtime error: )", re.M)
-TIMEOUT_S = float(os.environ.get("DET_TEST_TIMEOUT", "120"))
-
-
-def wait_for(what, condition, timeout_s=TIMEOUT_S):
-    """Polls until condition() is true; the exception names what did not happen."""
-    end = time.monotonic() + timeout_s
-    delay = 0.002
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > end:
-            raise AssertionError(f"waited {timeout_s:.0f} s for {what}")
-        time.sleep(delay)
-        delay = min(delay * 1.5, 0.1)
 
 
 def client_hash(password):
