@@ -11,12 +11,11 @@ import time
 
 import numpy as np
 import pytest
+from support.waiting import wait_for
 
 import determined as det
 from determined import _storage, core, errors
 from determined.core import _tensorboard
-from support.waiting import wait_for
-
 
 # Metrics
 

@@ -4,10 +4,10 @@ import concurrent.futures
 import time
 
 import pytest
+from support.waiting import wait_for
 
 from determined import _http, core
 from determined.core import _preempt
-from support.waiting import wait_for
 
 
 @pytest.fixture

@@ -8,15 +8,14 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
-from fake_master import TOKEN, FakeMaster, _Refusal
+from support.fake_master.tasks import TOKEN, FakeMaster, Refusal
+from support.waiting import wait_for
 
 from determined import errors
 from determined.experimental import client, core_v2
 from determined.experimental.core_v2 import _core_v2, _journal
-from support.waiting import wait_for
 
 TESTS = pathlib.Path(__file__).parent
 
@@ -38,7 +37,7 @@ class Master(FakeMaster):
 
     def PutExperiment(self, external, body, _):
         if self.wrong_config:
-            raise _Refusal(400, "unknown field")
+            raise Refusal(400, "unknown field")
         self.config = json.loads(body["config"])
         number = self.experiments.setdefault(external, len(self.experiments) + 1)
         return {"experiment": {"id": number}, "config": {}}

@@ -6,7 +6,7 @@ import threading
 import time
 
 import pytest
-from fake_master import TOKEN, FakeMaster
+from support.fake_master.tasks import TOKEN, FakeMaster
 from support.ports import free_port
 
 from determined import _http, errors

@@ -15,10 +15,10 @@ import time
 import uuid
 
 import pytest
+from support.waiting import wait_for
 
 from determined import _linux
 from determined.launch import _supervisor
-from support.waiting import wait_for
 
 TESTS = pathlib.Path(__file__).parent
 WORKERS = TESTS / "workers.py"

@@ -15,6 +15,7 @@ import supervisor as sv
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from support import namespaces  # noqa: E402
+from support.processes import alive  # noqa: E402
 from support.waiting import wait_for  # noqa: E402
 
 ROOT = os.geteuid() == 0
@@ -161,13 +162,6 @@ def test_what_a_dead_supervisor_left_is_found_by_its_mounts_even_without_environ
     place.task.connect().finish()
     assert place.task.exit[0] == sv.LOST
     wait_for("the end of its process", lambda: not alive(pid))
-
-
-def alive(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 @pytest.mark.parametrize("calls, words, shown", [

@@ -7,6 +7,7 @@ import time
 
 import pytest
 import supervisor as sv
+from support.processes import alive
 from support.waiting import wait_for
 
 
@@ -19,14 +20,6 @@ def task(tmp_path):
         t.finish()
     except OSError:
         pass
-
-
-def alive(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as f:
-            return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except FileNotFoundError:
-        return False
 
 
 def test_output_arrives_numbered_and_exit_follows(task):

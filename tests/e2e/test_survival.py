@@ -9,7 +9,6 @@ import threading
 import time
 
 from e2e.helpers import (
-    alive,
     final_states,
     log_of,
     master_epoch,
@@ -21,6 +20,7 @@ from e2e.helpers import (
     wait_slots_free,
 )
 from support.cluster import BUILD, wait_for
+from support.processes import alive
 
 # A task that reports by itself: what the master has acknowledged is written down, line by line.
 REPORTER = r"""
