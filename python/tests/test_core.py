@@ -552,7 +552,7 @@ def test_profiler__is_stopped_by_the_end_of_the_context(cluster):
     with core.init() as core_context:
         core_context.profiler.on(sampling_interval=0.1)
     count = len(cluster.master.metrics)
-    time.sleep(0.3)
+    time.sleep(0.3)  # three samples, if it went on
     assert len(cluster.master.metrics) == count
 
 

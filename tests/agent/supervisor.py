@@ -7,7 +7,7 @@ import struct
 import subprocess
 import time
 
-from support.waiting import wait_for
+from support.waiting import TIMEOUT_S, wait_for
 
 NOT_EXECUTED = 3  # exit status of determined-task
 HELLO, LOG_ACK, SIGNAL, EXIT_ACK = 1, 2, 3, 4
@@ -64,7 +64,7 @@ class Task:
         return self
 
     def launch(self, *options):
-        r = subprocess.run([*self.prefix, BUILD / "determined-task", *options, self.dir], capture_output=True, text=True, timeout=60)
+        r = subprocess.run([*self.prefix, BUILD / "determined-task", *options, self.dir], capture_output=True, text=True, timeout=TIMEOUT_S)
         return r.returncode, r.stderr
 
     def start(self, *options):
@@ -87,7 +87,7 @@ class Task:
         self.sock.connect(f"/proc/self/fd/{here}/socket")
         os.close(here)
         self.send(HELLO, struct.pack("<IQ", 1, resume))
-        kind, payload = self.frame(60)
+        kind, payload = self.frame(TIMEOUT_S)
         assert kind == HELLO_REPLY
         _, self.pid, self.state, self.last = struct.unpack("<IIBQ", payload)
         return self
@@ -137,7 +137,7 @@ class Task:
             self.exit = (kind, code, signo, payload[21:21 + n].decode())
         return kind
 
-    def pump(self, until, timeout=60, ack=True):
+    def pump(self, until, timeout=TIMEOUT_S, ack=True):
         """Takes frames until `until(self)` is true."""
         deadline = time.monotonic() + timeout
         while not until(self):
@@ -147,7 +147,7 @@ class Task:
                 self.ack(self.lines[-1].number)
         return self
 
-    def finish(self, timeout=60):
+    def finish(self, timeout=TIMEOUT_S):
         self.pump(lambda t: t.exit is not None, timeout)
         self.send(EXIT_ACK)
         return self

@@ -172,7 +172,7 @@ def test_a_daemon_without_the_pipes_does_not_delay_the_exit(tmp_path):
 
 
 def test_a_hundred_thousand_lines_arrive_each_once(task):
-    task.write(["seq", "1", "100000"]).start().connect().finish(60)
+    task.write(["seq", "1", "100000"]).start().connect().finish()
     assert task.text() == "".join(f"{i}\n" for i in range(1, 100001))
     assert [line.number for line in task.lines] == list(range(1, 100001))
 
@@ -186,7 +186,7 @@ def test_no_acknowledgement_makes_the_task_wait_and_loses_nothing(task, tmp_path
     mark = tmp_path / "written"
     script = f"i=0; while [ $i -lt 20000 ]; do echo line $i with quite a few more words in it; i=$((i+1)); done; touch {mark}"
     task.write(["sh", "-c", script], spool_max=64 * 1024).start().connect()
-    time.sleep(1.0)
+    time.sleep(1.0)  # time to do it wrong: nobody says that a task waits
     assert not mark.exists()
     spool = sum(f.stat().st_size for f in (task.dir / "spool").iterdir())
     assert spool < 200 * 1024

@@ -8,12 +8,13 @@ import pty
 import signal
 import subprocess
 import sys
+import termios
 import threading
-import time
 
 import conftest
 import pytest
 from support.fake_master import clients as fake_master
+from support.waiting import wait_for
 
 
 def columns(table):
@@ -97,7 +98,7 @@ def test_password_prompt_does_not_echo_on_a_terminal(det):
     seen = b""
     while b"Password for user" not in seen:
         seen += os.read(terminal, 1000)
-    time.sleep(0.05)
+    wait_for("the terminal to be silent", lambda: not termios.tcgetattr(terminal)[3] & termios.ECHO)
     os.write(terminal, fake_master.PASSWORD.encode() + b"\n")
     try:
         while data := os.read(terminal, 1000):
@@ -457,7 +458,6 @@ def test_large_upload_shows_its_progress_on_a_terminal_only(det, project):
 def test_interrupt_has_its_own_exit_code(det, master):
     master.states = ["STATE_RUNNING"]
     waiting = subprocess.Popen([conftest.BUILD / "det", "experiment", "wait", "1"], stderr=subprocess.PIPE, env=det.environment)
-    while not any(path == "/api/v1/experiments/1" for _, path, _, _ in master.requests):
-        time.sleep(0.01)
+    wait_for("its first question", lambda: any(path == "/api/v1/experiments/1" for _, path, _, _ in master.requests))
     waiting.send_signal(signal.SIGINT)
     assert waiting.wait() == 3

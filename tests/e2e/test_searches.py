@@ -5,9 +5,9 @@ import signal
 import sys
 
 import pytest
-from e2e.helpers import wait_slots_free
 from e2e.test_examples import DIGITS, create, needs_torch, validations
 from support.cluster import Cluster, wait_for
+from support.experiments import wait_slots_free
 
 # Its loss follows from its seed, so that a run can be compared with another one bit by bit. Some trials crash once.
 TRAIN = """

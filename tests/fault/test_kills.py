@@ -1,7 +1,7 @@
 """kill -9, again and again, under load: nothing acknowledged is lost or doubled, no process is orphaned, no slot leaks.
 
 DET_FAULT_KILLS says how often (default 10; `make faults`: 200), DET_TEST_DB on which engine, DET_TEST_SEED repeats a run.
-The last line of each test counts.
+The last line of each test counts. Pauses of random length choose the moments of the kills; nothing is waited for by them.
 """
 import contextlib
 import os
@@ -10,11 +10,11 @@ import signal
 import time
 
 import pytest
-from e2e.helpers import final_states, log_of, wait_no_supervisors, wait_slots_free
 from e2e.test_survival import Creator, check_agent_kills, left_over, running
 from fault.journal import Load
 from support import postgres
 from support.cluster import wait_for
+from support.experiments import final_states, log_of, wait_no_supervisors, wait_slots_free
 
 KILLS = int(os.environ.get("DET_FAULT_KILLS", "10"))
 ENGINE = os.environ.get("DET_TEST_DB", "sqlite")

@@ -82,6 +82,12 @@ class Reply:
         return f"<{self.status} {self.body[:300]!r}>"
 
 
+def error_of(reply, status=None):
+    """The sentence of a refusal; status None: any that puts it down to the request."""
+    assert reply.status == status if status else 400 <= reply.status < 500, reply
+    return reply.json["error"]["error"]
+
+
 class Cluster:
     """With DET_TEST_DB=postgres, the master has a database of its own on a PostgreSQL server that all clusters share."""
 

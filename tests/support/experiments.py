@@ -88,10 +88,5 @@ class Follower:
         assert self.ended, "the stream did not end well"
 
 
-def memory_kib(pid):
-    return int(next(line for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
-                    if line.startswith("VmRSS")).split()[1])
-
-
 def is_root():
     return os.geteuid() == 0
