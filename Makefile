@@ -13,7 +13,7 @@
 ##  soak             random clusters under virtual time, fresh seeds, for SOAK_SECONDS of CPU time (default 3600)
 ##  fuzz             every fuzz target for FUZZ_SECONDS (default 60)
 ##  fuzz-api         requests made from the contract, on an AddressSanitizer build, for FUZZ_API_SECONDS (default 600)
-##  nightly          long soak, fuzz, fuzz-api, faults and tsan; notes what fuzz-api found in docs/reliability.md
+##  nightly          long soak, fuzz, fuzz-api, faults and tsan; writes what came of each into docs/reliability.md
 ##  faults           200 kill -9 of each program under load on both engines, full disks, failed writes (FAULT_KILLS=200)
 ##  soak-launch      one of eight workers of a launcher killed, stopped or out of memory, a thousand times (DET_SOAK_LAUNCH=1000)
 ##  lint             layer table, citations, Python style
@@ -149,12 +149,11 @@ fuzz: build-fuzz/build.ninja
 # The seed is printed: tests/fuzz_api/fuzz.py --seed N makes the same requests.
 fuzz-api: build-asan/build.ninja test-deps
 	@ninja -C build-asan -j$(JOBS) determined-master determined-agent determined-task
-	@DET_BUILD=build-asan $(PY) tests/fuzz_api/fuzz.py --seconds $(FUZZ_API_SECONDS) $(FUZZ_API_OPTIONS)
+	@DET_BUILD=build-asan $(PY) tests/fuzz_api/fuzz.py --seconds $(FUZZ_API_SECONDS)
 
-# Everything that takes hours; each part is tried, whatever became of those before it.
-nightly:
-	@status=0; for part in soak "fuzz FUZZ_SECONDS=600" "fuzz-api FUZZ_API_SECONDS=3600 FUZZ_API_OPTIONS='--note docs/reliability.md'" faults tsan; do \
-		eval $(MAKE) --no-print-directory $$part || status=1; done; exit $$status
+# Everything that takes hours; each part is tried, whatever became of those before it. tools/nightly PART runs one.
+nightly: test-deps all
+	@tools/nightly
 
 # DET_TEST_SEED=N repeats the random choices of a run.
 faults: test-deps all
