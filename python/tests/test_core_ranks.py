@@ -37,7 +37,7 @@ def batches_until_preempted(core_context, ask):
     batches = 0
     while not ask(core_context):
         batches += 1
-        time.sleep(0.005)
+        time.sleep(0.005)  # a batch takes its time
         assert batches < 10_000
     return batches
 

@@ -1,7 +1,7 @@
 """kill -9, again and again, under load: nothing acknowledged is lost or doubled, no process is orphaned, no slot leaks.
 
 DET_FAULT_KILLS says how often (default 10; `make faults`: 200), DET_TEST_DB on which engine, DET_TEST_SEED repeats a run.
-The last line of each test counts. Pauses of random length choose the moments of the kills; nothing is waited for by them.
+The last line of each test counts.
 """
 import contextlib
 import os
@@ -49,7 +49,7 @@ def test_kills_of_the_master(new_cluster, tmp_path, rng):
     creator.start()
     for _ in range(KILLS):
         wait_progress(load)
-        time.sleep(rng.uniform(0, 0.2))
+        time.sleep(rng.uniform(0, 0.2))  # a moment chosen at random
         cluster.stop_master(signal.SIGKILL)
         cluster.start_master()
         if len(creator.made) > 40 + KILLS // 4:
@@ -112,7 +112,7 @@ def test_kills_of_agent_and_supervisors(new_cluster, tmp_path, rng):
     creator, load = Creator(cluster, tmp_path, steps=5), Load(cluster)
     creator.start()
     while sum(counts.values()) < KILLS:
-        time.sleep(rng.uniform(0, 0.3))
+        time.sleep(rng.uniform(0, 0.3))  # a moment chosen at random
         kill_some(cluster, rng, counts)
         if len(creator.made) > 40 + KILLS // 4:
             creator.stop.set()
@@ -139,9 +139,9 @@ def test_postgres_stopped_and_started_under_load(new_cluster, rng):
         times = max(3, KILLS // 10)
         for _ in range(times):
             wait_progress(load)
-            time.sleep(rng.uniform(0, 0.2))
+            time.sleep(rng.uniform(0, 0.2))  # a moment chosen at random
             server.stop()
-            time.sleep(rng.uniform(0, 0.3))
+            time.sleep(rng.uniform(0, 0.3))  # a moment chosen at random
             server.start()
         wait_progress(load)
         load.finish()

@@ -9,7 +9,7 @@ import pathlib
 import re
 import urllib.parse
 
-from support.fake_master.server import FakeMaster, Refusal
+from support.fake_master.server import BrokenOff, FakeMaster, Refusal
 
 CONTRACT = json.loads((pathlib.Path(__file__).parents[3] / "contract" / "api.json").read_text())
 MESSAGES = CONTRACT["messages"]
@@ -362,8 +362,7 @@ class Master(FakeMaster):
         for i, record in enumerate(records):
             if follow and self.drop_after == i:
                 self.drop_after = None
-                return True
+                raise BrokenOff
             yield {"result": record}
         if follow and self.stall:
             self.stall.wait()
-        return False

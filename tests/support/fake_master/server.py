@@ -22,6 +22,10 @@ class Refusal(Exception):
         return {"error": {"code": code, "reason": reason, "error": self.message}}
 
 
+class BrokenOff(Exception):
+    """A stream ends before its end."""
+
+
 class Exchange(http.server.BaseHTTPRequestHandler):
     """A request, as master.answer(exchange) finds it: command, path, headers, `text` (its body's bytes); and the ways to answer it."""
 
@@ -59,33 +63,22 @@ class Exchange(http.server.BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def reply_in_parts(self, values):
-        """Values of an iterator, a line each, as the real master's streams come. Its return value, if true, breaks the stream off."""
+        """Values of an iterator, a line each, as the real master's streams come. The iterator may raise BrokenOff."""
         self.send_response(200)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        broken = yield_all(values, self._part)
-        if broken:
+        try:
+            for value in values:
+                line = json.dumps(value).encode() + b"\n"
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
+        except BrokenOff:
             self.close_connection = True
-        else:
-            self.wfile.write(b"0\r\n\r\n")
-
-    def _part(self, value):
-        line = json.dumps(value).encode() + b"\n"
-        self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
+            return
+        self.wfile.write(b"0\r\n\r\n")
 
     def hang_up(self):
         self.connection.shutdown(socket.SHUT_RDWR)
         self.close_connection = True
-
-
-def yield_all(values, take):
-    """take() of each value of a generator; what the generator returns."""
-    values = iter(values)
-    while True:
-        try:
-            take(next(values))
-        except StopIteration as end:
-            return end.value
 
 
 class Server(http.server.ThreadingHTTPServer):
