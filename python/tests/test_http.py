@@ -3,11 +3,11 @@
 import socket
 import subprocess
 import threading
-import time
 
 import pytest
-from fake_master import TOKEN, FakeMaster
+from support.fake_master.tasks import TOKEN, FakeMaster
 from support.ports import free_port
+from support.waiting import wait_for
 
 from determined import _http, errors
 
@@ -109,8 +109,7 @@ def test_session__close_wakes_a_long_poll(master, session):
 
     thread = threading.Thread(target=poll)
     thread.start()
-    while "AllocationPreemptionSignal" not in master.rpcs():
-        time.sleep(0.01)
+    wait_for("the long poll", lambda: "AllocationPreemptionSignal" in master.rpcs())
     session.close()
     thread.join()  # without the wake the poll would end by its own time-out, and not with this error
     assert failure

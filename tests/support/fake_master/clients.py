@@ -1,19 +1,17 @@
-"""A master that only answers: enough of the API for det, from the Python standard library.
+"""A master for clients, which only answers: enough of the API for det.
 
 Replies are made from the contract (contract/api.json): `message("experiment.v1.Experiment", id=1)` has every field that a real
 reply has, so that the released client can be driven against the same master, too.
 """
 import hashlib
-import http.server
 import json
 import pathlib
 import re
-import ssl
-import threading
-import time
 import urllib.parse
 
-CONTRACT = json.loads((pathlib.Path(__file__).parents[2] / "contract" / "api.json").read_text())
+from support.fake_master.server import BrokenOff, FakeMaster, Refusal
+
+CONTRACT = json.loads((pathlib.Path(__file__).parents[3] / "contract" / "api.json").read_text())
 MESSAGES = CONTRACT["messages"]
 ENUMS = CONTRACT["enums"]
 PASSWORD = "Secret123"
@@ -105,18 +103,12 @@ def log_line(i, text, **more):
                    message=f"[2026-11-21T07:12:{i % 60:02d}.000000Z] 12345678 || INFO: {text}\n", log=text, **more)
 
 
-class Failure(Exception):
-    def __init__(self, status, text):
-        super().__init__(text)
-        self.status, self.text = status, text
-
-
-class Master:
+class Master(FakeMaster):
     """State and handlers; `requests` records (method, path, query, body) of everything that was asked."""
 
-    def __init__(self, storage="/nonexistent"):
+    def __init__(self, storage="/nonexistent", certificate=None):
         self.requests = []
-        self.failures = {}  # path prefix → Failure
+        self.failures = {}  # path prefix → Refusal
         self.created = []
         self.patches = []
         self.storage = storage
@@ -133,11 +125,12 @@ class Master:
         self.tokens = {TOKEN: "determined", "token-of-admin": "admin"}
         self.users = [user(1, "admin", admin=True), user(2, "determined", displayName="Det Ermined",
                       agentUserGroup={"agentUid": 1000, "agentGid": 1000, "agentUser": "det", "agentGroup": "det"})]
+        super().__init__(certificate=certificate)
 
     # handlers: (method, path pattern, function(self, match, query, body) → reply)
     def login(self, match, query, body):
         if body["username"] not in ("determined", "admin") or body["password"] != PASSWORD_HASH or body["isHashed"] is not True:
-            raise Failure(401, "invalid credentials")
+            raise Refusal(401, "invalid credentials")
         return {"token": f"token-of-{body['username']}", "user": self.users[1]}
 
     def me(self, match, query, body):
@@ -154,7 +147,7 @@ class Master:
         for u in self.users:
             if u["username"] == match[1]:
                 return {"user": u}
-        raise Failure(404, f"user '{match[1]}' not found")
+        raise Refusal(404, f"user '{match[1]}' not found")
 
     def post_user(self, match, query, body):
         self.created.append(body)
@@ -195,7 +188,7 @@ class Master:
     def get_experiment(self, match, query, body):
         state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
         if match[1] not in ("1", "7"):
-            raise Failure(404, f"experiment '{match[1]}' not found")
+            raise Refusal(404, f"experiment '{match[1]}' not found")
         more = {"failure": self.failure} if self.failure else {}
         return message("api.v1.GetExperimentResponse", experiment=experiment(int(match[1]), state=state, endTime="2026-11-21T07:13:01Z", progress=1.0,
                        labels=["b", "a"], description="handwritten", **more), config=CONFIG)
@@ -230,7 +223,7 @@ class Master:
 
     def get_checkpoint(self, match, query, body):
         if match[1] not in (CHECKPOINT, self.checkpoint_beginning):
-            raise Failure(404, f"checkpoint '{match[1]}' not found")
+            raise Refusal(404, f"checkpoint '{match[1]}' not found")
         return {"checkpoint": checkpoint(CHECKPOINT, self.storage)}
 
     def model_def(self, match, query, body):
@@ -263,7 +256,7 @@ class Master:
 
     def get_template(self, match, query, body):
         if match[1] != "base":
-            raise Failure(404, f"template '{match[1]}' not found")
+            raise Refusal(404, f"template '{match[1]}' not found")
         return {"template": self.templates(None, query, body)["templates"][0]}
 
     def patch_template(self, match, query, body):
@@ -337,7 +330,7 @@ class Master:
         ("DELETE", r"/api/v1/templates/([^/]+)", delete_template),
     ]
 
-    def answer(self, method, path, query, body, token):
+    def find(self, method, path, query, body, token):
         if path == "/info":
             return {"version": self.version, "cluster_id": "c", "master_id": "m", "cluster_name": "test", "sso_providers": None}
         for prefix, failure in self.failures.items():
@@ -347,82 +340,29 @@ class Master:
             match = re.fullmatch(pattern, path)
             if match and wanted == method:
                 if path not in ("/api/v1/auth/login", "/api/v1/master") and token not in self.tokens:
-                    raise Failure(401, "token missing")
+                    raise Refusal(401, "token missing")
                 return function(self, match, query, body)
-        raise Failure(501, "Not Implemented")
+        raise Refusal(501, "Not Implemented")
 
     version = "0.38.1"
 
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-
-    def log_message(self, *args):
-        pass
-
-    def handle(self):
-        try:
-            super().handle()
-        except (ssl.SSLError, BrokenPipeError, ConnectionResetError):
-            pass  # somebody who does not trust us, only wants to see the certificate, or has seen enough
-
-    def handle_any(self):
-        master = self.server.master
-        split = urllib.parse.urlsplit(self.path)
+    def answer(self, exchange):
+        split = urllib.parse.urlsplit(exchange.path)
         query = urllib.parse.parse_qs(split.query, keep_blank_values=True)
-        text = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        body = json.loads(text) if text else None
-        token = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
-        master.requests.append((self.command, split.path, query, body))
-        try:
-            reply, status = master.answer(self.command, split.path, query, body, token), 200
-        except Failure as e:
-            reply, status = {"error": {"code": 5, "reason": "Failed", "error": e.text}}, e.status
-        if isinstance(reply, list):
-            self.send_stream(master, reply, "follow" in query)
-            return
-        data = json.dumps(reply).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+        body = json.loads(exchange.text) if exchange.text else None
+        token = (exchange.headers.get("Authorization") or "").removeprefix("Bearer ")
+        self.requests.append((exchange.command, split.path, query, body))
+        found = self.find(exchange.command, split.path, query, body, token)
+        if isinstance(found, list):
+            exchange.reply_in_parts(self.stream(found, "follow" in query))
+        else:
+            exchange.reply(found)
 
-    def send_stream(self, master, records, follow):
-        self.send_response(200)
-        self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
+    def stream(self, records, follow):
         for i, record in enumerate(records):
-            if follow and master.drop_after == i:
-                master.drop_after = None
-                self.close_connection = True
-                return
-            line = json.dumps({"result": record}).encode() + b"\n"
-            self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
-        if follow and master.stall:
-            master.stall.wait()
-        self.wfile.write(b"0\r\n\r\n")
-
-    do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = handle_any
-
-
-def start(tls=None, **options):
-    """A running master; `.url`, `.master`, `.shutdown()`."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    server.master = Master(**options)
-    server.url = f"{'https' if tls else 'http'}://127.0.0.1:{server.server_address[1]}"
-    if tls:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(*tls)
-        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    return server
-
-
-if __name__ == "__main__":
-    running = start()
-    print(running.url, flush=True)
-    while True:
-        time.sleep(3600)
+            if follow and self.drop_after == i:
+                self.drop_after = None
+                raise BrokenOff
+            yield {"result": record}
+        if follow and self.stall:
+            self.stall.wait()

@@ -1,4 +1,4 @@
-"""A master for tests: the routes that a task uses, checked against contract/api.json.
+"""A master for tasks: the routes that a task uses, checked against contract/api.json.
 
 Every request is matched with its route in the contract, and its body and query with the message of that route: an
 unknown field, a wrong type or a missing required field is a *complaint*, which fails the test at the end. Answers are
@@ -8,18 +8,17 @@ checked the same way, so this master cannot drift from the contract.
 import collections
 import contextlib
 import datetime
-import http.server
 import json
 import pathlib
 import re
-import socket
-import ssl
-import threading
 import time
 import urllib.parse
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-CONTRACT = json.loads((pathlib.Path(__file__).parents[2] / "contract" / "api.json").read_text())
+from support.fake_master import server
+from support.fake_master.server import Refusal
+
+CONTRACT = json.loads((pathlib.Path(__file__).parents[3] / "contract" / "api.json").read_text())
 TOKEN = "a-session-token"
 
 
@@ -104,11 +103,10 @@ def message_complaints(value: Any, message: str, where: str, given: Tuple[str, .
     return found
 
 
-class FakeMaster:
-    """Listens on a free port. State is what a test may look at or set; all access is under ``lock``."""
+class FakeMaster(server.FakeMaster):
+    """State is what a test may look at or set; all access is under ``lock``."""
 
-    def __init__(self, certificate: Optional[pathlib.Path] = None) -> None:
-        self.lock = threading.Condition()
+    def __init__(self, certificate: Optional[pathlib.Path] = None) -> None:  # PEM, with its key
         self.requests: List[Request] = []
         self.complaints: List[str] = []
         self.metrics: List[Dict[str, Any]] = []
@@ -127,31 +125,14 @@ class FakeMaster:
         self.gathered: Dict[str, Any] = {}  # what peers gave each other, by request
         # RPC name → faults to come: a status to answer with, "drop" (hang up unanswered), "lose" (do it, then hang up).
         self.faults: Dict[str, List[Any]] = collections.defaultdict(list)
-        self.connections = 0
         self._closing = False
-        self._server = _Server(("127.0.0.1", 0), _Handler)
-        self._server.master = self
-        self._scheme = "http"
-        if certificate is not None:  # PEM, with its key
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(certificate)
-            # The handshake belongs into the thread of the connection: accept() must not wait for it.
-            self._server.socket = context.wrap_socket(
-                self._server.socket, server_side=True, do_handshake_on_connect=False
-            )
-            self._scheme = "https"
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-
-    @property
-    def url(self) -> str:
-        return f"{self._scheme}://127.0.0.1:{self._server.server_address[1]}"
+        super().__init__(certificate=(certificate,) if certificate else None)
 
     def close(self) -> None:
         with self.lock:
             self._closing = True
             self.lock.notify_all()
-        self._server.shutdown()
-        self._server.server_close()
+        super().close()
 
     def rpcs(self) -> List[str]:
         with self.lock:
@@ -185,12 +166,12 @@ class FakeMaster:
 
     def ReportTrialMetrics(self, _: str, body: Any, __: Any) -> Any:
         if "." in body["group"]:
-            raise _Refusal(400, "metric group must not contain '.'")
+            raise Refusal(400, "metric group must not contain '.'")
         new = body["metrics"]["metrics"]
         for old in self.metrics:
             if _point(old) == _point(body) and old["metrics"].get("stepsCompleted") is not None:
                 if "batchMetrics" in new and "batchMetrics" in old["metrics"]["metrics"]:
-                    raise _Refusal(400, "batch metrics were reported before")
+                    raise Refusal(400, "batch metrics were reported before")
         self.metrics.append(body)
         if body["group"] == "validation" and body["metrics"].get("stepsCompleted") == self.stops_at_validation:
             self.preempt = True  # who polls learns it late
@@ -209,7 +190,7 @@ class FakeMaster:
 
     def CompleteTrialSearcherValidation(self, _: str, body: Any, __: Any) -> Any:
         if not self.operations or body["op"]["length"] != self.operations.pop(0):
-            raise _Refusal(400, "nobody asked for that")
+            raise Refusal(400, "nobody asked for that")
         self.searcher_metrics.append(body["searcherMetric"])
         return {}
 
@@ -218,7 +199,7 @@ class FakeMaster:
 
     def GetBestSearcherValidationMetric(self, _: str, __: Any, ___: Any) -> Any:
         if self.best_validation is None:
-            raise _Refusal(404, "no validation metric yet")
+            raise Refusal(404, "no validation metric yet")
         return {"metric": self.best_validation}
 
     def ReportTrialSourceInfo(self, body: Any, _: Any) -> Any:
@@ -240,13 +221,13 @@ class FakeMaster:
 
     def ReportCheckpoint(self, body: Any, _: Any) -> Any:
         if "steps_completed" not in body["metadata"]:
-            raise _Refusal(400, "checkpoints need steps_completed")
+            raise Refusal(400, "checkpoints need steps_completed")
         self.checkpoints[body["uuid"]] = body
         return {}
 
     def GetCheckpoint(self, uuid: str, _: Any, __: Any) -> Any:
         if uuid not in self.checkpoints:
-            raise _Refusal(404, f"checkpoint {uuid} not found")
+            raise Refusal(404, f"checkpoint {uuid} not found")
         return {"checkpoint": self.checkpoints[uuid]}
 
     def PatchCheckpoints(self, body: Any, _: Any) -> Any:
@@ -283,100 +264,59 @@ class FakeMaster:
     def PostWebhookEventData(self, body: Any, _: Any) -> Any:
         return {}
 
+    def answer(self, exchange: server.Exchange) -> None:
+        with self.lock:
+            fault, answer = self._handle(exchange)
+        if fault in ("drop", "lose"):
+            exchange.hang_up()
+            return
+        with contextlib.suppress(ConnectionError):
+            exchange.reply(answer)
+
+    def _handle(self, exchange: server.Exchange) -> Tuple[Any, Any]:
+        """A fault to come, if any, and the answer."""
+        path, _, query_text = exchange.path.partition("?")
+        route = route_of(exchange.command, path)
+        if route is None:
+            self.complaints.append(f"{exchange.command} {path}: not in the contract")
+            raise Refusal(501, "no such route")
+        body = (
+            json.loads(exchange.text, parse_constant=lambda c: self.complaints.append(f"{route.rpc}: {c} in JSON"))
+            if exchange.text
+            else None
+        )
+        query = dict(urllib.parse.parse_qsl(query_text))
+        self.requests.append(Request(exchange.command, exchange.path, body))
+        if route.rpc != "Login" and exchange.headers.get("Authorization") != f"Bearer {TOKEN}":
+            raise Refusal(401, "invalid credentials")
+        fault = self.faults[route.rpc].pop(0) if self.faults[route.rpc] else None
+        if isinstance(fault, int):
+            raise Refusal(fault, "as the test wishes")
+        if fault == "drop":
+            return fault, None
+        self._check_request(route, f"{exchange.command} {path}", body, query)
+        arguments = [urllib.parse.unquote(v) for v in route.pattern.match(path).groups()]
+        answer = getattr(self, route.rpc)(*arguments, body, query)
+        if route.rpc != "GetTrial" and route.rpc != "GetCheckpoint" and route.rpc != "GetMe":
+            self.complaints += message_complaints(answer, route.row["resp"], f"answer of {route.rpc}")
+        return fault, answer
+
+    def _check_request(self, route: Route, where: str, body: Any, query: Dict[str, str]) -> None:
+        in_path = [p["n"] for p in route.row.get("path_params", [])]
+        if body is not None:
+            of = route.row.get("body")
+            if of is None:
+                self.complaints.append(f"{where}: takes no body")
+            elif of == "*":
+                self.complaints += message_complaints(body, route.row["req"], where, tuple(in_path))
+            else:
+                self.complaints += complaints(body, route.row["body_type"], where)
+        fields = CONTRACT["messages"][route.row["req"]]["fields"]
+        known = {n for f in fields for n in (f["j"], f.get("p", f["j"]))}
+        self.complaints += [f"{where}: no query parameter {n!r}" for n in query if n not in known]
+
 
 def _point(report: Dict[str, Any]) -> Tuple[Any, ...]:
     """What tells a report apart: reports that agree in it are merged."""
     metrics = report["metrics"]
     return report["group"], metrics["trialId"], metrics["trialRunId"], metrics.get("stepsCompleted")
-
-
-class _Refusal(Exception):
-    def __init__(self, status: int, message: str) -> None:
-        self.status, self.message = status, message
-
-
-class _Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-    master: FakeMaster
-
-
-class _Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    # Headers and body leave in two writes, which must not wait for each other.
-    disable_nagle_algorithm = True
-    server: _Server
-
-    def setup(self) -> None:
-        super().setup()
-        with self.server.master.lock:
-            self.server.master.connections += 1
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-    def do_GET(self) -> None:
-        self._serve()
-
-    do_POST = do_PATCH = do_PUT = do_DELETE = do_GET
-
-    def _serve(self) -> None:
-        master = self.server.master
-        text = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        path, _, query_text = self.path.partition("?")
-        with master.lock:
-            try:
-                fault, status, answer = self._handle(master, path, query_text, text)
-            except _Refusal as e:
-                fault, status = None, e.status
-                answer = {"error": {"code": 3, "reason": "InvalidArgument", "error": e.message}}
-        if fault in ("drop", "lose"):
-            self.connection.shutdown(socket.SHUT_RDWR)
-            self.close_connection = True
-            return
-        payload = json.dumps(answer).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(payload)))
-        self.end_headers()
-        with contextlib.suppress(ConnectionError):
-            self.wfile.write(payload)
-
-    def _handle(self, master: FakeMaster, path: str, query_text: str, text: bytes) -> Tuple[Any, int, Any]:
-        route = route_of(self.command, path)
-        if route is None:
-            master.complaints.append(f"{self.command} {path}: not in the contract")
-            return None, 501, {"error": {"code": 12, "reason": "Unimplemented", "error": "no such route"}}
-        body = (
-            json.loads(text, parse_constant=lambda c: master.complaints.append(f"{route.rpc}: {c} in JSON"))
-            if text
-            else None
-        )
-        query = dict(urllib.parse.parse_qsl(query_text))
-        master.requests.append(Request(self.command, self.path, body))
-        if route.rpc != "Login" and self.headers.get("Authorization") != f"Bearer {TOKEN}":
-            raise _Refusal(401, "invalid credentials")
-        fault = master.faults[route.rpc].pop(0) if master.faults[route.rpc] else None
-        if isinstance(fault, int):
-            raise _Refusal(fault, "as the test wishes")
-        if fault == "drop":
-            return fault, 0, None
-        self._check_request(master, route, path, body, query)
-        arguments = [urllib.parse.unquote(v) for v in route.pattern.match(path).groups()]
-        answer = getattr(master, route.rpc)(*arguments, body, query)
-        if route.rpc != "GetTrial" and route.rpc != "GetCheckpoint" and route.rpc != "GetMe":
-            master.complaints += message_complaints(answer, route.row["resp"], f"answer of {route.rpc}")
-        return fault, 200, answer
-
-    def _check_request(self, master: FakeMaster, route: Route, path: str, body: Any, query: Dict[str, str]) -> None:
-        where = f"{self.command} {path}"
-        in_path = [p["n"] for p in route.row.get("path_params", [])]
-        if body is not None:
-            of = route.row.get("body")
-            if of is None:
-                master.complaints.append(f"{where}: takes no body")
-            elif of == "*":
-                master.complaints += message_complaints(body, route.row["req"], where, tuple(in_path))
-            else:
-                master.complaints += complaints(body, route.row["body_type"], where)
-        fields = CONTRACT["messages"][route.row["req"]]["fields"]
-        known = {n for f in fields for n in (f["j"], f.get("p", f["j"]))}
-        master.complaints += [f"{where}: no query parameter {n!r}" for n in query if n not in known]

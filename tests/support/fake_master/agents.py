@@ -1,11 +1,10 @@
-"""A master of a few hundred lines: takes agents' WebSockets, acknowledges or does not, and serves the routes that agents ask for.
+"""A master for agents: takes their WebSockets, acknowledges or does not, and serves the routes that agents ask for. And an agent for it.
 
-Standard library only. One thread per connection; everything an agent says lands in lists that tests read under `changed`.
+Everything that an agent says lands in lists that tests read under `lock`.
 """
 
 import base64
 import hashlib
-import http.server
 import io
 import json
 import os
@@ -13,16 +12,18 @@ import pathlib
 import re
 import signal
 import socket
-import socketserver
 import struct
 import subprocess
 import tarfile
 import threading
-import time
 import urllib.parse
 import uuid
 
-BUILD = pathlib.Path(os.environ.get("DET_BUILD", pathlib.Path(__file__).parents[2] / "build"))
+from support.fake_master.server import FakeMaster, Refusal
+from support.ports import free_port
+from support.waiting import TIMEOUT_S
+
+BUILD = pathlib.Path(os.environ.get("DET_BUILD", pathlib.Path(__file__).parents[3] / "build"))
 TOKEN = "secret-of-the-agents"
 OWNER = 7  # the platform's number of the user whose tasks these are
 
@@ -37,58 +38,6 @@ def tgz(files):
             info.size = len(data)
             tar.addfile(info, io.BytesIO(data))
     return out.getvalue()
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *args):
-        pass
-
-    def reply(self, status, body):
-        raw = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(raw)))
-        self.end_headers()
-        self.wfile.write(raw)
-
-    def do_GET(self):
-        master = self.server.master
-        url = urllib.parse.urlparse(self.path)
-        master.note("requests", (self.path, self.headers.get("Authorization")))
-        if url.path == "/agents":
-            self.agent(dict(urllib.parse.parse_qsl(url.query)))
-        elif re.fullmatch(r"/api/v1/tasks/[^/]+/context_directory", url.path):
-            if master.broken_requests > 0:
-                master.broken_requests -= 1
-                self.reply(503, {"error": {"code": 14, "reason": "Unavailable", "error": "later"}})
-            else:
-                self.reply(200, {"b64Tgz": base64.b64encode(master.context).decode()})
-        elif url.path.endswith("/rendezvous"):
-            self.reply(200, {"rendezvousInfo": master.rendezvous})
-        else:
-            self.reply(404, {"error": {"code": 5, "reason": "NotFound", "error": "no such route"}})
-
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.server.master.note("posts", (self.path, json.loads(body)))
-        self.reply(200, {})
-
-    do_PUT = do_POST
-
-    def agent(self, query):
-        master = self.server.master
-        if self.headers.get("Authorization") != f"Bearer {TOKEN}":
-            return self.reply(401, {"error": {"code": 16, "reason": "Unauthenticated", "error": "invalid agent token"}})
-        key = self.headers["Sec-WebSocket-Key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-        self.send_response(101)
-        self.send_header("Upgrade", "websocket")
-        self.send_header("Connection", "Upgrade")
-        self.send_header("Sec-WebSocket-Accept", base64.b64encode(hashlib.sha1(key.encode()).digest()).decode())
-        self.end_headers()
-        self.close_connection = True
-        Connection(master, self.connection, self.rfile, query).serve()
 
 
 class Connection:
@@ -145,20 +94,14 @@ class Connection:
                 master.take(self, m)
         except (OSError, ConnectionError, ValueError):
             pass
-        with master.changed:
+        with master.lock:
             if master.connection is self:
                 master.connection = None
-            master.changed.notify_all()
+            master.lock.notify_all()
 
 
-class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
-    daemon_threads = True
-    allow_reuse_address = True
-
-
-class Master:
+class Master(FakeMaster):
     def __init__(self):
-        self.changed = threading.Condition()
         self.epoch, self.cluster = 1, "cluster-" + uuid.uuid4().hex[:8]
         self.context, self.rendezvous, self.broken_requests = tgz({}), None, 0
         self.ack_logs = self.ack_states = True
@@ -168,19 +111,42 @@ class Master:
         self.expected = {}  # container id → StartTask
         self.done = {}      # container id → its last TERMINATED
         self.log_bytes = 0
-        self.port = 0
-        self.open()
-
-    def open(self):
-        self.server = Server(("127.0.0.1", self.port), Handler)
-        self.server.master = self
-        self.port = self.server.server_address[1]
-        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        # A port that nobody takes while a test has the master closed.
+        super().__init__(free_port())
 
     def close(self):
-        self.server.shutdown()
-        self.server.server_close()
+        super().close()
         self.drop()
+
+    def answer(self, exchange):
+        url = urllib.parse.urlparse(exchange.path)
+        if exchange.command != "GET":
+            self.note("posts", (exchange.path, json.loads(exchange.text)))
+            return exchange.reply({})
+        self.note("requests", (exchange.path, exchange.headers.get("Authorization")))
+        if url.path == "/agents":
+            return self.take_agent(exchange, dict(urllib.parse.parse_qsl(url.query)))
+        if re.fullmatch(r"/api/v1/tasks/[^/]+/context_directory", url.path):
+            if self.broken_requests > 0:
+                self.broken_requests -= 1
+                raise Refusal(503, "later")
+            return exchange.reply({"b64Tgz": base64.b64encode(self.context).decode()})
+        if url.path.endswith("/rendezvous"):
+            return exchange.reply({"rendezvousInfo": self.rendezvous})
+        raise Refusal(404, "no such route")
+
+    def take_agent(self, exchange, query):
+        """The connection becomes a WebSocket, and stays until the agent leaves it."""
+        if exchange.headers.get("Authorization") != f"Bearer {TOKEN}":
+            raise Refusal(401, "invalid agent token")
+        key = exchange.headers["Sec-WebSocket-Key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+        exchange.send_response(101)
+        exchange.send_header("Upgrade", "websocket")
+        exchange.send_header("Connection", "Upgrade")
+        exchange.send_header("Sec-WebSocket-Accept", base64.b64encode(hashlib.sha1(key.encode()).digest()).decode())
+        exchange.end_headers()
+        exchange.close_connection = True
+        Connection(self, exchange.connection, exchange.rfile, query).serve()
 
     def drop(self):
         connection = self.connection
@@ -188,9 +154,9 @@ class Master:
             connection.sock.shutdown(socket.SHUT_RDWR)
 
     def note(self, name, value):
-        with self.changed:
+        with self.lock:
             getattr(self, name).append(value)
-            self.changed.notify_all()
+            self.lock.notify_all()
 
     def stored(self, container):
         """The newest line up to which there is no gap."""
@@ -200,7 +166,9 @@ class Master:
         return n
 
     def take(self, connection, m):
-        with self.changed:
+        with self.lock:
+            if connection is not self.connection and not m.get("hello"):
+                return  # of an agent that has been killed, and whose follower was told before what is stored: a master drops it, too
             if m.get("hello"):
                 self.hellos.append((connection.query, m["hello"]))
                 expected = [{"containerId": c, "logsSeq": str(self.stored(c))} for c in self.expected if c not in self.done]
@@ -211,7 +179,7 @@ class Master:
                 self.take_state(connection, m["state"])
             elif m.get("logs"):
                 self.take_logs(connection, m["logs"])
-            self.changed.notify_all()
+            self.lock.notify_all()
 
     def take_state(self, connection, state):
         self.states.append(state)
@@ -230,9 +198,10 @@ class Master:
         if self.ack_logs:
             connection.send(logsAck={"containerId": container, "seq": str(first + len(logs["lines"]) - 1)})
 
-    def wait(self, condition, timeout=60):
-        with self.changed:
-            assert self.changed.wait_for(condition, timeout), "it did not happen in time"
+    def wait(self, condition, timeout=TIMEOUT_S):
+        """Waits without asking again and again: everything that an agent says wakes it."""
+        with self.lock:
+            assert self.lock.wait_for(condition, timeout), "the agent did not say it in time"
 
     def wait_agent(self, n=1):
         self.wait(lambda: len(self.hellos) >= n and self.connection)
@@ -251,7 +220,7 @@ class Master:
     def signal(self, container, signo):
         self.connection.send(signal={"containerId": container, "signal": int(signo)})
 
-    def finish(self, container, timeout=60):
+    def finish(self, container, timeout=TIMEOUT_S):
         self.wait(lambda: container in self.done, timeout)
         return self.done[container]["exit"]
 
@@ -292,10 +261,3 @@ class Agent:
 
     def task_dirs(self):
         return [d for d in (self.root / "tasks").iterdir() if d.is_dir()]
-
-
-def wait_for(condition, timeout=60):
-    deadline = time.monotonic() + timeout
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)

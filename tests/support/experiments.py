@@ -1,5 +1,4 @@
 """What the tests of the whole system share: shell tasks, their logs, their processes."""
-import contextlib
 import http.client
 import json
 import os
@@ -41,13 +40,6 @@ def wait_file(path):
     """Waits for a file with something in it, and returns that."""
     path = pathlib.Path(path)
     return wait_for(f"{path.name}", lambda: path.exists() and path.read_text().strip())
-
-
-def alive(pid):
-    with contextlib.suppress(OSError):
-        # A zombie has ended; its parent just has not looked yet.
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    return False
 
 
 def slots_used(cluster):
@@ -94,11 +86,6 @@ class Follower:
         self.thread.join(TIMEOUT_S)
         self.connection.close()
         assert self.ended, "the stream did not end well"
-
-
-def memory_kib(pid):
-    return int(next(line for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
-                    if line.startswith("VmRSS")).split()[1])
 
 
 def is_root():
