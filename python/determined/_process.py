@@ -22,7 +22,7 @@ NOT_EXECUTABLE = 126
 
 
 @contextlib.contextmanager
-def _forwarding(early: List[int], children: "List[subprocess.Popen]") -> Iterator[None]:
+def _forwarding(early: List[int], children: "List[subprocess.Popen[Any]]") -> Iterator[None]:
     """Pass signals on to the child; those that come before it is there wait in ``early``."""
 
     def forward(number: int, _: Any) -> None:
@@ -73,7 +73,7 @@ def run(argv: List[str], env: Optional[Dict[str, str]] = None) -> int:
         cannot be run.
     """
     early: List[int] = []
-    children: List[subprocess.Popen] = []
+    children: List[subprocess.Popen[Any]] = []
     with _forwarding(early, children):
         try:
             child = subprocess.Popen(argv, env=env)

@@ -4,7 +4,7 @@ import logging
 import pathlib
 from typing import Any, Dict, Optional
 
-from determined import core, errors
+from determined import _info, core, errors
 from determined.core import _tensorboard
 
 logger = logging.getLogger("determined")
@@ -160,7 +160,7 @@ class TrialContext:
         """Records in a batch of all processes together."""
         return split_batch_size(self.get_hparams(), self._slots_per_trial)[1]
 
-    def _info(self) -> Any:
+    def _info(self) -> _info.TrialInfo:
         if self._core.info is None:
             raise ValueError("off the cluster there is no experiment and no trial")
         return self._core.info.trial

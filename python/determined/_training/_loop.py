@@ -6,7 +6,7 @@ import math
 import pathlib
 import sys
 import time
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 import numpy as np
 
@@ -66,7 +66,7 @@ class TrainingLoop:
         self._stop_watch = StopWatch(self._core, context.get_stop_requested)
         self._timings = _timings.Timings(plan.profiling, self._wait_for_device())
         self._sampling = False
-        self._told_of: set = set()
+        self._told_of: Set[Any] = set()
         self._epoch_len = 0
         self._training_loader: Any = None
         self._check_trial()
@@ -396,7 +396,8 @@ class TrainingLoop:
             self._checkpoint_unless_current()
 
     def _best_validation(self) -> Optional[float]:
-        return self._from_chief(self._core.train.get_experiment_best_validation)
+        best: Optional[float] = self._from_chief(self._core.train.get_experiment_best_validation)
+        return best
 
     # Checkpoints
 

@@ -220,7 +220,7 @@ seed_off_cluster: Optional[int] = None
 
 @contextlib.contextmanager
 def connected(
-    hparams: Optional[Dict],
+    hparams: Optional[Dict[str, Any]],
     exp_conf: Optional[Dict[str, Any]],
     distributed: Optional[core.DistributedContext],
     launched: Callable[[Optional[det.ClusterInfo]], ContextManager[Optional[core.DistributedContext]]],

@@ -10,7 +10,7 @@ import threading
 import types
 from typing import Any, Callable, Dict, List, Optional, Type, Union
 
-from determined import _http, _info, _process, _storage, errors
+from determined import _http, _info, _process, _routes, _storage, errors
 from determined.core import _tensorboard
 from determined.core._checkpoint import CheckpointContext, DummyCheckpointContext
 from determined.core._distributed import DistributedContext, DummyDistributedContext
@@ -180,13 +180,12 @@ class Context:
         if level not in _LOG_LEVELS:
             raise ValueError(f"level {level!r} is none of {', '.join(_LOG_LEVELS)}")
         trial = self.info.trial
-        self._session.post(
-            "/api/v1/webhooks/custom",
-            {
-                "data": {"title": title or "", "description": description or "", "level": _LOG_LEVELS[level]},
-                "experimentId": trial.experiment_id,
-                "trialId": trial.trial_id,
-            },
+        self._session.send(
+            _routes.post_webhook_event_data(
+                data={"title": title or "", "description": description or "", "level": _LOG_LEVELS[level]},
+                experiment_id=trial.experiment_id,
+                trial_id=trial.trial_id,
+            )
         )
 
 
@@ -286,7 +285,7 @@ def _other_task_context(
 def _register_storage(session: _http.Session, trial_id: int, used: Union[str, Dict[str, Any]]) -> Optional[int]:
     """Tell the master which storage this run uses; it answers with a number to name in checkpoint reports."""
     config = _storage.shortcut_to_config(used) if isinstance(used, str) else used
-    return session.post("/api/v1/runs/start", {"runId": trial_id, "checkpointStorage": config}).get("storageId")
+    return session.send(_routes.run_prepare_for_reporting(run_id=trial_id, checkpoint_storage=config)).get("storageId")
 
 
 def _searcher_context(

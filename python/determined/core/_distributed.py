@@ -254,7 +254,7 @@ class DistributedContext:
         """Number of machines."""
         return self.cross_size
 
-    def gather(self, stuff: Any) -> Optional[List]:
+    def gather(self, stuff: Any) -> Optional[List[Any]]:
         """Collect ``stuff`` of every process at rank 0, in rank order; None elsewhere.
 
         Raises
@@ -264,11 +264,11 @@ class DistributedContext:
         """
         return self._all.gather(stuff) if self._all is not None else [stuff]
 
-    def gather_local(self, stuff: Any) -> Optional[List]:
+    def gather_local(self, stuff: Any) -> Optional[List[Any]]:
         """Like :meth:`gather`, among the processes of one machine."""
         return self._local.gather(stuff) if self._local is not None else [stuff]
 
-    def allgather(self, stuff: Any) -> List:
+    def allgather(self, stuff: Any) -> List[Any]:
         """Collect ``stuff`` of every process at every process, in rank order.
 
         Parameters
@@ -283,7 +283,7 @@ class DistributedContext:
         """
         return self._all.allgather(stuff) if self._all is not None else [stuff]
 
-    def allgather_local(self, stuff: Any) -> List:
+    def allgather_local(self, stuff: Any) -> List[Any]:
         """Like :meth:`allgather`, among the processes of one machine."""
         return self._local.allgather(stuff) if self._local is not None else [stuff]
 

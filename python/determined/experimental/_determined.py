@@ -1,19 +1,20 @@
 """The cluster as a whole: where everything of the SDK begins."""
 
+import functools
 import json
 import os
 import pathlib
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
 
-from determined import _http, errors
+from determined import _http, _routes, errors
 from determined.experimental import _api, _context, _login, _metrics
 from determined.experimental._api import OrderBy
 from determined.experimental._checkpoint import Checkpoint
-from determined.experimental._experiment import Experiment, ExperimentSortBy, ExperimentState
-from determined.experimental._model import Model, ModelSortBy
+from determined.experimental._experiment import Experiment, ExperimentSortBy, ExperimentState, experiment_from_answer
+from determined.experimental._model import Model, ModelSortBy, model_from_answer
 from determined.experimental._trial import Trial
-from determined.experimental._user import User
-from determined.experimental._workspace import Workspace
+from determined.experimental._user import User, user_from_answer
+from determined.experimental._workspace import Workspace, workspace_from_answer
 
 
 class Oauth2ScimClient:
@@ -88,24 +89,25 @@ class Determined:
         """
         if password is None and not remote:
             raise ValueError(f"user {username!r} needs a password, unless remote is True")
-        user = {"username": username, "admin": admin, "active": True, "remote": remote}
-        body: Dict[str, Any] = {"user": user}
-        if password is not None:
-            body.update({"password": _login.hashed_password(password, new=True), "isHashed": True})
-        return User._from_answer(self._session.post("/api/v1/users", body)["user"], self._session)
+        request = _routes.post_user(
+            user={"username": username, "admin": admin, "active": True, "remote": remote},
+            password=_login.hashed_password(password, new=True) if password is not None else None,
+            is_hashed=True if password is not None else None,
+        )
+        return user_from_answer(self._session.send(request)["user"], self._session)
 
     def get_user_by_id(self, user_id: int) -> User:
         """A user by number."""
-        return User._from_answer(self._session.get(f"/api/v1/users/{user_id}")["user"], self._session)
+        return user_from_answer(self._session.send(_routes.get_user(user_id))["user"], self._session)
 
     def get_user_by_name(self, user_name: str) -> User:
         """A user by name."""
-        path = f"/api/v1/users/{_api.quoted(user_name)}/by-username"
-        return User._from_answer(self._session.get(path)["user"], self._session)
+        answer = self._session.send(_routes.get_user_by_username(user_name))["user"]
+        return user_from_answer(answer, self._session)
 
     def whoami(self) -> User:
         """The user who is logged in."""
-        return User._from_answer(self._session.get("/api/v1/me")["user"], self._session)
+        return user_from_answer(self._session.send(_routes.get_me())["user"], self._session)
 
     def get_session_username(self) -> str:
         """Its name."""
@@ -117,14 +119,15 @@ class Determined:
 
     def list_users(self, active: Optional[bool] = None) -> List[User]:
         """All users, or those who may (``active=True``) or may not log in."""
-        found = _api.pages(self._session, "/api/v1/users", "users", _api.parameters(active=active))
-        return [User._from_answer(u, self._session) for u in found]
+        page = functools.partial(_routes.get_users, active=active)
+        found = _api.pages(self._session, page, lambda answer: answer.get("users"))
+        return [user_from_answer(u, self._session) for u in found]
 
     # ---- experiments, trials, checkpoints ----
 
     def create_experiment(
         self,
-        config: Union[str, pathlib.Path, Dict],
+        config: Union[str, pathlib.Path, Dict[str, Any]],
         model_dir: Optional[Union[str, pathlib.Path]] = None,
         includes: Optional[Iterable[Union[str, pathlib.Path]]] = None,
         project_id: Optional[int] = None,
@@ -156,18 +159,17 @@ class Determined:
             text = pathlib.Path(config).read_text(encoding="utf-8")
         else:
             raise TypeError(f"config must be a path or a dictionary, not {type(config).__name__}")
-        body: Dict[str, Any] = {
-            "activate": True,
-            "config": text,
-            "modelDefinition": _context.read(model_dir, includes),
-            "projectId": project_id,
-            "template": template,
-        }
-        given = {name: value for name, value in body.items() if value is not None}
-        answer = self._session.post("/api/v1/experiments", given)
+        request = _routes.create_experiment(
+            activate=True,
+            config=text,
+            model_definition=_context.read(model_dir, includes),
+            project_id=project_id,
+            template=template,
+        )
+        answer = self._session.send(request)
         for warning in answer.get("warnings") or []:
             _warn_of_launch(warning)
-        return Experiment._from_answer({**answer["experiment"], "config": answer["config"]}, self._session)
+        return experiment_from_answer({**answer["experiment"], "config": answer["config"]}, self._session)
 
     def get_experiment(self, experiment_id: int) -> Experiment:
         """An experiment by number."""
@@ -202,18 +204,19 @@ class Determined:
             Those whose name holds this.
         project_id : int, optional
         """
-        params = _api.parameters(
-            sortBy=sort_by,
-            orderBy=order_by,
+        page = functools.partial(
+            _routes.get_experiments,
+            sort_by=sort_by,
+            order_by=order_by,
             labels=labels,
             users=users,
             states=states,
             name=name,
-            projectId=project_id,
-            **{"experimentIdFilter.incl": experiment_ids},
+            project_id=project_id,
+            experiment_id_filter_incl=experiment_ids,
         )
-        found = _api.pages(self._session, "/api/v1/experiments", "experiments", params)
-        return [Experiment._from_answer(e, self._session) for e in found]
+        found = _api.pages(self._session, page, lambda answer: answer.get("experiments"))
+        return [experiment_from_answer(e, self._session) for e in found]
 
     def get_trial(self, trial_id: int) -> Trial:
         """A trial by number."""
@@ -271,17 +274,17 @@ class Determined:
 
     def list_workspaces(self) -> List[Workspace]:
         """All workspaces."""
-        found = _api.pages(self._session, "/api/v1/workspaces", "workspaces", {})
-        return [Workspace._from_answer(w, self._session) for w in found]
+        found = _api.pages(self._session, _routes.get_workspaces, lambda answer: answer.get("workspaces"))
+        return [workspace_from_answer(w, self._session) for w in found]
 
     def create_workspace(self, name: str) -> Workspace:
         """Make a workspace."""
-        answer = self._session.post("/api/v1/workspaces", {"name": name})["workspace"]
-        return Workspace._from_answer(answer, self._session)
+        answer = self._session.send(_routes.post_workspace(name=name))["workspace"]
+        return workspace_from_answer(answer, self._session)
 
     def delete_workspace(self, name: str) -> None:
         """Delete a workspace with all that is in it."""
-        self._session.delete(f"/api/v1/workspaces/{self.get_workspace(name).id}")
+        self._session.send(_routes.delete_workspace(self.get_workspace(name).id))
 
     # ---- models ----
 
@@ -305,14 +308,15 @@ class Determined:
         workspace_name : str, optional
             By default "Uncategorized".
         """
-        given = {"name": name, "description": description, "metadata": metadata, "labels": labels}
-        body = {k: v for k, v in {**given, "workspaceName": workspace_name}.items() if v is not None}
-        return Model._from_answer(self._session.post("/api/v1/models", body)["model"], self._session)
+        request = _routes.post_model(
+            name=name, description=description, metadata=metadata, labels=labels, workspace_name=workspace_name
+        )
+        return model_from_answer(self._session.send(request)["model"], self._session)
 
     def get_model(self, identifier: Union[str, int]) -> Model:
         """A model by name or number."""
-        answer = self._session.get(f"/api/v1/models/{_api.quoted(identifier)}")["model"]
-        return Model._from_answer(answer, self._session)
+        answer = self._session.send(_routes.get_model(str(identifier)))["model"]
+        return model_from_answer(answer, self._session)
 
     def get_model_by_id(self, model_id: int) -> Model:
         """Older form of ``get_model(model_id)``."""
@@ -341,17 +345,18 @@ class Determined:
         workspace_names : list of str, optional
         workspace_ids : list of int, optional
         """
-        params = _api.parameters(
-            sortBy=sort_by,
-            orderBy=order_by,
+        page = functools.partial(
+            _routes.get_models,
+            sort_by=sort_by,
+            order_by=order_by,
             name=name or None,
             description=description or None,
             id=model_id,
-            workspaceNames=workspace_names,
-            workspaceIds=workspace_ids,
+            workspace_names=workspace_names,
+            workspace_ids=workspace_ids,
         )
-        found = _api.pages(self._session, "/api/v1/models", "models", params)
-        return [Model._from_answer(m, self._session) for m in found]
+        found = _api.pages(self._session, page, lambda answer: answer.get("models"))
+        return [model_from_answer(m, self._session) for m in found]
 
     def get_models(
         self,
@@ -369,7 +374,7 @@ class Determined:
 
     def get_model_labels(self) -> List[str]:
         """Labels that models have, the commonest first."""
-        return list(self._session.get("/api/v1/model/labels").get("labels") or [])
+        return list(self._session.send(_routes.get_model_labels()).get("labels") or [])
 
     # ---- single sign-on ----
 

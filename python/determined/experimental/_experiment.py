@@ -2,18 +2,22 @@
 
 import base64
 import enum
+import functools
 import io
 import pathlib
 import sys
 import tarfile
 import time
-from typing import Any, Dict, Iterator, List, Optional, Set, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Set, Union
 
-from determined import _http
+from determined import _http, _routes
 from determined.experimental import _api, _checkpoint
 from determined.experimental._api import OrderBy
-from determined.experimental._checkpoint import Checkpoint, CheckpointSortBy
-from determined.experimental._trial import Trial, TrialSortBy
+from determined.experimental._checkpoint import Checkpoint, CheckpointSortBy, checkpoint_from_answer
+from determined.experimental._trial import Trial, TrialSortBy, trial_from_answer
+
+if TYPE_CHECKING:
+    from determined import _messages
 
 # Tell that we still wait this often.
 WORD_EVERY_S = 60.0
@@ -97,7 +101,6 @@ class Experiment:
     def __init__(self, experiment_id: int, session: _http.Session) -> None:
         self._id = experiment_id
         self._session = session
-        self._path = f"/api/v1/experiments/{experiment_id}"
         self.config: Optional[Dict[str, Any]] = None
         self.state: Optional[ExperimentState] = None
         self.labels: Optional[Set[str]] = None
@@ -117,13 +120,7 @@ class Experiment:
         """Its number."""
         return self._id
 
-    @classmethod
-    def _from_answer(cls, answer: Dict[str, Any], session: _http.Session) -> "Experiment":
-        experiment = cls(answer["id"], session)
-        experiment._take(answer)
-        return experiment
-
-    def _take(self, answer: Dict[str, Any]) -> None:
+    def _take(self, answer: "_messages.Experiment") -> None:
         self.config = answer.get("config") or self.config
         self.state = ExperimentState(answer["state"])
         self.archived = answer["archived"]
@@ -137,30 +134,31 @@ class Experiment:
 
     def reload(self) -> None:
         """Ask the master again."""
-        self._take(self._session.get(self._path)["experiment"])
+        self._take(self._session.send(_routes.get_experiment(self._id))["experiment"])
 
     # ---- changes ----
 
-    def _patch(self, **changes: Any) -> Dict[str, Any]:
-        answer = self._session.patch(self._path, {"id": self._id, **changes})["experiment"]
+    def _patch(self, changes: "_messages.PatchExperiment") -> "_messages.Experiment":
+        request = _routes.patch_experiment(self._id, experiment={**changes, "id": self._id})
+        answer = self._session.send(request)["experiment"]
         self.labels = set(answer.get("labels") or [])
         return answer
 
     def set_name(self, name: str) -> None:
         """Give it another name."""
-        self.name = self._patch(name=name)["name"]
+        self.name = self._patch({"id": self._id, "name": name})["name"]
 
     def set_description(self, description: str) -> None:
         """Describe it."""
-        self.description = self._patch(description=description).get("description")
+        self.description = self._patch({"id": self._id, "description": description}).get("description")
 
     def set_notes(self, notes: str) -> None:
         """Replace its notes."""
-        self.notes = self._patch(notes=notes).get("notes")
+        self.notes = self._patch({"id": self._id, "notes": notes}).get("notes")
 
     def set_labels(self, labels: Set[str]) -> None:
         """Replace its labels."""
-        self._patch(labels=sorted(labels))
+        self._patch({"id": self._id, "labels": sorted(labels)})
 
     def add_label(self, label: str) -> None:
         """Add a label; one that is there already stays."""
@@ -174,33 +172,33 @@ class Experiment:
 
     def activate(self) -> None:
         """Let it run again after :meth:`pause`."""
-        self._session.post(f"{self._path}/activate")
+        self._session.send(_routes.activate_experiment(self._id))
 
     def pause(self) -> None:
         """Let its trials save a checkpoint and leave their slots."""
-        self._session.post(f"{self._path}/pause")
+        self._session.send(_routes.pause_experiment(self._id))
 
     def cancel(self) -> None:
         """Let its trials save a checkpoint and end it."""
-        self._session.post(f"{self._path}/cancel")
+        self._session.send(_routes.cancel_experiment(self._id))
 
     def kill(self) -> None:
         """End it at once."""
-        self._session.post(f"{self._path}/kill")
+        self._session.send(_routes.kill_experiment(self._id))
 
     def archive(self) -> None:
         """Take it out of everyday lists."""
-        self._session.post(f"{self._path}/archive")
+        self._session.send(_routes.archive_experiment(self._id))
         self.archived = True
 
     def unarchive(self) -> None:
         """Put it back into everyday lists."""
-        self._session.post(f"{self._path}/unarchive")
+        self._session.send(_routes.unarchive_experiment(self._id))
         self.archived = False
 
     def delete(self) -> None:
         """Delete it with all that belongs to it; the master does so in the background."""
-        self._session.delete(self._path)
+        self._session.send(_routes.delete_experiment(self._id))
 
     def move_to_project(self, workspace_name: str, project_name: str) -> None:
         """Move it to another project.
@@ -217,13 +215,12 @@ class Experiment:
         from determined.experimental._workspace import Workspace
 
         project = Workspace(self._session, workspace_name=workspace_name).get_project(project_name)
-        body = {"experimentId": self._id, "destinationProjectId": project.id}
-        self._session.post(f"{self._path}/move", body)
+        self._session.send(_routes.move_experiment(self._id, destination_project_id=project.id))
         self.project_id, self.workspace_id = project.id, project.workspace_id
 
     def delete_tensorboard_files(self) -> None:
         """Delete what it has stored for TensorBoard."""
-        self._session.delete(f"{self._path}/tensorboard-files")
+        self._session.send(_routes.delete_tensorboard_files(self._id))
 
     # ---- what belongs to it ----
 
@@ -240,7 +237,7 @@ class Experiment:
         str
             The file's path.
         """
-        packed = base64.b64decode(self._session.get(f"{self._path}/model_def")["b64Tgz"])
+        packed = base64.b64decode(self._session.send(_routes.get_model_def(self._id))["b64Tgz"])
         with tarfile.open(fileobj=io.BytesIO(packed), mode="r:gz"):
             pass  # so that nothing else is called a tar.gz
         path = pathlib.Path(output_dir or ".").expanduser() / f"exp-{self._id}_model_def.tar.gz"
@@ -263,9 +260,9 @@ class Experiment:
         limit : int, optional
             How many at most.
         """
-        params = _api.parameters(sortBy=sort_by, orderBy=order_by)
-        for answer in _api.pages(self._session, f"{self._path}/trials", "trials", params, limit):
-            yield Trial._from_answer(answer, self._session)
+        page = functools.partial(_routes.get_experiment_trials, self._id, sort_by=sort_by, order_by=order_by)
+        for answer in _api.pages(self._session, page, lambda answer: answer.get("trials"), limit):
+            yield trial_from_answer(answer, self._session)
 
     def list_trials(self, sort_by: TrialSortBy = TrialSortBy.ID, order_by: OrderBy = OrderBy.ASCENDING) -> List[Trial]:
         """All its trials.
@@ -333,7 +330,9 @@ class Experiment:
         max_results: Optional[int] = None,
     ) -> List[Checkpoint]:
         """Complete checkpoints of its trials; parameters as for :meth:`Trial.list_checkpoints`."""
-        return _checkpoint.listed(self._session, f"{self._path}/checkpoints", sort_by, order_by, max_results)
+        page = functools.partial(_routes.get_experiment_checkpoints, self._id, **_checkpoint.choice(sort_by, order_by))
+        found = _api.pages(self._session, page, lambda answer: answer.get("checkpoints"), max_results)
+        return [checkpoint_from_answer(c, self._session) for c in found]
 
     def top_checkpoint(self, sort_by: Optional[str] = None, smaller_is_better: Optional[bool] = None) -> Checkpoint:
         """The best one. Deprecated: :meth:`list_checkpoints` with ``max_results=1``."""
@@ -370,6 +369,13 @@ class Experiment:
     def get_pachyderm_config(self) -> Dict[str, Any]:
         """Not part of this platform."""
         raise ValueError("there is no integration with Pachyderm")
+
+
+def experiment_from_answer(answer: "_messages.Experiment", session: _http.Session) -> Experiment:
+    """The experiment that an answer of the master describes."""
+    experiment = Experiment(answer["id"], session)
+    experiment._take(answer)
+    return experiment
 
 
 class ExperimentReference(Experiment):

@@ -2,15 +2,18 @@
 
 import datetime
 import enum
+import functools
 import inspect
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Union
 
-from determined import _http
+from determined import _http, _routes
 from determined.experimental import _api, _checkpoint, _metrics
 from determined.experimental._api import OrderBy
-from determined.experimental._checkpoint import Checkpoint, CheckpointSortBy
+from determined.experimental._checkpoint import Checkpoint, CheckpointSortBy, checkpoint_from_answer
 
 if TYPE_CHECKING:
+    from determined import _messages
+    from determined._request import Stream
     from determined.experimental._experiment import Experiment
 
 
@@ -100,13 +103,7 @@ class Trial:
     def __repr__(self) -> str:
         return f"Trial(id={self.id})"
 
-    @classmethod
-    def _from_answer(cls, answer: Dict[str, Any], session: _http.Session) -> "Trial":
-        trial = cls(answer["id"], session)
-        trial._take(answer)
-        return trial
-
-    def _take(self, answer: Dict[str, Any]) -> None:
+    def _take(self, answer: "_messages.Trial") -> None:
         self.experiment_id = answer["experimentId"]
         self.hparams = answer["hparams"]
         self.state = TrialState(answer["state"])
@@ -114,7 +111,7 @@ class Trial:
 
     def reload(self) -> None:
         """Ask the master again."""
-        self._take(self._session.get(f"/api/v1/trials/{self.id}")["trial"])
+        self._take(self._session.send(_routes.get_trial(self.id))["trial"])
 
     def get_experiment(self) -> "Experiment":
         """The experiment that it belongs to."""
@@ -129,7 +126,7 @@ class Trial:
 
     def kill(self) -> None:
         """End it at once."""
-        self._session.post(f"/api/v1/trials/{self.id}/kill")
+        self._session.send(_routes.kill_trial(self.id))
 
     # ---- logs ----
 
@@ -175,23 +172,24 @@ class Trial:
         for name, count in (("head", head), ("tail", tail)):
             if count is not None and count < 0:
                 raise ValueError(f"{name}={count}: must not be negative")
-        params = _api.parameters(
+        stream = _routes.trial_logs(
+            self.id,
             follow=follow or None,
             limit=head if head is not None else tail,
-            orderBy=OrderBy.DESC if tail is not None else None,
-            containerIds=container_ids,
-            rankIds=rank_ids,
+            order_by=OrderBy.DESC if tail is not None else None,
+            container_ids=container_ids,
+            rank_ids=rank_ids,
             stdtypes=stdtypes,
             levels=_levels_from(min_level),
-            timestampBefore=_time(timestamp_before),
-            timestampAfter=_time(timestamp_after),
+            timestamp_before=_time(timestamp_before),
+            timestamp_after=_time(timestamp_after),
             sources=sources,
-            searchText=search_text,
+            search_text=search_text,
         )
-        return self._lines(params, backwards=tail is not None)
+        return self._lines(stream, backwards=tail is not None)
 
-    def _lines(self, params: Dict[str, Any], *, backwards: bool) -> Iterable[str]:
-        lines = (line["message"] for line in self._session.stream(f"/api/v1/trials/{self.id}/logs", params=params))
+    def _lines(self, stream: "Stream[_messages.TrialLogsResponse]", *, backwards: bool) -> Iterable[str]:
+        lines = (line["message"] for line in self._session.follow(stream))
         return reversed(list(lines)) if backwards else lines
 
     def logs(self, *args: Any, **kwargs: Any) -> Iterable[str]:
@@ -219,9 +217,9 @@ class Trial:
         order_by : OrderBy, optional
         max_results : int, optional
         """
-        return _checkpoint.listed(
-            self._session, f"/api/v1/trials/{self.id}/checkpoints", sort_by, order_by, max_results
-        )
+        page = functools.partial(_routes.get_trial_checkpoints, self.id, **_checkpoint.choice(sort_by, order_by))
+        found = _api.pages(self._session, page, lambda answer: answer.get("checkpoints"), max_results)
+        return [checkpoint_from_answer(c, self._session) for c in found]
 
     def top_checkpoint(self, sort_by: Optional[str] = None, smaller_is_better: Optional[bool] = None) -> Checkpoint:
         """The best one. Deprecated: :meth:`list_checkpoints` with ``max_results=1``."""
@@ -293,6 +291,13 @@ class Trial:
         """Older form of ``iter_metrics("validation")``."""
         _api.deprecated("Trial.stream_validation_metrics()", 'Trial.iter_metrics("validation")')
         return _metrics.iterate_validation(self._session, [self.id])
+
+
+def trial_from_answer(answer: "_messages.Trial", session: _http.Session) -> Trial:
+    """The trial that an answer of the master describes."""
+    trial = Trial(answer["id"], session)
+    trial._take(answer)
+    return trial
 
 
 class TrialReference(Trial):

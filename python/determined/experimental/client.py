@@ -135,7 +135,7 @@ def logout() -> None:
 
 
 def create_experiment(
-    config: Union[str, pathlib.Path, Dict],
+    config: Union[str, pathlib.Path, Dict[str, Any]],
     model_dir: Optional[str] = None,
     includes: Optional[Iterable[Union[str, pathlib.Path]]] = None,
     project_id: Optional[int] = None,

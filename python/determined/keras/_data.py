@@ -20,7 +20,7 @@ from determined.keras._trial_context import FitOptions, TFKerasTrialContext, is_
 
 ArrayLike = Union[np.ndarray, List[np.ndarray], Dict[str, np.ndarray]]
 # A tf.data.Dataset is as good; its type is not named, as TensorFlow may be absent.
-InputData = Union[keras.utils.PyDataset, "SequenceAdapter", tuple, Any]
+InputData = Union[keras.utils.PyDataset, "SequenceAdapter", Tuple[Any, ...], Any]
 
 _ALLOWED = (
     "(x, y) or (x, y, sample_weights) of NumPy arrays (or lists or dictionaries of them), a keras.utils.PyDataset "
@@ -97,7 +97,8 @@ class _Arrays(keras.utils.PyDataset):
         chosen: Any = slice(index * self._batch_size, (index + 1) * self._batch_size)
         if self.order is not None:
             chosen = self.order[chosen]
-        return keras.tree.map_structure(lambda array: array[chosen], self._data)
+        batch: Tuple[Any, ...] = keras.tree.map_structure(lambda array: array[chosen], self._data)
+        return batch
 
 
 class _Share(keras.utils.PyDataset):

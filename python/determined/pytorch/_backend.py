@@ -35,7 +35,7 @@ class Exchanging(DistributedDataParallel):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """As the model's own, with whatever DistributedDataParallel does before and after in training."""
         if self.training or torch.is_grad_enabled():
-            return super().forward(*args, **kwargs)
+            return super().forward(*args, **kwargs)  # type: ignore[no-untyped-call]
         return self.module(*args, **kwargs)
 
 

@@ -56,7 +56,7 @@ class PyTorchTrialContext(TorchTrialContext):
         self,
         core_context: core.Context,
         trial_seed: Optional[int],
-        hparams: Optional[Dict],
+        hparams: Optional[Dict[str, Any]],
         slots_per_trial: int,
         num_gpus: int,
         exp_conf: Optional[Dict[str, Any]],
@@ -257,7 +257,7 @@ class PyTorchTrialContext(TorchTrialContext):
     def step_optimizer(
         self,
         optimizer: torch.optim.Optimizer,
-        clip_grads: Optional[Callable[[Iterator], None]] = None,
+        clip_grads: Optional[Callable[[Iterator[Any]], None]] = None,
         auto_zero_grads: bool = True,
         scaler: Optional[Any] = None,
     ) -> None:

@@ -39,7 +39,7 @@ class PyTorchExperimentalContext:
 
     def wrap_reducer(
         self,
-        reducer: Union[Callable, MetricReducer],
+        reducer: Union[Callable[..., Any], MetricReducer],
         name: Optional[str] = None,
         for_training: bool = True,
         for_validation: bool = True,

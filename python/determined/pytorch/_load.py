@@ -19,7 +19,7 @@ class CheckpointLoadContext(PyTorchTrialContext):
     exp_conf : dict, optional
     """
 
-    def __init__(self, hparams: Optional[Dict] = None, exp_conf: Optional[Dict[str, Any]] = None) -> None:
+    def __init__(self, hparams: Optional[Dict[str, Any]] = None, exp_conf: Optional[Dict[str, Any]] = None) -> None:
         super().__init__(
             core_context=core._context._dummy_init(),
             trial_seed=((exp_conf or {}).get("reproducibility") or {}).get("experiment_seed", 0),

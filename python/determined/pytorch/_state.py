@@ -84,7 +84,8 @@ def read_checkpoint(path: pathlib.Path, **torch_load_kwargs: Any) -> Dict[str, A
     file = path / STATE_FILE
     if not file.is_file():
         raise errors.InvalidCheckpointException(f"{path} has no {STATE_FILE}: it was not saved by a PyTorchTrial")
-    return torch.load(str(file), **torch_load_kwargs)
+    state: Dict[str, Any] = torch.load(str(file), **torch_load_kwargs)
+    return state
 
 
 def load(path: pathlib.Path, context: PyTorchTrialContext, callbacks: Callbacks) -> None:

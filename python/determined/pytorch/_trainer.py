@@ -60,7 +60,7 @@ def launched(info: Optional[det.ClusterInfo]) -> Iterator[Optional[core.Distribu
 @contextlib.contextmanager
 def init(
     *,
-    hparams: Optional[Dict] = None,
+    hparams: Optional[Dict[str, Any]] = None,
     exp_conf: Optional[Dict[str, Any]] = None,
     distributed: Optional[core.DistributedContext] = None,
     aggregation_frequency: int = 1,

@@ -26,7 +26,7 @@ class TorchTrialContext(_trial_context.TrialContext, ReducerContext):
         self,
         core_context: core.Context,
         trial_seed: Optional[int],
-        hparams: Optional[Dict],
+        hparams: Optional[Dict[str, Any]],
         slots_per_trial: int,
         device: torch.device,
         exp_conf: Optional[Dict[str, Any]],
@@ -44,7 +44,7 @@ class TorchTrialContext(_trial_context.TrialContext, ReducerContext):
             enable_tensorboard_logging,
         )
         ReducerContext.__init__(self, self.distributed.allgather)
-        self._warned_types: Set[Type] = set()
+        self._warned_types: Set[Type[Any]] = set()
         self.device = device
         self.models: List[Any] = []
 

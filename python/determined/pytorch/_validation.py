@@ -55,7 +55,7 @@ class Validation:
         trial: TorchTrial,
         context: TorchTrialContext,
         callbacks: Dict[str, PyTorchCallback],
-        loader: torch.utils.data.DataLoader,
+        loader: torch.utils.data.DataLoader[Any],
         *,
         one_batch: bool,
     ) -> None:
@@ -93,11 +93,13 @@ class Validation:
         # The chief evaluates for all, unless it has only a part of the model.
         distributed = self._context.distributed
         sharded = self._sharded()
-        metrics: Any = None
+        metrics: Dict[str, Any] = {}
         if sharded or distributed.rank == 0:
             metrics = self._trial.evaluate_full_dataset(data_loader=self._loader)
             metrics = _reducer.to_numpy(checked_metrics(metrics, "evaluate_full_dataset"))
-        return metrics if sharded else distributed.broadcast(metrics)
+        if not sharded:
+            metrics = distributed.broadcast(metrics)
+        return metrics
 
     def _evaluate_batches(self) -> Dict[str, Any]:
         self._call("on_validation_epoch_start")

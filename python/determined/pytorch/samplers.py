@@ -18,16 +18,16 @@ def _permutation(generator: torch.Generator, items: List[Any]) -> List[Any]:
     return [items[i] for i in torch.randperm(len(items), generator=generator).tolist()]
 
 
-class RepeatSampler(torch.utils.data.Sampler):
+class RepeatSampler(torch.utils.data.Sampler[int]):
     """The sampler's indices, over and over; the length stays that of one round."""
 
-    def __init__(self, sampler: torch.utils.data.Sampler) -> None:
+    def __init__(self, sampler: torch.utils.data.Sampler[int]) -> None:
         self._sampler = sampler
 
     def __len__(self) -> int:
         return len(self._sampler)  # type: ignore[arg-type]
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> Iterator[int]:
         while True:
             yield from self._sampler
 
@@ -41,7 +41,7 @@ class RepeatBatchSampler(torch.utils.data.BatchSampler):
     def __len__(self) -> int:
         return len(self.batch_sampler)
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> Iterator[List[int]]:
         while True:
             yield from self.batch_sampler
 
@@ -50,16 +50,16 @@ def _share(length: int, num_workers: int, rank: int) -> int:
     return length // num_workers + int(rank < length % num_workers)
 
 
-class DistributedSampler(torch.utils.data.Sampler):
+class DistributedSampler(torch.utils.data.Sampler[int]):
     """Every ``num_workers``-th index of ``sampler``, from the ``rank``-th on."""
 
-    def __init__(self, sampler: torch.utils.data.Sampler, num_workers: int, rank: int) -> None:
+    def __init__(self, sampler: torch.utils.data.Sampler[int], num_workers: int, rank: int) -> None:
         self._sampler, self._num_workers, self._rank = sampler, num_workers, rank
 
     def __len__(self) -> int:
         return _share(len(self._sampler), self._num_workers, self._rank)  # type: ignore[arg-type]
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> Iterator[int]:
         return itertools.islice(self._sampler, self._rank, None, self._num_workers)
 
 
@@ -72,20 +72,20 @@ class DistributedBatchSampler(torch.utils.data.BatchSampler):
     def __len__(self) -> int:
         return _share(len(self.batch_sampler), self.num_workers, self.rank)
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> Iterator[List[int]]:
         return itertools.islice(self.batch_sampler, self.rank, None, self.num_workers)
 
 
-class SkipSampler(torch.utils.data.Sampler):
+class SkipSampler(torch.utils.data.Sampler[int]):
     """``sampler`` without the first ``skip`` indices. The length is that of a whole round, of an epoch."""
 
-    def __init__(self, sampler: torch.utils.data.Sampler, skip: int) -> None:
+    def __init__(self, sampler: torch.utils.data.Sampler[int], skip: int) -> None:
         self._sampler, self._skip = sampler, skip
 
     def __len__(self) -> int:
         return len(self._sampler)  # type: ignore[arg-type]
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> Iterator[int]:
         return itertools.islice(self._sampler, self._skip, None)
 
 
@@ -99,25 +99,25 @@ class SkipBatchSampler(torch.utils.data.BatchSampler):
     def __len__(self) -> int:
         return self.length
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> Iterator[List[int]]:
         return itertools.islice(self.batch_sampler, self.skip, None)
 
 
-class ReproducibleShuffleSampler(torch.utils.data.Sampler):
+class ReproducibleShuffleSampler(torch.utils.data.Sampler[int]):
     """The indices of ``sampler`` in random order: another one in each round, the same ones for the same seed."""
 
-    def __init__(self, sampler: torch.utils.data.Sampler, seed: int) -> None:
+    def __init__(self, sampler: torch.utils.data.Sampler[int], seed: int) -> None:
         self._sampler = sampler
         self._generator = torch.Generator().manual_seed(seed)
 
     def __len__(self) -> int:
         return len(self._sampler)  # type: ignore[arg-type]
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> Iterator[int]:
         return iter(_permutation(self._generator, list(self._sampler)))
 
 
-class ReproducibleShuffleBatchSampler(torch.utils.data.Sampler):
+class ReproducibleShuffleBatchSampler(torch.utils.data.Sampler[List[int]]):
     """The batches of ``batch_sampler`` in random order: another one in each round, the same ones for the same seed."""
 
     def __init__(self, batch_sampler: torch.utils.data.BatchSampler, seed: int) -> None:
@@ -127,7 +127,7 @@ class ReproducibleShuffleBatchSampler(torch.utils.data.Sampler):
     def __len__(self) -> int:
         return len(self.batch_sampler)
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> Iterator[List[int]]:
         return iter(_permutation(self._generator, list(self.batch_sampler)))
 
 
@@ -145,7 +145,7 @@ class _OwnRandomness(torch.utils.data.BatchSampler):
     def __len__(self) -> int:
         return len(self.batch_sampler)
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> Iterator[List[int]]:
         stream = _Stream(self._seed, self._rounds)
         self._rounds += 1
         with stream:

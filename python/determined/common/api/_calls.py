@@ -188,9 +188,9 @@ def function_of(route: Route) -> Callable[..., Any]:
         session = given.pop("session")
         yield from call.answers(_send(call, session, given))
 
-    made: Any = send_and_stream if route.stream else send
+    made: Callable[..., Any] = send_and_stream if route.stream else send
     made.__name__ = made.__qualname__ = route.function
-    made.__module__ = _messages._MODULE
+    made.__module__ = _messages.MODULE
     made.__doc__ = f"``{route.method} {route.path}``"
-    made.__signature__ = signature
+    made.__signature__ = signature  # type: ignore[attr-defined]
     return made

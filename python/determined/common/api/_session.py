@@ -4,7 +4,7 @@ import json as json_module
 import types
 from typing import Any, Dict, Iterator, Optional, Type, TypeVar
 
-from determined import _http, errors
+from determined import _http, _request, errors
 from determined.common.api.certs import Cert
 
 Self = TypeVar("Self", bound="BaseSession")
@@ -122,7 +122,7 @@ class BaseSession:
         stream: bool,
     ) -> Response:
         payload = data.encode() if data is not None else json_module.dumps(json).encode() if json is not None else None
-        target = "/" + path.lstrip("/") + _http.query(params)
+        target = "/" + path.lstrip("/") + _request.query(params)
         wait = timeout if timeout is not None or stream else _http.READ_TIMEOUT_S
         answer = self._http.open(method, target, payload, headers=headers, timeout_s=wait)
         url = self.master + target

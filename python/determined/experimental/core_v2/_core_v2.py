@@ -41,7 +41,7 @@ class Config:
 
     name: Optional[str] = None
     hparams: Optional[Dict[str, Any]] = None
-    data: Optional[Dict] = None
+    data: Optional[Dict[str, Any]] = None
     description: Optional[str] = None
     labels: Optional[List[str]] = None
     workspace: Optional[str] = None

@@ -6,7 +6,7 @@ import types
 import uuid
 from typing import Any, Dict, Optional, Union, cast
 
-from determined import _http, _info, _storage, core, errors
+from determined import _http, _info, _routes, _storage, core, errors
 from determined.core import _context, _tensorboard
 from determined.core._reports import Reporter
 from determined.experimental import Determined
@@ -162,7 +162,7 @@ class UnmanagedRun:
     def _begin(self, session: _http.Session) -> None:
         try:
             self.delivery.advance(session)
-            self.cluster_id = session.get("/api/v1/master")["clusterId"]
+            self.cluster_id = session.send(_routes.get_master())["clusterId"]
         except errors.MasterUnreachable as e:
             logger.warning("%s", e)
         except errors.ApiError:
@@ -210,7 +210,8 @@ class UnmanagedRun:
         if self._ended:
             return
         self._ended = True
-        self.journal.add("PATCH", f"/api/v1/trials/{_journal.TRIAL}", {"trialId": _journal.TRIAL, "state": state})
+        ended = _routes.patch_trial(_TRIAL, state=state)
+        self.journal.add(ended.method, ended.target, ended.body)
         if self._courier is not None:
             self._courier.close()
         self.journal.close()

@@ -45,7 +45,7 @@ class DeepSpeedTrialContext(TorchTrialContext):
         self,
         core_context: core.Context,
         trial_seed: Optional[int],
-        hparams: Optional[Dict],
+        hparams: Optional[Dict[str, Any]],
         slots_per_trial: int,
         num_gpus: int,
         exp_conf: Optional[Dict[str, Any]],

@@ -64,7 +64,7 @@ class TorchBatchProcessorContext(ReducerContext):
             raise ValueError("off the cluster there are no hyperparameters")
         return self._core_context.info.trial.hparams
 
-    def to_device(self, data: Any, warned_types: Optional[Set[Type]] = None) -> TorchData:
+    def to_device(self, data: Any, warned_types: Optional[Set[Type[Any]]] = None) -> TorchData:
         """Copy a batch to the device; see :func:`determined.pytorch.to_device`."""
         return to_device(data, self.device, warned_types)
 
@@ -247,7 +247,7 @@ def _length(batches: int, max_batches: Optional[int]) -> int:
 
 def torch_batch_process(
     batch_processor_cls: Type[TorchBatchProcessor],
-    dataset: Dataset,
+    dataset: Dataset[Any],
     batch_size: Optional[int] = None,
     max_batches: Optional[int] = None,
     checkpoint_interval: int = 5,
