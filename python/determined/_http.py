@@ -104,6 +104,11 @@ class Session:
         The same certificates as text.
     retry : Retry
         How patient to be.
+
+    Attributes
+    ----------
+    url, token : str
+        As given; the address does not end with a slash.
     """
 
     def __init__(
@@ -119,9 +124,9 @@ class Session:
         parts = urllib.parse.urlsplit(master_url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"master address {master_url!r} is not of the form http[s]://host[:port]")
-        self._url = master_url.rstrip("/")
+        self.url = master_url.rstrip("/")
         self._parts = parts
-        self._token = token
+        self.token = token
         self._cert_file, self._cert_name, self._cert_pem = cert_file, cert_name, cert_pem
         self._tls = _tls_context(cert_file, cert_pem) if parts.scheme == "https" else None
         self._retry = retry
@@ -133,8 +138,8 @@ class Session:
     def clone(self, retry: Retry) -> "Session":
         """A session of its own connections and patience."""
         return Session(
-            self._url,
-            self._token,
+            self.url,
+            self.token,
             cert_file=self._cert_file,
             cert_name=self._cert_name,
             cert_pem=self._cert_pem,
@@ -174,7 +179,7 @@ class Session:
         errors.MasterUnreachable
             It cannot be reached, or broke off.
         """
-        url = self._url + stream.target
+        url = self.url + stream.target
         connection = self._connect_apart()
         try:
             connection.request(stream.method, self._target(stream.target), None, self._headers(None))
@@ -204,10 +209,10 @@ class Session:
             response = connection.getresponse()
             if response.status >= 400:
                 kind = errors.API_ERRORS.get(response.status, errors.ApiError)
-                raise kind("GET", self._url + path, response.status, error_text(response.read()))
+                raise kind("GET", self.url + path, response.status, error_text(response.read()))
             shutil.copyfileobj(response, target, 1 << 20)
         except (OSError, http.client.HTTPException) as e:
-            raise errors.MasterUnreachable("GET", self._url + path, 1, e) from e
+            raise errors.MasterUnreachable("GET", self.url + path, 1, e) from e
         finally:
             self._drop(connection)
 
@@ -235,7 +240,7 @@ class Session:
         errors.MasterUnreachable
             It gave no answer, or "not now", until patience ran out.
         """
-        url = self._url + path
+        url = self.url + path
         payload = _json.dumps(_json.to_plain(body, "request")) if body is not None else None
         maybe_done = False
         cause: object = None
@@ -305,7 +310,7 @@ class Session:
             self._drop(connection)
             if self._closed.is_set() or isinstance(cause, ssl.SSLCertVerificationError):
                 break
-        raise errors.MasterUnreachable(method, self._url + path, attempt + 1, cause)
+        raise errors.MasterUnreachable(method, self.url + path, attempt + 1, cause)
 
     def close(self) -> None:
         """End all connections, also those on which some thread is waiting just now."""
@@ -353,7 +358,7 @@ class Session:
         except ssl.SSLCertVerificationError as e:
             # Asking again does not make a certificate right.
             self._drop(connection)
-            raise errors.MasterUnreachable(method, self._url + path, 1, e) from e
+            raise errors.MasterUnreachable(method, self.url + path, 1, e) from e
         except (OSError, http.client.HTTPException) as e:
             self._drop(connection)
             raise _Broken(e, sent) from e
@@ -407,13 +412,13 @@ class Session:
     def _target(self, path: str) -> str:
         """What the request line says: a proxy for plain HTTP wants the whole address."""
         if self._tls is None and self._proxy() is not None:
-            return self._url + path
+            return self.url + path
         return self._parts.path.rstrip("/") + path
 
     def _headers(self, payload: Optional[bytes]) -> Dict[str, str]:
         headers = {"Accept": "application/json", "User-Agent": f"determined-python/{__version__}"}
-        if self._token:
-            headers["Authorization"] = f"Bearer {self._token}"
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
         if payload is not None:
             headers["Content-Type"] = "application/json"
         return headers

@@ -9,7 +9,7 @@ from typing import Any, Dict, Optional, Union, cast
 from determined import _http, _info, _routes, _storage, core, errors
 from determined.core import _context, _tensorboard
 from determined.core._reports import Reporter
-from determined.experimental import Determined
+from determined.experimental._determined import Determined, session_of
 from determined.experimental.core_v2 import _journal
 
 logger = logging.getLogger("determined.unmanaged")
@@ -134,18 +134,18 @@ class UnmanagedRun:
 
     def __init__(self, start: _journal.Start, cluster: Optional[Determined]) -> None:
         self.start_of_run = start
-        self._session = cluster._session.clone(_http.ONCE) if cluster is not None else None
+        self.session = session_of(cluster).clone(_http.ONCE) if cluster is not None else None
         self.cluster_id = "unmanaged"
-        if self._session is not None:
-            self._catch_up(self._session)
+        if self.session is not None:
+            self._catch_up(self.session)
         # Before there is a journal of our own, whose checkpoints are still to come.
         self._latest = _journal.latest_checkpoint(start)
         self.journal = _journal.Journal(start)
         self.delivery = _journal.Delivery(self.journal.path)
         self._courier: Optional[_journal.Courier] = None
         self._ended = False
-        if self._session is not None:
-            self._begin(self._session)
+        if self.session is not None:
+            self._begin(self.session)
         if not self.delivery.ids:
             logger.warning("the master is away: this run is kept in %s until it is back", self.journal.path)
 
@@ -178,13 +178,13 @@ class UnmanagedRun:
         local, steps = self._latest
         task = str(ids.get(_journal.TASK) or self.journal.path.stem)
         return _info.ClusterInfo(
-            master_url=self._session._url if self._session is not None else "",
+            master_url=self.session.url if self.session is not None else "",
             cluster_id=self.cluster_id,
             agent_id="unmanaged",
             slot_ids=[],
             task_id=task,
             allocation_id=task,
-            session_token=self._session._token if self._session is not None else "",
+            session_token=self.session.token if self.session is not None else "",
             task_type="TRIAL",
             latest_checkpoint=answer.get("latestCheckpoint") or local,
             trial_info=_info.TrialInfo(
@@ -215,10 +215,10 @@ class UnmanagedRun:
         if self._courier is not None:
             self._courier.close()
         self.journal.close()
-        if self._session is None:
+        if self.session is None:
             return self._say_where()
         try:
-            session = self._session.clone(LAST_TRY)
+            session = self.session.clone(LAST_TRY)
             self.delivery.advance(session)
             self.delivery.finish(session)
         except errors.MasterUnreachable:
@@ -273,7 +273,7 @@ def make_context(
         )
     run = UnmanagedRun(start, cluster)
     info = run.info()
-    session = JournalSession(run.journal, run.delivery, run._session)
+    session = JournalSession(run.journal, run.delivery, run.session)
     reporter = Reporter(session, _TRIAL, _RUN)
     trial = info.trial
     files = _tensorboard.TensorboardFiles(
