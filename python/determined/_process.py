@@ -110,7 +110,8 @@ def _something_is_injected() -> bool:
 
 def _end(status: int) -> NoReturn:
     with contextlib.suppress(Exception):
-        atexit._run_exitfuncs()  # it prints the traceback of a handler that fails
+        # This prints the traceback of a handler that fails.
+        atexit._run_exitfuncs()  # not ours: nothing public runs the handlers
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
             stream.flush()
@@ -145,7 +146,7 @@ def leave_when_program_ends() -> None:
         return
     if threading.current_thread() is not threading.main_thread():
         return
-    frame, pid = sys._getframe(), os.getpid()
+    frame, pid = sys._getframe(), os.getpid()  # not ours: documented, in spite of its name
     while frame.f_back is not None:
         frame = frame.f_back
     outermost = [frame]
@@ -159,4 +160,4 @@ def leave_when_program_ends() -> None:
             _end(0)
 
     shutdown.leaves = True  # type: ignore[attr-defined]
-    threading._shutdown = shutdown  # type: ignore[attr-defined]
+    threading._shutdown = shutdown  # type: ignore[attr-defined]  # not ours: the last call of a program

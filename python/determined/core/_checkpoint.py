@@ -441,6 +441,11 @@ class CheckpointContext:
         logger.info("checkpoint %s deleted", storage_id)
 
 
+def storage_of(checkpoint: CheckpointContext) -> _storage.Storage:
+    """Where a context stores checkpoints, for other modules of the library."""
+    return checkpoint._storage
+
+
 class DummyCheckpointContext(CheckpointContext):
     """Checkpoints that no master hears of: off the cluster, and in tasks that are not trials."""
 

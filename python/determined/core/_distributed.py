@@ -313,3 +313,8 @@ class DummyDistributedContext(DistributedContext):
 
     def __init__(self) -> None:
         super().__init__(rank=0, size=1, local_rank=0, local_size=1, cross_rank=0, cross_size=1)
+
+
+def from_tf_config() -> DistributedContext:
+    """The processes that ``TF_CONFIG`` names, which need not be TensorFlow's."""
+    return DistributedContext._from_tf_config()

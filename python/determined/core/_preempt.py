@@ -128,19 +128,6 @@ class PreemptContext:
         self._acknowledged = False
         self._validation_arrived: Callable[[float], bool] = lambda _: False
 
-    def _decide_after_validations(self, arrived: Callable[[float], bool]) -> None:
-        """Have ``should_preempt()`` reckon with what the search decides on a validation that was reported before.
-
-        Without this a trial that the search stops would train on while the report and the answer are under way, and
-        would save a checkpoint of a point at which it did not validate.
-
-        Parameters
-        ----------
-        arrived : callable
-            :meth:`Reporter.validation_arrived` of this trial's reports.
-        """
-        self._validation_arrived = arrived
-
     def start(self) -> "PreemptContext":
         """Begin to listen to the master."""
         if self._started:
@@ -208,6 +195,21 @@ class PreemptContext:
         if not self._acknowledged:
             self._session.send(_routes.ack_allocation_preemption_signal(self._allocation_id))
             self._acknowledged = True
+
+
+def decide_after_validations(preempt: PreemptContext, arrived: Callable[[float], bool]) -> None:
+    """Have ``should_preempt()`` reckon with what the search decides on a validation that was reported before.
+
+    Without this a trial that the search stops would train on while the report and the answer are under way, and would
+    save a checkpoint of a point at which it did not validate.
+
+    Parameters
+    ----------
+    preempt : PreemptContext
+    arrived : callable
+        :meth:`Reporter.validation_arrived` of this trial's reports.
+    """
+    preempt._validation_arrived = arrived
 
 
 class DummyPreemptContext(PreemptContext):

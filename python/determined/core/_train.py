@@ -286,6 +286,11 @@ class TrainContext:
         self._tensorboard.sync(selector, mangler, self._distributed.rank)
 
 
+def last_validation(train: TrainContext) -> Optional[int]:
+    """The steps completed at this trial's latest validation, as the master knows it; None if there was none."""
+    return train._get_last_validation()
+
+
 class DummyTrainContext(TrainContext):
     """Reports off the cluster: they go to the log."""
 

@@ -35,7 +35,7 @@ class DownloadMode(enum.Enum):
 
 
 class CheckpointState(enum.Enum):
-    """What has become of it."""
+    """The state of a checkpoint, as the master names it."""
 
     ACTIVE = "STATE_ACTIVE"
     COMPLETED = "STATE_COMPLETED"
@@ -52,7 +52,7 @@ class CheckpointOrderBy(enum.Enum):
 
 
 class CheckpointSortBy(enum.Enum):
-    """What a list of checkpoints is sorted by."""
+    """The order of a list of checkpoints."""
 
     UUID = "SORT_BY_UUID"
     TRIAL_ID = "SORT_BY_TRIAL_ID"
@@ -64,7 +64,7 @@ class CheckpointSortBy(enum.Enum):
 
 @dataclasses.dataclass
 class CheckpointTrainingMetadata:
-    """The training that a checkpoint is of."""
+    """The trial that has stored a checkpoint, and its latest validation at that time."""
 
     experiment_config: Dict[str, Any]
     experiment_id: int
@@ -80,14 +80,14 @@ class Checkpoint:
     ----------
     uuid : str
     task_id, allocation_id : str or None
-        Where it was made.
+        The task and the allocation that stored the checkpoint.
     report_time : str or None
     resources : dict or None
-        Its files: path to size in bytes.
+        The checkpoint's files: their sizes in bytes by their paths, directories with ``/`` at the end and size 0.
     metadata : dict or None
     state : CheckpointState or None
     training : CheckpointTrainingMetadata or None
-        None if it is of no trial.
+        None if no trial has stored the checkpoint.
     """
 
     def __init__(self, session: _http.Session, uuid: str) -> None:
@@ -123,21 +123,21 @@ class Checkpoint:
             )
 
     def reload(self) -> None:
-        """Ask the master again."""
+        """Fetch the checkpoint from the master again, and replace the values of all attributes."""
         self._take(self._session.send(_routes.get_checkpoint(self.uuid))["checkpoint"])
 
     # ---- files ----
 
     def download(self, path: Optional[str] = None, mode: DownloadMode = DownloadMode.AUTO) -> str:
-        """Fetch its files.
+        """Fetch the checkpoint's files into a directory, and return the directory.
 
         Parameters
         ----------
         path : str, optional
-            Where to; by default ``checkpoints/UUID`` in the current directory. A checkpoint that lies there is taken
-            as it is.
+            The directory; by default ``checkpoints/UUID`` below the current directory. If the directory has a
+            ``metadata.json`` already, nothing is fetched.
         mode : DownloadMode
-            Where from.
+            Where the files are fetched from.
 
         Returns
         -------
@@ -147,7 +147,7 @@ class Checkpoint:
         Raises
         ------
         ValueError
-            If it is not complete any more, or of no trial.
+            If the state is neither COMPLETED nor PARTIALLY_DELETED, or if no trial has stored the checkpoint.
         errors.CheckpointNotFound
             If the storage does not hold it.
         """
@@ -185,7 +185,7 @@ class Checkpoint:
                 _unpack(archive, target)
 
     def write_metadata_file(self, path: str) -> None:
-        """Write its metadata into a file."""
+        """Write the checkpoint's metadata into a file, as JSON."""
         with open(path, "w", encoding="utf-8") as f:
             json.dump(self.metadata, f, indent=2)
 
@@ -209,35 +209,35 @@ class Checkpoint:
         return dict(self.metadata or {})
 
     def add_metadata(self, metadata: Dict[str, Any]) -> None:
-        """Add to its metadata; a key that is there gets the new value."""
+        """Add keys to the checkpoint's metadata, or replace their values."""
         self._put_metadata({**self._known_metadata(), **metadata})
 
     def remove_metadata(self, keys: List[str]) -> None:
-        """Take these keys out of its metadata; those that are not there do not matter."""
+        """Remove keys from the checkpoint's metadata. It is no error if a key is not there."""
         self._put_metadata({k: v for k, v in self._known_metadata().items() if k not in keys})
 
     def delete(self) -> None:
-        """Delete it, files and all; the master does so in the background."""
+        """Delete the checkpoint with its files. The master does so in the background. This cannot be undone."""
         self._session.send(_routes.delete_checkpoints(checkpoint_uuids=[self.uuid]))
 
     def remove_files(self, globs: List[str]) -> None:
-        """Delete the files that match one of the patterns, such as ``**/optimizer*``."""
+        """Delete the files of the checkpoint that match one of the patterns, such as ``**/optimizer*``."""
         self._session.send(_routes.checkpoints_remove_files(checkpoint_uuids=[self.uuid], checkpoint_globs=globs))
 
     def get_metrics(self, group: Optional[str] = None) -> Iterable[_metrics.TrialMetrics]:
-        """Metrics of the trials that have used it, as inference or as a start.
+        """Yield the metrics of the trials that have used the checkpoint, for inference or to start from.
 
         Parameters
         ----------
         group : str, optional
-            Only these.
+            Yield only the metrics of this group, such as ``"validation"``.
         """
         request = _routes.get_trial_metrics_by_checkpoint(self.uuid, metric_group=group)
         for report in self._session.send(request).get("metrics") or []:
             yield _metrics.trial_metrics_from_answer(report)
 
     def get_pachyderm_commit(self) -> Any:
-        """Not part of this platform."""
+        """Raise ``ValueError``: this platform has no integration with Pachyderm."""
         raise ValueError("there is no integration with Pachyderm")
 
 

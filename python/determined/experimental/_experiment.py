@@ -24,7 +24,7 @@ WORD_EVERY_S = 60.0
 
 
 class ExperimentState(enum.Enum):
-    """What an experiment is doing."""
+    """The state of an experiment, as the master names it."""
 
     ACTIVE = "STATE_ACTIVE"
     PAUSED = "STATE_PAUSED"
@@ -45,7 +45,7 @@ class ExperimentState(enum.Enum):
 
 
 class ExperimentSortBy(enum.Enum):
-    """What a list of experiments is sorted by."""
+    """The order of a list of experiments."""
 
     ID = "SORT_BY_ID"
     DESCRIPTION = "SORT_BY_DESCRIPTION"
@@ -117,7 +117,7 @@ class Experiment:
 
     @property
     def id(self) -> int:
-        """Its number."""
+        """The experiment's number."""
         return self._id
 
     def _take(self, answer: "_messages.Experiment") -> None:
@@ -133,7 +133,7 @@ class Experiment:
         self.workspace_id = answer.get("workspaceId")
 
     def reload(self) -> None:
-        """Ask the master again."""
+        """Fetch the experiment from the master again, and replace the values of all attributes."""
         self._take(self._session.send(_routes.get_experiment(self._id))["experiment"])
 
     # ---- changes ----
@@ -145,63 +145,66 @@ class Experiment:
         return answer
 
     def set_name(self, name: str) -> None:
-        """Give it another name."""
+        """Change the experiment's name."""
         self.name = self._patch({"id": self._id, "name": name})["name"]
 
     def set_description(self, description: str) -> None:
-        """Describe it."""
+        """Replace the experiment's description."""
         self.description = self._patch({"id": self._id, "description": description}).get("description")
 
     def set_notes(self, notes: str) -> None:
-        """Replace its notes."""
+        """Replace the experiment's notes, a text in Markdown."""
         self.notes = self._patch({"id": self._id, "notes": notes}).get("notes")
 
     def set_labels(self, labels: Set[str]) -> None:
-        """Replace its labels."""
+        """Replace the experiment's labels."""
         self._patch({"id": self._id, "labels": sorted(labels)})
 
     def add_label(self, label: str) -> None:
-        """Add a label; one that is there already stays."""
+        """Add a label. It is no error if the experiment has the label already."""
         self.reload()
         self.set_labels({*(self.labels or ()), label})
 
     def remove_label(self, label: str) -> None:
-        """Take a label away; one that is not there does not matter."""
+        """Remove a label. It is no error if the experiment does not have the label."""
         self.reload()
         self.set_labels(set(self.labels or ()) - {label})
 
     def activate(self) -> None:
-        """Let it run again after :meth:`pause`."""
+        """Let the experiment's trials run again after :meth:`pause`."""
         self._session.send(_routes.activate_experiment(self._id))
 
     def pause(self) -> None:
-        """Let its trials save a checkpoint and leave their slots."""
+        """Ask the experiment's trials to save a checkpoint and release their slots, until :meth:`activate`."""
         self._session.send(_routes.pause_experiment(self._id))
 
     def cancel(self) -> None:
-        """Let its trials save a checkpoint and end it."""
+        """Ask the experiment's trials to save a checkpoint, and end the experiment in the state ``CANCELED``."""
         self._session.send(_routes.cancel_experiment(self._id))
 
     def kill(self) -> None:
-        """End it at once."""
+        """End the experiment without waiting for a checkpoint, in the state ``CANCELED``."""
         self._session.send(_routes.kill_experiment(self._id))
 
     def archive(self) -> None:
-        """Take it out of everyday lists."""
+        """Hide the experiment from lists that do not ask for archived experiments. It must have ended."""
         self._session.send(_routes.archive_experiment(self._id))
         self.archived = True
 
     def unarchive(self) -> None:
-        """Put it back into everyday lists."""
+        """Show the experiment in lists again."""
         self._session.send(_routes.unarchive_experiment(self._id))
         self.archived = False
 
     def delete(self) -> None:
-        """Delete it with all that belongs to it; the master does so in the background."""
+        """Delete the experiment with its trials, logs, metrics and checkpoints. This cannot be undone.
+
+        The master deletes in the background: the call returns when the state is ``DELETING``.
+        """
         self._session.send(_routes.delete_experiment(self._id))
 
     def move_to_project(self, workspace_name: str, project_name: str) -> None:
-        """Move it to another project.
+        """Move the experiment to another project.
 
         Parameters
         ----------
@@ -219,18 +222,18 @@ class Experiment:
         self.project_id, self.workspace_id = project.id, project.workspace_id
 
     def delete_tensorboard_files(self) -> None:
-        """Delete what it has stored for TensorBoard."""
+        """Delete the files that the experiment has stored for TensorBoard."""
         self._session.send(_routes.delete_tensorboard_files(self._id))
 
     # ---- what belongs to it ----
 
     def download_code(self, output_dir: Optional[str] = None) -> str:
-        """Fetch the files that it was created with, as a tar.gz.
+        """Fetch the files that the experiment was created with, as one file ``exp-ID_model_def.tar.gz``.
 
         Parameters
         ----------
         output_dir : str, optional
-            Where to put it; by default the current directory.
+            The directory to write the file into, which is made if it is missing; by default the current directory.
 
         Returns
         -------
@@ -251,21 +254,21 @@ class Experiment:
         order_by: OrderBy = OrderBy.ASCENDING,
         limit: Optional[int] = None,
     ) -> Iterator[Trial]:
-        """Its trials, fetched page by page.
+        """Yield the experiment's trials. They are fetched in pages of 200, when they are asked for.
 
         Parameters
         ----------
         sort_by : TrialSortBy
         order_by : OrderBy
         limit : int, optional
-            How many at most.
+            Yield at most this many trials.
         """
         page = functools.partial(_routes.get_experiment_trials, self._id, sort_by=sort_by, order_by=order_by)
         for answer in _api.pages(self._session, page, lambda answer: answer.get("trials"), limit):
             yield trial_from_answer(answer, self._session)
 
     def list_trials(self, sort_by: TrialSortBy = TrialSortBy.ID, order_by: OrderBy = OrderBy.ASCENDING) -> List[Trial]:
-        """All its trials.
+        """Return all trials of the experiment.
 
         Parameters
         ----------
@@ -275,17 +278,17 @@ class Experiment:
         return list(self.iter_trials(sort_by, order_by))
 
     def get_trials(self, sort_by: TrialSortBy = TrialSortBy.ID, order_by: OrderBy = OrderBy.ASCENDING) -> List[Trial]:
-        """Older name of :meth:`list_trials`."""
+        """Return all trials of the experiment: an older name of :meth:`list_trials`."""
         _api.deprecated("Experiment.get_trials()", "Experiment.list_trials()")
         return self.list_trials(sort_by, order_by)
 
     def await_first_trial(self, interval: float = 0.1) -> Trial:
-        """Wait for its first trial to exist.
+        """Wait until the experiment has a trial, and return the first one. There is no time limit.
 
         Parameters
         ----------
         interval : float
-            Seconds between two questions.
+            Seconds between two requests to the master.
         """
         while True:
             for trial in self.iter_trials(TrialSortBy.START_TIME, OrderBy.ASCENDING, limit=1):
@@ -293,22 +296,22 @@ class Experiment:
             time.sleep(interval)
 
     def wait(self, interval: float = 5.0) -> ExperimentState:
-        """Wait for its end.
+        """Wait until the experiment has ended. There is no time limit.
 
         Parameters
         ----------
         interval : float
-            Seconds between two questions.
+            Seconds between two requests to the master.
 
         Returns
         -------
         ExperimentState
-            In which it has ended.
+            The state in which the experiment has ended.
 
         Raises
         ------
         ValueError
-            If it is paused, and would be waited for in vain.
+            If the experiment is paused: it would not end by itself.
         """
         said = time.monotonic()
         while True:
@@ -329,13 +332,13 @@ class Experiment:
         order_by: Optional[OrderBy] = None,
         max_results: Optional[int] = None,
     ) -> List[Checkpoint]:
-        """Complete checkpoints of its trials; parameters as for :meth:`Trial.list_checkpoints`."""
+        """Return the complete checkpoints of all trials. Parameters: see :meth:`Trial.list_checkpoints`."""
         page = functools.partial(_routes.get_experiment_checkpoints, self._id, **_checkpoint.choice(sort_by, order_by))
         found = _api.pages(self._session, page, lambda answer: answer.get("checkpoints"), max_results)
         return [checkpoint_from_answer(c, self._session) for c in found]
 
     def top_checkpoint(self, sort_by: Optional[str] = None, smaller_is_better: Optional[bool] = None) -> Checkpoint:
-        """The best one. Deprecated: :meth:`list_checkpoints` with ``max_results=1``."""
+        """Return the best checkpoint. Deprecated: :meth:`list_checkpoints` with ``max_results=1``."""
         _api.deprecated("Experiment.top_checkpoint()", "Experiment.list_checkpoints(max_results=1)")
         order = None if sort_by is None else OrderBy.ASC if smaller_is_better else OrderBy.DESC
         found = self.list_checkpoints(sort_by, order, 1)
@@ -346,7 +349,7 @@ class Experiment:
     def top_n_checkpoints(
         self, limit: int, sort_by: Optional[str] = None, smaller_is_better: Optional[bool] = None
     ) -> List[Checkpoint]:
-        """The best one of each of the best trials. Deprecated: :meth:`list_checkpoints`.
+        """Return the best checkpoint of each of the best trials. Deprecated: :meth:`list_checkpoints`.
 
         Parameters
         ----------
@@ -367,7 +370,7 @@ class Experiment:
         return list(best.values())[:limit]
 
     def get_pachyderm_config(self) -> Dict[str, Any]:
-        """Not part of this platform."""
+        """Raise ``ValueError``: this platform has no integration with Pachyderm."""
         raise ValueError("there is no integration with Pachyderm")
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ModelSortBy(enum.Enum):
-    """What a list of models is sorted by."""
+    """The order of a list of models."""
 
     NAME = "SORT_BY_NAME"
     DESCRIPTION = "SORT_BY_DESCRIPTION"
@@ -71,33 +71,33 @@ class ModelVersion:
         self.name = answer.get("name")
 
     def reload(self) -> None:
-        """Ask the master again."""
+        """Fetch the version from the master again, and replace the values of all attributes."""
         self._take(self._session.send(_routes.get_model_version(self.model_name, self.model_version))["modelVersion"])
 
     def _patch(self, changes: "_messages.PatchModelVersion") -> None:
         self._session.send(_routes.patch_model_version(self.model_name, self.model_version, model_version=changes))
 
     def set_name(self, name: str) -> None:
-        """Give it a name."""
+        """Change the version's name."""
         self._patch({"name": name})
         self.name = name
 
     def set_notes(self, notes: str) -> None:
-        """Replace its notes."""
+        """Replace the version's notes, a text in Markdown."""
         self._patch({"notes": notes})
         self.notes = notes
 
     def delete(self) -> None:
-        """Take it out of the registry; the checkpoint stays."""
+        """Remove the version from the registry. The checkpoint is kept."""
         self._session.send(_routes.delete_model_version(self.model_name, self.model_version))
 
     def iter_metrics(self, group: Optional[str] = None) -> Iterable[_metrics.TrialMetrics]:
-        """Metrics of the trials that have used it.
+        """Yield the metrics of the trials that have used the version.
 
         Parameters
         ----------
         group : str, optional
-            Only these.
+            Yield only the metrics of this group, such as ``"validation"``.
         """
         request = _routes.get_trial_metrics_by_model_version(self.model_name, self.model_version, metric_group=group)
         for report in self._session.send(request)["metrics"]:
@@ -158,13 +158,13 @@ class Model:
         self.archived = answer.get("archived", False)
 
     def reload(self) -> None:
-        """Ask the master again."""
+        """Fetch the model from the master again, and replace the values of all attributes."""
         self._take(self._session.send(_routes.get_model(self.name))["model"])
 
     # ---- versions ----
 
     def list_versions(self, order_by: OrderBy = OrderBy.DESC) -> List[ModelVersion]:
-        """All its versions, the newest first unless told otherwise."""
+        """Return all versions of the model, by default the newest first."""
         return list(self._versions(order_by))
 
     def _versions(self, order_by: OrderBy, limit: Optional[int] = None) -> Iterator[ModelVersion]:
@@ -178,17 +178,17 @@ class Model:
         return self.list_versions(order_by)
 
     def get_version(self, version: int = -1) -> Optional[ModelVersion]:
-        """One of its versions.
+        """Return one version of the model.
 
         Parameters
         ----------
         version : int
-            Its number; -1 stands for the newest.
+            The number of the version, from 1; -1 means the newest.
 
         Returns
         -------
         ModelVersion or None
-            None if the newest of none is asked for.
+            None if the newest version is asked for, and the model has no version.
         """
         if version != -1:
             answer = self._session.send(_routes.get_model_version(self.name, version))["modelVersion"]
@@ -196,7 +196,7 @@ class Model:
         return next(self._versions(OrderBy.DESC, limit=1), None)
 
     def register_version(self, checkpoint_uuid: str) -> ModelVersion:
-        """Make a checkpoint its next version."""
+        """Register a checkpoint as the next version of the model, and return that version."""
         request = _routes.post_model_version(self.name, checkpoint_uuid=checkpoint_uuid)
         return version_from_answer(self._session.send(request)["modelVersion"], self._session)
 
@@ -215,15 +215,15 @@ class Model:
         return dict(self.metadata or {})
 
     def add_metadata(self, metadata: Dict[str, Any]) -> None:
-        """Add to its metadata; a key that is there gets the new value."""
+        """Add keys to the model's metadata, or replace their values."""
         self._put_metadata({**self._known_metadata(), **metadata})
 
     def remove_metadata(self, keys: List[str]) -> None:
-        """Take these keys out of its metadata; those that are not there do not matter."""
+        """Remove keys from the model's metadata. It is no error if a key is not there."""
         self._put_metadata({k: v for k, v in self._known_metadata().items() if k not in keys})
 
     def move_to_workspace(self, workspace_name: str) -> None:
-        """Move it to another workspace."""
+        """Move the model to another workspace."""
         from determined.experimental._workspace import Workspace
 
         workspace = Workspace(self._session, workspace_name=workspace_name)
@@ -231,27 +231,27 @@ class Model:
         self.workspace_id = workspace.id
 
     def set_labels(self, labels: List[str]) -> None:
-        """Replace its labels."""
+        """Replace the model's labels."""
         self._patch({"labels": list(labels)})
         self.labels = list(labels)
 
     def set_description(self, description: str) -> None:
-        """Describe it."""
+        """Replace the model's description."""
         self._patch({"description": description})
         self.description = description
 
     def archive(self) -> None:
-        """Take it out of everyday lists."""
+        """Hide the model from lists that do not ask for archived models."""
         self._session.send(_routes.archive_model(self.name))
         self.archived = True
 
     def unarchive(self) -> None:
-        """Put it back into everyday lists."""
+        """Show the model in lists again."""
         self._session.send(_routes.unarchive_model(self.name))
         self.archived = False
 
     def delete(self) -> None:
-        """Delete it and its versions; checkpoints stay."""
+        """Delete the model and its versions. The checkpoints are kept."""
         self._session.send(_routes.delete_model(self.name))
 
 

@@ -17,7 +17,7 @@ class User:
     user_id : int
     username, display_name : str or None
     admin, active, remote : bool or None
-        Whether it is an administrator, may log in, and logs in elsewhere only.
+        Whether the user is an administrator, may log in, and logs in through another service only.
     agent_uid, agent_gid : int or None
     agent_user, agent_group : str or None
         The account that tasks of this user run as.
@@ -50,35 +50,35 @@ class User:
         self.agent_user, self.agent_group = agent.get("agentUser"), agent.get("agentGroup")
 
     def reload(self) -> None:
-        """Ask the master again."""
+        """Fetch the user from the master again, and replace the values of all attributes."""
         self._take(self._session.send(_routes.get_user(self.user_id))["user"])
 
     def _patch(self, changes: "_messages.PatchUser") -> None:
         self._take(self._session.send(_routes.patch_user(self.user_id, user=changes))["user"])
 
     def rename(self, new_username: str) -> None:
-        """Give it another name to log in with."""
+        """Change the name that the user logs in with."""
         self._patch({"username": new_username})
 
     def activate(self) -> None:
-        """Let it log in."""
+        """Allow the user to log in."""
         self._patch({"active": True})
 
     def deactivate(self) -> None:
-        """Keep it from logging in."""
+        """Forbid the user to log in."""
         self._patch({"active": False})
 
     def change_display_name(self, display_name: str) -> None:
-        """Show it under another name."""
+        """Change the name that lists and pages show."""
         self._patch({"displayName": display_name})
 
     def change_password(self, new_password: str) -> None:
-        """Set its password.
+        """Set the user's password.
 
         Raises
         ------
         ValueError
-            If it has less than 8 characters, or no upper-case letter, lower-case letter or digit.
+            If the password has less than 8 characters, or no upper-case letter, lower-case letter or digit.
         """
         self._patch({"password": _login.hashed_password(new_password, new=True), "isHashed": True})
 
@@ -89,13 +89,13 @@ class User:
         agent_user: Optional[str] = None,
         agent_group: Optional[str] = None,
     ) -> None:
-        """Run its tasks as this account of the agents' machines.
+        """Run the user's tasks as this account of the agents' machines.
 
         Parameters
         ----------
         agent_uid, agent_gid : int, optional
         agent_user, agent_group : str, optional
-            Names that go with them.
+            The names of the account and of its group.
         """
         account: _messages.AgentUserGroup = {}
         if agent_uid is not None:

@@ -53,11 +53,11 @@ class Project:
         self.key = answer.get("key")
 
     def reload(self) -> None:
-        """Ask the master again."""
+        """Fetch the project from the master again, and replace the values of all attributes."""
         self._take(self._session.send(_routes.get_project(self.id))["project"])
 
     def list_experiments(self) -> List[Experiment]:
-        """All its experiments."""
+        """Return all experiments of the project."""
         page = functools.partial(_routes.get_experiments, project_id=self.id)
         found = _api.pages(self._session, page, lambda answer: answer.get("experiments"))
         return [experiment_from_answer(e, self._session) for e in found]
@@ -66,46 +66,46 @@ class Project:
         return self._session.send(_routes.patch_project(self.id, project=changes))["project"]
 
     def set_description(self, description: str) -> None:
-        """Describe it."""
+        """Replace the project's description."""
         self.description = self._patch({"description": description}).get("description")
 
     def set_key(self, key: str) -> None:
-        """Give it another key: the letters that the ids of its runs begin with."""
+        """Change the project's key: the letters with which the ids of its runs begin."""
         self.key = self._patch({"key": key}).get("key")
 
     def set_name(self, name: str) -> None:
-        """Give it another name."""
+        """Change the project's name."""
         self.name = self._patch({"name": name})["name"]
 
     def archive(self) -> None:
-        """Take it out of everyday lists."""
+        """Hide the project from lists that do not ask for archived projects."""
         self._session.send(_routes.archive_project(self.id))
         self.archived = True
 
     def unarchive(self) -> None:
-        """Put it back into everyday lists."""
+        """Show the project in lists again."""
         self._session.send(_routes.unarchive_project(self.id))
         self.archived = False
 
     def add_note(self, name: str, contents: str) -> None:
-        """Add a note.
+        """Add a note to the project.
 
         Parameters
         ----------
         name : str
-            Its title.
+            The title of the note.
         contents : str
         """
         note: _messages.Note = {"name": name, "contents": contents}
         self.notes = _notes(self._session.send(_routes.add_project_note(self.id, note=note))["notes"])
 
     def remove_note(self, name: str) -> None:
-        """Remove a note.
+        """Remove a note from the project.
 
         Raises
         ------
         ValueError
-            If there is none of that name, or more than one.
+            If the project has no note of that name, or more than one.
         """
         self.reload()
         notes = self.notes or []
@@ -139,19 +139,19 @@ class ResourcePool:
         return f"ResourcePool(name={self.name!r})"
 
     def add_bindings(self, workspace_names: List[str]) -> None:
-        """Let these workspaces use it, too; only those that are bound to it may, if there are any."""
+        """Bind the pool to these workspaces, too. As long as a pool is bound to any, no other workspace may use it."""
         self._session.send(_routes.bind_rp_to_workspace(self.name, workspace_names=workspace_names))
 
     def remove_bindings(self, workspace_names: List[str]) -> None:
-        """Let these workspaces use it no more."""
+        """End the binding of the pool to these workspaces."""
         self._session.send(_routes.unbind_rp_from_workspace(self.name, workspace_names=workspace_names))
 
     def replace_bindings(self, workspace_names: List[str]) -> None:
-        """Let these workspaces use it, and no others."""
+        """Bind the pool to these workspaces, and to no others."""
         self._session.send(_routes.overwrite_rp_workspace_bindings(self.name, workspace_names=workspace_names))
 
     def list_workspaces(self) -> List[Optional[str]]:
-        """Names of the workspaces that are bound to it."""
+        """Return the names of the workspaces that the pool is bound to."""
         page = functools.partial(_routes.list_workspaces_bound_to_rp, self.name)
         ids = _api.pages(self._session, page, lambda answer: answer.get("workspaceIds"))
         return [Workspace(self._session, workspace_id=i).name for i in ids]
@@ -205,17 +205,17 @@ class Workspace:
         self.name = answer["name"]
 
     def reload(self) -> None:
-        """Ask the master again."""
+        """Fetch the workspace from the master again, and replace the value of ``name``."""
         self._take(self._session.send(_routes.get_workspace(self.id))["workspace"])
 
     def list_pools(self) -> List[ResourcePool]:
-        """The resource pools that its tasks may use."""
+        """Return the resource pools that tasks of the workspace may use."""
         page = functools.partial(_routes.list_r_ps_bound_to_workspace, self.id)
         names = _api.pages(self._session, page, lambda answer: answer.get("resourcePools"))
         return [ResourcePool(self._session, name) for name in names]
 
     def create_project(self, name: str, description: Optional[str] = None) -> Project:
-        """Make a project in it.
+        """Create a project in the workspace.
 
         Parameters
         ----------
@@ -225,22 +225,22 @@ class Workspace:
         Raises
         ------
         errors.Conflict
-            If it has one of that name.
+            If the workspace has a project of that name.
         """
         request = _routes.post_project(self.id, name=name, description=description or "")
         return project_from_answer(self._session.send(request)["project"], self._session)
 
     def delete_project(self, name: str) -> None:
-        """Delete a project with all that is in it."""
+        """Delete a project of the workspace with all experiments in it. This cannot be undone."""
         self._session.send(_routes.delete_project(self.get_project(name).id))
 
     def get_project(self, project_name: str) -> Project:
-        """One of its projects.
+        """Return the project of the workspace that has this name.
 
         Raises
         ------
         ValueError
-            If there is none of that name.
+            If the workspace has no project of that name.
         """
         for project in self._projects(project_name):
             if project["name"] == project_name:  # the master's own filter finds parts of names
@@ -248,7 +248,7 @@ class Workspace:
         raise ValueError(f"there is no project {project_name!r}")
 
     def list_projects(self) -> List[Project]:
-        """All its projects."""
+        """Return all projects of the workspace."""
         return [project_from_answer(project, self._session) for project in self._projects()]
 
     def _projects(self, name: Optional[str] = None) -> "Iterator[_messages.Project]":

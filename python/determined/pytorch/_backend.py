@@ -99,7 +99,7 @@ def latest_exchange(models: List[torch.nn.Module]) -> Optional[Tuple[int, float]
     number, waited_s = 0, 0.0
     for model in exchanging:
         with contextlib.suppress(RuntimeError):
-            data = model._get_ddp_logging_data()
+            data = model._get_ddp_logging_data()  # not ours: PyTorch has no public name for it
             number = max(number, int(data.get("iteration", 0)))
             communication_ns = float(data.get("backward_comm_time", 0))
             waited_s += max(communication_ns - float(data.get("backward_compute_comm_overlap_time", 0)), 0.0) / 1e9

@@ -9,6 +9,7 @@ import torch.utils.data
 from torch.utils.data import BatchSampler, Dataset, IterableDataset, Sampler, SequentialSampler
 
 from determined.pytorch import samplers
+from determined.pytorch._randomness import OwnRandomness, seed_everything
 
 logger = logging.getLogger("determined.pytorch")
 
@@ -85,7 +86,7 @@ class _SeededDataset(Dataset[Any]):
 
     def __getitems__(self, indices: List[Any]) -> List[Any]:
         if isinstance(indices, _Numbered) and torch.utils.data.get_worker_info() is not None:
-            samplers.seed_everything(self._seed, self._rank, indices.number)
+            seed_everything(self._seed, self._rank, indices.number)
         get_all = getattr(self._dataset, "__getitems__", None)
         return get_all(list(indices)) if get_all else [self._dataset[index] for index in indices]
 
@@ -155,7 +156,7 @@ class DataLoader:
             assert batch_size is not None
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
         self.sampler = sampler
-        self.batch_sampler = samplers._OwnRandomness(batch_sampler, self._seed()) if theirs else batch_sampler
+        self.batch_sampler = OwnRandomness(batch_sampler, self._seed()) if theirs else batch_sampler
 
     def _passed_on(self) -> Dict[str, Any]:
         """What PyTorch's loader is given as it is."""

@@ -27,7 +27,7 @@ class LRScheduler:
 
     def __init__(
         self,
-        scheduler: torch.optim.lr_scheduler._LRScheduler,
+        scheduler: torch.optim.lr_scheduler.LRScheduler,
         step_mode: StepMode,
         frequency: int = 1,
     ) -> None:

@@ -159,6 +159,11 @@ class ReducerContext:
         return metrics
 
 
+def has_reducers(context: ReducerContext) -> bool:
+    """Whether the trial has wrapped a reducer."""
+    return bool(context._wrapped_reducers)
+
+
 def _tensor_to_numpy(value: torch.Tensor) -> np.ndarray:
     value = value.detach().cpu()
     # NumPy knows no bfloat16, which is what mixed precision computes with on a CPU.

@@ -10,7 +10,7 @@ from determined import errors
 from determined.pytorch import _backend, _reducer
 from determined.pytorch._callback import PyTorchCallback
 from determined.pytorch._torch_trial import TorchTrial
-from determined.pytorch._trial_context import TorchTrialContext
+from determined.pytorch._trial_context import TorchTrialContext, moves_batches
 
 
 def overrides(trial: TorchTrial, method: str) -> bool:
@@ -119,7 +119,7 @@ class Validation:
     def _evaluated(self) -> Iterator[Any]:
         """What the trial makes of each batch."""
         for batch_idx, batch in enumerate(self._loader):
-            if self._context._moves_batches:
+            if moves_batches(self._context):
                 batch = self._context.to_device(batch)
             yield self._trial.evaluate_batch(**self._arguments(batch, batch_idx))
 

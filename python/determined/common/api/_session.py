@@ -213,6 +213,34 @@ class BaseSession:
         self.close()
 
 
+def do_request(
+    session: BaseSession,
+    *,
+    method: str,
+    path: str,
+    params: Optional[Dict[str, Any]] = None,
+    json: Any = None,
+    stream: bool = False,
+) -> Response:
+    """Send a request and return its answer, for the functions that are made from the contract.
+
+    Parameters
+    ----------
+    session : BaseSession
+        Or what stands for one, and has its method ``_do_request()``: programs of release 0.38.1 make such classes.
+    method, path : str
+    params : dict, optional
+        The query.
+    json : object, optional
+        What the body is to say.
+    stream : bool
+        Whether the body is read as it comes.
+    """
+    return session._do_request(
+        method=method, path=path, params=params, json=json, data=None, headers=None, timeout=None, stream=stream
+    )
+
+
 class UnauthSession(BaseSession):
     """A session of nobody: for what the master tells everybody.
 

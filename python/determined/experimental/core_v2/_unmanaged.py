@@ -286,7 +286,7 @@ def make_context(
         distributed=distributed,
         preempt=core.DummyPreemptContext(distributed, preempt_mode),
         train=_TrainContext(session, _TRIAL, trial.experiment_id, reporter, distributed, tensorboard_mode, files),
-        searcher=_context._searcher_context(reporter, distributed, session, info),
+        searcher=_context.searcher_context(reporter, distributed, session, info),
         info=info,
         profiler=core.ProfilerContext("unmanaged", reporter, distributed),
         experimental=core.ExperimentalCoreContext(session, _TRIAL),
