@@ -4,7 +4,20 @@ import abc
 import contextlib
 import pathlib
 import uuid
-from typing import Callable, ContextManager, Dict, Iterable, Iterator, List, Optional, Protocol, Sequence, Set
+from typing import TYPE_CHECKING, Callable, ContextManager, Dict, Iterable, Iterator, List, Optional, Sequence, Set
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Usable(Protocol):
+        """What :func:`prove_usable` needs: :class:`Storage` has it, and so has ``determined.common.storage``."""
+
+        def store_path(self, storage_id: str, /) -> ContextManager[pathlib.Path]: ...
+
+        def restore_path(self, storage_id: str, /) -> ContextManager[pathlib.Path]: ...
+
+        def delete(self, storage_id: str, globs: List[str], /) -> object: ...
+
 
 Selector = Callable[[str], bool]
 
@@ -87,17 +100,7 @@ class Storage(abc.ABC):
         prove_usable(self)
 
 
-class Usable(Protocol):
-    """What :func:`prove_usable` needs: a :class:`Storage`, or a ``StorageManager`` of ``determined.common.storage``."""
-
-    def store_path(self, storage_id: str, /) -> ContextManager[pathlib.Path]: ...
-
-    def restore_path(self, storage_id: str, /) -> ContextManager[pathlib.Path]: ...
-
-    def delete(self, storage_id: str, globs: List[str], /) -> object: ...
-
-
-def prove_usable(storage: Usable) -> None:
+def prove_usable(storage: "Usable") -> None:
     """Store a small checkpoint, read it back and delete it.
 
     Raises

@@ -4,13 +4,22 @@ import datetime
 import enum
 import re
 import warnings
-from typing import Any, Callable, Dict, Iterator, Optional, Protocol, Sequence, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Optional, Sequence, TypeVar, cast
 
 from determined import _http
 from determined._request import Request
 
 Answer = TypeVar("Answer")
 Item = TypeVar("Item")
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Page(Protocol[Answer]):
+        """A function of :mod:`determined._routes` for a list, all of whose other arguments are given."""
+
+        def __call__(self, *, offset: int, limit: int) -> Request[Answer]: ...
+
 
 PAGE = 200
 
@@ -24,15 +33,9 @@ class OrderBy(enum.Enum):
     DESC = DESCENDING
 
 
-class Page(Protocol[Answer]):
-    """A function of :mod:`determined._routes` for a list, all of whose other arguments are given."""
-
-    def __call__(self, *, offset: int, limit: int) -> Request[Answer]: ...
-
-
 def pages(
     session: _http.Session,
-    page: Page[Answer],
+    page: "Page[Answer]",
     items_of: Callable[[Answer], Optional[Sequence[Item]]],
     limit: Optional[int] = None,
 ) -> Iterator[Item]:

@@ -6,7 +6,6 @@ import json
 import os
 import pathlib
 import shutil
-import tarfile
 import tempfile
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, TypedDict, Union
 
@@ -16,6 +15,8 @@ from determined.experimental import _metrics
 from determined.experimental._api import OrderBy
 
 if TYPE_CHECKING:
+    import tarfile
+
     from determined import _messages
 
 
@@ -177,6 +178,8 @@ class Checkpoint:
             self._fetch_from_master(target)
 
     def _fetch_from_master(self, target: pathlib.Path) -> None:
+        import tarfile
+
         target.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile() as f:
             self._session.download(f"/checkpoints/{path_part(self.uuid)}", "application/gzip", f)
@@ -248,7 +251,7 @@ def checkpoint_from_answer(answer: "_messages.Checkpoint", session: _http.Sessio
     return checkpoint
 
 
-def _unpack(archive: tarfile.TarFile, target: pathlib.Path) -> None:
+def _unpack(archive: "tarfile.TarFile", target: pathlib.Path) -> None:
     """Plain files and directories only, and none outside of ``target``."""
     root = target.resolve()
     for member in archive:

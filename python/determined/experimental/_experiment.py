@@ -6,7 +6,6 @@ import functools
 import io
 import pathlib
 import sys
-import tarfile
 import time
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Set, Union
 
@@ -240,6 +239,8 @@ class Experiment:
         str
             The file's path.
         """
+        import tarfile  # programs that fetch nothing start sooner without it
+
         packed = base64.b64decode(self._session.send(_routes.get_model_def(self._id))["b64Tgz"])
         with tarfile.open(fileobj=io.BytesIO(packed), mode="r:gz"):
             pass  # so that nothing else is called a tar.gz
