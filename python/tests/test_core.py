@@ -141,7 +141,7 @@ def test_status_and_progress__are_sent_and_their_failure_is_only_logged(cluster)
         core_context.train.set_status("training")
         core_context.train.report_progress(0.25)
     assert cluster.master.bodies("PostTrialRunnerMetadata")[-1] == {"state": "training"}
-    assert cluster.master.bodies("ReportTrialProgress") == [{"trialId": 11, "progress": 0.25, "isRaw": True}]
+    assert cluster.master.bodies("ReportTrialProgress") == [{"progress": 0.25, "isRaw": True}]
 
 
 @pytest.mark.parametrize("progress", [-0.1, 1.1, math.nan])

@@ -137,7 +137,7 @@ def _nobody_is_logged_in(monkeypatch, tmp_path):
     monkeypatch.setenv("DET_DEBUG_CONFIG_PATH", str(tmp_path / "config"))
     for name in ("DET_MASTER", "DET_MASTER_ADDR", "DET_USER", "DET_PASS", "DET_USER_TOKEN", "DET_MASTER_CERT_FILE"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(client, "_determined", None)
+    monkeypatch.setattr(client._determined, "_current", None)
 
 
 @pytest.fixture

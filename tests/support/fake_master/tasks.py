@@ -236,7 +236,7 @@ class FakeMaster(server.FakeMaster):
         return {}
 
     def AllocationPreemptionSignal(self, _: str, __: Any, query: Dict[str, str]) -> Any:
-        deadline = time.monotonic() + float(query["timeout_seconds"])
+        deadline = time.monotonic() + float(query["timeoutSeconds"])
         self.polling += 1
         while not self.preempt and not self._closing and time.monotonic() < deadline:
             self.lock.wait(deadline - time.monotonic())
@@ -257,8 +257,8 @@ class FakeMaster(server.FakeMaster):
     def MarkAllocationResourcesDaemon(self, _: str, __: str, ___: Any, ____: Any) -> Any:
         return {}
 
-    def PutAllocationEnvironment(self, _: str, body: Any, __: Any) -> Any:
-        self.environments.append(body)
+    def PutAllocationEnvironment(self, allocation_id: str, body: Any, __: Any) -> Any:
+        self.environments.append({**body, "allocationId": allocation_id})
         return {}
 
     def PostWebhookEventData(self, body: Any, _: Any) -> Any:
