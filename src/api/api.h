@@ -33,7 +33,7 @@ struct store_log_match;
 struct api_services {
     void *ctx;
     struct pool *readers, *workers; /* each thread of `readers` has a read-only struct store * as its worker context */
-    struct pool *queries;  /* one thread, which reads the store and runs list queries */
+    struct pool *lookups; /* one thread, which reads the store and runs large lookups */
     struct pool *transfers; /* its threads may wait for disks and networks; they have no store */
     struct pool *passwords; /* one thread, which reads the store and hashes passwords */
     void (*submit_write)(void *ctx, int (*work)(struct store *db, void *job, struct error *err),

@@ -135,7 +135,7 @@ static void collect(void *ctx)
 struct api_services services_for_api(struct master *m)
 {
     return (struct api_services){
-        .ctx = m, .readers = m->readers, .queries = m->searcher, .workers = m->workers, .transfers = m->transfers,
+        .ctx = m, .readers = m->readers, .lookups = m->searcher, .workers = m->workers, .transfers = m->transfers,
         .passwords = m->passwords,
         .submit_write = submit_write, .admits_writes = admits_writes, .ticket = ticket, .when_committed = when_committed,
         .core_step = core_step_of_api, .metrics = metrics_page, .accept_agent = accept_agent, .agent_token_matches = agent_token_matches,

@@ -13,8 +13,7 @@
 #include "common/base/clock.h"
 #include "common/system/log.h"
 #include "gen/handlers.h"
-#include "store/accounts/sessions.h"
-#include "store/accounts/users.h"
+#include "store/functions.h"
 
 /* ---- login ----
  * The steps: check the limits (loop) → check the password (the password lane) → count the try (loop) → store the

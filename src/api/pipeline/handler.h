@@ -11,7 +11,7 @@
  *   loop      `struct core *core`   the loop's thread: live state (core, identities, agents); memory only, nothing that blocks
  *   stream    `struct core *core`   also the loop's thread; the reply is a stream (src/api/pipeline/stream.h)
  *   read      `struct store *db`    a reader thread: a read-only connection that sees committed state
- *   query     `struct store *db`    the query thread: a reader, too, and the one that runs list queries (store/search/search.h)
+ *   lookup    `struct store *db`    the lookup thread: a reader, too, and the one that runs large lookups (store/lookup/lookup.h)
  *   write     `struct store *db`    the writer thread: inside the group's transaction, in a savepoint of its own; no reply
  *                                   before the commit
  *   password  `struct store *db`    the one thread that hashes passwords, a reader; through password_lane.h only
@@ -110,7 +110,7 @@ int req_then_loop(struct req *r, req_loop_fn *step);
 /* in the loop's next turn, so that other requests have theirs in between */
 int req_then_next_turn(struct req *r, req_loop_fn *step);
 int req_then_read(struct req *r, req_store_fn *step);
-int req_then_query(struct req *r, req_store_fn *step);
+int req_then_lookup(struct req *r, req_store_fn *step);
 int req_then_write(struct req *r, req_store_fn *step);
 int req_then_work(struct req *r, req_work_fn *step);
 int req_then_transfer(struct req *r, req_work_fn *step);

@@ -46,8 +46,8 @@ static enum req_place place_of(enum route_kind kind)
     switch (kind) {
     case ROUTE_READ:
         return REQ_READ;
-    case ROUTE_QUERY:
-        return REQ_QUERY;
+    case ROUTE_LOOKUP:
+        return REQ_LOOKUP;
     case ROUTE_WRITE:
         return REQ_WRITE;
     case ROUTE_WORK:
@@ -89,7 +89,7 @@ static int first_with_neither(struct req *r, struct error *err)
 
 static bool has_store(enum req_place place)
 {
-    return place == REQ_READ || place == REQ_QUERY || place == REQ_WRITE;
+    return place == REQ_READ || place == REQ_LOOKUP || place == REQ_WRITE;
 }
 
 static int go_to_first(struct req *r)

@@ -11,12 +11,12 @@ enum req_error_form { REQ_ERROR_RPC, REQ_ERROR_STREAM, REQ_ERROR_RAW };
 void req_error_body(const struct error *err, enum req_error_form form, struct strbuf *out);
 
 /* Where a step runs, and the step with the type that belongs there. REQ_NEXT_TURN is the loop in its next turn. */
-enum req_place { REQ_NOWHERE, REQ_LOOP, REQ_NEXT_TURN, REQ_READ, REQ_QUERY, REQ_WRITE, REQ_WORK, REQ_TRANSFER, REQ_PASSWORD };
+enum req_place { REQ_NOWHERE, REQ_LOOP, REQ_NEXT_TURN, REQ_READ, REQ_LOOKUP, REQ_WRITE, REQ_WORK, REQ_TRANSFER, REQ_PASSWORD };
 struct req_step {
     enum req_place place; /* REQ_NOWHERE: there is no step */
     union {
         req_loop_fn *loop;   /* REQ_LOOP, REQ_NEXT_TURN */
-        req_store_fn *store; /* REQ_READ, REQ_QUERY, REQ_WRITE, REQ_PASSWORD */
+        req_store_fn *store; /* REQ_READ, REQ_LOOKUP, REQ_WRITE, REQ_PASSWORD */
         req_work_fn *work;   /* REQ_WORK, REQ_TRANSFER */
     };
 };

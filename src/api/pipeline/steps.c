@@ -218,8 +218,8 @@ void req_run_step(struct req *r)
         s->submit_write(s->ctx, write_work, write_done, r);
         return;
     case REQ_READ:
-    case REQ_QUERY:
-        if (pool_submit(place == REQ_READ ? s->readers : s->queries, read_work, pool_done, r, &err) < 0)
+    case REQ_LOOKUP:
+        if (pool_submit(place == REQ_READ ? s->readers : s->lookups, read_work, pool_done, r, &err) < 0)
             req_fail(r, &err);
         return;
     case REQ_PASSWORD:
@@ -243,7 +243,7 @@ int req_go(struct req *r, struct req_step step)
 int req_then_loop(struct req *r, req_loop_fn *step) { return req_go(r, (struct req_step){REQ_LOOP, .loop = step}); }
 int req_then_next_turn(struct req *r, req_loop_fn *step) { return req_go(r, (struct req_step){REQ_NEXT_TURN, .loop = step}); }
 int req_then_read(struct req *r, req_store_fn *step) { return req_go(r, (struct req_step){REQ_READ, .store = step}); }
-int req_then_query(struct req *r, req_store_fn *step) { return req_go(r, (struct req_step){REQ_QUERY, .store = step}); }
+int req_then_lookup(struct req *r, req_store_fn *step) { return req_go(r, (struct req_step){REQ_LOOKUP, .store = step}); }
 int req_then_write(struct req *r, req_store_fn *step) { return req_go(r, (struct req_step){REQ_WRITE, .store = step}); }
 int req_then_work(struct req *r, req_work_fn *step) { return req_go(r, (struct req_step){REQ_WORK, .work = step}); }
 int req_then_transfer(struct req *r, req_work_fn *step) { return req_go(r, (struct req_step){REQ_TRANSFER, .work = step}); }

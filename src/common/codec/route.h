@@ -16,7 +16,7 @@
 #include "common/base/error.h"
 
 /* Which thread serves it; planned ones have no handler yet and answer 501. */
-enum route_kind { ROUTE_PLANNED, ROUTE_LOOP, ROUTE_READ, ROUTE_QUERY, ROUTE_WRITE, ROUTE_WORK, ROUTE_STREAM };
+enum route_kind { ROUTE_PLANNED, ROUTE_LOOP, ROUTE_READ, ROUTE_LOOKUP, ROUTE_WRITE, ROUTE_WORK, ROUTE_STREAM };
 enum route_body { ROUTE_BODY_NONE, ROUTE_BODY_STAR, ROUTE_BODY_FIELD };
 
 struct route_segment {

@@ -55,7 +55,7 @@ refused() {
 
 # Each place takes the step that was written for it …
 for right in 'req_then_loop(r, on_loop)' 'req_then_next_turn(r, on_loop)' 'req_then_read(r, with_store)' \
-    'req_then_query(r, with_store)' 'req_then_write(r, with_store)' 'req_then_work(r, with_neither)' \
+    'req_then_lookup(r, with_store)' 'req_then_write(r, with_store)' 'req_then_work(r, with_neither)' \
     'req_then_transfer(r, with_neither)' 'req_wait_topic(r, "topic", 0, on_loop)' 'req_stream(r, "topic", fetch)' \
     'req_stream_bytes(r, NULL, fetch_bytes)' 'password_lane_run(r, with_store, on_loop, NULL)' \
     '(req_resume_loop(r, on_loop), req_resume_read(r, with_store), req_resume_write(r, with_store), 0)'; do
@@ -63,7 +63,7 @@ for right in 'req_then_loop(r, on_loop)' 'req_then_next_turn(r, on_loop)' 'req_t
 done
 # … and no other.
 for wrong in 'req_then_loop(r, with_store)' 'req_then_loop(r, with_neither)' 'req_then_next_turn(r, with_store)' \
-    'req_then_read(r, on_loop)' 'req_then_read(r, with_neither)' 'req_then_query(r, on_loop)' 'req_then_write(r, on_loop)' \
+    'req_then_read(r, on_loop)' 'req_then_read(r, with_neither)' 'req_then_lookup(r, on_loop)' 'req_then_write(r, on_loop)' \
     'req_then_write(r, with_neither)' 'req_then_work(r, on_loop)' 'req_then_work(r, with_store)' \
     'req_then_transfer(r, with_store)' 'req_wait_topic(r, "topic", 0, with_store)' 'req_stream(r, "topic", fetch_bytes)' \
     'req_stream_bytes(r, NULL, fetch)' 'password_lane_run(r, on_loop, on_loop, NULL)' \

@@ -85,7 +85,7 @@ class GeneratedNames(unittest.TestCase):
                       "struct error *err);", out["handlers.h"])
 
     def test_handlers_are_given_what_their_place_may_touch(self):
-        for run, given in {"loop": "struct core *core, ", "read": "struct store *db, ", "query": "struct store *db, ",
+        for run, given in {"loop": "struct core *core, ", "read": "struct store *db, ", "lookup": "struct store *db, ",
                            "write": "struct store *db, ", "work": ""}.items():
             tables = small_contract()
             tables["served.json"]["GetThing"]["run"] = run
@@ -175,7 +175,7 @@ class BadTables(unittest.TestCase):
     def test_unknown_kind(self):
         def change(t):
             t["served.json"]["GetThing"]["run"] = "fast"
-        self.assert_refused("route GetThing: unknown kind 'fast', known are loop, read, query, write, work, stream", change)
+        self.assert_refused("route GetThing: unknown kind 'fast', known are loop, read, lookup, write, work, stream", change)
 
     def test_kind_that_does_not_fit_a_stream(self):
         def change(t):
