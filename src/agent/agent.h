@@ -7,6 +7,8 @@
 #ifndef DET_AGENT_AGENT_H
 #define DET_AGENT_AGENT_H
 
+#include <stdatomic.h>
+
 #include "agent/config.h"
 #include "agent/link.h"
 #include "agent/machine/gpu_watch.h"
@@ -39,7 +41,8 @@ struct agent {
     struct task *tasks; /* by container id */
     int lock_fd;
     pid_t hook; /* hooks.on_connection_lost, until reaped; 0 if none */
-    bool stopping, failed;
+    atomic_bool stopping; /* read by worker threads, too */
+    bool failed;
 };
 
 /* Finds slots, takes the lock on run_root, looks for tasks that an earlier agent has left, and connects. */

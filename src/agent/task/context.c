@@ -14,6 +14,15 @@
 
 #define ATTEMPTS 7 /* 0.5 s … 32 s between them: 64 s in all */
 #define REPLY_MAX (192 * 1024 * 1024)
+#define LOOK_US 50000 /* how often a thread that waits looks whether the agent is to end */
+
+/* An agent that is to end waits for its worker threads, so none of them sleeps through it. */
+static bool agent_stops_within(const struct runtime_task *t, int64_t us)
+{
+    for (; us > 0 && !atomic_load(t->agent_stops); us -= LOOK_US)
+        usleep(LOOK_US);
+    return atomic_load(t->agent_stops);
+}
 
 static int get(const struct runtime_task *t, struct http_fetch_reply *ret, struct error *err)
 {
@@ -22,15 +31,15 @@ static int get(const struct runtime_task *t, struct http_fetch_reply *ret, struc
     const char *header[] = {arena_printf(a, "Authorization: Bearer %s", token ? token : ""), NULL};
     const struct agent_config *c = t->config;
     struct http_fetch f = {
-        .method = "GET", .header = header, .timeout_s = 600, .reply_max = REPLY_MAX,
+        .method = "GET", .header = header, .timeout_s = 600, .reply_max = REPLY_MAX, .abandoned = t->agent_stops,
         .url = arena_printf(a, "%s/api/v1/tasks/%s/context_directory", agent_config_master_url(c, a), t->start->task_id),
         .ca_file = *c->tls_cert ? c->tls_cert : NULL, .tls_name = *c->tls_cert_name ? c->tls_cert_name : NULL,
         .tls_skip_verify = c->tls_skip_verify};
     struct http_client *client = http_client_new();
     int r = -1;
     for (int i = 0; i < ATTEMPTS && r < 0; i++) {
-        if (i > 0)
-            usleep((useconds_t)250000 << i);
+        if (i > 0 && agent_stops_within(t, (int64_t)250000 << i))
+            break;
         error_release(err);
         r = http_fetch(client, &f, ret, err);
         if (r == 0 && ret->status >= 500 && i + 1 < ATTEMPTS) {

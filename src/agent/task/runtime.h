@@ -9,6 +9,8 @@
 #ifndef DET_AGENT_RUNTIME_H
 #define DET_AGENT_RUNTIME_H
 
+#include <stdatomic.h>
+
 #include "agent/machine/account.h"
 #include "agent/machine/cgroup.h"
 #include "agent/config.h"
@@ -27,6 +29,7 @@ struct runtime_task {
     const struct slots *slots; /* of this agent */
     const struct cgroup_home *cgroups;
     const struct runtime *runtime;
+    const atomic_bool *agent_stops; /* set when the agent is to end: a worker then gives up what it waits for */
     const char *container_id;
     const char *master_id, *cluster_id;
     const char *boot_id; /* of this machine; "" if unknown */

@@ -65,6 +65,7 @@ struct runtime_task *runtime_task_new(struct agent *a, const char *container_id)
     rt->slots = &a->slots;
     rt->cgroups = &a->cgroups;
     rt->runtime = a->runtime;
+    rt->agent_stops = &a->stopping;
     rt->boot_id = a->boot_id;
     rt->looker.fd = -1;
     rt->container_id = arena_strdup(&rt->arena, container_id);

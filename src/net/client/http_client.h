@@ -5,6 +5,7 @@
 #ifndef DET_NET_HTTP_CLIENT_H
 #define DET_NET_HTTP_CLIENT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -27,6 +28,9 @@ struct http_fetch {
      * for statuses below 300; error bodies are always gathered. */
     int (*on_data)(const void *data, size_t n, void *ctx);
     void (*on_upload)(size_t sent, size_t total, void *ctx); /* progress; may be NULL */
+    /* NULL, or what another thread sets when nobody wants the answer any more: http_fetch() ends about a second later at most,
+     * with ERR_CANCELED. */
+    const atomic_bool *abandoned;
     void *ctx;
 };
 

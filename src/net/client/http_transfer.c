@@ -54,9 +54,10 @@ static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 static int on_progress(void *ctx, curl_off_t down_total, curl_off_t down, curl_off_t up_total, curl_off_t up)
 {
     struct transfer *t = ctx;
-    if (up_total > 0)
+    if (up_total > 0 && t->options.on_upload)
         t->options.on_upload((size_t)up, (size_t)up_total, t->options.ctx);
-    return 0;
+    t->stopped |= t->options.abandoned && atomic_load(t->options.abandoned);
+    return t->stopped; /* not 0: libcurl ends the exchange */
 }
 
 /* ---- preparing ---- */
@@ -119,7 +120,7 @@ static void set_callbacks(struct transfer *t)
     curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, t);
     curl_easy_setopt(t->easy, CURLOPT_ERRORBUFFER, t->detail);
     curl_easy_setopt(t->easy, CURLOPT_PRIVATE, t);
-    if (t->options.on_upload) {
+    if (t->options.on_upload || t->options.abandoned) {
         curl_easy_setopt(t->easy, CURLOPT_XFERINFOFUNCTION, on_progress);
         curl_easy_setopt(t->easy, CURLOPT_XFERINFODATA, t);
         curl_easy_setopt(t->easy, CURLOPT_NOPROGRESS, 0l);

@@ -15,7 +15,7 @@ struct transfer {
     const char *proxy; /* of the environment, if it is used; NULL: none */
     char detail[CURL_ERROR_SIZE];
     struct http_fetch_reply reply;
-    bool stopped; /* by on_data */
+    bool stopped; /* by on_data, or nobody wants the answer any more */
     bool too_big;
 };
 
