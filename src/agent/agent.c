@@ -42,7 +42,7 @@ static void make_hello(void *ctx, struct arena *arena, struct wire_link_agent_he
     ret->isolation_gap = a->isolation_gap;
 }
 
-static const struct wire_link_expected_task *expectation(const struct wire_link_master_hello *h,
+static const struct wire_link_expected_task *expectation_of_task(const struct wire_link_master_hello *h,
                                                          const char *container_id)
 {
     for (size_t i = 0; i < h->expected_n; i++)
@@ -65,7 +65,7 @@ static void on_up(void *ctx, const struct wire_link_master_hello *hello)
     service_status(a->service, "Connected to %s:%d, %zu slots", a->config->master_host, a->config->master_port, a->slots.n);
     for (struct task *t = a->tasks, *next; t; t = next) {
         next = task_next(t);
-        const struct wire_link_expected_task *e = expectation(hello, task_container_id(t));
+        const struct wire_link_expected_task *e = expectation_of_task(hello, task_container_id(t));
         if (e)
             task_resume(t, e->logs_seq > 0 ? (uint64_t)e->logs_seq : 0);
         else

@@ -221,7 +221,7 @@ static bool accept_epoch(struct link *k, int64_t epoch, const struct wire_link_m
     return true;
 }
 
-static void greet(struct link *k, const struct wire_link_master_hello *hello)
+static void on_master_hello(struct link *k, const struct wire_link_master_hello *hello)
 {
     if (hello->protocol != LINK_PROTOCOL) {
         log_error("link.protocol", "master=%d agent=%d action=\"install the same version on both\"", hello->protocol,
@@ -238,7 +238,7 @@ static void greet(struct link *k, const struct wire_link_master_hello *hello)
     k->handler.on_up(k->handler.ctx, hello);
 }
 
-static void refused(struct link *k, const struct wire_link_refused *r)
+static void on_refused(struct link *k, const struct wire_link_refused *r)
 {
     const char *reason = r->reason ? r->reason : "";
     log_error("link.refused", "reason=%s fatal=%d", log_quote(reason), r->fatal);
@@ -258,12 +258,12 @@ static void on_message(struct ws *w, const void *data, size_t n, bool is_text, v
         log_error("link.bad_message", "error=%s", log_quote(error_msg(&err)));
         ws_close(w, 1007, "malformed message");
     } else if (m.refused) {
-        refused(k, m.refused);
+        on_refused(k, m.refused);
     } else if (!accept_epoch(k, m.epoch, m.hello)) {
         log_error("link.old_epoch", "epoch=%" PRId64 " seen=%" PRId64, m.epoch, k->epoch);
         ws_close(w, 1008, "epoch is lower than one that this agent has seen");
     } else if (m.hello) {
-        greet(k, m.hello);
+        on_master_hello(k, m.hello);
     } else if (m.agent_key) {
         take_key(k, m.agent_key->key);
     } else if (k->up) {

@@ -105,7 +105,7 @@ static int check_config(int argc, char **argv, struct error *err)
     return 0;
 }
 
-static int run(int argc, char **argv, struct error *err)
+static int run_command_line(int argc, char **argv, struct error *err)
 {
     struct config_input in = input_of(argc, argv);
     if (config_wants_help(argc, argv)) {
@@ -148,7 +148,7 @@ int main(int argc, char **argv)
         return error_exit_code(ERR_USAGE);
     }
     cleanup_error struct error err = ERROR_INIT;
-    if ((strcmp(command, "run") == 0 ? run : check_config)(argc - 2, argv + 2, &err) < 0) {
+    if ((strcmp(command, "run") == 0 ? run_command_line : check_config)(argc - 2, argv + 2, &err) < 0) {
         fprintf(stderr, "determined-agent: %s\n", error_msg(&err));
         return error_exit_code(err.kind);
     }

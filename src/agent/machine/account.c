@@ -18,7 +18,7 @@
 #define GROUPS_MAX 256
 
 /* NULL: no such entry. */
-static const struct passwd *lookup(uid_t uid, struct passwd *entry, char buf[PASSWD_BUF])
+static const struct passwd *lookup_uid(uid_t uid, struct passwd *entry, char buf[PASSWD_BUF])
 {
     struct passwd *found = NULL;
     getpwuid_r(uid, entry, buf, PASSWD_BUF, &found);
@@ -116,7 +116,7 @@ static int take_linked(struct account *x, const struct account_order *o, const s
     x->uid = (uid_t)o->uid;
     x->gid = (gid_t)o->gid;
     x->name = o->user && *o->user ? arena_strdup(a, o->user) : "user";
-    const struct passwd *found = lookup(x->uid, &entry, buf);
+    const struct passwd *found = lookup_uid(x->uid, &entry, buf);
     if (found)
         fill_from(x, found, a);
     fill_groups(x, r->allow_root, a);
@@ -131,7 +131,7 @@ static void take_agents(struct account *x, const struct account_order *o, struct
     x->uid = geteuid();
     x->gid = getegid();
     x->name = o->user && *o->user ? arena_strdup(a, o->user) : "user";
-    const struct passwd *found = lookup(x->uid, &entry, buf);
+    const struct passwd *found = lookup_uid(x->uid, &entry, buf);
     if (found)
         fill_from(x, found, a);
 }
@@ -218,7 +218,7 @@ int account_check_range(const struct account_range *range, const struct account_
 
 /* ---- what an account reaches ---- */
 
-static bool permits(const struct account *who, const struct stat *st, int want)
+static bool mode_permits(const struct account *who, const struct stat *st, int want)
 {
     if (who->uid == 0)
         return true;
@@ -233,11 +233,11 @@ bool account_reaches(const struct account *who, const char *path, int want)
 {
     struct stat st;
     cleanup_free char *real = realpath(path, NULL);
-    if (!real || stat(real, &st) < 0 || !permits(who, &st, want))
+    if (!real || stat(real, &st) < 0 || !mode_permits(who, &st, want))
         return false;
     for (char *slash = real; (slash = strchr(slash + 1, '/'));) {
         *slash = 0;
-        if (stat(real, &st) < 0 || !permits(who, &st, X_OK))
+        if (stat(real, &st) < 0 || !mode_permits(who, &st, X_OK))
             return false;
         *slash = '/';
     }

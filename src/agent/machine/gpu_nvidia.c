@@ -55,7 +55,7 @@ static const struct dynlib_function functions[] = {
     {NULL},
 };
 
-static int failed(struct error *err, int code, const char *what)
+static int set_nvidia_error(struct error *err, int code, const char *what)
 {
     return error_set(err, ERR_PRECONDITION, "NVML: %s: %s", what, nvml.error_string(code));
 }
@@ -76,7 +76,7 @@ static int nvidia_open(struct arena *a, const char **ret_driver, struct error *e
         return -1;
     int code = nvml.init();
     if (code != NVML_SUCCESS) {
-        failed(err, code, code == NVML_NO_DRIVER ? "the kernel's driver is not loaded" : "cannot begin");
+        set_nvidia_error(err, code, code == NVML_NO_DRIVER ? "the kernel's driver is not loaded" : "cannot begin");
         dynlib_close(library);
         return -1;
     }
@@ -94,7 +94,7 @@ static bool has_mig(void *device)
 }
 
 /* What does not tell its uuid cannot be given to a task. */
-static int describe(void *device, int index, struct arena *a, struct gpu *ret)
+static int describe_gpu(void *device, int index, struct arena *a, struct gpu *ret)
 {
     char uuid[TEXT_MAX], name[TEXT_MAX] = "";
     struct nvml_memory m = {0};
@@ -114,7 +114,7 @@ struct list {
     size_t n, cap;
 };
 
-static int add(struct list *l, void *device, int index)
+static int add_gpu(struct list *l, void *device, int index)
 {
     if (l->n == l->cap) {
         struct gpu *more = arena_array(l->arena, struct gpu, 2 * l->cap + 8);
@@ -123,7 +123,7 @@ static int add(struct list *l, void *device, int index)
         l->gpu = more;
         l->cap = 2 * l->cap + 8;
     }
-    int code = describe(device, index, l->arena, &l->gpu[l->n]);
+    int code = describe_gpu(device, index, l->arena, &l->gpu[l->n]);
     if (code == NVML_SUCCESS)
         l->n++;
     return code;
@@ -137,7 +137,7 @@ static void add_instances(struct list *l, void *device)
     nvml.mig_count(device, &n);
     for (unsigned i = 0; i < n; i++)
         if (nvml.mig_by_index(device, i, &instance) == NVML_SUCCESS)
-            add(l, instance, (int)l->n);
+            add_gpu(l, instance, (int)l->n);
 }
 
 static int nvidia_list(struct arena *a, struct gpu **ret, size_t *ret_n, struct error *err)
@@ -148,7 +148,7 @@ static int nvidia_list(struct arena *a, struct gpu **ret, size_t *ret_n, struct 
     void *device;
     int code = nvml.count(&count);
     if (code != NVML_SUCCESS)
-        return failed(err, code, "cannot count the GPUs");
+        return set_nvidia_error(err, code, "cannot count the GPUs");
     for (unsigned i = 0; i < count; i++)
         any_mig |= nvml.by_index(i, &device) == NVML_SUCCESS && has_mig(device);
     for (unsigned i = 0; i < count; i++) {
@@ -156,7 +156,7 @@ static int nvidia_list(struct arena *a, struct gpu **ret, size_t *ret_n, struct 
         if (code == NVML_SUCCESS && has_mig(device))
             add_instances(&l, device);
         else if (code == NVML_SUCCESS)
-            code = add(&l, device, any_mig ? (int)l.n : (int)i);
+            code = add_gpu(&l, device, any_mig ? (int)l.n : (int)i);
         if (code != NVML_SUCCESS)
             log_error("gpu.unusable", "maker=NVIDIA index=%u reason=%s action=\"its slot is left out\"", i,
                       log_quote(nvml.error_string(code)));
@@ -173,7 +173,7 @@ static int nvidia_usage(const struct gpu *g, struct gpu_usage *ret, struct error
     struct nvml_utilization u = {0};
     int code = nvml.memory(g->handle, &m);
     if (code != NVML_SUCCESS)
-        return failed(err, code, g->uuid);
+        return set_nvidia_error(err, code, g->uuid);
     nvml.utilization(g->handle, &u);
     *ret = (struct gpu_usage){.busy_percent = u.gpu, .memory_bytes = m.used};
     return 0;

@@ -122,7 +122,7 @@ static void add_number(struct json_object *o, const char *name, double value)
     json_object_object_add(o, name, json_new_double(value));
 }
 
-static double growth(uint64_t first, uint64_t last)
+static double counter_growth(uint64_t first, uint64_t last)
 {
     return last >= first ? (double)(last - first) : 0; /* a counter that was reset gives nothing */
 }
@@ -134,17 +134,17 @@ static void add_percent(struct json_object *o, const char *name, double part, do
 
 static void add_rate(struct json_object *o, const char *name, uint64_t first, uint64_t last, double seconds)
 {
-    add_number(o, name, seconds > 0 ? growth(first, last) / seconds : 0);
+    add_number(o, name, seconds > 0 ? counter_growth(first, last) / seconds : 0);
 }
 
 static struct json_object *cpu_of(const struct profile *p, double seconds)
 {
     const struct host_counters *a = &p->period.first, *b = &p->period.last;
     struct json_object *o = json_object_new_object();
-    double total = growth(a->cpu_total, b->cpu_total);
-    add_percent(o, "cpu_util_simple", growth(a->cpu_busy, b->cpu_busy), total);
+    double total = counter_growth(a->cpu_total, b->cpu_total);
+    add_percent(o, "cpu_util_simple", counter_growth(a->cpu_busy, b->cpu_busy), total);
     if (p->supervisor)
-        add_percent(o, "task_cpu_util", growth(a->task_ticks, b->task_ticks), total);
+        add_percent(o, "task_cpu_util", counter_growth(a->task_ticks, b->task_ticks), total);
     return o;
 }
 
@@ -218,7 +218,7 @@ static void drop_oldest(struct profile *p)
     free(h);
 }
 
-static void hold(struct profile *p, struct held *h)
+static void hold_report(struct profile *p, struct held *h)
 {
     if (p->held_n == HELD_MAX)
         drop_oldest(p);
@@ -239,7 +239,7 @@ void profile_flush(struct profile *p)
     }
 }
 
-static void report(struct profile *p)
+static void send_report(struct profile *p)
 {
     double seconds = (double)(p->period.last.at_us - p->period.first.at_us) / 1e6;
     for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
@@ -252,7 +252,7 @@ static void report(struct profile *p)
         h->group = groups[i].name;
         h->time_us = clock_now_us();
         json_print(o, &h->metrics);
-        hold(p, h);
+        hold_report(p, h);
     }
     profile_flush(p);
 }
@@ -270,7 +270,7 @@ static void begin_period(struct profile *p)
         d->gpu[i] = (struct gpu_sums){.of_task = d->gpu[i].of_task};
 }
 
-static void arm(struct profile *p)
+static void arm_timer(struct profile *p)
 {
     int64_t now = clock_monotonic_us();
     if (p->next_us < now) /* the machine was asleep, or too slow for this interval */
@@ -286,7 +286,7 @@ static void turn_to_wanted(struct profile *p)
     p->next_us = clock_monotonic_us();
     loop_timer_disarm(p->timer);
     if (p->now.interval_us)
-        arm(p);
+        arm_timer(p);
 }
 
 static bool is_as_wanted(const struct profile *p)
@@ -314,12 +314,12 @@ static void sample_done(void *ctx)
         return;
     }
     if (!p->begins && p->period.n >= p->now.samples)
-        report(p);
+        send_report(p);
     if (p->begins || p->period.n >= p->now.samples)
         begin_period(p);
     p->begins = false;
     p->next_us += p->now.interval_us;
-    arm(p);
+    arm_timer(p);
 }
 
 static void on_timer(void *ctx)
@@ -328,7 +328,7 @@ static void on_timer(void *ctx)
     p->busy = pool_submit(p->pool, sample_work, sample_done, p, NULL) == 0;
     if (!p->busy) {
         p->next_us += p->now.interval_us;
-        arm(p);
+        arm_timer(p);
     }
 }
 

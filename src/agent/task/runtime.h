@@ -12,7 +12,7 @@
 #include "agent/machine/account.h"
 #include "agent/machine/cgroup.h"
 #include "agent/config.h"
-#include "agent/machine/python_look.h"
+#include "agent/machine/python_probe.h"
 #include "agent/machine/slots.h"
 #include "agent/task/taskdir.h"
 #include "agent/task/taskenv.h"
@@ -40,7 +40,7 @@ struct runtime_task {
     struct cgroup cgroup;
     const char *passwd_file; /* what it finds as /etc/passwd; NULL: the machine's own */
     bool executed;           /* after `start`: its first process runs; otherwise its supervisor tells why not */
-    struct python_looker looker; /* for a trial that was started, until the loop's thread takes it over */
+    struct python_probe_process python_process; /* for a trial that was started, until the loop's thread takes it over */
 };
 
 struct runtime {

@@ -20,7 +20,7 @@
 
 #define SPOOL_MAX (64 * 1024 * 1024)
 
-static const char *substitute(const char *path, const char *name, const char *value, struct arena *a)
+static const char *substitute_value(const char *path, const char *name, const char *value, struct arena *a)
 {
     const char *at = strstr(path, name);
     return at ? arena_printf(a, "%.*s%s%s", (int)(at - path), path, value, at + strlen(name)) : path;
@@ -30,10 +30,10 @@ static const char *work_dir_of(struct runtime_task *t)
 {
     struct arena *a = &t->arena;
     const char *path = t->start->work_dir && *t->start->work_dir ? t->start->work_dir : "/run/determined/workdir";
-    path = substitute(path, "$AGENT_USER", t->account.name, a);
+    path = substitute_value(path, "$AGENT_USER", t->account.name, a);
     for (size_t i = 0; i < t->start->env_n; i++)
         if (strncmp(t->start->env[i], "DET_USER=", 9) == 0)
-            path = substitute(path, "$DET_USER", t->start->env[i] + 9, a);
+            path = substitute_value(path, "$DET_USER", t->start->env[i] + 9, a);
     return taskenv_map_path(path, t->dir.run, a);
 }
 
@@ -193,10 +193,10 @@ static int run_task_program(struct runtime_task *t, bool adopt, struct error *er
 }
 
 /* It looks while the supervisor starts. What goes on record of a task is no reason not to run it. */
-static void start_looker(struct runtime_task *t)
+static void start_python_probe(struct runtime_task *t)
 {
     cleanup_error struct error err = ERROR_INIT;
-    if (python_looker_start(t->config->task_program, t->dir.supervisor, &t->looker, &err) < 0)
+    if (python_probe_process_start(t->config->task_program, t->dir.supervisor, &t->python_process, &err) < 0)
         log_warning("task.python_not_looked_for", "container=%s error=%s", t->container_id, log_quote(error_msg(&err)));
 }
 
@@ -205,7 +205,7 @@ static int process_start(struct runtime_task *t, struct error *err)
     if (taskdir_give(&t->dir, err) < 0 || write_spec(t, err) < 0)
         return -1;
     if (t->start->task_type == WIRE_TASK_TYPE_TRIAL)
-        start_looker(t);
+        start_python_probe(t);
     return run_task_program(t, /* adopt= */ false, err);
 }
 
@@ -215,7 +215,7 @@ static int process_adopt(struct runtime_task *t, struct error *err)
 }
 
 /* Out of the way of the next agent, which would take it for a task. */
-static int keep(struct runtime_task *t, struct error *err)
+static int keep_ended_directory(struct runtime_task *t, struct error *err)
 {
     const char *name = arena_printf(&t->arena, "%s/.ended-%s", t->config->run_root, t->container_id);
     return rename(t->dir.path, name) < 0 ? error_errno(err, "cannot rename %s to %s", t->dir.path, name) : 0;
@@ -225,7 +225,7 @@ static int process_cleanup(struct runtime_task *t, struct error *err)
 {
     cgroup_remove(t->cgroups, t->container_id);
     if (t->config->keep_ended)
-        return keep(t, err);
+        return keep_ended_directory(t, err);
     return tree_remove(t->dir.path, err);
 }
 

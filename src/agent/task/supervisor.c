@@ -24,7 +24,7 @@ struct supervisor {
     bool in_callback, freed; /* freed by its own callback: the memory goes when that returns */
 };
 
-static void release(struct supervisor *s)
+static void supervisor_release(struct supervisor *s)
 {
     loop_watch_free(s->readable);
     if (s->writable)
@@ -41,26 +41,26 @@ void supervisor_free(struct supervisor *s)
         return;
     s->freed = true;
     if (!s->in_callback)
-        release(s);
+        supervisor_release(s);
 }
 
 /* Tells the owner and goes. Not from within a callback. */
-static void end(struct supervisor *s, const char *why)
+static void supervisor_end(struct supervisor *s, const char *why)
 {
     s->in_callback = true;
     s->handler.on_close(s->handler.ctx, why);
-    release(s);
+    supervisor_release(s);
 }
 
 /* 0: sent or waiting; -1: the other side is gone (the next read says so, too). */
-static int flush(struct supervisor *s);
+static int supervisor_flush(struct supervisor *s);
 
 static void on_writable(int fd, void *ctx)
 {
-    flush(ctx);
+    supervisor_flush(ctx);
 }
 
-static int flush(struct supervisor *s)
+static int supervisor_flush(struct supervisor *s)
 {
     while (s->out.n) {
         ssize_t n = send(s->fd, s->out.s, s->out.n, MSG_NOSIGNAL);
@@ -86,7 +86,7 @@ static int flush(struct supervisor *s)
 static void send_frame(struct supervisor *s, const struct task_frame *f)
 {
     task_frame_encode(f, &s->out);
-    flush(s);
+    supervisor_flush(s);
 }
 
 static void on_frame(struct supervisor *s, const struct task_frame *f)
@@ -111,12 +111,12 @@ static bool take_frames(struct supervisor *s)
     }
     s->in_callback = false;
     if (s->freed) {
-        release(s);
+        supervisor_release(s);
         return false;
     }
     strbuf_consume(&s->in, done);
     if (r < 0) {
-        end(s, error_msg(&err));
+        supervisor_end(s, error_msg(&err));
         return false;
     }
     return true;
@@ -130,7 +130,7 @@ static void on_readable(int fd, void *ctx)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0) {
-        end(s, "the supervisor has closed the connection");
+        supervisor_end(s, "the supervisor has closed the connection");
         return;
     }
     s->in.n += (size_t)n;

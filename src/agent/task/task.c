@@ -52,7 +52,7 @@ const char *task_container_id(const struct task *t)
 static void runtime_task_free(struct runtime_task *rt)
 {
     struct arena a = rt->arena; /* which holds rt itself */
-    python_looker_end(&rt->looker);
+    python_probe_process_end(&rt->python_process);
     arena_release(&a);
 }
 
@@ -66,7 +66,7 @@ struct runtime_task *runtime_task_new(struct agent *a, const char *container_id)
     rt->cgroups = &a->cgroups;
     rt->runtime = a->runtime;
     rt->boot_id = a->boot_id;
-    rt->looker.fd = -1;
+    rt->python_process.fd = -1;
     rt->container_id = arena_strdup(&rt->arena, container_id);
     rt->master_id = arena_strdup(&rt->arena, link_master_id(a->link));
     rt->cluster_id = arena_strdup(&rt->arena, link_cluster_id(a->link));
@@ -101,7 +101,7 @@ void task_forget(struct task *t)
     HASH_DEL(t->agent->tasks, t);
     supervisor_free(t->supervisor);
     profile_free(t->profile);
-    python_look_free(t->look);
+    python_probe_free(t->python_probe);
     if (t->fetch)
         http_fetch_cancel(t->fetch);
     loop_timer_free(t->timer);

@@ -36,7 +36,7 @@ static void end_unstarted(struct task *t, const struct error *err)
     task_end_here(t, by_task ? TASK_EXIT_REFUSED : TASK_EXIT_START_FAILED, by_task ? 126 : 0, 0, error_msg(err));
 }
 
-static void started(struct task *t, const struct error *err)
+static void on_started(struct task *t, const struct error *err)
 {
     if (err) {
         end_unstarted(t, err);
@@ -56,10 +56,10 @@ static void started(struct task *t, const struct error *err)
         task_attach(t);
 }
 
-static void start(struct task *t)
+static void start_supervisor(struct task *t)
 {
     task_move_to(t, TASK_STARTING);
-    task_submit(t, t->agent->pool, t->agent->runtime->start, started);
+    task_submit(t, t->agent->pool, t->agent->runtime->start, on_started);
 }
 
 static void on_rendezvous(void *ctx, struct http_fetch_reply *reply, const struct error *err)
@@ -85,7 +85,7 @@ static void on_rendezvous(void *ctx, struct http_fetch_reply *reply, const struc
         error_wrap(&e, "rendezvous");
         task_end_here(t, TASK_EXIT_START_FAILED, 0, 0, error_msg(&e));
     } else {
-        start(t);
+        start_supervisor(t);
     }
 }
 
@@ -95,7 +95,7 @@ void task_ask_rendezvous(struct task *t)
     t->fetch = task_fetch(t, "GET", path, NULL, on_rendezvous, t);
 }
 
-static void prepared(struct task *t, const struct error *err)
+static void on_prepared(struct task *t, const struct error *err)
 {
     if (t->kill_wanted) {
         task_end_killed(t);
@@ -107,7 +107,7 @@ static void prepared(struct task *t, const struct error *err)
         task_ask_rendezvous(t);
     } else {
         task_send_state(t, WIRE_CONTAINER_STATE_STARTING);
-        start(t);
+        start_supervisor(t);
     }
 }
 
@@ -146,5 +146,5 @@ void task_start(struct agent *a, const struct wire_link_start_task *message)
     log_info("task.order", "container=%s allocation=%s slots=%zu", t->container_id, t->allocation_id,
              rt->start->device_ids_n);
     task_send_state(t, WIRE_CONTAINER_STATE_PULLING);
-    task_submit(t, a->pool, a->runtime->prepare, prepared);
+    task_submit(t, a->pool, a->runtime->prepare, on_prepared);
 }

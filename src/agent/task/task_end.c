@@ -9,7 +9,7 @@
 #include "common/system/log.h"
 #include "common/base/must.h"
 
-static void removed(struct task *t, const struct error *err)
+static void on_removed(struct task *t, const struct error *err)
 {
     if (err)
         log_warning("task.not_removed", "container=%s error=%s", t->container_id, log_quote(error_msg(err)));
@@ -24,7 +24,7 @@ void task_remove(struct task *t)
         t->supervisor = NULL;
     }
     task_move_to(t, TASK_REMOVING);
-    task_submit(t, t->agent->cleaner, t->agent->runtime->cleanup, removed);
+    task_submit(t, t->agent->cleaner, t->agent->runtime->cleanup, on_removed);
 }
 
 void task_set_exit(struct task *t, const struct task_exit *e)
@@ -43,7 +43,7 @@ void task_set_exit(struct task *t, const struct task_exit *e)
     }
     if (t->discard)
         task_remove(t);
-    else if (!t->look) /* else what it ran in goes on record first: its session ends with it */
+    else if (!t->python_probe) /* else what it ran in goes on record first: its session ends with it */
         task_send_end(t);
 }
 

@@ -30,7 +30,7 @@ struct task {
     uint64_t acked;                /* newest line that the master has stored */
     int attach_failures;
     bool supervisor_lost;          /* it went while this agent was connected to it */
-    struct python_look *look;      /* while it is looked for */
+    struct python_probe *python_probe; /* while it is looked for */
     struct profile *profile;       /* while it runs; NULL when it is no trial */
     struct loop_timer *timer; /* the next attempt to attach, or to ask for the rendezvous */
     struct http_fetch_handle *fetch;

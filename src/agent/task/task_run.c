@@ -52,7 +52,7 @@ static void on_supervisor_close(void *ctx, const char *why)
         loop_timer_arm(t->timer, ATTACH_WAIT_US);
 }
 
-static void adopted(struct task *t, const struct error *err)
+static void on_adopted(struct task *t, const struct error *err)
 {
     if (err && ++t->attach_failures >= ATTACH_TRIES)
         task_end_here(t, t->supervisor_lost && geteuid() != 0 ? TASK_EXIT_SIGNALED : TASK_EXIT_LOST, 137, SIGKILL, error_msg(err));
@@ -64,7 +64,7 @@ static void adopted(struct task *t, const struct error *err)
 
 void task_adopt_left(struct task *t)
 {
-    task_submit(t, t->agent->pool, t->agent->runtime->adopt, adopted);
+    task_submit(t, t->agent->pool, t->agent->runtime->adopt, on_adopted);
 }
 
 void task_attach(struct task *t)

@@ -22,7 +22,7 @@ void taskdir_init(struct taskdir *d, const char *run_root, const char *container
 }
 
 /* mkdir and chmod, since the umask is not ours to set on a worker thread. */
-static int make(const char *path, mode_t mode, struct error *err)
+static int make_directory(const char *path, mode_t mode, struct error *err)
 {
     if ((mkdir(path, mode) < 0 && errno != EEXIST) || chmod(path, mode) < 0)
         return error_errno(err, "cannot make the directory %s", path);
@@ -65,7 +65,7 @@ int taskdir_make(const struct taskdir *d, bool trial, struct error *err)
         {"info", 0755, false}, {"pythonuserbase", 0700, false}, {"workdir", 0700, false},
         {"profiling", 0700, true}, {"train", 0700, true}, {"train/model", 0700, true}, {"train/logs", 0700, true},
     };
-    if (make(d->path, 0711, err) < 0 || make(d->supervisor, 0700, err) < 0 || make_new(d->run, err) < 0 || make_new(d->tmp, err) < 0)
+    if (make_directory(d->path, 0711, err) < 0 || make_directory(d->supervisor, 0700, err) < 0 || make_new(d->run, err) < 0 || make_new(d->tmp, err) < 0)
         return -1;
     cleanup_close int run = taskdir_open_run(d, err);
     if (run < 0)
@@ -76,7 +76,7 @@ int taskdir_make(const struct taskdir *d, bool trial, struct error *err)
     return 0;
 }
 
-static int give(const struct taskdir *d, const char *path, mode_t mode, struct error *err)
+static int give_directory(const struct taskdir *d, const char *path, mode_t mode, struct error *err)
 {
     cleanup_close int fd = open_dir(path, err);
     if (fd < 0)
@@ -90,11 +90,11 @@ static int give(const struct taskdir *d, const char *path, mode_t mode, struct e
 int taskdir_give(const struct taskdir *d, struct error *err)
 {
     uid_t uid = d->owner->change ? d->owner->uid : geteuid();
-    return give(d, d->tmp, uid == 0 ? 01777 : 0700, err) < 0 || give(d, d->run, 0700, err) < 0 ? -1 : 0;
+    return give_directory(d, d->tmp, uid == 0 ? 01777 : 0700, err) < 0 || give_directory(d, d->run, 0700, err) < 0 ? -1 : 0;
 }
 
 /* No sync: when the machine goes down, so does the task. */
-static int put(const struct taskdir *d, int run, const char *name, const void *data, size_t n, mode_t mode, struct error *err)
+static int put_file(const struct taskdir *d, int run, const char *name, const void *data, size_t n, mode_t mode, struct error *err)
 {
     struct beneath_owner owner = owner_of(d);
     return beneath_write(run, name, data, n, mode, &owner, err) < 0 ? error_wrap(err, "%s", d->run) : 0;
@@ -104,7 +104,7 @@ int taskdir_put_file(const struct taskdir *d, const char *name, const void *data
                      struct error *err)
 {
     cleanup_close int run = taskdir_open_run(d, err);
-    return run < 0 ? -1 : put(d, run, name, data, n, mode, err);
+    return run < 0 ? -1 : put_file(d, run, name, data, n, mode, err);
 }
 
 int taskdir_put_path(const struct taskdir *d, const char *path, const void *data, size_t n, mode_t mode,
@@ -127,6 +127,6 @@ int taskdir_put_path(const struct taskdir *d, const char *path, const void *data
         *slash = '/';
     }
     if (r == 0)
-        r = put(d, run, name, data, n, mode, err);
+        r = put_file(d, run, name, data, n, mode, err);
     return r < 0 ? error_wrap(err, "the file %s", path) : 0;
 }

@@ -20,7 +20,7 @@ static char **find(const struct taskenv *e, const char *name, size_t n)
     return NULL;
 }
 
-static void put(struct taskenv *e, char *entry)
+static void put_variable(struct taskenv *e, char *entry)
 {
     char **old = find(e, entry, name_length(entry));
     if (old) {
@@ -41,7 +41,7 @@ static void put(struct taskenv *e, char *entry)
 
 static void taskenv_set(struct taskenv *e, const char *name, const char *value)
 {
-    put(e, arena_printf(e->arena, "%s=%s", name, value));
+    put_variable(e, arena_printf(e->arena, "%s=%s", name, value));
 }
 
 const char *taskenv_get(const struct taskenv *e, const char *name)
@@ -90,7 +90,7 @@ static void add_machine(struct taskenv *e, char *const *machine, const struct ac
     taskenv_set(e, "PATH", "/usr/local/bin:/usr/bin:/bin");
     for (; *machine; machine++)
         if (is_of_the_machine(*machine))
-            put(e, arena_strdup(e->arena, *machine));
+            put_variable(e, arena_strdup(e->arena, *machine));
     taskenv_set(e, "HOME",
                 *who->home && strcmp(who->home, "/nonexistent") != 0 && account_reaches(who, who->home, X_OK)
                     ? who->home
@@ -201,7 +201,7 @@ void taskenv_build(struct taskenv *e, const struct wire_link_start_task *t, cons
     *e = (struct taskenv){.arena = a};
     add_machine(e, machine, f->account, f->work_dir);
     for (size_t i = 0; i < t->env_n; i++)
-        put(e, strchr(t->env[i], '=') ? arena_strdup(a, t->env[i]) : arena_printf(a, "%s=", t->env[i]));
+        put_variable(e, strchr(t->env[i], '=') ? arena_strdup(a, t->env[i]) : arena_printf(a, "%s=", t->env[i]));
     add_proxy(e, "HTTP_PROXY", f->config->http_proxy);
     add_proxy(e, "HTTPS_PROXY", f->config->https_proxy);
     add_proxy(e, "FTP_PROXY", f->config->ftp_proxy);

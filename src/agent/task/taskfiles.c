@@ -31,7 +31,7 @@ static int add_json(struct json_object *o, const char *key, const char *text, st
     return 0;
 }
 
-static struct json_object *ints(const int32_t *list, size_t n)
+static struct json_object *json_of_ints(const int32_t *list, size_t n)
 {
     struct json_object *o = json_object_new_array();
     for (size_t i = 0; i < n; i++)
@@ -58,7 +58,7 @@ static int write_cluster(const struct taskdir *d, const struct wire_link_start_t
     cleanup_json struct json_object *o = json_object_new_object();
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
         add_string(o, row[i][0], taskenv_get(e, row[i][1]));
-    json_object_object_add(o, "slot_ids", ints(t->device_ids, t->device_ids_n));
+    json_object_object_add(o, "slot_ids", json_of_ints(t->device_ids, t->device_ids_n));
     return put_json(d, "info/cluster.json", o, err);
 }
 
@@ -131,7 +131,7 @@ int taskfiles_write_rendezvous(const struct taskdir *d, const struct wire_link_s
         json_object_array_add(addresses, json_object_new_string(info ? info->addresses[i] : "127.0.0.1"));
     json_object_object_add(o, "container_addrs", addresses);
     json_object_object_add(o, "container_rank", json_object_new_int(info ? info->rank : 0));
-    json_object_object_add(o, "container_slot_counts", info ? ints(info->slots, info->slots_n) : ints(&own, 1));
+    json_object_object_add(o, "container_slot_counts", info ? json_of_ints(info->slots, info->slots_n) : json_of_ints(&own, 1));
     return put_json(d, "info/rendezvous.json", o, err);
 }
 

@@ -21,7 +21,7 @@ struct unpack {
     long long bytes, members;
 };
 
-static int own(const struct unpack *u, int dir, const char *name, struct error *err)
+static int give_to_owner(const struct unpack *u, int dir, const char *name, struct error *err)
 {
     if (u->owner->change && fchownat(dir, name, u->owner->uid, u->owner->gid, AT_SYMLINK_NOFOLLOW) < 0)
         return error_errno(err, "context: cannot give %s to user %d", name, (int)u->owner->uid);
@@ -69,12 +69,12 @@ static int check_path(const char *path, struct error *err)
 }
 
 /* Opens the directory below `dir` by one name, making it if need be. Never through a link. */
-static int descend(const struct unpack *u, int dir, const char *name, struct error *err)
+static int descend_into(const struct unpack *u, int dir, const char *name, struct error *err)
 {
     bool made = mkdirat(dir, name, 0755) == 0;
     if (!made && errno != EEXIST)
         return error_errno(err, "context: cannot make directory %s", name);
-    if (made && own(u, dir, name, err) < 0)
+    if (made && give_to_owner(u, dir, name, err) < 0)
         return -1;
     int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 && (errno == ELOOP || errno == ENOTDIR))
@@ -91,7 +91,7 @@ static int open_parent(const struct unpack *u, char *path, const char **ret_name
         if (strcmp(part, ".") == 0)
             continue;
         if (*name) {
-            int next = descend(u, dir, name, err);
+            int next = descend_into(u, dir, name, err);
             close(dir);
             dir = next;
         }
@@ -151,7 +151,7 @@ static int put_symlink(const struct unpack *u, struct archive_entry *e, int dir,
     unlinkat(dir, name, 0);
     if (symlinkat(target, dir, name) < 0)
         return error_errno(err, "context: cannot make link %s", path);
-    return own(u, dir, name, err);
+    return give_to_owner(u, dir, name, err);
 }
 
 static int put_hardlink(const struct unpack *u, const char *target, int dir, const char *name, const char *path,
@@ -173,7 +173,7 @@ static int put_hardlink(const struct unpack *u, const char *target, int dir, con
 
 static int put_directory(const struct unpack *u, struct archive_entry *e, int dir, const char *name, struct error *err)
 {
-    cleanup_close int fd = descend(u, dir, name, err);
+    cleanup_close int fd = descend_into(u, dir, name, err);
     if (fd < 0)
         return -1;
     if (fchmod(fd, (archive_entry_perm(e) & 0777) | 0700) < 0)
