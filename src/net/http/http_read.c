@@ -17,7 +17,7 @@
 /* ---- bodies ---- */
 
 /* Reserves n more bytes in the accounts of bodies in flight. */
-static bool charge(struct http_request *r, size_t n)
+static bool reserve_body_bytes(struct http_request *r, size_t n)
 {
     struct http_server *s = r->conn->server;
     const struct http_limits *max = &s->options.limits;
@@ -41,7 +41,7 @@ static size_t allowed_body(struct http_request *r, uint64_t total)
     return r->body_max > o->limits.body_max ? r->body_max : o->limits.body_max;
 }
 
-static int admit(struct http_request *r, uint64_t total, int *ret_status, struct error *err)
+static int admit_body(struct http_request *r, uint64_t total, int *ret_status, struct error *err)
 {
     size_t allowed = allowed_body(r, total);
     if (total > allowed) {
@@ -50,7 +50,7 @@ static int admit(struct http_request *r, uint64_t total, int *ret_status, struct
                          r->head.chunked ? "over " : "", (unsigned long long)(r->head.chunked ? r->body_n : total),
                          allowed, r->anonymous ? " without credentials" : "");
     }
-    if (charge(r, (size_t)total - r->charged))
+    if (reserve_body_bytes(r, (size_t)total - r->charged))
         return 0;
     *ret_status = 503;
     return error_set(err, ERR_UNAVAILABLE, "the server is reading too many big requests; try again in a moment");
@@ -74,7 +74,7 @@ static int body_reserve(struct http_request *r, size_t n)
 
 static int body_add(struct http_request *r, const void *data, size_t n, int *ret_status, struct error *err)
 {
-    if (r->head.chunked && admit(r, r->body_n + n, ret_status, err) < 0)
+    if (r->head.chunked && admit_body(r, r->body_n + n, ret_status, err) < 0)
         return -1;
     if (body_reserve(r, n) < 0) {
         *ret_status = 503;
@@ -187,7 +187,7 @@ static bool start_body(struct conn *c)
     struct error err = ERROR_INIT;
     int status;
     r->anonymous = s->options.has_credentials && !s->options.has_credentials(r, s->options.ctx);
-    if (!r->head.chunked && admit(r, r->head.length, &status, &err) < 0) {
+    if (!r->head.chunked && admit_body(r, r->head.length, &status, &err) < 0) {
         conn_fault(c, status, &err);
         return false;
     }

@@ -23,7 +23,7 @@
 
 /* OpenSSL's own reason, or what to say where it has none. The queue is empty afterwards: leftovers would be blamed on
  * the next connection. */
-static const char *reason(const char *otherwise)
+static const char *openssl_reason(const char *otherwise)
 {
     const char *text = ERR_reason_error_string(ERR_peek_last_error());
     ERR_clear_error();
@@ -65,7 +65,7 @@ static int use_chain(struct tls_pair *p, BIO *in, BIO *pem, const char *file, st
         int ok = n == 0 ? SSL_CTX_use_certificate(p->ctx, x) : SSL_CTX_add1_chain_cert(p->ctx, x);
         if (ok != 1)
             rc = error_set(err, ERR_INVALID, "%s: certificate %d can't be used: %s", file, n + 1,
-                           reason("OpenSSL refuses it"));
+                           openssl_reason("OpenSSL refuses it"));
         else if (note_certificate(x, pem, &p->expires_us) < 0)
             rc = no_memory(err);
         X509_free(x);
@@ -79,7 +79,7 @@ static int use_chain(struct tls_pair *p, BIO *in, BIO *pem, const char *file, st
         return error_set(err, ERR_INVALID, "%s holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)", file);
     }
     if (!at_end)
-        return error_set(err, ERR_INVALID, "%s: certificate %d is damaged: %s", file, n + 1, reason("not PEM"));
+        return error_set(err, ERR_INVALID, "%s: certificate %d is damaged: %s", file, n + 1, openssl_reason("not PEM"));
     ERR_clear_error();
     return 0;
 }
@@ -126,7 +126,7 @@ static int use_key(struct tls_pair *p, BIO *in, const char *cert_file, const cha
     if (same != 1)
         return error_set(err, ERR_INVALID, "%s is not the key of the certificate in %s", file, cert_file);
     return ok == 1 ? 0
-                   : error_set(err, ERR_INVALID, "%s: the key can't be used: %s", file, reason("OpenSSL refuses it"));
+                   : error_set(err, ERR_INVALID, "%s: the key can't be used: %s", file, openssl_reason("OpenSSL refuses it"));
 }
 
 static int load_key(struct tls_pair *p, const char *cert_file, const char *file, struct error *err)
@@ -151,7 +151,7 @@ static int set_protocol(SSL_CTX *ctx, struct error *err)
     SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
     if (SSL_CTX_set_cipher_list(ctx, CIPHERS_TLS12) != 1)
-        return error_set(err, ERR_INTERNAL, "OpenSSL has none of the ciphers " CIPHERS_TLS12 ": %s", reason("unknown"));
+        return error_set(err, ERR_INTERNAL, "OpenSSL has none of the ciphers " CIPHERS_TLS12 ": %s", openssl_reason("unknown"));
     return 0;
 }
 
@@ -175,7 +175,7 @@ int tls_pair_ask_clients(struct tls_pair *p, const char *ca_file, struct error *
     STACK_OF(X509_NAME) *names = SSL_load_client_CA_file(ca_file);
     if (!names || SSL_CTX_load_verify_locations(p->ctx, ca_file, NULL) != 1) {
         sk_X509_NAME_pop_free(names, X509_NAME_free);
-        return error_set(err, ERR_INVALID, "%s holds no certificates of authorities in PEM form: %s", ca_file, reason("empty"));
+        return error_set(err, ERR_INVALID, "%s holds no certificates of authorities in PEM form: %s", ca_file, openssl_reason("empty"));
     }
     SSL_CTX_set_client_CA_list(p->ctx, names);
     X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(p->ctx), X509_V_FLAG_PARTIAL_CHAIN);
@@ -233,7 +233,7 @@ static int set_serial(X509 *x)
 
 /* It signs nothing but itself, so that its key can't speak for other hosts to those who trust it. Valid from an hour
  * ago, for clients whose clock is slow. */
-static int fill(X509 *x, EVP_PKEY *key, const char *const *name, size_t n)
+static int fill_certificate(X509 *x, EVP_PKEY *key, const char *const *name, size_t n)
 {
     X509_NAME *subject = X509_get_subject_name(x);
     X509_set_version(x, X509_VERSION_3);
@@ -281,8 +281,8 @@ int tls_make_self_signed(const char *cert_file, const char *key_file, const char
     EVP_PKEY *key = EVP_EC_gen("P-256");
     X509 *x = X509_new();
     int rc;
-    if (!key || !x || fill(x, key, name, n) < 0)
-        rc = error_set(err, ERR_INVALID, "making a certificate for %s: %s", name[0], reason("OpenSSL refuses"));
+    if (!key || !x || fill_certificate(x, key, name, n) < 0)
+        rc = error_set(err, ERR_INVALID, "making a certificate for %s: %s", name[0], openssl_reason("OpenSSL refuses"));
     else
         rc = write_pair(cert_file, x, key_file, key, err);
     X509_free(x);

@@ -106,7 +106,7 @@ static void on_ws_drained(struct ws *w, void *ctx)
 
 /* ---- from the WebSocket to TCP ---- */
 
-static void hold(struct tunnel *t, bool on)
+static void hold_websocket(struct tunnel *t, bool on)
 {
     t->held = on;
     ws_hold(t->ws, on);
@@ -119,7 +119,7 @@ static void on_ws_message(struct ws *w, const void *data, size_t n, bool is_text
         return;
     bufferevent_write(t->tcp, data, n);
     if (!t->held && evbuffer_get_length(bufferevent_get_output(t->tcp)) > HELD_MAX)
-        hold(t, true);
+        hold_websocket(t, true);
 }
 
 static void on_tcp_writable(struct bufferevent *bev, void *ctx)
@@ -128,7 +128,7 @@ static void on_tcp_writable(struct bufferevent *bev, void *ctx)
     if (!t->ws && t->open)
         tunnel_free(t); /* those were the last bytes */
     else if (t->held)
-        hold(t, false);
+        hold_websocket(t, false);
 }
 
 /* ---- ends ---- */
@@ -154,7 +154,7 @@ static void on_tcp_end(struct tunnel *t, const char *why)
         bufferevent_free(t->tcp);
         t->tcp = NULL;
         if (t->held)
-            hold(t, false); /* its goodbye is to be read */
+            hold_websocket(t, false); /* its goodbye is to be read */
         ws_close(t->ws, 1000, "");
     } else {
         t->failed = NULL;

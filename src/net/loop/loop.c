@@ -373,7 +373,7 @@ static void on_fd(evutil_socket_t fd, short what, void *ctx)
     w->fn(fd, w->ctx);
 }
 
-static struct loop_watch *watch(struct loop *l, int fd, short what, loop_fd_fn *fn, void *ctx)
+static struct loop_watch *watch_new(struct loop *l, int fd, short what, loop_fd_fn *fn, void *ctx)
 {
     struct loop_watch *w = must_calloc(1, sizeof *w);
     w->fn = fn;
@@ -385,12 +385,12 @@ static struct loop_watch *watch(struct loop *l, int fd, short what, loop_fd_fn *
 
 struct loop_watch *loop_watch_readable(struct loop *l, int fd, loop_fd_fn *fn, void *ctx)
 {
-    return watch(l, fd, EV_READ, fn, ctx);
+    return watch_new(l, fd, EV_READ, fn, ctx);
 }
 
 struct loop_watch *loop_watch_writable(struct loop *l, int fd, loop_fd_fn *fn, void *ctx)
 {
-    return watch(l, fd, EV_WRITE, fn, ctx);
+    return watch_new(l, fd, EV_WRITE, fn, ctx);
 }
 
 void loop_watch_free(struct loop_watch *w)

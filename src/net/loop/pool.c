@@ -82,7 +82,7 @@ static void run_finished(void *ctx)
     }
 }
 
-static void finish(struct pool *p, struct pool_job *j)
+static void finish_job(struct pool *p, struct pool_job *j)
 {
     bool first = !p->finished.head;
     list_add(&p->finished, j);
@@ -120,7 +120,7 @@ static void work_until_stopped(struct pool_thread *t)
             j->work(t->worker, j->job);
             pthread_mutex_lock(&p->mutex);
             p->running--;
-            finish(p, j);
+            finish_job(p, j);
         } else if (p->stopping) {
             break;
         } else {

@@ -25,8 +25,8 @@ struct service {
 };
 
 /* flags: MSG_DONTWAIT for what may get lost. The rest waits for a busy manager, but not for long: this is the loop. */
-static void tell(const struct service *s, int flags, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-static void tell(const struct service *s, int flags, const char *fmt, ...)
+static void notify_manager(const struct service *s, int flags, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void notify_manager(const struct service *s, int flags, const char *fmt, ...)
 {
     char text[MESSAGE_MAX + 32];
     va_list ap;
@@ -64,7 +64,7 @@ static int connect_to(const char *address)
 static void on_watchdog(void *ctx)
 {
     struct service *s = ctx;
-    tell(s, MSG_DONTWAIT, "WATCHDOG=1");
+    notify_manager(s, MSG_DONTWAIT, "WATCHDOG=1");
     loop_timer_arm(s->watchdog, s->watchdog_us);
 }
 
@@ -93,18 +93,18 @@ struct service *service_new(struct loop *l)
 
 void service_ready(struct service *s)
 {
-    tell(s, 0, "READY=1");
+    notify_manager(s, 0, "READY=1");
 }
 
 /* The time tells the manager which of several reloads this one is. */
 void service_reloading(struct service *s)
 {
-    tell(s, 0, "RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_monotonic_us());
+    notify_manager(s, 0, "RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_monotonic_us());
 }
 
 void service_stopping(struct service *s)
 {
-    tell(s, 0, "STOPPING=1");
+    notify_manager(s, 0, "STOPPING=1");
 }
 
 void service_status(struct service *s, const char *fmt, ...)
@@ -117,7 +117,7 @@ void service_status(struct service *s, const char *fmt, ...)
     if (strcmp(text, s->status) == 0)
         return;
     memcpy(s->status, text, sizeof(text));
-    tell(s, MSG_DONTWAIT, "STATUS=%s", text);
+    notify_manager(s, MSG_DONTWAIT, "STATUS=%s", text);
 }
 
 void service_free(struct service *s)

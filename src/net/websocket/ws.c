@@ -334,7 +334,7 @@ static void arm_tick(struct ws *w)
         loop_timer_arm(w->timer, every_s * 1000000ll);
 }
 
-static void tick(struct ws *w)
+static void ws_tick(struct ws *w)
 {
     int64_t silent_us = clock_monotonic_us() - w->heard_us;
     if (w->handler.dead_s && !w->held && silent_us >= w->handler.dead_s * 1000000ll) {
@@ -355,7 +355,7 @@ static void on_timer(void *ctx)
 {
     struct ws *w = ctx;
     if (w->state == WS_OPEN)
-        tick(w);
+        ws_tick(w);
     else if (w->state == WS_CLOSING || w->dialled_away)
         ws_end(w, w->close_code, w->close_why);
     else

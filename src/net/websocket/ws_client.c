@@ -74,14 +74,14 @@ void ws_dial_free(struct ws_dial *d)
 }
 
 /* d is gone afterwards */
-static void fail(struct ws_dial *d, int code, const char *why)
+static void dial_fail(struct ws_dial *d, int code, const char *why)
 {
     char text[512];
     snprintf(text, sizeof text, "can't connect to %s: %s", d->url, why);
     ws_dial_failed(d->ws, code, text);
 }
 
-static void succeed(struct ws_dial *d)
+static void dial_succeed(struct ws_dial *d)
 {
     struct bufferevent *bev = d->bev;
     d->bev = NULL;
@@ -93,7 +93,7 @@ static void on_timeout(void *ctx)
     struct ws_dial *d = ctx;
     char why[64];
     snprintf(why, sizeof why, "no answer within %d s", d->timeout_s);
-    fail(d, 1006, why);
+    dial_fail(d, 1006, why);
 }
 
 /* ---- the upgrade's answer ---- */
@@ -119,9 +119,9 @@ static void check_accepted(struct ws_dial *d, const char *head)
     char accept[64], upgrade[64];
     if (!answer_header(head, "Upgrade", upgrade, sizeof upgrade) || strcasecmp(upgrade, "websocket") != 0 ||
         !answer_header(head, "Sec-WebSocket-Accept", accept, sizeof accept) || strcmp(accept, d->accept) != 0)
-        fail(d, 1006, "what answers there is not a WebSocket server (its Sec-WebSocket-Accept is wrong)");
+        dial_fail(d, 1006, "what answers there is not a WebSocket server (its Sec-WebSocket-Accept is wrong)");
     else
-        succeed(d);
+        dial_succeed(d);
 }
 
 /* Waits for the body that says why, as far as the server announces one. true: done */
@@ -139,7 +139,7 @@ static bool check_refused(struct ws_dial *d, const char *head, int status, bool 
     evbuffer_remove(in, line, expected < sizeof line ? expected : sizeof line - 1);
     line[strcspn(line, "\r\n")] = '\0';
     snprintf(why, sizeof why, "HTTP status %d%s%s", status, *line ? ": " : "", line);
-    fail(d, status, why);
+    dial_fail(d, status, why);
     return true;
 }
 
@@ -149,7 +149,7 @@ static bool read_answer(struct ws_dial *d, bool at_eof)
     struct evbuffer *in = bufferevent_get_input(d->bev);
     ssize_t end = evbuffer_search(in, "\r\n\r\n", 4, NULL).pos;
     if (end < 0 && evbuffer_get_length(in) > HEAD_MAX) {
-        fail(d, 1006, "the answer's headers are over 64 KiB");
+        dial_fail(d, 1006, "the answer's headers are over 64 KiB");
         return true;
     }
     if (end < 0)
@@ -159,7 +159,7 @@ static bool read_answer(struct ws_dial *d, bool at_eof)
     bool done = true;
     if (strlen(head) != (size_t)end + 4 || sscanf(head, "HTTP/1.%*1[01] %3d", &status) != 1 ||
         status < 100) {
-        fail(d, 1006, "what answers there does not speak HTTP");
+        dial_fail(d, 1006, "what answers there does not speak HTTP");
     } else if (status == 101) {
         evbuffer_drain(in, (size_t)end + 4);
         check_accepted(d, head);
@@ -203,7 +203,7 @@ static void on_event(struct bufferevent *bev, short what, void *ctx)
         describe_failure(d, bev);
         try_next_address(d);
     } else if (!read_answer(d, /* at_eof= */ true)) {
-        fail(d, 1006, "the connection broke off before the answer");
+        dial_fail(d, 1006, "the connection broke off before the answer");
     }
 }
 
@@ -240,13 +240,13 @@ static void try_next_address(struct ws_dial *d)
         bufferevent_free(d->bev);
     d->bev = NULL;
     if (!a) {
-        fail(d, 1006, d->last_error);
+        dial_fail(d, 1006, d->last_error);
         return;
     }
     d->next = a->ai_next;
     d->bev = new_bufferevent(d);
     if (!d->bev) {
-        fail(d, 1006, "no memory");
+        dial_fail(d, 1006, "no memory");
         return;
     }
     bufferevent_setcb(d->bev, on_readable, NULL, on_event, d);
@@ -267,7 +267,7 @@ static void on_resolved(int rc, struct evutil_addrinfo *found, void *ctx)
     if (rc) {
         char why[300];
         snprintf(why, sizeof why, "the name %.200s can't be resolved: %s", d->host, evutil_gai_strerror(rc));
-        fail(d, 1006, why);
+        dial_fail(d, 1006, why);
         return;
     }
     d->addresses = d->next = found;
@@ -279,7 +279,7 @@ void ws_dial_start(struct ws_dial *d)
     struct evutil_addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_protocol = IPPROTO_TCP};
     struct evdns_base *dns = loop_dns(d->loop);
     if (!dns) {
-        fail(d, 1006, "no resolver");
+        dial_fail(d, 1006, "no resolver");
         return;
     }
     loop_timer_arm(d->timer, d->timeout_s * 1000000ll);
