@@ -74,7 +74,7 @@ static bool reads_back(const char *text, double v, bool is_float)
 /* Rounded to ever more digits until it reads back. `least` digits always survive the way to binary and back, so that
  * fewer cannot do better than those with their zeros stripped; subnormal numbers have less precision and start at
  * one. */
-static void shortest(double v, bool is_float, struct decimal *ret)
+static void shortest_decimal(double v, bool is_float, struct decimal *ret)
 {
     int least = is_float ? 6 : 15, most = is_float ? 9 : 17;
     if (v < (is_float ? 1.17549435e-38 : 2.2250738585072014e-308))
@@ -94,7 +94,7 @@ static void shortest(double v, bool is_float, struct decimal *ret)
     strip_zeros(ret);
 }
 
-static char *put(char *p, const char *s, int n)
+static char *put_text(char *p, const char *s, int n)
 {
     memcpy(p, s, (size_t)n);
     return p + n;
@@ -110,13 +110,13 @@ static char *put_zeros(char *p, int n)
 static char *put_plain(const struct decimal *d, char *p)
 {
     if (d->point <= 0) {
-        p = put_zeros(put(p, "0.", 2), -d->point);
-        return put(p, d->digit, d->n);
+        p = put_zeros(put_text(p, "0.", 2), -d->point);
+        return put_text(p, d->digit, d->n);
     }
     if (d->point >= d->n)
-        return put_zeros(put(p, d->digit, d->n), d->point - d->n);
-    p = put(put(p, d->digit, d->point), ".", 1);
-    return put(p, d->digit + d->point, d->n - d->point);
+        return put_zeros(put_text(p, d->digit, d->n), d->point - d->n);
+    p = put_text(put_text(p, d->digit, d->point), ".", 1);
+    return put_text(p, d->digit + d->point, d->n - d->point);
 }
 
 /* D.DDDe-7, D.DDDe+21 */
@@ -125,7 +125,7 @@ static char *put_scientific(const struct decimal *d, char *p)
     int exponent = d->point - 1;
     *p++ = d->digit[0];
     if (d->n > 1)
-        p = put(put(p, ".", 1), d->digit + 1, d->n - 1);
+        p = put_text(put_text(p, ".", 1), d->digit + 1, d->n - 1);
     *p++ = 'e';
     *p++ = exponent < 0 ? '-' : '+';
     return p + put_digits((uint64_t)abs(exponent), p);
@@ -153,7 +153,7 @@ static size_t put_real(double v, bool is_float, char *out)
     v = fabs(v);
     struct decimal d;
     if (is_float || !few_decimals(v, &d))
-        shortest(v, is_float, &d);
+        shortest_decimal(v, is_float, &d);
     p = d.point > -6 && d.point <= 21 ? put_plain(&d, p) : put_scientific(&d, p);
     *p = '\0';
     return (size_t)(p - out);
@@ -169,12 +169,12 @@ size_t number_put_repr(double v, char out[NUMBER_TEXT_MAX])
         *p++ = '-';
     v = fabs(v);
     if (v != 0 && !few_decimals(v, &d))
-        shortest(v, false, &d);
+        shortest_decimal(v, false, &d);
     int exponent = d.point - 1;
     if (exponent >= -4 && exponent < 16) {
         p = put_plain(&d, p);
         if (d.point >= d.n)
-            p = put(p, ".0", 2);
+            p = put_text(p, ".0", 2);
     } else {
         p = put_scientific(&d, p);
         if (abs(exponent) < 10) { /* Python's exponent has two digits or more */

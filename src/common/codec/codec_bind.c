@@ -70,7 +70,7 @@ static int set_value(const struct codec_field *f, const char *s, struct arena *a
 }
 
 /* The message that a dotted name leads into; made when it is not there yet. NULL if there is no such field. */
-static void *descend(const struct codec_message **m, void *msg, const char **name, struct arena *a)
+static void *descend_to_message(const struct codec_message **m, void *msg, const char **name, struct arena *a)
 {
     const char *dot;
     while ((dot = strchr(*name, '.')) != NULL) {
@@ -87,7 +87,7 @@ static void *descend(const struct codec_message **m, void *msg, const char **nam
     return msg;
 }
 
-static int fail(const struct codec_field *f, const char *name, const char *value, struct error *err)
+static int set_value_error(const struct codec_field *f, const char *name, const char *value, struct error *err)
 {
     if (f->flags & CODEC_MAP || f->type == CODEC_RAW || f->type == CODEC_MESSAGE)
         return error_set(err, ERR_INVALID, "%s: cannot be given in a query", name);
@@ -97,12 +97,12 @@ static int fail(const struct codec_field *f, const char *name, const char *value
 }
 
 /* A bad value must not leave an element behind. */
-static int append(const struct codec_field *f, void *msg, const char *name, const char *value, struct arena *a,
+static int append_element(const struct codec_field *f, void *msg, const char *name, const char *value, struct arena *a,
                   struct error *err)
 {
     _Alignas(16) char element[sizeof(struct wire_bytes)] = {0};
     if (set_value(f, value, a, element) < 0)
-        return fail(f, name, value, err);
+        return set_value_error(f, name, value, err);
     memcpy(codec_push(f, msg, a), element, f->elem_size);
     return 0;
 }
@@ -113,16 +113,16 @@ int codec_bind(const struct codec_message *m, void *msg, const char *name, const
     const char *whole_name = name;
     if (utf8_check(value, strlen(value)) != strlen(value))
         return error_set(err, ERR_INVALID, "%s: not valid UTF-8", name);
-    msg = descend(&m, msg, &name, a);
+    msg = descend_to_message(&m, msg, &name, a);
     const struct codec_field *f = msg != NULL ? codec_field_by_name(m, name, strlen(name)) : NULL;
     if (f == NULL)
         return 0;
     if (f->flags & CODEC_MAP)
-        return fail(f, whole_name, value, err);
+        return set_value_error(f, whole_name, value, err);
     if (f->flags & CODEC_REPEATED)
-        return append(f, msg, whole_name, value, a, err);
+        return append_element(f, msg, whole_name, value, a, err);
     if (set_value(f, value, a, codec_at(msg, f->offset)) < 0)
-        return fail(f, whole_name, value, err);
+        return set_value_error(f, whole_name, value, err);
     codec_mark_present(f, msg);
     return 0;
 }

@@ -16,7 +16,7 @@ struct validation {
     struct strbuf path;
 };
 
-static void validate(struct validation *w, const struct schema_key *key, struct json_object *v);
+static void validate_value(struct validation *w, const struct schema_key *key, struct json_object *v);
 
 #define problem(w, ...) schema_problem((w)->problems, (w)->place, strbuf_str(&(w)->path), __VA_ARGS__)
 
@@ -215,7 +215,7 @@ static void check_untyped(struct validation *w, struct json_object *v)
 /* ---- Objects ----------------------------------------------------------------------------------------------------- */
 
 /* Edit distance of two short words, at most `limit` + 1. */
-static size_t distance(const char *a, const char *b, size_t limit)
+static size_t edit_distance(const char *a, const char *b, size_t limit)
 {
     size_t n = strlen(a), m = strlen(b), row[64];
     if (m >= 64 || (n > m ? n - m : m - n) > limit)
@@ -255,7 +255,7 @@ static void unknown_member(struct validation *w, const struct schema_key *key, c
     const char *near = NULL;
     size_t limit = strlen(name) > 3 ? 2 : 1, best = limit + 1;
     for (size_t i = 0; i < key->child_n; i++) {
-        size_t d = distance(name, key->child[i].name, limit);
+        size_t d = edit_distance(name, key->child[i].name, limit);
         if (d < best && schema_member(key, key->child[i].name, kind)) {
             best = d;
             near = key->child[i].name;
@@ -312,7 +312,7 @@ static void check_members(struct validation *w, const struct schema_key *key, st
             continue; /* check_kind() has judged it */
         if (member || (open && key->item)) {
             length = enter_member(w, name);
-            validate(w, member ? member : key->item, value);
+            validate_value(w, member ? member : key->item, value);
             strbuf_truncate(&w->path, length);
         } else if (open && key->check) {
             continue; /* its own check looks into it */
@@ -350,7 +350,7 @@ static void check_list(struct validation *w, const struct schema_key *key, struc
         else if (!item)
             problem(w, "an item of this list may not be null");
         else
-            validate(w, key->item, item);
+            validate_value(w, key->item, item);
         strbuf_truncate(&w->path, length);
     }
 }
@@ -420,7 +420,7 @@ static void look_for_missing(struct validation *w, const struct schema_key *key,
     check_missing(w, key, v, kind);
 }
 
-static void validate(struct validation *w, const struct schema_key *key, struct json_object *v)
+static void validate_value(struct validation *w, const struct schema_key *key, struct json_object *v)
 {
     if (!v)
         return;
@@ -453,7 +453,7 @@ void schema_validate_at(const struct schema_key *key, struct json_object *v, con
 {
     struct validation w = {.phase = phase, .checks = checks, .place = place, .problems = problems};
     strbuf_adds(&w.path, path);
-    validate(&w, key, v);
+    validate_value(&w, key, v);
     strbuf_release(&w.path);
 }
 

@@ -13,7 +13,7 @@
 /* json-c's strict mode still lets through what RFC 8259 forbids (NaN, control characters within strings, numbers such as
  * "1."), and its errors name neither line nor column. So the text is read by common/json/json_reader.h first, and json-c builds the
  * tree of a text that is known to be good. */
-static int check(const char *text, size_t n, struct error *err)
+static int check_text(const char *text, size_t n, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT; /* names that have escapes */
     struct reader r = {.start = text, .p = text, .end = text + n, .a = &a, .err = err};
@@ -22,7 +22,7 @@ static int check(const char *text, size_t n, struct error *err)
 
 int json_parse(const char *text, size_t n, struct json_object **ret, struct error *err)
 {
-    if (check(text, n, err) < 0)
+    if (check_text(text, n, err) < 0)
         return -1;
     struct json_tokener *tok = json_tokener_new_ex(READER_DEPTH_MAX + 2);
     if (!tok)

@@ -94,7 +94,7 @@ char reader_peek(struct reader *r)
     return r->p < r->end ? *r->p : '\0';
 }
 
-static bool take(struct reader *r, char c)
+static bool take_char(struct reader *r, char c)
 {
     if (reader_peek(r) != c || r->p == r->end)
         return false;
@@ -193,7 +193,7 @@ static size_t unescape_unicode(const char *s, const char *end, const char *nul, 
 }
 
 /* In place of a six-byte escape stand at most three bytes, so the text only shrinks. */
-static size_t unescape(const struct reader_slice *in, const char *nul, char *out)
+static size_t unescape_text(const struct reader_slice *in, const char *nul, char *out)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     char *p = out;
@@ -217,7 +217,7 @@ static const char *text_of(struct reader *r, struct reader_slice *in, const char
     if (!in->escaped)
         return arena_strndup(r->a, in->s, in->n);
     char *text = arena_alloc(r->a, in->n + 1);
-    in->n = unescape(in, nul, text);
+    in->n = unescape_text(in, nul, text);
     in->s = text;
     in->escaped = false;
     return text;
@@ -255,15 +255,15 @@ static int read_key(struct reader *r, struct reader_slice *ret)
         return -1;
     if (ret->escaped)
         reader_text(r, ret);
-    if (!take(r, ':'))
+    if (!take_char(r, ':'))
         return reader_fail_syntax(r, "':'");
     return 0;
 }
 
 int reader_next(struct reader *r, char close, bool first, struct reader_slice *key)
 {
-    bool more = !first && take(r, ',');
-    if (!more && take(r, close)) {
+    bool more = !first && take_char(r, ',');
+    if (!more && take_char(r, close)) {
         r->depth--;
         return 0;
     }

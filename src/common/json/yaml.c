@@ -58,7 +58,7 @@ static struct yaml_mark mark_of(yaml_mark_t m)
     return (struct yaml_mark){.line = (int)m.line + 1, .column = (int)m.column + 1};
 }
 
-static void remember(struct loader *l, struct yaml_mark key, struct yaml_mark value)
+static void remember_position(struct loader *l, struct yaml_mark key, struct yaml_mark value)
 {
     const char *path = strbuf_str(&l->path);
     size_t n = l->path.n;
@@ -210,7 +210,7 @@ static int define_anchor(struct loader *l, const char *name, struct json_object 
     return 0;
 }
 
-static int spend(struct loader *l, size_t values, size_t bytes, yaml_mark_t mark)
+static int spend_budget(struct loader *l, size_t values, size_t bytes, yaml_mark_t mark)
 {
     l->values += values;
     l->bytes += bytes;
@@ -227,11 +227,11 @@ static int spend(struct loader *l, size_t values, size_t bytes, yaml_mark_t mark
 static int spend_copy(struct loader *l, struct json_object *v, yaml_mark_t mark)
 {
     size_t text = json_object_is_type(v, json_type_string) ? (size_t)json_object_get_string_len(v) : 0;
-    if (spend(l, 1, text, mark) < 0)
+    if (spend_budget(l, 1, text, mark) < 0)
         return -1;
     if (json_object_is_type(v, json_type_object)) {
         json_object_object_foreach(v, key, value) {
-            if (spend(l, 0, strlen(key), mark) < 0 || spend_copy(l, value, mark) < 0)
+            if (spend_budget(l, 0, strlen(key), mark) < 0 || spend_copy(l, value, mark) < 0)
                 return -1;
         }
     } else if (json_object_is_type(v, json_type_array)) {
@@ -289,7 +289,7 @@ static int load_scalar(struct loader *l, bool is_key, struct json_object **ret)
     size_t n = e->data.scalar.length;
     if (memchr(text, '\0', n))
         return error_at(l, e->start_mark, "a text may not contain the NUL character");
-    if (spend(l, 1, n, e->start_mark) < 0)
+    if (spend_budget(l, 1, n, e->start_mark) < 0)
         return -1;
     bool plain = e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && e->data.scalar.plain_implicit;
     if (yaml_scalar_resolve(text, n, plain, tag, ret) < 0)
@@ -309,7 +309,7 @@ static int check_collection_tag(struct loader *l, const yaml_char_t *tag, const 
 static int load_sequence(struct loader *l, struct json_object **ret)
 {
     if (check_collection_tag(l, l->event.data.sequence_start.tag, YAML_SEQ_TAG) < 0 ||
-        spend(l, 1, 0, l->event.start_mark) < 0)
+        spend_budget(l, 1, 0, l->event.start_mark) < 0)
         return -1;
     cleanup_json struct json_object *list = json_object_new_array();
     size_t length = l->path.n;
@@ -408,7 +408,7 @@ static int load_member(struct loader *l, struct json_object *object, struct json
 static int load_mapping(struct loader *l, struct json_object **ret)
 {
     if (check_collection_tag(l, l->event.data.mapping_start.tag, YAML_MAP_TAG) < 0 ||
-        spend(l, 1, 0, l->event.start_mark) < 0)
+        spend_budget(l, 1, 0, l->event.start_mark) < 0)
         return -1;
     cleanup_json struct json_object *object = json_object_new_object();
     cleanup_json struct json_object *merged = json_object_new_object();
@@ -438,7 +438,7 @@ static int load_value(struct loader *l, struct yaml_mark key, struct json_object
                                                                            : NULL;
     if (name)
         anchor = must_strdup((const char *)name);
-    remember(l, key, mark_of(l->event.start_mark));
+    remember_position(l, key, mark_of(l->event.start_mark));
     if (++l->depth > YAML_DEPTH_MAX)
         return error_at(l, l->event.start_mark, "nested deeper than %d levels", YAML_DEPTH_MAX);
     struct json_object *value = NULL;
@@ -488,7 +488,7 @@ static void loader_release(struct loader *l)
     strbuf_release(&l->path);
 }
 
-static int parse(const char *text, size_t n, struct json_object **ret, struct yaml_positions *positions, struct error *err)
+static int parse_document(const char *text, size_t n, struct json_object **ret, struct yaml_positions *positions, struct error *err)
 {
     struct loader l = {.err = err, .positions = positions};
     if (!yaml_parser_initialize(&l.parser))
@@ -502,10 +502,10 @@ static int parse(const char *text, size_t n, struct json_object **ret, struct ya
 /* Nobody wants positions but the message about a key that is there twice: a document that cannot be read is read again for it. */
 static int parse_without_positions(const char *text, size_t n, struct json_object **ret, struct error *err)
 {
-    if (parse(text, n, ret, NULL, NULL) == 0)
+    if (parse_document(text, n, ret, NULL, NULL) == 0)
         return 0;
     struct yaml_positions *positions = must_calloc(1, sizeof *positions);
-    int r = parse(text, n, ret, positions, err);
+    int r = parse_document(text, n, ret, positions, err);
     yaml_positions_free(positions);
     return r;
 }
@@ -518,7 +518,7 @@ int yaml_parse(const char *text, size_t n, struct json_object **ret, struct yaml
     if (!positions)
         return parse_without_positions(text, n, ret, err);
     struct yaml_positions *found = must_calloc(1, sizeof *found);
-    if (parse(text, n, ret, found, err) < 0) {
+    if (parse_document(text, n, ret, found, err) < 0) {
         yaml_positions_free(found);
         return -1;
     }

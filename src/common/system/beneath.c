@@ -85,7 +85,7 @@ static int open_beneath(int dir, const char *path, int flags, mode_t mode)
     return fd;
 }
 
-static int refuse(const char *what, const char *path, struct error *err)
+static int refuse_path(const char *what, const char *path, struct error *err)
 {
     if (errno == EXDEV)
         return error_set(err, ERR_FORBIDDEN, "%s %s: the path leads out of its directory", what, path);
@@ -98,7 +98,7 @@ int beneath_open(int dir, const char *path, int flags, struct error *err)
 {
     /* O_PATH, which never waits, takes no other flags. */
     int fd = open_beneath(dir, path, flags & O_PATH ? flags : flags | O_NONBLOCK | O_NOCTTY, 0);
-    return fd < 0 ? refuse("cannot open", path, err) : fd;
+    return fd < 0 ? refuse_path("cannot open", path, err) : fd;
 }
 
 /* The descriptor of the directory that holds `path`. */
@@ -107,14 +107,14 @@ static int open_parent(int dir, const char *path, const char **ret_name, struct 
     const char *slash = strrchr(path, '/');
     *ret_name = slash ? slash + 1 : path;
     if (!slash)
-        return leads_out(path) ? (errno = EXDEV, refuse("cannot open", path, err)) : fcntl(dir, F_DUPFD_CLOEXEC, 3);
+        return leads_out(path) ? (errno = EXDEV, refuse_path("cannot open", path, err)) : fcntl(dir, F_DUPFD_CLOEXEC, 3);
     cleanup_free char *above = must_strndup(path, (size_t)(slash - path));
     return beneath_open(dir, above, O_PATH | O_DIRECTORY, err);
 }
 
 /* ---- making ---- */
 
-static int give(int fd, mode_t mode, const struct beneath_owner *owner)
+static int give_to_owner(int fd, mode_t mode, const struct beneath_owner *owner)
 {
     if (owner && owner->change && fchown(fd, owner->uid, owner->gid) < 0)
         return -1;
@@ -129,10 +129,10 @@ int beneath_make_dir(int dir, const char *path, mode_t mode, const struct beneat
         return -1;
     bool made = mkdirat(parent, name, 0700) == 0;
     if (!made && errno != EEXIST)
-        return refuse("cannot make the directory", path, err);
+        return refuse_path("cannot make the directory", path, err);
     cleanup_close int fd = open_beneath(parent, name, O_RDONLY | O_DIRECTORY, 0);
-    if (fd < 0 || (made && give(fd, mode, owner) < 0))
-        return refuse("cannot make the directory", path, err);
+    if (fd < 0 || (made && give_to_owner(fd, mode, owner) < 0))
+        return refuse_path("cannot make the directory", path, err);
     return take_fd(fd);
 }
 
@@ -140,8 +140,8 @@ int beneath_write(int dir, const char *path, const void *data, size_t n, mode_t 
                   struct error *err)
 {
     cleanup_close int fd = open_beneath(dir, path, O_WRONLY | O_CREAT | O_EXCL, 0600);
-    if (fd < 0 || fd_write_all(fd, data, n) < 0 || give(fd, mode, owner) < 0)
-        return refuse("cannot write", path, err);
+    if (fd < 0 || fd_write_all(fd, data, n) < 0 || give_to_owner(fd, mode, owner) < 0)
+        return refuse_path("cannot write", path, err);
     return 0;
 }
 
@@ -155,7 +155,7 @@ int beneath_read(int dir, const char *path, size_t limit, struct strbuf *ret, st
     if (fd < 0)
         return -1;
     if (fstat(fd, &st) < 0)
-        return refuse("cannot look at", path, err);
+        return refuse_path("cannot look at", path, err);
     if (!S_ISREG(st.st_mode))
         return error_set(err, ERR_PRECONDITION, "%s is not a regular file", path);
     for (;;) {
@@ -182,7 +182,7 @@ static bool is_entry(const struct dirent *e)
 }
 
 /* Lists a descriptor, which stays open, from its beginning. */
-static DIR *list(int fd)
+static DIR *list_directory(int fd)
 {
     int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = copy < 0 ? NULL : fdopendir(copy);
@@ -263,7 +263,7 @@ static int clear_entry(int dir, const char *name, int next, uint64_t *number, st
 
 static int empty_into(int dir, const char *skip, int next, uint64_t *number, struct error *err)
 {
-    DIR *d = list(dir);
+    DIR *d = list_directory(dir);
     if (!d)
         return error_errno(err, "cannot list a directory");
     int r = 0;
@@ -277,7 +277,7 @@ static int empty_into(int dir, const char *skip, int next, uint64_t *number, str
 /* Every directory in `level` is emptied into `next` and removed. */
 static int clear_level(const struct level *level, const struct level *next, uint64_t *number, struct error *err)
 {
-    DIR *d = list(level->fd);
+    DIR *d = list_directory(level->fd);
     if (!d)
         return error_errno(err, "cannot list a directory");
     int r = 0;

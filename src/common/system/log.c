@@ -85,7 +85,7 @@ const char *log_level_name(enum log_level level)
 }
 
 /* One line stays one line, whatever a value holds. */
-static void flatten(char *s, size_t n)
+static void flatten_line(char *s, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if ((unsigned char)s[i] < ' ' || s[i] == 127)
@@ -106,7 +106,7 @@ static void write_all(const char *s, size_t n)
 }
 
 /* Takes a value as log_quote() writes it, or one without quotes, up to the next blank. Returns what follows it. */
-static const char *unquote(const char *s, struct strbuf *value)
+static const char *unquote_value(const char *s, struct strbuf *value)
 {
     if (*s != '"') {
         size_t n = strcspn(s, " ");
@@ -145,7 +145,7 @@ static void print_json(struct strbuf *line, const char *time, enum log_level lev
     const char *s = body + n + strspn(body + n, " ");
     while ((n = strspn(s, name_letters)) > 0 && s[n] == '=') {
         struct strbuf value cleanup_strbuf = STRBUF_INIT;
-        const char *end = unquote(s + n + 1, &value);
+        const char *end = unquote_value(s + n + 1, &value);
         add_member(line, s, n, strbuf_str(&value), value.n);
         s = end + strspn(end, " ");
     }
@@ -189,7 +189,7 @@ void log_write(enum log_level level, const char *event, const char *fmt, ...)
     va_start(ap, fmt);
     strbuf_vaddf(&body, fmt, ap);
     va_end(ap);
-    flatten(body.s, body.n);
+    flatten_line(body.s, body.n);
     print_line(time, level, &body);
 
     pthread_mutex_lock(&sink_lock);

@@ -10,7 +10,7 @@
 #include "common/base/cleanup.h"
 
 /* "PID (name) STATE PPID …": the name may hold blanks and brackets itself; what follows are fields 3 and on of proc(5). */
-static bool parse(const char *text, struct procstat *ret)
+static bool parse_stat(const char *text, struct procstat *ret)
 {
     const char *bracket = strrchr(text, ')');
     char state;
@@ -36,7 +36,7 @@ bool procstat_read(const char *proc, pid_t pid, struct procstat *ret)
         return false;
     text[got] = '\0';
     *ret = (struct procstat){.pid = pid};
-    return parse(text, ret);
+    return parse_stat(text, ret);
 }
 
 pid_t procstat_next(DIR *proc)

@@ -105,7 +105,7 @@ static void commit_some(struct store *st, struct books *b)
     }
 }
 
-static void seal(struct store *st)
+static void seal_blocks(struct store *st)
 {
     struct metric_seal *m;
     struct log_seal *l;
@@ -159,7 +159,7 @@ static void write_seal_and_read(void *ctx)
         _Exit(3);
     }
     commit_some(st, b);
-    seal(st);
+    seal_blocks(st);
     require(count_lines(st) == 3 * LINES && count_reports(st) == 3);
     store_close(st);
 }
