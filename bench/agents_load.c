@@ -183,7 +183,7 @@ static void signal_task(const struct wire_link_signal_task *order)
         end_task(t, &killed);
 }
 
-static void say(const char *what, double number, const char *unit)
+static void print_number(const char *what, double number, const char *unit)
 {
     printf("%-40s %12.3f %s\n", what, number, unit);
 }
@@ -192,11 +192,11 @@ static void maybe_finish(void)
 {
     if (joined_n < agent_n || ended_n < task_n)
         return;
-    say("agents joined after", (double)(joined_us - begin_us) / 1e6, "s");
-    say("tasks placed after", (double)(placed_us - begin_us) / 1e6, "s");
-    say("tasks ended after", (double)(clock_monotonic_us() - begin_us) / 1e6, "s");
-    say("tasks placed", (double)placed_n, "tasks");
-    say("tasks at the same time", (double)busiest_n, "tasks");
+    print_number("agents joined after", (double)(joined_us - begin_us) / 1e6, "s");
+    print_number("tasks placed after", (double)(placed_us - begin_us) / 1e6, "s");
+    print_number("tasks ended after", (double)(clock_monotonic_us() - begin_us) / 1e6, "s");
+    print_number("tasks placed", (double)placed_n, "tasks");
+    print_number("tasks at the same time", (double)busiest_n, "tasks");
     done = true;
     loop_stop(loop);
 }
@@ -216,7 +216,7 @@ static void forget_task(const struct wire_link_state_ack *ack)
 
 static void join_next(void);
 
-static void welcomed(struct agent *a, const struct wire_link_master_message *m)
+static void on_welcome(struct agent *a, const struct wire_link_master_message *m)
 {
     if (a->welcome)
         fail("%s was welcomed twice", a->id);
@@ -241,7 +241,7 @@ static void on_message(struct ws *w, const void *data, size_t n, bool is_text, v
     if (m.refused)
         fail("%s was turned away: %s", a->id, m.refused->reason);
     if (m.hello)
-        welcomed(a, &m);
+        on_welcome(a, &m);
     else if (m.start)
         start_task(a, m.start);
     else if (m.signal)

@@ -236,7 +236,7 @@ static char *next_frame(struct inbox *b, size_t *used)
     }
 }
 
-static void greet(struct inbox *b, int number, size_t *used)
+static void send_greeting(struct inbox *b, int number, size_t *used)
 {
     struct strbuf text = STRBUF_INIT;
     strbuf_addf(&text, "GET /agents?id=load-%d&version=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nConnection: Upgrade\r\n"
@@ -273,7 +273,7 @@ static void *agent_client(void *ctx)
     struct strbuf lines[PREPARED] = {0}, message = STRBUF_INIT;
     struct inbox in = {.fd = connect_master()};
     size_t used;
-    greet(&in, number, &used);
+    send_greeting(&in, number, &used);
     for (int i = 0; i < PREPARED; i++)
         make_message(&t, &lines[i]);
     pthread_barrier_wait(&ready);
