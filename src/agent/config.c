@@ -105,7 +105,8 @@ static void read_master(struct config *c, struct arena *a, struct agent_config *
                        "certificate, the other not to");
 }
 
-/* Unlike the key, a variable that is set and empty hides all of them, as it does from every other program. */
+/* The visible GPUs. A variable that is set and empty hides all of them, as it does from every other program; an empty
+ * key does not. */
 static const char *visible_gpus(const struct config *c, struct arena *a)
 {
     const char *rocm = getenv("ROCR_VISIBLE_DEVICES"), *cuda = getenv("CUDA_VISIBLE_DEVICES");
@@ -137,7 +138,7 @@ static void read_tasks(const struct config *c, struct arena *a, struct agent_con
 
 /* ---- limits of tasks ---- */
 
-/* -1: unset. Sizes may be text, which the schema has checked. */
+/* An amount as a number; -1 if it is unset. Sizes may be written as text, which the schema has checked. */
 static int64_t config_amount(const struct config *c, const char *path)
 {
     struct json_object *v = config_get(c, path);
@@ -180,14 +181,16 @@ struct task_limits agent_config_limits(const struct agent_config *c, const struc
         .processes = (int32_t)limit_of(asked->processes, c->limit.processes, c->limit_max.processes)};
 }
 
-/* Tasks have another working directory: what they are told must not depend on ours. */
+/* Makes a path absolute. Tasks have another working directory, so the paths that they are told must not depend on
+ * ours. */
 static const char *absolute_path(const char *path, struct arena *a)
 {
     cleanup_free char *here = getcwd(NULL, 0);
     return !*path || *path == '/' || !here ? path : arena_printf(a, "%s/%s", here, path);
 }
 
-/* Where an agent that is not root runs tasks as itself, only their own view of the file system keeps them from these. */
+/* Lists the paths that tasks must not see. Under an agent that is not root, tasks run as its user, and only their own
+ * view of the file system keeps them from these paths. */
 static void list_secret_paths(const struct config *c, struct arena *a, struct agent_config *x)
 {
     const char *token_file = config_text(c, "token_file", a), *config_file = config_text(c, "config_file", a);
@@ -228,7 +231,7 @@ int agent_config_read(struct config *c, struct arena *a, struct agent_config *re
     return 0;
 }
 
-/* IPv6 addresses stand in brackets within a URL. */
+/* The URL of host and port. In a URL an IPv6 address stands in brackets. */
 static const char *url_of(bool tls, const char *host, int port, struct arena *a)
 {
     bool v6 = strchr(host, ':') && host[0] != '[';

@@ -149,7 +149,7 @@ static void limit_processes(const struct taskspec *spec)
 
 /* Makes the kernel kill the task before the agent, supervisors and other programs when the machine runs out of
  * memory. */
-static void go_first(void)
+static void prefer_for_oom_kill(void)
 {
     cleanup_close int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     ssize_t ignored = fd >= 0 ? write(fd, OOM_SCORE, strlen(OOM_SCORE)) : 0;
@@ -243,7 +243,7 @@ static void __attribute__((noreturn)) become_task(const struct taskspec *spec, b
         prctl(PR_SET_DUMPABLE, 1);
     if (!joined)
         join_cgroups(spec->cgroup_procs);
-    go_first();
+    prefer_for_oom_kill();
     limit_processes(spec);
     bool own_tmp = enter_mounts(spec, refusal, status);
     drop_from_bounding_set(spec);

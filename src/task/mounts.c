@@ -178,7 +178,7 @@ static void warn_in_task_log(const char *what, const struct error *why)
 
 /* Goes on without something that keeps the task apart from others, with a warning. For a task that is to be isolated it
  * is an error. */
-static int do_without(const struct view *v, const char *what, const struct error *why, struct error *err)
+static int go_on_without(const struct view *v, const char *what, const struct error *why, struct error *err)
 {
     if (v->spec->isolated)
         return error_set(err, ERR_PRECONDITION, "%s: %s", what, error_msg(why));
@@ -225,7 +225,7 @@ static int add_run_dir(struct view *v, struct error *err)
 
 /* Copies the task's own directory for temporary files, before its path is hidden. Returns -1 without an error if the
  * task has none. */
-static int take_tmp(const struct taskspec *s, struct error *err)
+static int copy_own_tmp(const struct taskspec *s, struct error *err)
 {
     if (!*s->tmp)
         return -1;
@@ -234,30 +234,30 @@ static int take_tmp(const struct taskspec *s, struct error *err)
     return tree < 0 ? error_errno(err, "%s", s->tmp) : tree;
 }
 
-/* Mounts the task's own /tmp. `why` is the error of take_tmp(), if it failed. */
-static int put_tmp(struct view *v, int tree, const struct error *why, struct error *err)
+/* Mounts the task's own /tmp. `why` is the error of copy_own_tmp(), if it failed. */
+static int mount_own_tmp(struct view *v, int tree, const struct error *why, struct error *err)
 {
     static const char without[] = "this task has no /tmp of its own";
     cleanup_error struct error single = ERROR_INIT;
     if (tree < 0)
-        return why->kind ? do_without(v, without, why, err) : 0;
+        return why->kind ? go_on_without(v, without, why, err) : 0;
     if (mount_tmp(v, tree, &single) == 0)
         return 0;
     if (v->broken)
         return error_set(err, ERR_PRECONDITION, "%s", error_msg(&single));
-    return do_without(v, without, &single, err);
+    return go_on_without(v, without, &single, err);
 }
 
 static int make_view(struct view *v, int *tree, struct error *err)
 {
     cleanup_error struct error no_tmp = ERROR_INIT, no_proc = ERROR_INIT;
-    cleanup_close int tmp = take_tmp(v->spec, &no_tmp);
+    cleanup_close int tmp = copy_own_tmp(v->spec, &no_tmp);
     if (hide_all(v, err) < 0)
         return -1;
-    if (hide_processes(v, &no_proc) < 0 && do_without(v, "this task sees the processes of other users in /proc", &no_proc, err) < 0)
+    if (hide_processes(v, &no_proc) < 0 && go_on_without(v, "this task sees the processes of other users in /proc", &no_proc, err) < 0)
         return -1;
     take_sources(v, tree);
-    if (put_tmp(v, tmp, &no_tmp, err) < 0 || add_mounts(v, tree, err) < 0)
+    if (mount_own_tmp(v, tmp, &no_tmp, err) < 0 || add_mounts(v, tree, err) < 0)
         return -1;
     return add_run_dir(v, err);
 }

@@ -13,12 +13,12 @@
 #define CPU_PERIOD_US 100000
 #define PARENT "determined"
 #define LEAF "agent"
-#define UNIT "determined-agent" /* and, with @NAME, any instance of it */
+#define UNIT "determined-agent" /* also any instance of it, UNIT@NAME */
 
 enum controller { MEMORY, CPU, PIDS, CONTROLLER_NR };
 _Static_assert((int)CONTROLLER_NR == CGROUP_CONTROLLERS, "cgroup.h knows how many there are");
 
-/* What a controller is called, and where each hierarchy keeps its limit. */
+/* The name of each controller, and the file of its limit in each hierarchy. */
 static const struct {
     const char *name, *v1_file, *v2_file;
 } row[CONTROLLER_NR] = {
@@ -66,7 +66,7 @@ static int make_dir(const char *path, struct error *err)
     return 0;
 }
 
-/* One task's directory below `base`, its parent included. */
+/* Makes one task's directory below `base`, and the directory above it. */
 static const char *make_group(const char *base, const char *name, struct arena *a, struct error *err)
 {
     const char *parent = arena_printf(a, "%s/" PARENT, base), *dir = arena_printf(a, "%s/%s", parent, name);
@@ -98,7 +98,7 @@ static int make_v1(const struct cgroup_home *home, const char *name, const struc
     return r;
 }
 
-/* A controller works in a group once every group above has switched it on for its children. */
+/* Switches a controller on for a group: every group above must have switched it on for its children. */
 static void enable_v2(const char *root, const char *controller, struct arena *a)
 {
     const char *text = arena_printf(a, "+%s", controller);
@@ -140,7 +140,7 @@ int cgroup_make(const struct cgroup_home *home, const char *name, const struct c
     return r;
 }
 
-/* Also where an agent was that was started by hand. */
+/* Removes the groups below the home, and below the root, where an agent that was started by hand has made them. */
 void cgroup_remove(const struct cgroup_home *home, const char *name)
 {
     char path[4096];
@@ -165,7 +165,8 @@ static bool list_has_controller(const char *list, size_t n, const char *name)
     return n == 0 && name_n == 0;
 }
 
-/* The group of a line "ID:CONTROLLERS:PATH"; the one of v2 names no controllers. NULL if there is none. */
+/* The path from the line "ID:CONTROLLERS:PATH" of this controller; the line of v2 names no controllers. NULL if there
+ * is none. */
 static const char *group_of(const char *membership, const char *controller, struct arena *a)
 {
     for (const char *line = membership; *line; line += strcspn(line, "\n") + (line[strcspn(line, "\n")] == '\n')) {
@@ -177,7 +178,7 @@ static const char *group_of(const char *membership, const char *controller, stru
     return NULL;
 }
 
-/* The unit's own group, also for an agent that has moved into its leaf. */
+/* The group of the agent's unit, even if the agent has moved into its leaf already. */
 static const char *unit_group(const char *membership, const char *controller, struct arena *a)
 {
     static const char leaf[] = "/" LEAF, kind[] = ".service";
@@ -194,7 +195,8 @@ static const char *unit_group(const char *membership, const char *controller, st
 static int enter_leaf(const char *unit, struct arena *a, struct error *err)
 {
     const char *leaf = arena_printf(a, "%s/" LEAF, unit);
-    return make_dir(leaf, err) < 0 ? -1 : write_group_file(leaf, "cgroup.procs", "0", err); /* the one who writes it */
+    /* 0 stands for the process that writes */
+    return make_dir(leaf, err) < 0 ? -1 : write_group_file(leaf, "cgroup.procs", "0", err);
 }
 
 int cgroup_find_home(const char *root, const char *membership, struct arena *a, struct cgroup_home *ret, struct error *err)

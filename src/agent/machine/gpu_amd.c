@@ -1,5 +1,5 @@
-/* AMD's GPUs by the ROCm system management library. Devices are numbers there; their uuid is the one that
- * ROCR_VISIBLE_DEVICES understands. */
+/* AMD's GPUs, through the ROCm system management library. The library numbers its devices; the uuid that it gives is
+ * the one that ROCR_VISIBLE_DEVICES expects. */
 #include <inttypes.h>
 #include <stdbool.h>
 

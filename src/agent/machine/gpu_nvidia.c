@@ -1,6 +1,6 @@
-/* NVIDIA's GPUs by NVML, its management library. The declarations are our own: NVML keeps old functions for ever and gives
- * changed ones a new name (_v2), so there is nothing a header would protect from. A GPU that is cut into MIG instances
- * counts as those instances, each with a uuid of its own. */
+/* NVIDIA's GPUs, through NVML, its management library. The declarations are our own: NVML never changes a function, and
+ * gives a changed one a new name (_v2), so a header would protect from nothing. A GPU that is divided into MIG
+ * instances counts as these instances, each with its own uuid. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 #define NVML_SUCCESS 0
 #define NVML_NO_DRIVER 9
-#define TEXT_MAX 96 /* names and uuids */
+#define TEXT_MAX 96 /* bytes of a name or a uuid */
 
 struct nvml_memory {
     unsigned long long total, free, used;
@@ -49,7 +49,7 @@ static const struct dynlib_function functions[] = {
     {"nvmlDeviceGetName", (void **)&nvml.name},
     {"nvmlDeviceGetMemoryInfo", (void **)&nvml.memory},
     {"nvmlDeviceGetUtilizationRates", (void **)&nvml.utilization},
-    {"nvmlDeviceGetMigMode", (void **)&nvml.mig_mode, true}, /* since driver 450 */
+    {"nvmlDeviceGetMigMode", (void **)&nvml.mig_mode, true}, /* exists since driver 450 */
     {"nvmlDeviceGetMaxMigDeviceCount", (void **)&nvml.mig_count, true},
     {"nvmlDeviceGetMigDeviceHandleByIndex", (void **)&nvml.mig_by_index, true},
     {NULL},
@@ -93,7 +93,7 @@ static bool has_mig(void *device)
            nvml.mig_mode(device, &current, &pending) == NVML_SUCCESS && current == 1;
 }
 
-/* What does not tell its uuid cannot be given to a task. */
+/* Fills in one GPU. A device that does not tell its uuid cannot be given to a task. */
 static int describe_gpu(void *device, int index, struct arena *a, struct gpu *ret)
 {
     char uuid[TEXT_MAX], name[TEXT_MAX] = "";
@@ -129,7 +129,8 @@ static int add_gpu(struct list *l, void *device, int index)
     return code;
 }
 
-/* Instances are numbered through: their cards' numbers would not tell them apart. */
+/* Adds the MIG instances of a card. They are numbered over all cards, since the number of a card would not distinguish
+ * its instances. */
 static void add_instances(struct list *l, void *device)
 {
     unsigned n = 0;
@@ -166,7 +167,7 @@ static int nvidia_list(struct arena *a, struct gpu **ret, size_t *ret_n, struct 
     return 0;
 }
 
-/* An instance has memory of its own, but no utilisation: the card's engines are shared out, not timed. */
+/* Reads the usage of a GPU. A MIG instance has its own memory but no utilisation of its own. */
 static int nvidia_usage(const struct gpu *g, struct gpu_usage *ret, struct error *err)
 {
     struct nvml_memory m;

@@ -14,7 +14,7 @@
 #include "common/base/must.h"
 #include "common/base/strbuf.h"
 
-#define PATIENCE_US 8000000 /* more than the process gives itself */
+#define PATIENCE_US 8000000 /* longer than the time after which the process ends itself */
 #define READ_BYTES 65536
 #define UNREAPED_MAX 64
 
@@ -50,8 +50,8 @@ int python_probe_process_start(const char *task_program, const char *dir, struct
     return 0;
 }
 
-/* One that hangs in a file system of the network dies only when that answers: such ones are reaped when a later one ends. The
- * loop's thread alone comes here. */
+/* Reaps a process that was killed. A process that hangs in a network file system dies only when that file system
+ * answers; it is reaped when a later one ends. Only the loop's thread calls this. */
 static void reap_probe(pid_t pid)
 {
     static pid_t unreaped[UNREAPED_MAX];
@@ -75,7 +75,7 @@ void python_probe_process_end(struct python_probe_process *process)
     *process = (struct python_probe_process){.fd = -1};
 }
 
-/* `done` frees it. */
+/* Reports the result. `done` frees the probe. */
 static void on_end(struct python_probe *k)
 {
     cleanup_arena struct arena a = ARENA_INIT;

@@ -12,7 +12,7 @@
 #include "common/base/must.h"
 #include "net/client/http_client.h"
 
-#define ATTEMPTS 7 /* 0.5 s … 32 s between them: 64 s in all */
+#define ATTEMPTS 7 /* between attempts it waits 0.5 s … 32 s, together about 64 s */
 #define REPLY_MAX (192 * 1024 * 1024)
 
 static int get_context(const struct runtime_task *t, struct http_fetch_reply *ret, struct error *err)
@@ -50,8 +50,8 @@ static int unpack_into(const struct runtime_task *t, int run, const char *name, 
     return untar(tgz, n, dir, &t->account, err);
 }
 
-/* Only within the task's own directory: a work_dir elsewhere on this machine is used as it is found, since an agent
- * that is root must not write a user's files where that user could not. */
+/* Unpacks the context into directories of the task only. A work_dir elsewhere on this machine is used as it is, because
+ * an agent that is root must not write files of a user where that user could not. */
 static int unpack_context(const struct runtime_task *t, const void *tgz, size_t n, struct error *err)
 {
     cleanup_close int run = taskdir_open_run(&t->dir, err);

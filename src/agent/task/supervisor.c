@@ -19,9 +19,10 @@ struct supervisor {
     struct loop *loop;
     struct supervisor_handler handler;
     int fd;
-    struct loop_watch *readable, *writable; /* writable: only while something waits in `out` */
+    struct loop_watch *readable, *writable; /* `writable` is set only while bytes wait in `out` */
     struct strbuf in, out;
-    bool in_callback, freed; /* freed by its own callback: the memory goes when that returns */
+    /* `freed`: a callback has freed this object; its memory is released when the callback returns */
+    bool in_callback, freed;
 };
 
 static void supervisor_release(struct supervisor *s)
@@ -44,7 +45,7 @@ void supervisor_free(struct supervisor *s)
         supervisor_release(s);
 }
 
-/* Tells the owner and goes. Not from within a callback. */
+/* Calls on_close and frees the object. Must not be called from within a callback. */
 static void supervisor_end(struct supervisor *s, const char *why)
 {
     s->in_callback = true;
@@ -52,7 +53,8 @@ static void supervisor_end(struct supervisor *s, const char *why)
     supervisor_release(s);
 }
 
-/* 0: sent or waiting; -1: the other side is gone (the next read says so, too). */
+/* Sends what waits in `out`. 0: it is sent, or waits for the socket; -1: the other side has closed the connection,
+ * which the next read reports as well. */
 static int supervisor_flush(struct supervisor *s);
 
 static void on_writable(int fd, void *ctx)
@@ -97,7 +99,7 @@ static void on_frame(struct supervisor *s, const struct task_frame *f)
         s->handler.on_exit(s->handler.ctx, &f->exit);
 }
 
-/* Hands whole frames over. false: the object is gone. */
+/* Passes each whole frame to the handler. Returns false if the object was freed. */
 static bool take_frames(struct supervisor *s)
 {
     cleanup_error struct error err = ERROR_INIT;
@@ -143,7 +145,8 @@ static int open_socket(const char *dir, struct error *err)
     cleanup_close int at = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (at < 0)
         return error_errno(err, "cannot open %s", dir);
-    /* By way of the descriptor, since the whole path may be longer than a socket's address can be. */
+    /* The address goes through the descriptor, because the whole path may be longer than the address of a socket can
+     * be. */
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/socket", at);
     cleanup_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -51,7 +51,7 @@ const char *task_container_id(const struct task *t)
 
 static void runtime_task_free(struct runtime_task *rt)
 {
-    struct arena a = rt->arena; /* which holds rt itself */
+    struct arena a = rt->arena; /* a copy, because this arena holds rt itself */
     python_probe_process_end(&rt->python_process);
     arena_release(&a);
 }
@@ -130,14 +130,15 @@ bool task_read_spec(struct task *t, struct taskspec *ret)
     return file_read(path, SPEC_MAX, &text, NULL) == 0 && taskspec_decode(text.s, text.n, &t->rt->arena, ret, NULL) == 0;
 }
 
-/* A supervisor holds its directory's lock from its beginning to its end. */
+/* Whether a supervisor runs: it holds the lock of its directory from its start to its end. */
 static bool is_supervised(const struct task *t)
 {
     cleanup_close int dir = open(t->rt->dir.supervisor, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return dir >= 0 && flock(dir, LOCK_EX | LOCK_NB) < 0;
 }
 
-/* Whatever a dead supervisor has left is ended at once, not when the master can be reached: nobody watches it. */
+/* Adopts a task. If its supervisor is dead, what is left of the task is killed at once, even while the master cannot be
+ * reached, because nobody watches it. */
 void task_adopt(struct agent *a, const char *container_id)
 {
     struct task *t = task_new(a, runtime_task_new(a, container_id));

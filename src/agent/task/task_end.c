@@ -43,11 +43,12 @@ void task_set_exit(struct task *t, const struct task_exit *e)
     }
     if (t->discard)
         task_remove(t);
-    else if (!t->python_probe) /* else what it ran in goes on record first: its session ends with it */
+    /* otherwise the record of its Python is sent first, since the end of the task ends the session that sends it */
+    else if (!t->python_probe)
         task_send_end(t);
 }
 
-/* An end that no supervisor knows of. */
+/* Ends a task whose end no supervisor reports. */
 void task_end_here(struct task *t, enum task_exit_kind kind, int code, int signo, const char *text)
 {
     t->has_supervisor = false;

@@ -1,4 +1,4 @@
-/* What goes on record of where a task runs. Nothing waits for it, and nothing depends on it. */
+/* Records where a task runs. Nothing waits for these requests, and nothing depends on them. */
 #include "agent/task/task_internal.h"
 
 #include "common/base/cleanup.h"
@@ -18,7 +18,7 @@ static void send_record(struct task *t, const char *method, const char *what, co
     task_fetch(t, method, what, &body, on_record_reply, (void *)what);
 }
 
-static void tell_accelerators(struct task *t)
+static void record_accelerators(struct task *t)
 {
     struct runtime_task *rt = t->rt;
     size_t n = rt->start->device_ids_n;
@@ -54,7 +54,7 @@ static const struct wire_python_environment *python_of(const struct python_found
     return w;
 }
 
-static void tell_environment(struct task *t, const struct python_found *found)
+static void record_environment(struct task *t, const struct python_found *found)
 {
     struct runtime_task *rt = t->rt;
     struct wire_host_environment host = t->agent->host;
@@ -76,16 +76,16 @@ static void on_python(void *ctx, const struct python_found *found)
     python_probe_free(t->python_probe);
     t->python_probe = NULL;
     if (!t->busy && !t->discard)
-        tell_environment(t, found);
+        record_environment(t, found);
     if (t->sm.state == TASK_ENDED && !t->discard)
-        task_send_end(t); /* which has waited for this */
+        task_send_end(t); /* task_set_exit() has left the end to this function */
 }
 
 void task_tell_record(struct task *t)
 {
-    tell_accelerators(t);
+    record_accelerators(t);
     if (t->rt->python_process.pid)
         t->python_probe = python_probe_new(t->agent->loop, &t->rt->python_process, on_python, t);
     else
-        tell_environment(t, NULL);
+        record_environment(t, NULL);
 }

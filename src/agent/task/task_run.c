@@ -10,7 +10,8 @@
 #define ATTACH_TRIES 5
 #define ATTACH_WAIT_US 500000
 
-/* The supervisor's level of a line goes on to the master as it is: both enums give it the same number. */
+/* The level that the supervisor gives a line is passed on to the master unchanged, so both enums must have the same
+ * numbers. */
 _Static_assert((int)TASK_LEVEL_NONE == (int)WIRE_LOG_LEVEL_UNSPECIFIED && (int)TASK_LEVEL_DEBUG == (int)WIRE_LOG_LEVEL_DEBUG &&
                    (int)TASK_LEVEL_INFO == (int)WIRE_LOG_LEVEL_INFO && (int)TASK_LEVEL_WARNING == (int)WIRE_LOG_LEVEL_WARNING &&
                    (int)TASK_LEVEL_ERROR == (int)WIRE_LOG_LEVEL_ERROR &&

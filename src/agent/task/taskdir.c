@@ -21,7 +21,7 @@ void taskdir_init(struct taskdir *d, const char *run_root, const char *container
     d->tmp = arena_printf(a, "%s/tmp", d->path);
 }
 
-/* mkdir and chmod, since the umask is not ours to set on a worker thread. */
+/* mkdir followed by chmod, because a worker thread must not change the umask of the process. */
 static int make_directory(const char *path, mode_t mode, struct error *err)
 {
     if ((mkdir(path, mode) < 0 && errno != EEXIST) || chmod(path, mode) < 0)
@@ -34,7 +34,8 @@ static struct beneath_owner owner_of(const struct taskdir *d)
     return (struct beneath_owner){.change = d->owner->change, .uid = d->owner->uid, .gid = d->owner->gid};
 }
 
-/* Every directory above is the agent's, so that this path leads nowhere else. */
+/* Opens a directory by its path. All directories above belong to the agent, so nobody else can change where the path
+ * leads. */
 static int open_dir(const char *path, struct error *err)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -53,7 +54,7 @@ static int put_dir(const struct taskdir *d, int run, const char *name, mode_t mo
     return fd < 0 ? error_wrap(err, "%s", d->run) : 0;
 }
 
-/* One that is there may be somebody else's already. */
+/* Makes a directory that must not exist yet, because an existing one may belong to somebody else. */
 static int make_new(const char *path, struct error *err)
 {
     return mkdir(path, 0700) < 0 ? error_errno(err, "cannot make the directory %s", path) : 0;
@@ -86,14 +87,15 @@ static int give_directory(const struct taskdir *d, const char *path, mode_t mode
     return 0;
 }
 
-/* The programs of a task of root's (apt, PostgreSQL) become other users, who expect to write to /tmp, too. */
+/* A task that runs as root gets a /tmp that all users can write to, because its programs (apt, PostgreSQL) change to
+ * other users. */
 int taskdir_give(const struct taskdir *d, struct error *err)
 {
     uid_t uid = d->owner->change ? d->owner->uid : geteuid();
     return give_directory(d, d->tmp, uid == 0 ? 01777 : 0700, err) < 0 || give_directory(d, d->run, 0700, err) < 0 ? -1 : 0;
 }
 
-/* No sync: when the machine goes down, so does the task. */
+/* Writes a file below run/. It is not synced, because a task does not survive its machine either. */
 static int put_file(const struct taskdir *d, int run, const char *name, const void *data, size_t n, mode_t mode, struct error *err)
 {
     struct beneath_owner owner = owner_of(d);
