@@ -15,7 +15,7 @@ const char *http_method_name(enum http_method m)
     return method_names[m];
 }
 
-/* RFC 9110 5.6.2: the characters of methods and header names. */
+/* The characters of methods and header names (RFC 9110 5.6.2). */
 static const bool token_char[256] = {
     ['!'] = 1, ['#'] = 1, ['$'] = 1, ['%'] = 1, ['&'] = 1, ['\''] = 1, ['*'] = 1, ['+'] = 1, ['-'] = 1, ['.'] = 1,
     ['^'] = 1, ['_'] = 1, ['`'] = 1, ['|'] = 1, ['~'] = 1,
@@ -61,7 +61,7 @@ static int parse_version(const char *s, size_t n, int *ret_minor, struct fault f
     return 0;
 }
 
-/* Splits "/path?query"; of the absolute form "http://host/path?query", which clients send to proxies, too. */
+/* Splits "/path?query"; also accepts the absolute form "http://host/path?query", which clients send to proxies. */
 static int parse_target(char *s, size_t n, struct http1_head *h, struct fault f)
 {
     for (size_t i = 0; i < n; i++)
@@ -171,7 +171,7 @@ static int parse_length(const char *s, uint64_t *ret, struct fault f)
     return 0;
 }
 
-struct framing { /* the headers that decide where the request ends and what becomes of the connection */
+struct framing { /* headers that decide where the request ends, and whether the connection is kept */
     int lengths, encodings, hosts;
 };
 

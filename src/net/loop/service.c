@@ -18,13 +18,14 @@
 #define MESSAGE_MAX 512
 
 struct service {
-    int fd; /* connected to the manager; -1: there is none */
+    int fd; /* socket connected to the manager; -1: there is no manager */
     struct loop_timer *watchdog;
-    int64_t watchdog_us; /* between two signs of life: half of what the manager grants */
+    int64_t watchdog_us; /* time between two reports to the watchdog: half of what the manager allows */
     char status[MESSAGE_MAX];
 };
 
-/* flags: MSG_DONTWAIT for what may get lost. The rest waits for a busy manager, but not for long: this is the loop. */
+/* Sends a datagram. flags: MSG_DONTWAIT for a message that may be lost. Other messages wait for a busy manager, but
+ * only a short time, since this runs on the loop. */
 static void notify_manager(const struct service *s, int flags, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 static void notify_manager(const struct service *s, int flags, const char *fmt, ...)
 {
@@ -39,7 +40,7 @@ static void notify_manager(const struct service *s, int flags, const char *fmt, 
         log_debug("service.not_told", "text=%s", log_quote(text));
 }
 
-/* '@' stands for the NUL with which an abstract address begins. */
+/* Connects to the manager's socket. A leading '@' stands for the NUL byte of an abstract address. */
 static int connect_to(const char *address)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -96,7 +97,7 @@ void service_ready(struct service *s)
     notify_manager(s, 0, "READY=1");
 }
 
-/* The time tells the manager which of several reloads this one is. */
+/* The time lets the manager distinguish several reloads. */
 void service_reloading(struct service *s)
 {
     notify_manager(s, 0, "RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_monotonic_us());
