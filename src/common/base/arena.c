@@ -10,7 +10,7 @@
 
 enum { ALIGN = 16, CHUNK_MIN = 4096 - 64, CHUNK_MAX = 256 * 1024 };
 
-/* Newest first; only the newest has room that is still handed out. */
+/* A list, newest first; memory is taken from the newest chunk only. */
 struct arena_chunk {
     struct arena_chunk *next;
     size_t used, cap;
@@ -77,7 +77,7 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
     int n = vsnprintf(NULL, 0, fmt, ap);
     va_end(ap);
     if (n < 0)
-        abort(); /* only a broken format gets here */
+        abort(); /* only an invalid format gets here */
     char *s = arena_take(a, (size_t)n + 1);
     va_start(ap, fmt);
     vsnprintf(s, (size_t)n + 1, fmt, ap);

@@ -23,7 +23,7 @@ static const struct {
 #undef X
 };
 
-/* Takes msg. */
+/* Replaces the error; takes msg over. */
 static int set_message(struct error *err, enum error_kind kind, char *msg)
 {
     free(err->msg);
@@ -31,7 +31,7 @@ static int set_message(struct error *err, enum error_kind kind, char *msg)
     return -1;
 }
 
-/* As set_message(), but the error stays the refusal of the constraint that it was. Takes msg. */
+/* As set_message(), but a refusal of a constraint stays one. Takes msg over. */
 static int set_msg(struct error *err, char *msg)
 {
     free(err->msg);
@@ -45,7 +45,7 @@ __attribute__((format(printf, 1, 0))) static char *format(const char *fmt, va_li
     return must(vasprintf(&msg, fmt, ap) < 0 ? NULL : msg);
 }
 
-/* "a: b". Takes a, borrows b. */
+/* Returns "a: b". Frees a. */
 static char *join_messages(char *a, const char *b)
 {
     char *msg = must_asprintf("%s: %s", a, b);

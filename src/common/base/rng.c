@@ -54,8 +54,8 @@ void rng_bytes(struct rng *r, void *buf, size_t n)
     }
 }
 
-/* Draws under the smallest mask of ones that covers the limit until one fits: unbiased, at most two draws on
- * average. */
+/* Draws numbers with as many bits as `limit` has, until one is not above it. The result is unbiased and takes at most
+ * two draws on average. */
 uint64_t rng_limit(struct rng *r, uint64_t limit)
 {
     if (limit == 0)
