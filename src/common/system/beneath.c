@@ -19,12 +19,12 @@
 
 #define ALWAYS (O_CLOEXEC | O_NOFOLLOW)
 #define NAME_TRIES 16
-#define REMOVE_ROUNDS 64 /* over a tree to which somebody goes on adding */
+#define REMOVE_ROUNDS 64 /* rounds over a tree to which somebody goes on adding files */
 
 /* ---- opening ---- */
 
-/* The descriptor of `path`'s directory; *ret_name is the last component. Without openat2: one component after the other, none
- * of them a link. */
+/* Opens the directory of `path`; *ret_name is the last component. Used where there is no openat2: it opens one
+ * component after the other and refuses links. */
 static int walk_to_parent(int dir, const char *path, const char **ret_name)
 {
     int at = fcntl(dir, F_DUPFD_CLOEXEC, 3);
@@ -67,7 +67,8 @@ static int walk_open(int dir, const char *path, int flags, mode_t mode)
     return openat(parent, *name ? name : ".", flags, mode);
 }
 
-/* errno is set. Kernels before 5.6 have no openat2, and some sandboxes refuse it as they refuse whatever they do not know. */
+/* Opens a path below `dir`; on failure errno is set. Kernels before 5.6 have no openat2, and some sandboxes refuse it,
+ * as they refuse every call that they do not know. */
 static int open_beneath(int dir, const char *path, int flags, mode_t mode)
 {
     struct open_how how = {.flags = (uint64_t)(flags | ALWAYS), .mode = mode,
@@ -79,7 +80,8 @@ static int open_beneath(int dir, const char *path, int flags, mode_t mode)
     int fd;
     do
         fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
-    while (fd < 0 && (errno == EAGAIN || errno == EINTR)); /* EAGAIN: something in the path was renamed just then */
+    /* EAGAIN: a directory of the path was renamed during the call */
+    while (fd < 0 && (errno == EAGAIN || errno == EINTR));
     if (fd < 0 && (errno == ENOSYS || errno == EPERM))
         fd = walk_open(dir, path, flags | ALWAYS, mode);
     return fd;
@@ -101,7 +103,7 @@ int beneath_open(int dir, const char *path, int flags, struct error *err)
     return fd < 0 ? refuse_path("cannot open", path, err) : fd;
 }
 
-/* The descriptor of the directory that holds `path`. */
+/* Opens the directory that holds `path`. */
 static int open_parent(int dir, const char *path, const char **ret_name, struct error *err)
 {
     const char *slash = strrchr(path, '/');
@@ -181,7 +183,7 @@ static bool is_entry(const struct dirent *e)
     return strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
 }
 
-/* Lists a descriptor, which stays open, from its beginning. */
+/* Lists a directory from its beginning; its descriptor stays open. */
 static DIR *list_directory(int fd)
 {
     int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -223,7 +225,8 @@ static int make_level(int top, struct level *ret, struct error *err)
     return error_errno(err, "cannot make a directory to remove with");
 }
 
-/* Whoever has made it may have taken its permissions away; only its owner, or root, gives them back. */
+/* Opens a directory that is to be emptied. Its owner may have removed its permissions; only the owner, or root, can
+ * restore them. */
 static int open_to_empty(int parent, const char *name)
 {
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | ALWAYS);
@@ -241,13 +244,13 @@ static int move_down(int from, const char *name, int to, uint64_t *number)
     snprintf(as, sizeof(as), "%llu", (unsigned long long)(*number)++);
     if (renameat(from, name, to, as) == 0)
         return 0;
-    if (errno != EACCES) /* a directory that moves elsewhere must be writable */
+    if (errno != EACCES) /* a directory must be writable to be moved to another one */
         return -1;
     cleanup_close int fd = open_to_empty(from, name);
     return fd < 0 ? -1 : renameat(from, name, to, as);
 }
 
-/* `name`, which is no directory any more, or one that has moved to `next`. */
+/* Removes `name`, or moves it to `next` if it is a directory. */
 static int clear_entry(int dir, const char *name, int next, uint64_t *number, struct error *err)
 {
     if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
@@ -274,7 +277,7 @@ static int empty_into(int dir, const char *skip, int next, uint64_t *number, str
     return r;
 }
 
-/* Every directory in `level` is emptied into `next` and removed. */
+/* Empties every directory of `level` into `next`, and removes it. */
 static int clear_level(const struct level *level, const struct level *next, uint64_t *number, struct error *err)
 {
     DIR *d = list_directory(level->fd);
@@ -296,7 +299,7 @@ static int clear_level(const struct level *level, const struct level *next, uint
     return r;
 }
 
-/* One round over all levels. */
+/* Removes all levels once. */
 static int clear_tree(int top, struct error *err)
 {
     struct level level = {.fd = -1}, next = {.fd = -1};
@@ -309,7 +312,8 @@ static int clear_tree(int top, struct error *err)
         r = make_level(top, &next, err);
         if (r == 0)
             r = clear_level(&level, &next, &number, err);
-        unlinkat(top, level.name, AT_REMOVEDIR); /* whoever has put something there meanwhile meets the next round */
+        /* fails if somebody has put something there meanwhile; the next round removes it */
+        unlinkat(top, level.name, AT_REMOVEDIR);
         level_close(&level);
         level = next;
         next.fd = -1;

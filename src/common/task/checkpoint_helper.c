@@ -22,14 +22,14 @@ enum { HELPERS_MAX = 16, NOT_THERE = 3, SILENCE_MS = 300 * 1000, WORDS_MAX = 409
 static atomic_int helpers;
 
 struct checkpoint_helper {
-    pid_t pid;          /* 0: it has been waited for */
-    int out, words;     /* its stdout; its stderr, a file without a name */
-    struct strbuf first; /* read when it was started */
+    pid_t pid;          /* 0: the process was waited for */
+    int out, words;     /* its stdout, and its stderr, which is a file without a name */
+    struct strbuf first; /* bytes that were read when it was started */
 };
 
 /* ---- starting ---------------------------------------------------------------------------------------------------- */
 
-/* What it is asked for: a file, so that secrets stand in no list of processes. */
+/* Writes the request to a file, so that its secrets appear in no list of processes. */
 static int request_file(const struct checkpoint_helper_options *o, struct error *err)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
@@ -98,7 +98,7 @@ static int wait_for(struct checkpoint_helper *h)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* The last line that it wrote to stderr. */
+/* The last line that the process wrote to stderr. */
 static void last_words(const struct checkpoint_helper *h, char ret[WORDS_MAX])
 {
     off_t size = lseek(h->words, 0, SEEK_END), from = size > WORDS_MAX - 1 ? size - (WORDS_MAX - 1) : 0;
@@ -149,7 +149,7 @@ int checkpoint_helper_read(struct checkpoint_helper *h, size_t wanted, struct st
         return 0;
     if (h->pid)
         return read_helper_end(h, ret_end, err);
-    *ret_end = true; /* it was said before */
+    *ret_end = true; /* the end was reported before */
     return 0;
 }
 

@@ -4,7 +4,7 @@
 
 #include "common/base/bytes.h"
 
-#define HEADER 4            /* the length */
+#define HEADER 4            /* bytes of a frame's length */
 #define LINE_MIN (8 + 1 + 1 + 1 + 4 + 4 + 1)
 
 void task_line_encode(const struct task_line *l, struct strbuf *out)
@@ -105,7 +105,7 @@ static int decode_logs(struct cursor *c, struct task_frame *f)
     return 0;
 }
 
-/* Fields of one frame; whether they fill it exactly is asked afterwards. */
+/* Reads the fields of one frame; the caller checks that they fill it exactly. */
 static int decode_fields(struct cursor *c, struct task_frame *f)
 {
     switch (f->type) {
