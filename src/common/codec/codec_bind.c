@@ -1,4 +1,5 @@
-/* Path and query parameters in: one name, one text. Rules: docs/spec/wire.md#path-and-query. */
+/* Sets fields from path and query parameters, one name and one text at a time. Rules:
+ * docs/spec/wire.md#path-and-query. */
 #include <string.h>
 #include <strings.h>
 
@@ -14,7 +15,7 @@ static bool one_of(const char *s, const char *const *list)
     return *list != NULL;
 }
 
-/* As Go's ParseBool; nullable ones take only true and false. */
+/* Reads a bool as Go's ParseBool does; a nullable one must be true or false. */
 static int set_bool(const struct codec_field *f, const char *s, bool *slot)
 {
     static const char *const yes[] = {"true", "1", "t", "T", "TRUE", "True", NULL};
@@ -69,7 +70,8 @@ static int set_value(const struct codec_field *f, const char *s, struct arena *a
     }
 }
 
-/* The message that a dotted name leads into; made when it is not there yet. NULL if there is no such field. */
+/* Finds the message that a dotted name leads into, and makes it if it does not exist yet. NULL if there is no such
+ * field. */
 static void *descend_to_message(const struct codec_message **m, void *msg, const char **name, struct arena *a)
 {
     const char *dot;
@@ -96,7 +98,7 @@ static int set_value_error(const struct codec_field *f, const char *name, const 
     return error_set(err, ERR_INVALID, "%s: expected %s, found \"%.100s\"", name, codec_expected(f), value);
 }
 
-/* A bad value must not leave an element behind. */
+/* Appends a value to a list; an invalid value leaves no element behind. */
 static int append_element(const struct codec_field *f, void *msg, const char *name, const char *value, struct arena *a,
                   struct error *err)
 {

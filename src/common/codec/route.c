@@ -10,7 +10,7 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Percent-decodes s[0 … n); NULL if an escape is broken or stands for U+0000, which no name of ours holds. */
+/* Percent-decodes s[0 … n). NULL if an escape is malformed or stands for U+0000, which no valid name contains. */
 static char *percent_decode(const char *s, size_t n, bool plus_is_blank, struct arena *a)
 {
     char *out = arena_alloc(a, n + 1), *p = out;
@@ -38,7 +38,7 @@ struct split_path {
     size_t n;
 };
 
-/* Cuts the decoded path in place. */
+/* Splits the decoded path into segments, in place. */
 static int split_at_slashes(char *path, struct split_path *ret)
 {
     ret->n = 0;
@@ -59,7 +59,8 @@ static int split_at_slashes(char *path, struct split_path *ret)
     return memchr(ret->segment[ret->n - 1], ':', ret->len[ret->n - 1]) != NULL ? -1 : 0;
 }
 
-/* From the back: the rows differ there, while all of them start with /api/v1. */
+/* Whether a row matches a path. Compares from the last segment on: rows differ there, while all of them begin with
+ * /api/v1. */
 static bool row_fits(const struct route *row, const struct split_path *path)
 {
     for (size_t i = row->segment_n; i-- > 0;) {

@@ -127,7 +127,7 @@ void config_origin(const struct config *c, const char *path, struct strbuf *out)
     } else if (position_of(c, path, &mark)) {
         strbuf_addf(out, "%s:%d:%d", c->file, mark.line, mark.column);
     } else {
-        strbuf_adds(out, c->file ? c->file : "default"); /* through an alias or an older spelling */
+        strbuf_adds(out, c->file ? c->file : "default"); /* the value comes through an alias or an older spelling */
     }
 }
 
@@ -226,7 +226,8 @@ struct json_object *config_effective(const struct config *c)
 
 /* ---- Mistakes and warnings --------------------------------------------------------------------------------------- */
 
-/* What was wrong by itself was left out of the values: that it seems to be missing is no second mistake. */
+/* Whether a mistake at this path was reported already. A value with a mistake was left out; that it then seems to be
+ * missing is no second mistake. */
 static bool is_told(const struct config *c, const char *path)
 {
     size_t n = strlen(path);

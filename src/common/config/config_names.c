@@ -54,8 +54,8 @@ void config_option_name(const char *path, struct strbuf *out)
 
 struct search {
     void (*spell)(const char *path, struct strbuf *out);
-    size_t prefix; /* of what spell() writes before the name itself */
-    char joint;    /* between the name of a map and that of its entry */
+    size_t prefix; /* bytes that spell() writes before the name itself */
+    char joint;    /* the character between the name of a map and the name of its entry */
     const char *rest;
     size_t n;
     size_t best;

@@ -26,7 +26,7 @@ static bool take_number(const char **s, int *ret)
     return digits > 0;
 }
 
-/* "*", "5", "1-5", each with "/2" if wanted. */
+/* Parses "*", "5" or "1-5", each optionally followed by a step such as "/2". */
 static bool take_range(const char **s, const struct field *f, uint64_t *set)
 {
     int from = f->min, to = f->max, step = 1;
@@ -120,7 +120,7 @@ int64_t schedule_next_us(const struct schedule *s, int64_t now_us)
             t.tm_min++;
         else
             return (int64_t)timegm(&t) * 1000000;
-        at = timegm(&t); /* brings the 32nd of a month and its like in order */
+        at = timegm(&t); /* turns the 32nd of a month and the like into a valid date */
         gmtime_r(&at, &t);
     }
     return INT64_MAX;

@@ -1,4 +1,4 @@
-/* Combining documents: one over another, and over the table's defaults. */
+/* Combines documents: one over another, and over the defaults of the table. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ static bool is_list(struct json_object *v)
 
 /* ---- Merging ----------------------------------------------------------------------------------------------------- */
 
-/* How values combine below a row: its rule, which untyped values inherit from the row above them. */
+/* How values below a row combine: by the row's rule, which untyped values inherit from the row above them. */
 struct rule {
     enum schema_merge_rule merge;
     const char *merge_key;
@@ -51,8 +51,8 @@ static bool list_contains(struct json_object *list, struct json_object *v)
     return false;
 }
 
-/* Whole numbers first, by their value; then all else by its text. A set holds one or the other, but it is not checked
- * yet. */
+/* Compares whole numbers by their value, before everything else, and other values by their text. A valid set holds only
+ * one of the two, but it is not checked yet. */
 static int compare_items(const void *a, const void *b)
 {
     struct json_object *x = *(struct json_object *const *)a, *y = *(struct json_object *const *)b;
@@ -80,7 +80,7 @@ static struct json_object *unite_lists(struct json_object *upper, struct json_ob
     return list;
 }
 
-/* Items without the key are told apart by all they say. */
+/* Whether two items have the same key. Items without the key are compared as a whole. */
 static bool same_item(struct json_object *a, struct json_object *b, const char *merge_key)
 {
     struct json_object *x = is_object(a) ? json_object_object_get(a, merge_key) : NULL;
@@ -118,7 +118,8 @@ static struct json_object *merge_lists(struct rule rule, struct json_object *upp
     }
 }
 
-/* Whether a member of lower still has a meaning beside upper: unions of another kind give only what all kinds share. */
+/* Whether a member of `lower` is kept beside `upper`: if both are unions of different kinds, only members that all
+ * kinds have are kept. */
 static bool member_survives(const struct schema_key *key, const struct schema_key *member, struct json_object *upper,
                      struct json_object *lower)
 {
@@ -197,7 +198,8 @@ static void fill_member(const struct schema_key *member, struct json_object *fro
         json_object_object_add(to, member->name, filled);
 }
 
-/* An object's own default stands for it as a whole: somebody's {epochs: 2} gets no {batches: 0} from it. */
+/* Fills an object. The default of an object applies to the object as a whole: {epochs: 2} in a document gets no
+ * {batches: 0} from it. */
 static struct json_object *fill_object(const struct schema_key *key, struct json_object *v)
 {
     const char *kind = schema_kind(key, v);

@@ -1,4 +1,5 @@
-/* Walks over a document beside its key table: what it asks for and nobody serves, and what has to go before it can be used. */
+/* Walks over a document and its key table: finds values that ask for what is not served, and removes what cannot be
+ * used. */
 #include <string.h>
 
 #include "common/base/cleanup.h"
@@ -89,7 +90,7 @@ static void prune_members(const struct schema_key *key, struct json_object *v)
         if (!member && (key->types & SCHEMA_MAP))
             continue;
         if (!member || !schema_has_type(member->types, value))
-            json_object_object_del(v, name); /* the one that is looked at may go */
+            json_object_object_del(v, name); /* the present member may be deleted in this loop */
         else
             schema_prune(member, value);
     }
