@@ -23,7 +23,8 @@
 #include "net/loop/loop.h"
 #include "net/websocket/ws.h"
 
-enum { JOINING_MAX = 500 /* at a time, for real ones spread out over their back-off */, SLOTS_MAX = 64, MESSAGE_MAX = 64 << 20 };
+/* so many join at a time, because real agents spread out over their back-off */
+enum { JOINING_MAX = 500, SLOTS_MAX = 64, MESSAGE_MAX = 64 << 20 };
 
 struct task {
     char container_id[64], allocation_id[128];
@@ -31,7 +32,7 @@ struct task {
     int32_t device[SLOTS_MAX];
     size_t device_n;
     int64_t due_us;
-    bool waits; /* in `running`, until its time is over */
+    bool waits; /* in `running` until its time is over */
     TAILQ_ENTRY(task) in_running;
     UT_hash_handle hh, by_allocation;
 };
@@ -104,7 +105,7 @@ static void arm_next_end(void)
         loop_timer_arm(next_end, wait_us > 0 ? wait_us : 0);
 }
 
-/* The slots may be given away again as soon as the master hears of it. */
+/* Ends a task. The master may give its slots to another task as soon as it hears of the end. */
 static void end_task(struct task *t, const struct wire_link_task_exit *how)
 {
     if (!t->waits)
@@ -116,7 +117,7 @@ static void end_task(struct task *t, const struct wire_link_task_exit *how)
     send_state(t, WIRE_CONTAINER_STATE_TERMINATED, how);
 }
 
-/* All run equally long, so the first to begin is the first to end. */
+/* Ends the tasks whose time is over. All run equally long, so the first to begin is the first to end. */
 static void end_due(void *ctx)
 {
     struct wire_link_task_exit well = {.kind = WIRE_LINK_EXIT_KIND_EXITED};
@@ -201,7 +202,7 @@ static void maybe_finish(void)
     loop_stop(loop);
 }
 
-/* The master has written down that it is over: nothing of it is known here any more. */
+/* The master has stored the end of a task: forget the task. */
 static void forget_task(const struct wire_link_state_ack *ack)
 {
     struct task *t = find_task(ack->container_id);
@@ -321,5 +322,5 @@ int main(int argc, char **argv)
         join_next();
     if (loop_run(loop, &err) < 0)
         fail("%s", error_msg(&err));
-    return done ? 0 : 1; /* the kernel takes the rest */
+    return done ? 0 : 1; /* the kernel releases the rest */
 }

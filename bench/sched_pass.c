@@ -43,7 +43,7 @@ static void submit_request(int i, int slots, int priority, bool preemptible)
     sched_request_add(p.sched, &p.request[i]);
 }
 
-/* 2 to 64 slots, such as agents can hold. */
+/* A random number of slots for a gang, from 2 to 64, of those that agents can hold. */
 static int gang_size(void)
 {
     int slots = 2 + (int)rng_int(&rng, 63) / 2 * 2;
@@ -74,7 +74,7 @@ static size_t run_pass(void)
     return d.allocate_n;
 }
 
-/* One that runs, or is on its way out, ends: its slots are free again. */
+/* Ends one request in this state, so that its slots are free again. */
 static void end_one(enum sched_state state)
 {
     struct sched_request *r;
@@ -90,7 +90,7 @@ static void end_one(enum sched_state state)
     r->group = NULL;
 }
 
-/* Of CPU time: a pass does nothing else but compute, and others do not count. */
+/* CPU time: a pass only computes, and the time of other processes must not count. */
 static int64_t now_us(void)
 {
     struct timespec t;
@@ -123,7 +123,7 @@ static void measure_pass(const char *kind, enum sched_policy policy, bool gangs)
     empty_pool();
 }
 
-/* All that a pass wants stopped is told so. */
+/* Runs a pass and stops every request that the pass wants to stop. */
 static double pass_and_stop(void)
 {
     cleanup_arena struct arena a = ARENA_INIT;
@@ -136,8 +136,8 @@ static double pass_and_stop(void)
     return ms;
 }
 
-/* Full of tasks of one slot, some of which cannot be stopped. Of the gangs that wait one half is more important than what
- * runs, the other one as important, and ahead of half of it. */
+/* Measures a pool that is full of tasks of one slot, some of which cannot be stopped. One half of the waiting gangs is
+ * more important than what runs; the other half is as important, and ahead of half of what runs. */
 static void measure_full(void)
 {
     double worst = 0, sum = 0;

@@ -23,9 +23,9 @@ enum keeping { KEEP_NOTHING, KEEP_TEXT, KEEP_STORED };
 struct load {
     struct searcher *searcher;
     struct rng rng;
-    size_t *live; /* trials that work */
+    size_t *live; /* trials that are running */
     size_t live_n, live_cap;
-    int64_t *time; /* of each trial */
+    int64_t *time; /* time of each trial */
     size_t trial_cap;
     enum keeping keeping;
     struct store *st;
@@ -55,7 +55,7 @@ static void begin_work(struct load *l, size_t trial)
     l->live[l->live_n++] = trial;
 }
 
-/* As the core and its store do it: one row with the line, or a snapshot instead when there are many. */
+/* Keeps an event as the core and its store do: one row with its line, or a snapshot once there are many rows. */
 static void keep_event(struct load *l, const struct searcher_event *ev)
 {
     if (l->keeping == KEEP_NOTHING)
@@ -106,7 +106,7 @@ static void tell_searcher(struct load *l, const struct searcher_event *ev)
     look_at(l, &actions);
 }
 
-/* A trial trains until it has doubled its time, and validates. */
+/* A trial trains until its time has doubled, and validates. */
 static void validate_trial(struct load *l, size_t trial)
 {
     char metrics[96];
@@ -126,7 +126,7 @@ static void complete_trial(struct load *l, size_t trial)
                                      .metric = rng_unit(&l->rng), .run = 1});
 }
 
-/* A live trial at random has something to say; one that waits or is stopped is live no more. */
+/* A random live trial reports; a trial that waits or was stopped is not live any more. */
 static void run_turn(struct load *l, bool by_time)
 {
     size_t at = (size_t)rng_int(&l->rng, l->live_n), trial = l->live[at];
@@ -137,11 +137,11 @@ static void run_turn(struct load *l, bool by_time)
     }
     size_t exits = l->events;
     validate_trial(l, trial);
-    if (l->events == exits + 1) /* it was not stopped */
+    if (l->events == exits + 1) /* the trial was not stopped */
         begin_work(l, trial);
 }
 
-/* Of this process: nothing here waits for anything but the CPU, which others may want as well. */
+/* CPU time of this process: nothing here waits for anything but the CPU, which other processes use as well. */
 static int64_t cpu_us(void)
 {
     struct timespec t;
@@ -171,7 +171,7 @@ static void run_search(const char *what, bool by_time, enum keeping keeping, str
     searcher_free(l.searcher);
 }
 
-/* What a starting master does for a search with ten thousand trials at work. */
+/* Measures what a starting master does for a search with ten thousand running trials. */
 static void measure_restore(void)
 {
     struct searcher *s, *again;

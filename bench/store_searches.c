@@ -43,7 +43,7 @@ static void ask_question(struct store *st, const char *what, struct question q)
 
 /* ---- every column ------------------------------------------------------------------------------------------------ */
 
-/* Values that some, but not all, match; NULL: for sorting only. */
+/* A column, its operators, and a value that some rows match but not all; NULL: the column is only sorted by. */
 struct column { const char *name, *operators, *value; };
 #define NUMBERS "= != < <= > >= isEmpty notEmpty"
 #define TEXTS "= != contains notContains isEmpty notEmpty"
@@ -136,7 +136,7 @@ static void ask_all(struct store *st)
 
 /* ---- changes ----------------------------------------------------------------------------------------------------- */
 
-/* What a search costs that comes after very many changes. */
+/* Measures a search that comes after very many changes. */
 static void ask_after_changes(struct store *writer, struct store *st)
 {
     for (int n = 1; n <= 10000; n *= 100) {
@@ -177,7 +177,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: store_searches [DIRECTORY | postgresql://…] [ROUNDS, at most %d]\n", ROUNDS_MAX);
         return 2;
     }
-    if (strncmp(place, "postgresql://", 13) == 0) { /* one database, one shape */
+    if (strncmp(place, "postgresql://", 13) == 0) { /* one database is measured in one shape */
         measure_shape(place, "100,000 experiments, a run each", 100000, 1);
         return 0;
     }

@@ -35,7 +35,7 @@ static int become_user(const struct taskspec *s, struct error *err)
     struct rlimit seconds = {SECONDS_MAX, SECONDS_MAX}, memory = {MEMORY_MAX, MEMORY_MAX};
     alarm(SECONDS_MAX);
     if (setrlimit(RLIMIT_CPU, &seconds) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-        return error_errno(err, "cannot limit the look for Python");
+        return error_errno(err, "cannot limit the process that finds Python");
     setrlimit(RLIMIT_DATA, &memory);
     if (s->change_user && (setgroups(s->group_n, s->group) < 0 || setresgid(s->gid, s->gid, s->gid) < 0 ||
                            setresuid(s->uid, s->uid, s->uid) < 0))
@@ -47,7 +47,7 @@ static int write_found(const struct python_found *found, struct error *err)
 {
     cleanup_strbuf struct strbuf out = STRBUF_INIT;
     python_found_encode(found, &out);
-    return fd_write_all(STDOUT_FILENO, out.s, out.n) < 0 ? error_errno(err, "cannot tell what was found") : 0;
+    return fd_write_all(STDOUT_FILENO, out.s, out.n) < 0 ? error_errno(err, "cannot write what was found") : 0;
 }
 
 static const char *or_null(const char *value)

@@ -46,12 +46,12 @@ static int unshare_mounts(struct error *err)
     uid_t uid = geteuid();
     gid_t gid = getegid();
     if (unshare(uid == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) < 0)
-        return error_errno(err, "unshare");
+        return error_errno(err, "cannot make a mount namespace (unshare)");
     if (uid != 0 && (write_text("/proc/self/setgroups", "deny") < 0 || write_text("/proc/self/uid_map", "%u %u 1", uid, uid) < 0 ||
                      write_text("/proc/self/gid_map", "%u %u 1", gid, gid) < 0))
-        return error_errno(err, "user namespace");
+        return error_errno(err, "cannot set up the user namespace");
     if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
-        return error_errno(err, "mount propagation");
+        return error_errno(err, "cannot keep mounts from spreading to the machine");
     return 0;
 }
 
@@ -133,7 +133,7 @@ static int hide_processes(const struct view *v, struct error *err)
         return 0;
     cleanup_close int proc = mount_new("proc", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
     cleanup_close int place = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return proc < 0 || place < 0 || mount_at(proc, place) < 0 ? error_errno(err, "hidepid") : 0;
+    return proc < 0 || place < 0 || mount_at(proc, place) < 0 ? error_errno(err, "cannot mount /proc with hidepid=invisible") : 0;
 }
 
 /* ---- the order's mounts ---- */

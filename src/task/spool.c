@@ -200,7 +200,7 @@ int spool_flush(struct spool *s, struct error *err)
         error_errno(err, "spool: cannot write %zu bytes", s->pending.n);
         /* Part of a record must not stay before what the next attempt writes. */
         if (ftruncate(g->fd, (off_t)g->bytes) < 0)
-            return error_wrap(err, "spool: nor undo the attempt");
+            return error_wrap(err, "spool: cannot undo a write that failed half-way");
         return -1;
     }
     g->bytes += s->pending.n;

@@ -63,7 +63,7 @@ static void run_turn(void)
     event_base_loop(loop_base(loop), EVLOOP_NONBLOCK);
 }
 
-/* The request of the client, whole. */
+/* Accepts the client and reads its whole request. */
 static int accept_client(char *request, size_t size)
 {
     int fd = -1;

@@ -8,7 +8,7 @@
 #include "store/metrics/metric_block.h"
 #include "store/metrics/metric_chart.h"
 
-enum { COLUMNS_MAX = 16 }; /* read and packed again: more cost time and show nothing */
+enum { COLUMNS_MAX = 16 }; /* columns that are read and packed again; more of them cost time and show nothing new */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -59,7 +59,8 @@ static bool is_there(int dir, const struct wire_util_file *f)
     return fstatat(dir, f->path, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* An archive in which one name is a file here and a directory there has no one meaning; the agent says so. */
+/* Unpacks the archive. An archive in which one name is both a file and a directory has no single meaning; the agent
+ * refuses it. */
 static void unpack_archive(const struct strbuf *tgz, const struct wire_util_file *file, size_t n)
 {
     struct account owner = {.uid = geteuid(), .gid = getegid(), .name = "", .home = "", .shell = ""};

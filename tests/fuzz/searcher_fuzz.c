@@ -20,7 +20,7 @@ static const char *const searches[] = {
 #define SPACE "{\"a\": {\"type\": \"int\", \"minval\": 0, \"maxval\": 3, \"count\": 2}, \"b\": {\"type\": \"log\", \"base\": 10, " \
               "\"minval\": -2, \"maxval\": 0, \"count\": 3}}"
 
-/* Everything that a trial can do, to every trial. */
+/* Does everything that a trial can do, with every trial. */
 static void drive_searcher(struct searcher *s)
 {
     size_t trials = searcher_trial_n(s);

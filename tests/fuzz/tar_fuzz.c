@@ -27,7 +27,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
     return remove(path);
 }
 
-/* As libFuzzer's processes end without a word, they leave an empty directory. */
+/* Makes the directory. libFuzzer's processes end without cleaning up, so they leave it empty. */
 static void make_directory(void)
 {
     snprintf(outer, sizeof outer, "%s/det-fuzz-tar-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
@@ -41,7 +41,7 @@ static void gzip_data(const uint8_t *data, size_t n, struct strbuf *ret)
     static const char head[] = "\x1f\x8b\x08\0\0\0\0\0\0\x03";
     uint16_t size = (uint16_t)n;
     strbuf_add(ret, head, sizeof head - 1);
-    strbuf_addc(ret, 1); /* the last block */
+    strbuf_addc(ret, 1); /* a flag: this is the last block */
     strbuf_add(ret, (char[]){(char)size, (char)(size >> 8), (char)~size, (char)(~size >> 8)}, 4);
     strbuf_add(ret, data, n);
     strbuf_add(ret, (char[8]){0}, 8);

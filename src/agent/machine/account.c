@@ -170,7 +170,7 @@ const struct account_files account_files = {
 static int refuse_range(const struct account_range *r, const char *file, const char *line, struct error *err)
 {
     return error_set(err, ERR_CONFLICT,
-                     "task_uids: the ids %u to %u, which are to be the platform's alone, meet the line \"%.*s\" of %s; set "
+                     "task_uids: the ids %u to %u, which must belong to the platform alone, overlap with the line \"%.*s\" of %s; set "
                      "task_uids.first to a number above it",
                      (unsigned)r->first, (unsigned)(r->first + r->count - 1), (int)strcspn(line, "\n"), line, file);
 }

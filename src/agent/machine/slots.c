@@ -147,7 +147,7 @@ static int find_gpus(const struct gpu_maker *maker, const char *visible, struct 
     if (r == 0 && s.n > 0 && visible)
         r = keep_visible(visible, a, s.gpu, &s.n, err);
     if (r == 0 && s.n == 0)
-        r = error_set(err, ERR_NOT_FOUND, "no %s GPU is there, or visible", maker->name);
+        r = error_set(err, ERR_NOT_FOUND, "this machine has no visible %s GPU", maker->name);
     if (r < 0) {
         maker->close();
         return -1;

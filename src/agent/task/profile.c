@@ -402,7 +402,7 @@ static int watch_dir(int dir, struct error *err)
     snprintf(path, sizeof(path), "/proc/self/fd/%d", dir);
     cleanup_close int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (fd < 0 || inotify_add_watch(fd, path, IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE | IN_ONLYDIR) < 0)
-        return error_errno(err, "inotify");
+        return error_errno(err, "cannot watch the directory for requests");
     return take_fd(fd);
 }
 

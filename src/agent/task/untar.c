@@ -79,7 +79,7 @@ static int descend_into(const struct unpack *u, int dir, const char *name, struc
         return -1;
     int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 && (errno == ELOOP || errno == ENOTDIR))
-        return error_set(err, ERR_INVALID, "context: a member lies below \"%s\", which is no directory", name);
+        return error_set(err, ERR_INVALID, "context: a member lies below \"%s\", which is not a directory", name);
     return fd < 0 ? error_errno(err, "context: cannot open directory %s", name) : fd;
 }
 

@@ -89,7 +89,7 @@ int schedule_parse(const char *text, struct schedule *ret, struct error *err)
     if (duration_parse(text, &ns) < 0)
         return parse_cron(text, ret, err);
     if (ns < 1000)
-        return error_set(err, ERR_INVALID, "an interval must be more than nothing, found \"%s\"", text);
+        return error_set(err, ERR_INVALID, "an interval must be longer than 0, found \"%s\"", text);
     *ret = (struct schedule){.interval_us = ns / 1000};
     return 0;
 }

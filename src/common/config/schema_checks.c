@@ -131,7 +131,7 @@ CHECK(check_positive_duration)
     else
         duration_parse(json_object_get_string(v), &ns);
     if (ns <= 0)
-        problem("must be more than nothing, found %s", json_object_get_string(v));
+        problem("must be more than 0, found %s", json_object_get_string(v));
 }
 
 CHECK(check_schedule)

@@ -120,7 +120,7 @@ static int read_helper_end(struct checkpoint_helper *h, bool *ret_end, struct er
         return 0;
     last_words(h, words);
     return error_set(err, status == NOT_THERE ? ERR_NOT_FOUND : ERR_PRECONDITION, "the object store: %s",
-                     *words ? words : "its client ended without a word");
+                     *words ? words : "its client ended without an error message");
 }
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */

@@ -142,7 +142,7 @@ int task_frame_decode(const void *data, size_t n, struct task_frame *ret, size_t
         return 0;
     uint32_t length = cursor_u32(&c);
     if (length < 1 || length > TASK_FRAME_MAX)
-        return error_set(err, ERR_INVALID, "a frame of %u bytes, allowed are 1 to %d", length, TASK_FRAME_MAX);
+        return error_set(err, ERR_INVALID, "a frame has %u bytes; allowed are 1 to %d", length, TASK_FRAME_MAX);
     if (c.n < length)
         return 0;
     c.n = length;

@@ -226,7 +226,7 @@ int tunnel_dial(struct tunnels *all, const char *address, int port, int timeout_
         v6->sin6_family = AF_INET6;
         v6->sin6_port = htons((uint16_t)port);
     } else {
-        return error_set(err, ERR_INTERNAL, "'%.80s' is no address", address);
+        return error_set(err, ERR_INTERNAL, "'%.80s' is not a numeric IP address", address);
     }
     struct tunnel *t = tunnel_new(all, -1);
     t->dialling = true;

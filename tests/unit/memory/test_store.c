@@ -180,7 +180,7 @@ static void check_what_was_acknowledged(void *ctx, bool failed)
     store_close(b->f->st);
     b->f->st = NULL;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        fixture_exec(b->f, table[i]); /* each run has as much to read as the first */
+        fixture_exec(b->f, table[i]); /* so that each run has as much to read as the first */
 }
 
 static void test_log_block__ends_in_one_sentence_when_memory_does(void **state)

@@ -1,4 +1,4 @@
-/* What is understood of a task's last words. */
+/* What is recognised in the last lines of a task. */
 #include "cmocka_setup.h"
 
 #include <string.h>

@@ -77,7 +77,7 @@ static void test_python_facts__of_a_virtual_environment(void **state)
     make_directories(f, "venv/lib/python3.11/site-packages/torch-2.15.0+cu132.dist-info");
     make_directories(f, "venv/lib/python3.11/site-packages/odd.dist-info");
     make_directories(f, "venv/lib/python3.11/site-packages/not-1.0");
-    make_directories(f, "user/lib/python3.11/site-packages/users-1.0.dist-info"); /* not seen from there */
+    make_directories(f, "user/lib/python3.11/site-packages/users-1.0.dist-info"); /* not visible to this interpreter */
     make_directories(f, "first/some.package-2.0.dist-info");
     const struct python_found *p = find_python(f, "./train.sh", "none:venv/bin", "first:gone");
     assert_string_equal(p->executable, path_in_root(f, "venv/bin/python3"));
@@ -136,7 +136,7 @@ static void make_environment(struct fixture *f)
     make_directories(f, "venv/lib/python3.11/site-packages/numpy-1.0.dist-info");
 }
 
-/* Each of these would have held up whoever reads it as one reads files that one trusts. */
+/* Each of these would block a program that reads files without precautions. */
 static void test_python_facts__a_fifo_a_link_and_a_huge_file_in_the_place_of_pyvenv_cfg_are_passed_by(void **state)
 {
     struct fixture *f = *state;

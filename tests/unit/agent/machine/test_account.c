@@ -105,7 +105,7 @@ static void test_account__limits_are_the_tasks_the_agents_and_never_more_than_th
     struct task_limits l = agent_config_limits(&c, &(struct task_limits){0});
     assert_int_equal(l.memory_bytes, 100);
     assert_int_equal(l.processes, 10);
-    assert_int_equal(l.disk_bytes, 50); /* none is more than the most */
+    assert_int_equal(l.disk_bytes, 50); /* no limit counts as more than the highest one */
     l = agent_config_limits(&c, &(struct task_limits){.memory_bytes = 1000, .processes = 1000, .disk_bytes = 20});
     assert_int_equal(l.memory_bytes, 200);
     assert_int_equal(l.processes, 1000);

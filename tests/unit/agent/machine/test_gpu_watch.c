@@ -7,16 +7,16 @@
 #include "agent/machine/gpu_watch.h"
 #include "common/system/log.h"
 
-/* A maker whose second GPU is lost at the looks 2 and 3. The loop ends after the fifth look. */
-static atomic_int looks; /* the worker counts, the loop reads */
+/* A maker whose second GPU is lost at the checks 2 and 3. The loop ends after the fifth check. */
+static atomic_int checks; /* the worker counts the checks, and the loop reads the number */
 static struct loop *loop;
 static char told[4096];
 
 static int fake_usage(const struct gpu *g, struct gpu_usage *ret, struct error *err)
 {
     if (g->index == 0)
-        looks++;
-    if (g->index == 1 && (looks == 2 || looks == 3))
+        checks++;
+    if (g->index == 1 && (checks == 2 || checks == 3))
         return error_set(err, ERR_PRECONDITION, "GPU is lost");
     *ret = (struct gpu_usage){.busy_percent = 42, .memory_bytes = 3ull << 30};
     return 0;
@@ -39,7 +39,7 @@ static void on_change(void *ctx)
 
 static void on_turn_end(void *ctx)
 {
-    if (looks >= 5)
+    if (checks >= 5)
         loop_stop(loop);
 }
 

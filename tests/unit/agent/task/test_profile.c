@@ -17,14 +17,14 @@ static struct loop *loop;
 static struct pool *pool;
 static struct profile *profile;
 static char dir[64], told[4096], logged[4096];
-static int reports, wanted, looks;
+static int reports, wanted, usage_calls;
 static bool link_up;
 static const char *wanted_log; /* NULL: only reports count */
 
 static int fake_usage(const struct gpu *g, struct gpu_usage *ret, struct error *err)
 {
-    assert_int_equal(g->index, 1); /* nobody asks for the others' */
-    *ret = (struct gpu_usage){.busy_percent = ++looks % 2 ? 30 : 60, .memory_bytes = 3ull << 30};
+    assert_int_equal(g->index, 1); /* the usage of other GPUs must not be asked for */
+    *ret = (struct gpu_usage){.busy_percent = ++usage_calls % 2 ? 30 : 60, .memory_bytes = 3ull << 30};
     return 0;
 }
 
@@ -73,7 +73,7 @@ static int set_up(void **state)
     assert_int_equal(loop_new(&loop, NULL), 0);
     assert_int_equal(pool_new(loop, &o, &pool, NULL), 0);
     *told = *logged = 0;
-    reports = looks = 0;
+    reports = usage_calls = 0;
     link_up = true;
     log_set_sink(keep_log, NULL);
     loop_on_turn_end(loop, on_turn_end, NULL);
@@ -102,8 +102,8 @@ static void run_until(int n)
     assert_int_equal(loop_run(loop, NULL), 0);
 }
 
-/* The first report of a group, its body below the agent's id. Caller puts it. */
-static struct json_object *told_of(const char *group)
+/* The first report of a group: its body below the agent's id. The caller puts it. */
+static struct json_object *first_report_of(const char *group)
 {
     char head[64], *end;
     struct json_object *o = NULL;
@@ -130,8 +130,8 @@ static void test_profile__a_report_of_each_group_is_the_average_of_its_samples(v
 {
     request_profile("100 2\n");
     run_until(5);
-    struct json_object *cpu = told_of("cpu"), *memory = told_of("memory"), *disk = told_of("disk"), *net = told_of("network"),
-                       *gpu = told_of("gpu");
+    struct json_object *cpu = first_report_of("cpu"), *memory = first_report_of("memory"), *disk = first_report_of("disk"), *net = first_report_of("network"),
+                       *gpu = first_report_of("gpu");
     assert_true(member_number(cpu, "cpu_util_simple") >= 0 && member_number(cpu, "cpu_util_simple") <= 100);
     assert_true(member_number(cpu, "task_cpu_util") >= 0);
     assert_true(member_number(memory, "memory_free") > 0);
@@ -176,7 +176,7 @@ static void test_profile__ends_when_the_request_goes(void **state)
     run_until(5);
     request_profile(NULL);
     run_until_logged("interval_ms=0");
-    run_for_ms(50); /* a sample that was under way is done */
+    run_for_ms(50); /* a sample that was under way has ended now */
     int before = reports;
     run_for_ms(300);
     assert_int_equal(reports, before);

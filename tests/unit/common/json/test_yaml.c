@@ -220,7 +220,7 @@ static void test_yaml__positions_of_keys_and_values(void **state)
     yaml_positions_free(p);
 }
 
-/* They would cost more than all else; what is wrong further down is named without its line. */
+/* Positions would cost more than everything else; a mistake further down is named without its line. */
 static void test_yaml__positions_are_kept_of_the_first_values_only(void **state)
 {
     enum { MANY = 30000 };

@@ -69,7 +69,7 @@ static void test_log__knows_its_levels_by_name(void **state)
     assert_int_equal(log_level_parse("loud", &level), -1);
 }
 
-/* What a line is on stderr, which is a pipe meanwhile. */
+/* Reads back a line that was written to stderr, which is a pipe meanwhile. */
 static void unquoted_value(const char *quoted, char *ret, size_t n)
 {
     int ends[2], kept = dup(STDERR_FILENO);
@@ -95,7 +95,7 @@ static void test_log__json_lines_have_the_keys_in_fields(void **state)
     assert_non_null(strstr(line, "\"level\":\"info\",\"program\":\"test\",\"event\":\"task.end\","
                                  "\"fields\":{\"id\":\"7\",\"why\":\"a \\\"b\\\" \\\\n\\n= c\"},\"text\":\"and a sentence\"}\n"));
     strbuf_reset(&seen);
-    log_info("task.end", "id=%d", 8); /* the sink has text as ever */
+    log_info("task.end", "id=%d", 8); /* the sink still gets the text form */
     assert_string_equal(strbuf_str(&seen), "info task.end id=8\n");
 }
 
