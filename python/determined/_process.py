@@ -23,7 +23,7 @@ NOT_EXECUTABLE = 126
 
 
 @contextlib.contextmanager
-def _forwarding(early: List[int], children: "List[subprocess.Popen]") -> Iterator[None]:
+def _forwarding(early: List[int], children: "List[subprocess.Popen[Any]]") -> Iterator[None]:
     """Pass signals on to the child; those that come before it is there wait in ``early``."""
 
     def forward(number: int, _: Any) -> None:
@@ -74,7 +74,7 @@ def run(argv: List[str], env: Optional[Dict[str, str]] = None) -> int:
         cannot be run.
     """
     early: List[int] = []
-    children: List[subprocess.Popen] = []
+    children: List[subprocess.Popen[Any]] = []
     with _forwarding(early, children):
         try:
             child = subprocess.Popen(argv, env=env)
@@ -112,7 +112,8 @@ def _something_is_injected() -> bool:
 def _say_all() -> None:
     """Run what was registered for the end, and write out what waits in buffers."""
     with contextlib.suppress(Exception):
-        atexit._run_exitfuncs()  # it prints the traceback of a handler that fails
+        # This prints the traceback of a handler that fails.
+        atexit._run_exitfuncs()  # not ours: nothing public runs the handlers
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
             stream.flush()
@@ -173,7 +174,7 @@ def leave_when_program_ends() -> None:
         return
     if threading.current_thread() is not threading.main_thread():
         return
-    frame, pid = sys._getframe(), os.getpid()
+    frame, pid = sys._getframe(), os.getpid()  # not ours: documented, in spite of its name
     while frame.f_back is not None:
         frame = frame.f_back
     outermost = [frame]
@@ -190,4 +191,4 @@ def leave_when_program_ends() -> None:
         _keep_whole()
 
     shutdown.leaves = True  # type: ignore[attr-defined]
-    threading._shutdown = shutdown  # type: ignore[attr-defined]
+    threading._shutdown = shutdown  # type: ignore[attr-defined]  # not ours: the last call of a program

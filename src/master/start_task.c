@@ -17,9 +17,8 @@
 #include "master/start_configs.h"
 #include "master/commands/tls_files.h"
 #include "store/experiments/experiments.h"
-#include "store/accounts/sessions.h"
-#include "store/accounts/users.h"
 #include "store/accounts/workspaces.h"
+#include "store/functions.h"
 
 #define SHARED_FS_DIR "/determined_shared_fs"
 #define CERT_FILE "/run/determined/etc/ssl/master.crt"

@@ -13,8 +13,8 @@ import termios
 import threading
 
 import conftest
-import fake_master
 import pytest
+from support.fake_master import clients as fake_master
 
 NOW_PAGER = {"DET_PAGER": "cat"}
 

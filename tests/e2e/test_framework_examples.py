@@ -5,11 +5,11 @@ import shutil
 import signal
 
 import pytest
-from e2e.helpers import FINAL, log_of, the_trial
 from e2e.processes import cluster_of, ranks, ranks_in_log
 from e2e.test_examples import training_steps
 from support.cluster import ROOT, Cluster, wait_for
 from support.det import det
+from support.experiments import FINAL, log_of, the_trial
 from support.machines import need_namespaces
 
 FRAMEWORKS = ROOT / ".venv-frameworks/bin/python"

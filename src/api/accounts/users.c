@@ -11,8 +11,7 @@
 #include "api/checkpoints/task_account.h"
 #include "common/json/json.h"
 #include "gen/handlers.h"
-#include "store/accounts/sessions.h"
-#include "store/accounts/users.h"
+#include "store/functions.h"
 
 /* ---- look ---- */
 
@@ -141,7 +140,7 @@ static int store_patch(struct req *r, struct store *db, struct change *c, struct
     if (c->wire_password && (c->patch.has_remote ? c->patch.remote : before.remote))
         return error_set(err, ERR_INVALID, "user '%s' is remote and logs in elsewhere: no password can be set", before.username);
     c->patch.password_hash = c->wire_password ? c->stored : NULL;
-    if (store_user_patch(db, c->id, &c->patch, r->now_us, err) < 0 ||
+    if (store_user_patch(db, &c->patch, c->id, r->now_us, err) < 0 ||
         store_user_get(db, c->id, &r->arena, &c->user, err) < 0)
         return -1;
     if (!c->user.active)
@@ -308,7 +307,7 @@ int api_post_user_setting(struct req *r, struct store *db, const struct wire_pos
             return error_set(err, ERR_INVALID, "settings[%zu].key is missing", i);
         struct store_user_setting s = {.key = w->key, .storage_path = w->storage_path ? w->storage_path : "",
                                        .value = w->value ? w->value : ""};
-        if (store_user_setting_set(db, r->who.user_id, &s, err) < 0)
+        if (store_user_setting_set(db, &s, r->who.user_id, err) < 0)
             return -1;
     }
     return 0;

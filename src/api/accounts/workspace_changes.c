@@ -44,13 +44,13 @@ static int delete_experiments(struct req *r, struct core *core, struct error *er
     return 0;
 }
 
-int place_delete(struct req *r, struct store *db, const char *kind, struct store_place p, bool *ret_completed,
+int place_delete(struct req *r, struct store *db, const char *kind, struct store_workspace_deletion p, bool *ret_completed,
                  struct error *err)
 {
     const int32_t id = p.project_id ? p.project_id : p.workspace_id;
-    struct store_place_check check;
+    struct store_workspace_deletion_check check;
     struct store_ints *ids = arena_new(&r->arena, struct store_ints);
-    if (store_place_check(db, p, r->who.user_id, &check, err) < 0)
+    if (store_workspace_deletion_check(db, p, r->who.user_id, &check, err) < 0)
         return -1;
     if (check.live > 0)
         return error_set(err, ERR_PRECONDITION, "%s %d has experiments that are not over (%lld of them): cancel or kill "
@@ -58,7 +58,7 @@ int place_delete(struct req *r, struct store *db, const char *kind, struct store
     if (check.of_others > 0 && !r->who.admin)
         return error_set(err, ERR_FORBIDDEN, "forbidden: %s %d holds what belongs to other users (%lld things); an admin "
                          "may delete it", kind, id, (long long)check.of_others);
-    if (store_place_delete(db, p, &r->arena, ids, err) < 0)
+    if (store_workspace_deletion_start(db, p, &r->arena, ids, err) < 0)
         return -1;
     *ret_completed = ids->n == 0;
     r->state = ids;
@@ -305,5 +305,5 @@ int api_delete_workspace(struct req *r, struct store *db, const struct wire_dele
         return -1;
     if (w.immutable)
         return error_set(err, ERR_PRECONDITION, "workspace %d is immutable: it belongs to every cluster", w.id);
-    return place_delete(r, db, "workspace", (struct store_place){.workspace_id = w.id}, &ret->completed, err);
+    return place_delete(r, db, "workspace", (struct store_workspace_deletion){.workspace_id = w.id}, &ret->completed, err);
 }

@@ -14,9 +14,9 @@
 int checkpoints_to_remove(struct store *db, int32_t experiment_id, const struct gc_policy *policy, struct arena *a,
                           struct store_texts *ret_uuids, struct error *err)
 {
-    struct store_gc_row *row;
+    struct store_collection_candidate *row;
     size_t n, gone = 0;
-    if (store_checkpoints_for_gc(db, experiment_id, a, &row, &n, err) < 0)
+    if (store_checkpoints_for_collection(db, experiment_id, a, &row, &n, err) < 0)
         return -1;
     struct gc_candidate *candidate = arena_array(a, struct gc_candidate, n + 1);
     const char **uuid = arena_array(a, const char *, n + 1);

@@ -4,7 +4,7 @@
 
 #include "common/base/arena.h"
 #include "common/base/error.h"
-#include "store/accounts/users.h"
+#include "store/functions.h"
 #include "store/accounts/workspaces.h"
 
 struct json_object;

@@ -14,9 +14,9 @@
 #include "core/config/spec.h"
 #include "gen/handlers.h"
 #include "store/experiments/experiments.h"
-#include "store/experiments/templates.h"
 #include "store/experiments/trials.h"
 #include "store/accounts/workspaces.h"
+#include "store/functions.h"
 
 /* Lives from the first step to the end of the request. What the writer needs of it is never touched by the loop
  * meanwhile. */

@@ -10,7 +10,7 @@
 #include "core/core.h"
 #include "store/experiments/checkpoints.h"
 #include "store/experiments/trials.h"
-#include "store/accounts/users.h"
+#include "store/functions.h"
 #include "store/accounts/workspaces.h"
 
 static int parse_part(const char *json, struct json_object **ret, struct error *err)

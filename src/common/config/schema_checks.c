@@ -248,7 +248,7 @@ CHECK(check_provider)
         check_master_url(member_text(v, "master_url"), path, place, problems);
 }
 
-/* Which numbers of GPUs a Google machine may have: cluster-config 6.5. */
+/* The numbers of GPUs that a Google machine may have: cluster-config 6.5. */
 CHECK(check_gcp_instance_type)
 {
     static const struct {

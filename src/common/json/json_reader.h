@@ -15,7 +15,7 @@
 
 enum { READER_DEPTH_MAX = 100 };
 
-/* Where the reader is, for errors: a chain through the callers' frames. */
+/* One step of the JSON path at which the reader is, for errors. The steps form a chain through the callers' frames. */
 struct reader_step {
     const struct reader_step *parent;
     const char *name; /* NULL for an index */
@@ -65,7 +65,8 @@ int reader_end(struct reader *r);
 int reader_enter(struct reader *r);
 int reader_next(struct reader *r, char close, bool first, struct reader_slice *key);
 
-/* At the opening brace or bracket; fn takes each value. `key` is unescaped, and NULL in a list. */
+/* Reads an object or a list; the reader stands at its opening brace or bracket. fn reads each value. `key` is
+ * unescaped, and NULL in a list. */
 typedef int reader_member_fn(struct reader *r, const struct reader_slice *key, void *ctx);
 int reader_object(struct reader *r, reader_member_fn *fn, void *ctx);
 int reader_list(struct reader *r, reader_member_fn *fn, void *ctx);
