@@ -12,7 +12,7 @@
 #include "common/base/must.h"
 #include "net/client/http_client.h"
 
-#define ATTEMPTS 7 /* 0.5 s … 32 s between them: 64 s in all */
+#define ATTEMPTS 7 /* between attempts it waits 0.5 s … 32 s, together about 64 s */
 #define REPLY_MAX (192 * 1024 * 1024)
 #define LOOK_US 50000 /* how often a thread that waits looks whether the agent is to end */
 
@@ -24,7 +24,7 @@ static bool agent_stops_within(const struct runtime_task *t, int64_t us)
     return atomic_load(t->agent_stops);
 }
 
-static int get(const struct runtime_task *t, struct http_fetch_reply *ret, struct error *err)
+static int get_context(const struct runtime_task *t, struct http_fetch_reply *ret, struct error *err)
 {
     struct arena *a = (struct arena *)&t->arena;
     const char *token = taskenv_get(&t->env, "DET_SESSION_TOKEN");
@@ -59,9 +59,9 @@ static int unpack_into(const struct runtime_task *t, int run, const char *name, 
     return untar(tgz, n, dir, &t->account, err);
 }
 
-/* Only within the task's own directory: a work_dir elsewhere on this machine is used as it is found, since an agent
- * that is root must not write a user's files where that user could not. */
-static int unpack(const struct runtime_task *t, const void *tgz, size_t n, struct error *err)
+/* Unpacks the context into directories of the task only. A work_dir elsewhere on this machine is used as it is, because
+ * an agent that is root must not write files of a user where that user could not. */
+static int unpack_context(const struct runtime_task *t, const void *tgz, size_t n, struct error *err)
 {
     cleanup_close int run = taskdir_open_run(&t->dir, err);
     if (run < 0 || unpack_into(t, run, "workdir", tgz, n, err) < 0)
@@ -81,13 +81,13 @@ static int decode_and_unpack(const struct runtime_task *t, const struct strbuf *
     cleanup_free uint8_t *tgz = must_malloc(base64_decoded_max(n));
     if (base64_decode(reply.b64_tgz, n, tgz, &n) < 0)
         return error_set(err, ERR_INVALID, "the master's answer holds no valid base64");
-    return unpack(t, tgz, n, err);
+    return unpack_context(t, tgz, n, err);
 }
 
 int context_fetch(const struct runtime_task *t, struct error *err)
 {
     struct http_fetch_reply reply = {0};
-    if (get(t, &reply, err) < 0)
+    if (get_context(t, &reply, err) < 0)
         return error_wrap(err, "fetching the context directory");
     int r = reply.status == 200 ? decode_and_unpack(t, &reply.body, err)
                                 : error_set(err, ERR_UNAVAILABLE, "the master answered %d: %.200s", reply.status,
