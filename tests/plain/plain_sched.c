@@ -143,13 +143,13 @@ static void take(struct plain_agent *agent, const struct plain_share *share, siz
 static void give(struct plain_agent *agent, const struct plain_share *share, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        struct plain_agent *g = &agent[share[i].agent];
-        if (!g->open)
+        struct plain_agent *to = &agent[share[i].agent];
+        if (!to->open)
             continue;
         if (share[i].slots > 0)
-            g->empty_slots = g->empty_slots + share[i].slots < g->slots ? g->empty_slots + share[i].slots : g->slots;
+            to->empty_slots = to->empty_slots + share[i].slots < to->slots ? to->empty_slots + share[i].slots : to->slots;
         else
-            g->empty_aux = g->empty_aux + 1 < g->aux ? g->empty_aux + 1 : g->aux;
+            to->empty_aux = to->empty_aux + 1 < to->aux ? to->empty_aux + 1 : to->aux;
     }
 }
 
@@ -323,7 +323,7 @@ static void serve(const struct plain_snapshot *s, bool zero_slot, struct arena *
 #define ALMOST 1e-6
 #define LEAST_WEIGHT 1e-3
 
-struct group {
+struct job {
     const char *job_id;
     int64_t submitted_us;
     double weight, fair;
@@ -338,8 +338,8 @@ struct shares {
     struct plain_agent *agent; /* as they would be */
     const struct plain_request **order;
     bool *fits_now, *counts, *released; /* by index of the request */
-    struct group *group, *first; /* first: as in the first plan */
-    size_t group_n, first_n;
+    struct job *job, *first; /* first: as in the first plan */
+    size_t job_n, first_n;
     int capacity, largest, kept_n;
     bool releasing;
 };
@@ -400,28 +400,28 @@ static void find_who_counts(struct shares *f)
     }
 }
 
-static void count_no_more(struct shares *f, const struct group *g)
+static void count_no_more(struct shares *f, const struct job *job)
 {
     for (size_t i = 0; i < f->s->request_n; i++)
-        if (f->s->request[i].state == SCHED_PENDING && strcmp(f->s->request[i].job_id, g->job_id) == 0 && !f->fits_now[i])
+        if (f->s->request[i].state == SCHED_PENDING && strcmp(f->s->request[i].job_id, job->job_id) == 0 && !f->fits_now[i])
             f->counts[i] = false;
 }
 
 /* ---- what is fair */
 
-static struct group *group_of(struct shares *f, const struct plain_request *r)
+static struct job *job_of(struct shares *f, const struct plain_request *r)
 {
-    for (size_t i = 0; i < f->group_n; i++)
-        if (strcmp(f->group[i].job_id, r->job_id) == 0)
-            return &f->group[i];
-    f->group[f->group_n] = (struct group){.job_id = r->job_id, .submitted_us = r->submitted_us, .max_slots = r->max_slots,
+    for (size_t i = 0; i < f->job_n; i++)
+        if (strcmp(f->job[i].job_id, r->job_id) == 0)
+            return &f->job[i];
+    f->job[f->job_n] = (struct job){.job_id = r->job_id, .submitted_us = r->submitted_us, .max_slots = r->max_slots,
                                           .weight = r->weight > LEAST_WEIGHT ? r->weight : LEAST_WEIGHT};
-    return &f->group[f->group_n++];
+    return &f->job[f->job_n++];
 }
 
 static int by_need(const void *pa, const void *pb)
 {
-    const struct group *a = pa, *b = pb;
+    const struct job *a = pa, *b = pb;
     COMPARE((float)(a->demand / a->weight), (float)(b->demand / b->weight));
     COMPARE(a->submitted_us, b->submitted_us);
     return strcmp(a->job_id, b->job_id);
@@ -437,28 +437,28 @@ static double fair_before(const struct shares *f, const char *job_id)
 
 static void find_groups(struct shares *f)
 {
-    f->group_n = 0;
+    f->job_n = 0;
     for (size_t i = 0; i < f->s->request_n; i++) {
         const struct plain_request *r = f->order[i];
         if (!f->counts[number_of(f, r)])
             continue;
-        struct group *g = group_of(f, r);
-        g->demand += r->slots;
-        g->active += r->state == SCHED_ALLOCATED ? r->slots : 0;
-        g->held_for_good += r->state == SCHED_ALLOCATED && !r->preemptible ? r->slots : 0;
-        g->smallest = g->smallest == 0 || r->slots < g->smallest ? r->slots : g->smallest;
-        g->largest = r->slots > g->largest ? r->slots : g->largest;
-        g->fits_now = g->fits_now || f->fits_now[number_of(f, r)];
+        struct job *job = job_of(f, r);
+        job->demand += r->slots;
+        job->active += r->state == SCHED_ALLOCATED ? r->slots : 0;
+        job->held_for_good += r->state == SCHED_ALLOCATED && !r->preemptible ? r->slots : 0;
+        job->smallest = job->smallest == 0 || r->slots < job->smallest ? r->slots : job->smallest;
+        job->largest = r->slots > job->largest ? r->slots : job->largest;
+        job->fits_now = job->fits_now || f->fits_now[number_of(f, r)];
     }
-    for (size_t i = 0; i < f->group_n; i++) {
-        struct group *g = &f->group[i];
-        g->unit = g->smallest == g->largest ? g->smallest : 1;
-        if (g->max_slots >= 0 && g->demand > g->max_slots)
-            g->demand = g->max_slots / g->unit * g->unit;
-        if (g->demand > 0 && g->largest > f->largest)
-            f->largest = g->largest;
+    for (size_t i = 0; i < f->job_n; i++) {
+        struct job *job = &f->job[i];
+        job->unit = job->smallest == job->largest ? job->smallest : 1;
+        if (job->max_slots >= 0 && job->demand > job->max_slots)
+            job->demand = job->max_slots / job->unit * job->unit;
+        if (job->demand > 0 && job->largest > f->largest)
+            f->largest = job->largest;
     }
-    qsort(f->group, f->group_n, sizeof *f->group, by_need);
+    qsort(f->job, f->job_n, sizeof *f->job, by_need);
 }
 
 /* Who is full leaves the rest to the others. False: somebody has more for good than that, which is to be taken into
@@ -467,26 +467,26 @@ static bool fill(struct shares *f)
 {
     double left = f->capacity, weight = 0;
     bool all_well = true;
-    for (size_t i = 0; i < f->group_n; i++) {
-        left -= f->group[i].fixed ? f->group[i].held_for_good : 0;
-        weight += f->group[i].fixed ? 0 : f->group[i].weight;
+    for (size_t i = 0; i < f->job_n; i++) {
+        left -= f->job[i].fixed ? f->job[i].held_for_good : 0;
+        weight += f->job[i].fixed ? 0 : f->job[i].weight;
     }
     left = left > 0 ? left : 0;
-    for (size_t i = 0; i < f->group_n; i++) {
-        struct group *g = &f->group[i];
-        if (g->fixed)
+    for (size_t i = 0; i < f->job_n; i++) {
+        struct job *job = &f->job[i];
+        if (job->fixed)
             continue;
-        double share = weight > g->weight ? left * g->weight / weight : left;
-        g->fair = share < g->demand ? share : g->demand;
-        left -= g->fair;
-        weight -= g->weight;
+        double share = weight > job->weight ? left * job->weight / weight : left;
+        job->fair = share < job->demand ? share : job->demand;
+        left -= job->fair;
+        weight -= job->weight;
     }
-    for (size_t i = 0; i < f->group_n; i++) {
-        struct group *g = &f->group[i];
-        if (g->fixed || g->held_for_good <= g->fair)
+    for (size_t i = 0; i < f->job_n; i++) {
+        struct job *job = &f->job[i];
+        if (job->fixed || job->held_for_good <= job->fair)
             continue;
-        g->fair = g->held_for_good;
-        g->fixed = true;
+        job->fair = job->held_for_good;
+        job->fixed = true;
         all_well = false;
     }
     return all_well;
@@ -495,16 +495,16 @@ static bool fill(struct shares *f)
 /* One more for those who lack a part of one, or, beyond their shares, of what nobody else can use. */
 static void round_up(struct shares *f, int *left, bool those_that_run, bool beyond)
 {
-    for (size_t i = 0; i < f->group_n; i++) {
-        struct group *g = &f->group[i];
+    for (size_t i = 0; i < f->job_n; i++) {
+        struct job *job = &f->job[i];
         bool again = true;
-        while (again && g->unit <= *left && g->offered + g->unit <= g->demand) {
-            bool runs = g->active > g->offered || (!beyond && g->offered == 0 && g->fits_now);
-            bool may = beyond ? g->offered + g->unit - g->fair + ALMOST < f->largest : g->offered + ALMOST < g->fair;
+        while (again && job->unit <= *left && job->offered + job->unit <= job->demand) {
+            bool runs = job->active > job->offered || (!beyond && job->offered == 0 && job->fits_now);
+            bool may = beyond ? job->offered + job->unit - job->fair + ALMOST < f->largest : job->offered + ALMOST < job->fair;
             if (!may || (those_that_run && !runs))
                 break;
-            g->offered += g->unit;
-            *left -= g->unit;
+            job->offered += job->unit;
+            *left -= job->unit;
             again = beyond;
         }
     }
@@ -516,20 +516,20 @@ static void make_offers(struct shares *f, bool again)
     int left = f->capacity;
     while (!again && !fill(f))
         ;
-    for (size_t i = 0; again && i < f->group_n; i++) {
-        struct group *g = &f->group[i];
-        double fair = fair_before(f, g->job_id);
-        g->fair = fair < g->demand ? fair : g->demand;
+    for (size_t i = 0; again && i < f->job_n; i++) {
+        struct job *job = &f->job[i];
+        double fair = fair_before(f, job->job_id);
+        job->fair = fair < job->demand ? fair : job->demand;
     }
     if (!again) {
-        f->first = arena_dup(f->a, f->group, (f->group_n + 1) * sizeof *f->group);
-        f->first_n = f->group_n;
+        f->first = arena_dup(f->a, f->job, (f->job_n + 1) * sizeof *f->job);
+        f->first_n = f->job_n;
     }
-    for (size_t i = 0; i < f->group_n; i++) {
-        struct group *g = &f->group[i];
-        g->whole = (int)((g->fair + ALMOST) / g->unit) * g->unit;
-        g->offered = g->whole > g->held_for_good ? g->whole : g->held_for_good;
-        left -= g->offered;
+    for (size_t i = 0; i < f->job_n; i++) {
+        struct job *job = &f->job[i];
+        job->whole = (int)((job->fair + ALMOST) / job->unit) * job->unit;
+        job->offered = job->whole > job->held_for_good ? job->whole : job->held_for_good;
+        left -= job->offered;
     }
     round_up(f, &left, true, false);
     round_up(f, &left, false, false);
@@ -689,19 +689,19 @@ static bool serve_gang(struct shares *f, const struct plain_request *r, bool may
     return true;
 }
 
-static bool belongs(const struct shares *f, const struct group *g, const struct plain_request *r)
+static bool belongs(const struct shares *f, const struct job *job, const struct plain_request *r)
 {
-    return strcmp(r->job_id, g->job_id) == 0 && f->counts[number_of(f, r)];
+    return strcmp(r->job_id, job->job_id) == 0 && f->counts[number_of(f, r)];
 }
 
-static void release_too_much(struct shares *f, const struct group *g)
+static void release_too_much(struct shares *f, const struct job *job)
 {
-    int active = g->active;
+    int active = job->active;
     for (size_t i = 0; i < f->s->request_n; i++)
-        active -= f->released[i] && strcmp(f->s->request[i].job_id, g->job_id) == 0 ? f->s->request[i].slots : 0;
-    for (size_t i = 0; i < f->s->request_n && active > g->offered; i++) {
+        active -= f->released[i] && strcmp(f->s->request[i].job_id, job->job_id) == 0 ? f->s->request[i].slots : 0;
+    for (size_t i = 0; i < f->s->request_n && active > job->offered; i++) {
         const struct plain_request *r = f->order[i];
-        if (!belongs(f, g, r) || r->state != SCHED_ALLOCATED || !r->preemptible || f->released[number_of(f, r)])
+        if (!belongs(f, job, r) || r->state != SCHED_ALLOCATED || !r->preemptible || f->released[number_of(f, r)])
             continue;
         release(f, r);
         active -= r->slots;
@@ -709,17 +709,17 @@ static void release_too_much(struct shares *f, const struct group *g)
 }
 
 /* False: for some there will be no place. */
-static bool place_missing(struct shares *f, const struct group *g, bool gangs)
+static bool place_missing(struct shares *f, const struct job *job, bool gangs)
 {
     bool ok = true;
-    int rest = g->offered - g->active;
+    int rest = job->offered - job->active;
     for (size_t i = 0; i < f->s->request_n && rest > 0; i++) {
         const struct plain_request *r = f->order[i];
-        if (!belongs(f, g, r) || r->state != SCHED_PENDING || r->slots > rest)
+        if (!belongs(f, job, r) || r->state != SCHED_PENDING || r->slots > rest)
             continue;
         rest -= r->slots;
         if (gangs)
-            ok = serve_gang(f, r, g->offered - rest <= g->whole) && ok;
+            ok = serve_gang(f, r, job->offered - rest <= job->whole) && ok;
         else if (!place(f, r))
             grant(f, r);
     }
@@ -730,14 +730,14 @@ static bool place_missing(struct shares *f, const struct group *g, bool gangs)
 static bool serve_gangs(struct shares *f)
 {
     bool ok = true;
-    for (size_t i = 0; i < f->group_n; i++)
-        if (f->group[i].largest > 1)
-            release_too_much(f, &f->group[i]);
+    for (size_t i = 0; i < f->job_n; i++)
+        if (f->job[i].largest > 1)
+            release_too_much(f, &f->job[i]);
     for (int size = f->largest; size > 1; size--)
-        for (size_t i = 0; i < f->group_n; i++) {
-            if (f->group[i].largest != size || place_missing(f, &f->group[i], true))
+        for (size_t i = 0; i < f->job_n; i++) {
+            if (f->job[i].largest != size || place_missing(f, &f->job[i], true))
                 continue;
-            count_no_more(f, &f->group[i]);
+            count_no_more(f, &f->job[i]);
             ok = false;
         }
     return ok;
@@ -745,11 +745,11 @@ static bool serve_gangs(struct shares *f)
 
 static void serve_single(struct shares *f)
 {
-    for (size_t i = 0; i < f->group_n; i++) {
-        if (f->group[i].largest > 1)
+    for (size_t i = 0; i < f->job_n; i++) {
+        if (f->job[i].largest > 1)
             continue;
-        release_too_much(f, &f->group[i]);
-        place_missing(f, &f->group[i], false);
+        release_too_much(f, &f->job[i]);
+        place_missing(f, &f->job[i], false);
     }
 }
 
@@ -765,7 +765,7 @@ static void start_again(struct shares *f, size_t placed_before)
 
 static void share_fairly(const struct plain_snapshot *s, struct arena *a, struct plain_decision *ret)
 {
-    struct shares f = {.s = s, .a = a, .ret = ret, .group = arena_array(a, struct group, s->request_n + 1),
+    struct shares f = {.s = s, .a = a, .ret = ret, .job = arena_array(a, struct job, s->request_n + 1),
                        .order = arena_array(a, const struct plain_request *, s->request_n + 1),
                        .fits_now = arena_array(a, bool, s->request_n + 1), .counts = arena_array(a, bool, s->request_n + 1),
                        .released = arena_array(a, bool, s->request_n + 1),

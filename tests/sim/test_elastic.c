@@ -414,8 +414,8 @@ static void test_elastic__knows_from_the_counts_whether_any_would_end(void **sta
         int n_in[SCALE_CLASS_NR] = {0}, n = (int)rng_int(&rng, 7), least = (int)rng_int(&rng, 4), most = least + (int)rng_int(&rng, 4);
         int kinds = 1 + (int)rng_int(&rng, SCALE_CLASS_NR);
         for (int i = 0; i < n; i++) {
-            v[i] = (struct scale_instance){.is = (enum scale_class)rng_int(&rng, (uint64_t)kinds), .launch_us = i};
-            n_in[v[i].is]++;
+            v[i] = (struct scale_instance){.class = (enum scale_class)rng_int(&rng, (uint64_t)kinds), .launch_us = i};
+            n_in[v[i].class]++;
         }
         assert_int_equal(scale_would_terminate(n_in, least, most), scale_terminate(v, (size_t)n, least, most) > 0);
     }

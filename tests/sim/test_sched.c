@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "common/base/rng.h"
-#include "core/sched/line.h"
+#include "core/sched/job_order.h"
 #include "core/sched/reasons.h"
 #include "plain_sched.h"
 
@@ -22,7 +22,7 @@ struct world {
     struct sched_agent agent[AGENTS];
     bool present[AGENTS];
     char agent_id[AGENTS][16];
-    struct sched_group job[JOBS];
+    struct sched_job job[JOBS];
     char job_id[JOBS][16];
     int job_slots[JOBS]; /* of each request; -1: of all sizes */
     struct sched_request request[REQUESTS];
@@ -98,7 +98,7 @@ static void ask(struct world *w, size_t i)
     struct sched_request *r = &w->request[i];
     int job = upto(w, JOBS), any = sizes[upto(w, 13)];
     snprintf(w->request_id[i], sizeof w->request_id[i], "task-%d", w->next_id++);
-    *r = (struct sched_request){.allocation_id = w->request_id[i], .group = &w->job[job],
+    *r = (struct sched_request){.allocation_id = w->request_id[i], .job = &w->job[job],
                                 .slots = w->job_slots[job] >= 0 ? w->job_slots[job] : any, .single_agent = once_in(w, 6), .preemptible = !once_in(w, 5),
                                 .request_us = w->now_us};
     for (size_t k = 0; k < 2 && once_in(w, 5); k++) {
@@ -149,14 +149,14 @@ static void change_request(struct world *w)
 
 static void change_job(struct world *w)
 {
-    struct sched_group *g = &w->job[upto(w, JOBS)], to = *g;
+    struct sched_job *g = &w->job[upto(w, JOBS)], to = *g;
     if (once_in(w, 2))
         to.priority = 40 + upto(w, 5);
     if (once_in(w, 2))
         to.queue_position = upto(w, 20);
     to.weight = once_in(w, 3) ? upto(w, 4) : 1;
     to.max_slots = once_in(w, 3) ? upto(w, 12) : -1;
-    sched_group_set(w->sched, g, &to);
+    sched_job_set(w->sched, g, &to);
 }
 
 static void random_opts(struct world *w, struct sched_opts *ret)
@@ -212,7 +212,7 @@ static void look_at_agents(struct world *w, struct view *v, struct arena *a)
 static int aged_priority(const struct world *w, const struct sched_request *r)
 {
     int64_t aging = sched_get_opts(w->sched)->aging_us;
-    int priority = r->group->priority;
+    int priority = r->job->priority;
     if (r->state != SCHED_PENDING)
         return r->priority;
     if (aging > 0)
@@ -232,9 +232,9 @@ static void look_at_requests(struct world *w, struct view *v, struct arena *a)
             share[k] = (struct plain_share){agent_index(v, r->share[k].agent), r->share[k].slots};
         v->request[v->snapshot.request_n] = r;
         request[v->snapshot.request_n++] = (struct plain_request){
-            .allocation_id = r->allocation_id, .job_id = r->group->job_id, .priority = aged_priority(w, r),
-            .queue_position = r->group->queue_position, .submitted_us = r->group->submitted_us, .request_us = r->request_us,
-            .weight = r->group->weight, .max_slots = r->group->max_slots, .slots = r->slots,
+            .allocation_id = r->allocation_id, .job_id = r->job->job_id, .priority = aged_priority(w, r),
+            .queue_position = r->job->queue_position, .submitted_us = r->job->submitted_us, .request_us = r->request_us,
+            .weight = r->job->weight, .max_slots = r->job->max_slots, .slots = r->slots,
             .single_agent = r->single_agent, .preemptible = r->preemptible, .blocked_agent = r->blocked_agent,
             .blocked_n = r->blocked_n, .state = r->state, .share = share, .share_n = r->share_n};
     }
@@ -344,15 +344,15 @@ static void check_line(struct world *w)
 {
     size_t jobs = 0;
     int64_t waiting = 0;
-    for (const struct sched_group *g = sched_first_group(w->sched); g != NULL; g = sched_next_group(g), jobs++) {
-        struct line_ahead ahead = line_ahead(g);
+    for (const struct sched_job *g = sched_first_job(w->sched); g != NULL; g = sched_next_job(g), jobs++) {
+        struct jobs_ahead ahead = jobs_ahead(g);
         assert_int_equal(ahead.jobs, jobs);
         assert_int_equal(ahead.waiting_slots, waiting);
         for (size_t i = 0; i < REQUESTS; i++)
-            if (w->open[i] && w->request[i].group == g && w->request[i].state == SCHED_PENDING)
+            if (w->open[i] && w->request[i].job == g && w->request[i].state == SCHED_PENDING)
                 waiting += w->request[i].slots;
     }
-    assert_int_equal(jobs, sched_group_n(w->sched));
+    assert_int_equal(jobs, sched_job_n(w->sched));
 }
 
 /* ---- reasons ----------------------------------------------------------------------------------------------------- */
@@ -455,7 +455,7 @@ static void begin(struct world *w, long seed)
     w->sched = sched_new(&opts);
     for (size_t i = 0; i < JOBS; i++) {
         snprintf(w->job_id[i], sizeof w->job_id[i], "job-%zu", i);
-        w->job[i] = (struct sched_group){.job_id = w->job_id[i], .priority = 42, .weight = 1, .max_slots = -1,
+        w->job[i] = (struct sched_job){.job_id = w->job_id[i], .priority = 42, .weight = 1, .max_slots = -1,
                                          .submitted_us = (int64_t)i / 2, .queue_position = (int64_t)i / 2};
         w->job_slots[i] = sizes[upto(w, 10)];
     }
@@ -469,7 +469,7 @@ static void finish(struct world *w)
     for (size_t i = 0; i < AGENTS; i++)
         if (w->present[i])
             leave(w, i);
-    assert_null(sched_first_group(w->sched));
+    assert_null(sched_first_job(w->sched));
     sched_free(w->sched);
 }
 
