@@ -19,15 +19,15 @@ struct search_follower {
     struct error err;
 };
 
-static void look(void *db, void *job)
+static void refresh_search(void *db, void *job)
 {
     struct search_follower *f = job;
     store_search_refresh(db, &f->state, &f->err);
 }
 
-static int trim(struct store *db, void *job, struct error *err) { return store_search_trim(db, err); }
+static int trim_changes(struct store *db, void *job, struct error *err) { return store_search_trim(db, err); }
 
-static void trimmed(void *job, const struct error *err)
+static void changes_trimmed(void *job, const struct error *err)
 {
     if (err)
         log_warning("search.trim_failed", "reason=%s action=next_round", log_quote(error_msg(err)));
@@ -39,8 +39,8 @@ static void wait_for_next(struct search_follower *f)
         loop_timer_arm(f->timer, PERIOD_US);
 }
 
-/* A search that fails says so itself; this is told once. */
-static void looked(void *job)
+/* A failure is logged once: searches that fail for the same reason tell their users. */
+static void search_refreshed(void *job)
 {
     struct search_follower *f = job;
     if (f->err.kind && !f->failing)
@@ -48,14 +48,14 @@ static void looked(void *job)
     f->failing = f->err.kind != 0;
     error_release(&f->err);
     if (f->state.trim && !f->failing && !f->stopped)
-        writer_submit(f->writer, &(struct writer_job){trim, trimmed, f}, 1);
+        writer_submit(f->writer, &(struct writer_job){trim_changes, changes_trimmed, f}, 1);
     wait_for_next(f);
 }
 
 static void on_time(void *ctx)
 {
     struct search_follower *f = ctx;
-    if (pool_submit(f->searcher, look, looked, f, NULL) < 0)
+    if (pool_submit(f->searcher, refresh_search, search_refreshed, f, NULL) < 0)
         wait_for_next(f);
 }
 
