@@ -53,7 +53,7 @@ static int by_size(const void *pa, const void *pb)
     return by_preference(pa, pb);
 }
 
-static bool permitted(const struct plain_request *r, const struct plain_agent *agent)
+static bool is_permitted(const struct plain_request *r, const struct plain_agent *agent)
 {
     for (size_t i = 0; i < r->blocked_n; i++)
         if (strcmp(r->blocked_agent[i], agent->id) == 0)
@@ -79,7 +79,7 @@ static size_t find_candidates(const struct plain_snapshot *s, const struct plain
 {
     size_t n = 0;
     for (size_t i = 0; i < s->agent_n; i++)
-        if (permitted(r, &agent[i]) && constraint(r, &agent[i]))
+        if (is_permitted(r, &agent[i]) && constraint(r, &agent[i]))
             ret[n++] = (struct candidate){i, &agent[i], score_of(s->opts.fitting, &agent[i], r->slots),
                                           hash_of(r->allocation_id) - hash_of(agent[i].id)};
     return n;
@@ -133,14 +133,14 @@ size_t plain_fit(const struct plain_snapshot *s, const struct plain_agent *agent
     return taken == 0 && s->opts.allow_heterogeneous_fits ? fit_any_size(c, n, r->slots, *ret) : taken;
 }
 
-static void take(struct plain_agent *agent, const struct plain_share *share, size_t n)
+static void take_share(struct plain_agent *agent, const struct plain_share *share, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         *(share[i].slots > 0 ? &agent[share[i].agent].empty_slots : &agent[share[i].agent].empty_aux) -=
             share[i].slots > 0 ? share[i].slots : 1;
 }
 
-static void give(struct plain_agent *agent, const struct plain_share *share, size_t n)
+static void give_back_share(struct plain_agent *agent, const struct plain_share *share, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct plain_agent *to = &agent[share[i].agent];
@@ -193,7 +193,7 @@ static size_t index_of(const struct plan *p, const struct plain_request *r)
     return (size_t)(r - p->s->request);
 }
 
-static void allocate(struct plan *p, const struct plain_request *r, struct plain_share *share, size_t n)
+static void allocate_request(struct plan *p, const struct plain_request *r, struct plain_share *share, size_t n)
 {
     p->ret->allocate[p->ret->allocate_n++] = (struct plain_placement){index_of(p, r), share, n};
 }
@@ -207,7 +207,7 @@ static void give_leaving(struct plan *p, struct plain_agent *agent)
 {
     for (size_t i = 0; i < p->s->request_n; i++)
         if (p->s->request[i].state == SCHED_RELEASING)
-            give(agent, p->s->request[i].share, p->s->request[i].share_n);
+            give_back_share(agent, p->s->request[i].share, p->s->request[i].share_n);
 }
 
 /* A gang keeps what will be its own, so that others of its priority do not take it piece by piece. */
@@ -243,9 +243,9 @@ static size_t try_in_order(struct plan *p, int priority, const struct plain_requ
             ret[failed++] = r;
             continue;
         }
-        take(p->agent, share, n);
+        take_share(p->agent, share, n);
         if (now && !p->releasing && (!p->backfilling || (p->s->opts.preemption && r->preemptible)))
-            allocate(p, r, share, n);
+            allocate_request(p, r, share, n);
     }
     return failed;
 }
@@ -263,7 +263,7 @@ static size_t stop_for(struct plan *p, struct plain_agent *agent, const struct p
                 return 0;
             if (p->released[index_of(p, victim)])
                 continue;
-            give(agent, victim->share, victim->share_n);
+            give_back_share(agent, victim->share, victim->share_n);
             ret[(*ret_n)++] = index_of(p, victim);
             size_t n = plain_fit(p->s, agent, r, p->a, share);
             if (n > 0)
@@ -280,7 +280,7 @@ static void preempt_for(struct plan *p, const struct plain_request *r)
     struct plain_agent *agent = arena_dup(p->a, p->agent, p->s->agent_n * sizeof *agent);
     size_t n = plain_fit(p->s, agent, r, p->a, &share);
     if (n > 0) {
-        take(p->agent, share, n);
+        take_share(p->agent, share, n);
         return;
     }
     if (!p->leaving_given) {
@@ -291,7 +291,7 @@ static void preempt_for(struct plan *p, const struct plain_request *r)
         n = stop_for(p, agent, r, &share, victim, &victim_n);
     if (n == 0)
         return;
-    take(agent, share, n);
+    take_share(agent, share, n);
     p->agent = agent;
     p->leaving_given = p->releasing = true;
     for (size_t i = 0; i < victim_n; i++) {
@@ -300,7 +300,7 @@ static void preempt_for(struct plan *p, const struct plain_request *r)
     }
 }
 
-static void serve(const struct plain_snapshot *s, bool zero_slot, struct arena *a, struct plain_decision *ret)
+static void serve_requests(const struct plain_snapshot *s, bool zero_slot, struct arena *a, struct plain_decision *ret)
 {
     struct plan p = {.s = s, .a = a, .ret = ret, .zero_slot = zero_slot,
                      .agent = arena_dup(a, s->agent, s->agent_n * sizeof *s->agent),
@@ -381,7 +381,7 @@ static bool could_fit(struct shares *f, const struct plain_request *r)
 static bool has_agent(const struct shares *f, const struct plain_request *r)
 {
     for (size_t i = 0; i < f->s->agent_n; i++)
-        if (permitted(r, &f->s->agent[i]) && f->s->agent[i].slots > 0)
+        if (is_permitted(r, &f->s->agent[i]) && f->s->agent[i].slots > 0)
             return true;
     return false;
 }
@@ -463,7 +463,7 @@ static void find_groups(struct shares *f)
 
 /* Who is full leaves the rest to the others. False: somebody has more for good than that, which is to be taken into
  * account. */
-static bool fill(struct shares *f)
+static bool fill_shares(struct shares *f)
 {
     double left = f->capacity, weight = 0;
     bool all_well = true;
@@ -514,7 +514,7 @@ static void round_up(struct shares *f, int *left, bool those_that_run, bool beyo
 static void make_offers(struct shares *f, bool again)
 {
     int left = f->capacity;
-    while (!again && !fill(f))
+    while (!again && !fill_shares(f))
         ;
     for (size_t i = 0; again && i < f->job_n; i++) {
         struct job *job = &f->job[i];
@@ -569,7 +569,7 @@ static size_t find_agents_for(struct shares *f, const struct plain_request *r, i
     size_t n = 0;
     for (size_t i = 0; i < f->s->agent_n; i++) {
         const struct plain_agent *agent = &f->agent[i];
-        if (permitted(r, agent) && (size == 0 || agent->slots == size) && room_on(f, r, i) >= (size == 0 ? r->slots : size))
+        if (is_permitted(r, agent) && (size == 0 || agent->slots == size) && room_on(f, r, i) >= (size == 0 ? r->slots : size))
             ret[n++] = (struct candidate){i, agent, 0, hash_of(r->allocation_id) - hash_of(agent->id)};
     }
     qsort(ret, n, sizeof *ret, by_ease);
@@ -595,7 +595,7 @@ static size_t choose_agents(struct shares *f, const struct plain_request *r, str
     return 0;
 }
 
-static void release(struct shares *f, const struct plain_request *r)
+static void release_request(struct shares *f, const struct plain_request *r)
 {
     f->released[number_of(f, r)] = true;
     f->ret->release[f->ret->release_n++] = number_of(f, r);
@@ -605,7 +605,7 @@ static void give_back_what_leaves(struct shares *f, struct plain_agent *agent)
 {
     for (size_t i = 0; i < f->s->request_n; i++)
         if ((f->s->request[i].state == SCHED_RELEASING && f->s->request[i].slots > 0) || f->released[i])
-            give(agent, f->s->request[i].share, f->s->request[i].share_n);
+            give_back_share(agent, f->s->request[i].share, f->s->request[i].share_n);
 }
 
 static bool lacks_room(const struct shares *f, const struct plain_share *share, size_t n, const struct plain_request *victim)
@@ -632,8 +632,8 @@ static size_t room_for(struct shares *f, const struct plain_request *r, struct p
         const struct plain_request *victim = f->order[i];
         if (!may_be_stopped(f, victim, r) || !lacks_room(f, ret, n, victim))
             continue;
-        release(f, victim);
-        give(f->agent, victim->share, victim->share_n);
+        release_request(f, victim);
+        give_back_share(f->agent, victim->share, victim->share_n);
     }
     f->releasing = true;
     return n;
@@ -641,18 +641,18 @@ static size_t room_for(struct shares *f, const struct plain_request *r, struct p
 
 /* ---- carrying out */
 
-static bool place(struct shares *f, const struct plain_request *r)
+static bool place_request(struct shares *f, const struct plain_request *r)
 {
     struct plain_share *share;
     size_t n = f->releasing ? 0 : plain_fit(f->s, f->agent, r, f->a, &share);
     if (n == 0)
         return false;
-    take(f->agent, share, n);
+    take_share(f->agent, share, n);
     f->ret->allocate[f->ret->allocate_n++] = (struct plain_placement){number_of(f, r), share, n};
     return true;
 }
 
-static void grant(struct shares *f, const struct plain_request *r)
+static void grant_request(struct shares *f, const struct plain_request *r)
 {
     f->ret->unplaced[f->ret->unplaced_n++] = number_of(f, r);
 }
@@ -662,10 +662,10 @@ static bool serve_gang(struct shares *f, const struct plain_request *r, bool may
 {
     struct plain_share *share;
     size_t n, leaving = f->ret->release_n;
-    if (place(f, r))
+    if (place_request(f, r))
         return true;
     if (r->slots == 1) {
-        grant(f, r);
+        grant_request(f, r);
         return true;
     }
     for (size_t i = 0; i < f->s->request_n; i++)
@@ -679,17 +679,17 @@ static bool serve_gang(struct shares *f, const struct plain_request *r, bool may
     if (n == 0 && may_make_room)
         n = room_for(f, r, share);
     if (n > 0) {
-        take(f->agent, share, n);
+        take_share(f->agent, share, n);
         f->kept_n++;
     } else if (f->fits_now[number_of(f, r)]) {
-        grant(f, r);
+        grant_request(f, r);
     } else {
         return false;
     }
     return true;
 }
 
-static bool belongs(const struct shares *f, const struct job *job, const struct plain_request *r)
+static bool belongs_to_job(const struct shares *f, const struct job *job, const struct plain_request *r)
 {
     return strcmp(r->job_id, job->job_id) == 0 && f->counts[number_of(f, r)];
 }
@@ -701,9 +701,9 @@ static void release_too_much(struct shares *f, const struct job *job)
         active -= f->released[i] && strcmp(f->s->request[i].job_id, job->job_id) == 0 ? f->s->request[i].slots : 0;
     for (size_t i = 0; i < f->s->request_n && active > job->offered; i++) {
         const struct plain_request *r = f->order[i];
-        if (!belongs(f, job, r) || r->state != SCHED_ALLOCATED || !r->preemptible || f->released[number_of(f, r)])
+        if (!belongs_to_job(f, job, r) || r->state != SCHED_ALLOCATED || !r->preemptible || f->released[number_of(f, r)])
             continue;
-        release(f, r);
+        release_request(f, r);
         active -= r->slots;
     }
 }
@@ -715,13 +715,13 @@ static bool place_missing(struct shares *f, const struct job *job, bool gangs)
     int rest = job->offered - job->active;
     for (size_t i = 0; i < f->s->request_n && rest > 0; i++) {
         const struct plain_request *r = f->order[i];
-        if (!belongs(f, job, r) || r->state != SCHED_PENDING || r->slots > rest)
+        if (!belongs_to_job(f, job, r) || r->state != SCHED_PENDING || r->slots > rest)
             continue;
         rest -= r->slots;
         if (gangs)
             ok = serve_gang(f, r, job->offered - rest <= job->whole) && ok;
-        else if (!place(f, r))
-            grant(f, r);
+        else if (!place_request(f, r))
+            grant_request(f, r);
     }
     return ok;
 }
@@ -775,7 +775,7 @@ static void share_fairly(const struct plain_snapshot *s, struct arena *a, struct
     qsort(f.order, s->request_n, sizeof *f.order, by_submission);
     for (size_t i = 0; i < s->request_n; i++)
         if (f.order[i]->slots == 0 && f.order[i]->state == SCHED_PENDING)
-            place(&f, f.order[i]);
+            place_request(&f, f.order[i]);
     for (size_t i = 0; i < s->agent_n; i++)
         f.capacity += s->agent[i].slots;
     find_who_counts(&f);
@@ -799,6 +799,6 @@ void plain_pass(const struct plain_snapshot *s, struct arena *a, struct plain_de
         share_fairly(s, a, ret);
         return;
     }
-    serve(s, false, a, ret);
-    serve(s, true, a, ret);
+    serve_requests(s, false, a, ret);
+    serve_requests(s, true, a, ret);
 }
