@@ -9,11 +9,11 @@
 ##  test-horovod     the tests of trials under Horovod, which is built first (about 15 minutes, once); make horovod-deps only builds it
 ##  asan             AddressSanitizer + UBSan build, unit and API tests on it
 ##  tsan             ThreadSanitizer build, unit and API tests on it (some minutes; not part of `make test`)
-##  clang            the same sources through clang 14, warnings as errors
+##  clang            the same sources through clang 14, warnings as errors: compiled for the fuzz targets, else read
 ##  soak             random clusters under virtual time, fresh seeds, for SOAK_SECONDS of CPU time (default 3600)
 ##  fuzz             every fuzz target for FUZZ_SECONDS (default 60)
 ##  fuzz-api         requests made from the contract, on an AddressSanitizer build, for FUZZ_API_SECONDS (default 600)
-##  nightly          long soak, fuzz, fuzz-api, faults and tsan; notes what fuzz-api found in docs/reliability.md
+##  nightly          long soak, fuzz, fuzz-api, faults and tsan; writes what came of each into docs/reliability.md
 ##  faults           200 kill -9 of each program under load on both engines, full disks, failed writes (FAULT_KILLS=200)
 ##  soak-launch      one of eight workers of a launcher killed, stopped or out of memory, a thousand times (DET_SOAK_LAUNCH=1000)
 ##  lint             layer table, citations, Python style
@@ -130,11 +130,10 @@ asan: build-asan/build.ninja test-deps
 tsan: test-deps
 	@tests/run-all tsan
 
-build-clang/build.ninja:
-	@CC=clang-14 meson setup build-clang -Dbuildtype=debug >/dev/null
-
-clang: build-clang/build.ninja
-	@ninja -C build-clang -j$(JOBS)
+# Everything that clang warns of it knows after reading: so what is no part of a fuzz target is only read, which takes a tenth of the time.
+clang: build-fuzz/build.ninja
+	@ninja -C build-fuzz -j$(JOBS) fuzz-programs
+	@tools/check-clang build-fuzz fuzz-programs $(JOBS)
 
 # A seed says how to see a failure again: build/tests/sim/soak --seed N.
 soak: all
@@ -144,18 +143,17 @@ build-fuzz/build.ninja:
 	@CC=clang-14 meson setup build-fuzz -Dfuzz=true -Dbuildtype=debug -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false >/dev/null
 
 fuzz: build-fuzz/build.ninja
-	@ninja -C build-fuzz -j$(JOBS)
+	@ninja -C build-fuzz -j$(JOBS) fuzz-programs
 	@tests/fuzz/run $(FUZZ_SECONDS)
 
 # The seed is printed: tests/fuzz_api/fuzz.py --seed N makes the same requests.
 fuzz-api: build-asan/build.ninja test-deps
 	@ninja -C build-asan -j$(JOBS) determined-master determined-agent determined-task
-	@DET_BUILD=build-asan $(PY) tests/fuzz_api/fuzz.py --seconds $(FUZZ_API_SECONDS) $(FUZZ_API_OPTIONS)
+	@DET_BUILD=build-asan $(PY) tests/fuzz_api/fuzz.py --seconds $(FUZZ_API_SECONDS)
 
-# Everything that takes hours; each part is tried, whatever became of those before it.
-nightly:
-	@status=0; for part in soak "fuzz FUZZ_SECONDS=600" "fuzz-api FUZZ_API_SECONDS=3600 FUZZ_API_OPTIONS='--note docs/reliability.md'" faults tsan; do \
-		eval $(MAKE) --no-print-directory $$part || status=1; done; exit $$status
+# Everything that takes hours; each part is tried, whatever became of those before it. tools/nightly PART runs one.
+nightly: test-deps all
+	@tools/nightly
 
 # DET_TEST_SEED=N repeats the random choices of a run.
 faults: test-deps all
@@ -184,4 +182,4 @@ install: all
 	@echo "installed into $(DESTDIR)$(PREFIX)"
 
 clean:
-	@rm -rf build build-asan build-tsan build-clang build-fuzz
+	@rm -rf build build-asan build-tsan build-fuzz

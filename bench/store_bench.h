@@ -12,7 +12,7 @@
 #include "store/store.h"
 #include "store/cluster/tasks.h"
 #include "store/experiments/trials.h"
-#include "store/accounts/users.h"
+#include "store/functions.h"
 
 #define MUST(call)                                                      \
     do {                                                                \

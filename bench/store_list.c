@@ -1,13 +1,13 @@
 /* How many lists of 50 experiments of 1,000 does one reader thread give a second? (Aim: 2,000 with everything around
  * it.) */
-#include "store/search/search.h"
+#include "store/lookup/lookup.h"
 #include "store_bench.h"
 
 enum { EXPERIMENTS = 1000, ROUNDS = 3000 };
 
 static void measure(struct store *st, const char *what, const struct store_experiment_filter *f)
 {
-    struct search_found found;
+    struct lookup_found found;
     struct store_experiment *x;
     size_t n;
     int64_t start = clock_monotonic_us();

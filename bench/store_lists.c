@@ -1,6 +1,6 @@
 /* How long does a page of 200 of 100,000 experiments take, for each sort and each filter that the list has? Prints what each
  * costs in ms: CPU, median and p99, and the slowest ten. Usage: store_lists [DIRECTORY | postgresql://…] */
-#include "store/search/search.h"
+#include "store/lookup/lookup.h"
 #include "store_many.h"
 
 enum { ROUNDS = 100, PAGE = 200 };
@@ -8,7 +8,7 @@ enum { ROUNDS = 100, PAGE = 200 };
 static void measure_question(struct store *st, const char *what, const struct store_experiment_filter *f)
 {
     struct bench_times t = {.n = 0};
-    struct search_found found = {0};
+    struct lookup_found found = {0};
     for (int i = 0; i < ROUNDS; i++) {
         cleanup_arena struct arena a = ARENA_INIT;
         struct store_experiment *x;

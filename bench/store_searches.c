@@ -1,7 +1,7 @@
 /* How long does a page of 200 of a search take, over 100,000 experiments with a run each, and over 1,000 with 100 each, by every column
  * as sort and as filter, with every operator it has, and by groups of them? Prints for each what it cost in ms: CPU, median and p99 of
  * the search and of reading its rows, and the slowest ten. Usage: store_searches [DIRECTORY | postgresql://…] [ROUNDS] */
-#include "store/search/search.h"
+#include "store/lookup/lookup.h"
 #include "store_many.h"
 
 enum { ROUNDS_MAX = 1000, PAGE = 200 };
@@ -9,35 +9,35 @@ enum { ROUNDS_MAX = 1000, PAGE = 200 };
 static int rounds = 100;
 
 struct question {
-    enum search_kind kind;
+    enum lookup_kind kind;
     const char *filter, *sort;
     int32_t offset;
 };
 
-static int show(struct store *st, const struct question *q, const struct search_found *found, struct arena *a)
+static int show(struct store *st, const struct question *q, const struct lookup_found *found, struct arena *a)
 {
     struct store_experiment *x;
     struct store_run *r;
     size_t n;
-    return q->kind == SEARCH_RUNS ? store_runs_shown(st, found->ids, a, &r, &n, &bench_err)
+    return q->kind == LOOKUP_RUNS ? store_runs_shown(st, found->ids, a, &r, &n, &bench_err)
                                   : store_experiments_shown(st, found->ids, a, &x, &n, &bench_err);
 }
 
 static void ask(struct store *st, const char *what, struct question q)
 {
     struct bench_times t = {.n = 0};
-    struct search_found found = {0};
+    struct lookup_found found = {0};
     char name[160];
     for (int i = 0; i < rounds; i++) {
         cleanup_arena struct arena a = ARENA_INIT;
-        struct search *search;
+        struct lookup *search;
         bench_start(&t);
-        MUST(search_parse(q.kind, q.filter, q.sort, 1800000000000000, &a, &search, &bench_err));
-        MUST(store_search(st, search, 1, (struct page){.offset = q.offset, .limit = PAGE}, &a, &found, &bench_err));
+        MUST(lookup_parse(q.kind, q.filter, q.sort, 1800000000000000, &a, &search, &bench_err));
+        MUST(store_lookup(st, search, 1, (struct page){.offset = q.offset, .limit = PAGE}, &a, &found, &bench_err));
         MUST(show(st, &q, &found, &a));
         bench_stop(&t);
     }
-    snprintf(name, sizeof(name), "%s: %s", q.kind == SEARCH_RUNS ? "runs" : "experiments", what);
+    snprintf(name, sizeof(name), "%s: %s", q.kind == LOOKUP_RUNS ? "runs" : "experiments", what);
     bench_took(name, found.window.total, &t);
 }
 
@@ -73,7 +73,7 @@ static const struct column shared_columns[] = {
     {"validation.loss.min", EITHER, "5"}, {"validation.loss.mean", EITHER, "5"}, {"training.accuracy.last", EITHER, "0.5"},
     {"training.accuracy.max", EITHER, "0.5"}, {NULL}};
 
-static void ask_filter(struct store *st, enum search_kind kind, const struct column *c, const char *op)
+static void ask_filter(struct store *st, enum lookup_kind kind, const struct column *c, const char *op)
 {
     char filter[400], what[128];
     bool order = *op == '<' || *op == '>';
@@ -84,7 +84,7 @@ static void ask_filter(struct store *st, enum search_kind kind, const struct col
     ask(st, what, (struct question){.kind = kind, .filter = filter, .sort = "startTime=desc"});
 }
 
-static void ask_column(struct store *st, enum search_kind kind, const struct column *c)
+static void ask_column(struct store *st, enum lookup_kind kind, const struct column *c)
 {
     char sort[80], *operators = strdup(c->operators), *rest = operators;
     for (int descending = 0; descending < 2; descending++) {
@@ -107,7 +107,7 @@ static void ask_column(struct store *st, enum search_kind kind, const struct col
 #define MIXED OR(FIELD("tags", "contains", "\"eam-1\"") "," FIELD("state", "!=", "\"COMPLETED\"") "," \
                  AND(FIELD("user", "contains", "\"9\"") "," FIELD("training.accuracy.last", ">=", "0.3")))
 
-static void ask_groups(struct store *st, enum search_kind kind)
+static void ask_groups(struct store *st, enum lookup_kind kind)
 {
     static const struct { const char *what, *filter, *sort; int32_t offset; } questions[] = {
         {"everything", NULL, NULL, 0},
@@ -125,9 +125,9 @@ static void ask_groups(struct store *st, enum search_kind kind)
 
 static void ask_all(struct store *st)
 {
-    for (int kind = SEARCH_EXPERIMENTS; kind <= SEARCH_RUNS; kind++) {
+    for (int kind = LOOKUP_EXPERIMENTS; kind <= LOOKUP_RUNS; kind++) {
         ask_groups(st, kind);
-        for (const struct column *c = kind == SEARCH_RUNS ? run_columns : experiment_columns; c->name; c++)
+        for (const struct column *c = kind == LOOKUP_RUNS ? run_columns : experiment_columns; c->name; c++)
             ask_column(st, kind, c);
         for (const struct column *c = shared_columns; c->name; c++)
             ask_column(st, kind, c);
@@ -140,13 +140,13 @@ static void ask_all(struct store *st)
 static void ask_after_changes(struct store *writer, struct store *st)
 {
     for (int n = 1; n <= 10000; n *= 100) {
-        struct search_state state;
+        struct lookup_state state;
         MUST(store_begin(writer, &bench_err));
         for (int i = 1; i <= n; i++)
             MUST(store_trial_set_metadata(writer, i, "{\"owner\": \"somebody else\"}", &bench_err));
         MUST(store_commit(writer, &bench_err));
         int64_t start = clock_monotonic_us();
-        MUST(store_search_refresh(st, &state, &bench_err));
+        MUST(store_lookup_refresh(st, &state, &bench_err));
         printf("taking over %5d changed runs   %8.2f ms\n", n, (double)(clock_monotonic_us() - start) / 1000);
     }
 }
@@ -154,12 +154,12 @@ static void ask_after_changes(struct store *writer, struct store *st)
 static void measure(const char *place, const char *shape, int32_t experiments, int32_t runs_each)
 {
     struct store *st, *reader;
-    struct search_state state;
+    struct lookup_state state;
     MUST(store_open(place, STORE_DURABLE_NORMAL, &st, &bench_err));
     bench_many(st, experiments, runs_each);
     MUST(store_open_reader(place, &reader, &bench_err));
     int64_t start = clock_monotonic_us(), cpu = bench_cpu_us();
-    MUST(store_search_refresh(reader, &state, &bench_err));
+    MUST(store_lookup_refresh(reader, &state, &bench_err));
     printf("%s\nfirst look   %8.2f ms\nof CPU   %8.2f ms\nin memory   %8.2f MB\n", shape, (double)(clock_monotonic_us() - start) / 1000,
            (double)(bench_cpu_us() - cpu) / 1000, (double)state.bytes / 1e6);
     ask_all(reader);

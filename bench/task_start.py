@@ -11,8 +11,8 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests" / "agent"))
-import fakemaster  # noqa: E402
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests"))
+from support.fake_master import agents  # noqa: E402
 
 runs = int(sys.argv[1]) if len(sys.argv) > 1 else 30
 TRIAL = ["DET_TASK_TYPE=TRIAL", "DET_HPARAMS={}", "DET_EXPERIMENT_CONFIG={}"]
@@ -31,11 +31,11 @@ def measure(master, name, argv, **order):
 
 with tempfile.TemporaryDirectory() as place:
     pathlib.Path(place).chmod(0o711)
-    master = fakemaster.Master()
-    agent = fakemaster.Agent(master, pathlib.Path(place) / "agent").start()
+    master = agents.Master()
+    agent = agents.Agent(master, pathlib.Path(place) / "agent").start()
     try:
         master.wait_agent()
-        master.context = fakemaster.tgz({f"file{i}.py": "x = 1\n" * 100 for i in range(20)})
+        master.context = agents.tgz({f"file{i}.py": "x = 1\n" * 100 for i in range(20)})
         measure(master, "command without context", ["echo hello"], fetchContext=False)
         measure(master, "trial with a context of 20 files", ["echo hello"], taskType="TASK_TYPE_TRIAL", more_env=TRIAL)
     finally:

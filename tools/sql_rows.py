@@ -13,9 +13,13 @@ TYPES = {"id": "int32_t %s;", "i32": "int32_t %s;", "i64": "int64_t %s;", "us": 
 NUMBERS = ("i32", "i64", "real")
 IN_MEMORY = {"number": "N", "text": "T", "labels": "L", "document": "D"}
 # Parameters that are fields of no record: how they come, and what is bound.
-PARAMETERS = {"id": ("int64_t %s", "sql_int(%s)"), "i32": ("int32_t %s", "sql_int(%s)"), "i64": ("int64_t %s", "sql_int(%s)"),
-              "us": ("int64_t %s", "sql_time(%s)"), "bool": ("bool %s", "sql_bool(%s)"), "real": ("double %s", "sql_real(%s)"),
-              "text": ("const char *%s", "sql_text(%s)"), "strbuf": ("const struct strbuf *%s", "sql_strbuf(%s)")}
+PARAMETERS = {"id": ("int32_t %s", "sql_int(%s)"), "i32": ("int32_t %s", "sql_int(%s)"), "i64": ("int64_t %s", "sql_int(%s)"),
+              "i32?": ("bool has_%s, int32_t %s", "sql_opt_int(has_%s, %s)"), "us": ("int64_t %s", "sql_time(%s)"), "bool": ("bool %s", "sql_bool(%s)"), "real": ("double %s", "sql_real(%s)"),
+              "text": ("const char *%s", "sql_text(%s)"), "text?": ("const char *%s", "sql_opt_text(%s)"),
+              "strbuf": ("const struct strbuf *%s", "sql_strbuf(%s)"),
+              "hash": ("const uint8_t %s[STORE_TOKEN_HASH_SIZE]", "sql_blob(%s, STORE_TOKEN_HASH_SIZE)"),
+              "ints": ("struct store_ints %s", "sql_text(json_of_ints(a, %s))"),
+              "texts": ("struct store_texts %s", "sql_text(json_of_texts(a, %s))")}
 SELECT_ROW = re.compile(r"SELECT (?:DISTINCT )?\{(\w+)(?: \w+)?\}(?=\s+FROM\b|\s*$)")
 PLACE = re.compile(r"\{(\w+)(?: (\w+))?\}")
 REPLACE = re.compile(r"ON CONFLICT \(([a-z_, ]+)\) DO UPDATE SET \{replace (\w+)\}")
@@ -253,6 +257,9 @@ class Row:
     def read_items(self):
         return [i for i in self.items if i.mode != "write"]
 
+    def needs_arena(self):
+        return any(re.search(r"\(q, a\)|, a\b", i.reader()) for i in self.read_items())
+
     def written(self):
         alias = next(iter(self.tables), None)
         return [i for i in self.items if i.mode != "read" and i.name and i.alias == alias]
@@ -318,7 +325,7 @@ class Member:
 class Statement:
     """A statement with what its rows and its parameters are."""
     def __init__(self, where, source, extra, result, rows):
-        self.where, self.rows = where, rows
+        self.where, self.rows, self.function = where, rows, None
         self.source = rows[source] if source in rows else fail(where, f"there is no row '{source}'") if source else None
         self.result = rows[result] if result in rows else fail(where, f"there is no row '{result}'") if result else None
         self.extra = dict(p.split(": ") for p in extra.split(", ")) if extra else {}
@@ -361,6 +368,9 @@ class Statement:
             self.arguments.append(self.source.by_field(self.where, m[1]).value(bool(m[2])))
         return f"${1 + self.parameters.index(m[0])}"
 
+    def binds_arena(self):
+        return any("_write(x, a)" in value or "(a, " in value for value in self.arguments)
+
     def check_columns(self, sql):
         """A statement that spells its columns out: they are the row's, by name and in their order."""
         outer = re.sub(r"\(|\)|[^()]+", Outer(), sql)
@@ -385,15 +395,20 @@ def fail(where, text):
     sys.exit(f"{where[0]}:{where[1]}: {text}")
 
 
+def passed(parameter, type):
+    """The arguments that one parameter is, as a call has them."""
+    return [f"has_{parameter}", parameter] if type == "i32?" else [parameter]
+
+
 def binder(name, statement):
     """(declaration, definition, macro) of what makes a statement's parameters of a row and single values."""
     n, names, takes = len(statement.arguments), [], []
     if statement.source:
         names, takes = ["x"], [f"const struct {statement.source.struct} *x"]
     for parameter, type in statement.extra.items():
-        names.append(parameter)
+        names += passed(parameter, type)
         takes.append(PARAMETERS[type][0].replace("%s", parameter))
-    if any("_write(x, a)" in v for v in statement.arguments):
+    if statement.binds_arena():
         names.append("a")
         takes.append("struct arena *a")
     head = f"const struct sql_value *bind_{name}(struct sql_value *v, {', '.join(takes)})"
@@ -426,7 +441,7 @@ def fragment_rows(fragments):
     return "const struct sql_row_type sql_fragment_rows[F_NR] = {\n" + "\n".join(lines) + "\n};\n"
 
 
-def inner_header(rows, statements, copies):
+def inner_header(rows, statements, copies, declarations):
     columns = [r for r in rows.values() if r.in_memory]
     rows = {name: r for name, r in rows.items() if not r.in_memory}
     own = [r for r in rows.values() if r.struct == r.name and not r.header and not r.name.startswith("store_")]
@@ -445,6 +460,7 @@ def inner_header(rows, statements, copies):
     h.append("/* The rows that a fragment selects; none: read is NULL. */\nstruct sql_row_type { row_fn *read; size_t size; };\n"
              "extern const struct sql_row_type sql_fragment_rows[F_NR];\n")
     h += [f"enum {{ COPY_{name.upper()}_COLUMNS = {len(s.arguments)} }};" for name, s in copies.items() if s.source]
+    h += ["", *declarations]
     return "\n".join(h) + "\n#endif\n"
 
 

@@ -3,7 +3,7 @@
 from typing import Any, Dict, List, Optional, Tuple, Union
 
 
-class ExperimentConfig(dict):
+class ExperimentConfig(Dict[str, Any]):
     """An experiment configuration: the plain dictionary, with names for what training code asks of it.
 
     Examples
@@ -58,7 +58,7 @@ class ExperimentConfig(dict):
         records = self.get("records_per_epoch")
         return int(records) if records is not None else None
 
-    def get_min_validation_period(self) -> Dict:
+    def get_min_validation_period(self) -> Dict[str, Any]:
         """How often to validate at least, as ``{"batches": n}``, ``{"records": n}``, ``{"epochs": n}`` or ``{}``."""
         return self._section("min_validation_period")
 
@@ -69,7 +69,7 @@ class ExperimentConfig(dict):
             raise ValueError(f"searcher.metric must be a string, not {metric!r}")
         return metric
 
-    def get_min_checkpoint_period(self) -> Dict:
+    def get_min_checkpoint_period(self) -> Dict[str, Any]:
         """How often to checkpoint at least, in the form of :meth:`get_min_validation_period`."""
         return self._section("min_checkpoint_period")
 

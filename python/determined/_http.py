@@ -16,12 +16,14 @@ import ssl
 import threading
 import urllib.parse
 import urllib.request
-from typing import IO, Any, Dict, Iterator, NamedTuple, Optional, Set, Tuple
+from typing import IO, Any, Dict, Iterator, NamedTuple, Optional, Set, Tuple, TypeVar
 
 from determined import _json, errors
+from determined._request import Request, Stream
 from determined._version import __version__
 
 logger = logging.getLogger("determined")
+Answer = TypeVar("Answer")
 
 NOT_NOW = (502, 503, 504)
 # Our own, so that a retry leaves the random numbers of the user's training as they were.
@@ -39,7 +41,7 @@ class Retry(NamedTuple):
 
     def pause_s(self, attempt: int) -> float:
         """Seconds to wait after the ``attempt``-th failure (from 0), give or take a tenth so that tasks spread out."""
-        return min(self.first_pause_s * 2**attempt, self.max_pause_s) * _jitter.uniform(0.9, 1.1)
+        return min(self.first_pause_s * 2.0**attempt, self.max_pause_s) * _jitter.uniform(0.9, 1.1)
 
 
 ONCE = Retry(attempts=1)
@@ -102,6 +104,11 @@ class Session:
         The same certificates as text.
     retry : Retry
         How patient to be.
+
+    Attributes
+    ----------
+    url, token : str
+        As given; the address does not end with a slash.
     """
 
     def __init__(
@@ -117,9 +124,9 @@ class Session:
         parts = urllib.parse.urlsplit(master_url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"master address {master_url!r} is not of the form http[s]://host[:port]")
-        self._url = master_url.rstrip("/")
+        self.url = master_url.rstrip("/")
         self._parts = parts
-        self._token = token
+        self.token = token
         self._cert_file, self._cert_name, self._cert_pem = cert_file, cert_name, cert_pem
         self._tls = _tls_context(cert_file, cert_pem) if parts.scheme == "https" else None
         self._retry = retry
@@ -131,32 +138,38 @@ class Session:
     def clone(self, retry: Retry) -> "Session":
         """A session of its own connections and patience."""
         return Session(
-            self._url,
-            self._token,
+            self.url,
+            self.token,
             cert_file=self._cert_file,
             cert_name=self._cert_name,
             cert_pem=self._cert_pem,
             retry=retry,
         )
 
-    def get(self, path: str, *, params: Optional[Dict[str, Any]] = None, timeout_s: float = READ_TIMEOUT_S) -> Any:
-        """GET; see :meth:`request`. Of ``params``, None is left out and a list is repeated."""
-        return self.request("GET", path + query(params), timeout_s=timeout_s)
+    def send(self, request: Request[Answer], *, timeout_s: float = READ_TIMEOUT_S) -> Answer:
+        """Ask the master; :meth:`request` says what can go wrong.
 
-    def put(self, path: str, body: Any = None) -> Any:
-        """PUT; see :meth:`request`."""
-        return self.request("PUT", path, body)
+        Parameters
+        ----------
+        request : Request
+            From a function of :mod:`determined._routes`.
+        timeout_s : float
+            How long to wait for each answer, in seconds.
 
-    def delete(self, path: str, body: Any = None) -> Any:
-        """DELETE; see :meth:`request`."""
-        return self.request("DELETE", path, body)
+        Returns
+        -------
+        dict
+            The decoded answer, a message of the type that the request names.
+        """
+        answer: Answer = self.request(request.method, request.target, request.body, timeout_s=timeout_s)
+        return answer
 
-    def stream(self, path: str, *, params: Optional[Dict[str, Any]] = None) -> Iterator[Any]:
-        """GET an answer that comes message by message, for as long as the master has more.
+    def follow(self, stream: Stream[Answer]) -> Iterator[Answer]:
+        """Ask for an answer that comes message by message, for as long as the master has more.
 
         Yields
         ------
-        object
+        dict
             The ``result`` of each message.
 
         Raises
@@ -166,50 +179,42 @@ class Session:
         errors.MasterUnreachable
             It cannot be reached, or broke off.
         """
-        url = self._url + path
+        url = self.url + stream.target
         connection = self._connect_apart()
         try:
-            connection.request("GET", self._target(path + query(params)), None, self._headers(None))
+            connection.request(stream.method, self._target(stream.target), None, self._headers(None))
             response = connection.getresponse()
             if response.status >= 400:
                 kind = errors.API_ERRORS.get(response.status, errors.ApiError)
-                raise kind("GET", url, response.status, error_text(response.read()))
+                raise kind(stream.method, url, response.status, error_text(response.read()))
             if connection.sock is not None:
                 # Whoever follows a task that says nothing waits for as long as that takes.
                 connection.sock.settimeout(None)
             for line in response:
-                message = _decode("GET", url, response.status, line) if line.strip() else {}
+                message = _decode(stream.method, url, response.status, line) if line.strip() else {}
                 if "error" in message:
-                    raise errors.ApiError("GET", url, response.status, error_text(line))
+                    raise errors.ApiError(stream.method, url, response.status, error_text(line))
                 if "result" in message:
                     yield message["result"]
         except (OSError, http.client.HTTPException) as e:
-            raise errors.MasterUnreachable("GET", url, 1, e) from e
+            raise errors.MasterUnreachable(stream.method, url, 1, e) from e
         finally:
             self._drop(connection)
 
     def download(self, path: str, accept: str, target: IO[bytes]) -> None:
-        """GET an answer of whatever length into a file; errors as for :meth:`stream`."""
+        """GET an answer of whatever length into a file; errors as for :meth:`follow`."""
         connection = self._connect_apart()
         try:
             connection.request("GET", self._target(path), None, {**self._headers(None), "Accept": accept})
             response = connection.getresponse()
             if response.status >= 400:
                 kind = errors.API_ERRORS.get(response.status, errors.ApiError)
-                raise kind("GET", self._url + path, response.status, error_text(response.read()))
+                raise kind("GET", self.url + path, response.status, error_text(response.read()))
             shutil.copyfileobj(response, target, 1 << 20)
         except (OSError, http.client.HTTPException) as e:
-            raise errors.MasterUnreachable("GET", self._url + path, 1, e) from e
+            raise errors.MasterUnreachable("GET", self.url + path, 1, e) from e
         finally:
             self._drop(connection)
-
-    def post(self, path: str, body: Any = None) -> Any:
-        """POST; see :meth:`request`."""
-        return self.request("POST", path, body)
-
-    def patch(self, path: str, body: Any) -> Any:
-        """PATCH; see :meth:`request`."""
-        return self.request("PATCH", path, body)
 
     def request(self, method: str, path: str, body: Any = None, *, timeout_s: float = READ_TIMEOUT_S) -> Any:
         """Ask the master.
@@ -235,7 +240,7 @@ class Session:
         errors.MasterUnreachable
             It gave no answer, or "not now", until patience ran out.
         """
-        url = self._url + path
+        url = self.url + path
         payload = _json.dumps(_json.to_plain(body, "request")) if body is not None else None
         maybe_done = False
         cause: object = None
@@ -305,7 +310,7 @@ class Session:
             self._drop(connection)
             if self._closed.is_set() or isinstance(cause, ssl.SSLCertVerificationError):
                 break
-        raise errors.MasterUnreachable(method, self._url + path, attempt + 1, cause)
+        raise errors.MasterUnreachable(method, self.url + path, attempt + 1, cause)
 
     def close(self) -> None:
         """End all connections, also those on which some thread is waiting just now."""
@@ -353,7 +358,7 @@ class Session:
         except ssl.SSLCertVerificationError as e:
             # Asking again does not make a certificate right.
             self._drop(connection)
-            raise errors.MasterUnreachable(method, self._url + path, 1, e) from e
+            raise errors.MasterUnreachable(method, self.url + path, 1, e) from e
         except (OSError, http.client.HTTPException) as e:
             self._drop(connection)
             raise _Broken(e, sent) from e
@@ -407,22 +412,16 @@ class Session:
     def _target(self, path: str) -> str:
         """What the request line says: a proxy for plain HTTP wants the whole address."""
         if self._tls is None and self._proxy() is not None:
-            return self._url + path
+            return self.url + path
         return self._parts.path.rstrip("/") + path
 
     def _headers(self, payload: Optional[bytes]) -> Dict[str, str]:
         headers = {"Accept": "application/json", "User-Agent": f"determined-python/{__version__}"}
-        if self._token:
-            headers["Authorization"] = f"Bearer {self._token}"
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
         if payload is not None:
             headers["Content-Type"] = "application/json"
         return headers
-
-
-def query(params: Optional[Dict[str, Any]]) -> str:
-    """The end of an address: without the parameters that are None, with a list's items one by one."""
-    given = {name: value for name, value in (params or {}).items() if value is not None}
-    return "?" + urllib.parse.urlencode(given, doseq=True) if given else ""
 
 
 def _decode(method: str, url: str, status: int, answer: bytes) -> Any:

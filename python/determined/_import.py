@@ -4,7 +4,7 @@ import contextlib
 import os
 import pathlib
 import sys
-from typing import Iterator, Set
+from typing import Any, Dict, Iterator, Set
 
 
 def _top_level_names(directory: pathlib.Path) -> Set[str]:
@@ -20,7 +20,7 @@ def _top_level_names(directory: pathlib.Path) -> Set[str]:
     return names
 
 
-def _take_out(names: Set[str]) -> dict:
+def _take_out(names: Set[str]) -> Dict[str, Any]:
     taken = {}
     for module in list(sys.modules):
         if module.split(".")[0] in names:
@@ -29,7 +29,7 @@ def _take_out(names: Set[str]) -> dict:
 
 
 @contextlib.contextmanager
-def import_from_path(path: os.PathLike) -> Iterator:
+def import_from_path(path: "os.PathLike[str]") -> Iterator[Any]:
     """Import from ``path`` first, for as long as the context lasts.
 
     Afterwards the import system is as before: modules of the same names that were loaded earlier are back, those loaded

@@ -102,6 +102,35 @@ class TrialInfo:
         self._inter_node_network_interface = inter_node_network_interface
 
 
+# What other modules of the library ask of a trial, and users should not have to: programs of release 0.38.1 know these
+# attributes by their private names, so the names stay.
+
+
+def config_of(trial: TrialInfo) -> Dict[str, Any]:
+    """The effective configuration of the trial's experiment."""
+    return trial._config
+
+
+def steps_completed_of(trial: TrialInfo) -> int:
+    """The steps that were done when the latest checkpoint was saved; 0 without a checkpoint."""
+    return trial._steps_completed
+
+
+def run_id_of(trial: TrialInfo) -> int:
+    """Which allocation of the trial this is, counted from 1."""
+    return trial._trial_run_id
+
+
+def is_debugged(trial: TrialInfo) -> bool:
+    """Whether the experiment asks for detailed logs."""
+    return trial._debug
+
+
+def network_interface_of(trial: TrialInfo) -> Optional[str]:
+    """The network interface by which the containers reach each other, if the cluster's configuration names one."""
+    return trial._inter_node_network_interface
+
+
 class ClusterInfo:
     """What a task knows of the cluster and of itself. Get it from :func:`get_cluster_info`.
 

@@ -7,6 +7,8 @@ import socket
 import struct
 from typing import TYPE_CHECKING, Optional
 
+from determined import _info
+
 if TYPE_CHECKING:
     import determined as det
 
@@ -32,7 +34,7 @@ def interface(info: "Optional[det.ClusterInfo]") -> Optional[str]:
     """
     if info is None or len(info.container_addrs) < 2:
         return None
-    return info.trial._inter_node_network_interface or _interface_of(info.container_addrs[info.container_rank])
+    return _info.network_interface_of(info.trial) or _interface_of(info.container_addrs[info.container_rank])
 
 
 def tell_libraries(info: "Optional[det.ClusterInfo]") -> None:

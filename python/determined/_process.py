@@ -3,6 +3,7 @@
 import atexit
 import contextlib
 import ctypes
+import gc
 import opcode
 import os
 import signal
@@ -22,7 +23,7 @@ NOT_EXECUTABLE = 126
 
 
 @contextlib.contextmanager
-def _forwarding(early: List[int], children: "List[subprocess.Popen]") -> Iterator[None]:
+def _forwarding(early: List[int], children: "List[subprocess.Popen[Any]]") -> Iterator[None]:
     """Pass signals on to the child; those that come before it is there wait in ``early``."""
 
     def forward(number: int, _: Any) -> None:
@@ -73,7 +74,7 @@ def run(argv: List[str], env: Optional[Dict[str, str]] = None) -> int:
         cannot be run.
     """
     early: List[int] = []
-    children: List[subprocess.Popen] = []
+    children: List[subprocess.Popen[Any]] = []
     with _forwarding(early, children):
         try:
             child = subprocess.Popen(argv, env=env)
@@ -108,15 +109,43 @@ def _something_is_injected() -> bool:
     return any(os.environ.get(name) for name in _INJECTIONS)
 
 
-def _end(status: int) -> NoReturn:
+def _say_all() -> None:
+    """Run what was registered for the end, and write out what waits in buffers."""
     with contextlib.suppress(Exception):
-        atexit._run_exitfuncs()  # it prints the traceback of a handler that fails
+        # This prints the traceback of a handler that fails.
+        atexit._run_exitfuncs()  # not ours: nothing public runs the handlers
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
             stream.flush()
     with contextlib.suppress(Exception):
         ctypes.CDLL(None).fflush(None)
+
+
+def _end(status: int) -> NoReturn:
+    _say_all()
     os._exit(status)
+
+
+def _keep_whole() -> None:
+    """Let Python go on to its end, whose status only Python knows, with nothing to be taken apart on the way.
+
+    Python takes apart what :data:`sys.modules` leads to, unless somebody else holds it. Then it calls the C library's
+    ``exit(status)``; of the functions that this calls, the one that was registered last is called first, and it is
+    ``_exit(status)``.
+    """
+    libc = ctypes.CDLL(None)
+    if not hasattr(libc, "on_exit"):
+        return  # Only glibc has it.
+    _say_all()
+    libc.on_exit(ctypes.cast(libc._exit, ctypes.c_void_p), None)
+    kept = list(sys.modules.values())
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+    gc.freeze()  # Or Python looks at every object once more.
+    for name in set(sys.modules) - {"sys", "builtins"}:
+        del sys.modules[name]
+    # Everything has been said, and extension modules that count their objects would complain of what is left.
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def _has_returned(frame: types.FrameType) -> bool:
@@ -137,15 +166,15 @@ def leave_when_program_ends() -> None:
     """Let this program end like :func:`leave`, if it comes to its end by itself.
 
     Nobody can tell the exit status of a program that is about to end, but for one: it is 0 when the outermost code has
-    returned. All others, which end by an exception or ``sys.exit()``, end as they would. The moment is when Python has
-    waited for the program's threads.
+    returned. All others, which end by an exception or ``sys.exit()``, go on to their end with :func:`_keep_whole`. The
+    moment is when Python has waited for the program's threads.
     """
     shut_down: Any = getattr(threading, "_shutdown", None)
     if shut_down is None or hasattr(shut_down, "leaves") or not _is_plain_program():
         return
     if threading.current_thread() is not threading.main_thread():
         return
-    frame, pid = sys._getframe(), os.getpid()
+    frame, pid = sys._getframe(), os.getpid()  # not ours: documented, in spite of its name
     while frame.f_back is not None:
         frame = frame.f_back
     outermost = [frame]
@@ -155,8 +184,11 @@ def leave_when_program_ends() -> None:
         # The frame must be let go of: it holds what the program holds, which Python takes apart in an order of its own.
         has_returned = bool(outermost) and _has_returned(outermost.pop())
         # Children of multiprocessing come by here, too.
-        if has_returned and os.getpid() == pid and not _something_is_injected():
+        if os.getpid() != pid or _something_is_injected():
+            return
+        if has_returned:
             _end(0)
+        _keep_whole()
 
     shutdown.leaves = True  # type: ignore[attr-defined]
-    threading._shutdown = shutdown  # type: ignore[attr-defined]
+    threading._shutdown = shutdown  # type: ignore[attr-defined]  # not ours: the last call of a program

@@ -4,7 +4,7 @@ import logging
 import pathlib
 from typing import Any, Dict, Optional
 
-from determined import core, errors
+from determined import _info, core, errors
 from determined.core import _tensorboard
 
 logger = logging.getLogger("determined")
@@ -70,6 +70,8 @@ class TrialContext:
         self._epoch_len: Optional[int] = None
         self._current_batch_idx: Optional[int] = None
         self._stop_requested = False
+        # Whether training metrics are those of all processes, or each has its own.
+        self._average_training_metrics = True
 
     def _apply_optimizations(self, optimizations: Dict[str, Any]) -> None:
         """Take over what the section ``optimizations`` of the experiment configuration says of this kind of trial."""
@@ -160,7 +162,7 @@ class TrialContext:
         """Records in a batch of all processes together."""
         return split_batch_size(self.get_hparams(), self._slots_per_trial)[1]
 
-    def _info(self) -> Any:
+    def _info(self) -> _info.TrialInfo:
         if self._core.info is None:
             raise ValueError("off the cluster there is no experiment and no trial")
         return self._core.info.trial
@@ -209,3 +211,46 @@ class TrialContext:
             self._tensorboard_writer.flush()
         if self._enable_tensorboard_logging and self._core.info is not None:
             self._core.train.upload_tensorboard_files(mangler=_tensorboard.with_rank)
+
+
+# What the training loops and trainers of this library ask of a context, and a trial does not.
+
+
+def core_of(context: TrialContext) -> core.Context:
+    """The Core API that the context was made with."""
+    return context._core
+
+
+def given_hparams(context: TrialContext) -> Dict[str, Any]:
+    """The hyperparameters; none, where :meth:`TrialContext.get_hparams` raises an error."""
+    return context._hparams or {}
+
+
+def given_config(context: TrialContext) -> Dict[str, Any]:
+    """The experiment configuration; an empty one, where :meth:`TrialContext.get_experiment_config` raises an error."""
+    return context._exp_conf or {}
+
+
+def given_seed(context: TrialContext) -> int:
+    """The trial's seed; 0, where :meth:`TrialContext.get_trial_seed` raises an error."""
+    return context._trial_seed or 0
+
+
+def set_epoch_length(context: TrialContext, batches: int) -> None:
+    """Tell the context how many batches an epoch has."""
+    context._epoch_len = batches
+
+
+def begin_batch(context: TrialContext, batch_idx: int) -> None:
+    """Tell the context which batch is trained from now on, counted from 0 at the trial's beginning."""
+    context._current_batch_idx = batch_idx
+
+
+def apply_optimizations(context: TrialContext, optimizations: Dict[str, Any]) -> None:
+    """Have the context take over the section ``optimizations`` of the experiment configuration."""
+    context._apply_optimizations(optimizations)
+
+
+def averages_training_metrics(context: TrialContext) -> bool:
+    """Whether training metrics are averaged over all processes, rather than the chief's."""
+    return context.distributed.size > 1 and context._average_training_metrics

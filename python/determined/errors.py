@@ -164,7 +164,7 @@ class InvalidConfigurationException(InvalidExperimentException):
 class InvalidDataTypeException(InvalidExperimentException):
     """Data of a type ``typ`` that the trial cannot take; ``message`` says what to do."""
 
-    def __init__(self, typ: Type, message: str) -> None:
+    def __init__(self, typ: Type[Any], message: str) -> None:
         super().__init__(f"unsupported data type {typ.__name__}: {message}")
 
 

@@ -36,7 +36,7 @@ _DIGITS = 4
 
 
 def rmtree_nfs_safe(
-    path: Union[str, os.PathLike],
+    path: Union[str, "os.PathLike[str]"],
     ignore_errors: bool = False,
     onerror: Optional[Callable[[Any, Any, Any], Any]] = None,
 ) -> None:
@@ -337,7 +337,7 @@ def calculate_batch_sizes(hparams: Dict[str, Any], slots_per_trial: int, trialna
         raise errors.InvalidExperimentException(f"{trialname}: {e}") from None
 
 
-def mask_checkpoint_storage(d: Dict) -> Dict:
+def mask_checkpoint_storage(d: Dict[str, Any]) -> Dict[str, Any]:
     """A copy of ``checkpoint_storage`` of a configuration that shows no credentials.
 
     >>> mask_checkpoint_storage({"type": "s3", "secret_key": "s3cr3t"})
@@ -346,9 +346,9 @@ def mask_checkpoint_storage(d: Dict) -> Dict:
     return mask_config_dict(d)
 
 
-def mask_config_dict(d: Dict) -> Dict:
+def mask_config_dict(d: Dict[str, Any]) -> Dict[str, Any]:
     """A copy of an experiment's configuration that shows no secrets: passwords, keys, variables that hold some."""
-    masked: Dict = _secrets.masked(d)
+    masked: Dict[str, Any] = _secrets.masked(d)
     return masked
 
 
@@ -388,14 +388,16 @@ def check_sshd(peer_addr: str, deadline: float, port: int) -> None:
         time.sleep(_PAUSE_S)
 
 
-def signal_process_tree(p: subprocess.Popen, signum: Any) -> None:
+def signal_process_tree(p: "subprocess.Popen[Any]", signum: Any) -> None:
     """Send the signal ``signum`` to every process below ``p``, but not to ``p`` itself."""
     for pid in _linux.descendants(p.pid):
         _linux.send(pid, signum)
 
 
 @contextlib.contextmanager
-def forward_signals(p: subprocess.Popen, *signums: signal.Signals, signal_children: bool = False) -> Iterator[None]:
+def forward_signals(
+    p: "subprocess.Popen[Any]", *signums: signal.Signals, signal_children: bool = False
+) -> Iterator[None]:
     """Pass signals on to a child, for as long as the context lasts.
 
     Parameters

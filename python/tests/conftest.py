@@ -8,7 +8,7 @@ import tempfile
 from typing import Any, Callable, Dict, Iterator, Optional
 
 import pytest
-from fake_master import TOKEN, FakeMaster
+from support.fake_master.tasks import TOKEN, FakeMaster
 
 REPOSITORY = pathlib.Path(__file__).parents[2]
 EXAMPLES = REPOSITORY / "examples"

@@ -108,7 +108,7 @@ def describe(module_name):
             continue
         if inspect.isclass(value) and value.__module__.startswith("determined"):
             names[name] = describe_class(value)
-        elif inspect.isfunction(value) and value.__module__.startswith("determined"):
+        elif (inspect.isfunction(value) or inspect.ismethod(value)) and value.__module__.startswith("determined"):
             names[name] = {"function": parameters(value)}
     return names
 

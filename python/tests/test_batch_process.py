@@ -143,10 +143,10 @@ def test_context__links_the_inference_with_what_it_uses(cluster):
 
 def test_model_version__without_a_checkpoint_is_refused():
     version = types.SimpleNamespace(checkpoint=None, model_id=3, model_version=2)
-    with core._context._dummy_init() as core_context, pytest.raises(ValueError, match="version 2 of the model has no"):
+    with core._context.dummy_init() as core_context, pytest.raises(ValueError, match="version 2 of the model has no"):
         core_context.experimental.report_task_using_model_version(version)
 
 
 def test_default_device__is_the_cpu_without_gpus(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
-    assert experimental.get_default_device(core._context._dummy_init()).type == "cpu"
+    assert experimental.get_default_device(core._context.dummy_init()).type == "cpu"

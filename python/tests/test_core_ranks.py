@@ -4,6 +4,7 @@ import concurrent.futures
 import time
 
 import pytest
+from support.waiting import wait_for
 
 from determined import _http, core
 from determined.core import _preempt
@@ -32,18 +33,11 @@ def ranks(cluster, tmp_path):
     return run
 
 
-def wait_for(condition):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def batches_until_preempted(core_context, ask):
     batches = 0
     while not ask(core_context):
         batches += 1
-        time.sleep(0.005)
+        time.sleep(0.005)  # a batch takes its time
         assert batches < 10_000
     return batches
 
@@ -68,7 +62,7 @@ def test_the_chief_only__may_ask_where_it_is_said_so(ranks, cluster):
                 core_context.preempt.should_preempt()
             return core_context.distributed.broadcast(None)
         cluster.master.ask_to_preempt()
-        wait_for(core_context.preempt.should_preempt)
+        wait_for("the preemption", core_context.preempt.should_preempt)
         return core_context.distributed.broadcast("stop")
 
     assert ranks(work, preempt_mode=core.PreemptMode.ChiefOnly) == ["stop", "stop"]
@@ -76,7 +70,7 @@ def test_the_chief_only__may_ask_where_it_is_said_so(ranks, cluster):
 
 def test_workers_that_ask_the_master__each_hear_of_it(ranks, cluster):
     def work(rank, core_context):
-        wait_for(lambda: cluster.master.polling == 2)
+        wait_for("two long polls", lambda: cluster.master.polling == 2)
         core_context.distributed.allgather(rank)
         if rank == 1:
             cluster.master.ask_to_preempt()
@@ -113,7 +107,7 @@ def test_a_master_that_is_away__does_not_stop_training(cluster, monkeypatch):
     monkeypatch.setattr(_preempt, "PAUSE_AFTER_FAILURE_S", 0.01)
     with core.init() as core_context:
         core_context.train.report_training_metrics(steps_completed=1, metrics={"loss": 1})
-        wait_for(lambda: cluster.master.reports("training"))
+        wait_for("a training report", lambda: cluster.master.reports("training"))
         cluster.master.faults["ReportTrialMetrics"] = ["drop"] * 300
         cluster.master.faults["AllocationPreemptionSignal"] = [503] * 20
         for step in range(2, 3001):

@@ -8,10 +8,10 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
-from fake_master import TOKEN, FakeMaster, _Refusal
+from support.fake_master.tasks import TOKEN, FakeMaster, Refusal
+from support.waiting import wait_for
 
 from determined import errors
 from determined.experimental import client, core_v2
@@ -37,7 +37,7 @@ class Master(FakeMaster):
 
     def PutExperiment(self, external, body, _):
         if self.wrong_config:
-            raise _Refusal(400, "unknown field")
+            raise Refusal(400, "unknown field")
         self.config = json.loads(body["config"])
         number = self.experiments.setdefault(external, len(self.experiments) + 1)
         return {"experiment": {"id": number}, "config": {}}
@@ -110,13 +110,6 @@ def train(steps, checkpoint_at=()):
                 (path / "state").write_text(str(step))
 
 
-def wait_for(condition):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def unreachable():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
@@ -131,7 +124,7 @@ def test_a_run__is_told_while_it_goes_on_and_leaves_nothing_behind(master, tmp_p
     core_v2.train.report_progress(0.5)
     core_v2.train.set_status("training")
     assert core_v2.train.set_metadata({"a": 1}) == {"a": 1} == core_v2.train.get_metadata()
-    wait_for(lambda: "PostRunMetadata" in master.rpcs())
+    wait_for("the metadata", lambda: "PostRunMetadata" in master.rpcs())
     assert core_v2.url_reverse_webui_exp_view() == f"{master.url}/det/experiments/1"
     core_v2.close()
     assert master.config["labels"] == ["x"] and master.config["checkpoint_storage"]["type"] == "shared_fs"
@@ -170,13 +163,13 @@ def test_a_master_that_goes_away__is_told_when_it_is_back(master, tmp_path):
     """A minute, as the courier sees it: a hundred and more of its pauses."""
     core_v2.init(config=config(tmp_path))
     train([1])
-    wait_for(lambda: len(master.metrics) == 1)
+    wait_for("a report", lambda: len(master.metrics) == 1)
     master.faults["ReportTrialMetrics"] = [503, "drop", "lose", 503, *["drop", 503] * 100_000]
     train(range(2, 200))
     # Training has not waited for any of this.
     assert len(master.metrics) <= 3
     master.faults["ReportTrialMetrics"] = [*["drop"] * 60, *[503] * 60]
-    wait_for(lambda: len({m["metrics"]["stepsCompleted"] for m in master.metrics}) == 199)
+    wait_for("all reports", lambda: len({m["metrics"]["stepsCompleted"] for m in master.metrics}) == 199)
     core_v2.close()
     steps = [m["metrics"]["stepsCompleted"] for m in master.metrics]
     # The one that was lost on its way back came twice, and is merged; none is missing, none out of order.
@@ -268,7 +261,7 @@ def test_a_report_that_the_master_refuses__does_not_stop_the_others(master, tmp_
 def test_signs_of_life__are_given(master, monkeypatch, tmp_path):
     monkeypatch.setattr(_journal.Courier, "heartbeat_s", 0.05)
     core_v2.init(config=config(tmp_path))
-    wait_for(lambda: master.states.count((100, None)) >= 3)
+    wait_for("three tries", lambda: master.states.count((100, None)) >= 3)
 
 
 def test_other_ranks__store_checkpoints_and_report_to_the_log(tmp_path, monkeypatch):

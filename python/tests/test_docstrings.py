@@ -14,7 +14,6 @@ OF_OTHERS = {
     "ClusterInfo": "get_cluster_info",
     "PyTorchTrialContext.configure_apex_amp": "Apex",
     "PyTorchTrialContext.backward": "loss.backward()",
-    "Determined.add_oauth_client": "Not part of this platform",
 }
 # Constructors that only the library calls: of answers of the master, of errors.
 NOT_CALLED_BY_USERS = {"session", "cause", "maybe_done", "total_batches", "secret"}
@@ -27,7 +26,7 @@ def public(module):
         value = getattr(module, name)
         if name.startswith("_") or not getattr(value, "__module__", "").startswith("determined"):
             continue
-        if inspect.isfunction(value):
+        if inspect.isfunction(value) or inspect.ismethod(value):
             yield name, value, inspect.getdoc(value)
         elif inspect.isclass(value):
             if name not in MADE_BY_THE_LIBRARY and "Context" not in name:

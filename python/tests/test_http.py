@@ -3,13 +3,13 @@
 import socket
 import subprocess
 import threading
-import time
 
 import pytest
-from fake_master import TOKEN, FakeMaster
+from support.fake_master.tasks import TOKEN, FakeMaster
 from support.ports import free_port
+from support.waiting import wait_for
 
-from determined import _http, errors
+from determined import _http, _routes, errors
 
 QUICK = _http.Retry(attempts=3, first_pause_s=0.01, max_pause_s=0.02)
 
@@ -23,13 +23,13 @@ def session(master):
 
 def test_session__keeps_one_connection(master, session):
     for _ in range(5):
-        assert session.get("/api/v1/me")["user"]["username"] == "determined"
+        assert session.request("GET", "/api/v1/me")["user"]["username"] == "determined"
     assert master.connections == 1
 
 
 def test_session__gives_each_thread_a_connection(master, session):
-    session.get("/api/v1/me")
-    thread = threading.Thread(target=session.get, args=("/api/v1/me",))
+    session.request("GET", "/api/v1/me")
+    thread = threading.Thread(target=session.request, args=("GET", "/api/v1/me"))
     thread.start()
     thread.join()
     assert master.connections == 2
@@ -38,7 +38,7 @@ def test_session__gives_each_thread_a_connection(master, session):
 @pytest.mark.parametrize("fault", [502, 503, 504, "drop"])
 def test_session__tries_again_after(master, session, fault):
     master.faults["GetMe"] = [fault, fault]
-    assert session.get("/api/v1/me")
+    assert session.request("GET", "/api/v1/me")
     assert master.rpcs() == ["GetMe"] * 3
 
 
@@ -46,24 +46,24 @@ def test_session__tries_again_after(master, session, fault):
 def test_session__gives_up_in_the_end(master, session, fault):
     master.faults["GetMe"] = [fault] * 9
     with pytest.raises(errors.MasterUnreachable, match=r"/api/v1/me: no answer from the master after 3 attempts") as e:
-        session.get("/api/v1/me")
+        session.request("GET", "/api/v1/me")
     assert e.value.attempts == 3
 
 
 def test_session__survives_a_restart_of_the_master(master, session):
     """A kept connection that the master has closed meanwhile costs no attempt."""
     session = _http.Session(master.url, TOKEN, retry=_http.ONCE)
-    session.get("/api/v1/me")
+    session.request("GET", "/api/v1/me")
     for connection in session._live:
         connection.sock.shutdown(socket.SHUT_RDWR)
-    assert session.get("/api/v1/me")
+    assert session.request("GET", "/api/v1/me")
     session.close()
 
 
 def test_session__names_a_master_that_is_not_there():
     session = _http.Session(f"http://127.0.0.1:{free_port()}", TOKEN, retry=QUICK)
     with pytest.raises(errors.MasterUnreachable, match="refused"):
-        session.get("/api/v1/me")
+        session.request("GET", "/api/v1/me")
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_session__names_a_master_that_is_not_there():
 def test_session__does_not_repeat_what_the_master_refuses(master, session, status, kind):
     master.faults["GetMe"] = [status]
     with pytest.raises(kind, match=rf"GET http.*/api/v1/me: {status}: as the test wishes") as e:
-        session.get("/api/v1/me")
+        session.request("GET", "/api/v1/me")
     assert e.value.status == status and not e.value.maybe_done
     assert master.rpcs() == ["GetMe"]
 
@@ -88,13 +88,13 @@ def test_session__does_not_repeat_what_the_master_refuses(master, session, statu
 def test_session__sends_its_token(master):
     session = _http.Session(master.url, "wrong", retry=QUICK)
     with pytest.raises(errors.Unauthenticated, match="invalid credentials"):
-        session.get("/api/v1/me")
+        session.request("GET", "/api/v1/me")
 
 
 def test_session__says_when_a_refused_request_may_have_been_carried_out_before(master, session):
     master.faults["GetMe"] = ["lose", 400]
     with pytest.raises(errors.BadRequest) as e:
-        session.get("/api/v1/me")
+        session.request("GET", "/api/v1/me")
     assert e.value.maybe_done
 
 
@@ -103,14 +103,13 @@ def test_session__close_wakes_a_long_poll(master, session):
 
     def poll():
         try:
-            session.get("/api/v1/allocations/7.a.1/signals/preemption", params={"timeout_seconds": 30})
+            session.send(_routes.allocation_preemption_signal("7.a.1", timeout_seconds=30))
         except errors.MasterUnreachable as e:
             failure.append(e)
 
     thread = threading.Thread(target=poll)
     thread.start()
-    while "AllocationPreemptionSignal" not in master.rpcs():
-        time.sleep(0.01)
+    wait_for("the long poll", lambda: "AllocationPreemptionSignal" in master.rpcs())
     session.close()
     thread.join()  # without the wake the poll would end by its own time-out, and not with this error
     assert failure
@@ -122,7 +121,7 @@ def test_session__goes_through_the_proxy_of_the_environment(master, monkeypatch)
     session = _http.Session("http://determined.example:8080", TOKEN, retry=_http.ONCE)
     assert session._target("/api/v1/me") == "http://determined.example:8080/api/v1/me"
     with pytest.raises(errors.ApiError, match="no such route"):
-        session.get("/api/v1/me")
+        session.request("GET", "/api/v1/me")
     assert master.complaints == ["GET http://determined.example:8080/api/v1/me: not in the contract"]
     master.complaints.clear()
     session.close()
@@ -131,7 +130,7 @@ def test_session__goes_through_the_proxy_of_the_environment(master, monkeypatch)
 def test_session__honours_no_proxy(master, monkeypatch):
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{free_port()}")
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    assert _http.Session(master.url, TOKEN, retry=_http.ONCE).get("/api/v1/me")
+    assert _http.Session(master.url, TOKEN, retry=_http.ONCE).request("GET", "/api/v1/me")
 
 
 @pytest.mark.parametrize("url", ["localhost:8080", "ftp://x", "http://"])
@@ -160,8 +159,10 @@ def tls_master(tmp_path):
 
 def test_tls__with_the_masters_certificate_and_its_name(tls_master):
     master, pem = tls_master
-    assert _http.Session(master.url, TOKEN, cert_file=pem, cert_name="master.internal", retry=QUICK).get("/api/v1/me")
-    assert _http.Session(master.url, TOKEN, cert_file="noverify", retry=QUICK).get("/api/v1/me")
+    assert _http.Session(master.url, TOKEN, cert_file=pem, cert_name="master.internal", retry=QUICK).request(
+        "GET", "/api/v1/me"
+    )
+    assert _http.Session(master.url, TOKEN, cert_file="noverify", retry=QUICK).request("GET", "/api/v1/me")
 
 
 def test_tls__the_masters_own_certificate_is_enough_whoever_signed_it(tmp_path):
@@ -179,7 +180,7 @@ def test_tls__the_masters_own_certificate_is_enough_whoever_signed_it(tmp_path):
     own.write_text(pem.read_text())
     pem.write_text(pem.read_text() + key.read_text())
     master = FakeMaster(certificate=pem)
-    assert _http.Session(master.url, TOKEN, cert_file=str(own), retry=QUICK).get("/api/v1/me")
+    assert _http.Session(master.url, TOKEN, cert_file=str(own), retry=QUICK).request("GET", "/api/v1/me")
     master.close()
 
 
@@ -187,7 +188,7 @@ def test_tls__refuses_a_wrong_certificate_without_trying_again(tls_master):
     master, pem = tls_master
     for options, message in [({}, "self-signed"), ({"cert_file": pem}, "IP address mismatch")]:
         with pytest.raises(errors.MasterUnreachable, match=f"after 1 attempts: .*{message}"):
-            _http.Session(master.url, TOKEN, retry=QUICK, **options).get("/api/v1/me")
+            _http.Session(master.url, TOKEN, retry=QUICK, **options).request("GET", "/api/v1/me")
 
 
 def test_retry__pauses_grow_to_a_limit():

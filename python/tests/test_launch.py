@@ -8,10 +8,10 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 
 import pytest
 from support.ports import free_port
+from support.waiting import wait_for
 
 from determined._secrets import masked
 from determined.launch import _command
@@ -122,8 +122,7 @@ def test_launch__passes_signals_on(task, cluster):
     cluster.config["entrypoint"] = [sys.executable, "script.py"]
     cluster.write()
     process = task.start("determined.exec.launch")
-    while not (task.directory / "ready").exists():
-        time.sleep(0.02)
+    wait_for("the script", (task.directory / "ready").exists)
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=600)
     assert process.returncode == 42
@@ -313,9 +312,8 @@ def test_tensorflow__passes_a_signal_on_to_every_process_of_a_trial_class(task, 
     (task.directory / "model_def.py").write_text(PLACES)
     cluster.write(slot_ids=[0, 1])
     process = task.start("determined.launch.tensorflow", "--trial", "model_def:T", WAITING="1")
-    while not all((task.directory / rank).exists() for rank in "01"):
-        assert process.poll() is None
-        time.sleep(0.02)
+    wait_for("both ranks", lambda: process.poll() is not None or all((task.directory / rank).exists() for rank in "01"))
+    assert process.poll() is None
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=600)
     assert process.returncode == 128 + signal.SIGTERM, err
@@ -389,9 +387,8 @@ def test_a_worker_of_torchrun__that_is_killed_or_stopped_ends_all(task, cluster,
     start = ["determined.launch.torch_distributed", "python3", "-c", WAIT_OR_FAIL]
     process = task.start(*start, C10D_PORT=str(free_port()))
     files = [task.directory / "0", task.directory / "1"]
-    while not all(f.exists() and f.read_text() for f in files):
-        assert process.poll() is None
-        time.sleep(0.02)
+    wait_for("both workers", lambda: process.poll() is not None or all(f.exists() and f.read_text() for f in files))
+    assert process.poll() is None
     pids = [int(f.read_text()) for f in files]
     os.kill(pids[cycle // 2 % 2], [signal.SIGKILL, signal.SIGSTOP][cycle % 2])
     _, err = process.communicate(timeout=600)

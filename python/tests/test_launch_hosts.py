@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 
@@ -14,7 +15,7 @@ from support.ports import free_port
 
 import determined as det
 from determined import _network
-from determined.launch import horovod
+from determined.launch import _command, horovod
 
 TESTS = pathlib.Path(__file__).parent
 ADDRESSES = ["127.0.0.1", "127.0.0.2"]
@@ -182,6 +183,22 @@ def test_trials_of_one_machine__get_ports_of_their_own(monkeypatch):
     assert "--master_port" not in deepspeed.command(Task, (0, 9), [], [])
 
 
+def test_deepspeed__takes_another_port_where_somebody_has_its_own(monkeypatch):
+    from determined.launch import deepspeed
+
+    class Task:
+        nodes = 1
+        chief_ip = "10.0.0.1"
+
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        s.listen()
+        taken = s.getsockname()[1]
+        monkeypatch.setenv("C10D_PORT", str(taken - deepspeed.MASTER_PORT + _command.C10D_PORT))
+        words = deepspeed.command(Task, (0, 9), [], [])
+    assert int(words[words.index("--master_port") + 1]) in _command.OTHER_PORTS
+
+
 @pytest.mark.parametrize(
     ("addresses", "named", "interface"),
     [
@@ -223,3 +240,17 @@ def test_horovodrun__is_spared_a_double_dash_that_it_would_run(monkeypatch, inst
     words = horovod.horovodrun(Task, ["--verbose"], ["worker"])
     assert words[-4 - (not installed) :] == ["--verbose", *([] if installed else ["--"]), "python3", "-m", "worker"]
     assert "--autotune" in words and "--fusion-threshold-mb" not in words
+
+
+@pytest.mark.parametrize(("variable", "path"), [(None, "/tmp/autotune_log.csv"), ("/t/own", "/t/own/autotune_log.csv")])
+def test_the_log_of_horovods_autotune__lies_in_the_tasks_own_tmp(monkeypatch, variable, path):
+    monkeypatch.delenv("TMPDIR", raising=False)
+    if variable:
+        monkeypatch.setenv("TMPDIR", variable)
+
+    class Task:
+        class config:  # noqa: N801
+            get_optimizations_config = staticmethod(lambda: {"auto_tune_tensor_fusion": True})
+
+    words = horovod._fusion(Task)
+    assert words[words.index("--autotune-log-file") + 1] == path

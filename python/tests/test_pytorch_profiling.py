@@ -11,6 +11,7 @@ from determined._training import _timings
 from determined._training._plan import Profiling
 from determined._training._timings import Timings
 from determined.exec import harness
+from determined.pytorch._backend import latest_exchange
 
 
 @pytest.fixture
@@ -176,6 +177,17 @@ def test_verdict__of_several_processes_is_of_all_or_is_not_given(of_all, words):
     verdict = _timings.verdict([_timings.Spent(8.0, data, exchange) for data, exchange in of_all])
     assert verdict.endswith(words) or words in verdict
     assert ("bound" in verdict) == ("bound" in words)
+
+
+def test_verdict__does_not_judge_exchanges_of_horovod_and_deepspeed_which_nobody_measures(clock):
+    model = torch.nn.Linear(1, 1)  # as these two train it: only DistributedDataParallel measures
+    assert latest_exchange([model]) is None
+    of_all = []
+    for _ in range(2):
+        measured = Timings(Profiling())
+        train(measured, clock, 4, data_s=0.0, train_s=0.25)
+        of_all.append(measured.spent())
+    assert _timings.verdict(of_all).endswith("; what the processes' exchange took is not measured")
 
 
 def test_verdict__is_a_line_of_the_log(cluster, caplog):

@@ -12,7 +12,7 @@ import stat
 import tarfile
 
 import pytest
-from fake_master import TOKEN, FakeMaster, _Refusal
+from support.fake_master.tasks import TOKEN, FakeMaster, Refusal
 
 from determined import errors
 from determined.experimental import _api, _checkpoint, _context, _login, client
@@ -33,7 +33,7 @@ class Master(FakeMaster):
         password = self.passwords.get(body["username"], "")
         hashed = hashlib.sha512(("GubPEmmotfiK9TMD6Zdw" + password).encode()).hexdigest() if password else ""
         if body["password"] != hashed:
-            raise _Refusal(401, "invalid credentials")
+            raise Refusal(401, "invalid credentials")
         return {"token": TOKEN, "user": {**USER, "username": body["username"]}}
 
     def Logout(self, _, __):
@@ -57,7 +57,7 @@ class Master(FakeMaster):
 
     def PostModel(self, body, _):
         if body["name"] in self.models:
-            raise _Refusal(409, "already exists")
+            raise Refusal(409, "already exists")
         times = {"creationTime": NOW, "lastUpdatedTime": NOW}
         ids = {"id": len(self.models) + 1, "workspaceId": 1, "userId": 7, "numVersions": 0}
         self.models[body["name"]] = {"metadata": {}, **body, **times, **ids, "username": "ada", "archived": False}
@@ -69,7 +69,7 @@ class Master(FakeMaster):
 
     def GetModel(self, name, _, __):
         if name not in self.models:
-            raise _Refusal(404, f"model {name} not found")
+            raise Refusal(404, f"model {name} not found")
         return {"model": self._shown(name)}
 
     def GetModels(self, _, query):
@@ -137,7 +137,7 @@ def _nobody_is_logged_in(monkeypatch, tmp_path):
     monkeypatch.setenv("DET_DEBUG_CONFIG_PATH", str(tmp_path / "config"))
     for name in ("DET_MASTER", "DET_MASTER_ADDR", "DET_USER", "DET_PASS", "DET_USER_TOKEN", "DET_MASTER_CERT_FILE"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(client, "_determined", None)
+    monkeypatch.setattr(client._determined, "_current", None)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ DET_SOAK_LAUNCH is how often one of eight workers is killed, stopped or runs out
 """
 
 import concurrent.futures
+import contextlib
 import os
 import pathlib
 import random
@@ -15,6 +16,7 @@ import time
 import uuid
 
 import pytest
+from support.waiting import wait_for
 
 from determined import _linux
 from determined.launch import _supervisor
@@ -74,15 +76,8 @@ class Run:
 
     def workers(self, number):
         """Pids of all workers' scripts, when they are all there."""
-        wait_for(lambda: all((self.directory / str(rank)).exists() for rank in range(number)))
+        wait_for("all workers", lambda: all((self.directory / str(rank)).exists() for rank in range(number)))
         return [int((self.directory / str(rank)).read_text().split()[0]) for rank in range(number)]
-
-
-def wait_for(condition, seconds=120):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def waiting(directory):
@@ -105,9 +100,9 @@ def test_of_failures_heard_at_once__the_first_counts(tmp_path):
     """As on a busy machine, where the launcher has ended the others before the supervisor looks."""
     script = "[ $RANK = 3 ] && exit 6; exec sleep 600"
     run = Run.of(tmp_path, 4, "sh", "-c", f"echo x > {tmp_path}/$RANK; sleep 1; {script}")
-    wait_for(lambda: all((tmp_path / str(rank)).exists() for rank in range(4)))
+    wait_for("all workers", lambda: all((tmp_path / str(rank)).exists() for rank in range(4)))
     run.process.send_signal(signal.SIGSTOP)
-    time.sleep(3)
+    time.sleep(3)  # all workers end meanwhile; it is no matter if one does not
     run.process.send_signal(signal.SIGCONT)
     assert run.end() == 6 and "worker 3 " in run.err, run.err
 
@@ -170,7 +165,7 @@ def test_what_a_script_leaves_behind__goes_with_it(tmp_path):
 def test_signals__reach_the_workers(tmp_path):
     script = "trap 'exit 42' TERM; echo x > $0/$RANK; while :; do sleep 0.05; done"
     run = Run.of(tmp_path, 2, "sh", "-c", script, tmp_path)
-    wait_for(lambda: (tmp_path / "0").exists() and (tmp_path / "1").exists())
+    wait_for("both workers", lambda: (tmp_path / "0").exists() and (tmp_path / "1").exists())
     run.process.terminate()
     assert run.end() == 42 and run.left() == []
 
@@ -179,7 +174,7 @@ def test_a_supervisor_that_is_killed__takes_all_along(tmp_path):
     run = Run.of(tmp_path, 3, *waiting(tmp_path))
     run.workers(3)
     run.process.kill()
-    wait_for(lambda: run.left() == [])
+    wait_for("the end of what is left", lambda: run.left() == [])
     run.end()
 
 
@@ -265,11 +260,12 @@ class MemoryLimit:
         return os.access(cls.path, os.W_OK) and (cls.path / "memory.limit_in_bytes").exists()
 
     def close(self):
-        for _ in range(100):
-            try:
-                return self.group.rmdir()
-            except OSError:
-                time.sleep(0.05)
+        def removed():
+            with contextlib.suppress(OSError):
+                self.group.rmdir()
+            return not self.group.exists()
+
+        wait_for("an empty control group", removed)
 
 
 EATER = """
@@ -305,7 +301,7 @@ def cycle(directory, seed):
         run = Run.of(directory, NUMBER, *waiting(directory), how=hang)
         do = [kill, stop, terminate, kill, stop][seed % 5]
         pids, what = run.workers(NUMBER), do.__name__
-        time.sleep(rng.random() * 0.1)
+        time.sleep(rng.random() * 0.1)  # a moment chosen at random
         expected = do(pids[rank])
         status = run.end()
     assert status == expected, f"cycle {seed}, {what} of rank {rank}: status {status}\n{run.err}"

@@ -12,6 +12,7 @@
 #include "common/base/error.h"
 #include "common/base/strbuf.h"
 #include "core/sched/opts.h"
+#include "store/rows.h"
 
 struct api;
 struct core;
@@ -78,6 +79,7 @@ struct api_defaults {
     const struct api_pool_defaults *pool;
     size_t pool_n;
     size_t config_max; /* bytes of a configuration or template */
+    struct store_agent_user_group default_task; /* the account of tasks whose owner is linked to none */
     bool launch_error; /* refuse what the pool is too small for now, instead of queueing it with a warning */
 };
 

@@ -27,6 +27,7 @@
 #include "core/resources/scale.h"
 #include "core/sched/opts.h"
 #include "core/records/states.h"
+#include "gen/config_numbers.h"
 
 /* ---- making one -------------------------------------------------------------------------------------------------- */
 
@@ -49,7 +50,7 @@ struct core_opts {
     size_t reserved_port_n;
     uint64_t seed;                   /* for container and job ids; another one at each start */
 };
-#define CORE_AGENT_RECONNECT_WAIT_US 25000000
+#define CORE_AGENT_RECONNECT_WAIT_US MASTER_CONFIG_RESOURCE_POOLS_AGENT_RECONNECT_WAIT_US_DEFAULT
 #define CORE_RESTORE_WAIT_US 60000000
 
 /* What the core needs to know of an experiment's configuration. The texts are borrowed for the call. */

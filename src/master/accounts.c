@@ -18,8 +18,7 @@
 #include "common/base/must.h"
 #include "master/commands/data_dir.h"
 #include "master/master.h"
-#include "store/accounts/sessions.h"
-#include "store/accounts/users.h"
+#include "store/functions.h"
 
 #define PASSWORD_FILE "initial_password"
 

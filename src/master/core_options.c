@@ -4,10 +4,9 @@
 #include "common/json/json.h"
 #include "common/config/schema.h"
 #include "core/sched/policy.h"
+#include "gen/config_numbers.h"
 #include "master/master.h"
 #include "master/pools/provider.h"
-
-enum { AUX_CONTAINERS_DEFAULT = 100 };
 
 static struct json_object *member_of(struct json_object *o, const char *name)
 {
@@ -77,7 +76,7 @@ static struct core_pool_opts pool_of(struct json_object *pool, const char *name,
     struct json_object *scheduler = scheduler_of(pool, manager_scheduler);
     struct core_pool_opts p = {
         .name = name,
-        .max_aux_containers_per_agent = member_int(pool, "max_aux_containers_per_agent", AUX_CONTAINERS_DEFAULT),
+        .max_aux_containers_per_agent = member_int(pool, "max_aux_containers_per_agent", MASTER_CONFIG_RESOURCE_POOLS_MAX_AUX_CONTAINERS_PER_AGENT_DEFAULT),
         .sched = sched_opts_of(scheduler),
         .agent_reconnect_wait_us = member_duration_us(pool, "agent_reconnect_wait")};
     p.max_aux_containers_per_agent = member_int(pool, "max_cpu_containers_per_agent", p.max_aux_containers_per_agent);
@@ -92,13 +91,14 @@ static void make_elastic(struct core_pool_opts *p, struct json_object *provider)
         return;
     p->elastic = true;
     p->scale = (struct scale_opts){
-        .min_instances = member_int(provider, "min_instances", 0), .max_instances = member_int(provider, "max_instances", 5),
+        .min_instances = member_int(provider, "min_instances", MASTER_CONFIG_RESOURCE_POOLS_PROVIDER_MIN_INSTANCES_DEFAULT),
+        .max_instances = member_int(provider, "max_instances", MASTER_CONFIG_RESOURCE_POOLS_PROVIDER_MAX_INSTANCES_DEFAULT),
         .slots_per_instance = type->slots_per_instance(provider),
         .max_idle_us = member_duration_us(provider, "max_idle_agent_period"),
         .max_starting_us = member_duration_us(provider, "max_agent_starting_period"),
         .max_disconnected_us = member_duration_us(provider, "max_agent_disconnected_period"),
         .launch_error_timeout_us = member_duration_us(provider, "launch_error_timeout"),
-        .launch_error_retries = member_int(provider, "launch_error_retries", 0)};
+        .launch_error_retries = member_int(provider, "launch_error_retries", MASTER_CONFIG_RESOURCE_POOLS_PROVIDER_LAUNCH_ERROR_RETRIES_DEFAULT)};
 }
 
 void core_options(struct master *m, struct core_opts *ret)
@@ -171,5 +171,9 @@ void api_defaults_of_config(struct master *m, const struct core_opts *opts, stru
         .compute_pool = named ? NULL : member_text(manager, "default_compute_resource_pool", "default", &m->texts),
         .aux_pool = named ? NULL : member_text(manager, "default_aux_resource_pool", "default", &m->texts),
         .pool = pool, .pool_n = opts->pool_n, .config_max = (size_t)config_int(m->config, "limits.config_size"),
+        .default_task = {.set = true, .uid = (int32_t)config_int(m->config, "security.default_task.uid"),
+                         .gid = (int32_t)config_int(m->config, "security.default_task.gid"),
+                         .user = config_str(m->config, "security.default_task.user"),
+                         .group = config_str(m->config, "security.default_task.group")},
         .launch_error = config_bool(m->config, "launch_error")};
 }

@@ -30,7 +30,7 @@
 #include "master/master.h"
 #include "master/writer/metric_sealer.h"
 #include "master/pools/provisioner.h"
-#include "master/writer/search_follower.h"
+#include "master/writer/lookup_follower.h"
 #include "master/commands/settings.h"
 #include "master/start_configs.h"
 #include "master/commands/tls_files.h"
@@ -245,7 +245,7 @@ static int restore_state(struct master *m, struct error *err)
     m->log_sealer = sealer_new(&log_sealer, m->loop, m->readers, m->writer);
     m->metric_sealer = sealer_new(&metric_sealer, m->loop, m->readers, m->writer);
     m->log_retention = log_retention_new(m);
-    m->search_follower = search_follower_new(m->loop, m->searcher, m->writer);
+    m->lookup_follower = lookup_follower_new(m->loop, m->searcher, m->writer);
     master_carry_out(m, &effects, NULL);
     m->deletions = deletions_new(m);
     if (collector_new(m, &m->collector, err) < 0 || provisioner_new(m, &m->provisioner, err) < 0)
@@ -312,7 +312,7 @@ static void master_release(struct master *m)
     housekeeping_free(m->housekeeping);
     read_probe_stop(m->read_probe);
     sealer_stop(m->log_sealer);
-    search_follower_stop(m->search_follower);
+    lookup_follower_stop(m->lookup_follower);
     sealer_stop(m->metric_sealer);
     collector_stop(m->collector);
     provisioner_stop(m->provisioner);
@@ -337,7 +337,7 @@ static void master_release(struct master *m)
     start_configs_free(m->start_configs);
     log_policies_scanner_free(m->log_policies);
     sealer_free(m->log_sealer);
-    search_follower_free(m->search_follower);
+    lookup_follower_free(m->lookup_follower);
     sealer_free(m->metric_sealer);
     log_retention_free(m->log_retention);
     api_free(m->api);

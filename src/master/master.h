@@ -29,7 +29,7 @@ struct log_policies_scanner;
 struct provisioner;
 struct sealer;
 struct start_configs;
-struct search_follower;
+struct lookup_follower;
 
 struct master {
     struct loop *loop;
@@ -57,7 +57,7 @@ struct master {
     struct log_policies_scanner *log_policies;
     struct sealer *log_sealer, *metric_sealer;
     struct log_retention *log_retention;
-    struct search_follower *search_follower;
+    struct lookup_follower *lookup_follower;
     struct log_ring *own_log; /* the last lines of the master's own log */
     struct agent_hub *agents;
     struct provisioner *provisioner;

@@ -15,7 +15,7 @@
 #include "master/master.h"
 #include "master/writer/metric_sealer.h"
 #include "master/pools/provisioner.h"
-#include "master/writer/search_follower.h"
+#include "master/writer/lookup_follower.h"
 #include "master/metrics_table.h"
 
 /* The page under way, and values that several rows use. */
@@ -250,7 +250,7 @@ static void metric_searcher_queue(struct page *p)
 
 static void metric_search_bytes(struct page *p)
 {
-    add_sample(p, (double)search_follower_bytes(p->m->search_follower));
+    add_sample(p, (double)lookup_follower_bytes(p->m->lookup_follower));
 }
 
 static void metric_worker_queue(struct page *p)

@@ -6,9 +6,9 @@
 #include "core/config/spec.h"
 #include "gen/wire.h"
 #include "master/master.h"
-#include "store/cluster/agents.h"
 #include "store/experiments/experiments.h"
 #include "store/experiments/removals.h"
+#include "store/functions.h"
 #include "store/store.h"
 #include "store/logs/task_logs.h"
 #include "store/cluster/tasks.h"
@@ -37,16 +37,14 @@ static int store_resources(struct store *db, const struct core_effect *e, struct
     cleanup_arena struct arena a = ARENA_INIT;
     cleanup_json struct json_object *config = NULL;
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    struct json_object *resources;
     struct store_experiment x;
     if (store_experiment_get(db, e->resources.experiment_id, /* with_config= */ true, &a, &x, err) < 0 ||
         json_parse(x.config, strlen(x.config), &config, err) < 0)
         return -1;
-    if (!json_object_object_get_ex(config, "resources", &resources))
-        json_object_object_add(config, "resources", resources = json_object_new_object());
-    json_object_object_add(resources, "priority", json_object_new_int(e->resources.priority));
-    json_object_object_add(resources, "weight", json_object_new_double(e->resources.weight));
-    json_object_object_add(resources, "resource_pool", json_object_new_string(e->resources.pool));
+    struct json_object *resources = schema_section(exp_values, config, resources);
+    schema_put(exp_resources, resources, priority, json_object_new_int(e->resources.priority));
+    schema_put(exp_resources, resources, weight, json_object_new_double(e->resources.weight));
+    schema_put(exp_resources, resources, resource_pool, json_object_new_string(e->resources.pool));
     json_print(config, &text);
     return store_experiment_set_config(db, x.id, strbuf_str(&text), e->resources.pool, err);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/checkpoints/task_account.h"
 #include "api/pipeline/identity.h"
 #include "common/base/clock.h"
 #include "common/json/json.h"
@@ -16,9 +17,8 @@
 #include "master/start_configs.h"
 #include "master/commands/tls_files.h"
 #include "store/experiments/experiments.h"
-#include "store/accounts/sessions.h"
-#include "store/accounts/users.h"
 #include "store/accounts/workspaces.h"
+#include "store/functions.h"
 
 #define SHARED_FS_DIR "/determined_shared_fs"
 #define CERT_FILE "/run/determined/etc/ssl/master.crt"
@@ -130,11 +130,12 @@ static void env_of_network(struct env *e, const struct start *st)
     }
 }
 
-static void env_of_user(struct env *e, struct json_object *list)
+static void env_of_user(struct env *e, const struct exp_config *config, const char *device_kind)
 {
-    size_t n = list ? json_object_array_length(list) : 0;
+    size_t n;
+    const char *const *variable = exp_config_environment_variables(config, device_kind, &n);
     for (size_t i = 0; i < n; i++)
-        env_add(e, "%s", json_object_get_string(json_object_array_get_idx(list, i)));
+        env_add(e, "%s", variable[i]);
 }
 
 /* ---- the message ---- */
@@ -150,12 +151,6 @@ static void argv_of(struct json_object *entrypoint, struct wire_link_start_task 
                                   json_object_get_string(list ? json_object_array_get_idx(entrypoint, i) : entrypoint));
 }
 
-static const char *member_str(struct json_object *o, const char *name, struct arena *a)
-{
-    struct json_object *v;
-    return json_object_object_get_ex(o, name, &v) && v ? arena_strdup(a, json_object_get_string(v)) : "";
-}
-
 static bool is_at_or_below(const char *path, const char *dir)
 {
     size_t n = strlen(dir);
@@ -164,71 +159,50 @@ static bool is_at_or_below(const char *path, const char *dir)
 
 /* A task that runs without a container has a /tmp of its own: a storage in the machine's is shown to it by a mount, unless one of
  * the user's mounts has brought it there. */
-static bool needs_mount(const struct exp_storage *storage, struct json_object *list, struct arena *a)
+static bool needs_mount(const struct exp_values *v)
 {
-    size_t n = list ? json_object_array_length(list) : 0;
-    if (storage->kind != EXP_STORAGE_DIRECTORY || !is_at_or_below(storage->path, "/tmp"))
+    const struct exp_checkpoint_storage *storage = &v->checkpoint_storage;
+    if (storage->kind != EXP_CHECKPOINT_STORAGE_DIRECTORY || !is_at_or_below(storage->container_path, "/tmp"))
         return false;
-    for (size_t i = 0; i < n; i++)
-        if (is_at_or_below(storage->path, member_str(json_object_array_get_idx(list, i), "container_path", a)))
+    for (size_t i = 0; i < v->bind_mounts_n; i++)
+        if (is_at_or_below(storage->container_path, v->bind_mounts[i].container_path))
             return false;
     return true;
 }
 
 /* The user's mounts, then the one through which a task sees its storage. */
-static void bind_mounts_of(const struct exp_config *config, struct wire_link_start_task *t, struct arena *a)
+static void bind_mounts_of(const struct exp_values *v, struct wire_link_start_task *t, struct arena *a)
 {
-    struct json_object *list = config->bind_mounts;
-    size_t n = list ? json_object_array_length(list) : 0;
-    t->bind_mounts = arena_array(a, struct wire_link_bind_mount, n + 1);
-    t->bind_mounts_n = n;
-    if (config->storage.kind == EXP_STORAGE_SHARED_FS)
-        t->bind_mounts[t->bind_mounts_n++] = (struct wire_link_bind_mount){
-            .host_path = config->storage.path, .container_path = SHARED_FS_DIR, .propagation = "rprivate"};
-    else if (needs_mount(&config->storage, list, a))
-        t->bind_mounts[t->bind_mounts_n++] = (struct wire_link_bind_mount){
-            .host_path = config->storage.path, .container_path = config->storage.path, .propagation = "rprivate"};
-    for (size_t i = 0; i < n; i++) {
-        struct json_object *o = json_object_array_get_idx(list, i);
-        t->bind_mounts[i] = (struct wire_link_bind_mount){
-            .host_path = member_str(o, "host_path", a), .container_path = member_str(o, "container_path", a),
-            .propagation = member_str(o, "propagation", a),
-            .read_only = json_object_get_boolean(json_object_object_get(o, "read_only"))};
+    const char *place = exp_checkpoint_storage_path(&v->checkpoint_storage);
+    t->bind_mounts = arena_array(a, struct wire_link_bind_mount, v->bind_mounts_n + 1);
+    for (; t->bind_mounts_n < v->bind_mounts_n; t->bind_mounts_n++) {
+        const struct exp_bind_mount *m = &v->bind_mounts[t->bind_mounts_n];
+        t->bind_mounts[t->bind_mounts_n] = (struct wire_link_bind_mount){
+            .host_path = m->host_path, .container_path = m->container_path, .propagation = m->propagation, .read_only = m->read_only};
     }
+    if (v->checkpoint_storage.kind == EXP_CHECKPOINT_STORAGE_SHARED_FS)
+        t->bind_mounts[t->bind_mounts_n++] = (struct wire_link_bind_mount){
+            .host_path = place, .container_path = SHARED_FS_DIR, .propagation = exp_bind_mount_defaults.propagation};
+    else if (needs_mount(v))
+        t->bind_mounts[t->bind_mounts_n++] = (struct wire_link_bind_mount){
+            .host_path = place, .container_path = place, .propagation = exp_bind_mount_defaults.propagation};
 }
 
-static void capabilities_of(const struct exp_config *config, struct wire_link_start_task *t, struct arena *a)
+static void capabilities_of(const struct exp_environment *e, struct wire_link_start_task *t, struct arena *a)
 {
-    struct json_object *list = json_object_object_get(config->environment, "drop_capabilities");
-    size_t n = list ? json_object_array_length(list) : 0;
-    t->drop_capabilities = arena_array(a, const char *, n + 1);
-    t->drop_capabilities_n = n;
-    for (size_t i = 0; i < n; i++)
-        t->drop_capabilities[i] = arena_strdup(a, json_object_get_string(json_object_array_get_idx(list, i)));
+    t->drop_capabilities_n = e->drop_capabilities_n;
+    t->drop_capabilities = arena_dup(a, e->drop_capabilities, e->drop_capabilities_n * sizeof(*e->drop_capabilities));
 }
 
 /* The account that the task runs as: docs/spec/task-environment.md#account. If its uid is 0, the agent gives the owner a uid of their
  * own, for which it has to know who the owner is. */
 static const struct wire_link_task_user *task_user(const struct store_user *u, const struct store_workspace_agent *place,
-                                                   const struct config *c, struct arena *a)
+                                                   const struct api_defaults *defaults, struct arena *a)
 {
+    const struct store_agent_user_group x = task_account_of(&u->agent, place, &defaults->default_task);
     struct wire_link_task_user *w = arena_new(a, struct wire_link_task_user);
-    if (u->agent.set)
-        *w = (struct wire_link_task_user){.user = u->agent.user,
-                                          .uid = u->agent.uid,
-                                          .group = u->agent.group,
-                                          .gid = u->agent.gid};
-    else
-        *w = (struct wire_link_task_user){.user = config_str(c, "security.default_task.user"),
-                                          .uid = (int32_t)config_int(c, "security.default_task.uid"),
-                                          .group = config_str(c, "security.default_task.group"),
-                                          .gid = (int32_t)config_int(c, "security.default_task.gid")};
-    w->user = place->user ? place->user : w->user;
-    w->uid = place->has_uid ? place->uid : w->uid;
-    w->group = place->group ? place->group : w->group;
-    w->gid = place->has_gid ? place->gid : w->gid;
-    w->owner_id = u->id;
-    w->owner = u->username;
+    *w = (struct wire_link_task_user){.user = x.user, .uid = x.uid, .group = x.group, .gid = x.gid, .owner_id = u->id,
+                                      .owner = u->username};
     return w;
 }
 
@@ -252,26 +226,26 @@ static int encode_start(struct start *st, struct store *db, const struct exp_con
     if (s->trial_id)
         env_of_trial(&env, s, config_json);
     env_of_network(&env, st);
-    env_of_user(&env, exp_config_environment_variables(config, st->device_kind));
+    env_of_user(&env, config, st->device_kind);
 
-    const struct exp_resources *r = &config->resources;
-    struct wire_link_task_limits limits = {.memory_bytes = r->memory_bytes, .pids = r->processes, .shm_bytes = r->shm_bytes,
-                                           .disk_bytes = r->disk_bytes};
+    const struct exp_values *v = &config->values;
+    struct wire_link_task_limits limits = {.memory_bytes = v->resources.memory_limit_bytes, .pids = v->resources.process_limit,
+                                           .shm_bytes = v->resources.shm_size_bytes, .disk_bytes = v->resources.disk_limit_bytes};
     struct wire_link_start_task t = {
         .container_id = s->container_id, .allocation_id = s->allocation_id, .task_id = s->task_id,
         .task_type = s->trial_id ? WIRE_TASK_TYPE_TRIAL : WIRE_TASK_TYPE_CHECKPOINT_GC, .description = s->description, .device_ids = (int32_t *)s->device_id,
         .device_ids_n = s->device_n, .env = env.item, .env_n = env.n, .work_dir = "",
-        .user = task_user(owner, place, st->m->config, a), .fetch_context = s->trial_id != 0, .limits = &limits,
+        .user = task_user(owner, place, &st->m->defaults, a), .fetch_context = s->trial_id != 0, .limits = &limits,
         .files = arena_array(a, struct wire_link_task_file, FILES_MAX),
         .image = exp_config_image(config, st->device_kind), .rendezvous = s->trial_id != 0,
         .preemption_timeout_s = s->preemption_timeout_s,
         .isolated = strcmp(config_str(st->m->config, "security.task_isolation"), "required") == 0};
     if (s->trial_id)
-        argv_of(config->entrypoint, &t, a);
+        argv_of(v->entrypoint, &t, a);
     else if (collection_task_fill(db, s->task_id, s->experiment_id, config_json, &t, a, err) < 0)
         return -1;
-    bind_mounts_of(config, &t, a);
-    capabilities_of(config, &t, a);
+    bind_mounts_of(v, &t, a);
+    capabilities_of(&v->environment, &t, a);
     add_file(CERT_FILE, 0644, st->cert_pem, &t);
     add_file(HOOK_FILE, 0744, task_default(st, "startup_hook"), &t);
     struct wire_link_master_message out = {.epoch = st->m->info.epoch, .start = &t};

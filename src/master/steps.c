@@ -15,7 +15,7 @@
 #include "master/master.h"
 #include "master/pools/provisioner.h"
 #include "net/loop/loop.h"
-#include "store/accounts/sessions.h"
+#include "store/functions.h"
 
 #define CLOCK_JUMP_US 1000000 /* a smaller change of the clock counts as drift */
 

@@ -7,7 +7,7 @@
 #include "common/base/must.h"
 #include "store/engine/migrate.h"
 #include "store/engine/query.h"
-#include "store/search/search_tables.h"
+#include "store/lookup/lookup_tables.h"
 
 /* Composed statements: few shapes are in use at a time (a page's filters and sorts); the least used one gives way. */
 enum { COMPOSED_MAX = 64 };
@@ -24,15 +24,15 @@ struct store {
     struct engine_stmt *named[Q_NR], *copies[C_NR];
     struct composed composed[COMPOSED_MAX];
     uint64_t uses;
-    struct search_tables search; /* empty until somebody searches */
+    struct lookup_tables lookup; /* empty until the first lookup */
 };
 
 struct engine *store_engine(struct store *st) { return st->engine; }
-struct search_tables *store_search_tables(struct store *st) { return &st->search; }
+struct lookup_tables *store_lookup_tables(struct store *st) { return &st->lookup; }
 
 /* ---- statements ---- */
 
-static struct engine_stmt *prepared(struct store *st, struct engine_stmt **kept, const struct sql_text *sql,
+static struct engine_stmt *cached_stmt(struct store *st, struct engine_stmt **kept, const struct sql_text *sql,
                                     struct error *err)
 {
     const struct engine_ops *ops = st->engine->ops;
@@ -43,12 +43,12 @@ static struct engine_stmt *prepared(struct store *st, struct engine_stmt **kept,
 
 struct engine_stmt *store_named_stmt(struct store *st, enum sql_query name, struct error *err)
 {
-    return prepared(st, &st->named[name], &sql_queries[name], err);
+    return cached_stmt(st, &st->named[name], &sql_queries[name], err);
 }
 
 struct engine_stmt *store_copy_stmt(struct store *st, enum sql_copy name, struct error *err)
 {
-    return prepared(st, &st->copies[name], &sql_copies[name], err);
+    return cached_stmt(st, &st->copies[name], &sql_copies[name], err);
 }
 
 static void composed_clear(struct store *st, struct composed *c)
@@ -111,7 +111,7 @@ static const struct engine_ops *engine_of(const char *place)
 static int open_engine(const char *place, bool writer, struct store **ret, struct error *err)
 {
     struct store *st = must_calloc(1, sizeof(*st));
-    st->search.bytes_max = SEARCH_BYTES_MAX;
+    st->lookup.bytes_max = LOOKUP_BYTES_MAX;
     if (engine_of(place)->open(place, writer, &st->engine, err) < 0) {
         free(st);
         return error_wrap(err, "opening the database %s", name_of(place).text);
@@ -150,7 +150,7 @@ void store_close(struct store *st)
         return;
     store_rollback(st);
     release_statements(st);
-    search_tables_release(&st->search);
+    lookup_tables_release(&st->lookup);
     st->engine->ops->close(st->engine);
     free(st);
 }

@@ -1,10 +1,10 @@
 /* The store: everything the platform must remember, behind plain synchronous calls on a connection.
  *
  * Threads and queues belong to the master. One connection writes (store_open: it also migrates and checkpoints), any
- * number read (store_open_reader); a connection belongs to one thread at a time. Families of tables have a header each:
- *
- *     meta.h users.h sessions.h workspaces.h experiments.h trials.h tasks.h metrics.h checkpoints.h task_logs.h
- *     agents.h; backup.h copies all of them
+ * number read (store_open_reader); a connection belongs to one thread at a time. What is stored is told by the files of
+ * queries/, one for each family of tables: the records are in rows.h, functions that run one statement or read one page
+ * of a list are in functions.h, both made of these files. A family whose functions do more has a header of its own, such
+ * as experiments.h. backup.h copies all of it.
  *
  * Conventions of all families:
  *  - No function commits. Writes run inside the caller's transaction (the writer's group commit); reads may run alone.

@@ -15,7 +15,7 @@
 #include "task/python_facts.h"
 
 enum { SPEC_BYTES_MAX = 16 * 1024 * 1024, SECONDS_MAX = 5 };
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define MEMORY_MAX RLIM_INFINITY /* a sanitizer takes terabytes of addresses */
 #else
 #define MEMORY_MAX (512 * 1024 * 1024)

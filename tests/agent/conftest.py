@@ -3,7 +3,7 @@ import pathlib
 import tempfile
 
 import pytest
-from fakemaster import Master
+from support.fake_master.agents import Master
 
 
 @pytest.fixture

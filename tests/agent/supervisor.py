@@ -7,6 +7,8 @@ import struct
 import subprocess
 import time
 
+from support.waiting import TIMEOUT_S, wait_for
+
 NOT_EXECUTED = 3  # exit status of determined-task
 HELLO, LOG_ACK, SIGNAL, EXIT_ACK = 1, 2, 3, 4
 HELLO_REPLY, LOGS, EXIT = 64, 65, 66
@@ -38,13 +40,6 @@ def spec(argv, env=(), cwd="/", uid=None, gid=0, groups=(), procs=(), oom="", lo
     ])
 
 
-def wait_for(condition, timeout=60):
-    deadline = time.monotonic() + timeout
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)
-
-
 class Line:
     def __init__(self, number, data):
         self.number = number
@@ -69,7 +64,7 @@ class Task:
         return self
 
     def launch(self, *options):
-        r = subprocess.run([*self.prefix, BUILD / "determined-task", *options, self.dir], capture_output=True, text=True, timeout=60)
+        r = subprocess.run([*self.prefix, BUILD / "determined-task", *options, self.dir], capture_output=True, text=True, timeout=TIMEOUT_S)
         return r.returncode, r.stderr
 
     def start(self, *options):
@@ -80,7 +75,7 @@ class Task:
 
     def adopt(self):
         """A supervisor for what another one has left, as soon as that one, which may just be ending, has let go of it."""
-        wait_for(lambda: self.launch("--adopt")[0] == 0)
+        wait_for("the earlier supervisor's end", lambda: self.launch("--adopt")[0] == 0)
         return self
 
     def connect(self, resume=0):
@@ -92,7 +87,7 @@ class Task:
         self.sock.connect(f"/proc/self/fd/{here}/socket")
         os.close(here)
         self.send(HELLO, struct.pack("<IQ", 1, resume))
-        kind, payload = self.frame(60)
+        kind, payload = self.frame(TIMEOUT_S)
         assert kind == HELLO_REPLY
         _, self.pid, self.state, self.last = struct.unpack("<IIBQ", payload)
         return self
@@ -142,7 +137,7 @@ class Task:
             self.exit = (kind, code, signo, payload[21:21 + n].decode())
         return kind
 
-    def pump(self, until, timeout=60, ack=True):
+    def pump(self, until, timeout=TIMEOUT_S, ack=True):
         """Takes frames until `until(self)` is true."""
         deadline = time.monotonic() + timeout
         while not until(self):
@@ -152,7 +147,7 @@ class Task:
                 self.ack(self.lines[-1].number)
         return self
 
-    def finish(self, timeout=60):
+    def finish(self, timeout=TIMEOUT_S):
         self.pump(lambda t: t.exit is not None, timeout)
         self.send(EXIT_ACK)
         return self

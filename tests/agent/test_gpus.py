@@ -5,7 +5,7 @@ import os
 import signal
 
 import pytest
-from fakemaster import Agent
+from support.fake_master.agents import Agent
 from support.gpu_stubs import build_stub
 
 

@@ -15,6 +15,8 @@ import supervisor as sv
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from support import namespaces  # noqa: E402
+from support.processes import alive  # noqa: E402
+from support.waiting import wait_for  # noqa: E402
 
 ROOT = os.geteuid() == 0
 REFUSE = pathlib.Path(__file__).resolve().parents[1] / "support/refuse.py"
@@ -154,19 +156,12 @@ def test_what_a_dead_supervisor_left_is_found_by_its_mounts_even_without_environ
     entrypoint = supervisor
     supervisor = int(re.search(r"^PPid:\s+(\d+)", pathlib.Path(f"/proc/{entrypoint}/status").read_text(), re.M).group(1))
     os.kill(supervisor, signal.SIGKILL)
-    sv.wait_for(lambda: not alive(entrypoint))
+    wait_for("the end of the entrypoint", lambda: not alive(entrypoint))
     assert alive(pid)
     place.task.adopt()
     place.task.connect().finish()
     assert place.task.exit[0] == sv.LOST
-    sv.wait_for(lambda: not alive(pid))
-
-
-def alive(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
+    wait_for("the end of its process", lambda: not alive(pid))
 
 
 @pytest.mark.parametrize("calls, words, shown", [

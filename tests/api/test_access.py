@@ -22,6 +22,14 @@ def all_routes():
     yield from RAW
 
 
+def test_a_display_name_is_nobody_elses_name(master):
+    admin = master.login("admin", keep=False).json["token"]
+    for name in ("Admin", "determined", "DETERMINED"):
+        made = master.post("/api/v1/users", {"user": {"username": "eve", "active": True, "displayName": name}}, token=admin)
+        assert made.status == 400 and f'the display name "{name}" is taken' in made.json["error"]["error"], made
+    assert "eve" not in [u["username"] for u in master.get("/api/v1/users").json["users"]]
+
+
 def test_only_the_routes_of_the_contract_answer_without_credentials(master):
     answered = {(method, path.split("?")[0]) for method, path in all_routes()
                 if master.request(method, path, token=None, raw=b"{}" if method != "GET" else None).status

@@ -7,9 +7,9 @@ import struct
 import subprocess
 
 import pytest
-from e2e.helpers import memory_kib
 from support.cluster import SANITIZED, wait_for
 from support.det import run_det
+from support.processes import memory_kib
 
 MIB = 1024 * 1024
 STRANGERS_MAX_KIB = 64 * 1024  # what requests of strangers may hold, all together

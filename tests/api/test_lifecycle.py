@@ -1,6 +1,6 @@
 """What people do to experiments: single and bulk actions, changes, deletion; and what each refuses."""
 import pytest
-from support.cluster import PASSWORD, wait_for
+from support.cluster import PASSWORD, error_of, wait_for
 
 
 def ended(c, **changes):
@@ -9,10 +9,6 @@ def ended(c, **changes):
     assert c.post(f"/api/v1/experiments/{x}/kill").status == 200
     assert c.wait_experiment(x)["state"] == "STATE_CANCELED"
     return x
-
-
-def error_of(reply):
-    return reply.json["error"]["error"]
 
 
 def bulk(c, action, ids=(), filters=None, project=-1, method="POST", **more):

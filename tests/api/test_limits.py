@@ -6,8 +6,8 @@ import resource
 import socket
 
 import pytest
-from e2e.helpers import memory_kib
 from support.cluster import SANITIZED, wait_for
+from support.processes import memory_kib
 
 KIB_PER_CONNECTION = 16
 

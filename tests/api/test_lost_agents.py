@@ -91,6 +91,8 @@ def test_only_admins_take_agents_off_the_list_and_only_lost_ones(cluster):
     cluster.stop_master()
     cluster.start_master()
     assert listed(cluster, "off") is None
+    # The new master has an agent that has not come back yet on its list for a minute, as one that is away.
+    wait_for("the agent to be back", lambda: cluster.agent_is_up("here"))
     cluster.stop_agent("here")
 
 

@@ -9,6 +9,7 @@ import pytest
 from support.cluster import BUILD, SANITIZED, wait_for
 from support.det import run_det
 from support.ports import free_port
+from support.processes import memory_kib
 from support.publishing import Publisher, configuration, exchange, read_all
 
 UPGRADE = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
@@ -48,13 +49,8 @@ def test_much_goes_both_ways_unharmed(served):
         assert exchange(c, data) == data
 
 
-def rss_kib(pid):
-    with open(f"/proc/{pid}/status") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
-
-
 def test_who_does_not_read_holds_the_trial_back_and_fills_no_memory(cluster, served):
-    before = {pid: rss_kib(pid) for pid in (cluster.master.pid, served.process.pid)}
+    before = {pid: memory_kib(pid) for pid in (cluster.master.pid, served.process.pid)}
     with served.connect() as lazy:
         lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
         lazy.sendall(b"give 100000000")
@@ -62,7 +58,7 @@ def test_who_does_not_read_holds_the_trial_back_and_fills_no_memory(cluster, ser
         with served.connect() as c:
             c.sendall(b"others are served")
             assert c.recv(99) == b"others are served"
-        grown = {pid: rss_kib(pid) - before[pid] for pid in before}
+        grown = {pid: memory_kib(pid) - before[pid] for pid in before}
         assert SANITIZED or all(kib < 50_000 for kib in grown.values()), grown
         assert len(read_all(lazy)) == 100_000_000
 

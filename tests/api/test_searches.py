@@ -3,7 +3,7 @@ import json
 import signal
 
 import pytest
-from support.cluster import wait_for
+from support.cluster import error_of, wait_for
 from support.det import run_det
 
 HALVING = {"name": "async_halving", "metric": "loss", "num_rungs": 2, "max_trials": 4, "divisor": 2, "max_length": {"batches": 8},
@@ -35,10 +35,6 @@ def complete(c, trial, length, metric):
 def validate(c, trial, **metrics):
     return c.post(f"/api/v1/trials/{trial}/metrics", {"group": "validation", "metrics": {
         "trialId": trial, "stepsCompleted": metrics.get("batches", 1), "trialRunId": 1, "metrics": {"avgMetrics": metrics}}})
-
-
-def error_of(reply):
-    return reply.json["error"]["error"]
 
 
 def test_operations_lead_from_rung_to_rung(master):

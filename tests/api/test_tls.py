@@ -208,7 +208,16 @@ def test_det_verifies_by_authority_and_name(signed, det, authority, tmp_path):
 
     assert by_name("localhost").returncode == 0
     other_name = by_name("other.test")
-    assert other_name.returncode == 1 and "other.test" in other_name.stderr
+    assert other_name.returncode == 1 and "its certificate is not for the name 'other.test'" in other_name.stderr
+    assert "DET_MASTER_CERT_NAME" in other_name.stderr and "SSL" not in other_name.stderr
+
+
+@pytest.mark.parametrize(("file", "words"), [("/nonexistent", "opening /nonexistent: No such file"),
+                                             ("/etc/passwd", "/etc/passwd holds no certificate in PEM form; name a file with")])
+def test_det_says_what_is_wrong_with_a_file_of_certificates(det, file, words):
+    done = det("user", "whoami", DET_MASTER="https://127.0.0.1:1", DET_MASTER_CERT_FILE=file)
+    assert done.returncode != 0 and f"DET_MASTER_CERT_FILE: {words}" in done.stderr
+    assert "Master not found" not in done.stderr, "nobody has looked for it"
 
 
 def test_a_published_port_goes_by_tls_as_well(signed, authority, tmp_path):

@@ -1,4 +1,4 @@
-"""Attacks that need an agent and no more: a real determined-agent with a master of the tests' own (tests/agent/fakemaster.py)."""
+"""Attacks that need an agent and no more: a real determined-agent with a master of the tests' own (tests/support/fake_master/agents.py)."""
 import contextlib
 import os
 import pathlib
@@ -10,9 +10,10 @@ import tempfile
 import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "agent"))
+sys.path.insert(0, str(HERE.parent))
 
-import fakemaster  # noqa: E402
+from support.fake_master import agents  # noqa: E402
+from support.waiting import wait_for  # noqa: E402
 
 ROOT = os.geteuid() == 0
 needs_root = pytest.mark.skipif(not ROOT, reason="only a root agent runs tasks as somebody else")
@@ -42,7 +43,7 @@ class Site:
         return self.master.text(container)
 
     def gone(self, container):
-        fakemaster.wait_for(lambda: not (self.path / "agent/tasks" / container).exists())
+        wait_for("the removal of the task's directory", lambda: not (self.path / "agent/tasks" / container).exists())
 
     def directory_of(self, uid, name):
         path = self.path / name
@@ -58,9 +59,9 @@ def site(below="/var/tmp", **keys):
     with tempfile.TemporaryDirectory(dir=below) as directory:
         os.chmod(directory, 0o755)
         path = pathlib.Path(directory)
-        master = fakemaster.Master()
+        master = agents.Master()
         # These tasks use no library; that of a source tree in /tmp would show in theirs.
-        agent = fakemaster.Agent(master, path / "agent", **{"python_path": str(path), **keys}).start()
+        agent = agents.Agent(master, path / "agent", **{"python_path": str(path), **keys}).start()
         try:
             master.wait_agent()
             yield Site(master, agent, path)

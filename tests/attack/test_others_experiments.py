@@ -3,14 +3,9 @@ import json
 import re
 
 import pytest
-from support.cluster import Cluster, client_hash, wait_for
+from support.cluster import Cluster, client_hash, error_of, wait_for
 
 PASSWORD = "Long-Enough-1"
-
-
-def error_of(reply, status):
-    assert reply.status == status, reply
-    return reply.json["error"]["error"]
 
 
 class Two:

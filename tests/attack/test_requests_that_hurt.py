@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 from support import hostile
-from support.cluster import BUILD, ROOT, SANITIZED, Cluster, wait_for
+from support.cluster import BUILD, ROOT, SANITIZED, Cluster, error_of, wait_for
 from support.costs import Costs, can_measure
 from support.publishing import Publisher
 
@@ -49,11 +49,6 @@ def test_one_request_holds_neither_the_loop_nor_much_memory(victim, name):
 
 
 # ---- configurations ----
-
-def error_of(reply):
-    assert 400 <= reply.status < 500, reply
-    return reply.json["error"]["error"]
-
 
 def submit(c, config, **more):
     return c.post("/api/v1/experiments", {"config": config, "activate": False, **more})

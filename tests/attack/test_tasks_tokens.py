@@ -5,7 +5,7 @@ import os
 import signal
 
 import pytest
-from support.cluster import client_hash, wait_for
+from support.cluster import client_hash, error_of, wait_for
 
 SCRIPT = """
 import json, os, pathlib, time
@@ -23,11 +23,6 @@ def start_task(c, name, **changes):
     x = c.create(entrypoint=["python3", "-c", SCRIPT], environment={"environment_variables": [f"TOLD={told}"]}, **changes)
     wait_for(f"the task {name}", told.exists)
     return x, json.loads(told.read_text())
-
-
-def error_of(reply, status):
-    assert reply.status == status, reply
-    return reply.json["error"]["error"]
 
 
 @pytest.fixture(scope="module")

@@ -353,12 +353,13 @@ static bool same_brackets(struct json_object *config, struct json_object *expect
 {
     cleanup_json struct json_object *copy = NULL, *tree = NULL;
     cleanup_free struct adaptive_bracket *b = NULL;
+    cleanup_arena struct arena a = ARENA_INIT;
     struct exp_searcher s;
     size_t n = 0;
     if (json_object_deep_copy(config, &copy, NULL) < 0)
         abort();
     json_object_object_add(copy, "name", json_object_new_string("adaptive_asha"));
-    if (exp_searcher_read(copy, &tree, &s, NULL) < 0 || adaptive_brackets(&s, &b, &n, NULL) < 0)
+    if (expconf_read_searcher(copy, &a, &tree, &s, NULL) < 0 || adaptive_brackets(&s, &b, &n, NULL) < 0)
         return false;
     bool ok = n == json_object_array_length(expected);
     for (size_t i = 0; ok && i < n; i++) {

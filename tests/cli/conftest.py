@@ -2,22 +2,17 @@ import os
 import pathlib
 import subprocess
 
-import fake_master
 import pytest
+from support.fake_master import clients as fake_master
 
 BUILD = pathlib.Path(os.environ.get("DET_BUILD_DIR", pathlib.Path(__file__).parents[2] / "build"))
 
 
 @pytest.fixture
-def server(tmp_path):
-    running = fake_master.start(storage=tmp_path / "storage")
+def master(tmp_path):
+    running = fake_master.Master(storage=tmp_path / "storage")
     yield running
-    running.shutdown()
-
-
-@pytest.fixture
-def master(server):
-    return server.master
+    running.close()
 
 
 class Det:
@@ -41,5 +36,5 @@ class Det:
 
 
 @pytest.fixture
-def det(server, tmp_path):
-    return Det(server.url, tmp_path / "config")
+def det(master, tmp_path):
+    return Det(master.url, tmp_path / "config")

@@ -49,6 +49,18 @@ def processes_of(cluster):
     return found
 
 
+# A task that ends when it is paused: for one that does not, det waits half a minute (the next test).
+HEEDS_A_PAUSE = """
+import time
+from determined import core
+
+with core.init() as context:
+    print("it runs", flush=True)
+    while not context.preempt.should_preempt():
+        time.sleep(0.05)
+"""
+
+
 def test_cluster_comes_up_works_and_goes_down(cluster, tmp_path):
     up = cluster("deploy", "local", "cluster-up", "--master-port", cluster.port, "--agents", 2)
     assert f"http://localhost:{cluster.port}" in up and str(cluster.directory) in up
@@ -63,7 +75,7 @@ def test_cluster_comes_up_works_and_goes_down(cluster, tmp_path):
 
     project = tmp_path / "project"
     project.mkdir()
-    (project / "main.py").write_text("import time\nprint('it runs', flush=True)\ntime.sleep(600)\n")
+    (project / "main.py").write_text(HEEDS_A_PAUSE)
     (project / "config.yaml").write_text("name: long\nentrypoint: python3 main.py\nsearcher: {name: single, metric: loss}\n")
     cluster("experiment", "create", project / "config.yaml", project)
     with subprocess.Popen([conftest.BUILD / "det", "experiment", "logs", "-f", "1"], stdout=subprocess.PIPE, text=True, env=cluster.environment) as logs:

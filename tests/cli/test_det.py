@@ -8,12 +8,13 @@ import pty
 import signal
 import subprocess
 import sys
+import termios
 import threading
-import time
 
 import conftest
-import fake_master
 import pytest
+from support.fake_master import clients as fake_master
+from support.waiting import wait_for
 
 
 def columns(table):
@@ -97,7 +98,7 @@ def test_password_prompt_does_not_echo_on_a_terminal(det):
     seen = b""
     while b"Password for user" not in seen:
         seen += os.read(terminal, 1000)
-    time.sleep(0.05)
+    wait_for("the terminal to be silent", lambda: not termios.tcgetattr(terminal)[3] & termios.ECHO)
     os.write(terminal, fake_master.PASSWORD.encode() + b"\n")
     try:
         while data := os.read(terminal, 1000):
@@ -154,7 +155,7 @@ def test_experiment_list_reads_all_pages_of_the_user(det, master):
     assert "users" not in master.requests[-1][2] and "archived" not in master.requests[-1][2]
 
 
-def test_csv_has_carriage_returns(det, server):
+def test_csv_has_carriage_returns(det, master):
     text = subprocess.run([conftest.BUILD / "det", "e", "list", "--csv"], capture_output=True, env=det.environment).stdout
     assert text.splitlines(keepends=True)[2].endswith(b"\r\n") and b'"a name, with ""quotes"""' in text
 
@@ -344,7 +345,7 @@ def test_trial_describe_and_kill(det, master):
     assert len(json.loads(det("trial", "describe", 1, "--json"))["workloads"]) == 4
 
 
-def test_checkpoints_are_listed_and_downloaded(det, server, tmp_path):
+def test_checkpoints_are_listed_and_downloaded(det, master, tmp_path):
     source = tmp_path / "storage" / fake_master.CHECKPOINT / "sub"
     source.mkdir(parents=True)
     (source / "weights").write_bytes(b"w" * 100000)
@@ -369,14 +370,14 @@ def test_checkpoint_that_is_elsewhere_is_an_error(det):
 def test_errors_of_the_master_are_told_with_the_command(det, master):
     done = det.run("e", "describe", 99)
     assert done.returncode == 1 and "Failed to describe experiments: experiment '99' not found" in done.stderr and done.stdout == ""
-    master.failures["/api/v1/agents"] = fake_master.Failure(403, "no")
+    master.failures["/api/v1/agents"] = fake_master.Refusal(403, "no")
     assert "Forbidden(no): Please contact your administrator" in det.run("agent", "list").stderr
-    master.failures["/api/v1/agents"] = fake_master.Failure(500, "broken")
+    master.failures["/api/v1/agents"] = fake_master.Refusal(500, "broken")
     assert "Failed to list agents: broken" in det.run("agent", "list").stderr
 
 
 def test_master_that_restarts_is_asked_again(det, master):
-    master.failures["/api/v1/agents"] = fake_master.Failure(503, "starting")
+    master.failures["/api/v1/agents"] = fake_master.Refusal(503, "starting")
     threading.Timer(0.3, master.failures.clear).start()
     assert "default" in det("agent", "list")
 
@@ -410,17 +411,16 @@ def tls_server(tmp_path):
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=localhost", "-addext",
                     "subjectAltName=DNS:localhost", "-days", "2", "-out", certificate, "-keyout", key], check=True, capture_output=True)
-    running = fake_master.start(tls=(certificate, key))
-    running.certificate = certificate
+    running = fake_master.Master(certificate=(certificate, key))
     yield running
-    running.shutdown()
+    running.close()
 
 
 def test_unknown_certificate_is_shown_and_accepted_once(det, tls_server):
     url = tls_server.url.replace("127.0.0.1", "localhost")
     refused = det.run("user", "whoami", DET_MASTER=url, stdin="n\n")
     assert refused.returncode == 1 and "could not be verified" in refused.stderr
-    digest = subprocess.run(["openssl", "x509", "-noout", "-fingerprint", "-sha256", "-in", tls_server.certificate], capture_output=True, text=True).stdout
+    digest = subprocess.run(["openssl", "x509", "-noout", "-fingerprint", "-sha256", "-in", tls_server.certificate[0]], capture_output=True, text=True).stdout
     assert digest.strip().split("=")[1].lower() in refused.stdout
     assert "You are logged in" in det("user", "whoami", DET_MASTER=url, stdin="y\n")
     assert det("user", "whoami", DET_MASTER=url) == "You are logged in as user 'determined'\n"
@@ -429,7 +429,7 @@ def test_unknown_certificate_is_shown_and_accepted_once(det, tls_server):
 
 def test_certificate_file_or_noverify_by_environment(det, tls_server):
     url = tls_server.url.replace("127.0.0.1", "localhost")
-    assert det("user", "whoami", DET_MASTER=url, DET_MASTER_CERT_FILE=str(tls_server.certificate))
+    assert det("user", "whoami", DET_MASTER=url, DET_MASTER_CERT_FILE=str(tls_server.certificate[0]))
     assert det("user", "whoami", DET_MASTER=url, DET_MASTER_CERT_FILE="NoVerify")
     wrong = det.run("user", "whoami", DET_MASTER=url, DET_MASTER_CERT_FILE="/etc/hostname")
     assert wrong.returncode == 1 and not (det.config / "certs.json").exists()
@@ -458,7 +458,6 @@ def test_large_upload_shows_its_progress_on_a_terminal_only(det, project):
 def test_interrupt_has_its_own_exit_code(det, master):
     master.states = ["STATE_RUNNING"]
     waiting = subprocess.Popen([conftest.BUILD / "det", "experiment", "wait", "1"], stderr=subprocess.PIPE, env=det.environment)
-    while not any(path == "/api/v1/experiments/1" for _, path, _, _ in master.requests):
-        time.sleep(0.01)
+    wait_for("its first question", lambda: any(path == "/api/v1/experiments/1" for _, path, _, _ in master.requests))
     waiting.send_signal(signal.SIGINT)
     assert waiting.wait() == 3

@@ -70,10 +70,10 @@ def test_an_experiment_takes_one_template(det, master, template):
 
 
 def test_mistakes_of_a_configuration_come_with_file_line_and_column(det, master, template):
-    import fake_master
+    from support.fake_master import clients as fake_master
     both = ('<config>.resources.slots_per_trial (line 2, column 31): must be at least 0, found -2\n'
             '<config>: "searcher" must be set')
-    master.failures["/api/v1/experiments"] = fake_master.Failure(400, both)
+    master.failures["/api/v1/experiments"] = fake_master.Refusal(400, both)
     done = det.run("experiment", "create", template)
     assert done.returncode == 1
     assert done.stderr.endswith("Failed to create an experiment:\n"
@@ -81,6 +81,6 @@ def test_mistakes_of_a_configuration_come_with_file_line_and_column(det, master,
                                 f'{template}: <config>: "searcher" must be set\n')
     rewritten = det.run("experiment", "create", template, "--config", "resources.slots_per_trial=-2")
     assert f"\n{template}: <config>.resources.slots_per_trial: must" in rewritten.stderr
-    master.failures["/api/v1/experiments"] = fake_master.Failure(400, both.splitlines()[0])
+    master.failures["/api/v1/experiments"] = fake_master.Refusal(400, both.splitlines()[0])
     done = det.run("experiment", "create", "-", stdin=template.read_text())
     assert done.stderr.splitlines()[-1].startswith("Failed to create an experiment: standard input:2:31: <config>.resources.slots_per_trial: must")

@@ -5,8 +5,8 @@ import re
 import sys
 import tarfile
 
-import fake_master
 import pytest
+from support.fake_master import clients as fake_master
 
 
 def sent(master):
@@ -69,7 +69,7 @@ def test_continue_follows_and_blames_the_file(det, master, tmp_path):
     assert out.splitlines()[:3] == ["Continued experiment 1", "Waiting for first trial to begin...", "Following first trial with ID 1"]
     path = tmp_path / "change.yaml"
     path.write_text("max_restarts: -2\n")
-    master.failures["/api/v1/experiments/continue"] = fake_master.Failure(400, "<config>.max_restarts (line 1, column 15): must be at least 0")
+    master.failures["/api/v1/experiments/continue"] = fake_master.Refusal(400, "<config>.max_restarts (line 1, column 15): must be at least 0")
     assert f"{path}:1:15: <config>.max_restarts: must be" in det.run("experiment", "continue", 1, "--config-file", path).stderr
     assert "--config: <config>.max_restarts: must be" in det.run("experiment", "continue", 1, "--config", "max_restarts=-2").stderr
 
@@ -85,17 +85,17 @@ def test_checkpoints_are_deleted_after_a_question(det, master):
     assert sent(master)[3] == {"checkpointUuids": ["a"], "checkpointGlobs": ["x", "y"]}
 
 
-def test_experiment_download_takes_the_best(det, server, tmp_path):
+def test_experiment_download_takes_the_best(det, master, tmp_path):
     source = tmp_path / "storage" / fake_master.CHECKPOINT
     source.mkdir(parents=True)
     (source / "state_dict.pth").write_text("weights")
     out = det("experiment", "download", 1, "-o", tmp_path / "to", "-q", "--top-n", 1)
     assert out == f"{tmp_path}/to/{fake_master.CHECKPOINT}\n"
     assert (tmp_path / f"to/{fake_master.CHECKPOINT}/state_dict.pth").read_text() == "weights"
-    query = [r for r in server.master.requests if r[1].endswith("/checkpoints")][-1][2]
+    query = [r for r in master.requests if r[1].endswith("/checkpoints")][-1][2]
     assert query == {"sortByAttr": ["SORT_BY_SEARCHER_METRIC"], "limit": ["1"], "states": ["STATE_COMPLETED"]}
     det.run("experiment", "download", 1, "-o", tmp_path / "to", "--sort-by", "loss", "--smaller-is-better", "false")
-    query = [r for r in server.master.requests if r[1].endswith("/checkpoints")][-1][2]
+    query = [r for r in master.requests if r[1].endswith("/checkpoints")][-1][2]
     assert query["sortByMetric"] == ["loss"] and query["orderBy"] == ["ORDER_BY_DESC"]
 
 
@@ -153,7 +153,7 @@ def test_bad_input_is_refused_before_anything_is_changed(det, master, words, sta
                                                        "/experiments/1/preview_gc"),
 ])
 def test_the_masters_no_is_passed_on(det, master, words, path):
-    master.failures[path] = fake_master.Failure(404, "it is not there")
+    master.failures[path] = fake_master.Refusal(404, "it is not there")
     done = det.run(*words.split())
     assert done.returncode == 1 and done.stderr.endswith(": it is not there\n") and done.stdout == "", done
 
@@ -183,7 +183,7 @@ def test_test_mode_shows_the_log_of_what_failed(det, master, config):
     done = det.run("experiment", "create", "-t", config)
     assert done.returncode == 1 and "[\u2717]" in done.stdout and "INFO: line 5" in done.stdout
     assert "Model definition test failed" in done.stderr
-    master.failures["/api/v1/experiments"] = fake_master.Failure(400, "<config>.searcher (line 2, column 11): no")
+    master.failures["/api/v1/experiments"] = fake_master.Refusal(400, "<config>.searcher (line 2, column 11): no")
     done = det.run("experiment", "create", "-t", config)
     assert done.returncode == 1 and f"{config}:2:11: <config>.searcher: no" in done.stderr and "Creating" not in done.stdout
 
@@ -321,7 +321,7 @@ def test_support_bundle(det, master, tmp_path):
 @pytest.mark.parametrize("status, why", [(501, "this master does not serve them"), (403, "this user may not read them")])
 def test_support_bundle_without_the_masters_logs_says_so(det, master, tmp_path, status, why):
     (tmp_path / "to").mkdir()
-    master.failures["/api/v1/master/logs"] = fake_master.Failure(status, "no")
+    master.failures["/api/v1/master/logs"] = fake_master.Refusal(status, "no")
     done = det.run("trial", "support-bundle", 1, "-o", tmp_path / "to")
     files = bundle_of(done.stdout, tmp_path / "to")
     assert done.returncode == 0 and f"The master's logs are not in the bundle: {why}." in done.stderr
@@ -331,7 +331,7 @@ def test_support_bundle_without_the_masters_logs_says_so(det, master, tmp_path, 
 def test_support_bundle_that_fails_leaves_nothing(det, master, tmp_path):
     (tmp_path / "to").mkdir()
     for path in ("/api/v1/trials/1/logs", "/api/v1/experiments/1", "/api/v1/master/logs"):
-        master.failures[path] = fake_master.Failure(500, "the disk is full")
+        master.failures[path] = fake_master.Refusal(500, "the disk is full")
         done = det.run("trial", "support-bundle", 1, "-o", tmp_path / "to")
         assert done.returncode == 1 and "the disk is full" in done.stderr and not done.stdout
         del master.failures[path]

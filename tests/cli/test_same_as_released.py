@@ -4,8 +4,8 @@ Runs where DET_RELEASED_CLIENT names the released `det`, else skips."""
 import os
 import pathlib
 
-import fake_master
 import pytest
+from support.fake_master import clients as fake_master
 
 RELEASED = os.environ.get("DET_RELEASED_CLIENT", "")
 

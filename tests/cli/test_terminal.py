@@ -1,5 +1,6 @@
 """What det shows on a terminal, of a given width: a pseudo-terminal stands in for one. Pipes get what they always got."""
 import fcntl
+import http.server
 import json
 import os
 import pty
@@ -12,8 +13,8 @@ import termios
 import threading
 
 import conftest
-import fake_master
 import pytest
+from support.fake_master import clients as fake_master
 
 NOW_PAGER = {"DET_PAGER": "cat"}
 
@@ -331,6 +332,57 @@ def test_no_proxy_takes_ranges_names_and_ports(det):
 def test_a_master_that_is_down_is_not_blamed_on_a_proxy_that_is_not_used(det):
     done = det.run("-m", "http://127.0.0.1:2", "user", "whoami", HTTP_PROXY="http://127.0.0.1:1", NO_PROXY="127.0.0.0/8")
     assert done.returncode != 0 and "proxy" not in done.stderr
+
+
+PAGE = "<html>\r\n<head><title>{title}</title></head>\r\n<body><center><h1>{title}</h1></center><hr><center>nginx</center></body></html>"
+
+
+@pytest.fixture
+def proxied(det):
+    """`det` behind a reverse proxy that answers as it is told: status, title."""
+    said = {}
+
+    class Proxy(http.server.BaseHTTPRequestHandler):
+        def answer(self):
+            page = PAGE.format(title=said["title"]).encode()
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            self.send_response(said["status"])
+            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Length", str(len(page)))
+            self.end_headers()
+            self.wfile.write(page)
+
+        do_GET = do_POST = answer
+
+        def log_message(self, *_):
+            pass
+
+    def run(status, title):
+        said.update(status=status, title=title)
+        return det.run("-m", f"http://127.0.0.1:{server.server_address[1]}", "e", "kill", "1")
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        yield run
+        server.shutdown()
+
+
+@pytest.mark.parametrize(("status", "words"), [
+    (502, "a server in front of the master answers with status 502"),
+    (504, "a server in front of the master answers with status 504"),
+    (404, "look at the address, and at the proxy in front of the master"),
+    (401, "as no master does"), (403, "as no master does"), (200, "as no master does")])
+def test_a_page_for_browsers_is_told_in_a_sentence(proxied, status, words):
+    done = proxied(status, "It is not here")
+    assert done.returncode != 0 and done.stdout == ""
+    assert words in done.stderr and f'status {status} and a page for browsers "It is not here"' in done.stderr
+    assert "<" not in done.stderr and "JSON" not in done.stderr and "log in with" not in done.stderr
+
+
+@pytest.mark.parametrize("title", ["", "\x1b[2Jgone", "x" * 500])
+def test_a_title_that_is_none_is_left_out(proxied, title):
+    done = proxied(404, title)
+    assert "a page for browsers, as no master does" in done.stderr and "\x1b[2J" not in done.stderr
 
 
 def test_yaml_errors_show_the_line_with_a_caret(det, tmp_path):

@@ -6,10 +6,10 @@ import shutil
 import signal
 import sys
 
-from e2e.helpers import log_of, the_trial
 from e2e.test_examples import DIGITS, check_checkpoints, check_resumed, create, pause_after, training_steps, validations
 from support.cluster import Cluster, wait_for
 from support.det import det
+from support.experiments import log_of, the_trial
 from support.machines import machines
 
 PATIENCE_S = 400

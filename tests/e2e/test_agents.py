@@ -4,9 +4,10 @@ import signal
 import subprocess
 
 import pytest
-from e2e.helpers import alive, log_of, shell, the_trial, wait_file, wait_no_supervisors
 from support.cluster import BUILD, wait_for
 from support.det import det
+from support.experiments import log_of, shell, the_trial, wait_file, wait_no_supervisors
+from support.processes import alive
 
 POOLS = {"resource_pools": [{"pool_name": "default"}, {"pool_name": "b"}]}
 

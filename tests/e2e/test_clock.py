@@ -3,8 +3,9 @@ import pathlib
 import struct
 
 import pytest
-from e2e.helpers import alive, shell, task_lines, the_trial, wait_file, wait_slots_free
 from support.cluster import BUILD, SANITIZED, wait_for
+from support.experiments import shell, task_lines, the_trial, wait_file, wait_slots_free
+from support.processes import alive
 
 DAY_S = 24 * 3600
 SHIM = BUILD / "tests/support/clock_shim.so"

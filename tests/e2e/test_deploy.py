@@ -8,10 +8,11 @@ import tempfile
 import time
 
 import pytest
-from e2e.helpers import alive, is_root
 from e2e.test_examples import needs_torch
 from support.cluster import BUILD, ROOT, wait_for
+from support.experiments import is_root
 from support.ports import free_port
+from support.processes import alive
 
 
 class Home:

@@ -2,10 +2,10 @@
 import json
 
 import pytest
-from e2e.helpers import log_of, the_trial, wait_no_supervisors
 from e2e.processes import check_goes_on_after_a_death, check_learnt_by_two, check_pause_is_heeded, cluster_of
 from e2e.test_examples import DIGITS, check_checkpoints, create, needs_torch, validations
 from support.cluster import ROOT
+from support.experiments import log_of, the_trial, wait_no_supervisors
 from support.machines import need_namespaces
 
 INFERENCE, OWN_LAUNCHER, PROFILING = (ROOT / "examples" / name for name in ("distributed_inference", "custom_launcher", "profiling"))

@@ -11,8 +11,8 @@ import subprocess
 import tempfile
 
 import pytest
-from e2e.helpers import is_root
 from support.cluster import BUILD, ROOT, wait_for
+from support.experiments import is_root
 from support.ports import free_port
 
 PAGES = ("README.md", "docs/guide.md", "docs/installation.md", "docs/python-environment.md", "docs/operations.md", "docs/tour.md")

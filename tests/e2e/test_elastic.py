@@ -6,9 +6,10 @@ import pathlib
 import signal
 
 import pytest
-from e2e.helpers import alive, log_of, shell, the_trial, wait_file, wait_line
 from support.cluster import BUILD, wait_for
 from support.det import det
+from support.experiments import log_of, shell, the_trial, wait_file, wait_line
+from support.processes import alive
 
 AGENT = BUILD / "determined-agent"
 

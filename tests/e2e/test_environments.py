@@ -1,9 +1,9 @@
 """What trials ran in, from the task to det."""
 import json
 
-from e2e.helpers import log_of, the_trial
 from support.cluster import wait_for
 from support.det import det, run_det
+from support.experiments import log_of, the_trial
 
 PROGRAM = "from determined import core\nwith core.init() as context:\n    context.train.report_training_metrics(1, {'loss': 1.0})\n"
 

@@ -7,9 +7,9 @@ import subprocess
 import sys
 
 import pytest
-from e2e.helpers import log_of, the_trial
 from support.cluster import ROOT, Cluster, wait_for
 from support.det import det
+from support.experiments import log_of, the_trial
 
 DIGITS, CORE_API = ROOT / "examples/digits_pytorch", ROOT / "examples/core_api"
 HAS_TORCH = subprocess.run([sys.executable, "-c", "import importlib.util as u; exit(not (u.find_spec('torch') and u.find_spec('sklearn')))"],

@@ -2,11 +2,11 @@
 import shutil
 
 import pytest
-from e2e.helpers import log_of, the_trial
 from e2e.processes import cluster_of
 from e2e.test_examples import DIGITS, check_checkpoints, check_resumed, create, needs_torch, pause_after, training_steps, validations
 from support.cluster import ROOT, wait_for
 from support.det import det
+from support.experiments import log_of, the_trial
 from support.machines import need_namespaces
 
 FRAMEWORKS = ROOT / ".venv-frameworks/bin/python"

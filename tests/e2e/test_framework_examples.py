@@ -5,11 +5,11 @@ import shutil
 import signal
 
 import pytest
-from e2e.helpers import FINAL, log_of, the_trial
 from e2e.processes import cluster_of, ranks, ranks_in_log
 from e2e.test_examples import training_steps
 from support.cluster import ROOT, Cluster, wait_for
 from support.det import det
+from support.experiments import FINAL, log_of, the_trial
 from support.machines import need_namespaces
 
 FRAMEWORKS = ROOT / ".venv-frameworks/bin/python"
@@ -87,6 +87,33 @@ def test_a_trial_of_keras_on_torch_trains_in_two_slots(cluster):
     check(cluster, experiment, "keras_trial_iris")
     lines = cluster.get(f"/api/v1/trials/{the_trial(cluster, experiment)['id']}/logs").lines
     assert {0, 1} <= {line["result"].get("rankId") for line in lines}
+
+
+BY_DEEPSPEED = "entrypoint=python3 -m determined.launch.deepspeed --trial model_def:DigitsTrial"
+
+
+def test_deepspeed_starts_a_process_for_each_slot_of_processors(cluster):
+    experiment = create(cluster, "deepspeed_tiny", "--config", BY_DEEPSPEED, "--config", "max_restarts=0")
+    check(cluster, experiment, "deepspeed_tiny")
+    lines = cluster.get(f"/api/v1/trials/{the_trial(cluster, experiment)['id']}/logs").lines
+    assert {line["result"].get("rankId") for line in lines if line["result"].get("source") == "task"} >= {0, 1}
+    verdicts = [line for line in log_of(cluster, experiment).splitlines() if "went into waiting for data" in line]
+    assert len(verdicts) == 1 and "communication-bound" not in verdicts[0], "nobody measures what DeepSpeed exchanges"
+
+
+def test_deepspeed_says_why_it_does_not_train_on_two_agents_of_one_machine(tmp_path):
+    if not FRAMEWORKS.exists():
+        pytest.skip("the frameworks are not installed: make framework-deps")
+    with new_cluster_with(tmp_path, FRAMEWORKS) as c:
+        c.start_master()
+        for name in ("agent0", "agent1"):
+            c.start_agent(name, slots=1)
+        c.login()
+        experiment = create(c, "deepspeed_tiny", "--config", BY_DEEPSPEED, "--config", "max_restarts=0")
+        assert c.wait_experiment(experiment)["state"] == "STATE_ERROR"
+        # The package pdsh is looked for first.
+        why = "DeepSpeed knows machines by their addresses" if shutil.which("pdsh") else "install the package pdsh"
+        assert why in log_of(c, experiment), log_of(c, experiment)
 
 
 def test_keras_trains_on_tensorflow(tmp_path):

@@ -1,9 +1,9 @@
 """Trials whose processes are Horovod's, started by the entrypoint model_def:Class alone: a real horovodrun, on CPUs."""
 import pytest
-from e2e.helpers import log_of
 from e2e.processes import check_goes_on_after_a_death, check_learnt_by_two, check_pause_is_heeded, cluster_of
 from e2e.test_examples import DIGITS, create
 from support.cluster import ROOT
+from support.experiments import log_of
 from support.machines import need_namespaces
 
 HOROVOD = ROOT / ".venv-horovod/bin/python"

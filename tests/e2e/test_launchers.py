@@ -3,8 +3,8 @@ import os
 import sys
 
 import pytest
-from helpers import the_trial, wait_slots_free
 from support.cluster import Cluster
+from support.experiments import the_trial, wait_slots_free
 from support.ports import free_port
 
 LAUNCH = "python3 -m determined.launch"

@@ -4,8 +4,9 @@ import socket
 import time
 
 import pytest
-from e2e.helpers import Follower, alive, log_of, memory_kib, shell, slots_used, task_lines, the_trial, wait_file, wait_line, wait_slots_free
 from support.cluster import SANITIZED, wait_for
+from support.experiments import Follower, log_of, shell, slots_used, task_lines, the_trial, wait_file, wait_line, wait_slots_free
+from support.processes import alive, memory_kib
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,8 @@
 import signal
 
 import pytest
-from e2e.helpers import shell, the_trial, wait_line
 from support.cluster import wait_for
+from support.experiments import shell, the_trial, wait_line
 
 OOM = {"name": "memory", "pattern": "no memory: [0-9]+ MiB", "action": "cancel_retries"}
 BAD_NODE = {"pattern": ".*ECC error.*", "action": "exclude_node"}

@@ -3,7 +3,7 @@ import subprocess
 import tempfile
 
 import pytest
-from e2e.helpers import log_of, shell, task_lines, the_trial
+from support.experiments import log_of, shell, task_lines, the_trial
 
 SAYS = 'python3 -c "import os, site, sys; print(\'prefix=\' + sys.prefix, \'user=\' + site.getuserbase(), \'buffer=\' + os.environ.get(\'PYTHONUNBUFFERED\', \'no\'))"'
 

@@ -5,8 +5,8 @@ import subprocess
 import tempfile
 
 import pytest
-from e2e.helpers import is_root, log_of, shell, task_lines, the_trial, wait_line
 from support.cluster import BUILD, TIMEOUT_S, Cluster, client_hash
+from support.experiments import is_root, log_of, shell, task_lines, the_trial, wait_line
 
 pytestmark = pytest.mark.skipif(not is_root(), reason="only a root agent can run tasks as somebody else")
 

@@ -7,9 +7,9 @@ import tempfile
 import uuid
 
 import pytest
-from e2e.helpers import is_root
 from support import namespaces
 from support.cluster import ROOT, Cluster, wait_for
+from support.experiments import is_root
 
 TRAIN = """
 import os

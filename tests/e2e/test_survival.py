@@ -8,8 +8,8 @@ import subprocess
 import threading
 import time
 
-from e2e.helpers import (
-    alive,
+from support.cluster import BUILD, wait_for
+from support.experiments import (
     final_states,
     log_of,
     master_epoch,
@@ -20,7 +20,7 @@ from e2e.helpers import (
     wait_no_supervisors,
     wait_slots_free,
 )
-from support.cluster import BUILD, wait_for
+from support.processes import alive
 
 # A task that reports by itself: what the master has acknowledged is written down, line by line.
 REPORTER = r"""
@@ -130,7 +130,7 @@ def test_a_running_trial_does_not_notice_that_the_master_was_killed(new_cluster,
         pid = task_pid(cluster, x)
         wait_for("some reports", lambda: len(reports(cluster, the_trial(cluster, x)["id"])) > 10)
         cluster.stop_master(signal.SIGKILL)
-        time.sleep(0.3)
+        time.sleep(0.3)  # the task goes on meanwhile, if it can
         assert alive(pid)
         cluster.start_master()
         assert cluster.experiment(x)["state"] == "STATE_RUNNING"
@@ -162,7 +162,7 @@ def test_the_library_rides_out_a_killed_master(new_cluster):
     trial = the_trial(cluster, x)["id"]
     wait_for("some reports", lambda: len(reports(cluster, trial)) > 5)
     cluster.stop_master(signal.SIGKILL)
-    time.sleep(0.3)
+    time.sleep(0.3)  # so that the library meets a master that is away
     cluster.start_master()
     assert cluster.wait_experiment(x)["state"] == "STATE_COMPLETED", log_of(cluster, x)
     assert reports(cluster, trial) == list(range(1, 31))
@@ -204,7 +204,7 @@ def test_ten_kills_of_the_master_at_random_moments_lose_and_double_nothing(new_c
     creator.start()
     epochs = [master_epoch(cluster)]
     for _ in range(10):
-        time.sleep(rng.uniform(0, 0.5))
+        time.sleep(rng.uniform(0, 0.5))  # a moment chosen at random
         cluster.stop_master(signal.SIGKILL)
         cluster.start_master()
         epochs.append(master_epoch(cluster))
@@ -300,7 +300,7 @@ def test_a_task_goes_on_when_its_agent_is_killed_and_is_taken_over_by_the_next(n
         x = reporter(cluster, tmp_path, steps=40, pause=0.02)
         pid = task_pid(cluster, x)
         cluster.stop_agent(signo=signal.SIGKILL)
-        time.sleep(0.2)
+        time.sleep(0.2)  # the task goes on meanwhile, if it can
         assert alive(pid)
         cluster.start_agent(slots=2)
         assert alive(pid)
@@ -344,7 +344,7 @@ def test_ten_kills_of_the_agent_at_random_moments_lose_and_double_nothing(new_cl
     creator = Creator(cluster, tmp_path, steps)
     creator.start()
     for _ in range(10):
-        time.sleep(rng.uniform(0, 0.4))
+        time.sleep(rng.uniform(0, 0.4))  # a moment chosen at random
         cluster.stop_agent(signo=signal.SIGKILL)
         cluster.start_agent(slots=3)
     creator.stop.set()
@@ -426,7 +426,7 @@ def test_no_slot_and_no_process_is_lost_whatever_users_do_while_programs_are_kil
     for _ in range(8):
         for _ in range(rng.randrange(1, 12)):
             act(cluster, rng, made)
-            time.sleep(rng.uniform(0, 0.03))
+            time.sleep(rng.uniform(0, 0.03))  # a moment chosen at random
         which = rng.choice(["master", "agent", "both"])
         if which != "agent":
             cluster.stop_master(signal.SIGKILL)

@@ -67,7 +67,7 @@ def test_a_master_that_is_stopped_amid_a_backup_stops_well_and_leaves_nothing(fi
     for i in range(6):
         file = tmp_path / f"backup{i}"
         backup = subprocess.Popen(words(filled, "backup", file), stderr=subprocess.PIPE, text=True)
-        time.sleep(0.02 * i)
+        time.sleep(0.02 * i)  # each time at another point of it
         assert filled.stop_master(signal.SIGTERM if i % 3 else signal.SIGKILL) is not None
         said = backup.communicate(timeout=60)[1]
         assert (backup.returncode == 0) == file.exists(), said

@@ -10,11 +10,11 @@ import signal
 import time
 
 import pytest
-from e2e.helpers import final_states, log_of, wait_no_supervisors, wait_slots_free
 from e2e.test_survival import Creator, check_agent_kills, left_over, running
 from fault.journal import Load
 from support import postgres
 from support.cluster import wait_for
+from support.experiments import final_states, log_of, wait_no_supervisors, wait_slots_free
 
 KILLS = int(os.environ.get("DET_FAULT_KILLS", "10"))
 ENGINE = os.environ.get("DET_TEST_DB", "sqlite")
@@ -49,7 +49,7 @@ def test_kills_of_the_master(new_cluster, tmp_path, rng):
     creator.start()
     for _ in range(KILLS):
         wait_progress(load)
-        time.sleep(rng.uniform(0, 0.2))
+        time.sleep(rng.uniform(0, 0.2))  # a moment chosen at random
         cluster.stop_master(signal.SIGKILL)
         cluster.start_master()
         if len(creator.made) > 40 + KILLS // 4:
@@ -112,7 +112,7 @@ def test_kills_of_agent_and_supervisors(new_cluster, tmp_path, rng):
     creator, load = Creator(cluster, tmp_path, steps=5), Load(cluster)
     creator.start()
     while sum(counts.values()) < KILLS:
-        time.sleep(rng.uniform(0, 0.3))
+        time.sleep(rng.uniform(0, 0.3))  # a moment chosen at random
         kill_some(cluster, rng, counts)
         if len(creator.made) > 40 + KILLS // 4:
             creator.stop.set()
@@ -139,9 +139,9 @@ def test_postgres_stopped_and_started_under_load(new_cluster, rng):
         times = max(3, KILLS // 10)
         for _ in range(times):
             wait_progress(load)
-            time.sleep(rng.uniform(0, 0.2))
+            time.sleep(rng.uniform(0, 0.2))  # a moment chosen at random
             server.stop()
-            time.sleep(rng.uniform(0, 0.3))
+            time.sleep(rng.uniform(0, 0.3))  # a moment chosen at random
             server.start()
         wait_progress(load)
         load.finish()

@@ -7,8 +7,8 @@ import signal
 import time
 
 import pytest
-from e2e.helpers import log_of, task_lines, the_trial
 from support.cluster import wait_for
+from support.experiments import log_of, task_lines, the_trial
 
 AWAY_S = 70 if int(os.environ.get("DET_FAULT_KILLS", "10")) > 10 else 5
 

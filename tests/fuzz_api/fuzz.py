@@ -233,7 +233,6 @@ def main():
     a.add_argument("--seconds", type=float, default=600)
     a.add_argument("--seed", type=int, default=int(time.time()))
     a.add_argument("--directory", help="keeps logs and requests there")
-    a.add_argument("--note", type=pathlib.Path, help="a line about the run is added to this page")
     args = a.parse_args()
     directory = args.directory or tempfile.mkdtemp(prefix="fuzz-api-")
     fuzz = Fuzz(directory, args.seed)
@@ -247,9 +246,6 @@ def main():
     line = (f"fuzz-api seed {args.seed}: {fuzz.number} requests to {len(fuzz.routes) - len(missing)} of {len(fuzz.routes)} served routes, "
             f"{fuzz.clusters} clusters, {dict(sorted(fuzz.statuses.items()))}: {said}")
     print(line)
-    if args.note:
-        with open(args.note, "a") as page:
-            page.write(f"- {time.strftime('%d %B %Y').lstrip('0')}, {line}\n")
     if said != "nothing found":
         print(f"requests and logs: {directory}", file=sys.stderr)
         sys.exit(1)

@@ -33,7 +33,7 @@ def all_at_once(calls):
 
 
 def admin_token(cluster):
-    return cluster.login("admin", keep=False).json["token"]
+    return cluster.admin_token()
 
 
 def new_user(cluster, name, password, **fields):

@@ -7,14 +7,10 @@
 """
 import os
 import pathlib
-import re
+
+from support.processes import status_kib
 
 PEAK = "5"  # what /proc/PID/clear_refs takes to forget the highest mark (proc(5))
-
-
-def status_bytes(pid, name):
-    text = pathlib.Path(f"/proc/{pid}/status").read_text()
-    return int(re.search(rf"^{name}:\s+(\d+) kB$", text, re.M).group(1)) * 1024
 
 
 class Costs:
@@ -26,12 +22,12 @@ class Costs:
         pid = self.cluster.master.pid
         self.cluster.metric("det_loop_turn_max_seconds")  # begins anew
         pathlib.Path(f"/proc/{pid}/clear_refs").write_text(PEAK)
-        self.before = status_bytes(pid, "VmRSS")
+        self.before = status_kib(pid, "VmRSS") * 1024
         return self
 
     def __exit__(self, kind, *exc):
         if kind is None and self.cluster.master.poll() is None:
-            self.grown_bytes = max(0, status_bytes(self.cluster.master.pid, "VmHWM") - self.before)
+            self.grown_bytes = max(0, status_kib(self.cluster.master.pid, "VmHWM") * 1024 - self.before)
             self.turn_s = self.cluster.metric("det_loop_turn_max_seconds")
 
     def __str__(self):

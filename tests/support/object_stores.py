@@ -6,10 +6,10 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 import types
 
 from support.ports import free_port
+from support.waiting import wait_for
 
 AZURITE = pathlib.Path(__file__).parent / "azurite/node_modules/azurite/dist/src/blob/main.js"
 # Azurite's well-known account.
@@ -36,10 +36,8 @@ def _running(argv, port, log, env=None):
     with open(log, "w") as out:
         process = subprocess.Popen(argv, stdout=out, stderr=out, env={**os.environ, **(env or {})}, cwd=pathlib.Path(log).parent)
     try:
-        give_up = time.monotonic() + 120
-        while not _listens(port):
-            assert process.poll() is None and time.monotonic() < give_up, pathlib.Path(log).read_text()
-            time.sleep(0.05)
+        wait_for(f"a server on port {port}", lambda: _listens(port) or process.poll() is not None)
+        assert process.poll() is None, pathlib.Path(log).read_text()
         yield
     finally:
         process.terminate()

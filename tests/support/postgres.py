@@ -128,7 +128,7 @@ class Server:
                 return
             if self.process.poll() is not None:
                 break
-            time.sleep(0.05)
+            time.sleep(0.05)  # this file is a program of its own, too: without support.waiting
         raise RuntimeError(f"PostgreSQL does not start:\n{(self.dir / 'log').read_text()}")
 
     @staticmethod

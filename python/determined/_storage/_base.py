@@ -4,7 +4,20 @@ import abc
 import contextlib
 import pathlib
 import uuid
-from typing import Callable, ContextManager, Dict, Iterable, Iterator, Optional, Sequence, Set
+from typing import TYPE_CHECKING, Callable, ContextManager, Dict, Iterable, Iterator, List, Optional, Sequence, Set
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Usable(Protocol):
+        """What :func:`prove_usable` needs: :class:`Storage` has it, and so has ``determined.common.storage``."""
+
+        def store_path(self, storage_id: str, /) -> ContextManager[pathlib.Path]: ...
+
+        def restore_path(self, storage_id: str, /) -> ContextManager[pathlib.Path]: ...
+
+        def delete(self, storage_id: str, globs: List[str], /) -> object: ...
+
 
 Selector = Callable[[str], bool]
 
@@ -84,16 +97,27 @@ class Storage(abc.ABC):
         Exception
             Whatever went wrong.
         """
-        name = str(uuid.uuid4())
-        with self.store_path(name) as path:
-            (path / "VALIDATE.txt").write_text(name, encoding="utf-8")
-        try:
-            with self.restore_path(name) as path:
-                found = (path / "VALIDATE.txt").read_text(encoding="utf-8")
-            if found != name:
-                raise OSError(f"{self.describe(name)}: wrote {name!r} into VALIDATE.txt and read back {found!r}")
-        finally:
-            self.delete(name)
+        prove_usable(self)
+
+
+def prove_usable(storage: "Usable") -> None:
+    """Store a small checkpoint, read it back and delete it.
+
+    Raises
+    ------
+    Exception
+        Whatever went wrong: an OSError if the storage gives back something else, else what the storage raised.
+    """
+    name = str(uuid.uuid4())
+    with storage.store_path(name) as path:
+        (path / "VALIDATE.txt").write_text(name, encoding="utf-8")
+    try:
+        with storage.restore_path(name) as path:
+            found = (path / "VALIDATE.txt").read_text(encoding="utf-8")
+        if found != name:
+            raise OSError(f"the checkpoint storage was given {name!r} and gave back {found!r}")
+    finally:
+        storage.delete(name, list(ALL_FILES))
 
 
 def check_id(storage_id: str) -> str:

@@ -81,7 +81,8 @@ def from_config(config: Dict[str, Any]) -> Storage:
     missing = [key for key in keys[:1] if not config.get(key)]
     if missing:
         raise ValueError(f"checkpoint_storage of type {kind}: {missing[0]} is missing")
-    return store(**{key: config[key] for key in keys if config.get(key) is not None})
+    storage: Storage = store(**{key: config[key] for key in keys if config.get(key) is not None})
+    return storage
 
 
 def shortcut_to_config(shortcut: str) -> Dict[str, Any]:

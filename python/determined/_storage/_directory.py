@@ -71,7 +71,7 @@ class DirectoryStorage(Storage):
 
     direct = True
 
-    def __init__(self, base_path: Union[str, os.PathLike]) -> None:
+    def __init__(self, base_path: Union[str, "os.PathLike[str]"]) -> None:
         self.base_path = pathlib.Path(base_path)
 
     def path_of(self, storage_id: str) -> pathlib.Path:

@@ -11,7 +11,7 @@ from typing import Collection, Dict, Iterable, List, Set, Union
 METADATA_FILE = "metadata.json"
 
 
-def list_resources(directory: Union[str, os.PathLike]) -> Dict[str, int]:
+def list_resources(directory: Union[str, "os.PathLike[str]"]) -> Dict[str, int]:
     """Everything below ``directory``, by name."""
     root = pathlib.Path(directory)
     resources = {}

@@ -14,7 +14,7 @@ import json
 import pathlib
 import pickle
 import shutil
-from typing import Any, Dict, Optional, Type
+from typing import Any, Callable, Dict, Optional, Type
 
 from determined import _json, _trial, errors
 from determined._import import import_from_path
@@ -60,7 +60,7 @@ def read_trial_state(path: pathlib.Path, trial_id: int) -> TrialState:
     return state if state.trial_id == trial_id else TrialState(trial_id=trial_id)
 
 
-def _optional(get: Any) -> Optional[Dict[str, Any]]:
+def _optional(get: Callable[[], Dict[str, Any]]) -> Optional[Dict[str, Any]]:
     try:
         return get()
     except ValueError:

@@ -6,11 +6,11 @@ import math
 import pathlib
 import sys
 import time
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 import numpy as np
 
-from determined import errors
+from determined import _trial_context, errors
 from determined._training import _curves, _description, _timings
 from determined._training._description import TrialState
 from determined._training._plan import CheckpointPolicy, Plan
@@ -18,6 +18,7 @@ from determined._training._stopping import StopWatch
 from determined._training._units import Batch, Epoch, TrainUnit
 from determined._trial import LegacyTrial
 from determined._trial_context import TrialContext
+from determined.core._train import last_validation
 
 logger = logging.getLogger("determined")
 
@@ -52,7 +53,7 @@ class TrainingLoop:
     def __init__(self, trial: LegacyTrial, context: TrialContext, plan: Plan, latest_checkpoint: Optional[str]) -> None:
         self._trial = trial
         self._context = context
-        self._core = context._core
+        self._core = _trial_context.core_of(context)
         self._plan = plan
         self._latest_checkpoint = latest_checkpoint
         self._is_chief = context.distributed.rank == 0
@@ -66,7 +67,7 @@ class TrainingLoop:
         self._stop_watch = StopWatch(self._core, context.get_stop_requested)
         self._timings = _timings.Timings(plan.profiling, self._wait_for_device())
         self._sampling = False
-        self._told_of: set = set()
+        self._told_of: Set[Any] = set()
         self._epoch_len = 0
         self._training_loader: Any = None
         self._check_trial()
@@ -182,8 +183,12 @@ class TrainingLoop:
     def _restore(self, checkpoint: pathlib.Path) -> None:
         self._load(checkpoint)
         # The validation at this very point may have come after the checkpoint; the master knows.
-        if self._from_chief(self._core.train._get_last_validation) == self._state.batches_trained:
+        if self._last_validation() == self._state.batches_trained:
             self._state.last_val = self._state.batches_trained
+
+    def _last_validation(self) -> Optional[int]:
+        steps: Optional[int] = self._from_chief(lambda: last_validation(self._core.train))
+        return steps
 
     def _training_batches(self, stack: contextlib.ExitStack) -> Iterator[Any]:
         """The training data as one endless iterator, its workers started already."""
@@ -209,7 +214,7 @@ class TrainingLoop:
 
     def _train(self, batches: Iterator[Any]) -> None:
         if self._plan.step_zero_validation and self._state.batches_trained == 0:
-            if self._from_chief(self._core.train._get_last_validation) is None:
+            if self._last_validation() is None:
                 self._validate()
         for length in self._lengths():
             self._length = length
@@ -288,7 +293,7 @@ class TrainingLoop:
     def _train_batch(self, batches: Iterator[Any]) -> None:
         batch_idx = self._state.batches_trained
         epoch_idx, batch_in_epoch = divmod(batch_idx, self._epoch_len)
-        self._context._current_batch_idx = batch_idx
+        _trial_context.begin_batch(self._context, batch_idx)
         if batch_in_epoch == 0:
             self._call("on_training_epoch_start", epoch_idx)
         self._pending.extend(self._train_next(batches))
@@ -396,7 +401,8 @@ class TrainingLoop:
             self._checkpoint_unless_current()
 
     def _best_validation(self) -> Optional[float]:
-        return self._from_chief(self._core.train.get_experiment_best_validation)
+        best: Optional[float] = self._from_chief(self._core.train.get_experiment_best_validation)
+        return best
 
     # Checkpoints
 

@@ -8,7 +8,7 @@ from typing import Any, Callable, ContextManager, Dict, Iterator, Optional, Type
 import numpy as np
 
 import determined as det
-from determined import core
+from determined import _info, _trial_context, core
 from determined._training._loop import TrainingLoop
 from determined._training._plan import CheckpointPolicy, Plan, Profiling
 from determined._training._units import NEVER, Batch, Epoch, TrainUnit, unit_from_config
@@ -116,10 +116,11 @@ class TrialTrainer:
         ... )
         """
         policy = CheckpointPolicy(checkpoint_policy)
-        trial = self._context._core.info.trial if self._context._core.info is not None else None
+        info = _trial_context.core_of(self._context).info
+        trial = info.trial if info is not None else None
         searcher: Dict[str, Any] = {}
         if trial is not None:
-            searcher = trial._config["searcher"]
+            searcher = _info.config_of(trial)["searcher"]
             self._warn_of_unused_checkpoint(latest_checkpoint)
             max_length = max_length or self._configured_length(searcher)
             if test_mode:
@@ -145,7 +146,7 @@ class TrialTrainer:
         self._controller_class(self._trial, self._context, plan, latest_checkpoint).run()
 
     def _warn_of_unused_checkpoint(self, latest_checkpoint: Optional[str]) -> None:
-        info = self._context._core.info
+        info = _trial_context.core_of(self._context).info
         if info is not None and info.latest_checkpoint is not None and latest_checkpoint is None:
             logger.warning(
                 "this run starts from checkpoint %s, but fit() was not given latest_checkpoint: training begins anew",
@@ -160,8 +161,10 @@ class TrialTrainer:
 
     def _unit_of(self, length: Dict[str, Any]) -> TrainUnit:
         """What a length or period in the experiment configuration means."""
-        size = (self._context._hparams or {}).get("global_batch_size")
-        records = None if self._loop_goes_by_records else (self._context._exp_conf or {}).get("records_per_epoch")
+        size = _trial_context.given_hparams(self._context).get("global_batch_size")
+        records = (
+            None if self._loop_goes_by_records else _trial_context.given_config(self._context).get("records_per_epoch")
+        )
         if records and not size and (length or {}).get("epochs"):
             logger.warning(
                 "records_per_epoch is %d, but the hyperparameter global_batch_size is missing: "
@@ -171,10 +174,20 @@ class TrialTrainer:
         return unit_from_config(length, size, records)
 
     def _operation_length(self, trial: Optional[det.TrialInfo]) -> Optional[Callable[[int], TrainUnit]]:
-        if trial is None or not asks_master(trial._config):
+        if trial is None or not asks_master(_info.config_of(trial)):
             return None
-        unit = configured_unit(trial._config) or core.Unit.BATCHES
+        unit = configured_unit(_info.config_of(trial)) or core.Unit.BATCHES
         return lambda length: _checked_length(self._unit_of({unit.value.lower(): length}))
+
+
+def unit_of(trainer: TrialTrainer, length: Dict[str, Any]) -> TrainUnit:
+    """What a length or a period in the experiment configuration means for this trainer's trial."""
+    return trainer._unit_of(length)
+
+
+def be_configured(trainer: TrialTrainer) -> None:
+    """Have checkpoints say that the experiment configuration governs training, rather than a script's ``fit()``."""
+    trainer._by_trainer = False
 
 
 def _checked_length(max_length: Optional[TrainUnit]) -> TrainUnit:
@@ -220,7 +233,7 @@ seed_off_cluster: Optional[int] = None
 
 @contextlib.contextmanager
 def connected(
-    hparams: Optional[Dict],
+    hparams: Optional[Dict[str, Any]],
     exp_conf: Optional[Dict[str, Any]],
     distributed: Optional[core.DistributedContext],
     launched: Callable[[Optional[det.ClusterInfo]], ContextManager[Optional[core.DistributedContext]]],
@@ -244,7 +257,7 @@ def connected(
     info = det.get_cluster_info()
     trial = info.trial if info is not None and info.task_type == "TRIAL" else None
     if trial is not None:
-        exp_conf = trial._config
+        exp_conf = _info.config_of(trial)
         hparams = hparams if hparams is not None else trial.hparams
     trial_seed = trial.trial_seed if trial is not None else seed_off_cluster
     if trial_seed is not None:
@@ -262,5 +275,5 @@ def connected(
             "hparams": hparams,
             "slots_per_trial": core_context.distributed.size,
             "exp_conf": exp_conf,
-            "steps_completed": trial._steps_completed if trial is not None else 0,
+            "steps_completed": _info.steps_completed_of(trial) if trial is not None else 0,
         }

@@ -16,7 +16,7 @@ class TrainUnit:
         A period (every so many), or the very points (in a list, set, range …) at which something is to happen.
     """
 
-    def __init__(self, value: Union[int, collections.abc.Container]):
+    def __init__(self, value: Union[int, collections.abc.Container[int]]):
         self.value = value
 
     def __repr__(self) -> str:

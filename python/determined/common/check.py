@@ -93,12 +93,12 @@ def is_type(val: Any, expected: type, reason: Optional[str] = None) -> None:
     _check(type(val) is expected, val, f"a {expected.__name__}", reason)
 
 
-def is_instance(val: Any, expected: Union[Type, Tuple[Type, ...]], reason: Optional[str] = None) -> None:
+def is_instance(val: Any, expected: Union[Type[Any], Tuple[Type[Any], ...]], reason: Optional[str] = None) -> None:
     """Check that ``val`` is an ``expected``, or one of several; ``reason`` joins the error."""
     _check(isinstance(val, expected), val, f"an instance of {expected!r}", reason)
 
 
-def is_not_instance(val: Any, expected: Union[Type, Tuple[Type, ...]], reason: Optional[str] = None) -> None:
+def is_not_instance(val: Any, expected: Union[Type[Any], Tuple[Type[Any], ...]], reason: Optional[str] = None) -> None:
     """Check that ``val`` is no ``expected``, nor one of several; ``reason`` joins the error."""
     _check(not isinstance(val, expected), val, f"no instance of {expected!r}", reason)
 

@@ -32,7 +32,7 @@ def read_legacy_context(
     ValueError
         If they have more.
     """
-    return _context.read(context_root, includes, limit)
+    return [{**file} for file in _context.read(context_root, includes, limit)]
 
 
 def read_v1_context(

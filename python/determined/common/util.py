@@ -55,7 +55,7 @@ def strtobool(val: str) -> bool:
     return bool(val) and val.lower() not in _FALSE
 
 
-def preserve_random_state(fn: Callable) -> Callable:
+def preserve_random_state(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Let a function leave Python's random numbers as they were: training must not depend on what it draws."""
 
     @functools.wraps(fn)

@@ -9,17 +9,20 @@ import os
 import pathlib
 import tempfile
 import uuid
-from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Set, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, NamedTuple, Optional, Set, Tuple, Union
 
-from determined import _http, _json, _storage
+from determined import _http, _json, _routes, _storage
 from determined.core import _shards
 from determined.core._distributed import DistributedContext
 from determined.core._uploads import Background, PendingUpload
 
+if TYPE_CHECKING:
+    from determined import _messages
+
 logger = logging.getLogger("determined.core")
 
 METADATA_FILE = _storage.METADATA_FILE
-Path = Union[str, os.PathLike]
+Path = Union[str, "os.PathLike[str]"]
 
 
 class DownloadMode(enum.Enum):
@@ -47,6 +50,14 @@ class _Upload(NamedTuple):
     metadata: Dict[str, Any]
     writes_metadata: bool
     shard: bool
+
+
+def resources_sent(sizes: Dict[str, int]) -> "Dict[str, Union[int, str]]":
+    """The files of a checkpoint and their sizes in bytes, as messages have them.
+
+    64-bit integers travel as text: a JSON number would lose digits beyond 2**53.
+    """
+    return {name: str(size) for name, size in sizes.items()}
 
 
 class CheckpointContext:
@@ -201,7 +212,10 @@ class CheckpointContext:
                 with contextlib.suppress(Exception):
                     self._storage.delete(upload.storage_id)
             raise
-        report = lambda: self._report(upload.storage_id, self._with_metadata(upload), upload.metadata)  # noqa: E731
+
+        def report() -> None:
+            self._report(upload.storage_id, self._with_metadata(upload), upload.metadata)
+
         if upload.shard:
             _shards.together(self._dist, report if self._dist.rank == 0 else lambda: None)
         else:
@@ -376,8 +390,8 @@ class CheckpointContext:
 
     def get_metadata(self, storage_id: str) -> Dict[str, Any]:
         """The checkpoint's metadata, as the master knows it."""
-        checkpoint = self._session.get(f"/api/v1/checkpoints/{storage_id}").get("checkpoint") or {}
-        return checkpoint.get("metadata") or {}
+        checkpoint = self._session.send(_routes.get_checkpoint(storage_id)).get("checkpoint")
+        return (checkpoint.get("metadata") if checkpoint else None) or {}
 
     def delete(self, storage_id: str) -> None:
         """Remove a checkpoint from the storage, and tell the master.
@@ -402,27 +416,34 @@ class CheckpointContext:
             raise ValueError("the metadata of a checkpoint must tell 'steps_completed'")
 
     def _report(self, storage_id: str, resources: Dict[str, int], metadata: Dict[str, Any]) -> None:
-        report = {
+        report: _messages.Checkpoint = {
             "uuid": storage_id,
             "taskId": self._task_id,
-            "allocationId": self._allocation_id,
-            "reportTime": datetime.datetime.now(datetime.timezone.utc),
+            "reportTime": datetime.datetime.now(datetime.timezone.utc).isoformat(),
             "state": "STATE_COMPLETED",
-            # int64 travels as a string: a JSON number would lose digits beyond 2**53.
-            "resources": {name: str(size) for name, size in resources.items()},
+            "resources": resources_sent(resources),
             "metadata": metadata,
             "training": {},
-            "storageId": self._storage_backend_id,
         }
-        self._session.post("/api/v1/checkpoints", {k: v for k, v in report.items() if v is not None})
+        if self._allocation_id is not None:
+            report["allocationId"] = self._allocation_id
+        if self._storage_backend_id is not None:
+            report["storageId"] = self._storage_backend_id
+        self._session.send(_routes.report_checkpoint(checkpoint=report))
         logger.info("checkpoint %s stored after %s steps", storage_id, metadata["steps_completed"])
 
     def _report_deleted(self, storage_id: str, left: Dict[str, int]) -> None:
-        resources = {name: str(size) for name, size in left.items()}
-        self._session.patch(
-            "/api/v1/checkpoints", {"checkpoints": [{"uuid": storage_id, "resources": {"resources": resources}}]}
+        self._session.send(
+            _routes.patch_checkpoints(
+                checkpoints=[{"uuid": storage_id, "resources": {"resources": resources_sent(left)}}]
+            )
         )
         logger.info("checkpoint %s deleted", storage_id)
+
+
+def storage_of(checkpoint: CheckpointContext) -> _storage.Storage:
+    """Where a context stores checkpoints, for other modules of the library."""
+    return checkpoint._storage
 
 
 class DummyCheckpointContext(CheckpointContext):
@@ -435,7 +456,8 @@ class DummyCheckpointContext(CheckpointContext):
 
     def get_metadata(self, storage_id: str) -> Dict[str, Any]:
         with self._storage.restore_path(storage_id) as path:
-            return json.loads((path / METADATA_FILE).read_text(encoding="utf-8"))
+            metadata: Dict[str, Any] = json.loads((path / METADATA_FILE).read_text(encoding="utf-8"))
+            return metadata
 
     def _check_metadata(self, metadata: Optional[Dict[str, Any]]) -> None:
         pass

@@ -10,13 +10,13 @@ import threading
 import types
 from typing import Any, Callable, Dict, List, Optional, Type, Union
 
-from determined import _http, _info, _process, _storage, errors
+from determined import _http, _info, _process, _routes, _storage, errors
 from determined.core import _tensorboard
 from determined.core._checkpoint import CheckpointContext, DummyCheckpointContext
 from determined.core._distributed import DistributedContext, DummyDistributedContext
 from determined.core._environment import EnvironmentRecord
 from determined.core._experimental import DummyExperimentalCoreContext, ExperimentalCoreContext
-from determined.core._preempt import DummyPreemptContext, PreemptContext, PreemptMode
+from determined.core._preempt import DummyPreemptContext, PreemptContext, PreemptMode, decide_after_validations
 from determined.core._profiler import DummyProfilerContext, ProfilerContext
 from determined.core._reports import Reporter
 from determined.core._searcher import (
@@ -180,13 +180,12 @@ class Context:
         if level not in _LOG_LEVELS:
             raise ValueError(f"level {level!r} is none of {', '.join(_LOG_LEVELS)}")
         trial = self.info.trial
-        self._session.post(
-            "/api/v1/webhooks/custom",
-            {
-                "data": {"title": title or "", "description": description or "", "level": _LOG_LEVELS[level]},
-                "experimentId": trial.experiment_id,
-                "trialId": trial.trial_id,
-            },
+        self._session.send(
+            _routes.post_webhook_event_data(
+                data={"title": title or "", "description": description or "", "level": _LOG_LEVELS[level]},
+                experiment_id=trial.experiment_id,
+                trial_id=trial.trial_id,
+            )
         )
 
 
@@ -252,7 +251,7 @@ def _off_cluster_context(
     )
 
 
-def _dummy_init(
+def dummy_init(
     *,
     distributed: Optional[DistributedContext] = None,
     checkpoint_storage: CheckpointStorage = None,
@@ -286,17 +285,17 @@ def _other_task_context(
 def _register_storage(session: _http.Session, trial_id: int, used: Union[str, Dict[str, Any]]) -> Optional[int]:
     """Tell the master which storage this run uses; it answers with a number to name in checkpoint reports."""
     config = _storage.shortcut_to_config(used) if isinstance(used, str) else used
-    return session.post("/api/v1/runs/start", {"runId": trial_id, "checkpointStorage": config}).get("storageId")
+    return session.send(_routes.run_prepare_for_reporting(run_id=trial_id, checkpoint_storage=config)).get("storageId")
 
 
-def _searcher_context(
+def searcher_context(
     reporter: Reporter, distributed: DistributedContext, session: _http.Session, info: _info.ClusterInfo
 ) -> Optional[SearcherContext]:
     trial = info.trial
-    length, unit = configured_length(trial._config), configured_unit(trial._config)
+    length, unit = configured_length(_info.config_of(trial)), configured_unit(_info.config_of(trial))
     if not length:
         return None
-    if asks_master(trial._config):
+    if asks_master(_info.config_of(trial)):
         return MasterSearcherContext(reporter, distributed, session, trial.trial_id, info.allocation_id, unit)
     return SearcherContext(reporter, distributed, length, unit)
 
@@ -312,7 +311,7 @@ def _trial_context(
     # Its slots are free when the program has ended.
     _process.leave_when_program_ends()
     trial = info.trial
-    configured = trial._config["checkpoint_storage"]
+    configured = _info.config_of(trial)["checkpoint_storage"]
     storage = _chosen_storage(checkpoint_storage) or _storage.from_config(configured)
     problem = storage.foreseen_problem() if distributed.rank == 0 else None
     if problem is not None:
@@ -322,9 +321,9 @@ def _trial_context(
     tensorboard_files = TensorboardFiles(
         _tensorboard.local_path(info.allocation_id), storage, info.cluster_id, trial.experiment_id, trial.trial_id
     )
-    reporter = Reporter(session, trial.trial_id, trial._trial_run_id)
+    reporter = Reporter(session, trial.trial_id, _info.run_id_of(trial))
     preempt = PreemptContext(session, info.allocation_id, distributed, preempt_mode)
-    preempt._decide_after_validations(reporter.validation_arrived)
+    decide_after_validations(preempt, reporter.validation_arrived)
     return Context(
         checkpoint=CheckpointContext(distributed, storage, session, info.task_id, info.allocation_id, storage_id),
         _session=session,
@@ -333,7 +332,7 @@ def _trial_context(
         train=TrainContext(
             session, trial.trial_id, trial.experiment_id, reporter, distributed, tensorboard_mode, tensorboard_files
         ),
-        searcher=_searcher_context(reporter, distributed, session, info),
+        searcher=searcher_context(reporter, distributed, session, info),
         info=info,
         profiler=ProfilerContext(info.agent_id, reporter, distributed),
         experimental=ExperimentalCoreContext(session, trial.trial_id),

@@ -5,10 +5,12 @@ import json
 import logging
 import os
 import socket
-from typing import Any, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, List, Optional, Tuple
 
 from determined import _info
-from determined.core import _star
+
+if TYPE_CHECKING:
+    from determined.core import _star
 
 logger = logging.getLogger("determined.core")
 
@@ -117,14 +119,19 @@ class DistributedContext:
             self._all = self._meet(chief_ip if cross_size > 1 else None, pub_port + port_offset)
             self._local = self._all if cross_size == 1 else self._meet_locally(force_tcp)
 
-    def _meet(self, chief_ip: Optional[str], port: int) -> _star.Star:
+    def _meet(self, chief_ip: Optional[str], port: int) -> "_star.Star":
         """Everybody with everybody; among machines the chief has to be reachable from outside."""
+        # Only processes that have others to meet need these modules, whose import takes a tenth of the whole.
+        from determined.core import _star
+
         if self.rank == 0:
             return _star.chief_star(("0.0.0.0" if chief_ip else "127.0.0.1", port), _key(), self.size)
         return _star.member_star((chief_ip or "127.0.0.1", port), _key(), self.rank, self.size)
 
-    def _meet_locally(self, force_tcp: bool) -> Optional[_star.Star]:
+    def _meet_locally(self, force_tcp: bool) -> "Optional[_star.Star]":
         """Those of one machine among themselves, at a place and with a key that their first one announces to all."""
+        from determined.core import _star
+
         if self.local_rank != 0:
             places = dict(place for place in self.allgather(None) if place is not None)
             place, key = places[self.cross_rank]
@@ -254,7 +261,7 @@ class DistributedContext:
         """Number of machines."""
         return self.cross_size
 
-    def gather(self, stuff: Any) -> Optional[List]:
+    def gather(self, stuff: Any) -> Optional[List[Any]]:
         """Collect ``stuff`` of every process at rank 0, in rank order; None elsewhere.
 
         Raises
@@ -264,11 +271,11 @@ class DistributedContext:
         """
         return self._all.gather(stuff) if self._all is not None else [stuff]
 
-    def gather_local(self, stuff: Any) -> Optional[List]:
+    def gather_local(self, stuff: Any) -> Optional[List[Any]]:
         """Like :meth:`gather`, among the processes of one machine."""
         return self._local.gather(stuff) if self._local is not None else [stuff]
 
-    def allgather(self, stuff: Any) -> List:
+    def allgather(self, stuff: Any) -> List[Any]:
         """Collect ``stuff`` of every process at every process, in rank order.
 
         Parameters
@@ -283,7 +290,7 @@ class DistributedContext:
         """
         return self._all.allgather(stuff) if self._all is not None else [stuff]
 
-    def allgather_local(self, stuff: Any) -> List:
+    def allgather_local(self, stuff: Any) -> List[Any]:
         """Like :meth:`allgather`, among the processes of one machine."""
         return self._local.allgather(stuff) if self._local is not None else [stuff]
 
@@ -313,3 +320,8 @@ class DummyDistributedContext(DistributedContext):
 
     def __init__(self) -> None:
         super().__init__(rank=0, size=1, local_rank=0, local_size=1, cross_rank=0, cross_size=1)
+
+
+def from_tf_config() -> DistributedContext:
+    """The processes that ``TF_CONFIG`` names, which need not be TensorFlow's."""
+    return DistributedContext._from_tf_config()

@@ -6,10 +6,13 @@ import platform
 import re
 import sys
 import threading
-from typing import Any, Dict, Iterable
+from typing import TYPE_CHECKING, Dict, Iterable
 
-from determined import _http, _info
+from determined import _http, _info, _routes
 from determined._version import __version__
+
+if TYPE_CHECKING:
+    from determined import _messages
 
 logger = logging.getLogger("determined.core")
 
@@ -51,7 +54,7 @@ def packages(places: Iterable[str]) -> Dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def python_environment() -> Dict[str, Any]:
+def python_environment() -> "_messages.PythonEnvironment":
     """This interpreter and its packages, as the master keeps them."""
     installed = packages(sys.path)
     return {
@@ -90,12 +93,11 @@ class EnvironmentRecord:
 
     def _tell(self) -> None:
         try:
-            body = {
-                "allocationId": self._allocation_id,
-                "containerId": self._container_id,
-                "python": python_environment(),
-            }
-            self._session.put(f"/api/v1/allocations/{self._allocation_id}/environment", body)
+            self._session.send(
+                _routes.put_allocation_environment(
+                    self._allocation_id, container_id=self._container_id, python=python_environment()
+                )
+            )
         except Exception as e:
             # A master of another release does not know of such records.
             logger.debug("the environment is not on record: %s", e)

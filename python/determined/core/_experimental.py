@@ -1,8 +1,11 @@
 """Features of a task's context whose form may still change."""
 
-from typing import Any, Dict, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
-from determined import _http
+from determined import _http, _routes
+
+if TYPE_CHECKING:
+    from determined import _messages
 
 
 class ExperimentalCoreContext:
@@ -20,7 +23,7 @@ class ExperimentalCoreContext:
         checkpoint : Checkpoint
             Of the SDK; its ``uuid`` is used.
         """
-        self._report({"checkpointUuid": checkpoint.uuid})
+        self._report(checkpoint.uuid)
 
     def report_task_using_model_version(self, model_version: Any) -> None:
         """Link this trial, an inference, with a version of a registered model.
@@ -37,18 +40,19 @@ class ExperimentalCoreContext:
         """
         if model_version.checkpoint is None:
             raise ValueError(f"version {model_version.model_version} of the model has no checkpoint to report")
-        self._report(
-            {
-                "checkpointUuid": model_version.checkpoint.uuid,
-                "modelId": model_version.model_id,
-                "modelVersion": model_version.model_version,
-            }
-        )
+        self._report(model_version.checkpoint.uuid, model_version)
 
-    def _report(self, source: Dict[str, Any]) -> None:
-        assert self._session is not None
-        info = {**source, "trialId": self._trial_id, "trialSourceInfoType": "TRIAL_SOURCE_INFO_TYPE_INFERENCE"}
-        self._session.post("/api/v1/trial-source-info", {"trialSourceInfo": info})
+    def _report(self, checkpoint_uuid: str, model_version: Any = None) -> None:
+        assert self._session is not None and self._trial_id is not None
+        info: _messages.TrialSourceInfo = {
+            "checkpointUuid": checkpoint_uuid,
+            "trialId": self._trial_id,
+            "trialSourceInfoType": "TRIAL_SOURCE_INFO_TYPE_INFERENCE",
+        }
+        if model_version is not None:
+            info["modelId"] = model_version.model_id
+            info["modelVersion"] = model_version.model_version
+        self._session.send(_routes.report_trial_source_info(trial_source_info=info))
 
 
 class DummyExperimentalCoreContext(ExperimentalCoreContext):
@@ -57,5 +61,5 @@ class DummyExperimentalCoreContext(ExperimentalCoreContext):
     def __init__(self) -> None:
         super().__init__(None, None)
 
-    def _report(self, source: Dict[str, Any]) -> None:
+    def _report(self, checkpoint_uuid: str, model_version: Any = None) -> None:
         pass

@@ -5,7 +5,7 @@ import logging
 import threading
 from typing import Any, Callable, Optional
 
-from determined import _http, errors
+from determined import _http, _routes, errors
 from determined.core._distributed import DistributedContext
 
 logger = logging.getLogger("determined.core")
@@ -35,7 +35,7 @@ class _Watcher:
 
     def __init__(self, session: _http.Session, allocation_id: str) -> None:
         self._session = session.clone(_http.ONCE)
-        self._path = f"/api/v1/allocations/{allocation_id}/signals/preemption"
+        self._allocation_id = allocation_id
         self._asked_once = threading.Event()
         self._preempt = threading.Event()
         self._closing = threading.Event()
@@ -54,7 +54,10 @@ class _Watcher:
         if self._preempt.is_set():
             return
         try:
-            answer = self._session.get(self._path, params={"timeout_seconds": 0}, timeout_s=DECISION_TIMEOUT_S)
+            answer = self._session.send(
+                _routes.allocation_preemption_signal(self._allocation_id, timeout_seconds=0),
+                timeout_s=DECISION_TIMEOUT_S,
+            )
         except Exception as e:
             logger.warning("cannot ask the master about preemption after a validation: %s", e)
             return
@@ -71,8 +74,9 @@ class _Watcher:
         timeout_s = 0
         while not self._closing.is_set():
             try:
-                answer = self._session.get(
-                    self._path, params={"timeout_seconds": timeout_s}, timeout_s=timeout_s + GRACE_S
+                answer = self._session.send(
+                    _routes.allocation_preemption_signal(self._allocation_id, timeout_seconds=timeout_s),
+                    timeout_s=timeout_s + GRACE_S,
                 )
             except Exception as e:
                 # A trial goes on without its master: whatever fails here is logged and tried again.
@@ -123,19 +127,6 @@ class PreemptContext:
         self._started = False
         self._acknowledged = False
         self._validation_arrived: Callable[[float], bool] = lambda _: False
-
-    def _decide_after_validations(self, arrived: Callable[[float], bool]) -> None:
-        """Have ``should_preempt()`` reckon with what the search decides on a validation that was reported before.
-
-        Without this a trial that the search stops would train on while the report and the answer are under way, and
-        would save a checkpoint of a point at which it did not validate.
-
-        Parameters
-        ----------
-        arrived : callable
-            :meth:`Reporter.validation_arrived` of this trial's reports.
-        """
-        self._validation_arrived = arrived
 
     def start(self) -> "PreemptContext":
         """Begin to listen to the master."""
@@ -202,11 +193,23 @@ class PreemptContext:
     def acknowledge_preemption_signal(self) -> None:
         """Tell the master that the exit to come is because it asked for it. More than once does no harm."""
         if not self._acknowledged:
-            self._session.post(
-                f"/api/v1/allocations/{self._allocation_id}/signals/ack_preemption",
-                {"allocationId": self._allocation_id},
-            )
+            self._session.send(_routes.ack_allocation_preemption_signal(self._allocation_id))
             self._acknowledged = True
+
+
+def decide_after_validations(preempt: PreemptContext, arrived: Callable[[float], bool]) -> None:
+    """Have ``should_preempt()`` reckon with what the search decides on a validation that was reported before.
+
+    Without this a trial that the search stops would train on while the report and the answer are under way, and would
+    save a checkpoint of a point at which it did not validate.
+
+    Parameters
+    ----------
+    preempt : PreemptContext
+    arrived : callable
+        :meth:`Reporter.validation_arrived` of this trial's reports.
+    """
+    preempt._validation_arrived = arrived
 
 
 class DummyPreemptContext(PreemptContext):

@@ -4,9 +4,13 @@ import datetime
 import logging
 import queue
 import threading
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional
 
-from determined import _http, _json, errors
+from determined import _http, _json, _routes, errors
+from determined._request import Request
+
+if TYPE_CHECKING:
+    from determined import _messages
 
 logger = logging.getLogger("determined.core")
 
@@ -17,8 +21,7 @@ PATIENCE_MESSAGE_S = 10.0
 
 
 class _Report(NamedTuple):
-    path: str
-    body: Dict[str, Any]
+    request: "Request[Any]"
     # Nobody's work depends on it: if it fails, a line in the log will do.
     advisory: bool
 
@@ -54,12 +57,13 @@ class Reporter:
 
     def status(self, status: str) -> None:
         """Report in a word what the trial is doing."""
-        self._add(_Report(f"/api/v1/trials/{self._trial_id}/runner/metadata", {"state": status}, advisory=True))
+        request = _routes.post_trial_runner_metadata(self._trial_id, metadata={"state": status})
+        self._add(_Report(request, advisory=True))
 
     def progress(self, progress: float) -> None:
         """Report which part of training is done, from 0 to 1."""
-        body = {"trialId": self._trial_id, "progress": progress, "isRaw": True}
-        self._add(_Report(f"/api/v1/trials/{self._trial_id}/progress", body, advisory=True))
+        request = _routes.report_trial_progress(self._trial_id, progress=progress, is_raw=True)
+        self._add(_Report(request, advisory=True))
 
     def metrics(
         self,
@@ -80,18 +84,22 @@ class Reporter:
         """
         if not isinstance(group, str) or not group or "." in group:
             raise ValueError(f"metric group {group!r}: must be a non-empty string without '.'")
-        values: Dict[str, Any] = {"avgMetrics": _json.to_plain(dict(metrics), "metrics")}
+        values: _messages.Metrics = {"avgMetrics": _json.to_plain(dict(metrics), "metrics")}
         if batch_metrics is not None:
             values["batchMetrics"] = _json.to_plain(list(batch_metrics), "batch_metrics")
-        report: Dict[str, Any] = {"trialId": self._trial_id, "trialRunId": self._trial_run_id, "metrics": values}
+        report: _messages.TrialMetrics = {
+            "trialId": self._trial_id,
+            "trialRunId": self._trial_run_id,
+            "metrics": values,
+        }
         if steps_completed is not None:
             if int(steps_completed) < 0:
                 raise ValueError(f"steps_completed={steps_completed}: must not be negative")
             report["stepsCompleted"] = int(steps_completed)
         if report_time is not None:
             report["reportTime"] = report_time.astimezone(datetime.timezone.utc).isoformat()
-        path = f"/api/v1/trials/{self._trial_id}/metrics"
-        self._add(_Report(path, {"group": group, "metrics": report}, advisory=False))
+        request = _routes.report_trial_metrics(self._trial_id, metrics=report, group=group)
+        self._add(_Report(request, advisory=False))
         self._validated = self._validated or group == VALIDATION
 
     def validation_arrived(self, timeout_s: float) -> bool:
@@ -156,11 +164,12 @@ class Reporter:
 
     def _post(self, report: _Report) -> None:
         try:
-            self._session.post(report.path, report.body)
+            self._session.send(report.request)
         except errors.ApiError as e:
             # The master merges a report that comes twice, but for its batch metrics, of which it wants one set only. If
             # the first attempt broke off after it was sent, these are most probably what it objects to.
-            if not e.maybe_done or "batchMetrics" not in report.body.get("metrics", {}).get("metrics", {}):
+            values = report.request.body.get("metrics", {}).get("metrics", {})
+            if not e.maybe_done or "batchMetrics" not in values:
                 raise
-            del report.body["metrics"]["metrics"]["batchMetrics"]
-            self._session.post(report.path, report.body)
+            del values["batchMetrics"]
+            self._session.send(report.request)

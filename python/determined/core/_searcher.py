@@ -10,7 +10,7 @@ import logging
 import warnings
 from typing import Any, Dict, Iterator, Optional
 
-from determined import _http, _json
+from determined import _http, _json, _routes
 from determined.core._distributed import DistributedContext
 from determined.core._reports import Reporter
 
@@ -178,16 +178,18 @@ def asks_master(config: Dict[str, Any]) -> bool:
 class _MasterSearcherOperation(SearcherOperation):
     """An operation that the master handed out, and hears of the end of."""
 
-    def __init__(self, reporter: Reporter, session: _http.Session, path: str, length: int, is_chief: bool) -> None:
+    def __init__(self, reporter: Reporter, session: _http.Session, trial_id: int, length: int, is_chief: bool) -> None:
         super().__init__(reporter, length, is_chief)
         self._session = session
-        self._path = path
+        self._trial_id = trial_id
 
     def report_completed(self, searcher_metric: Any) -> None:
         super().report_completed(searcher_metric)
         metric = _json.to_plain(searcher_metric, "searcher_metric")
-        self._session.post(
-            f"{self._path}/completed_operation", {"op": {"length": self._length}, "searcherMetric": metric}
+        self._session.send(
+            _routes.complete_trial_searcher_validation(
+                self._trial_id, completed_operation={"op": {"length": self._length}, "searcherMetric": metric}
+            )
         )
 
 
@@ -208,7 +210,7 @@ class MasterSearcherContext(SearcherContext):
     ) -> None:
         super().__init__(reporter, dist, 0, units)
         self._session = session
-        self._path = f"/api/v1/trials/{trial_id}/searcher"
+        self._trial_id = trial_id
         self._allocation_id = allocation_id
 
     def operations(
@@ -258,16 +260,16 @@ class MasterSearcherContext(SearcherContext):
             self.acknowledge_out_of_ops()
 
     def _next_length(self) -> Optional[int]:
-        answer = self._session.get(f"{self._path}/operation")
+        answer = self._session.send(_routes.get_current_trial_searcher_operation(self._trial_id))
         return None if answer["completed"] else int(answer["op"]["validateAfter"]["length"])
 
     def _make(self, length: int) -> SearcherOperation:
         assert self._reporter is not None
-        return _MasterSearcherOperation(self._reporter, self._session, self._path, length, self._dist.rank == 0)
+        return _MasterSearcherOperation(self._reporter, self._session, self._trial_id, length, self._dist.rank == 0)
 
     def acknowledge_out_of_ops(self) -> None:
         """Tell the master that the program leaves for want of operations."""
-        self._session.post(f"/api/v1/allocations/{self._allocation_id}/signals/ack_preemption", {})
+        self._session.send(_routes.ack_allocation_preemption_signal(self._allocation_id))
 
 
 class DummySearcherOperation(SearcherOperation):

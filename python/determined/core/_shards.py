@@ -36,7 +36,6 @@ def together(distributed: DistributedContext, work: Callable[[], T]) -> T:
         What went wrong here; a RuntimeError that tells the rank, if it was elsewhere.
     """
     problem: Optional[Exception] = None
-    result: Any = None
     try:
         result = work()
     except Exception as e:

@@ -100,17 +100,18 @@ class Star:
         self._connections = connections
         self._rank, self._size = rank, size
 
-    def gather(self, stuff: Any, what: str = "gather") -> Optional[List]:
+    def gather(self, stuff: Any, what: str = "gather") -> Optional[List[Any]]:
         """All values in rank order at the chief, None elsewhere."""
         if self._rank != 0:
             self._send(0, _pack(what, stuff))
             return None
         return [stuff] + [self._receive(rank, what) for rank in range(1, self._size)]
 
-    def allgather(self, stuff: Any) -> List:
+    def allgather(self, stuff: Any) -> List[Any]:
         """All values in rank order, everywhere."""
         values = self.gather(stuff, "allgather")
-        return self.broadcast(values, "allgather")
+        everybodys: List[Any] = self.broadcast(values, "allgather")
+        return everybodys
 
     def broadcast(self, stuff: Any, what: str = "broadcast") -> Any:
         """The chief's value, everywhere."""

@@ -7,7 +7,7 @@ import pathlib
 import tempfile
 from typing import Any, Callable, Dict, List, Optional
 
-from determined import _http, errors
+from determined import _http, _routes, errors
 from determined.core._distributed import DistributedContext
 from determined.core._events import MetricEvents
 from determined.core._reports import VALIDATION, Reporter
@@ -83,12 +83,11 @@ class TrainContext:
         dict or None
             As the master stored it.
         """
-        body = {"runId": self._trial_id, "metadata": metadata}
-        return self._session.post(f"/api/v1/runs/{self._trial_id}/metadata", body).get("metadata")
+        return self._session.send(_routes.post_run_metadata(self._trial_id, metadata=metadata)).get("metadata")
 
     def get_metadata(self) -> Optional[Dict[str, Any]]:
         """The metadata of this run, or None."""
-        return self._session.get(f"/api/v1/runs/{self._trial_id}/metadata").get("metadata")
+        return self._session.send(_routes.get_run_metadata(self._trial_id)).get("metadata")
 
     def report_training_metrics(
         self,
@@ -230,7 +229,11 @@ class TrainContext:
         ``raise det.InvalidHP`` does it for you.
         """
         try:
-            self._session.post(f"/api/v1/trials/{self._trial_id}/early_exit", {"reason": EarlyExitReason(reason).value})
+            self._session.send(
+                _routes.report_trial_searcher_early_exit(
+                    self._trial_id, early_exit={"reason": EarlyExitReason(reason).value}
+                )
+            )
         except errors.BadRequest as e:
             logger.warning("the master did not take this early exit (was it told before?): %s", e.message)
 
@@ -238,16 +241,16 @@ class TrainContext:
         """Best value of the searcher's metric in any trial of this experiment so far, or None."""
         # Our own latest validation counts, too, so it must have arrived.
         self._reporter.flush()
-        path = f"/api/v1/experiments/{self._exp_id}/searcher/best_searcher_validation_metric"
         try:
-            return float(self._session.get(path)["metric"])
+            return float(self._session.send(_routes.get_best_searcher_validation_metric(self._exp_id))["metric"])
         except errors.NotFound:
             return None
 
     def _get_last_validation(self) -> Optional[int]:
         """Steps completed at this trial's latest validation, as the master knows it."""
-        trial = self._session.get(f"/api/v1/trials/{self._trial_id}")["trial"]
-        return (trial.get("latestValidation") or {}).get("totalBatches")
+        trial = self._session.send(_routes.get_trial(self._trial_id))["trial"]
+        latest = trial.get("latestValidation")
+        return latest.get("totalBatches") if latest else None
 
     def get_tensorboard_path(self) -> pathlib.Path:
         """Directory to write TensorBoard's event files to."""
@@ -281,6 +284,11 @@ class TrainContext:
         if self._tensorboard is None:
             raise ValueError("this task has no directory for TensorBoard's files")
         self._tensorboard.sync(selector, mangler, self._distributed.rank)
+
+
+def last_validation(train: TrainContext) -> Optional[int]:
+    """The steps completed at this trial's latest validation, as the master knows it; None if there was none."""
+    return train._get_last_validation()
 
 
 class DummyTrainContext(TrainContext):

@@ -13,11 +13,14 @@ import json
 import logging
 import pathlib
 import sys
-from typing import Any, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 import determined as det
-from determined import _http, _secrets, _storage, errors
-from determined.core import _tensorboard
+from determined import _http, _routes, _secrets, _storage, errors
+from determined.core import _checkpoint, _tensorboard
+
+if TYPE_CHECKING:
+    from determined import _messages
 
 logger = logging.getLogger("determined")
 
@@ -30,12 +33,12 @@ def _json_file(path: str) -> Any:
 
 
 def _report(session: _http.Session, left: Dict[str, Dict[str, int]]) -> None:
-    checkpoints = [
-        {"uuid": storage_id, "resources": {"resources": {name: str(size) for name, size in resources.items()}}}
-        for storage_id, resources in left.items()
+    checkpoints: List[_messages.PatchCheckpoint] = [
+        {"uuid": storage_id, "resources": {"resources": _checkpoint.resources_sent(sizes)}}
+        for storage_id, sizes in left.items()
     ]
     if checkpoints:
-        session.patch("/api/v1/checkpoints", {"checkpoints": checkpoints})
+        session.send(_routes.patch_checkpoints(checkpoints=checkpoints))
 
 
 def _check_mounted(storage: _storage.Storage) -> None:

@@ -12,7 +12,7 @@ import sys
 from typing import Any, Dict, List, Optional
 
 import determined as det
-from determined import _process, errors
+from determined import _info, _process, errors
 from determined.exec import _local
 
 logger = logging.getLogger("determined")
@@ -39,11 +39,12 @@ def module_spec(entrypoint: str) -> str:
 
 def _fit_arguments(config: det.ExperimentConfig, trainer: Any) -> Dict[str, Any]:
     """Arguments of ``Trainer.fit()`` from the configuration; its length comes from ``searcher.max_length`` there."""
+    from determined._training import _trainer
     from determined._training._units import Batch
 
     return {
-        "checkpoint_period": trainer._unit_of(config.get_min_checkpoint_period()),
-        "validation_period": trainer._unit_of(config.get_min_validation_period()),
+        "checkpoint_period": _trainer.unit_of(trainer, config.get_min_checkpoint_period()),
+        "validation_period": _trainer.unit_of(trainer, config.get_min_validation_period()),
         "reporting_period": Batch(config.scheduling_unit()),
         "checkpoint_policy": config.get("checkpoint_policy") or "best",
         "step_zero_validation": bool(config.get("perform_initial_validation", False)),
@@ -100,16 +101,19 @@ def run_trial(
     **fit
         Arguments of ``Trainer.fit()`` beyond the configured.
     """
+    from determined import _trial_context
+    from determined._training import _trainer
+
     optimizations = config.get_optimizations_config()
     library = _library_of(trial_class)
     with library.init(hparams=hparams, exp_conf=config, **_init_arguments(library, optimizations)) as context:
-        context._apply_optimizations(optimizations)
+        _trial_context.apply_optimizations(context, optimizations)
         trainer = library.Trainer(trial_class(context), context)
-        trainer._by_trainer = False
+        _trainer.be_configured(trainer)
         begin, end = config.profiling_interval()
         trainer.configure_profiler(config.profiling_sync_timings(), config.profiling_enabled(), begin, end)
         if length is not None:
-            fit["max_length"] = trainer._unit_of(length)
+            fit["max_length"] = _trainer.unit_of(trainer, length)
         trainer.fit(**_fit_arguments(config, trainer), **fit)
 
 
@@ -145,7 +149,7 @@ def main(args: Optional[List[str]] = None) -> int:
         parser.error("--local is for training off the cluster; this is a trial")
     if not options.local and (not on_cluster or options.test):
         parser.error("this runs in trials on a cluster only" if not on_cluster else "--test goes with --local")
-    debug = bool(info is not None and on_cluster and info.trial._debug)
+    debug = bool(info is not None and on_cluster and _info.is_debugged(info.trial))
     logging.basicConfig(level=logging.DEBUG if debug else logging.INFO, format=det.LOG_FORMAT)
     if debug:
         faulthandler.dump_traceback_later(STACKS_EVERY_S, repeat=True)
@@ -156,7 +160,7 @@ def main(args: Optional[List[str]] = None) -> int:
         if options.local:
             run_local(_imported(entrypoint), _local.read_config(options.local), options.test, options.seed)
         elif info is not None:
-            config = det.ExperimentConfig(info.trial._config)
+            config = det.ExperimentConfig(_info.config_of(info.trial))
             run_trial(_imported(entrypoint), config, info.trial.hparams, latest_checkpoint=info.latest_checkpoint)
     except (errors.InvalidExperimentException, errors.StorageUnusable) as e:
         # Where in our code it was noticed helps nobody; what is wrong with the trial, or around it, does.

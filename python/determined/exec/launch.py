@@ -27,7 +27,7 @@ import sys
 from typing import List, Union
 
 import determined as det
-from determined import _process, _secrets, _storage
+from determined import _info, _process, _secrets, _storage
 
 logger = logging.getLogger("determined")
 
@@ -74,7 +74,7 @@ def main() -> int:
     if info is None or info.task_type != "TRIAL":
         logger.error("determined.exec.launch runs in trials on a cluster only")
         return 1
-    config = det.ExperimentConfig(info.trial._config)
+    config = det.ExperimentConfig(_info.config_of(info.trial))
     logging.getLogger().setLevel(logging.DEBUG if config.debug_enabled() else logging.INFO)
     logger.info(
         "New trial runner in (container %s) on agent %s: %s",

@@ -1,13 +1,25 @@
-"""What all parts of the SDK have in common: pages of lists, parameters, times."""
+"""What all parts of the SDK have in common: pages of lists, times."""
 
 import datetime
 import enum
 import re
-import urllib.parse
 import warnings
-from typing import Any, Dict, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Optional, Sequence, TypeVar, cast
 
 from determined import _http
+from determined._request import Request
+
+Answer = TypeVar("Answer")
+Item = TypeVar("Item")
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Page(Protocol[Answer]):
+        """A function of :mod:`determined._routes` for a list, all of whose other arguments are given."""
+
+        def __call__(self, *, offset: int, limit: int) -> Request[Answer]: ...
+
 
 PAGE = 200
 
@@ -21,54 +33,33 @@ class OrderBy(enum.Enum):
     DESC = DESCENDING
 
 
-def quoted(text: object) -> str:
-    """A word as part of a path."""
-    return urllib.parse.quote(str(text), safe="")
-
-
-def plain(value: Any) -> Any:
-    """A parameter as a query holds it."""
-    if isinstance(value, enum.Enum):
-        return value.value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, datetime.datetime):
-        return value.astimezone(datetime.timezone.utc).isoformat()
-    if isinstance(value, (list, tuple, set)):
-        return [plain(item) for item in value]
-    return value
-
-
-def parameters(**given: Any) -> Dict[str, Any]:
-    """Those that are given, for a query."""
-    return {name: plain(value) for name, value in given.items() if value is not None}
-
-
 def pages(
-    session: _http.Session, path: str, field: str, params: Dict[str, Any], limit: Optional[int] = None
-) -> Iterator[Dict[str, Any]]:
-    """The items of a list, fetched page by page as they are asked for.
+    session: _http.Session,
+    page: "Page[Answer]",
+    items_of: Callable[[Answer], Optional[Sequence[Item]]],
+    limit: Optional[int] = None,
+) -> Iterator[Item]:
+    """Yield the items of a list. Each page is fetched when its first item is asked for.
 
     Parameters
     ----------
     session : Session
-    path : str
-        Of the list.
-    field : str
-        Of the answer, that holds the items.
-    params : dict
-        From :func:`parameters`.
+    page : callable
+        Makes the request for the page that begins at ``offset`` and has at most ``limit`` items.
+    items_of : callable
+        Takes the items out of an answer; None counts as no items.
     limit : int, optional
-        How many items at most.
+        Yield at most this many items.
     """
     offset = 0
     while limit is None or offset < limit:
-        page = PAGE if limit is None else min(PAGE, limit - offset)
-        answer = session.get(path, params={**params, "offset": offset, "limit": page})
-        items = answer.get(field) or []
+        count = PAGE if limit is None else min(PAGE, limit - offset)
+        answer = session.send(page(offset=offset, limit=count))
+        items = items_of(answer) or ()
         yield from items
         offset += len(items)
-        if not items or offset >= ((answer.get("pagination") or {}).get("total") or 0):
+        total = (cast(Dict[str, Any], answer).get("pagination") or {}).get("total") or 0
+        if not items or offset >= total:
             return
 
 

@@ -6,13 +6,18 @@ import json
 import os
 import pathlib
 import shutil
-import tarfile
 import tempfile
-from typing import Any, Dict, Iterable, List, Optional
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, TypedDict, Union
 
-from determined import _http, _storage, errors
-from determined.experimental import _api, _metrics
+from determined import _http, _routes, _storage, errors
+from determined._request import path_part
+from determined.experimental import _metrics
 from determined.experimental._api import OrderBy
+
+if TYPE_CHECKING:
+    import tarfile
+
+    from determined import _messages
 
 
 class DownloadMode(enum.Enum):
@@ -31,7 +36,7 @@ class DownloadMode(enum.Enum):
 
 
 class CheckpointState(enum.Enum):
-    """What has become of it."""
+    """The state of a checkpoint, as the master names it."""
 
     ACTIVE = "STATE_ACTIVE"
     COMPLETED = "STATE_COMPLETED"
@@ -48,7 +53,7 @@ class CheckpointOrderBy(enum.Enum):
 
 
 class CheckpointSortBy(enum.Enum):
-    """What a list of checkpoints is sorted by."""
+    """The order of a list of checkpoints."""
 
     UUID = "SORT_BY_UUID"
     TRIAL_ID = "SORT_BY_TRIAL_ID"
@@ -60,7 +65,7 @@ class CheckpointSortBy(enum.Enum):
 
 @dataclasses.dataclass
 class CheckpointTrainingMetadata:
-    """The training that a checkpoint is of."""
+    """The trial that has stored a checkpoint, and its latest validation at that time."""
 
     experiment_config: Dict[str, Any]
     experiment_id: int
@@ -76,14 +81,14 @@ class Checkpoint:
     ----------
     uuid : str
     task_id, allocation_id : str or None
-        Where it was made.
+        The task and the allocation that stored the checkpoint.
     report_time : str or None
     resources : dict or None
-        Its files: path to size in bytes.
+        The checkpoint's files: their sizes in bytes by their paths, directories with ``/`` at the end and size 0.
     metadata : dict or None
     state : CheckpointState or None
     training : CheckpointTrainingMetadata or None
-        None if it is of no trial.
+        None if no trial has stored the checkpoint.
     """
 
     def __init__(self, session: _http.Session, uuid: str) -> None:
@@ -101,13 +106,7 @@ class Checkpoint:
         trial = f", trial_id={self.training.trial_id}" if self.training is not None else ""
         return f"Checkpoint(uuid={self.uuid}, task_id={self.task_id}{trial})"
 
-    @classmethod
-    def _from_answer(cls, answer: Dict[str, Any], session: _http.Session) -> "Checkpoint":
-        checkpoint = cls(session, answer["uuid"])
-        checkpoint._take(answer)
-        return checkpoint
-
-    def _take(self, answer: Dict[str, Any]) -> None:
+    def _take(self, answer: "_messages.Checkpoint") -> None:
         self.task_id = answer.get("taskId")
         self.allocation_id = answer.get("allocationId")
         self.report_time = answer.get("reportTime")
@@ -121,25 +120,25 @@ class Checkpoint:
                 training["experimentId"],
                 training["trialId"],
                 training.get("hparams") or {},
-                training.get("validationMetrics") or {},
+                dict(training.get("validationMetrics") or {}),
             )
 
     def reload(self) -> None:
-        """Ask the master again."""
-        self._take(self._session.get(f"/api/v1/checkpoints/{_api.quoted(self.uuid)}")["checkpoint"])
+        """Fetch the checkpoint from the master again, and replace the values of all attributes."""
+        self._take(self._session.send(_routes.get_checkpoint(self.uuid))["checkpoint"])
 
     # ---- files ----
 
     def download(self, path: Optional[str] = None, mode: DownloadMode = DownloadMode.AUTO) -> str:
-        """Fetch its files.
+        """Fetch the checkpoint's files into a directory, and return the directory.
 
         Parameters
         ----------
         path : str, optional
-            Where to; by default ``checkpoints/UUID`` in the current directory. A checkpoint that lies there is taken
-            as it is.
+            The directory; by default ``checkpoints/UUID`` below the current directory. If the directory has a
+            ``metadata.json`` already, nothing is fetched.
         mode : DownloadMode
-            Where from.
+            Where the files are fetched from.
 
         Returns
         -------
@@ -149,7 +148,7 @@ class Checkpoint:
         Raises
         ------
         ValueError
-            If it is not complete any more, or of no trial.
+            If the state is neither COMPLETED nor PARTIALLY_DELETED, or if no trial has stored the checkpoint.
         errors.CheckpointNotFound
             If the storage does not hold it.
         """
@@ -179,24 +178,32 @@ class Checkpoint:
             self._fetch_from_master(target)
 
     def _fetch_from_master(self, target: pathlib.Path) -> None:
+        import tarfile
+
         target.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile() as f:
-            self._session.download(f"/checkpoints/{_api.quoted(self.uuid)}", "application/gzip", f)
+            self._session.download(f"/checkpoints/{path_part(self.uuid)}", "application/gzip", f)
             f.seek(0)
             with tarfile.open(fileobj=f, mode="r:*") as archive:
                 _unpack(archive, target)
 
     def write_metadata_file(self, path: str) -> None:
-        """Write its metadata into a file."""
+        """Write the checkpoint's metadata into a file, as JSON."""
         with open(path, "w", encoding="utf-8") as f:
             json.dump(self.metadata, f, indent=2)
 
     # ---- changes ----
 
     def _put_metadata(self, metadata: Dict[str, Any]) -> None:
-        empty = {"resources": {}, "training": {}, "state": "STATE_UNSPECIFIED"}
-        body = {"checkpoint": {"uuid": self.uuid, "metadata": metadata, **empty}}
-        self._session.post(f"/api/v1/checkpoints/{_api.quoted(self.uuid)}/metadata", body)
+        # The message has members that the master does not read here, and that may not be missing.
+        checkpoint: _messages.Checkpoint = {
+            "uuid": self.uuid,
+            "metadata": metadata,
+            "resources": {},
+            "training": {},
+            "state": "STATE_UNSPECIFIED",
+        }
+        self._session.send(_routes.post_checkpoint_metadata(self.uuid, checkpoint=checkpoint))
         self.metadata = metadata
 
     def _known_metadata(self) -> Dict[str, Any]:
@@ -205,39 +212,46 @@ class Checkpoint:
         return dict(self.metadata or {})
 
     def add_metadata(self, metadata: Dict[str, Any]) -> None:
-        """Add to its metadata; a key that is there gets the new value."""
+        """Add keys to the checkpoint's metadata, or replace their values."""
         self._put_metadata({**self._known_metadata(), **metadata})
 
     def remove_metadata(self, keys: List[str]) -> None:
-        """Take these keys out of its metadata; those that are not there do not matter."""
+        """Remove keys from the checkpoint's metadata. It is no error if a key is not there."""
         self._put_metadata({k: v for k, v in self._known_metadata().items() if k not in keys})
 
     def delete(self) -> None:
-        """Delete it, files and all; the master does so in the background."""
-        self._session.delete("/api/v1/checkpoints", {"checkpointUuids": [self.uuid]})
+        """Delete the checkpoint with its files. The master does so in the background. This cannot be undone."""
+        self._session.send(_routes.delete_checkpoints(checkpoint_uuids=[self.uuid]))
 
     def remove_files(self, globs: List[str]) -> None:
-        """Delete the files that match one of the patterns, such as ``**/optimizer*``."""
-        self._session.post("/api/v1/checkpoints/rm", {"checkpointUuids": [self.uuid], "checkpointGlobs": globs})
+        """Delete the files of the checkpoint that match one of the patterns, such as ``**/optimizer*``."""
+        self._session.send(_routes.checkpoints_remove_files(checkpoint_uuids=[self.uuid], checkpoint_globs=globs))
 
     def get_metrics(self, group: Optional[str] = None) -> Iterable[_metrics.TrialMetrics]:
-        """Metrics of the trials that have used it, as inference or as a start.
+        """Yield the metrics of the trials that have used the checkpoint, for inference or to start from.
 
         Parameters
         ----------
         group : str, optional
-            Only these.
+            Yield only the metrics of this group, such as ``"validation"``.
         """
-        path = f"/api/v1/checkpoints/{_api.quoted(self.uuid)}/metrics"
-        for report in self._session.get(path, params=_api.parameters(metricGroup=group)).get("metrics") or []:
-            yield _metrics.TrialMetrics._from_answer(report)
+        request = _routes.get_trial_metrics_by_checkpoint(self.uuid, metric_group=group)
+        for report in self._session.send(request).get("metrics") or []:
+            yield _metrics.trial_metrics_from_answer(report)
 
     def get_pachyderm_commit(self) -> Any:
-        """Not part of this platform."""
+        """Raise ``ValueError``: this platform has no integration with Pachyderm."""
         raise ValueError("there is no integration with Pachyderm")
 
 
-def _unpack(archive: tarfile.TarFile, target: pathlib.Path) -> None:
+def checkpoint_from_answer(answer: "_messages.Checkpoint", session: _http.Session) -> Checkpoint:
+    """The checkpoint that an answer of the master describes."""
+    checkpoint = Checkpoint(session, answer["uuid"])
+    checkpoint._take(answer)
+    return checkpoint
+
+
+def _unpack(archive: "tarfile.TarFile", target: pathlib.Path) -> None:
     """Plain files and directories only, and none outside of ``target``."""
     root = target.resolve()
     for member in archive:
@@ -255,26 +269,30 @@ def _unpack(archive: tarfile.TarFile, target: pathlib.Path) -> None:
             os.utime(path, (member.mtime, member.mtime))
 
 
-def listed(
-    session: _http.Session,
-    path: str,
-    sort_by: Any,
-    order_by: Optional[OrderBy],
-    max_results: Optional[int],
-) -> List[Checkpoint]:
-    """Complete checkpoints of an experiment or trial; without an order the best first, by the searcher's metric."""
+class Choice(TypedDict):
+    """Arguments of the two routes that list checkpoints."""
+
+    sort_by_metric: Optional[str]
+    sort_by_attr: Optional[CheckpointSortBy]
+    order_by: Optional[OrderBy]
+    states: List[CheckpointState]
+
+
+def choice(sort_by: Union[str, CheckpointSortBy, None], order_by: Optional[OrderBy]) -> Choice:
+    """Which checkpoints of an experiment or trial to list: the complete ones.
+
+    Without an order the best come first, by the searcher's metric.
+    """
     if (sort_by is None) != (order_by is None):
         raise AssertionError("sort_by and order_by must be given together, or neither")
     if sort_by is not None and not isinstance(sort_by, (CheckpointSortBy, str)):
         raise ValueError(f"sort_by must be a CheckpointSortBy or the name of a metric, not {sort_by!r}")
-    by_metric = isinstance(sort_by, str)
-    params = _api.parameters(
-        sortByMetric=sort_by if by_metric else None,
-        sortByAttr=None if by_metric else sort_by or CheckpointSortBy.SEARCHER_METRIC,
-        orderBy=order_by,
-        states=[CheckpointState.COMPLETED],
-    )
-    return [Checkpoint._from_answer(c, session) for c in _api.pages(session, path, "checkpoints", params, max_results)]
+    return {
+        "sort_by_metric": sort_by if isinstance(sort_by, str) else None,
+        "sort_by_attr": None if isinstance(sort_by, str) else sort_by or CheckpointSortBy.SEARCHER_METRIC,
+        "order_by": order_by,
+        "states": [CheckpointState.COMPLETED],
+    }
 
 
 def best(checkpoints: List[Checkpoint], of_what: str) -> Checkpoint:

@@ -4,7 +4,10 @@ import base64
 import os
 import pathlib
 import stat
-from typing import Any, Callable, Dict, Iterable, List, Optional, Union
+from typing import TYPE_CHECKING, Callable, Iterable, List, Optional, Union
+
+if TYPE_CHECKING:
+    from determined import _messages
 
 # Of the files' content; the master takes no more.
 SIZE_MAX = 95 << 20
@@ -33,7 +36,7 @@ def ignored(root: pathlib.Path) -> Callable[[str], bool]:
     return spec.match_file
 
 
-def entry(path: pathlib.Path, name: str) -> Dict[str, Any]:
+def entry(path: pathlib.Path, name: str) -> "_messages.File":
     """A file or directory, under a name, as the master wants it."""
     status = path.stat()
     directory = stat.S_ISDIR(status.st_mode)
@@ -65,7 +68,7 @@ def below(root: pathlib.Path, prefix: str) -> Iterable["tuple[pathlib.Path, str]
 
 def read(
     model_dir: Optional[Path], includes: Optional[Iterable[Path]] = None, limit: int = SIZE_MAX
-) -> List[Dict[str, Any]]:
+) -> "List[_messages.File]":
     """The files of a directory, and what else is to lie beside them.
 
     Parameters

@@ -1,19 +1,20 @@
 """The cluster as a whole: where everything of the SDK begins."""
 
+import functools
 import json
 import os
 import pathlib
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
 
-from determined import _http, errors
+from determined import _http, _routes, errors
 from determined.experimental import _api, _context, _login, _metrics
 from determined.experimental._api import OrderBy
 from determined.experimental._checkpoint import Checkpoint
-from determined.experimental._experiment import Experiment, ExperimentSortBy, ExperimentState
-from determined.experimental._model import Model, ModelSortBy
+from determined.experimental._experiment import Experiment, ExperimentSortBy, ExperimentState, experiment_from_answer
+from determined.experimental._model import Model, ModelSortBy, model_from_answer
 from determined.experimental._trial import Trial
-from determined.experimental._user import User
-from determined.experimental._workspace import Workspace
+from determined.experimental._user import User, user_from_answer
+from determined.experimental._workspace import Workspace, workspace_from_answer
 
 
 class Oauth2ScimClient:
@@ -64,22 +65,33 @@ class Determined:
         cert_name: Optional[str] = None,
         noverify: bool = False,
     ) -> None:
-        self._login = _login.login(master, user, password, cert_path, cert_name, noverify)
-        self._session: _http.Session = self._login.session
+        self._current: Optional[_login.Login] = _login.login(master, user, password, cert_path, cert_name, noverify)
+
+    @property
+    def _login(self) -> _login.Login:
+        if self._current is None:
+            self._current = _login.login()
+        return self._current
+
+    @property
+    def _session(self) -> _http.Session:
+        return self._login.session
 
     # ---- users ----
 
     def create_user(self, username: str, admin: bool, password: Optional[str] = None, remote: bool = False) -> User:
-        """Make a user.
+        """Create a user who can log in at once. Only administrators may.
 
         Parameters
         ----------
         username : str
         admin : bool
+            Whether the user is an administrator.
         password : str, optional
-            With at least 8 characters, an upper-case and a lower-case letter and a digit; needed unless ``remote``.
+            At least eight characters, among them an upper-case letter, a lower-case letter and a digit; needed unless
+            ``remote`` is true.
         remote : bool
-            Whether it logs in elsewhere only.
+            Whether the user logs in through another service only.
 
         Raises
         ------
@@ -88,27 +100,28 @@ class Determined:
         """
         if password is None and not remote:
             raise ValueError(f"user {username!r} needs a password, unless remote is True")
-        user = {"username": username, "admin": admin, "active": True, "remote": remote}
-        body: Dict[str, Any] = {"user": user}
-        if password is not None:
-            body.update({"password": _login.hashed_password(password, new=True), "isHashed": True})
-        return User._from_answer(self._session.post("/api/v1/users", body)["user"], self._session)
+        request = _routes.post_user(
+            user={"username": username, "admin": admin, "active": True, "remote": remote},
+            password=_login.hashed_password(password, new=True) if password is not None else None,
+            is_hashed=True if password is not None else None,
+        )
+        return user_from_answer(self._session.send(request)["user"], self._session)
 
     def get_user_by_id(self, user_id: int) -> User:
-        """A user by number."""
-        return User._from_answer(self._session.get(f"/api/v1/users/{user_id}")["user"], self._session)
+        """Return the user with this number."""
+        return user_from_answer(self._session.send(_routes.get_user(user_id))["user"], self._session)
 
     def get_user_by_name(self, user_name: str) -> User:
-        """A user by name."""
-        path = f"/api/v1/users/{_api.quoted(user_name)}/by-username"
-        return User._from_answer(self._session.get(path)["user"], self._session)
+        """Return the user with this name."""
+        answer = self._session.send(_routes.get_user_by_username(user_name))["user"]
+        return user_from_answer(answer, self._session)
 
     def whoami(self) -> User:
-        """The user who is logged in."""
-        return User._from_answer(self._session.get("/api/v1/me")["user"], self._session)
+        """Return the user who is logged in."""
+        return user_from_answer(self._session.send(_routes.get_me())["user"], self._session)
 
     def get_session_username(self) -> str:
-        """Its name."""
+        """Return the name of the user who is logged in, without asking the master."""
         return self._login.user
 
     def logout(self) -> None:
@@ -116,15 +129,16 @@ class Determined:
         _login.logout(self._login)
 
     def list_users(self, active: Optional[bool] = None) -> List[User]:
-        """All users, or those who may (``active=True``) or may not log in."""
-        found = _api.pages(self._session, "/api/v1/users", "users", _api.parameters(active=active))
-        return [User._from_answer(u, self._session) for u in found]
+        """Return all users; with ``active=True`` those who may log in, with ``active=False`` those who may not."""
+        page = functools.partial(_routes.get_users, active=active)
+        found = _api.pages(self._session, page, lambda answer: answer.get("users"))
+        return [user_from_answer(u, self._session) for u in found]
 
     # ---- experiments, trials, checkpoints ----
 
     def create_experiment(
         self,
-        config: Union[str, pathlib.Path, Dict],
+        config: Union[str, pathlib.Path, Dict[str, Any]],
         model_dir: Optional[Union[str, pathlib.Path]] = None,
         includes: Optional[Iterable[Union[str, pathlib.Path]]] = None,
         project_id: Optional[int] = None,
@@ -156,21 +170,20 @@ class Determined:
             text = pathlib.Path(config).read_text(encoding="utf-8")
         else:
             raise TypeError(f"config must be a path or a dictionary, not {type(config).__name__}")
-        body: Dict[str, Any] = {
-            "activate": True,
-            "config": text,
-            "modelDefinition": _context.read(model_dir, includes),
-            "projectId": project_id,
-            "template": template,
-        }
-        given = {name: value for name, value in body.items() if value is not None}
-        answer = self._session.post("/api/v1/experiments", given)
+        request = _routes.create_experiment(
+            activate=True,
+            config=text,
+            model_definition=_context.read(model_dir, includes),
+            project_id=project_id,
+            template=template,
+        )
+        answer = self._session.send(request)
         for warning in answer.get("warnings") or []:
             _warn_of_launch(warning)
-        return Experiment._from_answer({**answer["experiment"], "config": answer["config"]}, self._session)
+        return experiment_from_answer({**answer["experiment"], "config": answer["config"]}, self._session)
 
     def get_experiment(self, experiment_id: int) -> Experiment:
-        """An experiment by number."""
+        """Return the experiment with this number. It is an error if there is none."""
         experiment = Experiment(experiment_id, self._session)
         experiment.reload()
         return experiment
@@ -186,55 +199,57 @@ class Determined:
         name: Optional[str] = None,
         project_id: Optional[int] = None,
     ) -> List[Experiment]:
-        """Experiments, fetched page by page.
+        """Return the experiments that meet all of the conditions, of all users unless ``users`` names some.
 
         Parameters
         ----------
         sort_by : ExperimentSortBy, optional
         order_by : OrderBy, optional
+            Ascending, unless it says otherwise.
         experiment_ids : list of int, optional
         labels : list of str, optional
             Labels that an experiment has, all of them.
         users : list of str, optional
-            Those of these users.
+            Names of owners.
         states : list of ExperimentState, optional
         name : str, optional
-            Those whose name holds this.
+            A part of the experiment's name.
         project_id : int, optional
         """
-        params = _api.parameters(
-            sortBy=sort_by,
-            orderBy=order_by,
+        page = functools.partial(
+            _routes.get_experiments,
+            sort_by=sort_by,
+            order_by=order_by,
             labels=labels,
             users=users,
             states=states,
             name=name,
-            projectId=project_id,
-            **{"experimentIdFilter.incl": experiment_ids},
+            project_id=project_id,
+            experiment_id_filter_incl=experiment_ids,
         )
-        found = _api.pages(self._session, "/api/v1/experiments", "experiments", params)
-        return [Experiment._from_answer(e, self._session) for e in found]
+        found = _api.pages(self._session, page, lambda answer: answer.get("experiments"))
+        return [experiment_from_answer(e, self._session) for e in found]
 
     def get_trial(self, trial_id: int) -> Trial:
-        """A trial by number."""
+        """Return the trial with this number. It is an error if there is none."""
         trial = Trial(trial_id, self._session)
         trial.reload()
         return trial
 
     def get_checkpoint(self, uuid: str) -> Checkpoint:
-        """A checkpoint by id."""
+        """Return the checkpoint with this UUID. It is an error if there is none."""
         checkpoint = Checkpoint(self._session, uuid)
         checkpoint.reload()
         return checkpoint
 
     def iter_trials_metrics(self, trial_ids: List[int], group: str) -> Iterable[_metrics.TrialMetrics]:
-        """Reports of a group, trial by trial, in the order of their steps.
+        """Go through the metrics that trials have reported in one group, trial by trial, in the order of their steps.
 
         Parameters
         ----------
         trial_ids : list of int
         group : str
-            ``"training"``, ``"validation"`` or any other that was reported.
+            ``"training"``, ``"validation"``, or the group that ``report_metrics()`` was given.
 
         Yields
         ------
@@ -243,24 +258,30 @@ class Determined:
         return _metrics.iterate(self._session, trial_ids, group)
 
     def stream_trials_metrics(self, trial_ids: List[int], group: str) -> Iterable[_metrics.TrialMetrics]:
-        """Older name of :meth:`iter_trials_metrics`."""
+        """Go through the metrics of trials: an older name of :meth:`iter_trials_metrics`.
+
+        Parameters
+        ----------
+        trial_ids : list of int
+        group : str
+        """
         _api.deprecated("stream_trials_metrics()", "iter_trials_metrics()")
         return self.iter_trials_metrics(trial_ids, group)
 
     def stream_trials_training_metrics(self, trial_ids: List[int]) -> Iterable[_metrics.TrialMetrics]:
-        """Older form of ``iter_trials_metrics(…, "training")``."""
+        """Go through training metrics of trials: an older form of ``iter_trials_metrics(…, "training")``."""
         _api.deprecated("stream_trials_training_metrics()", 'iter_trials_metrics(…, "training")')
         return _metrics.iterate_training(self._session, trial_ids)
 
     def stream_trials_validation_metrics(self, trial_ids: List[int]) -> Iterable[_metrics.TrialMetrics]:
-        """Older form of ``iter_trials_metrics(…, "validation")``."""
+        """Go through validation metrics of trials: an older form of ``iter_trials_metrics(…, "validation")``."""
         _api.deprecated("stream_trials_validation_metrics()", 'iter_trials_metrics(…, "validation")')
         return _metrics.iterate_validation(self._session, trial_ids)
 
     # ---- workspaces ----
 
     def get_workspace(self, name: str) -> Workspace:
-        """A workspace by name.
+        """Return the workspace with this name.
 
         Raises
         ------
@@ -270,18 +291,18 @@ class Determined:
         return Workspace(self._session, workspace_name=name)
 
     def list_workspaces(self) -> List[Workspace]:
-        """All workspaces."""
-        found = _api.pages(self._session, "/api/v1/workspaces", "workspaces", {})
-        return [Workspace._from_answer(w, self._session) for w in found]
+        """Return all workspaces that the user may see."""
+        found = _api.pages(self._session, _routes.get_workspaces, lambda answer: answer.get("workspaces"))
+        return [workspace_from_answer(w, self._session) for w in found]
 
     def create_workspace(self, name: str) -> Workspace:
-        """Make a workspace."""
-        answer = self._session.post("/api/v1/workspaces", {"name": name})["workspace"]
-        return Workspace._from_answer(answer, self._session)
+        """Create an empty workspace, which belongs to the user."""
+        answer = self._session.send(_routes.post_workspace(name=name))["workspace"]
+        return workspace_from_answer(answer, self._session)
 
     def delete_workspace(self, name: str) -> None:
-        """Delete a workspace with all that is in it."""
-        self._session.delete(f"/api/v1/workspaces/{self.get_workspace(name).id}")
+        """Delete a workspace with all projects and experiments in it. This cannot be undone."""
+        self._session.send(_routes.delete_workspace(self.get_workspace(name).id))
 
     # ---- models ----
 
@@ -293,29 +314,29 @@ class Determined:
         labels: Optional[List[str]] = None,
         workspace_name: Optional[str] = None,
     ) -> Model:
-        """Add a model to the registry.
+        """Add a model to the registry, which is not served yet: the master refuses it by name.
 
         Parameters
         ----------
         name : str
-            That no other model has.
         description : str, optional
         metadata : dict, optional
         labels : list of str, optional
         workspace_name : str, optional
             By default "Uncategorized".
         """
-        given = {"name": name, "description": description, "metadata": metadata, "labels": labels}
-        body = {k: v for k, v in {**given, "workspaceName": workspace_name}.items() if v is not None}
-        return Model._from_answer(self._session.post("/api/v1/models", body)["model"], self._session)
+        request = _routes.post_model(
+            name=name, description=description, metadata=metadata, labels=labels, workspace_name=workspace_name
+        )
+        return model_from_answer(self._session.send(request)["model"], self._session)
 
     def get_model(self, identifier: Union[str, int]) -> Model:
-        """A model by name or number."""
-        answer = self._session.get(f"/api/v1/models/{_api.quoted(identifier)}")["model"]
-        return Model._from_answer(answer, self._session)
+        """Return a model of the registry by its name or its number."""
+        answer = self._session.send(_routes.get_model(str(identifier)))["model"]
+        return model_from_answer(answer, self._session)
 
     def get_model_by_id(self, model_id: int) -> Model:
-        """Older form of ``get_model(model_id)``."""
+        """Return a model of the registry by its number. This is an older form of ``get_model(model_id)``."""
         _api.deprecated("get_model_by_id()", "get_model()")
         return self.get_model(model_id)
 
@@ -329,29 +350,30 @@ class Determined:
         workspace_names: Optional[List[str]] = None,
         workspace_ids: Optional[List[int]] = None,
     ) -> List[Model]:
-        """Models of the registry.
+        """Return the models of the registry that meet all of the conditions.
 
         Parameters
         ----------
         sort_by : ModelSortBy
         order_by : OrderBy
         name, description : str, optional
-            Those whose name or description holds this.
+            Parts of the model's name and description.
         model_id : int, optional
         workspace_names : list of str, optional
         workspace_ids : list of int, optional
         """
-        params = _api.parameters(
-            sortBy=sort_by,
-            orderBy=order_by,
+        page = functools.partial(
+            _routes.get_models,
+            sort_by=sort_by,
+            order_by=order_by,
             name=name or None,
             description=description or None,
             id=model_id,
-            workspaceNames=workspace_names,
-            workspaceIds=workspace_ids,
+            workspace_names=workspace_names,
+            workspace_ids=workspace_ids,
         )
-        found = _api.pages(self._session, "/api/v1/models", "models", params)
-        return [Model._from_answer(m, self._session) for m in found]
+        found = _api.pages(self._session, page, lambda answer: answer.get("models"))
+        return [model_from_answer(m, self._session) for m in found]
 
     def get_models(
         self,
@@ -363,13 +385,13 @@ class Determined:
         workspace_names: Optional[List[str]] = None,
         workspace_ids: Optional[List[int]] = None,
     ) -> List[Model]:
-        """Older name of :meth:`list_models`."""
+        """Return models of the registry. This is an older name of :meth:`list_models`, with the same parameters."""
         _api.deprecated("get_models()", "list_models()")
         return self.list_models(sort_by, order_by, name, description, model_id, workspace_names, workspace_ids)
 
     def get_model_labels(self) -> List[str]:
-        """Labels that models have, the commonest first."""
-        return list(self._session.get("/api/v1/model/labels").get("labels") or [])
+        """Return the labels that models of the registry have, the commonest first."""
+        return list(self._session.send(_routes.get_model_labels()).get("labels") or [])
 
     # ---- single sign-on ----
 
@@ -377,16 +399,61 @@ class Determined:
         return errors.NotFound("GET", "/oauth2/clients", 404, "this platform logs nobody in for other programs")
 
     def list_oauth_clients(self) -> Sequence[Oauth2ScimClient]:
-        """Not part of this platform."""
+        """Raise ``NotFound``: this platform logs nobody in for other programs."""
         raise self._no_oauth()
 
     def add_oauth_client(self, domain: str, name: str) -> Oauth2ScimClient:
-        """Not part of this platform."""
+        """Raise ``NotFound``: this platform logs nobody in for other programs. ``domain`` and ``name`` are not used."""
         raise self._no_oauth()
 
     def remove_oauth_client(self, client_id: str) -> None:
-        """Not part of this platform."""
+        """Raise ``NotFound``: this platform logs nobody in for other programs, so ``client_id`` is not used."""
         raise self._no_oauth()
+
+
+class DefaultCluster(Determined):
+    """The cluster that the functions of ``client`` ask. It logs in when the first of them needs the master."""
+
+    def __init__(self) -> None:
+        self._current = None
+
+    def login(
+        self,
+        master: Optional[str] = None,
+        user: Optional[str] = None,
+        password: Optional[str] = None,
+        cert_path: Optional[str] = None,
+        cert_name: Optional[str] = None,
+        noverify: bool = False,
+    ) -> None:
+        """Choose the master and the user for all functions of the module ``client``.
+
+        The parameters are those of :class:`Determined`.
+
+        Raises
+        ------
+        RuntimeError
+            If that was done before, also by calling a function.
+        """
+        if self._current is not None:
+            raise RuntimeError("client.login() comes first and once; for several logins make Determined objects")
+        self._current = _login.login(master, user, password, cert_path, cert_name, noverify)
+
+    def logout(self) -> None:
+        """End the login; :func:`login` may come again. A task's own login stays valid."""
+        if self._current is not None:
+            super().logout()
+        self._current = None
+
+
+def session_of(cluster: Determined) -> _http.Session:
+    """The session that a connection sends its requests by, for other modules of the library."""
+    return cluster._session
+
+
+def address_of(cluster: Determined) -> str:
+    """The address of the master, ``scheme://host:port[/path]``, for other modules of the library."""
+    return cluster._login.master
 
 
 def _warn_of_launch(warning: str) -> None:

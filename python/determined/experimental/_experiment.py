@@ -2,25 +2,28 @@
 
 import base64
 import enum
+import functools
 import io
 import pathlib
 import sys
-import tarfile
 import time
-from typing import Any, Dict, Iterator, List, Optional, Set, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Set, Union
 
-from determined import _http
+from determined import _http, _routes
 from determined.experimental import _api, _checkpoint
 from determined.experimental._api import OrderBy
-from determined.experimental._checkpoint import Checkpoint, CheckpointSortBy
-from determined.experimental._trial import Trial, TrialSortBy
+from determined.experimental._checkpoint import Checkpoint, CheckpointSortBy, checkpoint_from_answer
+from determined.experimental._trial import Trial, TrialSortBy, trial_from_answer
+
+if TYPE_CHECKING:
+    from determined import _messages
 
 # Tell that we still wait this often.
 WORD_EVERY_S = 60.0
 
 
 class ExperimentState(enum.Enum):
-    """What an experiment is doing."""
+    """The state of an experiment, as the master names it."""
 
     ACTIVE = "STATE_ACTIVE"
     PAUSED = "STATE_PAUSED"
@@ -41,7 +44,7 @@ class ExperimentState(enum.Enum):
 
 
 class ExperimentSortBy(enum.Enum):
-    """What a list of experiments is sorted by."""
+    """The order of a list of experiments."""
 
     ID = "SORT_BY_ID"
     DESCRIPTION = "SORT_BY_DESCRIPTION"
@@ -97,7 +100,6 @@ class Experiment:
     def __init__(self, experiment_id: int, session: _http.Session) -> None:
         self._id = experiment_id
         self._session = session
-        self._path = f"/api/v1/experiments/{experiment_id}"
         self.config: Optional[Dict[str, Any]] = None
         self.state: Optional[ExperimentState] = None
         self.labels: Optional[Set[str]] = None
@@ -114,16 +116,10 @@ class Experiment:
 
     @property
     def id(self) -> int:
-        """Its number."""
+        """The experiment's number."""
         return self._id
 
-    @classmethod
-    def _from_answer(cls, answer: Dict[str, Any], session: _http.Session) -> "Experiment":
-        experiment = cls(answer["id"], session)
-        experiment._take(answer)
-        return experiment
-
-    def _take(self, answer: Dict[str, Any]) -> None:
+    def _take(self, answer: "_messages.Experiment") -> None:
         self.config = answer.get("config") or self.config
         self.state = ExperimentState(answer["state"])
         self.archived = answer["archived"]
@@ -136,74 +132,78 @@ class Experiment:
         self.workspace_id = answer.get("workspaceId")
 
     def reload(self) -> None:
-        """Ask the master again."""
-        self._take(self._session.get(self._path)["experiment"])
+        """Fetch the experiment from the master again, and replace the values of all attributes."""
+        self._take(self._session.send(_routes.get_experiment(self._id))["experiment"])
 
     # ---- changes ----
 
-    def _patch(self, **changes: Any) -> Dict[str, Any]:
-        answer = self._session.patch(self._path, {"id": self._id, **changes})["experiment"]
+    def _patch(self, changes: "_messages.PatchExperiment") -> "_messages.Experiment":
+        request = _routes.patch_experiment(self._id, experiment={**changes, "id": self._id})
+        answer = self._session.send(request)["experiment"]
         self.labels = set(answer.get("labels") or [])
         return answer
 
     def set_name(self, name: str) -> None:
-        """Give it another name."""
-        self.name = self._patch(name=name)["name"]
+        """Change the experiment's name."""
+        self.name = self._patch({"id": self._id, "name": name})["name"]
 
     def set_description(self, description: str) -> None:
-        """Describe it."""
-        self.description = self._patch(description=description).get("description")
+        """Replace the experiment's description."""
+        self.description = self._patch({"id": self._id, "description": description}).get("description")
 
     def set_notes(self, notes: str) -> None:
-        """Replace its notes."""
-        self.notes = self._patch(notes=notes).get("notes")
+        """Replace the experiment's notes, a text in Markdown."""
+        self.notes = self._patch({"id": self._id, "notes": notes}).get("notes")
 
     def set_labels(self, labels: Set[str]) -> None:
-        """Replace its labels."""
-        self._patch(labels=sorted(labels))
+        """Replace the experiment's labels."""
+        self._patch({"id": self._id, "labels": sorted(labels)})
 
     def add_label(self, label: str) -> None:
-        """Add a label; one that is there already stays."""
+        """Add a label. It is no error if the experiment has the label already."""
         self.reload()
         self.set_labels({*(self.labels or ()), label})
 
     def remove_label(self, label: str) -> None:
-        """Take a label away; one that is not there does not matter."""
+        """Remove a label. It is no error if the experiment does not have the label."""
         self.reload()
         self.set_labels(set(self.labels or ()) - {label})
 
     def activate(self) -> None:
-        """Let it run again after :meth:`pause`."""
-        self._session.post(f"{self._path}/activate")
+        """Let the experiment's trials run again after :meth:`pause`."""
+        self._session.send(_routes.activate_experiment(self._id))
 
     def pause(self) -> None:
-        """Let its trials save a checkpoint and leave their slots."""
-        self._session.post(f"{self._path}/pause")
+        """Ask the experiment's trials to save a checkpoint and release their slots, until :meth:`activate`."""
+        self._session.send(_routes.pause_experiment(self._id))
 
     def cancel(self) -> None:
-        """Let its trials save a checkpoint and end it."""
-        self._session.post(f"{self._path}/cancel")
+        """Ask the experiment's trials to save a checkpoint, and end the experiment in the state ``CANCELED``."""
+        self._session.send(_routes.cancel_experiment(self._id))
 
     def kill(self) -> None:
-        """End it at once."""
-        self._session.post(f"{self._path}/kill")
+        """End the experiment without waiting for a checkpoint, in the state ``CANCELED``."""
+        self._session.send(_routes.kill_experiment(self._id))
 
     def archive(self) -> None:
-        """Take it out of everyday lists."""
-        self._session.post(f"{self._path}/archive")
+        """Hide the experiment from lists that do not ask for archived experiments. It must have ended."""
+        self._session.send(_routes.archive_experiment(self._id))
         self.archived = True
 
     def unarchive(self) -> None:
-        """Put it back into everyday lists."""
-        self._session.post(f"{self._path}/unarchive")
+        """Show the experiment in lists again."""
+        self._session.send(_routes.unarchive_experiment(self._id))
         self.archived = False
 
     def delete(self) -> None:
-        """Delete it with all that belongs to it; the master does so in the background."""
-        self._session.delete(self._path)
+        """Delete the experiment with its trials, logs, metrics and checkpoints. This cannot be undone.
+
+        The master deletes in the background: the call returns when the state is ``DELETING``.
+        """
+        self._session.send(_routes.delete_experiment(self._id))
 
     def move_to_project(self, workspace_name: str, project_name: str) -> None:
-        """Move it to another project.
+        """Move the experiment to another project.
 
         Parameters
         ----------
@@ -217,30 +217,31 @@ class Experiment:
         from determined.experimental._workspace import Workspace
 
         project = Workspace(self._session, workspace_name=workspace_name).get_project(project_name)
-        body = {"experimentId": self._id, "destinationProjectId": project.id}
-        self._session.post(f"{self._path}/move", body)
+        self._session.send(_routes.move_experiment(self._id, destination_project_id=project.id))
         self.project_id, self.workspace_id = project.id, project.workspace_id
 
     def delete_tensorboard_files(self) -> None:
-        """Delete what it has stored for TensorBoard."""
-        self._session.delete(f"{self._path}/tensorboard-files")
+        """Delete the files that the experiment has stored for TensorBoard."""
+        self._session.send(_routes.delete_tensorboard_files(self._id))
 
     # ---- what belongs to it ----
 
     def download_code(self, output_dir: Optional[str] = None) -> str:
-        """Fetch the files that it was created with, as a tar.gz.
+        """Fetch the files that the experiment was created with, as one file ``exp-ID_model_def.tar.gz``.
 
         Parameters
         ----------
         output_dir : str, optional
-            Where to put it; by default the current directory.
+            The directory to write the file into, which is made if it is missing; by default the current directory.
 
         Returns
         -------
         str
             The file's path.
         """
-        packed = base64.b64decode(self._session.get(f"{self._path}/model_def")["b64Tgz"])
+        import tarfile  # programs that fetch nothing start sooner without it
+
+        packed = base64.b64decode(self._session.send(_routes.get_model_def(self._id))["b64Tgz"])
         with tarfile.open(fileobj=io.BytesIO(packed), mode="r:gz"):
             pass  # so that nothing else is called a tar.gz
         path = pathlib.Path(output_dir or ".").expanduser() / f"exp-{self._id}_model_def.tar.gz"
@@ -254,21 +255,21 @@ class Experiment:
         order_by: OrderBy = OrderBy.ASCENDING,
         limit: Optional[int] = None,
     ) -> Iterator[Trial]:
-        """Its trials, fetched page by page.
+        """Yield the experiment's trials. They are fetched in pages of 200, when they are asked for.
 
         Parameters
         ----------
         sort_by : TrialSortBy
         order_by : OrderBy
         limit : int, optional
-            How many at most.
+            Yield at most this many trials.
         """
-        params = _api.parameters(sortBy=sort_by, orderBy=order_by)
-        for answer in _api.pages(self._session, f"{self._path}/trials", "trials", params, limit):
-            yield Trial._from_answer(answer, self._session)
+        page = functools.partial(_routes.get_experiment_trials, self._id, sort_by=sort_by, order_by=order_by)
+        for answer in _api.pages(self._session, page, lambda answer: answer.get("trials"), limit):
+            yield trial_from_answer(answer, self._session)
 
     def list_trials(self, sort_by: TrialSortBy = TrialSortBy.ID, order_by: OrderBy = OrderBy.ASCENDING) -> List[Trial]:
-        """All its trials.
+        """Return all trials of the experiment.
 
         Parameters
         ----------
@@ -278,17 +279,17 @@ class Experiment:
         return list(self.iter_trials(sort_by, order_by))
 
     def get_trials(self, sort_by: TrialSortBy = TrialSortBy.ID, order_by: OrderBy = OrderBy.ASCENDING) -> List[Trial]:
-        """Older name of :meth:`list_trials`."""
+        """Return all trials of the experiment: an older name of :meth:`list_trials`."""
         _api.deprecated("Experiment.get_trials()", "Experiment.list_trials()")
         return self.list_trials(sort_by, order_by)
 
     def await_first_trial(self, interval: float = 0.1) -> Trial:
-        """Wait for its first trial to exist.
+        """Wait until the experiment has a trial, and return the first one. There is no time limit.
 
         Parameters
         ----------
         interval : float
-            Seconds between two questions.
+            Seconds between two requests to the master.
         """
         while True:
             for trial in self.iter_trials(TrialSortBy.START_TIME, OrderBy.ASCENDING, limit=1):
@@ -296,22 +297,22 @@ class Experiment:
             time.sleep(interval)
 
     def wait(self, interval: float = 5.0) -> ExperimentState:
-        """Wait for its end.
+        """Wait until the experiment has ended. There is no time limit.
 
         Parameters
         ----------
         interval : float
-            Seconds between two questions.
+            Seconds between two requests to the master.
 
         Returns
         -------
         ExperimentState
-            In which it has ended.
+            The state in which the experiment has ended.
 
         Raises
         ------
         ValueError
-            If it is paused, and would be waited for in vain.
+            If the experiment is paused: it would not end by itself.
         """
         said = time.monotonic()
         while True:
@@ -332,11 +333,13 @@ class Experiment:
         order_by: Optional[OrderBy] = None,
         max_results: Optional[int] = None,
     ) -> List[Checkpoint]:
-        """Complete checkpoints of its trials; parameters as for :meth:`Trial.list_checkpoints`."""
-        return _checkpoint.listed(self._session, f"{self._path}/checkpoints", sort_by, order_by, max_results)
+        """Return the complete checkpoints of all trials. Parameters: see :meth:`Trial.list_checkpoints`."""
+        page = functools.partial(_routes.get_experiment_checkpoints, self._id, **_checkpoint.choice(sort_by, order_by))
+        found = _api.pages(self._session, page, lambda answer: answer.get("checkpoints"), max_results)
+        return [checkpoint_from_answer(c, self._session) for c in found]
 
     def top_checkpoint(self, sort_by: Optional[str] = None, smaller_is_better: Optional[bool] = None) -> Checkpoint:
-        """The best one. Deprecated: :meth:`list_checkpoints` with ``max_results=1``."""
+        """Return the best checkpoint. Deprecated: :meth:`list_checkpoints` with ``max_results=1``."""
         _api.deprecated("Experiment.top_checkpoint()", "Experiment.list_checkpoints(max_results=1)")
         order = None if sort_by is None else OrderBy.ASC if smaller_is_better else OrderBy.DESC
         found = self.list_checkpoints(sort_by, order, 1)
@@ -347,7 +350,7 @@ class Experiment:
     def top_n_checkpoints(
         self, limit: int, sort_by: Optional[str] = None, smaller_is_better: Optional[bool] = None
     ) -> List[Checkpoint]:
-        """The best one of each of the best trials. Deprecated: :meth:`list_checkpoints`.
+        """Return the best checkpoint of each of the best trials. Deprecated: :meth:`list_checkpoints`.
 
         Parameters
         ----------
@@ -368,8 +371,15 @@ class Experiment:
         return list(best.values())[:limit]
 
     def get_pachyderm_config(self) -> Dict[str, Any]:
-        """Not part of this platform."""
+        """Raise ``ValueError``: this platform has no integration with Pachyderm."""
         raise ValueError("there is no integration with Pachyderm")
+
+
+def experiment_from_answer(answer: "_messages.Experiment", session: _http.Session) -> Experiment:
+    """The experiment that an answer of the master describes."""
+    experiment = Experiment(answer["id"], session)
+    experiment._take(answer)
+    return experiment
 
 
 class ExperimentReference(Experiment):

@@ -9,7 +9,7 @@ import pathlib
 import urllib.parse
 from typing import Any, Dict, Iterator, NamedTuple, Optional
 
-from determined import _http, _info, errors
+from determined import _http, _info, _routes, errors
 
 DEFAULT_MASTER = "localhost:8080"
 DEFAULT_USER = "determined"
@@ -145,8 +145,8 @@ def hashed_password(password: str, *, new: bool = False) -> str:
 
 def post_login(session: _http.Session, user: str, password: str) -> str:
     """Log in; returns the token."""
-    body = {"username": user, "password": hashed_password(password), "isHashed": bool(password)}
-    return str(session.post("/api/v1/auth/login", body)["token"])
+    request = _routes.login(username=user, password=hashed_password(password), is_hashed=bool(password))
+    return session.send(request)["token"]
 
 
 class Login(NamedTuple):
@@ -161,7 +161,7 @@ class Login(NamedTuple):
 
 def _is_valid(session: _http.Session) -> bool:
     try:
-        session.get("/api/v1/me")
+        session.send(_routes.get_me())
     except errors.Unauthenticated:
         return False
     return True
@@ -222,7 +222,7 @@ def logout(given: Login) -> None:
     """End the session at the master, and forget its token."""
     if given.lent:
         return
-    given.session.post("/api/v1/auth/logout")
+    given.session.send(_routes.logout())
     store = TokenStore(given.master)
     if given.user in store.read().tokens:
         store.change(given.user, None)

@@ -2,10 +2,13 @@
 
 import dataclasses
 import datetime
-from typing import Any, Dict, Iterator, List, Optional
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional
 
-from determined import _http
+from determined import _http, _routes
 from determined.experimental import _api
+
+if TYPE_CHECKING:
+    from determined import _messages
 
 
 @dataclasses.dataclass
@@ -45,20 +48,6 @@ class TrialMetrics:
     def total_batches(self, value: int) -> None:
         self.steps_completed = value
 
-    @classmethod
-    def _from_answer(cls, report: Dict[str, Any], group: Optional[str] = None) -> "TrialMetrics":
-        values = report["metrics"]
-        averages = values.get("avg_metrics") or values.get("validation_metrics") or {}
-        made = {
-            "trial_id": report["trialId"],
-            "trial_run_id": report["trialRunId"],
-            "steps_completed": report["totalBatches"],
-            "end_time": _api.time_of(report["endTime"]),
-            "metrics": averages,
-            "batch_metrics": values.get("batch_metrics"),
-        }
-        return cls(**made, **({} if group is not None else {"group": report["group"]}))
-
 
 class TrainingMetrics(TrialMetrics):
     """A report of the group "training"."""
@@ -78,23 +67,40 @@ class ValidationMetrics(TrialMetrics):
         super().__init__(group="validation", **kwargs)
 
 
+def _members(report: "_messages.MetricsReport") -> Dict[str, Any]:
+    """What all kinds of reports have; the group is not part of it."""
+    values = report["metrics"]
+    return {
+        "trial_id": report["trialId"],
+        "trial_run_id": report["trialRunId"],
+        "steps_completed": report["totalBatches"],
+        "end_time": _api.time_of(report["endTime"]),
+        "metrics": values.get("avg_metrics") or values.get("validation_metrics") or {},
+        "batch_metrics": values.get("batch_metrics"),
+    }
+
+
+def trial_metrics_from_answer(report: "_messages.MetricsReport") -> TrialMetrics:
+    """The report that an answer of the master describes."""
+    return TrialMetrics(**_members(report), group=report["group"])
+
+
 def iterate(session: _http.Session, trial_ids: List[int], group: str) -> Iterator[TrialMetrics]:
     """Reports of a group, trial by trial, in the order of their steps."""
-    params = {"trialIds": trial_ids, "group": group}
-    for message in session.stream("/api/v1/trials/metrics/trial_metrics", params=params):
+    for message in session.follow(_routes.get_metrics(trial_ids=trial_ids, group=group)):
         for report in message.get("metrics") or []:
-            yield TrialMetrics._from_answer(report)
+            yield trial_metrics_from_answer(report)
 
 
 def iterate_training(session: _http.Session, trial_ids: List[int]) -> Iterator[TrialMetrics]:
     """Reports of the group "training"."""
-    for message in session.stream("/api/v1/trials/metrics/training_metrics", params={"trialIds": trial_ids}):
+    for message in session.follow(_routes.get_training_metrics(trial_ids=trial_ids)):
         for report in message.get("metrics") or []:
-            yield TrainingMetrics._from_answer(report, "training")
+            yield TrainingMetrics(**_members(report))
 
 
 def iterate_validation(session: _http.Session, trial_ids: List[int]) -> Iterator[TrialMetrics]:
     """Reports of the group "validation"."""
-    for message in session.stream("/api/v1/trials/metrics/validation_metrics", params={"trialIds": trial_ids}):
+    for message in session.follow(_routes.get_validation_metrics(trial_ids=trial_ids)):
         for report in message.get("metrics") or []:
-            yield ValidationMetrics._from_answer(report, "validation")
+            yield ValidationMetrics(**_members(report))

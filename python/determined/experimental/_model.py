@@ -2,16 +2,20 @@
 
 import datetime
 import enum
-from typing import Any, Dict, Iterable, List, Optional
+import functools
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional
 
-from determined import _http
+from determined import _http, _routes
 from determined.experimental import _api, _metrics
 from determined.experimental._api import OrderBy
-from determined.experimental._checkpoint import Checkpoint
+from determined.experimental._checkpoint import Checkpoint, checkpoint_from_answer
+
+if TYPE_CHECKING:
+    from determined import _messages
 
 
 class ModelSortBy(enum.Enum):
-    """What a list of models is sorted by."""
+    """The order of a list of models."""
 
     NAME = "SORT_BY_NAME"
     DESCRIPTION = "SORT_BY_DESCRIPTION"
@@ -57,18 +61,8 @@ class ModelVersion:
     def __repr__(self) -> str:
         return f"ModelVersion(model_name={self.model_name!r}, model_version={self.model_version})"
 
-    @property
-    def _path(self) -> str:
-        return f"/api/v1/models/{_api.quoted(self.model_name)}/versions/{self.model_version}"
-
-    @classmethod
-    def _from_answer(cls, answer: Dict[str, Any], session: _http.Session) -> "ModelVersion":
-        version = cls(session, answer["version"], answer["model"]["name"])
-        version._take(answer)
-        return version
-
-    def _take(self, answer: Dict[str, Any]) -> None:
-        self.checkpoint = Checkpoint._from_answer(answer["checkpoint"], self._session)
+    def _take(self, answer: "_messages.ModelVersion") -> None:
+        self.checkpoint = checkpoint_from_answer(answer["checkpoint"], self._session)
         self.metadata = answer.get("metadata") or {}
         self.comment = answer.get("comment") or ""
         self.notes = answer.get("notes") or ""
@@ -77,38 +71,49 @@ class ModelVersion:
         self.name = answer.get("name")
 
     def reload(self) -> None:
-        """Ask the master again."""
-        self._take(self._session.get(self._path)["modelVersion"])
+        """Fetch the version from the master again, and replace the values of all attributes."""
+        self._take(self._session.send(_routes.get_model_version(self.model_name, self.model_version))["modelVersion"])
+
+    def _patch(self, changes: "_messages.PatchModelVersion") -> None:
+        self._session.send(_routes.patch_model_version(self.model_name, self.model_version, model_version=changes))
 
     def set_name(self, name: str) -> None:
-        """Give it a name."""
-        self._session.patch(self._path, {"name": name})
+        """Change the version's name."""
+        self._patch({"name": name})
         self.name = name
 
     def set_notes(self, notes: str) -> None:
-        """Replace its notes."""
-        self._session.patch(self._path, {"notes": notes})
+        """Replace the version's notes, a text in Markdown."""
+        self._patch({"notes": notes})
         self.notes = notes
 
     def delete(self) -> None:
-        """Take it out of the registry; the checkpoint stays."""
-        self._session.delete(self._path)
+        """Remove the version from the registry. The checkpoint is kept."""
+        self._session.send(_routes.delete_model_version(self.model_name, self.model_version))
 
     def iter_metrics(self, group: Optional[str] = None) -> Iterable[_metrics.TrialMetrics]:
-        """Metrics of the trials that have used it.
+        """Yield the metrics of the trials that have used the version.
 
         Parameters
         ----------
         group : str, optional
-            Only these.
+            Yield only the metrics of this group, such as ``"validation"``.
         """
-        for report in self._session.get(f"{self._path}/metrics", params=_api.parameters(metricGroup=group))["metrics"]:
-            yield _metrics.TrialMetrics._from_answer(report)
+        request = _routes.get_trial_metrics_by_model_version(self.model_name, self.model_version, metric_group=group)
+        for report in self._session.send(request)["metrics"]:
+            yield _metrics.trial_metrics_from_answer(report)
 
     def get_metrics(self, group: Optional[str] = None) -> Iterable[_metrics.TrialMetrics]:
         """Older name of :meth:`iter_metrics`."""
         _api.deprecated("ModelVersion.get_metrics()", "ModelVersion.iter_metrics()")
         return self.iter_metrics(group)
+
+
+def version_from_answer(answer: "_messages.ModelVersion", session: _http.Session) -> ModelVersion:
+    """The version that an answer of the master describes."""
+    version = ModelVersion(session, answer["version"], answer["model"]["name"])
+    version._take(answer)
+    return version
 
 
 class Model:
@@ -141,17 +146,7 @@ class Model:
     def __repr__(self) -> str:
         return f"Model(id={self.model_id}, name={self.name!r})"
 
-    @property
-    def _path(self) -> str:
-        return f"/api/v1/models/{_api.quoted(self.name)}"
-
-    @classmethod
-    def _from_answer(cls, answer: Dict[str, Any], session: _http.Session) -> "Model":
-        model = cls(session, answer["name"])
-        model._take(answer)
-        return model
-
-    def _take(self, answer: Dict[str, Any]) -> None:
+    def _take(self, answer: "_messages.Model") -> None:
         self.model_id = answer["id"]
         self.description = answer.get("description") or ""
         self.creation_time = _api.time_of(answer["creationTime"])
@@ -163,16 +158,19 @@ class Model:
         self.archived = answer.get("archived", False)
 
     def reload(self) -> None:
-        """Ask the master again."""
-        self._take(self._session.get(self._path)["model"])
+        """Fetch the model from the master again, and replace the values of all attributes."""
+        self._take(self._session.send(_routes.get_model(self.name))["model"])
 
     # ---- versions ----
 
     def list_versions(self, order_by: OrderBy = OrderBy.DESC) -> List[ModelVersion]:
-        """All its versions, the newest first unless told otherwise."""
-        params = _api.parameters(sortBy="SORT_BY_VERSION", orderBy=order_by)
-        found = _api.pages(self._session, f"{self._path}/versions", "modelVersions", params)
-        return [ModelVersion._from_answer(v, self._session) for v in found]
+        """Return all versions of the model, by default the newest first."""
+        return list(self._versions(order_by))
+
+    def _versions(self, order_by: OrderBy, limit: Optional[int] = None) -> Iterator[ModelVersion]:
+        page = functools.partial(_routes.get_model_versions, self.name, sort_by="SORT_BY_VERSION", order_by=order_by)
+        for version in _api.pages(self._session, page, lambda answer: answer.get("modelVersions"), limit):
+            yield version_from_answer(version, self._session)
 
     def get_versions(self, order_by: OrderBy = OrderBy.DESC) -> List[ModelVersion]:
         """Older name of :meth:`list_versions`."""
@@ -180,36 +178,35 @@ class Model:
         return self.list_versions(order_by)
 
     def get_version(self, version: int = -1) -> Optional[ModelVersion]:
-        """One of its versions.
+        """Return one version of the model.
 
         Parameters
         ----------
         version : int
-            Its number; -1 stands for the newest.
+            The number of the version, from 1; -1 means the newest.
 
         Returns
         -------
         ModelVersion or None
-            None if the newest of none is asked for.
+            None if the newest version is asked for, and the model has no version.
         """
         if version != -1:
-            answer = self._session.get(f"{self._path}/versions/{version}")["modelVersion"]
-            return ModelVersion._from_answer(answer, self._session)
-        params = _api.parameters(sortBy="SORT_BY_VERSION", orderBy=OrderBy.DESC)
-        newest = _api.pages(self._session, f"{self._path}/versions", "modelVersions", params, limit=1)
-        return next((ModelVersion._from_answer(v, self._session) for v in newest), None)
+            answer = self._session.send(_routes.get_model_version(self.name, version))["modelVersion"]
+            return version_from_answer(answer, self._session)
+        return next(self._versions(OrderBy.DESC, limit=1), None)
 
     def register_version(self, checkpoint_uuid: str) -> ModelVersion:
-        """Make a checkpoint its next version."""
-        body = {"modelName": self.name, "checkpointUuid": checkpoint_uuid}
-        return ModelVersion._from_answer(
-            self._session.post(f"{self._path}/versions", body)["modelVersion"], self._session
-        )
+        """Register a checkpoint as the next version of the model, and return that version."""
+        request = _routes.post_model_version(self.name, checkpoint_uuid=checkpoint_uuid)
+        return version_from_answer(self._session.send(request)["modelVersion"], self._session)
 
     # ---- changes ----
 
+    def _patch(self, changes: "_messages.PatchModel") -> None:
+        self._session.send(_routes.patch_model(self.name, model=changes))
+
     def _put_metadata(self, metadata: Dict[str, Any]) -> None:
-        self._session.patch(self._path, {"metadata": metadata})
+        self._patch({"metadata": metadata})
         self.metadata = metadata
 
     def _known_metadata(self) -> Dict[str, Any]:
@@ -218,42 +215,48 @@ class Model:
         return dict(self.metadata or {})
 
     def add_metadata(self, metadata: Dict[str, Any]) -> None:
-        """Add to its metadata; a key that is there gets the new value."""
+        """Add keys to the model's metadata, or replace their values."""
         self._put_metadata({**self._known_metadata(), **metadata})
 
     def remove_metadata(self, keys: List[str]) -> None:
-        """Take these keys out of its metadata; those that are not there do not matter."""
+        """Remove keys from the model's metadata. It is no error if a key is not there."""
         self._put_metadata({k: v for k, v in self._known_metadata().items() if k not in keys})
 
     def move_to_workspace(self, workspace_name: str) -> None:
-        """Move it to another workspace."""
+        """Move the model to another workspace."""
         from determined.experimental._workspace import Workspace
 
         workspace = Workspace(self._session, workspace_name=workspace_name)
-        body = {"modelName": self.name, "destinationWorkspaceId": workspace.id}
-        self._session.post(f"{self._path}/move", body)
+        self._session.send(_routes.move_model(self.name, destination_workspace_id=workspace.id))
         self.workspace_id = workspace.id
 
     def set_labels(self, labels: List[str]) -> None:
-        """Replace its labels."""
-        self._session.patch(self._path, {"labels": list(labels)})
+        """Replace the model's labels."""
+        self._patch({"labels": list(labels)})
         self.labels = list(labels)
 
     def set_description(self, description: str) -> None:
-        """Describe it."""
-        self._session.patch(self._path, {"description": description})
+        """Replace the model's description."""
+        self._patch({"description": description})
         self.description = description
 
     def archive(self) -> None:
-        """Take it out of everyday lists."""
-        self._session.post(f"{self._path}/archive")
+        """Hide the model from lists that do not ask for archived models."""
+        self._session.send(_routes.archive_model(self.name))
         self.archived = True
 
     def unarchive(self) -> None:
-        """Put it back into everyday lists."""
-        self._session.post(f"{self._path}/unarchive")
+        """Show the model in lists again."""
+        self._session.send(_routes.unarchive_model(self.name))
         self.archived = False
 
     def delete(self) -> None:
-        """Delete it and its versions; checkpoints stay."""
-        self._session.delete(self._path)
+        """Delete the model and its versions. The checkpoints are kept."""
+        self._session.send(_routes.delete_model(self.name))
+
+
+def model_from_answer(answer: "_messages.Model", session: _http.Session) -> Model:
+    """The model that an answer of the master describes."""
+    model = Model(session, answer["name"])
+    model._take(answer)
+    return model

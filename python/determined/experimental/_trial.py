@@ -2,20 +2,23 @@
 
 import datetime
 import enum
+import functools
 import inspect
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Union
 
-from determined import _http
+from determined import _http, _routes
 from determined.experimental import _api, _checkpoint, _metrics
 from determined.experimental._api import OrderBy
-from determined.experimental._checkpoint import Checkpoint, CheckpointSortBy
+from determined.experimental._checkpoint import Checkpoint, CheckpointSortBy, checkpoint_from_answer
 
 if TYPE_CHECKING:
+    from determined import _messages
+    from determined._request import Stream
     from determined.experimental._experiment import Experiment
 
 
 class LogLevel(enum.Enum):
-    """How grave a line of a log is."""
+    """The severity of a line of a log, from the least severe to the most severe."""
 
     TRACE = "LOG_LEVEL_TRACE"
     DEBUG = "LOG_LEVEL_DEBUG"
@@ -26,7 +29,7 @@ class LogLevel(enum.Enum):
 
 
 class TrialState(enum.Enum):
-    """What a trial is doing."""
+    """The state of a trial, as the master names it."""
 
     ACTIVE = "STATE_ACTIVE"
     PAUSED = "STATE_PAUSED"
@@ -44,7 +47,7 @@ class TrialState(enum.Enum):
 
 
 class TrialSortBy(enum.Enum):
-    """What a list of trials is sorted by."""
+    """The order of a list of trials."""
 
     ID = "SORT_BY_ID"
     START_TIME = "SORT_BY_START_TIME"
@@ -69,7 +72,7 @@ class TrialOrderBy(enum.Enum):
 
 
 def _levels_from(level: Optional[LogLevel]) -> Optional[List[LogLevel]]:
-    """This one and all that are graver; lines of none count as INFO."""
+    """The level and all levels above it. Lines without a level count as INFO."""
     if level is None:
         return None
     levels = list(LogLevel)
@@ -85,7 +88,7 @@ class Trial:
     experiment_id : int or None
     hparams : dict or None
     summary_metrics : dict or None
-        For each group and metric: count, sum, least, greatest and last value.
+        For each group and each metric in it: ``count``, ``sum``, ``min``, ``max``, ``mean`` and ``last``.
     state : TrialState or None
     """
 
@@ -100,24 +103,18 @@ class Trial:
     def __repr__(self) -> str:
         return f"Trial(id={self.id})"
 
-    @classmethod
-    def _from_answer(cls, answer: Dict[str, Any], session: _http.Session) -> "Trial":
-        trial = cls(answer["id"], session)
-        trial._take(answer)
-        return trial
-
-    def _take(self, answer: Dict[str, Any]) -> None:
+    def _take(self, answer: "_messages.Trial") -> None:
         self.experiment_id = answer["experimentId"]
         self.hparams = answer["hparams"]
         self.state = TrialState(answer["state"])
         self.summary_metrics = answer.get("summaryMetrics")
 
     def reload(self) -> None:
-        """Ask the master again."""
-        self._take(self._session.get(f"/api/v1/trials/{self.id}")["trial"])
+        """Fetch the trial from the master again, and replace the values of all attributes."""
+        self._take(self._session.send(_routes.get_trial(self.id))["trial"])
 
     def get_experiment(self) -> "Experiment":
-        """The experiment that it belongs to."""
+        """Return the experiment that the trial belongs to."""
         from determined.experimental._experiment import Experiment
 
         if self.experiment_id is None:
@@ -128,8 +125,8 @@ class Trial:
         return experiment
 
     def kill(self) -> None:
-        """End it at once."""
-        self._session.post(f"/api/v1/trials/{self.id}/kill")
+        """End the trial without waiting for a checkpoint."""
+        self._session.send(_routes.kill_trial(self.id))
 
     # ---- logs ----
 
@@ -148,22 +145,23 @@ class Trial:
         sources: Optional[List[str]] = None,
         search_text: Optional[str] = None,
     ) -> Iterable[str]:
-        """The lines of its log, one after the other, each with its newline.
+        """Yield the lines of the trial's log, each with its newline at the end.
 
         Parameters
         ----------
         follow : bool
-            Whether to wait for more until the trial ends.
+            Whether to wait for further lines until the trial ends; by default the lines that exist are all.
         head, tail : int, optional
-            Only so many of the first, or of the last, lines; not both, and not with ``follow``.
+            Yield only this many lines, from the beginning or from the end. Give at most one of ``head``, ``tail`` and
+            ``follow``.
         container_ids, rank_ids, stdtypes, sources : list, optional
-            Only lines of these.
+            Yield only lines of these containers, ranks, streams (``"stdout"``, ``"stderr"``) and sources.
         min_level : LogLevel, optional
-            Only lines at least as grave.
+            Yield only lines of this level and above.
         timestamp_before, timestamp_after : str or int, optional
-            Only lines before or after this time: ISO 8601, or seconds since 1970.
+            Yield only lines before or after this time: a text in ISO 8601, or seconds since 1970 in UTC.
         search_text : str, optional
-            Only lines that hold this.
+            Yield only lines that contain this text.
 
         Raises
         ------
@@ -175,27 +173,28 @@ class Trial:
         for name, count in (("head", head), ("tail", tail)):
             if count is not None and count < 0:
                 raise ValueError(f"{name}={count}: must not be negative")
-        params = _api.parameters(
+        stream = _routes.trial_logs(
+            self.id,
             follow=follow or None,
             limit=head if head is not None else tail,
-            orderBy=OrderBy.DESC if tail is not None else None,
-            containerIds=container_ids,
-            rankIds=rank_ids,
+            order_by=OrderBy.DESC if tail is not None else None,
+            container_ids=container_ids,
+            rank_ids=rank_ids,
             stdtypes=stdtypes,
             levels=_levels_from(min_level),
-            timestampBefore=_time(timestamp_before),
-            timestampAfter=_time(timestamp_after),
+            timestamp_before=_time(timestamp_before),
+            timestamp_after=_time(timestamp_after),
             sources=sources,
-            searchText=search_text,
+            search_text=search_text,
         )
-        return self._lines(params, backwards=tail is not None)
+        return self._lines(stream, backwards=tail is not None)
 
-    def _lines(self, params: Dict[str, Any], *, backwards: bool) -> Iterable[str]:
-        lines = (line["message"] for line in self._session.stream(f"/api/v1/trials/{self.id}/logs", params=params))
+    def _lines(self, stream: "Stream[_messages.TrialLogsResponse]", *, backwards: bool) -> Iterable[str]:
+        lines = (line["message"] for line in self._session.follow(stream))
         return reversed(list(lines)) if backwards else lines
 
     def logs(self, *args: Any, **kwargs: Any) -> Iterable[str]:
-        """Older name of :meth:`iter_logs`."""
+        """Yield lines of the log: an older name of :meth:`iter_logs`."""
         _api.deprecated("Trial.logs()", "Trial.iter_logs()")
         return self.iter_logs(*args, **kwargs)
 
@@ -209,22 +208,22 @@ class Trial:
         order_by: Optional[OrderBy] = None,
         max_results: Optional[int] = None,
     ) -> List[Checkpoint]:
-        """Its complete checkpoints.
+        """Return the complete checkpoints of the trial.
 
         Parameters
         ----------
         sort_by : str or CheckpointSortBy, optional
-            A string is the name of a validation metric. With ``order_by`` or not at all; then the best come first, by
-            the searcher's metric.
+            A string is the name of a validation metric. Give it together with ``order_by``, or neither: then the best
+            checkpoint by the searcher's metric comes first.
         order_by : OrderBy, optional
         max_results : int, optional
         """
-        return _checkpoint.listed(
-            self._session, f"/api/v1/trials/{self.id}/checkpoints", sort_by, order_by, max_results
-        )
+        page = functools.partial(_routes.get_trial_checkpoints, self.id, **_checkpoint.choice(sort_by, order_by))
+        found = _api.pages(self._session, page, lambda answer: answer.get("checkpoints"), max_results)
+        return [checkpoint_from_answer(c, self._session) for c in found]
 
     def top_checkpoint(self, sort_by: Optional[str] = None, smaller_is_better: Optional[bool] = None) -> Checkpoint:
-        """The best one. Deprecated: :meth:`list_checkpoints` with ``max_results=1``."""
+        """Return the best checkpoint. Deprecated: :meth:`list_checkpoints` with ``max_results=1``."""
         _api.deprecated("Trial.top_checkpoint()", "Trial.list_checkpoints(max_results=1)")
         order = None if sort_by is None else OrderBy.ASC if smaller_is_better else OrderBy.DESC
         return _checkpoint.best(self.list_checkpoints(sort_by, order, 1), f"trial {self.id}")
@@ -237,15 +236,15 @@ class Trial:
         sort_by: Optional[str] = None,
         smaller_is_better: Optional[bool] = None,
     ) -> Checkpoint:
-        """One of them. Deprecated: :meth:`list_checkpoints`.
+        """Return one checkpoint of the trial. Deprecated: :meth:`list_checkpoints`.
 
         Parameters
         ----------
         latest, best : bool
         uuid : str, optional
-            Exactly one of these three.
+            Give exactly one of these three.
         sort_by : str, optional
-            The metric that makes it best; with ``smaller_is_better``.
+            The metric that decides which is best. Give it together with ``smaller_is_better``.
         smaller_is_better : bool, optional
         """
         _api.deprecated("Trial.select_checkpoint()", "Trial.list_checkpoints()")
@@ -269,18 +268,18 @@ class Trial:
     def get_checkpoints(
         self, sort_by: Optional[Union[str, CheckpointSortBy]] = None, order_by: Optional[OrderBy] = None
     ) -> List[Checkpoint]:
-        """Older name of :meth:`list_checkpoints`."""
+        """Return checkpoints: an older name of :meth:`list_checkpoints`."""
         _api.deprecated("Trial.get_checkpoints()", "Trial.list_checkpoints()")
         return self.list_checkpoints(sort_by, order_by)
 
     # ---- metrics ----
 
     def iter_metrics(self, group: str) -> Iterable[_metrics.TrialMetrics]:
-        """Its reports of a group, in the order of their steps."""
+        """Yield the trial's reports of one group of metrics, in the order of their steps."""
         return _metrics.iterate(self._session, [self.id], group)
 
     def stream_metrics(self, group: str) -> Iterable[_metrics.TrialMetrics]:
-        """Older name of :meth:`iter_metrics`."""
+        """Yield reports: an older name of :meth:`iter_metrics`."""
         _api.deprecated("Trial.stream_metrics()", "Trial.iter_metrics()")
         return self.iter_metrics(group)
 
@@ -293,6 +292,13 @@ class Trial:
         """Older form of ``iter_metrics("validation")``."""
         _api.deprecated("Trial.stream_validation_metrics()", 'Trial.iter_metrics("validation")')
         return _metrics.iterate_validation(self._session, [self.id])
+
+
+def trial_from_answer(answer: "_messages.Trial", session: _http.Session) -> Trial:
+    """The trial that an answer of the master describes."""
+    trial = Trial(answer["id"], session)
+    trial._take(answer)
+    return trial
 
 
 class TrialReference(Trial):

@@ -1,9 +1,12 @@
 """Users of the cluster."""
 
-from typing import Any, Dict, Optional
+from typing import TYPE_CHECKING, Optional
 
-from determined import _http
+from determined import _http, _routes
 from determined.experimental import _login
+
+if TYPE_CHECKING:
+    from determined import _messages
 
 
 class User:
@@ -14,7 +17,7 @@ class User:
     user_id : int
     username, display_name : str or None
     admin, active, remote : bool or None
-        Whether it is an administrator, may log in, and logs in elsewhere only.
+        Whether the user is an administrator, may log in, and logs in through another service only.
     agent_uid, agent_gid : int or None
     agent_user, agent_group : str or None
         The account that tasks of this user run as.
@@ -36,13 +39,7 @@ class User:
     def __repr__(self) -> str:
         return f"User(user_id={self.user_id}, username={self.username!r})"
 
-    @classmethod
-    def _from_answer(cls, answer: Dict[str, Any], session: _http.Session) -> "User":
-        user = cls(answer["id"], session)
-        user._take(answer)
-        return user
-
-    def _take(self, answer: Dict[str, Any]) -> None:
+    def _take(self, answer: "_messages.User") -> None:
         self.username = answer["username"]
         self.admin = answer["admin"]
         self.active = answer.get("active", True)
@@ -53,37 +50,37 @@ class User:
         self.agent_user, self.agent_group = agent.get("agentUser"), agent.get("agentGroup")
 
     def reload(self) -> None:
-        """Ask the master again."""
-        self._take(self._session.get(f"/api/v1/users/{self.user_id}")["user"])
+        """Fetch the user from the master again, and replace the values of all attributes."""
+        self._take(self._session.send(_routes.get_user(self.user_id))["user"])
 
-    def _patch(self, **changes: Any) -> None:
-        self._take(self._session.patch(f"/api/v1/users/{self.user_id}", changes)["user"])
+    def _patch(self, changes: "_messages.PatchUser") -> None:
+        self._take(self._session.send(_routes.patch_user(self.user_id, user=changes))["user"])
 
     def rename(self, new_username: str) -> None:
-        """Give it another name to log in with."""
-        self._patch(username=new_username)
+        """Change the name that the user logs in with."""
+        self._patch({"username": new_username})
 
     def activate(self) -> None:
-        """Let it log in."""
-        self._patch(active=True)
+        """Allow the user to log in."""
+        self._patch({"active": True})
 
     def deactivate(self) -> None:
-        """Keep it from logging in."""
-        self._patch(active=False)
+        """Forbid the user to log in."""
+        self._patch({"active": False})
 
     def change_display_name(self, display_name: str) -> None:
-        """Show it under another name."""
-        self._patch(displayName=display_name)
+        """Change the name that lists and pages show."""
+        self._patch({"displayName": display_name})
 
     def change_password(self, new_password: str) -> None:
-        """Set its password.
+        """Set the user's password.
 
         Raises
         ------
         ValueError
-            If it has less than 8 characters, or no upper-case letter, lower-case letter or digit.
+            If the password has less than 8 characters, or no upper-case letter, lower-case letter or digit.
         """
-        self._patch(password=_login.hashed_password(new_password, new=True), isHashed=True)
+        self._patch({"password": _login.hashed_password(new_password, new=True), "isHashed": True})
 
     def link_with_agent(
         self,
@@ -92,13 +89,28 @@ class User:
         agent_user: Optional[str] = None,
         agent_group: Optional[str] = None,
     ) -> None:
-        """Run its tasks as this account of the agents' machines.
+        """Run the user's tasks as this account of the agents' machines.
 
         Parameters
         ----------
         agent_uid, agent_gid : int, optional
         agent_user, agent_group : str, optional
-            Names that go with them.
+            The names of the account and of its group.
         """
-        given = {"agentUid": agent_uid, "agentGid": agent_gid, "agentUser": agent_user, "agentGroup": agent_group}
-        self._patch(agentUserGroup={name: value for name, value in given.items() if value is not None})
+        account: _messages.AgentUserGroup = {}
+        if agent_uid is not None:
+            account["agentUid"] = agent_uid
+        if agent_gid is not None:
+            account["agentGid"] = agent_gid
+        if agent_user is not None:
+            account["agentUser"] = agent_user
+        if agent_group is not None:
+            account["agentGroup"] = agent_group
+        self._patch({"agentUserGroup": account})
+
+
+def user_from_answer(answer: "_messages.User", session: _http.Session) -> User:
+    """The user that an answer of the master describes."""
+    user = User(answer["id"], session)
+    user._take(answer)
+    return user

@@ -1,10 +1,14 @@
 """Workspaces, the projects in them, and the resource pools that they may use."""
 
-from typing import Any, Dict, List, Optional
+import functools
+from typing import TYPE_CHECKING, Dict, Iterator, List, Optional, Sequence
 
-from determined import _http
+from determined import _http, _routes
 from determined.experimental import _api
-from determined.experimental._experiment import Experiment
+from determined.experimental._experiment import Experiment, experiment_from_answer
+
+if TYPE_CHECKING:
+    from determined import _messages
 
 
 class Project:
@@ -24,7 +28,6 @@ class Project:
     def __init__(self, session: _http.Session, project_id: int) -> None:
         self._session = session
         self.id = project_id
-        self._path = f"/api/v1/projects/{project_id}"
         self.archived: Optional[bool] = None
         self.description: Optional[str] = None
         self.n_active_experiments: Optional[int] = None
@@ -38,85 +41,86 @@ class Project:
     def __repr__(self) -> str:
         return f"Project(id={self.id}, name={self.name!r})"
 
-    @classmethod
-    def _from_answer(cls, answer: Dict[str, Any], session: _http.Session) -> "Project":
-        project = cls(session, answer["id"])
-        project._take(answer)
-        return project
-
-    def _take(self, answer: Dict[str, Any]) -> None:
+    def _take(self, answer: "_messages.Project") -> None:
         self.archived = answer["archived"]
         self.description = answer.get("description")
         self.n_active_experiments = answer["numActiveExperiments"]
         self.n_experiments = answer["numExperiments"]
         self.name = answer["name"]
-        self.notes = [dict(note) for note in answer.get("notes") or []]
+        self.notes = _notes(answer.get("notes") or [])
         self.workspace_id = answer["workspaceId"]
         self.username = answer["username"]
         self.key = answer.get("key")
 
     def reload(self) -> None:
-        """Ask the master again."""
-        self._take(self._session.get(self._path)["project"])
+        """Fetch the project from the master again, and replace the values of all attributes."""
+        self._take(self._session.send(_routes.get_project(self.id))["project"])
 
     def list_experiments(self) -> List[Experiment]:
-        """All its experiments."""
-        params = _api.parameters(projectId=self.id)
-        found = _api.pages(self._session, "/api/v1/experiments", "experiments", params)
-        return [Experiment._from_answer(e, self._session) for e in found]
+        """Return all experiments of the project."""
+        page = functools.partial(_routes.get_experiments, project_id=self.id)
+        found = _api.pages(self._session, page, lambda answer: answer.get("experiments"))
+        return [experiment_from_answer(e, self._session) for e in found]
 
-    def _patch(self, **changes: Any) -> Dict[str, Any]:
-        return self._session.patch(self._path, changes)["project"]
+    def _patch(self, changes: "_messages.PatchProject") -> "_messages.Project":
+        return self._session.send(_routes.patch_project(self.id, project=changes))["project"]
 
     def set_description(self, description: str) -> None:
-        """Describe it."""
-        self.description = self._patch(description=description).get("description")
+        """Replace the project's description."""
+        self.description = self._patch({"description": description}).get("description")
 
     def set_key(self, key: str) -> None:
-        """Give it another key: the letters that the ids of its runs begin with."""
-        self.key = self._patch(key=key).get("key")
+        """Change the project's key: the letters with which the ids of its runs begin."""
+        self.key = self._patch({"key": key}).get("key")
 
     def set_name(self, name: str) -> None:
-        """Give it another name."""
-        self.name = self._patch(name=name)["name"]
+        """Change the project's name."""
+        self.name = self._patch({"name": name})["name"]
 
     def archive(self) -> None:
-        """Take it out of everyday lists."""
-        self._session.post(f"{self._path}/archive")
+        """Hide the project from lists that do not ask for archived projects."""
+        self._session.send(_routes.archive_project(self.id))
         self.archived = True
 
     def unarchive(self) -> None:
-        """Put it back into everyday lists."""
-        self._session.post(f"{self._path}/unarchive")
+        """Show the project in lists again."""
+        self._session.send(_routes.unarchive_project(self.id))
         self.archived = False
 
     def add_note(self, name: str, contents: str) -> None:
-        """Add a note.
+        """Add a note to the project.
 
         Parameters
         ----------
         name : str
-            Its title.
+            The title of the note.
         contents : str
         """
-        answer = self._session.post(f"{self._path}/notes", {"name": name, "contents": contents})
-        self.notes = [dict(note) for note in answer["notes"]]
+        note: _messages.Note = {"name": name, "contents": contents}
+        self.notes = _notes(self._session.send(_routes.add_project_note(self.id, note=note))["notes"])
 
     def remove_note(self, name: str) -> None:
-        """Remove a note.
+        """Remove a note from the project.
 
         Raises
         ------
         ValueError
-            If there is none of that name, or more than one.
+            If the project has no note of that name, or more than one.
         """
         self.reload()
         notes = self.notes or []
         left = [note for note in notes if note["name"] != name]
         if len(notes) - len(left) != 1:
             raise ValueError(f"project {self.id} has {len(notes) - len(left)} notes of the name {name!r}, not one")
-        answer = self._session.put(f"{self._path}/notes", {"projectId": self.id, "notes": left})
-        self.notes = [dict(note) for note in answer["notes"]]
+        kept: List[_messages.Note] = [{"name": note["name"], "contents": note["contents"]} for note in left]
+        self.notes = _notes(self._session.send(_routes.put_project_notes(self.id, notes=kept))["notes"])
+
+
+def project_from_answer(answer: "_messages.Project", session: _http.Session) -> Project:
+    """The project that an answer of the master describes."""
+    project = Project(session, answer["id"])
+    project._take(answer)
+    return project
 
 
 class ResourcePool:
@@ -134,29 +138,23 @@ class ResourcePool:
     def __repr__(self) -> str:
         return f"ResourcePool(name={self.name!r})"
 
-    @property
-    def _path(self) -> str:
-        return f"/api/v1/resource-pools/{_api.quoted(self.name)}/workspace-bindings"
-
-    def _body(self, workspace_names: List[str]) -> Dict[str, Any]:
-        return {"resourcePoolName": self.name, "workspaceNames": workspace_names}
-
     def add_bindings(self, workspace_names: List[str]) -> None:
-        """Let these workspaces use it, too; only those that are bound to it may, if there are any."""
-        self._session.post(self._path, self._body(workspace_names))
+        """Bind the pool to these workspaces, too. As long as a pool is bound to any, no other workspace may use it."""
+        self._session.send(_routes.bind_rp_to_workspace(self.name, workspace_names=workspace_names))
 
     def remove_bindings(self, workspace_names: List[str]) -> None:
-        """Let these workspaces use it no more."""
-        self._session.delete(self._path, self._body(workspace_names))
+        """End the binding of the pool to these workspaces."""
+        self._session.send(_routes.unbind_rp_from_workspace(self.name, workspace_names=workspace_names))
 
     def replace_bindings(self, workspace_names: List[str]) -> None:
-        """Let these workspaces use it, and no others."""
-        self._session.put(self._path, self._body(workspace_names))
+        """Bind the pool to these workspaces, and to no others."""
+        self._session.send(_routes.overwrite_rp_workspace_bindings(self.name, workspace_names=workspace_names))
 
     def list_workspaces(self) -> List[Optional[str]]:
-        """Names of the workspaces that are bound to it."""
-        ids = _api.pages(self._session, self._path, "workspaceIds", {})
-        return [Workspace(self._session, workspace_id=int(i)).name for i in ids]  # type: ignore[call-overload]
+        """Return the names of the workspaces that the pool is bound to."""
+        page = functools.partial(_routes.list_workspaces_bound_to_rp, self.name)
+        ids = _api.pages(self._session, page, lambda answer: answer.get("workspaceIds"))
+        return [Workspace(self._session, workspace_id=i).name for i in ids]
 
 
 class Workspace:
@@ -191,33 +189,33 @@ class Workspace:
             self.id = workspace_id
             self.reload()
         else:
-            self.id = _find(session, "/api/v1/workspaces", "workspaces", str(workspace_name), "workspace")["id"]
+            page = functools.partial(_routes.get_workspaces, name=workspace_name)
+            found = _api.pages(session, page, lambda answer: answer.get("workspaces"))
+            # The master's own filter finds parts of names.
+            ids = [workspace["id"] for workspace in found if workspace["name"] == workspace_name]
+            if not ids:
+                raise ValueError(f"there is no workspace {workspace_name!r}")
+            self.id = ids[0]
 
     def __repr__(self) -> str:
         return f"Workspace(id={self.id}, name={self.name!r})"
 
-    @classmethod
-    def _from_answer(cls, answer: Dict[str, Any], session: _http.Session) -> "Workspace":
-        workspace = cls.__new__(cls)
-        workspace._session = session
-        workspace._take(answer)
-        return workspace
-
-    def _take(self, answer: Dict[str, Any]) -> None:
+    def _take(self, answer: "_messages.Workspace") -> None:
         self.id = answer["id"]
         self.name = answer["name"]
 
     def reload(self) -> None:
-        """Ask the master again."""
-        self._take(self._session.get(f"/api/v1/workspaces/{self.id}")["workspace"])
+        """Fetch the workspace from the master again, and replace the value of ``name``."""
+        self._take(self._session.send(_routes.get_workspace(self.id))["workspace"])
 
     def list_pools(self) -> List[ResourcePool]:
-        """The resource pools that its tasks may use."""
-        path = f"/api/v1/workspaces/{self.id}/available-resource-pools"
-        return [ResourcePool(self._session, str(n)) for n in _api.pages(self._session, path, "resourcePools", {})]
+        """Return the resource pools that tasks of the workspace may use."""
+        page = functools.partial(_routes.list_r_ps_bound_to_workspace, self.id)
+        names = _api.pages(self._session, page, lambda answer: answer.get("resourcePools"))
+        return [ResourcePool(self._session, name) for name in names]
 
     def create_project(self, name: str, description: Optional[str] = None) -> Project:
-        """Make a project in it.
+        """Create a project in the workspace.
 
         Parameters
         ----------
@@ -227,36 +225,44 @@ class Workspace:
         Raises
         ------
         errors.Conflict
-            If it has one of that name.
+            If the workspace has a project of that name.
         """
-        body = {"name": name, "description": description or "", "workspaceId": self.id}
-        answer = self._session.post(f"/api/v1/workspaces/{self.id}/projects", body)
-        return Project._from_answer(answer["project"], self._session)
+        request = _routes.post_project(self.id, name=name, description=description or "")
+        return project_from_answer(self._session.send(request)["project"], self._session)
 
     def delete_project(self, name: str) -> None:
-        """Delete a project with all that is in it."""
-        self._session.delete(f"/api/v1/projects/{self.get_project(name).id}")
+        """Delete a project of the workspace with all experiments in it. This cannot be undone."""
+        self._session.send(_routes.delete_project(self.get_project(name).id))
 
     def get_project(self, project_name: str) -> Project:
-        """One of its projects.
+        """Return the project of the workspace that has this name.
 
         Raises
         ------
         ValueError
-            If there is none of that name.
+            If the workspace has no project of that name.
         """
-        found = _find(self._session, f"/api/v1/workspaces/{self.id}/projects", "projects", project_name, "project")
-        return Project._from_answer(found, self._session)
+        for project in self._projects(project_name):
+            if project["name"] == project_name:  # the master's own filter finds parts of names
+                return project_from_answer(project, self._session)
+        raise ValueError(f"there is no project {project_name!r}")
 
     def list_projects(self) -> List[Project]:
-        """All its projects."""
-        path = f"/api/v1/workspaces/{self.id}/projects"
-        return [Project._from_answer(p, self._session) for p in _api.pages(self._session, path, "projects", {})]
+        """Return all projects of the workspace."""
+        return [project_from_answer(project, self._session) for project in self._projects()]
+
+    def _projects(self, name: Optional[str] = None) -> "Iterator[_messages.Project]":
+        page = functools.partial(_routes.get_workspace_projects, self.id, name=name)
+        return _api.pages(self._session, page, lambda answer: answer.get("projects"))
 
 
-def _find(session: _http.Session, path: str, field: str, name: str, what: str) -> Dict[str, Any]:
-    """The one of exactly this name; the master's own filter knows parts of names."""
-    for item in _api.pages(session, path, field, {"name": name}):
-        if item["name"] == name:
-            return item
-    raise ValueError(f"there is no {what} {name!r}")
+def workspace_from_answer(answer: "_messages.Workspace", session: _http.Session) -> Workspace:
+    """The workspace that an answer of the master describes."""
+    workspace = Workspace.__new__(Workspace)
+    workspace._session = session
+    workspace._take(answer)
+    return workspace
+
+
+def _notes(notes: "Sequence[_messages.Note]") -> List[Dict[str, str]]:
+    return [{"name": note["name"], "contents": note["contents"]} for note in notes]

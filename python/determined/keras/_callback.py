@@ -137,7 +137,7 @@ class DeterminedCallback(keras.callbacks.ProgbarLogger):
         self._epoch = self._epoch_ended = self._epoch_saved = progress["epoch"]
         _state.load_random(path, self.model, self._core.distributed.rank)
         # As keras.callbacks.BackupAndRestore does it: fit() looks at this right after on_train_begin.
-        self.model._initial_epoch = progress["epoch"] + 1
+        self.model._initial_epoch = progress["epoch"] + 1  # not ours: Keras has no public name for it
 
     def _save(self, epoch: int) -> None:
         self._set_status("checkpointing")

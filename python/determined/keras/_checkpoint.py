@@ -17,9 +17,10 @@ from typing import Any, Dict, List, Optional
 import keras
 import numpy as np
 
-from determined import core, errors
+from determined import errors
 from determined._training import _description
-from determined.keras import _released, _state
+from determined.core import _context
+from determined.keras import _released, _state, _trial_context
 from determined.keras._data import first_input
 from determined.keras._moments import Moments
 from determined.keras._trial_context import TFKerasTrialContext
@@ -36,7 +37,9 @@ TRIAL_TYPE = "TFKerasTrial"
 def _others(context: TFKerasTrialContext) -> List[keras.optimizers.Optimizer]:
     """Optimizers that the model's weights do not bring along."""
     assert context.model is not None
-    return [optimizer for optimizer in context._optimizers if optimizer is not context.model.optimizer]
+    return [
+        optimizer for optimizer in _trial_context.optimizers_of(context) if optimizer is not context.model.optimizer
+    ]
 
 
 def save(
@@ -89,7 +92,7 @@ def load(path: pathlib.Path, context: TFKerasTrialContext, moments: Moments) -> 
     if _released.is_one(path):
         logger.info("the checkpoint is one of the released library: its weights and optimizers are taken over")
         _released.load_weights(path, context.model)
-        _released.load_optimizers(path, context._optimizers)
+        _released.load_optimizers(path, _trial_context.optimizers_of(context))
         return
     load_weights(path, context.model)
     others = _others(context)
@@ -152,7 +155,7 @@ def load_model_from_checkpoint_path(path: str, tags: Optional[List[str]] = None)
     data = _read_load_data(directory)
     trial_class = _description.import_class(directory / _description.CODE_DIR, data["trial_cls_spec"])
     context = TFKerasTrialContext(
-        core_context=core._context._dummy_init(),
+        core_context=_context.dummy_init(),
         trial_seed=0,
         hparams=data["hparams"],
         slots_per_trial=1,

@@ -11,8 +11,9 @@ from determined import errors
 from determined._training import _loop
 from determined._training._plan import Plan
 from determined._training._units import Batch, Epoch
+from determined._trial_context import averages_training_metrics, given_config, given_seed, set_epoch_length
 from determined._version import __version__
-from determined.keras import _checkpoint, _data, _ranks, _session, _state
+from determined.keras import _checkpoint, _data, _ranks, _session, _state, _trial_context
 from determined.keras._moments import Moments, ProgressLines
 from determined.keras._trial import TFKerasTrial
 from determined.keras._trial_context import TFKerasTrialContext
@@ -45,7 +46,7 @@ class TFKerasTrialController(_loop.TrainingLoop):
             raise errors.InvalidExperimentException(
                 f"keras_callbacks() must return a list of callbacks of Keras, not {callbacks!r}"
             )
-        lines = [ProgressLines()] if self._context._fit.verbose else []
+        lines = [ProgressLines()] if _trial_context.fit_options_of(self._context).verbose else []
         self._moments = Moments([*lines, *callbacks], self._is_chief)
         return {"keras": self._moments}
 
@@ -65,37 +66,38 @@ class TFKerasTrialController(_loop.TrainingLoop):
                 f"{name}.build_model() does not compile its model: call model.compile()"
             )
         if isinstance(self._model.optimizer, keras.optimizers.Optimizer):
-            self._context._register_optimizer(self._model.optimizer)
-        if not self._context._optimizers:
+            _trial_context.register_optimizer(self._context, self._model.optimizer)
+        if not _trial_context.optimizers_of(self._context):
             raise errors.InvalidExperimentException(
                 f"{name} has no optimizer: compile its model with one, or pass those of its train_step() to "
                 "context.wrap_optimizer()"
             )
 
     def _build_data_loaders(self) -> None:
-        source = _data.training_source(self._training_data, self._context, self._context._trial_seed or 0)
+        source = _data.training_source(self._training_data, self._context, given_seed(self._context))
         self._training_loader = source
         length = source.length
         of_an_epoch = self._records_per_epoch()
         if of_an_epoch:
             length = max(of_an_epoch // self._context.get_global_batch_size(), 1)
         # Data without an end are one long epoch.
-        self._epoch_len = self._context._epoch_len = self._context.distributed.broadcast(length or _loop.ENDLESS)
+        self._epoch_len = self._context.distributed.broadcast(length or _loop.ENDLESS)
+        set_epoch_length(self._context, self._epoch_len)
         self._prepare_model()
 
     def _records_per_epoch(self) -> int:
-        return int((self._context._exp_conf or {}).get("records_per_epoch") or 0)
+        return int(given_config(self._context).get("records_per_epoch") or 0)
 
     def _prepare_model(self) -> None:
         """Give the model and its optimizers their variables, which checkpoints fill; share them among processes."""
         if not self._model.built:
             self._model(_data.first_input(self._training_data))
-        for optimizer in self._context._optimizers:
+        for optimizer in _trial_context.optimizers_of(self._context):
             if not optimizer.built:
                 optimizer.build(self._model.trainable_variables)
         if self._context.distributed.size > 1:
             _ranks.agree(self._model.weights, self._context.distributed)
-            _ranks.share_gradients(self._model, self._context._optimizers, self._context.distributed)
+            _ranks.share_gradients(self._model, _trial_context.optimizers_of(self._context), self._context.distributed)
         params = {"epochs": None, "steps": None, "verbose": 0}
         self._moments.introduce(self._model, params)
 
@@ -136,7 +138,7 @@ class TFKerasTrialController(_loop.TrainingLoop):
         with self._timings.measure("train_batch"), _metrics_kept(self._model):
             logs = self._model.train_on_batch(
                 *keras.utils.unpack_x_y_sample_weight(batch),
-                class_weight=self._context._fit.class_weight,
+                class_weight=_trial_context.fit_options_of(self._context).class_weight,
                 return_dict=True,
             )
         self._moments.on_train_batch_end(batch_in_epoch, logs)
@@ -146,7 +148,7 @@ class TFKerasTrialController(_loop.TrainingLoop):
     def _training_metrics(self, pending: List[Dict[str, Any]]) -> Tuple[Dict[str, Any], List[Dict[str, Any]]]:
         # Keras gives the mean of all batches since _begin_training(), not that of the last one.
         metrics = dict(pending[-1])
-        if self._context.distributed.size > 1 and self._context._average_training_metrics:
+        if averages_training_metrics(self._context):
             of_ranks = self._context.distributed.allgather(metrics)
             metrics = {name: float(np.mean([of_rank[name] for of_rank in of_ranks])) for name in metrics}
         return metrics, pending

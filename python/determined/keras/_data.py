@@ -16,11 +16,12 @@ import keras
 import numpy as np
 
 from determined import errors
+from determined.keras import _trial_context
 from determined.keras._trial_context import FitOptions, TFKerasTrialContext, is_tf_dataset
 
 ArrayLike = Union[np.ndarray, List[np.ndarray], Dict[str, np.ndarray]]
 # A tf.data.Dataset is as good; its type is not named, as TensorFlow may be absent.
-InputData = Union[keras.utils.PyDataset, "SequenceAdapter", tuple, Any]
+InputData = Union[keras.utils.PyDataset, "SequenceAdapter", Tuple[Any, ...], Any]
 
 _ALLOWED = (
     "(x, y) or (x, y, sample_weights) of NumPy arrays (or lists or dictionaries of them), a keras.utils.PyDataset "
@@ -97,7 +98,8 @@ class _Arrays(keras.utils.PyDataset):
         chosen: Any = slice(index * self._batch_size, (index + 1) * self._batch_size)
         if self.order is not None:
             chosen = self.order[chosen]
-        return keras.tree.map_structure(lambda array: array[chosen], self._data)
+        batch: Tuple[Any, ...] = keras.tree.map_structure(lambda array: array[chosen], self._data)
+        return batch
 
 
 class _Share(keras.utils.PyDataset):
@@ -214,7 +216,7 @@ def _for_backend() -> Callable[[Any], Any]:
 def _plain(data: Any, context: TFKerasTrialContext, what: str) -> Any:
     """A PyDataset or tf.data.Dataset of whatever the trial returned."""
     if is_tf_dataset(data):
-        if not context._wrapped_dataset:
+        if not _trial_context.has_wrapped_dataset(context):
             raise errors.InvalidExperimentException(
                 f"{what} returned a tf.data.Dataset that context.wrap_dataset() does not know: wrap it"
             )
@@ -246,7 +248,9 @@ def training_source(data: InputData, context: TFKerasTrialContext, seed: int) ->
     plain = _plain(data, context, "build_training_data_loader()")
     if is_tf_dataset(plain):
         return _DatasetSource(plain)
-    return _SequenceSource(plain, context._fit, seed, context.distributed.size, context.distributed.rank)
+    return _SequenceSource(
+        plain, _trial_context.fit_options_of(context), seed, context.distributed.size, context.distributed.rank
+    )
 
 
 def validation_arguments(data: InputData, context: TFKerasTrialContext) -> Dict[str, Any]:
@@ -261,7 +265,7 @@ def validation_arguments(data: InputData, context: TFKerasTrialContext) -> Dict[
     if is_tf_dataset(plain):
         if int(plain.cardinality()) == 0:
             raise errors.InvalidExperimentException("build_validation_data_loader() returned a dataset without a batch")
-        return {"x": plain, "steps": context._fit.validation_steps}
+        return {"x": plain, "steps": _trial_context.fit_options_of(context).validation_steps}
     if plain.num_batches is None:
         raise errors.InvalidExperimentException("build_validation_data_loader() returned a Sequence without an end")
     if plain.num_batches < context.distributed.size:

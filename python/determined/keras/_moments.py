@@ -25,7 +25,9 @@ class ProgressLines(Callback):
         if line:
             print(f"{self._trained} batches trained; {line}", flush=True)
 
-    def on_train_workload_begin(self, total_batches_trained: int, batches_requested: Optional[int], logs: Dict) -> None:
+    def on_train_workload_begin(
+        self, total_batches_trained: int, batches_requested: Optional[int], logs: Dict[str, Any]
+    ) -> None:
         """Count anew."""
         self._trained = total_batches_trained
         self._training.begin()

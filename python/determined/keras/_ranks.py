@@ -14,6 +14,7 @@ import keras
 
 import determined as det
 from determined import core, errors
+from determined.core import _distributed
 
 # By optimizer, and by types and shapes of the gradients it is given: what TensorFlow knows their exchange by.
 _keys: Dict[Tuple[Any, ...], int] = {}
@@ -48,7 +49,7 @@ def of_launcher(info: Optional[det.ClusterInfo]) -> Optional[core.DistributedCon
             f"{len(workers)} machines: make module:Class the entrypoint, or "
             "python3 -m determined.launch.tensorflow --trial module:Class"
         )
-    return core.DistributedContext._from_tf_config()
+    return _distributed.from_tf_config()
 
 
 def connect(distributed: core.DistributedContext) -> None:

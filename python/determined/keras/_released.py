@@ -126,7 +126,7 @@ def _take_over(group: Any, optimizer: keras.optimizers.Optimizer) -> bool:
     values = [np.asarray(group[name]) for name in names]
     if not values:
         return False
-    others = (optimizer.iterations, optimizer._learning_rate)
+    others = (optimizer.iterations, optimizer._learning_rate)  # not ours: the public one is a number
     variables = [v for v in optimizer.variables if not any(v is other for other in others)]
     slots = _in_order(names[1:], values[1:])
     if [value.shape for value in slots] != [tuple(v.shape) for v in variables]:

@@ -8,6 +8,7 @@ import keras
 
 from determined import core, errors
 from determined._trial_context import TrialContext
+from determined.core import _context
 
 logger = logging.getLogger("determined.keras")
 
@@ -68,8 +69,6 @@ class TFKerasTrialContext(TrialContext):
             raise ValueError(f"aggregation_frequency={aggregation_frequency}: must be at least 1")
         self._aggregation_frequency = aggregation_frequency
         self._managed_training = managed_training
-        # Whether training metrics are those of all processes, or each has its own.
-        self._average_training_metrics = True
         self._wrapped_dataset = False
         self._optimizers: List[keras.optimizers.Optimizer] = []
         self._fit = FitOptions()
@@ -104,7 +103,7 @@ class TFKerasTrialContext(TrialContext):
         from determined.exec import _local
 
         return cls(
-            core_context=core._context._dummy_init(),
+            core_context=_context.dummy_init(),
             trial_seed=(config.get("reproducibility") or {}).get("experiment_seed", 0),
             hparams=_local.choose_hparams(config.get("hyperparameters") or {})[0],
             slots_per_trial=1,
@@ -230,6 +229,26 @@ class TFKerasTrialContext(TrialContext):
 
             self._tensorboard_writer = TFWriter(log_dir=self.get_tensorboard_path())
         return self._tensorboard_writer
+
+
+def fit_options_of(context: TFKerasTrialContext) -> FitOptions:
+    """What :meth:`TFKerasTrialContext.configure_fit` was told."""
+    return context._fit
+
+
+def optimizers_of(context: TFKerasTrialContext) -> List[keras.optimizers.Optimizer]:
+    """The registered optimizers, in the order in which they were registered."""
+    return context._optimizers
+
+
+def register_optimizer(context: TFKerasTrialContext, optimizer: keras.optimizers.Optimizer) -> None:
+    """Register an optimizer, unless it is registered."""
+    context._register_optimizer(optimizer)
+
+
+def has_wrapped_dataset(context: TFKerasTrialContext) -> bool:
+    """Whether the trial has called :meth:`TFKerasTrialContext.wrap_dataset`."""
+    return context._wrapped_dataset
 
 
 class TFKerasExperimentalContext:

@@ -22,7 +22,9 @@ class Callback(keras.callbacks.Callback):
     ``on_epoch_end`` gets no logs; ``on_test_end`` gets the metrics of a validation, with ``val_`` before their names.
     """
 
-    def on_train_workload_begin(self, total_batches_trained: int, batches_requested: Optional[int], logs: Dict) -> None:
+    def on_train_workload_begin(
+        self, total_batches_trained: int, batches_requested: Optional[int], logs: Dict[str, Any]
+    ) -> None:
         """Training goes on.
 
         Parameters
@@ -35,7 +37,7 @@ class Callback(keras.callbacks.Callback):
             Empty.
         """
 
-    def on_train_workload_end(self, total_batches_trained: int, logs: Dict) -> None:
+    def on_train_workload_end(self, total_batches_trained: int, logs: Dict[str, Any]) -> None:
         """Training metrics of a workload are about to be reported.
 
         Parameters
@@ -124,11 +126,13 @@ class TensorBoard(Callback, keras.callbacks.TensorBoard):
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Nothing: workloads count here."""
 
-    def on_train_workload_begin(self, total_batches_trained: int, batches_requested: Optional[int], logs: Dict) -> None:
+    def on_train_workload_begin(
+        self, total_batches_trained: int, batches_requested: Optional[int], logs: Dict[str, Any]
+    ) -> None:
         """As an epoch begins."""
         keras.callbacks.TensorBoard.on_epoch_begin(self, self.workload_end_count, logs)
 
-    def on_train_workload_end(self, total_batches_trained: int, logs: Dict) -> None:
+    def on_train_workload_end(self, total_batches_trained: int, logs: Dict[str, Any]) -> None:
         """As an epoch ends."""
         keras.callbacks.TensorBoard.on_epoch_end(self, self.workload_end_count, logs)
         self.workload_end_count += 1

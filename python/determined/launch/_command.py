@@ -10,6 +10,7 @@ import warnings
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
 import determined as det
+from determined import _info
 
 logger = logging.getLogger("determined")
 
@@ -152,7 +153,7 @@ def this_task(launcher: str) -> Task:
     info = det.get_cluster_info()
     if info is None or info.task_type != "TRIAL":
         raise Refusal(f"{launcher} runs in trials on a cluster only")
-    config = det.ExperimentConfig(info.trial._config)
+    config = det.ExperimentConfig(_info.config_of(info.trial))
     debug = config.debug_enabled()
     logging.basicConfig(format=det.LOG_FORMAT)
     logging.getLogger().setLevel(logging.DEBUG if debug else logging.INFO)
@@ -164,7 +165,7 @@ def this_task(launcher: str) -> Task:
             FutureWarning,
             stacklevel=2,
         )
-    return Task(info, config, len(info.slot_ids), debug, info.trial._inter_node_network_interface)
+    return Task(info, config, len(info.slot_ids), debug, _info.network_interface_of(info.trial))
 
 
 def run(main: Callable[[List[str]], int], usage: str, explanation: Optional[str]) -> int:

@@ -24,14 +24,15 @@ def session(info: _info.ClusterInfo) -> "_http.Session":
 
 def all_gather(info: _info.ClusterInfo, data: Any) -> List[Any]:
     """Give each container ``data`` (anything that fits into JSON) of every other, in rank order."""
-    path = f"/api/v1/allocations/{info.allocation_id}/all_gather"
-    body = {
-        "allocationId": info.allocation_id,
-        "requestUuid": str(uuid.uuid4()),
-        "numPeers": len(info.container_addrs),
-        "data": {"rank": info.container_rank, "data": json.dumps(data)},
-    }
-    given = session(info).post(path, body)["data"]
+    from determined import _routes
+
+    request = _routes.allocation_all_gather(
+        info.allocation_id,
+        request_uuid=str(uuid.uuid4()),
+        num_peers=len(info.container_addrs),
+        data={"rank": info.container_rank, "data": json.dumps(data)},
+    )
+    given = session(info).send(request)["data"]
     return [json.loads(piece["data"]) for piece in sorted(given, key=lambda piece: piece["rank"])]
 
 

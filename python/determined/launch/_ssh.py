@@ -157,9 +157,10 @@ def wait_for(addresses: List[str], number: int) -> None:
 
 def become_daemon(info: _info.ClusterInfo) -> None:
     """Tell the master that this container ends only when it is told to: the chief's end is the trial's."""
+    from determined import _routes
+
     resources = os.environ["DET_RESOURCES_ID"]
-    body = {"allocationId": info.allocation_id, "resourcesId": resources}
-    _peers.session(info).post(f"/api/v1/allocations/{info.allocation_id}/resources/{resources}/daemon", body)
+    _peers.session(info).send(_routes.mark_allocation_resources_daemon(info.allocation_id, resources))
 
 
 def be_worker(task: _command.Task, env: Dict[str, str], plan: _supervisor.Plan, debug: bool = False) -> int:

@@ -16,7 +16,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from typing import Dict, List, Tuple
+from typing import Any, Dict, List, Tuple
 
 from determined import _info, _linux, _process
 from determined.launch import _command, _ssh, _supervisor
@@ -173,7 +173,7 @@ def _be_chief(
             _ssh.wait_for(task.info.container_addrs, int(_ssh.port()))
         return command(task, deepspeed, overrides, _command.worker(address, "RANK", script))
 
-    sshd: List[subprocess.Popen] = []
+    sshd: List[subprocess.Popen[Any]] = []
     plan = PLAN if several or overrides else PLAN._replace(done_s=LAST_WORDS_S)
     try:
         return _supervisor.supervise(task.info.allocation_id, task.slots, plan, deepspeed_for, env)

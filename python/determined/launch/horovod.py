@@ -7,6 +7,7 @@ With ``--autohorovod`` a trial of one slot runs the script as it is.
 """
 
 import importlib.util
+import os
 import secrets
 import signal
 import sys
@@ -19,6 +20,7 @@ USAGE = "usage: horovod [[HOROVOD_OVERRIDES...] --] [--autohorovod] (--trial TRI
 
 # horovodrun, mpirun and Slurm each name it in their own way.
 RANK_VARIABLES = "HOROVOD_RANK,OMPI_COMM_WORLD_RANK,PMI_RANK"
+# Its directory gives way to TMPDIR, which is the task's own where its /tmp is the machine's.
 AUTOTUNE_LOG = "/tmp/autotune_log.csv"
 START_TIMEOUT_S = "1200"
 GLOO_TIMEOUT_S = "240"
@@ -36,7 +38,8 @@ def _hosts(task: _command.Task) -> str:
 def _fusion(task: _command.Task) -> List[str]:
     optimizations = task.config.get_optimizations_config()
     if optimizations.get("auto_tune_tensor_fusion"):
-        return ["--autotune", "--autotune-log-file", AUTOTUNE_LOG]
+        directory, name = os.path.split(AUTOTUNE_LOG)
+        return ["--autotune", "--autotune-log-file", os.path.join(os.environ.get("TMPDIR") or directory, name)]
     threshold, cycle = (
         optimizations.get("tensor_fusion_threshold", 64),
         optimizations.get("tensor_fusion_cycle_time", 1),

@@ -9,8 +9,9 @@
 from determined._training._units import Batch, Epoch, TrainUnit
 from determined.pytorch import samplers
 from determined.pytorch._callback import PyTorchCallback
-from determined.pytorch._context import PyTorchExperimentalContext, PyTorchTrialContext
+from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._data import DataLoader, TorchData, adapt_batch_sampler, data_length, to_device
+from determined.pytorch._experimental import PyTorchExperimentalContext
 from determined.pytorch._load import CheckpointLoadContext, load_trial_from_checkpoint_path
 from determined.pytorch._lr_scheduler import LRScheduler
 from determined.pytorch._reducer import MetricReducer, Reducer

@@ -35,7 +35,7 @@ class Exchanging(DistributedDataParallel):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """As the model's own, with whatever DistributedDataParallel does before and after in training."""
         if self.training or torch.is_grad_enabled():
-            return super().forward(*args, **kwargs)
+            return super().forward(*args, **kwargs)  # type: ignore[no-untyped-call]
         return self.module(*args, **kwargs)
 
 
@@ -99,7 +99,7 @@ def latest_exchange(models: List[torch.nn.Module]) -> Optional[Tuple[int, float]
     number, waited_s = 0, 0.0
     for model in exchanging:
         with contextlib.suppress(RuntimeError):
-            data = model._get_ddp_logging_data()
+            data = model._get_ddp_logging_data()  # not ours: PyTorch has no public name for it
             number = max(number, int(data.get("iteration", 0)))
             communication_ns = float(data.get("backward_comm_time", 0))
             waited_s += max(communication_ns - float(data.get("backward_compute_comm_overlap_time", 0)), 0.0) / 1e9

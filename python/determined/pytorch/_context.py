@@ -7,7 +7,13 @@ import torch
 
 from determined import core, errors
 from determined.pytorch import _backend, _horovod
-from determined.pytorch._experimental import PyTorchExperimentalContext
+from determined.pytorch._experimental import (
+    PyTorchExperimentalContext,
+    checks_reproducibility,
+    gradient_dtype_of,
+    moves_batches_to_device,
+    uses_amp,
+)
 from determined.pytorch._lr_scheduler import LRScheduler
 from determined.pytorch._trial_context import TorchTrialContext
 
@@ -56,7 +62,7 @@ class PyTorchTrialContext(TorchTrialContext):
         self,
         core_context: core.Context,
         trial_seed: Optional[int],
-        hparams: Optional[Dict],
+        hparams: Optional[Dict[str, Any]],
         slots_per_trial: int,
         num_gpus: int,
         exp_conf: Optional[Dict[str, Any]],
@@ -81,7 +87,6 @@ class PyTorchTrialContext(TorchTrialContext):
         self._aggregation_frequency = aggregation_frequency
         self._average_aggregated_gradients = True
         self._averages_of: Dict[torch.optim.Optimizer, bool] = {}
-        self._gradient_dtype: Optional[torch.dtype] = None
         self._compressed: Set[torch.nn.Module] = set()
         self._horovod: Any = _horovod.in_use(self.distributed)
         self._managed_training = managed_training
@@ -99,11 +104,11 @@ class PyTorchTrialContext(TorchTrialContext):
 
     @property
     def _reproducibility_checked(self) -> bool:
-        return not self.experimental._data_repro_checks_disabled
+        return checks_reproducibility(self.experimental)
 
     @property
     def _moves_batches(self) -> bool:
-        return self.experimental._auto_to_device
+        return moves_batches_to_device(self.experimental)
 
     # What to train
 
@@ -133,7 +138,7 @@ class PyTorchTrialContext(TorchTrialContext):
             _horovod.take_chiefs_weights(self._horovod, model)
         elif self._managed_training and self.distributed.size > 1:
             model = _backend.wrap(model, self.device)
-        if self.experimental._auto_amp:
+        if uses_amp(self.experimental):
             model = self.autocast_forward_pass(model)
         self.models.append(model)
         return model
@@ -172,7 +177,11 @@ class PyTorchTrialContext(TorchTrialContext):
             raise errors.InvalidExperimentException(
                 f"wrap_optimizer(backward_passes_per_step={backward_passes_per_step}): must be at least 1"
             )
-        dtype = self._gradient_dtype if fp16_compression is None else (torch.float16 if fp16_compression else None)
+        dtype = (
+            gradient_dtype_of(self.experimental)
+            if fp16_compression is None
+            else (torch.float16 if fp16_compression else None)
+        )
         if self._horovod is not None:
             passes = backward_passes_per_step * self._aggregation_frequency
             optimizer = _horovod.wrap_optimizer(
@@ -194,10 +203,10 @@ class PyTorchTrialContext(TorchTrialContext):
 
     def wrap_lr_scheduler(
         self,
-        lr_scheduler: torch.optim.lr_scheduler._LRScheduler,
+        lr_scheduler: torch.optim.lr_scheduler.LRScheduler,
         step_mode: LRScheduler.StepMode,
         frequency: int = 1,
-    ) -> torch.optim.lr_scheduler._LRScheduler:
+    ) -> torch.optim.lr_scheduler.LRScheduler:
         """Register a learning rate scheduler: it goes into checkpoints, and is stepped as ``step_mode`` says.
 
         Parameters
@@ -250,14 +259,14 @@ class PyTorchTrialContext(TorchTrialContext):
         create_graph: bool = False,
     ) -> None:
         """Compute gradients, as ``loss.backward()`` does; the loss is scaled first if there is a scaler."""
-        if self._scaler is not None and self.experimental._auto_amp:
+        if self._scaler is not None and uses_amp(self.experimental):
             loss = self._scaler.scale(loss)
         loss.backward(gradient=gradient, retain_graph=retain_graph, create_graph=create_graph)
 
     def step_optimizer(
         self,
         optimizer: torch.optim.Optimizer,
-        clip_grads: Optional[Callable[[Iterator], None]] = None,
+        clip_grads: Optional[Callable[[Iterator[Any]], None]] = None,
         auto_zero_grads: bool = True,
         scaler: Optional[Any] = None,
     ) -> None:
@@ -285,7 +294,7 @@ class PyTorchTrialContext(TorchTrialContext):
             )
         if not self._optimizer_steps_now():
             return
-        if self.experimental._auto_amp:
+        if uses_amp(self.experimental):
             scaler = scaler or self._scaler
         _horovod.wait_for_gradients(optimizer)
         parameters = _parameters(optimizer)
@@ -296,7 +305,7 @@ class PyTorchTrialContext(TorchTrialContext):
                     parameter.grad.div_(self._aggregation_frequency)
         if clip_grads is not None:
             # Whoever brings a scaler of his own has it unscale in clip_grads, if he wants; twice would be an error.
-            if self.experimental._auto_amp and scaler is not None:
+            if uses_amp(self.experimental) and scaler is not None:
                 scaler.unscale_(optimizer)
             clip_grads(iter(parameters))
         with _horovod.stepping(optimizer):
@@ -309,3 +318,23 @@ class PyTorchTrialContext(TorchTrialContext):
 
     def _optimizer_steps_now(self) -> bool:
         return (self.current_train_batch() + 1) % self._aggregation_frequency == 0
+
+
+def scaler_of(context: PyTorchTrialContext) -> Any:
+    """The gradient scaler that was wrapped; None if there is none."""
+    return context._scaler
+
+
+def scaler_to_update(context: PyTorchTrialContext) -> Any:
+    """The gradient scaler if the training loop, rather than the trial, has to update it; else None."""
+    return context._scaler if uses_amp(context.experimental) else None
+
+
+def aggregation_frequency_of(context: PyTorchTrialContext) -> int:
+    """The batches whose gradients add up before an optimizer steps."""
+    return context._aggregation_frequency
+
+
+def optimizers_step_now(context: PyTorchTrialContext) -> bool:
+    """Whether optimizers step at the end of the batch in training."""
+    return context._optimizer_steps_now()

@@ -6,10 +6,17 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from determined import errors
 from determined._training._loop import ENDLESS
+from determined._trial_context import given_config, given_hparams, set_epoch_length
 from determined.pytorch import _backend, _state
-from determined.pytorch._context import PyTorchTrialContext
+from determined.pytorch._context import (
+    PyTorchTrialContext,
+    aggregation_frequency_of,
+    optimizers_step_now,
+    scaler_to_update,
+)
 from determined.pytorch._loop import TorchTrainingLoop, keep
 from determined.pytorch._trial import PyTorchTrial
+from determined.pytorch._trial_context import moves_batches
 from determined.pytorch._validation import Validation, evaluates_batches, overrides, training_metrics
 
 
@@ -49,7 +56,8 @@ class PyTorchTrialController(TorchTrainingLoop):
             epoch_len = self._configured_epoch_len() or ENDLESS  # data without an end are one long epoch
         if epoch_len == 0:
             raise errors.InvalidExperimentException("build_training_data_loader() returned a loader without any batch")
-        self._epoch_len = self._context._epoch_len = distributed.broadcast(epoch_len)
+        self._epoch_len = distributed.broadcast(epoch_len)
+        set_epoch_length(self._context, self._epoch_len)
         shares = (distributed.size, distributed.rank) if evaluates_batches(self._trial) else (1, 0)
         validation_loader = self._torch_loader(
             self._trial.build_validation_data_loader(),
@@ -65,8 +73,8 @@ class PyTorchTrialController(TorchTrainingLoop):
 
     def _configured_epoch_len(self) -> int:
         """Batches of an epoch by ``records_per_epoch``; 0 if nobody says so."""
-        records = int((self._context._exp_conf or {}).get("records_per_epoch") or 0)
-        size = (self._context._hparams or {}).get("global_batch_size")
+        records = int(given_config(self._context).get("records_per_epoch") or 0)
+        size = given_hparams(self._context).get("global_batch_size")
         return max(records // size, 1) if records and size else 0
 
     def _train_next(self, batches: Iterator[Any]) -> List[Dict[str, Any]]:
@@ -74,12 +82,12 @@ class PyTorchTrialController(TorchTrainingLoop):
         with self._timings.waiting_for_data():
             batch = next(batches)
         records = self._records_in(batch) if self._timings.active else None
-        if self._context.experimental._auto_to_device:
+        if moves_batches(self._context):
             with self._timings.measure("to_device"):
                 batch = self._context.to_device(batch)
-        with self._timings.measure("train_batch"), self._exchange(self._context._optimizer_steps_now()):
+        with self._timings.measure("train_batch"), self._exchange(optimizers_step_now(self._context)):
             metrics = self._trial.train_batch(batch=batch, epoch_idx=batch_idx // self._epoch_len, batch_idx=batch_idx)
-        if self._context._optimizer_steps_now():
+        if optimizers_step_now(self._context):
             self._step_what_follows_the_optimizer(batch_idx)
         self._timings.batch_ends(records)
         return [keep(training_metrics(metrics))]
@@ -93,7 +101,7 @@ class PyTorchTrialController(TorchTrainingLoop):
 
     def _latest_exchange(self) -> Optional[Tuple[int, float]]:
         latest = _backend.latest_exchange(self._context.models)
-        return (latest[0], latest[1] / self._context._aggregation_frequency) if latest is not None else None
+        return (latest[0], latest[1] / aggregation_frequency_of(self._context)) if latest is not None else None
 
     def _exchange(self, now: bool) -> Any:
         """Gradients of all processes are averaged when the optimizer steps, and only then."""
@@ -102,11 +110,12 @@ class PyTorchTrialController(TorchTrainingLoop):
         return _backend.keeping_gradients(self._context.models)
 
     def _step_what_follows_the_optimizer(self, batch_idx: int) -> None:
-        if self._context._scaler is not None and self._context.experimental._auto_amp:
-            self._context._scaler.update()
+        scaler = scaler_to_update(self._context)
+        if scaler is not None:
+            scaler.update()
         with self._timings.measure("step_lr_schedulers"):
             for scheduler in self._context.lr_schedulers:
-                scheduler.after_batch(batch_idx, self._context._aggregation_frequency, self._epoch_len)
+                scheduler.after_batch(batch_idx, aggregation_frequency_of(self._context), self._epoch_len)
 
     def _store(self) -> str:
         storage_id = ""

@@ -9,6 +9,7 @@ import torch.utils.data
 from torch.utils.data import BatchSampler, Dataset, IterableDataset, Sampler, SequentialSampler
 
 from determined.pytorch import samplers
+from determined.pytorch._randomness import OwnRandomness, seed_everything
 
 logger = logging.getLogger("determined.pytorch")
 
@@ -41,7 +42,7 @@ def adapt_batch_sampler(
     return batch_sampler
 
 
-class _Numbered(list):
+class _Numbered(List[Any]):
     """The indices of a batch, and the number of the batch in this process, from the trial's beginning."""
 
     number: int = 0
@@ -56,20 +57,20 @@ class _NumberedBatches(BatchSampler):
     def __len__(self) -> int:
         return len(self._batch_sampler)
 
-    def __iter__(self) -> Iterator[List]:
+    def __iter__(self) -> Iterator[List[Any]]:
         for number, indices in enumerate(self._batch_sampler, self._first):
             batch = _Numbered(indices)
             batch.number = number
             yield batch
 
 
-class _SeededDataset(Dataset):
+class _SeededDataset(Dataset[Any]):
     """A dataset whose random numbers, in a worker of a loader, depend on the batch and on nothing that came before.
 
     Workers are gone when training is resumed, and the new ones cannot know how far the old ones had come.
     """
 
-    def __init__(self, dataset: Dataset, seed: int, rank: int) -> None:
+    def __init__(self, dataset: Dataset[Any], seed: int, rank: int) -> None:
         self._dataset, self._seed, self._rank = dataset, seed, rank
 
     def __getattr__(self, name: str) -> Any:
@@ -83,9 +84,9 @@ class _SeededDataset(Dataset):
     def __getitem__(self, index: Any) -> Any:
         return self._dataset[index]
 
-    def __getitems__(self, indices: List) -> List:
+    def __getitems__(self, indices: List[Any]) -> List[Any]:
         if isinstance(indices, _Numbered) and torch.utils.data.get_worker_info() is not None:
-            samplers.seed_everything(self._seed, self._rank, indices.number)
+            seed_everything(self._seed, self._rank, indices.number)
         get_all = getattr(self._dataset, "__getitems__", None)
         return get_all(list(indices)) if get_all else [self._dataset[index] for index in indices]
 
@@ -113,10 +114,10 @@ class DataLoader:
 
     def __init__(
         self,
-        dataset: Dataset,
+        dataset: Dataset[Any],
         batch_size: Optional[int] = 1,
         shuffle: bool = False,
-        sampler: Optional[Sampler] = None,
+        sampler: Optional[Sampler[int]] = None,
         batch_sampler: Optional[BatchSampler] = None,
         num_workers: int = 0,
         collate_fn: Optional[Callable[[List[T]], Any]] = None,
@@ -155,7 +156,7 @@ class DataLoader:
             assert batch_size is not None
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
         self.sampler = sampler
-        self.batch_sampler = samplers._OwnRandomness(batch_sampler, self._seed()) if theirs else batch_sampler
+        self.batch_sampler = OwnRandomness(batch_sampler, self._seed()) if theirs else batch_sampler
 
     def _passed_on(self) -> Dict[str, Any]:
         """What PyTorch's loader is given as it is."""
@@ -167,7 +168,7 @@ class DataLoader:
 
     def get_data_loader(
         self, repeat: bool = False, skip: int = 0, num_replicas: int = 1, rank: int = 0
-    ) -> torch.utils.data.DataLoader:
+    ) -> torch.utils.data.DataLoader[Any]:
         """A loader of PyTorch's for the same data; the parameters are those of :func:`adapt_batch_sampler`."""
         batch_sampler = adapt_batch_sampler(self.batch_sampler, repeat, skip, num_replicas, rank)
         dataset = self.dataset
@@ -179,7 +180,7 @@ class DataLoader:
     def __len__(self) -> int:
         return len(self.batch_sampler)
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> Iterator[Any]:
         return iter(self.get_data_loader())
 
 
@@ -208,7 +209,7 @@ def data_length(data: Union[Dict[str, Array], Sequence[Array], Array]) -> int:
 def to_device(
     data: Union[Dict[str, Array], Sequence[Array], Array],
     device: torch.device,
-    warned_types: Optional[Set[Type]] = None,
+    warned_types: Optional[Set[Type[Any]]] = None,
 ) -> TorchData:
     """Copy a batch to a device.
 

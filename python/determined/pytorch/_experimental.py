@@ -16,6 +16,7 @@ class PyTorchExperimentalContext:
         self._auto_amp = False
         self._data_repro_checks_disabled = False
         self._auto_to_device = True
+        self._gradient_dtype: Optional[torch.dtype] = None
 
     def use_amp(self) -> None:
         """Train in mixed precision without further ado: forward passes autocast, losses are scaled.
@@ -24,7 +25,9 @@ class PyTorchExperimentalContext:
         """
         if self._parent.models:
             raise errors.InvalidExperimentException("experimental.use_amp() must be called before wrap_model()")
-        if self._parent._scaler is not None:
+        from determined.pytorch._context import scaler_of
+
+        if scaler_of(self._parent) is not None:
             raise errors.InvalidExperimentException("experimental.use_amp() brings its own scaler: no wrap_scaler()")
         self._parent.wrap_scaler(torch.amp.GradScaler(self._parent.device.type))
         self._auto_amp = True
@@ -39,7 +42,7 @@ class PyTorchExperimentalContext:
 
     def wrap_reducer(
         self,
-        reducer: Union[Callable, MetricReducer],
+        reducer: Union[Callable[..., Any], MetricReducer],
         name: Optional[str] = None,
         for_training: bool = True,
         for_validation: bool = True,
@@ -62,4 +65,24 @@ class PyTorchExperimentalContext:
         dtype : torch.dtype
             ``torch.float16``, or ``torch.bfloat16`` for gradients beyond 65504.
         """
-        self._parent._gradient_dtype = dtype
+        self._gradient_dtype = dtype
+
+
+def uses_amp(experimental: PyTorchExperimentalContext) -> bool:
+    """Whether :meth:`PyTorchExperimentalContext.use_amp` was called."""
+    return experimental._auto_amp
+
+
+def checks_reproducibility(experimental: PyTorchExperimentalContext) -> bool:
+    """Whether only loaders are accepted that can go on in the middle of an epoch."""
+    return not experimental._data_repro_checks_disabled
+
+
+def moves_batches_to_device(experimental: PyTorchExperimentalContext) -> bool:
+    """Whether the training loop copies batches to the device."""
+    return experimental._auto_to_device
+
+
+def gradient_dtype_of(experimental: PyTorchExperimentalContext) -> Optional[torch.dtype]:
+    """The type as which gradients travel between processes; None leaves them as they are."""
+    return experimental._gradient_dtype

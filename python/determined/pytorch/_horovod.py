@@ -81,12 +81,13 @@ def wrap_optimizer(
     """
     if dtype not in (None, torch.float16):
         raise errors.InvalidExperimentException(f"with Horovod gradients cannot travel as {dtype}: use torch.float16")
-    return hvd.DistributedOptimizer(
+    wrapped: torch.optim.Optimizer = hvd.DistributedOptimizer(
         optimizer,
         named_parameters=[(f"{index}.{name}", p) for p, name in _names(optimizer, models).items()],
         compression=hvd.Compression.none if dtype is None else hvd.Compression.fp16,
         backward_passes_per_step=passes,
     )
+    return wrapped
 
 
 def exchanges(optimizer: torch.optim.Optimizer) -> bool:

@@ -3,8 +3,8 @@
 import pathlib
 from typing import Any, Dict, Optional, Type
 
-from determined import core
 from determined._training import _description
+from determined.core import _context
 from determined.pytorch import _state
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._trial import PyTorchTrial
@@ -19,9 +19,9 @@ class CheckpointLoadContext(PyTorchTrialContext):
     exp_conf : dict, optional
     """
 
-    def __init__(self, hparams: Optional[Dict] = None, exp_conf: Optional[Dict[str, Any]] = None) -> None:
+    def __init__(self, hparams: Optional[Dict[str, Any]] = None, exp_conf: Optional[Dict[str, Any]] = None) -> None:
         super().__init__(
-            core_context=core._context._dummy_init(),
+            core_context=_context.dummy_init(),
             trial_seed=((exp_conf or {}).get("reproducibility") or {}).get("experiment_seed", 0),
             hparams=hparams,
             slots_per_trial=1,

@@ -6,12 +6,13 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import torch
 
 from determined._training import _loop
+from determined._trial_context import averages_training_metrics
 from determined._version import __version__
 from determined.pytorch import _reducer, _state
 from determined.pytorch._callback import PyTorchCallback
 from determined.pytorch._data import DataLoader
 from determined.pytorch._torch_trial import TorchTrial
-from determined.pytorch._trial_context import TorchTrialContext
+from determined.pytorch._trial_context import TorchTrialContext, checks_reproducibility
 from determined.pytorch._validation import Validation
 
 # Of one training metric in one batch; all are kept until the next report.
@@ -38,7 +39,7 @@ class TorchTrainingLoop(_loop.TrainingLoop):
     def _torch_loader(self, loader: Any, what: str, **kwargs: Any) -> Any:
         if isinstance(loader, DataLoader):
             return loader.get_data_loader(**kwargs)
-        if self._context._reproducibility_checked:
+        if checks_reproducibility(self._context):
             raise RuntimeError(
                 f"{what}() returned a {type(loader).__name__}, which cannot go on in the middle after a pause: return "
                 f"a det.pytorch.DataLoader, or call {self._unchecked_call}"
@@ -54,7 +55,7 @@ class TorchTrainingLoop(_loop.TrainingLoop):
         with self._timings.measure("from_device"):
             batch_metrics = [_reducer.to_numpy(metrics) for metrics in pending]
         with self._timings.measure("reduce_metrics"):
-            if self._context.distributed.size > 1 and self._context._average_training_metrics:
+            if averages_training_metrics(self._context):
                 # Stages in the middle of a pipeline have none.
                 processes = [metrics for metrics in self._context.distributed.allgather(batch_metrics) if metrics]
                 batch_metrics = _reducer.average_processes(processes)

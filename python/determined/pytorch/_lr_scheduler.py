@@ -27,7 +27,7 @@ class LRScheduler:
 
     def __init__(
         self,
-        scheduler: torch.optim.lr_scheduler._LRScheduler,
+        scheduler: torch.optim.lr_scheduler.LRScheduler,
         step_mode: StepMode,
         frequency: int = 1,
     ) -> None:
@@ -70,7 +70,7 @@ class LRScheduler:
             done = range(0)
         return sum((i + 1) % self._frequency == 0 for i in done)
 
-    def get_last_lr(self) -> List:
+    def get_last_lr(self) -> List[Any]:
         """The learning rates in use."""
         return self._scheduler.get_last_lr()
 

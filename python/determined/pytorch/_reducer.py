@@ -41,14 +41,14 @@ class MetricReducer(metaclass=abc.ABCMeta):
         """What this process has collected, in a form that can be sent."""
 
     @abc.abstractmethod
-    def cross_slot_reduce(self, per_slot_metrics: List) -> Any:
+    def cross_slot_reduce(self, per_slot_metrics: List[Any]) -> Any:
         """The metric (or a dictionary of metrics, if wrapped without a name) from what all processes collected."""
 
 
 class _FunctionReducer(MetricReducer):
     """Collects whatever ``update()`` gets; a function makes the metric of the list of it all."""
 
-    def __init__(self, function: Callable[[List], Any]) -> None:
+    def __init__(self, function: Callable[[List[Any]], Any]) -> None:
         self._function = function
         self._values: List[Any] = []
 
@@ -61,7 +61,7 @@ class _FunctionReducer(MetricReducer):
     def per_slot_reduce(self) -> Any:
         return self._values
 
-    def cross_slot_reduce(self, per_slot_metrics: List) -> Any:
+    def cross_slot_reduce(self, per_slot_metrics: List[Any]) -> Any:
         return self._function([value for values in per_slot_metrics for value in values])
 
 
@@ -72,10 +72,10 @@ class _Wrapped:
         self.for_training = for_training
         self.for_validation = for_validation
 
-    def reduce(self, allgather: Callable[[Any], List]) -> Dict[str, Any]:
+    def reduce(self, allgather: Callable[[Any], List[Any]]) -> Dict[str, Any]:
         return self.combine(allgather(self.reducer.per_slot_reduce()))
 
-    def combine(self, per_slot_metrics: List) -> Dict[str, Any]:
+    def combine(self, per_slot_metrics: List[Any]) -> Dict[str, Any]:
         value = self.reducer.cross_slot_reduce(per_slot_metrics)
         what = f"the reducer {type(self.reducer).__name__}"
         if self.name is None:
@@ -90,7 +90,7 @@ class _Wrapped:
 class ReducerContext:
     """The part of a trial's context that keeps reducers."""
 
-    def __init__(self, allgather: Callable[[Any], List]) -> None:
+    def __init__(self, allgather: Callable[[Any], List[Any]]) -> None:
         self._allgather = allgather
         self._wrapped_reducers: List[_Wrapped] = []
         # Whether training metrics are those of all processes, or each has its own.
@@ -98,7 +98,7 @@ class ReducerContext:
 
     def wrap_reducer(
         self,
-        reducer: Union[Callable, MetricReducer],
+        reducer: Union[Callable[..., Any], MetricReducer],
         name: Optional[str] = None,
         for_training: bool = True,
         for_validation: bool = True,
@@ -133,7 +133,7 @@ class ReducerContext:
         for wrapped in self._wrapped_reducers:
             wrapped.reducer.reset()
 
-    def run_cross_slot_reduction(self, reducables: List[_Wrapped], gathered: List) -> Dict[str, Any]:
+    def run_cross_slot_reduction(self, reducables: List[_Wrapped], gathered: List[Any]) -> Dict[str, Any]:
         """The metrics of some reducers, from what every process's :meth:`MetricReducer.per_slot_reduce` returned.
 
         Parameters
@@ -157,6 +157,11 @@ class ReducerContext:
             if wrapped.for_training if for_training else wrapped.for_validation:
                 metrics.update(wrapped.reduce(allgather))
         return metrics
+
+
+def has_reducers(context: ReducerContext) -> bool:
+    """Whether the trial has wrapped a reducer."""
+    return bool(context._wrapped_reducers)
 
 
 def _tensor_to_numpy(value: torch.Tensor) -> np.ndarray:

@@ -17,7 +17,7 @@ from determined._training import _description
 from determined._training._description import TrialState
 from determined.pytorch import _backend
 from determined.pytorch._callback import PyTorchCallback
-from determined.pytorch._context import PyTorchTrialContext
+from determined.pytorch._context import PyTorchTrialContext, scaler_of
 from determined.pytorch._trial_context import TorchTrialContext
 
 logger = logging.getLogger("determined.pytorch")
@@ -84,7 +84,8 @@ def read_checkpoint(path: pathlib.Path, **torch_load_kwargs: Any) -> Dict[str, A
     file = path / STATE_FILE
     if not file.is_file():
         raise errors.InvalidCheckpointException(f"{path} has no {STATE_FILE}: it was not saved by a PyTorchTrial")
-    return torch.load(str(file), **torch_load_kwargs)
+    state: Dict[str, Any] = torch.load(str(file), **torch_load_kwargs)
+    return state
 
 
 def load(path: pathlib.Path, context: PyTorchTrialContext, callbacks: Callbacks) -> None:
@@ -94,9 +95,9 @@ def load(path: pathlib.Path, context: PyTorchTrialContext, callbacks: Callbacks)
         callback.on_checkpoint_load_start(checkpoint)
     load_models(context.models, checkpoint)
     _load_optimizers(context, checkpoint)
-    if context._scaler is not None:
+    if scaler_of(context) is not None:
         if "scaler_state_dict" in checkpoint:
-            context._scaler.load_state_dict(checkpoint["scaler_state_dict"])
+            scaler_of(context).load_state_dict(checkpoint["scaler_state_dict"])
         else:
             logger.warning("the checkpoint holds no state of a gradient scaler: scaling begins anew")
     load_callbacks(callbacks, checkpoint)
@@ -160,8 +161,8 @@ def save(
     """Write a checkpoint into the directory ``path``: what :func:`collect` returned, and what rank 0 knows."""
     _description.save_description(path, context, state, trial_class, trial_type="PyTorchTrial", by_trainer=by_trainer)
     checkpoint = {**collected, "callbacks": {name: callback.state_dict() for name, callback in callbacks.items()}}
-    if context._scaler is not None:
-        checkpoint["scaler_state_dict"] = context._scaler.state_dict()
+    if scaler_of(context) is not None:
+        checkpoint["scaler_state_dict"] = scaler_of(context).state_dict()
     for callback in callbacks.values():
         callback.on_checkpoint_save_start(checkpoint)
     torch.save(checkpoint, str(path / STATE_FILE))

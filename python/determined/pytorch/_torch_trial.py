@@ -18,11 +18,11 @@ class TorchTrial(_trial.LegacyTrial):
     context: Any
 
     @abc.abstractmethod
-    def build_training_data_loader(self) -> Union[DataLoader, torch.utils.data.DataLoader]:
+    def build_training_data_loader(self) -> Union[DataLoader, torch.utils.data.DataLoader[Any]]:
         """The training data."""
 
     @abc.abstractmethod
-    def build_validation_data_loader(self) -> Union[DataLoader, torch.utils.data.DataLoader]:
+    def build_validation_data_loader(self) -> Union[DataLoader, torch.utils.data.DataLoader[Any]]:
         """The validation data."""
 
     def build_callbacks(self) -> Dict[str, PyTorchCallback]:
@@ -37,7 +37,7 @@ class TorchTrial(_trial.LegacyTrial):
         """Metrics of one batch of validation data; each kind of trial has its arguments."""
         raise NotImplementedError
 
-    def evaluate_full_dataset(self, data_loader: torch.utils.data.DataLoader) -> Dict[str, Any]:
+    def evaluate_full_dataset(self, data_loader: torch.utils.data.DataLoader[Any]) -> Dict[str, Any]:
         """Metrics of the validation data as a whole, in place of :meth:`evaluate_batch`."""
         raise NotImplementedError
 

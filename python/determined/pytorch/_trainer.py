@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, Optional
 import torch
 
 import determined as det
-from determined import _network, core
+from determined import _info, _network, core
 from determined._training._trainer import TrialTrainer, connected
 from determined.pytorch import _horovod
 from determined.pytorch._context import PyTorchTrialContext
@@ -60,7 +60,7 @@ def launched(info: Optional[det.ClusterInfo]) -> Iterator[Optional[core.Distribu
 @contextlib.contextmanager
 def init(
     *,
-    hparams: Optional[Dict] = None,
+    hparams: Optional[Dict[str, Any]] = None,
     exp_conf: Optional[Dict[str, Any]] = None,
     distributed: Optional[core.DistributedContext] = None,
     aggregation_frequency: int = 1,
@@ -100,6 +100,6 @@ def init(
             num_gpus=len(info.gpu_uuids) if info is not None else torch.cuda.device_count(),
             aggregation_frequency=aggregation_frequency,
             managed_training=True,
-            debug_enabled=info is not None and info.task_type == "TRIAL" and info.trial._debug,
+            debug_enabled=info is not None and info.task_type == "TRIAL" and _info.is_debugged(info.trial),
             enable_tensorboard_logging=enable_tensorboard_logging,
         )

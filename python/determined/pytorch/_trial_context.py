@@ -26,7 +26,7 @@ class TorchTrialContext(_trial_context.TrialContext, ReducerContext):
         self,
         core_context: core.Context,
         trial_seed: Optional[int],
-        hparams: Optional[Dict],
+        hparams: Optional[Dict[str, Any]],
         slots_per_trial: int,
         device: torch.device,
         exp_conf: Optional[Dict[str, Any]],
@@ -44,7 +44,7 @@ class TorchTrialContext(_trial_context.TrialContext, ReducerContext):
             enable_tensorboard_logging,
         )
         ReducerContext.__init__(self, self.distributed.allgather)
-        self._warned_types: Set[Type] = set()
+        self._warned_types: Set[Type[Any]] = set()
         self.device = device
         self.models: List[Any] = []
 
@@ -74,3 +74,13 @@ class TorchTrialContext(_trial_context.TrialContext, ReducerContext):
         """Run ``torch.profiler.profile(*args, **kwargs)`` around training; traces go to TensorBoard's directory."""
         kwargs.setdefault("on_trace_ready", torch.profiler.tensorboard_trace_handler(str(self.get_tensorboard_path())))
         self.profiler = torch.profiler.profile(*args, **kwargs)
+
+
+def checks_reproducibility(context: TorchTrialContext) -> bool:
+    """Whether only data loaders are accepted that can go on in the middle of an epoch."""
+    return context._reproducibility_checked
+
+
+def moves_batches(context: TorchTrialContext) -> bool:
+    """Whether the training loop, rather than the trial, copies batches to the device."""
+    return context._moves_batches

@@ -10,7 +10,7 @@ from determined import errors
 from determined.pytorch import _backend, _reducer
 from determined.pytorch._callback import PyTorchCallback
 from determined.pytorch._torch_trial import TorchTrial
-from determined.pytorch._trial_context import TorchTrialContext
+from determined.pytorch._trial_context import TorchTrialContext, moves_batches
 
 
 def overrides(trial: TorchTrial, method: str) -> bool:
@@ -55,7 +55,7 @@ class Validation:
         trial: TorchTrial,
         context: TorchTrialContext,
         callbacks: Dict[str, PyTorchCallback],
-        loader: torch.utils.data.DataLoader,
+        loader: torch.utils.data.DataLoader[Any],
         *,
         one_batch: bool,
     ) -> None:
@@ -93,11 +93,13 @@ class Validation:
         # The chief evaluates for all, unless it has only a part of the model.
         distributed = self._context.distributed
         sharded = self._sharded()
-        metrics: Any = None
+        metrics: Dict[str, Any] = {}
         if sharded or distributed.rank == 0:
             metrics = self._trial.evaluate_full_dataset(data_loader=self._loader)
             metrics = _reducer.to_numpy(checked_metrics(metrics, "evaluate_full_dataset"))
-        return metrics if sharded else distributed.broadcast(metrics)
+        if not sharded:
+            metrics = distributed.broadcast(metrics)
+        return metrics
 
     def _evaluate_batches(self) -> Dict[str, Any]:
         self._call("on_validation_epoch_start")
@@ -117,7 +119,7 @@ class Validation:
     def _evaluated(self) -> Iterator[Any]:
         """What the trial makes of each batch."""
         for batch_idx, batch in enumerate(self._loader):
-            if self._context._moves_batches:
+            if moves_batches(self._context):
                 batch = self._context.to_device(batch)
             yield self._trial.evaluate_batch(**self._arguments(batch, batch_idx))
 

@@ -14,7 +14,7 @@ import transformers
 from transformers import trainer_utils
 
 import determined as det
-from determined import core
+from determined import _info, core
 from determined.core import _searcher
 
 logger = logging.getLogger("determined.transformers")
@@ -112,7 +112,7 @@ class DetCallback(transformers.TrainerCallback):
         self._force_final_save = self._force_final_evaluate = True
         self._lengths: Optional[_Lengths] = None
         if self.info is not None and self.info.task_type == "TRIAL":
-            self._read_searcher(self.info.trial._config, args)
+            self._read_searcher(_info.config_of(self.info.trial), args)
         self.load_last_checkpoint(args)
 
     # ---- the beginning ----

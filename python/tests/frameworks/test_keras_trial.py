@@ -7,7 +7,6 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -16,6 +15,7 @@ keras = pytest.importorskip("keras")
 import keras_trials  # noqa: E402
 import numpy as np  # noqa: E402
 from keras_trials import X, Y  # noqa: E402
+from support.waiting import wait_for  # noqa: E402
 
 import determined as det  # noqa: E402
 from determined import errors  # noqa: E402
@@ -143,8 +143,7 @@ def test_a_trial_that_is_preempted__saves_and_ends(trial):
         def preempt_after_five(self, batch, logs):
             if self.context.current_train_batch() == 5 - 1:
                 trial.master.ask_to_preempt()
-                while not self.context._core.preempt.should_preempt():
-                    time.sleep(0.01)
+                wait_for("the preemption", self.context._core.preempt.should_preempt)
 
     train(trial, Preempted)
     assert [steps for _, steps in stored(trial)] == [5] and trial.master.acknowledged

@@ -13,8 +13,7 @@
 #include "common/base/clock.h"
 #include "common/system/log.h"
 #include "gen/handlers.h"
-#include "store/accounts/sessions.h"
-#include "store/accounts/users.h"
+#include "store/functions.h"
 
 /* ---- login: may they try (loop) → check the password (the passwords' lane) → count (loop) → store the session, if the account is
  * still what was checked (write) → know it (loop) ---- */

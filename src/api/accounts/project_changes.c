@@ -179,7 +179,7 @@ int api_delete_project(struct req *r, struct store *db, const struct wire_delete
     struct store_project p;
     if (store_project_get(db, in->id, &r->arena, &p, err) < 0 || need_own(&p, err) < 0)
         return -1;
-    return place_delete(r, db, "project", (struct store_place){.project_id = p.id}, &ret->completed, err);
+    return place_delete(r, db, "project", (struct store_workspace_deletion){.project_id = p.id}, &ret->completed, err);
 }
 
 /* ---- notes ------------------------------------------------------------------------------------------------------- */

@@ -8,9 +8,10 @@
 #include "api/pipeline/internal.h"
 #include "api/accounts/password.h"
 #include "api/accounts/password_lane.h"
+#include "api/checkpoints/task_account.h"
+#include "common/json/json.h"
 #include "gen/handlers.h"
-#include "store/accounts/sessions.h"
-#include "store/accounts/users.h"
+#include "store/functions.h"
 
 /* ---- look ---- */
 
@@ -139,7 +140,7 @@ static int store_patch(struct req *r, struct store *db, struct change *c, struct
     if (c->wire_password && (c->patch.has_remote ? c->patch.remote : before.remote))
         return error_set(err, ERR_INVALID, "user '%s' is remote and logs in elsewhere: no password can be set", before.username);
     c->patch.password_hash = c->wire_password ? c->stored : NULL;
-    if (store_user_patch(db, c->id, &c->patch, r->now_us, err) < 0 ||
+    if (store_user_patch(db, &c->patch, c->id, r->now_us, err) < 0 ||
         store_user_get(db, c->id, &r->arena, &c->user, err) < 0)
         return -1;
     if (!c->user.active)
@@ -169,12 +170,34 @@ static int hashed(struct req *r, struct core *core, struct error *err)
     return req_then_write(r, store_change);
 }
 
-static int go_on(struct req *r, struct change *c, struct error *err)
+static int make_change(struct req *r, struct core *core, struct error *err)
 {
-    r->state = c;
+    const struct change *c = r->state;
     if (!c->wire_password)
         return req_then_write(r, store_change);
     return password_lane_run(r, hash_change, hashed, err);
+}
+
+/* The cluster's storage, which the user's tasks use unless their workspace or experiment names another. On a thread that may wait
+ * for its disk. */
+static int check_link_with_storage(struct req *r, struct error *err)
+{
+    const struct change *c = r->state;
+    const struct store_agent_user_group *g = c->create ? &c->user.agent : &c->patch.agent;
+    const struct store_workspace_agent account = {.has_uid = true, .uid = g->uid, .has_gid = true, .gid = g->gid, .user = g->user};
+    const char *text = r->api->defaults.checkpoint_storage;
+    cleanup_json struct json_object *storage = NULL;
+    if (text && json_parse(text, strlen(text), &storage, err) < 0)
+        return -1;
+    return task_account_check_storage(storage, &account, &r->arena, err) < 0 ? -1 : req_then_loop(r, make_change);
+}
+
+static int go_on(struct req *r, struct core *core, struct change *c, struct error *err)
+{
+    r->state = c;
+    if (c->create ? c->user.agent.set : c->patch.agent.set)
+        return req_then_transfer(r, check_link_with_storage);
+    return make_change(r, core, err);
 }
 
 static int take_link(struct req *r, const struct wire_user_agent_user_group *g, struct store_agent_user_group *ret,
@@ -214,7 +237,7 @@ int api_post_user(struct req *r, struct core *core, const struct wire_post_user_
         take_link(r, u->agent_user_group, &c->user.agent, err) < 0 ||
         take_password(r, c, in->password, in->is_hashed, c->user.username, err) < 0)
         return -1;
-    return go_on(r, c, err);
+    return go_on(r, core, c, err);
 }
 
 static int take_patch(struct req *r, struct change *c, const struct wire_user_patch_user *p, struct error *err)
@@ -254,7 +277,7 @@ int api_patch_user(struct req *r, struct core *core, const struct wire_patch_use
         req_need_user(r, err) < 0 || take_patch(r, c, p, err) < 0 ||
         (c->own && c->wire_password && check_login_is_fresh(r, err) < 0))
         return -1;
-    return go_on(r, c, err);
+    return go_on(r, core, c, err);
 }
 
 /* ---- settings of the web interface ---- */
@@ -284,7 +307,7 @@ int api_post_user_setting(struct req *r, struct store *db, const struct wire_pos
             return error_set(err, ERR_INVALID, "settings[%zu].key is missing", i);
         struct store_user_setting s = {.key = w->key, .storage_path = w->storage_path ? w->storage_path : "",
                                        .value = w->value ? w->value : ""};
-        if (store_user_setting_set(db, r->who.user_id, &s, err) < 0)
+        if (store_user_setting_set(db, &s, r->who.user_id, err) < 0)
             return -1;
     }
     return 0;

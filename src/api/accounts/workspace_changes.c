@@ -1,8 +1,9 @@
-/* Workspaces: made, changed, archived, pinned, deleted. All on the writer's thread, each judged by what it sees. */
+/* Workspaces: made, changed, archived, pinned, deleted. All by the writer's thread, each judged by what it sees. */
 #include <ctype.h>
 #include <string.h>
 
 #include "api/accounts/account_rules.h"
+#include "api/checkpoints/task_account.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "api/accounts/workspaces.h"
@@ -43,13 +44,13 @@ static int delete_experiments(struct req *r, struct core *core, struct error *er
     return 0;
 }
 
-int place_delete(struct req *r, struct store *db, const char *kind, struct store_place p, bool *ret_completed,
+int place_delete(struct req *r, struct store *db, const char *kind, struct store_workspace_deletion p, bool *ret_completed,
                  struct error *err)
 {
     const int32_t id = p.project_id ? p.project_id : p.workspace_id;
-    struct store_place_check check;
+    struct store_workspace_deletion_check check;
     struct store_ints *ids = arena_new(&r->arena, struct store_ints);
-    if (store_place_check(db, p, r->who.user_id, &check, err) < 0)
+    if (store_workspace_deletion_check(db, p, r->who.user_id, &check, err) < 0)
         return -1;
     if (check.live > 0)
         return error_set(err, ERR_PRECONDITION, "%s %d has experiments that are not over (%lld of them): cancel or kill "
@@ -57,7 +58,7 @@ int place_delete(struct req *r, struct store *db, const char *kind, struct store
     if (check.of_others > 0 && !r->who.admin)
         return error_set(err, ERR_FORBIDDEN, "forbidden: %s %d holds what belongs to other users (%lld things); an admin "
                          "may delete it", kind, id, (long long)check.of_others);
-    if (store_place_delete(db, p, &r->arena, ids, err) < 0)
+    if (store_workspace_deletion_start(db, p, &r->arena, ids, err) < 0)
         return -1;
     *ret_completed = ids->n == 0;
     r->state = ids;
@@ -146,18 +147,36 @@ static int reply(struct req *r, struct store *db, int32_t id, const struct wire_
     return 0;
 }
 
-int api_post_workspace(struct req *r, struct store *db, const struct wire_post_workspace_request *in,
-                       struct wire_post_workspace_response *ret, struct error *err)
+/* What a request wants a workspace to be. Asked for twice: by a reader, so that the storage is looked at before the writer is kept
+ * busy, and by the writer, whose view of the other workspaces counts. */
+static int wanted_new(struct req *r, const struct wire_post_workspace_request *in, struct store_workspace *ret, struct error *err)
 {
-    struct store_workspace w = {.name = in->name, .user_id = r->who.user_id, .created_us = r->now_us};
-    int64_t last;
+    *ret = (struct store_workspace){.name = in->name, .user_id = r->who.user_id, .created_us = r->now_us};
     if (place_check_name("workspace", in->name, err) < 0 ||
         refuse_kubernetes(in->cluster_namespace_meta_n + in->cluster_quota_pairs_n, err) < 0 ||
-        set_pool(r, in->default_compute_pool, &w.default_compute_pool, err) < 0 ||
-        set_pool(r, in->default_aux_pool, &w.default_aux_pool, err) < 0 ||
-        set_storage(r, in->checkpoint_storage_config, &w, err) < 0 ||
-        set_agent(r, in->agent_user_group, &w.agent, err) < 0 ||
-        store_last_id(db, STORE_IDS_WORKSPACES, &last, err) < 0)
+        set_pool(r, in->default_compute_pool, &ret->default_compute_pool, err) < 0 ||
+        set_pool(r, in->default_aux_pool, &ret->default_aux_pool, err) < 0 ||
+        set_storage(r, in->checkpoint_storage_config, ret, err) < 0)
+        return -1;
+    return set_agent(r, in->agent_user_group, &ret->agent, err);
+}
+
+/* The workspace's storage, else the cluster's. On a thread that may wait for its disk. */
+static int check_account_with_storage(struct req *r, const struct store_workspace *w, struct error *err)
+{
+    const char *text = w->checkpoint_storage ? w->checkpoint_storage : r->api->defaults.checkpoint_storage;
+    cleanup_json struct json_object *storage = NULL;
+    if (text && json_parse(text, strlen(text), &storage, err) < 0)
+        return -1;
+    return task_account_check_storage(storage, &w->agent, &r->arena, err);
+}
+
+static int make(struct req *r, struct store *db, struct error *err)
+{
+    struct wire_post_workspace_response *ret = r->ret;
+    struct store_workspace w;
+    int64_t last;
+    if (wanted_new(r, r->in, &w, err) < 0 || store_last_id(db, STORE_IDS_WORKSPACES, &last, err) < 0)
         return -1;
     w.id = (int32_t)last + 1;
     /* Whoever makes a workspace wants to see it. */
@@ -167,36 +186,74 @@ int api_post_workspace(struct req *r, struct store *db, const struct wire_post_w
     return reply(r, db, w.id, &ret->workspace, err);
 }
 
+static int check_new(struct req *r, struct error *err)
+{
+    return check_account_with_storage(r, r->state, err) < 0 ? -1 : req_then_write(r, make);
+}
+
+int api_post_workspace(struct req *r, struct store *db, const struct wire_post_workspace_request *in,
+                       struct wire_post_workspace_response *ret, struct error *err)
+{
+    struct store_workspace *w = r->state = arena_new(&r->arena, struct store_workspace);
+    if (wanted_new(r, in, w, err) < 0)
+        return -1;
+    return w->agent.has_uid ? req_then_transfer(r, check_new) : req_then_write(r, make);
+}
+
 static int get(struct req *r, struct store *db, int32_t id, struct store_workspace *ret, struct error *err)
 {
     return store_workspace_get(db, id, r->who.user_id, &r->arena, ret, err);
+}
+
+/* As wanted_new(), of one that is there. */
+static int wanted_changed(struct req *r, struct store *db, const struct wire_patch_workspace_request *in, struct store_workspace *w,
+                          struct error *err)
+{
+    const struct wire_workspace_patch_workspace *p = in->workspace;
+    if (!p)
+        return error_set(err, ERR_INVALID, "what is to change is missing");
+    if (get(r, db, in->id, w, err) < 0)
+        return -1;
+    if (w->archived)
+        return error_set(err, ERR_PRECONDITION, "workspace %d is archived; unarchive it before it is changed", w->id);
+    if (p->name && place_check_name("workspace", p->name, err) < 0)
+        return -1;
+    w->name = p->name ? p->name : w->name;
+    if (refuse_kubernetes(p->cluster_namespace_meta_n, err) < 0 ||
+        set_pool(r, p->default_compute_pool && *p->default_compute_pool ? p->default_compute_pool : NULL,
+                 &w->default_compute_pool, err) < 0 || /* the older field cannot say "none" */
+        set_pool(r, p->default_aux_pool && *p->default_aux_pool ? p->default_aux_pool : NULL, &w->default_aux_pool,
+                 err) < 0 ||
+        set_pool(r, p->default_compute_resource_pool, &w->default_compute_pool, err) < 0 ||
+        set_pool(r, p->default_aux_resource_pool, &w->default_aux_pool, err) < 0 ||
+        set_storage(r, p->checkpoint_storage_config, w, err) < 0)
+        return -1;
+    return set_agent(r, p->agent_user_group, &w->agent, err);
+}
+
+static int change(struct req *r, struct store *db, struct error *err)
+{
+    struct wire_patch_workspace_response *ret = r->ret;
+    struct store_workspace w;
+    if (wanted_changed(r, db, r->in, &w, err) < 0 || store_workspace_update(db, &w, err) < 0)
+        return -1;
+    return reply(r, db, w.id, &ret->workspace, err);
+}
+
+static int check_changed(struct req *r, struct error *err)
+{
+    return check_account_with_storage(r, r->state, err) < 0 ? -1 : req_then_write(r, change);
 }
 
 int api_patch_workspace(struct req *r, struct store *db, const struct wire_patch_workspace_request *in,
                         struct wire_patch_workspace_response *ret, struct error *err)
 {
     const struct wire_workspace_patch_workspace *p = in->workspace;
-    struct store_workspace w;
-    if (!p)
-        return error_set(err, ERR_INVALID, "what is to change is missing");
-    if (get(r, db, in->id, &w, err) < 0)
+    struct store_workspace *w = r->state = arena_new(&r->arena, struct store_workspace);
+    if (wanted_changed(r, db, in, w, err) < 0)
         return -1;
-    if (w.archived)
-        return error_set(err, ERR_PRECONDITION, "workspace %d is archived; unarchive it before it is changed", w.id);
-    if (p->name && place_check_name("workspace", p->name, err) < 0)
-        return -1;
-    w.name = p->name ? p->name : w.name;
-    if (refuse_kubernetes(p->cluster_namespace_meta_n, err) < 0 ||
-        set_pool(r, p->default_compute_pool && *p->default_compute_pool ? p->default_compute_pool : NULL,
-                 &w.default_compute_pool, err) < 0 || /* the older field cannot say "none" */
-        set_pool(r, p->default_aux_pool && *p->default_aux_pool ? p->default_aux_pool : NULL, &w.default_aux_pool,
-                 err) < 0 ||
-        set_pool(r, p->default_compute_resource_pool, &w.default_compute_pool, err) < 0 ||
-        set_pool(r, p->default_aux_resource_pool, &w.default_aux_pool, err) < 0 ||
-        set_storage(r, p->checkpoint_storage_config, &w, err) < 0 ||
-        set_agent(r, p->agent_user_group, &w.agent, err) < 0 || store_workspace_update(db, &w, err) < 0)
-        return -1;
-    return reply(r, db, w.id, &ret->workspace, err);
+    bool concerns_storage = (p->agent_user_group || p->checkpoint_storage_config) && w->agent.has_uid;
+    return concerns_storage ? req_then_transfer(r, check_changed) : req_then_write(r, change);
 }
 
 static int set_archived(struct req *r, struct store *db, int32_t id, bool archived, struct error *err)
@@ -248,5 +305,5 @@ int api_delete_workspace(struct req *r, struct store *db, const struct wire_dele
         return -1;
     if (w.immutable)
         return error_set(err, ERR_PRECONDITION, "workspace %d is immutable: it belongs to every cluster", w.id);
-    return place_delete(r, db, "workspace", (struct store_place){.workspace_id = w.id}, &ret->completed, err);
+    return place_delete(r, db, "workspace", (struct store_workspace_deletion){.workspace_id = w.id}, &ret->completed, err);
 }

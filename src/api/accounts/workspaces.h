@@ -3,7 +3,7 @@
 #define DET_API_WORKSPACES_H
 
 #include "api/pipeline/handler.h"
-#include "store/accounts/places.h"
+#include "store/accounts/workspace_deletion.h"
 #include "store/accounts/workspaces.h"
 
 void workspace_to_wire(const struct store_workspace *s, struct arena *a, struct wire_workspace *ret);
@@ -13,7 +13,7 @@ int project_reply(struct req *r, const struct store_project *s, const struct wir
 /* 1 to 80 characters, not only blanks. */
 int place_check_name(const char *kind, const char *name, struct error *err);
 /* Marks it deleted, if nothing speaks against it, and has its experiments deleted. `return place_delete(…)`. */
-int place_delete(struct req *r, struct store *db, const char *kind, struct store_place p, bool *ret_completed,
+int place_delete(struct req *r, struct store *db, const char *kind, struct store_workspace_deletion p, bool *ret_completed,
                  struct error *err);
 
 #endif

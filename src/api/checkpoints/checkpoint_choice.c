@@ -8,14 +8,15 @@
 #include "api/pipeline/raw_handlers.h"
 #include "common/base/clock.h"
 #include "common/json/json.h"
+#include "gen/experiment_config.h"
 #include "store/experiments/experiments.h"
 
 int checkpoints_to_remove(struct store *db, int32_t experiment_id, const struct gc_policy *policy, struct arena *a,
                           struct store_texts *ret_uuids, struct error *err)
 {
-    struct store_gc_row *row;
+    struct store_collection_candidate *row;
     size_t n, gone = 0;
-    if (store_checkpoints_for_gc(db, experiment_id, a, &row, &n, err) < 0)
+    if (store_checkpoints_for_collection(db, experiment_id, a, &row, &n, err) < 0)
         return -1;
     struct gc_candidate *candidate = arena_array(a, struct gc_candidate, n + 1);
     const char **uuid = arena_array(a, const char *, n + 1);
@@ -31,27 +32,22 @@ int checkpoints_to_remove(struct store *db, int32_t experiment_id, const struct 
     return 0;
 }
 
-/* A number of the effective configuration, where defaults are filled in. */
-static int number_of(struct json_object *storage, const char *key)
-{
-    struct json_object *v;
-    return json_object_object_get_ex(storage, key, &v) ? json_object_get_int(v) : 0;
-}
-
 int checkpoint_policy(struct store *db, int32_t experiment_id, struct gc_policy *ret, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     cleanup_json struct json_object *config = NULL;
     struct json_object *storage;
+    struct exp_checkpoint_storage s;
     struct store_experiment x;
     if (store_experiment_get(db, experiment_id, /* with_config= */ true, &a, &x, err) < 0 ||
         json_parse(x.config, strlen(x.config), &config, err) < 0)
         return -1;
     if (!json_object_object_get_ex(config, "checkpoint_storage", &storage))
         return error_set(err, ERR_PRECONDITION, "experiment %d is configured without checkpoint_storage", experiment_id);
-    *ret = (struct gc_policy){.experiment_best = number_of(storage, "save_experiment_best"),
-                              .trial_best = number_of(storage, "save_trial_best"),
-                              .trial_latest = number_of(storage, "save_trial_latest"),
+    exp_checkpoint_storage_read(storage, &a, &s);
+    *ret = (struct gc_policy){.experiment_best = s.save_experiment_best,
+                              .trial_best = s.save_trial_best,
+                              .trial_latest = s.save_trial_latest,
                               .smaller_is_better = x.smaller_is_better};
     return 0;
 }

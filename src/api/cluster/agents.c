@@ -8,7 +8,7 @@
 #include "api/pipeline/internal.h"
 #include "core/core.h"
 #include "gen/handlers.h"
-#include "store/cluster/agents.h"
+#include "store/functions.h"
 
 enum { ENCODED_ON_LOOP_MAX = 50 /* agents */ };
 

@@ -79,7 +79,7 @@ static int find_workspaces(struct req *r, struct store *db, const int32_t *id, s
         wanted.id[wanted.n++] = w.id;
     }
     for (size_t i = 0; i < name_n; i++) {
-        if (store_workspace_by_name(db, name[i], &r->arena, &w, err) < 0)
+        if (store_workspace_by_name(db, name[i], 0, &r->arena, &w, err) < 0)
             return -1;
         wanted.id[wanted.n++] = w.id;
     }

@@ -5,7 +5,7 @@
 #include "api/pipeline/internal.h"
 #include "common/base/clock.h"
 #include "gen/handlers.h"
-#include "store/search/search.h"
+#include "store/lookup/lookup.h"
 
 struct bulk {
     const struct experiment_action *action;
@@ -150,7 +150,7 @@ static int run_bulk(struct req *r, struct store *db, const struct bulk *request,
     *b = *request;
     if (b->filters) {
         struct store_experiment_filter f = filter_of(b, &r->arena);
-        struct search_found found;
+        struct lookup_found found;
         if (store_experiment_find(db, &f, &r->arena, &found, err) < 0)
             return -1;
         b->ids = found.ids;

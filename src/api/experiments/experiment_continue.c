@@ -15,6 +15,7 @@
 #include "gen/handlers.h"
 #include "store/experiments/checkpoints.h"
 #include "store/experiments/experiments.h"
+#include "store/accounts/workspaces.h"
 #include "store/experiments/trials.h"
 
 struct continuation {
@@ -24,6 +25,7 @@ struct continuation {
     struct core_restored_experiment experiment;
     struct trial_row *trial;
     size_t trial_n;
+    struct store_workspace_agent account; /* of its tasks */
     bool exceeds_slots;
     struct continuing *claim;
 };
@@ -74,11 +76,11 @@ static int check_state(const struct store_experiment *x, enum run_state *ret, st
 /* Halving searchers compared their trials with each other: their decisions cannot be taken back. */
 static int check_searcher(const struct continuation *c, struct error *err)
 {
-    enum exp_searcher_kind kind = c->config->searcher.kind;
+    enum exp_searcher_kind kind = c->config->values.searcher.kind;
     if (kind != EXP_SEARCHER_SINGLE && kind != EXP_SEARCHER_GRID && kind != EXP_SEARCHER_RANDOM)
         return error_set(err, ERR_PRECONDITION,
                          "experiment %d has the searcher %s; only single, grid and random ones can be continued", c->was.id,
-                         c->config->searcher.name);
+                         exp_searcher_kind_name(kind));
     for (size_t i = 0; i < c->trial_n; i++)
         if (c->trial[i].state != RUN_COMPLETED)
             return 0;
@@ -119,7 +121,7 @@ static int find_warm_start(struct req *r, struct store *db, struct continuation 
     bool all = c->trial_n > 0;
     for (size_t i = 0; i < c->trial_n; i++)
         all = all && c->trial[i].latest_checkpoint[0];
-    if (launch_warm_start(r, db, &c->config->searcher, &c->experiment.spec.warm_start_checkpoint, err) == 0)
+    if (launch_warm_start(r, db, &c->config->values.searcher, &c->experiment.spec.warm_start_checkpoint, err) == 0)
         return 0;
     if (!all || error_http_status(err->kind) >= 500)
         return -1;
@@ -172,9 +174,10 @@ static int store_config(struct store *db, void *ctx, struct error *err)
     const struct req *r = ctx;
     const struct continuation *c = r->state;
     const struct exp_config *config = c->config;
-    struct store_experiment_patch patch = {.name = config->name, .description = config->description ? config->description : "",
+    const char *name = config->values.name, *description = config->values.description;
+    struct store_experiment_patch patch = {.name = name ? name : "", .description = description ? description : "",
                                            .labels = c->labels};
-    if (store_experiment_set_config(db, c->was.id, config->json, config->resources.pool, err) < 0)
+    if (store_experiment_set_config(db, c->was.id, config->json, config->values.resources.resource_pool, err) < 0)
         return -1;
     return store_experiment_patch(db, c->was.id, &patch, err);
 }
@@ -194,7 +197,7 @@ static void config_stored(void *ctx, const struct error *err)
 static int continue_step(struct req *r, struct core *core, struct error *err)
 {
     struct continuation *c = r->state;
-    bool single = c->config->searcher.kind == EXP_SEARCHER_SINGLE;
+    bool single = c->config->values.searcher.kind == EXP_SEARCHER_SINGLE;
     if (r->api->services.check_not_deleted(r->api->services.ctx, c->was.id, err) < 0) /* since the reader looked */
         return -1;
     if (launch_check_pool(r, core, c->config, &c->exceeds_slots, err) < 0)
@@ -204,6 +207,15 @@ static int continue_step(struct req *r, struct core *core, struct error *err)
                                        .rerun_completed = single}};
     struct companion companion = {.store = store_config, .done = config_stored, .ctx = r};
     return req_core_step(r, core, &ev, &companion, err) < 0 ? -1 : req_wait(r, NULL);
+}
+
+/* On a thread that may wait for the storage's disk. */
+static int look_at_storage(struct req *r, struct error *err)
+{
+    struct continuation *c = r->state;
+    launch_warn_of_storage(r, c->config, &c->account);
+    core_spec_take_warnings(c->config, &r->arena, &c->experiment.spec);
+    return req_then_loop(r, continue_step);
 }
 
 static int prepare(struct req *r, struct store *db, struct error *err)
@@ -216,14 +228,15 @@ static int prepare(struct req *r, struct store *db, struct error *err)
         store_trial_rows_of_experiment(db, in->id, &r->arena, &c->trial, &c->trial_n, err) < 0 ||
         check_searcher(c, err) < 0 || check_trials(r, db, in->id, err) < 0 || find_checkpoints(r, db, c, err) < 0)
         return -1;
-    if (pool_check_workspace(r, db, c->config->resources.pool, c->was.workspace_id, err) < 0)
+    if (pool_check_workspace(r, db, c->config->values.resources.resource_pool, c->was.workspace_id, err) < 0 ||
+        launch_account(r, db, c->was.user_id, c->was.project_id, &c->account, err) < 0)
         return -1;
     core_spec_of_config(c->config, c->was.user_id, &r->arena, &c->experiment.spec);
     if (find_warm_start(r, db, c, err) < 0)
         return -1;
     c->labels = launch_labels(c->config, &r->arena);
     fill_row(c, state);
-    return req_then_loop(r, continue_step);
+    return req_then_transfer(r, look_at_storage);
 }
 
 int api_continue_experiment(struct req *r, struct core *core, const struct wire_continue_experiment_request *in,

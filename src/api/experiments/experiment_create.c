@@ -14,9 +14,9 @@
 #include "core/config/spec.h"
 #include "gen/handlers.h"
 #include "store/experiments/experiments.h"
-#include "store/experiments/templates.h"
 #include "store/experiments/trials.h"
 #include "store/accounts/workspaces.h"
+#include "store/functions.h"
 
 /* Lives from the first step to the end of the request. What the writer needs of it is never touched by the loop
  * meanwhile. */
@@ -36,6 +36,7 @@ struct creation {
     struct store_project_place project;
     struct core_experiment_spec spec;
     struct store_experiment row;
+    struct store_workspace_agent account; /* of its tasks */
     bool exceeds_slots;
 };
 
@@ -124,12 +125,13 @@ static void fill_row(struct req *r, struct creation *c)
 {
     const struct wire_create_experiment_request *in = request_of(r);
     const struct exp_config *config = c->config;
+    const struct exp_values *v = &config->values;
     c->row = (struct store_experiment){
-        .user_id = r->who.user_id, .project_id = c->project.id, .name = config->name, .description = config->description,
+        .user_id = r->who.user_id, .project_id = c->project.id, .name = v->name, .description = v->description,
         .notes = "", .labels = launch_labels(config, &r->arena), .has_parent = in->parent_id != 0, .parent_id = in->parent_id,
-        .state = "PAUSED", .start_us = r->now_us, .queue_position = r->now_us, .searcher_type = config->searcher.name,
-        .searcher_metric = config->searcher.metric, .smaller_is_better = config->searcher.smaller_is_better,
-        .resource_pool = config->resources.pool, .config = config->json, .original_config = in->config,
+        .state = "PAUSED", .start_us = r->now_us, .queue_position = r->now_us, .searcher_type = exp_searcher_kind_name(v->searcher.kind),
+        .searcher_metric = v->searcher.metric, .smaller_is_better = v->searcher.smaller_is_better,
+        .resource_pool = v->resources.resource_pool, .config = config->json, .original_config = in->config,
         .unmanaged = in->unmanaged, .external_id = c->external_id};
 }
 
@@ -233,7 +235,16 @@ static int prepare_spec(struct req *r, struct store *db, struct creation *c, str
     if (c->in->unmanaged)
         return 0;
     core_spec_of_config(c->config, r->who.user_id, &r->arena, &c->spec);
-    return launch_warm_start(r, db, &c->config->searcher, &c->spec.warm_start_checkpoint, err);
+    return launch_warm_start(r, db, &c->config->values.searcher, &c->spec.warm_start_checkpoint, err);
+}
+
+/* On a thread that may wait for the storage's disk. */
+static int look_at_storage(struct req *r, struct error *err)
+{
+    struct creation *c = r->state;
+    launch_warn_of_storage(r, c->config, &c->account);
+    core_spec_take_warnings(c->config, &r->arena, &c->spec);
+    return c->in->validate_only ? only_validate(r, c) : req_then_loop(r, create_step);
 }
 
 static int create(struct req *r, struct store *db, const struct creation *request, struct error *err)
@@ -244,14 +255,15 @@ static int create(struct req *r, struct store *db, const struct creation *reques
     r->on_end = end_creation;
     if (prepare_config(r, db, c, err) < 0 || check_project(&c->project, err) < 0 || prepare_spec(r, db, c, err) < 0)
         return -1;
-    if (!c->in->unmanaged && pool_check_workspace(r, db, c->config->resources.pool, c->project.workspace_id, err) < 0)
+    if (!c->in->unmanaged && (pool_check_workspace(r, db, c->config->values.resources.resource_pool, c->project.workspace_id, err) < 0 ||
+                              launch_account(r, db, r->who.user_id, c->project.id, &c->account, err) < 0))
         return -1;
-    if (c->in->validate_only)
-        return only_validate(r, c);
-    if (make_archive(r, db, c, err) < 0)
+    if (!c->in->validate_only && make_archive(r, db, c, err) < 0)
         return -1;
     fill_row(r, c);
-    return c->in->unmanaged ? req_then_loop(r, create_unmanaged_step) : req_then_loop(r, create_step);
+    if (!c->in->unmanaged)
+        return req_then_transfer(r, look_at_storage);
+    return c->in->validate_only ? only_validate(r, c) : req_then_loop(r, create_unmanaged_step);
 }
 
 int api_create_experiment(struct req *r, struct store *db, const struct wire_create_experiment_request *in,

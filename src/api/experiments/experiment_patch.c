@@ -9,6 +9,7 @@
 #include "api/pipeline/internal.h"
 #include "common/json/json.h"
 #include "core/config/expconf.h"
+#include "gen/config_numbers.h"
 #include "gen/handlers.h"
 #include "store/experiments/removals.h"
 
@@ -20,14 +21,14 @@ typedef struct wire_experiment_patch_experiment_patch_checkpoint_storage patch_p
 
 static int check_resources(const patch_resources *p, struct error *err)
 {
-    if (p->has_max_slots && p->max_slots < 0)
+    if (p->has_max_slots && p->max_slots < EXP_RESOURCES_MAX_SLOTS_MIN)
         return error_set(err, ERR_INVALID, "resources.max_slots is %d, allowed is 0 or more, or null for no limit",
                          p->max_slots);
     if (p->has_weight && !(p->weight > 0 && isfinite(p->weight)))
         return error_set(err, ERR_INVALID, "resources.weight is %g, allowed is a number above 0", p->weight);
-    if (p->has_priority && (p->priority < 1 || p->priority > 99))
-        return error_set(err, ERR_INVALID, "resources.priority is %d, allowed is 1 to 99 (lower goes first)",
-                         p->priority);
+    if (p->has_priority && (p->priority < EXP_RESOURCES_PRIORITY_MIN || p->priority > EXP_RESOURCES_PRIORITY_MAX))
+        return error_set(err, ERR_INVALID, "resources.priority is %d, allowed is %d to %d (lower goes first)", p->priority,
+                         EXP_RESOURCES_PRIORITY_MIN, EXP_RESOURCES_PRIORITY_MAX);
     return 0;
 }
 
@@ -51,11 +52,11 @@ static int check_texts(const patch *p, struct error *err)
     if (p->labels && json_parse(p->labels, strlen(p->labels), &labels, err) < 0)
         return error_wrap(err, "labels");
     if (labels)
-        json_object_object_add(part, "labels", labels);
+        schema_put(exp_values, part, labels, labels);
     if (p->name)
-        json_object_object_add(part, "name", json_object_new_string(p->name));
+        schema_put(exp_values, part, name, json_object_new_string(p->name));
     if (p->description)
-        json_object_object_add(part, "description", json_object_new_string(p->description));
+        schema_put(exp_values, part, description, json_object_new_string(p->description));
     return expconf_check_part(part, err);
 }
 
@@ -80,48 +81,38 @@ static bool clears_max_slots(const patch_resources *p)
 
 /* ---- the stored configuration ------------------------------------------------------------------------------------ */
 
-static struct json_object *section(struct json_object *config, const char *name)
-{
-    struct json_object *o = NULL;
-    if (json_object_object_get_ex(config, name, &o) && json_object_is_type(o, json_type_object))
-        return o;
-    o = json_object_new_object();
-    json_object_object_add(config, name, o);
-    return o;
-}
-
 static void change_resources(struct json_object *config, const patch_resources *p)
 {
-    struct json_object *o = section(config, "resources");
+    struct json_object *o = schema_section(exp_values, config, resources);
     if (p->has_max_slots)
-        json_object_object_add(o, "max_slots", json_object_new_int(p->max_slots));
+        schema_put(exp_resources, o, max_slots, json_object_new_int(p->max_slots));
     if (clears_max_slots(p))
-        json_object_object_add(o, "max_slots", NULL);
+        schema_put(exp_resources, o, max_slots, NULL);
     if (p->has_weight)
-        json_object_object_add(o, "weight", json_new_double(p->weight));
+        schema_put(exp_resources, o, weight, json_new_double(p->weight));
     if (p->has_priority)
-        json_object_object_add(o, "priority", json_object_new_int(p->priority));
+        schema_put(exp_resources, o, priority, json_object_new_int(p->priority));
 }
 
 static void change_policy(struct json_object *config, const patch_policy *p)
 {
-    struct json_object *o = section(config, "checkpoint_storage");
-    json_object_object_add(o, "save_experiment_best", json_object_new_int(p->save_experiment_best));
-    json_object_object_add(o, "save_trial_best", json_object_new_int(p->save_trial_best));
-    json_object_object_add(o, "save_trial_latest", json_object_new_int(p->save_trial_latest));
+    struct json_object *o = schema_section(exp_values, config, checkpoint_storage);
+    schema_put(exp_checkpoint_storage, o, save_experiment_best, json_object_new_int(p->save_experiment_best));
+    schema_put(exp_checkpoint_storage, o, save_trial_best, json_object_new_int(p->save_trial_best));
+    schema_put(exp_checkpoint_storage, o, save_trial_latest, json_object_new_int(p->save_trial_latest));
 }
 
 static int change_texts(struct json_object *config, const patch *p, struct error *err)
 {
     struct json_object *labels = NULL;
     if (p->name)
-        json_object_object_add(config, "name", json_object_new_string(p->name));
+        schema_put(exp_values, config, name, json_object_new_string(p->name));
     if (p->description)
-        json_object_object_add(config, "description", json_object_new_string(p->description));
+        schema_put(exp_values, config, description, json_object_new_string(p->description));
     if (p->labels && json_parse(p->labels, strlen(p->labels), &labels, err) < 0)
         return -1;
     if (p->labels)
-        json_object_object_add(config, "labels", labels);
+        schema_put(exp_values, config, labels, labels);
     return 0;
 }
 

@@ -1,9 +1,9 @@
-/* POST /experiments-search: the list of the web interface, with the filter language of store/search/search.h. */
+/* POST /experiments-search: the list of the web interface, with the filter language of store/lookup/lookup.h. */
 #include "api/pipeline/convert.h"
 #include "api/experiments/experiment_live.h"
 #include "api/pipeline/internal.h"
 #include "gen/handlers.h"
-#include "store/search/search.h"
+#include "store/lookup/lookup.h"
 #include "store/experiments/trials.h"
 
 static struct wire_experiment *to_wire(struct req *r, struct store_experiment *x, const struct store_trial *best,
@@ -37,7 +37,7 @@ static int best_trials(struct req *r, struct store *db, const struct store_exper
 static int show_experiments(struct req *r, struct store *db, struct error *err)
 {
     struct wire_search_experiments_response *ret = r->ret;
-    const struct search_found *found = r->state;
+    const struct lookup_found *found = r->state;
     struct store_experiment *x;
     struct store_trial *best;
     size_t n, best_n;
@@ -58,10 +58,10 @@ int api_search_experiments(struct req *r, struct store *db, const struct wire_se
                            struct wire_search_experiments_response *ret, struct error *err)
 {
     const struct page page = page_of(in->offset, in->limit);
-    struct search_found *found = arena_new(&r->arena, struct search_found);
-    struct search *search;
-    if (search_parse(SEARCH_EXPERIMENTS, in->filter, in->sort, r->now_us, &r->arena, &search, err) < 0 ||
-        store_search(db, search, in->has_project_id ? in->project_id : 0, page, &r->arena, found, err) < 0)
+    struct lookup_found *found = arena_new(&r->arena, struct lookup_found);
+    struct lookup *search;
+    if (lookup_parse(LOOKUP_EXPERIMENTS, in->filter, in->sort, r->now_us, &r->arena, &search, err) < 0 ||
+        store_lookup(db, search, in->has_project_id ? in->project_id : 0, page, &r->arena, found, err) < 0)
         return -1;
     ret->pagination = pagination(page, found->window, &r->arena);
     r->state = found;

@@ -12,7 +12,7 @@
 #include "gen/handlers.h"
 #include "store/experiments/experiments.h"
 #include "store/metrics/metrics.h"
-#include "store/search/search.h"
+#include "store/lookup/lookup.h"
 #include "store/experiments/trials.h"
 
 /* ---- get: the live part from the core, the rest from the store ---- */
@@ -82,7 +82,7 @@ static struct store_int_filter id_filter(const struct wire_common_int32_field_fi
 static int show_experiments(struct req *r, struct store *db, struct error *err)
 {
     struct wire_get_experiments_response *ret = r->ret;
-    const struct search_found *found = r->state;
+    const struct lookup_found *found = r->state;
     struct store_experiment *x;
     size_t n;
     if (store_experiments_shown(db, found->ids, &r->arena, &x, &n, err) < 0)
@@ -109,7 +109,7 @@ int api_get_experiments(struct req *r, struct store *db, const struct wire_get_e
         .usernames = {in->users, in->users_n}, .user_ids = {in->user_ids, in->user_ids_n}, .project_id = in->project_id,
         .id = id_filter(in->experiment_id_filter), .sort_by = (int32_t)in->sort_by,
         .descending = in->order_by == WIRE_ORDER_BY_DESC, .page = page_of(in->offset, in->limit)};
-    struct search_found *found = arena_new(&r->arena, struct search_found);
+    struct lookup_found *found = arena_new(&r->arena, struct lookup_found);
     if (store_experiment_find(db, &f, &r->arena, found, err) < 0)
         return -1;
     ret->pagination = pagination(f.page, found->window, &r->arena);

@@ -4,11 +4,13 @@
 #include <string.h>
 
 #include "api/pipeline/convert.h"
+#include "api/checkpoints/task_account.h"
 #include "api/pipeline/internal.h"
 #include "common/json/json.h"
 #include "core/core.h"
 #include "store/experiments/checkpoints.h"
 #include "store/experiments/trials.h"
+#include "store/functions.h"
 #include "store/accounts/workspaces.h"
 
 static int parse_part(const char *json, struct json_object **ret, struct error *err)
@@ -83,7 +85,7 @@ int launch_warm_start(struct req *r, struct store *db, const struct exp_searcher
                       struct error *err)
 {
     *ret = NULL;
-    if (s->source_trial_id)
+    if (s->has_source_trial_id)
         return start_from_trial(r, db, s->source_trial_id, ret, err);
     return s->source_checkpoint_uuid ? start_from_checkpoint(r, db, s->source_checkpoint_uuid, ret, err) : 0;
 }
@@ -92,10 +94,10 @@ const char *launch_labels(const struct exp_config *config, struct arena *a)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     strbuf_addc(&text, '[');
-    for (size_t i = 0; i < config->label_n; i++) {
+    for (size_t i = 0; i < config->values.labels_n; i++) {
         if (i)
             strbuf_addc(&text, ',');
-        strbuf_add_json(&text, config->label[i], strlen(config->label[i]));
+        strbuf_add_json(&text, config->values.labels[i], strlen(config->values.labels[i]));
     }
     strbuf_addc(&text, ']');
     return arena_strdup(a, text.s);
@@ -104,12 +106,49 @@ const char *launch_labels(const struct exp_config *config, struct arena *a)
 int launch_check_pool(struct req *r, struct core *core, const struct exp_config *config, bool *ret_exceeds_pool,
                       struct error *err)
 {
-    const struct exp_resources *wanted = &config->resources;
-    const char *misfit = core_misfit(core, wanted->pool, wanted->slots_per_trial, wanted->single_node, &r->arena);
+    const struct exp_resources *wanted = &config->values.resources;
+    const char *misfit = core_misfit(core, wanted->resource_pool, wanted->slots_per_trial, wanted->is_single_node, &r->arena);
     *ret_exceeds_pool = misfit != NULL;
     if (misfit && r->api->defaults.launch_error)
         return error_set(err, ERR_INVALID, "slots requested exceeds cluster capacity (and launch_error is set): %s", misfit);
     return 0;
+}
+
+int launch_account(struct req *r, struct store *db, int32_t owner_id, int32_t project_id, struct store_workspace_agent *ret,
+                   struct error *err)
+{
+    struct store_user owner;
+    struct store_workspace_agent place;
+    if (store_user_get(db, owner_id, &r->arena, &owner, err) < 0 || store_workspace_agent_get(db, project_id, &r->arena, &place, err) < 0)
+        return -1;
+    const struct store_agent_user_group x = task_account_of(&owner.agent, &place, &r->api->defaults.default_task);
+    *ret = (struct store_workspace_agent){.has_uid = true, .uid = x.uid, .has_gid = true, .gid = x.gid, .user = x.user, .group = x.group};
+    return 0;
+}
+
+/* What a task finds at such a path is what its mount brings there. */
+static bool is_mounted(const struct exp_values *v)
+{
+    const struct exp_checkpoint_storage *storage = &v->checkpoint_storage;
+    for (size_t i = 0; storage->kind == EXP_CHECKPOINT_STORAGE_DIRECTORY && i < v->bind_mounts_n; i++) {
+        const char *path = v->bind_mounts[i].container_path, *place = storage->container_path;
+        size_t length = strlen(path);
+        if (length && strncmp(place, path, length) == 0 && (place[length] == '/' || place[length] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+void launch_warn_of_storage(struct req *r, struct exp_config *config, const struct store_workspace_agent *account)
+{
+    cleanup_error struct error problem = ERROR_INIT;
+    struct json_object *storage = json_object_object_get(config->tree, "checkpoint_storage");
+    if (is_mounted(&config->values) || task_account_check_storage(storage, account, &r->arena, &problem) == 0)
+        return;
+    if (!config->warnings)
+        config->warnings = json_object_new_array();
+    json_object_array_add(config->warnings, json_object_new_string(arena_printf(&r->arena, "checkpoints can't be stored: %s",
+                                                                                error_msg(&problem))));
 }
 
 void launch_warnings(struct req *r, bool exceeds_pool, enum wire_launch_warning **ret, size_t *ret_n)

@@ -21,6 +21,15 @@ const char *launch_labels(const struct exp_config *config, struct arena *a); /* 
  * something to warn of. On the loop. */
 int launch_check_pool(struct req *r, struct core *core, const struct exp_config *config, bool *ret_exceeds_pool,
                       struct error *err);
+struct store_workspace_agent;
+/* The account that trials of this owner in this project run as. */
+int launch_account(struct req *r, struct store *db, int32_t owner_id, int32_t project_id, struct store_workspace_agent *ret,
+                   struct error *err);
+/* Adds a sentence to config->warnings if that account can't store checkpoints where the configuration says. A warning, no error: the
+ * agents, of which the master's machine need not be one, may see another directory there, an agent that is not root runs all tasks as
+ * itself, not every trial stores checkpoints, and who creates an experiment can seldom change the directory. The trial says what it
+ * finds itself when it begins. On a thread that may wait for disks (req_then_transfer). */
+void launch_warn_of_storage(struct req *r, struct exp_config *config, const struct store_workspace_agent *account);
 void launch_warnings(struct req *r, bool exceeds_pool, enum wire_launch_warning **ret, size_t *ret_n);
 /* The sentences of config->warnings, for a reply. */
 void launch_config_warnings(struct req *r, const struct exp_config *config, const char ***ret, size_t *ret_n);

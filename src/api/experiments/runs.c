@@ -9,7 +9,7 @@
 #include "common/base/clock.h"
 #include "gen/handlers.h"
 #include "store/experiments/experiments.h"
-#include "store/search/search.h"
+#include "store/lookup/lookup.h"
 
 /* ---- search ------------------------------------------------------------------------------------------------------ */
 
@@ -47,7 +47,7 @@ static void run_to_wire(const struct store_run *s, int64_t now_us, struct arena 
 static int show_runs(struct req *r, struct store *db, struct error *err)
 {
     struct wire_search_runs_response *ret = r->ret;
-    const struct search_found *found = r->state;
+    const struct lookup_found *found = r->state;
     struct store_run *run;
     size_t n;
     if (store_runs_shown(db, found->ids, &r->arena, &run, &n, err) < 0)
@@ -63,10 +63,10 @@ int api_search_runs(struct req *r, struct store *db, const struct wire_search_ru
                     struct wire_search_runs_response *ret, struct error *err)
 {
     const struct page page = page_of(in->offset, in->limit);
-    struct search_found *found = arena_new(&r->arena, struct search_found);
-    struct search *search;
-    if (search_parse(SEARCH_RUNS, in->filter, in->sort, r->now_us, &r->arena, &search, err) < 0 ||
-        store_search(db, search, in->has_project_id ? in->project_id : 0, page, &r->arena, found, err) < 0)
+    struct lookup_found *found = arena_new(&r->arena, struct lookup_found);
+    struct lookup *search;
+    if (lookup_parse(LOOKUP_RUNS, in->filter, in->sort, r->now_us, &r->arena, &search, err) < 0 ||
+        store_lookup(db, search, in->has_project_id ? in->project_id : 0, page, &r->arena, found, err) < 0)
         return -1;
     ret->pagination = pagination(page, found->window, &r->arena);
     r->state = found;
@@ -162,16 +162,16 @@ static int change_runs(struct req *r, struct store *db, struct error *err)
 
 static int find_by_filter(struct req *r, struct store *db, struct runs_request *b, struct error *err)
 {
-    struct search *search;
+    struct lookup *search;
     if (!b->filter || !*b->filter)
         return 0;
     if (b->ids.n)
         return error_set(err, ERR_INVALID, "give ids of runs or a filter, not both");
-    if (search_parse(SEARCH_RUNS, b->filter, NULL, r->now_us, &r->arena, &search, err) < 0)
+    if (lookup_parse(LOOKUP_RUNS, b->filter, NULL, r->now_us, &r->arena, &search, err) < 0)
         return -1;
     const struct page all = {.limit = -1};
-    struct search_found found;
-    if (store_search(db, search, b->project_id > 0 ? b->project_id : 0, all, &r->arena, &found, err) < 0)
+    struct lookup_found found;
+    if (store_lookup(db, search, b->project_id > 0 ? b->project_id : 0, all, &r->arena, &found, err) < 0)
         return -1;
     b->ids = found.ids;
     return 0;

@@ -6,7 +6,7 @@
 #include "api/pipeline/internal.h"
 #include "common/base/strbuf.h"
 #include "gen/handlers.h"
-#include "store/search/search.h"
+#include "store/lookup/lookup.h"
 #include "store/accounts/workspaces.h"
 
 static int check_project(struct req *r, struct store *db, int32_t id, struct error *err)
@@ -34,14 +34,14 @@ static const char *title_of(const char *name, struct arena *a)
     return arena_strdup(a, title.s);
 }
 
-static enum wire_project_column_type type_of(const struct search_name *n)
+static enum wire_project_column_type type_of(const struct lookup_name *n)
 {
     switch (n->type) {
-    case SEARCH_NAME_NUMBER:
+    case LOOKUP_NAME_NUMBER:
         return WIRE_PROJECT_COLUMN_TYPE_NUMBER;
-    case SEARCH_NAME_TEXT:
+    case LOOKUP_NAME_TEXT:
         return WIRE_PROJECT_COLUMN_TYPE_TEXT;
-    case SEARCH_NAME_TIME:
+    case LOOKUP_NAME_TIME:
         return WIRE_PROJECT_COLUMN_TYPE_DATE;
     default:
         return WIRE_PROJECT_COLUMN_TYPE_UNSPECIFIED;
@@ -56,7 +56,7 @@ static enum wire_project_location_type location_of_group(const char *group)
 }
 
 /* `prefix` is "" for columns that every project has. */
-static void add_names(const struct search_name *name, size_t n, const char *prefix, enum wire_project_location_type location,
+static void add_names(const struct lookup_name *name, size_t n, const char *prefix, enum wire_project_location_type location,
                       struct arena *a, struct wire_project_column *to)
 {
     for (size_t i = 0; i < n; i++) {
@@ -68,11 +68,11 @@ static void add_names(const struct search_name *name, size_t n, const char *pref
 }
 
 /* Numbers have all four; of others only the last one is kept. */
-static size_t add_metric(const struct search_metric *m, struct arena *a, struct wire_project_column *to)
+static size_t add_metric(const struct lookup_metric *m, struct arena *a, struct wire_project_column *to)
 {
     size_t n = 0;
-    for (int i = m->number ? 0 : SEARCH_LAST; i < SEARCH_QUALIFIER_NR; i++) {
-        to[n].column = arena_printf(a, "%s.%s.%s", m->group, m->name, search_qualifier_name[i]);
+    for (int i = m->number ? 0 : LOOKUP_LAST; i < LOOKUP_QUALIFIER_NR; i++) {
+        to[n].column = arena_printf(a, "%s.%s.%s", m->group, m->name, lookup_qualifier_name[i]);
         to[n].location = location_of_group(m->group);
         to[n++].type = m->number ? WIRE_PROJECT_COLUMN_TYPE_NUMBER : WIRE_PROJECT_COLUMN_TYPE_TEXT;
     }
@@ -83,17 +83,17 @@ int api_get_project_columns(struct req *r, struct store *db, const struct wire_g
                             struct wire_get_project_columns_response *ret, struct error *err)
 {
     const bool runs = in->has_table_type && in->table_type == WIRE_TABLE_TYPE_RUN;
-    const enum search_kind kind = runs ? SEARCH_RUNS : SEARCH_EXPERIMENTS;
-    struct search_name *fixed, *hparam, *metadata = NULL;
-    struct search_metric *metric;
+    const enum lookup_kind kind = runs ? LOOKUP_RUNS : LOOKUP_EXPERIMENTS;
+    struct lookup_name *fixed, *hparam, *metadata = NULL;
+    struct lookup_metric *metric;
     size_t fixed_n, hparam_n, metadata_n = 0, metric_n;
     if (check_project(r, db, in->id, err) < 0 ||
-        store_search_value_names(db, in->id, false, &r->arena, &hparam, &hparam_n, err) < 0 ||
-        (runs && store_search_value_names(db, in->id, true, &r->arena, &metadata, &metadata_n, err) < 0) ||
-        store_search_metrics(db, kind, in->id, &r->arena, &metric, &metric_n, err) < 0)
+        store_lookup_value_names(db, in->id, false, &r->arena, &hparam, &hparam_n, err) < 0 ||
+        (runs && store_lookup_value_names(db, in->id, true, &r->arena, &metadata, &metadata_n, err) < 0) ||
+        store_lookup_metrics(db, kind, in->id, &r->arena, &metric, &metric_n, err) < 0)
         return -1;
-    search_fixed_names(kind, &r->arena, &fixed, &fixed_n);
-    size_t max = fixed_n + hparam_n + metadata_n + metric_n * SEARCH_QUALIFIER_NR;
+    lookup_fixed_names(kind, &r->arena, &fixed, &fixed_n);
+    size_t max = fixed_n + hparam_n + metadata_n + metric_n * LOOKUP_QUALIFIER_NR;
     struct wire_project_column *to = ret->columns = arena_array(&r->arena, struct wire_project_column, max + 1);
     add_names(fixed, fixed_n, "", runs ? WIRE_PROJECT_LOCATION_TYPE_RUN : WIRE_PROJECT_LOCATION_TYPE_EXPERIMENT, &r->arena, to);
     to += fixed_n;
@@ -114,24 +114,24 @@ int api_get_project_numeric_metrics_range(struct req *r, struct store *db,
                                           struct wire_get_project_numeric_metrics_range_response *ret,
                                           struct error *err)
 {
-    struct search_metric *metric;
-    struct search_extent searcher;
+    struct lookup_metric *metric;
+    struct lookup_extent searcher;
     size_t metric_n;
     if (check_project(r, db, in->id, err) < 0 ||
-        store_search_metrics(db, SEARCH_EXPERIMENTS, in->id, &r->arena, &metric, &metric_n, err) < 0 ||
-        store_search_searcher_metric(db, in->id, &searcher, err) < 0)
+        store_lookup_metrics(db, LOOKUP_EXPERIMENTS, in->id, &r->arena, &metric, &metric_n, err) < 0 ||
+        store_lookup_searcher_metric(db, in->id, &searcher, err) < 0)
         return -1;
     struct wire_project_metrics_range *to = ret->ranges = arena_array(&r->arena, struct wire_project_metrics_range,
-                                                              metric_n * SEARCH_QUALIFIER_NR + 1);
+                                                              metric_n * LOOKUP_QUALIFIER_NR + 1);
     if (searcher.known)
         *to++ = (struct wire_project_metrics_range){.metrics_name = "searcherMetricsVal", .min = searcher.min, .max = searcher.max};
-    for (size_t i = 0; i < metric_n * SEARCH_QUALIFIER_NR; i++) {
-        const struct search_metric *m = &metric[i / SEARCH_QUALIFIER_NR];
-        const struct search_extent *e = &m->extent[i % SEARCH_QUALIFIER_NR];
+    for (size_t i = 0; i < metric_n * LOOKUP_QUALIFIER_NR; i++) {
+        const struct lookup_metric *m = &metric[i / LOOKUP_QUALIFIER_NR];
+        const struct lookup_extent *e = &m->extent[i % LOOKUP_QUALIFIER_NR];
         if (!m->number || !e->known)
             continue;
         to->metrics_name = arena_printf(&r->arena, "%s.%s.%s", m->group, m->name,
-                                        search_qualifier_name[i % SEARCH_QUALIFIER_NR]);
+                                        lookup_qualifier_name[i % LOOKUP_QUALIFIER_NR]);
         to->min = e->min;
         to++->max = e->max;
     }
@@ -146,5 +146,5 @@ int api_get_metadata_values(struct req *r, struct store *db, const struct wire_g
 {
     if (check_project(r, db, in->project_id, err) < 0)
         return -1;
-    return store_search_metadata_values(db, in->project_id, in->key, &r->arena, &ret->values, &ret->values_n, err);
+    return store_lookup_metadata_values(db, in->project_id, in->key, &r->arena, &ret->values, &ret->values_n, err);
 }

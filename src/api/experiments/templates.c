@@ -7,7 +7,7 @@
 #include "api/pipeline/internal.h"
 #include "core/config/expconf.h"
 #include "gen/handlers.h"
-#include "store/experiments/templates.h"
+#include "store/functions.h"
 
 enum { NAME_MAX_BYTES = 255 };
 

@@ -57,11 +57,11 @@ int api_get_experiment_trials(struct req *r, struct store *db, const struct wire
     struct store_trial_filter f = {.experiment_id = in->experiment_id,
                                    .states = experiment_state_names(in->states, in->states_n, &r->arena),
                                    .sort_by = (int32_t)in->sort_by, .descending = in->order_by == WIRE_ORDER_BY_DESC,
-                                   .page = page_of(in->offset, in->limit)};
+                                   .now_us = r->now_us, .page = page_of(in->offset, in->limit)};
     struct store_experiment x;
     struct store_trial_list *list = arena_new(&r->arena, struct store_trial_list);
     if (store_experiment_get(db, in->experiment_id, /* with_config= */ false, &r->arena, &x, err) < 0 ||
-        store_trial_list(db, &f, r->now_us, &r->arena, list, err) < 0)
+        store_trial_list(db, &f, &r->arena, list, err) < 0)
         return -1;
     ret->trials = arena_array(&r->arena, struct wire_trial, list->trial_n + 1);
     ret->trials_n = list->trial_n;

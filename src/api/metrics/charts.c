@@ -23,7 +23,7 @@ static int best_trials(struct req *r, struct store *db, int32_t experiment_id, i
         return -1;
     const struct store_trial_filter f = {.experiment_id = experiment_id, .sort_by = BY_BEST_VALIDATION,
                                          .descending = !x.smaller_is_better, .page = page_of(0, max)};
-    return store_trial_list(db, &f, r->now_us, a, ret, err);
+    return store_trial_list(db, &f, a, ret, err);
 }
 
 struct sampled {

@@ -14,9 +14,8 @@
 #include "core/config/expconf_secrets.h"
 #include "store/experiments/checkpoints.h"
 #include "store/experiments/experiments.h"
-#include "store/experiments/templates.h"
 #include "store/experiments/trials.h"
-#include "store/accounts/users.h"
+#include "store/functions.h"
 
 void identity_of_store(const struct store_user *u, struct identity_user *ret)
 {

@@ -11,7 +11,7 @@
  *   loop      `struct core *core`   the loop's thread: live state (core, identities, agents); memory only, nothing that blocks
  *   stream    `struct core *core`   the loop's thread, too; answers with a stream (src/api/pipeline/stream.h)
  *   read      `struct store *db`    a reader thread: a read-only connection that sees committed state
- *   search    `struct store *db`    the searcher's thread: a reader, too, and the one that searches (store/search/search.h)
+ *   search    `struct store *db`    the searcher's thread: a reader, too, and the one that searches (store/lookup/lookup.h)
  *   write     `struct store *db`    the writer thread: inside the group's transaction, in a savepoint of its own; no reply
  *                                   before the commit
  *   password  `struct store *db`    the one thread that hashes passwords, a reader; through password_lane.h only

@@ -10,6 +10,7 @@
 #include "api/pipeline/raw.h"
 #include "api/pipeline/raw_handlers.h"
 #include "common/json/json.h"
+#include "gen/experiment_config.h"
 #include "common/system/log.h"
 #include "core/core.h"
 #include "net/http/http.h"
@@ -46,30 +47,26 @@ static int parse_service(struct proxy *p, struct arena *a, struct error *err)
     return 0;
 }
 
-static struct json_object *find_port(struct json_object *config, int port)
+static const struct exp_environment_proxy_ports *find_port(const struct exp_environment *e, int port)
 {
-    struct json_object *environment, *ports, *number;
-    if (!json_object_object_get_ex(config, "environment", &environment) ||
-        !json_object_object_get_ex(environment, "proxy_ports", &ports) || !json_object_is_type(ports, json_type_array))
-        return NULL;
-    for (size_t i = 0; i < json_object_array_length(ports); i++) {
-        struct json_object *one = json_object_array_get_idx(ports, i);
-        if (json_object_object_get_ex(one, "proxy_port", &number) && json_object_get_int(number) == port)
-            return one;
-    }
+    for (size_t i = 0; i < e->proxy_ports_n; i++)
+        if (e->proxy_ports[i].proxy_port == port)
+            return &e->proxy_ports[i];
     return NULL;
 }
 
 static int check_port(const struct proxy *p, const char *config_text, struct error *err)
 {
     cleanup_json struct json_object *config = NULL;
-    struct json_object *tcp;
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct exp_values values;
     if (json_parse(config_text, strlen(config_text), &config, err) < 0)
         return -1;
-    struct json_object *one = find_port(config, p->port);
+    exp_values_read(config, &a, &values);
+    const struct exp_environment_proxy_ports *one = find_port(&values.environment, p->port);
     if (!one)
         return unknown_service(p, "the port is not among environment.proxy_ports of its configuration", err);
-    if (!json_object_object_get_ex(one, "proxy_tcp", &tcp) || !json_object_get_boolean(tcp))
+    if (!one->proxy_tcp)
         return error_set(err, ERR_UNIMPLEMENTED, "port %d of %.100s is forwarded as HTTP, which is planned, but not part of this "
                          "version; set proxy_tcp: true and use det experiment create --publish", p->port, p->task_id);
     return 0;

@@ -1,6 +1,7 @@
 #include "cli/cmd/show.h"
 
 #include "cli/terminal/output.h"
+#include "gen/experiment_config.h"
 
 /* ---- hyperparameters and metrics ---- */
 
@@ -56,21 +57,20 @@ int searched_metric_fetch(struct cli *cli, int32_t experiment_id, struct searche
     cleanup_json struct json_object *config = NULL;
     struct wire_get_experiment_request in = {.experiment_id = experiment_id};
     struct wire_get_experiment_response out;
-    struct json_object *searcher, *smaller;
+    struct json_object *section;
+    struct exp_searcher searcher;
     if (api_call(cli, ROUTE_ID_GET_EXPERIMENT, &in, &out, err) < 0)
         return -1;
     const char *text = out.config ? out.config : out.experiment->config ? out.experiment->config : "{}";
-    *ret = (struct searched_metric){.name = "", .smaller_is_better = true};
+    *ret = (struct searched_metric){.name = "", .smaller_is_better = exp_searcher_defaults.smaller_is_better};
     if (json_parse(text, strlen(text), &config, err) < 0)
         return -1;
-    if (!json_object_is_type(config, json_type_object) || !json_object_object_get_ex(config, "searcher", &searcher) ||
-        !json_object_is_type(searcher, json_type_object))
+    if (!json_object_is_type(config, json_type_object) || !json_object_object_get_ex(config, "searcher", &section))
         return 0;
-    struct json_object *name = json_object_object_get(searcher, "metric");
-    if (json_object_is_type(name, json_type_string))
-        ret->name = arena_strdup(&cli->arena, json_object_get_string(name));
-    if (json_object_object_get_ex(searcher, "smaller_is_better", &smaller))
-        ret->smaller_is_better = json_object_get_boolean(smaller);
+    exp_searcher_read(section, &cli->arena, &searcher);
+    if (searcher.metric)
+        ret->name = arena_strdup(&cli->arena, searcher.metric);
+    ret->smaller_is_better = searcher.smaller_is_better;
     return 0;
 }
 

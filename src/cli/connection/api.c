@@ -21,7 +21,7 @@ static int call(struct cli *cli, const struct route *r, const char *url, const v
     struct exchange x = {.method = r->method, .url = url, .body = body, .body_n = body_n, .with_token = s->token != NULL, .extra = extra};
     if (api_fetch(cli, &x, reply, err) < 0)
         return -1;
-    return reply->status < 300 ? 0 : api_status_error(cli, reply->status, &reply->body, err);
+    return reply->status < 300 && !api_is_page(&reply->body) ? 0 : api_status_error(cli, reply->status, &reply->body, err);
 }
 
 static int call_with_request(struct cli *cli, enum route_id id, const void *request, const struct http_fetch *extra,
@@ -74,7 +74,7 @@ int api_get_document(struct cli *cli, const char *path, struct json_object **ret
         return -1;
     struct exchange x = {.method = "GET", .url = arena_printf(&cli->arena, "%s%s", cli->master, path), .with_token = true};
     int rc = api_fetch(cli, &x, &reply, err);
-    if (rc == 0 && reply.status >= 300)
+    if (rc == 0 && (reply.status >= 300 || api_is_page(&reply.body)))
         rc = api_status_error(cli, reply.status, &reply.body, err);
     else if (rc == 0 && (rc = json_parse(strbuf_str(&reply.body), reply.body.n, ret, err)) < 0)
         error_wrap(err, "the master's reply to %s", path);
@@ -279,6 +279,9 @@ static bool may_ask_trust(struct cli *cli)
 
 int api_greet(struct cli *cli, struct error *err)
 {
+    struct session *s;
+    if (cli_session(cli, &s, err) < 0)
+        return -1;
     const char *version = master_version(cli);
     if (!*version && may_ask_trust(cli)) {
         cleanup_error struct error why = ERROR_INIT;

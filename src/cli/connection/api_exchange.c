@@ -1,5 +1,6 @@
 #include "cli/connection/api_internal.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -54,6 +55,40 @@ static enum error_kind kind_of_status(int status)
     }
 }
 
+/* What a browser would write at the top of the page; "" if that is long or odd. */
+static const char *page_title(const char *page, struct arena *a)
+{
+    enum { TITLE_MAX = 80 };
+    const char *title = strcasestr(page, "<title>");
+    if (!title)
+        return "";
+    title += strlen("<title>");
+    title += strspn(title, " \t\r\n");
+    size_t n = 0;
+    while (title[n] && title[n] != '<' && !iscntrl((unsigned char)title[n])) /* a terminal would obey those */
+        n++;
+    return n == 0 || n > TITLE_MAX || title[n] != '<' ? "" : arena_printf(a, " \"%s\"", arena_strndup(a, title, n));
+}
+
+bool api_is_page(const struct strbuf *body)
+{
+    const char *text = strbuf_str(body);
+    return text[strspn(text, " \t\r\n")] == '<';
+}
+
+/* A page for browsers: a proxy in front of the master, or a server that is none. NULL: it is no such page. */
+static const char *page_text(struct cli *cli, const struct strbuf *body, int status)
+{
+    if (!api_is_page(body))
+        return NULL;
+    const char *title = page_title(strbuf_str(body), &cli->arena);
+    if (kind_of_status(status) == ERR_UNAVAILABLE)
+        return arena_printf(&cli->arena, "a server in front of the master answers with status %d and a page for browsers%s; see whether the "
+                            "master is running, and try again", status, title);
+    return arena_printf(&cli->arena, "%s answers with status %d and a page for browsers%s, as no master does; look at the address, and at "
+                        "the proxy in front of the master if there is one", cli->master, status, title);
+}
+
 /* {"error":{"error":text}}, {"message":text}, or whatever stands in front of the master. */
 static const char *error_text(struct cli *cli, const struct strbuf *body, int status)
 {
@@ -69,6 +104,9 @@ static const char *error_text(struct cli *cli, const struct strbuf *body, int st
     }
     if (text)
         return arena_strdup(&cli->arena, json_object_get_string(text));
+    const char *page = page_text(cli, body, status);
+    if (page)
+        return page;
     return body->n ? arena_strndup(&cli->arena, body->s, body->n) : arena_printf(&cli->arena, "HTTP status %d", status);
 }
 
@@ -76,9 +114,10 @@ int api_status_error(struct cli *cli, int status, const struct strbuf *body, str
 {
     const char *text = error_text(cli, body, status);
     enum error_kind kind = kind_of_status(status);
-    if (kind == ERR_UNAUTHENTICATED)
+    bool of_master = !api_is_page(body);
+    if (kind == ERR_UNAUTHENTICATED && of_master)
         text = "Unauthenticated: please log in with 'det user login <username>'";
-    else if (kind == ERR_FORBIDDEN)
+    else if (kind == ERR_FORBIDDEN && of_master)
         text = arena_printf(&cli->arena, "Forbidden(%s)%s", text,
                             strcmp(text, "invalid credentials") == 0 || strcmp(text, "user not found") == 0
                                 ? "" : ": Please contact your administrator in order to access this resource.");

@@ -34,6 +34,9 @@ int api_fetch(struct cli *cli, const struct exchange *x, struct http_fetch_reply
 /* Always -1: the sentence for a reply with such a status. */
 int api_status_error(struct cli *cli, int status, const struct strbuf *body, struct error *err);
 
+/* Whether an answer is a page for browsers, as the master gives none: api_status_error() tells so, of a status of success, too. */
+bool api_is_page(const struct strbuf *body);
+
 /* `request` NULL: all fields unset. */
 void api_build_url(struct cli *cli, const struct route *r, const void *request, struct strbuf *url);
 void api_build_body(const struct route *r, const void *request, struct strbuf *body);

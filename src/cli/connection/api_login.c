@@ -69,9 +69,9 @@ int api_login(struct cli *cli, const char *user, const char *password, const cha
     if (api_fetch(cli, &x, &reply, err) < 0)
         return -1;
     int rc;
-    if (reply.status == 401)
+    if (reply.status == 401 && !api_is_page(&reply.body))
         rc = error_set(err, ERR_UNAUTHENTICATED, "Failed to log in: wrong user name or password for '%s'", user);
-    else if (reply.status >= 300)
+    else if (reply.status >= 300 || api_is_page(&reply.body))
         rc = api_status_error(cli, reply.status, &reply.body, err);
     else
         rc = codec_decode(&wire_msg_login_response, strbuf_str(&reply.body), reply.body.n, &cli->arena, &out, err);

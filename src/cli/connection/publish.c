@@ -13,6 +13,7 @@
 #include "common/base/cleanup.h"
 #include "common/json/json.h"
 #include "common/base/must.h"
+#include "gen/experiment_config.h"
 #include "net/loop/loop.h"
 #include "net/http/tunnel.h"
 #include "net/websocket/ws.h"
@@ -95,27 +96,23 @@ int publish_open(const char *const *port, size_t n, struct publish **ret, struct
     return 0;
 }
 
-static bool lets_through(struct json_object *config, int port)
+static bool lets_through(const struct exp_environment *e, int port)
 {
-    struct json_object *environment, *ports, *number, *tcp;
-    if (!json_object_object_get_ex(config, "environment", &environment) ||
-        !json_object_object_get_ex(environment, "proxy_ports", &ports) || !json_object_is_type(ports, json_type_array))
-        return false;
-    for (size_t i = 0; i < json_object_array_length(ports); i++) {
-        struct json_object *one = json_object_array_get_idx(ports, i);
-        if (json_object_object_get_ex(one, "proxy_port", &number) && json_object_get_int(number) == port)
-            return json_object_object_get_ex(one, "proxy_tcp", &tcp) && json_object_get_boolean(tcp);
-    }
+    for (size_t i = 0; i < e->proxy_ports_n; i++)
+        if (e->proxy_ports[i].proxy_port == port)
+            return e->proxy_ports[i].proxy_tcp;
     return false;
 }
 
 void publish_warn(const struct publish *p, struct cli *cli, const char *config_text)
 {
     cleanup_json struct json_object *config = NULL;
+    struct exp_values values;
     if (json_parse(config_text, strlen(config_text), &config, NULL) < 0)
         return;
+    exp_values_read(config, &cli->arena, &values);
     for (size_t i = 0; i < p->port_n; i++)
-        if (!lets_through(config, p->port[i].remote))
+        if (!lets_through(&values.environment, p->port[i].remote))
             cli_say(cli, CLI_YELLOW, "Warning: port %d is not among the configuration's environment.proxy_ports with proxy_tcp: true; "
                     "the master lets nothing through to it.", p->port[i].remote);
 }

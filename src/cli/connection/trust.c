@@ -48,6 +48,18 @@ static int pem_as_file(struct cli *cli, const char *pem, size_t n, const char **
     return 0;
 }
 
+/* libcurl says no more of such a file than that it can't be set. */
+static int check_certificates(const char *file, struct error *err)
+{
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    if (file_read(file, CERTS_MAX, &text, err) < 0)
+        return error_wrap(err, "DET_MASTER_CERT_FILE");
+    if (strstr(strbuf_str(&text), "-----BEGIN CERTIFICATE-----") || strstr(strbuf_str(&text), "-----BEGIN TRUSTED CERTIFICATE-----"))
+        return 0;
+    return error_set(err, ERR_INVALID, "DET_MASTER_CERT_FILE: %s holds no certificate in PEM form; name a file with the certificate of the "
+                     "master or of its authority, or noverify to check none", file);
+}
+
 int trust_load(struct cli *cli, struct trust *ret, struct error *err)
 {
     const char *file = getenv("DET_MASTER_CERT_FILE"), *name = getenv("DET_MASTER_CERT_NAME"), *directory;
@@ -57,7 +69,7 @@ int trust_load(struct cli *cli, struct trust *ret, struct error *err)
     if (file && *file) {
         ret->skip_verify = strcasecmp(file, "noverify") == 0;
         ret->ca_file = ret->skip_verify ? NULL : file;
-        return 0;
+        return ret->skip_verify ? 0 : check_certificates(file, err);
     }
     cleanup_json struct json_object *certs = NULL;
     struct json_object *pem;

@@ -5,8 +5,9 @@
 #include "common/json/json.h"
 #include "common/config/schema.h"
 #include "core/sched/policy.h"
+#include "gen/config_numbers.h"
 
-enum { CLUSTER_BYTES_MAX = 1 << 20, AGENTS_MAX = 20000, AUX_DEFAULT = 100 };
+enum { CLUSTER_BYTES_MAX = 1 << 20, AGENTS_MAX = 20000 };
 
 struct reader {
     const char *path;
@@ -139,7 +140,7 @@ static int take_pool(struct reader *r, struct json_object *o, struct json_object
 {
     static const char *const known[] = {"pool_name", "description", "max_aux_containers_per_agent", "scheduler", "agents", NULL};
     struct json_object *name = NULL, *own = NULL, *agents = NULL;
-    ret->max_aux_containers_per_agent = AUX_DEFAULT;
+    ret->max_aux_containers_per_agent = MASTER_CONFIG_RESOURCE_POOLS_MAX_AUX_CONTAINERS_PER_AGENT_DEFAULT;
     if (check_names(r, o, path, known) < 0 ||
         take_int(r, o, path, "max_aux_containers_per_agent", 0, 1000000, &ret->max_aux_containers_per_agent) < 0)
         return -1;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/system/files.h"
+#include "gen/config_numbers.h"
 
 enum { TRACE_BYTES_MAX = 1 << 28, TRIALS_MAX = 100000, SLOTS_MAX = 1 << 20 };
 
@@ -61,6 +62,15 @@ static void take_int(struct reader *r, enum column c, const char *text, int min,
         *ret = (int)v;
 }
 
+static void take_priority(struct reader *r, const char *text, int *ret)
+{
+    double v;
+    if (read_number(text, SCHED_PRIORITY_MIN, SCHED_PRIORITY_MAX, &v) && v == floor(v))
+        *ret = (int)v;
+    else
+        bad(r, names[PRIORITY], text, arena_printf(r->arena, "a priority from %d (first) to %d", SCHED_PRIORITY_MIN, SCHED_PRIORITY_MAX));
+}
+
 static void take_seconds(struct reader *r, enum column c, const char *text, double min, int64_t *ret)
 {
     double v;
@@ -96,7 +106,7 @@ static void take(struct reader *r, enum column c, const char *text)
         take_int(r, c, text, 0, SLOTS_MAX, "a whole number, 0 or more", &r->job.slots);
         return;
     case PRIORITY:
-        take_int(r, c, text, 1, 99, "a priority from 1 (first) to 99", &r->job.priority);
+        take_priority(r, text, &r->job.priority);
         return;
     case MAX_SLOTS:
         take_int(r, c, text, 0, SLOTS_MAX, "a whole number, 0 or more", &r->job.max_slots);
@@ -175,7 +185,7 @@ static void begin_row(struct reader *r)
     r->row++;
     r->place = 0;
     r->empty = true;
-    r->job = (struct sim_job){.priority = SCHED_PRIORITY_DEFAULT, .weight = 1, .max_slots = -1, .pool = "", .name = "",
+    r->job = (struct sim_job){.priority = SCHED_PRIORITY_DEFAULT, .weight = EXP_RESOURCES_WEIGHT_DEFAULT, .max_slots = -1, .pool = "", .name = "",
                               .searcher = "single", .row = r->row};
     memset(r->given, 0, sizeof r->given);
 }
@@ -186,7 +196,8 @@ static void keep_job(struct reader *r)
     if (r->job.trials == 0)
         r->job.trials = strcmp(r->job.searcher, "single") == 0 ? 1 : 16;
     if (r->job.concurrent == 0)
-        r->job.concurrent = r->job.trials < 16 ? r->job.trials : 16;
+        r->job.concurrent = r->job.trials < EXP_SEARCHER_MAX_CONCURRENT_TRIALS_DEFAULT ? r->job.trials
+                                                                                       : EXP_SEARCHER_MAX_CONCURRENT_TRIALS_DEFAULT;
     if (strcmp(r->job.searcher, "single") == 0 && r->job.trials > 1) {
         bad(r, names[TRIALS], "more than 1", "what a single trial has; say searcher random or adaptive_asha");
         return;

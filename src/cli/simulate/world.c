@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/config_numbers.h"
+
 enum { FAIRNESS_LOOKS = 500 };
 
 static void carry_out(struct world *w, const struct core_effect *e)
@@ -65,7 +67,7 @@ static int submit(struct world *w, const struct sim_job *j, size_t index, struct
     char searcher[256];
     struct core_experiment_spec spec = {
         .owner_id = 1, .pool = w->cluster->pool[w->job[index].pool].name, .slots_per_trial = j->slots, .priority = j->priority,
-        .weight = j->weight, .max_slots = j->max_slots, .preemption_timeout_s = 3600, .seed = (uint32_t)index,
+        .weight = j->weight, .max_slots = j->max_slots, .preemption_timeout_s = MASTER_CONFIG_TASK_CONTAINER_DEFAULTS_PREEMPTION_TIMEOUT_S_DEFAULT, .seed = (uint32_t)index,
         .searcher = searcher_text(j, searcher), .hyperparameters = "{}"};
     struct core_event ev = {.type = CORE_EXPERIMENT_CREATE, .now_us = w->now_us, .create = {.spec = &spec, .activate = true}};
     w->job_of[++w->experiment_n] = index;

@@ -9,6 +9,7 @@
 #include "common/base/must.h"
 #include "core/config/expconf_checks.h"
 #include "core/config/expconf_internal.h"
+#include "gen/config_numbers.h"
 #include "gen/config_tables.h"
 
 static const struct schema_key *keys(void)
@@ -22,25 +23,6 @@ static struct json_object *copy_of(struct json_object *v)
     if (v && json_object_deep_copy(v, &copy, NULL) < 0)
         abort();
     return copy;
-}
-
-/* The section `path[0].path[1]…`, made when it is not there. */
-static struct json_object *section(struct json_object *config, const char *name)
-{
-    struct json_object *v = json_object_object_get(config, name);
-    if (!v) {
-        v = json_object_new_object();
-        json_object_object_add(config, name, v);
-    }
-    return v;
-}
-
-static void set_default(struct json_object *object, const char *name, struct json_object *take_value)
-{
-    if (json_object_object_get(object, name))
-        json_object_put(take_value);
-    else
-        json_object_object_add(object, name, take_value);
 }
 
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */
@@ -212,27 +194,29 @@ static void copy_member(struct json_object *from, const char *name, struct json_
         json_object_object_add(to, to_name, copy_of(v));
 }
 
-/* task_container_defaults in the form of an experiment's configuration. */
+/* task_container_defaults in the form of an experiment's configuration. A key goes where the experiment's table has one of its name:
+ * to the top, or to one of the sections that concern tasks. Others are none of an experiment's business. */
 static struct json_object *config_of_defaults(struct json_object *defaults, bool with_slots)
 {
-    static const char *const environment_keys[] = {"image", "environment_variables", "add_capabilities", "drop_capabilities",
-                                                   "registry_auth", "force_pull_image"};
-    static const char *const top_keys[] = {"bind_mounts", "slurm", "pbs", "log_policies", "preemption_timeout"};
     struct json_object *config = json_object_new_object();
-    struct json_object *environment = section(config, "environment"), *resources = section(config, "resources");
-    for (size_t i = 0; i < sizeof environment_keys / sizeof *environment_keys; i++)
-        copy_member(defaults, environment_keys[i], environment, environment_keys[i]);
-    for (size_t i = 0; i < sizeof top_keys / sizeof *top_keys; i++)
-        copy_member(defaults, top_keys[i], config, top_keys[i]);
+    struct json_object *environment = schema_section(exp_values, config, environment), *resources = schema_section(exp_values, config, resources);
+    const struct schema_key *environment_keys = schema_find(keys(), "environment"), *resource_keys = schema_find(keys(), "resources");
+    json_object_object_foreach(defaults, name, value) {
+        struct json_object *place = schema_member(keys(), name, NULL)             ? config
+                                    : schema_member(environment_keys, name, NULL) ? environment
+                                    : schema_member(resource_keys, name, NULL)    ? resources
+                                                                                  : NULL;
+        if (value && place)
+            copy_member(defaults, name, place, name);
+    }
     copy_member(defaults, with_slots ? "gpu_pod_spec" : "cpu_pod_spec", environment, "pod_spec");
-    copy_member(defaults, "devices", resources, "devices");
     return config;
 }
 
 static int slots_of(struct json_object *config)
 {
-    struct json_object *slots = json_object_object_get(section(config, "resources"), "slots_per_trial");
-    return slots ? json_object_get_int(slots) : 1;
+    struct json_object *slots = schema_get(exp_resources, schema_get(exp_values, config, resources), slots_per_trial);
+    return slots ? json_object_get_int(slots) : EXP_RESOURCES_SLOTS_PER_TRIAL_DEFAULT;
 }
 
 static const struct expconf_pool *find_pool(const struct expconf_context *ctx, const char *name)
@@ -247,8 +231,8 @@ static const struct expconf_pool *find_pool(const struct expconf_context *ctx, c
 int expconf_resolve_pool(struct json_object *config, const struct expconf_context *ctx, const struct expconf_pool **ret,
                          struct error *err)
 {
-    struct json_object *resources = section(config, "resources"),
-                       *named = json_object_object_get(resources, "resource_pool");
+    struct json_object *resources = schema_section(exp_values, config, resources),
+                       *named = schema_get(exp_resources, resources, resource_pool);
     const char *name = named ? json_object_get_string(named) : "";
     if (!*name)
         name = slots_of(config) > 0 ? ctx->default_compute_pool : ctx->default_aux_pool;
@@ -263,7 +247,7 @@ int expconf_resolve_pool(struct json_object *config, const struct expconf_contex
         return error_set(err, ERR_INVALID, "<config>.resources.resource_pool: there is no pool \"%s\" (pools: %s)",
                          name, strbuf_str(&all));
     }
-    json_object_object_add(resources, "resource_pool", json_object_new_string(pool->name));
+    schema_put(exp_resources, resources, resource_pool, json_object_new_string(pool->name));
     *ret = pool;
     return 0;
 }
@@ -277,7 +261,7 @@ static struct json_object *add_cluster_defaults(struct json_object *config, cons
     if (storage)
         json_object_object_add(lower, "checkpoint_storage", storage);
     if (registry_auth_of(json_object_object_get(config, "environment")))
-        json_object_object_del(section(lower, "environment"), "registry_auth");
+        json_object_object_del(schema_section(exp_values, lower, environment), "registry_auth");
     return schema_merge(keys(), config, lower);
 }
 
@@ -285,19 +269,23 @@ static struct json_object *add_cluster_defaults(struct json_object *config, cons
 static void add_request_defaults(struct json_object *config, const struct expconf_context *ctx,
                                  const struct expconf_pool *pool)
 {
-    if (pool->default_priority > 0)
-        set_default(section(config, "resources"), "priority", json_object_new_int(pool->default_priority));
-    set_default(section(config, "reproducibility"), "experiment_seed", json_object_new_int64(ctx->seed & INT32_MAX));
-    if (!json_object_object_get(config, "name")) {
+    struct json_object *resources = schema_section(exp_values, config, resources),
+                       *reproducibility = schema_section(exp_values, config, reproducibility);
+    if (pool->default_priority > 0 && !schema_get(exp_resources, resources, priority))
+        schema_put(exp_resources, resources, priority, json_object_new_int(pool->default_priority));
+    if (!schema_get(exp_reproducibility, reproducibility, experiment_seed))
+        schema_put(exp_reproducibility, reproducibility, experiment_seed,
+                   json_object_new_int64(ctx->seed & EXP_REPRODUCIBILITY_EXPERIMENT_SEED_MAX));
+    if (!schema_get(exp_values, config, name)) {
         char words[64];
         cleanup_strbuf struct strbuf name = STRBUF_INIT;
         expconf_pet_name(ctx->random, words, sizeof words);
         strbuf_addf(&name, "Experiment (%s)", words);
-        json_object_object_add(config, "name", json_object_new_string(name.s));
+        schema_put(exp_values, config, name, json_object_new_string(name.s));
     }
     if (ctx->workspace && ctx->project) {
-        json_object_object_add(config, "workspace", json_object_new_string(ctx->workspace));
-        json_object_object_add(config, "project", json_object_new_string(ctx->project));
+        schema_put(exp_values, config, workspace, json_object_new_string(ctx->workspace));
+        schema_put(exp_values, config, project, json_object_new_string(ctx->project));
     }
 }
 

@@ -4,6 +4,10 @@
  *     text → parse → over the template → normal form → over task_container_defaults and checkpoint_storage of the cluster
  *          → defaults → complete and checked → `struct exp_config`
  *
+ * Keys, their types, defaults and ranges are declared once, in contract/experiment-config.json. tools/gen-config makes of it the
+ * struct with the values (`struct exp_values` in gen/experiment_config.h) and what reads it; core/config/spec.c picks from it what the
+ * core's state machines need (docs/decisions/0012).
+ *
  * Pure: what depends on the world (pools, the cluster's defaults, seed, random words for a name) comes in the context.
  * All mistakes are reported together, each with its JSON path, line and column. How lists combine is said row by row in
  * contract/experiment-config.json (`merge`). */
@@ -16,6 +20,7 @@
 
 #include "common/base/error.h"
 #include "common/json/json.h"
+#include "gen/experiment_config.h"
 
 struct expconf_pool {
     const char *name;
@@ -38,61 +43,6 @@ struct expconf_context {
     uint32_t random[3];                          /* for a name */
 };
 
-enum exp_searcher_kind {
-    EXP_SEARCHER_SINGLE, EXP_SEARCHER_RANDOM, EXP_SEARCHER_GRID, EXP_SEARCHER_ASYNC_HALVING, EXP_SEARCHER_ADAPTIVE_ASHA,
-    EXP_SEARCHER_NR,
-};
-
-enum exp_unit { EXP_UNIT_NONE, EXP_UNIT_BATCHES, EXP_UNIT_RECORDS, EXP_UNIT_EPOCHS };
-
-struct exp_length {
-    enum exp_unit unit; /* NONE: a bare number, its unit is the user's business */
-    int64_t units;
-};
-
-struct exp_searcher {
-    /* what runs: adaptive and adaptive_simple are ADAPTIVE_ASHA, sync_halving is ASYNC_HALVING */
-    enum exp_searcher_kind kind;
-    const char *name;            /* as written */
-    const char *runs_as;         /* another name that it runs under, or NULL */
-    const char *metric;
-    bool smaller_is_better;
-    bool has_max_length;
-    struct exp_length max_length;
-    int max_trials;             /* 1 for single, 0 for grid: as many as there are points */
-    int max_concurrent_trials;  /* 0: no limit */
-    int source_trial_id;        /* 0: none */
-    const char *source_checkpoint_uuid; /* NULL: none */
-    int64_t max_time;           /* halving: 0 if unset */
-    const char *time_metric;    /* halving: NULL if unset */
-    int num_rungs, max_rungs;
-    double divisor;
-    const char *mode;           /* adaptive_asha */
-    bool stop_once;
-    struct json_object *bracket_rungs;
-};
-
-struct exp_resources {
-    int slots_per_trial;
-    int max_slots;    /* -1: no limit */
-    double weight;
-    int priority;     /* 1 … 99, smaller runs first */
-    const char *pool;
-    int64_t shm_bytes; /* 0: the cluster's default */
-    int64_t memory_bytes, disk_bytes; /* of each task; 0: the agent's default */
-    int32_t processes;
-    bool single_node;
-};
-
-enum exp_storage_kind { EXP_STORAGE_SHARED_FS, EXP_STORAGE_DIRECTORY, EXP_STORAGE_S3, EXP_STORAGE_GCS, EXP_STORAGE_AZURE };
-
-struct exp_storage {
-    enum exp_storage_kind kind;
-    int save_experiment_best, save_trial_best, save_trial_latest;
-    const char *path;         /* shared_fs: host_path; directory: container_path; NULL otherwise */
-    struct json_object *tree; /* the whole section */
-};
-
 /* Everything below lives and dies with the struct. Read only: it may be shared between threads once it is made, but for
  * printing its trees (json-c keeps the text within them); use `json`. */
 struct exp_config {
@@ -104,31 +54,19 @@ struct exp_config {
     const char *original; /* the text as submitted; NULL if made from the effective form */
     struct json_object *tree; /* of json */
 
-    const char *name, *description; /* description may be NULL */
-    const char *workspace, *project; /* "" if not named */
-    struct json_object *entrypoint;  /* string or list of strings; NULL if unmanaged */
-    const char **label;
-    size_t label_n;
-    struct exp_searcher searcher;
-    struct exp_resources resources;
-    struct exp_storage storage;
-    struct json_object *hyperparameters; /* normal form: typed objects and nested groups */
-    struct json_object *data, *environment, *bind_mounts, *log_policies;
-    const char *checkpoint_policy; /* best, all, none */
-    struct exp_length min_validation_period, min_checkpoint_period;
-    bool perform_initial_validation, debug;
-    int scheduling_unit, max_restarts;
-    int64_t records_per_epoch;
-    uint32_t seed;
-    int preemption_timeout_s;
-    bool has_log_retention;
-    int log_retention_days; /* -1: for ever */
+    struct exp_values values; /* what it says, typed; texts and trees are those of `tree` */
 };
 
-/* A `searcher` section alone, defaults filled in. The view borrows from *ret_tree, which the caller puts. ERR_INVALID
- * for one that cannot run. */
-int exp_searcher_read(struct json_object *searcher, struct json_object **ret_tree, struct exp_searcher *ret,
-                      struct error *err);
+/* A `searcher` section alone, defaults filled in. *ret borrows from *ret_tree, which the caller puts, and from the arena.
+ * ERR_INVALID for one that cannot run. */
+int expconf_read_searcher(struct json_object *searcher, struct arena *a, struct json_object **ret_tree, struct exp_searcher *ret,
+                          struct error *err);
+/* The kind that a searcher runs as: another one than its own if that has been retired. */
+enum exp_searcher_kind exp_searcher_runs_as(enum exp_searcher_kind kind);
+/* How many trials it may have: 1 for single; 0 for grid, which has as many as there are points. */
+int32_t exp_searcher_trials(const struct exp_searcher *s);
+/* Where a storage that is a directory lies: on the machine (shared_fs), or as tasks see it (directory). NULL for all others. */
+const char *exp_checkpoint_storage_path(const struct exp_checkpoint_storage *s);
 
 /* Adds sentences on the words of a document that YAML 1.1 reads as truth values to *list, which is made when it is NULL. */
 void expconf_warn_words(const struct yaml_positions *positions, struct json_object **list);
@@ -145,8 +83,8 @@ int expconf_continue(struct json_object *effective, const char *override, size_t
 int exp_config_from_json(const char *json, size_t n, struct exp_config **ret, struct error *err);
 void exp_config_free(struct exp_config *c); /* NULL is fine */
 
-/* KEY=VALUE list for tasks on a device type: "cpu", "cuda" or "rocm". A JSON list of strings, borrowed. */
-struct json_object *exp_config_environment_variables(const struct exp_config *c, const char *device_type);
+/* What tasks on a device type get: "cpu", "cuda" or "rocm". */
+const char *const *exp_config_environment_variables(const struct exp_config *c, const char *device_type, size_t *ret_n); /* KEY=VALUE */
 const char *exp_config_image(const struct exp_config *c, const char *device_type);
 
 /* ---- The steps, for previews, templates, policies and tests ------------------------------------------------------ */

@@ -72,7 +72,10 @@ static size_t texts_of(struct json_object *v)
 
 static int check_start(const struct exp_config *c, const char *device_type, struct error *err)
 {
-    size_t n = texts_of(c->entrypoint) + texts_of(exp_config_environment_variables(c, device_type));
+    size_t variable_n, n = texts_of(c->values.entrypoint);
+    const char *const *variable = exp_config_environment_variables(c, device_type, &variable_n);
+    for (size_t i = 0; i < variable_n; i++)
+        n += strlen(variable[i]) + 1;
     if (n <= START_TEXT_MAX)
         return 0;
     return error_set(err, ERR_INVALID, "<config>: entrypoint and environment.environment_variables (%s) have %zu bytes together, "
@@ -83,7 +86,7 @@ static int check_start(const struct exp_config *c, const char *device_type, stru
 static int check_hyperparameters(const struct exp_config *c, struct error *err)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    json_print(c->hyperparameters, &text);
+    json_print(c->values.hyperparameters, &text);
     if (text.n <= HYPERPARAMETERS_MAX)
         return 0;
     return error_set(err, ERR_INVALID, "<config>.hyperparameters: %zu bytes as JSON, at most %d are allowed: each trial gets its "
@@ -93,13 +96,13 @@ static int check_hyperparameters(const struct exp_config *c, struct error *err)
 
 int expconf_check_limits(const struct exp_config *c, const struct expconf_context *ctx, struct error *err)
 {
-    static const char *const device_types[] = {"cpu", "cuda", "rocm"};
+    const struct schema_record *by_device = &exp_environment_variables_record; /* a field for each type of device */
     size_t n = strlen(c->json);
     if (ctx->config_max && n > ctx->config_max)
         return error_set(err, ERR_INVALID, "the configuration has %zu bytes with templates and defaults, as JSON; at most %zu are "
                          "allowed (the master's limits.config_size)", n, ctx->config_max);
-    for (size_t i = 0; i < sizeof device_types / sizeof *device_types; i++)
-        if (check_start(c, device_types[i], err) < 0)
+    for (size_t i = 0; i < by_device->field_n; i++)
+        if (check_start(c, by_device->field[i].name, err) < 0)
             return -1;
     return check_hyperparameters(c, err);
 }

@@ -7,25 +7,24 @@
 #include "core/config/expconf.h"
 #include "core/config/expconf_internal.h"
 
-static const char *const device_kinds[] = {"cpu", "cuda", "rocm"};
-
 static struct json_object *member(struct json_object *v, const char *name)
 {
     return json_object_is_type(v, json_type_object) ? json_object_object_get(v, name) : NULL;
 }
 
-/* One value for all devices → the same value for each. */
-static void spread_over_devices(struct json_object *environment, const char *name, enum json_type shorthand)
+/* One value for all devices → the same value for each; the record has a field for each. */
+static void spread_over_devices(struct json_object *environment, const char *name, enum json_type shorthand,
+                                const struct schema_record *record)
 {
     struct json_object *v = member(environment, name);
     if (!v || !json_object_is_type(v, shorthand))
         return;
     struct json_object *each = json_object_new_object();
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < record->field_n; i++) {
         struct json_object *copy = NULL;
         if (json_object_deep_copy(v, &copy, NULL) < 0)
             abort();
-        json_object_object_add(each, device_kinds[i], copy);
+        json_object_object_add(each, record->field[i].name, copy);
     }
     json_object_object_add(environment, name, each);
 }
@@ -82,19 +81,19 @@ static void normalize_log_policies(struct json_object *list)
 
 static void normalize_sizes(struct json_object *resources)
 {
-    static const char *const name[] = {"shm_size", "memory_limit", "disk_limit"};
-    for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
-        struct json_object *size = member(resources, name[i]);
+    for (size_t i = 0; i < exp_resources_record.field_n; i++) {
+        const struct schema_field *f = &exp_resources_record.field[i];
+        struct json_object *size = f->type == SCHEMA_FIELD_SIZE ? member(resources, f->name) : NULL;
         int64_t bytes;
         if (json_object_is_type(size, json_type_string) && size_parse(json_object_get_string(size), &bytes) == 0)
-            json_object_object_add(resources, name[i], json_object_new_int64(bytes));
+            json_object_object_add(resources, f->name, json_object_new_int64(bytes));
     }
 }
 
 static void normalize_environment(struct json_object *environment)
 {
-    spread_over_devices(environment, "image", json_type_string);
-    spread_over_devices(environment, "environment_variables", json_type_array);
+    spread_over_devices(environment, "image", json_type_string, &exp_image_record);
+    spread_over_devices(environment, "environment_variables", json_type_array, &exp_environment_variables_record);
     rename_gpu(member(environment, "image"));
     rename_gpu(member(environment, "environment_variables"));
 }

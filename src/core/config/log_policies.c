@@ -48,12 +48,6 @@ int log_policy_check_pattern(const char *pattern, struct error *err)
     return re ? 0 : -1;
 }
 
-static const char *text_of(struct json_object *v, const char *name)
-{
-    struct json_object *s = json_object_is_type(v, json_type_object) ? json_object_object_get(v, name) : NULL;
-    return json_object_is_type(s, json_type_string) ? json_object_get_string(s) : NULL;
-}
-
 static enum log_policy_action action_of(const char *text)
 {
     if (text && strcmp(text, "cancel_retries") == 0)
@@ -66,22 +60,19 @@ static char *copy(const char *text)
     return text ? must_strdup(text) : NULL;
 }
 
-static void add(struct log_policies *p, struct json_object *v)
+static void add(struct log_policies *p, const struct exp_log_policy *v)
 {
-    const char *pattern = text_of(v, "pattern");
-    pcre2_code *re = pattern ? compile(pattern, NULL) : NULL;
+    pcre2_code *re = v->pattern ? compile(v->pattern, NULL) : NULL;
     if (!re)
         return;
     pcre2_jit_compile(re, PCRE2_JIT_COMPLETE); /* failing that, it is interpreted */
     struct compiled *c = &p->item[p->n++];
-    *c = (struct compiled){.policy = {.name = copy(text_of(v, "name")), .pattern = copy(pattern),
-                                      .action = action_of(text_of(v, "action"))},
+    *c = (struct compiled){.policy = {.name = copy(v->name), .pattern = copy(v->pattern), .action = action_of(v->action)},
                            .code = re, .match = must(pcre2_match_data_create(1, NULL))};
 }
 
-struct log_policies *log_policies_new(struct json_object *list)
+struct log_policies *log_policies_new(const struct exp_log_policy *list, size_t n)
 {
-    size_t n = json_object_is_type(list, json_type_array) ? json_object_array_length(list) : 0;
     struct log_policies *p = must_calloc(1, sizeof(*p));
     p->item = must_calloc(n + 1, sizeof(*p->item));
     p->limits = must(pcre2_match_context_create(NULL));
@@ -89,7 +80,7 @@ struct log_policies *log_policies_new(struct json_object *list)
     pcre2_set_depth_limit(p->limits, DEPTH_LIMIT);
     pcre2_set_heap_limit(p->limits, HEAP_LIMIT_KIB);
     for (size_t i = 0; i < n; i++)
-        add(p, json_object_array_get_idx(list, i));
+        add(p, &list[i]);
     return p;
 }
 

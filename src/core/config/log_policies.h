@@ -8,8 +8,8 @@
 #include <stddef.h>
 
 #include "common/base/error.h"
-#include "common/json/json.h"
 #include "core/records/states.h"
+#include "gen/experiment_config.h"
 
 struct log_policy {
     const char *name; /* NULL: it has none */
@@ -25,7 +25,7 @@ struct log_policies;
 int log_policy_check_pattern(const char *pattern, struct error *err);
 /* The `log_policies` of an effective configuration; those without a pattern are switched off. What does not compile is
  * left out: it was refused when it was given. */
-struct log_policies *log_policies_new(struct json_object *list);
+struct log_policies *log_policies_new(const struct exp_log_policy *list, size_t n);
 void log_policies_free(struct log_policies *p); /* NULL is fine */
 
 size_t log_policies_n(const struct log_policies *p);

@@ -1,6 +1,11 @@
 #include "core/config/spec.h"
 
 #include "common/base/strbuf.h"
+#include "gen/config_numbers.h"
+
+/* What holds where neither the experiment nor the cluster says anything. */
+#define PRIORITY MASTER_CONFIG_RESOURCE_MANAGER_SCHEDULER_DEFAULT_PRIORITY_UNSET
+#define PREEMPTION_TIMEOUT_S MASTER_CONFIG_TASK_CONTAINER_DEFAULTS_PREEMPTION_TIMEOUT_S_DEFAULT
 
 static const char *print(struct json_object *v, struct arena *a)
 {
@@ -9,7 +14,7 @@ static const char *print(struct json_object *v, struct arena *a)
     return arena_strdup(a, strbuf_str(&text));
 }
 
-static void add_warnings(const struct exp_config *c, struct arena *a, struct core_experiment_spec *ret)
+void core_spec_take_warnings(const struct exp_config *c, struct arena *a, struct core_experiment_spec *ret)
 {
     size_t n = c->warnings ? json_object_array_length(c->warnings) : 0;
     const char **warning = arena_array(a, const char *, n + 1);
@@ -22,21 +27,23 @@ static void add_warnings(const struct exp_config *c, struct arena *a, struct cor
 void core_spec_of_config(const struct exp_config *c, int32_t owner_id, struct arena *a,
                          struct core_experiment_spec *ret)
 {
+    const struct exp_values *v = &c->values;
+    const struct exp_resources *r = &v->resources;
     *ret = (struct core_experiment_spec){
         .owner_id = owner_id,
-        .pool = arena_strdup(a, c->resources.pool),
-        .slots_per_trial = c->resources.slots_per_trial,
-        .single_node = c->resources.single_node,
-        .priority = c->resources.priority,
-        .weight = c->resources.weight,
-        .max_slots = c->resources.max_slots,
-        .max_restarts = c->max_restarts,
-        .preemption_timeout_s = c->preemption_timeout_s,
-        .seed = c->seed,
-        .has_log_retention = c->has_log_retention,
-        .log_retention_days = c->log_retention_days,
-        .searcher = print(json_object_object_get(c->tree, "searcher"), a),
-        .hyperparameters = print(c->hyperparameters, a),
+        .pool = arena_strdup(a, r->resource_pool),
+        .slots_per_trial = r->slots_per_trial,
+        .single_node = r->is_single_node,
+        .priority = r->has_priority ? r->priority : PRIORITY,
+        .weight = r->weight,
+        .max_slots = r->has_max_slots ? r->max_slots : -1,
+        .max_restarts = v->max_restarts,
+        .preemption_timeout_s = v->has_preemption_timeout_s ? v->preemption_timeout_s : PREEMPTION_TIMEOUT_S,
+        .seed = (uint32_t)v->reproducibility.experiment_seed,
+        .has_log_retention = v->retention_policy.has_log_retention_days,
+        .log_retention_days = v->retention_policy.log_retention_days,
+        .searcher = print(v->searcher.tree, a),
+        .hyperparameters = print(v->hyperparameters, a),
     };
-    add_warnings(c, a, ret);
+    core_spec_take_warnings(c, a, ret);
 }

@@ -10,4 +10,7 @@
 void core_spec_of_config(const struct exp_config *c, int32_t owner_id, struct arena *a,
                          struct core_experiment_spec *ret);
 
+/* The sentences of c->warnings, once more: whoever has added one since says so. */
+void core_spec_take_warnings(const struct exp_config *c, struct arena *a, struct core_experiment_spec *ret);
+
 #endif

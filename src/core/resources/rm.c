@@ -52,7 +52,8 @@ int pool_priority(const struct pool *p, int wanted)
 int pool_check_priority(const struct pool *p, int32_t priority, struct error *err)
 {
     if (priority < SCHED_PRIORITY_MIN || priority > SCHED_PRIORITY_MAX)
-        return error_set(err, ERR_INVALID, "priority must be between 1 and 99 (lower goes first), and %d was asked for", priority);
+        return error_set(err, ERR_INVALID, "priority must be between %d and %d (lower goes first), and %d was asked for",
+                         SCHED_PRIORITY_MIN, SCHED_PRIORITY_MAX, priority);
     const char *none = sched_policy_type(p->opts.sched.policy)->no_priorities;
     return none == NULL ? 0 : error_set(err, ERR_INVALID, "resource pool %s %s", p->name, none);
 }

@@ -5,7 +5,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SCHED_PRIORITY_MIN = 1, SCHED_PRIORITY_MAX = 99, SCHED_PRIORITY_DEFAULT = 42 };
+#include "gen/config_numbers.h"
+
+enum {
+    SCHED_PRIORITY_MIN = EXP_RESOURCES_PRIORITY_MIN,
+    SCHED_PRIORITY_MAX = EXP_RESOURCES_PRIORITY_MAX,
+    /* of jobs that name none, in pools whose scheduler has no default_priority */
+    SCHED_PRIORITY_DEFAULT = MASTER_CONFIG_RESOURCE_MANAGER_SCHEDULER_DEFAULT_PRIORITY_UNSET,
+};
 
 /* best packs: the agent with the least room left. worst spreads: the one with the largest part of it free. */
 enum fitting_policy { FITTING_BEST, FITTING_WORST };

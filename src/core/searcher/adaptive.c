@@ -6,6 +6,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/must.h"
 #include "core/searcher/power.h"
+#include "gen/config_numbers.h"
 
 struct adaptive {
     struct asha *bracket;
@@ -56,11 +57,17 @@ static int64_t rungs_for(double x, double divisor)
     return truncated(natural_log(x) / natural_log(divisor), ASHA_RUNGS_MAX) + 1;
 }
 
-static int fewest_rungs(const char *mode, int most)
+static int fewest_rungs(enum exp_searcher_mode mode, int most)
 {
-    if (mode != NULL && strcmp(mode, "aggressive") == 0)
+    switch (mode) {
+    case EXP_SEARCHER_MODE_AGGRESSIVE:
         return most;
-    return mode != NULL && strcmp(mode, "conservative") == 0 ? 1 : (most - 1) / 2 + 1;
+    case EXP_SEARCHER_MODE_CONSERVATIVE:
+        return 1;
+    case EXP_SEARCHER_MODE_STANDARD:
+        break;
+    }
+    return (most - 1) / 2 + 1;
 }
 
 static void brackets_of_mode(const struct exp_searcher *config, int64_t units, struct adaptive_bracket **ret,
@@ -68,7 +75,7 @@ static void brackets_of_mode(const struct exp_searcher *config, int64_t units, s
 {
     int64_t most = config->max_rungs < ASHA_RUNGS_MAX ? config->max_rungs : ASHA_RUNGS_MAX;
     int64_t by_units = rungs_for((double)units, config->divisor);
-    int64_t by_trials = rungs_for((double)config->max_trials, config->divisor);
+    int64_t by_trials = rungs_for((double)exp_searcher_trials(config), config->divisor);
     most = by_units < most ? by_units : most;
     most = by_trials < most ? by_trials : most;
     int fewest = fewest_rungs(config->mode, (int)most);
@@ -83,18 +90,16 @@ static int by_rungs_down(const void *a, const void *b)
     return ((const struct adaptive_bracket *)b)->rungs - ((const struct adaptive_bracket *)a)->rungs;
 }
 
-static int brackets_as_given(struct json_object *rungs, struct adaptive_bracket **ret, size_t *ret_n, struct error *err)
+static int brackets_as_given(const int32_t *rungs, size_t n, struct adaptive_bracket **ret, size_t *ret_n, struct error *err)
 {
-    size_t n = json_object_array_length(rungs);
     if (n > ADAPTIVE_BRACKETS_MAX)
         return error_set(err, ERR_INVALID, "searcher.bracket_rungs: %zu brackets, at most %d are possible", n,
                          ADAPTIVE_BRACKETS_MAX);
     cleanup_free struct adaptive_bracket *b = must_calloc(n, sizeof *b);
     for (size_t i = 0; i < n; i++) {
-        int64_t r = json_object_get_int64(json_object_array_get_idx(rungs, i));
-        if (r < 1 || r > ASHA_RUNGS_MAX)
+        if (rungs[i] < EXP_SEARCHER_BRACKET_RUNGS_MIN || rungs[i] > ASHA_RUNGS_MAX)
             return error_set(err, ERR_INVALID, "searcher.bracket_rungs[%zu]: must be 1 to %d", i, ASHA_RUNGS_MAX);
-        b[i].rungs = (int)r;
+        b[i].rungs = rungs[i];
     }
     qsort(b, n, sizeof *b, by_rungs_down);
     *ret = take_ptr(b);
@@ -108,13 +113,14 @@ int adaptive_brackets(const struct exp_searcher *config, struct adaptive_bracket
     struct asha_length length;
     if (asha_length(config, &length, err) < 0)
         return -1;
-    if (config->max_trials < 1)
+    int32_t trials = exp_searcher_trials(config);
+    if (trials < 1)
         return error_set(err, ERR_INVALID, "searcher.max_trials: must be 1 or more");
-    if (config->bracket_rungs == NULL || json_object_array_length(config->bracket_rungs) == 0)
+    if (config->bracket_rungs_n == 0)
         brackets_of_mode(config, length.units, ret, ret_n);
-    else if (brackets_as_given(config->bracket_rungs, ret, ret_n, err) < 0)
+    else if (brackets_as_given(config->bracket_rungs, config->bracket_rungs_n, ret, ret_n, err) < 0)
         return -1;
-    adaptive_share_trials(*ret, *ret_n, config->max_trials, config->divisor);
+    adaptive_share_trials(*ret, *ret_n, trials, config->divisor);
     adaptive_share_concurrency(*ret, *ret_n, config->max_concurrent_trials, config->divisor);
     return 0;
 }

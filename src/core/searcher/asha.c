@@ -26,18 +26,15 @@ void asha_rung_units(int rung_n, int64_t units, double divisor, int64_t *ret)
 
 int asha_length(const struct exp_searcher *config, struct asha_length *ret, struct error *err)
 {
-    static const char *const unit[] = {[EXP_UNIT_NONE] = "length",
-                                       [EXP_UNIT_BATCHES] = "batches",
-                                       [EXP_UNIT_RECORDS] = "records",
-                                       [EXP_UNIT_EPOCHS] = "epochs"};
-    if (config->max_time > 0 && config->time_metric != NULL)
+    int unit = config->max_length.unit;
+    if (config->has_max_time && config->time_metric != NULL)
         *ret = (struct asha_length){ASHA_BY_TIME, config->max_time, config->time_metric};
     else if (config->has_max_length && config->max_length.units > 0)
         *ret = (struct asha_length){config->stop_once ? ASHA_STOP_ONCE : ASHA_PROMOTE, config->max_length.units,
-                                    unit[config->max_length.unit]};
+                                    unit == EXP_UNIT_NONE ? "length" : exp_unit_name((enum exp_unit)unit)};
     else
         return error_set(err, ERR_INVALID, "searcher: %s needs max_length, or max_time together with time_metric",
-                         config->name);
+                         exp_searcher_kind_name(config->kind));
     return 0;
 }
 

@@ -13,10 +13,11 @@ static int halving_new(const struct exp_searcher *config, struct json_object *hy
         return -1;
     if (config->num_rungs < 1 || config->num_rungs > ASHA_RUNGS_MAX)
         return error_set(err, ERR_INVALID, "searcher.num_rungs: must be 1 to %d", ASHA_RUNGS_MAX);
-    if (config->max_trials < 1)
+    int32_t trials = exp_searcher_trials(config);
+    if (trials < 1)
         return error_set(err, ERR_INVALID, "searcher.max_trials: must be 1 or more");
     struct asha *a = must_malloc(sizeof *a);
-    asha_init(a, &length, config->divisor, config->num_rungs, config->max_trials, config->max_concurrent_trials);
+    asha_init(a, &length, config->divisor, config->num_rungs, trials, config->max_concurrent_trials);
     if (method_check_start(asha_at_once(a), err) < 0) {
         asha_release(a);
         free(a);

@@ -18,6 +18,7 @@ struct searcher_trial {
 struct searcher {
     struct exp_searcher config;
     struct json_object *config_tree; /* holds its texts */
+    struct arena config_arena;       /* holds its lists */
     struct json_object *hyperparameters;
     const struct search_method_type *type;
     void *method;

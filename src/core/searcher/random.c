@@ -35,9 +35,10 @@ static int single_new(const struct exp_searcher *config, struct json_object *hyp
 static int random_new(const struct exp_searcher *config, struct json_object *hyperparameters, void **ret,
                       struct error *err)
 {
-    if (config->max_trials < 1)
+    int32_t trials = exp_searcher_trials(config);
+    if (trials < 1)
         return error_set(err, ERR_INVALID, "searcher.max_trials: must be 1 or more");
-    struct random *r = new_random(config->max_trials, config->max_concurrent_trials, true);
+    struct random *r = new_random(trials, config->max_concurrent_trials, true);
     if (method_check_start(random_at_once(r), err) < 0) {
         free(r);
         return -1;

@@ -12,7 +12,7 @@
 #include "core/searcher/internal.h"
 
 /* Retired names run as one of these (expconf_view.c). */
-static const struct search_method_type *const methods[EXP_SEARCHER_NR] = {
+static const struct search_method_type *const methods[EXP_SEARCHER_KIND_NR] = {
     [EXP_SEARCHER_SINGLE] = &search_method_single,
     [EXP_SEARCHER_RANDOM] = &search_method_random,
     [EXP_SEARCHER_GRID] = &search_method_grid,
@@ -152,9 +152,9 @@ static int make_searcher(struct searcher *s, const char *config, const char *hyp
     if (json_parse(hyperparameters, strlen(hyperparameters), &s->hyperparameters, err) < 0)
         return error_wrap(err, "hyperparameters");
     if (hparams_check(s->hyperparameters, err) < 0 ||
-        exp_searcher_read(conf, &s->config_tree, &s->config, err) < 0)
+        expconf_read_searcher(conf, &s->config_arena, &s->config_tree, &s->config, err) < 0)
         return -1;
-    s->type = methods[s->config.kind];
+    s->type = methods[exp_searcher_runs_as(s->config.kind)];
     return s->type->new(&s->config, s->hyperparameters, &s->method, err);
 }
 
@@ -193,15 +193,18 @@ void searcher_free(struct searcher *s)
         s->type->free(s->method);
     json_object_put(s->hyperparameters);
     json_object_put(s->config_tree);
+    arena_release(&s->config_arena);
     free(s->trial);
     free(s);
 }
 
 int searcher_warning(const struct searcher *s, struct strbuf *ret)
 {
-    if (s->config.runs_as == NULL)
+    enum exp_searcher_kind kind = s->config.kind, runs_as = exp_searcher_runs_as(kind);
+    if (runs_as == kind)
         return 0;
-    strbuf_addf(ret, "the searcher \"%s\" has been retired and runs as %s", s->config.name, s->config.runs_as);
+    strbuf_addf(ret, "the searcher \"%s\" has been retired and runs as %s", exp_searcher_kind_name(kind),
+                exp_searcher_kind_name(runs_as));
     return 1;
 }
 
@@ -382,7 +385,7 @@ int searcher_read_metrics(const struct searcher *s, const char *metrics, struct 
 {
     cleanup_json struct json_object *tree = NULL;
     const struct exp_searcher *c = &s->config;
-    if (s->type->validated == NULL || c->time_metric == NULL || c->max_time == 0)
+    if (s->type->validated == NULL || c->time_metric == NULL || !c->has_max_time)
         return 0;
     if (json_parse(metrics, strlen(metrics), &tree, err) < 0)
         return error_wrap(err, "validation metrics");

@@ -12,7 +12,7 @@
 #include "common/base/must.h"
 #include "master/agents/agent_hub_internal.h"
 #include "master/master.h"
-#include "store/cluster/agents.h"
+#include "store/functions.h"
 
 struct agent_key {
     char agent_id[CORE_AGENT_ID_MAX];

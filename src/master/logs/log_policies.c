@@ -49,12 +49,14 @@ static struct log_policies *read_policies(struct store *db, int32_t experiment_i
     cleanup_error struct error err = ERROR_INIT;
     cleanup_json struct json_object *config = NULL;
     struct store_experiment x;
+    struct exp_values values;
     if (store_experiment_get(db, experiment_id, /* with_config= */ true, &a, &x, &err) < 0 ||
         json_parse(x.config, strlen(x.config), &config, &err) < 0) {
         log_warning("log_policies.unknown", "exp=%d reason=%s action=later", experiment_id, log_quote(error_msg(&err)));
         return NULL;
     }
-    return log_policies_new(json_object_object_get(config, "log_policies"));
+    exp_values_read(config, &a, &values);
+    return log_policies_new(values.log_policies, values.log_policies_n);
 }
 
 static struct log_policies *policies_of(struct log_policies_scanner *p, struct store *db, int32_t experiment_id)

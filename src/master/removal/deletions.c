@@ -11,7 +11,7 @@
 #include "master/removal/collector.h"
 #include "master/master.h"
 #include "store/experiments/experiments.h"
-#include "store/accounts/places.h"
+#include "store/accounts/workspace_deletion.h"
 #include "store/experiments/removals.h"
 
 enum { ROWS_PER_JOB = 1000 };
@@ -71,7 +71,7 @@ static int mark_failed(struct store *db, void *job, struct error *err)
         store_experiment_set_state(db, x->experiment_id, run_state_name(RUN_DELETE_FAILED), 0, err) < 0)
         return -1;
     const char *reason = arena_printf(&a, "experiment %d could not be deleted: %s", x->experiment_id, error_msg(&x->failed));
-    return store_places_fail(db, x->experiment_id, reason, err);
+    return store_workspace_deletions_fail(db, x->experiment_id, reason, err);
 }
 
 static void marked_failed(void *job, const struct error *err)

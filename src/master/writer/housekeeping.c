@@ -9,8 +9,8 @@
 #include "master/writer/writer.h"
 #include "net/loop/loop.h"
 #include "store/engine/meta.h"
-#include "store/accounts/sessions.h"
 #include "store/experiments/unmanaged.h"
+#include "store/functions.h"
 
 /* An unmanaged trial that says nothing for this long has died. */
 #define UNMANAGED_SILENCE_US 300000000ll

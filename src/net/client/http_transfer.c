@@ -318,6 +318,19 @@ static const char *failed_proxy(const struct transfer *t, CURLcode code)
     return tried && strncmp(place, host, strcspn(host, "/")) != 0 ? host : NULL;
 }
 
+static void describe_distrust(const struct transfer *t, CURLcode code, struct strbuf *why)
+{
+    const char *wanted = strstr(t->detail, "target host"); /* … name 'host', or hostname 'host' */
+    wanted = wanted ? strchr(wanted, '\'') : NULL;
+    if (wanted) {
+        strbuf_addf(why, "its certificate is not for the name %s; use an address that the certificate holds, or say which name to look for "
+                    "in it (DET_MASTER_CERT_NAME; of an agent, master_cert_name)", wanted);
+        return;
+    }
+    strbuf_adds(why, "its certificate is not trusted: ");
+    add_lower(why, *t->detail ? t->detail : curl_easy_strerror(code));
+}
+
 static int transfer_failed(const struct transfer *t, CURLcode code, struct error *err)
 {
     cleanup_strbuf struct strbuf why = STRBUF_INIT;
@@ -340,8 +353,7 @@ static int transfer_failed(const struct transfer *t, CURLcode code, struct error
         describe_timeout(t, &why);
         break;
     case CURLE_PEER_FAILED_VERIFICATION:
-        strbuf_adds(&why, "its certificate is not trusted: ");
-        add_lower(&why, *t->detail ? t->detail : curl_easy_strerror(code));
+        describe_distrust(t, code, &why);
         break;
     case CURLE_GOT_NOTHING:
     case CURLE_PARTIAL_FILE:

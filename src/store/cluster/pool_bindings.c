@@ -24,29 +24,3 @@ int store_pool_bind_only(struct store *st, const char *pool, const int32_t *work
         return -1;
     return store_pool_bind(st, pool, workspace_id, n, err);
 }
-
-int store_pool_workspaces(struct store *st, const char *pool, struct arena *a, int32_t **ret, size_t *ret_n, struct error *err)
-{
-    return query_ids(st, Q_POOL_BINDINGS_OF_POOL, SQL_ARGS(sql_text(pool)), a, ret, ret_n, err);
-}
-
-int store_pools_bound(struct store *st, struct arena *a, const char ***ret, size_t *ret_n, struct error *err)
-{
-    return query_texts(st, Q_POOL_BINDINGS_POOLS, SQL_NO_ARGS, a, ret, ret_n, err);
-}
-
-int store_pool_allows(struct store *st, const char *pool, int32_t workspace_id, bool *ret, struct error *err)
-{
-    return query_bool(st, Q_POOL_BINDINGS_ALLOW, SQL_ARGS(sql_text(pool), sql_int(workspace_id)), ret, err);
-}
-
-int store_pool_stranded(struct store *st, int32_t project_id, int32_t experiment_id, int32_t workspace_id, struct arena *a,
-                        struct store_stranded *ret, struct error *err)
-{
-    struct store_stranded found = {0};
-    const struct sql_args args = SQL_ARGS(sql_int(project_id), sql_int(experiment_id), sql_int(workspace_id));
-    if (get_pool_bindings_stranded(st, args, a, &found, err) < 0)
-        return -1;
-    *ret = found;
-    return 0;
-}

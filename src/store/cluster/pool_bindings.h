@@ -2,21 +2,11 @@
 #ifndef DET_STORE_POOL_BINDINGS_H
 #define DET_STORE_POOL_BINDINGS_H
 
-#include "store/rows.h"
+#include "store/functions.h"
 
 /* What is bound already stays bound. */
 int store_pool_bind(struct store *st, const char *pool, const int32_t *workspace_id, size_t n, struct error *err);
 int store_pool_unbind(struct store *st, const char *pool, const int32_t *workspace_id, size_t n, struct error *err);
 int store_pool_bind_only(struct store *st, const char *pool, const int32_t *workspace_id, size_t n, struct error *err);
-/* The workspaces that the pool is bound to, in the order of their ids. */
-int store_pool_workspaces(struct store *st, const char *pool, struct arena *a, int32_t **ret, size_t *ret_n, struct error *err);
-/* The pools that are bound to some workspace. */
-int store_pools_bound(struct store *st, struct arena *a, const char ***ret, size_t *ret_n, struct error *err);
-int store_pool_allows(struct store *st, const char *pool, int32_t workspace_id, bool *ret, struct error *err);
-
-/* The first such experiment of a project; or only that experiment of it (experiment_id; 0: any). An experiment that stays in its
- * workspace is not one. */
-int store_pool_stranded(struct store *st, int32_t project_id, int32_t experiment_id, int32_t workspace_id, struct arena *a,
-                        struct store_stranded *ret, struct error *err);
 
 #endif

@@ -32,17 +32,6 @@ int store_task_put(struct store *st, const struct task_row *t, bool insert, stru
     return insert ? store_tasks_insert(st, &t, 1, err) : set_end(st, t->id, t->end_us, err);
 }
 
-int store_task_get(struct store *st, const char *id, struct arena *a, struct store_task *ret, struct error *err)
-{
-    return query_found(get_tasks_by_id(st, SQL_ARGS(sql_text(id)), a, ret, err), err, "task '%s'", id);
-}
-
-int store_tasks_open_of_their_own(struct store *st, struct arena *a, struct task_row **ret, size_t *ret_n,
-                                  struct error *err)
-{
-    return list_tasks_open_of_their_own(st, SQL_NO_ARGS, a, ret, ret_n, err);
-}
-
 /* ---- allocations ---- */
 
 int store_allocation_put(struct store *st, const struct allocation_row *x, bool insert, struct error *err)
@@ -53,30 +42,6 @@ int store_allocation_put(struct store *st, const struct allocation_row *x, bool 
     if (query_exec(st, Q_ALLOCATIONS_INSERT, ARGS_ALLOCATIONS_INSERT(x, &a), NULL, err) < 0)
         return error_wrap(err, "allocation %s", x->id);
     return 0;
-}
-
-int store_allocation_get(struct store *st, const char *id, struct arena *a, struct allocation_row *ret,
-                         struct error *err)
-{
-    return query_found(get_allocations_by_id(st, SQL_ARGS(sql_text(id)), a, ret, err), err, "allocation '%s'", id);
-}
-
-int store_allocations_of_task(struct store *st, const char *task_id, struct arena *a, struct allocation_row **ret,
-                              size_t *ret_n, struct error *err)
-{
-    return list_allocations_of_task(st, SQL_ARGS(sql_text(task_id)), a, ret, ret_n, err);
-}
-
-int store_allocation_run_times(struct store *st, const char *pool, int64_t n, struct arena *a, int64_t **ret, size_t *ret_n,
-                               struct error *err)
-{
-    return query_ints(st, Q_ALLOCATIONS_RUN_TIMES, SQL_ARGS(sql_text(pool), sql_int(n)), a, ret, ret_n, err);
-}
-
-int store_allocations_open(struct store *st, struct arena *a, struct allocation_row **ret, size_t *ret_n,
-                           struct error *err)
-{
-    return list_allocations_open(st, SQL_NO_ARGS, a, ret, ret_n, err);
 }
 
 /* ---- containers ---- */
@@ -91,23 +56,5 @@ int store_container_put(struct store *st, const struct container_row *c, bool in
     return 0;
 }
 
-int store_containers_open(struct store *st, struct arena *a, struct container_row **ret, size_t *ret_n,
-                          struct error *err)
-{
-    return list_containers_open(st, SQL_NO_ARGS, a, ret, ret_n, err);
-}
-
 /* ---- accelerators ---- */
 
-int store_accelerator_set(struct store *st, const struct store_accelerator *x, struct error *err)
-{
-    if (query_exec(st, Q_ACCELERATORS_SET, ARGS_ACCELERATORS_SET(x), NULL, err) < 0)
-        return explain_conflict(err, "allocation %s does not exist", x->allocation_id);
-    return 0;
-}
-
-int store_accelerators_of_task(struct store *st, const char *task_id, struct arena *a, struct store_accelerator **ret,
-                               size_t *ret_n, struct error *err)
-{
-    return list_accelerators_of_task(st, SQL_ARGS(sql_text(task_id)), a, ret, ret_n, err);
-}

@@ -41,7 +41,7 @@ int store_backup(struct store *reader, const char *to, const char *note, const a
     return error_wrap(err, "backup to %s", to);
 }
 
-static int check(struct store *st, const char *path, struct error *err)
+static int check_integrity(struct store *st, const char *path, struct error *err)
 {
     struct engine *e = store_engine(st);
     struct engine_stmt *s;
@@ -73,7 +73,7 @@ int store_revive(const char *path, int64_t epoch, struct arena *a, const char **
     const char *note = NULL;
     if (store_open(path, STORE_DURABLE_FULL, &st, err) < 0)
         return -1;
-    int rc = check(st, path, err);
+    int rc = check_integrity(st, path, err);
     if (rc == 0 && (rc = store_begin(st, err)) == 0) {
         rc = take_note(st, a, &note, err);
         if (rc == 0)

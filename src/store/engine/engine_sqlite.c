@@ -67,7 +67,7 @@ static int fail_constraint(struct sqlite_engine *e, const char *text, struct err
 }
 
 /* What went wrong, in the terms of store.h. */
-static int fail(struct sqlite_engine *e, const char *doing, struct error *err)
+static int fail_call(struct sqlite_engine *e, const char *doing, struct error *err)
 {
     int code = sqlite3_errcode(e->db);
     const char *text = sqlite3_errmsg(e->db);
@@ -109,7 +109,7 @@ static int op_exec(struct engine *base, const char *sql, struct error *err)
 {
     struct sqlite_engine *e = (struct sqlite_engine *)base;
     if (sqlite3_exec(e->db, sql, NULL, NULL, NULL) != SQLITE_OK)
-        return fail(e, sql, err);
+        return fail_call(e, sql, err);
     return 0;
 }
 
@@ -130,7 +130,7 @@ static int op_set_durability(struct engine *base, enum store_durability durabili
 
 /* Only the writer checkpoints: SQLite before 3.51 can corrupt a WAL when two connections do. No mmap: an I/O error
  * would be a SIGBUS instead of an error. */
-static int configure(struct sqlite_engine *e, bool writer, bool fresh, struct error *err)
+static int configure_connection(struct sqlite_engine *e, bool writer, bool fresh, struct error *err)
 {
     if (op_exec(&e->base,
                 "PRAGMA mmap_size=0; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-4096; PRAGMA trusted_schema=OFF",
@@ -171,7 +171,7 @@ static int open_file(struct sqlite_engine *e, const char *path, bool writer, str
     if (sqlite3_open_v2(path, &e->db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
         return error_set(err, ERR_IO, "%s", e->db ? sqlite3_errmsg(e->db) : "out of memory");
     sqlite3_busy_timeout(e->db, BUSY_TIMEOUT_MS);
-    return configure(e, writer, fresh, err);
+    return configure_connection(e, writer, fresh, err);
 }
 
 static int op_open(const char *path, bool writer, struct engine **ret, struct error *err)
@@ -259,7 +259,7 @@ static int op_prepare(struct engine *base, const char *sql, struct engine_stmt *
     s->engine = e;
     if (sqlite3_prepare_v3(e->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &s->stmt, NULL) != SQLITE_OK) {
         op_finalize(s);
-        return fail(e, sql, err);
+        return fail_call(e, sql, err);
     }
     *ret = s;
     return 0;
@@ -285,7 +285,7 @@ static int op_bind(struct engine_stmt *s, int index, const struct sql_value *v, 
         rc = sqlite3_bind_blob64(s->stmt, index, v->n ? v->data : "", v->n, SQLITE_STATIC);
         break;
     }
-    return rc == SQLITE_OK ? 0 : fail(s->engine, sqlite3_sql(s->stmt), err);
+    return rc == SQLITE_OK ? 0 : fail_call(s->engine, sqlite3_sql(s->stmt), err);
 }
 
 static int op_step(struct engine_stmt *s, struct error *err)
@@ -293,7 +293,7 @@ static int op_step(struct engine_stmt *s, struct error *err)
     int rc = sqlite3_step(s->stmt);
     if (rc == SQLITE_ROW)
         return 1;
-    return rc == SQLITE_DONE ? 0 : fail(s->engine, sqlite3_sql(s->stmt), err);
+    return rc == SQLITE_DONE ? 0 : fail_call(s->engine, sqlite3_sql(s->stmt), err);
 }
 
 /* Its own, as PostgreSQL counts them: neither those of triggers nor those of foreign keys. */

@@ -5,16 +5,6 @@
 
 #include "store/engine/query.h"
 
-int store_kv_get(struct store *st, const char *key, struct arena *a, const char **ret, struct error *err)
-{
-    return query_text(st, Q_KV_GET, SQL_ARGS(sql_text(key)), a, ret, err);
-}
-
-int store_kv_set(struct store *st, const char *key, const char *value, struct error *err)
-{
-    return query_exec(st, Q_KV_SET, SQL_ARGS(sql_text(key), sql_text(value)), NULL, err);
-}
-
 int store_cluster_id(struct store *st, const char *proposal, struct arena *a, const char **ret, struct error *err)
 {
     if (query_exec(st, Q_KV_PROPOSE, SQL_ARGS(sql_text("cluster_id"), sql_text(proposal)), NULL, err) < 0)

@@ -2,12 +2,7 @@
 #ifndef DET_STORE_META_H
 #define DET_STORE_META_H
 
-#include "store/store.h"
-
-/* Small values by key. Keys are lower case with dots: "agent_token.sha256", "master.config.log". */
-/* *ret is NULL if the key is unset. */
-int store_kv_get(struct store *st, const char *key, struct arena *a, const char **ret, struct error *err);
-int store_kv_set(struct store *st, const char *key, const char *value, struct error *err);
+#include "store/functions.h"
 
 /* One small read, to see whether reads go through. */
 int store_can_be_read(struct store *st, struct error *err);

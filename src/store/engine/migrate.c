@@ -36,7 +36,7 @@ static int read_version(struct engine *e, int *ret_version, struct error *err)
     return 0;
 }
 
-static int apply(struct engine *e, int number, struct error *err)
+static int apply_migration(struct engine *e, int number, struct error *err)
 {
     const struct sql_text *m = &sql_migrations[number - 1];
     const struct sql_value row[] = {
@@ -71,13 +71,13 @@ static int apply_from(struct engine *e, int version, struct error *err)
 {
     int last = version == 0 ? SQL_MIGRATION_NR : version + 1;
     for (int number = version + 1; number <= last; number++)
-        if (apply(e, number, err) < 0)
+        if (apply_migration(e, number, err) < 0)
             return -1;
     return 0;
 }
 
 /* One transaction: 1 when migrations were applied, 0 when there is nothing left to do. */
-static int step(struct engine *e, const char *path, struct error *err)
+static int migrate_one_version(struct engine *e, const char *path, struct error *err)
 {
     int version;
     if (e->ops->exec(e, create_table[e->ops->dialect], err) < 0 || read_version(e, &version, err) < 0)
@@ -100,7 +100,7 @@ int migrate(struct engine *e, const char *path, struct error *err)
     do {
         if (e->ops->begin(e, true, err) < 0)
             return -1;
-        rc = step(e, path, err);
+        rc = migrate_one_version(e, path, err);
         if (rc < 0 || e->ops->commit(e, err) < 0) {
             if (e->ops->in_transaction(e))
                 e->ops->exec(e, "ROLLBACK", NULL);

@@ -114,7 +114,7 @@ int postgres_configure(struct postgres_engine *e, struct error *err)
     return postgres_finish(e, postgres_query(e, sql), "settings of the connection", err);
 }
 
-static int greet(struct postgres_engine *e, struct error *err)
+static int greet_server(struct postgres_engine *e, struct error *err)
 {
     e->connection++;
     e->ahead_n = 0;
@@ -140,7 +140,7 @@ int postgres_connect(struct postgres_engine *e, const char *uri, struct error *e
     if (PQstatus(e->conn) != CONNECTION_OK)
         return postgres_fail_connect(e, err);
     PQsetNoticeProcessor(e->conn, ignore_notice, NULL);
-    return greet(e, err);
+    return greet_server(e, err);
 }
 
 int postgres_reconnect(struct postgres_engine *e, struct error *err)
@@ -148,7 +148,7 @@ int postgres_reconnect(struct postgres_engine *e, struct error *err)
     if (clock_monotonic_us() < e->retry_us)
         return postgres_fail_away(e, err);
     PQreset(e->conn);
-    if (PQstatus(e->conn) == CONNECTION_OK && greet(e, err) == 0) {
+    if (PQstatus(e->conn) == CONNECTION_OK && greet_server(e, err) == 0) {
         e->retry_us = e->retry_pause_ms = 0;
         e->base.failure &= ~(unsigned)ENGINE_AWAY;
         return 0;

@@ -35,7 +35,7 @@ static int open_pipeline(struct postgres_engine *e, const char *doing, struct er
     return 0;
 }
 
-static int sent(struct postgres_engine *e, int is_sent, const char *doing, struct error *err)
+static int check_sent(struct postgres_engine *e, int is_sent, const char *doing, struct error *err)
 {
     if (!is_sent)
         return fail_send(e, doing, err);
@@ -47,7 +47,7 @@ int postgres_send_text(struct postgres_engine *e, const char *text, const char *
 {
     if (open_pipeline(e, doing, err) < 0)
         return -1;
-    return sent(e, PQsendQueryParams(e->conn, text, 0, NULL, NULL, NULL, NULL, 1), doing, err);
+    return check_sent(e, PQsendQueryParams(e->conn, text, 0, NULL, NULL, NULL, NULL, 1), doing, err);
 }
 
 int postgres_send_stmt(struct engine_stmt *s, struct error *err)
@@ -61,7 +61,7 @@ int postgres_send_stmt(struct engine_stmt *s, struct error *err)
         return -1;
     e->ahead_of_job = true;
     e->job_wrote |= !s->reads;
-    return sent(e, PQsendQueryPrepared(e->conn, s->name, s->param_n, w.value, w.length, w.format, 1), s->sql, err);
+    return check_sent(e, PQsendQueryPrepared(e->conn, s->name, s->param_n, w.value, w.length, w.format, 1), s->sql, err);
 }
 
 void postgres_forget_text(struct postgres_engine *e, const char *text)

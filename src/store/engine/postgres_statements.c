@@ -124,7 +124,7 @@ static int execute_once(struct engine_stmt *s, struct error *err)
 }
 
 /* A reader's single statement is run again when the connection turns out to be gone: it changes nothing. */
-static int execute(struct engine_stmt *s, struct error *err)
+static int execute_statement(struct engine_stmt *s, struct error *err)
 {
     struct postgres_engine *e = s->engine;
     if (postgres_connected(e, err) < 0)
@@ -139,7 +139,7 @@ static int execute(struct engine_stmt *s, struct error *err)
 
 int postgres_step(struct engine_stmt *s, struct error *err)
 {
-    if (!s->result && execute(s, err) < 0)
+    if (!s->result && execute_statement(s, err) < 0)
         return -1;
     return ++s->row < PQntuples(s->result) ? 1 : 0;
 }

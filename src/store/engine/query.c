@@ -6,17 +6,17 @@
 /* A COPY costs two round trips of its own; fewer rows than this are sent ahead with what else the job writes. */
 enum { COPY_ROWS_MIN = 16 };
 
-static const struct engine_ops *ops(const struct query *q) { return store_engine(q->st)->ops; }
+static const struct engine_ops *ops_of(const struct query *q) { return store_engine(q->st)->ops; }
 
 static int bind_all(struct query *q, const struct sql_value *value, size_t n, struct error *err)
 {
     for (size_t i = 0; i < n; i++)
-        if (ops(q)->bind(q->stmt, (int)i + 1, &value[i], err) < 0)
+        if (ops_of(q)->bind(q->stmt, (int)i + 1, &value[i], err) < 0)
             return -1;
     return 0;
 }
 
-static int start(struct store *st, struct engine_stmt *stmt, const struct sql_value *value, size_t n, struct query *ret,
+static int start_statement(struct store *st, struct engine_stmt *stmt, const struct sql_value *value, size_t n, struct query *ret,
                  struct error *err)
 {
     struct query q = {.st = st, .stmt = stmt};
@@ -24,7 +24,7 @@ static int start(struct store *st, struct engine_stmt *stmt, const struct sql_va
     if (!stmt)
         return -1;
     if (bind_all(&q, value, n, err) < 0) {
-        ops(&q)->reset(stmt);
+        ops_of(&q)->reset(stmt);
         return -1;
     }
     *ret = q;
@@ -33,19 +33,19 @@ static int start(struct store *st, struct engine_stmt *stmt, const struct sql_va
 
 int query_start(struct store *st, enum sql_query name, struct sql_args args, struct query *ret, struct error *err)
 {
-    return start(st, store_named_stmt(st, name, err), args.value, args.n, ret, err);
+    return start_statement(st, store_named_stmt(st, name, err), args.value, args.n, ret, err);
 }
 
 int query_next(struct query *q, struct error *err)
 {
     q->column = 0;
-    return ops(q)->step(q->stmt, err);
+    return ops_of(q)->step(q->stmt, err);
 }
 
 void query_end(struct query *q)
 {
     if (q->stmt)
-        ops(q)->reset(q->stmt);
+        ops_of(q)->reset(q->stmt);
     q->stmt = NULL;
 }
 
@@ -58,7 +58,7 @@ int query_exec(struct store *st, enum sql_query name, struct sql_args args, int6
     while ((rc = query_next(&q, err)) > 0)
         ;
     if (rc == 0 && ret_changes)
-        *ret_changes = ops(&q)->changes(q.stmt);
+        *ret_changes = ops_of(&q)->changes(q.stmt);
     query_end(&q);
     return rc;
 }
@@ -68,7 +68,7 @@ int query_send(struct store *st, enum sql_query name, struct sql_args args, stru
     struct query q;
     if (query_start(st, name, args, &q, err) < 0)
         return -1;
-    int rc = ops(&q)->send(q.stmt, err);
+    int rc = ops_of(&q)->send(q.stmt, err);
     query_end(&q);
     return rc;
 }
@@ -80,9 +80,9 @@ static int send_rows(struct store *st, enum sql_copy name, const struct engine_r
     for (size_t i = 0; i < rows->row_n; i++) {
         struct query q;
         rows->fill(rows->ctx, i, value);
-        if (start(st, store_copy_stmt(st, name, err), value, rows->column_n, &q, err) < 0)
+        if (start_statement(st, store_copy_stmt(st, name, err), value, rows->column_n, &q, err) < 0)
             return -1;
-        int rc = ops(&q)->send(q.stmt, err);
+        int rc = ops_of(&q)->send(q.stmt, err);
         query_end(&q);
         if (rc < 0)
             return -1;
@@ -98,23 +98,35 @@ int query_copy(struct store *st, enum sql_copy name, const struct engine_rows *r
     return e->ops->copy(e, sql_copy_rows[name], rows, err);
 }
 
-int query_exec_one(struct store *st, enum sql_query name, struct sql_args args, struct error *err, const char *fmt,
-                   ...)
+static int set_not_found(struct error *err, const char *fmt, va_list ap)
+{
+    char what[256];
+    vsnprintf(what, sizeof(what), fmt, ap);
+    return error_set(err, ERR_NOT_FOUND, "%s not found", what);
+}
+
+int query_exec_one(struct store *st, enum sql_query name, struct sql_args args, struct error *err, const char *fmt, ...)
 {
     int64_t changes;
     if (query_exec(st, name, args, &changes, err) < 0)
         return -1;
-    if (changes > 0)
-        return 0;
-    char what[256];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(what, sizeof(what), fmt, ap);
+    int rc = changes > 0 ? 0 : set_not_found(err, fmt, ap);
     va_end(ap);
-    return error_set(err, ERR_NOT_FOUND, "%s does not exist", what);
+    return rc;
 }
 
-static int one(struct query *q, row_fn *read, struct arena *a, void *ret, struct error *err)
+int query_found(int found, struct error *err, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    int rc = found > 0 ? 0 : found < 0 ? -1 : set_not_found(err, fmt, ap);
+    va_end(ap);
+    return rc;
+}
+
+static int read_first_row(struct query *q, row_fn *read, struct arena *a, void *ret, struct error *err)
 {
     int rc = query_next(q, err);
     if (rc > 0)
@@ -129,19 +141,7 @@ int query_one(struct store *st, enum sql_query name, struct sql_args args, row_f
     struct query q;
     if (query_start(st, name, args, &q, err) < 0)
         return -1;
-    return one(&q, read, a, ret, err);
-}
-
-int query_found(int rc, struct error *err, const char *fmt, ...)
-{
-    if (rc != 0)
-        return rc < 0 ? -1 : 0;
-    char what[256];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(what, sizeof(what), fmt, ap);
-    va_end(ap);
-    return error_set(err, ERR_NOT_FOUND, "%s not found", what);
+    return read_first_row(&q, read, a, ret, err);
 }
 
 static void read_int(struct query *q, struct arena *a, void *row) { *(int64_t *)row = take_int(q); }
@@ -192,7 +192,7 @@ int query_texts(struct store *st, enum sql_query name, struct sql_args args, str
     return query_all(st, name, args, read_text, sizeof(**ret), a, ret, ret_n, err);
 }
 
-static int all(struct query *q, row_fn *read, size_t row_size, struct arena *a, void *ret, size_t *ret_n,
+static int read_all_rows(struct query *q, row_fn *read, size_t row_size, struct arena *a, void *ret, size_t *ret_n,
                struct error *err)
 {
     char *rows = NULL;
@@ -223,39 +223,37 @@ int query_all(struct store *st, enum sql_query name, struct sql_args args, row_f
     struct query q;
     if (query_start(st, name, args, &q, err) < 0)
         return -1;
-    return all(&q, read, row_size, a, ret, ret_n, err);
+    return read_all_rows(&q, read, row_size, a, ret, ret_n, err);
 }
 
 /* ---- columns ---- */
 
-int64_t take_int(struct query *q) { return ops(q)->integer(q->stmt, q->column++); }
+int64_t take_int(struct query *q) { return ops_of(q)->integer(q->stmt, q->column++); }
 int32_t take_i32(struct query *q) { return (int32_t)take_int(q); }
 bool take_bool(struct query *q) { return take_int(q) != 0; }
-double take_real(struct query *q) { return ops(q)->real(q->stmt, q->column++); }
-void take_skip(struct query *q) { q->column++; }
-
+double take_real(struct query *q) { return ops_of(q)->real(q->stmt, q->column++); }
 bool take_opt_int(struct query *q, int64_t *ret)
 {
-    bool has = !ops(q)->is_null(q->stmt, q->column);
+    bool has = !ops_of(q)->is_null(q->stmt, q->column);
     *ret = take_int(q);
     return has;
 }
 
 bool take_opt_i32(struct query *q, int32_t *ret)
 {
-    bool has = !ops(q)->is_null(q->stmt, q->column);
+    bool has = !ops_of(q)->is_null(q->stmt, q->column);
     *ret = take_i32(q);
     return has;
 }
 
 bool take_opt_real(struct query *q, double *ret)
 {
-    bool has = !ops(q)->is_null(q->stmt, q->column);
+    bool has = !ops_of(q)->is_null(q->stmt, q->column);
     *ret = take_real(q);
     return has;
 }
 
-const void *take_borrowed(struct query *q, size_t *ret_n) { return ops(q)->data(q->stmt, q->column++, ret_n); }
+const void *take_borrowed(struct query *q, size_t *ret_n) { return ops_of(q)->data(q->stmt, q->column++, ret_n); }
 
 const char *take_opt_text(struct query *q, struct arena *a)
 {
@@ -332,7 +330,7 @@ static int start_composed(struct store *st, const struct compose *c, struct quer
     enum sql_dialect d = store_engine(st)->ops->dialect;
     for (size_t i = 0; i < c->part_n; i++)
         add_renumbered(&sql, sql_fragments[c->part[i].fragment].text[d], d == SQL_SQLITE ? '?' : '$', c->part[i].base);
-    return start(st, store_composed_stmt(st, strbuf_str(&sql), err), c->value, c->value_n, ret, err);
+    return start_statement(st, store_composed_stmt(st, strbuf_str(&sql), err), c->value, c->value_n, ret, err);
 }
 
 int query_all_composed(struct store *st, const struct compose *c, row_fn *read, size_t row_size, struct arena *a,
@@ -341,7 +339,7 @@ int query_all_composed(struct store *st, const struct compose *c, row_fn *read, 
     struct query q;
     if (start_composed(st, c, &q, err) < 0)
         return -1;
-    return all(&q, read, row_size, a, ret, ret_n, err);
+    return read_all_rows(&q, read, row_size, a, ret, ret_n, err);
 }
 
 int query_int_composed(struct store *st, const struct compose *c, int64_t *ret, struct error *err)
@@ -350,7 +348,7 @@ int query_int_composed(struct store *st, const struct compose *c, int64_t *ret, 
     if (start_composed(st, c, &q, err) < 0)
         return -1;
     *ret = 0;
-    return one(&q, read_int, NULL, ret, err) < 0 ? -1 : 0;
+    return read_first_row(&q, read_int, NULL, ret, err) < 0 ? -1 : 0;
 }
 
 /* ---- helpers ---- */

@@ -1,12 +1,15 @@
 /* Within the store: running named statements (queries/NAME.sql, constants Q_… made by tools/gen-sql).
  *
- *     query_exec(st, Q_USERS_TOUCH, SQL_ARGS(sql_int(id), sql_time(now_us)), NULL, err)
+ *     query_exec(st, Q_SESSIONS_REVOKE_OF_USER, SQL_ARGS(sql_int(user_id)), NULL, err)
+ *
+ * A function that would only do that is not written: `-- function:` below the statement's name makes it (store/functions.h,
+ * tools/sql_functions.py).
  *
  * Records are declared as rows in queries/NAME.sql. What reads and binds them is made of that, in store/row_io.h:
  *
  *     get_users_by_id(st, SQL_ARGS(sql_int(id)), a, &user, err)           1, 0 (there is no such row) or -1
  *     list_users_of_team(st, SQL_ARGS(sql_int(team)), a, &list, &n, err)  all of them, in the arena
- *     query_exec(st, Q_USERS_INSERT, ARGS_USERS_INSERT(&user), NULL, err)
+ *     query_exec(st, Q_PROJECTS_INSERT, ARGS_PROJECTS_INSERT(&project), NULL, err)
  *
  * Lists with filters that come and go are composed from fragments (F_…), each with its own $1, $2 …:
  *
@@ -78,11 +81,11 @@ int query_send(struct store *st, enum sql_query name, struct sql_args args, stru
 /* New rows: a duplicate is a conflict. Values must have the types of the columns (sql_real for a REAL). Its failure may
  * come as late as that of query_send. */
 int query_copy(struct store *st, enum sql_copy name, const struct engine_rows *rows, struct error *err);
-/* As query_exec, and fails with ERR_NOT_FOUND `WHAT ID does not exist` when it wrote no row. */
+/* As query_exec, and fails with ERR_NOT_FOUND `WHAT not found` when it wrote no row. */
 int query_exec_one(struct store *st, enum sql_query name, struct sql_args args, struct error *err, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
 /* What 1, 0 or -1 of a get_NAME() is to a caller who needs the row: 0, `WHAT not found` (ERR_NOT_FOUND) or -1. */
-int query_found(int rc, struct error *err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+int query_found(int found, struct error *err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* The first column of the first row; 0, false or NULL if there is none. */
 int query_int(struct store *st, enum sql_query name, struct sql_args args, int64_t *ret, struct error *err);

@@ -20,6 +20,5 @@ void take_chars(struct query *q, char *buf, size_t size);    /* into a fixed fie
 void take_bytes(struct query *q, uint8_t *buf, size_t size); /* as take_chars; zeros fill it up */
 const void *take_blob(struct query *q, struct arena *a, size_t *ret_n);
 const void *take_borrowed(struct query *q, size_t *ret_n);   /* text or blob, valid until the next step */
-void take_skip(struct query *q);
 
 #endif

@@ -6,14 +6,14 @@
 
 /* ---- counters: a checkpoint counts while it has files ---- */
 
-static bool counts(const char *state)
+static bool has_files(const char *state)
 {
     return strcmp(state, "COMPLETED") == 0 || strcmp(state, "PARTIALLY_DELETED") == 0;
 }
 
 static int add_to_counters(struct store *st, const struct counted_checkpoint *c, int sign, struct error *err)
 {
-    if (!c->trial_id || !counts(c->state))
+    if (!c->trial_id || !has_files(c->state))
         return 0;
     const struct sql_value n = sql_int(sign), size = sql_int(sign * c->size);
     if (query_send(st, Q_TRIALS_ADD_CHECKPOINT, SQL_ARGS(sql_int(c->trial_id), n, size), err) < 0)
@@ -22,7 +22,7 @@ static int add_to_counters(struct store *st, const struct counted_checkpoint *c,
 }
 
 /* Runs the statement that changes a checkpoint, and moves the counters by what changed. */
-static int change(struct store *st, const char *uuid, enum sql_query name, struct sql_args args, struct error *err)
+static int change_checkpoint(struct store *st, const char *uuid, enum sql_query name, struct sql_args args, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct counted_checkpoint before, after;
@@ -85,16 +85,10 @@ int store_checkpoint_put(struct store *st, const struct store_checkpoint *c, str
     if (parse_resources(c->resources ? c->resources : "{}", &row.size, &n, err) < 0 ||
         store_checkpoint_check_trial(st, c->uuid, c->trial_id, err) < 0)
         return -1;
-    if (change(st, c->uuid, Q_CHECKPOINTS_PUT, ARGS_CHECKPOINTS_PUT(&row), err) < 0)
+    if (change_checkpoint(st, c->uuid, Q_CHECKPOINTS_PUT, ARGS_CHECKPOINTS_PUT(&row), err) < 0)
         return explain_conflict(err, "checkpoint %s: trial %d, storage %d or state \"%s\" does not exist", c->uuid,
                                 c->trial_id, c->storage_id, c->state);
     return 0;
-}
-
-int store_checkpoint_set_metadata(struct store *st, const char *uuid, const char *metadata, struct error *err)
-{
-    return query_exec_one(st, Q_CHECKPOINTS_SET_METADATA, SQL_ARGS(sql_text(uuid), sql_text(metadata)), err,
-                          "checkpoint %s", uuid);
 }
 
 int store_checkpoint_set_resources(struct store *st, const char *uuid, const char *resources, struct error *err)
@@ -107,7 +101,7 @@ int store_checkpoint_set_resources(struct store *st, const char *uuid, const cha
     if (query_found(rc, err, "checkpoint '%s'", uuid) < 0 || parse_resources(resources, &size, &n, err) < 0 || parse_resources(before.resources, &old_size, &old_n, err) < 0)
         return -1;
     const char *state = n == 0 ? "DELETED" : n < old_n ? "PARTIALLY_DELETED" : before.state;
-    return change(st, uuid, Q_CHECKPOINTS_SET_RESOURCES,
+    return change_checkpoint(st, uuid, Q_CHECKPOINTS_SET_RESOURCES,
                   SQL_ARGS(sql_text(uuid), sql_text(resources), sql_int(size), sql_text(state)), err);
 }
 
@@ -165,12 +159,6 @@ int store_checkpoint_find(struct store *st, const char *beginning, struct arena 
     return 0;
 }
 
-int store_checkpoint_latest(struct store *st, int32_t trial_id, struct store_latest_checkpoint *ret, struct error *err)
-{
-    *ret = (struct store_latest_checkpoint){0};
-    return get_checkpoints_latest(st, SQL_ARGS(sql_int(trial_id)), NULL, ret, err) < 0 ? -1 : 0;
-}
-
 int store_checkpoints_by_uuid(struct store *st, struct store_texts uuids, struct arena *a,
                               struct store_checkpoint **ret, size_t *ret_n, struct error *err)
 {
@@ -190,58 +178,17 @@ int store_checkpoints_by_uuid(struct store *st, struct store_texts uuids, struct
     return rc < 0 ? -1 : 0;
 }
 
-/* By the numbers of checkpoint.v1.SortBy. */
-static const struct list_sort sorts[] = {
-    {0, F_CHECKPOINT_SORT_END, F_CHECKPOINT_SORT_END_DESC},
-    {1, F_CHECKPOINT_SORT_UUID, F_CHECKPOINT_SORT_UUID_DESC},
-    {2, F_CHECKPOINT_SORT_TRIAL, F_CHECKPOINT_SORT_TRIAL_DESC},
-    {3, F_CHECKPOINT_SORT_BATCH, F_CHECKPOINT_SORT_BATCH_DESC},
-    {4, F_CHECKPOINT_SORT_END, F_CHECKPOINT_SORT_END_DESC},
-    {5, F_CHECKPOINT_SORT_STATE, F_CHECKPOINT_SORT_STATE_DESC},
-    {6, F_CHECKPOINT_SORT_SEARCHER_METRIC, F_CHECKPOINT_SORT_SEARCHER_METRIC_DESC},
-};
-
-static void add_filters(struct compose *c, const void *filter, struct arena *a)
-{
-    const struct store_checkpoint_filter *f = filter;
-    if (f->trial_id)
-        compose_add(c, F_CHECKPOINT_FILTER_TRIAL, SQL_ARGS(sql_int(f->trial_id)));
-    if (f->experiment_id)
-        compose_add(c, F_CHECKPOINT_FILTER_EXPERIMENT, SQL_ARGS(sql_int(f->experiment_id)));
-    if (f->states.n)
-        compose_add(c, F_CHECKPOINT_FILTER_STATES, SQL_ARGS(sql_text(json_of_texts(a, f->states))));
-}
-
-static void sort_by_metric(struct compose *c, const struct list_spec *s)
-{
-    const struct store_checkpoint_filter *f = s->filter;
-    compose_add(c, s->descending ? F_CHECKPOINT_SORT_METRIC_DESC : F_CHECKPOINT_SORT_METRIC,
-                SQL_ARGS(sql_text(f->sort_by_metric)));
-}
-
 int store_checkpoint_list(struct store *st, const struct store_checkpoint_filter *f, struct arena *a,
                           struct store_checkpoint_list *ret, struct error *err)
 {
-    const struct list_spec spec = {
-        .count = F_CHECKPOINTS_COUNT, .rows = F_CHECKPOINTS_ROWS, .add_filters = add_filters, .filter = f,
-        .add_sort = f->sort_by_metric ? sort_by_metric : NULL,
-        .sort = sorts, .sort_n = sizeof(sorts) / sizeof(*sorts), .sort_by = f->sort_by, .descending = f->descending,
-        .page = f->page, .window = page_of_memory_list,
-    };
     bool own;
     if (metric_reading_begin(st, &own, err) < 0)
         return -1;
-    int rc = list_run(st, &spec, a, &ret->checkpoint, &ret->checkpoint_n, &ret->window, err);
+    int rc = checkpoint_list(st, f, a, ret, err);
     if (rc == 0)
         rc = add_sealed_metrics(st, ret->checkpoint, ret->checkpoint_n, a, err);
     metric_reading_end(st, own);
     return rc;
-}
-
-int store_checkpoints_for_gc(struct store *st, int32_t experiment_id, struct arena *a, struct store_gc_row **ret,
-                             size_t *ret_n, struct error *err)
-{
-    return list_checkpoints_for_gc(st, SQL_ARGS(sql_int(experiment_id)), a, ret, ret_n, err);
 }
 
 /* ---- storage backends ---- */
@@ -252,14 +199,4 @@ int store_storage_backend_id(struct store *st, const char *config, int32_t *ret,
     if (query_exec(st, Q_STORAGE_BACKENDS_PUT, args, NULL, err) < 0)
         return -1;
     return query_i32(st, Q_STORAGE_BACKENDS_ID, args, ret, err);
-}
-
-int store_trial_storage_add(struct store *st, int32_t trial_id, int32_t storage_id, struct error *err)
-{
-    return query_exec(st, Q_TRIAL_STORAGES_PUT, SQL_ARGS(sql_int(trial_id), sql_int(storage_id)), NULL, err);
-}
-
-int store_trial_has_storage(struct store *st, int32_t trial_id, int32_t storage_id, bool *ret, struct error *err)
-{
-    return query_bool(st, Q_TRIAL_STORAGES_HAS, SQL_ARGS(sql_int(trial_id), sql_int(storage_id)), ret, err);
 }

@@ -3,7 +3,7 @@
 #define DET_STORE_CHECKPOINTS_H
 
 #include "store/lists/page.h"
-#include "store/rows.h"
+#include "store/functions.h"
 
 int store_checkpoint_owner(struct store *st, const char *uuid, struct arena *a, struct store_checkpoint_owner *ret,
                            bool *ret_found, struct error *err);
@@ -17,34 +17,16 @@ int store_checkpoint_get(struct store *st, const char *uuid, struct arena *a, st
                          struct error *err);
 /* The whole uuid of the one checkpoint that begins so, at least 4 characters of it; a whole uuid is itself. */
 int store_checkpoint_find(struct store *st, const char *beginning, struct arena *a, const char **ret, struct error *err);
-int store_checkpoint_latest(struct store *st, int32_t trial_id, struct store_latest_checkpoint *ret, struct error *err);
-int store_checkpoint_set_metadata(struct store *st, const char *uuid, const char *metadata, struct error *err);
 /* The files that are left after a deletion: none gives DELETED, fewer than before PARTIALLY_DELETED. */
 int store_checkpoint_set_resources(struct store *st, const char *uuid, const char *resources, struct error *err);
 
-/* Lists of a trial or an experiment; sorting by the numbers of checkpoint.v1.SortBy, or by a validation metric. */
-struct store_checkpoint_filter {
-    int32_t trial_id, experiment_id; /* exactly one is not 0 */
-    struct store_texts states;
-    int32_t sort_by;
-    const char *sort_by_metric; /* NULL: sort_by */
-    bool descending;
-    struct page page;
-};
-struct store_checkpoint_list { struct store_checkpoint *checkpoint; size_t checkpoint_n; struct page_window window; };
 int store_checkpoint_list(struct store *st, const struct store_checkpoint_filter *f, struct arena *a,
                           struct store_checkpoint_list *ret, struct error *err);
 /* The checkpoints with these uuids, in the order given. Unknown uuids are left out. */
 int store_checkpoints_by_uuid(struct store *st, struct store_texts uuids, struct arena *a,
                               struct store_checkpoint **ret, size_t *ret_n, struct error *err);
 
-int store_checkpoints_for_gc(struct store *st, int32_t experiment_id, struct arena *a, struct store_gc_row **ret,
-                             size_t *ret_n, struct error *err);
-
 /* The id of a storage configuration (canonical JSON); the same text always has the same id. */
 int store_storage_backend_id(struct store *st, const char *config, int32_t *ret, struct error *err);
-/* A trial's checkpoints may lie in storages that it has registered: a storage may hold credentials. */
-int store_trial_storage_add(struct store *st, int32_t trial_id, int32_t storage_id, struct error *err);
-int store_trial_has_storage(struct store *st, int32_t trial_id, int32_t storage_id, bool *ret, struct error *err);
 
 #endif

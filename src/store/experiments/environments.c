@@ -3,7 +3,7 @@
 #include "store/row_io.h"
 
 /* FNV-1a; texts that have it in common are still told apart. */
-static int64_t fingerprint(const char *text)
+static int64_t fingerprint_of_text(const char *text)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
     for (; *text; text++)
@@ -18,7 +18,7 @@ static int put_document(struct store *st, const char *document, struct sql_value
     *ret = sql_null();
     if (!document)
         return 0;
-    struct sql_args args = SQL_ARGS(sql_int(fingerprint(document)), sql_text(document));
+    struct sql_args args = SQL_ARGS(sql_int(fingerprint_of_text(document)), sql_text(document));
     if (query_int(st, Q_ENVIRONMENTS_FIND, args, &id, err) < 0)
         return -1;
     if (!id && (query_exec(st, Q_ENVIRONMENTS_INSERT, args, NULL, err) < 0 ||
@@ -39,13 +39,3 @@ int store_environment_put(struct store *st, const struct store_environment *e, s
     return 0;
 }
 
-int store_environments_forget(struct store *st, struct error *err)
-{
-    return query_exec(st, Q_ENVIRONMENTS_FORGET, SQL_NO_ARGS, NULL, err);
-}
-
-int store_environments_of_trial(struct store *st, int32_t trial_id, struct arena *a, struct store_environment **ret,
-                                size_t *ret_n, struct error *err)
-{
-    return list_environments_of_trial(st, SQL_ARGS(sql_int(trial_id)), a, ret, ret_n, err);
-}

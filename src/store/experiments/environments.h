@@ -7,12 +7,8 @@
 #ifndef DET_STORE_ENVIRONMENTS_H
 #define DET_STORE_ENVIRONMENTS_H
 
-#include "store/rows.h"
+#include "store/functions.h"
 
 int store_environment_put(struct store *st, const struct store_environment *e, struct error *err);
-int store_environments_forget(struct store *st, struct error *err); /* what no allocation refers to any more */
-/* In the order of the trial's runs and of their containers' ranks. */
-int store_environments_of_trial(struct store *st, int32_t trial_id, struct arena *a, struct store_environment **ret,
-                                size_t *ret_n, struct error *err);
 
 #endif

@@ -2,7 +2,7 @@
 #include "store/experiments/experiments.h"
 
 #include "store/lists/list.h"
-#include "store/accounts/places.h"
+#include "store/accounts/workspace_deletion.h"
 
 /* ---- writing ---- */
 
@@ -49,20 +49,6 @@ int store_experiment_put(struct store *st, const struct experiment_row *x, struc
     return query_send(st, Q_JOBS_SET_POSITION, ARGS_JOBS_SET_POSITION(x), err);
 }
 
-int store_experiment_set_state(struct store *st, int32_t id, const char *state, int64_t end_us, struct error *err)
-{
-    if (query_exec_one(st, Q_EXPERIMENTS_SET_STATE, SQL_ARGS(sql_int(id), sql_text(state), sql_time(end_us)), err,
-                       "experiment %d", id) < 0)
-        return explain_conflict(err, "experiment %d: there is no state \"%s\"", id, state);
-    return 0;
-}
-
-int store_experiment_set_archived(struct store *st, int32_t id, bool archived, struct error *err)
-{
-    return query_exec_one(st, Q_EXPERIMENTS_SET_ARCHIVED, SQL_ARGS(sql_int(id), sql_bool(archived)), err,
-                          "experiment %d", id);
-}
-
 int store_experiment_set_project(struct store *st, int32_t id, int32_t project_id, struct error *err)
 {
     if (count_labels(st, id, -1, err) < 0)
@@ -107,7 +93,7 @@ static int delete_row(struct store *st, int32_t id, struct error *err)
             return -1;
     if (query_exec_one(st, Q_EXPERIMENTS_DELETE, SQL_ARGS(sql_int(id)), err, "experiment %d", id) < 0)
         return -1;
-    return store_environments_forget(st, err) < 0 ? -1 : store_places_finish(st, err);
+    return store_environments_forget(st, err) < 0 ? -1 : store_workspace_deletions_finish(st, err);
 }
 
 /* What the experiment tells of its trials is told without it. */
@@ -150,63 +136,14 @@ int store_experiment_delete_part(struct store *st, int32_t id, int32_t trial_id,
     return trial_id ? run_deleted(st, id, trial_id, err) : delete_row(st, id, err);
 }
 
-int store_run_deletion_add(struct store *st, int32_t experiment_id, int32_t trial_id, struct error *err)
-{
-    return query_exec(st, Q_RUN_DELETIONS_ADD, SQL_ARGS(sql_int(trial_id), sql_int(experiment_id)), NULL, err);
-}
-
-int store_run_deletion_failed(struct store *st, int32_t trial_id, const char *reason, struct error *err)
-{
-    return query_exec(st, Q_RUN_DELETIONS_FAILED, SQL_ARGS(sql_int(trial_id), sql_text(reason)), NULL, err);
-}
-
-int store_run_deletion_forget(struct store *st, int32_t trial_id, struct error *err)
-{
-    return query_exec(st, Q_RUN_DELETIONS_FORGET, SQL_ARGS(sql_int(trial_id)), NULL, err);
-}
-
-int store_run_deletions_open(struct store *st, struct arena *a, struct store_run_deletion **ret, size_t *ret_n,
-                             struct error *err)
-{
-    return list_run_deletions_open(st, SQL_NO_ARGS, a, ret, ret_n, err);
-}
-
-int store_run_deletions_count(struct store *st, int32_t experiment_id, int64_t *ret, struct error *err)
-{
-    return query_int(st, Q_RUN_DELETIONS_COUNT, SQL_ARGS(sql_int(experiment_id)), ret, err);
-}
-
 int store_experiments_fail_deletions(struct store *st, struct error *err)
 {
     if (query_exec(st, Q_EXPERIMENTS_FAIL_DELETIONS, SQL_NO_ARGS, NULL, err) < 0)
         return -1;
-    return store_places_fail_all(st, err);
-}
-
-int store_experiment_checkpoint_count(struct store *st, int32_t id, int32_t trial_id, int64_t *ret, struct error *err)
-{
-    return query_int(st, Q_EXPERIMENTS_COUNT_CHECKPOINTS, SQL_ARGS(sql_int(id), sql_int(trial_id)), ret, err);
-}
-
-int store_experiment_set_log_retention(struct store *st, int32_t id, int32_t days, struct error *err)
-{
-    if (query_exec(st, Q_EXPERIMENTS_SET_LOG_RETENTION, SQL_ARGS(sql_int(id), sql_int(days)), NULL, err) < 0)
-        return -1;
-    return query_exec(st, Q_EXPERIMENTS_SET_LOG_RETENTION_OF_TASKS, SQL_ARGS(sql_int(id), sql_int(days)), NULL, err);
+    return store_workspace_deletions_fail_all(st, err);
 }
 
 /* ---- reading ---- */
-
-int store_experiment_brief(struct store *st, int32_t id, struct store_experiment_brief *ret, struct error *err)
-{
-    return query_found(get_experiments_brief(st, SQL_ARGS(sql_int(id)), NULL, ret, err), err, "experiment '%d'", id);
-}
-
-int store_experiment_briefs(struct store *st, struct store_ints ids, struct arena *a,
-                            struct store_experiment_brief **ret, size_t *ret_n, struct error *err)
-{
-    return list_experiments_briefs(st, SQL_ARGS(sql_text(json_of_ints(a, ids))), a, ret, ret_n, err);
-}
 
 int store_experiment_get(struct store *st, int32_t id, bool with_config, struct arena *a, struct store_experiment *ret,
                          struct error *err)
@@ -214,13 +151,6 @@ int store_experiment_get(struct store *st, int32_t id, bool with_config, struct 
     const struct sql_args args = SQL_ARGS(sql_int(id));
     int rc = with_config ? get_experiments_by_id_with_config(st, args, a, ret, err) : get_experiments_by_id(st, args, a, ret, err);
     return query_found(rc, err, "experiment '%d'", id);
-}
-
-int store_experiment_by_external_id(struct store *st, const char *external_id, struct arena *a,
-                                    struct store_experiment *ret, struct error *err)
-{
-    int rc = get_experiments_by_external_id(st, SQL_ARGS(sql_text(external_id)), a, ret, err);
-    return query_found(rc, err, "experiment '%s'", external_id);
 }
 
 int store_experiment_model_definition(struct store *st, int32_t id, struct arena *a, const void **ret, size_t *ret_n,
@@ -235,41 +165,7 @@ int store_experiment_model_definition(struct store *st, int32_t id, struct arena
     return 0;
 }
 
-int store_experiments_unfinished(struct store *st, struct arena *a, struct store_experiment **ret, size_t *ret_n,
-                                 struct error *err)
-{
-    return list_experiments_unfinished(st, SQL_NO_ARGS, a, ret, ret_n, err);
-}
-
 /* ---- snapshots ---- */
-
-int store_snapshot_set(struct store *st, int32_t experiment_id, const char *content, struct error *err)
-{
-    if (query_exec(st, Q_SNAPSHOTS_SET, SQL_ARGS(sql_int(experiment_id), sql_text(content)), NULL, err) < 0)
-        return explain_conflict(err, "experiment %d does not exist", experiment_id);
-    return query_exec(st, Q_SEARCHER_EVENTS_DELETE, SQL_ARGS(sql_int(experiment_id)), NULL, err);
-}
-
-int store_snapshot_get(struct store *st, int32_t experiment_id, struct arena *a, const char **ret, struct error *err)
-{
-    return query_text(st, Q_SNAPSHOTS_GET, SQL_ARGS(sql_int(experiment_id)), a, ret, err);
-}
-
-int store_snapshot_delete(struct store *st, int32_t experiment_id, struct error *err)
-{
-    if (query_send(st, Q_SNAPSHOTS_DELETE, SQL_ARGS(sql_int(experiment_id)), err) < 0)
-        return -1;
-    return query_send(st, Q_SEARCHER_EVENTS_DELETE, SQL_ARGS(sql_int(experiment_id)), err);
-}
-
-int store_searcher_events_add(struct store *st, int32_t experiment_id, int64_t from, const char *lines,
-                              struct error *err)
-{
-    if (query_exec(st, Q_SEARCHER_EVENTS_ADD, SQL_ARGS(sql_int(experiment_id), sql_int(from), sql_text(lines)), NULL,
-                   err) < 0)
-        return explain_conflict(err, "experiment %d does not exist", experiment_id);
-    return 0;
-}
 
 int store_searcher_events_get(struct store *st, int32_t experiment_id, struct arena *a, const char **ret,
                               struct error *err)
@@ -283,10 +179,4 @@ int store_searcher_events_get(struct store *st, int32_t experiment_id, struct ar
         strbuf_adds(&text, lines[i]);
     *ret = arena_strdup(a, strbuf_str(&text));
     return 0;
-}
-
-int store_experiment_labels(struct store *st, int32_t project_id, struct arena *a, const char ***ret, size_t *ret_n,
-                            struct error *err)
-{
-    return query_texts(st, Q_EXPERIMENT_LABELS, SQL_ARGS(sql_int(project_id)), a, ret, ret_n, err);
 }

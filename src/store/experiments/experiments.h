@@ -5,26 +5,18 @@
 #define DET_STORE_EXPERIMENTS_H
 
 #include "store/lists/page.h"
-#include "store/rows.h"
+#include "store/functions.h"
 
 /* With its job and its documents: config and original_config must be set; model_definition is a gzipped tar. */
 int store_experiment_insert(struct store *st, const struct store_experiment *x, const void *model_definition,
                             size_t model_definition_n, struct error *err);
 int store_experiment_get(struct store *st, int32_t id, bool with_config, struct arena *a, struct store_experiment *ret,
                          struct error *err);
-int store_experiment_by_external_id(struct store *st, const char *external_id, struct arena *a,
-                                    struct store_experiment *ret, struct error *err);
 int store_experiment_model_definition(struct store *st, int32_t id, struct arena *a, const void **ret, size_t *ret_n,
                                       struct error *err);
-/* Neither over nor being deleted; with configuration: what a starting master rebuilds. */
-int store_experiments_unfinished(struct store *st, struct arena *a, struct store_experiment **ret, size_t *ret_n,
-                                 struct error *err);
 
 /* Writes what the core owns: state, progress, times, place in the queue. */
 int store_experiment_put(struct store *st, const struct experiment_row *x, struct error *err);
-int store_experiment_set_state(struct store *st, int32_t id, const char *state, int64_t end_us /* 0: still open */,
-                               struct error *err);
-int store_experiment_set_archived(struct store *st, int32_t id, bool archived, struct error *err);
 int store_experiment_set_project(struct store *st, int32_t id, int32_t project_id, struct error *err);
 int store_experiment_set_config(struct store *st, int32_t id, const char *config, const char *resource_pool,
                                 struct error *err);
@@ -33,40 +25,11 @@ int store_experiment_patch(struct store *st, int32_t id, const struct store_expe
  * whole experiment). At most `limit` rows in one call. *ret_more: call it again. */
 int store_experiment_delete_part(struct store *st, int32_t id, int32_t trial_id, int64_t limit, bool *ret_more,
                                  struct error *err);
-/* Trials that are to be deleted on their own. Asking again for one that failed tries it again. */
-int store_run_deletion_add(struct store *st, int32_t experiment_id, int32_t trial_id, struct error *err);
-int store_run_deletion_failed(struct store *st, int32_t trial_id, const char *reason, struct error *err);
-/* Withdraws a deletion that was asked for and has not begun. */
-int store_run_deletion_forget(struct store *st, int32_t trial_id, struct error *err);
-int store_run_deletions_open(struct store *st, struct arena *a, struct store_run_deletion **ret, size_t *ret_n,
-                             struct error *err);
-/* How many deletions of runs of the experiment have been asked for, those done included. */
-int store_run_deletions_count(struct store *st, int32_t experiment_id, int64_t *ret, struct error *err);
 /* At the start: experiments that the last master was deleting when it ended become DELETE_FAILED, and may be deleted again. */
 int store_experiments_fail_deletions(struct store *st, struct error *err);
-/* Checkpoints whose files are not known to be gone; of one trial, or of all (0). */
-int store_experiment_checkpoint_count(struct store *st, int32_t id, int32_t trial_id, int64_t *ret, struct error *err);
-/* Sets how many days the logs of all its trials are kept; -1: for ever. */
-int store_experiment_set_log_retention(struct store *st, int32_t id, int32_t days, struct error *err);
 
-int store_experiment_brief(struct store *st, int32_t id, struct store_experiment_brief *ret, struct error *err);
-/* The experiments with these ids, in the order of their ids. Ids without an experiment are left out. */
-int store_experiment_briefs(struct store *st, struct store_ints ids, struct arena *a,
-                            struct store_experiment_brief **ret, size_t *ret_n, struct error *err);
-
-/* The searcher's state, JSON, and the events that came after it. Setting or deleting a snapshot deletes the events. */
-int store_snapshot_set(struct store *st, int32_t experiment_id, const char *content, struct error *err);
-int store_snapshot_get(struct store *st, int32_t experiment_id, struct arena *a, const char **ret /* NULL: none */,
-                       struct error *err);
-int store_snapshot_delete(struct store *st, int32_t experiment_id, struct error *err);
-int store_searcher_events_add(struct store *st, int32_t experiment_id, int64_t from, const char *lines,
-                              struct error *err);
 /* All lines in the order of `from`, as one text. */
 int store_searcher_events_get(struct store *st, int32_t experiment_id, struct arena *a, const char **ret,
                               struct error *err);
-
-/* Distinct labels of experiments in a project (0: in all), the most used first. */
-int store_experiment_labels(struct store *st, int32_t project_id, struct arena *a, const char ***ret, size_t *ret_n,
-                            struct error *err);
 
 #endif

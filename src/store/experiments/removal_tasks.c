@@ -14,17 +14,7 @@ int64_t store_removal_pause_us(int32_t tries)
     return tries < TRIES_TO_LONGEST_PAUSE ? SHORTEST_PAUSE_US << tries : LONGEST_PAUSE_US;
 }
 
-int store_removal_hand_over(struct store *st, const char *uuid, const char *globs, struct error *err)
-{
-    return query_exec(st, Q_REMOVALS_HAND_OVER, SQL_ARGS(sql_text(uuid), sql_text(globs)), NULL, err);
-}
-
 /* ---- TensorBoard's files ----------------------------------------------------------------------------------------- */
-
-int store_tensorboard_removal_add(struct store *st, int32_t experiment_id, int64_t now_us, struct error *err)
-{
-    return query_exec(st, Q_TENSORBOARDS_ADD, SQL_ARGS(sql_int(experiment_id), sql_int(now_us)), NULL, err);
-}
 
 static int due_tensorboard(struct store *st, int64_t now_us, bool by_task, struct arena *a,
                            struct store_tensorboard_removal *ret, struct error *err)
@@ -37,30 +27,6 @@ int store_tensorboard_removal_due(struct store *st, int64_t now_us, struct arena
                                   struct store_tensorboard_removal *ret, struct error *err)
 {
     return due_tensorboard(st, now_us, /* by_task= */ false, a, ret, err);
-}
-
-int store_tensorboard_removal_of_task(struct store *st, const char *task_id, struct arena *a,
-                                      struct store_tensorboard_removal *ret, struct error *err)
-{
-    *ret = (struct store_tensorboard_removal){0};
-    return get_tensorboards_of_task(st, SQL_ARGS(sql_text(task_id)), a, ret, err) < 0 ? -1 : 0;
-}
-
-int store_tensorboard_removal_hand_over(struct store *st, int32_t experiment_id, struct error *err)
-{
-    return query_exec(st, Q_TENSORBOARDS_HAND_OVER, SQL_ARGS(sql_int(experiment_id)), NULL, err);
-}
-
-int store_tensorboard_removal_done(struct store *st, int32_t experiment_id, struct error *err)
-{
-    return query_exec(st, Q_TENSORBOARDS_DONE, SQL_ARGS(sql_int(experiment_id)), NULL, err);
-}
-
-int store_tensorboard_removal_failed(struct store *st, int32_t experiment_id, int64_t next_us, const char *reason,
-                                     struct error *err)
-{
-    return query_exec(st, Q_TENSORBOARDS_FAILED, SQL_ARGS(sql_int(experiment_id), sql_int(next_us), sql_text(reason)), NULL,
-                      err);
 }
 
 /* ---- tasks ------------------------------------------------------------------------------------------------------- */
@@ -86,11 +52,6 @@ int store_removal_group_claim(struct store *st, const struct store_removal_group
     if (!g->globs)
         return query_exec(st, Q_TENSORBOARDS_CLAIM, SQL_ARGS(sql_text(task_id), sql_int(g->experiment_id)), NULL, err);
     return query_exec(st, Q_REMOVALS_CLAIM, ARGS_REMOVALS_CLAIM(g, task_id, now_us, CLAIMED_AT_ONCE), NULL, err);
-}
-
-int store_collecting_tasks(struct store *st, int64_t *ret_n, struct error *err)
-{
-    return query_int(st, Q_COLLECTING_TASKS, SQL_NO_ARGS, ret_n, err);
 }
 
 int store_removal_reported(struct store *st, const char *uuid, const char *resources, const char *task_id,
@@ -123,8 +84,3 @@ int store_removals_task_ended(struct store *st, const char *task_id, bool well, 
     return store_tensorboard_removal_failed(st, b.experiment_id, now_us + store_removal_pause_us(b.tries), reason, err);
 }
 
-int store_removals_pending(struct store *st, int32_t experiment_id, int32_t trial_id, int64_t now_us, int64_t *ret_n,
-                           struct error *err)
-{
-    return query_int(st, Q_REMOVALS_PENDING, SQL_ARGS(sql_int(experiment_id), sql_int(now_us), sql_int(trial_id)), ret_n, err);
-}

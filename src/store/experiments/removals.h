@@ -12,40 +12,21 @@
 
 #include <stdint.h>
 
-#include "store/rows.h"
+#include "store/functions.h"
 
-/* Asks for a collection of the experiment's checkpoints. Asking twice is asking once, unless a collection has begun in between. */
-int store_collection_ask(struct store *st, int32_t experiment_id, struct error *err);
-int store_collection_next(struct store *st, struct store_collection *ret, struct error *err);
 /* *ret_done is false if another collection was asked for since `c` was read, for example by a new policy: then nothing is done, and
  * `c` is out of date. */
 int store_collection_done(struct store *st, const struct store_collection *c, bool *ret_done, struct error *err);
 
-/* globs: JSON list of patterns; "[]" is everything. Marks a checkpoint again that waited for its next try. */
-int store_removal_add(struct store *st, const char *uuid, const char *globs, int64_t now_us, struct error *err);
-/* Marks all files of every checkpoint of the experiment. trial_id: only of that trial; 0: of all. */
-int store_removal_add_all(struct store *st, int32_t experiment_id, int32_t trial_id, int64_t now_us, struct error *err);
-
-/* Removals that are due. A checkpoint from which a trial that is not over starts or goes on is left out for as long. */
-int store_removals_due(struct store *st, int64_t now_us, int64_t limit, struct arena *a, struct store_removal **ret,
-                       size_t *ret_n, struct error *err);
-/* When the next removal after now_us is due; 0: there is none. */
-int store_removals_next(struct store *st, int64_t now_us, int64_t *ret_us, struct error *err);
 /* resources: what is left (store_checkpoint_set_resources). */
 int store_removal_done(struct store *st, const char *uuid, const char *globs, const char *resources, struct error *err);
-int store_removal_failed(struct store *st, const char *uuid, const char *globs, int64_t next_us, const char *reason,
-                         struct error *err);
 /* ---- by tasks ---- */
 
-int store_removal_hand_over(struct store *st, const char *uuid, const char *globs, struct error *err);
 /* A group of removals that are due and that no task has claimed. *ret_found: there is one. */
 int store_removal_group_next(struct store *st, int64_t now_us, struct arena *a, struct store_removal_group *ret,
                              bool *ret_found, struct error *err);
 int store_removal_group_claim(struct store *st, const struct store_removal_group *g, const char *task_id, int64_t now_us,
                               struct error *err);
-int store_removals_of_task(struct store *st, const char *task_id, struct arena *a, struct store_removal **ret,
-                           size_t *ret_n, struct error *err);
-int store_collecting_tasks(struct store *st, int64_t *ret_n, struct error *err);
 /* A report of what is left (store_checkpoint_set_resources()). task_id: the task that reports; "" when it is no task that removes
  * checkpoints. */
 int store_removal_reported(struct store *st, const char *uuid, const char *resources, const char *task_id,
@@ -56,31 +37,13 @@ int store_removals_task_ended(struct store *st, const char *task_id, bool well, 
 
 /* ---- TensorBoard's files of an experiment that is being deleted ---- */
 
-int store_tensorboard_removal_add(struct store *st, int32_t experiment_id, int64_t now_us, struct error *err);
 /* A removal that is due and that the master makes itself. ret->experiment_id is 0 when there is none. */
 int store_tensorboard_removal_due(struct store *st, int64_t now_us, struct arena *a,
                                   struct store_tensorboard_removal *ret, struct error *err);
-int store_tensorboard_removal_of_task(struct store *st, const char *task_id, struct arena *a,
-                                      struct store_tensorboard_removal *ret, struct error *err);
-int store_tensorboard_removal_hand_over(struct store *st, int32_t experiment_id, struct error *err);
-int store_tensorboard_removal_done(struct store *st, int32_t experiment_id, struct error *err);
-int store_tensorboard_removal_failed(struct store *st, int32_t experiment_id, int64_t next_us, const char *reason,
-                                     struct error *err);
 
 /* ------------------------------------------------------------------------------------------------------------------ */
 
 /* When something that failed so often is tried again: after a minute, up to an hour. */
 int64_t store_removal_pause_us(int32_t tries);
-/* How much of an experiment's files has yet to be tried, or is being tried. */
-int store_removals_pending(struct store *st, int32_t experiment_id, int32_t trial_id, int64_t now_us, int64_t *ret_n,
-                           struct error *err);
-/* Why files of the experiment could not be removed; NULL: none failed. */
-int store_removal_reason(struct store *st, int32_t experiment_id, int32_t trial_id, struct arena *a, const char **ret,
-                         struct error *err);
-
-/* Where the files of a checkpoint are. */
-int store_checkpoint_site(struct store *st, const char *uuid, struct arena *a, struct store_site *ret, struct error *err);
-/* A trial that is not over and starts or goes on from it; 0: none. */
-int store_checkpoint_user(struct store *st, const char *uuid, int32_t *ret, struct error *err);
 
 #endif

@@ -18,53 +18,14 @@ int store_trials_insert(struct store *st, const struct trial_row *const *t, size
     return query_send(st, Q_EXPERIMENTS_ADD_TRIALS, SQL_ARGS(sql_int(t[0]->experiment_id), sql_int((int64_t)n)), err);
 }
 
-static int update(struct store *st, const struct trial_row *t, struct error *err)
+static int update_trial(struct store *st, const struct trial_row *t, struct error *err)
 {
     return query_exec_one(st, Q_TRIALS_UPDATE, ARGS_TRIALS_UPDATE(t), err, "trial %d", t->id);
 }
 
 int store_trial_put(struct store *st, const struct trial_row *t, bool is_new, struct error *err)
 {
-    return is_new ? store_trials_insert(st, &t, 1, err) : update(st, t, err);
-}
-
-int store_trial_set_external_id(struct store *st, int32_t id, const char *external_id, struct error *err)
-{
-    if (query_exec_one(st, Q_TRIALS_SET_EXTERNAL_ID, SQL_ARGS(sql_int(id), sql_opt_text(external_id)), err, "trial %d",
-                       id) < 0)
-        return explain_conflict(err, "the experiment already has a trial with the external id \"%s\"", external_id);
-    return 0;
-}
-
-int store_trial_set_runner_state(struct store *st, int32_t id, const char *runner_state, struct error *err)
-{
-    return query_exec_one(st, Q_TRIALS_SET_RUNNER_STATE, SQL_ARGS(sql_int(id), sql_text(runner_state)), err, "trial %d",
-                          id);
-}
-
-int store_trial_set_log_retention(struct store *st, int32_t id, bool has, int32_t days, struct error *err)
-{
-    struct sql_args args = SQL_ARGS(sql_int(id), sql_opt_int(has, days));
-    if (query_exec_one(st, Q_TRIALS_SET_LOG_RETENTION, args, err, "trial %d", id) < 0)
-        return -1;
-    return query_exec(st, Q_TRIALS_SET_LOG_RETENTION_OF_TASKS, args, NULL, err);
-}
-
-int store_trial_set_metadata(struct store *st, int32_t id, const char *metadata, struct error *err)
-{
-    return query_exec_one(st, Q_TRIALS_SET_METADATA, SQL_ARGS(sql_int(id), sql_opt_text(metadata)), err, "trial %d",
-                          id);
-}
-
-int store_trial_touch(struct store *st, int32_t id, int64_t now_us, struct error *err)
-{
-    return query_exec_one(st, Q_TRIALS_TOUCH, SQL_ARGS(sql_int(id), sql_int(now_us)), err, "trial %d", id);
-}
-
-int store_trial_set_log_policy_matched(struct store *st, int32_t id, const char *policy, struct error *err)
-{
-    return query_exec_one(st, Q_TRIALS_SET_LOG_POLICY_MATCHED, SQL_ARGS(sql_int(id), sql_opt_text(policy)), err,
-                          "trial %d", id);
+    return is_new ? store_trials_insert(st, &t, 1, err) : update_trial(st, t, err);
 }
 
 /* ---- reading ---- */
@@ -128,78 +89,11 @@ int store_trials_by_ids(struct store *st, struct store_ints ids, struct arena *a
     return add_details(st, true, a, *ret, *ret_n, err);
 }
 
-int store_trial_ids_of_experiment(struct store *st, int32_t experiment_id, struct arena *a, int32_t **ret,
-                                  size_t *ret_n, struct error *err)
-{
-    return query_ids(st, Q_TRIAL_IDS_OF_EXPERIMENT, SQL_ARGS(sql_int(experiment_id)), a, ret, ret_n, err);
-}
-
-int store_trial_rows_of_experiment(struct store *st, int32_t experiment_id, struct arena *a, struct trial_row **ret,
-                                   size_t *ret_n, struct error *err)
-{
-    return list_trials_of_experiment(st, SQL_ARGS(sql_int(experiment_id)), a, ret, ret_n, err);
-}
-
-int store_trials_unfinished(struct store *st, struct arena *a, struct trial_row **ret, size_t *ret_n,
-                            struct error *err)
-{
-    return list_trials_unfinished(st, SQL_NO_ARGS, a, ret, ret_n, err);
-}
-
 /* ---- the list ---- */
 
-struct trial_list_filter {
-    const struct store_trial_filter *f;
-    int64_t now_us;
-};
-
-/* By the numbers of api.v1.GetExperimentTrialsRequest.SortBy. */
-static const struct list_sort sorts[] = {
-    {0, F_TRIAL_SORT_ID, F_TRIAL_SORT_ID_DESC},
-    {1, F_TRIAL_SORT_ID, F_TRIAL_SORT_ID_DESC},
-    {4, F_TRIAL_SORT_START, F_TRIAL_SORT_START_DESC},
-    {5, F_TRIAL_SORT_END, F_TRIAL_SORT_END_DESC},
-    {6, F_TRIAL_SORT_STATE, F_TRIAL_SORT_STATE_DESC},
-    {7, F_TRIAL_SORT_BEST, F_TRIAL_SORT_BEST_DESC},
-    {8, F_TRIAL_SORT_LATEST, F_TRIAL_SORT_LATEST_DESC},
-    {9, F_TRIAL_SORT_BATCHES, F_TRIAL_SORT_BATCHES_DESC},
-    {11, F_TRIAL_SORT_RESTARTS, F_TRIAL_SORT_RESTARTS_DESC},
-    {12, F_TRIAL_SORT_CHECKPOINT_SIZE, F_TRIAL_SORT_CHECKPOINT_SIZE_DESC},
-    {13, F_TRIAL_SORT_LOG_RETENTION, F_TRIAL_SORT_LOG_RETENTION_DESC},
-};
-enum { SORT_BY_DURATION = 10 };
-
-static void start_list(struct compose *c, enum sql_fragment fragment, const void *filter)
+int store_trial_list(struct store *st, const struct store_trial_filter *f, struct arena *a, struct store_trial_list *ret, struct error *err)
 {
-    const struct trial_list_filter *f = filter;
-    compose_add(c, fragment, SQL_ARGS(sql_int(f->f->experiment_id)));
-}
-
-static void add_filters(struct compose *c, const void *filter, struct arena *a)
-{
-    const struct trial_list_filter *f = filter;
-    if (f->f->states.n)
-        compose_add(c, F_TRIAL_FILTER_STATES, SQL_ARGS(sql_text(json_of_texts(a, f->f->states))));
-}
-
-static void sort_by_duration(struct compose *c, const struct list_spec *s)
-{
-    const struct trial_list_filter *f = s->filter;
-    compose_add(c, s->descending ? F_TRIAL_SORT_DURATION_DESC : F_TRIAL_SORT_DURATION, SQL_ARGS(sql_int(f->now_us)));
-}
-
-int store_trial_list(struct store *st, const struct store_trial_filter *f, int64_t now_us, struct arena *a,
-                     struct store_trial_list *ret, struct error *err)
-{
-    const struct trial_list_filter filter = {f, now_us};
-    const struct list_spec spec = {
-        .count = F_TRIALS_COUNT, .rows = F_TRIALS_ROWS, .start = start_list, .add_filters = add_filters,
-            .filter = &filter,
-        .add_sort = f->sort_by == SORT_BY_DURATION ? sort_by_duration : NULL,
-        .sort = sorts, .sort_n = sizeof(sorts) / sizeof(*sorts), .sort_by = f->sort_by, .descending = f->descending,
-        .page = f->page, .window = page_of_query_list,
-    };
-    if (list_run(st, &spec, a, &ret->trial, &ret->trial_n, &ret->window, err) < 0)
+    if (trial_list(st, f, a, ret, err) < 0)
         return -1;
     return add_details(st, true, a, ret->trial, ret->trial_n, err);
 }

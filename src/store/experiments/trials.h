@@ -4,7 +4,7 @@
 #define DET_STORE_TRIALS_H
 
 #include "store/lists/page.h"
-#include "store/rows.h"
+#include "store/functions.h"
 
 /* New trials of one experiment, which counts them. */
 int store_trials_insert(struct store *st, const struct trial_row *const *t, size_t n, struct error *err);
@@ -16,34 +16,8 @@ int store_trial_get(struct store *st, int32_t id, bool full, struct arena *a, st
 /* Full, by id; those that do not exist are missing. */
 int store_trials_by_ids(struct store *st, struct store_ints ids, struct arena *a, struct store_trial **ret, size_t *ret_n,
                         struct error *err);
-/* In order of their ids. */
-int store_trial_ids_of_experiment(struct store *st, int32_t experiment_id, struct arena *a, int32_t **ret,
-                                  size_t *ret_n, struct error *err);
 
-/* As the core has them, in order of their ids: what continuing an experiment takes up. */
-int store_trial_rows_of_experiment(struct store *st, int32_t experiment_id, struct arena *a, struct trial_row **ret,
-                                   size_t *ret_n, struct error *err);
-/* The trials of experiments that are not over, in the order of their ids: what a starting master restores. */
-int store_trials_unfinished(struct store *st, struct arena *a, struct trial_row **ret, size_t *ret_n,
-                            struct error *err);
-
-int store_trial_set_external_id(struct store *st, int32_t id, const char *external_id, struct error *err);
-int store_trial_set_runner_state(struct store *st, int32_t id, const char *runner_state, struct error *err);
-int store_trial_set_log_retention(struct store *st, int32_t id, bool has, int32_t days, struct error *err);
-int store_trial_set_metadata(struct store *st, int32_t id, const char *metadata, struct error *err);
-int store_trial_touch(struct store *st, int32_t id, int64_t now_us, struct error *err); /* last_activity_us */
-int store_trial_set_log_policy_matched(struct store *st, int32_t id, const char *policy, struct error *err);
-
-/* GET /experiments/{id}/trials; sorting by the numbers of api.v1.GetExperimentTrialsRequest.SortBy. Full rows. */
-struct store_trial_filter {
-    int32_t experiment_id;
-    struct store_texts states;
-    int32_t sort_by;
-    bool descending;
-    struct page page;
-};
-struct store_trial_list { struct store_trial *trial; size_t trial_n; struct page_window window; };
-int store_trial_list(struct store *st, const struct store_trial_filter *f, int64_t now_us /* for open durations */,
-                     struct arena *a, struct store_trial_list *ret, struct error *err);
+/* A page of the trials of an experiment, with all that store_trial_get() reads when it is asked for full ones. */
+int store_trial_list(struct store *st, const struct store_trial_filter *f, struct arena *a, struct store_trial_list *ret, struct error *err);
 
 #endif

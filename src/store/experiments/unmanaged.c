@@ -3,26 +3,6 @@
 #include "store/experiments/removals.h"
 #include "store/row_io.h"
 
-int store_unmanaged_trial_id(struct store *st, int32_t experiment_id, const char *external_id, int32_t *ret,
-                             struct error *err)
-{
-    const struct sql_args args = SQL_ARGS(sql_int(experiment_id), sql_text(external_id));
-    return query_i32(st, Q_UNMANAGED_TRIAL_BY_EXTERNAL_ID, args, ret, err);
-}
-
-int store_unmanaged_trial_id_by_external(struct store *st, const char *external_experiment_id, const char *external_id,
-                                         int32_t *ret, struct error *err)
-{
-    const struct sql_args args = SQL_ARGS(sql_text(external_experiment_id), sql_text(external_id));
-    return query_i32(st, Q_UNMANAGED_TRIAL_BY_EXTERNAL_IDS, args, ret, err);
-}
-
-int store_unmanaged_trial_start(struct store *st, int32_t trial_id, int64_t now_us, struct error *err)
-{
-    return query_exec_one(st, Q_UNMANAGED_TRIAL_START, SQL_ARGS(sql_int(trial_id), sql_int(now_us)), err, "trial %d",
-                          trial_id);
-}
-
 int store_unmanaged_trial_set_state(struct store *st, int32_t trial_id, enum run_state state, int64_t now_us,
                                     struct error *err)
 {
@@ -71,13 +51,6 @@ int store_unmanaged_expire(struct store *st, int64_t heard_before_us, size_t *re
 }
 
 /* ---- what trials start from ---- */
-
-int store_trial_source_put(struct store *st, const struct store_trial_source *s, struct error *err)
-{
-    if (query_exec(st, Q_TRIAL_SOURCE_INFOS_INSERT, ARGS_TRIAL_SOURCE_INFOS_INSERT(s), NULL, err) < 0)
-        return explain_conflict(err, "trial %d or checkpoint %s does not exist", s->trial_id, s->checkpoint_uuid);
-    return 0;
-}
 
 int store_trials_of_source(struct store *st, const char *checkpoint_uuid, const char *type, struct arena *a,
                            struct store_ints *ret, struct error *err)

@@ -4,15 +4,8 @@
 #define DET_STORE_UNMANAGED_H
 
 #include "core/records/states.h"
-#include "store/rows.h"
+#include "store/functions.h"
 
-/* 0: there is none. */
-int store_unmanaged_trial_id(struct store *st, int32_t experiment_id, const char *external_id, int32_t *ret,
-                             struct error *err);
-int store_unmanaged_trial_id_by_external(struct store *st, const char *external_experiment_id, const char *external_id,
-                                         int32_t *ret, struct error *err);
-/* The next run of a trial. */
-int store_unmanaged_trial_start(struct store *st, int32_t trial_id, int64_t now_us, struct error *err);
 int store_unmanaged_trial_set_state(struct store *st, int32_t trial_id, enum run_state state, int64_t now_us,
                                     struct error *err);
 /* The experiment takes the state of its most progressed trial, and ends with the last of them. */
@@ -20,7 +13,6 @@ int store_unmanaged_settle(struct store *st, int32_t experiment_id, struct error
 /* Trials that run and were last heard of before then end in ERROR, and their experiments with them. */
 int store_unmanaged_expire(struct store *st, int64_t heard_before_us, size_t *ret_n, struct error *err);
 
-int store_trial_source_put(struct store *st, const struct store_trial_source *s, struct error *err);
 /* Trials that use the checkpoint in such a way (type NULL: in any). */
 int store_trials_of_source(struct store *st, const char *checkpoint_uuid, const char *type, struct arena *a,
                            struct store_ints *ret, struct error *err);

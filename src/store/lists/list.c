@@ -19,7 +19,7 @@ static void add_start(struct compose *c, const struct list_spec *s, enum sql_fra
         compose_add(c, f, SQL_NO_ARGS);
 }
 
-static int count(struct store *st, const struct list_spec *s, struct arena *a, int64_t *ret, struct error *err)
+static int count_list(struct store *st, const struct list_spec *s, struct arena *a, int64_t *ret, struct error *err)
 {
     struct compose c = COMPOSE_INIT;
     add_start(&c, s, s->count);
@@ -34,7 +34,7 @@ static int read_page(struct store *st, const struct list_spec *s, enum sql_fragm
     add_start(&c, s, s->rows);
     s->add_filters(&c, s->filter, a);
     if (s->add_sort)
-        s->add_sort(&c, s);
+        s->add_sort(&c, s->filter, s->descending);
     else
         compose_add(&c, sort, SQL_NO_ARGS);
     compose_add(&c, F_LIMIT_OFFSET, SQL_ARGS(sql_int(w->end - w->start), sql_int(w->start)));
@@ -42,14 +42,14 @@ static int read_page(struct store *st, const struct list_spec *s, enum sql_fragm
     return query_all_composed(st, &c, row->read, row->size, a, ret_rows, ret_n, err);
 }
 
-static int run(struct store *st, const struct list_spec *s, struct arena *a, void *ret_rows, size_t *ret_n,
+static int read_list(struct store *st, const struct list_spec *s, struct arena *a, void *ret_rows, size_t *ret_n,
                struct page_window *ret_window, struct error *err)
 {
     enum sql_fragment sort = 0;
     int64_t total;
     if (!s->add_sort && find_sort(s, &sort, err) < 0)
         return -1;
-    if (count(st, s, a, &total, err) < 0 || s->window(s->page, total, ret_window, err) < 0)
+    if (count_list(st, s, a, &total, err) < 0 || s->window(s->page, total, ret_window, err) < 0)
         return -1;
     if (ret_window->start == ret_window->end)
         return 0;
@@ -65,7 +65,7 @@ int list_run(struct store *st, const struct list_spec *s, struct arena *a, void 
     *ret_n = 0;
     if (own && store_begin_read(st, err) < 0)
         return -1;
-    int rc = run(st, s, a, ret_rows, ret_n, ret_window, err);
+    int rc = read_list(st, s, a, ret_rows, ret_n, ret_window, err);
     if (own)
         store_rollback(st);
     return rc;

@@ -1,5 +1,5 @@
-/* Within the store: lists with filters, a sort and a page, as two composed statements: one counts, one reads the
- * page. */
+/* Within the store: lists with filters, an order and a page, as two composed statements: one counts, one reads the page. Lists are
+ * declared in queries/NAME.sql (tools/sql_lists.py). */
 #ifndef DET_STORE_LIST_H
 #define DET_STORE_LIST_H
 
@@ -16,7 +16,7 @@ struct list_spec {
     void (*start)(struct compose *c, enum sql_fragment f, const void *filter); /* when those two have parameters */
     void (*add_filters)(struct compose *c, const void *filter, struct arena *a); /* AND … */
     const void *filter;
-    void (*add_sort)(struct compose *c, const struct list_spec *s); /* in place of the table */
+    void (*add_sort)(struct compose *c, const void *filter, bool descending); /* in place of `sort` when the order has a parameter */
     const struct list_sort *sort;
     size_t sort_n;
     int32_t sort_by;

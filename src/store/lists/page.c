@@ -2,7 +2,7 @@
 
 enum { QUERY_LIST_DEFAULT = 100 };
 
-static struct page_window window(int64_t start, int64_t n, int64_t total)
+static struct page_window window_of(int64_t start, int64_t n, int64_t total)
 {
     int64_t left = start < total ? total - start : 0;
     if (n > left)
@@ -17,7 +17,7 @@ int page_of_memory_list(struct page asked, int64_t total, struct page_window *re
         return error_set(err, ERR_INVALID, "limit is %d, allowed is 0 (all) or more", asked.limit);
     if (start < 0 || start > total)
         return error_set(err, ERR_INVALID, "offset is %d, but there are %lld rows", asked.offset, (long long)total);
-    *ret = window(start, asked.limit ? asked.limit : total, total);
+    *ret = window_of(start, asked.limit ? asked.limit : total, total);
     return 0;
 }
 
@@ -31,7 +31,7 @@ static int page_of_list(struct page asked, int64_t total, int64_t zero_means, st
         return error_set(err, ERR_INVALID, "offset is %d, allowed is 0 or more", asked.offset);
     int64_t n = asked.limit == -2 ? 0 : asked.limit == -1 ? total : asked.limit == 0 ? zero_means : asked.limit;
     int64_t start = asked.offset < total ? asked.offset : total;
-    *ret = window(start, n, total);
+    *ret = window_of(start, n, total);
     return 0;
 }
 

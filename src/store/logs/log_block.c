@@ -41,7 +41,7 @@ struct table {
     size_t n, cap;
 };
 
-static uint64_t intern(struct table *t, const char *s)
+static uint64_t intern_field(struct table *t, const char *s)
 {
     if (!s)
         return 0;
@@ -62,11 +62,11 @@ static uint64_t value_of(const struct store_log_line *l, int column, struct tabl
         return (uint32_t)l->level;
     if (column == RANK_COLUMN)
         return l->has_rank ? (uint64_t)(uint32_t)l->rank + 1 : 0;
-    return intern(t, *string_of((struct store_log_line *)l, column));
+    return intern_field(t, *string_of((struct store_log_line *)l, column));
 }
 
 /* Most lines have what the line before them has, down to the pointer. */
-static bool same(const struct store_log_line *a, const struct store_log_line *b, int column)
+static bool same_field(const struct store_log_line *a, const struct store_log_line *b, int column)
 {
     if (column == LEVEL_COLUMN)
         return a->level == b->level;
@@ -79,7 +79,7 @@ static bool same(const struct store_log_line *a, const struct store_log_line *b,
 static void add_runs(const struct store_log_line *line, size_t n, int column, struct table *t, struct strbuf *out)
 {
     for (size_t i = 0, end; i < n; i = end) {
-        for (end = i + 1; end < n && same(&line[i], &line[end], column); end++)
+        for (end = i + 1; end < n && same_field(&line[i], &line[end], column); end++)
             ;
         log_bytes_add_varint(out, value_of(&line[i], column, t));
         log_bytes_add_varint(out, end - i);
@@ -109,7 +109,7 @@ static void encode_meta(const struct store_log_line *line, size_t n, struct strb
 }
 
 /* Compressed if that makes it smaller. */
-static void pack(const struct strbuf *plain, int level, struct strbuf *out)
+static void pack_part(const struct strbuf *plain, int level, struct strbuf *out)
 {
     size_t bound = ZSTD_compressBound(plain->n), n = plain->n;
     strbuf_reserve(out, bound + 1);
@@ -130,8 +130,8 @@ void log_block_encode(const struct store_log_line *line, size_t line_n, int leve
     encode_meta(line, line_n, &meta);
     for (size_t i = 0; i < line_n; i++)
         strbuf_add(&text, line[i].text, line[i].text_n);
-    pack(&meta, level, &meta_packed);
-    pack(&text, level, &text_packed);
+    pack_part(&meta, level, &meta_packed);
+    pack_part(&text, level, &text_packed);
     strbuf_addc(out, VERSION);
     log_bytes_add_varint(out, meta.n);
     log_bytes_add_varint(out, meta_packed.n);
@@ -183,7 +183,7 @@ void log_block_free(struct log_block *b)
     free(b);
 }
 
-static void *grown(void *p, size_t *cap, size_t n, size_t size)
+static void *grown_buffer(void *p, size_t *cap, size_t n, size_t size)
 {
     if (n <= *cap)
         return p;
@@ -210,7 +210,7 @@ static int take_part(struct log_bytes *c, struct part *p)
 }
 
 /* The part as it was before it was packed, in `memory`: the stored bytes may go before the lines do. */
-static int unpack(struct log_block *b, const struct part *p, struct strbuf *memory, const char **ret)
+static int unpack_part(struct log_block *b, const struct part *p, struct strbuf *memory, const char **ret)
 {
     bool packed = p->stored_n != p->plain_n;
     if (packed && ZSTD_getFrameContentSize(p->stored, p->stored_n) != p->plain_n)
@@ -239,7 +239,7 @@ int log_block_open(struct log_block *b, const void *data, size_t n, const char *
     }
     if (n == 0 || *c.p++ != VERSION || take_sizes(&c, &b->meta_part) < 0 || take_sizes(&c, &text) < 0 ||
         take_part(&c, &b->meta_part) < 0 || take_part(&c, &text) < 0 || c.p != c.end ||
-        unpack(b, &text, &b->text_memory, &b->text) < 0)
+        unpack_part(b, &text, &b->text_memory, &b->text) < 0)
         return log_block_damaged(err);
     *ret_text = b->text;
     *ret_text_n = b->text_n = text.plain_n;
@@ -251,7 +251,7 @@ static int take_strings(struct log_block *b, struct log_bytes *c, uint64_t *ret_
     uint64_t length;
     if (log_bytes_count(c, ret_n) < 0)
         return -1;
-    b->string = grown(b->string, &b->string_cap, *ret_n + 1, sizeof(*b->string));
+    b->string = grown_buffer(b->string, &b->string_cap, *ret_n + 1, sizeof(*b->string));
     b->string[0] = NULL;
     for (uint64_t i = 1; i <= *ret_n; i++) {
         if (log_bytes_count(c, &length) < 0 || length >= (uint64_t)(c->end - c->p) || c->p[length] != 0)
@@ -318,12 +318,12 @@ int log_block_lines(struct log_block *b, int64_t first_id, struct store_log_line
     }
     const char *meta;
     uint64_t string_n, n;
-    if (unpack(b, &b->meta_part, &b->meta_memory, &meta) < 0)
+    if (unpack_part(b, &b->meta_part, &b->meta_memory, &meta) < 0)
         return log_block_damaged(err);
     struct log_bytes c = {(const uint8_t *)meta, (const uint8_t *)meta + b->meta_part.plain_n};
     if (take_strings(b, &c, &string_n) < 0 || log_bytes_count(&c, &n) < 0)
         return log_block_damaged(err);
-    b->line = grown(b->line, &b->line_cap, n + 1, sizeof(*b->line));
+    b->line = grown_buffer(b->line, &b->line_cap, n + 1, sizeof(*b->line));
     for (int column = 0; column < RUN_COLUMNS; column++)
         if (take_runs(b, &c, n, string_n, column) < 0)
             return log_block_damaged(err);

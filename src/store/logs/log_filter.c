@@ -22,7 +22,7 @@ static struct store_ints copy_ints(struct arena *a, struct store_ints t)
     return (struct store_ints){t.n ? arena_dup(a, t.value, t.n * sizeof(*t.value)) : NULL, t.n};
 }
 
-static void copy(struct log_filter *f, const struct store_log_filter *from)
+static void copy_filter(struct log_filter *f, const struct store_log_filter *from)
 {
     struct arena *a = &f->arena;
     f->wanted = *from;
@@ -81,7 +81,7 @@ static int make_search(struct log_filter *f, struct error *err)
 int log_filter_init(struct log_filter *f, const struct store_log_filter *wanted, struct error *err)
 {
     *f = (struct log_filter){0};
-    copy(f, wanted);
+    copy_filter(f, wanted);
     make_masks(f);
     return make_search(f, err);
 }
@@ -148,7 +148,7 @@ bool log_filter_may_match_any(const struct log_filter *f, const struct store_log
     return f->regex ? log_regex_may_match(f->regex, text, text_n) : log_find_any(text, text_n, f->needs);
 }
 
-static bool among(struct store_texts t, const char *s)
+static bool is_among(struct store_texts t, const char *s)
 {
     for (size_t i = 0; i < t.n; i++)
         if (s && strcmp(t.text[i], s) == 0)
@@ -169,9 +169,9 @@ int log_filter_matches(const struct log_filter *f, const struct store_log_line *
     const struct store_log_filter *w = &f->wanted;
     bool fits = among_ints(w->levels, l->level) && among_ints(w->rank_ids, l->has_rank ? l->rank : -1) &&
                 (!w->before_us || l->time_us <= w->before_us) && (!w->after_us || l->time_us > w->after_us) &&
-                among(w->allocation_ids, l->allocation_id) && among(w->agent_ids, l->agent_id) &&
-                among(w->container_ids, l->container_id) && among(w->stdtypes, l->stdtype) &&
-                among(w->sources, l->source);
+                is_among(w->allocation_ids, l->allocation_id) && is_among(w->agent_ids, l->agent_id) &&
+                is_among(w->container_ids, l->container_id) && is_among(w->stdtypes, l->stdtype) &&
+                is_among(w->sources, l->source);
     if (!fits || !w->search)
         return fits;
     return f->regex ? log_regex_matches(f->regex, l->text, l->text_n, l->id, err) : log_find_any(l->text, l->text_n, f->needs);

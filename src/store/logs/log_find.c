@@ -19,19 +19,19 @@ static struct folded fold_of(char c)
     return (struct folded){letter ? 0x20 : 0, letter ? lower : (uint8_t)c};
 }
 
-static bool fits(struct folded f, char c) { return ((uint8_t)c | f.fold) == f.byte; }
+static bool char_fits(struct folded f, char c) { return ((uint8_t)c | f.fold) == f.byte; }
 
 static bool find_slowly(const char *text, size_t n, const char *what, size_t what_n)
 {
     struct folded first = fold_of(what[0]);
     for (size_t i = 0; what_n <= n && i <= n - what_n; i++)
-        if (fits(first, text[i]) && strncasecmp(text + i, what, what_n) == 0)
+        if (char_fits(first, text[i]) && strncasecmp(text + i, what, what_n) == 0)
             return true;
     return false;
 }
 
 #ifdef __SSE2__
-static __m128i fitting(const char *p, struct folded f)
+static __m128i chars_that_fit(const char *p, struct folded f)
 {
     __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
     return _mm_cmpeq_epi8(_mm_or_si128(v, _mm_set1_epi8((char)f.fold)), _mm_set1_epi8((char)f.byte));
@@ -46,7 +46,7 @@ bool log_find(const char *text, size_t n, const char *what, size_t what_n)
     size_t i = 0;
     for (; i + what_n + 15 <= n; i += 16) {
         unsigned places = (unsigned)_mm_movemask_epi8(
-            _mm_and_si128(fitting(text + i, first), fitting(text + i + what_n - 1, last)));
+            _mm_and_si128(chars_that_fit(text + i, first), chars_that_fit(text + i + what_n - 1, last)));
         for (; places; places &= places - 1) {
             const char *at = text + i + __builtin_ctz(places);
             if (strncasecmp(at, what, what_n) == 0)

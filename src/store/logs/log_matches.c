@@ -14,8 +14,3 @@ int store_log_match_add(struct store *st, const struct store_log_match *m, int64
     return *ret_new && m->policy ? store_trial_set_log_policy_matched(st, m->trial_id, m->policy, err) : 0;
 }
 
-int store_log_matches_open(struct store *st, struct arena *a, struct store_log_match **ret, size_t *ret_n,
-                           struct error *err)
-{
-    return list_log_matches_open(st, SQL_NO_ARGS, a, ret, ret_n, err);
-}

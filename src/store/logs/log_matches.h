@@ -3,14 +3,11 @@
 #define DET_STORE_LOG_MATCHES_H
 
 #include "core/records/states.h"
-#include "store/rows.h"
+#include "store/functions.h"
 
 /* Stores a match, once for each task, node and pattern. *ret_new: it was not stored before. The policy's name becomes the trial's
  * log_policy_matched. */
 int store_log_match_add(struct store *st, const struct store_log_match *m, int64_t now_us, bool *ret_new,
                         struct error *err);
-/* Matches of policies with an action, of trials that are not over. */
-int store_log_matches_open(struct store *st, struct arena *a, struct store_log_match **ret, size_t *ret_n,
-                           struct error *err);
 
 #endif

@@ -36,7 +36,7 @@ static pcre2_code *compile_as(const char *pattern, uint32_t options, int *ret_co
     return code;
 }
 
-static int compile(struct log_regex *r, struct error *err)
+static int compile_regex(struct log_regex *r, struct error *err)
 {
     int code;
     size_t offset;
@@ -58,7 +58,7 @@ int log_regex_new(const char *pattern, struct log_regex **ret, struct error *err
 {
     struct log_regex *r = must_calloc(1, sizeof(*r));
     r->pattern = arena_strdup(&r->arena, pattern);
-    if (compile(r, err) < 0) {
+    if (compile_regex(r, err) < 0) {
         log_regex_free(r);
         return -1;
     }
@@ -83,7 +83,7 @@ void log_regex_free(struct log_regex *r)
 
 struct store_texts log_regex_needs(const struct log_regex *r) { return r->shown.needs; }
 
-static int match(const struct log_regex *r, const pcre2_code *code, const char *text, size_t n)
+static int match_regex(const struct log_regex *r, const pcre2_code *code, const char *text, size_t n)
 {
     cleanup_free char *with_zeros = utf8_with_zeros(text, n, &n);
     return pcre2_match(code, (PCRE2_SPTR)(with_zeros ? with_zeros : text), n, 0, 0, r->match, r->limits);
@@ -92,14 +92,14 @@ static int match(const struct log_regex *r, const pcre2_code *code, const char *
 bool log_regex_may_match(const struct log_regex *r, const char *lines, size_t n)
 {
     return log_find_any(lines, n, r->shown.needs) &&
-           (!r->of_lines || match(r, r->of_lines, lines, n) != PCRE2_ERROR_NOMATCH);
+           (!r->of_lines || match_regex(r, r->of_lines, lines, n) != PCRE2_ERROR_NOMATCH);
 }
 
 int log_regex_matches(const struct log_regex *r, const char *text, size_t n, int64_t id, struct error *err)
 {
     if (!log_find_any(text, n, r->shown.needs))
         return 0;
-    int rc = match(r, r->code, text, n);
+    int rc = match_regex(r, r->code, text, n);
     if (rc >= 0 || rc == PCRE2_ERROR_NOMATCH)
         return rc >= 0;
     char why[160];

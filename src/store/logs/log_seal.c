@@ -52,7 +52,7 @@ static void lines_release(struct lines *l)
 }
 
 /* The next of the few distinct strings: mostly the one of the line before. */
-static const char *keep(struct arena *a, const char *s, const char *before)
+static const char *keep_text(struct arena *a, const char *s, const char *before)
 {
     if (!s || (before && strcmp(s, before) == 0))
         return s ? before : NULL;
@@ -70,11 +70,11 @@ static void lines_add(struct lines *all, const struct store_log_line *line, size
         const struct store_log_line *before = all->n ? &all->line[all->n - 1] : &none;
         struct store_log_line *l = &all->line[all->n];
         *l = line[i];
-        l->allocation_id = keep(&all->arena, line[i].allocation_id, before->allocation_id);
-        l->agent_id = keep(&all->arena, line[i].agent_id, before->agent_id);
-        l->container_id = keep(&all->arena, line[i].container_id, before->container_id);
-        l->source = keep(&all->arena, line[i].source, before->source);
-        l->stdtype = keep(&all->arena, line[i].stdtype, before->stdtype);
+        l->allocation_id = keep_text(&all->arena, line[i].allocation_id, before->allocation_id);
+        l->agent_id = keep_text(&all->arena, line[i].agent_id, before->agent_id);
+        l->container_id = keep_text(&all->arena, line[i].container_id, before->container_id);
+        l->source = keep_text(&all->arena, line[i].source, before->source);
+        l->stdtype = keep_text(&all->arena, line[i].stdtype, before->stdtype);
         l->text = arena_strndup(&all->arena, line[i].text, line[i].text_n);
         all->n++;
     }
@@ -194,8 +194,3 @@ int store_log_seal_put(struct store *st, const struct log_seal *s, struct error 
 
 /* ---- what waits ---- */
 
-int store_log_waiting(struct store *st, struct arena *a, struct store_log_waiting **ret, size_t *ret_n,
-                      struct error *err)
-{
-    return list_task_log_heads_by_task(st, SQL_NO_ARGS, a, ret, ret_n, err);
-}

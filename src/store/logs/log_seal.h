@@ -36,8 +36,6 @@ struct log_seal_size log_seal_taken(const struct log_seal *s); /* the heads that
 
 /* What waits to be sealed, for a master that starts: one row a task, in the arena. */
 struct store_log_waiting { const char *task_id; struct log_seal_size size; };
-int store_log_waiting(struct store *st, struct arena *a, struct store_log_waiting **ret, size_t *ret_n,
-                      struct error *err);
 
 /* Within the store: a row of task_log_blocks, and what goes into it. */
 void log_batch_make(struct store_log_batch *b, const struct store_log_line *line, size_t line_n, int level);

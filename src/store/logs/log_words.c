@@ -10,7 +10,7 @@ enum { LETTERS = 26, TRIPLES = LETTERS * LETTERS * LETTERS, HASHES = 3, BITS_PER
 /* ---- keys ---- */
 
 /* splitmix64: neighbouring triples get bits far from each other. */
-static uint64_t mix(uint64_t v)
+static uint64_t mix_hash(uint64_t v)
 {
     v += 0x9e3779b97f4a7c15u;
     v = (v ^ (v >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -20,13 +20,13 @@ static uint64_t mix(uint64_t v)
 
 uint64_t log_words_field_key(enum log_words_field field, const char *value)
 {
-    uint64_t h = mix(TRIPLES + (uint64_t)field);
+    uint64_t h = mix_hash(TRIPLES + (uint64_t)field);
     for (const char *p = value; *p; p++)
         h = (h ^ (uint8_t)*p) * 1099511628211u;
-    return mix(h);
+    return mix_hash(h);
 }
 
-static uint64_t triple_key(uint32_t triple) { return mix(triple); }
+static uint64_t triple_key(uint32_t triple) { return mix_hash(triple); }
 
 /* Marks the triples of a text in `seen`, one byte each. */
 static void mark_triples(const char *text, size_t n, uint8_t seen[TRIPLES])

@@ -121,7 +121,7 @@ int insert_log_block(struct store *st, const char *task_id, int64_t first_id, co
     return query_send(st, Q_TASK_LOG_BLOCKS_INSERT, ARGS_TASK_LOG_BLOCKS_INSERT(&row, words, &b->block), err);
 }
 
-static int append(struct store *st, const char *task_id, const struct log_state *state, const struct store_log_batch *b,
+static int append_batch(struct store *st, const char *task_id, const struct log_state *state, const struct store_log_batch *b,
                   int64_t *ret_first_id, struct error *err)
 {
     if (insert_log_block(st, task_id, state->last_id + 1, b, /* sealed= */ false, /* words= */ NULL, err) < 0 ||
@@ -138,7 +138,7 @@ int store_task_log_append_batch(struct store *st, const char *task_id, const str
     struct log_state state;
     if (b->line_n == 0)
         return error_set(err, ERR_INVALID, "task %s: a batch of logs needs at least one line", task_id);
-    return get_state(st, task_id, &a, &state, err) < 0 ? -1 : append(st, task_id, &state, b, ret_first_id, err);
+    return get_state(st, task_id, &a, &state, err) < 0 ? -1 : append_batch(st, task_id, &state, b, ret_first_id, err);
 }
 
 int store_task_log_append(struct store *st, const char *task_id, const struct store_log_line *line, size_t line_n,
@@ -151,18 +151,13 @@ int store_task_log_append(struct store *st, const char *task_id, const struct st
     return rc;
 }
 
-int store_task_log_mark(struct store *st, const char *container_id, int64_t *ret_seq, struct error *err)
-{
-    return query_int(st, Q_CONTAINER_LOG_MARKS_GET, SQL_ARGS(sql_text(container_id)), ret_seq, err);
-}
-
 /* What is left of a batch of which the first lines are stored: rare, a link was cut before their acknowledgement. */
 static int append_rest(struct store *st, const char *task_id, const struct log_state *state, const struct store_log_batch *b,
                        size_t skip, int64_t *ret_first_id, struct error *err)
 {
     struct store_log_batch rest;
     store_log_batch_make(&rest, b->line + skip, b->line_n - skip);
-    int rc = append(st, task_id, state, &rest, ret_first_id, err);
+    int rc = append_batch(st, task_id, state, &rest, ret_first_id, err);
     store_log_batch_release(&rest);
     return rc;
 }
@@ -183,7 +178,7 @@ int store_task_log_append_numbered(struct store *st, const char *task_id, const 
     size_t stored = (size_t)(at.mark + 1 - first_seq), skip = stored < b->line_n ? stored : b->line_n;
     if (skip < b->line_n) {
         int rc = skip ? append_rest(st, task_id, &at.state, b, skip, &first_id, err)
-                      : append(st, task_id, &at.state, b, &first_id, err);
+                      : append_batch(st, task_id, &at.state, b, &first_id, err);
         at.mark = first_seq + (int64_t)b->line_n - 1;
         if (rc < 0 || query_send(st, Q_CONTAINER_LOG_MARKS_SET, SQL_ARGS(sql_text(container_id), sql_text(task_id),
                                                                          sql_int(at.mark)), err) < 0)

@@ -7,6 +7,7 @@
 
 #include "common/base/strbuf.h"
 #include "store/store.h"
+#include "store/functions.h"
 
 struct store_log_line {
     int64_t id; /* within the task, from 1; given by the store */
@@ -41,8 +42,6 @@ int store_task_log_append_numbered(struct store *st, const char *task_id, const 
 /* ERR_FORBIDDEN unless the container is on that agent, and of that allocation and task. */
 int store_container_check_owner(struct store *st, const char *container_id, const char *agent_id, const char *allocation_id,
                                 const char *task_id, struct error *err);
-/* The last line of the container that is stored; 0: none yet. */
-int store_task_log_mark(struct store *st, const char *container_id, int64_t *ret_seq, struct error *err);
 
 struct store_log_filter {
     const char *task_id;

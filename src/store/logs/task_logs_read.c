@@ -191,7 +191,7 @@ static int read_candidates(struct store *st, const struct store_log_reader *r, i
 }
 
 /* So that the next call goes on in this block without reading it again. */
-static void keep(struct store_log_reader *r, struct store_log_line *line, size_t n)
+static void keep_line(struct store_log_reader *r, struct store_log_line *line, size_t n)
 {
     if (!r->keeps && atomic_fetch_add(&keepers, 1) >= KEEPERS_MAX) {
         atomic_fetch_sub(&keepers, 1);
@@ -217,7 +217,7 @@ static int walk_block(struct walk *w, int64_t first_id, const void *data, size_t
         return -1;
     int rc = take_lines(w, line, n, err);
     if (rc == 0)
-        keep(r, line, n);
+        keep_line(r, line, n);
     return rc;
 }
 
@@ -246,7 +246,7 @@ static int walk_run(struct store *st, struct walk *w, const struct candidate *fi
     return rc < 0 ? -1 : !full;
 }
 
-static void pass(struct walk *w, const struct candidate *c)
+static void pass_candidate(struct walk *w, const struct candidate *c)
 {
     w->cursor = w->r->descending ? c->first_id : c->last_id;
 }
@@ -258,7 +258,7 @@ static int walk_candidates(struct store *st, struct walk *w, const struct candid
     for (size_t i = 0, end; i < n; i = end) {
         end = i + 1;
         if (!list[i].wanted) {
-            pass(w, &list[i]);
+            pass_candidate(w, &list[i]);
             continue;
         }
         if (bytes > LINES_BYTES_PER_CALL || (bytes > 0 && clock_monotonic_us() > w->deadline_us))
@@ -268,7 +268,7 @@ static int walk_candidates(struct store *st, struct walk *w, const struct candid
         int rc = walk_run(st, w, &list[i], &list[end - 1], err);
         if (rc <= 0)
             return rc;
-        pass(w, &list[end - 1]);
+        pass_candidate(w, &list[end - 1]);
     }
     return 1;
 }

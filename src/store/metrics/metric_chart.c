@@ -26,7 +26,7 @@ struct choice {
     size_t n;
 };
 
-static void choose(struct choice *c, size_t i)
+static void choose_point(struct choice *c, size_t i)
 {
     for (size_t k = 0; k < c->n; k++)
         if (c->place[k] == i)
@@ -47,11 +47,11 @@ static void choose_of_stretch(struct choice *c, const double *y, size_t begin, s
     }
     if (least == end) {
         if (begin < end)
-            choose(c, begin);
+            choose_point(c, begin);
         return;
     }
-    choose(c, least < most ? least : most);
-    choose(c, least < most ? most : least);
+    choose_point(c, least < most ? least : most);
+    choose_point(c, least < most ? most : least);
 }
 
 static int by_place(const void *a, const void *b)
@@ -65,10 +65,10 @@ static void choose_all(struct choice *c, const double *y, size_t n)
     c->n = 0;
     if (n == 0)
         return;
-    choose(c, 0);
+    choose_point(c, 0);
     for (size_t s = 0; s < STRETCHES; s++)
         choose_of_stretch(c, y, s * n / STRETCHES, (s + 1) * n / STRETCHES);
-    choose(c, n - 1);
+    choose_point(c, n - 1);
     qsort(c->place, c->n, sizeof(c->place[0]), by_place);
 }
 

@@ -2,7 +2,7 @@
  *
  * They are chosen when the block is sealed: its first and last number, and of each of 32 equal stretches the least and the greatest
  * finite number, or the first NaN or infinity if the stretch has no finite number. A chart over too many points to unpack them all
- * uses these, and thin() chooses among them, so that no extreme is lost (as Donckers et al. propose, "MinMaxLTTB", 2023). */
+ * uses these, and downsample() chooses among them, so that no extreme is lost (as Donckers et al. propose, "MinMaxLTTB", 2023). */
 #ifndef DET_STORE_METRIC_CHART_H
 #define DET_STORE_METRIC_CHART_H
 

@@ -7,12 +7,6 @@
 #include "store/metrics/metric_blocks.h"
 #include "store/metrics/metric_rows.h"
 
-int store_metric_names(struct store *st, struct store_ints experiment_ids, struct arena *a,
-                       struct store_metric_name **ret, size_t *ret_n, struct error *err)
-{
-    return list_metric_names(st, SQL_ARGS(sql_text(json_of_ints(a, experiment_ids))), a, ret, ret_n, err);
-}
-
 /* ---- the steps at which a metric was reported ---- */
 
 struct steps {

@@ -91,7 +91,7 @@ static int take_before(struct store *st, const struct metric_seal *s, struct uni
     return 0;
 }
 
-static int choose(struct store *st, const struct metric_seal *s, struct unit *u, struct error *err)
+static int choose_unit(struct store *st, const struct metric_seal *s, struct unit *u, struct error *err)
 {
     const struct sql_args args = SQL_ARGS(sql_int(s->rows.trial_id), sql_bool(s->rows.archived), sql_text(s->rows.group),
                                           sql_int(STORE_SEAL_REPORTS));
@@ -146,7 +146,7 @@ static void pour_sealed(struct pouring *p, const struct metric_block *b, size_t 
 }
 
 /* Blocks in their order, and each row at its place among their reports. */
-static int pour(struct store *st, struct pouring *p, struct error *err)
+static int pour_unit(struct store *st, struct pouring *p, struct error *err)
 {
     const struct unit *u = p->unit;
     size_t at = 0;
@@ -181,15 +181,15 @@ static void note_taken(struct metric_seal *s, const struct unit *u)
         s->block[i] = u->block[i].id;
 }
 
-static int prepare(struct store *st, struct metric_seal *s, struct unit *u, struct error *err)
+static int prepare_unit(struct store *st, struct metric_seal *s, struct unit *u, struct error *err)
 {
-    if (choose(st, s, u, err) < 0)
+    if (choose_unit(st, s, u, err) < 0)
         return -1;
     if (u->row_n == 0)
         return 0;
     note_taken(s, u);
     struct pouring p = {.unit = u, .seal = s, .builder = metric_builder_new(u->a)};
-    int rc = pour(st, &p, err);
+    int rc = pour_unit(st, &p, err);
     metric_builder_free(p.builder);
     return rc;
 }
@@ -205,7 +205,7 @@ static int prepare_group(struct store *st, int32_t trial_id, const struct heads_
     s->rows.trial_id = trial_id;
     s->rows.archived = group->archived;
     s->rows.group = arena_strdup(&s->a, group->group);
-    int rc = prepare(st, s, &u, err);
+    int rc = prepare_unit(st, s, &u, err);
     packer_free(u.packer);
     if (rc == 0 && s->row_n > 0) {
         *ret = s;
@@ -231,13 +231,6 @@ int store_seal_prepare(struct store *st, int32_t trial_id, int at_least, struct 
         return 0;
     error_move(err, &failed);
     return error_wrap(err, "sealing metrics of trial %d", trial_id);
-}
-
-int store_seal_trials(struct store *st, int32_t from_trial_id, int at_least, int limit, struct arena *a, int32_t **ret,
-                      size_t *ret_n, struct error *err)
-{
-    const struct sql_args args = SQL_ARGS(sql_int(from_trial_id), sql_int(at_least), sql_int(limit));
-    return query_ids(st, Q_METRIC_HEADS_TRIALS, args, a, ret, ret_n, err);
 }
 
 /* ---- committing ---- */
@@ -302,7 +295,7 @@ static int insert_rows(struct store *st, int32_t trial_id, const char *group, co
     return 0;
 }
 
-static int unseal(struct store *st, struct packer *p, int32_t trial_id, const struct metric_block_row *row,
+static int unseal_block(struct store *st, struct packer *p, int32_t trial_id, const struct metric_block_row *row,
                   struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
@@ -345,7 +338,7 @@ int metric_unseal_at(struct store *st, int32_t trial_id, const char *group, int3
     if (packer_new(&p, err) < 0)
         return -1;
     int found = find_at(st, p, trial_id, group, steps, &a, &row, &place, err);
-    if (found > 0 && unseal(st, p, trial_id, &row, err) < 0)
+    if (found > 0 && unseal_block(st, p, trial_id, &row, err) < 0)
         found = -1;
     packer_free(p);
     return found;
@@ -400,7 +393,7 @@ int metric_blocks_archive(struct store *st, int32_t trial_id, int32_t run_id, in
         /* Reports without step and batch stand at step 0, which is never beyond. */
         bool whole = row[i].first.steps > steps && row[i].first.steps > 0 && row[i].greatest_run < run_id;
         rc = whole ? query_exec(st, Q_METRIC_BLOCKS_ARCHIVE, SQL_ARGS(sql_int(row[i].id)), NULL, err)
-                   : unseal(st, p, trial_id, &row[i], err);
+                   : unseal_block(st, p, trial_id, &row[i], err);
         *ret_changed += whole && rc == 0;
     }
     packer_free(p);

@@ -15,6 +15,7 @@
 
 #include "store/metrics/metric_rows.h"
 #include "store/store.h"
+#include "store/functions.h"
 
 enum { STORE_SEAL_REPORTS = 2048 };
 
@@ -25,10 +26,6 @@ int store_seal_prepare(struct store *st, int32_t trial_id, int at_least, struct 
 int store_seal_commit(struct store *st, const struct metric_seal *s, bool *ret_done, struct error *err);
 void store_seal_free(struct metric_seal *s); /* NULL is fine */
 size_t store_seal_reports(const struct metric_seal *s); /* rows that it takes */
-
-/* Trials from `trial_id` on that have at least that many rows: what a starting master looks after. */
-int store_seal_trials(struct store *st, int32_t from_trial_id, int at_least, int limit, struct arena *a, int32_t **ret,
-                      size_t *ret_n, struct error *err);
 
 /* ---- within the store ---- */
 

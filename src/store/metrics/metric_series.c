@@ -9,7 +9,7 @@
 #include "store/metrics/metric_blocks.h"
 #include "store/metrics/metric_chart.h"
 #include "store/metrics/metric_rows.h"
-#include "store/metrics/thin.h"
+#include "store/metrics/downsample.h"
 
 enum {
     DIRECT_POINTS = 400000, /* of all names together; unpacking them takes about 30 ms */
@@ -51,7 +51,7 @@ static bool epoch_within(const struct store_series_query *q, const struct chart_
     return !q->by_epoch || (p->has_epoch && p->epoch >= q->start_epoch && p->epoch <= q->end_epoch);
 }
 
-static bool wanted(const struct store_series_query *q, const struct chart_point *p)
+static bool point_is_wanted(const struct store_series_query *q, const struct chart_point *p)
 {
     return p->steps >= q->start_batches && p->steps <= end_batches(q) && p->time_us >= q->start_us &&
            p->time_us <= end_us(q) && epoch_within(q, p);
@@ -105,7 +105,7 @@ static int unpack_block(const struct series *s, struct line *l, const struct cha
         return 0;
     for (size_t i = 0; i < b.n; i++) {
         struct chart_point p;
-        if (!chart_point_of(&b, &b.column[place], epoch < 0 ? NULL : &b.column[epoch], i, &p) || !wanted(s->q, &p))
+        if (!chart_point_of(&b, &b.column[place], epoch < 0 ? NULL : &b.column[epoch], i, &p) || !point_is_wanted(s->q, &p))
             continue;
         if (p.value.kind == METRIC_JSON) /* its text goes with the block */
             p.value = (struct metric_value){.kind = METRIC_DOUBLE, .number = p.y};
@@ -186,7 +186,7 @@ static void add_row(const struct series *s, const struct report_row *r)
             if (strcmp(m.name, s->line[i].name) == 0)
                 found[i] = v;
     }
-    if (!wanted(s->q, &base))
+    if (!point_is_wanted(s->q, &base))
         return;
     for (size_t i = 0; i < s->line_n; i++) {
         struct chart_point p = base;
@@ -247,7 +247,7 @@ static void thin_line(struct line *l, size_t max)
         x[i] = one_step ? (double)(l->point[i].time_us - l->point[0].time_us) : (double)l->point[i].steps;
         y[i] = l->point[i].y;
     }
-    l->n = thin(x, y, l->n, max, kept);
+    l->n = downsample(x, y, l->n, max, kept);
     for (size_t i = 0; i < l->n; i++)
         l->point[i] = l->point[kept[i]]; /* kept[i] is i or beyond */
     free(x);
@@ -342,7 +342,7 @@ static int choose_lines(struct series *s, struct arena *a, struct error *err)
     return 0;
 }
 
-static int collect(struct series *s, struct error *err)
+static int collect_series(struct series *s, struct error *err)
 {
     for (size_t i = 0; i < s->line_n; i++)
         if (add_sealed(s, &s->line[i], err) < 0)
@@ -361,7 +361,7 @@ int store_metric_series(struct store *st, const struct store_series_query *q, st
     if (rc == 0)
         rc = choose_lines(&s, a, err);
     if (rc == 0)
-        rc = collect(&s, err);
+        rc = collect_series(&s, err);
     packer_free(s.packer);
     metric_reading_end(st, own);
     if (rc == 0) {

@@ -9,13 +9,6 @@
 
 enum { REBUILD_PAGE = 1000 }; /* reports in memory at a time */
 
-int metric_trial_get(struct store *st, int32_t trial_id, const char *group, struct arena *a, struct metric_trial *ret,
-                     struct error *err)
-{
-    int rc = get_trials_searcher(st, SQL_ARGS(sql_int(trial_id), sql_text(group)), a, ret, err);
-    return query_found(rc, err, "trial '%d'", trial_id);
-}
-
 /* ---- summaries ---- */
 
 static void add_metrics(struct metric_summary *s, const char *metrics, int32_t steps)

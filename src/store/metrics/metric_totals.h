@@ -6,10 +6,6 @@
 #include "store/metrics/metrics.h"
 #include "store/row_io.h"
 
-/* ERR_NOT_FOUND if there is no such trial. */
-int metric_trial_get(struct store *st, int32_t trial_id, const char *group, struct arena *a, struct metric_trial *ret,
-                     struct error *err);
-
 /* One more report, of which `fresh` (a JSON object) is new. */
 int metric_totals_add(struct store *st, const struct store_report *r, const struct metric_trial *t, const char *fresh,
                       struct error *err);

@@ -246,7 +246,7 @@ static int fill_from_block(struct gathering *g, const struct item *i, struct unp
     return 0;
 }
 
-static int fill(struct gathering *g, const struct item *i, struct unpacked *u, struct store_workload *ret,
+static int fill_workload(struct gathering *g, const struct item *i, struct unpacked *u, struct store_workload *ret,
                 struct error *err)
 {
     if (i->source == FROM_CHECKPOINT) {
@@ -264,7 +264,7 @@ static int fill_page(struct gathering *g, struct store_workload_list *ret, struc
     ret->workload_n = end > first ? end - first : 0;
     ret->workload = arena_array(g->a, struct store_workload, ret->workload_n + 1);
     for (size_t i = 0; i < ret->workload_n && rc == 0; i++)
-        rc = fill(g, &g->item[first + i], &u, &ret->workload[i], err);
+        rc = fill_workload(g, &g->item[first + i], &u, &ret->workload[i], err);
     arena_release(&u.a);
     return rc;
 }

@@ -126,7 +126,7 @@ static void add_member(struct strbuf *object, const char *name, const struct met
     metric_value_print(v, object);
 }
 
-static int differs(const struct store_report *r, const char *name, const struct metric_value *was,
+static int report_differs(const struct store_report *r, const char *name, const struct metric_value *was,
                    const struct metric_value *now, struct error *err)
 {
     cleanup_strbuf struct strbuf before = STRBUF_INIT, after = STRBUF_INIT;
@@ -152,7 +152,7 @@ static int fresh_keys(const struct store_report *r, const struct report_row *sto
         if (!find_member(stored->avg_metrics, m.name, &a, &was))
             add_member(ret, m.name, &now);
         else if (!metric_value_equal(&was, &now))
-            return differs(r, m.name, &was, &now, err);
+            return report_differs(r, m.name, &was, &now, err);
     }
     if (ret->n)
         strbuf_addc(ret, '}');
@@ -160,7 +160,7 @@ static int fresh_keys(const struct store_report *r, const struct report_row *sto
 }
 
 /* The object `old` with the members of `fresh` at its end. */
-static void join(const char *old, const struct strbuf *fresh, struct strbuf *ret)
+static void join_metrics(const char *old, const struct strbuf *fresh, struct strbuf *ret)
 {
     strbuf_adds(ret, old);
     if (fresh->n == 0)
@@ -190,10 +190,10 @@ static int find_stored(struct store *st, const struct store_report *r, const str
     return found <= 0 ? found : get_reports_to_merge(st, args, a, ret, err);
 }
 
-static int merge(struct store *st, const struct store_report *r, const struct report_row *stored,
+static int merge_report(struct store *st, const struct store_report *r, const struct report_row *stored,
                  const struct strbuf *fresh, struct strbuf *ret_all, struct error *err)
 {
-    join(stored->avg_metrics, fresh, ret_all);
+    join_metrics(stored->avg_metrics, fresh, ret_all);
     if (fresh->n == 0 && !r->batch_metrics)
         return 0; /* said before, and said again */
     const struct report_row merged = {
@@ -203,7 +203,7 @@ static int merge(struct store *st, const struct store_report *r, const struct re
 }
 
 /* Only a validation's id is waited for: its trial refers to it. */
-static int insert(struct store *st, const struct store_report *r, int64_t *ret_id, struct error *err)
+static int insert_report(struct store *st, const struct store_report *r, int64_t *ret_id, struct error *err)
 {
     const struct report_row row = {
         .trial_id = r->trial_id, .run_id = r->run_id, .group = r->group, .steps = r->has_steps ? r->steps : r->batch,
@@ -258,11 +258,11 @@ static int put_report(struct store *st, const struct store_report *r, const stru
         return -1;
     if (found) {
         w->id = stored.id;
-        return fresh_keys(r, &stored, &w->fresh, err) < 0 ? -1 : merge(st, r, &stored, &w->fresh, &w->all, err);
+        return fresh_keys(r, &stored, &w->fresh, err) < 0 ? -1 : merge_report(st, r, &stored, &w->fresh, &w->all, err);
     }
     strbuf_adds(&w->fresh, r->avg_metrics);
     strbuf_adds(&w->all, r->avg_metrics);
-    return insert(st, r, &w->id, err);
+    return insert_report(st, r, &w->id, err);
 }
 
 static int keep_totals(struct store *st, const struct store_report *r, const struct metric_trial *t,

@@ -13,7 +13,7 @@
 #define DET_STORE_METRICS_H
 
 #include "store/lists/page.h"
-#include "store/rows.h"
+#include "store/functions.h"
 
 struct store_report {
     int32_t trial_id, run_id;
@@ -75,15 +75,12 @@ int store_summary_metrics(struct store *st, struct store_ints trial_ids, struct 
 /* The best searcher metric of an experiment. ERR_NOT_FOUND when nothing is validated yet. */
 int store_best_metric(struct store *st, int32_t experiment_id, double *ret, int32_t *ret_trial_id, struct error *err);
 
-/* Names that trials of the experiments have reported, by group. */
-int store_metric_names(struct store *st, struct store_ints experiment_ids, struct arena *a,
-                       struct store_metric_name **ret, size_t *ret_n, struct error *err);
 /* Steps after `after` at which a metric was reported in an experiment, ascending. */
 int store_metric_batches(struct store *st, int32_t experiment_id, const char *group, const char *name, int32_t after,
                          struct arena *a, int32_t **ret, size_t *ret_n, struct error *err);
 
 /* Series for charts: the named metrics of a group (no names: all numbers) as points in order of step, each thinned by
- * itself so that they are at most max_points together (0: all; see thin.h). A point holds those metrics that were chosen
+ * itself so that they are at most max_points together (0: all; see downsample.h). A point holds those metrics that were chosen
  * there. Reports that all stand at one step are drawn by time. */
 struct store_series_query {
     int32_t trial_id;

@@ -161,7 +161,7 @@ CREATE TABLE experiments (
 ) STRICT;
 -- for experiment_filter_archived: the count and the pages of the usual list
 CREATE INDEX experiments_by_archived ON experiments (archived);
--- for projects_by_id, search_searcher_metric_extent
+-- for projects_by_id, lookup_searcher_metric_extent
 CREATE INDEX experiments_by_project ON experiments (project_id, archived);
 -- for experiment_filter_users
 CREATE INDEX experiments_by_user ON experiments (user_id);
@@ -222,7 +222,7 @@ CREATE TABLE trials (
     checkpoint_count INTEGER NOT NULL DEFAULT 0,
     UNIQUE (experiment_id, request_id)
 ) STRICT;
--- for checkpoints_for_gc: checkpoints that another trial starts from
+-- for checkpoints_for_collection: checkpoints that another trial starts from
 CREATE INDEX trials_by_warm_start ON trials (warm_start_checkpoint) WHERE warm_start_checkpoint IS NOT NULL;
 -- for trials_set_external_id: an external id names one trial of its experiment
 CREATE UNIQUE INDEX trials_by_external_id ON trials (experiment_id, external_id) WHERE external_id IS NOT NULL;
@@ -349,7 +349,7 @@ CREATE TABLE checkpoints (
     steps_completed INTEGER NOT NULL,
     storage_id INTEGER REFERENCES storage_backends
 ) STRICT;
--- for checkpoint_filter_trial, checkpoints_for_gc
+-- for checkpoints_filter_trial, checkpoints_for_collection
 CREATE INDEX checkpoints_by_trial ON checkpoints (trial_id, steps_completed);
 
 -- ---- task logs ----

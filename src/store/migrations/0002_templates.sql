@@ -4,5 +4,5 @@ CREATE TABLE templates (
     config TEXT NOT NULL,             -- JSON object
     workspace_id INTEGER NOT NULL REFERENCES workspaces ON DELETE CASCADE
 ) STRICT;
--- for places_finish_workspaces: a workspace takes its templates with it
+-- for workspace_deletions_finish_workspaces: a workspace takes its templates with it
 CREATE INDEX templates_by_workspace ON templates (workspace_id);

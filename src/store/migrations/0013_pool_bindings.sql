@@ -4,5 +4,5 @@ CREATE TABLE pool_bindings (
     workspace_id INTEGER NOT NULL REFERENCES workspaces ON DELETE CASCADE,
     PRIMARY KEY (pool, workspace_id)
 ) STRICT;
--- for places_finish_workspaces
+-- for workspace_deletions_finish_workspaces
 CREATE INDEX pool_bindings_by_workspace ON pool_bindings (workspace_id);

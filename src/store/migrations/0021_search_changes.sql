@@ -1,4 +1,4 @@
--- What searches look at is held in memory, in columns (search_tables.h). This is how they hear of changes: each leaves a row
+-- What searches look at is held in memory, in columns (lookup_tables.h). This is how they hear of changes: each leaves a row
 -- here, in its own transaction. Old ones go (search_changes_trim), the newest never does.
 CREATE TABLE search_changes (
     -- sqlite: seq INTEGER PRIMARY KEY,

@@ -46,8 +46,10 @@ t.experiment_id, c.state, c.size: i64, c.resources
 -- name: checkpoints_counted
 SELECT {counted_checkpoint} FROM checkpoints c LEFT JOIN trials t ON t.id = c.trial_id WHERE c.uuid = $1;
 
--- name: checkpoints_set_metadata
-UPDATE checkpoints SET metadata = $2 WHERE uuid = $1;
+-- name: checkpoints_set_metadata with uuid: text, metadata: text
+-- function: store_checkpoint_set_metadata
+-- missing: checkpoint $uuid
+UPDATE checkpoints SET metadata = $metadata WHERE uuid = $uuid;
 
 -- name: checkpoints_set_resources
 UPDATE checkpoints SET resources = $2, size = $3, state = $4 WHERE uuid = $1;
@@ -78,55 +80,33 @@ SELECT count(*) FROM checkpoints c LEFT JOIN trials t ON t.id = c.trial_id WHERE
 -- fragment: checkpoints_rows
 SELECT {store_checkpoint} FROM checkpoints c {checkpoint_joins} WHERE 1 = 1
 
--- fragment: checkpoint_filter_trial
-AND c.trial_id = $1
+-- fragment: checkpoints_filter_trial with trial_id: id
+AND c.trial_id = $trial_id
 
--- fragment: checkpoint_filter_experiment
-AND c.trial_id IN (SELECT id FROM trials WHERE experiment_id = $1)
+-- fragment: checkpoints_filter_experiment with experiment_id: id
+AND c.trial_id IN (SELECT id FROM trials WHERE experiment_id = $experiment_id)
 
--- fragment: checkpoint_filter_states
--- sqlite: AND c.state IN (SELECT value FROM json_each($1))
--- postgres: AND c.state IN (SELECT json_array_elements_text($1::json))
+-- fragment: checkpoints_filter_states with states: texts
+-- sqlite: AND c.state IN (SELECT value FROM json_each($states))
+-- postgres: AND c.state IN (SELECT json_array_elements_text($states::json))
 
--- fragment: checkpoint_sort_uuid
-ORDER BY c.uuid
--- fragment: checkpoint_sort_uuid_desc
-ORDER BY c.uuid DESC
--- fragment: checkpoint_sort_trial
-ORDER BY c.trial_id, c.steps_completed, c.uuid
--- fragment: checkpoint_sort_trial_desc
-ORDER BY c.trial_id DESC, c.steps_completed DESC, c.uuid DESC
--- fragment: checkpoint_sort_batch
-ORDER BY c.steps_completed, c.report_us, c.uuid
--- fragment: checkpoint_sort_batch_desc
-ORDER BY c.steps_completed DESC, c.report_us DESC, c.uuid DESC
--- fragment: checkpoint_sort_end
-ORDER BY c.report_us, c.uuid
--- fragment: checkpoint_sort_end_desc
-ORDER BY c.report_us DESC, c.uuid DESC
--- fragment: checkpoint_sort_state
-ORDER BY c.state, c.report_us, c.uuid
--- fragment: checkpoint_sort_state_desc
-ORDER BY c.state DESC, c.report_us DESC, c.uuid DESC
--- fragment: checkpoint_sort_searcher_metric
-ORDER BY searcher_metric NULLS LAST, c.report_us, c.uuid
--- fragment: checkpoint_sort_searcher_metric_desc
-ORDER BY searcher_metric DESC NULLS LAST, c.report_us, c.uuid
--- fragment: checkpoint_sort_metric
--- sqlite: ORDER BY (SELECT m.value FROM json_each(v.avg_metrics) m WHERE m.key = $1 AND m.type IN ('integer', 'real'))
--- sqlite: NULLS LAST, c.report_us, c.uuid
--- postgres: ORDER BY
--- postgres: CASE WHEN json_typeof(v.avg_metrics::json->$1::text) = 'number'
--- postgres: THEN (v.avg_metrics::json->>$1::text)::double precision END NULLS LAST, c.report_us, c.uuid
--- fragment: checkpoint_sort_metric_desc
--- sqlite: ORDER BY (SELECT m.value FROM json_each(v.avg_metrics) m WHERE m.key = $1 AND m.type IN ('integer', 'real'))
--- sqlite: DESC NULLS LAST, c.report_us, c.uuid
--- postgres: ORDER BY
--- postgres: CASE WHEN json_typeof(v.avg_metrics::json->$1::text) = 'number'
--- postgres: THEN (v.avg_metrics::json->>$1::text)::double precision END DESC NULLS LAST, c.report_us, c.uuid
+-- Checkpoints of a trial or of an experiment, sorted by the numbers of checkpoint.v1.SortBy or by a validation metric. Exactly one of
+-- trial_id and experiment_id is not 0.
+-- list: checkpoint_list of checkpoints in memory pages
+-- sort: 0, 4 c.report_us, c.uuid
+-- sort: 1 c.uuid
+-- sort: 2 c.trial_id, c.steps_completed, c.uuid
+-- sort: 3 c.steps_completed, c.report_us, c.uuid
+-- sort: 5 c.state, c.report_us, c.uuid
+-- sort: 6 searcher_metric NULLS LAST, c.report_us ASC, c.uuid ASC
+-- sort: when sort_by_metric: text
+-- sqlite: (SELECT m.value FROM json_each(v.avg_metrics) m WHERE m.key = $sort_by_metric AND m.type IN ('integer', 'real'))
+-- postgres: CASE WHEN json_typeof(v.avg_metrics::json->$sort_by_metric::text) = 'number'
+-- postgres: THEN (v.avg_metrics::json->>$sort_by_metric::text)::double precision END
+NULLS LAST, c.report_us ASC, c.uuid ASC
 
 -- What garbage collection chooses from: COMPLETED checkpoints of the experiment, oldest first.
--- row: store_gc_row of checkpoints c
+-- row: store_collection_candidate of checkpoints c
 c.uuid, c.trial_id, c.steps_completed: i32,
 -- sqlite: (SELECT m.value FROM json_each(v.avg_metrics) m WHERE m.key = x.searcher_metric AND m.type
 -- sqlite: IN ('integer', 'real')) AS metric: real?,
@@ -136,13 +116,14 @@ coalesce(v.id, 0) AS validation_id: i64,
 CASE WHEN c.uuid = t.latest_checkpoint AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR') THEN 1 ELSE 0 END
     AS in_use: bool -- its trial goes on from it
 
--- name: checkpoints_for_gc
-SELECT {store_gc_row} FROM trials t
+-- name: checkpoints_for_collection with experiment_id: id
+-- function: store_checkpoints_for_collection returns rows
+SELECT {store_collection_candidate} FROM trials t
 JOIN experiments x ON x.id = t.experiment_id
 JOIN checkpoints c ON c.trial_id = t.id
 LEFT JOIN metric_reports v ON v.trial_id = c.trial_id AND v.group_name = 'validation' AND v.steps = c.steps_completed
     AND v.archived = 0 AND v.stepless = 0
-WHERE t.experiment_id = $1 AND c.state = 'COMPLETED'
+WHERE t.experiment_id = $experiment_id AND c.state = 'COMPLETED'
   AND c.uuid NOT IN (SELECT w.warm_start_checkpoint FROM trials w WHERE w.warm_start_checkpoint IS NOT NULL)
 ORDER BY c.report_us, c.uuid;
 
@@ -150,8 +131,9 @@ ORDER BY c.report_us, c.uuid;
 -- row: store_latest_checkpoint of checkpoints c
 c.uuid: chars[CORE_UUID_MAX], c.steps_completed: i32
 
--- name: checkpoints_latest
-SELECT {store_latest_checkpoint} FROM checkpoints c WHERE c.trial_id = $1 AND c.state = 'COMPLETED'
+-- name: checkpoints_latest with trial_id: id
+-- function: store_checkpoint_latest returns row
+SELECT {store_latest_checkpoint} FROM checkpoints c WHERE c.trial_id = $trial_id AND c.state = 'COMPLETED'
 ORDER BY c.steps_completed DESC, c.report_us DESC, c.uuid LIMIT 1;
 
 -- name: storage_backends_put
@@ -160,18 +142,22 @@ INSERT INTO storage_backends (config) VALUES ($1) ON CONFLICT (config) DO NOTHIN
 -- name: storage_backends_id
 SELECT id FROM storage_backends WHERE config = $1;
 
--- name: trial_storages_put
-INSERT INTO trial_storages (trial_id, storage_id) VALUES ($1, $2) ON CONFLICT (trial_id, storage_id) DO NOTHING;
+-- A trial's checkpoints may lie in storages that it has registered: a storage may hold credentials.
+-- name: trial_storages_put with trial_id: id, storage_id: id
+-- function: store_trial_storage_add
+INSERT INTO trial_storages (trial_id, storage_id) VALUES ($trial_id, $storage_id) ON CONFLICT (trial_id, storage_id) DO NOTHING;
 
--- name: trial_storages_has
-SELECT count(*) FROM trial_storages WHERE trial_id = $1 AND storage_id = $2;
+-- name: trial_storages_has with trial_id: id, storage_id: id
+-- function: store_trial_has_storage returns bool
+SELECT count(*) FROM trial_storages WHERE trial_id = $trial_id AND storage_id = $storage_id;
 
--- A trial that is not over and starts from it, or goes on from it.
--- name: checkpoints_user
-SELECT t.id FROM trials t WHERE t.warm_start_checkpoint = $1 AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR')
+-- A trial that is not over and starts from the checkpoint, or goes on from it; 0: there is none.
+-- name: checkpoints_user with uuid: text
+-- function: store_checkpoint_user returns i32
+SELECT t.id FROM trials t WHERE t.warm_start_checkpoint = $uuid AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR')
 UNION ALL
 SELECT t.id FROM checkpoints c JOIN trials t ON t.id = c.trial_id
-WHERE c.uuid = $1 AND t.latest_checkpoint = c.uuid AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR')
+WHERE c.uuid = $uuid AND t.latest_checkpoint = c.uuid AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR')
 LIMIT 1;
 
 -- What the workspace of an experiment x keeps its checkpoints in, if an admin has said so.
@@ -186,10 +172,13 @@ d.config AS experiment_config: text?, -- NULL: it is of no experiment
 {admin_storage} AS admin_storage: text?, -- what an admin has set for the experiment's workspace; NULL: nothing
 x.user_id AS owner_id                 -- of the experiment
 
--- name: checkpoints_storage
+-- Where the files of a checkpoint are.
+-- name: checkpoints_storage with uuid: text
+-- function: store_checkpoint_site returns row
+-- missing: checkpoint '$uuid'
 SELECT {store_site} FROM checkpoints c
 LEFT JOIN storage_backends b ON b.id = c.storage_id
 LEFT JOIN trials t ON t.id = c.trial_id
 LEFT JOIN experiments x ON x.id = t.experiment_id
 LEFT JOIN experiment_documents d ON d.experiment_id = t.experiment_id
-WHERE c.uuid = $1;
+WHERE c.uuid = $uuid;

@@ -14,8 +14,10 @@ ON CONFLICT (allocation_id, container_id) DO UPDATE SET
     python_id = CASE WHEN CAST($5 AS INTEGER) = 1 THEN coalesce(allocation_environments.python_id, excluded.python_id)
                 ELSE coalesce(excluded.python_id, allocation_environments.python_id) END;
 
--- Documents that nothing has any more: after runs were deleted, or have told something else.
+-- Deletes the documents that no allocation refers to any more.
 -- name: environments_forget
+-- function: store_environments_forget
+-- There are such documents after runs were deleted, and after a run has told something else.
 DELETE FROM environments
 WHERE NOT EXISTS (SELECT 1 FROM allocation_environments x WHERE x.host_id = environments.id)
 AND NOT EXISTS (SELECT 1 FROM allocation_environments x WHERE x.python_id = environments.id);
@@ -27,11 +29,13 @@ h.document AS host: text?, p.document AS python: text?, -- NULL: not known, or n
 -- read only
 c.agent_id, a.run_id, c.rank: i32
 
--- name: environments_of_trial
+-- What the containers of a trial ran in, in the order of the trial's runs and of the containers' ranks.
+-- name: environments_of_trial with trial_id: id
+-- function: store_environments_of_trial returns rows
 SELECT {store_environment} FROM tasks k
 JOIN allocations a ON a.task_id = k.id
 JOIN allocation_environments x ON x.allocation_id = a.id
 LEFT JOIN containers c ON c.id = x.container_id
 LEFT JOIN environments h ON h.id = x.host_id
 LEFT JOIN environments p ON p.id = x.python_id
-WHERE k.trial_id = $1 ORDER BY a.run_id, a.request_us, a.id, c.rank, x.container_id;
+WHERE k.trial_id = $trial_id ORDER BY a.run_id, a.request_us, a.id, c.rank, x.container_id;

@@ -59,13 +59,15 @@ FROM experiments x {experiment_names}
 JOIN experiment_documents d ON d.experiment_id = x.id
 WHERE x.id = $1;
 
--- name: experiments_by_external_id
+-- name: experiments_by_external_id with external_id: text
+-- function: store_experiment_by_external_id returns row
+-- missing: experiment '$external_id'
 SELECT {store_experiment}
 FROM experiments x {experiment_names}
 JOIN experiment_documents d ON d.experiment_id = x.id
-WHERE x.external_id = $1;
+WHERE x.external_id = $external_id;
 
--- A page of a search.
+-- A page of a lookup.
 -- name: experiments_shown
 SELECT {store_experiment}
 FROM experiments x {experiment_names}
@@ -74,7 +76,9 @@ JOIN experiment_documents d ON d.experiment_id = x.id
 -- postgres: WHERE x.id IN (SELECT json_array_elements_text($1::json)::bigint)
 ORDER BY x.id;
 
+-- The experiments that are neither over nor being deleted, with their configurations. A starting master rebuilds them.
 -- name: experiments_unfinished
+-- function: store_experiments_unfinished returns rows
 SELECT {store_experiment}
 FROM experiments x {experiment_names}
 JOIN experiment_documents d ON d.experiment_id = x.id
@@ -92,39 +96,53 @@ p.archived <> 0 OR w.archived <> 0 AS place_archived: bool -- its project, or th
 SELECT {store_experiment_brief} FROM experiments x JOIN projects p ON p.id = x.project_id JOIN workspaces w ON w.id = p.workspace_id
 JOIN users u ON u.id = x.user_id
 
--- name: experiments_brief
-{experiment_brief} WHERE x.id = $1;
+-- name: experiments_brief with id: id
+-- function: store_experiment_brief returns row
+-- missing: experiment '$id'
+{experiment_brief} WHERE x.id = $id;
 
--- name: experiments_briefs
+-- The experiments with these ids, in the order of their ids. Ids without an experiment are left out.
+-- name: experiments_briefs with ids: ints
+-- function: store_experiment_briefs returns rows
 {experiment_brief}
--- sqlite: WHERE x.id IN (SELECT value FROM json_each($1))
--- postgres: WHERE x.id IN (SELECT json_array_elements_text($1::json)::bigint)
+-- sqlite: WHERE x.id IN (SELECT value FROM json_each($ids))
+-- postgres: WHERE x.id IN (SELECT json_array_elements_text($ids::json)::bigint)
 ORDER BY x.id;
 
 -- name: experiments_fail_deletions
 UPDATE experiments SET state = 'DELETE_FAILED' WHERE state = 'DELETING';
 
+-- How many checkpoints of a trial (0: of all trials) of the experiment may still have files.
+-- name: experiments_count_checkpoints with id: id, trial_id: id
+-- function: store_experiment_checkpoint_count returns i64
 -- Files that somebody still has to remove.
--- name: experiments_count_checkpoints
 SELECT count(*) FROM checkpoints c JOIN trials t ON t.id = c.trial_id
-WHERE t.experiment_id = $1 AND (CAST($2 AS INTEGER) = 0 OR t.id = $2) AND c.state <> 'DELETED';
+WHERE t.experiment_id = $id AND (CAST($trial_id AS INTEGER) = 0 OR t.id = $trial_id) AND c.state <> 'DELETED';
 
--- name: experiments_set_log_retention
-UPDATE trials SET log_retention_days = $2 WHERE experiment_id = $1;
+-- Sets how many days the logs of all its trials are kept; -1: for ever.
+-- name: experiments_set_log_retention with id: id, days: i32
+-- function: store_experiment_set_log_retention
+-- then: experiments_set_log_retention_of_tasks
+UPDATE trials SET log_retention_days = $days WHERE experiment_id = $id;
 
--- name: experiments_set_log_retention_of_tasks
-UPDATE tasks SET log_retention_days = $2 WHERE trial_id IN (SELECT id FROM trials WHERE experiment_id = $1);
+-- name: experiments_set_log_retention_of_tasks with id: id, days: i32
+UPDATE tasks SET log_retention_days = $days WHERE trial_id IN (SELECT id FROM trials WHERE experiment_id = $id);
 
 -- What is known of a failure stays with the experiment as long as it fails.
 -- name: experiments_put from experiment_row
 UPDATE experiments SET state = $state, progress = $progress, end_us = $end_us, user_id = $owner_id,
     failure = coalesce($failure, CASE WHEN $state IN ('STOPPING_ERROR', 'ERROR') THEN failure END) WHERE id = $id;
 
--- name: experiments_set_state
-UPDATE experiments SET state = $2, end_us = $3 WHERE id = $1;
+-- name: experiments_set_state with id: id, state: text, end_us: us
+-- function: store_experiment_set_state
+-- missing: experiment $id
+-- conflict: experiment $id: there is no state "$state"
+UPDATE experiments SET state = $state, end_us = $end_us WHERE id = $id;
 
--- name: experiments_set_archived
-UPDATE experiments SET archived = $2 WHERE id = $1;
+-- name: experiments_set_archived with id: id, archived: bool
+-- function: store_experiment_set_archived
+-- missing: experiment $id
+UPDATE experiments SET archived = $archived WHERE id = $id;
 
 -- name: experiments_set_project
 UPDATE experiments SET project_id = $2 WHERE id = $1;
@@ -220,15 +238,20 @@ DELETE FROM tasks WHERE id IN (
 -- name: experiments_delete_some_trials
 DELETE FROM trials WHERE id IN (SELECT t.id FROM trials t WHERE {of_deletion} LIMIT $3);
 
--- name: run_deletions_add
-INSERT INTO run_deletions (trial_id, experiment_id) VALUES ($1, $2)
+-- Trials that are to be deleted on their own. Asking again for one that failed tries it again.
+-- name: run_deletions_add with experiment_id: id, trial_id: id
+-- function: store_run_deletion_add
+INSERT INTO run_deletions (trial_id, experiment_id) VALUES ($trial_id, $experiment_id)
 ON CONFLICT (trial_id) DO UPDATE SET reason = '';
 
--- name: run_deletions_failed
-UPDATE run_deletions SET reason = $2 WHERE trial_id = $1;
+-- name: run_deletions_failed with trial_id: id, reason: text
+-- function: store_run_deletion_failed
+UPDATE run_deletions SET reason = $reason WHERE trial_id = $trial_id;
 
--- name: run_deletions_forget
-DELETE FROM run_deletions WHERE trial_id = $1;
+-- Withdraws a deletion that was asked for and has not begun.
+-- name: run_deletions_forget with trial_id: id
+-- function: store_run_deletion_forget
+DELETE FROM run_deletions WHERE trial_id = $trial_id;
 
 -- name: run_deletions_done
 UPDATE run_deletions SET done = 1 WHERE trial_id = $1;
@@ -238,10 +261,13 @@ UPDATE run_deletions SET done = 1 WHERE trial_id = $1;
 r.experiment_id, r.trial_id
 
 -- name: run_deletions_open
+-- function: store_run_deletions_open returns rows
 SELECT {store_run_deletion} FROM run_deletions r WHERE r.done = 0 AND r.reason = '' ORDER BY r.trial_id;
 
--- name: run_deletions_count
-SELECT count(*) FROM run_deletions WHERE experiment_id = $1;
+-- How many deletions of runs of the experiment have been asked for, those done included.
+-- name: run_deletions_count with experiment_id: id
+-- function: store_run_deletions_count returns i64
+SELECT count(*) FROM run_deletions WHERE experiment_id = $experiment_id;
 
 -- name: experiments_count_trials
 UPDATE experiments SET num_trials = (SELECT count(*) FROM trials t WHERE t.experiment_id = $1) WHERE id = $1;
@@ -254,30 +280,41 @@ DELETE FROM experiments WHERE id = $1;
 
 -- ---- snapshots ----
 
--- name: snapshots_set
-INSERT INTO searcher_snapshots (experiment_id, content) VALUES ($1, $2)
+-- The searcher's state, JSON, and the events that came after it. Setting or deleting a snapshot deletes the events.
+-- name: snapshots_set with experiment_id: id, content: text
+-- function: store_snapshot_set
+-- conflict: experiment $experiment_id does not exist
+-- then: searcher_events_delete
+INSERT INTO searcher_snapshots (experiment_id, content) VALUES ($experiment_id, $content)
 ON CONFLICT (experiment_id) DO UPDATE SET content = excluded.content;
 
--- name: snapshots_get
-SELECT content FROM searcher_snapshots WHERE experiment_id = $1;
+-- name: snapshots_get with experiment_id: id
+-- function: store_snapshot_get returns text
+SELECT content FROM searcher_snapshots WHERE experiment_id = $experiment_id;
 
--- name: snapshots_delete
-DELETE FROM searcher_snapshots WHERE experiment_id = $1;
+-- name: snapshots_delete with experiment_id: id
+-- function: store_snapshot_delete sends
+-- then: searcher_events_delete
+DELETE FROM searcher_snapshots WHERE experiment_id = $experiment_id;
 
--- name: searcher_events_add
-INSERT INTO searcher_events (experiment_id, first, lines) VALUES ($1, $2, $3);
+-- name: searcher_events_add with experiment_id: id, from: i64, lines: text
+-- function: store_searcher_events_add
+-- conflict: experiment $experiment_id does not exist
+INSERT INTO searcher_events (experiment_id, first, lines) VALUES ($experiment_id, $from, $lines);
 
 -- name: searcher_events_get
 SELECT lines FROM searcher_events WHERE experiment_id = $1 ORDER BY first;
 
--- name: searcher_events_delete
-DELETE FROM searcher_events WHERE experiment_id = $1;
+-- name: searcher_events_delete with experiment_id: id
+DELETE FROM searcher_events WHERE experiment_id = $experiment_id;
 
 -- ---- labels ----
 
+-- Distinct labels of experiments in a project (0: in all), the most used first.
+-- name: experiment_labels with project_id: id
+-- function: store_experiment_labels returns texts
 -- The most used first.
--- name: experiment_labels
-SELECT label FROM label_counts WHERE ($1 = 0 OR project_id = $1)
+SELECT label FROM label_counts WHERE ($project_id = 0 OR project_id = $project_id)
 GROUP BY label ORDER BY sum(n) DESC, label;
 
 -- name: labels_count

@@ -9,11 +9,15 @@ RETURNING epoch;
 -- name: epoch_raise
 UPDATE master_epoch SET epoch = $1 WHERE epoch < $1;
 
--- name: kv_get
-SELECT value FROM kv WHERE key = $1;
+-- The value of a key; NULL if the key is not set.
+-- name: kv_get with key: text
+-- function: store_kv_get returns text
+SELECT value FROM kv WHERE key = $key;
 
--- name: kv_set
-INSERT INTO kv (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value;
+-- Small values by key. Keys are lower case with dots: "agent_token.sha256", "master.config.log".
+-- name: kv_set with key: text, value: text
+-- function: store_kv_set
+INSERT INTO kv (key, value) VALUES ($key, $value) ON CONFLICT (key) DO UPDATE SET value = excluded.value;
 
 -- name: kv_propose
 INSERT INTO kv (key, value) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING;

@@ -65,7 +65,7 @@ VALUES ($trial_id, $group_name, $archived, $n, $first.steps, $first.id, $last.st
     $greatest_run, $least_us, $greatest_us, $reports, $batches)
 RETURNING id;
 
--- name: metric_columns_insert with block_id: id, name: text, summary: text, chart: strbuf, content: strbuf
+-- name: metric_columns_insert with block_id: i64, name: text, summary: text, chart: strbuf, content: strbuf
 INSERT INTO metric_columns (block_id, name, summary, chart, content) VALUES ($block_id, $name, $summary, $chart, $content);
 
 -- name: metric_blocks_delete
@@ -176,10 +176,12 @@ WHERE r.trial_id = $trial_id AND r.archived = $archived AND r.group_name = $grou
 DELETE FROM metric_reports WHERE trial_id = $trial_id AND archived = $archived AND group_name = $group
   AND (steps, id) >= ($first.steps, $first.id) AND (steps, id) <= ($last.steps, $last.id);
 
+-- Trials whose id is at least from_trial_id and that have at least at_least rows that may be sealed. A starting master seals them.
+-- name: metric_heads_trials with from_trial_id: id, at_least: i32, limit: i32
+-- function: store_seal_trials returns ids
 -- Trials that have at least $2 reports in rows, from $1 on: what a starting master looks after.
--- name: metric_heads_trials
-SELECT r.trial_id FROM metric_reports r WHERE r.trial_id >= $1 AND r.group_name <> 'validation'
-GROUP BY r.trial_id HAVING count(*) >= $2 ORDER BY r.trial_id LIMIT $3;
+SELECT r.trial_id FROM metric_reports r WHERE r.trial_id >= $from_trial_id AND r.group_name <> 'validation'
+GROUP BY r.trial_id HAVING count(*) >= $at_least ORDER BY r.trial_id LIMIT $limit;
 
 -- ---- summaries ----
 
@@ -208,13 +210,15 @@ SELECT {best_row} FROM experiments x WHERE x.id = $1 AND x.best_metric IS NOT NU
 -- row: store_metric_name of metric_summaries s
 s.group_name AS group, m.key AS name: text
 
--- name: metric_names
+-- Names that trials of the experiments have reported, by group.
+-- name: metric_names with experiment_ids: ints
+-- function: store_metric_names returns rows
 SELECT DISTINCT {store_metric_name}
 -- sqlite: FROM trials t JOIN metric_summaries s ON s.trial_id = t.id JOIN json_each(s.metrics) m
 -- postgres: FROM trials t JOIN metric_summaries s ON s.trial_id = t.id
 -- postgres: CROSS JOIN LATERAL (SELECT k COLLATE "C" AS key FROM json_object_keys(s.metrics::json) k) m
--- sqlite: WHERE t.experiment_id IN (SELECT value FROM json_each($1))
--- postgres: WHERE t.experiment_id IN (SELECT json_array_elements_text($1::json)::bigint)
+-- sqlite: WHERE t.experiment_id IN (SELECT value FROM json_each($experiment_ids))
+-- postgres: WHERE t.experiment_id IN (SELECT json_array_elements_text($experiment_ids::json)::bigint)
 ORDER BY s.group_name, m.key;
 
 -- name: metric_names_of_trial

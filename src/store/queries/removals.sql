@@ -1,5 +1,7 @@
--- name: collections_ask
-INSERT INTO checkpoint_collections (experiment_id) VALUES ($1)
+-- Asks for a collection of the experiment's checkpoints. Asking twice is asking once, unless a collection has begun in between.
+-- name: collections_ask with experiment_id: id
+-- function: store_collection_ask
+INSERT INTO checkpoint_collections (experiment_id) VALUES ($experiment_id)
 ON CONFLICT (experiment_id) DO UPDATE SET asked = checkpoint_collections.asked + 1;
 
 -- row: store_collection of checkpoint_collections c
@@ -7,20 +9,26 @@ c.experiment_id, -- 0: nothing is asked for
 c.asked: i64     -- how often, since it was done last
 
 -- name: collections_next
+-- function: store_collection_next returns row
 SELECT {store_collection} FROM checkpoint_collections c ORDER BY c.experiment_id LIMIT 1;
 
 -- name: collections_done
 DELETE FROM checkpoint_collections WHERE experiment_id = $1 AND asked = $2;
 
--- name: removals_add
-INSERT INTO checkpoint_removals (uuid, globs, next_us) VALUES ($1, $2, $3)
+-- globs: JSON list of patterns; "[]" is everything. Marks a checkpoint again that waited for its next try.
+-- name: removals_add with uuid: text, globs: text, now_us: i64
+-- function: store_removal_add
+-- conflict: checkpoint '$uuid' not found
+INSERT INTO checkpoint_removals (uuid, globs, next_us) VALUES ($uuid, $globs, $now_us)
 ON CONFLICT (uuid, globs) DO UPDATE SET next_us = excluded.next_us,
     by_task = CASE WHEN checkpoint_removals.task_id IS NULL THEN 0 ELSE 1 END;
 
--- name: removals_add_of_experiment
+-- Marks all files of every checkpoint of the experiment. trial_id: only of that trial; 0: of all.
+-- name: removals_add_of_experiment with experiment_id: id, trial_id: id, now_us: i64
+-- function: store_removal_add_all
 INSERT INTO checkpoint_removals (uuid, globs, next_us)
-SELECT c.uuid, '[]', CAST($2 AS INTEGER) FROM checkpoints c JOIN trials t ON t.id = c.trial_id
-WHERE t.experiment_id = $1 AND (CAST($3 AS INTEGER) = 0 OR t.id = $3) AND c.state <> 'DELETED'
+SELECT c.uuid, '[]', CAST($now_us AS INTEGER) FROM checkpoints c JOIN trials t ON t.id = c.trial_id
+WHERE t.experiment_id = $experiment_id AND (CAST($trial_id AS INTEGER) = 0 OR t.id = $trial_id) AND c.state <> 'DELETED'
 ON CONFLICT (uuid, globs) DO UPDATE SET next_us = excluded.next_us,
     by_task = CASE WHEN checkpoint_removals.task_id IS NULL THEN 0 ELSE 1 END;
 
@@ -40,27 +48,32 @@ LEFT JOIN experiments x ON x.id = t.experiment_id
 LEFT JOIN experiment_documents d ON d.experiment_id = t.experiment_id
 
 -- A checkpoint from which a trial starts or goes on waits until that trial is over. (A registry of models would add its own
--- checkpoints here and to checkpoints_for_gc.)
+-- checkpoints here and to checkpoints_for_collection.)
 -- define: removal_unused
 NOT (r.uuid = coalesce(t.latest_checkpoint, '') AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR'))
   AND r.uuid NOT IN (SELECT w.warm_start_checkpoint FROM trials w WHERE w.warm_start_checkpoint IS NOT NULL
                      AND w.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR'))
 
--- name: removals_due
+-- Removals that are due. A checkpoint from which a trial that is not over starts or goes on is left out for as long.
+-- name: removals_due with now_us: i64, limit: i64
+-- function: store_removals_due returns rows
 SELECT {store_removal} FROM checkpoint_removals r {removal_joins}
-WHERE r.next_us <= $1 AND r.by_task = 0 AND {removal_unused}
-ORDER BY r.next_us, r.uuid, r.globs LIMIT $2;
+WHERE r.next_us <= $now_us AND r.by_task = 0 AND {removal_unused}
+ORDER BY r.next_us, r.uuid, r.globs LIMIT $limit;
 
--- name: removals_next
+-- When the next removal after now_us is due; 0: there is none.
+-- name: removals_next with now_us: i64
+-- function: store_removals_next returns i64
 SELECT min(next_us) FROM (
-    SELECT r.next_us FROM checkpoint_removals r WHERE r.next_us > $1 AND r.task_id IS NULL
+    SELECT r.next_us FROM checkpoint_removals r WHERE r.next_us > $now_us AND r.task_id IS NULL
     UNION ALL
-    SELECT b.next_us FROM tensorboard_removals b WHERE b.next_us > $1 AND b.task_id IS NULL) due;
+    SELECT b.next_us FROM tensorboard_removals b WHERE b.next_us > $now_us AND b.task_id IS NULL) due;
 
 -- ---- removals by tasks ----
 
--- name: removals_hand_over
-UPDATE checkpoint_removals SET by_task = 1 WHERE uuid = $1 AND globs = $2;
+-- name: removals_hand_over with uuid: text, globs: text
+-- function: store_removal_hand_over
+UPDATE checkpoint_removals SET by_task = 1 WHERE uuid = $uuid AND globs = $globs;
 
 -- What one task can do at once: of one experiment, storage and list of patterns.
 -- row: store_removal_group of checkpoint_removals r, experiments x
@@ -86,30 +99,35 @@ WHERE globs = $globs AND task_id IS NULL AND by_task = 1 AND next_us <= $now_us 
       AND r.task_id IS NULL AND r.next_us <= $now_us AND {removal_unused}
     ORDER BY r.uuid LIMIT $most);
 
--- name: removals_of_task
-SELECT {store_removal} FROM checkpoint_removals r {removal_joins} WHERE r.task_id = $1 ORDER BY r.uuid;
+-- name: removals_of_task with task_id: text
+-- function: store_removals_of_task returns rows
+SELECT {store_removal} FROM checkpoint_removals r {removal_joins} WHERE r.task_id = $task_id ORDER BY r.uuid;
 
 -- A task tells what is left after what it was asked for; whoever tells that nothing is left has done all there was to do.
 -- name: removals_reported
 DELETE FROM checkpoint_removals WHERE uuid = $1 AND (task_id = $2 OR CAST($3 AS INTEGER) = 1);
 
 -- name: collecting_tasks
+-- function: store_collecting_tasks returns i64
 SELECT count(*) FROM tasks WHERE end_us IS NULL AND trial_id IS NULL AND type = 'CHECKPOINT_GC';
 
+-- How many removals of files of an experiment have yet to be tried, or are being tried; of one trial, or of all (0).
+-- name: removals_pending with experiment_id: id, trial_id: id, now_us: i64
+-- function: store_removals_pending returns i64
 -- Whether anything of the experiment, or of its trial $3, has yet to be tried, or is being tried.
--- name: removals_pending
 SELECT (SELECT count(*) FROM checkpoint_removals r
         JOIN checkpoints c ON c.uuid = r.uuid
         JOIN trials t ON t.id = c.trial_id
-        WHERE t.experiment_id = $1 AND (CAST($3 AS INTEGER) = 0 OR t.id = $3)
-          AND (r.task_id IS NOT NULL OR (r.next_us <= $2 AND {removal_unused})))
+        WHERE t.experiment_id = $experiment_id AND (CAST($trial_id AS INTEGER) = 0 OR t.id = $trial_id)
+          AND (r.task_id IS NOT NULL OR (r.next_us <= $now_us AND {removal_unused})))
      + (SELECT count(*) FROM tensorboard_removals b
-        WHERE b.experiment_id = $1 AND CAST($3 AS INTEGER) = 0 AND (b.task_id IS NOT NULL OR b.next_us <= $2));
+        WHERE b.experiment_id = $experiment_id AND CAST($trial_id AS INTEGER) = 0 AND (b.task_id IS NOT NULL OR b.next_us <= $now_us));
 
 -- ---- TensorBoard's files ----
 
--- name: tensorboards_add
-INSERT INTO tensorboard_removals (experiment_id, next_us) VALUES ($1, $2)
+-- name: tensorboards_add with experiment_id: id, now_us: i64
+-- function: store_tensorboard_removal_add
+INSERT INTO tensorboard_removals (experiment_id, next_us) VALUES ($experiment_id, $now_us)
 ON CONFLICT (experiment_id) DO UPDATE SET next_us = excluded.next_us,
     by_task = CASE WHEN tensorboard_removals.task_id IS NULL THEN 0 ELSE 1 END;
 
@@ -125,36 +143,43 @@ JOIN experiment_documents d ON d.experiment_id = b.experiment_id
 WHERE b.next_us <= $1 AND b.by_task = $2 AND b.task_id IS NULL
 ORDER BY b.next_us, b.experiment_id LIMIT 1;
 
--- name: tensorboards_of_task
+-- name: tensorboards_of_task with task_id: text
+-- function: store_tensorboard_removal_of_task returns row
 SELECT {store_tensorboard_removal} FROM tensorboard_removals b
 JOIN experiments x ON x.id = b.experiment_id
 JOIN experiment_documents d ON d.experiment_id = b.experiment_id
-WHERE b.task_id = $1;
+WHERE b.task_id = $task_id;
 
--- name: tensorboards_hand_over
-UPDATE tensorboard_removals SET by_task = 1 WHERE experiment_id = $1;
+-- name: tensorboards_hand_over with experiment_id: id
+-- function: store_tensorboard_removal_hand_over
+UPDATE tensorboard_removals SET by_task = 1 WHERE experiment_id = $experiment_id;
 
 -- name: tensorboards_claim
 UPDATE tensorboard_removals SET task_id = $1 WHERE experiment_id = $2 AND task_id IS NULL;
 
--- name: tensorboards_done
-DELETE FROM tensorboard_removals WHERE experiment_id = $1;
+-- name: tensorboards_done with experiment_id: id
+-- function: store_tensorboard_removal_done
+DELETE FROM tensorboard_removals WHERE experiment_id = $experiment_id;
 
--- name: tensorboards_failed
-UPDATE tensorboard_removals SET task_id = NULL, tries = tries + 1, next_us = $2, reason = $3 WHERE experiment_id = $1;
+-- name: tensorboards_failed with experiment_id: id, next_us: i64, reason: text
+-- function: store_tensorboard_removal_failed
+UPDATE tensorboard_removals SET task_id = NULL, tries = tries + 1, next_us = $next_us, reason = $reason WHERE experiment_id = $experiment_id;
 
 -- name: removals_done
 DELETE FROM checkpoint_removals WHERE uuid = $1 AND (globs = $2 OR $2 = '[]');
 
--- name: removals_failed
-UPDATE checkpoint_removals SET task_id = NULL, tries = tries + 1, next_us = $3, reason = $4
-WHERE uuid = $1 AND globs = $2;
+-- name: removals_failed with uuid: text, globs: text, next_us: i64, reason: text
+-- function: store_removal_failed
+UPDATE checkpoint_removals SET task_id = NULL, tries = tries + 1, next_us = $next_us, reason = $reason
+WHERE uuid = $uuid AND globs = $globs;
 
--- name: removals_reason
+-- Why files of the experiment could not be removed; NULL: none failed.
+-- name: removals_reason with experiment_id: id, trial_id: id
+-- function: store_removal_reason returns text
 SELECT reason FROM (
     SELECT r.reason, r.uuid FROM checkpoint_removals r
     JOIN checkpoints c ON c.uuid = r.uuid JOIN trials t ON t.id = c.trial_id
-    WHERE t.experiment_id = $1 AND (CAST($2 AS INTEGER) = 0 OR t.id = $2) AND r.reason <> ''
+    WHERE t.experiment_id = $experiment_id AND (CAST($trial_id AS INTEGER) = 0 OR t.id = $trial_id) AND r.reason <> ''
     UNION ALL
-    SELECT b.reason, '' FROM tensorboard_removals b WHERE b.experiment_id = $1 AND CAST($2 AS INTEGER) = 0 AND b.reason <> '') why
+    SELECT b.reason, '' FROM tensorboard_removals b WHERE b.experiment_id = $experiment_id AND CAST($trial_id AS INTEGER) = 0 AND b.reason <> '') why
 ORDER BY uuid DESC LIMIT 1;

@@ -95,10 +95,13 @@ DELETE FROM task_log_blocks WHERE task_id = $1 AND sealed = 0 AND first_id >= $2
 b.task_id, CAST(sum(b.text_bytes) AS INTEGER) AS size.text_bytes: i64, count(*) AS size.heads: i64
 
 -- name: task_log_heads_by_task
+-- function: store_log_waiting returns rows
 SELECT {store_log_waiting} FROM task_log_blocks b WHERE b.sealed = 0 GROUP BY b.task_id;
 
--- name: container_log_marks_get
-SELECT seq FROM container_log_marks WHERE container_id = $1;
+-- The last line of the container that is stored; 0: none yet.
+-- name: container_log_marks_get with container_id: text
+-- function: store_task_log_mark returns i64
+SELECT seq FROM container_log_marks WHERE container_id = $container_id;
 
 -- name: container_log_marks_set
 INSERT INTO container_log_marks (container_id, task_id, seq) VALUES ($1, $2, $3)
@@ -130,7 +133,9 @@ INSERT INTO log_matches (task_id, agent_id, pattern, policy, action, trial_id, m
 VALUES ($task_id, $agent_id, $pattern, $policy, $action, $trial_id, $now_us)
 ON CONFLICT (task_id, agent_id, pattern) DO NOTHING;
 
+-- Matches of policies with an action, of trials that are not over.
 -- name: log_matches_open
+-- function: store_log_matches_open returns rows
 SELECT {store_log_match} FROM log_matches m JOIN trials t ON t.id = m.trial_id
 WHERE m.action <> '' AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR')
 ORDER BY m.trial_id, m.matched_us, m.agent_id, m.pattern;

@@ -19,10 +19,14 @@ k.id: chars, k.job_id: chars, k.trial_id, k.start_us, k.end_us, k.owner_id, k.ex
 -- name: tasks_set_end
 UPDATE tasks SET end_us = $2 WHERE id = $1;
 
--- name: tasks_by_id
-SELECT {store_task} FROM tasks k WHERE k.id = $1;
+-- name: tasks_by_id with id: text
+-- function: store_task_get returns row
+-- missing: task '$id'
+SELECT {store_task} FROM tasks k WHERE k.id = $id;
 
+-- The tasks of the core that belong to no trial and are not over.
 -- name: tasks_open_of_their_own
+-- function: store_tasks_open_of_their_own returns rows
 SELECT {task_row} FROM tasks k WHERE k.end_us IS NULL AND k.trial_id IS NULL AND k.type = 'CHECKPOINT_GC'
 ORDER BY k.start_us, k.id;
 
@@ -42,18 +46,25 @@ UPDATE allocations SET pool = $pool, slots = $slots, state = $state, ready = $re
     preempt_pending = $preempt_pending, killed = $killed, ports = $ports, exit_kind = $exit_kind, exit_code = $exit_code
 WHERE id = $id;
 
--- name: allocations_by_id
-SELECT {allocation_row} FROM allocations a WHERE a.id = $1;
+-- name: allocations_by_id with id: text
+-- function: store_allocation_get returns row
+-- missing: allocation '$id'
+SELECT {allocation_row} FROM allocations a WHERE a.id = $id;
 
--- name: allocations_of_task
-SELECT {allocation_row} FROM allocations a WHERE a.task_id = $1 ORDER BY a.run_id, a.request_us, a.id;
+-- The allocations of a task, in the order of their runs.
+-- name: allocations_of_task with task_id: text
+-- function: store_allocations_of_task returns rows
+SELECT {allocation_row} FROM allocations a WHERE a.task_id = $task_id ORDER BY a.run_id, a.request_us, a.id;
 
 -- name: allocations_open
+-- function: store_allocations_open returns rows
 SELECT {allocation_row} FROM allocations a WHERE a.end_us IS NULL ORDER BY a.request_us, a.id;
 
--- name: allocations_run_times
+-- How long the last n allocations of a pool took that ended by themselves, the newest first.
+-- name: allocations_run_times with pool: text, n: i64
+-- function: store_allocation_run_times returns i64s
 SELECT end_us - start_us FROM allocations
-WHERE pool = $1 AND exit_kind = 'OK' AND preempt_acked = 0 AND slots > 0 AND end_us > start_us ORDER BY end_us DESC LIMIT $2;
+WHERE pool = $pool AND exit_kind = 'OK' AND preempt_acked = 0 AND slots > 0 AND end_us > start_us ORDER BY end_us DESC LIMIT $n;
 
 -- ---- containers ----
 
@@ -69,7 +80,9 @@ UPDATE containers SET agent_id = $agent_id, rank = $rank, device_ids = $device_i
     address = $address, exit_kind = $exit_kind, exit_code = $exit_code
 WHERE id = $id;
 
+-- The containers of the allocations that are not over.
 -- name: containers_open
+-- function: store_containers_open returns rows
 SELECT {container_row} FROM containers c JOIN allocations a ON a.id = c.allocation_id
 WHERE a.end_us IS NULL ORDER BY c.allocation_id, c.rank, c.id;
 
@@ -82,9 +95,12 @@ x.uuids, -- JSON list
 a.task_id, a.pool AS resource_pool
 
 -- name: accelerators_set
+-- function: store_accelerator_set
+-- conflict: allocation $allocation_id does not exist
 INSERT INTO {insert store_accelerator}
 ON CONFLICT (allocation_id, container_id) DO UPDATE SET {replace store_accelerator};
 
--- name: accelerators_of_task
+-- name: accelerators_of_task with task_id: text
+-- function: store_accelerators_of_task returns rows
 SELECT {store_accelerator} FROM allocation_accelerators x JOIN allocations a ON a.id = x.allocation_id
-WHERE a.task_id = $1 ORDER BY x.allocation_id, x.container_id;
+WHERE a.task_id = $task_id ORDER BY x.allocation_id, x.container_id;

@@ -58,13 +58,19 @@ SELECT {trial_plain} FROM trials t WHERE t.id = $1;
 -- postgres: WHERE t.id IN (SELECT json_array_elements_text($1::json)::bigint)
 ORDER BY t.id;
 
--- name: trial_ids_of_experiment
-SELECT id FROM trials WHERE experiment_id = $1 ORDER BY id;
+-- The ids of the trials of an experiment, ascending.
+-- name: trial_ids_of_experiment with experiment_id: id
+-- function: store_trial_ids_of_experiment returns ids
+SELECT id FROM trials WHERE experiment_id = $experiment_id ORDER BY id;
 
--- name: trials_of_experiment
-SELECT {trial_row} FROM trials t WHERE t.experiment_id = $1 ORDER BY t.id;
+-- As the core has them, in order of their ids: what continuing an experiment takes up.
+-- name: trials_of_experiment with experiment_id: id
+-- function: store_trial_rows_of_experiment returns rows
+SELECT {trial_row} FROM trials t WHERE t.experiment_id = $experiment_id ORDER BY t.id;
 
+-- The trials of experiments that are not over, in the order of their ids: what a starting master restores.
 -- name: trials_unfinished
+-- function: store_trials_unfinished returns rows
 SELECT {trial_row} FROM trials t JOIN experiments x ON x.id = t.experiment_id
 WHERE x.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR') AND x.state NOT IN ('DELETING', 'DELETED', 'DELETE_FAILED')
 ORDER BY t.id;
@@ -78,26 +84,41 @@ SELECT {task_of_trial} FROM tasks k
 -- postgres: WHERE k.trial_id IN (SELECT json_array_elements_text($1::json)::bigint)
 ORDER BY k.trial_id, k.start_us, k.id;
 
--- name: trials_set_external_id
-UPDATE trials SET external_id = $2 WHERE id = $1;
+-- name: trials_set_external_id with id: id, external_id: text?
+-- function: store_trial_set_external_id
+-- missing: trial $id
+-- conflict: the experiment already has a trial with the external id "$external_id"
+UPDATE trials SET external_id = $external_id WHERE id = $id;
 
--- name: trials_set_runner_state
-UPDATE trials SET runner_state = $2 WHERE id = $1;
+-- name: trials_set_runner_state with id: id, runner_state: text
+-- function: store_trial_set_runner_state
+-- missing: trial $id
+UPDATE trials SET runner_state = $runner_state WHERE id = $id;
 
--- name: trials_set_log_retention
-UPDATE trials SET log_retention_days = $2 WHERE id = $1;
+-- name: trials_set_log_retention with id: id, days: i32?
+-- function: store_trial_set_log_retention
+-- missing: trial $id
+-- then: trials_set_log_retention_of_tasks
+UPDATE trials SET log_retention_days = $days WHERE id = $id;
 
--- name: trials_set_log_retention_of_tasks
-UPDATE tasks SET log_retention_days = $2 WHERE trial_id = $1;
+-- name: trials_set_log_retention_of_tasks with id: id, days: i32?
+UPDATE tasks SET log_retention_days = $days WHERE trial_id = $id;
 
--- name: trials_set_metadata
-UPDATE trials SET metadata = $2 WHERE id = $1;
+-- name: trials_set_metadata with id: id, metadata: text?
+-- function: store_trial_set_metadata
+-- missing: trial $id
+UPDATE trials SET metadata = $metadata WHERE id = $id;
 
--- name: trials_touch
-UPDATE trials SET last_activity_us = $2 WHERE id = $1;
+-- Notes that the trial has been heard of (last_activity_us).
+-- name: trials_touch with id: id, now_us: i64
+-- function: store_trial_touch
+-- missing: trial $id
+UPDATE trials SET last_activity_us = $now_us WHERE id = $id;
 
--- name: trials_set_log_policy_matched
-UPDATE trials SET log_policy_matched = $2 WHERE id = $1;
+-- name: trials_set_log_policy_matched with id: id, policy: text?
+-- function: store_trial_set_log_policy_matched
+-- missing: trial $id
+UPDATE trials SET log_policy_matched = $policy WHERE id = $id;
 
 -- ---- what reports and checkpoints change ----
 
@@ -111,10 +132,13 @@ t.run_id, t.state: run_state,
 t.best_metric AS best: real?, -- validation
 s.metrics AS summary: text?   -- of the report's group, as it is kept; NULL: none yet
 
--- name: trials_searcher
+-- A trial, for a report of one of its groups.
+-- name: trials_searcher with trial_id: id, group: text
+-- function: metric_trial_get returns row
+-- missing: trial '$trial_id'
 SELECT {metric_trial} FROM trials t JOIN experiments x ON x.id = t.experiment_id
-LEFT JOIN metric_summaries s ON s.trial_id = t.id AND s.group_name = $2
-WHERE t.id = $1;
+LEFT JOIN metric_summaries s ON s.trial_id = t.id AND s.group_name = $group
+WHERE t.id = $trial_id;
 
 -- name: trials_set_report_run
 UPDATE trials SET report_run_id = $2, stale_steps = $3 WHERE id = $1;
@@ -142,58 +166,27 @@ UPDATE trials SET checkpoint_count = checkpoint_count + $2, checkpoint_size = ch
 
 -- ---- the list ----
 
--- fragment: trials_count
-SELECT count(*) FROM trials t WHERE t.experiment_id = $1
+-- fragment: trials_count with experiment_id: id
+SELECT count(*) FROM trials t WHERE t.experiment_id = $experiment_id
 
--- fragment: trials_rows
-{trial_full} WHERE t.experiment_id = $1
+-- fragment: trials_rows with experiment_id: id
+{trial_full} WHERE t.experiment_id = $experiment_id
 
--- fragment: trial_filter_states
--- sqlite: AND t.state IN (SELECT value FROM json_each($1))
--- postgres: AND t.state IN (SELECT json_array_elements_text($1::json))
+-- fragment: trials_filter_states with states: texts
+-- sqlite: AND t.state IN (SELECT value FROM json_each($states))
+-- postgres: AND t.state IN (SELECT json_array_elements_text($states::json))
 
--- fragment: trial_sort_id
-ORDER BY t.id
--- fragment: trial_sort_id_desc
-ORDER BY t.id DESC
--- fragment: trial_sort_start
-ORDER BY t.start_us, t.id
--- fragment: trial_sort_start_desc
-ORDER BY t.start_us DESC, t.id DESC
--- fragment: trial_sort_end
-ORDER BY t.end_us NULLS LAST, t.id
--- fragment: trial_sort_end_desc
-ORDER BY t.end_us DESC NULLS LAST, t.id DESC
--- fragment: trial_sort_state
-ORDER BY t.state, t.id
--- fragment: trial_sort_state_desc
-ORDER BY t.state DESC, t.id DESC
--- fragment: trial_sort_best
-ORDER BY t.best_metric NULLS LAST, t.id
--- fragment: trial_sort_best_desc
-ORDER BY t.best_metric DESC NULLS LAST, t.id DESC
--- fragment: trial_sort_latest
-ORDER BY t.latest_metric NULLS LAST, t.id
--- fragment: trial_sort_latest_desc
-ORDER BY t.latest_metric DESC NULLS LAST, t.id DESC
--- fragment: trial_sort_batches
-ORDER BY t.total_batches, t.id
--- fragment: trial_sort_batches_desc
-ORDER BY t.total_batches DESC, t.id DESC
--- An open trial lasts until now ($1).
--- fragment: trial_sort_duration
-ORDER BY coalesce(t.end_us, $1) - t.start_us, t.id
--- fragment: trial_sort_duration_desc
-ORDER BY coalesce(t.end_us, $1) - t.start_us DESC, t.id DESC
--- fragment: trial_sort_restarts
-ORDER BY t.restarts, t.id
--- fragment: trial_sort_restarts_desc
-ORDER BY t.restarts DESC, t.id DESC
--- fragment: trial_sort_checkpoint_size
-ORDER BY t.checkpoint_size, t.id
--- fragment: trial_sort_checkpoint_size_desc
-ORDER BY t.checkpoint_size DESC, t.id DESC
--- fragment: trial_sort_log_retention
-ORDER BY t.log_retention_days NULLS LAST, t.id
--- fragment: trial_sort_log_retention_desc
-ORDER BY t.log_retention_days DESC NULLS LAST, t.id DESC
+-- Trials of an experiment, sorted by the numbers of api.v1.GetExperimentTrialsRequest.SortBy.
+-- list: trial_list of trials in query pages
+-- sort: 0, 1 t.id
+-- sort: 4 t.start_us, t.id
+-- sort: 5 t.end_us NULLS LAST, t.id
+-- sort: 6 t.state, t.id
+-- sort: 7 t.best_metric NULLS LAST, t.id
+-- sort: 8 t.latest_metric NULLS LAST, t.id
+-- sort: 9 t.total_batches, t.id
+-- An open trial lasts until now.
+-- sort: 10 with now_us: us coalesce(t.end_us, $now_us) - t.start_us, t.id
+-- sort: 11 t.restarts, t.id
+-- sort: 12 t.checkpoint_size, t.id
+-- sort: 13 t.log_retention_days NULLS LAST, t.id

@@ -1,24 +1,30 @@
 -- Experiments and trials that run elsewhere and only report here.
 
--- name: unmanaged_trial_by_external_id
+-- The id of the unmanaged trial that has this external id; 0: there is none.
+-- name: unmanaged_trial_by_external_id with experiment_id: id, external_id: text
+-- function: store_unmanaged_trial_id returns i32
 SELECT t.id FROM trials t JOIN experiments x ON x.id = t.experiment_id
-WHERE t.experiment_id = $1 AND t.external_id = $2 AND x.unmanaged <> 0;
+WHERE t.experiment_id = $experiment_id AND t.external_id = $external_id AND x.unmanaged <> 0;
 
--- name: unmanaged_trial_by_external_ids
+-- name: unmanaged_trial_by_external_ids with external_experiment_id: text, external_id: text
+-- function: store_unmanaged_trial_id_by_external returns i32
 SELECT t.id FROM trials t JOIN experiments x ON x.id = t.experiment_id
-WHERE x.external_id = $1 AND t.external_id = $2;
+WHERE x.external_id = $external_experiment_id AND t.external_id = $external_id;
 
 -- name: unmanaged_trial_set_state
 UPDATE trials SET state = $2, end_us = $3, last_activity_us = $4 WHERE id = $1;
 
+-- The next run of a trial.
+-- name: unmanaged_trial_start with trial_id: id, now_us: i64
+-- function: store_unmanaged_trial_start
+-- missing: trial $trial_id
 -- The core, which notes the latest checkpoint of other trials, does not know these.
--- name: unmanaged_trial_start
-UPDATE trials SET state = 'ACTIVE', run_id = run_id + 1, end_us = NULL, last_activity_us = $2,
-    latest_checkpoint = (SELECT c.uuid FROM checkpoints c WHERE c.trial_id = $1 AND c.state = 'COMPLETED'
+UPDATE trials SET state = 'ACTIVE', run_id = run_id + 1, end_us = NULL, last_activity_us = $now_us,
+    latest_checkpoint = (SELECT c.uuid FROM checkpoints c WHERE c.trial_id = $trial_id AND c.state = 'COMPLETED'
         ORDER BY c.steps_completed DESC, c.report_us DESC LIMIT 1),
     steps_completed = coalesce((SELECT max(c.steps_completed) FROM checkpoints c
-        WHERE c.trial_id = $1 AND c.state = 'COMPLETED'), 0)
-WHERE id = $1;
+        WHERE c.trial_id = $trial_id AND c.state = 'COMPLETED'), 0)
+WHERE id = $trial_id;
 
 -- row: trial_state of trials t
 t.state: run_state, t.end_us
@@ -46,6 +52,8 @@ s.type, -- INFERENCE, FINE_TUNING
 s.model_id: i32?, s.model_version: i32?has_version
 
 -- name: trial_source_infos_insert
+-- function: store_trial_source_put
+-- conflict: trial $trial_id or checkpoint $checkpoint_uuid does not exist
 INSERT INTO {insert store_trial_source}
 ON CONFLICT (trial_id, checkpoint_uuid, type) DO UPDATE SET {replace store_trial_source};
 

@@ -1,3 +1,5 @@
+-- Users, the account on the agents that their tasks run as, and the settings of their web pages.
+
 -- The account on the agents that the tasks of a user run as.
 -- row: store_agent_user_group of users u
 u.agent_uid AS uid: i32?set, u.agent_gid AS gid: i32 if set, u.agent_user AS user: text if set,
@@ -12,7 +14,10 @@ u.admin: bool, u.active: bool, u.remote: bool,
 {store_agent_user_group} AS agent,
 u.modified_us, u.last_auth_us
 
+-- ERR_CONFLICT if the user name is taken.
 -- name: users_insert
+-- function: store_user_insert
+-- conflict: user "$username" already exists
 INSERT INTO {insert store_user};
 
 -- What a change of an account names. All other columns stay as they are in the store at that moment.
@@ -23,6 +28,9 @@ u.admin: bool?, u.active: bool?, u.remote: bool?,
 {store_agent_user_group} AS agent -- not set: as it is
 
 -- name: users_patch from store_user_patch with id: id, now_us: i64
+-- function: store_user_patch
+-- missing: user $id
+-- conflict: user "$username" already exists
 UPDATE users SET username = coalesce($username, username), display_name = coalesce($display_name, display_name),
     password_hash = coalesce($password_hash, password_hash), admin = coalesce($admin, admin),
     active = coalesce($active, active), remote = coalesce($remote, remote), agent_uid = coalesce($agent.uid, agent_uid),
@@ -30,19 +38,27 @@ UPDATE users SET username = coalesce($username, username), display_name = coales
     agent_group = coalesce($agent.group, agent_group), modified_us = $now_us
 WHERE id = $id;
 
+-- How many users other than `but` have this user name or display name, without regard to case.
+-- name: users_count_shown_as with name: text, but: i32
+-- function: store_user_count_shown_as returns i64
 -- Whether anybody but user $2 is shown, or logs in, under this name.
--- name: users_count_shown_as
 SELECT count(*) FROM users u
-WHERE u.id <> $2 AND (lower(u.username) = lower($1) OR lower(u.display_name) = lower($1));
+WHERE u.id <> $but AND (lower(u.username) = lower($name) OR lower(u.display_name) = lower($name));
 
--- name: users_touch_auth
-UPDATE users SET last_auth_us = $2 WHERE id = $1;
+-- name: users_touch_auth with id: id, now_us: i64
+-- function: store_user_touch_auth
+-- missing: user $id
+UPDATE users SET last_auth_us = $now_us WHERE id = $id;
 
--- name: users_by_id
-SELECT {store_user} FROM users u WHERE u.id = $1;
+-- name: users_by_id with id: id
+-- function: store_user_get returns row
+-- missing: user '$id'
+SELECT {store_user} FROM users u WHERE u.id = $id;
 
--- name: users_by_name
-SELECT {store_user} FROM users u WHERE lower(u.username) = lower($1);
+-- name: users_by_name with username: text
+-- function: store_user_by_name returns row
+-- missing: user '$username'
+SELECT {store_user} FROM users u WHERE lower(u.username) = lower($username);
 
 -- fragment: users_count
 SELECT count(*) FROM users u WHERE 1 = 1
@@ -50,53 +66,28 @@ SELECT count(*) FROM users u WHERE 1 = 1
 -- fragment: users_rows
 SELECT {store_user} FROM users u WHERE 1 = 1
 
--- fragment: users_filter_name
--- sqlite: AND (instr(lower(u.username), lower($1)) > 0 OR instr(lower(u.display_name), lower($1)) > 0)
--- postgres: AND (strpos(lower(u.username), lower($1)) > 0 OR strpos(lower(u.display_name), lower($1)) > 0)
+-- a part of the user name or of the display name, without regard to case
+-- fragment: users_filter_name with name: text
+-- sqlite: AND (instr(lower(u.username), lower($name)) > 0 OR instr(lower(u.display_name), lower($name)) > 0)
+-- postgres: AND (strpos(lower(u.username), lower($name)) > 0 OR strpos(lower(u.display_name), lower($name)) > 0)
 
--- fragment: users_filter_active
-AND u.active = $1
+-- fragment: users_filter_active with active: bool
+AND u.active = $active
 
--- fragment: users_filter_admin
-AND u.admin = $1
+-- fragment: users_filter_admin with admin: bool
+AND u.admin = $admin
 
--- fragment: users_sort_id
-ORDER BY u.id
--- fragment: users_sort_id_desc
-ORDER BY u.id DESC
--- fragment: users_sort_display_name
-ORDER BY u.display_name NULLS LAST, u.id
--- fragment: users_sort_display_name_desc
-ORDER BY u.display_name DESC NULLS LAST, u.id DESC
--- fragment: users_sort_username
-ORDER BY u.username
--- fragment: users_sort_username_desc
-ORDER BY u.username DESC
--- fragment: users_sort_admin
-ORDER BY u.admin, u.id
--- fragment: users_sort_admin_desc
-ORDER BY u.admin DESC, u.id DESC
--- fragment: users_sort_active
-ORDER BY u.active, u.id
--- fragment: users_sort_active_desc
-ORDER BY u.active DESC, u.id DESC
--- fragment: users_sort_modified
-ORDER BY u.modified_us, u.id
--- fragment: users_sort_modified_desc
-ORDER BY u.modified_us DESC, u.id DESC
--- The name a person is shown under.
--- fragment: users_sort_name
-ORDER BY coalesce(u.display_name, u.username), u.id
--- fragment: users_sort_name_desc
-ORDER BY coalesce(u.display_name, u.username) DESC, u.id DESC
--- fragment: users_sort_last_auth
-ORDER BY u.last_auth_us NULLS LAST, u.id
--- fragment: users_sort_last_auth_desc
-ORDER BY u.last_auth_us DESC NULLS LAST, u.id DESC
--- fragment: users_sort_remote
-ORDER BY u.remote, u.id
--- fragment: users_sort_remote_desc
-ORDER BY u.remote DESC, u.id DESC
+-- Sorted by the numbers of api.v1.GetUsersRequest.SortBy. 6 is the name under which a user is shown.
+-- list: store_user_list of users in memory pages
+-- sort: 0 u.id
+-- sort: 1 u.display_name NULLS LAST, u.id
+-- sort: 2 u.username
+-- sort: 3 u.admin, u.id
+-- sort: 4 u.active, u.id
+-- sort: 5 u.modified_us, u.id
+-- sort: 6 coalesce(u.display_name, u.username), u.id
+-- sort: 7 u.last_auth_us NULLS LAST, u.id
+-- sort: 8 u.remote, u.id
 
 -- fragment: limit_offset
 LIMIT $1 OFFSET $2
@@ -105,12 +96,15 @@ LIMIT $1 OFFSET $2
 -- row: store_user_setting of user_settings s
 s.key, s.storage_path, s.value
 
--- name: user_settings_set
-INSERT INTO user_settings (user_id, storage_path, key, value) VALUES ($1, $2, $3, $4)
+-- name: user_settings_set from store_user_setting with user_id: id
+-- function: store_user_setting_set
+INSERT INTO user_settings (user_id, storage_path, key, value) VALUES ($user_id, $storage_path, $key, $value)
 ON CONFLICT (user_id, storage_path, key) DO UPDATE SET value = excluded.value;
 
--- name: user_settings_all
-SELECT {store_user_setting} FROM user_settings s WHERE s.user_id = $1 ORDER BY storage_path, key;
+-- name: user_settings_all with user_id: id
+-- function: store_user_settings returns rows
+SELECT {store_user_setting} FROM user_settings s WHERE s.user_id = $user_id ORDER BY storage_path, key;
 
--- name: user_settings_reset
-DELETE FROM user_settings WHERE user_id = $1;
+-- name: user_settings_reset with user_id: id
+-- function: store_user_settings_reset
+DELETE FROM user_settings WHERE user_id = $user_id;

@@ -22,6 +22,8 @@ u.username,
 n.pinned_us -- when the asking user pinned it; 0: not pinned
 
 -- name: workspaces_insert
+-- function: store_workspace_insert
+-- conflict: workspace "$name" already exists
 INSERT INTO {insert store_workspace};
 
 -- name: workspaces_update from store_workspace
@@ -41,57 +43,64 @@ ON CONFLICT (workspace_id, user_id) DO NOTHING;
 -- name: workspaces_unpin
 DELETE FROM workspace_pins WHERE workspace_id = $1 AND user_id = $2;
 
--- $1 is the user who asks: whose pin counts.
 -- define: workspace_select
 SELECT {store_workspace} FROM workspaces w
 LEFT JOIN users u ON u.id = w.user_id
-LEFT JOIN workspace_pins n ON n.workspace_id = w.id AND n.user_id = $1
+LEFT JOIN workspace_pins n ON n.workspace_id = w.id AND n.user_id = $asking_user_id
 
--- name: workspaces_by_id
-{workspace_select} WHERE w.id = $2;
+-- asking_user_id: whose pin counts; 0: nobody's.
+-- name: workspaces_by_id with id: id, asking_user_id: id
+-- function: store_workspace_get returns row
+-- missing: workspace '$id'
+{workspace_select} WHERE w.id = $id;
 
--- name: workspaces_agent_of_project
-SELECT {store_workspace_agent} FROM projects p JOIN workspaces w ON w.id = p.workspace_id WHERE p.id = $1;
+-- The account of tasks that is set for the workspace of a project.
+-- name: workspaces_agent_of_project with project_id: id
+-- function: store_workspace_agent_get returns row
+-- missing: project '$project_id'
+SELECT {store_workspace_agent} FROM projects p JOIN workspaces w ON w.id = p.workspace_id WHERE p.id = $project_id;
 
--- name: workspaces_by_name
-{workspace_select} WHERE w.name = $2;
+-- name: workspaces_by_name with name: text, asking_user_id: id
+-- function: store_workspace_by_name returns row
+-- missing: workspace '$name'
+{workspace_select} WHERE w.name = $name;
 
--- fragment: workspaces_count
+-- fragment: workspaces_count with asking_user_id: id
 SELECT count(*)
 FROM workspaces w
 LEFT JOIN users u ON u.id = w.user_id
-LEFT JOIN workspace_pins n ON n.workspace_id = w.id AND n.user_id = $1
+LEFT JOIN workspace_pins n ON n.workspace_id = w.id AND n.user_id = $asking_user_id
 WHERE 1 = 1
 
--- fragment: workspaces_rows
+-- whose pins count; 0: nobody's
+-- fragment: workspaces_rows with asking_user_id: id
 {workspace_select} WHERE 1 = 1
 
--- fragment: workspaces_filter_name
--- sqlite: AND instr(lower(w.name), lower($1)) > 0
--- postgres: AND strpos(lower(w.name), lower($1)) > 0
+-- a part of the name, without regard to case
+-- fragment: workspaces_filter_name with name: text
+-- sqlite: AND instr(lower(w.name), lower($name)) > 0
+-- postgres: AND strpos(lower(w.name), lower($name)) > 0
 
--- fragment: workspaces_filter_name_exact
-AND w.name = $1
+-- the whole name, with regard to case
+-- fragment: workspaces_filter_name_exact with name_exact: text
+AND w.name = $name_exact
 
--- fragment: workspaces_filter_archived
-AND w.archived = $1
+-- fragment: workspaces_filter_archived with archived: bool
+AND w.archived = $archived
 
--- fragment: workspaces_filter_pinned
-AND (n.pinned_us IS NOT NULL) = ($1 <> 0)
+-- fragment: workspaces_filter_pinned with pinned: bool
+AND (n.pinned_us IS NOT NULL) = ($pinned <> 0)
 
--- fragment: workspaces_filter_owner
--- sqlite: AND (u.username IN (SELECT value FROM json_each($1)) OR w.user_id IN (SELECT value FROM json_each($2)))
--- postgres: AND (u.username IN (SELECT json_array_elements_text($1::json)) OR w.user_id IN (SELECT
--- postgres: json_array_elements_text($2::json)::bigint))
+-- the owner is one of usernames or of user_ids
+-- fragment: workspaces_filter_owner with usernames: texts, user_ids: ints
+-- sqlite: AND (u.username IN (SELECT value FROM json_each($usernames)) OR w.user_id IN (SELECT value FROM json_each($user_ids)))
+-- postgres: AND (u.username IN (SELECT json_array_elements_text($usernames::json)) OR w.user_id IN (SELECT
+-- postgres: json_array_elements_text($user_ids::json)::bigint))
 
--- fragment: workspaces_sort_id
-ORDER BY w.id
--- fragment: workspaces_sort_id_desc
-ORDER BY w.id DESC
--- fragment: workspaces_sort_name
-ORDER BY w.name
--- fragment: workspaces_sort_name_desc
-ORDER BY w.name DESC
+-- Sorted by the numbers of api.v1.GetWorkspacesRequest.SortBy.
+-- list: store_workspace_list of workspaces in memory pages
+-- sort: 0, 1 w.id
+-- sort: 2 w.name
 
 -- ---- projects ----
 
@@ -127,11 +136,15 @@ SELECT {store_project} FROM projects p
 JOIN workspaces w ON w.id = p.workspace_id
 LEFT JOIN users u ON u.id = p.user_id
 
--- name: projects_by_id
-{project_select} WHERE p.id = $1;
+-- name: projects_by_id with id: id
+-- function: store_project_get returns row
+-- missing: project '$id'
+{project_select} WHERE p.id = $id;
 
--- name: projects_by_key
-{project_select} WHERE p.key = $1;
+-- name: projects_by_key with key: text
+-- function: store_project_by_key returns row
+-- missing: project '$key'
+{project_select} WHERE p.key = $key;
 
 -- Where experiments go: what creating one asks of a project. The counts of store_project read every experiment in it.
 -- row: store_project_place of projects p, workspaces w
@@ -141,9 +154,11 @@ p.state IS NOT NULL OR w.state IS NOT NULL AS deleting: bool,     -- the project
 w.checkpoint_storage,                       -- of the workspace; JSON or NULL
 w.default_compute_pool, w.default_aux_pool  -- of the workspace; NULL: the cluster's
 
--- name: project_places_by_id
+-- name: project_places_by_id with id: id
+-- function: store_project_place_get returns row
+-- missing: project '$id'
 SELECT {store_project_place} FROM projects p JOIN workspaces w ON w.id = p.workspace_id
-WHERE p.id = $1;
+WHERE p.id = $id;
 
 -- A workspace without such a project gives a row without one.
 -- name: project_places_by_names to store_project_place
@@ -159,96 +174,92 @@ SELECT count(*) FROM projects p LEFT JOIN users u ON u.id = p.user_id WHERE 1 = 
 -- fragment: projects_rows
 {project_select} WHERE 1 = 1
 
--- fragment: projects_filter_workspace
-AND p.workspace_id = $1
+-- fragment: projects_filter_workspace with workspace_id: id
+AND p.workspace_id = $workspace_id
 
--- fragment: projects_filter_name
--- sqlite: AND instr(lower(p.name), lower($1)) > 0
--- postgres: AND strpos(lower(p.name), lower($1)) > 0
+-- a part of the name, without regard to case
+-- fragment: projects_filter_name with name: text
+-- sqlite: AND instr(lower(p.name), lower($name)) > 0
+-- postgres: AND strpos(lower(p.name), lower($name)) > 0
 
--- fragment: projects_filter_archived
-AND (p.archived <> 0 OR p.workspace_id IN (SELECT a.id FROM workspaces a WHERE a.archived <> 0)) = ($1 <> 0)
+-- fragment: projects_filter_archived with archived: bool
+AND (p.archived <> 0 OR p.workspace_id IN (SELECT a.id FROM workspaces a WHERE a.archived <> 0)) = ($archived <> 0)
 
--- fragment: projects_filter_owner
--- sqlite: AND (u.username IN (SELECT value FROM json_each($1)) OR p.user_id IN (SELECT value FROM json_each($2)))
--- postgres: AND (u.username IN (SELECT json_array_elements_text($1::json)) OR p.user_id IN (SELECT
--- postgres: json_array_elements_text($2::json)::bigint))
+-- the owner is one of usernames or of user_ids
+-- fragment: projects_filter_owner with usernames: texts, user_ids: ints
+-- sqlite: AND (u.username IN (SELECT value FROM json_each($usernames)) OR p.user_id IN (SELECT value FROM json_each($user_ids)))
+-- postgres: AND (u.username IN (SELECT json_array_elements_text($usernames::json)) OR p.user_id IN (SELECT
+-- postgres: json_array_elements_text($user_ids::json)::bigint))
 
--- fragment: projects_sort_id
-ORDER BY p.id
--- fragment: projects_sort_id_desc
-ORDER BY p.id DESC
--- fragment: projects_sort_created
-ORDER BY p.created_us, p.id
--- fragment: projects_sort_created_desc
-ORDER BY p.created_us DESC, p.id DESC
--- fragment: projects_sort_last_start
-ORDER BY last_experiment_started_us NULLS LAST, p.id
--- fragment: projects_sort_last_start_desc
-ORDER BY last_experiment_started_us DESC NULLS LAST, p.id DESC
--- fragment: projects_sort_name
-ORDER BY p.name, p.id
--- fragment: projects_sort_name_desc
-ORDER BY p.name DESC, p.id DESC
--- fragment: projects_sort_description
-ORDER BY p.description, p.id
--- fragment: projects_sort_description_desc
-ORDER BY p.description DESC, p.id DESC
+-- Sorted by the numbers of api.v1.GetWorkspaceProjectsRequest.SortBy.
+-- list: store_project_list of projects in memory pages
+-- sort: 0, 5 p.id
+-- sort: 1 p.created_us, p.id
+-- sort: 2 last_experiment_started_us NULLS LAST, p.id
+-- sort: 3 p.name, p.id
+-- sort: 4 p.description, p.id
 
--- ---- deleting a place with all that is in it ----
+-- ---- the deletion of a workspace or of a project, with all that is in it ----
 -- $1 is a project (or 0), $2 a workspace (or 0).
 
--- define: experiments_in_place
+-- define: experiments_in_deletion
 FROM experiments x JOIN projects p ON p.id = x.project_id WHERE (p.id = $1 OR p.workspace_id = $2)
 
--- name: places_count_live
-SELECT count(*) {experiments_in_place}
+-- name: workspace_deletions_count_live
+SELECT count(*) {experiments_in_deletion}
 AND x.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR', 'DELETING', 'DELETED', 'DELETE_FAILED');
 
--- name: places_count_of_others
-SELECT count(*) {experiments_in_place} AND x.user_id <> $3;
+-- name: workspace_deletions_count_of_others
+SELECT count(*) {experiments_in_deletion} AND x.user_id <> $3;
 
 -- Its templates go with a workspace, too.
--- name: places_count_projects_of_others
+-- name: workspace_deletions_count_projects_of_others
 SELECT (SELECT count(*) FROM projects WHERE workspace_id = $1 AND user_id <> $2)
     + (SELECT count(*) FROM templates WHERE workspace_id = $1 AND (user_id IS NULL OR user_id <> $2));
 
--- name: places_experiments
-SELECT x.id {experiments_in_place} AND x.state <> 'DELETING' ORDER BY x.id;
+-- name: workspace_deletions_experiments
+SELECT x.id {experiments_in_deletion} AND x.state <> 'DELETING' ORDER BY x.id;
 
--- name: places_experiments_delete
+-- name: workspace_deletions_experiments_delete
 UPDATE experiments SET state = 'DELETING'
 WHERE project_id IN (SELECT id FROM projects WHERE id = $1 OR workspace_id = $2);
 
--- name: places_projects_set_state
+-- name: workspace_deletions_projects_set_state
 UPDATE projects SET state = $3, error_message = $4 WHERE id = $1 OR workspace_id = $2;
 
--- name: places_workspace_set_state
+-- name: workspace_deletions_workspace_set_state
 UPDATE workspaces SET state = $2, error_message = $3 WHERE id = $1;
 
--- name: places_deleting
+-- name: workspace_deletions_deleting
 SELECT (SELECT count(*) FROM projects WHERE state = 'DELETING')
     + (SELECT count(*) FROM workspaces WHERE state = 'DELETING');
 
--- name: places_finish_projects
+-- name: workspace_deletions_finish_projects
 DELETE FROM projects WHERE state = 'DELETING' AND NOT EXISTS (SELECT 1 FROM experiments x WHERE x.project_id = projects.id);
 
--- name: places_finish_workspaces
+-- name: workspace_deletions_finish_workspaces
 DELETE FROM workspaces
 WHERE state = 'DELETING' AND NOT EXISTS (SELECT 1 FROM projects p WHERE p.workspace_id = workspaces.id);
 
--- One of the experiments in it could not be deleted.
--- name: places_fail_workspace_of
-UPDATE workspaces SET state = 'DELETE_FAILED', error_message = $2
+-- An experiment could not be deleted: its project, and its workspace, become DELETE_FAILED.
+-- name: workspace_deletions_fail_workspace_of with experiment_id: id, reason: text
+-- function: store_workspace_deletions_fail
+-- then: workspace_deletions_fail_project_of
+UPDATE workspaces SET state = 'DELETE_FAILED', error_message = $reason
 WHERE state = 'DELETING' AND id = (
-    SELECT p.workspace_id FROM projects p JOIN experiments x ON x.project_id = p.id WHERE x.id = $1);
+    SELECT p.workspace_id FROM projects p JOIN experiments x ON x.project_id = p.id WHERE x.id = $experiment_id);
 
--- name: places_fail_project_of
-UPDATE projects SET state = 'DELETE_FAILED', error_message = $2
-WHERE state = 'DELETING' AND id = (SELECT project_id FROM experiments WHERE id = $1);
+-- name: workspace_deletions_fail_project_of with experiment_id: id, reason: text
+UPDATE projects SET state = 'DELETE_FAILED', error_message = $reason
+WHERE state = 'DELETING' AND id = (SELECT project_id FROM experiments WHERE id = $experiment_id);
 
--- name: places_fail_workspaces
-UPDATE workspaces SET state = 'DELETE_FAILED', error_message = $1 WHERE state = 'DELETING';
+-- When a master starts: what the master before it was deleting becomes DELETE_FAILED.
+-- name: workspace_deletions_fail_workspaces
+-- function: store_workspace_deletions_fail_all
+-- then: workspace_deletions_fail_projects
+UPDATE workspaces SET state = 'DELETE_FAILED',
+    error_message = 'the master was stopped before everything in it was deleted: ask again' WHERE state = 'DELETING';
 
--- name: places_fail_projects
-UPDATE projects SET state = 'DELETE_FAILED', error_message = $1 WHERE state = 'DELETING';
+-- name: workspace_deletions_fail_projects
+UPDATE projects SET state = 'DELETE_FAILED',
+    error_message = 'the master was stopped before everything in it was deleted: ask again' WHERE state = 'DELETING';

@@ -43,11 +43,11 @@ static void test_a_configuration__is_read_again_when_it_says_something_else(void
     struct start_configs *all = start_configs_new();
     char *two = stored_config(2), *three = stored_config(3);
     const struct exp_config *first = read_ok(all, 1, two);
-    assert_int_equal(first->resources.slots_per_trial, 2);
+    assert_int_equal(first->values.resources.slots_per_trial, 2);
     assert_ptr_equal(read_ok(all, 1, two), first);
-    assert_int_equal(read_ok(all, 1, three)->resources.slots_per_trial, 3);
+    assert_int_equal(read_ok(all, 1, three)->values.resources.slots_per_trial, 3);
     for (int32_t x = 1; x < 500; x++) /* more than are kept */
-        assert_int_equal(read_ok(all, x, x % 2 ? two : three)->resources.slots_per_trial, x % 2 ? 2 : 3);
+        assert_int_equal(read_ok(all, x, x % 2 ? two : three)->values.resources.slots_per_trial, x % 2 ? 2 : 3);
     free(two);
     free(three);
     start_configs_free(all);
@@ -65,7 +65,7 @@ static void test_a_broken_configuration__is_an_error_each_time_and_leaves_nothin
         assert_int_equal(start_configs_read(all, 1, "{\"searcher\":5}", &c, &err), -1);
         error_release(&err);
     }
-    assert_int_equal(read_ok(all, 1, good)->resources.slots_per_trial, 1);
+    assert_int_equal(read_ok(all, 1, good)->values.resources.slots_per_trial, 1);
     free(good);
     start_configs_free(all);
 }

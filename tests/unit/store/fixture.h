@@ -22,7 +22,7 @@
 #include "store/logs/task_logs.h"
 #include "store/cluster/tasks.h"
 #include "store/experiments/trials.h"
-#include "store/accounts/users.h"
+#include "store/functions.h"
 
 #define T0 INT64_C(1700000000000000)
 #define DAY_US INT64_C(86400000000)

@@ -6,7 +6,7 @@ import typing
 import urllib.parse
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from determined.common.api import _messages
+from determined.common.api import _messages, _session
 from determined.common.api._contract import Field, Route, contract
 
 
@@ -161,14 +161,12 @@ def _plain(field: Field, value: Any) -> Any:
 
 def _send(call: _Call, session: Any, given: Dict[str, Any]) -> Any:
     path, query, body = call.request(given)
-    return session._do_request(
+    return _session.do_request(
+        session,
         method=call.route.method,
         path=path,
         params=query,
         json=body,
-        data=None,
-        headers=None,
-        timeout=None,
         stream=call.route.stream,
     )
 
@@ -188,9 +186,9 @@ def function_of(route: Route) -> Callable[..., Any]:
         session = given.pop("session")
         yield from call.answers(_send(call, session, given))
 
-    made: Any = send_and_stream if route.stream else send
+    made: Callable[..., Any] = send_and_stream if route.stream else send
     made.__name__ = made.__qualname__ = route.function
-    made.__module__ = _messages._MODULE
+    made.__module__ = _messages.MODULE
     made.__doc__ = f"``{route.method} {route.path}``"
-    made.__signature__ = signature
+    made.__signature__ = signature  # type: ignore[attr-defined]
     return made

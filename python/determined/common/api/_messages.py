@@ -110,8 +110,9 @@ def _each(field: Field, convert: Optional[Callable[[Any], Any]], value: Any) -> 
 
 def _reader(field: Field) -> Optional[Callable[[Any], Any]]:
     if field.refers_to:
-        kind: Any = type_of(field.refers_to)
-        return kind if field.is_enum else kind.from_json
+        kind = type_of(field.refers_to)
+        reader: Callable[[Any], Any] = kind if field.is_enum else kind.from_json
+        return reader
     return float if field.is_float else None
 
 
@@ -141,7 +142,7 @@ def _signature(fields: List[Field]) -> inspect.Signature:
     return inspect.Signature(parameters)
 
 
-_MODULE = "determined.common.api.bindings"
+MODULE = "determined.common.api.bindings"
 _types: Dict[str, Type[Any]] = {}
 
 
@@ -151,7 +152,7 @@ def _new_message(full_name: str) -> Type[Message]:
     members.update(
         _fields=fields,
         __signature__=_signature(fields),
-        __module__=_MODULE,
+        __module__=MODULE,
         __doc__=f"The message ``{full_name}`` of the contract.",
     )
     return type(contract().names[full_name], (Message,), members)
@@ -162,7 +163,7 @@ def _new_enum(full_name: str) -> Type[DetEnum]:
     skip = len(_shared_prefix(values))
     members = {value[skip:]: value for value in values}
     make: Any = DetEnum  # a call with members makes a new enum
-    made = make(contract().names[full_name], members, module=_MODULE)
+    made: Type[DetEnum] = make(contract().names[full_name], members, module=MODULE)
     made.__doc__ = f"The enum ``{full_name}`` of the contract."
     return made
 

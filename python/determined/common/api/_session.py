@@ -4,7 +4,7 @@ import json as json_module
 import types
 from typing import Any, Dict, Iterator, Optional, Type, TypeVar
 
-from determined import _http, errors
+from determined import _http, _request, errors
 from determined.common.api.certs import Cert
 
 Self = TypeVar("Self", bound="BaseSession")
@@ -122,7 +122,7 @@ class BaseSession:
         stream: bool,
     ) -> Response:
         payload = data.encode() if data is not None else json_module.dumps(json).encode() if json is not None else None
-        target = "/" + path.lstrip("/") + _http.query(params)
+        target = "/" + path.lstrip("/") + _request.query(params)
         wait = timeout if timeout is not None or stream else _http.READ_TIMEOUT_S
         answer = self._http.open(method, target, payload, headers=headers, timeout_s=wait)
         url = self.master + target
@@ -211,6 +211,34 @@ class BaseSession:
         traceback: Optional[types.TracebackType],
     ) -> None:
         self.close()
+
+
+def do_request(
+    session: BaseSession,
+    *,
+    method: str,
+    path: str,
+    params: Optional[Dict[str, Any]] = None,
+    json: Any = None,
+    stream: bool = False,
+) -> Response:
+    """Send a request and return its answer, for the functions that are made from the contract.
+
+    Parameters
+    ----------
+    session : BaseSession
+        Or what stands for one, and has its method ``_do_request()``: programs of release 0.38.1 make such classes.
+    method, path : str
+    params : dict, optional
+        The query.
+    json : object, optional
+        What the body is to say.
+    stream : bool
+        Whether the body is read as it comes.
+    """
+    return session._do_request(
+        method=method, path=path, params=params, json=json, data=None, headers=None, timeout=None, stream=stream
+    )
 
 
 class UnauthSession(BaseSession):

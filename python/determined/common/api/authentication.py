@@ -5,7 +5,7 @@ import os
 import pathlib
 from typing import List, Optional
 
-from determined import errors
+from determined import _routes, errors
 from determined.common.api import _session, certs
 from determined.experimental import _login
 
@@ -62,9 +62,9 @@ def login(master_address: str, username: str, password: str, cert: Optional[cert
         Name and password do not fit.
     """
     address = _login.canonical_address(master_address)
-    body = {"username": username, "password": salt_and_hash(password), "isHashed": bool(password)}
+    request = _routes.login(username=username, password=salt_and_hash(password), is_hashed=bool(password))
     with _session.UnauthSession(address, cert) as nobody:
-        token = nobody.post("/api/v1/auth/login", json=body).json()["token"]
+        token = nobody.post(request.target, json=request.body).json()["token"]
     return _session.Session(address, username, token, cert)
 
 
@@ -122,7 +122,7 @@ class TokenStore:
 
 def _is_valid(session: _session.Session) -> bool:
     try:
-        session.get("/api/v1/me")
+        session.get(_routes.get_me().target)
     except errors.Unauthenticated:
         return False
     return True
@@ -181,7 +181,7 @@ def logout(master_address: str, requested_user: Optional[str], cert: Optional[ce
     store.drop_user(user)
     session = _session.Session(_login.canonical_address(master_address), user, token, cert)
     with contextlib.suppress(errors.Unauthenticated):
-        session.post("/api/v1/auth/logout")
+        session.post(_routes.logout().target)
     return user
 
 

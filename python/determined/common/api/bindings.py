@@ -13,7 +13,7 @@ the released library. All of them are made from the contract's table (``_contrac
 
 from typing import Any, List
 
-from determined.common.api import _calls, _messages
+from determined.common.api import _calls, _messages, _session
 from determined.common.api._calls import APIHttpError, APIHttpStreamError
 from determined.common.api._contract import contract
 from determined.common.api._messages import DetEnum, Printable, Unset, dump_float
@@ -25,9 +25,8 @@ Json = Any
 
 def get_health(session: Any) -> Any:
     """``GET /health``: also the answer of a master that is not well."""
-    path, status = "/health", (200, 503)
-    answer = session._do_request("GET", path, None, None, None, None, None, False)
-    if answer.status_code not in status:
+    answer = _session.do_request(session, method="GET", path="/health")
+    if answer.status_code not in (200, 503):
         raise APIHttpError("get_health", answer)
     return _messages.type_of("HealthCheck").from_json(answer.json())
 

@@ -12,9 +12,9 @@ restores checkpoints, and tells the master of them. What is written here, the ma
 '0.5'
 """
 
-import uuid
 from typing import Any, Dict, Optional, Type
 
+from determined._storage._base import prove_usable
 from determined.common.storage.azure import AzureStorageManager
 from determined.common.storage.base import Paths, Selector, StorageManager, from_string, normalize_prefix
 from determined.common.storage.cloud import CloudStorageManager
@@ -90,16 +90,7 @@ def validate_manager(manager: StorageManager) -> None:
     Exception
         Whatever went wrong.
     """
-    storage_id = str(uuid.uuid4())
-    with manager.store_path(storage_id) as path:
-        (path / "VALIDATE.txt").write_text(storage_id, encoding="utf-8")
-    try:
-        with manager.restore_path(storage_id) as path:
-            found = (path / "VALIDATE.txt").read_text(encoding="utf-8")
-        if found != storage_id:
-            raise ValueError(f"the checkpoint storage was given {storage_id!r} and gave back {found!r}")
-    finally:
-        manager.delete(storage_id, ["**/*"])
+    prove_usable(manager)
 
 
 def validate_config(config: Dict[str, Any], container_path: Optional[str]) -> None:

@@ -50,7 +50,7 @@ class StorageManager:
         path.mkdir(parents=True, exist_ok=True)
         return path
 
-    def post_store_path(self, src: Union[str, os.PathLike], dst: str, paths: Optional[Paths] = None) -> None:
+    def post_store_path(self, src: Union[str, "os.PathLike[str]"], dst: str, paths: Optional[Paths] = None) -> None:
         """Store what was written into the directory of :meth:`pre_store_path`.
 
         Parameters
@@ -95,7 +95,7 @@ class StorageManager:
         with self._storage.restore_path(src, selector) as path:
             yield path
 
-    def upload(self, src: Union[str, os.PathLike], dst: str, paths: Optional[Paths] = None) -> None:
+    def upload(self, src: Union[str, "os.PathLike[str]"], dst: str, paths: Optional[Paths] = None) -> None:
         """Store a directory.
 
         Parameters
@@ -109,7 +109,7 @@ class StorageManager:
         source = pathlib.Path(src)
         self._storage.upload(dst, source, set(_storage.list_resources(source)) if paths is None else set(paths))
 
-    def download(self, src: str, dst: Union[str, os.PathLike], selector: Optional[Selector] = None) -> None:
+    def download(self, src: str, dst: Union[str, "os.PathLike[str]"], selector: Optional[Selector] = None) -> None:
         """Copy what lies under an id.
 
         Parameters

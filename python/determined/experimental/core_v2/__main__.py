@@ -9,7 +9,7 @@ import sys
 
 import determined as det
 from determined import errors
-from determined.experimental import Determined
+from determined.experimental._determined import Determined, session_of
 from determined.experimental.core_v2 import _journal
 
 
@@ -22,7 +22,7 @@ def main() -> int:
     parser.add_argument("-u", "--user", help="whose token to use (default: whoever is logged in)")
     options = parser.parse_args()
     try:
-        done = _journal.sync(Determined(options.master, options.user)._session)
+        done = _journal.sync(session_of(Determined(options.master, options.user)))
     except (errors.ApiError, errors.MasterUnreachable) as e:
         print(f"error: {e}", file=sys.stderr)
         return 1

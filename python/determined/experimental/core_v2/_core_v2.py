@@ -7,7 +7,7 @@ import sys
 from typing import Any, Dict, List, Optional, Union
 
 from determined import _info, core, errors
-from determined.experimental import Determined, _api
+from determined.experimental import Determined, _api, _determined
 
 logger = logging.getLogger("determined.unmanaged")
 
@@ -41,7 +41,7 @@ class Config:
 
     name: Optional[str] = None
     hparams: Optional[Dict[str, Any]] = None
-    data: Optional[Dict] = None
+    data: Optional[Dict[str, Any]] = None
     description: Optional[str] = None
     labels: Optional[List[str]] = None
     workspace: Optional[str] = None
@@ -227,4 +227,4 @@ def url_reverse_webui_exp_view() -> str:
 
     if core_v2.info is None or _client is None or not core_v2.info.trial.experiment_id:
         raise RuntimeError("there is no run of core_v2.init() that a master knows")
-    return f"{_client._login.master}/det/experiments/{core_v2.info.trial.experiment_id}"
+    return f"{_determined.address_of(_client)}/det/experiments/{core_v2.info.trial.experiment_id}"

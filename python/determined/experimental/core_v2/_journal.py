@@ -29,7 +29,7 @@ import time
 import uuid
 from typing import IO, Any, Dict, Iterator, List, NamedTuple, Optional
 
-from determined import _http, _json, _storage, errors
+from determined import _http, _json, _routes, _storage, errors
 
 logger = logging.getLogger("determined.unmanaged")
 
@@ -165,20 +165,29 @@ class Delivery:
         return count
 
     def _begin(self, session: _http.Session, start: Start) -> None:
-        made = {"config": json.dumps(start.config), "unmanaged": True}
-        path = f"/api/v1/experiments/by-external-id/{_quoted(start.external_experiment_id)}"
-        experiment = session.put(path, made)["experiment"]["id"]
-        wanted = {"experimentId": experiment, "hparams": start.hparams, "unmanaged": True}
-        put = {"createTrialRequest": wanted, "externalTrialId": start.external_trial_id}
-        trial = session.put("/api/v1/trials", put)["trial"]
-        self.answer = session.post(f"/api/v1/trials/{trial['id']}/start", {"trialId": trial["id"], "resume": True})
-        storage = {"runId": trial["id"], "checkpointStorage": start.config["checkpoint_storage"]}
+        experiment = session.send(
+            _routes.put_experiment(
+                start.external_experiment_id,
+                create_experiment_request={"config": json.dumps(start.config), "unmanaged": True},
+            )
+        )["experiment"]["id"]
+        trial = session.send(
+            _routes.put_trial(
+                create_trial_request={"experimentId": experiment, "hparams": start.hparams, "unmanaged": True},
+                external_trial_id=start.external_trial_id,
+            )
+        )["trial"]
+        started = session.send(_routes.start_trial(trial["id"], resume=True))
+        self.answer = {**started}
+        storage = _routes.run_prepare_for_reporting(
+            run_id=trial["id"], checkpoint_storage=start.config["checkpoint_storage"]
+        )
         self.ids = {
             "experiment": experiment,
             TRIAL: trial["id"],
             RUN: self.answer["trialRunId"],
             TASK: trial["taskId"],
-            STORAGE: session.post("/api/v1/runs/start", storage).get("storageId"),
+            STORAGE: session.send(storage).get("storageId"),
         }
 
     def _send(self, session: _http.Session, line: Dict[str, Any]) -> None:
@@ -226,16 +235,10 @@ class Delivery:
     def finish(self, session: _http.Session) -> None:
         """Everything is there: a run that has not said how it ended has crashed. The journal goes."""
         if not self.ended:
-            body = {"trialId": self.ids[TRIAL], "state": "STATE_ERROR"}
-            self._send(session, {"method": "PATCH", "path": f"/api/v1/trials/{TRIAL}", "body": body})
+            ended = _routes.patch_trial(self.ids[TRIAL], state="STATE_ERROR")
+            self._send(session, {"method": ended.method, "path": ended.target, "body": ended.body})
         self._path.unlink()
         self._sent_path.unlink()
-
-
-def _quoted(text: str) -> str:
-    from determined.experimental import _api
-
-    return _api.quoted(text)
 
 
 class Synced(NamedTuple):
@@ -289,9 +292,15 @@ def latest_checkpoint(start: Start) -> "tuple[Optional[str], int]":
                 line = json.loads(text)
             except ValueError:
                 break
-            if line.get("method") == "POST" and line.get("path") == "/api/v1/checkpoints":
+            if _is_checkpoint(line):
                 found, steps = line["body"]["uuid"], int(line["body"]["metadata"]["steps_completed"])
     return found, steps
+
+
+def _is_checkpoint(line: Dict[str, Any]) -> bool:
+    """Whether a line of a journal is a report on a checkpoint."""
+    report = _routes.report_checkpoint(checkpoint=line.get("body"))  # type: ignore[arg-type]  # compared only
+    return (line.get("method"), line.get("path")) == (report.method, report.target)
 
 
 class Courier:
@@ -341,6 +350,5 @@ class Courier:
 
     def _beat(self) -> None:
         if self._delivery.ids and time.monotonic() >= self._beat_at:
-            trial = self._delivery.ids[TRIAL]
-            self._session.patch(f"/api/v1/trials/{trial}", {"trialId": trial})
+            self._session.send(_routes.patch_trial(self._delivery.ids[TRIAL]))
             self._beat_at = time.monotonic() + self.heartbeat_s

@@ -6,10 +6,10 @@ import types
 import uuid
 from typing import Any, Dict, Optional, Union, cast
 
-from determined import _http, _info, _storage, core, errors
+from determined import _http, _info, _routes, _storage, core, errors
 from determined.core import _context, _tensorboard
 from determined.core._reports import Reporter
-from determined.experimental import Determined
+from determined.experimental._determined import Determined, session_of
 from determined.experimental.core_v2 import _journal
 
 logger = logging.getLogger("determined.unmanaged")
@@ -134,18 +134,18 @@ class UnmanagedRun:
 
     def __init__(self, start: _journal.Start, cluster: Optional[Determined]) -> None:
         self.start_of_run = start
-        self._session = cluster._session.clone(_http.ONCE) if cluster is not None else None
+        self.session = session_of(cluster).clone(_http.ONCE) if cluster is not None else None
         self.cluster_id = "unmanaged"
-        if self._session is not None:
-            self._catch_up(self._session)
+        if self.session is not None:
+            self._catch_up(self.session)
         # Before there is a journal of our own, whose checkpoints are still to come.
         self._latest = _journal.latest_checkpoint(start)
         self.journal = _journal.Journal(start)
         self.delivery = _journal.Delivery(self.journal.path)
         self._courier: Optional[_journal.Courier] = None
         self._ended = False
-        if self._session is not None:
-            self._begin(self._session)
+        if self.session is not None:
+            self._begin(self.session)
         if not self.delivery.ids:
             logger.warning("the master is away: this run is kept in %s until it is back", self.journal.path)
 
@@ -162,7 +162,7 @@ class UnmanagedRun:
     def _begin(self, session: _http.Session) -> None:
         try:
             self.delivery.advance(session)
-            self.cluster_id = session.get("/api/v1/master")["clusterId"]
+            self.cluster_id = session.send(_routes.get_master())["clusterId"]
         except errors.MasterUnreachable as e:
             logger.warning("%s", e)
         except errors.ApiError:
@@ -178,13 +178,13 @@ class UnmanagedRun:
         local, steps = self._latest
         task = str(ids.get(_journal.TASK) or self.journal.path.stem)
         return _info.ClusterInfo(
-            master_url=self._session._url if self._session is not None else "",
+            master_url=self.session.url if self.session is not None else "",
             cluster_id=self.cluster_id,
             agent_id="unmanaged",
             slot_ids=[],
             task_id=task,
             allocation_id=task,
-            session_token=self._session._token if self._session is not None else "",
+            session_token=self.session.token if self.session is not None else "",
             task_type="TRIAL",
             latest_checkpoint=answer.get("latestCheckpoint") or local,
             trial_info=_info.TrialInfo(
@@ -210,14 +210,15 @@ class UnmanagedRun:
         if self._ended:
             return
         self._ended = True
-        self.journal.add("PATCH", f"/api/v1/trials/{_journal.TRIAL}", {"trialId": _journal.TRIAL, "state": state})
+        ended = _routes.patch_trial(_TRIAL, state=state)
+        self.journal.add(ended.method, ended.target, ended.body)
         if self._courier is not None:
             self._courier.close()
         self.journal.close()
-        if self._session is None:
+        if self.session is None:
             return self._say_where()
         try:
-            session = self._session.clone(LAST_TRY)
+            session = self.session.clone(LAST_TRY)
             self.delivery.advance(session)
             self.delivery.finish(session)
         except errors.MasterUnreachable:
@@ -272,7 +273,7 @@ def make_context(
         )
     run = UnmanagedRun(start, cluster)
     info = run.info()
-    session = JournalSession(run.journal, run.delivery, run._session)
+    session = JournalSession(run.journal, run.delivery, run.session)
     reporter = Reporter(session, _TRIAL, _RUN)
     trial = info.trial
     files = _tensorboard.TensorboardFiles(
@@ -285,7 +286,7 @@ def make_context(
         distributed=distributed,
         preempt=core.DummyPreemptContext(distributed, preempt_mode),
         train=_TrainContext(session, _TRIAL, trial.experiment_id, reporter, distributed, tensorboard_mode, files),
-        searcher=_context._searcher_context(reporter, distributed, session, info),
+        searcher=_context.searcher_context(reporter, distributed, session, info),
         info=info,
         profiler=core.ProfilerContext("unmanaged", reporter, distributed),
         experimental=core.ExperimentalCoreContext(session, _TRIAL),

@@ -20,7 +20,9 @@ def _merged(base: Dict[str, Any], changes: Dict[str, Any]) -> Dict[str, Any]:
     return merged
 
 
-def overwrite_deepspeed_config(base_ds_config: Union[str, Dict], source_ds_dict: Dict[str, Any]) -> Dict[str, Any]:
+def overwrite_deepspeed_config(
+    base_ds_config: Union[str, Dict[str, Any]], source_ds_dict: Dict[str, Any]
+) -> Dict[str, Any]:
     """Put values, such as hyperparameters, into a configuration of DeepSpeed.
 
     Parameters

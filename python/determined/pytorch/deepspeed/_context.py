@@ -45,7 +45,7 @@ class DeepSpeedTrialContext(TorchTrialContext):
         self,
         core_context: core.Context,
         trial_seed: Optional[int],
-        hparams: Optional[Dict],
+        hparams: Optional[Dict[str, Any]],
         slots_per_trial: int,
         num_gpus: int,
         exp_conf: Optional[Dict[str, Any]],
@@ -166,3 +166,13 @@ class DeepSpeedTrialContext(TorchTrialContext):
         """Former name of :meth:`get_num_micro_batches_per_slot`."""
         warnings.warn("use get_num_micro_batches_per_slot()", FutureWarning, stacklevel=2)
         return self.get_num_micro_batches_per_slot()
+
+
+def mpu_of(context: DeepSpeedTrialContext) -> _mpu.ModelParallelUnit:
+    """What says which process loads data and reports metrics."""
+    return context._mpu
+
+
+def accumulates_itself(context: DeepSpeedTrialContext) -> bool:
+    """Whether the trial's ``train_batch()`` goes through all micro batches of a batch itself."""
+    return context._manual_grad_accumulation

@@ -11,9 +11,11 @@ from deepspeed import PipelineEngine
 
 from determined import errors
 from determined._training import _description
+from determined._trial_context import set_epoch_length
 from determined.pytorch import _state
 from determined.pytorch._loop import TorchTrainingLoop, keep
 from determined.pytorch._validation import Validation, evaluates_batches, overrides, training_metrics
+from determined.pytorch.deepspeed import _context
 from determined.pytorch.deepspeed._context import DeepSpeedTrialContext
 from determined.pytorch.deepspeed._trial import DeepSpeedTrial
 
@@ -50,7 +52,7 @@ class DeepSpeedValidation(Validation):
         for batch_idx in range(self._batches):
             arguments = self._arguments(iterator, batch_idx)
             metrics = self._trial.evaluate_batch(*arguments.values())
-            if self._context._mpu.should_report_metrics:
+            if _context.mpu_of(self._context).should_report_metrics:
                 yield metrics
 
     def _sharded(self) -> bool:
@@ -80,7 +82,7 @@ class DeepSpeedTrialController(TorchTrainingLoop):
     # Data
 
     def _build_data_loaders(self) -> None:
-        mpu, micro_batches = self._context._mpu, self._context.get_num_micro_batches_per_slot()
+        mpu, micro_batches = _context.mpu_of(self._context), self._context.get_num_micro_batches_per_slot()
         validation_loader = None
         if mpu.should_build_data_loader:
             self._training_loader = self._torch_loader(
@@ -100,7 +102,8 @@ class DeepSpeedTrialController(TorchTrainingLoop):
                 num_replicas=mpu.data_parallel_world_size if parts else 1,
                 rank=mpu.data_parallel_rank if parts else 0,
             )
-        self._epoch_len = self._context._epoch_len = self._batches_in_epoch(micro_batches)
+        self._epoch_len = self._batches_in_epoch(micro_batches)
+        set_epoch_length(self._context, self._epoch_len)
         self._validation = DeepSpeedValidation(
             self._trial,
             self._context,
@@ -155,13 +158,13 @@ class DeepSpeedTrialController(TorchTrainingLoop):
 
     def _train_next(self, batches: Any) -> List[Dict[str, Any]]:
         micro_batches = self._context.get_num_micro_batches_per_slot()
-        at_once = self._context.use_pipeline_parallel or self._context._manual_grad_accumulation
+        at_once = self._context.use_pipeline_parallel or _context.accumulates_itself(self._context)
         batch_idx = self._state.batches_trained
         kept = []
         for _ in range(1 if at_once else micro_batches):
             with self._timings.measure_but_waiting("train_batch"):
                 metrics = self._trial.train_batch(batches, batch_idx // self._epoch_len, batch_idx)
-            if self._context._mpu.should_report_metrics:
+            if _context.mpu_of(self._context).should_report_metrics:
                 kept.append(keep(training_metrics(metrics)))
         self._check_accumulation(micro_batches)
         self._timings.batch_ends(micro_batches * self._context.get_train_micro_batch_size_per_gpu())

@@ -49,13 +49,14 @@ def _be_a_group() -> None:
     """One process that nothing launched makes a group of its own: DeepSpeed would look for MPI."""
     os.environ.setdefault("LOCAL_RANK", "0")
     if not torch.distributed.is_initialized():
-        torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+        store = torch.distributed.HashStore()  # type: ignore[attr-defined]  # the stubs of its package leave it out
+        torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
 
 
 @contextlib.contextmanager
 def init(
     *,
-    hparams: Optional[Dict] = None,
+    hparams: Optional[Dict[str, Any]] = None,
     exp_conf: Optional[Dict[str, Any]] = None,
     distributed: Optional[core.DistributedContext] = None,
     enable_tensorboard_logging: bool = True,

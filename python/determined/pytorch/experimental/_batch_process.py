@@ -20,9 +20,10 @@ import determined as det
 from determined import core
 from determined._storage._resources import list_resources
 from determined._training._trainer import check_launched
+from determined.core._checkpoint import storage_of
 from determined.pytorch import _trainer
 from determined.pytorch._data import DataLoader, TorchData, to_device
-from determined.pytorch._reducer import ReducerContext
+from determined.pytorch._reducer import ReducerContext, has_reducers
 
 logger = logging.getLogger("determined.pytorch")
 
@@ -64,7 +65,7 @@ class TorchBatchProcessorContext(ReducerContext):
             raise ValueError("off the cluster there are no hyperparameters")
         return self._core_context.info.trial.hparams
 
-    def to_device(self, data: Any, warned_types: Optional[Set[Type]] = None) -> TorchData:
+    def to_device(self, data: Any, warned_types: Optional[Set[Type[Any]]] = None) -> TorchData:
         """Copy a batch to the device; see :func:`determined.pytorch.to_device`."""
         return to_device(data, self.device, warned_types)
 
@@ -92,7 +93,7 @@ class TorchBatchProcessorContext(ReducerContext):
             path.mkdir(parents=True)
             yield path
             names = set(list_resources(pathlib.Path(root)))
-            self._core_context.checkpoint._storage.upload(storage_id, pathlib.Path(root), names)
+            storage_of(self._core_context.checkpoint).upload(storage_id, pathlib.Path(root), names)
         self._uploaded = True
 
     def report_metrics(self, group: str, steps_completed: int, metrics: Dict[str, Any]) -> None:
@@ -216,7 +217,7 @@ class _Run:
 
     def report_reduced(self, context: TorchBatchProcessorContext, steps_completed: int) -> None:
         """Report what the user's reducers make of the batches of this run."""
-        if context._wrapped_reducers:
+        if has_reducers(context):
             metrics = context.reduce_metrics(for_training=False)
             if self._dist.rank == 0:
                 self._core.train.report_validation_metrics(steps_completed, metrics)
@@ -247,7 +248,7 @@ def _length(batches: int, max_batches: Optional[int]) -> int:
 
 def torch_batch_process(
     batch_processor_cls: Type[TorchBatchProcessor],
-    dataset: Dataset,
+    dataset: Dataset[Any],
     batch_size: Optional[int] = None,
     max_batches: Optional[int] = None,
     checkpoint_interval: int = 5,
@@ -324,5 +325,5 @@ def _process(
     run.report_reduced(context, length)
     processor.on_finish()
     if context._uploaded and core_context.distributed.rank == 0:
-        logger.info("files of upload_path() are at %s", core_context.checkpoint._storage.describe(run.output))
+        logger.info("files of upload_path() are at %s", storage_of(core_context.checkpoint).describe(run.output))
     core_context.distributed.gather(None)  # nobody leaves, and closes what others need, before all are done

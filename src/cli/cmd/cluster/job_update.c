@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/connection/api.h"
+#include "gen/config_numbers.h"
 
 static int send_changes(struct cli *cli, struct wire_job_queue_control *change, size_t n, struct error *err)
 {
@@ -15,9 +16,9 @@ static int send_changes(struct cli *cli, struct wire_job_queue_control *change, 
 
 static int take_priority(int64_t priority, struct wire_job_queue_control *ret, struct error *err)
 {
-    if (priority < 1 || priority > 99)
-        return error_set(err, ERR_INVALID, "priority must be between 1 and 99 (lower goes first), found %" PRId64,
-                         priority);
+    if (priority < EXP_RESOURCES_PRIORITY_MIN || priority > EXP_RESOURCES_PRIORITY_MAX)
+        return error_set(err, ERR_INVALID, "priority must be between %d and %d (lower goes first), found %" PRId64,
+                         EXP_RESOURCES_PRIORITY_MIN, EXP_RESOURCES_PRIORITY_MAX, priority);
     ret->has_priority = true;
     ret->priority = (int32_t)priority;
     return 0;

@@ -122,9 +122,10 @@ static void warn_of_retired_searcher(struct cli *cli, const char *config)
     struct exp_config *c = NULL;
     if (exp_config_from_json(config, strlen(config), &c, NULL) < 0)
         return;
-    if (c->searcher.runs_as)
-        cli_say(cli, CLI_YELLOW, "Warning: the searcher \"%s\" has been retired and runs as %s.", c->searcher.name,
-                c->searcher.runs_as);
+    enum exp_searcher_kind kind = c->values.searcher.kind, runs_as = exp_searcher_runs_as(kind);
+    if (runs_as != kind)
+        cli_say(cli, CLI_YELLOW, "Warning: the searcher \"%s\" has been retired and runs as %s.", exp_searcher_kind_name(kind),
+                exp_searcher_kind_name(runs_as));
     exp_config_free(c);
 }
 

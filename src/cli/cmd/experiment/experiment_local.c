@@ -10,6 +10,8 @@
 #include "cli/cmd/experiment.h"
 #include "common/base/cleanup.h"
 #include "core/searcher/preview.h"
+#include "gen/config_numbers.h"
+#include "gen/experiment_config.h"
 
 #define WORD "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
@@ -51,16 +53,15 @@ static int config_in_memory(struct json_object *config, struct error *err)
 static int seed_argument(struct cli *cli, struct json_object *config, const char **ret, struct error *err)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    struct json_object *section, *seed = NULL;
+    struct json_object *seed = schema_get(exp_reproducibility, schema_get(exp_values, config, reproducibility), experiment_seed);
     uint32_t first;
     *ret = NULL;
-    if (!json_object_object_get_ex(config, "reproducibility", &section) || !json_object_is_type(section, json_type_object) ||
-        !json_object_object_get_ex(section, "experiment_seed", &seed) || !seed)
+    if (!seed)
         return 0;
     int64_t n = json_object_is_type(seed, json_type_int) ? json_object_get_int64(seed) : -1;
-    if (n < 0 || n > INT32_MAX)
+    if (n < 0 || n > EXP_REPRODUCIBILITY_EXPERIMENT_SEED_MAX)
         return error_set(err, ERR_INVALID, "reproducibility.experiment_seed is %s, allowed is 0 to %d", json_object_to_json_string(seed),
-                         INT32_MAX);
+                         EXP_REPRODUCIBILITY_EXPERIMENT_SEED_MAX);
     json_print(config, &text);
     if (search_first_seed(text.s, text.n, (uint32_t)n, &first, err) < 0)
         return error_wrap(err, "the seed of the first trial");

@@ -5,54 +5,49 @@
 #include "cli/cmd/experiment.h"
 #include "cli/connection/logs.h"
 #include "common/base/cleanup.h"
+#include "gen/experiment_config.h"
 
 /* ---- its configuration ---- */
-
-static struct json_object *section(struct json_object *config, const char *name)
-{
-    struct json_object *v = json_object_object_get(config, name);
-    if (json_object_is_type(v, json_type_object))
-        return v;
-    v = json_object_new_object();
-    json_object_object_add(config, name, v);
-    return v;
-}
 
 static struct json_object *one_batch(void)
 {
     struct json_object *length = json_object_new_object();
-    json_object_object_add(length, "batches", json_object_new_int(1));
+    json_object_object_add(length, exp_unit_name(EXP_UNIT_BATCHES), json_object_new_int(1));
     return length;
 }
 
 /* Of any searcher, what a single one has; it draws the hyperparameters once. */
 static void make_single(struct json_object *config)
 {
-    static const char *const kept[] = {"metric", "smaller_is_better", "source_trial_id", "source_checkpoint_uuid"};
-    struct json_object *was = section(config, "searcher"), *single = json_object_new_object();
-    for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
-        json_object_object_add(single, kept[i], json_object_get(json_object_object_get(was, kept[i])));
-    json_object_object_add(single, "name", json_object_new_string("single"));
-    json_object_object_add(single, "max_length", one_batch());
-    json_object_object_add(config, "searcher", single);
+    struct json_object *was = schema_get(exp_values, config, searcher), *single = json_object_new_object();
+#define KEEP(field) schema_put(exp_searcher, single, field, json_object_get(schema_get(exp_searcher, was, field)))
+    KEEP(metric);
+    KEEP(smaller_is_better);
+    KEEP(source_trial_id);
+    KEEP(source_checkpoint_uuid);
+#undef KEEP
+    schema_put(exp_searcher, single, kind, json_object_new_string(exp_searcher_kind_name(EXP_SEARCHER_SINGLE)));
+    schema_put(exp_searcher, single, max_length, one_batch());
+    schema_put(exp_values, config, searcher, single);
 }
 
 int experiment_test_config(const char *effective, struct strbuf *ret, struct error *err)
 {
-    static const char *const policy[] = {"save_experiment_best", "save_trial_best", "save_trial_latest"};
     cleanup_json struct json_object *config = NULL;
     cleanup_strbuf struct strbuf description = STRBUF_INIT;
     if (json_parse(effective ? effective : "", effective ? strlen(effective) : 0, &config, err) < 0)
         return error_wrap(err, "the master's effective configuration");
-    struct json_object *was = json_object_object_get(config, "description");
+    struct json_object *was = schema_get(exp_values, config, description);
     strbuf_addf(&description, "[test-mode] %s", was ? json_object_get_string(was) : "");
-    json_object_object_add(config, "description", json_object_new_string(description.s));
+    schema_put(exp_values, config, description, json_object_new_string(description.s));
     make_single(config);
-    json_object_object_add(config, "min_validation_period", one_batch());
-    json_object_object_add(config, "scheduling_unit", json_object_new_int(1));
-    json_object_object_add(config, "max_restarts", json_object_new_int(0));
-    for (size_t i = 0; i < sizeof(policy) / sizeof(policy[0]); i++)
-        json_object_object_add(section(config, "checkpoint_storage"), policy[i], json_object_new_int(0));
+    schema_put(exp_values, config, min_validation_period, one_batch());
+    schema_put(exp_values, config, scheduling_unit_batches, json_object_new_int(1));
+    schema_put(exp_values, config, max_restarts, json_object_new_int(0));
+    struct json_object *storage = schema_section(exp_values, config, checkpoint_storage);
+    schema_put(exp_checkpoint_storage, storage, save_experiment_best, json_object_new_int(0));
+    schema_put(exp_checkpoint_storage, storage, save_trial_best, json_object_new_int(0));
+    schema_put(exp_checkpoint_storage, storage, save_trial_latest, json_object_new_int(0));
     yaml_print(config, ret);
     return 0;
 }

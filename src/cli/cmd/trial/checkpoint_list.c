@@ -4,6 +4,7 @@
 #include "cli/cmd/show.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/terminal.h"
+#include "gen/experiment_config.h"
 
 static struct json_object *parse(const char *json)
 {
@@ -24,11 +25,12 @@ static const char *scalar(struct arena *a, struct json_object *v)
 static const char *searcher_metric(struct arena *a, const struct wire_checkpoint *c)
 {
     cleanup_json struct json_object *config = parse(c->training ? c->training->experiment_config : NULL);
-    struct json_object *searcher, *metric;
-    if (!json_object_is_type(config, json_type_object) || !json_object_object_get_ex(config, "searcher", &searcher) ||
-        !json_object_is_type(searcher, json_type_object) || !json_object_object_get_ex(searcher, "metric", &metric))
+    struct json_object *section;
+    struct exp_searcher searcher;
+    if (!json_object_is_type(config, json_type_object) || !json_object_object_get_ex(config, "searcher", &section))
         return "";
-    return arena_strdup(a, json_object_get_string(metric));
+    exp_searcher_read(section, a, &searcher);
+    return searcher.metric ? arena_strdup(a, searcher.metric) : "";
 }
 
 static const char *metric_value(struct arena *a, const struct wire_checkpoint *c, const char *metric)

@@ -76,32 +76,42 @@ static void expect_tree(struct json_object *v, const char *expected)
                         expected);
 }
 
+static void expect_variables(const struct exp_config *c, const char *device_type, const char *expected)
+{
+    cleanup_strbuf struct strbuf found = STRBUF_INIT;
+    size_t n;
+    const char *const *variable = exp_config_environment_variables(c, device_type, &n);
+    for (size_t i = 0; i < n; i++)
+        strbuf_addf(&found, "%s ", variable[i]);
+    assert_string_equal(strbuf_str(&found), expected);
+}
+
 static void test_expconf__typed_view_of_a_small_configuration(void **state)
 {
     struct cluster k;
     cluster_init(&k);
     cleanup_exp_config struct exp_config *c = prepare(&k.ctx, minimal);
-    assert_string_equal(c->name, "x");
+    assert_string_equal(c->values.name, "x");
     assert_string_equal(c->original, minimal);
-    assert_string_equal(json_object_get_string(c->entrypoint), "python3 t.py");
-    assert_int_equal(c->searcher.kind, EXP_SEARCHER_SINGLE);
-    assert_string_equal(c->searcher.metric, "loss");
-    assert_true(c->searcher.smaller_is_better && c->searcher.has_max_length);
-    assert_int_equal(c->searcher.max_length.unit, EXP_UNIT_BATCHES);
-    assert_int_equal(c->searcher.max_length.units, 100);
-    assert_int_equal(c->searcher.max_trials, 1);
-    assert_int_equal(c->resources.slots_per_trial, 1);
-    assert_int_equal(c->resources.max_slots, -1);
-    assert_int_equal(c->resources.priority, 42);
-    assert_string_equal(c->resources.pool, "default");
-    assert_int_equal(c->storage.kind, EXP_STORAGE_SHARED_FS);
-    assert_string_equal(c->storage.path, "/ckpt");
-    assert_int_equal(c->storage.save_trial_best, 3);
-    assert_int_equal(c->max_restarts, 5);
-    assert_int_equal(c->seed, 7);
-    assert_int_equal(c->preemption_timeout_s, 60);
-    assert_false(c->has_log_retention);
-    expect_tree(c->hyperparameters,
+    assert_string_equal(json_object_get_string(c->values.entrypoint), "python3 t.py");
+    assert_int_equal(c->values.searcher.kind, EXP_SEARCHER_SINGLE);
+    assert_string_equal(c->values.searcher.metric, "loss");
+    assert_true(c->values.searcher.smaller_is_better && c->values.searcher.has_max_length);
+    assert_int_equal(c->values.searcher.max_length.unit, EXP_UNIT_BATCHES);
+    assert_int_equal(c->values.searcher.max_length.units, 100);
+    assert_int_equal(exp_searcher_trials(&c->values.searcher), 1);
+    assert_int_equal(c->values.resources.slots_per_trial, 1);
+    assert_false(c->values.resources.has_max_slots);
+    assert_int_equal(c->values.resources.priority, 42);
+    assert_string_equal(c->values.resources.resource_pool, "default");
+    assert_int_equal(c->values.checkpoint_storage.kind, EXP_CHECKPOINT_STORAGE_SHARED_FS);
+    assert_string_equal(exp_checkpoint_storage_path(&c->values.checkpoint_storage), "/ckpt");
+    assert_int_equal(c->values.checkpoint_storage.save_trial_best, 3);
+    assert_int_equal(c->values.max_restarts, 5);
+    assert_int_equal(c->values.reproducibility.experiment_seed, 7);
+    assert_int_equal(c->values.preemption_timeout_s, 60);
+    assert_false(c->values.retention_policy.has_log_retention_days);
+    expect_tree(c->values.hyperparameters,
                 "{\"lr\":{\"type\":\"const\",\"val\":0.1},\"layers\":{\"depth\":{\"type\":\"const\",\"val\":3}}}");
     cluster_release(&k);
 }
@@ -114,7 +124,7 @@ static void test_expconf__comes_back_the_same_from_the_store(void **state)
     assert_int_equal(exp_config_from_json(c->json, strlen(c->json), &again, NULL), 0);
     assert_string_equal(again->json, c->json);
     assert_null(again->original);
-    assert_int_equal(again->resources.priority, 42);
+    assert_int_equal(again->values.resources.priority, 42);
     struct exp_config *broken = NULL;
     cleanup_error struct error err = ERROR_INIT;
     assert_int_equal(exp_config_from_json("{\"searcher\":5}", 14, &broken, &err), -1);
@@ -136,9 +146,9 @@ static void test_expconf__a_length_keeps_its_own_unit_only(void **state)
     cleanup_exp_config struct exp_config *x = NULL, *again = NULL;
     assert_int_equal(expconf_prepare(yaml, strlen(yaml), &c.ctx, &x, NULL), 0);
     assert_int_equal(exp_config_from_json(x->json, strlen(x->json), &again, NULL), 0);
-    assert_int_equal(again->min_validation_period.unit, EXP_UNIT_EPOCHS);
-    assert_int_equal(again->min_validation_period.units, 2);
-    assert_int_equal(again->min_checkpoint_period.unit, EXP_UNIT_RECORDS);
+    assert_int_equal(again->values.min_validation_period.unit, EXP_UNIT_EPOCHS);
+    assert_int_equal(again->values.min_validation_period.units, 2);
+    assert_int_equal(again->values.min_checkpoint_period.unit, EXP_UNIT_RECORDS);
     assert_null(strstr(x->json, "\"batches\""));
     cluster_release(&c);
 }
@@ -155,17 +165,15 @@ static void test_expconf__cluster_and_pool_defaults_lie_below_the_experiment(voi
     cleanup_exp_config struct exp_config *c = prepare(&k.ctx, yaml.s);
     assert_string_equal(exp_config_image(c, "cuda"), "mine");
     assert_string_equal(exp_config_image(c, "cpu"), "base");
-    expect_tree(exp_config_environment_variables(c, "cpu"), "[\"A=cluster\",\"A=pool\",\"A=me\"]");
-    expect_tree(exp_config_environment_variables(c, "cuda"), "[\"A=cluster\",\"A=me\"]");
-    expect_tree(json_object_object_get(c->environment, "registry_auth"), "{\"username\":\"me\"}");
-    expect_tree(json_object_object_get(c->environment, "add_capabilities"), "[\"NET_ADMIN\"]");
-    expect_tree(json_object_object_get(c->environment, "pod_spec"), "{\"spec\":{\"nodeSelector\":{\"gpu\":true}}}");
+    expect_variables(c, "cpu", "A=cluster A=pool A=me ");
+    expect_variables(c, "cuda", "A=cluster A=me ");
+    expect_tree(json_object_object_get(c->values.environment.tree, "registry_auth"), "{\"username\":\"me\"}");
+    expect_tree(json_object_object_get(c->values.environment.tree, "add_capabilities"), "[\"NET_ADMIN\"]");
+    expect_tree(json_object_object_get(c->values.environment.tree, "pod_spec"), "{\"spec\":{\"nodeSelector\":{\"gpu\":true}}}");
     expect_tree(json_object_object_get(c->tree, "slurm"), "{\"sbatch_args\":[\"-a\",\"-b\"]}");
     /* /f of the experiment, /d of the pool over the cluster's */
-    assert_int_equal(json_object_array_length(c->bind_mounts), 2);
-    assert_string_equal(json_object_get_string(
-                            json_object_object_get(json_object_array_get_idx(c->bind_mounts, 1), "host_path")),
-                        "/e");
+    assert_int_equal(c->values.bind_mounts_n, 2);
+    assert_string_equal(c->values.bind_mounts[1].host_path, "/e");
     cluster_release(&k);
 }
 
@@ -176,8 +184,8 @@ static void test_expconf__zero_slots_go_to_the_aux_pool(void **state)
     cleanup_strbuf struct strbuf yaml = STRBUF_INIT;
     strbuf_addf(&yaml, "%sresources: {slots_per_trial: 0}\n", minimal);
     cleanup_exp_config struct exp_config *c = prepare(&k.ctx, yaml.s);
-    assert_string_equal(c->resources.pool, "aux");
-    assert_int_equal(c->resources.priority, 50);
+    assert_string_equal(c->values.resources.resource_pool, "aux");
+    assert_int_equal(c->values.resources.priority, 50);
     k.ctx.default_aux_pool = NULL;
     expect_refused(&k.ctx, yaml.s, "<config>.resources.resource_pool must be set: this cluster has no default pool");
     strbuf_reset(&yaml);
@@ -191,7 +199,7 @@ static void test_expconf__names_what_has_no_name(void **state)
     struct cluster k;
     cluster_init(&k);
     cleanup_exp_config struct exp_config *c = prepare(&k.ctx, minimal + strlen("name: x\n"));
-    assert_string_equal(c->name, "Experiment (boldly-brave-camel)");
+    assert_string_equal(c->values.name, "Experiment (boldly-brave-camel)");
     cluster_release(&k);
 }
 
@@ -285,7 +293,7 @@ static void test_expconf__what_is_missing_is_named(void **state)
         "<config>.hyperparameters.g.a (line 3, column 26): a grid search needs \"count\" here");
     k.ctx.unmanaged = true;
     cleanup_exp_config struct exp_config *c = prepare(&k.ctx, "searcher: {name: single, metric: m}");
-    assert_null(c->entrypoint);
+    assert_null(c->values.entrypoint);
     cluster_release(&k);
 }
 
@@ -320,14 +328,14 @@ static void test_expconf__retired_searchers_run_as_their_successors(void **state
     cleanup_exp_config struct exp_config *c = prepare(
         &k.ctx,
         "entrypoint: x\nsearcher: {name: adaptive, metric: m, budget: {batches: 1000}, max_length: {batches: 100}}");
-    assert_int_equal(c->searcher.kind, EXP_SEARCHER_ADAPTIVE_ASHA);
-    assert_int_equal(c->searcher.max_trials, 10);
-    assert_string_equal(c->searcher.name, "adaptive");
+    assert_int_equal(exp_searcher_runs_as(c->values.searcher.kind), EXP_SEARCHER_ADAPTIVE_ASHA);
+    assert_int_equal(exp_searcher_trials(&c->values.searcher), 10);
+    assert_string_equal(exp_searcher_kind_name(c->values.searcher.kind), "adaptive");
     cleanup_exp_config struct exp_config *d = prepare(
         &k.ctx,
         "entrypoint: x\nsearcher: {name: sync_halving, metric: m, num_rungs: 2, budget: {epochs: 4}, max_length: {epochs: 8}}");
-    assert_int_equal(d->searcher.kind, EXP_SEARCHER_ASYNC_HALVING);
-    assert_int_equal(d->searcher.max_trials, 1);
+    assert_int_equal(exp_searcher_runs_as(d->values.searcher.kind), EXP_SEARCHER_ASYNC_HALVING);
+    assert_int_equal(exp_searcher_trials(&d->values.searcher), 1);
     cluster_release(&k);
 }
 
@@ -343,14 +351,14 @@ static void test_expconf__template_lies_below_the_configuration(void **state)
     cleanup_exp_config struct exp_config *c = prepare(
         &k.ctx,
         "entrypoint: run\ndata: {l: [2]}\nlabels: [c]\nhyperparameters: {lr: {maxval: 2}, v: {vals: [3]}}\nsearcher: {metric: acc}");
-    assert_string_equal(json_object_get_string(c->entrypoint), "run");
-    assert_string_equal(c->description, "t");
-    assert_string_equal(c->searcher.metric, "acc");
-    assert_false(c->searcher.smaller_is_better);
-    expect_tree(c->data, "{\"l\":[1,2],\"o\":{\"p\":1}}");
+    assert_string_equal(json_object_get_string(c->values.entrypoint), "run");
+    assert_string_equal(c->values.description, "t");
+    assert_string_equal(c->values.searcher.metric, "acc");
+    assert_false(c->values.searcher.smaller_is_better);
+    expect_tree(c->values.data, "{\"l\":[1,2],\"o\":{\"p\":1}}");
     expect_tree(json_object_object_get(c->tree, "labels"), "[\"a\",\"b\",\"c\"]");
     expect_tree(
-        c->hyperparameters,
+        c->values.hyperparameters,
         "{\"lr\":{\"maxval\":2,\"type\":\"double\",\"minval\":0},\"v\":{\"vals\":[3],\"type\":\"categorical\"}}");
     expect_refused(&k.ctx, "bogus: 1", "<config> (line 1, column 1): unknown field \"bogus\"");
     expect_refused(&k.ctx, "hyperparameters: {lr: {type: log}}",
@@ -439,20 +447,20 @@ static void test_expconf_continue__what_the_override_says_counts(void **state)
         &k, was, "searcher: {max_length: {epochs: 2}}\nlabels: [b]\nname: null\ndata: {list: [2], keep: {m: 2}}\n"
                  "hyperparameters: {lr: 0.5, g: {b: 3}}\ncheckpoint_storage: {type: s3, bucket: k}\n"
                  "resources: {resource_pool: aux}\nbind_mounts: []");
-    assert_string_equal(c->name, "x");
-    assert_int_equal(c->searcher.max_length.unit, EXP_UNIT_EPOCHS);
-    assert_int_equal(c->searcher.max_length.units, 2);
-    assert_string_equal(c->searcher.metric, "m");
-    assert_string_equal(c->resources.pool, "aux");
+    assert_string_equal(c->values.name, "x");
+    assert_int_equal(c->values.searcher.max_length.unit, EXP_UNIT_EPOCHS);
+    assert_int_equal(c->values.searcher.max_length.units, 2);
+    assert_string_equal(c->values.searcher.metric, "m");
+    assert_string_equal(c->values.resources.resource_pool, "aux");
     expect_tree(json_object_object_get(c->tree, "labels"), "[\"b\"]");
     expect_tree(json_object_object_get(c->tree, "bind_mounts"), "[]");
-    expect_tree(c->data, "{\"list\":[2],\"keep\":{\"type\":\"a\",\"m\":2}}");
-    expect_tree(c->hyperparameters, "{\"lr\":{\"type\":\"const\",\"val\":0.5},\"g\":{\"a\":{\"type\":\"const\","
+    expect_tree(c->values.data, "{\"list\":[2],\"keep\":{\"type\":\"a\",\"m\":2}}");
+    expect_tree(c->values.hyperparameters, "{\"lr\":{\"type\":\"const\",\"val\":0.5},\"g\":{\"a\":{\"type\":\"const\","
                                     "\"val\":1},\"b\":{\"type\":\"const\",\"val\":3}}}");
-    assert_int_equal(c->storage.kind, EXP_STORAGE_S3);
-    assert_int_equal(c->storage.save_trial_best, 7);
-    assert_null(json_object_object_get(c->storage.tree, "host_path"));
-    assert_int_equal(c->seed, was->seed);
+    assert_int_equal(c->values.checkpoint_storage.kind, EXP_CHECKPOINT_STORAGE_S3);
+    assert_int_equal(c->values.checkpoint_storage.save_trial_best, 7);
+    assert_null(json_object_object_get(c->values.checkpoint_storage.tree, "host_path"));
+    assert_int_equal(c->values.reproducibility.experiment_seed, was->values.reproducibility.experiment_seed);
     cluster_release(&k);
 }
 

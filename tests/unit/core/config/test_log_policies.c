@@ -8,9 +8,13 @@
 
 static struct log_policies *policies(const char *json)
 {
-    cleanup_json struct json_object *list = json_tokener_parse(json);
-    assert_non_null(list);
-    return log_policies_new(list);
+    cleanup_json struct json_object *config = json_object_new_object();
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct exp_values values;
+    json_object_object_add(config, "log_policies", json_tokener_parse(json));
+    assert_non_null(json_object_object_get(config, "log_policies"));
+    exp_values_read(config, &a, &values);
+    return log_policies_new(values.log_policies, values.log_policies_n);
 }
 
 /* The patterns that match, as digits: "02". */

@@ -87,6 +87,10 @@ static void test_settings__say_where_the_database_is(void **state)
     master_settings_database(d, &server);
     assert_string_equal(strbuf_str(&server), "postgresql://det:a%3Ab%40c%2Fd%20e@/determined?host=db.example"
                         "&sslmode=verify-full&port=5433&sslrootcert=%2Fdev%2Fnull");
+    cleanup_strbuf struct strbuf by_host = STRBUF_INIT;
+    cleanup_config struct config *h = expect_loaded("db: {host: db.example, user: det, name: determined}\n");
+    master_settings_database(h, &by_host); /* whoever names a host means PostgreSQL */
+    assert_ptr_equal(strstr(strbuf_str(&by_host), "postgresql://det"), strbuf_str(&by_host));
     expect_refused("db: {type: postgres, user: det, name: d}\n", "db.host: is needed for db.type postgres");
     expect_refused("db: {type: postgres, host: h, user: det, name: d, ssl_mode: verify-ca}\n",
                    "db.ssl_root_cert: is needed for db.ssl_mode verify-ca");

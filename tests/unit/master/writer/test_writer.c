@@ -1,6 +1,7 @@
 /* The writer against a real store: order, one transaction for many, a failing job alone, what waits for the commit. */
 #include "cmocka_setup.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ struct fixture {
     struct writer *w;
     char story[4096];
     int expected; /* events until the loop may stop */
+    atomic_bool all_queued;
 };
 
 static struct fixture f;
@@ -186,21 +188,30 @@ static void test_writer__takes_what_waits_into_one_transaction(void **state)
 
 static int slow_work(struct store *db, void *job, struct error *err)
 {
-    usleep(100000);
+    usleep(100000); /* longer than a group may take: GROUP_US_MAX */
     return write_value(db, job, err);
+}
+
+/* So that the others are queued while it is at work, however late this thread comes to submit them. */
+static int slow_work_until_all_queued(struct store *db, void *job, struct error *err)
+{
+    while (!atomic_load(&f.all_queued))
+        usleep(1000);
+    return slow_work(db, job, err);
 }
 
 static void test_writer__commits_what_it_has_when_jobs_take_long(void **state)
 {
     struct write w[5] = {{"k.a", "1", .word = "a"}, {"k.b", "1", .word = "b"}, {"k.c", "1", .word = "c"}, {"k.d", "1", .word = "d"},
                          {"k.e", "1", .word = "e"}};
-    struct writer_job first = {slow_work, write_done, &w[0]}, pair[] = {{slow_work, write_done, &w[1]}, {write_value, write_done, &w[2]}},
+    struct writer_job first = {slow_work_until_all_queued, write_done, &w[0]}, pair[] = {{slow_work, write_done, &w[1]}, {write_value, write_done, &w[2]}},
                       more[] = {{slow_work, write_done, &w[3]}, {write_value, write_done, &w[4]}};
     uint64_t before = writer_stats(f.w).commits;
-    writer_submit(f.w, &first, 1); /* the others are queued while it is at work */
+    writer_submit(f.w, &first, 1);
     writer_submit(f.w, pair, 2);
     writer_submit(f.w, &more[0], 1);
     writer_submit(f.w, &more[1], 1);
+    atomic_store(&f.all_queued, true);
     run_until(5);
     assert_string_equal(f.story, "a b c d e ");
     assert_int_equal(writer_stats(f.w).commits - before, 4); /* a, b with c, d, e */

@@ -4,8 +4,8 @@
 
 #include "master/writer/writer.h"
 #include "net/loop/loop.h"
-#include "store/cluster/agents.h"
 #include "store/engine/meta.h"
+#include "store/functions.h"
 
 enum kind {
     WRITES,           /* its key */

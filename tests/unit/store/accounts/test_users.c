@@ -1,8 +1,7 @@
 /* Users, their settings, sessions. */
 #include "store/fixture.h"
 
-#include "store/accounts/sessions.h"
-#include "store/accounts/users.h"
+#include "store/functions.h"
 
 static void test_user__comes_back_whole(void **state)
 {
@@ -41,12 +40,12 @@ static void test_user__a_patch_changes_what_it_names_and_nothing_else(void **sta
     struct fixture *f = *state;
     struct store_user u;
     fixture_user(f, 2, "ada");
-    OK(f, store_user_patch(f->st, 2, &(struct store_user_patch){.password_hash = "hash"}, T0 + 1, &f->err));
+    OK(f, store_user_patch(f->st, &(struct store_user_patch){.password_hash = "hash"}, 2, T0 + 1, &f->err));
     OK(f, store_user_touch_auth(f->st, 2, T0 + 2, &f->err));
-    OK(f, store_user_patch(f->st, 2, &(struct store_user_patch){.has_active = true}, T0 + 3, &f->err));
-    OK(f, store_user_patch(f->st, 2, &(struct store_user_patch){.display_name = "A"}, T0 + 4, &f->err));
-    OK(f, store_user_patch(f->st, 2, &(struct store_user_patch){.agent = {true, 7, 8, "u", "g"}}, T0 + 5, &f->err));
-    OK(f, store_user_patch(f->st, 2, &(struct store_user_patch){.has_admin = true, .admin = true}, T0 + 6, &f->err));
+    OK(f, store_user_patch(f->st, &(struct store_user_patch){.has_active = true}, 2, T0 + 3, &f->err));
+    OK(f, store_user_patch(f->st, &(struct store_user_patch){.display_name = "A"}, 2, T0 + 4, &f->err));
+    OK(f, store_user_patch(f->st, &(struct store_user_patch){.agent = {true, 7, 8, "u", "g"}}, 2, T0 + 5, &f->err));
+    OK(f, store_user_patch(f->st, &(struct store_user_patch){.has_admin = true, .admin = true}, 2, T0 + 6, &f->err));
     OK(f, store_user_get(f->st, 2, &f->a, &u, &f->err));
     assert_string_equal(u.username, "ada");
     assert_false(u.active);
@@ -57,7 +56,7 @@ static void test_user__a_patch_changes_what_it_names_and_nothing_else(void **sta
     assert_string_equal(u.password_hash, "hash");
     assert_int_equal(u.last_auth_us, T0 + 2);
     FAILS(f, ERR_NOT_FOUND, "user '9' not found", store_user_get(f->st, 9, &f->a, &u, &f->err));
-    FAILS(f, ERR_NOT_FOUND, "user 9 does not exist", store_user_touch_auth(f->st, 9, T0, &f->err));
+    FAILS(f, ERR_NOT_FOUND, "user 9 not found", store_user_touch_auth(f->st, 9, T0, &f->err));
 }
 
 static void test_user_list__filters_and_sorts(void **state)
@@ -67,7 +66,7 @@ static void test_user_list__filters_and_sorts(void **state)
     fixture_user(f, 1, "carol");
     fixture_user(f, 2, "Bob");
     fixture_user(f, 3, "alice");
-    OK(f, store_user_patch(f->st, 2, &(struct store_user_patch){.display_name = "Carpenter", .has_active = true}, T0, &f->err));
+    OK(f, store_user_patch(f->st, &(struct store_user_patch){.display_name = "Carpenter", .has_active = true}, 2, T0, &f->err));
     int64_t shown;
     OK(f, store_user_count_shown_as(f->st, "CARPENTER", 1, &shown, &f->err));
     assert_int_equal(shown, 1);
@@ -105,9 +104,9 @@ static void test_settings__are_replaced_by_key_and_reset(void **state)
     struct store_user_setting *s;
     size_t n;
     fixture_user(f, 1, "admin");
-    OK(f, store_user_setting_set(f->st, 1, &(struct store_user_setting){"k", "p", "1"}, &f->err));
-    OK(f, store_user_setting_set(f->st, 1, &(struct store_user_setting){"k", "p", "2"}, &f->err));
-    OK(f, store_user_setting_set(f->st, 1, &(struct store_user_setting){"k", "q", "3"}, &f->err));
+    OK(f, store_user_setting_set(f->st, &(struct store_user_setting){"k", "p", "1"}, 1, &f->err));
+    OK(f, store_user_setting_set(f->st, &(struct store_user_setting){"k", "p", "2"}, 1, &f->err));
+    OK(f, store_user_setting_set(f->st, &(struct store_user_setting){"k", "q", "3"}, 1, &f->err));
     OK(f, store_user_settings(f->st, 1, &f->a, &s, &n, &f->err));
     assert_int_equal(n, 2);
     assert_string_equal(s[0].value, "2");

@@ -1,7 +1,7 @@
 /* Workspaces, pins, projects. */
 #include "store/fixture.h"
 
-#include "store/accounts/places.h"
+#include "store/accounts/workspace_deletion.h"
 #include "store/accounts/workspaces.h"
 
 static void add_workspace(struct fixture *f, int32_t id, const char *name, int32_t user)
@@ -43,7 +43,7 @@ static void test_workspace__comes_back_whole_with_its_counts(void **state)
     OK(f, store_workspace_insert(f->st, &w, &f->err));
     add_project(f, 2, 2, "p", "PPP");
     OK(f, store_experiment_set_project(f->st, 1, 2, &f->err));
-    OK(f, store_workspace_by_name(f->st, "vision", &f->a, &w, &f->err));
+    OK(f, store_workspace_by_name(f->st, "vision", 0, &f->a, &w, &f->err));
     assert_int_equal(w.id, 2);
     assert_true(w.archived && !w.immutable && w.agent.has_uid && !w.agent.has_gid && !w.agent.group);
     assert_int_equal(w.agent.uid, 5);
@@ -104,7 +104,7 @@ static void test_project__names_and_keys_are_unique(void **state)
     assert_int_equal(p.id, 2);
     assert_string_equal(p.notes, "[]");
     struct store_ints none;
-    OK(f, store_place_delete(f->st, (struct store_place){.project_id = 2}, &f->a, &none, &f->err));
+    OK(f, store_workspace_deletion_start(f->st, (struct store_workspace_deletion){.project_id = 2}, &f->a, &none, &f->err));
     FAILS(f, ERR_NOT_FOUND, "project '2' not found", store_project_get(f->st, 2, &f->a, &p, &f->err));
 }
 

@@ -1,10 +1,10 @@
 /* What is sent ahead and what goes in many rows at once: in order, a job's failure its own, on both engines. */
 #include "store/fixture.h"
 
-#include "store/cluster/agents.h"
 #include "store/engine/meta.h"
 #include "store/metrics/metrics.h"
 #include "store/engine/postgres.h"
+#include "store/functions.h"
 
 enum { MANY = 1000 };
 

@@ -165,7 +165,7 @@ static void test_by_uuid__keeps_the_order_and_leaves_out_unknown(void **state)
 static void test_gc__leaves_out_warm_starts(void **state)
 {
     struct fixture *f = *state;
-    struct store_gc_row *g;
+    struct store_collection_candidate *g;
     size_t n;
     struct trial_row t = fixture_trial_row(2, 1);
     snprintf(t.warm_start_checkpoint, sizeof(t.warm_start_checkpoint), "a");
@@ -174,7 +174,7 @@ static void test_gc__leaves_out_warm_starts(void **state)
     put(f, "b", 20, "COMPLETED", "{}");
     put(f, "c", 30, "ERROR", "{}");
     validate(f, 20, "{\"loss\":0.5}");
-    OK(f, store_checkpoints_for_gc(f->st, 1, &f->a, &g, &n, &f->err));
+    OK(f, store_checkpoints_for_collection(f->st, 1, &f->a, &g, &n, &f->err));
     assert_int_equal(n, 1);
     assert_string_equal(g[0].uuid, "b");
     assert_true(g[0].has_metric && g[0].metric == 0.5 && g[0].validation_id != 0);
@@ -275,7 +275,7 @@ static void test_collection__asked_for_meanwhile_is_not_done(void **state)
 static void test_gc__knows_what_a_trial_goes_on_from(void **state)
 {
     struct fixture *f = *state;
-    struct store_gc_row *g;
+    struct store_collection_candidate *g;
     size_t n;
     struct trial_row t = fixture_trial_row(2, 1);
     snprintf(t.latest_checkpoint, sizeof(t.latest_checkpoint), "b");
@@ -286,7 +286,7 @@ static void test_gc__knows_what_a_trial_goes_on_from(void **state)
                                            .state = "COMPLETED", .steps_completed = 10 * i};
         OK(f, store_checkpoint_put(f->st, &c, &f->err));
     }
-    OK(f, store_checkpoints_for_gc(f->st, 1, &f->a, &g, &n, &f->err));
+    OK(f, store_checkpoints_for_collection(f->st, 1, &f->a, &g, &n, &f->err));
     assert_int_equal(n, 2);
     assert_false(g[0].in_use);
     assert_true(g[1].in_use);

@@ -58,7 +58,7 @@ static void test_experiment__follows_the_core(void **state)
     assert_int_equal(x.queue_position, 5);
     assert_true(x.has_progress && x.progress == 1);
     row.id = 9;
-    FAILS(f, ERR_NOT_FOUND, "experiment 9 does not exist", store_experiment_put(f->st, &row, &f->err));
+    FAILS(f, ERR_NOT_FOUND, "experiment 9 not found", store_experiment_put(f->st, &row, &f->err));
 }
 
 static void test_experiment__takes_every_state_of_the_core_and_no_other(void **state)

@@ -1,9 +1,9 @@
 /* Configuration templates. */
 #include "store/fixture.h"
 
-#include "store/accounts/places.h"
-#include "store/experiments/templates.h"
+#include "store/accounts/workspace_deletion.h"
 #include "store/accounts/workspaces.h"
+#include "store/functions.h"
 
 static void add(struct fixture *f, const char *name, int32_t workspace)
 {
@@ -69,7 +69,7 @@ static void test_templates__are_listed_by_name_with_filters_and_pages(void **sta
     expect_names(f, &(struct store_template_filter){.page = {.offset = 1, .limit = 1}}, 3, "biggest ");
     expect_names(f, &(struct store_template_filter){.page = {.limit = -2}}, 3, "");
     struct store_ints none;
-    OK(f, store_place_delete(f->st, (struct store_place){.workspace_id = 2}, &f->a, &none, &f->err));
+    OK(f, store_workspace_deletion_start(f->st, (struct store_workspace_deletion){.workspace_id = 2}, &f->a, &none, &f->err));
     expect_names(f, &(struct store_template_filter){0}, 1, "Big ");
 }
 

@@ -3,8 +3,8 @@
 
 #include "store/metrics/metrics.h"
 
-#include "store/cluster/agents.h"
 #include "store/experiments/environments.h"
+#include "store/functions.h"
 
 static void test_trial__comes_back_as_the_core_wrote_it(void **state)
 {
@@ -76,7 +76,7 @@ static void test_trial__keeps_what_others_set_when_the_core_writes(void **state)
     assert_string_equal(out.task_ids[0], t.task_id);
     fixture_trial(f, 2, 1);
     FAILS(f, ERR_CONFLICT, "external id \"ext\"", store_trial_set_external_id(f->st, 2, "ext", &f->err));
-    FAILS(f, ERR_NOT_FOUND, "trial 9 does not exist", store_trial_touch(f->st, 9, T0, &f->err));
+    FAILS(f, ERR_NOT_FOUND, "trial 9 not found", store_trial_touch(f->st, 9, T0, &f->err));
 }
 
 static void test_trial_list__filters_sorts_and_pages(void **state)
@@ -88,19 +88,19 @@ static void test_trial_list__filters_sorts_and_pages(void **state)
     t.state = RUN_PAUSED;
     t.end_us = t.start_us + 1;
     OK(f, store_trial_put(f->st, &t, true, &f->err));
-    struct store_trial_filter filter = {.experiment_id = 1, .states = {paused, 1}};
-    OK(f, store_trial_list(f->st, &filter, T0, &f->a, &l, &f->err));
+    struct store_trial_filter filter = {.experiment_id = 1, .states = {paused, 1}, .now_us = T0};
+    OK(f, store_trial_list(f->st, &filter, &f->a, &l, &f->err));
     assert_int_equal(l.trial_n, 1);
     assert_int_equal(l.trial[0].row.id, 2);
-    filter = (struct store_trial_filter){.experiment_id = 1, .sort_by = 10, .descending = true}; /* duration */
-    OK(f, store_trial_list(f->st, &filter, T0 + DAY_US, &f->a, &l, &f->err));
+    filter = (struct store_trial_filter){.experiment_id = 1, .sort_by = 10, .descending = true, .now_us = T0 + DAY_US}; /* duration */
+    OK(f, store_trial_list(f->st, &filter, &f->a, &l, &f->err));
     assert_int_equal(l.trial[0].row.id, 1); /* the open one lasts until now */
     for (int32_t sort = 0; sort <= 13; sort++) {
         if (sort == 2 || sort == 3)
             continue;
         filter = (struct store_trial_filter){.experiment_id = 1, .sort_by = sort, .descending = sort % 2,
-                                             .page = {0, 1}};
-        OK(f, store_trial_list(f->st, &filter, T0, &f->a, &l, &f->err));
+                                             .now_us = T0, .page = {0, 1}};
+        OK(f, store_trial_list(f->st, &filter, &f->a, &l, &f->err));
         assert_int_equal(l.trial_n, 1);
         assert_int_equal(l.window.total, 2);
     }

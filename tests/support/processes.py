@@ -1,0 +1,20 @@
+"""What tests ask of processes that are not their children."""
+import contextlib
+import pathlib
+import re
+
+
+def alive(pid):
+    with contextlib.suppress(OSError):
+        # A zombie has ended; its parent just has not looked yet.
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    return False
+
+
+def memory_kib(pid):
+    """What it has in memory now."""
+    return status_kib(pid, "VmRSS")
+
+
+def status_kib(pid, name):
+    return int(re.search(rf"^{name}:\s+(\d+) kB$", pathlib.Path(f"/proc/{pid}/status").read_text(), re.M).group(1))

@@ -1,0 +1,19 @@
+"""The one way in which tests wait for something: without anything of the cluster, so that every suite can use it."""
+import os
+import time
+
+TIMEOUT_S = float(os.environ.get("DET_TEST_TIMEOUT", "120"))
+
+
+def wait_for(what, condition, timeout_s=TIMEOUT_S):
+    """Asks until condition() is true, and returns its value; the exception names what did not happen."""
+    end = time.monotonic() + timeout_s
+    delay = 0.002
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"waited {timeout_s:.0f} s for {what}")
+        time.sleep(delay)
+        delay = min(delay * 1.5, 0.1)
