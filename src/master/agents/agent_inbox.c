@@ -181,7 +181,7 @@ static void hear_behind(void *ctx)
     }
 }
 
-static void decoded(void *job)
+static void message_decoded(void *job)
 {
     struct entry *e = job;
     struct agent_inbox *in = e->in;
@@ -196,8 +196,8 @@ static void decoded(void *job)
 static bool give_to_worker(struct entry *e)
 {
     struct agent_inbox *in = e->in;
-    if (e->n < HEAVY_BYTES || pool_submit(in->all->workers, decode_on_worker, decoded, e, NULL) < 0)
-        return false; /* the workers' queue is full: the message is decoded on the loop */
+    if (e->n < HEAVY_BYTES || pool_submit(in->all->workers, decode_on_worker, message_decoded, e, NULL) < 0)
+        return false; /* the workers' queue is full: the message is message_decoded on the loop */
     in->with_workers++;
     e->with_worker = true;
     return true;
