@@ -23,7 +23,8 @@
 #include "net/loop/loop.h"
 #include "net/websocket/ws.h"
 
-enum { JOINING_MAX = 500 /* at a time, for real ones spread out over their back-off */, SLOTS_MAX = 64, MESSAGE_MAX = 64 << 20 };
+/* so many join at a time, because real agents spread out over their back-off */
+enum { JOINING_MAX = 500, SLOTS_MAX = 64, MESSAGE_MAX = 64 << 20 };
 
 struct task {
     char container_id[64], allocation_id[128];
@@ -31,7 +32,7 @@ struct task {
     int32_t device[SLOTS_MAX];
     size_t device_n;
     int64_t due_us;
-    bool waits; /* in `running`, until its time is over */
+    bool waits; /* in `running` until its time is over */
     TAILQ_ENTRY(task) in_running;
     UT_hash_handle hh, by_allocation;
 };
@@ -104,7 +105,7 @@ static void arm_next_end(void)
         loop_timer_arm(next_end, wait_us > 0 ? wait_us : 0);
 }
 
-/* The slots may be given away again as soon as the master hears of it. */
+/* Ends a task. The master may give its slots to another task as soon as it hears of the end. */
 static void end_task(struct task *t, const struct wire_link_task_exit *how)
 {
     if (!t->waits)
@@ -116,7 +117,7 @@ static void end_task(struct task *t, const struct wire_link_task_exit *how)
     send_state(t, WIRE_CONTAINER_STATE_TERMINATED, how);
 }
 
-/* All run equally long, so the first to begin is the first to end. */
+/* Ends the tasks whose time is over. All run equally long, so the first to begin is the first to end. */
 static void end_due(void *ctx)
 {
     struct wire_link_task_exit well = {.kind = WIRE_LINK_EXIT_KIND_EXITED};
@@ -183,7 +184,7 @@ static void signal_task(const struct wire_link_signal_task *order)
         end_task(t, &killed);
 }
 
-static void say(const char *what, double number, const char *unit)
+static void print_number(const char *what, double number, const char *unit)
 {
     printf("%-40s %12.3f %s\n", what, number, unit);
 }
@@ -192,16 +193,16 @@ static void maybe_finish(void)
 {
     if (joined_n < agent_n || ended_n < task_n)
         return;
-    say("agents joined after", (double)(joined_us - begin_us) / 1e6, "s");
-    say("tasks placed after", (double)(placed_us - begin_us) / 1e6, "s");
-    say("tasks ended after", (double)(clock_monotonic_us() - begin_us) / 1e6, "s");
-    say("tasks placed", (double)placed_n, "tasks");
-    say("tasks at the same time", (double)busiest_n, "tasks");
+    print_number("agents joined after", (double)(joined_us - begin_us) / 1e6, "s");
+    print_number("tasks placed after", (double)(placed_us - begin_us) / 1e6, "s");
+    print_number("tasks ended after", (double)(clock_monotonic_us() - begin_us) / 1e6, "s");
+    print_number("tasks placed", (double)placed_n, "tasks");
+    print_number("tasks at the same time", (double)busiest_n, "tasks");
     done = true;
     loop_stop(loop);
 }
 
-/* The master has written down that it is over: nothing of it is known here any more. */
+/* The master has stored the end of a task: forget the task. */
 static void forget_task(const struct wire_link_state_ack *ack)
 {
     struct task *t = find_task(ack->container_id);
@@ -216,7 +217,7 @@ static void forget_task(const struct wire_link_state_ack *ack)
 
 static void join_next(void);
 
-static void welcomed(struct agent *a, const struct wire_link_master_message *m)
+static void on_welcome(struct agent *a, const struct wire_link_master_message *m)
 {
     if (a->welcome)
         fail("%s was welcomed twice", a->id);
@@ -241,7 +242,7 @@ static void on_message(struct ws *w, const void *data, size_t n, bool is_text, v
     if (m.refused)
         fail("%s was turned away: %s", a->id, m.refused->reason);
     if (m.hello)
-        welcomed(a, &m);
+        on_welcome(a, &m);
     else if (m.start)
         start_task(a, m.start);
     else if (m.signal)
@@ -321,5 +322,5 @@ int main(int argc, char **argv)
         join_next();
     if (loop_run(loop, &err) < 0)
         fail("%s", error_msg(&err));
-    return done ? 0 : 1; /* the kernel takes the rest */
+    return done ? 0 : 1; /* the kernel releases the rest */
 }

@@ -32,7 +32,7 @@ static _Noreturn void fail(const struct error *err)
     exit(1);
 }
 
-static void report(const char *what, int64_t start_us)
+static void report_time(const char *what, int64_t start_us)
 {
     printf("%-40s %8.3f us\n", what, (double)(clock_monotonic_us() - start_us) / ROUNDS);
 }
@@ -50,13 +50,13 @@ static void measure_codec(void)
         if (codec_decode(&wire_msg_experiment, message, MESSAGE_N, &a, &x, &err) < 0)
             fail(&err);
     }
-    report("decode", start);
+    report_time("decode", start);
     start = clock_monotonic_us();
     for (int i = 0; i < ROUNDS; i++) {
         strbuf_reset(&out);
         codec_encode(&wire_msg_experiment, &x, &out);
     }
-    report("encode", start);
+    report_time("encode", start);
 }
 
 static void measure_trees(void)
@@ -70,13 +70,13 @@ static void measure_trees(void)
         if (json_parse(message, MESSAGE_N, &tree, &err) < 0)
             fail(&err);
     }
-    report("parse to a tree with json-c", start);
+    report_time("parse to a tree with json-c", start);
     start = clock_monotonic_us();
     for (int i = 0; i < ROUNDS; i++) {
         strbuf_reset(&out);
         json_print(tree, &out);
     }
-    report("print a tree with json-c", start);
+    report_time("print a tree with json-c", start);
     json_object_put(tree);
 }
 

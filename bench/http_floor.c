@@ -92,7 +92,7 @@ static void run_wrk(int port, int connections, int seconds, struct result *ret)
     }
 }
 
-static void measure(const char *name, void (*serve)(int ready_fd), int connections, int seconds)
+static void measure_server(const char *name, void (*serve)(int ready_fd), int connections, int seconds)
 {
     int ready[2], port = 0;
     if (pipe(ready) < 0)
@@ -125,8 +125,8 @@ int main(int argc, char **argv)
     int connections = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 64;
     int seconds = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 5;
     for (int i = 0; i < 3; i++) {
-        measure("evhttp", serve_evhttp, connections, seconds);
-        measure("net/http/http.h", serve_ours, connections, seconds);
+        measure_server("evhttp", serve_evhttp, connections, seconds);
+        measure_server("net/http/http.h", serve_ours, connections, seconds);
     }
     return 0;
 }

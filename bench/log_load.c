@@ -53,7 +53,7 @@ static double uniform(struct training *t)
 
 static double noise(struct training *t) { return uniform(t) + uniform(t) + uniform(t) - 1.5; }
 
-/* One line with its newline; one in forty is none of the usual. */
+/* Writes one line with its newline; one line in forty differs from the usual form. */
 static size_t next_line(struct training *t, char out[256])
 {
     if (t->rank == RANKS) {
@@ -78,7 +78,7 @@ static size_t next_line(struct training *t, char out[256])
                             t->step / 5000, t->step, loss, lr, t->grad, t->rate);
 }
 
-/* Of exactly 100 bytes. */
+/* Writes a line of exactly 100 bytes. */
 static size_t next_even_line(struct training *t, char out[256])
 {
     size_t n = next_line(t, out);
@@ -132,7 +132,7 @@ static void send_all(int fd, const char *p, size_t n)
     }
 }
 
-/* A reply's head, for all that these routes answer comes in one piece. */
+/* Reads a reply and checks its status; all replies of these routes come in one piece. */
 static void expect_reply(int fd, const char *status)
 {
     char buf[4096];
@@ -192,11 +192,11 @@ static void *post_client(void *ctx)
 
 /* ---- a client that is an agent ---- */
 
-/* A frame from a client; the mask is zero, which leaves the bytes as they are. */
+/* Sends a frame as a client; the mask is zero, which leaves the bytes unchanged. */
 static void send_frame(int fd, const struct strbuf *text)
 {
     unsigned char head[14] = {0x81};
-    int bytes = text->n < 126 ? 0 : text->n < 65536 ? 2 : 8; /* of the length, beside its first */
+    int bytes = text->n < 126 ? 0 : text->n < 65536 ? 2 : 8; /* bytes of the length after the first one */
     head[1] = (unsigned char)(0x80 | (bytes == 0 ? text->n : bytes == 2 ? 126 : 127));
     for (int i = 0; i < bytes; i++)
         head[2 + i] = (unsigned char)((uint64_t)text->n >> (8 * (bytes - 1 - i)));
@@ -209,7 +209,7 @@ struct inbox {
     struct strbuf in;
 };
 
-/* The next frame's text, until the next call; the master's frames are short. */
+/* Returns the next frame's text, which is valid until the next call; the master's frames are short. */
 static char *next_frame(struct inbox *b, size_t *used)
 {
     static _Thread_local char text[70000];
@@ -236,7 +236,7 @@ static char *next_frame(struct inbox *b, size_t *used)
     }
 }
 
-static void greet(struct inbox *b, int number, size_t *used)
+static void send_greeting(struct inbox *b, int number, size_t *used)
 {
     struct strbuf text = STRBUF_INIT;
     strbuf_addf(&text, "GET /agents?id=load-%d&version=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nConnection: Upgrade\r\n"
@@ -253,7 +253,7 @@ static void greet(struct inbox *b, int number, size_t *used)
     strbuf_release(&text);
 }
 
-/* All but its first line's number. */
+/* Makes a message, except for the number of its first line. */
 static void make_message(struct training *t, struct strbuf *out)
 {
     int64_t now = clock_now_us();
@@ -273,7 +273,7 @@ static void *agent_client(void *ctx)
     struct strbuf lines[PREPARED] = {0}, message = STRBUF_INIT;
     struct inbox in = {.fd = connect_master()};
     size_t used;
-    greet(&in, number, &used);
+    send_greeting(&in, number, &used);
     for (int i = 0; i < PREPARED; i++)
         make_message(&t, &lines[i]);
     pthread_barrier_wait(&ready);

@@ -26,13 +26,13 @@ struct made {
 
 typedef double point_fn(struct rng *rng, int64_t i, int64_t n);
 
-static double loss(struct rng *rng, int64_t i, int64_t n)
+static double loss_at(struct rng *rng, int64_t i, int64_t n)
 {
     double falling = 0.1 + 2.2 * exp(-4.0 * (double)i / (double)n);
     return (float)(falling * (1 + 0.05 * (rng_unit(rng) + rng_unit(rng) + rng_unit(rng) - 1.5)));
 }
 
-static double accuracy(struct rng *rng, int64_t i, int64_t n)
+static double accuracy_at(struct rng *rng, int64_t i, int64_t n)
 {
     int hits = 0;
     for (int k = 0; k < 64; k++)
@@ -40,20 +40,20 @@ static double accuracy(struct rng *rng, int64_t i, int64_t n)
     return hits / 64.0;
 }
 
-static double rate(struct rng *rng, int64_t i, int64_t n)
+static double rate_at(struct rng *rng, int64_t i, int64_t n)
 {
     (void)rng;
     return 0.0005 * (1 + cos(3.141592653589793 * (double)i / (double)n));
 }
 
-static double norm(struct rng *rng, int64_t i, int64_t n)
+static double norm_at(struct rng *rng, int64_t i, int64_t n)
 {
     (void)i;
     (void)n;
     return (float)(1.5 * (1 + 0.2 * (rng_unit(rng) + rng_unit(rng) + rng_unit(rng) - 1.5)));
 }
 
-static double noise(struct rng *rng, int64_t i, int64_t n)
+static double noise_at(struct rng *rng, int64_t i, int64_t n)
 {
     (void)i;
     (void)n;
@@ -61,7 +61,7 @@ static double noise(struct rng *rng, int64_t i, int64_t n)
 }
 
 static const struct { const char *name; point_fn *point; } four[] = {
-    {"accuracy", accuracy}, {"grad_norm", norm}, {"learning_rate", rate}, {"loss", loss}};
+    {"accuracy", accuracy_at}, {"grad_norm", norm_at}, {"learning_rate", rate_at}, {"loss", loss_at}};
 
 static int64_t file_bytes(struct store *st)
 {
@@ -125,7 +125,7 @@ static void bytes_of(struct store *st, const char *what, int32_t trial, int64_t 
     printf("points packed and stored, %-32s %10.0f /s\n", what, points / took * 1e6);
 }
 
-static void chart(struct store *st, const char *what, int32_t trial, int32_t from, int32_t to)
+static void measure_chart(struct store *st, const char *what, int32_t trial, int32_t from, int32_t to)
 {
     const char *const name[] = {"loss"};
     const struct store_series_query q = {.trial_id = trial, .group = "training", .names = {name, 1},
@@ -144,7 +144,7 @@ static void chart(struct store *st, const char *what, int32_t trial, int32_t fro
     printf("%-58s %10.2f ms\n", what, total / 5);
 }
 
-static void rebuild(struct store *st, int32_t trial)
+static void rebuild_trial(struct store *st, int32_t trial)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct trial_row t = {.id = trial, .experiment_id = trial, .state = RUN_ACTIVE, .start_us = 1, .run_id = 2};
@@ -168,7 +168,7 @@ int main(int argc, char **argv)
 {
     static const char *const four_names[] = {"accuracy", "grad_norm", "learning_rate", "loss"}, *const one[] = {"loss"};
     point_fn *const four_points[] = {four[0].point, four[1].point, four[2].point, four[3].point};
-    point_fn *const losses[] = {loss}, *const noises[] = {noise};
+    point_fn *const losses[] = {loss_at}, *const noises[] = {noise_at};
     struct store *st;
     bench_make_dir(argc > 1 ? argv[1] : "/tmp");
     MUST(store_open(bench_path, STORE_DURABLE_FULL, &st, &bench_err));
@@ -183,10 +183,10 @@ int main(int argc, char **argv)
     bytes_of(st, "four metrics a report", 1, 2500000, 4, four_names, four_points);
     bytes_of(st, "loss alone", 2, 10000000, 1, one, losses);
     bytes_of(st, "doubles alone", 3, 1000000, 1, one, noises);
-    chart(st, "chart of 1,000 points over 10,000,000", 2, 0, 0);
-    chart(st, "… over 1,000,000 of them", 2, 300000000, 399999900);
-    chart(st, "… over 100,000 of them", 2, 300000000, 309999900);
-    rebuild(st, 2);
+    measure_chart(st, "chart of 1,000 points over 10,000,000", 2, 0, 0);
+    measure_chart(st, "… over 1,000,000 of them", 2, 300000000, 399999900);
+    measure_chart(st, "… over 100,000 of them", 2, 300000000, 309999900);
+    rebuild_trial(st, 2);
     store_close(st);
     bench_remove_dir();
     return 0;

@@ -6,7 +6,7 @@
 
 #include "common/base/clock.h"
 
-static void check(PGconn *c, PGresult *r)
+static void check_result(PGconn *c, PGresult *r)
 {
     ExecStatusType s = PQresultStatus(r);
     if (s != PGRES_COMMAND_OK && s != PGRES_TUPLES_OK) {
@@ -20,12 +20,12 @@ int main(int argc, char **argv)
 {
     enum { N = 1000 };
     PGconn *c = PQconnectdb(argc > 1 ? argv[1] : "");
-    check(c, PQexec(c, "CREATE TABLE IF NOT EXISTS floor (id bigint PRIMARY KEY, n bigint)"));
-    check(c, PQexec(c, "INSERT INTO floor VALUES (1, 0) ON CONFLICT DO NOTHING"));
-    check(c, PQprepare(c, "add", "UPDATE floor SET n = n + 1 WHERE id = 1", 0, NULL));
+    check_result(c, PQexec(c, "CREATE TABLE IF NOT EXISTS floor (id bigint PRIMARY KEY, n bigint)"));
+    check_result(c, PQexec(c, "INSERT INTO floor VALUES (1, 0) ON CONFLICT DO NOTHING"));
+    check_result(c, PQprepare(c, "add", "UPDATE floor SET n = n + 1 WHERE id = 1", 0, NULL));
     int64_t start = clock_monotonic_us();
     for (int i = 0; i < N; i++)
-        check(c, PQexecPrepared(c, "add", 0, NULL, NULL, NULL, 0));
+        check_result(c, PQexecPrepared(c, "add", 0, NULL, NULL, NULL, 0));
     printf("%-58s %10.0f /s\n", "one row a commit, libpq alone", N * 1e6 / (double)(clock_monotonic_us() - start));
     PQfinish(c);
     return 0;

@@ -21,7 +21,7 @@ struct pool {
 static struct pool p;
 static struct rng rng;
 
-static void begin(enum sched_policy policy, int agents)
+static void begin_pool(enum sched_policy policy, int agents)
 {
     p.sched = sched_new(&(struct sched_opts){.policy = policy, .preemption = true});
     for (int i = 0; i < agents; i++) {
@@ -32,7 +32,7 @@ static void begin(enum sched_policy policy, int agents)
     }
 }
 
-static void submit(int i, int slots, int priority, bool preemptible)
+static void submit_request(int i, int slots, int priority, bool preemptible)
 {
     char *name = p.name[AGENTS + i];
     snprintf(name, sizeof p.name[0], "job-%d", i);
@@ -43,21 +43,21 @@ static void submit(int i, int slots, int priority, bool preemptible)
     sched_request_add(p.sched, &p.request[i]);
 }
 
-/* 2 to 64 slots, such as agents can hold. */
-static int gang(void)
+/* A random number of slots for a gang, from 2 to 64, of those that agents can hold. */
+static int gang_size(void)
 {
     int slots = 2 + (int)rng_int(&rng, 63) / 2 * 2;
     return slots > SLOTS ? slots - slots % SLOTS : slots;
 }
 
-static void fill(enum sched_policy policy, bool gangs)
+static void fill_pool(enum sched_policy policy, bool gangs)
 {
-    begin(policy, AGENTS);
+    begin_pool(policy, AGENTS);
     for (int i = 0; i < JOBS; i++)
-        submit(i, gangs ? gang() : 1, 40 + i % 5, true);
+        submit_request(i, gangs ? gang_size() : 1, 40 + i % 5, true);
 }
 
-static void empty(void)
+static void empty_pool(void)
 {
     for (int i = 0; i < JOBS; i++)
         if (p.request[i].job != NULL)
@@ -66,7 +66,7 @@ static void empty(void)
     memset(p.request, 0, sizeof p.request);
 }
 
-static size_t pass(void)
+static size_t run_pass(void)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct sched_decision d;
@@ -74,7 +74,7 @@ static size_t pass(void)
     return d.allocate_n;
 }
 
-/* One that runs, or is on its way out, ends: its slots are free again. */
+/* Ends one request in this state, so that its slots are free again. */
 static void end_one(enum sched_state state)
 {
     struct sched_request *r;
@@ -90,7 +90,7 @@ static void end_one(enum sched_state state)
     r->job = NULL;
 }
 
-/* Of CPU time: a pass does nothing else but compute, and others do not count. */
+/* CPU time: a pass only computes, and the time of other processes must not count. */
 static int64_t now_us(void)
 {
     struct timespec t;
@@ -103,27 +103,27 @@ static double ms_since(int64_t start_us)
     return (double)(now_us() - start_us) / 1000;
 }
 
-static void measure(const char *kind, enum sched_policy policy, bool gangs)
+static void measure_pass(const char *kind, enum sched_policy policy, bool gangs)
 {
     double worst = 0, sum = 0;
-    fill(policy, gangs);
+    fill_pool(policy, gangs);
     int64_t start = now_us();
-    size_t placed = pass();
+    size_t placed = run_pass();
     double cold = ms_since(start);
     printf("%s: everything at once %.3f ms\n%s: placements %.0f /s\n", kind, cold, kind, (double)placed / cold * 1000);
     for (int i = 0; i < EVENTS; i++) {
         end_one(SCHED_ALLOCATED);
         start = now_us();
-        pass();
+        run_pass();
         double ms = ms_since(start);
         sum += ms;
         worst = ms > worst ? ms : worst;
     }
     printf("%s: one ended %.4f ms\n%s: one ended, the worst %.4f ms\n", kind, sum / EVENTS, kind, worst);
-    empty();
+    empty_pool();
 }
 
-/* All that a pass wants stopped is told so. */
+/* Runs a pass and stops every request that the pass wants to stop. */
 static double pass_and_stop(void)
 {
     cleanup_arena struct arena a = ARENA_INIT;
@@ -136,17 +136,17 @@ static double pass_and_stop(void)
     return ms;
 }
 
-/* Full of tasks of one slot, some of which cannot be stopped. Of the gangs that wait one half is more important than what
- * runs, the other one as important, and ahead of half of it. */
+/* Measures a pool that is full of tasks of one slot, some of which cannot be stopped. One half of the waiting gangs is
+ * more important than what runs; the other half is as important, and ahead of half of what runs. */
 static void measure_full(void)
 {
     double worst = 0, sum = 0;
-    begin(SCHED_BY_PRIORITY, FULL_AGENTS);
+    begin_pool(SCHED_BY_PRIORITY, FULL_AGENTS);
     for (int i = 0; i < FULL_AGENTS * SLOTS; i++)
-        submit(i, 1, 50, i % 16 != 0);
-    pass();
+        submit_request(i, 1, 50, i % 16 != 0);
+    run_pass();
     for (int i = FULL_AGENTS * SLOTS; i < FULL_AGENTS * SLOTS + FULL_GANGS; i++) {
-        submit(i, gang(), i % 2 ? 50 : 40 + i % 10, true);
+        submit_request(i, gang_size(), i % 2 ? 50 : 40 + i % 10, true);
         struct sched_job to = p.group[i];
         to.queue_position = 500 * FULL_AGENTS * SLOTS;
         sched_job_set(p.sched, &p.group[i], &to);
@@ -160,13 +160,13 @@ static void measure_full(void)
     }
     printf("full: everything at once %.3f ms\nfull: one ended %.4f ms\nfull: one ended, the worst %.4f ms\n", cold, sum / EVENTS,
            worst);
-    empty();
+    empty_pool();
 }
 
 static void measure_moves(void)
 {
     double sum = 0;
-    fill(SCHED_BY_PRIORITY, false);
+    fill_pool(SCHED_BY_PRIORITY, false);
     for (int i = 0; i < EVENTS; i++) {
         cleanup_arena struct arena a = ARENA_INIT;
         struct sched_move m;
@@ -182,16 +182,16 @@ static void measure_moves(void)
         sum += ms_since(start);
     }
     printf("one moved %.4f ms\n", sum / EVENTS);
-    empty();
+    empty_pool();
 }
 
 int main(void)
 {
     rng_init(&rng, 1);
-    measure("by priority", SCHED_BY_PRIORITY, false);
-    measure("gangs", SCHED_BY_PRIORITY, true);
-    measure("by fair share", SCHED_BY_FAIR_SHARE, false);
-    measure("gangs by fair share", SCHED_BY_FAIR_SHARE, true);
+    measure_pass("by priority", SCHED_BY_PRIORITY, false);
+    measure_pass("gangs", SCHED_BY_PRIORITY, true);
+    measure_pass("by fair share", SCHED_BY_FAIR_SHARE, false);
+    measure_pass("gangs by fair share", SCHED_BY_FAIR_SHARE, true);
     measure_full();
     measure_moves();
     return 0;

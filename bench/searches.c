@@ -23,9 +23,9 @@ enum keeping { KEEP_NOTHING, KEEP_TEXT, KEEP_STORED };
 struct load {
     struct searcher *searcher;
     struct rng rng;
-    size_t *live; /* trials that work */
+    size_t *live; /* trials that are running */
     size_t live_n, live_cap;
-    int64_t *time; /* of each trial */
+    int64_t *time; /* time of each trial */
     size_t trial_cap;
     enum keeping keeping;
     struct store *st;
@@ -55,8 +55,8 @@ static void begin_work(struct load *l, size_t trial)
     l->live[l->live_n++] = trial;
 }
 
-/* As the core and its store do it: one row with the line, or a snapshot instead when there are many. */
-static void keep(struct load *l, const struct searcher_event *ev)
+/* Keeps an event as the core and its store do: one row with its line, or a snapshot once there are many rows. */
+static void keep_event(struct load *l, const struct searcher_event *ev)
 {
     if (l->keeping == KEEP_NOTHING)
         return;
@@ -81,7 +81,7 @@ static void keep(struct load *l, const struct searcher_event *ev)
     }
 }
 
-static void tell(struct load *l, const struct searcher_event *ev);
+static void tell_searcher(struct load *l, const struct searcher_event *ev);
 
 static void look_at(struct load *l, struct searcher_actions *actions)
 {
@@ -92,22 +92,22 @@ static void look_at(struct load *l, struct searcher_actions *actions)
         else if (a->type == SEARCHER_VALIDATE_AFTER && l->time[a->trial] > 0)
             begin_work(l, a->trial);
         else if (a->type == SEARCHER_STOP)
-            tell(l, &(struct searcher_event){.type = SEARCHER_EXITED, .trial = a->trial});
+            tell_searcher(l, &(struct searcher_event){.type = SEARCHER_EXITED, .trial = a->trial});
     }
     searcher_actions_release(actions);
 }
 
-static void tell(struct load *l, const struct searcher_event *ev)
+static void tell_searcher(struct load *l, const struct searcher_event *ev)
 {
     struct searcher_actions actions = SEARCHER_ACTIONS_INIT;
     MUST(searcher_step(l->searcher, ev, &actions, &bench_err));
     l->events++;
-    keep(l, ev);
+    keep_event(l, ev);
     look_at(l, &actions);
 }
 
-/* A trial trains until it has doubled its time, and validates. */
-static void validate(struct load *l, size_t trial)
+/* A trial trains until its time has doubled, and validates. */
+static void validate_trial(struct load *l, size_t trial)
 {
     char metrics[96];
     struct searcher_event ev = {.trial = trial};
@@ -115,33 +115,33 @@ static void validate(struct load *l, size_t trial)
     snprintf(metrics, sizeof metrics, "{\"loss\": %.17g, \"accuracy\": 0.5, \"batches\": %lld}", rng_unit(&l->rng),
              (long long)l->time[trial]);
     MUST(searcher_read_metrics(l->searcher, metrics, &ev, &bench_err) > 0 ? 0 : -1);
-    tell(l, &ev);
+    tell_searcher(l, &ev);
 }
 
-static void complete(struct load *l, size_t trial)
+static void complete_trial(struct load *l, size_t trial)
 {
     int64_t length = searcher_operation(l->searcher, trial).length;
     l->time[trial] = length;
-    tell(l, &(struct searcher_event){.type = SEARCHER_OPERATION_COMPLETED, .trial = trial, .length = length,
+    tell_searcher(l, &(struct searcher_event){.type = SEARCHER_OPERATION_COMPLETED, .trial = trial, .length = length,
                                      .metric = rng_unit(&l->rng), .run = 1});
 }
 
-/* A live trial at random has something to say; one that waits or is stopped is live no more. */
-static void turn(struct load *l, bool by_time)
+/* A random live trial reports; a trial that waits or was stopped is not live any more. */
+static void run_turn(struct load *l, bool by_time)
 {
     size_t at = (size_t)rng_int(&l->rng, l->live_n), trial = l->live[at];
     l->live[at] = l->live[--l->live_n];
     if (!by_time) {
-        complete(l, trial);
+        complete_trial(l, trial);
         return;
     }
     size_t exits = l->events;
-    validate(l, trial);
-    if (l->events == exits + 1) /* it was not stopped */
+    validate_trial(l, trial);
+    if (l->events == exits + 1) /* the trial was not stopped */
         begin_work(l, trial);
 }
 
-/* Of this process: nothing here waits for anything but the CPU, which others may want as well. */
+/* CPU time of this process: nothing here waits for anything but the CPU, which other processes use as well. */
 static int64_t cpu_us(void)
 {
     struct timespec t;
@@ -149,18 +149,18 @@ static int64_t cpu_us(void)
     return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-static void run(const char *what, bool by_time, enum keeping keeping, struct store *st, int events)
+static void run_search(const char *what, bool by_time, enum keeping keeping, struct store *st, int events)
 {
     struct load l = {.keeping = keeping, .st = st};
     MUST(searcher_new(by_time ? BY_TIME : PROMOTE, SPACE, 1, &l.searcher, &bench_err));
     rng_init(&l.rng, 1);
-    tell(&l, &(struct searcher_event){.type = SEARCHER_STARTED});
+    tell_searcher(&l, &(struct searcher_event){.type = SEARCHER_STARTED});
     if (keeping == KEEP_STORED)
         MUST(store_begin(st, &bench_err));
     l.events = 0;
     int64_t start = cpu_us();
     while (l.events < (size_t)events && l.live_n > 0)
-        turn(&l, by_time);
+        run_turn(&l, by_time);
     if (keeping == KEEP_STORED)
         MUST(store_commit(st, &bench_err));
     printf("%-58s %10.0f /s\n", what, (double)l.events * 1e6 / (double)(cpu_us() - start));
@@ -171,8 +171,8 @@ static void run(const char *what, bool by_time, enum keeping keeping, struct sto
     searcher_free(l.searcher);
 }
 
-/* What a starting master does for a search with ten thousand trials at work. */
-static void restore(void)
+/* Measures what a starting master does for a search with ten thousand running trials. */
+static void measure_restore(void)
 {
     struct searcher *s, *again;
     struct searcher_actions actions = SEARCHER_ACTIONS_INIT;
@@ -193,10 +193,10 @@ int main(int argc, char **argv)
 {
     struct store *st;
     int64_t epoch;
-    run("events, stopping", true, KEEP_NOTHING, NULL, EVENTS);
-    run("events, promoting", false, KEEP_NOTHING, NULL, EVENTS);
-    run("events, stopping, with lines and snapshots", true, KEEP_TEXT, NULL, EVENTS);
-    restore();
+    run_search("events, stopping", true, KEEP_NOTHING, NULL, EVENTS);
+    run_search("events, promoting", false, KEEP_NOTHING, NULL, EVENTS);
+    run_search("events, stopping, with lines and snapshots", true, KEEP_TEXT, NULL, EVENTS);
+    measure_restore();
     bench_make_dir(argc > 1 ? argv[1] : "/tmp");
     MUST(store_open(bench_path, STORE_DURABLE_FULL, &st, &bench_err));
     MUST(store_next_epoch(st, &epoch, &bench_err));
@@ -204,7 +204,7 @@ int main(int argc, char **argv)
     bench_user(st);
     bench_experiment(st, 1, "{}", 10);
     MUST(store_commit(st, &bench_err));
-    run("events, stopping, each in a row, 100 a commit", true, KEEP_STORED, st, EVENTS / 10);
+    run_search("events, stopping, each in a row, 100 a commit", true, KEEP_STORED, st, EVENTS / 10);
     store_close(st);
     bench_remove_dir();
     return 0;

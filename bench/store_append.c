@@ -34,7 +34,7 @@ static void lone_commits(struct store *st)
     bench_report("one small row a commit", N, start);
 }
 
-static void experiments(struct store *st)
+static void append_experiments(struct store *st)
 {
     enum { N = 5000, GROUP = 32 };
     static char config[3000];
@@ -58,7 +58,7 @@ static void experiments(struct store *st)
     bench_report("experiments with a trial, 32 a commit", N, start);
 }
 
-static void reports(struct store *st, const char *what, int per_commit)
+static void append_reports(struct store *st, const char *what, int per_commit)
 {
     enum { N = 20000 };
     static int32_t trial;
@@ -80,7 +80,7 @@ static void reports(struct store *st, const char *what, int per_commit)
     bench_report(what, N, start);
 }
 
-static void logs(struct store *st, const char *what, size_t batch, int batches_a_commit, int batches)
+static void append_logs(struct store *st, const char *what, size_t batch, int batches_a_commit, int batches)
 {
     static struct store_log_line line[1000];
     static char text[1000][120];
@@ -134,11 +134,11 @@ int main(int argc, char **argv)
     MUST(store_open(bench_path, STORE_DURABLE_FULL, &st, &bench_err));
     bench_user(st);
     lone_commits(st);
-    experiments(st);
-    reports(st, "metrics reports, 100 a commit", 100);
-    reports(st, "metrics reports, 1,000 a commit", 1000);
-    logs(st, "log lines, batches of 10, 32 a commit", 10, 32, 3200);
-    logs(st, "log lines, batches of 1,000, 5 a commit", 1000, 5, 500);
+    append_experiments(st);
+    append_reports(st, "metrics reports, 100 a commit", 100);
+    append_reports(st, "metrics reports, 1,000 a commit", 1000);
+    append_logs(st, "log lines, batches of 10, 32 a commit", 10, 32, 3200);
+    append_logs(st, "log lines, batches of 1,000, 5 a commit", 1000, 5, 500);
     read_logs(st, "log lines, batches of 1,000, 5 a commit", "log lines read", NULL, false);
     read_logs(st, "log lines, batches of 1,000, 5 a commit", "log lines searched for a text", "no such text", false);
     read_logs(st, "log lines, batches of 1,000, 5 a commit", "log lines searched by regex", "no such .* text", true);

@@ -16,7 +16,7 @@ static struct trial_row trial_row(int32_t id, enum run_state state)
     return t;
 }
 
-static void trial(struct store *st, int32_t id)
+static void fill_trial(struct store *st, int32_t id)
 {
     const struct trial_row t = trial_row(id, RUN_ACTIVE);
     struct task_row k = {.trial_id = id, .start_us = 1, .end_us = 2};
@@ -36,7 +36,7 @@ static void end_trials(struct store *st, int32_t last)
     }
 }
 
-static void report(struct store *st, int32_t trial_id, int step)
+static void fill_report(struct store *st, int32_t trial_id, int step)
 {
     char avg[128];
     struct store_report_result result;
@@ -53,15 +53,15 @@ static void fill_metrics(struct store *st, long points)
     for (long i = 0; i < points / POINTS_PER_REPORT; i++) {
         int step = (int)(i % (POINTS_PER_TRIAL / POINTS_PER_REPORT));
         if (step == 0)
-            trial(st, ++id);
-        report(st, id, step);
+            fill_trial(st, ++id);
+        fill_report(st, id, step);
         if (i % PER_COMMIT == PER_COMMIT - 1) {
             MUST(store_commit(st, &bench_err));
             MUST(store_begin(st, &bench_err));
         }
     }
     if (id == 0)
-        trial(st, ++id);
+        fill_trial(st, ++id);
     end_trials(st, id);
     MUST(store_commit(st, &bench_err));
 }

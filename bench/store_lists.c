@@ -21,7 +21,7 @@ static void measure_question(struct store *st, const char *what, const struct st
     bench_took(what, found.window.total, &t);
 }
 
-static void measure(struct store *st, const char *what, struct store_experiment_filter f)
+static void measure_list(struct store *st, const char *what, struct store_experiment_filter f)
 {
     f.page.limit = PAGE;
     measure_question(st, what, &f);
@@ -40,7 +40,7 @@ static void measure_sorts(struct store *st)
     for (size_t i = 0; i < sizeof(sorts) / sizeof(*sorts); i++) {
         for (int descending = 0; descending < 2; descending++) {
             snprintf(what, sizeof(what), "by %s%s", sorts[i].name, descending ? ", descending" : "");
-            measure(st, what, (struct store_experiment_filter){.sort_by = sorts[i].number, .descending = descending,
+            measure_list(st, what, (struct store_experiment_filter){.sort_by = sorts[i].number, .descending = descending,
                                                                .has_archived = true});
         }
     }
@@ -52,23 +52,23 @@ static void measure_sorts(struct store *st)
 static void measure_filters(struct store *st)
 {
     static const int32_t ids[] = {5, 500, 50000}, users[] = {3, 4};
-    measure(st, "everything", FILTER());
-    measure(st, "archived", FILTER(.has_archived = true, .archived = true));
-    measure(st, "name contains, many", FILTER(.name = "bert"));
-    measure(st, "name contains, few", FILTER(.name = "T_search_77"));
-    measure(st, "description contains, many", FILTER(.description = "Week 1"));
-    measure(st, "description contains, none", FILTER(.description = "no such text"));
-    measure(st, "label of all", FILTER(.labels = TEXTS("all")));
-    measure(st, "label of few", FILTER(.labels = TEXTS("run-77")));
-    measure(st, "two labels", FILTER(.labels = TEXTS("all", "team-7")));
-    measure(st, "state of most", FILTER(.states = TEXTS("COMPLETED")));
-    measure(st, "three states", FILTER(.states = TEXTS("PAUSED", "ERROR", "CANCELED")));
-    measure(st, "user by name", FILTER(.usernames = TEXTS("user919")));
-    measure(st, "users by id", FILTER(.user_ids = {users, 2}));
-    measure(st, "project", FILTER(.project_id = 1));
-    measure(st, "ids", FILTER(.id = {.incl = {ids, 3}}));
-    measure(st, "ids between", FILTER(.id = {.has_gt = true, .gt = 20000, .has_lte = true, .lte = 90000}));
-    measure(st, "state, label and name", FILTER(.states = TEXTS("ERROR"), .labels = TEXTS("team-7"), .name = "bert"));
+    measure_list(st, "everything", FILTER());
+    measure_list(st, "archived", FILTER(.has_archived = true, .archived = true));
+    measure_list(st, "name contains, many", FILTER(.name = "bert"));
+    measure_list(st, "name contains, few", FILTER(.name = "T_search_77"));
+    measure_list(st, "description contains, many", FILTER(.description = "Week 1"));
+    measure_list(st, "description contains, none", FILTER(.description = "no such text"));
+    measure_list(st, "label of all", FILTER(.labels = TEXTS("all")));
+    measure_list(st, "label of few", FILTER(.labels = TEXTS("run-77")));
+    measure_list(st, "two labels", FILTER(.labels = TEXTS("all", "team-7")));
+    measure_list(st, "state of most", FILTER(.states = TEXTS("COMPLETED")));
+    measure_list(st, "three states", FILTER(.states = TEXTS("PAUSED", "ERROR", "CANCELED")));
+    measure_list(st, "user by name", FILTER(.usernames = TEXTS("user919")));
+    measure_list(st, "users by id", FILTER(.user_ids = {users, 2}));
+    measure_list(st, "project", FILTER(.project_id = 1));
+    measure_list(st, "ids", FILTER(.id = {.incl = {ids, 3}}));
+    measure_list(st, "ids between", FILTER(.id = {.has_gt = true, .gt = 20000, .has_lte = true, .lte = 90000}));
+    measure_list(st, "state, label and name", FILTER(.states = TEXTS("ERROR"), .labels = TEXTS("team-7"), .name = "bert"));
 }
 
 int main(int argc, char **argv)

@@ -87,7 +87,7 @@ static inline void bench_many(struct store *st, int32_t experiments, int32_t run
 
 /* ---- what it cost ---- */
 
-/* What the thread itself took, beside what the clock says: on a busy machine the difference is the others' time. */
+/* CPU time of the thread. On a busy machine the difference to the clock is the time of other processes. */
 static inline int64_t bench_cpu_us(void)
 {
     struct timespec t;
@@ -105,7 +105,7 @@ static inline int bench_by_time(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* By the clock, and of CPU: a call that was slow by the clock alone waited for the machine, not for us. */
+/* Times by the clock and in CPU time: a call that is slow only by the clock has waited for the machine. */
 struct bench_times {
     int64_t start_us, cpu_start_us;
     int n;

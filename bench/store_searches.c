@@ -14,7 +14,7 @@ struct question {
     int32_t offset;
 };
 
-static int show(struct store *st, const struct question *q, const struct lookup_found *found, struct arena *a)
+static int show_found(struct store *st, const struct question *q, const struct lookup_found *found, struct arena *a)
 {
     struct store_experiment *x;
     struct store_run *r;
@@ -23,7 +23,7 @@ static int show(struct store *st, const struct question *q, const struct lookup_
                                   : store_experiments_shown(st, found->ids, a, &x, &n, &bench_err);
 }
 
-static void ask(struct store *st, const char *what, struct question q)
+static void ask_question(struct store *st, const char *what, struct question q)
 {
     struct bench_times t = {.n = 0};
     struct lookup_found found = {0};
@@ -34,7 +34,7 @@ static void ask(struct store *st, const char *what, struct question q)
         bench_start(&t);
         MUST(lookup_parse(q.kind, q.filter, q.sort, 1800000000000000, &a, &search, &bench_err));
         MUST(store_lookup(st, search, 1, (struct page){.offset = q.offset, .limit = PAGE}, &a, &found, &bench_err));
-        MUST(show(st, &q, &found, &a));
+        MUST(show_found(st, &q, &found, &a));
         bench_stop(&t);
     }
     snprintf(name, sizeof(name), "%s: %s", q.kind == LOOKUP_RUNS ? "runs" : "experiments", what);
@@ -43,7 +43,7 @@ static void ask(struct store *st, const char *what, struct question q)
 
 /* ---- every column ------------------------------------------------------------------------------------------------ */
 
-/* Values that some, but not all, match; NULL: for sorting only. */
+/* A column, its operators, and a value that some rows match but not all; NULL: the column is only sorted by. */
 struct column { const char *name, *operators, *value; };
 #define NUMBERS "= != < <= > >= isEmpty notEmpty"
 #define TEXTS "= != contains notContains isEmpty notEmpty"
@@ -81,7 +81,7 @@ static void ask_filter(struct store *st, enum lookup_kind kind, const struct col
     snprintf(filter, sizeof(filter), "{\"showArchived\":true,\"filterGroup\":{\"kind\":\"group\",\"conjunction\":\"and\",\"children\":["
              "{\"kind\":\"field\",\"columnName\":\"%s\",\"operator\":\"%s\",\"value\":%s}]}}", c->name, op, value);
     snprintf(what, sizeof(what), "%s %s %s", c->name, op, value);
-    ask(st, what, (struct question){.kind = kind, .filter = filter, .sort = "startTime=desc"});
+    ask_question(st, what, (struct question){.kind = kind, .filter = filter, .sort = "startTime=desc"});
 }
 
 static void ask_column(struct store *st, enum lookup_kind kind, const struct column *c)
@@ -89,7 +89,7 @@ static void ask_column(struct store *st, enum lookup_kind kind, const struct col
     char sort[80], *operators = strdup(c->operators), *rest = operators;
     for (int descending = 0; descending < 2; descending++) {
         snprintf(sort, sizeof(sort), "%s=%s", c->name, descending ? "desc" : "asc");
-        ask(st, sort, (struct question){.kind = kind, .sort = sort});
+        ask_question(st, sort, (struct question){.kind = kind, .sort = sort});
     }
     for (char *op; c->value && (op = strsep(&rest, " "));)
         ask_filter(st, kind, c, op);
@@ -120,7 +120,7 @@ static void ask_groups(struct store *st, enum lookup_kind kind)
         {"twenty conditions", SHOWN(OR(AND(RANGE "," RANGE "," RANGE "," MIXED) "," AND(RANGE "," MIXED))), "hp.optimizer.name=asc,id=desc", 0},
     };
     for (size_t i = 0; i < sizeof(questions) / sizeof(*questions); i++)
-        ask(st, questions[i].what, (struct question){kind, questions[i].filter, questions[i].sort, questions[i].offset});
+        ask_question(st, questions[i].what, (struct question){kind, questions[i].filter, questions[i].sort, questions[i].offset});
 }
 
 static void ask_all(struct store *st)
@@ -136,7 +136,7 @@ static void ask_all(struct store *st)
 
 /* ---- changes ----------------------------------------------------------------------------------------------------- */
 
-/* What a search costs that comes after very many changes. */
+/* Measures a search that comes after very many changes. */
 static void ask_after_changes(struct store *writer, struct store *st)
 {
     for (int n = 1; n <= 10000; n *= 100) {
@@ -151,7 +151,7 @@ static void ask_after_changes(struct store *writer, struct store *st)
     }
 }
 
-static void measure(const char *place, const char *shape, int32_t experiments, int32_t runs_each)
+static void measure_shape(const char *place, const char *shape, int32_t experiments, int32_t runs_each)
 {
     struct store *st, *reader;
     struct lookup_state state;
@@ -177,15 +177,15 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: store_searches [DIRECTORY | postgresql://…] [ROUNDS, at most %d]\n", ROUNDS_MAX);
         return 2;
     }
-    if (strncmp(place, "postgresql://", 13) == 0) { /* one database, one shape */
-        measure(place, "100,000 experiments, a run each", 100000, 1);
+    if (strncmp(place, "postgresql://", 13) == 0) { /* one database is measured in one shape */
+        measure_shape(place, "100,000 experiments, a run each", 100000, 1);
         return 0;
     }
     bench_make_dir(place);
-    measure(bench_path, "100,000 experiments, a run each", 100000, 1);
+    measure_shape(bench_path, "100,000 experiments, a run each", 100000, 1);
     bench_remove_dir();
     bench_make_dir(place);
-    measure(bench_path, "1,000 experiments, 100 runs each", 1000, 100);
+    measure_shape(bench_path, "1,000 experiments, 100 runs each", 1000, 100);
     bench_remove_dir();
     return 0;
 }

@@ -42,7 +42,7 @@ static void make_hello(void *ctx, struct arena *arena, struct wire_link_agent_he
     ret->isolation_gap = a->isolation_gap;
 }
 
-static const struct wire_link_expected_task *expectation(const struct wire_link_master_hello *h,
+static const struct wire_link_expected_task *expectation_of_task(const struct wire_link_master_hello *h,
                                                          const char *container_id)
 {
     for (size_t i = 0; i < h->expected_n; i++)
@@ -57,7 +57,8 @@ static void reap_hook(struct agent *a)
         a->hook = 0;
 }
 
-/* The agent is the truth about processes, the master about intentions. */
+/* The link is up. The agent knows which processes exist, the master which of them shall exist: tasks that the master
+ * expects go on, others are killed, and expected ones that are missing are reported. */
 static void on_up(void *ctx, const struct wire_link_master_hello *hello)
 {
     struct agent *a = ctx;
@@ -65,7 +66,7 @@ static void on_up(void *ctx, const struct wire_link_master_hello *hello)
     service_status(a->service, "Connected to %s:%d, %zu slots", a->config->master_host, a->config->master_port, a->slots.n);
     for (struct task *t = a->tasks, *next; t; t = next) {
         next = task_next(t);
-        const struct wire_link_expected_task *e = expectation(hello, task_container_id(t));
+        const struct wire_link_expected_task *e = expectation_of_task(hello, task_container_id(t));
         if (e)
             task_resume(t, e->logs_seq > 0 ? (uint64_t)e->logs_seq : 0);
         else
@@ -109,7 +110,7 @@ static void on_message(void *ctx, const struct wire_link_master_message *m)
         task_end_acked(t);
 }
 
-/* The next hello says it as well. */
+/* Tells the master which GPUs are lost. The next hello says it again, so nothing is lost while the link is down. */
 static void on_gpus_changed(void *ctx)
 {
     struct agent *a = ctx;
@@ -123,7 +124,7 @@ static void on_gpus_changed(void *ctx)
     link_send(a->link, &(struct wire_link_agent_message){.devices = &devices});
 }
 
-/* hooks.on_connection_lost: the predecessor's agent ended here; ours tells whoever wants to know and goes on trying. */
+/* Runs hooks.on_connection_lost. The predecessor's agent ended here; this one runs the hook and goes on trying. */
 static void on_lost(void *ctx, int attempts)
 {
     struct agent *a = ctx;
@@ -152,14 +153,16 @@ static void on_closed(void *ctx)
 
 static int take_lock(struct agent *a, struct error *err)
 {
-    /* Others may pass through, to their own directories; what is private says so itself. */
+    /* Other users may pass through this directory to their own ones; each private directory below it has a mode of its
+     * own. */
     if (dir_make(a->config->run_root, 0711, err) < 0)
         return -1;
     cleanup_free char *path = path_join(a->config->run_root, "lock");
     a->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (a->lock_fd < 0)
         return error_errno(err, "cannot open %s", path);
-    /* Of an agent that was killed a child may still hold it, which was about to become a supervisor. */
+    /* An agent that was killed may have left a child that still holds the lock, because it was about to become a
+     * supervisor. */
     for (int i = 0; i < LOCK_TRIES && flock(a->lock_fd, LOCK_EX | LOCK_NB) < 0; i++)
         usleep(LOCK_PAUSE_US);
     if (flock(a->lock_fd, LOCK_EX | LOCK_NB) < 0)
@@ -183,7 +186,8 @@ static int find_tasks(struct agent *a, struct error *err)
     return 0;
 }
 
-/* Said at the start, since otherwise each task would find out for itself, and less clearly. */
+/* Checks at the start that tasks can reach their directories and the library. Otherwise each task would find that out
+ * for itself, and its message would be less clear. */
 static int check_reach(const struct agent *a, struct error *err)
 {
     cleanup_arena struct arena arena = ARENA_INIT;
@@ -209,11 +213,12 @@ static const char *boot_id(struct arena *a)
 }
 
 struct isolation_gap {
-    const char *reason; /* "": there is none */
+    const char *reason; /* why isolation is incomplete; "" if it is complete */
     const char *consequence, *action;
 };
 
-/* Each platform user has a uid of their own here, and each task a view of its own, or the reason why not. */
+/* Finds out why tasks of different users are not kept apart. They are where each user of the platform has a uid of
+ * their own and each task a view of its own. */
 static struct isolation_gap find_isolation_gap(const struct agent_config *c)
 {
     static const char everything[] = "a task can read, stop and change the tasks of other users, and their tokens";
@@ -229,7 +234,7 @@ static struct isolation_gap find_isolation_gap(const struct agent_config *c)
     return (struct isolation_gap){.reason = ""};
 }
 
-/* Once, at the start: afterwards `det agent list` shows it. */
+/* Logs the gap once, at the start; afterwards `det agent list` shows it. */
 static int check_isolation(struct agent *a, struct error *err)
 {
     struct isolation_gap gap = find_isolation_gap(a->config);
@@ -251,8 +256,8 @@ static void find_cgroups(struct agent *a)
         log_info("agent.cgroup", "home=%s", log_quote(a->cgroups.base[0]));
 }
 
-/* Each task's own files are mounted there. Where the directory is missing, a task gets a copy of /run that has it, which takes a third
- * of the task's start. */
+/* Makes the directory where each task's own files are mounted. If it is missing, every task needs a copy of /run that
+ * has it, which takes a third of the task's start. */
 static void make_mount_point(void)
 {
     if (geteuid() == 0 && mkdir(TASKENV_RUN_DIR, 0755) < 0 && errno != EEXIST)

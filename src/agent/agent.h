@@ -1,11 +1,14 @@
-/* The agent: a table of tasks, a link to the master, a runtime. Everything here happens on the loop's thread; what
- * blocks (preparing, starting, removing) is a pair of functions on the worker pool (agent/task/task_tell.c).
+/* The agent: a table of tasks, a link to the master, a runtime. Everything here happens on the loop's thread. What
+ * blocks (preparing, starting, removing a task) runs on the worker pool, as a pair of functions
+ * (agent/task/task_tell.c).
  *
- * The supervisors of running tasks are connected exactly while the link is up: the master says at each hello which line
- * of each task it has, and the supervisor sends what follows. Nothing is kept in the agent that must not be lost, so
- * that the agent may be killed and started again at any moment. */
+ * The agent is connected to the supervisors of running tasks exactly while its link to the master is up. At each
+ * hello the master says which line of each task it has, and the supervisor sends the lines that follow. The agent
+ * keeps nothing that must not be lost, so it may be killed and started again at any moment. */
 #ifndef DET_AGENT_AGENT_H
 #define DET_AGENT_AGENT_H
+
+#include <stdatomic.h>
 
 #include "agent/config.h"
 #include "agent/link.h"
@@ -22,29 +25,30 @@ struct task;
 struct agent {
     struct loop *loop;
     struct pool *pool;     /* prepares and starts tasks */
-    /* What takes as long as a task likes has threads of its own, so that no task's start waits for it: to remove what a task
-     * has left, and to look at file systems that it uses. */
+    /* Work whose length a task decides has threads of its own, so that no start of a task waits for it: removing what a
+     * task has left, and sampling file systems that it uses. */
     struct pool *cleaner, *sampler;
     const struct agent_config *config;
     const struct runtime *runtime;
     struct link *link;
-    struct service *service; /* what the service manager is told */
-    struct arena arena; /* slots */
+    struct service *service; /* tells systemd the state of this program */
+    struct arena arena; /* memory of `slots` */
     struct slots slots;
-    struct wire_host_environment host; /* this machine, without devices: for the record of what ran here */
-    const char *boot_id;         /* of this machine; "" if unknown */
-    const char *isolation_gap;   /* why tasks of different users are not kept apart here; "": they are */
-    struct cgroup_home cgroups;  /* where the limits of tasks are made */
+    struct wire_host_environment host; /* this machine, without its devices; recorded with each trial */
+    const char *boot_id;         /* kernel's id of this start of the machine; "" if unknown */
+    const char *isolation_gap;   /* why tasks of different users are not kept apart on this machine; "" if they are */
+    struct cgroup_home cgroups;  /* the cgroups below which each task gets its own */
     struct gpu_watch *gpu_watch; /* NULL without GPUs */
-    struct task *tasks; /* by container id */
+    struct task *tasks; /* hash table by container id */
     int lock_fd;
-    pid_t hook; /* hooks.on_connection_lost, until reaped; 0 if none */
-    bool stopping, failed;
+    pid_t hook; /* the process of hooks.on_connection_lost until it is reaped; 0 if there is none */
+    atomic_bool stopping; /* read by worker threads, too */
+    bool failed;
 };
 
-/* Finds slots, takes the lock on run_root, looks for tasks that an earlier agent has left, and connects. */
+/* Finds the slots, locks run_root, adopts tasks that an earlier agent has left, and begins to connect to the master. */
 int agent_new(struct loop *l, const struct agent_config *c, struct agent **ret, struct error *err);
-/* Tasks go on: to stop them is the master's decision. The loop stops once the link is closed. */
+/* Stops the agent, not its tasks: only the master decides to stop tasks. The loop stops once the link is closed. */
 void agent_stop(struct agent *a);
 bool agent_failed(const struct agent *a); /* the master refused this agent for good */
 void agent_free(struct agent *a);

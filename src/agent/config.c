@@ -12,7 +12,7 @@
 
 #define TOKEN_MAX 4096
 
-static const char *text(const struct config *c, const char *path, struct arena *a)
+static const char *config_text(const struct config *c, const char *path, struct arena *a)
 {
     const char *s = config_str(c, path);
     return s ? arena_strdup(a, s) : "";
@@ -20,11 +20,11 @@ static const char *text(const struct config *c, const char *path, struct arena *
 
 static const char *text_or(const struct config *c, const char *path, const char *otherwise, struct arena *a)
 {
-    const char *s = text(c, path, a);
+    const char *s = config_text(c, path, a);
     return *s ? s : otherwise;
 }
 
-static const char *beside(const char *relative, struct arena *a)
+static const char *beside_this_program(const char *relative, struct arena *a)
 {
     cleanup_free char *path = path_beside_program(relative);
     return arena_strdup(a, path);
@@ -51,7 +51,7 @@ static const char *host_name(struct arena *a)
 
 static const char *read_token(struct config *c, struct arena *a)
 {
-    const char *file = text(c, "token_file", a), *given = text(c, "token", a);
+    const char *file = config_text(c, "token_file", a), *given = config_text(c, "token", a);
     cleanup_strbuf struct strbuf b = STRBUF_INIT;
     cleanup_error struct error err = ERROR_INIT;
     if (*given || !*file)
@@ -75,16 +75,16 @@ static char **text_list(const struct config *c, const char *path, struct arena *
 
 static void read_master(struct config *c, struct arena *a, struct agent_config *x)
 {
-    x->master_host = text(c, "master_host", a);
+    x->master_host = config_text(c, "master_host", a);
     x->tls = config_bool(c, "security.tls.enabled");
     x->master_port = (int)config_int(c, "master_port");
     if (x->master_port == 0)
         x->master_port = x->tls ? 443 : 80;
     x->tls_skip_verify = config_bool(c, "security.tls.skip_verify");
-    x->tls_cert = text(c, "security.tls.master_cert", a);
-    x->tls_cert_name = text(c, "security.tls.master_cert_name", a);
-    x->tls_client_cert = text(c, "security.tls.client_cert", a);
-    x->tls_client_key = text(c, "security.tls.client_key", a);
+    x->tls_cert = config_text(c, "security.tls.master_cert", a);
+    x->tls_cert_name = config_text(c, "security.tls.master_cert_name", a);
+    x->tls_client_cert = config_text(c, "security.tls.client_cert", a);
+    x->tls_client_key = config_text(c, "security.tls.client_key", a);
     x->container_master_host = text_or(c, "container_master_host", x->master_host, a);
     x->container_master_port = (int)config_int(c, "container_master_port");
     if (x->container_master_port == 0)
@@ -105,7 +105,8 @@ static void read_master(struct config *c, struct arena *a, struct agent_config *
                        "certificate, the other not to");
 }
 
-/* Unlike the key, a variable that is set and empty hides all of them, as it does from every other program. */
+/* The visible GPUs. A variable that is set and empty hides all of them, as it does from every other program; an empty
+ * key does not. */
 static const char *visible_gpus(const struct config *c, struct arena *a)
 {
     const char *rocm = getenv("ROCR_VISIBLE_DEVICES"), *cuda = getenv("CUDA_VISIBLE_DEVICES");
@@ -125,20 +126,20 @@ static void read_tasks(const struct config *c, struct arena *a, struct agent_con
     x->debug = config_bool(c, "debug");
     x->keep_ended = x->debug || config_bool(c, "container_auto_remove_disabled");
     x->mount_namespaces = config_bool(c, "mount_namespaces");
-    x->http_proxy = text(c, "http_proxy", a);
-    x->https_proxy = text(c, "https_proxy", a);
-    x->ftp_proxy = text(c, "ftp_proxy", a);
-    x->no_proxy = text(c, "no_proxy", a);
+    x->http_proxy = config_text(c, "http_proxy", a);
+    x->https_proxy = config_text(c, "https_proxy", a);
+    x->ftp_proxy = config_text(c, "ftp_proxy", a);
+    x->no_proxy = config_text(c, "no_proxy", a);
     x->data_dir = text_or(c, "data_dir", data_dir(a), a);
     x->run_root = text_or(c, "run_root", arena_printf(a, "%s/tasks", x->data_dir), a);
     x->python_path = text_or(c, "python_path", path_of_library(a), a);
-    x->task_program = text_or(c, "task_program", beside("determined-task", a), a);
+    x->task_program = text_or(c, "task_program", beside_this_program("determined-task", a), a);
 }
 
 /* ---- limits of tasks ---- */
 
-/* -1: unset. Sizes may be text, which the schema has checked. */
-static int64_t amount(const struct config *c, const char *path)
+/* An amount as a number; -1 if it is unset. Sizes may be written as text, which the schema has checked. */
+static int64_t config_amount(const struct config *c, const char *path)
 {
     struct json_object *v = config_get(c, path);
     int64_t n = -1;
@@ -157,11 +158,11 @@ static int64_t nine_tenths_of_memory(void)
 
 static void read_limits(const struct config *c, struct agent_config *x)
 {
-    int64_t memory = amount(c, "task_limits.memory"), most = amount(c, "task_limits.max_memory"),
-            disk = amount(c, "task_limits.max_disk"), processes = amount(c, "task_limits.max_processes");
+    int64_t memory = config_amount(c, "task_limits.memory"), most = config_amount(c, "task_limits.max_memory"),
+            disk = config_amount(c, "task_limits.max_disk"), processes = config_amount(c, "task_limits.max_processes");
     x->limit = (struct task_limits){.memory_bytes = memory >= 0 ? memory : nine_tenths_of_memory(),
-                                    .disk_bytes = amount(c, "task_limits.disk"),
-                                    .processes = (int32_t)amount(c, "task_limits.processes")};
+                                    .disk_bytes = config_amount(c, "task_limits.disk"),
+                                    .processes = (int32_t)config_amount(c, "task_limits.processes")};
     x->limit_max = (struct task_limits){.memory_bytes = most > 0 ? most : 0, .disk_bytes = disk > 0 ? disk : 0,
                                         .processes = processes > 0 ? (int32_t)processes : 0};
 }
@@ -180,40 +181,42 @@ struct task_limits agent_config_limits(const struct agent_config *c, const struc
         .processes = (int32_t)limit_of(asked->processes, c->limit.processes, c->limit_max.processes)};
 }
 
-/* Tasks have another working directory: what they are told must not depend on ours. */
-static const char *absolute(const char *path, struct arena *a)
+/* Makes a path absolute. Tasks have another working directory, so the paths that they are told must not depend on
+ * ours. */
+static const char *absolute_path(const char *path, struct arena *a)
 {
     cleanup_free char *here = getcwd(NULL, 0);
     return !*path || *path == '/' || !here ? path : arena_printf(a, "%s/%s", here, path);
 }
 
-/* Where an agent that is not root runs tasks as itself, only their own view of the file system keeps them from these. */
+/* Lists the paths that tasks must not see. Under an agent that is not root, tasks run as its user, and only their own
+ * view of the file system keeps them from these paths. */
 static void list_secret_paths(const struct config *c, struct arena *a, struct agent_config *x)
 {
-    const char *token_file = text(c, "token_file", a), *config_file = text(c, "config_file", a);
+    const char *token_file = config_text(c, "token_file", a), *config_file = config_text(c, "config_file", a);
     size_t n = 0;
     x->secret_path = arena_array(a, char *, 5);
     x->secret_path[n++] = (char *)x->data_dir;
     x->secret_path[n++] = (char *)x->run_root;
     if (*token_file)
-        x->secret_path[n++] = (char *)absolute(token_file, a);
-    x->secret_path[n++] = (char *)(*config_file ? absolute(config_file, a) : AGENT_CONFIG_FILE);
+        x->secret_path[n++] = (char *)absolute_path(token_file, a);
+    x->secret_path[n++] = (char *)(*config_file ? absolute_path(config_file, a) : AGENT_CONFIG_FILE);
 }
 
 int agent_config_read(struct config *c, struct arena *a, struct agent_config *ret, struct error *err)
 {
     struct agent_config x = {.hostname = host_name(a)};
     x.agent_id = text_or(c, "agent_id", x.hostname, a);
-    x.resource_pool = text(c, "resource_pool", a);
-    x.log_level = text(c, "log.level", a);
+    x.resource_pool = config_text(c, "resource_pool", a);
+    x.log_level = config_text(c, "log.level", a);
     read_master(c, a, &x);
     read_tasks(c, a, &x);
     read_limits(c, &x);
-    x.data_dir = absolute(x.data_dir, a);
-    x.run_root = absolute(x.run_root, a);
+    x.data_dir = absolute_path(x.data_dir, a);
+    x.run_root = absolute_path(x.run_root, a);
     list_secret_paths(c, a, &x);
-    x.python_path = absolute(x.python_path, a);
-    x.task_program = absolute(x.task_program, a);
+    x.python_path = absolute_path(x.python_path, a);
+    x.task_program = absolute_path(x.task_program, a);
     x.token = read_token(c, a);
     const struct runtime *runtime;
     cleanup_error struct error no_runtime = ERROR_INIT;
@@ -228,8 +231,8 @@ int agent_config_read(struct config *c, struct arena *a, struct agent_config *re
     return 0;
 }
 
-/* IPv6 addresses stand in brackets within a URL. */
-static const char *url(bool tls, const char *host, int port, struct arena *a)
+/* The URL of host and port. In a URL an IPv6 address stands in brackets. */
+static const char *url_of(bool tls, const char *host, int port, struct arena *a)
 {
     bool v6 = strchr(host, ':') && host[0] != '[';
     return arena_printf(a, "%s://%s%s%s:%d", tls ? "https" : "http", v6 ? "[" : "", host, v6 ? "]" : "", port);
@@ -237,10 +240,10 @@ static const char *url(bool tls, const char *host, int port, struct arena *a)
 
 const char *agent_config_master_url(const struct agent_config *c, struct arena *a)
 {
-    return url(c->tls, c->master_host, c->master_port, a);
+    return url_of(c->tls, c->master_host, c->master_port, a);
 }
 
 const char *agent_config_task_master_url(const struct agent_config *c, struct arena *a)
 {
-    return url(c->tls, c->container_master_host, c->container_master_port, a);
+    return url_of(c->tls, c->container_master_host, c->container_master_port, a);
 }

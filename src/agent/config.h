@@ -9,9 +9,9 @@
 #include "common/base/arena.h"
 #include "common/base/error.h"
 
-#define AGENT_CONFIG_FILE "/etc/determined/agent.yaml" /* unless another one is named */
+#define AGENT_CONFIG_FILE "/etc/determined/agent.yaml" /* read unless another file is named */
 
-/* Of one task; 0: as much as there is. */
+/* Limits of one task. 0: no limit. */
 struct task_limits {
     int64_t memory_bytes, disk_bytes;
     int32_t processes;
@@ -22,8 +22,9 @@ struct agent_config {
     int master_port;
     bool tls, tls_skip_verify;
     const char *tls_cert, *tls_cert_name;          /* "" if unset */
-    const char *tls_client_cert, *tls_client_key;  /* what the agent shows; "" if unset */
-    const char *container_master_host;             /* what tasks are told */
+    /* certificate and key that the agent shows to the master; "" if unset */
+    const char *tls_client_cert, *tls_client_key;
+    const char *container_master_host;             /* address of the master that tasks are told */
     int container_master_port;
     const char *agent_id, *hostname, *resource_pool;
     const char *slot_type;
@@ -33,13 +34,14 @@ struct agent_config {
     const char *token;                             /* never logged */
     struct account_rules accounts;                 /* who tasks may run as */
     bool mount_namespaces;
-    struct task_limits limit, limit_max;           /* of a task that asks for none; the most that it may ask for */
-    bool debug, keep_ended;                        /* keep_ended: directories of tasks */
+    /* the limits of a task that asks for none, and the highest that a task may ask for */
+    struct task_limits limit, limit_max;
+    bool debug, keep_ended;                        /* keep_ended: directories of ended tasks are kept */
     const char *http_proxy, *https_proxy, *ftp_proxy, *no_proxy;
     const char *log_level;
     int reconnect_attempts, reconnect_backoff_s;
     char **on_connection_lost; /* NULL-terminated; NULL if unset */
-    const char *data_dir;                          /* this agent's key; run_root unless that is set */
+    const char *data_dir;                          /* directory of this agent's key; run_root unless it is set */
     const char *run_root;                          /* task directories, lock, epoch */
     char **secret_path;                            /* files and directories that no task should see, NULL-terminated */
     const char *python_path;                       /* our library */
@@ -48,10 +50,11 @@ struct agent_config {
 
 struct config;
 
-/* From the merged layers (common/config/config.h), with what depends on the machine worked out. Strings live in the arena. */
+/* Reads the merged layers (common/config/config.h) and works out what depends on the machine. Strings live in the
+ * arena. */
 int agent_config_read(struct config *c, struct arena *a, struct agent_config *ret, struct error *err);
 
-/* What holds for a task that asks for `asked`. */
+/* The limits of a task that asks for the limits `asked`. */
 struct task_limits agent_config_limits(const struct agent_config *c, const struct task_limits *asked);
 
 /* "http://host:port", as this agent and as its tasks reach the master. */

@@ -32,11 +32,12 @@ struct link {
     struct loop_timer *retry;
     int64_t backoff_us;
     int failures; /* in a row */
-    int64_t epoch; /* highest seen of this cluster */
+    int64_t epoch; /* highest epoch of this cluster that was seen */
     char cluster_id[80], master_id[80];
-    struct strbuf out; /* scratch */
-    char key[KEY_MAX + 1]; /* of this agent's own; "" until the master has given it one, or once it refuses it */
-    bool by_key;           /* the connection was asked for with it */
+    struct strbuf out; /* reused for each message */
+    /* the key that the master has given to this agent alone; "" before that, and once the master refuses it */
+    char key[KEY_MAX + 1];
+    bool by_key;           /* this connection was requested with the key */
 };
 
 /* ---- the key: a file of one line, this agent's alone ---- */
@@ -68,7 +69,8 @@ static void take_key(struct link *k, const char *key)
     log_info("link.key", "file=%s meaning=\"this agent no longer needs the agents' token\"", log_quote(path));
 }
 
-/* Revoked, or of another cluster: the agents' token opens the door again, if this agent has it. */
+/* Called when the master refuses the key, because it was revoked or belongs to another cluster. The agent forgets the
+ * key, and joins again with the agents' token if it has that. */
 static void key_refused(struct link *k)
 {
     log_warning("link.key_refused", "action=%s", *k->config->token ? "\"joining again with the agents' token\""
@@ -142,10 +144,12 @@ static void connect_now(void *ctx)
                            .message_max = MESSAGE_MAX, .ping_s = PING_S, .dead_s = DEAD_S};
     cleanup_error struct error err = ERROR_INIT;
     if (ws_connect(k->loop, &o, &h, &k->ws, &err) < 0)
-        k->handler.on_fatal(k->handler.ctx, error_msg(&err)); /* no ws: its close is not to be waited for */
+        /* there is no WebSocket whose close has to be waited for */
+        k->handler.on_fatal(k->handler.ctx, error_msg(&err));
 }
 
-/* Half to all of the current wait, so that a cluster's agents do not come back in one wave. */
+/* Arms the timer of the next attempt with a random time between half of the current wait and all of it, so that the
+ * agents of a cluster do not come back in one wave. */
 static void retry_later(struct link *k)
 {
     uint32_t r = 0;
@@ -166,7 +170,7 @@ static void on_close(struct ws *w, int code, const char *why, void *ctx)
     k->ws = NULL;
     k->up = false;
     k->failures++;
-    /* Once per loss, and now and then while it lasts: an agent may wait for its master for days. */
+    /* Logs the first failure, and every sixtieth one after it: an agent may wait for its master for days. */
     if (was_up || k->failures == 1 || k->failures % 60 == 0)
         log_warning("link.down", "master=%s:%d code=%d reason=%s attempts=%d", k->config->master_host,
                     k->config->master_port, code, log_quote(why ? why : ""), k->failures);
@@ -207,7 +211,7 @@ static void on_open(struct ws *w, void *ctx)
     send_message(k, (struct wire_link_agent_message){.hello = &hello});
 }
 
-/* false: a master of an earlier start. */
+/* Checks the epoch of a message. Returns false if it comes from an earlier start of the master. */
 static bool accept_epoch(struct link *k, int64_t epoch, const struct wire_link_master_hello *hello)
 {
     bool other = hello && strcmp(hello->cluster_id ? hello->cluster_id : "", k->cluster_id) != 0;
@@ -221,7 +225,7 @@ static bool accept_epoch(struct link *k, int64_t epoch, const struct wire_link_m
     return true;
 }
 
-static void greet(struct link *k, const struct wire_link_master_hello *hello)
+static void on_master_hello(struct link *k, const struct wire_link_master_hello *hello)
 {
     if (hello->protocol != LINK_PROTOCOL) {
         log_error("link.protocol", "master=%d agent=%d action=\"install the same version on both\"", hello->protocol,
@@ -238,7 +242,7 @@ static void greet(struct link *k, const struct wire_link_master_hello *hello)
     k->handler.on_up(k->handler.ctx, hello);
 }
 
-static void refused(struct link *k, const struct wire_link_refused *r)
+static void on_refused(struct link *k, const struct wire_link_refused *r)
 {
     const char *reason = r->reason ? r->reason : "";
     log_error("link.refused", "reason=%s fatal=%d", log_quote(reason), r->fatal);
@@ -258,12 +262,12 @@ static void on_message(struct ws *w, const void *data, size_t n, bool is_text, v
         log_error("link.bad_message", "error=%s", log_quote(error_msg(&err)));
         ws_close(w, 1007, "malformed message");
     } else if (m.refused) {
-        refused(k, m.refused);
+        on_refused(k, m.refused);
     } else if (!accept_epoch(k, m.epoch, m.hello)) {
         log_error("link.old_epoch", "epoch=%" PRId64 " seen=%" PRId64, m.epoch, k->epoch);
         ws_close(w, 1008, "epoch is lower than one that this agent has seen");
     } else if (m.hello) {
-        greet(k, m.hello);
+        on_master_hello(k, m.hello);
     } else if (m.agent_key) {
         take_key(k, m.agent_key->key);
     } else if (k->up) {
@@ -287,7 +291,7 @@ struct link *link_new(struct loop *l, const struct agent_config *c, const struct
 void link_open(struct link *k)
 {
     k->opened = true;
-    loop_timer_arm(k->retry, 0); /* from the loop, which a failure may have to stop */
+    loop_timer_arm(k->retry, 0); /* connects from the loop, because a failure may have to stop the loop */
 }
 
 void link_close(struct link *k)

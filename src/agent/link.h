@@ -22,10 +22,11 @@ struct link_handler {
     void (*on_up)(void *ctx, const struct wire_link_master_hello *hello);
     void (*on_message)(void *ctx, const struct wire_link_master_message *m); /* only while up */
     void (*on_down)(void *ctx);                                             /* only after on_up */
-    /* as many attempts in a row as agent_reconnect_attempts were in vain; it goes on */
+    /* agent_reconnect_attempts attempts in a row have failed; the link goes on trying */
     void (*on_lost)(void *ctx, int attempts);
-    void (*on_fatal)(void *ctx, const char *reason); /* the master will never take this agent as it is */
-    void (*on_closed)(void *ctx);                    /* after link_close(): nothing is open any more */
+    /* the master refuses this agent for good, with its present configuration */
+    void (*on_fatal)(void *ctx, const char *reason);
+    void (*on_closed)(void *ctx);                    /* follows link_close(), once nothing is open any more */
     void *ctx;
 };
 
@@ -34,8 +35,9 @@ void link_free(struct link *k);
 void link_open(struct link *k);
 void link_close(struct link *k); /* for good; on_closed follows */
 bool link_is_up(const struct link *k);
-void link_send(struct link *k, const struct wire_link_agent_message *m); /* nothing happens unless up */
-const char *link_master_id(const struct link *k);                       /* of the last hello; "" before */
+void link_send(struct link *k, const struct wire_link_agent_message *m); /* does nothing while the link is not up */
+/* id from the master's last hello; "" before the first one */
+const char *link_master_id(const struct link *k);
 const char *link_cluster_id(const struct link *k);
 
 #endif

@@ -44,8 +44,8 @@ static int run_agent(const struct agent_config *c, struct error *err)
     return r;
 }
 
-/* Whoever runs as the same user could read the token in /proc: of the command line, which everybody sees, of the
- * environment, which programs that this one starts would inherit, and of memory. */
+/* Hides the token from processes of the same user, which could read it in /proc: from the command line, which everybody
+ * can see; from the environment, which programs that this one starts would inherit; and from memory. */
 static void keep_token_secret(int argc, char **argv)
 {
     static const char option[] = "--token";
@@ -85,7 +85,7 @@ static struct config_input input_of(int argc, char **argv)
                                  .argc = argc, .argv = argv, .environ_ = environ};
 }
 
-/* argv: check [FILE] [options] */
+/* The command `config`. argv: check [FILE] [options] */
 static int check_config(int argc, char **argv, struct error *err)
 {
     if (argc < 1 || strcmp(argv[0], "check") != 0 || config_wants_help(argc, argv))
@@ -105,7 +105,7 @@ static int check_config(int argc, char **argv, struct error *err)
     return 0;
 }
 
-static int run(int argc, char **argv, struct error *err)
+static int run_command_line(int argc, char **argv, struct error *err)
 {
     struct config_input in = input_of(argc, argv);
     if (config_wants_help(argc, argv)) {
@@ -134,7 +134,7 @@ static int run(int argc, char **argv, struct error *err)
 int main(int argc, char **argv)
 {
     const char *command = argc > 1 ? argv[1] : "";
-    setlocale(LC_CTYPE, "C.UTF-8"); /* names in archives */
+    setlocale(LC_CTYPE, "C.UTF-8"); /* so that libarchive reads the names in archives as UTF-8 */
     if (strcmp(command, "version") == 0 || strcmp(command, "--version") == 0) {
         puts("determined-agent " DET_VERSION);
         return 0;
@@ -148,7 +148,7 @@ int main(int argc, char **argv)
         return error_exit_code(ERR_USAGE);
     }
     cleanup_error struct error err = ERROR_INIT;
-    if ((strcmp(command, "run") == 0 ? run : check_config)(argc - 2, argv + 2, &err) < 0) {
+    if ((strcmp(command, "run") == 0 ? run_command_line : check_config)(argc - 2, argv + 2, &err) < 0) {
         fprintf(stderr, "determined-agent: %s\n", error_msg(&err));
         return error_exit_code(err.kind);
     }

@@ -14,7 +14,8 @@
 int agentlink_open(struct agentlink *l, int dir, struct error *err)
 {
     *l = (struct agentlink){.listener = -1, .fd = -1};
-    /* By way of the descriptor, since the whole path may be longer than a socket's address can be. */
+    /* The address goes through the descriptor, because the whole path may be longer than the address of a socket can
+     * be. */
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/socket", dir);
     unlinkat(dir, "socket", 0);

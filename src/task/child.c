@@ -23,11 +23,11 @@
 #define OOM_SCORE "300"
 #define TMP_PATH_MAX 75
 
-/* What the child tells through its status pipe when it cannot become the task. */
+/* What the child writes to its status pipe when it cannot become the task. */
 struct failure {
     int error_number;
-    bool by_mounts; /* without mounts it may go well */
-    bool by_task;   /* what was submitted is wrong, not this machine */
+    bool by_mounts; /* the mounts failed; the start may succeed without them */
+    bool by_task;   /* the reason is what was submitted, not this machine */
     char what[256];
 };
 
@@ -39,7 +39,8 @@ static void __attribute__((noreturn)) tell_failure(int status_fd, bool by_task, 
 {
     struct failure f = {.error_number = errno, .by_task = by_task};
     snprintf(f.what, sizeof(f.what), "%s%s%s", what, name ? " " : "", name ? name : "");
-    ssize_t ignored = write(status_fd, &f, sizeof(f)); /* at most PIPE_BUF: all or nothing */
+    /* at most PIPE_BUF bytes, so it is written whole or not at all */
+    ssize_t ignored = write(status_fd, &f, sizeof(f));
     (void)ignored;
     _exit(127);
 }
@@ -49,17 +50,20 @@ static void __attribute__((noreturn)) fail(int status_fd, const char *what, cons
     tell_failure(status_fd, false, what, name);
 }
 
-/* The directory or program that the task names is no good, unless it is the machine that has run out of something. */
+/* Fails at a directory or program that the task names. It counts as a mistake of the task unless the machine has run
+ * out of something. */
 static void __attribute__((noreturn)) fail_at_given(int status_fd, const char *what, const char *name)
 {
     bool by_machine = errno == ENOMEM || errno == EAGAIN || errno == EIO || errno == ENFILE || errno == EMFILE || errno == ESTALE;
     tell_failure(status_fd, !by_machine, what, name);
 }
 
-/* Best effort: limits that can't be had are a warning of the agent, not a reason not to run.
+/* Joins the cgroups that are left to join. A cgroup that cannot be joined is a warning in the task's log, not a
+ * reason not to run.
  *
- * A process that is moved makes the kernel wait for all processors, some 10 ms. Two ways spare that: a thread that moves itself
- * by a file `tasks` of v1, which is what the agent names there, and a process that is born in its group, which v2 knows. */
+ * Moving a process makes the kernel wait for all processors, which takes some 10 ms. Two ways avoid that: in v1 a
+ * thread moves itself through a file `tasks`, and that is the file which the agent names; in v2 a process can be
+ * started in its group (fork_in_cgroup()). */
 static void join_cgroups(char *const *procs_file)
 {
     for (; *procs_file; procs_file++) {
@@ -69,7 +73,7 @@ static void join_cgroups(char *const *procs_file)
     }
 }
 
-/* The directory of the one group, if it is of v2; else -1. */
+/* Opens the directory of the task's cgroup if there is exactly one and it belongs to v2. Returns -1 otherwise. */
 static int open_birthplace(char *const *procs_file)
 {
     static const char name[] = "/cgroup.procs";
@@ -80,7 +84,8 @@ static int open_birthplace(char *const *procs_file)
     return dir ? open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 }
 
-/* fork(), in the task's group where that can be had. *ret_joined: there is none left to join. */
+/* Forks, in the task's cgroup if that is possible. *ret_joined: the child is in its cgroup, and has none left to
+ * join. */
 static pid_t fork_in_cgroup(char *const *procs_file, bool *ret_joined)
 {
     cleanup_close int fd = open_birthplace(procs_file);
@@ -100,8 +105,9 @@ static void become_user(const struct taskspec *spec, int status_fd)
         fail(status_fd, "cannot become the task's user", NULL);
 }
 
-/* What no program of the task can get back. Only who has CAP_SETPCAP may take something out of this set, which is why it comes
- * before the change of user; nobody else needs to, as no_new_privs lets no program have more than the task has. */
+/* Takes capabilities out of the bounding set, so that no program of the task gets them back. That needs CAP_SETPCAP, so
+ * it is done before the change of user. A supervisor without CAP_SETPCAP need not do it, because no_new_privs lets no
+ * program have more than the task has. */
 static void drop_from_bounding_set(const struct taskspec *spec)
 {
     for (unsigned cap = 0; cap < 64; cap++)
@@ -109,7 +115,8 @@ static void drop_from_bounding_set(const struct taskspec *spec)
             prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
 }
 
-/* What the task itself has: as root everything, as anybody else nothing, unless its agent was given something. */
+/* Drops capabilities that the task itself has. A task of root has all of them; any other task has none, unless its
+ * agent was given some. */
 static void drop_capabilities(const struct taskspec *spec, int status_fd)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -122,13 +129,14 @@ static void drop_capabilities(const struct taskspec *spec, int status_fd)
         uint32_t keep = ~(uint32_t)(spec->drop_capabilities >> 32 * i);
         set[i].effective &= keep;
         set[i].permitted &= keep;
-        set[i].inheritable &= keep; /* the ambient set is never more than this */
+        set[i].inheritable &= keep; /* the ambient set is never larger than this one */
     }
     if (syscall(SYS_capset, &head, set) < 0)
         fail(status_fd, "cannot drop the task's capabilities", NULL);
 }
 
-/* Without a control group the kernel counts what runs under the task's uid on this machine, all of it together. */
+/* Limits the processes where the task has no control group for them. The kernel then counts all processes of the task's
+ * uid on this machine together. */
 static void limit_processes(const struct taskspec *spec)
 {
     rlim_t most = (rlim_t)spec->limit.processes;
@@ -139,8 +147,9 @@ static void limit_processes(const struct taskspec *spec)
         setrlimit(RLIMIT_NPROC, &(struct rlimit){.rlim_cur = most, .rlim_max = most});
 }
 
-/* When the whole machine is out of memory, a task goes before the agent, supervisors and what else runs there. */
-static void go_first(void)
+/* Makes the kernel kill the task before the agent, supervisors and other programs when the machine runs out of
+ * memory. */
+static void prefer_for_oom_kill(void)
 {
     cleanup_close int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     ssize_t ignored = fd >= 0 ? write(fd, OOM_SCORE, strlen(OOM_SCORE)) : 0;
@@ -156,7 +165,8 @@ static void reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* The links name this process, whose output stays what it is through every exec. Best effort. */
+/* Makes stdout.log and stderr.log links to the output of this process, which keeps it through every exec. Failures are
+ * only warnings. */
 static void make_log_links(const char *dir)
 {
     static const char *const name[] = {"stdout.log", "stderr.log"};
@@ -171,8 +181,8 @@ static void make_log_links(const char *dir)
     }
 }
 
-/* Its /tmp is the machine's: another directory of its own for programs that ask where to put such files. Python's multiprocessing
- * makes sockets there, whose paths have at most 107 bytes. */
+/* For a task whose /tmp is the machine's: names its own directory for temporary files in TMPDIR. The path must be
+ * short, because Python's multiprocessing makes sockets there, whose paths have at most 107 bytes. */
 static void name_tmp(const struct taskspec *spec)
 {
     if (!*spec->tmp || *taskspec_env(spec, "TMPDIR"))
@@ -183,8 +193,8 @@ static void name_tmp(const struct taskspec *spec)
         setenv("TMPDIR", spec->tmp, 0);
 }
 
-/* Packages that `pip install --user` has put into the account's home are not those of PYTHONUSERBASE. Whoever misses one should not
- * have to find out why. */
+/* Warns of packages that `pip install --user` has put into the account's home: the task does not see them, because its
+ * PYTHONUSERBASE is another directory. */
 static void tell_of_hidden_packages(void)
 {
     const char *home = getenv("HOME"), *base = getenv("PYTHONUSERBASE");
@@ -199,8 +209,8 @@ static void tell_of_hidden_packages(void)
     globfree(&found);
 }
 
-/* Without mounts, the task's files are not at /run/determined (docs/spec/task-environment.md#files), and whoever looks for them
- * there has to know. Returns whether /tmp is the task's own. */
+/* Enters the mounts. If some are missing, the task's log says so, because programs look for the task's files at
+ * /run/determined (docs/spec/task-environment.md#files). Returns whether /tmp is the task's own. */
 static bool enter_mounts(const struct taskspec *spec, const char *refusal, int status_fd)
 {
     bool own_tmp = false;
@@ -217,26 +227,28 @@ static bool enter_mounts(const struct taskspec *spec, const char *refusal, int s
     _exit(127);
 }
 
-/* joined: it is in its cgroups. refusal: why there are less mounts than were asked for, or NULL */
+/* Turns the child into the task. joined: it is in its cgroups already. refusal: why there are fewer mounts than the
+ * order names, or NULL. */
 static void __attribute__((noreturn)) become_task(const struct taskspec *spec, bool joined, const char *refusal, const struct pipes *p)
 {
     int status = p->status[1];
     int null = open("/dev/null", O_RDONLY);
     if (setsid() < 0 || null < 0 || dup2(null, 0) < 0 || dup2(p->out[1], 1) < 0 || dup2(p->err[1], 2) < 0)
         fail(status, "cannot set up the task's standard streams", NULL);
-    /* Everything but the three streams ends with exec, whatever the agent or the supervisor had open. */
+    /* All descriptors but the three streams are closed by exec, whatever the agent or the supervisor had open. */
     if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) < 0)
         fail(status, "cannot close descriptors", NULL);
     if (!spec->change_user)
-        prctl(PR_SET_DUMPABLE, 1); /* else its own user could not make a user namespace; the supervisor itself is not dumpable */
+        /* otherwise its own user could not make a user namespace; the supervisor itself is not dumpable */
+        prctl(PR_SET_DUMPABLE, 1);
     if (!joined)
         join_cgroups(spec->cgroup_procs);
-    go_first();
+    prefer_for_oom_kill();
     limit_processes(spec);
     bool own_tmp = enter_mounts(spec, refusal, status);
     drop_from_bounding_set(spec);
     become_user(spec, status);
-    /* After the change of user, which clears it. */
+    /* This comes after the change of user, which would clear it. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         fail(status, "cannot set no_new_privs", NULL);
@@ -274,7 +286,7 @@ static int set_nonblocking(int fd)
     return fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
-/* Waits until the child has become the task (the pipe closes on exec) or has said why not. */
+/* Waits until the child has become the task, which closes the pipe by exec, or has written why it could not. */
 static int await_exec(struct child *c, int status_fd, int *ret_code, bool *ret_by_mounts, struct error *err)
 {
     struct failure f = {0};
@@ -331,7 +343,8 @@ static int refuse_unisolated(const char *why, struct error *err)
                      "(security.task_isolation): %s", why);
 }
 
-/* All mounts, else the task's own directory alone, else none; for a task that is to be isolated, all or nothing. */
+/* Tries to start the task with all mounts, then with its own directory as the only mount, then without mounts. A task
+ * that is to be isolated starts with all mounts or not at all. */
 int child_start(const struct taskspec *spec, struct child *ret, int *ret_code, struct error *err)
 {
     struct taskspec less = *spec;

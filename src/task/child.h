@@ -1,7 +1,8 @@
-/* Starts the entrypoint of a task: own session and process group, stdin from /dev/null, stdout and stderr into pipes,
- * in its cgroups and mounts, as its user, with no_new_privs and without the capabilities that the order drops. It dies with
- * the supervisor. Where the machine refuses the mounts it runs without them, and its log begins with a line that says so; one
- * that is to be isolated does not start. */
+/* Starts the entrypoint of a task: in a session and a process group of its own, with stdin from /dev/null, with stdout
+ * and stderr into pipes, in the task's cgroups and mounts, as the task's user, with no_new_privs, and without the
+ * capabilities that the order drops. The entrypoint dies with the supervisor. Where the machine refuses the mounts, the
+ * task runs without them, and its log begins with a line that says so; a task that the order isolates does not start
+ * then. */
 #ifndef DET_TASK_CHILD_H
 #define DET_TASK_CHILD_H
 
@@ -11,12 +12,13 @@
 #include "common/task/taskspec.h"
 
 struct child {
-    pid_t pid;    /* also the process group's */
-    int out, err; /* our ends of its pipes, non-blocking */
+    pid_t pid;    /* also the id of its process group */
+    int out, err; /* the reading ends of its pipes, non-blocking */
 };
 
-/* When what the order names cannot be run (its program, its working directory), *ret_code is what a shell would say: 127 not
- * found, 126 anything else. 0: the machine could not do it. */
+/* Returns -1 if the task was not executed. If the reason is what the order names (its program, its working directory),
+ * *ret_code is the code that a shell would give: 127 for a program that was not found, 126 for anything else. *ret_code
+ * is 0 if this machine could not start the task. */
 int child_start(const struct taskspec *spec, struct child *ret, int *ret_code, struct error *err);
 
 #endif

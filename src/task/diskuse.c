@@ -19,8 +19,8 @@ static void give_up(struct diskuse *d)
     d->depth = 0;
 }
 
-/* Takes the place of the directory that is read. */
-static bool enter(struct diskuse *d, int fd)
+/* Goes on reading in the directory `fd` instead of the present one. Takes over fd. */
+static bool enter_directory(struct diskuse *d, int fd)
 {
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     if (!dir && fd >= 0)
@@ -32,11 +32,11 @@ static bool enter(struct diskuse *d, int fd)
     return dir != NULL;
 }
 
-static bool descend(struct diskuse *d, const char *name, const struct stat *above)
+static bool descend_into(struct diskuse *d, const char *name, const struct stat *above)
 {
     int fd = openat(dirfd(d->dir), name, OPEN_DIRECTORY);
     if (fd < 0)
-        return true; /* it has gone, or become something else */
+        return true; /* the directory was removed or replaced meanwhile */
     if (d->depth == d->level_cap) {
         size_t cap = d->level_cap ? 2 * d->level_cap : 32;
         if (d->depth == DEPTH_MAX) {
@@ -47,11 +47,12 @@ static bool descend(struct diskuse *d, const char *name, const struct stat *abov
         d->level_cap = cap;
     }
     d->level[d->depth++] = (struct diskuse_level){.dev = above->st_dev, .ino = above->st_ino, .position = telldir(d->dir)};
-    return enter(d, fd);
+    return enter_directory(d, fd);
 }
 
-/* false: what is above is not what this directory was found in, since somebody has moved it. */
-static bool ascend(struct diskuse *d)
+/* Goes back to the directory above. Returns false if that is not the directory in which this one was found, because
+ * somebody has moved this one. */
+static bool ascend_to_parent(struct diskuse *d)
 {
     struct stat st;
     const struct diskuse_level *l = &d->level[--d->depth];
@@ -61,14 +62,15 @@ static bool ascend(struct diskuse *d)
             close(fd);
         return false;
     }
-    if (!enter(d, fd))
+    if (!enter_directory(d, fd))
         return false;
     seekdir(d->dir, l->position);
     return true;
 }
 
-/* Blocks, not lengths: a file may have holes. A file of several names counts once if all of them are here. */
-static bool count(struct diskuse *d, const char *name)
+/* Adds the blocks of an entry, not its length, since a file may have holes. A file of several names counts once if all
+ * its names are below the top directory. */
+static bool count_entry(struct diskuse *d, const char *name)
 {
     struct stat st, here;
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || (d->depth == 0 && strcmp(name, d->skip) == 0))
@@ -79,14 +81,14 @@ static bool count(struct diskuse *d, const char *name)
     d->bytes += (uint64_t)st.st_blocks * 512 / (directory || st.st_nlink < 1 ? 1 : st.st_nlink);
     if (!directory || fstat(dirfd(d->dir), &here) < 0 || here.st_dev != st.st_dev)
         return true;
-    return descend(d, name, &here);
+    return descend_into(d, name, &here);
 }
 
 bool diskuse_step(struct diskuse *d, size_t entries, uint64_t *ret_bytes)
 {
     if (!d->dir) {
         d->bytes = 0;
-        if (!enter(d, openat(d->top, ".", OPEN_DIRECTORY)))
+        if (!enter_directory(d, openat(d->top, ".", OPEN_DIRECTORY)))
             return false;
     }
     for (; entries > 0; entries--) {
@@ -94,7 +96,7 @@ bool diskuse_step(struct diskuse *d, size_t entries, uint64_t *ret_bytes)
         bool ended = !e && d->depth == 0;
         if (ended)
             *ret_bytes = d->bytes;
-        if (ended || !(e ? count(d, e->d_name) : ascend(d))) {
+        if (ended || !(e ? count_entry(d, e->d_name) : ascend_to_parent(d))) {
             give_up(d);
             return ended;
         }

@@ -14,9 +14,11 @@
 #define ENTRIES_PER_STEP 2000
 #define STEP_PAUSE_US 50000
 #define MEASURE_PAUSE_US 5000000
-#define PAUSE_FACTOR 20 /* a measurement that takes long is rare: a twentieth of the time at most */
+/* the pause is so many times the length of the measurement: a measurement never takes more than a twentieth of the
+ * time */
+#define PAUSE_FACTOR 20
 
-/* The number behind `name` in a file of lines "NAME NUMBER". */
+/* The number after `name` in a text of lines "NAME NUMBER"; 0 if there is none. */
 static int64_t count_of(const char *text, const char *name)
 {
     const char *p = strstr(text, name);
@@ -53,7 +55,7 @@ void limits_close(struct limits *l)
     cleanup_close_p(&l->task_dir);
 }
 
-/* Read from the beginning each time, which also makes the kernel tell of the next change. */
+/* The file is read from its beginning each time, which also makes the kernel report the next change. */
 static const char *too_many_processes(const struct limits *l, struct arena *a)
 {
     char text[256];

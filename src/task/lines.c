@@ -37,7 +37,7 @@ static const char *skip_word(const char *p, const char *end, const char *word)
     return (size_t)(end - p) >= n && memcmp(p, word, n) == 0 ? p + n : NULL;
 }
 
-/* Behind ` ?[rank=N] ?`, or `text` when there is none. */
+/* Parses ` ?[rank=N] ?` at the beginning. Returns what follows it, or `text` if there is no such prefix. */
 static const char *parse_rank(const char *text, const char *end, struct task_line *l)
 {
     const char *p = skip_word(skip_blank(text, end), end, "[rank=");
@@ -52,7 +52,7 @@ static const char *parse_rank(const char *text, const char *end, struct task_lin
     return skip_blank(p + 1, end);
 }
 
-/* Behind ` ?LEVEL: ?`, or `text` when there is none. */
+/* Parses ` ?LEVEL: ?` at the beginning. Returns what follows it, or `text` if there is no such prefix. */
 static const char *parse_level(const char *text, const char *end, struct task_line *l)
 {
     static const struct { const char *word; enum task_level level; } row[] = {
@@ -84,7 +84,7 @@ static void add_clean(struct strbuf *out, const char *p, const char *end)
     }
 }
 
-static void hide(struct strbuf *text, const char *secret)
+static void hide_secret(struct strbuf *text, const char *secret)
 {
     enum { SHOWN = 8 };
     size_t n = strlen(secret);
@@ -95,7 +95,7 @@ static void hide(struct strbuf *text, const char *secret)
     }
 }
 
-static void emit(struct line_framer *f, size_t n, bool ended, int64_t now_us)
+static void emit_line(struct line_framer *f, size_t n, bool ended, int64_t now_us)
 {
     struct task_line l = {.time_us = now_us, .stdtype = f->stdtype};
     const char *end = f->buf + n;
@@ -103,7 +103,7 @@ static void emit(struct line_framer *f, size_t n, bool ended, int64_t now_us)
     strbuf_reset(&f->text);
     add_clean(&f->text, text, end);
     for (int i = 0; i < f->secret_n && f->text.n > 0; i++)
-        hide(&f->text, f->secret[i]);
+        hide_secret(&f->text, f->secret[i]);
     if (ended)
         strbuf_addc(&f->text, '\n');
     l.text = strbuf_str(&f->text);
@@ -111,7 +111,7 @@ static void emit(struct line_framer *f, size_t n, bool ended, int64_t now_us)
     f->fn(f->ctx, &l);
 }
 
-/* How many of the n bytes may be cut off without splitting a character. */
+/* How many of the n bytes can be cut off without splitting a character. */
 static size_t cut_point(const char *buf, size_t n)
 {
     for (size_t back = 1; back <= 3 && back < n; back++) {
@@ -129,7 +129,7 @@ static size_t cut_point(const char *buf, size_t n)
 static void cut_long_line(struct line_framer *f, int64_t now_us)
 {
     size_t n = cut_point(f->buf, f->n);
-    emit(f, n, /* ended= */ false, now_us);
+    emit_line(f, n, /* ended= */ false, now_us);
     f->n -= n;
     memmove(f->buf, f->buf + n, f->n);
 }
@@ -162,7 +162,7 @@ void line_framer_feed(struct line_framer *f, const char *data, size_t n, int64_t
             cut_long_line(f, now_us);
         } else if (data < end) {
             f->after_cr = *data++ == '\r';
-            emit(f, f->n, /* ended= */ true, now_us);
+            emit_line(f, f->n, /* ended= */ true, now_us);
             f->n = 0;
         }
     }
@@ -171,7 +171,7 @@ void line_framer_feed(struct line_framer *f, const char *data, size_t n, int64_t
 void line_framer_end(struct line_framer *f, int64_t now_us)
 {
     if (f->n)
-        emit(f, f->n, /* ended= */ false, now_us);
+        emit_line(f, f->n, /* ended= */ false, now_us);
     f->n = 0;
     f->after_cr = false;
 }

@@ -12,15 +12,15 @@
 #include "common/system/files.h"
 #include "common/system/log.h"
 #include "common/task/taskspec.h"
-#include "task/look.h"
+#include "task/find_python.h"
 #include "task/supervisor.h"
 
 #define EXIT_USAGE 2
-/* What the supervisor tells the program that was called, once it serves. */
+/* The byte that the supervisor process writes to the process that started it, once it listens on its socket. */
 #define READY 'R'
 #define NOT_EXECUTED 'N'
 
-static int usage(FILE *to)
+static int print_usage(FILE *to)
 {
     fprintf(to, "usage: determined-task [--adopt|--look-for-python] DIRECTORY\n"
                 "       determined-task --version\n\n"
@@ -33,8 +33,8 @@ static int usage(FILE *to)
     return to == stdout ? 0 : EXIT_USAGE;
 }
 
-/* From now on nothing of the agent's is open here: its end must not be felt, nor ours. */
-static int detach(const char *dir, struct error *err)
+/* Closes what the agent had open: the agent's end must not disturb this process, nor this process's end the agent. */
+static int detach_from_agent(const char *dir, struct error *err)
 {
     cleanup_free char *path = path_join(dir, "supervisor.log");
     cleanup_close int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -46,19 +46,20 @@ static int detach(const char *dir, struct error *err)
     return 0;
 }
 
-static int supervise(const char *dir, bool adopt, int ready_fd)
+static int run_supervisor(const char *dir, bool adopt, int ready_fd)
 {
     struct supervisor *s = NULL;
     cleanup_error struct error err = ERROR_INIT;
     setsid();
-    /* Nobody but root reads its memory, environment or descriptors, whoever runs as the same user. */
+    /* Only root can read this process's memory, environment and descriptors, even if other processes run as the same
+     * user. */
     prctl(PR_SET_DUMPABLE, 0);
     int r = supervisor_new(dir, adopt, &s, &err);
     if (r == 0)
-        r = detach(dir, &err);
+        r = detach_from_agent(dir, &err);
     if (r == 0) {
         char word = supervisor_has_task(s) ? READY : NOT_EXECUTED;
-        ssize_t ignored = write(ready_fd, &word, 1); /* nobody there to read it: no matter */
+        ssize_t ignored = write(ready_fd, &word, 1); /* if nobody reads it, nothing is lost */
         (void)ignored;
         close(ready_fd);
         r = supervisor_run(s, &err);
@@ -69,7 +70,7 @@ static int supervise(const char *dir, bool adopt, int ready_fd)
     return r < 0 ? 1 : 0;
 }
 
-/* The exit status of the program that was called: 0 once the task runs. */
+/* Waits for that byte. Returns the exit status of this program: 0 once the task runs. */
 static int await_ready(pid_t pid, int ready_fd)
 {
     char c;
@@ -84,10 +85,10 @@ static int await_ready(pid_t pid, int ready_fd)
     return WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) : 1;
 }
 
-static int look(const char *dir)
+static int answer_find_python(const char *dir)
 {
     cleanup_error struct error err = ERROR_INIT;
-    if (look_for_python(dir, &err) == 0)
+    if (find_python(dir, &err) == 0)
         return 0;
     fprintf(stderr, "determined-task: %s\n", error_msg(&err));
     return 1;
@@ -102,15 +103,14 @@ int main(int argc, char **argv)
         return 0;
     }
     if (argc == 2 && strcmp(argv[1], "--help") == 0)
-        return usage(stdout);
+        return print_usage(stdout);
     if ((argc != 2 && !adopt && !looks) || argv[argc - 1][0] == '-')
-        return usage(stderr);
+        return print_usage(stderr);
     log_init("determined-task", LOG_INFO, 0);
-    /* The supervisor outlives the agent: a socket of the agent's that stayed open here would look alive to the
-     * master. */
+    /* The supervisor outlives the agent: a socket of the agent that stayed open here would look alive to the master. */
     close_range(3, ~0U, 0);
     if (looks)
-        return look(argv[2]);
+        return answer_find_python(argv[2]);
     int ready[2];
     if (pipe2(ready, O_CLOEXEC) < 0) {
         perror("determined-task: pipe");
@@ -123,7 +123,7 @@ int main(int argc, char **argv)
     }
     if (pid == 0) {
         close(ready[0]);
-        return supervise(argv[argc - 1], adopt, ready[1]);
+        return run_supervisor(argv[argc - 1], adopt, ready[1]);
     }
     close(ready[1]);
     return await_ready(pid, ready[0]);

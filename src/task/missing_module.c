@@ -3,7 +3,8 @@
 #include <ctype.h>
 #include <string.h>
 
-/* "ModuleNotFoundError: No module named 'torch'", and "/usr/bin/python3: No module named torch" of python3 -m. */
+/* Python writes "ModuleNotFoundError: No module named 'torch'", and python3 -m writes "/usr/bin/python3: No module
+ * named torch". */
 static const char said[] = "No module named ";
 
 static size_t name_length(const char *p, const char *end)
@@ -11,12 +12,12 @@ static size_t name_length(const char *p, const char *end)
     size_t n = 0;
     while (p + n < end && (isalnum((unsigned char)p[n]) || p[n] == '_' || p[n] == '.'))
         n++;
-    while (n > 0 && p[n - 1] == '.') /* of a sentence */
+    while (n > 0 && p[n - 1] == '.') /* the full stop of a sentence */
         n--;
     return n;
 }
 
-void missing_module_look(struct missing_module *m, const char *line, size_t n)
+void missing_module_scan(struct missing_module *m, const char *line, size_t n)
 {
     const char *end = line + n;
     const char *at = *m->name ? NULL : memmem(line, n, said, sizeof(said) - 1);

@@ -27,8 +27,8 @@ static int take_groups(const struct taskspec *s, struct error *err)
 
 /* ---- namespaces ---- */
 
-static int put(const char *path, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static int put(const char *path, const char *fmt, ...)
+static int write_text(const char *path, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static int write_text(const char *path, const char *fmt, ...)
 {
     char text[64];
     va_list ap;
@@ -39,18 +39,19 @@ static int put(const char *path, const char *fmt, ...)
     return fd >= 0 && write(fd, text, (size_t)n) == n ? 0 : -1;
 }
 
-/* MS_SLAVE: what the machine mounts and unmounts later counts here, too, and nothing goes the other way. */
+/* MS_SLAVE: what the machine mounts and unmounts later is seen here, too; what is mounted here is not seen by the
+ * machine. */
 static int unshare_mounts(struct error *err)
 {
     uid_t uid = geteuid();
     gid_t gid = getegid();
     if (unshare(uid == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) < 0)
-        return error_errno(err, "unshare");
-    if (uid != 0 && (put("/proc/self/setgroups", "deny") < 0 || put("/proc/self/uid_map", "%u %u 1", uid, uid) < 0 ||
-                     put("/proc/self/gid_map", "%u %u 1", gid, gid) < 0))
-        return error_errno(err, "user namespace");
+        return error_errno(err, "cannot make a mount namespace (unshare)");
+    if (uid != 0 && (write_text("/proc/self/setgroups", "deny") < 0 || write_text("/proc/self/uid_map", "%u %u 1", uid, uid) < 0 ||
+                     write_text("/proc/self/gid_map", "%u %u 1", gid, gid) < 0))
+        return error_errno(err, "cannot set up the user namespace");
     if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
-        return error_errno(err, "mount propagation");
+        return error_errno(err, "cannot keep mounts from spreading to the machine");
     return 0;
 }
 
@@ -58,14 +59,14 @@ static int unshare_mounts(struct error *err)
 
 static const struct mount_option hidden_options[] = {{"mode", "0755"}, {"size", "1m"}, {NULL, NULL}};
 
-/* The way of `path` from `dir`, which is at or above it; NULL if it is not. Both are real paths. */
+/* The part of `path` that follows `dir`, or NULL if `path` is not below `dir`. Both are real paths. */
 static const char *path_from(const char *dir, const char *path)
 {
     size_t n = strlen(dir);
     return strncmp(path, dir, n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
 }
 
-/* The task's own directory, at the place that it had. */
+/* Shows the task's own directory at its path below the covered directory. */
 static int show_run_dir(int run, int cover, const char *way, struct error *err)
 {
     cleanup_free char *above = path_parent(way), *copy = must_strdup(way);
@@ -88,7 +89,7 @@ static int hide_dir(int place, const char *way_to_run, int run, struct error *er
         return error_errno(err, "cannot cover a directory of the agent's");
     if (way_to_run && show_run_dir(run, cover, way_to_run, err) < 0)
         return -1;
-    mount_read_only(cover, /* recursive= */ false); /* it is empty, and what is written there would be lost */
+    mount_read_only(cover, /* recursive= */ false); /* nothing in it is kept, so a task had better not write there */
     return 0;
 }
 
@@ -99,8 +100,8 @@ static int hide_file(int place, struct error *err)
     return tree < 0 || mount_at(tree, place) < 0 ? error_errno(err, "cannot cover a file of the agent's") : 0;
 }
 
-/* These paths are the agent's own: nobody else changes where they lead. */
-static int hide(const struct view *v, const char *path, struct error *err)
+/* Hides one path from the task. The path belongs to the agent, so nobody else changes where it leads. */
+static int hide_path(const struct view *v, const char *path, struct error *err)
 {
     struct stat st;
     cleanup_free char *real = realpath(path, NULL);
@@ -117,14 +118,14 @@ static int hide(const struct view *v, const char *path, struct error *err)
 static int hide_all(const struct view *v, struct error *err)
 {
     for (char **path = v->spec->hidden; path && *path; path++)
-        if (hide(v, *path, err) < 0)
+        if (hide_path(v, *path, err) < 0)
             return -1;
     return 0;
 }
 
-/* A file system of processes in which nobody but their own user sees them. "invisible" is what kernels from 5.8 on call it; it
- * counts for this mount alone there, while older ones would change /proc for the whole machine. A task that stays who the agent
- * is has nobody to be hidden from it, and root sees everything. */
+/* Mounts /proc so that processes are visible to their own user only. Kernels from 5.8 on know "invisible", and apply it
+ * to this mount alone; older kernels, which would change /proc of the whole machine, refuse it. A task that runs as the
+ * agent's user has nobody to be hidden from, and root sees everything. */
 static int hide_processes(const struct view *v, struct error *err)
 {
     static const struct mount_option options[] = {{"hidepid", "invisible"}, {NULL, NULL}};
@@ -132,7 +133,7 @@ static int hide_processes(const struct view *v, struct error *err)
         return 0;
     cleanup_close int proc = mount_new("proc", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
     cleanup_close int place = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return proc < 0 || place < 0 || mount_at(proc, place) < 0 ? error_errno(err, "hidepid") : 0;
+    return proc < 0 || place < 0 || mount_at(proc, place) < 0 ? error_errno(err, "cannot mount /proc with hidepid=invisible") : 0;
 }
 
 /* ---- the order's mounts ---- */
@@ -148,7 +149,7 @@ static int open_source(const struct view *v, const struct taskspec_mount *m)
     return r < 0 ? -1 : open_as_task(v, AT_FDCWD, m->source, 0);
 }
 
-/* A copy of the mount's source, as this machine has it. */
+/* Copies the mounts at the mount's source. */
 static int take_source(const struct view *v, const struct taskspec_mount *m, struct error *err)
 {
     cleanup_close int fd = open_source(v, m);
@@ -169,18 +170,19 @@ static int add_mount(struct view *v, int tree, const char *target, struct error 
     return mount_at(tree, point) < 0 ? error_errno(err, "%s", target) : 0;
 }
 
-/* To the task's log. */
-static void tell(const char *what, const struct error *why)
+/* Writes a warning to the task's log. */
+static void warn_in_task_log(const char *what, const struct error *why)
 {
     fprintf(stderr, "WARNING: %s: %s\n", what, error_msg(why));
 }
 
-/* What keeps the task apart from others cannot be had. */
-static int do_without(const struct view *v, const char *what, const struct error *why, struct error *err)
+/* Goes on without something that keeps the task apart from others, with a warning. For a task that is to be isolated it
+ * is an error. */
+static int go_on_without(const struct view *v, const char *what, const struct error *why, struct error *err)
 {
     if (v->spec->isolated)
         return error_set(err, ERR_PRECONDITION, "%s: %s", what, error_msg(why));
-    tell(what, why);
+    warn_in_task_log(what, why);
     return 0;
 }
 
@@ -212,7 +214,8 @@ static int add_mounts(struct view *v, int *tree, struct error *err)
     return 0;
 }
 
-/* The last, so that mounts within the task's directory show there, too. */
+/* Mounts the task's own directory. This comes last, so that the mounts within that directory are seen at both of its
+ * paths. */
 static int add_run_dir(struct view *v, struct error *err)
 {
     cleanup_close int run = open(v->run_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -220,8 +223,9 @@ static int add_run_dir(struct view *v, struct error *err)
     return tree < 0 ? error_errno(err, "%s", v->run_dir) : add_mount(v, tree, v->spec->mount[0].target, err);
 }
 
-/* Before its path is hidden. -1 as well if there is none, without an error. */
-static int take_tmp(const struct taskspec *s, struct error *err)
+/* Copies the task's own directory for temporary files, before its path is hidden. Returns -1 without an error if the
+ * task has none. */
+static int copy_own_tmp(const struct taskspec *s, struct error *err)
 {
     if (!*s->tmp)
         return -1;
@@ -230,30 +234,30 @@ static int take_tmp(const struct taskspec *s, struct error *err)
     return tree < 0 ? error_errno(err, "%s", s->tmp) : tree;
 }
 
-/* why: the tree could not be taken. */
-static int put_tmp(struct view *v, int tree, const struct error *why, struct error *err)
+/* Mounts the task's own /tmp. `why` is the error of copy_own_tmp(), if it failed. */
+static int mount_own_tmp(struct view *v, int tree, const struct error *why, struct error *err)
 {
     static const char without[] = "this task has no /tmp of its own";
     cleanup_error struct error single = ERROR_INIT;
     if (tree < 0)
-        return why->kind ? do_without(v, without, why, err) : 0;
+        return why->kind ? go_on_without(v, without, why, err) : 0;
     if (mount_tmp(v, tree, &single) == 0)
         return 0;
     if (v->broken)
         return error_set(err, ERR_PRECONDITION, "%s", error_msg(&single));
-    return do_without(v, without, &single, err);
+    return go_on_without(v, without, &single, err);
 }
 
 static int make_view(struct view *v, int *tree, struct error *err)
 {
     cleanup_error struct error no_tmp = ERROR_INIT, no_proc = ERROR_INIT;
-    cleanup_close int tmp = take_tmp(v->spec, &no_tmp);
+    cleanup_close int tmp = copy_own_tmp(v->spec, &no_tmp);
     if (hide_all(v, err) < 0)
         return -1;
-    if (hide_processes(v, &no_proc) < 0 && do_without(v, "this task sees the processes of other users in /proc", &no_proc, err) < 0)
+    if (hide_processes(v, &no_proc) < 0 && go_on_without(v, "this task sees the processes of other users in /proc", &no_proc, err) < 0)
         return -1;
     take_sources(v, tree);
-    if (put_tmp(v, tmp, &no_tmp, err) < 0 || add_mounts(v, tree, err) < 0)
+    if (mount_own_tmp(v, tmp, &no_tmp, err) < 0 || add_mounts(v, tree, err) < 0)
         return -1;
     return add_run_dir(v, err);
 }
@@ -264,7 +268,8 @@ int mounts_enter(const struct taskspec *spec, bool *ret_own_tmp, struct error *e
     umask(022);
     if (unshare_mounts(err) < 0 || take_groups(spec, err) < 0)
         return -1;
-    cleanup_free int *tree = must_calloc(spec->mount_n, sizeof(int)); /* they end with exec, as all descriptors do */
+    /* exec closes them, as it closes all descriptors */
+    cleanup_free int *tree = must_calloc(spec->mount_n, sizeof(int));
     int r = make_view(&v, tree, err);
     *ret_own_tmp = v.own_tmp;
     return r;

@@ -1,27 +1,34 @@
-/* The task's own view of the file system: a private mount namespace with the order's mounts in it (common/task/taskspec.h).
+/* The task's own view of the file system: a private mount namespace with the mounts that the order names
+ * (common/task/taskspec.h).
  *
- * Nothing is left on the machine. A mount point that does not exist is not made in its directory: the directory is
- * covered, for this task alone, with an empty one of our own, in which everything that was there shows again and the
- * mount point has room (`/` for /determined_shared_fs, /run for /run/determined). A directory that the task may write to
- * is never covered, since what it wrote there would vanish with it.
+ * Nothing stays on the machine afterwards. A mount point that does not exist is not created in its directory.
+ * Instead, an empty directory of ours covers that directory for this task alone; everything that was there is shown
+ * in it again, and the mount point is created in it. This happens to `/` for /determined_shared_fs, and to /run for
+ * /run/determined. A directory that the task may write to is never covered, because what the task wrote there would
+ * be lost.
  *
- * In this order, and each step by descriptors: what the order hides is covered; /proc shows the task's own user's processes
- * alone; the sources of the order's mounts are taken, as this machine has them, with the task's own rights, so that a mount
- * leads nowhere the task could not go by itself; /tmp becomes the task's own (mounts_tmp.c); the mounts are made. A path
- * that the task's user may change is looked up once, with that user's rights, and used by descriptor from then on; nothing
- * is looked up through /proc, which a mount of the order's may cover.
+ * The steps are taken in this order, each by descriptors:
+ * 1. what the order hides is covered;
+ * 2. /proc is mounted so that it shows only processes of the task's user;
+ * 3. the sources of the order's mounts are opened with the task's rights, so that no mount leads where the task
+ *     could not go;
+ * 4. /tmp becomes the task's own (mounts_tmp.c);
+ * 5. the mounts are made.
+ * A path that the task's user may change is looked up once, with that user's rights, and used by descriptor from
+ *     then on. Nothing is looked up through /proc, since a mount of the order may cover it.
  *
- * A supervisor of root needs nothing else; any other one makes a user namespace, too, in which it stays who it is. */
+ * A supervisor that is root needs nothing else. Any other supervisor also makes a user namespace, in which its user
+ * stays the same. */
 #ifndef DET_TASK_MOUNTS_H
 #define DET_TASK_MOUNTS_H
 
 #include "common/base/error.h"
 #include "common/task/taskspec.h"
 
-/* In the child, before it takes the task's user. -1: the machine refuses, and this process is of no use any more (half a
- * view is none); start again without mounts. A single mount that cannot be had is told on stderr, the task's log. For a task
- * that is to be isolated, /proc or /tmp of the machine is no view either.
- * *ret_own_tmp: /tmp is the task's own. */
+/* Called in the child before it becomes the task's user. Returns -1 when the machine refuses: the view is then
+ * incomplete, this process must not go on, and the caller starts another one without mounts. A single mount that is
+ * refused is only reported on stderr, which is the task's log. For a task that is to be isolated, keeping the machine's
+ * /proc or /tmp counts as a refusal, too. *ret_own_tmp tells whether /tmp is the task's own. */
 int mounts_enter(const struct taskspec *spec, bool *ret_own_tmp, struct error *err);
 
 #endif

@@ -20,7 +20,7 @@ void act_as_self(const struct view *v)
         _exit(127);
 }
 
-/* What this process has open, which /proc/self/fd would show, is not the task's. */
+/* RESOLVE_NO_MAGICLINKS: the task must not reach what this process has open, through /proc/self/fd. */
 int open_as_task(const struct view *v, int at, const char *path, int flags)
 {
     struct open_how how = {.flags = (uint64_t)(O_PATH | O_CLOEXEC | flags), .resolve = RESOLVE_NO_MAGICLINKS};

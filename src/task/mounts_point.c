@@ -14,7 +14,7 @@
 #include "common/base/must.h"
 #include "task/mounts_internal.h"
 
-#define ENTRIES_MAX 1000 /* of a directory that is covered */
+#define ENTRIES_MAX 1000 /* in a directory that can be covered */
 #define OLD_ROOT ".determined-old-root"
 
 static const struct mount_option cover_options[] = {{"mode", "0755"}, {"size", "16m"}, {NULL, NULL}};
@@ -55,7 +55,7 @@ int show_again(int entry, int dir, const char *name, struct error *err)
 
 /* ---- covering a directory ---- */
 
-/* What a directory held before it was covered, by descriptors, which still lead there. */
+/* The entries of a directory from before it was covered. Their descriptors still lead to them afterwards. */
 struct entries {
     struct { char *name; int fd; } item[ENTRIES_MAX];
     size_t n;
@@ -119,11 +119,11 @@ static int remember_cover(struct view *v, int cover, struct error *err)
     return 0;
 }
 
-/* The root cannot be mounted over: everybody's `/` would still lead below. A new one takes its place, and the old one,
- * once everything in it shows again, goes. */
+/* Replaces the root directory. It cannot be mounted over, because every process's `/` would still lead below the mount.
+ * A new root takes its place, and the old one is unmounted once everything in it is shown in the new one. */
 static int replace_root(struct view *v, int cover, const struct entries *e, struct error *err)
 {
-    /* Any directory would do; it is uncovered again when what is mounted there becomes the root. */
+    /* Any directory can serve as the stage; it is uncovered again when what is mounted there becomes the root. */
     cleanup_close int stage = open(v->run_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (stage < 0 || mount_at(cover, stage) < 0 || fchdir(cover) < 0 || mkdirat(cover, OLD_ROOT, 0700) < 0 ||
         syscall(SYS_pivot_root, ".", OLD_ROOT) < 0 || chdir("/") < 0)
@@ -141,8 +141,8 @@ static bool is_same(int dir, const char *path)
     return fstat(dir, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* The descriptor of the directory of ours that takes the place of `dir`. */
-static int cover(struct view *v, int dir, struct error *err)
+/* Covers `dir` with a directory of ours, and returns its descriptor. */
+static int cover_directory(struct view *v, int dir, struct error *err)
 {
     cleanup_free struct entries *e = must_calloc(1, sizeof(*e));
     cleanup_close int cover = mount_new("tmpfs", cover_options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
@@ -177,7 +177,8 @@ static bool is_below(const char *path, const char *dir)
     return strncmp(path, dir, n) == 0 && (path[n] == '/' || path[n] == 0);
 }
 
-/* What a task writes into `/` and /run is the task's alone, even when it runs as root. */
+/* Whether `dir` can be covered without losing what the task writes. What a task writes into `/` and /run belongs to the
+ * task alone, even if it runs as root. */
 static bool may_cover(const struct view *v, int dir)
 {
     if (is_same(dir, "/") || is_same(dir, "/run"))
@@ -188,7 +189,7 @@ static bool may_cover(const struct view *v, int dir)
     return refused;
 }
 
-/* The directory above `path` that is there; *ret_missing is the part of `path` that is not. */
+/* Opens the nearest directory above `path` that exists; *ret_missing is the part of `path` that does not exist. */
 static int open_existing(const struct view *v, const char *path, const char **ret_missing, struct error *err)
 {
     cleanup_free char *copy = must_strdup(path);
@@ -206,7 +207,7 @@ static int open_existing(const struct view *v, const char *path, const char **re
     return error_set(err, ERR_PRECONDITION, "%s: not an absolute path", path);
 }
 
-/* `path` below `dir`, and what is missing above it. */
+/* Makes a mount point `path` below `dir`, with the directories that it lies in. */
 static int make_missing(int dir, const char *path, bool directory, struct error *err)
 {
     cleanup_free char *copy = must_strdup(path);
@@ -255,6 +256,6 @@ int have_point(struct view *v, const char *path, bool directory, struct error *e
         return make_missing(dir, missing, directory, err);
     if (!may_cover(v, dir))
         return error_set(err, ERR_PRECONDITION, "%s does not exist; make it, or mount somewhere else", path);
-    cleanup_close int over = cover(v, dir, err);
+    cleanup_close int over = cover_directory(v, dir, err);
     return over < 0 ? -1 : make_missing(over, missing, directory, err);
 }

@@ -1,8 +1,9 @@
-/* A /tmp of the task's own: a directory on the disk that goes with the task, in the place of the machine's.
+/* The task's own /tmp: a directory on the disk that is removed with the task, in the place of the machine's /tmp.
  *
- * What the order itself names below the machine's /tmp shows again there: the task's own directory, its working directory, what
- * it mounts, and what its search paths lead to (a virtual environment, this platform's library). Not just that file or
- * directory, but the whole entry of /tmp that it lies in, since nobody knows what else a virtual environment refers to. */
+ * What the order itself names below the machine's /tmp is shown in it: the task's own directory, its working
+ * directory, the sources of its mounts, and what its search paths lead to (a virtual environment, this platform's
+ * library). The whole entry of /tmp that such a path lies in is shown, because a virtual environment may refer to
+ * other files in it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@ static void shown_release(struct shown *s)
         close(s->item[i].fd);
 }
 
-/* The entry of `tmp` that `path` lies in. */
+/* Finds the name of the entry of `tmp` that `path` lies in. Returns false if it lies in none. */
 static bool entry_of(const char *path, const char *tmp, char *ret_name)
 {
     size_t n = strlen(tmp);
@@ -45,31 +46,31 @@ static bool entry_of(const char *path, const char *tmp, char *ret_name)
     return true;
 }
 
-static void add(const struct view *v, int tmp, const char *name, struct shown *s)
+static void add_shown_entry(const struct view *v, int tmp, const char *name, struct shown *s)
 {
     for (size_t i = 0; i < s->n; i++)
         if (strcmp(s->item[i].name, name) == 0)
             return;
     int fd = s->n < SHOWN_MAX ? open_as_task(v, tmp, name, O_NOFOLLOW) : -1;
     if (fd < 0)
-        return; /* there is nothing to show, at least not to this user */
+        return; /* it does not exist, or this user may not see it */
     snprintf(s->item[s->n].name, NAME_SIZE, "%s", name);
     s->item[s->n++].fd = fd;
 }
 
-/* By its name, and by what it leads to. */
+/* Adds the entries that the path lies in: by its name, and by the real path that it leads to. */
 static void add_path(const struct view *v, int tmp, const char *real_tmp, const char *path, struct shown *s)
 {
     char name[NAME_SIZE];
     if (*path != '/')
         return;
     if (entry_of(path, TMP, name))
-        add(v, tmp, name, s);
+        add_shown_entry(v, tmp, name, s);
     act_as_task(v);
     cleanup_free char *real = realpath(path, NULL);
     act_as_self(v);
     if (real && entry_of(real, real_tmp, name))
-        add(v, tmp, name, s);
+        add_shown_entry(v, tmp, name, s);
 }
 
 static void add_search_path(const struct view *v, int tmp, const char *real_tmp, const char *list, struct shown *s)
@@ -91,8 +92,8 @@ static void find_named(const struct view *v, int tmp, const char *real_tmp, stru
         add_search_path(v, tmp, real_tmp, taskspec_env(v->spec, variable[i]), s);
 }
 
-/* The directory is the task's, and its user's other processes may race with this one: what they put there is refused, or is what
- * gets mounted over. */
+/* Shows the entries in the task's /tmp. The task's user owns that directory and may change it meanwhile; what this user
+ * puts there is refused or is mounted over. ! */
 static int show_named(const struct view *v, const struct shown *s, int dir, struct error *err)
 {
     int r = 0;

@@ -23,7 +23,7 @@ struct process_list {
     size_t n;
 };
 
-/* Reads /proc/PID/FILE, whole. */
+/* Reads the whole file /proc/PID/FILE. */
 static int read_proc(pid_t pid, const char *file, struct strbuf *out)
 {
     char path[64];
@@ -45,7 +45,7 @@ static int read_proc(pid_t pid, const char *file, struct strbuf *out)
     return 0;
 }
 
-static struct process_list processes(void)
+static struct process_list list_processes(void)
 {
     struct process_list l = {0};
     size_t cap = 0;
@@ -74,8 +74,8 @@ static bool is_wanted(const struct process_list *l, pid_t pid)
     return false;
 }
 
-/* Process ids wrap around, so a child may be listed before its parent: pass over the list until nothing new is
- * found. */
+/* Marks all descendants of `root`. Process ids wrap around, so a child may be listed before its parent; the list is
+ * passed over until nothing new is found. */
 static void mark_descendants(struct process_list *l, pid_t root)
 {
     bool found = true;
@@ -100,7 +100,7 @@ static int kill_wanted(const struct process_list *l)
 
 int proctree_kill_descendants(pid_t root)
 {
-    struct process_list l = processes();
+    struct process_list l = list_processes();
     mark_descendants(&l, root);
     int n = kill_wanted(&l);
     free(l.item);
@@ -116,8 +116,9 @@ static bool has_entry(const struct strbuf *environment, const char *mark)
     return false;
 }
 
-/* "<id> <parent> <device> <place within its file system> <mount point> …": the place ends as the directory's path does,
- * of which two names are enough, since one is the container's. */
+/* Whether a line of mountinfo shows the directory run_dir mounted at /run/determined: "<id> <parent> <device> <path
+ * within its file system> <mount point> …". The path within the file system ends as run_dir does; two names of it are
+ * enough, because one of them is the container's id. */
 static bool is_mounted(const char *mountinfo, const char *run_dir)
 {
     char line[4096];
@@ -138,7 +139,7 @@ static bool is_marked(pid_t pid, const char *mark, const char *run_dir, struct s
 
 int proctree_kill_marked(const char *mark, const char *run_dir)
 {
-    struct process_list l = processes();
+    struct process_list l = list_processes();
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     for (size_t i = 0; i < l.n; i++)
         l.item[i].wanted = l.item[i].stat.pid != getpid() && is_marked(l.item[i].stat.pid, mark, run_dir, &text);

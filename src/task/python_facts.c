@@ -22,14 +22,14 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* python, python3, python3.11 */
+/* Whether the last name of the path is that of an interpreter: python, python3, python3.11. */
 static bool is_python(const char *word)
 {
     const char *name = base_name(word);
     return strncmp(name, "python", 6) == 0 && name[6 + strspn(name + 6, "0123456789.")] == 0;
 }
 
-/* The next word of a list that `separators` are between, from *at; NULL: no more. */
+/* The next word of a list whose words stand between `separators`, from *at on; NULL if there are no more. */
 static const char *next_word(const char **at, const char *separators, struct arena *a)
 {
     *at += strspn(*at, separators);
@@ -72,13 +72,13 @@ const char *python_facts_interpreter(const struct python_search *s, struct arena
 /* ---- its version, and where it looks for packages ---- */
 
 struct installation {
-    const char *version; /* "3.11.2", "3.11" where it does not say more, "" where it says nothing */
+    const char *version; /* "3.11.2"; "3.11" if no more is known; "" if it is unknown */
     const char *prefix;
-    bool virtual;        /* an environment of its own, by venv or virtualenv */
+    bool virtual;        /* made by venv or virtualenv */
 };
 
-/* The directory `levels` above a path. */
-static const char *above(const char *path, int levels, struct arena *a)
+/* The directory `levels` steps above a path. */
+static const char *directory_above(const char *path, int levels, struct arena *a)
 {
     char *dir = arena_strdup(a, path);
     while (levels-- > 0 && strrchr(dir, '/'))
@@ -86,8 +86,8 @@ static const char *above(const char *path, int levels, struct arena *a)
     return dir;
 }
 
-/* "3.11.2" of "3.11.2.final.0" and the like. */
-static const char *numbers(const char *text, struct arena *a)
+/* The leading number of a version: "3.11.2" of "3.11.2.final.0". */
+static const char *version_numbers(const char *text, struct arena *a)
 {
     size_t n = strspn(text, "0123456789.");
     while (n > 0 && text[n - 1] == '.')
@@ -95,13 +95,14 @@ static const char *numbers(const char *text, struct arena *a)
     return arena_strndup(a, text, n);
 }
 
-/* "version = 3.11.2" of venv, "version_info = 3.11.2.final.0" of virtualenv. */
+/* The version in pyvenv.cfg: "version = 3.11.2" if venv wrote it, "version_info = 3.11.2.final.0" if virtualenv did. ""
+ * if there is none. */
 static const char *configured_version(const char *text, struct arena *a)
 {
     for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
         const char *value = line + strcspn(line, "=\n");
         if (strncmp(line, "version", 7) == 0 && *value == '=')
-            return numbers(value + 1 + strspn(value + 1, " \t"), a);
+            return version_numbers(value + 1 + strspn(value + 1, " \t"), a);
     }
     return "";
 }
@@ -109,14 +110,14 @@ static const char *configured_version(const char *text, struct arena *a)
 static struct installation installation_of(const char *executable, struct arena *a)
 {
     cleanup_strbuf struct strbuf config = STRBUF_INIT;
-    const char *prefix = above(executable, 2, a);
+    const char *prefix = directory_above(executable, 2, a);
     cleanup_close int dir = open(prefix, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (dir >= 0 && beneath_read(dir, "pyvenv.cfg", CONFIG_MAX, &config, NULL) == 0)
         return (struct installation){configured_version(strbuf_str(&config), a), prefix, true};
     cleanup_free char *real = realpath(executable, NULL);
     if (!real || !is_python(real) || !strchr(base_name(real), '.'))
-        return (struct installation){"", prefix, false}; /* a wrapper: who knows what it runs */
-    return (struct installation){numbers(base_name(real) + 6, a), above(real, 2, a), false};
+        return (struct installation){"", prefix, false}; /* a wrapper script; it is not known what it runs */
+    return (struct installation){version_numbers(base_name(real) + 6, a), directory_above(real, 2, a), false};
 }
 
 struct places {
@@ -138,12 +139,12 @@ static struct places places_of(const struct python_search *s, const struct insta
         add_place(&p, from_work_dir(s, dir, a));
     size_t major = strcspn(x->version, ".");
     if (!x->version[major])
-        return p; /* nothing: its directories are not known */
+        return p; /* without the version its directories are unknown */
     const char *minor = arena_strndup(a, x->version, major + 1 + strcspn(x->version + major + 1, "."));
     if (!x->virtual && s->user_base)
         add_place(&p, arena_printf(a, "%s/lib/python%s/site-packages", s->user_base, minor));
     add_place(&p, arena_printf(a, "%s/lib/python%s/site-packages", x->prefix, minor));
-    if (!x->virtual) { /* Debian's */
+    if (!x->virtual) { /* directories that Debian adds */
         add_place(&p, arena_printf(a, "%s/local/lib/python%s/dist-packages", x->prefix, minor));
         add_place(&p, arena_printf(a, "%s/lib/python3/dist-packages", x->prefix));
     }
@@ -154,7 +155,7 @@ static struct places places_of(const struct python_search *s, const struct insta
 
 struct package {
     struct python_package entry;
-    size_t place; /* the first one counts */
+    size_t place; /* index of the directory; of two packages of one name the one in the earlier directory counts */
 };
 
 struct packages {
@@ -162,8 +163,8 @@ struct packages {
     size_t n, cap;
 };
 
-/* As PEP 503 spells names: "Some_Package" is "some-package". */
-static const char *spelled(const char *name, size_t n, struct arena *a)
+/* The name in the form of PEP 503: "Some_Package" becomes "some-package". */
+static const char *normalized_name(const char *name, size_t n, struct arena *a)
 {
     char *text = arena_strndup(a, name, n), *to = text;
     for (const char *c = text; *c; c++) {
@@ -175,7 +176,7 @@ static const char *spelled(const char *name, size_t n, struct arena *a)
     return text;
 }
 
-/* "numpy-2.4.6.dist-info", "old-1.0-py3.11.egg-info". */
+/* Adds the package if the directory entry names one: "numpy-2.4.6.dist-info", "old-1.0-py3.11.egg-info". */
 static void add_package(struct packages *p, const char *entry, size_t place, struct arena *a)
 {
     const char *kind = strrchr(entry, '.'), *dash = strchr(entry, '-');
@@ -193,7 +194,7 @@ static void add_package(struct packages *p, const char *entry, size_t place, str
         p->list = more;
         p->cap = p->cap ? p->cap * 2 : 256;
     }
-    p->list[p->n++] = (struct package){{spelled(entry, (size_t)(dash - entry), a), arena_strndup(a, dash + 1, version)}, place};
+    p->list[p->n++] = (struct package){{normalized_name(entry, (size_t)(dash - entry), a), arena_strndup(a, dash + 1, version)}, place};
 }
 
 static int by_name(const void *a, const void *b)

@@ -19,7 +19,7 @@
 #define NAME_LEN 20
 
 struct segment {
-    uint64_t first, next; /* lines first … next - 1 */
+    uint64_t first, next; /* holds the lines first … next - 1 */
     uint64_t bytes;
     int fd;
 };
@@ -27,17 +27,19 @@ struct segment {
 struct spool {
     int dir;
     uint64_t max_bytes, segment_bytes;
-    struct segment *segment; /* in order; the last one is written to; never empty after spool_open() */
+    struct segment *segment; /* in order; lines are written to the last one; there is at least one after spool_open() */
     size_t segment_n, segment_cap;
-    struct strbuf pending;   /* records that are not in a file yet */
-    uint64_t next;           /* number of the line that comes next, those pending counted */
+    struct strbuf pending;   /* records that are not yet written to a file */
+    uint64_t next;           /* number of the next line, pending lines counted */
     uint64_t acked;
     bool write_failed;
-    struct { uint64_t first, seq, offset; } at; /* where the last spool_read() ended: segment, next line, its offset */
+    /* where the last spool_read() ended: first line of the segment, next line, and that line's offset */
+    struct { uint64_t first, seq, offset; } at;
 };
 
-/* FNV-1a: tells a torn or foreign record from a whole one; nobody attacks a file that only its owner can write. */
-static uint32_t checksum(const void *data, size_t n)
+/* FNV-1a. It tells an incomplete or foreign record from a whole one. It need not resist attacks, since only the owner
+ * can write these files. */
+static uint32_t record_checksum(const void *data, size_t n)
 {
     const uint8_t *p = data;
     uint32_t h = 2166136261u;
@@ -46,7 +48,7 @@ static uint32_t checksum(const void *data, size_t n)
     return h;
 }
 
-static struct segment *tail(const struct spool *s)
+static struct segment *last_segment(const struct spool *s)
 {
     return &s->segment[s->segment_n - 1];
 }
@@ -76,7 +78,8 @@ static void segment_drop_first(struct spool *s)
     memmove(s->segment, s->segment + 1, s->segment_n * sizeof(*s->segment));
 }
 
-/* Reads the record at `offset` into buf; its length on disk, 0 when no whole record of number `seq` starts there. */
+/* Reads the record at `offset` into buf. Returns its length on disk, or 0 if no whole record of number `seq` starts
+ * there. */
 static size_t record_read(int fd, uint64_t offset, uint64_t seq, char *buf, size_t cap)
 {
     ssize_t n = pread(fd, buf, cap, (off_t)offset);
@@ -84,12 +87,12 @@ static size_t record_read(int fd, uint64_t offset, uint64_t seq, char *buf, size
         return 0;
     struct cursor c = cursor_of(buf, (size_t)n);
     uint32_t length = cursor_u32(&c), sum = cursor_u32(&c);
-    if (length < 8 || length > RECORD_MAX || (size_t)length + 8 > (size_t)n || sum != checksum(buf + 8, length))
+    if (length < 8 || length > RECORD_MAX || (size_t)length + 8 > (size_t)n || sum != record_checksum(buf + 8, length))
         return 0;
     return cursor_u64(&c) == seq ? length + 8 : 0;
 }
 
-/* Counts the whole records of a segment that an earlier supervisor left, and cuts off what comes behind them. */
+/* Counts the whole records of a segment that an earlier supervisor has left, and cuts off what follows them. */
 static int segment_recover(struct segment *g, struct error *err)
 {
     char buf[RECORD_MAX + HEADER];
@@ -131,19 +134,19 @@ static int list_segments(int dir, uint64_t **ret, size_t *ret_n, struct error *e
     return 0;
 }
 
-static int recover(struct spool *s, struct error *err)
+static int recover_segments(struct spool *s, struct error *err)
 {
     cleanup_free uint64_t *first = NULL;
     size_t n = 0;
     if (list_segments(s->dir, &first, &n, err) < 0)
         return -1;
     for (size_t i = 0; i < n; i++) {
-        if (segment_add(s, first[i], err) < 0 || segment_recover(tail(s), err) < 0)
+        if (segment_add(s, first[i], err) < 0 || segment_recover(last_segment(s), err) < 0)
             return -1;
     }
     if (!n && segment_add(s, 1, err) < 0)
         return -1;
-    s->next = tail(s)->next;
+    s->next = last_segment(s)->next;
     s->acked = s->segment[0].first - 1;
     return 0;
 }
@@ -154,7 +157,7 @@ int spool_open(int dir, uint64_t max_bytes, struct spool **ret, struct error *er
     s->dir = dir;
     s->max_bytes = max_bytes;
     s->segment_bytes = max_bytes / 4 < SEGMENT_BYTES ? max_bytes / 4 : SEGMENT_BYTES;
-    if (recover(s, err) < 0) {
+    if (recover_segments(s, err) < 0) {
         spool_free(s);
         return -1;
     }
@@ -182,7 +185,7 @@ void spool_append(struct spool *s, const struct task_line *line)
     task_line_encode(line, &s->pending);
     size_t length = s->pending.n - at - 8;
     bytes_set_u32(&s->pending, at, (uint32_t)length);
-    bytes_set_u32(&s->pending, at + 4, checksum(s->pending.s + at + 8, length));
+    bytes_set_u32(&s->pending, at + 4, record_checksum(s->pending.s + at + 8, length));
 }
 
 int spool_flush(struct spool *s, struct error *err)
@@ -190,14 +193,14 @@ int spool_flush(struct spool *s, struct error *err)
     if (!s->pending.n)
         return 0;
     s->write_failed = true;
-    if (tail(s)->bytes >= s->segment_bytes && segment_add(s, tail(s)->next, err) < 0)
+    if (last_segment(s)->bytes >= s->segment_bytes && segment_add(s, last_segment(s)->next, err) < 0)
         return -1;
-    struct segment *g = tail(s);
+    struct segment *g = last_segment(s);
     if (fd_write_all(g->fd, s->pending.s, s->pending.n) < 0) {
         error_errno(err, "spool: cannot write %zu bytes", s->pending.n);
-        /* Half a record must not stand before the next attempt's first. */
+        /* Part of a record must not stay before what the next attempt writes. */
         if (ftruncate(g->fd, (off_t)g->bytes) < 0)
-            return error_wrap(err, "spool: nor undo the attempt");
+            return error_wrap(err, "spool: cannot undo a write that failed half-way");
         return -1;
     }
     g->bytes += s->pending.n;
@@ -234,11 +237,11 @@ void spool_ack(struct spool *s, uint64_t seq)
         s->next = seq + 1;
     }
     s->acked = seq;
-    /* The last segment carries the numbering: it is replaced by an empty one before it goes, not removed. */
-    bool all = seq + 1 == s->next && s->pending.n == 0 && tail(s)->bytes > 0;
-    bool moved = tail(s)->next < s->next && s->pending.n == 0;
-    if ((all && tail(s)->bytes >= s->segment_bytes / 2) || moved)
-        segment_add(s, s->next, NULL); /* failure: the old one stays until the next time */
+    /* The name of the last segment keeps the numbering: before it is removed, an empty segment takes its place. */
+    bool all = seq + 1 == s->next && s->pending.n == 0 && last_segment(s)->bytes > 0;
+    bool moved = last_segment(s)->next < s->next && s->pending.n == 0;
+    if ((all && last_segment(s)->bytes >= s->segment_bytes / 2) || moved)
+        segment_add(s, s->next, NULL); /* if this fails, the old segment stays until the next time */
     while (s->segment_n > 1 && s->segment[0].next <= seq + 1)
         segment_drop_first(s);
 }
@@ -251,8 +254,9 @@ static struct segment *segment_of(struct spool *s, uint64_t seq)
     return NULL;
 }
 
-/* Moves s->at to line `seq` (or the first that is still there). NULL: there is none. */
-static struct segment *seek(struct spool *s, uint64_t seq)
+/* Moves s->at to line `seq`, or to the first line that is still there. Returns its segment, or NULL if there is no such
+ * line. */
+static struct segment *seek_line(struct spool *s, uint64_t seq)
 {
     struct segment *g = segment_of(s, seq);
     if (!g || (s->at.first == g->first && s->at.seq == seq))
@@ -274,7 +278,7 @@ int spool_read(struct spool *s, uint64_t after, size_t bytes_max, struct spool_b
 {
     strbuf_reset(&ret->line);
     ret->count = 0;
-    struct segment *g = seek(s, after + 1);
+    struct segment *g = seek_line(s, after + 1);
     if (!g)
         return 0;
     cleanup_strbuf struct strbuf raw = STRBUF_INIT;

@@ -22,16 +22,17 @@
 #include "common/system/log.h"
 #include "common/base/strbuf.h"
 #include "task/child.h"
-#include "task/look.h"
+#include "task/find_python.h"
 #include "task/proctree.h"
 
 #define SPEC_MAX (16 * 1024 * 1024)
-#define DRAIN_US 1000000     /* for processes that outlive the entrypoint */
-#define EXPLAIN_US 6000000   /* for the process that looks which Python this was; it gives up sooner */
-#define KILL_FIRST_US 10000  /* SIGKILL goes out again and again, since processes fork meanwhile … */
-#define KILL_LAST_US 500000  /* … but ever less often, since one may hang in the kernel */
+#define DRAIN_US 1000000     /* how long processes that outlive the entrypoint may go on */
+/* how long the process may take that finds out which Python this was; it gives up sooner by itself */
+#define EXPLAIN_US 6000000
+#define KILL_FIRST_US 10000  /* SIGKILL is sent again and again, because processes may fork meanwhile … */
+#define KILL_LAST_US 500000  /* … but less and less often, because a process may hang in the kernel */
 #define KILL_ROUNDS 200
-#define RETRY_US 1000000     /* of a write to a full disk */
+#define RETRY_US 1000000     /* until a write to a full disk is tried again */
 #define READ_BYTES 65536
 
 /* ---- starting ---------------------------------------------------------------------------------------------------- */
@@ -86,7 +87,7 @@ static void on_line(void *ctx, const struct task_line *line)
         s->unsent_since_us = clock_monotonic_us();
     s->unsent_bytes += line->text_n + 32;
     if (line->stdtype == TASK_STDERR)
-        missing_module_look(&s->missing, line->text, line->text_n);
+        missing_module_scan(&s->missing, line->text, line->text_n);
     spool_append(s->spool, line);
 }
 
@@ -96,7 +97,8 @@ static void set_exit(struct supervisor *s, enum task_exit_kind kind, int code, i
         .kind = kind, .code = code, .signal = signo, .time_us = clock_now_us(), .text = arena_strdup(&s->arena, text)};
 }
 
-/* The report outlives a crash of the machine; without room for it, it still lives as long as this process. */
+/* Writes the exit report so that it survives a crash of the machine. If the disk has no room for it, the report lives
+ * as long as this process. */
 static void record_exit(struct supervisor *s)
 {
     cleanup_strbuf struct strbuf bytes = STRBUF_INIT;
@@ -121,7 +123,7 @@ static void start_task(struct supervisor *s)
         strbuf_addf(&text, "ERROR: %s\n", error_msg(&err));
         line_framer_feed(&s->output[1].framer, text.s, text.n, clock_now_us());
         set_exit(s, err.kind == ERR_INVALID ? TASK_EXIT_REFUSED : TASK_EXIT_START_FAILED, code, 0, error_msg(&err));
-        spool_flush(s->spool, NULL); /* failing that, the next turn does it */
+        spool_flush(s->spool, NULL); /* if this fails, the next turn of the loop tries again */
         record_exit(s);
         return;
     }
@@ -133,7 +135,8 @@ static void start_task(struct supervisor *s)
     log_info("task.start", "pid=%d", (int)c.pid);
 }
 
-/* Nobody's children any more: they are looked for again until none is found, since they may fork meanwhile. */
+/* Kills what a dead supervisor has left behind. These processes are nobody's children any more, and may fork meanwhile,
+ * so they are searched for again until none is found. */
 static void kill_left_behind(const struct taskspec *spec)
 {
     const char *mark = NULL;
@@ -167,7 +170,8 @@ static void adopt_task(struct supervisor *s)
         }
     }
     kill_left_behind(&s->spec);
-    /* Under an agent that is not root a task can end its own supervisor: that is no misfortune that another try mends. */
+    /* Under an agent that is not root, a task can kill its own supervisor. Starting such a task again as if it had been
+     * lost would not help, so its end counts as a failure of the task. */
     if (!s->spec.change_user && same_boot(&s->spec))
         set_exit(s, TASK_EXIT_SIGNALED, 137, SIGKILL,
                  "the task's supervisor was killed; this agent is not root, so that a task can do that itself: it counts as a failure");
@@ -177,7 +181,7 @@ static void adopt_task(struct supervisor *s)
     record_exit(s);
 }
 
-/* The tokens by which the task speaks with the master. */
+/* Hides the tokens that the task uses with the master from its log. */
 static void hide_tokens(struct supervisor *s)
 {
     for (int output = 0; output < 2; output++) {
@@ -249,14 +253,15 @@ static void read_output(struct supervisor *s, struct output *o)
         line_framer_feed(&o->framer, buf, (size_t)n, clock_now_us());
         return;
     }
-    /* Nothing there, nobody left to write: whoever holds the other end is no process of this task. */
+    /* The pipe is empty and no process of this task is left. Whoever still holds the writing end is no process of this
+     * task, so the output counts as ended. */
     bool orphaned = n < 0 && errno == EAGAIN && s->phase == DRAINING && !s->has_children &&
                     clock_monotonic_us() >= s->drain_until_us;
     if (n == 0 || orphaned || (n < 0 && errno != EAGAIN && errno != EINTR))
         end_output(s, o);
 }
 
-/* Into the task's own log, and into the report of its end. */
+/* Writes the reason into the task's own log. */
 static void tell_reason(struct supervisor *s, const char *why)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
@@ -283,13 +288,14 @@ static void on_entrypoint_gone(struct supervisor *s, int status)
         s->exit.text = s->ended_for;
     } else if (killed_for_memory(s, status)) {
         s->exit.text = limits_memory_text(&s->limits, &s->arena);
-        if (s->exit.code == 128 + SIGKILL) /* else it was another of its processes, and this one has noticed */
+        /* otherwise the kernel killed another process of the task, and the entrypoint has reacted to that */
+        if (s->exit.code == 128 + SIGKILL)
             s->exit.kind = TASK_EXIT_OUT_OF_MEMORY;
         tell_reason(s, s->exit.text);
     }
 }
 
-static void reap(struct supervisor *s)
+static void reap_children(struct supervisor *s)
 {
     int status;
     pid_t pid;
@@ -337,7 +343,7 @@ static void take_signals(struct supervisor *s)
             supervisor_signal(s, (int)i.ssi_signo);
 }
 
-/* A task that took more than it may take is ended, once. */
+/* Ends a task that has exceeded one of its limits. */
 static void check_limits(struct supervisor *s)
 {
     if (s->phase != RUNNING || s->killing)
@@ -349,8 +355,8 @@ static void check_limits(struct supervisor *s)
     supervisor_signal(s, SIGKILL);
 }
 
-/* The task has failed and everything that it wrote is here. What is to be said of a module that was not found comes from a
- * process, as if the task wrote it: it looks at directories, which may hang. */
+/* The task has failed, and all its output has been read. If it missed a Python module, another process writes an
+ * explanation, as if the task wrote it. It is a process because it reads directories, which may hang. */
 static void explain_missing(struct supervisor *s)
 {
     int p[2];
@@ -359,7 +365,7 @@ static void explain_missing(struct supervisor *s)
         return;
     pid_t pid = fork();
     if (pid == 0)
-        look_and_explain_missing(&s->spec, &s->missing, p[1]);
+        find_python_and_explain_missing(&s->spec, &s->missing, p[1]);
     s->missing.name[0] = 0;
     close(p[1]);
     if (pid < 0) {
@@ -376,11 +382,11 @@ static bool all_over(const struct supervisor *s)
     return s->phase == DRAINING && outputs_ended(s) && !s->has_children;
 }
 
-/* What has to follow from this turn for the task itself. */
-static void advance(struct supervisor *s)
+/* What this turn of the loop means for the task: limits, ended processes, killing, the exit. */
+static void advance_task(struct supervisor *s)
 {
     check_limits(s);
-    reap(s);
+    reap_children(s);
     bool drained = s->phase == DRAINING && (outputs_ended(s) || clock_monotonic_us() >= s->drain_until_us);
     if (s->killing || drained)
         kill_all(s);
@@ -395,7 +401,7 @@ static void advance(struct supervisor *s)
 
 /* ---- the loop ---------------------------------------------------------------------------------------------------- */
 
-static int64_t sooner(int64_t a, int64_t b)
+static int64_t sooner_deadline(int64_t a, int64_t b)
 {
     return a < 0 || b < a ? b : a;
 }
@@ -404,21 +410,21 @@ static int poll_timeout_ms(const struct supervisor *s)
 {
     int64_t at = -1, now = clock_monotonic_us();
     if (s->phase == DRAINING && now < s->drain_until_us)
-        at = sooner(at, s->drain_until_us);
+        at = sooner_deadline(at, s->drain_until_us);
     else if (s->has_children && (s->killing || s->phase == DRAINING))
-        at = sooner(at, s->kill_at_us);
+        at = sooner_deadline(at, s->kill_at_us);
     if (s->phase != EXITED && spool_full(s->spool))
-        at = sooner(at, now + RETRY_US);
+        at = sooner_deadline(at, now + RETRY_US);
     if (s->greeted && !supervisor_all_told(s) && s->under_way_n < BATCHES_MAX && s->under_way_bytes < TASK_WINDOW)
-        at = sooner(at, s->unsent_since_us + LINGER_US);
+        at = sooner_deadline(at, s->unsent_since_us + LINGER_US);
     if (s->phase == RUNNING && !s->killing && limits_next_us(&s->limits) >= 0)
-        at = sooner(at, limits_next_us(&s->limits));
+        at = sooner_deadline(at, limits_next_us(&s->limits));
     if (at < 0)
         return -1;
     return at <= now ? 0 : (int)((at - now) / 1000 + 1);
 }
 
-static void turn(struct supervisor *s)
+static void run_turn(struct supervisor *s)
 {
     bool full = spool_full(s->spool);
     struct pollfd p[6] = {
@@ -440,13 +446,13 @@ static void turn(struct supervisor *s)
     for (int i = 0; i < 2; i++)
         if (!full && s->output[i].fd >= 0 && (p[3 + i].revents || (s->phase == DRAINING && !s->has_children)))
             read_output(s, &s->output[i]);
-    advance(s);
+    advance_task(s);
     supervisor_talk(s);
 }
 
 int supervisor_run(struct supervisor *s, struct error *err)
 {
     while (!s->exit_acked)
-        turn(s);
+        run_turn(s);
     return 0;
 }

@@ -17,13 +17,14 @@
 
 struct supervisor;
 
-/* dir: the task's directory (common/task/taskspec.h). With `adopt` nothing is started: what an earlier supervisor left is
- * served, and a task that it did not see the end of is killed and reported as lost. Fails when another supervisor has
- * the directory (ERR_CONFLICT). A program that cannot be executed is no failure here, but the task's exit. */
+/* dir: the task's directory (common/task/taskspec.h). With `adopt` no task is started: the supervisor serves what an
+ * earlier supervisor has left, and a task whose end the earlier one did not see is killed and reported as lost. The
+ * call fails with ERR_CONFLICT when another supervisor has the directory. A program that cannot be executed is no
+ * failure of this call; the task's exit report says it. */
 int supervisor_new(const char *dir, bool adopt, struct supervisor **ret, struct error *err);
-/* Whether the task was executed, or, with `adopt`, all is well. false: its exit says why not. */
+/* Whether the task was executed. After `adopt` it is always true. When it is false, the task's exit report says why. */
 bool supervisor_has_task(const struct supervisor *s);
-int supervisor_run(struct supervisor *s, struct error *err); /* until the exit is acknowledged */
+int supervisor_run(struct supervisor *s, struct error *err); /* runs until the agent has acknowledged the exit report */
 void supervisor_free(struct supervisor *s);
 
 #endif

@@ -1,4 +1,5 @@
-/* Within the supervisor (supervisor.c, supervisor_talk.c): what it knows of its task, and of what the agent knows. */
+/* What the files of the supervisor share (supervisor.c, supervisor_talk.c): what it knows of its task, and which lines
+ * the agent has. */
 #ifndef DET_TASK_SUPERVISOR_INTERNAL_H
 #define DET_TASK_SUPERVISOR_INTERNAL_H
 
@@ -12,13 +13,13 @@
 #include "task/spool.h"
 #include "task/supervisor.h"
 
-#define LINGER_US 50000 /* lines wait this long for company while others are under way */
+#define LINGER_US 50000 /* while lines are under way, new lines wait this long so that they are sent in one batch */
 #define BATCHES_MAX 64
 
 enum phase { RUNNING, DRAINING, EXITED };
 
 struct output {
-    int fd; /* -1: it ended */
+    int fd; /* -1 once the output has ended */
     struct line_framer framer;
 };
 
@@ -31,11 +32,15 @@ struct supervisor {
     struct agentlink link;
     struct output output[2];
     struct limits limits;
-    struct missing_module missing; /* what it did not find, to be explained at the end; cleared when it was */
-    const char *ended_for; /* what the task did to be ended; NULL: nothing */
+    /* the Python module that the task did not find; explained at the end, then cleared */
+    struct missing_module missing;
+    /* why the supervisor has ended the task: a limit that the task exceeded; NULL if it exceeded none */
+    const char *ended_for;
 
     enum phase phase;
-    pid_t pid; /* of the entrypoint, and its process group; 0: it was not executed, or not by this supervisor */
+    /* of the entrypoint, and of its process group; 0 if the task was not executed, or was executed by an earlier
+     * supervisor */
+    pid_t pid;
     bool adopted;
     bool has_children;
     int64_t drain_until_us;
@@ -44,20 +49,26 @@ struct supervisor {
     struct task_exit exit;
 
     bool greeted;       /* the connected agent has said HELLO */
-    uint64_t sent;      /* newest line given to it */
-    struct { uint64_t last; size_t bytes; } under_way[BATCHES_MAX]; /* sent, not acknowledged; oldest first */
+    uint64_t sent;      /* number of the newest line that was sent to the agent */
+    /* batches that were sent and are not acknowledged, oldest first */
+    struct { uint64_t last; size_t bytes; } under_way[BATCHES_MAX];
     size_t under_way_n, under_way_bytes;
-    size_t unsent_bytes; /* since when, and about how much, waits behind `sent` */
+    /* about how many bytes of lines come after line `sent`, and since when the first of them waits */
+    size_t unsent_bytes;
     int64_t unsent_since_us;
-    struct spool_batch batch; /* scratch */
+    struct spool_batch batch; /* reused for each batch */
     bool exit_sent, exit_acked;
 };
 
-void supervisor_signal(struct supervisor *s, int signo); /* the task */
+/* Sends the signal to the task's process group; SIGKILL goes to every process of the task. */
+void supervisor_signal(struct supervisor *s, int signo);
 
 /* supervisor_talk.c */
 void supervisor_hear(void *ctx, const struct task_frame *f);
-void supervisor_talk(struct supervisor *s); /* all that the agent may be told in this turn */
-bool supervisor_all_told(const struct supervisor *s); /* every line, if not acknowledged */
+/* Sends the agent whatever may be sent in this turn of the loop: batches of lines, and the exit after the last of
+ * them. */
+void supervisor_talk(struct supervisor *s);
+/* Whether every line was sent; lines need not be acknowledged yet. */
+bool supervisor_all_told(const struct supervisor *s);
 
 #endif

@@ -1,5 +1,5 @@
-/* What the supervisor and its agent say to each other: lines in batches, of which a window is under way at a time, the exit after
- * the last of them, and signals for the task. */
+/* What the supervisor and its agent say to each other: lines in batches, of which at most TASK_WINDOW bytes are
+ * unacknowledged at a time; the exit after the last of them; and signals for the task. */
 #include "task/supervisor_internal.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ static void on_hello(struct supervisor *s, uint64_t resume)
     s->exit_sent = false;
     s->sent = spool_acked(s->spool);
     s->under_way_n = s->under_way_bytes = 0;
-    s->unsent_since_us = 0; /* whatever is there has waited long enough */
+    s->unsent_since_us = 0; /* lines that are there have waited long enough */
     struct task_frame f = {.type = TASK_FRAME_HELLO_REPLY};
     f.hello_reply.protocol = TASK_PROTOCOL;
     f.hello_reply.pid = (uint32_t)s->pid;
@@ -57,7 +57,8 @@ bool supervisor_all_told(const struct supervisor *s)
     return s->sent >= spool_last(s->spool);
 }
 
-/* Lines go at once when none are under way, so that a quiet task's line is seen immediately; else in company. */
+/* When no lines are under way, new lines are sent at once, so that the line of a quiet task is seen immediately.
+ * Otherwise they wait LINGER_US for more. */
 static bool may_send(const struct supervisor *s)
 {
     if (!s->greeted || s->link.fd < 0 || supervisor_all_told(s))

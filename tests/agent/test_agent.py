@@ -336,6 +336,21 @@ def test_a_master_that_is_busy_is_asked_again_for_the_context(master, agent):
     assert master.text(c) == "here\n"
 
 
+@pytest.mark.parametrize("master_is", ["busy", "silent"])
+def test_an_agent_that_is_asked_to_stop_does_not_wait_for_a_context(master, agent, master_is):
+    """Before, it ended after all attempts, which is a minute, or after the request's ten minutes."""
+    if master_is == "busy":
+        master.broken_requests = 1000
+    else:
+        master.context_may_go.clear()
+    master.start(["true"])
+    master.wait(lambda: any("context_directory" in path for path, _ in master.requests))
+    try:
+        assert agent.kill(signal.SIGTERM) == 0
+    finally:
+        master.context_may_go.set()
+
+
 def test_rendezvous_of_several_nodes_is_the_masters_answer(master, agent):
     master.rendezvous = {"addresses": ["10.0.0.1", "10.0.0.2"], "rank": 1, "slots": [4, 2]}
     c = master.start(["cat $DET_RUN_DIR/info/rendezvous.json"], rendezvous=True)

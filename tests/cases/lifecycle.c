@@ -5,7 +5,7 @@
 #include "core/experiments/gc.h"
 #include "core/records/states.h"
 #include "helpers.h"
-#include "net/client/signature.h"
+#include "signature.h"
 
 static bool row_is(const struct sm_type *type, int from, struct json_object *to)
 {

@@ -48,7 +48,7 @@ static void on_close(struct ws *w, int code, const char *why, void *ctx)
     closed++;
 }
 
-static void start(void)
+static void start_listener(void)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof at;
@@ -58,19 +58,19 @@ static void start(void)
     snprintf(url, sizeof url, "ws://127.0.0.1:%d/agents?id=a", ntohs(at.sin_port));
 }
 
-static void turn(void)
+static void run_turn(void)
 {
     event_base_loop(loop_base(loop), EVLOOP_NONBLOCK);
 }
 
-/* The request of the client, whole. */
+/* Accepts the client and reads its whole request. */
 static int accept_client(char *request, size_t size)
 {
     int fd = -1;
     size_t n = 0;
-    for (int i = 0; fd < 0; i++, turn())
+    for (int i = 0; fd < 0; i++, run_turn())
         require(i < TURNS_MAX && (fd = accept(listener, NULL, NULL), true));
-    for (int i = 0; n == 0 || !memmem(request, n, "\r\n\r\n", 4); i++, turn()) {
+    for (int i = 0; n == 0 || !memmem(request, n, "\r\n\r\n", 4); i++, run_turn()) {
         ssize_t got = recv(fd, request + n, size - 1 - n, MSG_DONTWAIT);
         n += got > 0 ? (size_t)got : 0;
         require(i < TURNS_MAX && n < size - 1);
@@ -88,7 +88,7 @@ static void expect_key(const char *request, char ret[WS_ACCEPT_MAX])
     ws_accept_key(text, ret);
 }
 
-static void answer(int fd, const uint8_t *data, size_t n, const char *accept_key)
+static void answer_dial(int fd, const uint8_t *data, size_t n, const char *accept_key)
 {
     struct strbuf out cleanup_strbuf = STRBUF_INIT;
     const uint8_t *mark = n ? memmem(data, n, "@ACCEPT@", 8) : NULL;
@@ -108,17 +108,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     char request[4096], key[WS_ACCEPT_MAX];
     struct ws *w;
     if (!loop)
-        start();
+        start_listener();
     closed = 0;
     require(ws_connect(loop, &(struct ws_client_options){.url = url, .connect_timeout_s = 10}, &h, &w, NULL) == 0);
     int fd = accept_client(request, sizeof request);
     expect_key(request, key);
-    answer(fd, data, n, key);
-    turn();
-    turn();
+    answer_dial(fd, data, n, key);
+    run_turn();
+    run_turn();
     /* A reset instead of an orderly end would leave no TIME_WAIT, but could overtake the answer. */
     shutdown(fd, SHUT_WR);
-    for (int i = 0; closed == 0; i++, turn())
+    for (int i = 0; closed == 0; i++, run_turn())
         require(i < TURNS_MAX);
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &(struct linger){1, 0}, sizeof(struct linger));
     close(fd);

@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-static void prepare(const char *yaml, size_t n)
+static void prepare_document(const char *yaml, size_t n)
 {
     struct expconf_pool pool = {.name = "default", .default_priority = 42};
     struct expconf_context ctx = {
@@ -44,6 +44,6 @@ static void print_and_read_back(const char *yaml, size_t n)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     print_and_read_back((const char *)data, n);
-    prepare((const char *)data, n);
+    prepare_document((const char *)data, n);
     return 0;
 }

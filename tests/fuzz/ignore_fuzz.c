@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-static void add(struct ignore *ig, const struct strbuf *patterns, const char *behind)
+static void add_patterns(struct ignore *ig, const struct strbuf *patterns, const char *behind)
 {
     struct strbuf text cleanup_strbuf = STRBUF_INIT;
     strbuf_add(&text, strbuf_str(patterns), patterns->n);
@@ -26,9 +26,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     strbuf_add(&patterns, data, pattern_n);
     if (end)
         strbuf_add(&paths, end + 1, n - pattern_n - 1);
-    add(&once, &patterns, "\n");
-    add(&twice, &patterns, "\n");
-    add(&twice, &patterns, "\n# nothing\n\n");
+    add_patterns(&once, &patterns, "\n");
+    add_patterns(&twice, &patterns, "\n");
+    add_patterns(&twice, &patterns, "\n# nothing\n\n");
     for (char *path = paths.n ? paths.s : NULL, *rest; path; path = rest) {
         if ((rest = strchr(path, '\n')))
             *rest++ = '\0';

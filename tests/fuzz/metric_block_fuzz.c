@@ -8,7 +8,7 @@
 #include "store/metrics/metric_block.h"
 #include "store/metrics/metric_chart.h"
 
-enum { COLUMNS_MAX = 16 }; /* read and packed again: more cost time and show nothing */
+enum { COLUMNS_MAX = 16 }; /* columns that are read and packed again; more of them cost time and show nothing new */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -20,7 +20,7 @@ static void require(int holds)
 
 struct blob { const uint8_t *data; size_t n; };
 
-static struct blob take(const uint8_t **data, size_t *n)
+static struct blob take_blob(const uint8_t **data, size_t *n)
 {
     size_t size = *n < 2 ? 0 : (*data)[0] | (size_t)(*data)[1] << 8;
     size_t head = *n < 2 ? *n : 2;
@@ -89,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct packer *p;
-    struct blob reports = take(&data, &n), batches = take(&data, &n);
+    struct blob reports = take_blob(&data, &n), batches = take_blob(&data, &n);
     require(packer_new(&p, NULL) == 0);
     try_block(p, reports, batches, (struct blob){data, n}, &a);
     packer_free(p);

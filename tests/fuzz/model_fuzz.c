@@ -24,7 +24,7 @@ static void require(int holds)
         abort();
 }
 
-static char *cut(char **rest)
+static char *cut_line(char **rest)
 {
     char *line = *rest, *end = strchr(line, '\n');
     *rest = end ? end + 1 : line + strlen(line);
@@ -37,8 +37,8 @@ static size_t read_files(char *rest, struct wire_util_file file[FILES_MAX])
 {
     size_t n = 0;
     while (*rest && n < FILES_MAX) {
-        file[n].path = cut(&rest);
-        char *content = cut(&rest);
+        file[n].path = cut_line(&rest);
+        char *content = cut_line(&rest);
         file[n].type = *content == 'd' ? 53 : *content == 'x' ? 50 : 48;
         file[n].mode = *content == 'w' ? 07777 : 0644;
         file[n].content = (struct wire_bytes){(const void *)content, strlen(content)};
@@ -59,8 +59,9 @@ static bool is_there(int dir, const struct wire_util_file *f)
     return fstatat(dir, f->path, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* An archive in which one name is a file here and a directory there has no one meaning; the agent says so. */
-static void unpack(const struct strbuf *tgz, const struct wire_util_file *file, size_t n)
+/* Unpacks the archive. An archive in which one name is both a file and a directory has no single meaning; the agent
+ * refuses it. */
+static void unpack_archive(const struct strbuf *tgz, const struct wire_util_file *file, size_t n)
 {
     struct account owner = {.uid = geteuid(), .gid = getegid(), .name = "", .home = "", .shell = ""};
     struct error err cleanup_error = ERROR_INIT;
@@ -85,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     strbuf_add(&text, data, n);
     size_t file_n = read_files(text.n ? text.s : (char[1]){0}, file);
     if (archive_build(file, file_n, &tgz, &err) == 0)
-        unpack(&tgz, file, file_n);
+        unpack_archive(&tgz, file, file_n);
     else
         require(err.kind == ERR_INVALID || err.kind == ERR_TOO_LARGE);
     return 0;

@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-static char *cut(char **rest)
+static char *cut_line(char **rest)
 {
     char *line = *rest, *end = strchr(line, '\n');
     *rest = end != NULL ? end + 1 : line + strlen(line);
@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     static const char *const methods[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
     struct strbuf text cleanup_strbuf = STRBUF_INIT;
     strbuf_add(&text, data, n);
-    char *rest = text.s, *path = cut(&rest), *query = cut(&rest);
+    char *rest = text.s, *path = cut_line(&rest), *query = cut_line(&rest);
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
         try_method(methods[i], path, query, rest, (size_t)(text.s + text.n - rest));
     return 0;

@@ -20,8 +20,8 @@ static const char *const searches[] = {
 #define SPACE "{\"a\": {\"type\": \"int\", \"minval\": 0, \"maxval\": 3, \"count\": 2}, \"b\": {\"type\": \"log\", \"base\": 10, " \
               "\"minval\": -2, \"maxval\": 0, \"count\": 3}}"
 
-/* Everything that a trial can do, to every trial. */
-static void drive(struct searcher *s)
+/* Does everything that a trial can do, with every trial. */
+static void drive_searcher(struct searcher *s)
 {
     size_t trials = searcher_trial_n(s);
     for (int type = SEARCHER_STARTED; type < SEARCHER_EVENT_NR; type++) {
@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     const char *events = snapshot_n + 1 < n ? text + snapshot_n + 1 : NULL;
     if (searcher_restore(s, text, events, NULL) == 0) {
         struct strbuf again = STRBUF_INIT;
-        drive(s);
+        drive_searcher(s);
         searcher_snapshot(s, &again);
         strbuf_release(&again);
     }

@@ -81,7 +81,7 @@ static bool has_credentials(struct http_request *r, void *ctx)
     return token && strcmp(token, "Bearer good") == 0;
 }
 
-static void start(void)
+static void start_server(void)
 {
     struct http_server_options o = {.bind_host = "127.0.0.1", .on_request = on_request, .has_credentials = has_credentials,
                                     .limits = {.body_max = 4096, .anonymous_body_max = 512, .anonymous_bodies_max = 1024}};
@@ -90,13 +90,13 @@ static void start(void)
 
 /* ---- the client's ---- */
 
-static void turn(int times)
+static void run_turns(int times)
 {
     while (times-- > 0)
         event_base_loop(loop_base(loop), EVLOOP_NONBLOCK);
 }
 
-static void drain(int fd)
+static void drain_socket(int fd)
 {
     char answer[4096];
     while (recv(fd, answer, sizeof answer, MSG_DONTWAIT) > 0)
@@ -116,7 +116,7 @@ static int connect_client(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     if (!server)
-        start();
+        start_server();
     if (n < 1)
         return 0;
     size_t piece = data[0] ? data[0] : n;
@@ -125,13 +125,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         size_t size = n - at < piece ? n - at : piece;
         if (send(fd, data + at, size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
             break; /* the server has closed */
-        turn(2);
-        drain(fd);
+        run_turns(2);
+        drain_socket(fd);
     }
     close(fd);
     for (int i = 0; http_server_connections(server) > 0; i++) {
         require(i < TURNS_MAX);
-        turn(1);
+        run_turns(1);
     }
     require(server->bodies == 0 && server->anonymous_bodies == 0 && server->unread == 0);
     return 0;

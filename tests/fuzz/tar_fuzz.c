@@ -27,8 +27,8 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
     return remove(path);
 }
 
-/* As libFuzzer's processes end without a word, they leave an empty directory. */
-static void start(void)
+/* Makes the directory. libFuzzer's processes end without cleaning up, so they leave it empty. */
+static void make_directory(void)
 {
     snprintf(outer, sizeof outer, "%s/det-fuzz-tar-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
     require(mkdtemp(outer) != NULL);
@@ -36,12 +36,12 @@ static void start(void)
 
 /* One stored block (RFC 1951 3.2.4) within gzip: what is fuzzed is the archive, not the compression. libarchive does not
  * look at the check sum. */
-static void gzip(const uint8_t *data, size_t n, struct strbuf *ret)
+static void gzip_data(const uint8_t *data, size_t n, struct strbuf *ret)
 {
     static const char head[] = "\x1f\x8b\x08\0\0\0\0\0\0\x03";
     uint16_t size = (uint16_t)n;
     strbuf_add(ret, head, sizeof head - 1);
-    strbuf_addc(ret, 1); /* the last block */
+    strbuf_addc(ret, 1); /* a flag: this is the last block */
     strbuf_add(ret, (char[]){(char)size, (char)(size >> 8), (char)~size, (char)(~size >> 8)}, 4);
     strbuf_add(ret, data, n);
     strbuf_add(ret, (char[8]){0}, 8);
@@ -65,14 +65,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct error err cleanup_error = ERROR_INIT;
     struct strbuf tgz cleanup_strbuf = STRBUF_INIT;
     if (!*outer)
-        start();
+        make_directory();
     if (n > UINT16_MAX)
         return 0;
     char inner[80];
     snprintf(inner, sizeof inner, "%s/inner", outer);
     require(mkdir(inner, 0700) == 0);
     int dir = open(inner, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    gzip(data, n, &tgz);
+    gzip_data(data, n, &tgz);
     if (untar(tgz.s, tgz.n, dir, &owner, &err) < 0)
         require(err.kind != ERR_NONE && strlen(error_msg(&err)) > 0);
     close(dir);

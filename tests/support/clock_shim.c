@@ -23,7 +23,7 @@ static void __attribute__((constructor)) map_offset(void)
         offset_s = page;
 }
 
-static int64_t offset(void)
+static int64_t clock_offset(void)
 {
     return offset_s ? *offset_s : 0;
 }
@@ -35,7 +35,7 @@ int clock_gettime(clockid_t id, struct timespec *ret)
         real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
     int rc = real(id, ret);
     if (rc == 0 && (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE))
-        ret->tv_sec += offset();
+        ret->tv_sec += clock_offset();
     return rc;
 }
 

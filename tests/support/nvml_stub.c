@@ -15,7 +15,7 @@ enum { SUCCESS = 0, INVALID = 2, NO_DRIVER = 9, LOST = 15 };
 struct memory { unsigned long long total, free, used; };
 struct utilization { unsigned gpu, memory; };
 
-static int setting(const char *name, int otherwise)
+static int stub_setting(const char *name, int otherwise)
 {
     char text[4096] = "";
     FILE *f = fopen(getenv("STUB_NVML"), "r");
@@ -30,11 +30,11 @@ static int setting(const char *name, int otherwise)
 }
 
 /* A handle is 1 + card + 100 * (1 + instance). */
-static int card(void *device) { return (int)((long)device - 1) % 100; }
-static int instance(void *device) { return (int)((long)device - 1) / 100; }
-static int answer(void *device) { return setting("lost", -1) == card(device) ? LOST : SUCCESS; }
+static int card_of(void *device) { return (int)((long)device - 1) % 100; }
+static int instance_of(void *device) { return (int)((long)device - 1) / 100; }
+static int answer_of(void *device) { return stub_setting("lost", -1) == card_of(device) ? LOST : SUCCESS; }
 
-int nvmlInit_v2(void) { return setting("init", SUCCESS); }
+int nvmlInit_v2(void) { return stub_setting("init", SUCCESS); }
 int nvmlShutdown(void) { return SUCCESS; }
 
 const char *nvmlErrorString(int code)
@@ -50,13 +50,13 @@ int nvmlSystemGetDriverVersion(char *text, unsigned n)
 
 int nvmlDeviceGetCount_v2(unsigned *n)
 {
-    *n = (unsigned)setting("count", 0);
-    return setting("error", SUCCESS);
+    *n = (unsigned)stub_setting("count", 0);
+    return stub_setting("error", SUCCESS);
 }
 
 int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **device)
 {
-    if ((int)i >= setting("count", 0))
+    if ((int)i >= stub_setting("count", 0))
         return INVALID;
     *device = (void *)(long)(1 + i);
     return SUCCESS;
@@ -64,38 +64,38 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **device)
 
 int nvmlDeviceGetUUID(void *device, char *text, unsigned n)
 {
-    if (instance(device))
-        snprintf(text, n, "MIG-%08d-000%d", card(device), instance(device));
+    if (instance_of(device))
+        snprintf(text, n, "MIG-%08d-000%d", card_of(device), instance_of(device));
     else
-        snprintf(text, n, "GPU-%08d-aaaa", card(device));
-    return answer(device);
+        snprintf(text, n, "GPU-%08d-aaaa", card_of(device));
+    return answer_of(device);
 }
 
 int nvmlDeviceGetName(void *device, char *text, unsigned n)
 {
-    snprintf(text, n, instance(device) ? "Stub S100 MIG 1g.5gb" : "Stub S100");
-    return answer(device);
+    snprintf(text, n, instance_of(device) ? "Stub S100 MIG 1g.5gb" : "Stub S100");
+    return answer_of(device);
 }
 
 int nvmlDeviceGetMemoryInfo(void *device, struct memory *m)
 {
     *m = (struct memory){.total = 80ull << 30, .used = 3ull << 30};
-    return answer(device);
+    return answer_of(device);
 }
 
 #ifndef OLD
 int nvmlDeviceGetUtilizationRates(void *device, struct utilization *u)
 {
     *u = (struct utilization){.gpu = 42};
-    return answer(device);
+    return answer_of(device);
 }
 #endif
 
 #if !defined(OLD) && !defined(NO_MIG)
 int nvmlDeviceGetMigMode(void *device, unsigned *current, unsigned *pending)
 {
-    *current = *pending = setting("mig", -1) == card(device);
-    return answer(device);
+    *current = *pending = stub_setting("mig", -1) == card_of(device);
+    return answer_of(device);
 }
 
 int nvmlDeviceGetMaxMigDeviceCount(void *device, unsigned *n)

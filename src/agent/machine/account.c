@@ -17,8 +17,8 @@
 #define LOGIN_NAME_LEN 32
 #define GROUPS_MAX 256
 
-/* NULL: no such entry. */
-static const struct passwd *lookup(uid_t uid, struct passwd *entry, char buf[PASSWD_BUF])
+/* The entry of a uid in the user database; NULL if there is none. */
+static const struct passwd *lookup_uid(uid_t uid, struct passwd *entry, char buf[PASSWD_BUF])
 {
     struct passwd *found = NULL;
     getpwuid_r(uid, entry, buf, PASSWD_BUF, &found);
@@ -32,7 +32,8 @@ static void fill_from(struct account *x, const struct passwd *entry, struct aren
     x->shell = arena_strdup(a, entry->pw_shell && *entry->pw_shell ? entry->pw_shell : "/bin/sh");
 }
 
-/* Root's group would open to a task what is meant for administrators. */
+/* Fills in the supplementary groups. Root's group is left out, since it would give a task what is meant for
+ * administrators. */
 static void fill_groups(struct account *x, bool allow_root, struct arena *a)
 {
     gid_t list[GROUPS_MAX];
@@ -68,19 +69,21 @@ static bool is_login_name(const char *s)
            s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789.-")] == 0;
 }
 
-/* The owner's name in the platform, unless it could be taken for an account of this machine. */
-static void name_own(struct account *x, const struct account_order *o, struct arena *a)
+/* Names the account: by the owner's name in the platform, unless that could be taken for an account of this machine. */
+static void name_own_uid(struct account *x, const struct account_order *o, struct arena *a)
 {
     cleanup_strbuf struct strbuf passwd = STRBUF_INIT;
-    file_read(account_files.passwd, PASSWD_MAX, &passwd, NULL); /* without it the task's name is all that is in the copy */
+    /* if it cannot be read, the copy holds only the task's name */
+    file_read(account_files.passwd, PASSWD_MAX, &passwd, NULL);
     const char *text = strbuf_str(&passwd);
     x->name = is_login_name(o->owner) && !has_entry(text, o->owner) ? arena_strdup(a, o->owner)
                                                                     : arena_printf(a, "det-%d", (int)o->owner_id);
-    /* The home directory is a place that every machine has; the task's HOME names its own working directory. */
+    /* The entry's home directory is `/`, which every machine has; the task's variable HOME names its working
+     * directory. */
     x->passwd = arena_printf(a, "%s:x:%u:%u::/:/bin/sh\n%s", x->name, (unsigned)x->uid, (unsigned)x->gid, text);
 }
 
-static int take_own(struct account *x, const struct account_order *o, const struct account_rules *r, struct arena *a, struct error *err)
+static int use_own_uid(struct account *x, const struct account_order *o, const struct account_rules *r, struct arena *a, struct error *err)
 {
     if (o->owner_id <= 0)
         return error_set(err, ERR_INVALID, "the order does not say which user the task belongs to; use programs of one version");
@@ -91,7 +94,7 @@ static int take_own(struct account *x, const struct account_order *o, const stru
                          (int)o->owner_id, (unsigned)r->own.count);
     x->uid = r->own.first + (uint32_t)o->owner_id;
     x->gid = o->gid ? (gid_t)o->gid : x->uid;
-    name_own(x, o, a);
+    name_own_uid(x, o, a);
     x->group = arena_array(a, gid_t, 1);
     x->group[x->group_n++] = x->gid;
     return 0;
@@ -99,7 +102,7 @@ static int take_own(struct account *x, const struct account_order *o, const stru
 
 /* ---- a linked account ---- */
 
-static int take_linked(struct account *x, const struct account_order *o, const struct account_rules *r, struct arena *a,
+static int use_linked_account(struct account *x, const struct account_order *o, const struct account_rules *r, struct arena *a,
                        struct error *err)
 {
     char buf[PASSWD_BUF];
@@ -116,22 +119,22 @@ static int take_linked(struct account *x, const struct account_order *o, const s
     x->uid = (uid_t)o->uid;
     x->gid = (gid_t)o->gid;
     x->name = o->user && *o->user ? arena_strdup(a, o->user) : "user";
-    const struct passwd *found = lookup(x->uid, &entry, buf);
+    const struct passwd *found = lookup_uid(x->uid, &entry, buf);
     if (found)
         fill_from(x, found, a);
     fill_groups(x, r->allow_root, a);
     return 0;
 }
 
-/* Whatever runs as this agent itself. */
-static void take_agents(struct account *x, const struct account_order *o, struct arena *a)
+/* The account of a task that runs as the agent's own user. */
+static void use_agents_account(struct account *x, const struct account_order *o, struct arena *a)
 {
     char buf[PASSWD_BUF];
     struct passwd entry;
     x->uid = geteuid();
     x->gid = getegid();
     x->name = o->user && *o->user ? arena_strdup(a, o->user) : "user";
-    const struct passwd *found = lookup(x->uid, &entry, buf);
+    const struct passwd *found = lookup_uid(x->uid, &entry, buf);
     if (found)
         fill_from(x, found, a);
 }
@@ -152,8 +155,8 @@ int account_resolve(const struct account_order *o, const struct account_rules *r
                          "another",
                          (int)o->gid);
     if (!x.change)
-        take_agents(&x, o, a);
-    else if ((own ? take_own(&x, o, r, a, err) : take_linked(&x, o, r, a, err)) < 0)
+        use_agents_account(&x, o, a);
+    else if ((own ? use_own_uid(&x, o, r, a, err) : use_linked_account(&x, o, r, a, err)) < 0)
         return -1;
     *ret = x;
     return 0;
@@ -167,17 +170,18 @@ const struct account_files account_files = {
 static int refuse_range(const struct account_range *r, const char *file, const char *line, struct error *err)
 {
     return error_set(err, ERR_CONFLICT,
-                     "task_uids: the ids %u to %u, which are to be the platform's alone, meet the line \"%.*s\" of %s; set "
+                     "task_uids: the ids %u to %u, which must belong to the platform alone, overlap with the line \"%.*s\" of %s; set "
                      "task_uids.first to a number above it",
                      (unsigned)r->first, (unsigned)(r->first + r->count - 1), (int)strcspn(line, "\n"), line, file);
 }
 
-/* A line is NAME:…: with an id in the given field, and with `counted` a number of ids in the next one. */
+/* Checks one file against the range. A line is `NAME:…:` with an id in the given field; with `counted`, the next field
+ * says how many ids there are. */
 static int check_file(const struct account_range *r, const char *file, int field, bool counted, struct error *err)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     if (file_read(file, PASSWD_MAX, &text, NULL) < 0)
-        return 0; /* a machine without it has given nothing away in it */
+        return 0; /* a machine without this file has assigned no ids in it */
     for (const char *line = strbuf_str(&text); *line; line += strcspn(line, "\n"), line += *line == '\n') {
         const char *at = line;
         for (int i = 0; i < field && at; i++)
@@ -190,7 +194,8 @@ static int check_file(const struct account_range *r, const char *file, int field
     return 0;
 }
 
-/* In a user namespace only some ids exist: lines of three numbers, inside, outside, how many. */
+/* Checks that the ids exist: in a user namespace only some do. Each line has three numbers: the first id inside, the
+ * first id outside, how many. */
 static int check_map(const struct account_range *r, const char *file, struct error *err)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
@@ -218,7 +223,7 @@ int account_check_range(const struct account_range *range, const struct account_
 
 /* ---- what an account reaches ---- */
 
-static bool permits(const struct account *who, const struct stat *st, int want)
+static bool mode_permits(const struct account *who, const struct stat *st, int want)
 {
     if (who->uid == 0)
         return true;
@@ -233,11 +238,11 @@ bool account_reaches(const struct account *who, const char *path, int want)
 {
     struct stat st;
     cleanup_free char *real = realpath(path, NULL);
-    if (!real || stat(real, &st) < 0 || !permits(who, &st, want))
+    if (!real || stat(real, &st) < 0 || !mode_permits(who, &st, want))
         return false;
     for (char *slash = real; (slash = strchr(slash + 1, '/'));) {
         *slash = 0;
-        if (stat(real, &st) < 0 || !permits(who, &st, X_OK))
+        if (stat(real, &st) < 0 || !mode_permits(who, &st, X_OK))
             return false;
         *slash = '/';
     }

@@ -1,9 +1,10 @@
-/* Who a task runs as.
+/* The account of this machine that a task runs as.
  *
- * An agent that is not root runs every task as itself. A root agent runs a task as the account that its owner (or its
- * workspace) is linked to; where nobody has linked one, as a uid and gid that belong to this owner alone: the first of the
- * range `task_uids` plus the owner's number in the platform. Nobody has to set such an account up, and it needs no entry
- * in the machine's user database. A task runs as root only where `allow_root_tasks` says so. */
+ * An agent that is not root runs every task as itself. An agent that is root runs a task as the account that its
+ * owner (or its workspace) is linked to. If no account is linked, the task gets a uid and a gid that belong to this
+ * owner alone: the first id of the range `task_uids` plus the owner's number in the platform. Nobody has to create
+ * that account, and the machine's user database need not know it. A task runs as root only if `allow_root_tasks` is
+ * set. */
 #ifndef DET_AGENT_ACCOUNT_H
 #define DET_AGENT_ACCOUNT_H
 
@@ -15,7 +16,7 @@
 #include "common/base/arena.h"
 #include "common/base/error.h"
 
-/* Ids that belong to the platform: `first` itself stays unused, since no user has the number 0. */
+/* A range of ids that belong to the platform. The id `first` is never used, since no user has the number 0. */
 struct account_range {
     uint32_t first, count;
 };
@@ -26,8 +27,8 @@ struct account_rules {
     struct account_range own;
 };
 
-/* What the master orders: the task's owner, and the account that was linked. A uid of 0 is root where the rules allow it,
- * and otherwise leaves the owner to a uid of their own, as a gid of 0 leaves them to the gid that goes with it. */
+/* What the master orders: the task's owner, and the account that was linked. A uid of 0 means root if the rules allow
+ * it, and otherwise the owner's own uid; a gid of 0 means the gid that goes with the uid. */
 struct account_order {
     int32_t owner_id;
     const char *owner; /* the owner's name in the platform */
@@ -36,31 +37,33 @@ struct account_order {
 };
 
 struct account {
-    bool change; /* false: stay who the agent is; the ids are its own then */
+    bool change; /* false: the task runs as the agent's user, and the ids are the agent's */
     uid_t uid;
     gid_t gid;
     const char *name, *home, *shell; /* home "" if unknown */
     gid_t *group;                    /* supplementary groups */
     size_t group_n;
-    /* For a uid that this machine's user database need not know: what the task should find as its /etc/passwd, in which
-     * its name stands first. NULL: the machine's own. */
+    /* For a uid that need not be in this machine's user database: the text that the task sees as /etc/passwd, with the
+     * task's name first. NULL: the task sees the machine's file. */
     const char *passwd;
 };
 
-/* Refuses every id that is none, that the rules do not allow, or that belongs to another user. Thread-safe. */
+/* Finds the account of a task. Refuses ids that are out of bounds, that the rules do not allow, or that belong to
+ * another user. May be called from any thread. */
 int account_resolve(const struct account_order *o, const struct account_rules *r, struct arena *a, struct account *ret,
                     struct error *err);
 
-/* The files in which a machine says which ids are given away. */
+/* The files that say which ids of a machine are taken. */
 struct account_files {
     const char *passwd, *group, *subuid, *subgid, *uid_map;
 };
 extern const struct account_files account_files;
-/* At the start of a root agent: no id of the range may be anybody else's on this machine, and all of them must be there. */
+/* Called when a root agent starts: fails if an id of the range is used by anybody else on this machine, or does not
+ * exist here. */
 int account_check_range(const struct account_range *range, const struct account_files *f, struct error *err);
 
-/* Whether the account can get at `path`: search permission on every directory above it, and `want` (R_OK, X_OK) on
- * itself. */
+/* Whether the account can use `path`: it needs search permission on every directory above, and `want` (R_OK, X_OK) on
+ * the path itself. */
 bool account_reaches(const struct account *who, const char *path, int want);
 
 #endif

@@ -13,12 +13,12 @@
 #define CPU_PERIOD_US 100000
 #define PARENT "determined"
 #define LEAF "agent"
-#define UNIT "determined-agent" /* and, with @NAME, any instance of it */
+#define UNIT "determined-agent" /* also any instance of it, UNIT@NAME */
 
 enum controller { MEMORY, CPU, PIDS, CONTROLLER_NR };
 _Static_assert((int)CONTROLLER_NR == CGROUP_CONTROLLERS, "cgroup.h knows how many there are");
 
-/* What a controller is called, and where each hierarchy keeps its limit. */
+/* The name of each controller, and the file of its limit in each hierarchy. */
 static const struct {
     const char *name, *v1_file, *v2_file;
 } row[CONTROLLER_NR] = {
@@ -34,7 +34,7 @@ static bool is_v2(const char *root)
     return access(path, F_OK) == 0;
 }
 
-static bool wanted(const struct cgroup_limits *l, enum controller c)
+static bool is_limit_wanted(const struct cgroup_limits *l, enum controller c)
 {
     return c == MEMORY ? l->memory_bytes > 0 : c == CPU ? l->cpus > 0 : l->pids > 0;
 }
@@ -49,7 +49,7 @@ static void limit_text(const struct cgroup_limits *l, enum controller c, bool v2
         snprintf(buf, n, v2 ? "%lld %d" : "%lld", (long long)(l->cpus * CPU_PERIOD_US), CPU_PERIOD_US);
 }
 
-static int put(const char *dir, const char *file, const char *text, struct error *err)
+static int write_group_file(const char *dir, const char *file, const char *text, struct error *err)
 {
     char path[4096];
     snprintf(path, sizeof(path), "%s/%s", dir, file);
@@ -66,7 +66,7 @@ static int make_dir(const char *path, struct error *err)
     return 0;
 }
 
-/* One task's directory below `base`, its parent included. */
+/* Makes one task's directory below `base`, and the directory above it. */
 static const char *make_group(const char *base, const char *name, struct arena *a, struct error *err)
 {
     const char *parent = arena_printf(a, "%s/" PARENT, base), *dir = arena_printf(a, "%s/%s", parent, name);
@@ -78,14 +78,14 @@ static int make_v1(const struct cgroup_home *home, const char *name, const struc
 {
     int r = 0, n = 0;
     for (enum controller c = 0; c < CONTROLLER_NR; c++) {
-        if (!wanted(l, c))
+        if (!is_limit_wanted(l, c))
             continue;
         char text[64], period[16];
         limit_text(l, c, false, text, sizeof(text));
         snprintf(period, sizeof(period), "%d", CPU_PERIOD_US);
         const char *dir = make_group(home->base[c], name, a, r == 0 ? err : NULL);
-        if (!dir || (c == CPU && put(dir, "cpu.cfs_period_us", period, r == 0 ? err : NULL) < 0) ||
-            put(dir, row[c].v1_file, text, r == 0 ? err : NULL) < 0) {
+        if (!dir || (c == CPU && write_group_file(dir, "cpu.cfs_period_us", period, r == 0 ? err : NULL) < 0) ||
+            write_group_file(dir, row[c].v1_file, text, r == 0 ? err : NULL) < 0) {
             r = -1;
             continue;
         }
@@ -98,12 +98,12 @@ static int make_v1(const struct cgroup_home *home, const char *name, const struc
     return r;
 }
 
-/* A controller works in a group once every group above has switched it on for its children. */
+/* Switches a controller on for a group: every group above must have switched it on for its children. */
 static void enable_v2(const char *root, const char *controller, struct arena *a)
 {
     const char *text = arena_printf(a, "+%s", controller);
-    put(root, "cgroup.subtree_control", text, NULL);
-    put(arena_printf(a, "%s/" PARENT, root), "cgroup.subtree_control", text, NULL);
+    write_group_file(root, "cgroup.subtree_control", text, NULL);
+    write_group_file(arena_printf(a, "%s/" PARENT, root), "cgroup.subtree_control", text, NULL);
 }
 
 static int make_v2(const struct cgroup_home *home, const char *name, const struct cgroup_limits *l, struct arena *a,
@@ -115,12 +115,12 @@ static int make_v2(const struct cgroup_home *home, const char *name, const struc
         return -1;
     int r = 0;
     for (enum controller c = 0; c < CONTROLLER_NR; c++) {
-        if (!wanted(l, c))
+        if (!is_limit_wanted(l, c))
             continue;
         char text[64];
         limit_text(l, c, true, text, sizeof(text));
         enable_v2(root, row[c].name, a);
-        if (put(dir, row[c].v2_file, text, r == 0 ? err : NULL) < 0)
+        if (write_group_file(dir, row[c].v2_file, text, r == 0 ? err : NULL) < 0)
             r = -1;
         else if (c == MEMORY)
             g->oom_file = arena_printf(a, "%s/memory.events", dir);
@@ -140,7 +140,7 @@ int cgroup_make(const struct cgroup_home *home, const char *name, const struct c
     return r;
 }
 
-/* Also where an agent was that was started by hand. */
+/* Removes the groups below the home, and below the root, where an agent that was started by hand has made them. */
 void cgroup_remove(const struct cgroup_home *home, const char *name)
 {
     char path[4096];
@@ -156,7 +156,7 @@ void cgroup_remove(const struct cgroup_home *home, const char *name)
 
 /* ---- whose tree it is ---- */
 
-static bool lists(const char *list, size_t n, const char *name)
+static bool list_has_controller(const char *list, size_t n, const char *name)
 {
     size_t name_n = strlen(name);
     for (const char *p = list; p < list + n; p += strcspn(p, ",:") + 1)
@@ -165,19 +165,20 @@ static bool lists(const char *list, size_t n, const char *name)
     return n == 0 && name_n == 0;
 }
 
-/* The group of a line "ID:CONTROLLERS:PATH"; the one of v2 names no controllers. NULL if there is none. */
+/* The path from the line "ID:CONTROLLERS:PATH" of this controller; the line of v2 names no controllers. NULL if there
+ * is none. */
 static const char *group_of(const char *membership, const char *controller, struct arena *a)
 {
     for (const char *line = membership; *line; line += strcspn(line, "\n") + (line[strcspn(line, "\n")] == '\n')) {
         const char *list = memchr(line, ':', strcspn(line, "\n"));
         const char *path = list ? memchr(list + 1, ':', strcspn(list + 1, "\n")) : NULL;
-        if (path && lists(list + 1, (size_t)(path - list - 1), controller))
+        if (path && list_has_controller(list + 1, (size_t)(path - list - 1), controller))
             return arena_strndup(a, path + 1, strcspn(path + 1, "\n"));
     }
     return NULL;
 }
 
-/* The unit's own group, also for an agent that has moved into its leaf. */
+/* The group of the agent's unit, even if the agent has moved into its leaf already. */
 static const char *unit_group(const char *membership, const char *controller, struct arena *a)
 {
     static const char leaf[] = "/" LEAF, kind[] = ".service";
@@ -194,7 +195,8 @@ static const char *unit_group(const char *membership, const char *controller, st
 static int enter_leaf(const char *unit, struct arena *a, struct error *err)
 {
     const char *leaf = arena_printf(a, "%s/" LEAF, unit);
-    return make_dir(leaf, err) < 0 ? -1 : put(leaf, "cgroup.procs", "0", err); /* the one who writes it */
+    /* 0 stands for the process that writes */
+    return make_dir(leaf, err) < 0 ? -1 : write_group_file(leaf, "cgroup.procs", "0", err);
 }
 
 int cgroup_find_home(const char *root, const char *membership, struct arena *a, struct cgroup_home *ret, struct error *err)

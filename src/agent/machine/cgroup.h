@@ -1,9 +1,9 @@
 /* Limits of one task by control groups: memory, CPU time and number of processes.
  *
- * Both hierarchies are known: v2 (one tree) and v1 or hybrid (a tree for each controller). The task's groups are
- * <home>/determined/<name>, where home is the agent's own part of each tree if systemd has delegated one to it (its unit
- * is determined-agent.service, Delegate=yes), else <root>[/<controller>]: no two masters of a tree write into the same
- * part. Limits that this machine does not give are left out, with a sentence in *err. */
+ * Both hierarchies are supported: v2 (one tree) and v1 or hybrid (a tree for each controller). The groups of a task
+ * are <home>/determined/<name>. `home` is the agent's own part of each tree if systemd has delegated one to it (unit
+ * determined-agent.service with Delegate=yes), else <root>[/<controller>]. So systemd and the agent never write into
+ * the same part of a tree. A limit that this machine cannot set is left out, and *err says so. */
 #ifndef DET_AGENT_CGROUP_H
 #define DET_AGENT_CGROUP_H
 
@@ -15,14 +15,15 @@
 
 #define CGROUP_ROOT "/sys/fs/cgroup"
 
-struct cgroup_limits { /* 0: no limit */
+struct cgroup_limits { /* limits of a task; 0: no limit */
     int64_t memory_bytes;
     double cpus;
     int pids;
 };
 
 struct cgroup {
-    char **procs;          /* files that take a process id (v1: that of a thread), NULL-terminated; possibly none */
+    /* files to which a process id is written (in v1: that of a thread), NULL-terminated; possibly none */
+    char **procs;
     const char *oom_file;  /* with a line `oom_kill N`; "" if there is none */
     const char *pids_file; /* with a line `max N`, how often the limit was met; "" if there is none */
 };
@@ -35,17 +36,19 @@ enum { CGROUP_CONTROLLERS = 3 };
 struct cgroup_home {
     const char *root;
     bool v2, own;
-    const char *base[CGROUP_CONTROLLERS]; /* of memory, cpu, pids; in v2 all the same */
+    const char *base[CGROUP_CONTROLLERS]; /* directories for memory, cpu and pids; in v2 all are the same */
 };
 
-/* `membership` is the text of /proc/self/cgroup. In v2 a group has either processes or groups with limits: the caller moves
- * into a leaf (<home>/agent), from which its supervisors inherit. -1 when that fails: home is the root then, and *err says
- * why. */
+/* Finds the agent's home. `membership` is the text of /proc/self/cgroup. In v2 a group has either processes or groups
+ * with limits, so the calling process moves into a leaf (<home>/agent), which its supervisors inherit. Returns -1 if
+ * that fails: the home is then the root, and *err says why. */
 int cgroup_find_home(const char *root, const char *membership, struct arena *a, struct cgroup_home *ret, struct error *err);
 
-/* -1 when any of the limits could not be set; *ret then holds those that could. Its strings live in the arena. */
+/* Makes the groups of a task. Returns -1 if a limit could not be set; *ret then holds the limits that could. Strings
+ * live in the arena. */
 int cgroup_make(const struct cgroup_home *home, const char *name, const struct cgroup_limits *l, struct arena *a, struct cgroup *ret,
                 struct error *err);
-void cgroup_remove(const struct cgroup_home *home, const char *name); /* its processes are gone; never fails audibly */
+/* called when the task's processes have ended; errors are ignored */
+void cgroup_remove(const struct cgroup_home *home, const char *name);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The loader has no codes, only sentences. */
+/* Whether the loader's message says that the file does not exist; the loader gives messages and no codes. */
 static bool is_missing(const char *sentence, const char *file)
 {
     return strncmp(sentence, file, strlen(file)) == 0 && strstr(sentence, "No such file or directory");

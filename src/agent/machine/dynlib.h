@@ -1,5 +1,5 @@
-/* A shared library that may or may not be on this machine: loaded while the program runs, by name, with the functions
- * that are asked for. */
+/* A shared library that need not be on this machine. It is loaded by name while the program runs, with the functions
+ * that the caller lists. */
 #ifndef DET_AGENT_DYNLIB_H
 #define DET_AGENT_DYNLIB_H
 
@@ -10,11 +10,12 @@
 struct dynlib_function {
     const char *name;
     void **to;
-    bool optional; /* else a library without it is too old */
+    bool optional; /* if not optional, a library without the function is refused as too old */
 };
 
-/* `name` is what its makers call it in error messages, `file` what is loaded ("libnvidia-ml.so.1"). ERR_NOT_FOUND: there
- * is no such library here; any other kind: there is, but it is of no use. `function` ends with a NULL name. */
+/* Loads a library. `name` is its name in error messages, `file` the file to load ("libnvidia-ml.so.1"). The list
+ * `function` ends with a NULL name. ERR_NOT_FOUND: this machine has no such library; any other kind: it has one that
+ * cannot be used. */
 int dynlib_open(const char *name, const char *file, const struct dynlib_function *function, void **ret,
                 struct error *err);
 void dynlib_close(void *library); /* NULL is fine */

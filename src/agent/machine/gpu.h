@@ -1,5 +1,6 @@
-/* GPUs of one maker, seen through the maker's own library, which is loaded if the machine has it. One table of functions
- * for each maker. May block for seconds (the driver may have to wake the cards): at the start, or on a worker thread. */
+/* GPUs of one maker, through the maker's own library, which is loaded if the machine has it. Each maker has one table
+ * of functions. The functions may block for seconds, since the driver may have to wake the cards: call them at the
+ * start, or on a worker thread. */
 #ifndef DET_AGENT_GPU_H
 #define DET_AGENT_GPU_H
 
@@ -14,7 +15,7 @@ struct gpu {
     int index;               /* as the maker's tools number them */
     const char *uuid, *model;
     uint64_t memory_bytes;   /* 0: unknown */
-    void *handle;            /* the library's */
+    void *handle;            /* the library's handle */
 };
 
 struct gpu_usage {
@@ -25,13 +26,15 @@ struct gpu_usage {
 struct gpu_maker {
     const char *name;               /* "NVIDIA" */
     enum wire_device_type type;
-    const char *visible_variable;   /* what tells a process which GPUs are its own, by uuid */
-    /* ERR_NOT_FOUND: no library, hence no GPUs. The driver's version lives in the arena. */
+    const char *visible_variable;   /* the environment variable that lists, by uuid, the GPUs that a process may use */
+    /* Loads the library. ERR_NOT_FOUND: there is none, hence there are no GPUs. The driver's version lives in the
+     * arena. */
     int (*open)(struct arena *a, const char **ret_driver, struct error *err);
     void (*close)(void);
-    /* Those that answer; one that does not is logged and left out. */
+    /* Lists the GPUs that answer. One that does not answer is logged and left out. */
     int (*list)(struct arena *a, struct gpu **ret, size_t *ret_n, struct error *err);
-    int (*usage)(const struct gpu *g, struct gpu_usage *ret, struct error *err); /* -1: it does not answer any more */
+    /* -1: the GPU does not answer any more */
+    int (*usage)(const struct gpu *g, struct gpu_usage *ret, struct error *err);
 };
 
 extern const struct gpu_maker gpu_nvidia, gpu_amd;

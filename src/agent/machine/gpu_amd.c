@@ -1,5 +1,5 @@
-/* AMD's GPUs by the ROCm system management library. Devices are numbers there; their uuid is the one that
- * ROCR_VISIBLE_DEVICES understands. */
+/* AMD's GPUs, through the ROCm system management library. The library numbers its devices; the uuid that it gives is
+ * the one that ROCR_VISIBLE_DEVICES expects. */
 #include <inttypes.h>
 #include <stdbool.h>
 
@@ -40,15 +40,15 @@ static const struct dynlib_function functions[] = {
     {NULL},
 };
 
-static const char *sentence(int code)
+static const char *error_sentence(int code)
 {
     const char *text = NULL;
     return rsmi.status_string(code, &text) == RSMI_SUCCESS && text ? text : "unknown error";
 }
 
-static int failed(struct error *err, int code, const char *what)
+static int set_amd_error(struct error *err, int code, const char *what)
 {
-    return error_set(err, ERR_PRECONDITION, "ROCm SMI: %s: %s", what, sentence(code));
+    return error_set(err, ERR_PRECONDITION, "ROCm SMI: %s: %s", what, error_sentence(code));
 }
 
 static void amd_close(void)
@@ -67,7 +67,7 @@ static int amd_open(struct arena *a, const char **ret_driver, struct error *err)
         return -1;
     int code = rsmi.init(0);
     if (code != RSMI_SUCCESS) {
-        failed(err, code, "cannot begin");
+        set_amd_error(err, code, "cannot begin");
         dynlib_close(library);
         return -1;
     }
@@ -83,7 +83,7 @@ static int amd_list(struct arena *a, struct gpu **ret, size_t *ret_n, struct err
     size_t n = 0;
     int code = rsmi.count(&count);
     if (code != RSMI_SUCCESS)
-        return failed(err, code, "cannot count the GPUs");
+        return set_amd_error(err, code, "cannot count the GPUs");
     struct gpu *list = arena_array(a, struct gpu, (size_t)count + 1);
     for (uint32_t i = 0; i < count; i++) {
         char name[TEXT_MAX] = "";
@@ -91,7 +91,7 @@ static int amd_list(struct arena *a, struct gpu **ret, size_t *ret_n, struct err
         code = rsmi.unique_id(i, &id);
         if (code != RSMI_SUCCESS) {
             log_error("gpu.unusable", "maker=AMD index=%u reason=%s action=\"its slot is left out\"", i,
-                      log_quote(sentence(code)));
+                      log_quote(error_sentence(code)));
             continue;
         }
         rsmi.name(i, name, sizeof(name));
@@ -110,7 +110,7 @@ static int amd_usage(const struct gpu *g, struct gpu_usage *ret, struct error *e
     struct gpu_usage u = {0};
     int code = rsmi.memory_used(device, RSMI_MEMORY_VRAM, &u.memory_bytes);
     if (code != RSMI_SUCCESS)
-        return failed(err, code, g->uuid);
+        return set_amd_error(err, code, g->uuid);
     rsmi.busy(device, &u.busy_percent);
     *ret = u;
     return 0;

@@ -1,6 +1,6 @@
-/* NVIDIA's GPUs by NVML, its management library. The declarations are our own: NVML keeps old functions for ever and gives
- * changed ones a new name (_v2), so there is nothing a header would protect from. A GPU that is cut into MIG instances
- * counts as those instances, each with a uuid of its own. */
+/* NVIDIA's GPUs, through NVML, its management library. The declarations are our own: NVML never changes a function, and
+ * gives a changed one a new name (_v2), so a header would protect from nothing. A GPU that is divided into MIG
+ * instances counts as these instances, each with its own uuid. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 #define NVML_SUCCESS 0
 #define NVML_NO_DRIVER 9
-#define TEXT_MAX 96 /* names and uuids */
+#define TEXT_MAX 96 /* bytes of a name or a uuid */
 
 struct nvml_memory {
     unsigned long long total, free, used;
@@ -49,13 +49,13 @@ static const struct dynlib_function functions[] = {
     {"nvmlDeviceGetName", (void **)&nvml.name},
     {"nvmlDeviceGetMemoryInfo", (void **)&nvml.memory},
     {"nvmlDeviceGetUtilizationRates", (void **)&nvml.utilization},
-    {"nvmlDeviceGetMigMode", (void **)&nvml.mig_mode, true}, /* since driver 450 */
+    {"nvmlDeviceGetMigMode", (void **)&nvml.mig_mode, true}, /* exists since driver 450 */
     {"nvmlDeviceGetMaxMigDeviceCount", (void **)&nvml.mig_count, true},
     {"nvmlDeviceGetMigDeviceHandleByIndex", (void **)&nvml.mig_by_index, true},
     {NULL},
 };
 
-static int failed(struct error *err, int code, const char *what)
+static int set_nvidia_error(struct error *err, int code, const char *what)
 {
     return error_set(err, ERR_PRECONDITION, "NVML: %s: %s", what, nvml.error_string(code));
 }
@@ -76,7 +76,7 @@ static int nvidia_open(struct arena *a, const char **ret_driver, struct error *e
         return -1;
     int code = nvml.init();
     if (code != NVML_SUCCESS) {
-        failed(err, code, code == NVML_NO_DRIVER ? "the kernel's driver is not loaded" : "cannot begin");
+        set_nvidia_error(err, code, code == NVML_NO_DRIVER ? "the kernel's driver is not loaded" : "cannot begin");
         dynlib_close(library);
         return -1;
     }
@@ -93,8 +93,8 @@ static bool has_mig(void *device)
            nvml.mig_mode(device, &current, &pending) == NVML_SUCCESS && current == 1;
 }
 
-/* What does not tell its uuid cannot be given to a task. */
-static int describe(void *device, int index, struct arena *a, struct gpu *ret)
+/* Fills in one GPU. A device that does not tell its uuid cannot be given to a task. */
+static int describe_gpu(void *device, int index, struct arena *a, struct gpu *ret)
 {
     char uuid[TEXT_MAX], name[TEXT_MAX] = "";
     struct nvml_memory m = {0};
@@ -114,7 +114,7 @@ struct list {
     size_t n, cap;
 };
 
-static int add(struct list *l, void *device, int index)
+static int add_gpu(struct list *l, void *device, int index)
 {
     if (l->n == l->cap) {
         struct gpu *more = arena_array(l->arena, struct gpu, 2 * l->cap + 8);
@@ -123,13 +123,14 @@ static int add(struct list *l, void *device, int index)
         l->gpu = more;
         l->cap = 2 * l->cap + 8;
     }
-    int code = describe(device, index, l->arena, &l->gpu[l->n]);
+    int code = describe_gpu(device, index, l->arena, &l->gpu[l->n]);
     if (code == NVML_SUCCESS)
         l->n++;
     return code;
 }
 
-/* Instances are numbered through: their cards' numbers would not tell them apart. */
+/* Adds the MIG instances of a card. They are numbered over all cards, since the number of a card would not distinguish
+ * its instances. */
 static void add_instances(struct list *l, void *device)
 {
     unsigned n = 0;
@@ -137,7 +138,7 @@ static void add_instances(struct list *l, void *device)
     nvml.mig_count(device, &n);
     for (unsigned i = 0; i < n; i++)
         if (nvml.mig_by_index(device, i, &instance) == NVML_SUCCESS)
-            add(l, instance, (int)l->n);
+            add_gpu(l, instance, (int)l->n);
 }
 
 static int nvidia_list(struct arena *a, struct gpu **ret, size_t *ret_n, struct error *err)
@@ -148,7 +149,7 @@ static int nvidia_list(struct arena *a, struct gpu **ret, size_t *ret_n, struct 
     void *device;
     int code = nvml.count(&count);
     if (code != NVML_SUCCESS)
-        return failed(err, code, "cannot count the GPUs");
+        return set_nvidia_error(err, code, "cannot count the GPUs");
     for (unsigned i = 0; i < count; i++)
         any_mig |= nvml.by_index(i, &device) == NVML_SUCCESS && has_mig(device);
     for (unsigned i = 0; i < count; i++) {
@@ -156,7 +157,7 @@ static int nvidia_list(struct arena *a, struct gpu **ret, size_t *ret_n, struct 
         if (code == NVML_SUCCESS && has_mig(device))
             add_instances(&l, device);
         else if (code == NVML_SUCCESS)
-            code = add(&l, device, any_mig ? (int)l.n : (int)i);
+            code = add_gpu(&l, device, any_mig ? (int)l.n : (int)i);
         if (code != NVML_SUCCESS)
             log_error("gpu.unusable", "maker=NVIDIA index=%u reason=%s action=\"its slot is left out\"", i,
                       log_quote(nvml.error_string(code)));
@@ -166,14 +167,14 @@ static int nvidia_list(struct arena *a, struct gpu **ret, size_t *ret_n, struct 
     return 0;
 }
 
-/* An instance has memory of its own, but no utilisation: the card's engines are shared out, not timed. */
+/* Reads the usage of a GPU. A MIG instance has its own memory but no utilisation of its own. */
 static int nvidia_usage(const struct gpu *g, struct gpu_usage *ret, struct error *err)
 {
     struct nvml_memory m;
     struct nvml_utilization u = {0};
     int code = nvml.memory(g->handle, &m);
     if (code != NVML_SUCCESS)
-        return failed(err, code, g->uuid);
+        return set_nvidia_error(err, code, g->uuid);
     nvml.utilization(g->handle, &u);
     *ret = (struct gpu_usage){.busy_percent = u.gpu, .memory_bytes = m.used};
     return 0;

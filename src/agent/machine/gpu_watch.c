@@ -8,9 +8,10 @@
 #include "common/system/log.h"
 #include "common/base/must.h"
 
-struct look {
-    bool lost, reported;
-    bool known_lost; /* as the loop's side last saw it */
+struct gpu_check {
+    bool lost;       /* the GPU did not answer at the last check */
+    bool reported;   /* the log says that it is lost */
+    bool known_lost; /* `lost` after the last complete check; only the loop's thread touches it */
 };
 
 struct gpu_watch {
@@ -20,41 +21,41 @@ struct gpu_watch {
     const struct gpu *gpu;
     size_t n;
     int64_t period_us;
-    struct look *look; /* the worker's while a look is under way, but for known_lost */
+    struct gpu_check *check; /* one for each GPU. While a check is under way only the worker touches it, except for known_lost */
     gpu_watch_fn *changed;
     void *ctx;
 };
 
-static void look_at(const struct gpu_maker *maker, const struct gpu *g, struct look *l)
+static void check_gpu(const struct gpu_maker *maker, const struct gpu *g, struct gpu_check *c)
 {
     cleanup_error struct error err = ERROR_INIT;
     struct gpu_usage u;
-    l->lost = maker->usage(g, &u, &err) < 0;
-    if (!l->lost)
+    c->lost = maker->usage(g, &u, &err) < 0;
+    if (!c->lost)
         log_debug("gpu.usage", "index=%d uuid=%s busy_percent=%u memory_mib=%" PRIu64, g->index, g->uuid, u.busy_percent,
                   u.memory_bytes >> 20);
-    if (l->lost && !l->reported)
+    if (c->lost && !c->reported)
         log_error("gpu.lost", "index=%d uuid=%s reason=%s action=\"its slot takes no work until it is back\"", g->index,
                   g->uuid, log_quote(error_msg(&err)));
-    if (!l->lost && l->reported)
+    if (!c->lost && c->reported)
         log_info("gpu.back", "index=%d uuid=%s", g->index, g->uuid);
-    l->reported = l->lost;
+    c->reported = c->lost;
 }
 
-static void look_work(void *worker, void *ctx)
+static void check_work(void *worker, void *ctx)
 {
     struct gpu_watch *w = ctx;
     for (size_t i = 0; i < w->n; i++)
-        look_at(w->maker, &w->gpu[i], &w->look[i]);
+        check_gpu(w->maker, &w->gpu[i], &w->check[i]);
 }
 
-static void look_done(void *ctx)
+static void check_done(void *ctx)
 {
     struct gpu_watch *w = ctx;
     bool changed = false;
     for (size_t i = 0; i < w->n; i++) {
-        changed |= w->look[i].known_lost != w->look[i].lost;
-        w->look[i].known_lost = w->look[i].lost;
+        changed |= w->check[i].known_lost != w->check[i].lost;
+        w->check[i].known_lost = w->check[i].lost;
     }
     loop_timer_arm(w->timer, w->period_us);
     if (changed)
@@ -64,7 +65,7 @@ static void look_done(void *ctx)
 static void on_timer(void *ctx)
 {
     struct gpu_watch *w = ctx;
-    if (pool_submit(w->pool, look_work, look_done, w, NULL) < 0)
+    if (pool_submit(w->pool, check_work, check_done, w, NULL) < 0)
         loop_timer_arm(w->timer, w->period_us);
 }
 
@@ -72,7 +73,7 @@ struct gpu_watch *gpu_watch_new(struct loop *l, struct pool *p, const struct gpu
                                 size_t n, int64_t period_us, gpu_watch_fn *changed, void *ctx)
 {
     struct gpu_watch *w = must_calloc(1, sizeof(*w));
-    w->look = must_calloc(n + 1, sizeof(*w->look));
+    w->check = must_calloc(n + 1, sizeof(*w->check));
     w->pool = p;
     w->maker = maker;
     w->gpu = list;
@@ -87,7 +88,7 @@ struct gpu_watch *gpu_watch_new(struct loop *l, struct pool *p, const struct gpu
 
 bool gpu_watch_is_lost(const struct gpu_watch *w, size_t i)
 {
-    return w->look[i].known_lost;
+    return w->check[i].known_lost;
 }
 
 void gpu_watch_free(struct gpu_watch *w)
@@ -95,6 +96,6 @@ void gpu_watch_free(struct gpu_watch *w)
     if (!w)
         return;
     loop_timer_free(w->timer);
-    free(w->look);
+    free(w->check);
     free(w);
 }

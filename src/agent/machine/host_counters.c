@@ -17,7 +17,7 @@
 
 #define FILE_MAX (1 << 20)
 #define SECTOR_BYTES 512
-#define PROCESSES_MAX 16384 /* looked at */
+#define PROCESSES_MAX 16384 /* processes of the machine that are read at most */
 
 static bool read_below(const char *root, const char *name, struct strbuf *ret)
 {
@@ -31,7 +31,8 @@ static bool read_below(const char *root, const char *name, struct strbuf *ret)
 static void read_cpu(const char *proc, struct host_counters *ret)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    /* user nice system idle iowait irq softirq steal; the two guest fields after them are part of user and nice. */
+    /* The fields are user, nice, system, idle, iowait, irq, softirq, steal; the two guest fields after them are part of
+     * user and nice. */
     uint64_t t[8] = {0};
     if (!read_below(proc, "stat", &text) ||
         sscanf(text.s, "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &t[0],
@@ -50,7 +51,8 @@ static void read_memory(const char *proc, struct host_counters *ret)
         ret->memory_free = 1024 * strtoull(line + strlen("MemAvailable:"), NULL, 10);
 }
 
-/* A partition is no block device of its own in /sys/block: it must not be counted beside its disk. */
+/* Whether the name is that of a whole disk. /sys/block has no entry for a partition, which must not be counted beside
+ * its disk. */
 static bool is_disk(const char *sys, const char *name)
 {
     static const char *const pseudo[] = {"loop", "ram", "zram", "dm-", "md"};
@@ -121,8 +123,9 @@ static int by_pid(const void *a, const void *b)
     return (x->stat.pid > y->stat.pid) - (x->stat.pid < y->stat.pid);
 }
 
-/* The kernel lists children thread by thread, which costs more than to look at all processes: a rank has many threads.
- * Parents come before their children nearly always, so that one or two rounds do. */
+/* Adds up the task's processes. All processes of the machine are read, because the kernel lists children thread by
+ * thread, which costs more for the many threads of a rank. Parents come before their children nearly always, so one or
+ * two rounds are enough. */
 static void read_task(const char *proc, pid_t supervisor, struct host_counters *ret)
 {
     cleanup_arena struct arena a = ARENA_INIT;

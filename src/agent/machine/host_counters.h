@@ -1,5 +1,5 @@
-/* What a machine and one task on it have done so far, read from /proc and /sys: rates are differences of two readings.
- * Reading takes well under a millisecond for a task of some hundred processes; on a worker thread all the same. */
+/* Counters of a machine and of one task on it, read from /proc and /sys; rates are differences of two readings. Reading
+ * takes well under a millisecond for a task of some hundred processes, but is done on a worker thread all the same. */
 #ifndef DET_AGENT_HOST_COUNTERS_H
 #define DET_AGENT_HOST_COUNTERS_H
 
@@ -9,18 +9,20 @@
 struct host_counters {
     int64_t at_us;                             /* monotonic */
     uint64_t cpu_busy, cpu_total;              /* clock ticks of all processors since boot */
-    uint64_t disk_operations, disk_read, disk_written; /* of whole disks, without loop devices and the like; bytes */
+    /* operations, and bytes read and written, of whole disks; loop devices and the like do not count */
+    uint64_t disk_operations, disk_read, disk_written;
     uint64_t net_sent, net_received;           /* bytes over all interfaces but the loopback */
     uint64_t memory_free;                      /* bytes that can be had without swapping */
-    uint64_t task_ticks;                       /* clock ticks of the task's processes, those that are over included */
-    uint64_t task_memory;                      /* bytes resident; pages that its processes share count for each */
+    uint64_t task_ticks;                       /* clock ticks of the task's processes, ended ones included */
+    uint64_t task_memory;                      /* resident bytes; a page that processes share counts for each of them */
 };
 
 struct host_roots {
     const char *proc, *sys; /* "/proc", "/sys"; tests have their own */
 };
 
-/* `supervisor` is the ancestor of the task's processes and counts with them; 0: no task. What cannot be read stays 0. */
+/* Reads the counters. `supervisor` is the ancestor of the task's processes and counts with them; 0: there is no task.
+ * What cannot be read stays 0. */
 void host_counters_read(const struct host_roots *roots, pid_t supervisor, struct host_counters *ret);
 
 #endif

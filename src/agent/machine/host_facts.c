@@ -11,7 +11,7 @@
 
 enum { OS_RELEASE_MAX = 64 * 1024 };
 
-/* PRETTY_NAME="Debian GNU/Linux 12 (bookworm)", os-release(5); quotes are optional there. */
+/* The system's name from os-release(5): PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"; the quotes are optional there. */
 static const char *name_of_system(const char *path, struct arena *a)
 {
     static const char key[] = "PRETTY_NAME=";

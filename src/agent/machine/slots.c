@@ -19,7 +19,7 @@ struct processor {
     char vendor[64];
 };
 
-/* "model name\t: Intel …" → true and the value, if the line has that key. */
+/* Reads a line "model name\t: Intel …". Returns true and the value if the line has that key. */
 static bool value_of(const char *line, const char *key, char *ret, size_t n)
 {
     size_t k = strlen(key);
@@ -99,7 +99,7 @@ static void make_artificial(int n, struct arena *a, struct slots *ret)
 
 /* ---- GPUs ---- */
 
-/* By number, or by uuid or the beginning of one, as CUDA has it. */
+/* Whether `name` names the GPU: by its number, its uuid, or the beginning of its uuid, as CUDA accepts it. */
 static bool is_named(const struct gpu *g, const char *name, size_t n)
 {
     char number[16];
@@ -109,7 +109,7 @@ static bool is_named(const struct gpu *g, const char *name, size_t n)
     return n > 4 && strncmp(g->uuid, name, n) == 0;
 }
 
-/* Keeps the named ones, in the list's own order. */
+/* Keeps the GPUs that are named, in the order of the list. */
 static int keep_visible(const char *names, struct arena *a, struct gpu *gpu, size_t *n, struct error *err)
 {
     bool *keep = arena_array(a, bool, *n + 1);
@@ -136,7 +136,7 @@ static int keep_visible(const char *names, struct arena *a, struct gpu *gpu, siz
     return 0;
 }
 
-/* -1: no slots of this maker; *err says why. */
+/* Makes slots of one maker's GPUs. Returns -1 if there are none; *err says why. */
 static int find_gpus(const struct gpu_maker *maker, const char *visible, struct arena *a, struct slots *ret,
                      struct error *err)
 {
@@ -147,7 +147,7 @@ static int find_gpus(const struct gpu_maker *maker, const char *visible, struct 
     if (r == 0 && s.n > 0 && visible)
         r = keep_visible(visible, a, s.gpu, &s.n, err);
     if (r == 0 && s.n == 0)
-        r = error_set(err, ERR_NOT_FOUND, "no %s GPU is there, or visible", maker->name);
+        r = error_set(err, ERR_NOT_FOUND, "this machine has no visible %s GPU", maker->name);
     if (r < 0) {
         maker->close();
         return -1;
@@ -175,7 +175,7 @@ static int find_any_gpus(const struct slots_request *q, struct arena *a, struct 
             continue;
         if (find_gpus(maker[i], q->visible_gpus, a, ret, &one) == 0)
             return 0;
-        if (one.kind == ERR_INVALID) /* the operator's own words are never ignored */
+        if (one.kind == ERR_INVALID) /* what the operator has configured is never ignored */
             return error_set(err, one.kind, "%s", error_msg(&one));
         if (one.kind != ERR_NOT_FOUND && strcmp(q->slot_type, "auto") == 0)
             log_warning("gpu.ignored", "maker=%s reason=%s", maker[i]->name, log_quote(error_msg(&one)));

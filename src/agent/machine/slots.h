@@ -11,7 +11,7 @@
 
 struct slots_request {
     const char *slot_type;    /* auto, none, cpu, gpu (cuda or rocm), cuda, rocm */
-    int artificial;           /* > 0: so many CPU slots, whatever the machine has */
+    int artificial;           /* if > 0, the agent offers this many CPU slots, whatever the machine has */
     const char *visible_gpus; /* indices or uuids, separated by commas; "" or "-1": none; NULL: all */
     const char *cpuinfo;      /* "/proc/cpuinfo": has the processor's name */
 };
@@ -19,18 +19,19 @@ struct slots_request {
 struct slots {
     struct wire_link_device *device;
     size_t n;
-    const struct gpu_maker *maker; /* whose GPUs the slots are, in the same order; NULL if they are none */
+    const struct gpu_maker *maker; /* the maker of the GPUs that the slots are; NULL if the slots are no GPUs */
     struct gpu *gpu;
-    const char *driver;            /* its version; "" without GPUs */
+    const char *driver;            /* version of the driver; "" without GPUs */
 };
 
-/* auto takes GPUs if there are any, else all processors as one slot. GPUs that were asked for and are not there are an
- * error, which says why. Everything lives in the arena; the maker's library stays open until slots_release(). */
+/* Finds the slots. `auto` takes the GPUs if there are any, else all processors as one slot. If GPUs were asked for and
+ * are not there, the error says why. Everything lives in the arena; the maker's library stays open until
+ * slots_release(). */
 int slots_find(const struct slots_request *q, struct arena *a, struct slots *ret, struct error *err);
 void slots_release(struct slots *s);
 /* The machine's processors by model, "Xeon x 8 cores"; "" if the file can't be read. */
 const char *slots_processor(const char *cpuinfo, struct arena *a);
-/* By its id; NULL if there is none. */
+/* The device with this id; NULL if there is none. */
 const struct wire_link_device *slots_device(const struct slots *s, int32_t id);
 
 #endif

@@ -1,12 +1,12 @@
-/* Brings a task's context directory from the master: GET /api/v1/tasks/{id}/context_directory with the task's own
- * session. */
+/* Fetches a task's context directory from the master: GET /api/v1/tasks/{id}/context_directory with the token of the
+ * task's own session. */
 #ifndef DET_AGENT_CONTEXT_H
 #define DET_AGENT_CONTEXT_H
 
 #include "agent/task/runtime.h"
 
-/* Unpacks it into the work directory, and for trials into train/model, too. An empty context is fine. Blocks, and tries
- * again for about a minute while the master does not answer. */
+/* Unpacks the context into the work directory, and for trials also into train/model. An empty context is no error.
+ * Blocks; tries again for about a minute while the master does not answer. */
 int context_fetch(const struct runtime_task *t, struct error *err);
 
 #endif

@@ -24,7 +24,7 @@ enum {
     SAMPLES_MAX = 3600,
     REQUEST_MAX = 64,  /* bytes */
     GPUS_MAX = 64,
-    HELD_MAX = 360,    /* reports of one group each: twelve minutes of the usual ones */
+    HELD_MAX = 360,    /* reports of one group each: twelve minutes of the usual interval */
 };
 
 struct gpu_sums {
@@ -33,22 +33,22 @@ struct gpu_sums {
     int n;
 };
 
-/* One report in the making. With the worker while a sample is under way. */
+/* The samples of the report that is being made. While a sample is under way, only the worker touches them. */
 struct period {
     struct host_counters first, last;
     double memory_free;
-    double root_use, shared_use; /* percent of the file systems; negative: unknown */
+    double root_use, shared_use; /* used percentage of the file systems; negative if unknown */
     struct gpu_sums gpu[GPUS_MAX];
     int n;
 };
 
 struct request {
-    int64_t interval_us; /* 0: none */
+    int64_t interval_us; /* 0: nothing is requested */
     int samples;
 };
 
-struct held {
-    STAILQ_ENTRY(held) next;
+struct held_report {
+    STAILQ_ENTRY(held_report) next;
     const char *group;
     int64_t time_us;
     struct strbuf metrics;
@@ -63,13 +63,13 @@ struct profile {
     int dir, inotify;
     struct loop_watch *watch;
     struct loop_timer *timer;
-    struct request wanted, now; /* they differ until the sample under way is done */
+    struct request wanted, now; /* the requested values and those in use; they may differ while a sample is under way */
     int64_t next_us;
     pid_t supervisor;
     struct period period;
-    bool begins;        /* the sample under way is the first of a period: it only sets its beginning */
+    bool begins;        /* the sample under way begins a period: it only sets the first values */
     bool busy, freed;
-    STAILQ_HEAD(, held) held;
+    STAILQ_HEAD(, held_report) held;
     size_t held_n;
 };
 
@@ -80,7 +80,7 @@ static void sample_gpus(struct profile *p)
     for (size_t i = 0; i < p->task.gpu_n && i < GPUS_MAX; i++) {
         struct gpu_sums *s = &p->period.gpu[i];
         struct gpu_usage u;
-        cleanup_error struct error err = ERROR_INIT; /* gpu_watch tells of lost ones */
+        cleanup_error struct error err = ERROR_INIT; /* lost GPUs are logged by gpu_watch */
         if (!s->of_task || p->task.maker->usage(&p->task.gpu[i], &u, &err) < 0)
             continue;
         s->busy_percent += u.busy_percent;
@@ -98,7 +98,8 @@ static double file_system_use(const char *path)
     return all > 0 ? 100 * used / all : 0;
 }
 
-/* The task's processes and the file systems are only looked at where a period ends: they cost more than the rest. */
+/* Takes one sample. The task's processes and the file systems are read only at the end of a period, because that costs
+ * more than the rest. */
 static void sample_work(void *worker, void *ctx)
 {
     struct profile *p = ctx;
@@ -122,9 +123,9 @@ static void add_number(struct json_object *o, const char *name, double value)
     json_object_object_add(o, name, json_new_double(value));
 }
 
-static double growth(uint64_t first, uint64_t last)
+static double counter_growth(uint64_t first, uint64_t last)
 {
-    return last >= first ? (double)(last - first) : 0; /* a counter that was reset gives nothing */
+    return last >= first ? (double)(last - first) : 0; /* a counter that was reset counts as unchanged */
 }
 
 static void add_percent(struct json_object *o, const char *name, double part, double whole)
@@ -134,17 +135,17 @@ static void add_percent(struct json_object *o, const char *name, double part, do
 
 static void add_rate(struct json_object *o, const char *name, uint64_t first, uint64_t last, double seconds)
 {
-    add_number(o, name, seconds > 0 ? growth(first, last) / seconds : 0);
+    add_number(o, name, seconds > 0 ? counter_growth(first, last) / seconds : 0);
 }
 
 static struct json_object *cpu_of(const struct profile *p, double seconds)
 {
     const struct host_counters *a = &p->period.first, *b = &p->period.last;
     struct json_object *o = json_object_new_object();
-    double total = growth(a->cpu_total, b->cpu_total);
-    add_percent(o, "cpu_util_simple", growth(a->cpu_busy, b->cpu_busy), total);
+    double total = counter_growth(a->cpu_total, b->cpu_total);
+    add_percent(o, "cpu_util_simple", counter_growth(a->cpu_busy, b->cpu_busy), total);
     if (p->supervisor)
-        add_percent(o, "task_cpu_util", growth(a->task_ticks, b->task_ticks), total);
+        add_percent(o, "task_cpu_util", counter_growth(a->task_ticks, b->task_ticks), total);
     return o;
 }
 
@@ -206,19 +207,19 @@ static struct json_object *gpu_of(const struct profile *p, double seconds)
 
 static const struct {
     const char *name;
-    struct json_object *(*of)(const struct profile *p, double seconds); /* NULL: nothing to tell */
+    struct json_object *(*of)(const struct profile *p, double seconds); /* returns NULL if there is nothing to report */
 } groups[] = {{"cpu", cpu_of}, {"memory", memory_of}, {"disk", disk_of}, {"network", network_of}, {"gpu", gpu_of}};
 
 static void drop_oldest(struct profile *p)
 {
-    struct held *h = STAILQ_FIRST(&p->held);
+    struct held_report *h = STAILQ_FIRST(&p->held);
     STAILQ_REMOVE_HEAD(&p->held, next);
     p->held_n--;
     strbuf_release(&h->metrics);
     free(h);
 }
 
-static void hold(struct profile *p, struct held *h)
+static void hold_report(struct profile *p, struct held_report *h)
 {
     if (p->held_n == HELD_MAX)
         drop_oldest(p);
@@ -228,7 +229,7 @@ static void hold(struct profile *p, struct held *h)
 
 void profile_flush(struct profile *p)
 {
-    struct held *h;
+    struct held_report *h;
     while ((h = STAILQ_FIRST(&p->held))) {
         struct wire_link_task_metrics m = {.container_id = p->task.container_id, .allocation_id = p->task.allocation_id,
                                            .group = h->group, .time = h->time_us, .has_time = true,
@@ -239,27 +240,27 @@ void profile_flush(struct profile *p)
     }
 }
 
-static void report(struct profile *p)
+static void send_report(struct profile *p)
 {
     double seconds = (double)(p->period.last.at_us - p->period.first.at_us) / 1e6;
     for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
         cleanup_json struct json_object *o = json_object_new_object();
         struct json_object *body = groups[i].of(p, seconds);
-        struct held *h = body ? must_calloc(1, sizeof(*h)) : NULL;
+        struct held_report *h = body ? must_calloc(1, sizeof(*h)) : NULL;
         if (!h)
             continue;
         json_object_object_add(o, p->task.agent_id, body);
         h->group = groups[i].name;
         h->time_us = clock_now_us();
         json_print(o, &h->metrics);
-        hold(p, h);
+        hold_report(p, h);
     }
     profile_flush(p);
 }
 
 /* ---- when ---- */
 
-/* Where one period ends the next begins. */
+/* Begins a period at the sample that ended the last one. */
 static void begin_period(struct profile *p)
 {
     struct period *d = &p->period;
@@ -270,23 +271,23 @@ static void begin_period(struct profile *p)
         d->gpu[i] = (struct gpu_sums){.of_task = d->gpu[i].of_task};
 }
 
-static void arm(struct profile *p)
+static void arm_timer(struct profile *p)
 {
     int64_t now = clock_monotonic_us();
-    if (p->next_us < now) /* the machine was asleep, or too slow for this interval */
+    if (p->next_us < now) /* the machine was suspended, or is too slow for this interval */
         p->next_us = now;
     loop_timer_arm(p->timer, p->next_us - now);
 }
 
-/* While no sample is under way. */
-static void turn_to_wanted(struct profile *p)
+/* Starts sampling with the values that were requested last. Called while no sample is under way. */
+static void apply_wanted_request(struct profile *p)
 {
     p->now = p->wanted;
     p->begins = true;
     p->next_us = clock_monotonic_us();
     loop_timer_disarm(p->timer);
     if (p->now.interval_us)
-        arm(p);
+        arm_timer(p);
 }
 
 static bool is_as_wanted(const struct profile *p)
@@ -294,7 +295,7 @@ static bool is_as_wanted(const struct profile *p)
     return p->now.interval_us == p->wanted.interval_us && p->now.samples == p->wanted.samples;
 }
 
-static void free_now(struct profile *p)
+static void free_profile(struct profile *p)
 {
     while (!STAILQ_EMPTY(&p->held))
         drop_oldest(p);
@@ -306,20 +307,20 @@ static void sample_done(void *ctx)
     struct profile *p = ctx;
     p->busy = false;
     if (p->freed) {
-        free_now(p);
+        free_profile(p);
         return;
     }
     if (!is_as_wanted(p)) {
-        turn_to_wanted(p);
+        apply_wanted_request(p);
         return;
     }
     if (!p->begins && p->period.n >= p->now.samples)
-        report(p);
+        send_report(p);
     if (p->begins || p->period.n >= p->now.samples)
         begin_period(p);
     p->begins = false;
     p->next_us += p->now.interval_us;
-    arm(p);
+    arm_timer(p);
 }
 
 static void on_timer(void *ctx)
@@ -328,13 +329,13 @@ static void on_timer(void *ctx)
     p->busy = pool_submit(p->pool, sample_work, sample_done, p, NULL) == 0;
     if (!p->busy) {
         p->next_us += p->now.interval_us;
-        arm(p);
+        arm_timer(p);
     }
 }
 
 /* ---- the request ---- */
 
-/* Zeros when there is none. -1: not to be understood. */
+/* Reads the request file; zeros if there is none. Returns -1 if it is malformed. */
 static int read_request(const struct profile *p, struct request *ret)
 {
     char rest;
@@ -366,7 +367,7 @@ static void take_request(struct profile *p)
     log_info("profile.request", "container=%s interval_ms=%lld samples=%d", p->task.container_id,
              (long long)(r.interval_us / 1000), r.samples);
     if (!p->busy)
-        turn_to_wanted(p);
+        apply_wanted_request(p);
 }
 
 static void on_change(int fd, void *ctx)
@@ -388,7 +389,7 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-/* What the task puts in this directory's place later is not looked at. */
+/* Opens the directory once. If the task replaces the directory later, the new one is ignored. */
 static int open_dir(const struct profile_task *t, struct error *err)
 {
     cleanup_close int run = open(t->run, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -401,7 +402,7 @@ static int watch_dir(int dir, struct error *err)
     snprintf(path, sizeof(path), "/proc/self/fd/%d", dir);
     cleanup_close int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (fd < 0 || inotify_add_watch(fd, path, IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE | IN_ONLYDIR) < 0)
-        return error_errno(err, "inotify");
+        return error_errno(err, "cannot watch the directory for requests");
     return take_fd(fd);
 }
 
@@ -447,5 +448,5 @@ void profile_free(struct profile *p)
     cleanup_close_p(&p->dir);
     p->freed = true;
     if (!p->busy)
-        free_now(p);
+        free_profile(p);
 }

@@ -1,5 +1,5 @@
 /* The runtime without containers: a task is a process tree of this machine, in a directory of its own, under a user
- * that is not root, within control groups where the machine lets us. */
+ * that is not root, and within control groups if the machine has them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -20,7 +20,7 @@
 
 #define SPOOL_MAX (64 * 1024 * 1024)
 
-static const char *substitute(const char *path, const char *name, const char *value, struct arena *a)
+static const char *substitute_value(const char *path, const char *name, const char *value, struct arena *a)
 {
     const char *at = strstr(path, name);
     return at ? arena_printf(a, "%.*s%s%s", (int)(at - path), path, value, at + strlen(name)) : path;
@@ -30,14 +30,14 @@ static const char *work_dir_of(struct runtime_task *t)
 {
     struct arena *a = &t->arena;
     const char *path = t->start->work_dir && *t->start->work_dir ? t->start->work_dir : "/run/determined/workdir";
-    path = substitute(path, "$AGENT_USER", t->account.name, a);
+    path = substitute_value(path, "$AGENT_USER", t->account.name, a);
     for (size_t i = 0; i < t->start->env_n; i++)
         if (strncmp(t->start->env[i], "DET_USER=", 9) == 0)
-            path = substitute(path, "$DET_USER", t->start->env[i] + 9, a);
+            path = substitute_value(path, "$DET_USER", t->start->env[i] + 9, a);
     return taskenv_map_path(path, t->dir.run, a);
 }
 
-/* Limits that can't be had are no reason not to run, but one to say so. */
+/* Makes the task's control groups. A limit that this machine cannot set is logged; the task runs all the same. */
 static void make_cgroup(struct runtime_task *t)
 {
     const struct wire_link_task_limits *l = t->start->limits;
@@ -52,15 +52,15 @@ static void make_cgroup(struct runtime_task *t)
         log_warning("task.limits", "container=%s error=%s", t->container_id, log_quote(error_msg(&err)));
 }
 
-/* The master mounts a storage at the fixed place, or a directory of /tmp, which the task would not see, where it is. It need not
- * be there yet. */
+/* Whether a mount is the task's checkpoint storage. The master mounts a storage at TASKENV_SHARED_FS_DIR; a storage in
+ * the machine's /tmp, which the task would not see, is mounted at its own path. The directory need not exist yet. */
 static bool is_storage(const char *from, const char *to)
 {
     return strcmp(to, TASKENV_SHARED_FS_DIR) == 0 || (strncmp(to, "/tmp/", 5) == 0 && strcmp(from, to) == 0);
 }
 
-/* The task's directory at /run/determined (docs/spec/task-environment.md#files), then the order's mounts. The machine's own paths stay visible all the
- * same, which is what our library uses. */
+/* Lists the task's mounts: its own directory at /run/determined (docs/spec/task-environment.md#files), then the mounts
+ * of the order. The machine's own paths stay visible, and our library uses those. */
 static void add_mounts(const struct runtime_task *t, struct taskspec *spec)
 {
     struct arena *a = (struct arena *)&t->arena;
@@ -82,7 +82,7 @@ static void add_mounts(const struct runtime_task *t, struct taskspec *spec)
     }
 }
 
-/* ssh, for one, refuses to work for a uid that has no entry. */
+/* Writes the task's /etc/passwd. Without an entry for the uid, some programs, such as ssh, refuse to work. */
 static int put_passwd(struct runtime_task *t, struct error *err)
 {
     const char *text = t->account.passwd;
@@ -119,7 +119,8 @@ static int process_prepare(struct runtime_task *t, struct error *err)
     return 0;
 }
 
-/* The order is checked before anything runs: what a task was to lose it must not have. */
+/* The capabilities that the order drops, as bits. They are checked before anything runs, since a task must not keep a
+ * capability that it was to lose. */
 static int capabilities_of(const struct wire_link_start_task *s, uint64_t *ret, struct error *err)
 {
     uint64_t all = 0, one;
@@ -157,7 +158,7 @@ static int write_spec(const struct runtime_task *t, struct error *err)
     return 0;
 }
 
-/* Runs determined-task until it says that the supervisor listens; what it has to say otherwise is the error. */
+/* Runs determined-task until it reports that the supervisor listens. If it reports an error, that becomes *err. */
 static int run_task_program(struct runtime_task *t, bool adopt, struct error *err)
 {
     char *argv[4] = {(char *)t->config->task_program}, *env[] = {NULL};
@@ -180,7 +181,7 @@ static int run_task_program(struct runtime_task *t, bool adopt, struct error *er
     if (r != 0)
         return error_set(err, ERR_PRECONDITION, "cannot run %s: %s", argv[0], strerror(r));
     char text[1024];
-    ssize_t n = read(in, text, sizeof(text) - 1); /* 0 once it has detached: it has said nothing */
+    ssize_t n = read(in, text, sizeof(text) - 1); /* 0 once determined-task has detached without an error */
     int status = 0;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
@@ -192,11 +193,12 @@ static int run_task_program(struct runtime_task *t, bool adopt, struct error *er
     return error_set(err, ERR_PRECONDITION, "%s", *text ? text : "the supervisor ended while it started");
 }
 
-/* It looks while the supervisor starts. What goes on record of a task is no reason not to run it. */
-static void start_looker(struct runtime_task *t)
+/* Starts to find the task's Python while the supervisor starts. A failure is logged, and is no reason not to run the
+ * task. */
+static void start_python_probe(struct runtime_task *t)
 {
     cleanup_error struct error err = ERROR_INIT;
-    if (python_looker_start(t->config->task_program, t->dir.supervisor, &t->looker, &err) < 0)
+    if (python_probe_process_start(t->config->task_program, t->dir.supervisor, &t->python_process, &err) < 0)
         log_warning("task.python_not_looked_for", "container=%s error=%s", t->container_id, log_quote(error_msg(&err)));
 }
 
@@ -205,7 +207,7 @@ static int process_start(struct runtime_task *t, struct error *err)
     if (taskdir_give(&t->dir, err) < 0 || write_spec(t, err) < 0)
         return -1;
     if (t->start->task_type == WIRE_TASK_TYPE_TRIAL)
-        start_looker(t);
+        start_python_probe(t);
     return run_task_program(t, /* adopt= */ false, err);
 }
 
@@ -214,8 +216,8 @@ static int process_adopt(struct runtime_task *t, struct error *err)
     return run_task_program(t, /* adopt= */ true, err);
 }
 
-/* Out of the way of the next agent, which would take it for a task. */
-static int keep(struct runtime_task *t, struct error *err)
+/* Renames the directory of an ended task, so that the next agent does not take it for a task. */
+static int keep_ended_directory(struct runtime_task *t, struct error *err)
 {
     const char *name = arena_printf(&t->arena, "%s/.ended-%s", t->config->run_root, t->container_id);
     return rename(t->dir.path, name) < 0 ? error_errno(err, "cannot rename %s to %s", t->dir.path, name) : 0;
@@ -225,7 +227,7 @@ static int process_cleanup(struct runtime_task *t, struct error *err)
 {
     cgroup_remove(t->cgroups, t->container_id);
     if (t->config->keep_ended)
-        return keep(t, err);
+        return keep_ended_directory(t, err);
     return tree_remove(t->dir.path, err);
 }
 

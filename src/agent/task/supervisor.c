@@ -19,12 +19,13 @@ struct supervisor {
     struct loop *loop;
     struct supervisor_handler handler;
     int fd;
-    struct loop_watch *readable, *writable; /* writable: only while something waits in `out` */
+    struct loop_watch *readable, *writable; /* `writable` is set only while bytes wait in `out` */
     struct strbuf in, out;
-    bool in_callback, freed; /* freed by its own callback: the memory goes when that returns */
+    /* `freed`: a callback has freed this object; its memory is released when the callback returns */
+    bool in_callback, freed;
 };
 
-static void release(struct supervisor *s)
+static void supervisor_release(struct supervisor *s)
 {
     loop_watch_free(s->readable);
     if (s->writable)
@@ -41,26 +42,27 @@ void supervisor_free(struct supervisor *s)
         return;
     s->freed = true;
     if (!s->in_callback)
-        release(s);
+        supervisor_release(s);
 }
 
-/* Tells the owner and goes. Not from within a callback. */
-static void end(struct supervisor *s, const char *why)
+/* Calls on_close and frees the object. Must not be called from within a callback. */
+static void supervisor_end(struct supervisor *s, const char *why)
 {
     s->in_callback = true;
     s->handler.on_close(s->handler.ctx, why);
-    release(s);
+    supervisor_release(s);
 }
 
-/* 0: sent or waiting; -1: the other side is gone (the next read says so, too). */
-static int flush(struct supervisor *s);
+/* Sends what waits in `out`. 0: it is sent, or waits for the socket; -1: the other side has closed the connection,
+ * which the next read reports as well. */
+static int supervisor_flush(struct supervisor *s);
 
 static void on_writable(int fd, void *ctx)
 {
-    flush(ctx);
+    supervisor_flush(ctx);
 }
 
-static int flush(struct supervisor *s)
+static int supervisor_flush(struct supervisor *s)
 {
     while (s->out.n) {
         ssize_t n = send(s->fd, s->out.s, s->out.n, MSG_NOSIGNAL);
@@ -86,7 +88,7 @@ static int flush(struct supervisor *s)
 static void send_frame(struct supervisor *s, const struct task_frame *f)
 {
     task_frame_encode(f, &s->out);
-    flush(s);
+    supervisor_flush(s);
 }
 
 static void on_frame(struct supervisor *s, const struct task_frame *f)
@@ -97,7 +99,7 @@ static void on_frame(struct supervisor *s, const struct task_frame *f)
         s->handler.on_exit(s->handler.ctx, &f->exit);
 }
 
-/* Hands whole frames over. false: the object is gone. */
+/* Passes each whole frame to the handler. Returns false if the object was freed. */
 static bool take_frames(struct supervisor *s)
 {
     cleanup_error struct error err = ERROR_INIT;
@@ -111,12 +113,12 @@ static bool take_frames(struct supervisor *s)
     }
     s->in_callback = false;
     if (s->freed) {
-        release(s);
+        supervisor_release(s);
         return false;
     }
     strbuf_consume(&s->in, done);
     if (r < 0) {
-        end(s, error_msg(&err));
+        supervisor_end(s, error_msg(&err));
         return false;
     }
     return true;
@@ -130,7 +132,7 @@ static void on_readable(int fd, void *ctx)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0) {
-        end(s, "the supervisor has closed the connection");
+        supervisor_end(s, "the supervisor has closed the connection");
         return;
     }
     s->in.n += (size_t)n;
@@ -143,7 +145,8 @@ static int open_socket(const char *dir, struct error *err)
     cleanup_close int at = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (at < 0)
         return error_errno(err, "cannot open %s", dir);
-    /* By way of the descriptor, since the whole path may be longer than a socket's address can be. */
+    /* The address goes through the descriptor, because the whole path may be longer than the address of a socket can
+     * be. */
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/socket", at);
     cleanup_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -1,5 +1,6 @@
-/* The agent's end of the connection to a task's supervisor (common/task/taskproto.h). Callbacks on the loop's thread;
- * on_close once, after which the object is gone, unless supervisor_free() came first (then there is no on_close). */
+/* The agent's end of the connection to a task's supervisor (common/task/taskproto.h). Callbacks run on the loop's
+ * thread. on_close is called once, after which the object is freed; after supervisor_free() it is not called any
+ * more. */
 #ifndef DET_AGENT_SUPERVISOR_H
 #define DET_AGENT_SUPERVISOR_H
 
@@ -13,14 +14,16 @@
 struct supervisor;
 
 struct supervisor_handler {
-    /* task_line_decode() reads them */
+    /* `lines` is read by task_line_decode() */
     void (*on_logs)(void *ctx, uint64_t first, uint32_t count, const void *lines, size_t n);
-    void (*on_exit)(void *ctx, const struct task_exit *e);                                   /* after the last line */
+    /* called after the last line */
+    void (*on_exit)(void *ctx, const struct task_exit *e);
     void (*on_close)(void *ctx, const char *why);
     void *ctx;
 };
 
-/* Everything up to line `resume` is stored for good. ERR_NOT_FOUND or ERR_IO when nobody listens in `dir`. */
+/* Connects to the supervisor that listens in `dir`. All lines up to `resume` are stored for good already. ERR_NOT_FOUND
+ * or ERR_IO if no supervisor listens there. */
 int supervisor_connect(struct loop *l, const char *dir, uint64_t resume, const struct supervisor_handler *h,
                        struct supervisor **ret, struct error *err);
 void supervisor_ack_logs(struct supervisor *s, uint64_t seq);

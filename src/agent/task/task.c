@@ -51,8 +51,8 @@ const char *task_container_id(const struct task *t)
 
 static void runtime_task_free(struct runtime_task *rt)
 {
-    struct arena a = rt->arena; /* which holds rt itself */
-    python_looker_end(&rt->looker);
+    struct arena a = rt->arena; /* a copy, because this arena holds rt itself */
+    python_probe_process_end(&rt->python_process);
     arena_release(&a);
 }
 
@@ -65,8 +65,9 @@ struct runtime_task *runtime_task_new(struct agent *a, const char *container_id)
     rt->slots = &a->slots;
     rt->cgroups = &a->cgroups;
     rt->runtime = a->runtime;
+    rt->agent_stops = &a->stopping;
     rt->boot_id = a->boot_id;
-    rt->looker.fd = -1;
+    rt->python_process.fd = -1;
     rt->container_id = arena_strdup(&rt->arena, container_id);
     rt->master_id = arena_strdup(&rt->arena, link_master_id(a->link));
     rt->cluster_id = arena_strdup(&rt->arena, link_cluster_id(a->link));
@@ -101,7 +102,7 @@ void task_forget(struct task *t)
     HASH_DEL(t->agent->tasks, t);
     supervisor_free(t->supervisor);
     profile_free(t->profile);
-    python_look_free(t->look);
+    python_probe_free(t->python_probe);
     if (t->fetch)
         http_fetch_cancel(t->fetch);
     loop_timer_free(t->timer);
@@ -130,14 +131,15 @@ bool task_read_spec(struct task *t, struct taskspec *ret)
     return file_read(path, SPEC_MAX, &text, NULL) == 0 && taskspec_decode(text.s, text.n, &t->rt->arena, ret, NULL) == 0;
 }
 
-/* A supervisor holds its directory's lock from its beginning to its end. */
+/* Whether a supervisor runs: it holds the lock of its directory from its start to its end. */
 static bool is_supervised(const struct task *t)
 {
     cleanup_close int dir = open(t->rt->dir.supervisor, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return dir >= 0 && flock(dir, LOCK_EX | LOCK_NB) < 0;
 }
 
-/* Whatever a dead supervisor has left is ended at once, not when the master can be reached: nobody watches it. */
+/* Adopts a task. If its supervisor is dead, what is left of the task is killed at once, even while the master cannot be
+ * reached, because nobody watches it. */
 void task_adopt(struct agent *a, const char *container_id)
 {
     struct task *t = task_new(a, runtime_task_new(a, container_id));

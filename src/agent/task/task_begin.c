@@ -29,14 +29,15 @@ struct http_fetch_handle *task_fetch(struct task *t, const char *method, const c
     return http_fetch_start(t->agent->loop, &f, done, ctx);
 }
 
-/* What was submitted is wrong (REFUSED), or this machine cannot start it now: the master counts the two apart. */
+/* Ends a task that could not be started. The master treats two cases differently: what was submitted is wrong
+ * (REFUSED), or this machine cannot start the task now (START_FAILED). */
 static void end_unstarted(struct task *t, const struct error *err)
 {
     bool by_task = err->kind == ERR_INVALID || err->kind == ERR_TOO_LARGE || err->kind == ERR_FORBIDDEN;
     task_end_here(t, by_task ? TASK_EXIT_REFUSED : TASK_EXIT_START_FAILED, by_task ? 126 : 0, 0, error_msg(err));
 }
 
-static void started(struct task *t, const struct error *err)
+static void on_started(struct task *t, const struct error *err)
 {
     if (err) {
         end_unstarted(t, err);
@@ -45,7 +46,7 @@ static void started(struct task *t, const struct error *err)
     bool executed = t->rt->executed;
     t->has_supervisor = true;
     task_move_to(t, TASK_STATE_RUNNING);
-    /* A task that could not be executed never ran: its supervisor is asked for nothing but the reason. */
+    /* A task that could not be executed never ran: its supervisor is asked for the reason only. */
     if (executed)
         task_send_state(t, WIRE_CONTAINER_STATE_RUNNING);
     if (executed)
@@ -56,10 +57,10 @@ static void started(struct task *t, const struct error *err)
         task_attach(t);
 }
 
-static void start(struct task *t)
+static void start_supervisor(struct task *t)
 {
     task_move_to(t, TASK_STARTING);
-    task_submit(t, t->agent->pool, t->agent->runtime->start, started);
+    task_submit(t, t->agent->pool, t->agent->runtime->start, on_started);
 }
 
 static void on_rendezvous(void *ctx, struct http_fetch_reply *reply, const struct error *err)
@@ -70,7 +71,8 @@ static void on_rendezvous(void *ctx, struct http_fetch_reply *reply, const struc
     struct wire_allocation_rendezvous_info_response r = {0};
     t->fetch = NULL;
     if (!reply || reply->status >= 500) {
-        loop_timer_arm(t->timer, RENDEZVOUS_WAIT_US); /* the master restarts, or will be back */
+        /* the master is restarting, or cannot be reached; ask again later */
+        loop_timer_arm(t->timer, RENDEZVOUS_WAIT_US);
         return;
     }
     int failed = reply->status != 200 ? error_set(&e, ERR_UNAVAILABLE, "the master answered %d: %.200s", reply->status,
@@ -85,7 +87,7 @@ static void on_rendezvous(void *ctx, struct http_fetch_reply *reply, const struc
         error_wrap(&e, "rendezvous");
         task_end_here(t, TASK_EXIT_START_FAILED, 0, 0, error_msg(&e));
     } else {
-        start(t);
+        start_supervisor(t);
     }
 }
 
@@ -95,7 +97,7 @@ void task_ask_rendezvous(struct task *t)
     t->fetch = task_fetch(t, "GET", path, NULL, on_rendezvous, t);
 }
 
-static void prepared(struct task *t, const struct error *err)
+static void on_prepared(struct task *t, const struct error *err)
 {
     if (t->kill_wanted) {
         task_end_killed(t);
@@ -107,11 +109,11 @@ static void prepared(struct task *t, const struct error *err)
         task_ask_rendezvous(t);
     } else {
         task_send_state(t, WIRE_CONTAINER_STATE_STARTING);
-        start(t);
+        start_supervisor(t);
     }
 }
 
-/* A copy of the message that lives as long as the task. */
+/* A copy of the order that lives as long as the task. */
 static const struct wire_link_start_task *copy_start(const struct wire_link_start_task *start, struct arena *a)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
@@ -120,7 +122,7 @@ static const struct wire_link_start_task *copy_start(const struct wire_link_star
     return codec_decode(&wire_msg_link_start_task, text.s, text.n, a, copy, NULL) < 0 ? NULL : copy;
 }
 
-/* It becomes a directory's name. */
+/* Whether the id can be the name of a directory. */
 static bool is_container_id(const char *id)
 {
     return id && *id && strlen(id) <= 64 &&
@@ -135,7 +137,7 @@ void task_start(struct agent *a, const struct wire_link_start_task *message)
     }
     struct task *t = task_find(a, message->container_id);
     if (t) {
-        task_send_state(t, t->reported); /* the order came twice */
+        task_send_state(t, t->reported); /* the order came twice: report the state again */
         return;
     }
     struct runtime_task *rt = runtime_task_new(a, message->container_id);
@@ -146,5 +148,5 @@ void task_start(struct agent *a, const struct wire_link_start_task *message)
     log_info("task.order", "container=%s allocation=%s slots=%zu", t->container_id, t->allocation_id,
              rt->start->device_ids_n);
     task_send_state(t, WIRE_CONTAINER_STATE_PULLING);
-    task_submit(t, a->pool, a->runtime->prepare, prepared);
+    task_submit(t, a->pool, a->runtime->prepare, on_prepared);
 }

@@ -9,7 +9,7 @@
 #include "common/system/log.h"
 #include "common/base/must.h"
 
-static void removed(struct task *t, const struct error *err)
+static void on_removed(struct task *t, const struct error *err)
 {
     if (err)
         log_warning("task.not_removed", "container=%s error=%s", t->container_id, log_quote(error_msg(err)));
@@ -24,7 +24,7 @@ void task_remove(struct task *t)
         t->supervisor = NULL;
     }
     task_move_to(t, TASK_REMOVING);
-    task_submit(t, t->agent->cleaner, t->agent->runtime->cleanup, removed);
+    task_submit(t, t->agent->cleaner, t->agent->runtime->cleanup, on_removed);
 }
 
 void task_set_exit(struct task *t, const struct task_exit *e)
@@ -43,11 +43,12 @@ void task_set_exit(struct task *t, const struct task_exit *e)
     }
     if (t->discard)
         task_remove(t);
-    else if (!t->look) /* else what it ran in goes on record first: its session ends with it */
+    /* otherwise the record of its Python is sent first, since the end of the task ends the session that sends it */
+    else if (!t->python_probe)
         task_send_end(t);
 }
 
-/* An end that no supervisor knows of. */
+/* Ends a task whose end no supervisor reports. */
 void task_end_here(struct task *t, enum task_exit_kind kind, int code, int signo, const char *text)
 {
     t->has_supervisor = false;

@@ -19,7 +19,7 @@
 struct task {
     struct agent *agent;
     struct sm sm;
-    struct runtime_task *rt; /* with the worker threads while `busy` */
+    struct runtime_task *rt; /* only the worker threads touch it while `busy` */
     const char *container_id, *allocation_id, *task_id; /* in rt's arena */
     bool busy;
     enum wire_container_state reported;
@@ -27,42 +27,48 @@ struct task {
     int pending_signal;
 
     struct supervisor *supervisor; /* connected only while the link is up */
-    uint64_t acked;                /* newest line that the master has stored */
+    uint64_t acked;                /* number of the newest line that the master has stored */
     int attach_failures;
-    bool supervisor_lost;          /* it went while this agent was connected to it */
-    struct python_look *look;      /* while it is looked for */
-    struct profile *profile;       /* while it runs; NULL when it is no trial */
-    struct loop_timer *timer; /* the next attempt to attach, or to ask for the rendezvous */
+    bool supervisor_lost;          /* the connection broke while this agent was connected to the supervisor */
+    struct python_probe *python_probe; /* while the task's Python is searched for */
+    struct profile *profile;       /* while the task runs; NULL if it is no trial */
+    struct loop_timer *timer; /* the next attempt to attach, or to ask for the rendezvous information */
     struct http_fetch_handle *fetch;
 
-    bool has_supervisor; /* there is, or was, one: the exit comes from it, and goes back to it when acknowledged */
+    /* a supervisor exists or has existed: the exit comes from it, and its acknowledgement goes to it */
+    bool has_supervisor;
     struct task_exit exit;
     char *exit_text;
     UT_hash_handle hh;
 };
 
 struct runtime_task *runtime_task_new(struct agent *a, const char *container_id);
-struct task *task_new(struct agent *a, struct runtime_task *rt); /* in the table, PREPARING */
+/* makes a task in the agent's table, in state PREPARING */
+struct task *task_new(struct agent *a, struct runtime_task *rt);
 void task_move_to(struct task *t, enum task_state to);
 
 void task_send_state(struct task *t, enum wire_container_state state);
 void task_send_end(struct task *t);
 
-/* `work` on a thread of this pool, `done` on the loop's, with NULL if it went well. One at a time for a task. */
+/* Runs `work` on a thread of this pool, then `done` on the loop's thread, with NULL if it succeeded. One job at a time
+ * for a task. */
 void task_submit(struct task *t, struct pool *pool, int (*work)(struct runtime_task *, struct error *),
                  void (*done)(struct task *, const struct error *));
 
-/* Asks the master something about the task's allocation, with the task's rights. */
+/* Sends a request about the task's allocation to the master, with the token of the task's session. */
 struct http_fetch_handle *task_fetch(struct task *t, const char *method, const char *path, const struct strbuf *body,
                                      http_fetch_done_fn *done, void *ctx);
 void task_ask_rendezvous(struct task *t);
-void task_adopt_left(struct task *t); /* by a supervisor of its own */
+void task_adopt_left(struct task *t); /* lets a new supervisor adopt what a dead one has left */
 struct taskspec;
-bool task_read_spec(struct task *t, struct taskspec *ret); /* false: there is none, it was never started */
-void task_watch_profile(struct task *t); /* it runs: system metrics, as soon as it asks for them */
-/* Which devices it runs on; which machine and Python, once that has been looked for. */
+/* Reads the order that was left for the supervisor. Returns false if there is none, because the task was never
+ * started. */
+bool task_read_spec(struct task *t, struct taskspec *ret);
+void task_watch_profile(struct task *t); /* watches for requests of system metrics of a task that runs */
+/* Records which devices the task runs on and which machine, and Python once that is found. */
 void task_tell_record(struct task *t);
-void task_attach(struct task *t); /* to its supervisor; to a new one that adopts what is left, if there is none */
+/* Connects to the task's supervisor. If there is none, a new supervisor adopts what is left. */
+void task_attach(struct task *t);
 
 void task_set_exit(struct task *t, const struct task_exit *e);
 void task_end_here(struct task *t, enum task_exit_kind kind, int code, int signo, const char *text);

@@ -25,7 +25,8 @@ static const char *shared_fs_of(const struct taskspec *spec)
     return "";
 }
 
-/* What a task is goes by the order that was left for its supervisor, so that an agent that was started again knows, too. */
+/* Watches for requests of system metrics if the task is a trial. The order that was left for the supervisor says
+ * whether it is, so an agent that was restarted knows, too. */
 void task_watch_profile(struct task *t)
 {
     const struct slots *slots = &t->agent->slots;
@@ -38,7 +39,7 @@ void task_watch_profile(struct task *t)
         .maker = slots->maker, .gpu = slots->gpu, .gpu_n = slots->maker ? slots->n : 0,
         .gpu_uuids = slots->maker ? taskspec_env(&spec, slots->maker->visible_variable) : "", .roots = {"/proc", "/sys"}};
     t->profile = profile_new(t->agent->loop, t->agent->sampler, &task, send_report, t);
-    /* Without the directory the task measures by itself. */
+    /* If the agent cannot watch the directory, it is removed: without it the task measures its metrics itself. */
     cleanup_close int run = t->profile ? -1 : taskdir_open_run(&t->rt->dir, NULL);
     if (run >= 0 && unlinkat(run, task.dir, AT_REMOVEDIR) < 0)
         log_warning("profile.directory_left", "container=%s", t->container_id);

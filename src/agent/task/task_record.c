@@ -1,24 +1,24 @@
-/* What goes on record of where a task runs. Nothing waits for it, and nothing depends on it. */
+/* Records where a task runs. Nothing waits for these requests, and nothing depends on them. */
 #include "agent/task/task_internal.h"
 
 #include "common/base/cleanup.h"
 #include "common/codec/codec.h"
 #include "common/system/log.h"
 
-static void told(void *ctx, struct http_fetch_reply *reply, const struct error *err)
+static void on_record_reply(void *ctx, struct http_fetch_reply *reply, const struct error *err)
 {
     if (!reply || reply->status >= 400)
         log_debug("task.record_not_told", "what=%s status=%d", (const char *)ctx, reply ? reply->status : 0);
 }
 
-static void tell(struct task *t, const char *method, const char *what, const struct codec_message *m, const void *request)
+static void send_record(struct task *t, const char *method, const char *what, const struct codec_message *m, const void *request)
 {
     cleanup_strbuf struct strbuf body = STRBUF_INIT;
     codec_encode(m, request, &body);
-    task_fetch(t, method, what, &body, told, (void *)what);
+    task_fetch(t, method, what, &body, on_record_reply, (void *)what);
 }
 
-static void tell_accelerators(struct task *t)
+static void record_accelerators(struct task *t)
 {
     struct runtime_task *rt = t->rt;
     size_t n = rt->start->device_ids_n;
@@ -39,7 +39,7 @@ static void tell_accelerators(struct task *t)
                                          .resource_pool = t->agent->config->resource_pool};
     struct wire_post_allocation_accelerator_data_request q = {.allocation_id = t->allocation_id,
                                                               .accelerator_data = &data};
-    tell(t, "POST", "acceleratorData", &wire_msg_post_allocation_accelerator_data_request, &q);
+    send_record(t, "POST", "acceleratorData", &wire_msg_post_allocation_accelerator_data_request, &q);
 }
 
 static const struct wire_python_environment *python_of(const struct python_found *found, struct arena *a)
@@ -54,7 +54,7 @@ static const struct wire_python_environment *python_of(const struct python_found
     return w;
 }
 
-static void tell_environment(struct task *t, const struct python_found *found)
+static void record_environment(struct task *t, const struct python_found *found)
 {
     struct runtime_task *rt = t->rt;
     struct wire_host_environment host = t->agent->host;
@@ -67,25 +67,25 @@ static void tell_environment(struct task *t, const struct python_found *found)
     }
     struct wire_put_allocation_environment_request q = {.allocation_id = t->allocation_id, .container_id = t->container_id,
                                                         .host = &host, .python = python_of(found, &rt->arena)};
-    tell(t, "PUT", "environment", &wire_msg_put_allocation_environment_request, &q);
+    send_record(t, "PUT", "environment", &wire_msg_put_allocation_environment_request, &q);
 }
 
 static void on_python(void *ctx, const struct python_found *found)
 {
     struct task *t = ctx;
-    python_look_free(t->look);
-    t->look = NULL;
+    python_probe_free(t->python_probe);
+    t->python_probe = NULL;
     if (!t->busy && !t->discard)
-        tell_environment(t, found);
+        record_environment(t, found);
     if (t->sm.state == TASK_ENDED && !t->discard)
-        task_send_end(t); /* which has waited for this */
+        task_send_end(t); /* task_set_exit() has left the end to this function */
 }
 
 void task_tell_record(struct task *t)
 {
-    tell_accelerators(t);
-    if (t->rt->looker.pid)
-        t->look = python_look_new(t->agent->loop, &t->rt->looker, on_python, t);
+    record_accelerators(t);
+    if (t->rt->python_process.pid)
+        t->python_probe = python_probe_new(t->agent->loop, &t->rt->python_process, on_python, t);
     else
-        tell_environment(t, NULL);
+        record_environment(t, NULL);
 }

@@ -10,7 +10,8 @@
 #define ATTACH_TRIES 5
 #define ATTACH_WAIT_US 500000
 
-/* The supervisor's level of a line goes on to the master as it is: both enums give it the same number. */
+/* The level that the supervisor gives a line is passed on to the master unchanged, so both enums must have the same
+ * numbers. */
 _Static_assert((int)TASK_LEVEL_NONE == (int)WIRE_LOG_LEVEL_UNSPECIFIED && (int)TASK_LEVEL_DEBUG == (int)WIRE_LOG_LEVEL_DEBUG &&
                    (int)TASK_LEVEL_INFO == (int)WIRE_LOG_LEVEL_INFO && (int)TASK_LEVEL_WARNING == (int)WIRE_LOG_LEVEL_WARNING &&
                    (int)TASK_LEVEL_ERROR == (int)WIRE_LOG_LEVEL_ERROR &&
@@ -52,7 +53,7 @@ static void on_supervisor_close(void *ctx, const char *why)
         loop_timer_arm(t->timer, ATTACH_WAIT_US);
 }
 
-static void adopted(struct task *t, const struct error *err)
+static void on_adopted(struct task *t, const struct error *err)
 {
     if (err && ++t->attach_failures >= ATTACH_TRIES)
         task_end_here(t, t->supervisor_lost && geteuid() != 0 ? TASK_EXIT_SIGNALED : TASK_EXIT_LOST, 137, SIGKILL, error_msg(err));
@@ -64,7 +65,7 @@ static void adopted(struct task *t, const struct error *err)
 
 void task_adopt_left(struct task *t)
 {
-    task_submit(t, t->agent->pool, t->agent->runtime->adopt, adopted);
+    task_submit(t, t->agent->pool, t->agent->runtime->adopt, on_adopted);
 }
 
 void task_attach(struct task *t)

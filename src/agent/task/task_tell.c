@@ -25,7 +25,8 @@ void task_send_state(struct task *t, enum wire_container_state state)
     link_send(t->agent->link, &(struct wire_link_agent_message){.state = &s});
 }
 
-/* The supervisor's word for a task's end goes on to the master as it is: both enums give it the same number. */
+/* The kind of exit that the supervisor reports is passed on to the master unchanged, so both enums must have the same
+ * numbers. */
 _Static_assert((int)TASK_EXIT_EXITED == (int)WIRE_LINK_EXIT_KIND_EXITED &&
                    (int)TASK_EXIT_SIGNALED == (int)WIRE_LINK_EXIT_KIND_SIGNALED &&
                    (int)TASK_EXIT_OUT_OF_MEMORY == (int)WIRE_LINK_EXIT_KIND_OUT_OF_MEMORY &&
@@ -34,7 +35,8 @@ _Static_assert((int)TASK_EXIT_EXITED == (int)WIRE_LINK_EXIT_KIND_EXITED &&
                    (int)TASK_EXIT_REFUSED == (int)WIRE_LINK_EXIT_KIND_REFUSED,
                "enum task_exit_kind of common/task/taskproto.h and link.v1.ExitKind of contract/link.json must agree");
 
-/* Said again after each hello, until acknowledged; `reported` stays, since the end follows the last line only. */
+/* Tells the master the task's exit; repeated after each hello until it is acknowledged. `reported` does not change,
+ * because the end is told after the last line only. */
 void task_send_end(struct task *t)
 {
     struct wire_link_task_state s;
@@ -64,7 +66,7 @@ struct job {
     struct agent *agent;
     struct runtime_task *rt;
     int (*work)(struct runtime_task *rt, struct error *err);
-    void (*done)(struct task *t, const struct error *err); /* err NULL: it went well */
+    void (*done)(struct task *t, const struct error *err); /* err is NULL on success */
     struct error err;
     int result;
 };
@@ -80,7 +82,7 @@ static void job_done(void *ctx)
     struct job *j = ctx;
     struct task *t = task_find(j->agent, j->rt->container_id);
     t->busy = false;
-    /* An agent that stops takes no further step; the next one finds what this one has left. */
+    /* An agent that stops takes no further step for a task; the next agent goes on from what this one has left. */
     if (!t->agent->stopping)
         j->done(t, j->result < 0 ? &j->err : NULL);
     error_release(&j->err);

@@ -21,8 +21,8 @@ void taskdir_init(struct taskdir *d, const char *run_root, const char *container
     d->tmp = arena_printf(a, "%s/tmp", d->path);
 }
 
-/* mkdir and chmod, since the umask is not ours to set on a worker thread. */
-static int make(const char *path, mode_t mode, struct error *err)
+/* mkdir followed by chmod, because a worker thread must not change the umask of the process. */
+static int make_directory(const char *path, mode_t mode, struct error *err)
 {
     if ((mkdir(path, mode) < 0 && errno != EEXIST) || chmod(path, mode) < 0)
         return error_errno(err, "cannot make the directory %s", path);
@@ -34,7 +34,8 @@ static struct beneath_owner owner_of(const struct taskdir *d)
     return (struct beneath_owner){.change = d->owner->change, .uid = d->owner->uid, .gid = d->owner->gid};
 }
 
-/* Every directory above is the agent's, so that this path leads nowhere else. */
+/* Opens a directory by its path. All directories above belong to the agent, so nobody else can change where the path
+ * leads. */
 static int open_dir(const char *path, struct error *err)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -53,7 +54,7 @@ static int put_dir(const struct taskdir *d, int run, const char *name, mode_t mo
     return fd < 0 ? error_wrap(err, "%s", d->run) : 0;
 }
 
-/* One that is there may be somebody else's already. */
+/* Makes a directory that must not exist yet, because an existing one may belong to somebody else. */
 static int make_new(const char *path, struct error *err)
 {
     return mkdir(path, 0700) < 0 ? error_errno(err, "cannot make the directory %s", path) : 0;
@@ -65,7 +66,7 @@ int taskdir_make(const struct taskdir *d, bool trial, struct error *err)
         {"info", 0755, false}, {"pythonuserbase", 0700, false}, {"workdir", 0700, false},
         {"profiling", 0700, true}, {"train", 0700, true}, {"train/model", 0700, true}, {"train/logs", 0700, true},
     };
-    if (make(d->path, 0711, err) < 0 || make(d->supervisor, 0700, err) < 0 || make_new(d->run, err) < 0 || make_new(d->tmp, err) < 0)
+    if (make_directory(d->path, 0711, err) < 0 || make_directory(d->supervisor, 0700, err) < 0 || make_new(d->run, err) < 0 || make_new(d->tmp, err) < 0)
         return -1;
     cleanup_close int run = taskdir_open_run(d, err);
     if (run < 0)
@@ -76,7 +77,7 @@ int taskdir_make(const struct taskdir *d, bool trial, struct error *err)
     return 0;
 }
 
-static int give(const struct taskdir *d, const char *path, mode_t mode, struct error *err)
+static int give_directory(const struct taskdir *d, const char *path, mode_t mode, struct error *err)
 {
     cleanup_close int fd = open_dir(path, err);
     if (fd < 0)
@@ -86,15 +87,16 @@ static int give(const struct taskdir *d, const char *path, mode_t mode, struct e
     return 0;
 }
 
-/* The programs of a task of root's (apt, PostgreSQL) become other users, who expect to write to /tmp, too. */
+/* A task that runs as root gets a /tmp that all users can write to, because its programs (apt, PostgreSQL) change to
+ * other users. */
 int taskdir_give(const struct taskdir *d, struct error *err)
 {
     uid_t uid = d->owner->change ? d->owner->uid : geteuid();
-    return give(d, d->tmp, uid == 0 ? 01777 : 0700, err) < 0 || give(d, d->run, 0700, err) < 0 ? -1 : 0;
+    return give_directory(d, d->tmp, uid == 0 ? 01777 : 0700, err) < 0 || give_directory(d, d->run, 0700, err) < 0 ? -1 : 0;
 }
 
-/* No sync: when the machine goes down, so does the task. */
-static int put(const struct taskdir *d, int run, const char *name, const void *data, size_t n, mode_t mode, struct error *err)
+/* Writes a file below run/. It is not synced, because a task does not survive its machine either. */
+static int put_file(const struct taskdir *d, int run, const char *name, const void *data, size_t n, mode_t mode, struct error *err)
 {
     struct beneath_owner owner = owner_of(d);
     return beneath_write(run, name, data, n, mode, &owner, err) < 0 ? error_wrap(err, "%s", d->run) : 0;
@@ -104,7 +106,7 @@ int taskdir_put_file(const struct taskdir *d, const char *name, const void *data
                      struct error *err)
 {
     cleanup_close int run = taskdir_open_run(d, err);
-    return run < 0 ? -1 : put(d, run, name, data, n, mode, err);
+    return run < 0 ? -1 : put_file(d, run, name, data, n, mode, err);
 }
 
 int taskdir_put_path(const struct taskdir *d, const char *path, const void *data, size_t n, mode_t mode,
@@ -127,6 +129,6 @@ int taskdir_put_path(const struct taskdir *d, const char *path, const void *data
         *slash = '/';
     }
     if (r == 0)
-        r = put(d, run, name, data, n, mode, err);
+        r = put_file(d, run, name, data, n, mode, err);
     return r < 0 ? error_wrap(err, "the file %s", path) : 0;
 }

@@ -27,14 +27,16 @@ struct taskdir {
 
 void taskdir_init(struct taskdir *d, const char *run_root, const char *container_id, struct arena *a);
 int taskdir_make(const struct taskdir *d, bool trial, struct error *err);
-/* All is in place: from now on it is the task's. */
+/* Gives run/ and tmp/ to the task's user, once everything is in place. */
 int taskdir_give(const struct taskdir *d, struct error *err);
-/* The descriptor of run/, for common/system/beneath.h. */
+/* Opens run/ and returns its descriptor, for common/system/beneath.h. */
 int taskdir_open_run(const struct taskdir *d, struct error *err);
-/* Below run/, a file that is not there yet; its directory is. Owned by the task's user. Before taskdir_give(). */
+/* Writes a file below run/ that does not exist yet, in a directory that does. It belongs to the task's user. Must be
+ * called before taskdir_give(). */
 int taskdir_put_file(const struct taskdir *d, const char *name, const void *data, size_t n, mode_t mode,
                      struct error *err);
-/* At an absolute path below run/, with the directories in between. A path outside is ERR_INVALID. */
+/* Writes a file at an absolute path below run/, and makes the directories that are missing. A path outside of run/ is
+ * ERR_INVALID. */
 int taskdir_put_path(const struct taskdir *d, const char *path, const void *data, size_t n, mode_t mode,
                      struct error *err);
 

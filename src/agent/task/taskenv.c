@@ -20,7 +20,7 @@ static char **find(const struct taskenv *e, const char *name, size_t n)
     return NULL;
 }
 
-static void put(struct taskenv *e, char *entry)
+static void put_variable(struct taskenv *e, char *entry)
 {
     char **old = find(e, entry, name_length(entry));
     if (old) {
@@ -41,7 +41,7 @@ static void put(struct taskenv *e, char *entry)
 
 static void taskenv_set(struct taskenv *e, const char *name, const char *value)
 {
-    put(e, arena_printf(e->arena, "%s=%s", name, value));
+    put_variable(e, arena_printf(e->arena, "%s=%s", name, value));
 }
 
 const char *taskenv_get(const struct taskenv *e, const char *name)
@@ -68,8 +68,9 @@ const char *taskenv_map_path(const char *path, const char *run_dir, struct arena
     return arena_printf(a, "%s%s", run_dir, path + n);
 }
 
-/* Without a container a task sees the machine's tools and libraries as they are, but not what the agent was started
- * with: that may hold secrets. Nor its TMPDIR: a task's temporary files are its own (task/mounts_tmp.c). */
+/* Whether a task gets this variable of the agent's environment. A task without a container uses the machine's tools and
+ * libraries, so it gets what these need, but nothing else, because that may hold secrets. It does not get TMPDIR, since
+ * its temporary files are its own (task/mounts_tmp.c). */
 static bool is_of_the_machine(const char *entry)
 {
     static const char *const name[] = {"PATH", "LANG", "LANGUAGE", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV",
@@ -90,7 +91,7 @@ static void add_machine(struct taskenv *e, char *const *machine, const struct ac
     taskenv_set(e, "PATH", "/usr/local/bin:/usr/bin:/bin");
     for (; *machine; machine++)
         if (is_of_the_machine(*machine))
-            put(e, arena_strdup(e->arena, *machine));
+            put_variable(e, arena_strdup(e->arena, *machine));
     taskenv_set(e, "HOME",
                 *who->home && strcmp(who->home, "/nonexistent") != 0 && account_reaches(who, who->home, X_OK)
                     ? who->home
@@ -98,7 +99,7 @@ static void add_machine(struct taskenv *e, char *const *machine, const struct ac
     taskenv_set(e, "USER", who->name);
     taskenv_set(e, "LOGNAME", who->name);
     taskenv_set(e, "SHELL", who->shell);
-    taskenv_set(e, "PYTHONUNBUFFERED", "1"); /* else what it prints comes late, behind all of its errors */
+    taskenv_set(e, "PYTHONUNBUFFERED", "1"); /* otherwise its output is buffered, and appears after all of its errors */
 }
 
 static bool has_name_in_any_case(const struct taskenv *e, const char *name)
@@ -131,8 +132,8 @@ static const char *slot_ids(const struct wire_link_start_task *t, struct arena *
     return arena_strdup(a, b.s);
 }
 
-/* No container means that nothing but these variables keeps a task to its own GPUs; one without slots sees none. By uuid,
- * since numbers depend on who counts. */
+/* Restricts a task to its own GPUs. Without a container, only these variables do that; a task without slots sees no
+ * GPU. GPUs are named by uuid, since their numbers depend on who counts. */
 static void add_gpus(struct taskenv *e, const struct wire_link_start_task *t, const struct slots *slots)
 {
     if (!slots->maker)
@@ -148,7 +149,7 @@ static void add_gpus(struct taskenv *e, const struct wire_link_start_task *t, co
         taskenv_set(e, "NVIDIA_VISIBLE_DEVICES", list.n ? list.s : "void");
 }
 
-/* The master names the file by its place in a container. */
+/* The master gives the path of the file as it would be in a container. */
 static void map_cert_file(struct taskenv *e, const struct taskenv_facts *f)
 {
     const char *file = taskenv_get(e, "DET_MASTER_CERT_FILE");
@@ -179,10 +180,11 @@ static void prepend_path(struct taskenv *e, const char *name, const char *dir)
     taskenv_set(e, name, old && *old ? arena_printf(e->arena, "%s:%s", dir, old) : dir);
 }
 
-/* No container means no image in which our library, the work directory and the scripts have their fixed places. */
+/* Names the paths of our library, the work directory and the scripts, which have fixed places only in the image of a
+ * container. */
 static void add_places(struct taskenv *e, const struct taskenv_facts *f)
 {
-    const char *given = taskenv_get(e, "PYTHONUSERBASE"); /* in which packages of somebody's home may lie */
+    const char *given = taskenv_get(e, "PYTHONUSERBASE"); /* may be set to a home directory that holds packages */
     const char *userbase = given && *given ? taskenv_map_path(given, f->run_dir, e->arena)
                                            : arena_printf(e->arena, "%s/pythonuserbase", f->run_dir);
     taskenv_set(e, "DET_RUN_DIR", f->run_dir);
@@ -201,7 +203,7 @@ void taskenv_build(struct taskenv *e, const struct wire_link_start_task *t, cons
     *e = (struct taskenv){.arena = a};
     add_machine(e, machine, f->account, f->work_dir);
     for (size_t i = 0; i < t->env_n; i++)
-        put(e, strchr(t->env[i], '=') ? arena_strdup(a, t->env[i]) : arena_printf(a, "%s=", t->env[i]));
+        put_variable(e, strchr(t->env[i], '=') ? arena_strdup(a, t->env[i]) : arena_printf(a, "%s=", t->env[i]));
     add_proxy(e, "HTTP_PROXY", f->config->http_proxy);
     add_proxy(e, "HTTPS_PROXY", f->config->https_proxy);
     add_proxy(e, "FTP_PROXY", f->config->ftp_proxy);

@@ -8,8 +8,8 @@
 #include "common/base/arena.h"
 #include "gen/wire.h"
 
-#define TASKENV_RUN_DIR "/run/determined" /* where code looks for a task's files … */
-#define TASKENV_SHARED_FS_DIR "/determined_shared_fs" /* … and a storage of type shared_fs */
+#define TASKENV_RUN_DIR "/run/determined" /* where programs expect a task's files … */
+#define TASKENV_SHARED_FS_DIR "/determined_shared_fs" /* … and a checkpoint storage of type shared_fs */
 
 struct taskenv {
     struct arena *arena;
@@ -17,13 +17,13 @@ struct taskenv {
     size_t n, cap;
 };
 
-/* What the agent knows beyond the message. */
+/* What the agent knows beyond the master's message. */
 struct taskenv_facts {
     const struct agent_config *config;
     const struct account *account;
     const struct slots *slots;
     const char *master_id, *cluster_id;
-    const char *run_dir; /* stands for /run/determined */
+    const char *run_dir; /* the directory that the task sees as /run/determined */
     const char *work_dir;
 };
 

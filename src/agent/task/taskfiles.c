@@ -20,7 +20,7 @@ static void add_int(struct json_object *o, const char *key, const char *value)
     json_object_object_add(o, key, json_object_new_int64(value ? strtoll(value, NULL, 10) : 0));
 }
 
-/* JSON text from the environment, as it is; a task without that variable has an empty object. */
+/* Adds a JSON text from the environment; an empty object if the task does not have that variable. */
 static int add_json(struct json_object *o, const char *key, const char *text, struct error *err)
 {
     struct json_object *v = NULL;
@@ -31,7 +31,7 @@ static int add_json(struct json_object *o, const char *key, const char *text, st
     return 0;
 }
 
-static struct json_object *ints(const int32_t *list, size_t n)
+static struct json_object *json_of_ints(const int32_t *list, size_t n)
 {
     struct json_object *o = json_object_new_array();
     for (size_t i = 0; i < n; i++)
@@ -49,7 +49,7 @@ static int put_json(const struct taskdir *d, const char *name, struct json_objec
 static int write_cluster(const struct taskdir *d, const struct wire_link_start_task *t, const struct taskenv *e,
                          struct error *err)
 {
-    static const char *const row[][2] = { /* key, variable it comes from */
+    static const char *const row[][2] = { /* the key in the file, and the variable that holds its value */
         {"master_url", "DET_MASTER"}, {"cluster_id", "DET_CLUSTER_ID"}, {"agent_id", "DET_AGENT_ID"}, {"task_id", "DET_TASK_ID"},
         {"allocation_id", "DET_ALLOCATION_ID"}, {"session_token", "DET_SESSION_TOKEN"}, {"task_type", "DET_TASK_TYPE"},
         {"master_cert_name", "DET_MASTER_CERT_NAME"}, {"master_cert_file", "DET_MASTER_CERT_FILE"},
@@ -58,7 +58,7 @@ static int write_cluster(const struct taskdir *d, const struct wire_link_start_t
     cleanup_json struct json_object *o = json_object_new_object();
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
         add_string(o, row[i][0], taskenv_get(e, row[i][1]));
-    json_object_object_add(o, "slot_ids", ints(t->device_ids, t->device_ids_n));
+    json_object_object_add(o, "slot_ids", json_of_ints(t->device_ids, t->device_ids_n));
     return put_json(d, "info/cluster.json", o, err);
 }
 
@@ -101,8 +101,8 @@ int taskfiles_write_info(const struct taskdir *d, const struct wire_link_start_t
     return write_resources(d, t, slots, err);
 }
 
-/* The kernel takes 128 KiB in one string of execve(2). Libraries, ours and the released one, read info/trial.json, which
- * has both documents whatever their size; programs that read the variables themselves find the files. */
+/* One string of execve(2) has at most 128 KiB. Libraries (ours and that of the released version) read info/trial.json,
+ * which has both documents whatever their size. Programs that read the variables themselves find the files. */
 int taskfiles_move_large(const struct taskdir *d, struct taskenv *env, struct error *err)
 {
     enum { VARIABLE_MAX = 100 * 1024 };
@@ -131,7 +131,7 @@ int taskfiles_write_rendezvous(const struct taskdir *d, const struct wire_link_s
         json_object_array_add(addresses, json_object_new_string(info ? info->addresses[i] : "127.0.0.1"));
     json_object_object_add(o, "container_addrs", addresses);
     json_object_object_add(o, "container_rank", json_object_new_int(info ? info->rank : 0));
-    json_object_object_add(o, "container_slot_counts", info ? ints(info->slots, info->slots_n) : ints(&own, 1));
+    json_object_object_add(o, "container_slot_counts", info ? json_of_ints(info->slots, info->slots_n) : json_of_ints(&own, 1));
     return put_json(d, "info/rendezvous.json", o, err);
 }
 
@@ -218,7 +218,7 @@ int taskfiles_write_entrypoint(const struct taskdir *d, const struct wire_link_s
         return -1;
     char **argv = arena_array(a, char *, t->argv_n + 5);
     size_t n = 0;
-    /* Users' hooks have always been read by bash; where there is none, a POSIX shell does for the rest. */
+    /* bash has always run the users' hooks; where it is missing, a POSIX shell runs the rest. */
     argv[n++] = access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh";
     argv[n++] = arena_printf(a, "%s/%s", d->run, name);
     bool is_class = t->argv_n == 1 && t->task_type == WIRE_TASK_TYPE_TRIAL && taskfiles_is_trial_class(t->argv[0]);

@@ -21,15 +21,15 @@ struct unpack {
     long long bytes, members;
 };
 
-static int own(const struct unpack *u, int dir, const char *name, struct error *err)
+static int give_to_owner(const struct unpack *u, int dir, const char *name, struct error *err)
 {
     if (u->owner->change && fchownat(dir, name, u->owner->uid, u->owner->gid, AT_SYMLINK_NOFOLLOW) < 0)
         return error_errno(err, "context: cannot give %s to user %d", name, (int)u->owner->uid);
     return 0;
 }
 
-/* Depth that a relative path ends at when it is followed from `depth` directories below the root; -1 once it leaves
- * it. */
+/* The depth at which a relative path ends if it is followed from `depth` directories below the root; -1 if it leaves
+ * the root. */
 static int depth_after(const char *path, int depth)
 {
     while (*path && depth >= 0) {
@@ -56,7 +56,8 @@ static bool has_dotdot(const char *path)
     return false;
 }
 
-/* For each member every directory above it is opened: a limit of depth bounds the work that a small archive can make. */
+/* Checks the path of a member. Every directory above a member is opened, so the limit of depth bounds the work that a
+ * small archive can cause. */
 static int check_path(const char *path, struct error *err)
 {
     if (depth_after(path, 0) > CONTEXT_DEPTH_MAX)
@@ -68,21 +69,21 @@ static int check_path(const char *path, struct error *err)
     return 0;
 }
 
-/* Opens the directory below `dir` by one name, making it if need be. Never through a link. */
-static int descend(const struct unpack *u, int dir, const char *name, struct error *err)
+/* Opens the directory `name` in `dir`, and makes it if it does not exist. Never follows a link. */
+static int descend_into(const struct unpack *u, int dir, const char *name, struct error *err)
 {
     bool made = mkdirat(dir, name, 0755) == 0;
     if (!made && errno != EEXIST)
         return error_errno(err, "context: cannot make directory %s", name);
-    if (made && own(u, dir, name, err) < 0)
+    if (made && give_to_owner(u, dir, name, err) < 0)
         return -1;
     int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 && (errno == ELOOP || errno == ENOTDIR))
-        return error_set(err, ERR_INVALID, "context: a member lies below \"%s\", which is no directory", name);
+        return error_set(err, ERR_INVALID, "context: a member lies below \"%s\", which is not a directory", name);
     return fd < 0 ? error_errno(err, "context: cannot open directory %s", name) : fd;
 }
 
-/* Opens the directory that holds `path` and points *ret_name at the last component ("" for the root itself). */
+/* Opens the directory that holds `path`; *ret_name points at the last component ("" for the root itself). */
 static int open_parent(const struct unpack *u, char *path, const char **ret_name, struct error *err)
 {
     int dir = fcntl(u->root, F_DUPFD_CLOEXEC, 3);
@@ -91,7 +92,7 @@ static int open_parent(const struct unpack *u, char *path, const char **ret_name
         if (strcmp(part, ".") == 0)
             continue;
         if (*name) {
-            int next = descend(u, dir, name, err);
+            int next = descend_into(u, dir, name, err);
             close(dir);
             dir = next;
         }
@@ -126,7 +127,7 @@ static int copy_data(struct unpack *u, int fd, const char *path, struct error *e
 static int put_file(struct unpack *u, struct archive_entry *e, int dir, const char *name, const char *path,
                     struct error *err)
 {
-    unlinkat(dir, name, 0); /* a member may come twice; the last one counts, and is not written through a link */
+    unlinkat(dir, name, 0); /* a member may come twice: the last one counts, and must not be written through a link */
     cleanup_close int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return error_errno(err, "context: cannot make %s", path);
@@ -151,7 +152,7 @@ static int put_symlink(const struct unpack *u, struct archive_entry *e, int dir,
     unlinkat(dir, name, 0);
     if (symlinkat(target, dir, name) < 0)
         return error_errno(err, "context: cannot make link %s", path);
-    return own(u, dir, name, err);
+    return give_to_owner(u, dir, name, err);
 }
 
 static int put_hardlink(const struct unpack *u, const char *target, int dir, const char *name, const char *path,
@@ -173,7 +174,7 @@ static int put_hardlink(const struct unpack *u, const char *target, int dir, con
 
 static int put_directory(const struct unpack *u, struct archive_entry *e, int dir, const char *name, struct error *err)
 {
-    cleanup_close int fd = descend(u, dir, name, err);
+    cleanup_close int fd = descend_into(u, dir, name, err);
     if (fd < 0)
         return -1;
     if (fchmod(fd, (archive_entry_perm(e) & 0777) | 0700) < 0)
@@ -189,7 +190,7 @@ static int put_member(struct unpack *u, struct archive_entry *e, const char *pat
     if (dir < 0)
         return -1;
     if (!*name)
-        return 0; /* "./": the root, which is there */
+        return 0; /* "./" is the root, which exists already */
     if (archive_entry_hardlink(e))
         return put_hardlink(u, archive_entry_hardlink(e), dir, name, path, err);
     switch (archive_entry_filetype(e)) {

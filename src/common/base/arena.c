@@ -10,7 +10,7 @@
 
 enum { ALIGN = 16, CHUNK_MIN = 4096 - 64, CHUNK_MAX = 256 * 1024 };
 
-/* Newest first; only the newest has room that is still handed out. */
+/* A list, newest first; memory is taken from the newest chunk only. */
 struct arena_chunk {
     struct arena_chunk *next;
     size_t used, cap;
@@ -18,7 +18,7 @@ struct arena_chunk {
 };
 
 /* Chunks double in size, so that a big message costs few of them and a small one little memory. */
-static void grow(struct arena *a, size_t n)
+static void arena_grow(struct arena *a, size_t n)
 {
     size_t cap = a->head == NULL ? CHUNK_MIN : a->head->cap * 2;
     if (cap > CHUNK_MAX)
@@ -30,13 +30,13 @@ static void grow(struct arena *a, size_t n)
     a->head = chunk;
 }
 
-static void *take(struct arena *a, size_t n)
+static void *arena_take(struct arena *a, size_t n)
 {
     if (n > SIZE_MAX / 4)
         abort();
     n = (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
     if (a->head == NULL || a->head->cap - a->head->used < n)
-        grow(a, n);
+        arena_grow(a, n);
     void *p = a->head->data + a->head->used;
     a->head->used += n;
     a->total += n;
@@ -45,12 +45,12 @@ static void *take(struct arena *a, size_t n)
 
 void *arena_alloc(struct arena *a, size_t n)
 {
-    return memset(take(a, n), 0, n);
+    return memset(arena_take(a, n), 0, n);
 }
 
 void *arena_dup(struct arena *a, const void *data, size_t n)
 {
-    void *p = take(a, n);
+    void *p = arena_take(a, n);
     if (n > 0)
         memcpy(p, data, n);
     return p;
@@ -63,7 +63,7 @@ char *arena_strdup(struct arena *a, const char *s)
 
 char *arena_strndup(struct arena *a, const char *s, size_t n)
 {
-    char *p = take(a, n + 1);
+    char *p = arena_take(a, n + 1);
     if (n > 0)
         memcpy(p, s, n);
     p[n] = '\0';
@@ -77,8 +77,8 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
     int n = vsnprintf(NULL, 0, fmt, ap);
     va_end(ap);
     if (n < 0)
-        abort(); /* only a broken format gets here */
-    char *s = take(a, (size_t)n + 1);
+        abort(); /* only an invalid format gets here */
+    char *s = arena_take(a, (size_t)n + 1);
     va_start(ap, fmt);
     vsnprintf(s, (size_t)n + 1, fmt, ap);
     va_end(ap);

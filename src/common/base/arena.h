@@ -11,18 +11,18 @@
 struct arena_chunk;
 struct arena {
     struct arena_chunk *head;
-    size_t total; /* bytes handed out, for limits and tests */
-    size_t decoded_max; /* decoders (common/codec/codec.h) stop when `total` is here; 0: their own budget alone */
+    size_t total; /* bytes that were allocated, for limits and tests */
+    size_t decoded_max; /* limit of `total` for decoders (common/codec/codec.h); 0: they have only their own budget */
 };
 
 #define ARENA_INIT {0}
 
 void *arena_alloc(struct arena *a, size_t n);
 void *arena_dup(struct arena *a, const void *data, size_t n);
-char *arena_strdup(struct arena *a, const char *s);                 /* NULL gives NULL */
+char *arena_strdup(struct arena *a, const char *s);                 /* s may be NULL: the result is NULL then */
 char *arena_strndup(struct arena *a, const char *s, size_t n);
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void arena_release(struct arena *a); /* usable again */
+void arena_release(struct arena *a); /* the arena is usable again afterwards */
 
 #define arena_new(a, T) ((T *)arena_alloc((a), sizeof(T)))
 #define arena_array(a, T, n) ((T *)arena_alloc((a), sizeof(T) * (n)))

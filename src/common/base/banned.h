@@ -10,7 +10,7 @@
 
 #define BANNED(function) det_##function##_is_banned_see_common_banned_h()
 
-/* Unbounded copies: struct strbuf, an arena, or memcpy with a checked length. */
+/* Copies without a bound. Use struct strbuf, an arena, or memcpy with a checked length. */
 #undef strcpy
 #define strcpy(...) BANNED(strcpy)
 #undef strcat
@@ -24,7 +24,7 @@
 #undef vsprintf
 #define vsprintf(...) BANNED(vsprintf)
 
-/* Shared static buffers, local time zones: common/base/clock.h. */
+/* Shared static buffers, or the local time zone. Use common/base/clock.h. */
 #undef gmtime
 #define gmtime(...) BANNED(gmtime)
 #undef localtime
@@ -36,7 +36,7 @@
 #undef strtok
 #define strtok(...) BANNED(strtok)
 
-/* No way to see an error: strtol with its end pointer and errno. */
+/* Hides errors. Use strtol with its end pointer and errno. */
 #undef atoi
 #define atoi(...) BANNED(atoi)
 #undef atol
@@ -46,13 +46,13 @@
 #undef atof
 #define atof(...) BANNED(atof)
 
-/* Not the same on each machine: common/base/rng.h for the domain, getrandom(2) for secrets. */
+/* Differs between machines. Use common/base/rng.h in the domain, getrandom(2) for secrets. */
 #undef rand
 #define rand(...) BANNED(rand)
 #undef srand
 #define srand(...) BANNED(srand)
 
-/* Names that somebody else may take first: mkostemp. */
+/* Another process may create the file first. Use mkostemp. */
 #undef mktemp
 #define mktemp(...) BANNED(mktemp)
 #undef tmpnam

@@ -27,7 +27,7 @@ void base64_encode(const void *data, size_t n, struct strbuf *out)
     out->s[out->n] = '\0';
 }
 
-/* One more than the value of a character; 0 for all that are none. */
+/* For each character its value plus one; 0 for characters that base64 does not use. */
 static const uint8_t values[256] = {
     ['A'] = 1,  ['B'] = 2,  ['C'] = 3,  ['D'] = 4,  ['E'] = 5,  ['F'] = 6,  ['G'] = 7,  ['H'] = 8,  ['I'] = 9,
     ['J'] = 10, ['K'] = 11, ['L'] = 12, ['M'] = 13, ['N'] = 14, ['O'] = 15, ['P'] = 16, ['Q'] = 17, ['R'] = 18,
@@ -39,7 +39,7 @@ static const uint8_t values[256] = {
     ['-'] = 63, ['/'] = 64, ['_'] = 64,
 };
 
-/* 2 … 4 characters become 1 … 3 bytes. */
+/* Decodes a group: 2 … 4 characters become 1 … 3 bytes. */
 static int take_group(const char *s, size_t n, uint8_t *out)
 {
     uint32_t bits = 0, bad = 0;

@@ -1,5 +1,5 @@
-/* Base64 of RFC 4648: written with padding in the standard alphabet; read in that or the URL-safe one, padded or
- * not. */
+/* Base64 (RFC 4648). Written in the standard alphabet with padding; read in that or the URL-safe alphabet, with or
+ * without padding. */
 #ifndef DET_COMMON_BASE64_H
 #define DET_COMMON_BASE64_H
 
@@ -8,11 +8,12 @@
 
 #include "common/base/strbuf.h"
 
-/* Room that n encoded characters need at most. */
+/* The most bytes to which n encoded characters decode. */
 static inline size_t base64_decoded_max(size_t n) { return n / 4 * 3 + 3; }
 
 void base64_encode(const void *data, size_t n, struct strbuf *out);
-/* `out` has base64_decoded_max(n) bytes. -1 if a character or the length is wrong; white space is, too. */
+/* Decodes n characters; `out` has room for base64_decoded_max(n) bytes. Returns -1 if a character (white space
+ * included) or the length is invalid. */
 int base64_decode(const char *s, size_t n, uint8_t *out, size_t *ret_n);
 
 #endif

@@ -39,7 +39,7 @@ void bytes_set_u32(struct strbuf *b, size_t at, uint32_t v)
     put_le((uint8_t *)b->s + at, v, 4);
 }
 
-static const uint8_t *take(struct cursor *c, size_t n)
+static const uint8_t *take_bytes(struct cursor *c, size_t n)
 {
     if (c->bad || c->n < n) {
         c->bad = true;
@@ -53,7 +53,7 @@ static const uint8_t *take(struct cursor *c, size_t n)
 
 static uint64_t get_le(struct cursor *c, int n)
 {
-    const uint8_t *p = take(c, (size_t)n);
+    const uint8_t *p = take_bytes(c, (size_t)n);
     uint64_t v = 0;
     for (int i = 0; p && i < n; i++)
         v |= (uint64_t)p[i] << (8 * i);
@@ -78,7 +78,7 @@ uint64_t cursor_u64(struct cursor *c)
 const char *cursor_string(struct cursor *c, size_t *ret_n)
 {
     uint32_t n = cursor_u32(c);
-    const uint8_t *p = take(c, (size_t)n + 1);
+    const uint8_t *p = take_bytes(c, (size_t)n + 1);
     if (p && (p[n] != 0 || (!ret_n && memchr(p, 0, n)))) {
         c->bad = true;
         p = NULL;

@@ -30,11 +30,11 @@ int64_t clock_thread_cpu_us(void)
     return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* The civil calendar by eras of 400 years, whose years begin on 1 March so that the leap day comes last. */
+/* Days since 1970-01-01. Counts in eras of 400 years, whose years begin on 1 March so that the leap day comes last. */
 static int64_t days_from_civil(int year, int month, int day)
 {
     int y = year - (month <= 2);
-    int era = y / 400; /* years 0 … 9999 only, never negative */
+    int era = y / 400; /* years are 0 … 9999, never negative */
     int year_of_era = y - era * 400;
     int day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
     int day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
@@ -100,7 +100,7 @@ size_t clock_format(int64_t us, char buf[CLOCK_TEXT_MAX])
 size_t clock_format_micros(int64_t us, char buf[CLOCK_TEXT_MAX])
 {
     static const size_t whole = sizeof("2026-11-21T07:12:01Z") - 1, micros = sizeof("2026-11-21T07:12:01.123456Z") - 1;
-    size_t n = clock_format(us, buf) - 1; /* without the Z */
+    size_t n = clock_format(us, buf) - 1; /* length without the Z */
     if (n + 1 == whole)
         buf[n++] = '.';
     while (n + 1 < micros)

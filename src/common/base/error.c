@@ -23,15 +23,15 @@ static const struct {
 #undef X
 };
 
-/* Takes msg. */
-static int set(struct error *err, enum error_kind kind, char *msg)
+/* Replaces the error; takes msg over. */
+static int set_message(struct error *err, enum error_kind kind, char *msg)
 {
     free(err->msg);
     *err = (struct error){.kind = kind, .msg = msg};
     return -1;
 }
 
-/* As set(), but the error stays the refusal of the constraint that it was. Takes msg. */
+/* As set_message(), but a refusal of a constraint stays one. Takes msg over. */
 static int set_msg(struct error *err, char *msg)
 {
     free(err->msg);
@@ -45,8 +45,8 @@ __attribute__((format(printf, 1, 0))) static char *format(const char *fmt, va_li
     return must(vasprintf(&msg, fmt, ap) < 0 ? NULL : msg);
 }
 
-/* "a: b". Takes a, borrows b. */
-static char *join(char *a, const char *b)
+/* Returns "a: b". Frees a. */
+static char *join_messages(char *a, const char *b)
 {
     char *msg = must_asprintf("%s: %s", a, b);
     free(a);
@@ -61,7 +61,7 @@ int error_set(struct error *err, enum error_kind kind, const char *fmt, ...)
     va_start(ap, fmt);
     char *msg = format(fmt, ap);
     va_end(ap);
-    return set(err, kind, msg);
+    return set_message(err, kind, msg);
 }
 
 int error_wrap(struct error *err, const char *fmt, ...)
@@ -74,7 +74,7 @@ int error_wrap(struct error *err, const char *fmt, ...)
     va_end(ap);
     if (err->kind == ERR_NONE)
         err->kind = ERR_INTERNAL;
-    return set_msg(err, join(context, error_msg(err)));
+    return set_msg(err, join_messages(context, error_msg(err)));
 }
 
 int error_set_constraint(struct error *err, enum error_constraint constraint, const char *name, const char *fmt, ...)
@@ -83,7 +83,7 @@ int error_set_constraint(struct error *err, enum error_constraint constraint, co
         return -1;
     va_list ap;
     va_start(ap, fmt);
-    set(err, ERR_CONFLICT, format(fmt, ap));
+    set_message(err, ERR_CONFLICT, format(fmt, ap));
     va_end(ap);
     err->constraint = constraint;
     snprintf(err->constraint_name, sizeof err->constraint_name, "%s", name);
@@ -107,7 +107,7 @@ int error_errno(struct error *err, const char *fmt, ...)
     va_end(ap);
     enum error_kind kind = number == ENOENT ? ERR_NOT_FOUND : number == ENOMEM ? ERR_NO_MEMORY : ERR_IO;
     char text[128];
-    set(err, kind, join(context, strerror_r(number, text, sizeof text)));
+    set_message(err, kind, join_messages(context, strerror_r(number, text, sizeof text)));
     errno = number;
     return -1;
 }

@@ -81,10 +81,11 @@ struct error {
 
 #define ERROR_INIT {0}
 
-/* Both always return -1, so that `return error_set(...)` is the usual form. err may be NULL (the caller does not
- * care). */
+/* Set *err, or add context to it. Both always return -1, so that `return error_set(...)` is the usual form. err may be
+ * NULL if the caller does not need the error. */
 int error_set(struct error *err, enum error_kind kind, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-int error_wrap(struct error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* "context: message" */
+/* the message becomes "context: message" */
+int error_wrap(struct error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* As error_set with ERR_IO and ": strerror(errno)" appended; ENOENT gives ERR_NOT_FOUND, ENOMEM ERR_NO_MEMORY. */
 int error_errno(struct error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* As error_set with ERR_CONFLICT, for a row that a constraint refused; name is "" where the kind has none. */
@@ -92,10 +93,10 @@ int error_set_constraint(struct error *err, enum error_constraint constraint, co
     __attribute__((format(printf, 4, 5)));
 /* Whether the error is the refusal of a constraint of this kind, and of this name unless it is NULL. err may be NULL. */
 bool error_is_constraint(const struct error *err, enum error_constraint constraint, const char *name);
-void error_move(struct error *to, struct error *from); /* releases what `to` held; `from` is clear afterwards */
-/* NULL and ERR_NONE leave `to` clear. */
+void error_move(struct error *to, struct error *from); /* releases what `to` held before; `from` is clear afterwards */
+/* Copies an error. If `from` is NULL or ERR_NONE, `to` is clear. */
 void error_copy(struct error *to, const struct error *from);
-void error_release(struct error *err);                 /* back to ERR_NONE */
+void error_release(struct error *err);                 /* afterwards *err is ERR_NONE */
 
 const char *error_msg(const struct error *err); /* never NULL */
 int error_http_status(enum error_kind kind);

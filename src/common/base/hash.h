@@ -1,4 +1,4 @@
-/* Hash tables: uthash, with memory that is there (common/base/must.h), so that HASH_ADD… does not fail. */
+/* Hash tables: uthash with the allocator of common/base/must.h, so that HASH_ADD… cannot fail. */
 #ifndef DET_COMMON_HASH_H
 #define DET_COMMON_HASH_H
 

@@ -1,5 +1,5 @@
-/* Durations, counted by how long they were: what latencies look like beyond an average. Buckets from 0.1 ms to 10 s, two or
- * three to a decade; each counts what took its bound or less, and did not fit the one before. */
+/* A histogram of durations, which shows more of latencies than their average. Buckets range from 0.1 ms to 10 s, two or
+ * three to a decade; a bucket counts the durations up to its bound that do not fit the bucket before. */
 #ifndef DET_COMMON_HISTOGRAM_H
 #define DET_COMMON_HISTOGRAM_H
 
@@ -10,7 +10,7 @@
 enum { HISTOGRAM_BOUND_N = 11 };
 
 struct histogram {
-    uint64_t bucket[HISTOGRAM_BOUND_N + 1]; /* the last: longer than all */
+    uint64_t bucket[HISTOGRAM_BOUND_N + 1]; /* the last bucket counts durations above all bounds */
     uint64_t count;
     int64_t sum_us;
 };

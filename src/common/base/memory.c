@@ -1,17 +1,19 @@
-/* Out of memory: the program says so and ends, in this one place, whoever asked.
+/* When memory runs out, the program says so and ends, here and nowhere else, whoever asked for the memory.
  *
- * malloc, calloc and realloc of our programs never return NULL, to our code or to a library: json-c, libyaml, SQLite or
- * OpenSSL that carry on after half an answer are a worse risk than a start that recovers what was durable
- * (docs/decisions/0007-out-of-memory.md). These definitions take the C library's place in a program that links this
- * file; memory itself still comes from there, and goes back there. What belongs to one request is bounded long before. */
+ * malloc, calloc and realloc of our programs never return NULL, neither to our code nor to a library. A library
+ * (json-c, libyaml, SQLite, OpenSSL) that carries on after half an answer is a greater risk than a restart, which
+ * recovers everything durable (docs/decisions/0007-out-of-memory.md). These definitions replace those of the C
+ * library in a program that links this file; the memory itself still comes from the C library and goes back there.
+ * Memory for one request is bounded long before. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Sanitizers have allocators of their own under these names; of a program that is linked statically, the linker wraps
- * every call (--wrap, src/task/meson.build), since it can't replace a function that is in the same archive as free(). */
+/* Sanitizers have allocators of their own under these names. In a program that is linked statically the linker
+ * redirects every call (--wrap, src/task/meson.build), because it cannot replace a function that lies in the same
+ * archive as free(). */
 #if defined(MEMORY_SANITIZED)
 #define HERE(function) function
 #define REAL(function) __interceptor_##function
@@ -30,7 +32,7 @@ void *HERE(malloc)(size_t n);
 void *HERE(calloc)(size_t n, size_t size);
 void *HERE(realloc)(void *p, size_t n);
 
-/* Allocates nothing, and touches no stream, whose lock the caller may hold. */
+/* Ends the program. It allocates nothing, and uses no stdio stream, since the caller may hold the lock of one. */
 static _Noreturn void out_of_memory(size_t n)
 {
     char text[256], *end = text + sizeof text, *p = end;
@@ -65,7 +67,7 @@ void *HERE(calloc)(size_t n, size_t size)
     return p;
 }
 
-/* Of a size of 0 NULL is no failure: the memory is freed. */
+/* For a size of 0, NULL is no failure: the memory was freed. */
 void *HERE(realloc)(void *old, size_t n)
 {
     void *p = REAL(realloc)(old, n);

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In a program memory.c has ended it before, with a sentence. Here is what is left: programs without memory.c (tests), and sizes that
- * no memory can have. */
+/* Programs that link memory.c have ended before p is NULL here, with a message. This covers programs without memory.c
+ * (tests), and sizes that no memory can have. */
 void *must(void *p)
 {
     if (p == NULL)

@@ -48,9 +48,9 @@ static void strip_zeros(struct decimal *d)
         d->n--;
 }
 
-/* Most numbers that people and programs report have few decimals. If v · 10^k is a whole number below 10^15, the
- * product's rounding error stays below a quarter, so the nearest integer is the one meant, and dividing it by 10^k
- * (exact up to 10^22) proves it. The first k that fits gives the fewest digits. */
+/* Tries to write v with few decimals, as most reported numbers have. If v · 10^k is a whole number below 10^15, the
+ * rounding error of the product is below a quarter, so the nearest integer is the intended one, and dividing it by 10^k
+ * (exact up to 10^22) proves it. The first k that works gives the fewest digits. */
 static bool few_decimals(double v, struct decimal *ret)
 {
     double power = 1;
@@ -71,10 +71,10 @@ static bool reads_back(const char *text, double v, bool is_float)
     return is_float ? strtof(text, NULL) == (float)v : strtod(text, NULL) == v;
 }
 
-/* Rounded to ever more digits until it reads back. `least` digits always survive the way to binary and back, so that
- * fewer cannot do better than those with their zeros stripped; subnormal numbers have less precision and start at
- * one. */
-static void shortest(double v, bool is_float, struct decimal *ret)
+/* Finds the shortest digits by rounding to more and more digits until the text reads back as v. `least` digits always
+ * survive the way to binary and back, so fewer digits cannot do better than those with their zeros stripped. Subnormal
+ * numbers have less precision, and start at one digit. */
+static void shortest_decimal(double v, bool is_float, struct decimal *ret)
 {
     int least = is_float ? 6 : 15, most = is_float ? 9 : 17;
     if (v < (is_float ? 1.17549435e-38 : 2.2250738585072014e-308))
@@ -94,7 +94,7 @@ static void shortest(double v, bool is_float, struct decimal *ret)
     strip_zeros(ret);
 }
 
-static char *put(char *p, const char *s, int n)
+static char *put_text(char *p, const char *s, int n)
 {
     memcpy(p, s, (size_t)n);
     return p + n;
@@ -106,26 +106,26 @@ static char *put_zeros(char *p, int n)
     return p + n;
 }
 
-/* 0.00DDDD, DD.DD or DDDD00 */
+/* Writes the plain form: 0.00DDDD, DD.DD or DDDD00. */
 static char *put_plain(const struct decimal *d, char *p)
 {
     if (d->point <= 0) {
-        p = put_zeros(put(p, "0.", 2), -d->point);
-        return put(p, d->digit, d->n);
+        p = put_zeros(put_text(p, "0.", 2), -d->point);
+        return put_text(p, d->digit, d->n);
     }
     if (d->point >= d->n)
-        return put_zeros(put(p, d->digit, d->n), d->point - d->n);
-    p = put(put(p, d->digit, d->point), ".", 1);
-    return put(p, d->digit + d->point, d->n - d->point);
+        return put_zeros(put_text(p, d->digit, d->n), d->point - d->n);
+    p = put_text(put_text(p, d->digit, d->point), ".", 1);
+    return put_text(p, d->digit + d->point, d->n - d->point);
 }
 
-/* D.DDDe-7, D.DDDe+21 */
+/* Writes the form with an exponent: D.DDDe-7, D.DDDe+21. */
 static char *put_scientific(const struct decimal *d, char *p)
 {
     int exponent = d->point - 1;
     *p++ = d->digit[0];
     if (d->n > 1)
-        p = put(put(p, ".", 1), d->digit + 1, d->n - 1);
+        p = put_text(put_text(p, ".", 1), d->digit + 1, d->n - 1);
     *p++ = 'e';
     *p++ = exponent < 0 ? '-' : '+';
     return p + put_digits((uint64_t)abs(exponent), p);
@@ -153,7 +153,7 @@ static size_t put_real(double v, bool is_float, char *out)
     v = fabs(v);
     struct decimal d;
     if (is_float || !few_decimals(v, &d))
-        shortest(v, is_float, &d);
+        shortest_decimal(v, is_float, &d);
     p = d.point > -6 && d.point <= 21 ? put_plain(&d, p) : put_scientific(&d, p);
     *p = '\0';
     return (size_t)(p - out);
@@ -169,15 +169,15 @@ size_t number_put_repr(double v, char out[NUMBER_TEXT_MAX])
         *p++ = '-';
     v = fabs(v);
     if (v != 0 && !few_decimals(v, &d))
-        shortest(v, false, &d);
+        shortest_decimal(v, false, &d);
     int exponent = d.point - 1;
     if (exponent >= -4 && exponent < 16) {
         p = put_plain(&d, p);
         if (d.point >= d.n)
-            p = put(p, ".0", 2);
+            p = put_text(p, ".0", 2);
     } else {
         p = put_scientific(&d, p);
-        if (abs(exponent) < 10) { /* Python's exponent has two digits or more */
+        if (abs(exponent) < 10) { /* Python writes at least two digits of an exponent */
             p[0] = p[-1];
             p[-1] = '0';
             p++;
@@ -241,7 +241,8 @@ static int clamp_exponent(const char *s, size_t n)
     return negative ? -value : value;
 }
 
-/* Digits beyond the 64th bit only count as places; they are exact as long as they are zeros. */
+/* Splits a number into its parts. Digits that do not fit into 64 bits only count as places, which is exact as long as
+ * they are zeros. */
 static struct parts take_apart(const char *s, size_t n)
 {
     struct parts r = {.negative = s[0] == '-', .exact = true};
@@ -307,7 +308,7 @@ int number_to_uint64(const char *s, size_t n, uint64_t *ret)
     return 0;
 }
 
-/* strtod() on a text that is not terminated. */
+/* Calls strtod() on a text that does not end in a NUL byte. */
 static double slow_real(const char *s, size_t n, bool is_float)
 {
     char buf[128];
@@ -318,7 +319,8 @@ static double slow_real(const char *s, size_t n, bool is_float)
     return is_float ? strtof(text, NULL) : strtod(text, NULL);
 }
 
-/* Both operands of the one rounding operation are exact (Clinger 1990), so the result is correctly rounded. */
+/* Converts exactly representable parts by one operation. Both operands are exact, so the result is correctly rounded
+ * (Clinger 1990). */
 static bool fast_double(const struct parts *r, double *ret)
 {
     static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
@@ -367,7 +369,7 @@ int number_parse_any_base(const char *s, int64_t min, uint64_t max, int64_t *ret
     bool negative = *s == '-';
     s += *s == '-' || *s == '+';
     int base = base_of(&s);
-    /* strtoull() would take blanks, another sign, and 0x once more. */
+    /* Checks first what strtoull() would accept, too: blanks, a second sign, and 0x after a base of 16. */
     bool again = base == 16 && s[0] == '0' && (s[1] | 0x20) == 'x';
     if (strchr("0123456789abcdefABCDEF", *s) == NULL || *s == '\0' || again)
         return -1;

@@ -13,23 +13,23 @@ void rng_init(struct rng *r, uint32_t seed)
     r->pos = RNG_STATE_N;
 }
 
-static uint32_t twist(uint32_t upper, uint32_t lower)
+static uint32_t twist_words(uint32_t upper, uint32_t lower)
 {
     uint32_t y = (upper & UINT32_C(0x80000000)) | (lower & UINT32_C(0x7fffffff));
     return (y >> 1) ^ (y & 1 ? UINT32_C(0x9908b0df) : 0);
 }
 
-static void generate(struct rng *r)
+static void generate_words(struct rng *r)
 {
     for (int i = 0; i < RNG_STATE_N; i++)
-        r->key[i] = r->key[(i + M) % RNG_STATE_N] ^ twist(r->key[i], r->key[(i + 1) % RNG_STATE_N]);
+        r->key[i] = r->key[(i + M) % RNG_STATE_N] ^ twist_words(r->key[i], r->key[(i + 1) % RNG_STATE_N]);
     r->pos = 0;
 }
 
 uint32_t rng_bits32(struct rng *r)
 {
     if (r->pos >= RNG_STATE_N)
-        generate(r);
+        generate_words(r);
     uint32_t y = r->key[r->pos++];
     y ^= y >> 11;
     y ^= (y << 7) & UINT32_C(0x9d2c5680);
@@ -54,8 +54,8 @@ void rng_bytes(struct rng *r, void *buf, size_t n)
     }
 }
 
-/* Draws under the smallest mask of ones that covers the limit until one fits: unbiased, at most two draws on
- * average. */
+/* Draws numbers with as many bits as `limit` has, until one is not above it. The result is unbiased and takes at most
+ * two draws on average. */
 uint64_t rng_limit(struct rng *r, uint64_t limit)
 {
     if (limit == 0)

@@ -19,7 +19,7 @@ struct rng {
 void rng_init(struct rng *r, uint32_t seed);
 uint32_t rng_bits32(struct rng *r);
 uint64_t rng_bits64(struct rng *r);                  /* two draws, the first one is the upper half */
-/* four bytes a draw, least significant first; leftovers are lost */
+/* each draw gives four bytes, least significant first; bytes left over are dropped */
 void rng_bytes(struct rng *r, void *buf, size_t n);
 uint64_t rng_limit(struct rng *r, uint64_t limit);   /* 0 … limit, both possible; no draw when limit is 0 */
 uint64_t rng_int(struct rng *r, uint64_t n);         /* 0 … n-1; n is at least 1 */

@@ -30,36 +30,37 @@ struct sm_state {
 };
 
 struct sm_type {
-    const char *name; /* of the thing: "trial" */
+    const char *name; /* what has these states: "trial" */
     const struct sm_state *state;
     int state_n;
 };
 
 bool sm_type_allows(const struct sm_type *type, int from, int to);
-/* Is it a legal move? id: of the thing, for errors and traces. A move to the state that it is in already is refused
- * like any other that the row does not list. ERR_PRECONDITION: trial 17 cannot go from COMPLETED to PAUSED */
+/* Checks a move. `id` is the id of what has the state, for errors and traces. A move to the present state is refused
+ * like any other that the row does not list. Error: ERR_PRECONDITION, "trial 17 cannot go from COMPLETED to PAUSED". */
 int sm_check_move(const struct sm_type *type, int64_t id, int from, int to, struct error *err);
 
-/* Embedded in the thing whose state it is. */
+/* The state of an object; a member of its struct. */
 struct sm {
     const struct sm_type *type;
-    int64_t id; /* of the thing, for errors and traces */
+    int64_t id; /* id of the object, for errors and traces */
     int state;
 };
 
-void sm_init(struct sm *sm, const struct sm_type *type, int64_t id);                 /* in the initial state */
-void sm_restore(struct sm *sm, const struct sm_type *type, int64_t id, int state);   /* as read back from a store */
-int sm_move(struct sm *sm, int to, struct error *err); /* if sm_check_move() has nothing against it */
+void sm_init(struct sm *sm, const struct sm_type *type, int64_t id);                 /* begins in the initial state */
+/* begins in a state that was stored */
+void sm_restore(struct sm *sm, const struct sm_type *type, int64_t id, int state);
+int sm_move(struct sm *sm, int to, struct error *err); /* moves if sm_check_move() allows it */
 
-const char *sm_name(const struct sm *sm); /* of its state */
+const char *sm_name(const struct sm *sm); /* name of the present state */
 const char *sm_type_name_of(const struct sm_type *type, int state);          /* NULL if there is no such state */
 int sm_type_state_of(const struct sm_type *type, const char *name, int *ret); /* -1 if there is no such name */
-/* Tells what is wrong with a table: exactly one initial state, final ones lead nowhere, others somewhere, all
- * reachable. */
+/* Checks a table: it has exactly one initial state, final states lead nowhere, others lead somewhere, and all can be
+ * reached. */
 int sm_type_check(const struct sm_type *type, struct error *err);
 
-/* Called on each move, legal or refused, by the thread that moves. Set once, at the start of a program or test; NULL to
- * end. */
+/* Sets a function that is called on each move, legal or refused, by the thread that moves. Set it once, at the start of
+ * a program or test; NULL ends the trace. */
 typedef void sm_trace_fn(void *ctx, const struct sm_type *type, int64_t id, int from, int to, bool refused);
 void sm_set_trace(sm_trace_fn *fn, void *ctx);
 

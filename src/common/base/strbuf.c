@@ -70,7 +70,7 @@ void strbuf_vaddf(struct strbuf *b, const char *fmt, va_list ap)
     size_t room = b->cap - b->n;
     int n = vsnprintf(b->s + b->n, room, fmt, ap);
     if (n < 0)
-        abort(); /* only a broken format gets here */
+        abort(); /* only an invalid format gets here */
     if ((size_t)n >= room) {
         strbuf_reserve(b, (size_t)n);
         vsnprintf(b->s + b->n, (size_t)n + 1, fmt, again);
@@ -79,9 +79,9 @@ void strbuf_vaddf(struct strbuf *b, const char *fmt, va_list ap)
     va_end(again);
 }
 
-/* What stands for a byte inside a JSON string: 0 itself, 1 the start of a longer UTF-8 sequence (or a stray byte), else
- * an escape: the letter of a short one, 'u' for \u00XX. < > & are escaped (docs/spec/wire.md#replies), so that a
- * reply can stand inside HTML. */
+/* How each byte is written inside a JSON string. 0: as it is; 1: it begins a longer UTF-8 sequence (or is stray); else
+ * the letter of its short escape, or 'u' for \u00XX. < > & are escaped (docs/spec/wire.md#replies), so that a reply can
+ * be placed in HTML. */
 static const unsigned char json_class[256] = {
     [0 ... 7] = 'u',   ['\b'] = 'b', ['\t'] = 't',  ['\n'] = 'n', [11] = 'u',  ['\f'] = 'f', ['\r'] = 'r',
     [14 ... 31] = 'u', ['"'] = '"',  ['\\'] = '\\', ['<'] = 'u',  ['>'] = 'u', ['&'] = 'u',  [128 ... 255] = 1,
@@ -94,8 +94,8 @@ static void add_escape(struct strbuf *b, unsigned char c)
     strbuf_add(b, text, text[1] == 'u' ? 6 : 2);
 }
 
-/* One sequence at s[0 … n); returns its length. U+2028 and U+2029 end a line in JavaScript, so they are escaped,
- * too. */
+/* Adds one UTF-8 sequence of s[0 … n) and returns its length. U+2028 and U+2029, which end a line in JavaScript, are
+ * escaped, too. */
 static size_t add_multibyte(struct strbuf *b, const char *s, size_t n, bool nul)
 {
     size_t len = utf8_sequence(s, n);

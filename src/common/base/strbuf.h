@@ -9,13 +9,13 @@
 #include <stddef.h>
 
 struct strbuf {
-    char *s; /* NULL only while nothing was ever added */
+    char *s; /* NULL if nothing was added yet */
     size_t n, cap;
 };
 
 #define STRBUF_INIT {0}
 
-void strbuf_release(struct strbuf *b);            /* frees; usable again */
+void strbuf_release(struct strbuf *b);            /* frees the memory; b is usable again */
 void strbuf_reset(struct strbuf *b);              /* keeps the memory */
 void strbuf_reserve(struct strbuf *b, size_t extra);
 void strbuf_add(struct strbuf *b, const void *data, size_t n);
@@ -23,9 +23,11 @@ void strbuf_adds(struct strbuf *b, const char *s);
 void strbuf_addc(struct strbuf *b, char c);
 void strbuf_addf(struct strbuf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void strbuf_vaddf(struct strbuf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
-/* A quoted, escaped JSON string, also < > & U+2028 U+2029 (docs/spec/wire.md#replies); bad UTF-8 becomes U+FFFD. */
+/* Adds a quoted and escaped JSON string. < > & U+2028 U+2029 are escaped, too (docs/spec/wire.md#replies); malformed
+ * UTF-8 becomes U+FFFD. */
 void strbuf_add_json(struct strbuf *b, const char *s, size_t n);
-void strbuf_add_json_with_nul(struct strbuf *b, const char *s, size_t n); /* UTF8_NUL (common/base/utf8.h) is \u0000 */
+/* as strbuf_add_json(); UTF8_NUL (common/base/utf8.h) is written as \u0000 */
+void strbuf_add_json_with_nul(struct strbuf *b, const char *s, size_t n);
 void strbuf_truncate(struct strbuf *b, size_t n);
 void strbuf_consume(struct strbuf *b, size_t n); /* drops the first n bytes */
 char *strbuf_detach(struct strbuf *b);           /* caller frees; never NULL; b is empty afterwards */

@@ -1,5 +1,5 @@
-/* Ordered sets: the red-black trees of <sys/tree.h> as libbsd has them. RB_GENERATE_STATIC of libbsd needs a `__unused`
- * that glibc does not have; this one is right. */
+/* Ordered sets: the red-black trees of libbsd's <sys/tree.h>. libbsd's RB_GENERATE_STATIC needs an attribute `__unused`
+ * that glibc does not have; this definition works. */
 #ifndef DET_COMMON_TREE_H
 #define DET_COMMON_TREE_H
 

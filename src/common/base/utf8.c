@@ -10,7 +10,9 @@ static int is_tail(unsigned char c)
     return (c & 0xc0) == 0x80;
 }
 
-/* The second byte decides about overlong forms, surrogates and the upper end (RFC 3629 §4, the ABNF). */
+/* Whether the second byte is valid after the first one. It decides about overlong forms, surrogates and the upper
+ * end (RFC 3629
+ * 4, the ABNF). */
 static int second_is_fine(unsigned char first, unsigned char second)
 {
     switch (first) {
@@ -76,7 +78,7 @@ size_t utf8_put(uint32_t code, char out[4])
 
 char *utf8_with_zeros(const char *s, size_t n, size_t *ret_n)
 {
-    const char *nul = memchr(s, UTF8_NUL[0], n); /* which no well-formed text has, and which is found fastest */
+    const char *nul = memchr(s, UTF8_NUL[0], n); /* this byte is in no well-formed text, so it is found fastest */
     nul = nul ? memmem(nul, n - (size_t)(nul - s), UTF8_NUL, 2) : NULL;
     if (!nul)
         return NULL;

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* U+0000 within texts that end with a zero byte: the overlong form, which no well-formed text has. Texts of logs may hold it;
- * where bytes leave the program (JSON, regular expressions) it is U+0000 again. */
+/* Stands for U+0000 within texts that end in a zero byte: its overlong form, which no well-formed text has. Texts of
+ * logs may hold it. Where a text leaves the program (JSON, regular expressions) it becomes U+0000 again. */
 #define UTF8_NUL "\xc0\x80"
 #define UTF8_REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
@@ -16,7 +16,7 @@ size_t utf8_sequence(const char *s, size_t n);
 size_t utf8_check(const char *s, size_t n);
 /* Writes up to 4 bytes, returns how many; surrogates and numbers beyond Unicode become U+FFFD. */
 size_t utf8_put(uint32_t code, char out[4]);
-/* The text with a zero byte for each UTF8_NUL, in new memory; NULL, and nothing else, if it has none. */
+/* Returns a copy of the text with a zero byte for each UTF8_NUL; returns NULL if the text has none. */
 char *utf8_with_zeros(const char *s, size_t n, size_t *ret_n);
 
 #endif

@@ -79,7 +79,7 @@ void codec_clear(const struct codec_field *f, void *msg)
         *(bool *)codec_at(msg, f->has_offset) = false;
 }
 
-/* Lists hold 4, 8, 16 … elements, so that the count alone tells when one is full. */
+/* Lists have room for 4, 8, 16 … elements, so the number of elements alone tells when a list is full. */
 size_t codec_push_cost(const struct codec_field *f, const void *msg)
 {
     size_t n = *codec_count(f, msg);
@@ -150,7 +150,7 @@ int codec_set_number(const struct codec_field *f, const char *s, size_t n, void 
     return number_to_int64(s, n, &v) < 0 ? -1 : codec_set_int(f, v, slot);
 }
 
-/* "Nan" is how the generated Python client writes it in top-level fields. */
+/* The generated Python client of release 0.38.1 writes "Nan" in top-level fields. */
 int codec_set_special_real(const struct codec_field *f, const char *s, size_t n, void *slot)
 {
     static const struct { const char *text; double value; } special[] = {

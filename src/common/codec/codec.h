@@ -52,8 +52,8 @@ enum codec_type {
 enum codec_flag {
     CODEC_REPEATED = 1 << 0,
     CODEC_MAP = 1 << 1,      /* keys are strings; `type` is that of the values */
-    CODEC_OPTIONAL = 1 << 2, /* left out when unset (proto3 optional, oneof member) */
-    CODEC_WRAPPER = 1 << 3,  /* null when unset (wkt:*Value, Timestamp) */
+    CODEC_OPTIONAL = 1 << 2, /* not written when unset (proto3 optional, member of a oneof) */
+    CODEC_WRAPPER = 1 << 3,  /* written as null when unset (wkt:*Value, Timestamp) */
     CODEC_REQUIRED = 1 << 4, /* the generated clients index it: never null or missing in replies (checked by tests) */
     CODEC_OBJECT = 1 << 5,   /* RAW that must be an object (Struct) */
     CODEC_LIST = 1 << 6,     /* RAW that must be an array (ListValue) */
@@ -93,20 +93,23 @@ int codec_decode(const struct codec_message *m, const char *json, size_t n, stru
 /* The value of one field as a whole document (routes with body = field). */
 int codec_decode_field(const struct codec_message *m, const struct codec_field *f, const char *json, size_t n,
                        struct arena *a, void *ret, struct error *err);
-/* How many elements lists of a decoded message have, its single members' included: numbers and texts (ids, names) on the
- * one hand, messages (files, lines) on the other. One that has more is ERR_INVALID with its name. */
+/* Checks how many elements the lists of a decoded message have, those of its single members included: at most
+ * scalars_max numbers or texts (ids, names), and at most messages_max messages (files, lines). A longer list is
+ * ERR_INVALID with its name. */
 int codec_check_lists(const struct codec_message *m, const void *msg, size_t scalars_max, size_t messages_max,
                       struct error *err);
 void codec_encode(const struct codec_message *m, const void *msg, struct strbuf *out);
-/* As above, but the elements of one of its lists are these texts, made earlier of the elements by codec_encode(). */
+/* As codec_encode(), but the elements of the list `list` are these texts, which codec_encode() has made of the elements
+ * before. */
 struct codec_text {
     const char *s;
     size_t n;
 };
 void codec_encode_listing(const struct codec_message *m, const void *msg, const char *list, const struct codec_text *element,
                           size_t n, struct strbuf *out);
-/* Sets one field from a path or query parameter: `name` may be dotted (filter.lt), in either spelling; a repeated field
- * is appended to. Unknown names are ignored in queries (returns 0). Bad values are ERR_INVALID naming the parameter. */
+/* Sets one field from a path or query parameter. `name` may be dotted (filter.lt), in either spelling; a value of a
+ * repeated field is appended. A name that the message does not have is ignored (returns 0). A value of the wrong form
+ * is ERR_INVALID with the parameter's name. */
 int codec_bind(const struct codec_message *m, void *msg, const char *name, const char *value, struct arena *a,
                struct error *err);
 

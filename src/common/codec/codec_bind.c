@@ -1,4 +1,5 @@
-/* Path and query parameters in: one name, one text. Rules: docs/spec/wire.md#path-and-query. */
+/* Sets fields from path and query parameters, one name and one text at a time. Rules:
+ * docs/spec/wire.md#path-and-query. */
 #include <string.h>
 #include <strings.h>
 
@@ -14,7 +15,7 @@ static bool one_of(const char *s, const char *const *list)
     return *list != NULL;
 }
 
-/* As Go's ParseBool; nullable ones take only true and false. */
+/* Reads a bool as Go's ParseBool does; a nullable one must be true or false. */
 static int set_bool(const struct codec_field *f, const char *s, bool *slot)
 {
     static const char *const yes[] = {"true", "1", "t", "T", "TRUE", "True", NULL};
@@ -69,8 +70,9 @@ static int set_value(const struct codec_field *f, const char *s, struct arena *a
     }
 }
 
-/* The message that a dotted name leads into; made when it is not there yet. NULL if there is no such field. */
-static void *descend(const struct codec_message **m, void *msg, const char **name, struct arena *a)
+/* Finds the message that a dotted name leads into, and makes it if it does not exist yet. NULL if there is no such
+ * field. */
+static void *descend_to_message(const struct codec_message **m, void *msg, const char **name, struct arena *a)
 {
     const char *dot;
     while ((dot = strchr(*name, '.')) != NULL) {
@@ -87,7 +89,7 @@ static void *descend(const struct codec_message **m, void *msg, const char **nam
     return msg;
 }
 
-static int fail(const struct codec_field *f, const char *name, const char *value, struct error *err)
+static int set_value_error(const struct codec_field *f, const char *name, const char *value, struct error *err)
 {
     if (f->flags & CODEC_MAP || f->type == CODEC_RAW || f->type == CODEC_MESSAGE)
         return error_set(err, ERR_INVALID, "%s: cannot be given in a query", name);
@@ -96,13 +98,13 @@ static int fail(const struct codec_field *f, const char *name, const char *value
     return error_set(err, ERR_INVALID, "%s: expected %s, found \"%.100s\"", name, codec_expected(f), value);
 }
 
-/* A bad value must not leave an element behind. */
-static int append(const struct codec_field *f, void *msg, const char *name, const char *value, struct arena *a,
+/* Appends a value to a list; an invalid value leaves no element behind. */
+static int append_element(const struct codec_field *f, void *msg, const char *name, const char *value, struct arena *a,
                   struct error *err)
 {
     _Alignas(16) char element[sizeof(struct wire_bytes)] = {0};
     if (set_value(f, value, a, element) < 0)
-        return fail(f, name, value, err);
+        return set_value_error(f, name, value, err);
     memcpy(codec_push(f, msg, a), element, f->elem_size);
     return 0;
 }
@@ -113,16 +115,16 @@ int codec_bind(const struct codec_message *m, void *msg, const char *name, const
     const char *whole_name = name;
     if (utf8_check(value, strlen(value)) != strlen(value))
         return error_set(err, ERR_INVALID, "%s: not valid UTF-8", name);
-    msg = descend(&m, msg, &name, a);
+    msg = descend_to_message(&m, msg, &name, a);
     const struct codec_field *f = msg != NULL ? codec_field_by_name(m, name, strlen(name)) : NULL;
     if (f == NULL)
         return 0;
     if (f->flags & CODEC_MAP)
-        return fail(f, whole_name, value, err);
+        return set_value_error(f, whole_name, value, err);
     if (f->flags & CODEC_REPEATED)
-        return append(f, msg, whole_name, value, a, err);
+        return append_element(f, msg, whole_name, value, a, err);
     if (set_value(f, value, a, codec_at(msg, f->offset)) < 0)
-        return fail(f, whole_name, value, err);
+        return set_value_error(f, whole_name, value, err);
     codec_mark_present(f, msg);
     return 0;
 }

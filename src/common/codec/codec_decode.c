@@ -1,4 +1,4 @@
-/* JSON in: a recursive descent that is led by the message tables. Rules: common/codec/codec.h. */
+/* Decodes JSON by a recursive descent over the message tables. Rules: common/codec/codec.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static void copy_without_blanks(const char *s, size_t n, char *out)
         if (!inside && (s[i] == ' ' || s[i] == '\n' || s[i] == '\r' || s[i] == '\t'))
             continue;
         if (inside && s[i] == '\\')
-            *out++ = s[i++]; /* an escape's letter may be a quote */
+            *out++ = s[i++]; /* the character after a backslash may be a quote */
         else if (s[i] == '"')
             inside = !inside;
         *out++ = s[i];
@@ -24,7 +24,7 @@ static void copy_without_blanks(const char *s, size_t n, char *out)
     *out = '\0';
 }
 
-/* RAW text goes out again within one line of a stream, so it is kept without blanks. */
+/* Reads a RAW value. It is kept without blanks, because it is later written within one line of a stream. */
 static int read_raw(struct reader *r, const struct codec_field *f, const char **ret)
 {
     char first = reader_peek(r);
@@ -49,8 +49,8 @@ static int read_raw(struct reader *r, const struct codec_field *f, const char **
 
 static int read_message(struct reader *r, const struct codec_message *m, void *msg);
 
-/* A list of empty objects takes many times its text; what one request may make us allocate stays in proportion to
- * it. */
+/* Checks the memory that a message may take. A list of empty objects takes many times the memory of its text, so the
+ * memory of a request must stay in proportion to its text. */
 static int take_budget(struct reader *r, size_t n)
 {
     if (r->a->total + n > r->arena_limit)
@@ -85,7 +85,7 @@ static int set_from_string(struct reader *r, const struct codec_field *f, struct
         return codec_set_time(text->s, text->n, slot);
     case CODEC_BYTES:
         if (text->escaped)
-            reader_text(r, text); /* JSON writers may escape the slash */
+            reader_text(r, text); /* some JSON writers escape the slash */
         return codec_set_bytes(text->s, text->n, r->a, slot);
     case CODEC_FLOAT:
     case CODEC_DOUBLE:
@@ -100,7 +100,7 @@ static int set_from_string(struct reader *r, const struct codec_field *f, struct
     return codec_set_number(f, text->s, text->n, slot);
 }
 
-/* A value that is neither object nor list. */
+/* Reads a value that is neither an object nor a list. */
 static int read_scalar(struct reader *r, const struct codec_field *f, void *slot)
 {
     char first = reader_peek(r);
@@ -132,7 +132,7 @@ static int read_scalar(struct reader *r, const struct codec_field *f, void *slot
     return set == 0 ? 0 : reader_fail_type(r, codec_expected(f), at);
 }
 
-/* `slot` is a pointer to the struct's memory for messages in lists and maps, which hold structs; else the member
+/* Reads a value. `slot` points to the memory of a struct for messages in lists and maps, and otherwise to the member
  * itself. */
 static int read_value(struct reader *r, const struct codec_field *f, void *slot)
 {
@@ -168,7 +168,7 @@ static int read_entry(struct reader *r, const struct reader_slice *key, void *ct
     return read_value(r, t->field, entry + t->field->value_offset);
 }
 
-/* By key, then by place, for a sort that keeps the order of equal keys. */
+/* Compares by key, then by address, so that equal keys keep their order. */
 static int compare_entries(const void *a, const void *b)
 {
     const char *const *x = *(const char *const *const *)a, *const *y = *(const char *const *const *)b;
@@ -176,7 +176,7 @@ static int compare_entries(const void *a, const void *b)
     return by_key != 0 ? by_key : (x > y) - (x < y);
 }
 
-/* Of equal keys the last one wins; afterwards the map is sorted, as it has to be written. */
+/* Sorts a map, as it has to be written. Of equal keys the last one counts. */
 static int sort_map(struct reader *r, const struct codec_field *f, void *msg)
 {
     char **list = codec_at(msg, f->offset);
@@ -213,7 +213,7 @@ static int read_single(struct reader *r, const struct codec_field *f, void *msg)
 
 static int read_field(struct reader *r, const struct codec_field *f, void *msg)
 {
-    codec_clear(f, msg); /* of a name that comes twice the last one wins */
+    codec_clear(f, msg); /* if a name comes twice the last value counts */
     char first = reader_peek(r);
     struct target t = {f, msg};
     if (first == 'n' && reader_word(r, "null"))
@@ -230,7 +230,7 @@ static int read_field(struct reader *r, const struct codec_field *f, void *msg)
 struct message_target {
     const struct codec_message *message;
     void *msg;
-    size_t next; /* senders mostly keep the order of declaration */
+    size_t next; /* the field expected next; senders mostly keep the order of declaration */
 };
 
 static const struct codec_field *find_field(struct message_target *t, const struct reader_slice *key)

@@ -1,4 +1,4 @@
-/* JSON out: the tables in order of declaration. Rules: common/codec/codec.h. */
+/* Encodes JSON: fields in the order of declaration. Rules: common/codec/codec.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +64,7 @@ static void put_real(double v, const char *text, size_t n, struct strbuf *out)
         put_quoted(text, n, out);
 }
 
-/* `slot` as in the decoder: messages in lists and maps are structs in place. */
+/* Writes a value. `slot` is as in the decoder: messages in lists and maps are structs in place. */
 static void put_value(const struct codec_field *f, const void *slot, struct strbuf *out)
 {
     char text[NUMBER_TEXT_MAX];
@@ -120,7 +120,7 @@ static int compare_entries(const void *a, const void *b)
     return strcmp(key_of(*(const char *const *)a), key_of(*(const char *const *)b));
 }
 
-/* Entries sorted by key; NULL if they are already. Caller frees. */
+/* The entries sorted by key, or NULL if they are sorted already. The caller frees the array. */
 static const char **sorted_entries(const struct codec_field *f, const char *entry, size_t n)
 {
     size_t i = 1;
@@ -176,7 +176,7 @@ static void put_field(const struct codec_field *f, const void *msg, bool set, st
         put_value(f, codec_at(msg, f->offset), out);
 }
 
-/* A list whose elements are texts already, in a message that has others, too. */
+/* A list whose elements were encoded before, in a message that also has other fields. */
 struct listing {
     const char *field;
     const struct codec_text *element;

@@ -1,4 +1,4 @@
-/* How long lists may be that somebody else has sent. Rules: common/codec/codec.h. */
+/* Limits how long the lists of received messages may be. Rules: common/codec/codec.h. */
 #include "common/codec/codec.h"
 #include "common/codec/codec_internal.h"
 

@@ -10,8 +10,8 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Percent-decodes s[0 … n); NULL if an escape is broken or stands for U+0000, which no name of ours holds. */
-static char *decode(const char *s, size_t n, bool plus_is_blank, struct arena *a)
+/* Percent-decodes s[0 … n). NULL if an escape is malformed or stands for U+0000, which no valid name contains. */
+static char *percent_decode(const char *s, size_t n, bool plus_is_blank, struct arena *a)
 {
     char *out = arena_alloc(a, n + 1), *p = out;
     for (size_t i = 0; i < n; i++) {
@@ -38,8 +38,8 @@ struct split_path {
     size_t n;
 };
 
-/* Cuts the decoded path in place. */
-static int split(char *path, struct split_path *ret)
+/* Splits the decoded path into segments, in place. */
+static int split_at_slashes(char *path, struct split_path *ret)
 {
     ret->n = 0;
     if (*path != '/')
@@ -59,8 +59,9 @@ static int split(char *path, struct split_path *ret)
     return memchr(ret->segment[ret->n - 1], ':', ret->len[ret->n - 1]) != NULL ? -1 : 0;
 }
 
-/* From the back: the rows differ there, while all of them start with /api/v1. */
-static bool fits(const struct route *row, const struct split_path *path)
+/* Whether a row matches a path. Compares from the last segment on: rows differ there, while all of them begin with
+ * /api/v1. */
+static bool row_fits(const struct route *row, const struct split_path *path)
 {
     for (size_t i = row->segment_n; i-- > 0;) {
         const struct route_segment *s = &row->segment[i];
@@ -83,11 +84,11 @@ int route_find(const struct route *rows, size_t row_n, const char *method, const
                struct arena *a, struct route_match *ret)
 {
     struct split_path parts;
-    char *decoded = decode(path, path_n, false, a);
-    if (decoded == NULL || split(decoded, &parts) < 0)
+    char *decoded = percent_decode(path, path_n, false, a);
+    if (decoded == NULL || split_at_slashes(decoded, &parts) < 0)
         return -1;
     for (size_t i = 0; i < row_n; i++) {
-        if (rows[i].segment_n != parts.n || strcmp(rows[i].method, method) != 0 || !fits(&rows[i], &parts))
+        if (rows[i].segment_n != parts.n || strcmp(rows[i].method, method) != 0 || !row_fits(&rows[i], &parts))
             continue;
         ret->route = &rows[i];
         collect_params(&parts, ret);
@@ -110,8 +111,8 @@ static int bind_pair(const struct codec_message *m, const char *pair, size_t n, 
 {
     const char *equals = memchr(pair, '=', n);
     size_t name_n = equals != NULL ? (size_t)(equals - pair) : n;
-    char *name = decode(pair, name_n, true, a);
-    char *value = equals != NULL ? decode(equals + 1, n - name_n - 1, true, a) : arena_strdup(a, "");
+    char *name = percent_decode(pair, name_n, true, a);
+    char *value = equals != NULL ? percent_decode(equals + 1, n - name_n - 1, true, a) : arena_strdup(a, "");
     if (name == NULL || value == NULL)
         return error_set(err, ERR_INVALID, "the query has a broken %% escape in \"%.*s\"", n > 100 ? 100 : (int)n,
                          pair);

@@ -1,8 +1,9 @@
-/* Routes of the contract: the rows that tools/gen-contract makes (gen/routes.h), and how a request finds its row.
+/* Routes of the contract: the rows that tools/gen-contract makes (gen/routes.h), and the search for the row of a
+ * request.
  *
- * As docs/spec/wire.md#path-and-query has it: rows are tried in the order of declaration and the first
- * that fits in method and path wins; the path is percent-decoded before it is split, so an encoded slash splits, too; a
- * trailing slash does not count; a colon in the last segment fits no row. Who finds none answers 501, not 404 or
+ * Rules (docs/spec/wire.md#path-and-query): rows are tried in the order of declaration, and the first that matches
+ * method and path wins. The path is percent-decoded before it is split, so an encoded slash splits, too. A trailing
+ * slash is ignored. A colon in the last segment matches no row. A request without a row is answered 501, not 404 or
  * 405. */
 #ifndef DET_COMMON_ROUTE_H
 #define DET_COMMON_ROUTE_H
@@ -15,7 +16,7 @@
 #include "common/codec/codec.h"
 #include "common/base/error.h"
 
-/* Which thread serves it; planned ones have no handler yet and answer 501. */
+/* The thread that serves a route. A planned route has no handler yet and is answered 501. */
 enum route_kind { ROUTE_PLANNED, ROUTE_LOOP, ROUTE_READ, ROUTE_SEARCH, ROUTE_WRITE, ROUTE_WORK, ROUTE_STREAM };
 enum route_body { ROUTE_BODY_NONE, ROUTE_BODY_STAR, ROUTE_BODY_FIELD };
 
@@ -45,11 +46,12 @@ struct route_match {
     struct route_param { const char *name, *value; } param[ROUTE_PARAMS_MAX]; /* values are decoded, in the arena */
 };
 
-/* -1 if no row fits, or the path is not a path at all. `path` is as it came in, without query. */
+/* Finds the row of a request. Returns -1 if no row matches, or the path is malformed. `path` is as it was received,
+ * without the query. */
 int route_find(const struct route *rows, size_t row_n, const char *method, const char *path, size_t path_n,
                struct arena *a, struct route_match *ret);
-/* The request message of the route: body, then query (key=value&…, percent-encoded, without '?'), then path parameters,
- * which win. `ret` points to route->request->size zeroed bytes. */
+/* Fills the request message of the route: from the body, then the query (key=value&…, percent-encoded, without '?'),
+ * then the path parameters, which win. `ret` points to route->request->size zeroed bytes. */
 int route_bind(const struct route_match *m, const char *query, const char *body, size_t body_n, struct arena *a,
                void *ret, struct error *err);
 

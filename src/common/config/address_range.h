@@ -1,5 +1,5 @@
-/* Addresses of the Internet Protocol, and ranges of them: "10.0.0.0/8", "fd00::/8", "192.168.1.7". An IPv4 address is the IPv6
- * one that stands for it (::ffff:a.b.c.d), so that a socket for both and a socket for one mean the same client. */
+/* IP addresses and ranges of them: "10.0.0.0/8", "fd00::/8", "192.168.1.7". An IPv4 address is kept as the IPv6 address
+ * that stands for it (::ffff:a.b.c.d), so a client is the same one on sockets of either kind. */
 #ifndef DET_COMMON_ADDRESS_RANGE_H
 #define DET_COMMON_ADDRESS_RANGE_H
 
@@ -15,7 +15,7 @@ struct address {
 
 #define ADDRESS_TEXT_MAX 46
 
-/* The first n bytes of text; brackets and a port behind the address are taken away. -1: it is no address. */
+/* Parses the first n bytes of `text`, ignoring brackets and a port. Returns -1 if it is no address. */
 int address_parse(const char *text, size_t n, struct address *ret);
 bool address_is_ipv4(const struct address *a);
 /* The network that one household, or one attacker, usually has: an IPv6 address without its lower half. */

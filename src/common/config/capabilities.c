@@ -22,7 +22,7 @@ static const char *const names[] = {
 int capability_mask(const char *name, uint64_t *ret)
 {
     if (strcasecmp(name, "ALL") == 0) {
-        *ret = UINT64_MAX; /* those that a later kernel adds, too */
+        *ret = UINT64_MAX; /* includes capabilities that a later kernel adds */
         return 0;
     }
     if (strncasecmp(name, "CAP_", 4) == 0)

@@ -40,7 +40,7 @@ static size_t step_length(const char *path)
     return *path == '[' ? strcspn(path, "]") + 1 : strcspn(path, ".[");
 }
 
-static struct json_object *lookup(struct json_object *v, const char *path)
+static struct json_object *lookup_path(struct json_object *v, const char *path)
 {
     while (*path && v) {
         size_t n = step_length(path);
@@ -122,12 +122,12 @@ void config_origin(const struct config *c, const char *path, struct strbuf *out)
         }
     } while (cut_last_step(p));
     struct yaml_mark mark;
-    if (!lookup(c->given, path)) {
+    if (!lookup_path(c->given, path)) {
         strbuf_adds(out, "default");
     } else if (position_of(c, path, &mark)) {
         strbuf_addf(out, "%s:%d:%d", c->file, mark.line, mark.column);
     } else {
-        strbuf_adds(out, c->file ? c->file : "default"); /* through an alias or an older spelling */
+        strbuf_adds(out, c->file ? c->file : "default"); /* the value comes through an alias or an older spelling */
     }
 }
 
@@ -146,7 +146,7 @@ void config_origins_free(struct config *c)
 struct json_object *config_get(const struct config *c, const char *path)
 {
     assert(schema_find(c->keys, path));
-    return lookup(c->tree, path);
+    return lookup_path(c->tree, path);
 }
 
 const char *config_str(const struct config *c, const char *path)
@@ -186,7 +186,7 @@ int64_t config_duration_us(const struct config *c, const char *path)
 
 bool config_is_set(const struct config *c, const char *path)
 {
-    return lookup(c->given, path) != NULL;
+    return lookup_path(c->given, path) != NULL;
 }
 
 void config_derive(struct config *c, const char *path, struct json_object *take_value)
@@ -226,7 +226,8 @@ struct json_object *config_effective(const struct config *c)
 
 /* ---- Mistakes and warnings --------------------------------------------------------------------------------------- */
 
-/* What was wrong by itself was left out of the values: that it seems to be missing is no second mistake. */
+/* Whether a mistake at this path was reported already. A value with a mistake was left out; that it then seems to be
+ * missing is no second mistake. */
 static bool is_told(const struct config *c, const char *path)
 {
     size_t n = strlen(path);

@@ -32,9 +32,9 @@ struct config_input {
     char *const *environ_;
 };
 
-/* The four layers merged and checked. Mistakes are noted in the result, so that the program adds those that it finds across
- * keys, and tells all of them together: config_problems(). What is not usable is left out of the values. Fails only for want of
- * memory, or when the file cannot be read, without which nothing else can be judged. */
+/* Merges and checks the four layers. Mistakes are noted in the result, so that the program can add those that it finds
+ * across keys and report all together by config_problems(). A value that cannot be used is left out. Fails only if the
+ * file cannot be read, without which nothing else can be checked. */
 int config_read(const struct config_input *in, struct config **ret, struct error *err);
 /* config_read() and config_problems(): for programs that have no checks of their own. */
 int config_load(const struct config_input *in, struct config **ret, struct error *err);
@@ -50,18 +50,21 @@ const char *config_str(const struct config *c, const char *path);
 int64_t config_int(const struct config *c, const char *path);
 bool config_bool(const struct config *c, const char *path);
 int64_t config_duration_us(const struct config *c, const char *path);
-bool config_is_set(const struct config *c, const char *path); /* by somebody: not null and not the default */
+/* somebody has set it: it is not null and not the default */
+bool config_is_set(const struct config *c, const char *path);
 
 /* Adds "default", "/etc/determined/master.yaml:3:7", "DET_PORT", "--port", "derived" or "changed at run time". */
 void config_origin(const struct config *c, const char *path, struct strbuf *out);
-/* A value that the program works out itself (a default that depends on the machine). Keeps what somebody set. */
+/* Sets a value that the program works out itself (a default that depends on the machine). A value that somebody has set
+ * stays. */
 void config_derive(struct config *c, const char *path, struct json_object *take_value);
 /* A change at run time: only SCHEMA_RUNTIME keys. */
 int config_change(struct config *c, const char *path, struct json_object *take_value, struct error *err);
 
 struct json_object *config_effective(const struct config *c);         /* a copy with secrets masked; caller puts it */
 void config_print(const struct config *c, bool origins, struct strbuf *out); /* YAML, secrets masked */
-const char *config_warnings(const struct config *c);                  /* one a line; "" if none */
+/* one warning in each line; "" if there is none */
+const char *config_warnings(const struct config *c);
 
 void config_log_warnings(const struct config *c);                     /* each as a line of the log */
 

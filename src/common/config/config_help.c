@@ -1,4 +1,4 @@
-/* A configuration, and what can be configured, as text. */
+/* Writes a configuration, and the help on all keys, as text. */
 #include "common/config/config_internal.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Behind common/config/config.h: config.c holds values, origins and mistakes, config_load.c reads the layers, config_help.c
- * prints. */
+/* Shared by the files behind common/config/config.h: config.c holds values, origins and mistakes, config_load.c reads
+ * the layers, config_help.c prints. */
 #ifndef DET_COMMON_CONFIG_INTERNAL_H
 #define DET_COMMON_CONFIG_INTERNAL_H
 
@@ -16,10 +16,10 @@ struct config {
     const struct schema_key *keys;
     const struct schema_check *checks;
     char *file;                       /* NULL if none was read */
-    struct yaml_positions *positions; /* of the file */
-    struct json_object *given;        /* what the layers said */
+    struct yaml_positions *positions; /* positions of values in the file */
+    struct json_object *given;        /* the merged layers, without defaults */
     struct json_object *tree;         /* given, filled with defaults */
-    struct origin *origin;            /* of values that do not come from the file */
+    struct origin *origin;            /* origins of values that do not come from the file */
     struct schema_problems problems;
     size_t by_table_n; /* bytes of problems.text: what the table knows of, before checks across keys add theirs */
     int option_problems; /* how many of them are about the command line */

@@ -1,4 +1,4 @@
-/* The layers: file, environment, command line. */
+/* Reads the layers: file, environment, command line. */
 #include "common/config/config_internal.h"
 
 #include <stdlib.h>
@@ -83,7 +83,7 @@ static bool find_option(const struct schema_key *keys, const char *arg, size_t n
     return ret->path != NULL;
 }
 
-/* One option with its value; returns how many arguments it took. */
+/* Reads one option with its value. Returns how many arguments it has used. */
 static int load_option(struct config *c, int argc, char *const *argv)
 {
     const char *arg = argv[0], *eq = arg[0] == '-' ? strchr(arg, '=') : NULL;
@@ -148,7 +148,8 @@ static int load_file(struct config *c, const char *path, bool explicit_file)
     return 0;
 }
 
-/* The file has to be known before its values can be overridden, so variables and options are read once just for it. */
+/* Finds out which file to read. That has to be known before its values can be overridden, so variables and options are
+ * searched once just for it. */
 static char *choose_file(const struct config_input *in, bool *ret_explicit)
 {
     struct config probe = {.keys = in->keys, .checks = in->checks, .given = json_object_new_object()};
@@ -188,7 +189,7 @@ int config_read(const struct config_input *in, struct config **ret, struct error
     schema_rename(c->keys, c->given);
     load_environment(c, in->environ_);
     load_options(c, in->argc, in->argv);
-    /* What only the layers together show: missing keys, keys of another kind. */
+    /* These mistakes show only when the layers are merged: missing keys, and keys of another kind. */
     enum schema_phase phase = c->problems.n == 0 ? SCHEMA_FINISHED : SCHEMA_MISSING;
     struct schema_place place = {.file = c->file, .positions = c->positions};
     schema_rename(c->keys, c->given);

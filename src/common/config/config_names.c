@@ -17,7 +17,7 @@ static bool first_of_its_name(const struct schema_key *object, size_t i)
     return true;
 }
 
-static void walk(const struct schema_key *object, struct strbuf *path, config_each_fn *fn, void *ctx)
+static void walk_keys(const struct schema_key *object, struct strbuf *path, config_each_fn *fn, void *ctx)
 {
     for (size_t i = 0; i < object->child_n; i++) {
         const struct schema_key *key = &object->child[i];
@@ -25,7 +25,7 @@ static void walk(const struct schema_key *object, struct strbuf *path, config_ea
         strbuf_addf(path, "%s%s", length ? "." : "", key->name);
         if (first_of_its_name(object, i))
             fn(ctx, strbuf_str(path), key);
-        walk(key, path, fn, ctx);
+        walk_keys(key, path, fn, ctx);
         strbuf_truncate(path, length);
     }
 }
@@ -33,7 +33,7 @@ static void walk(const struct schema_key *object, struct strbuf *path, config_ea
 void config_each_key(const struct schema_key *root, config_each_fn *fn, void *ctx)
 {
     cleanup_strbuf struct strbuf path = STRBUF_INIT;
-    walk(root, &path, fn, ctx);
+    walk_keys(root, &path, fn, ctx);
 }
 
 /* ---- Names ------------------------------------------------------------------------------------------------------- */
@@ -54,8 +54,8 @@ void config_option_name(const char *path, struct strbuf *out)
 
 struct search {
     void (*spell)(const char *path, struct strbuf *out);
-    size_t prefix; /* of what spell() writes before the name itself */
-    char joint;    /* between the name of a map and that of its entry */
+    size_t prefix; /* bytes that spell() writes before the name itself */
+    char joint;    /* the character between the name of a map and the name of its entry */
     const char *rest;
     size_t n;
     size_t best;
@@ -76,7 +76,7 @@ static bool begins_with(const char *s, size_t n, const char *name, size_t name_n
     return true;
 }
 
-static void consider(void *ctx, const char *path, const struct schema_key *key)
+static void consider_key(void *ctx, const char *path, const struct schema_key *key)
 {
     struct search *s = ctx;
     cleanup_strbuf struct strbuf spelled = STRBUF_INIT;
@@ -99,24 +99,24 @@ static void consider(void *ctx, const char *path, const struct schema_key *key)
     s->best = n;
 }
 
-static bool find(const struct schema_key *root, struct search *s, struct config_name *ret)
+static bool find_key(const struct schema_key *root, struct search *s, struct config_name *ret)
 {
     *ret = (struct config_name){0};
     s->found = ret;
-    config_each_key(root, consider, s);
+    config_each_key(root, consider_key, s);
     return ret->path != NULL;
 }
 
 bool config_find_variable(const struct schema_key *root, const char *rest, struct config_name *ret)
 {
     struct search s = {.spell = config_variable_name, .prefix = 4, .joint = '_', .rest = rest, .n = strlen(rest)};
-    return find(root, &s, ret);
+    return find_key(root, &s, ret);
 }
 
 bool config_find_option(const struct schema_key *root, const char *rest, size_t n, struct config_name *ret)
 {
     struct search s = {.spell = config_option_name, .prefix = 2, .joint = '-', .rest = rest, .n = n};
-    return find(root, &s, ret);
+    return find_key(root, &s, ret);
 }
 
 /* ---- Values ------------------------------------------------------------------------------------------------------ */

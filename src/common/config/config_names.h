@@ -13,16 +13,16 @@ struct config_name {
 typedef void config_each_fn(void *ctx, const char *path, const struct schema_key *key);
 void config_each_key(const struct schema_key *root, config_each_fn *fn, void *ctx);
 
-/* `rest` is the variable without "DET_", or the option without "--". Longest match; what remains after the path of a
- * map is the name of an entry, in its own case. false: no key has that name. */
+/* Finds a key by its name. `rest` is the variable without "DET_", or the option without "--". The longest match counts;
+ * what follows the path of a map is the name of an entry, in its own case. Returns false if no key has that name. */
 bool config_find_variable(const struct schema_key *root, const char *rest, struct config_name *ret);
 bool config_find_option(const struct schema_key *root, const char *rest, size_t n, struct config_name *ret);
 
 void config_variable_name(const char *path, struct strbuf *out); /* DET_… */
 void config_option_name(const char *path, struct strbuf *out);   /* --… */
 
-/* Text of a variable or option as a value of that key: texts as they are, everything else as YAML; lists also as
- * a,b,c. */
+/* Converts the text of a variable or option to a value of that key: a text as it is, everything else as YAML; a list
+ * may also be written a,b,c. */
 int config_read_text(const struct schema_key *key, const char *text, struct json_object **ret, struct error *err);
 
 #endif

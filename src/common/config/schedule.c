@@ -26,7 +26,7 @@ static bool take_number(const char **s, int *ret)
     return digits > 0;
 }
 
-/* "*", "5", "1-5", each with "/2" if wanted. */
+/* Parses "*", "5" or "1-5", each optionally followed by a step such as "/2". */
 static bool take_range(const char **s, const struct field *f, uint64_t *set)
 {
     int from = f->min, to = f->max, step = 1;
@@ -89,7 +89,7 @@ int schedule_parse(const char *text, struct schedule *ret, struct error *err)
     if (duration_parse(text, &ns) < 0)
         return parse_cron(text, ret, err);
     if (ns < 1000)
-        return error_set(err, ERR_INVALID, "an interval must be more than nothing, found \"%s\"", text);
+        return error_set(err, ERR_INVALID, "an interval must be longer than 0, found \"%s\"", text);
     *ret = (struct schedule){.interval_us = ns / 1000};
     return 0;
 }
@@ -120,7 +120,7 @@ int64_t schedule_next_us(const struct schedule *s, int64_t now_us)
             t.tm_min++;
         else
             return (int64_t)timegm(&t) * 1000000;
-        at = timegm(&t); /* brings the 32nd of a month and its like in order */
+        at = timegm(&t); /* turns the 32nd of a month and the like into a valid date */
         gmtime_r(&at, &t);
     }
     return INT64_MAX;

@@ -25,8 +25,8 @@ const struct schema_key *schema_member(const struct schema_key *object, const ch
     return NULL;
 }
 
-/* The text of a default that is a JSON string. Defaults come from our tables: no escapes, so its quotes can be cut
- * off. */
+/* The text of a default that is a JSON string. Defaults come from our tables and have no escapes, so removing the
+ * quotes is enough. */
 static const char *default_choice(const struct schema_key *key)
 {
     for (const char *const *c = key->choice; key->def && c && *c; c++) {
@@ -102,7 +102,7 @@ const struct schema_check *schema_find_check(const struct schema_check *checks, 
 
 /* ---- Problems ---------------------------------------------------------------------------------------------------- */
 
-/* The place of a path, or of the nearest value above it. */
+/* The position of a path, or of the nearest value above it. */
 static bool find_place(const struct yaml_positions *positions, const char *path, struct yaml_mark *ret)
 {
     cleanup_free char *p = must_strdup(path);
@@ -187,7 +187,7 @@ static bool is_empty_text(struct json_object *v)
     return json_object_is_type(v, json_type_string) && json_object_get_string_len(v) == 0;
 }
 
-/* What stands for the secret `v`. */
+/* What is shown instead of the secret `v`. */
 static struct json_object *mask_of(struct json_object *v, const char *shown)
 {
     if (!v || is_empty_text(v))
@@ -207,7 +207,8 @@ static struct json_object *mask_of(struct json_object *v, const char *shown)
     return shown ? json_object_new_string(shown) : NULL;
 }
 
-/* Also of a kind that does not have this member: a document that is not whole may be of another kind than it says. */
+/* The row of a member, even if its object is of a kind that does not have the member: an incomplete document may be of
+ * another kind than it says. */
 static const struct schema_key *row_of_member(const struct schema_key *key, const char *name, const char *kind)
 {
     const struct schema_key *row = schema_member(key, name, kind);

@@ -52,9 +52,9 @@ enum schema_flag {
 /* How two documents combine. Lists: one after the other unless the row says otherwise. */
 enum schema_merge_rule {
     SCHEMA_MERGE_DEFAULT, /* scalar: upper; object and map: member by member; list: lower, then upper */
-    SCHEMA_MERGE_REPLACE, /* one value spelled as a list: upper */
-    SCHEMA_MERGE_SET,     /* union without repeats, sorted */
-    SCHEMA_MERGE_KEYED,   /* upper's items, then lower's whose key is new */
+    SCHEMA_MERGE_REPLACE, /* the list is one value: upper replaces lower */
+    SCHEMA_MERGE_SET,     /* sorted union of both, without repeats */
+    SCHEMA_MERGE_KEYED,   /* upper's items, then those of lower whose key upper does not have */
     SCHEMA_MERGE_UNION,   /* object with selector: members of lower's kind only while both are of the same kind */
     SCHEMA_MERGE_MEMBERS, /* objects member by member; everything below them that is no object: upper */
 };
@@ -72,7 +72,7 @@ struct schema_key {
     const char *unit;          /* "s", "bytes", "batches", or NULL */
     const char *help;          /* one sentence */
     const char *check;         /* name of a further check, or NULL */
-    const char *replaced_by;   /* this row is an older spelling of that sibling */
+    const char *replaced_by;   /* this row is an older spelling of the sibling with this name */
     /* A key of release 0.38.1 that is not served, with the reason: asked for, it is a warning, or a mistake where ignoring it would
      * weaken security or lose data. NULL: it is served. */
     const char *ignored, *refused;
@@ -95,7 +95,7 @@ struct schema_place {
     const char *root;                       /* what paths start with: "<config>", or NULL for none */
 };
 
-/* All mistakes of a document, one line each, in the order of the document. */
+/* All mistakes of a document, one in each line, in the order of the document. */
 struct schema_problems {
     struct strbuf text;
     int n;
@@ -132,25 +132,25 @@ void schema_validate(const struct schema_key *key, struct json_object *v, enum s
                      const struct schema_check *checks, const struct schema_place *place,
                      struct schema_problems *problems);
 
-/* The same for a value that stands at `path` of the document. */
+/* As schema_validate(), for a value that stands at `path` of the document. */
 void schema_validate_at(const struct schema_key *key, struct json_object *v, const char *path, enum schema_phase phase,
                         const struct schema_check *checks, const struct schema_place *place,
                         struct schema_problems *problems);
 
-/* upper over lower by the rows' merge rules. Both are only read; the result shares nothing with them. Caller puts
- * it. */
+/* Lays `upper` over `lower` by the merge rules of the rows. Both are only read, and the result shares nothing with
+ * them. The caller puts it. */
 struct json_object *schema_merge(const struct schema_key *key, struct json_object *upper, struct json_object *lower);
 /* The effective form: defaults, nulls for what is unset and not SCHEMA_OMIT, no SCHEMA_DROP members, members in the
  * order of the table. The result shares nothing with v, which may be null. Caller puts it. */
 struct json_object *schema_fill(const struct schema_key *key, struct json_object *v);
-/* Moves values of older spellings to the new ones, in place; the older spelling wins when both are set. */
+/* Moves values of older spellings to the new ones, in place. If both are set, the older spelling wins. */
 void schema_rename(const struct schema_key *key, struct json_object *v);
 /* Calls fn for each value that asks for what is not served; the default and nothing at all do not. */
 typedef void schema_unserved_fn(void *ctx, const char *path, const struct schema_key *key);
 void schema_each_unserved(const struct schema_key *key, struct json_object *v, schema_unserved_fn *fn, void *ctx);
-/* Takes out, in place, what the table does not know or is of another type: the rest can be filled and read. */
+/* Removes, in place, what the table does not know or what has another type, so that the rest can be filled and read. */
 void schema_prune(const struct schema_key *key, struct json_object *v);
-bool schema_has_type(unsigned types, struct json_object *v); /* null is of every type */
+bool schema_has_type(unsigned types, struct json_object *v); /* whether v has one of the types; null has every type */
 /* A copy in which `shown` (NULL: null, as if it were not set) stands for each secret: for each value of a row that is marked so, or
  * each value within it. Caller puts it. */
 struct json_object *schema_mask(const struct schema_key *key, struct json_object *v, const char *shown);

@@ -13,13 +13,13 @@
     static void check(struct json_object *v, const char *path, const struct schema_place *place, struct schema_problems *problems)
 #define problem(...) schema_problem(problems, place, path, __VA_ARGS__)
 
-static const char *text(struct json_object *v, const char *name)
+static const char *member_text(struct json_object *v, const char *name)
 {
     struct json_object *s = json_object_object_get(v, name);
     return json_object_is_type(s, json_type_string) ? json_object_get_string(s) : NULL;
 }
 
-static int64_t number(struct json_object *v, const char *name, int64_t otherwise)
+static int64_t member_number(struct json_object *v, const char *name, int64_t otherwise)
 {
     struct json_object *n = json_object_object_get(v, name);
     return n ? json_object_get_int64(n) : otherwise;
@@ -27,7 +27,7 @@ static int64_t number(struct json_object *v, const char *name, int64_t otherwise
 
 static bool is_set(struct json_object *v, const char *name)
 {
-    const char *s = text(v, name);
+    const char *s = member_text(v, name);
     return s && *s;
 }
 
@@ -131,7 +131,7 @@ CHECK(check_positive_duration)
     else
         duration_parse(json_object_get_string(v), &ns);
     if (ns <= 0)
-        problem("must be more than nothing, found %s", json_object_get_string(v));
+        problem("must be more than 0, found %s", json_object_get_string(v));
 }
 
 CHECK(check_schedule)
@@ -162,8 +162,8 @@ CHECK(check_url_with_port)
 
 CHECK(check_checkpoint_storage)
 {
-    const char *host = text(v, "host_path"), *storage = text(v, "storage_path");
-    if (!storage || !text(v, "type") || strcmp(text(v, "type"), "shared_fs") != 0)
+    const char *host = member_text(v, "host_path"), *storage = member_text(v, "storage_path");
+    if (!storage || !member_text(v, "type") || strcmp(member_text(v, "type"), "shared_fs") != 0)
         return;
     size_t n = host ? strlen(host) : 0;
     while (n > 1 && host[n - 1] == '/')
@@ -214,16 +214,16 @@ CHECK(check_oidc)
 CHECK(check_resource_manager)
 {
     struct json_object *gateway = json_object_object_get(v, "internal_task_gateway");
-    if (gateway && number(gateway, "gateway_port_range_start", 32768) >= number(gateway, "gateway_port_range_end", 65535))
+    if (gateway && member_number(gateway, "gateway_port_range_start", 32768) >= member_number(gateway, "gateway_port_range_end", 65535))
         problem("internal_task_gateway.gateway_port_range_start must be below gateway_port_range_end");
 }
 
 CHECK(check_pool_names)
 {
     for (size_t i = 0; i < json_object_array_length(v); i++) {
-        const char *name = text(json_object_array_get_idx(v, i), "pool_name");
+        const char *name = member_text(json_object_array_get_idx(v, i), "pool_name");
         for (size_t j = 0; name && j < i; j++) {
-            const char *other = text(json_object_array_get_idx(v, j), "pool_name");
+            const char *other = member_text(json_object_array_get_idx(v, j), "pool_name");
             if (other && strcmp(name, other) == 0)
                 problem("two pools have the name \"%s\"", name);
         }
@@ -241,14 +241,14 @@ static void check_master_url(const char *url, const char *path, const struct sch
 
 CHECK(check_provider)
 {
-    int64_t low = number(v, "min_instances", 0), high = number(v, "max_instances", 5);
+    int64_t low = member_number(v, "min_instances", 0), high = member_number(v, "max_instances", 5);
     if (low > high)
         problem("min_instances is %lld, more than max_instances, which is %lld", (long long)low, (long long)high);
     if (is_set(v, "master_url"))
-        check_master_url(text(v, "master_url"), path, place, problems);
+        check_master_url(member_text(v, "master_url"), path, place, problems);
 }
 
-/* Which numbers of GPUs a Google machine may have: cluster-config 6.5. */
+/* The numbers of GPUs that a Google machine may have: cluster-config 6.5. */
 CHECK(check_gcp_instance_type)
 {
     static const struct {
@@ -259,8 +259,8 @@ CHECK(check_gcp_instance_type)
         {"nvidia-tesla-v100", {0, 1, 2, 4, 8, -1}}, {"nvidia-tesla-a100", {0, 1, 2, 4, 8, 16, -1}},
         {"nvidia-a100-80gb", {0, 1, 2, 4, 8, -1}}, {"nvidia-l4", {0, 1, 2, 4, 8, -1}},
     };
-    const char *gpu = is_set(v, "gpu_type") ? text(v, "gpu_type") : "nvidia-tesla-t4";
-    int64_t count = number(v, "gpu_num", 4);
+    const char *gpu = is_set(v, "gpu_type") ? member_text(v, "gpu_type") : "nvidia-tesla-t4";
+    int64_t count = member_number(v, "gpu_num", 4);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (strcmp(kinds[i].gpu, gpu) != 0)
             continue;

@@ -1,4 +1,4 @@
-/* Combining documents: one over another, and over the table's defaults. */
+/* Combines documents: one over another, and over the defaults of the table. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,16 +25,16 @@ static bool is_list(struct json_object *v)
 
 /* ---- Merging ----------------------------------------------------------------------------------------------------- */
 
-/* How values combine below a row: its rule, which untyped values inherit from the row above them. */
+/* How values below a row combine: by the row's rule, which untyped values inherit from the row above them. */
 struct rule {
     enum schema_merge_rule merge;
     const char *merge_key;
 };
 
-static struct json_object *merge(const struct schema_key *key, struct rule rule, struct json_object *upper,
+static struct json_object *merge_values(const struct schema_key *key, struct rule rule, struct json_object *upper,
                                  struct json_object *lower);
 
-static struct json_object *concatenate(struct json_object *upper, struct json_object *lower)
+static struct json_object *concatenate_lists(struct json_object *upper, struct json_object *lower)
 {
     struct json_object *list = copy_of(lower);
     for (size_t i = 0; i < json_object_array_length(upper); i++)
@@ -42,7 +42,7 @@ static struct json_object *concatenate(struct json_object *upper, struct json_ob
     return list;
 }
 
-static bool contains(struct json_object *list, struct json_object *v)
+static bool list_contains(struct json_object *list, struct json_object *v)
 {
     for (size_t i = 0; i < json_object_array_length(list); i++) {
         if (json_object_equal(json_object_array_get_idx(list, i), v))
@@ -51,8 +51,8 @@ static bool contains(struct json_object *list, struct json_object *v)
     return false;
 }
 
-/* Whole numbers first, by their value; then all else by its text. A set holds one or the other, but it is not checked
- * yet. */
+/* Compares whole numbers by their value, before everything else, and other values by their text. A valid set holds only
+ * one of the two, but it is not checked yet. */
 static int compare_items(const void *a, const void *b)
 {
     struct json_object *x = *(struct json_object *const *)a, *y = *(struct json_object *const *)b;
@@ -66,13 +66,13 @@ static int compare_items(const void *a, const void *b)
     return strcmp(x ? json_object_get_string(x) : "null", y ? json_object_get_string(y) : "null");
 }
 
-static struct json_object *unite(struct json_object *upper, struct json_object *lower)
+static struct json_object *unite_lists(struct json_object *upper, struct json_object *lower)
 {
     struct json_object *both[] = {lower, upper}, *list = json_object_new_array();
     for (size_t b = 0; b < 2; b++) {
         for (size_t i = 0; i < json_object_array_length(both[b]); i++) {
             struct json_object *v = json_object_array_get_idx(both[b], i);
-            if (!contains(list, v))
+            if (!list_contains(list, v))
                 json_object_array_add(list, copy_of(v));
         }
     }
@@ -80,7 +80,7 @@ static struct json_object *unite(struct json_object *upper, struct json_object *
     return list;
 }
 
-/* Items without the key are told apart by all they say. */
+/* Whether two items have the same key. Items without the key are compared as a whole. */
 static bool same_item(struct json_object *a, struct json_object *b, const char *merge_key)
 {
     struct json_object *x = is_object(a) ? json_object_object_get(a, merge_key) : NULL;
@@ -107,19 +107,20 @@ static struct json_object *merge_lists(struct rule rule, struct json_object *upp
 {
     switch (rule.merge) {
     case SCHEMA_MERGE_SET:
-        return unite(upper, lower);
+        return unite_lists(upper, lower);
     case SCHEMA_MERGE_KEYED:
         return unite_keyed(upper, lower, rule.merge_key);
     case SCHEMA_MERGE_REPLACE:
     case SCHEMA_MERGE_MEMBERS:
         return copy_of(upper);
     default:
-        return concatenate(upper, lower);
+        return concatenate_lists(upper, lower);
     }
 }
 
-/* Whether a member of lower still has a meaning beside upper: unions of another kind give only what all kinds share. */
-static bool survives(const struct schema_key *key, const struct schema_key *member, struct json_object *upper,
+/* Whether a member of `lower` is kept beside `upper`: if both are unions of different kinds, only members that all
+ * kinds have are kept. */
+static bool member_survives(const struct schema_key *key, const struct schema_key *member, struct json_object *upper,
                      struct json_object *lower)
 {
     if (!key || key->merge != SCHEMA_MERGE_UNION || !member || !member->only)
@@ -147,19 +148,19 @@ static struct json_object *merge_objects(const struct schema_key *key, struct ru
     json_object_object_foreach(upper, name, value) {
         const struct schema_key *row = member_row(key, name, upper, lower);
         struct json_object *other = json_object_object_get(lower, name);
-        if (!survives(key, row, upper, lower))
+        if (!member_survives(key, row, upper, lower))
             other = NULL;
-        json_object_object_add(object, name, merge(row, rule, value, other));
+        json_object_object_add(object, name, merge_values(row, rule, value, other));
     }
     json_object_object_foreach(lower, lower_name, lower_value) {
         const struct schema_key *row = member_row(key, lower_name, upper, lower);
-        if (!json_object_object_get_ex(upper, lower_name, NULL) && survives(key, row, upper, lower))
+        if (!json_object_object_get_ex(upper, lower_name, NULL) && member_survives(key, row, upper, lower))
             json_object_object_add(object, lower_name, copy_of(lower_value));
     }
     return object;
 }
 
-static struct json_object *merge(const struct schema_key *key, struct rule rule, struct json_object *upper,
+static struct json_object *merge_values(const struct schema_key *key, struct rule rule, struct json_object *upper,
                                  struct json_object *lower)
 {
     if (!upper || !lower)
@@ -177,7 +178,7 @@ static struct json_object *merge(const struct schema_key *key, struct rule rule,
 
 struct json_object *schema_merge(const struct schema_key *key, struct json_object *upper, struct json_object *lower)
 {
-    return merge(key, (struct rule){.merge = key->merge, .merge_key = key->merge_key}, upper, lower);
+    return merge_values(key, (struct rule){.merge = key->merge, .merge_key = key->merge_key}, upper, lower);
 }
 
 /* ---- Filling ----------------------------------------------------------------------------------------------------- */
@@ -197,7 +198,8 @@ static void fill_member(const struct schema_key *member, struct json_object *fro
         json_object_object_add(to, member->name, filled);
 }
 
-/* An object's own default stands for it as a whole: somebody's {epochs: 2} gets no {batches: 0} from it. */
+/* Fills an object. The default of an object applies to the object as a whole: {epochs: 2} in a document gets no
+ * {batches: 0} from it. */
 static struct json_object *fill_object(const struct schema_key *key, struct json_object *v)
 {
     const char *kind = schema_kind(key, v);

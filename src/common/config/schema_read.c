@@ -7,7 +7,7 @@
 
 static void read_members(const struct schema_record *record, struct json_object *section, struct arena *a, char *ret);
 
-/* `ret` holds the defaults already. */
+/* Reads a section; `ret` holds the defaults already. */
 static void read_record(const struct schema_record *record, struct json_object *section, struct arena *a, void *ret)
 {
     memcpy(ret, record->defaults, record->size);
@@ -101,12 +101,12 @@ static bool read_list(const struct schema_field *f, struct json_object *list, st
     else
         n = read_records(f->record, list, a, (const void **)(ret + f->offset));
     memcpy(ret + f->beside, &n, sizeof n);
-    return false; /* what stands beside a list is its length */
+    return false; /* `beside` of a list is its length */
 }
 
 /* ---- sections ---------------------------------------------------------------------------------------------------- */
 
-/* Whether there was a value of the field's type. */
+/* Reads a field. Returns whether the value had the field's type. */
 static bool read_field(const struct schema_field *f, struct json_object *v, struct arena *a, char *ret)
 {
     void *to = ret + f->offset;
@@ -196,8 +196,9 @@ static void clear_field(const struct schema_field *f, char *ret)
         memset(ret + f->beside, 0, is_list(f) ? sizeof(size_t) : sizeof(bool));
 }
 
-/* The member of that name. A filled document has its members in the order of the table, as the fields are: *next, the member after
- * the last one that was found, is nearly always the right one, and is compared before anything is looked up. */
+/* Finds the member of that name. A filled document has its members in the order of the table, as the fields are: *next,
+ * the member after the last one that was found, is nearly always the right one, and is compared before anything is
+ * searched for. */
 static struct json_object *take_member(struct json_object *section, const char *name, struct lh_entry **next)
 {
     struct lh_entry *e = *next;

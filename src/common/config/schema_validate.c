@@ -1,4 +1,4 @@
-/* Checks a document against its key table. Goes on after each mistake, so that a person sees all of them at once. */
+/* Checks a document against its key table. It goes on after each mistake, so that people see all of them at once. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ struct validation {
     struct strbuf path;
 };
 
-static void validate(struct validation *w, const struct schema_key *key, struct json_object *v);
+static void validate_value(struct validation *w, const struct schema_key *key, struct json_object *v);
 
 #define problem(w, ...) schema_problem((w)->problems, (w)->place, strbuf_str(&(w)->path), __VA_ARGS__)
 
@@ -119,7 +119,7 @@ static void format_bound(double bound, char ret[JSON_DOUBLE_MAX])
         json_format_double(bound, ret);
 }
 
-/* The bounds of 32 bits are only worth a word to somebody who has crossed them. */
+/* Reports a number out of range. The bounds of 32 bits are mentioned only if the number is beyond them. */
 static void out_of_range(struct validation *w, const struct schema_key *key, double value, const char *found)
 {
     char low[JSON_DOUBLE_MAX], high[JSON_DOUBLE_MAX];
@@ -173,10 +173,11 @@ static void check_choice(struct validation *w, const struct schema_key *key, str
     problem(w, "must be one of %s; found \"%s\"", strbuf_str(&all), s);
 }
 
-/* Lengths are judged when somebody writes a document. One that is finished has them from several documents, or from a time
- * with other limits, and goes on working.
+/* Whether a list, map or text is too long. Lengths are checked when somebody writes a document. A finished document
+ * was merged from several ones, or was made under other limits, and goes on working.
  *
- * A list or map that is too long is not looked into: one sentence instead of one for each element. */
+ * The content of a list or map that is too long is not checked: that gives one message instead of one for each
+ * element. */
 static bool is_too_long(struct validation *w, const struct schema_key *key, size_t n)
 {
     if (!key->max_items || n <= key->max_items || w->phase == SCHEMA_FINISHED)
@@ -192,7 +193,7 @@ static void check_bytes(struct validation *w, const struct schema_key *key, stru
         problem(w, "has %zu bytes, at most %" PRIu32 " are allowed", n, key->max_bytes);
 }
 
-/* Values that no row describes: only what JSON cannot hold is wrong with them. */
+/* Checks a value that no row describes. Only what JSON cannot hold is wrong with it. */
 static void check_untyped(struct validation *w, struct json_object *v)
 {
     if (json_object_is_type(v, json_type_double) && !isfinite(json_object_get_double(v))) {
@@ -215,7 +216,7 @@ static void check_untyped(struct validation *w, struct json_object *v)
 /* ---- Objects ----------------------------------------------------------------------------------------------------- */
 
 /* Edit distance of two short words, at most `limit` + 1. */
-static size_t distance(const char *a, const char *b, size_t limit)
+static size_t edit_distance(const char *a, const char *b, size_t limit)
 {
     size_t n = strlen(a), m = strlen(b), row[64];
     if (m >= 64 || (n > m ? n - m : m - n) > limit)
@@ -235,7 +236,7 @@ static size_t distance(const char *a, const char *b, size_t limit)
     return row[m];
 }
 
-/* The names that may stand here, if they are few enough to be read. */
+/* Adds the names that are allowed here, if there are few enough to be read. */
 static void add_allowed(const struct schema_key *key, const char *kind, struct strbuf *out)
 {
     enum { READABLE = 16 };
@@ -255,7 +256,7 @@ static void unknown_member(struct validation *w, const struct schema_key *key, c
     const char *near = NULL;
     size_t limit = strlen(name) > 3 ? 2 : 1, best = limit + 1;
     for (size_t i = 0; i < key->child_n; i++) {
-        size_t d = distance(name, key->child[i].name, limit);
+        size_t d = edit_distance(name, key->child[i].name, limit);
         if (d < best && schema_member(key, key->child[i].name, kind)) {
             best = d;
             near = key->child[i].name;
@@ -288,7 +289,7 @@ static void check_missing(struct validation *w, const struct schema_key *key, st
     }
 }
 
-/* A union of a kind that does not exist: says so once, at the union. */
+/* Checks the kind of a union. A kind that does not exist is reported once, at the union. */
 static bool check_kind(struct validation *w, const struct schema_key *key, const char *kind)
 {
     const struct schema_key *selector = schema_member(key, key->selector, NULL);
@@ -309,10 +310,10 @@ static void check_members(struct validation *w, const struct schema_key *key, st
         const struct schema_key *member = schema_member(key, name, kind);
         size_t length;
         if (key->selector && strcmp(name, key->selector) == 0 && json_object_is_type(value, json_type_string))
-            continue; /* check_kind() has judged it */
+            continue; /* check_kind() has checked it */
         if (member || (open && key->item)) {
             length = enter_member(w, name);
-            validate(w, member ? member : key->item, value);
+            validate_value(w, member ? member : key->item, value);
             strbuf_truncate(&w->path, length);
         } else if (open && key->check) {
             continue; /* its own check looks into it */
@@ -350,7 +351,7 @@ static void check_list(struct validation *w, const struct schema_key *key, struc
         else if (!item)
             problem(w, "an item of this list may not be null");
         else
-            validate(w, key->item, item);
+            validate_value(w, key->item, item);
         strbuf_truncate(&w->path, length);
     }
 }
@@ -364,7 +365,7 @@ static void run_named_check(struct validation *w, const struct schema_key *key, 
         check->fn(v, strbuf_str(&w->path), w->place, w->problems);
 }
 
-/* Somebody sends back what was shown. */
+/* Whether the value is the mask of a secret, which somebody sends back as it was shown. */
 static bool is_mask(const struct schema_key *key, struct json_object *v)
 {
     return (key->flags & SCHEMA_SECRET) && json_object_is_type(v, json_type_string) && strcmp(json_object_get_string(v), SCHEMA_MASKED) == 0;
@@ -420,7 +421,7 @@ static void look_for_missing(struct validation *w, const struct schema_key *key,
     check_missing(w, key, v, kind);
 }
 
-static void validate(struct validation *w, const struct schema_key *key, struct json_object *v)
+static void validate_value(struct validation *w, const struct schema_key *key, struct json_object *v)
 {
     if (!v)
         return;
@@ -441,7 +442,7 @@ static void validate(struct validation *w, const struct schema_key *key, struct 
         return;
     }
     int before = w->problems->n;
-    bool untyped = (key->types & SCHEMA_MAP) && !key->item; /* its check looks into it */
+    bool untyped = (key->types & SCHEMA_MAP) && !key->item; /* its own check checks its content */
     check_typed(w, key, v);
     if (key->check && w->phase != SCHEMA_PARTIAL && (untyped || w->problems->n == before))
         run_named_check(w, key, v);
@@ -453,7 +454,7 @@ void schema_validate_at(const struct schema_key *key, struct json_object *v, con
 {
     struct validation w = {.phase = phase, .checks = checks, .place = place, .problems = problems};
     strbuf_adds(&w.path, path);
-    validate(&w, key, v);
+    validate_value(&w, key, v);
     strbuf_release(&w.path);
 }
 

@@ -1,4 +1,5 @@
-/* Walks over a document beside its key table: what it asks for and nobody serves, and what has to go before it can be used. */
+/* Walks over a document and its key table: finds values that ask for what is not served, and removes what cannot be
+ * used. */
 #include <string.h>
 
 #include "common/base/cleanup.h"
@@ -30,7 +31,7 @@ static bool asks_for_nothing(const struct schema_key *key, struct json_object *v
     }
 }
 
-static void look(struct walk *w, const struct schema_key *key, struct json_object *v);
+static void visit_value(struct walk *w, const struct schema_key *key, struct json_object *v);
 
 static void look_at_members(struct walk *w, const struct schema_key *key, struct json_object *v)
 {
@@ -43,7 +44,7 @@ static void look_at_members(struct walk *w, const struct schema_key *key, struct
             continue;
         size_t length = w->path.n;
         strbuf_addf(&w->path, "%s%s", length ? "." : "", name);
-        look(w, member, value);
+        visit_value(w, member, value);
         strbuf_truncate(&w->path, length);
     }
 }
@@ -53,12 +54,12 @@ static void look_at_items(struct walk *w, const struct schema_key *key, struct j
     for (size_t i = 0; key->item && i < json_object_array_length(v); i++) {
         size_t length = w->path.n;
         strbuf_addf(&w->path, "[%zu]", i);
-        look(w, key->item, json_object_array_get_idx(v, i));
+        visit_value(w, key->item, json_object_array_get_idx(v, i));
         strbuf_truncate(&w->path, length);
     }
 }
 
-static void look(struct walk *w, const struct schema_key *key, struct json_object *v)
+static void visit_value(struct walk *w, const struct schema_key *key, struct json_object *v)
 {
     if (asks_for_nothing(key, v))
         return;
@@ -73,7 +74,7 @@ static void look(struct walk *w, const struct schema_key *key, struct json_objec
 void schema_each_unserved(const struct schema_key *key, struct json_object *v, schema_unserved_fn *fn, void *ctx)
 {
     struct walk w = {.fn = fn, .ctx = ctx, .path = STRBUF_INIT};
-    look(&w, key, v);
+    visit_value(&w, key, v);
     strbuf_release(&w.path);
 }
 
@@ -89,7 +90,7 @@ static void prune_members(const struct schema_key *key, struct json_object *v)
         if (!member && (key->types & SCHEMA_MAP))
             continue;
         if (!member || !schema_has_type(member->types, value))
-            json_object_object_del(v, name); /* the one that is looked at may go */
+            json_object_object_del(v, name); /* the present member may be deleted in this loop */
         else
             schema_prune(member, value);
     }

@@ -28,7 +28,7 @@ static double duration_unit(const char **s)
     return 0;
 }
 
-/* Digits with at most one dot; strtod alone would also take signs, exponents, hexadecimal numbers and "nan". */
+/* Reads digits with at most one dot. strtod alone would also accept signs, exponents, hexadecimal numbers and "nan". */
 static bool plain_number(const char **s, double *ret)
 {
     size_t n = strspn(*s, "0123456789"), fraction = (*s)[n] == '.' ? strspn(*s + n + 1, "0123456789") : 0;

@@ -13,7 +13,7 @@
 /* json-c's strict mode still lets through what RFC 8259 forbids (NaN, control characters within strings, numbers such as
  * "1."), and its errors name neither line nor column. So the text is read by common/json/json_reader.h first, and json-c builds the
  * tree of a text that is known to be good. */
-static int check(const char *text, size_t n, struct error *err)
+static int check_text(const char *text, size_t n, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT; /* names that have escapes */
     struct reader r = {.start = text, .p = text, .end = text + n, .a = &a, .err = err};
@@ -22,7 +22,7 @@ static int check(const char *text, size_t n, struct error *err)
 
 int json_parse(const char *text, size_t n, struct json_object **ret, struct error *err)
 {
-    if (check(text, n, err) < 0)
+    if (check_text(text, n, err) < 0)
         return -1;
     struct json_tokener *tok = json_tokener_new_ex(READER_DEPTH_MAX + 2);
     if (!tok)
@@ -30,7 +30,7 @@ int json_parse(const char *text, size_t n, struct json_object **ret, struct erro
     json_tokener_set_flags(tok, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
     struct json_object *v = json_tokener_parse_ex(tok, text, (int)n);
     enum json_tokener_error e = json_tokener_get_error(tok);
-    if (e == json_tokener_continue) /* a bare number at the very end: only the end of input completes it */
+    if (e == json_tokener_continue) /* a number at the end of the text is complete only at the end of the input */
         v = json_tokener_parse_ex(tok, "", -1), e = json_tokener_get_error(tok);
     json_tokener_free(tok);
     if (e != json_tokener_success)
@@ -85,7 +85,7 @@ static void add_utf16(struct strbuf *out, unsigned code)
     }
 }
 
-/* Decodes one character of UTF-8; bytes that are none count as themselves. */
+/* Decodes one character of UTF-8; a byte that is no UTF-8 counts as itself. */
 static size_t utf8_next(const unsigned char *s, size_t n, unsigned *ret)
 {
     size_t len = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc0 ? 2 : 1;

@@ -27,23 +27,23 @@ struct yaml_mark { int line, column; };
 /* `positions` may be NULL; else caller frees *positions. An empty document gives a null tree. */
 int yaml_parse(const char *text, size_t n, struct json_object **ret, struct yaml_positions **positions,
                struct error *err);
-/* Where the value of a path stands, and where its key does (of a list's item: the item). -1 if unknown; falling back to
- * a parent is the caller's business. Values that came through an alias have no place of their own. */
+/* Where the value of a path stands in the document, and where its key does (for an item of a list: the item). -1 if
+ * unknown; the caller may then ask for the value above. Values that come from an alias have no place of their own. */
 int yaml_position(const struct yaml_positions *p, const char *json_path, struct yaml_mark *ret);
 int yaml_key_position(const struct yaml_positions *p, const char *json_path, struct yaml_mark *ret);
 void yaml_positions_free(struct yaml_positions *p);
 
-/* A plain y, n, yes, no, on or off, in any case: YAML 1.1 reads it as true or false, YAML 1.2 and many people as a text. The
- * first twenty of a document are remembered with its positions. */
+/* A plain y, n, yes, no, on or off, in any case: YAML 1.1 reads it as true or false, YAML 1.2 and many people as a
+ * text. The first twenty of a document are kept with its positions. */
 struct yaml_word {
-    char *path;   /* of the value; of the mapping that has the key */
+    char *path;   /* path of the value, or of the mapping that has the key */
     bool is_key, value;
     char text[4]; /* as it is written */
     struct yaml_mark mark;
 };
 typedef void yaml_word_fn(void *ctx, const struct yaml_word *word);
 void yaml_each_word(const struct yaml_positions *p, yaml_word_fn *fn, void *ctx); /* p may be NULL */
-/* A sentence without its full stop: where it stands, how it is read, how to write what was meant. */
+/* Writes a sentence without its full stop: where the word stands, how it is read, and how to write the text. */
 void yaml_word_describe(const struct yaml_word *word, struct strbuf *out);
 
 void yaml_print(struct json_object *v, struct strbuf *out); /* block style, keys sorted, as `det … config` prints it */

@@ -34,7 +34,7 @@ int reader_fail(struct reader *r, enum error_kind kind, const char *fmt, ...)
     return error_set(r->err, kind, "%s", text.s);
 }
 
-/* The value at p, or its beginning, as the sender wrote it. */
+/* Quotes the value at p, or its beginning, as the sender wrote it. */
 const char *reader_found(const char *p, const char *end, char buf[READER_FOUND_MAX])
 {
     if (p == end)
@@ -62,7 +62,7 @@ int reader_fail_syntax(struct reader *r, const char *expected)
         if (*p == '\n') {
             line++;
             column = 1;
-        } else if (((unsigned char)*p & 0xc0) != 0x80) { /* columns are characters */
+        } else if (((unsigned char)*p & 0xc0) != 0x80) { /* columns count characters, not bytes */
             column++;
         }
     }
@@ -87,14 +87,14 @@ static void skip_blanks(struct reader *r)
     r->blanks += (size_t)(r->p - from);
 }
 
-/* The next byte that counts; 0 at the end (a NUL byte fits no grammar either). */
+/* The next byte that is not blank; 0 at the end (a NUL byte is invalid in every place, too). */
 char reader_peek(struct reader *r)
 {
     skip_blanks(r);
     return r->p < r->end ? *r->p : '\0';
 }
 
-static bool take(struct reader *r, char c)
+static bool take_char(struct reader *r, char c)
 {
     if (reader_peek(r) != c || r->p == r->end)
         return false;
@@ -116,7 +116,7 @@ static bool is_hex(char c)
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-/* r->p is behind the backslash. */
+/* Checks an escape; r->p is after the backslash. */
 static int scan_escape(struct reader *r)
 {
     if (r->p == r->end || memchr("\"\\/bfnrtu", *r->p, 9) == NULL)
@@ -138,7 +138,7 @@ static int scan_multibyte(struct reader *r)
     return 0;
 }
 
-/* The text between quotes, checked but not yet unescaped. */
+/* Reads the text between quotes, and checks it without unescaping it. */
 int reader_string(struct reader *r, struct reader_slice *ret)
 {
     *ret = (struct reader_slice){.s = ++r->p};
@@ -172,8 +172,8 @@ static uint32_t hex4(const char *s)
     return v;
 }
 
-/* s is behind `\u`; returns how many bytes were used. Half a surrogate pair becomes U+FFFD, and U+0000, which C strings cannot
- * hold, becomes `nul`. */
+/* Decodes an escape; s is after `\u`. Returns how many bytes were used. Half a surrogate pair becomes U+FFFD, and
+ * U+0000, which C strings cannot hold, becomes `nul`. */
 static size_t unescape_unicode(const char *s, const char *end, const char *nul, char **out)
 {
     uint32_t code = hex4(s);
@@ -192,8 +192,9 @@ static size_t unescape_unicode(const char *s, const char *end, const char *nul, 
     return used;
 }
 
-/* In place of a six-byte escape stand at most three bytes, so the text only shrinks. */
-static size_t unescape(const struct reader_slice *in, const char *nul, char *out)
+/* Unescapes a string in the same memory: at most three bytes replace an escape of six, so the text only becomes
+ * shorter. */
+static size_t unescape_text(const struct reader_slice *in, const char *nul, char *out)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     char *p = out;
@@ -217,13 +218,13 @@ static const char *text_of(struct reader *r, struct reader_slice *in, const char
     if (!in->escaped)
         return arena_strndup(r->a, in->s, in->n);
     char *text = arena_alloc(r->a, in->n + 1);
-    in->n = unescape(in, nul, text);
+    in->n = unescape_text(in, nul, text);
     in->s = text;
     in->escaped = false;
     return text;
 }
 
-/* Terminated, in the arena. */
+/* The text ends in a NUL byte and lives in the arena. */
 const char *reader_text(struct reader *r, struct reader_slice *in) { return text_of(r, in, UTF8_REPLACEMENT); }
 const char *reader_text_with_nul(struct reader *r, struct reader_slice *in) { return text_of(r, in, UTF8_NUL); }
 
@@ -255,15 +256,15 @@ static int read_key(struct reader *r, struct reader_slice *ret)
         return -1;
     if (ret->escaped)
         reader_text(r, ret);
-    if (!take(r, ':'))
+    if (!take_char(r, ':'))
         return reader_fail_syntax(r, "':'");
     return 0;
 }
 
 int reader_next(struct reader *r, char close, bool first, struct reader_slice *key)
 {
-    bool more = !first && take(r, ',');
-    if (!more && take(r, close)) {
+    bool more = !first && take_char(r, ',');
+    if (!more && take_char(r, close)) {
         r->depth--;
         return 0;
     }

@@ -15,7 +15,7 @@
 
 enum { READER_DEPTH_MAX = 100 };
 
-/* Where the reader is, for errors: a chain through the callers' frames. */
+/* One step of the JSON path at which the reader is, for errors. The steps form a chain through the callers' frames. */
 struct reader_step {
     const struct reader_step *parent;
     const char *name; /* NULL for an index */
@@ -26,7 +26,7 @@ struct reader {
     const char *start, *p, *end;
     struct arena *a; /* for texts that have escapes, and what callers put there */
     struct error *err;
-    const char *syntax; /* opens the sentence about a text that is no JSON; NULL: nothing does */
+    const char *syntax; /* begins the message about a text that is no JSON; NULL: nothing does */
     const struct reader_step *step;
     int depth;
     size_t blanks;      /* seen so far, outside strings */
@@ -47,17 +47,17 @@ int reader_fail_type(struct reader *r, const char *expected, const char *at);
 enum { READER_FOUND_MAX = 48 };
 const char *reader_found(const char *p, const char *end, char buf[READER_FOUND_MAX]);
 
-/* The next byte that counts; 0 at the end (a NUL byte fits no grammar either). */
+/* The next byte that is not blank; 0 at the end (a NUL byte is invalid in every place, too). */
 char reader_peek(struct reader *r);
-bool reader_word(struct reader *r, const char *word); /* takes it if it is there */
-/* At a quote. Checked, not yet unescaped. */
+bool reader_word(struct reader *r, const char *word); /* moves past the word if it is there */
+/* Reads a string; the reader stands at its opening quote. The result is checked, but not yet unescaped. */
 int reader_string(struct reader *r, struct reader_slice *ret);
-/* Unescaped and terminated, in the arena; *in then is that text. */
+/* The text of a string, unescaped and ending in a NUL byte, in the arena; *in becomes that text. */
 const char *reader_text(struct reader *r, struct reader_slice *in);
 const char *reader_text_with_nul(struct reader *r, struct reader_slice *in); /* U+0000 becomes UTF8_NUL instead of U+FFFD */
 int reader_number(struct reader *r, struct reader_slice *ret);
 
-/* Nothing but blanks may be left. */
+/* Checks that only blanks are left. */
 int reader_end(struct reader *r);
 
 /* One value after the other: reader_enter() at the opening brace or bracket, then reader_next() before each value, which the
@@ -65,10 +65,11 @@ int reader_end(struct reader *r);
 int reader_enter(struct reader *r);
 int reader_next(struct reader *r, char close, bool first, struct reader_slice *key);
 
-/* At the opening brace or bracket; fn takes each value. `key` is unescaped, and NULL in a list. */
+/* Reads an object or a list; the reader stands at its opening brace or bracket. fn reads each value. `key` is
+ * unescaped, and NULL in a list. */
 typedef int reader_member_fn(struct reader *r, const struct reader_slice *key, void *ctx);
 int reader_object(struct reader *r, reader_member_fn *fn, void *ctx);
 int reader_list(struct reader *r, reader_member_fn *fn, void *ctx);
-int reader_skip(struct reader *r); /* a value of any kind, checked */
+int reader_skip(struct reader *r); /* moves past a value of any kind, and checks it */
 
 #endif

@@ -1,4 +1,4 @@
-/* YAML events of libyaml → json-c. Scalars are resolved in yaml_scalar.c, printing is in yaml_print.c. */
+/* Makes json-c trees of libyaml's events. Scalars are resolved in yaml_scalar.c; yaml_print.c prints. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,12 +12,13 @@
 #include "common/json/yaml_scalar.h"
 
 #define YAML_DEPTH_MAX 100
-/* Aliases and merge keys copy what they name, so a few lines can ask for billions of values or for gigabytes of text.
- * Both limits are those of the whole document as it comes out, copies included, and hold while it is built. */
+/* Limits of a document. Aliases and merge keys copy what they name, so a few lines can ask for billions of values or
+ * gigabytes of text. Both limits count the whole resulting document, copies included, and are checked while it is
+ * built. */
 #define YAML_VALUES_MAX 100000
-#define POSITIONS_MAX 20000 /* values whose place is known */
-#define YAML_BYTES_MAX (8 * 1024 * 1024) /* of all texts and names; and of the YAML itself */
-#define YAML_PATH_MAX 2048               /* of the names that lead to one value: paths are copied for each value */
+#define POSITIONS_MAX 20000 /* values whose positions are kept */
+#define YAML_BYTES_MAX (8 * 1024 * 1024) /* bytes of all texts and names; also the limit of the YAML text itself */
+#define YAML_PATH_MAX 2048               /* bytes of the path to one value; paths are copied for each value */
 
 struct mark_entry {
     struct yaml_mark value, key;
@@ -25,7 +26,7 @@ struct mark_entry {
     char path[];
 };
 
-#define YAML_WORDS_MAX 20 /* a document that has more of them has been warned of well enough */
+#define YAML_WORDS_MAX 20 /* further words of a document are not reported */
 
 struct yaml_positions {
     struct mark_entry *entry;
@@ -34,19 +35,19 @@ struct yaml_positions {
 };
 
 struct anchor {
-    struct json_object *value; /* NULL is a null */
+    struct json_object *value; /* NULL stands for null */
     UT_hash_handle hh;
     char name[];
 };
 
 struct loader {
     yaml_parser_t parser;
-    yaml_event_t event; /* the current one */
-    struct yaml_positions *positions; /* NULL: nobody wants them */
+    yaml_event_t event; /* the current event */
+    struct yaml_positions *positions; /* NULL: no positions are wanted */
     struct anchor *anchor;
     struct strbuf path;
     int depth;
-    size_t values, bytes; /* of the document so far */
+    size_t values, bytes; /* counted in the document so far */
     size_t position_n, position_bytes;
     struct error *err;
 };
@@ -58,12 +59,13 @@ static struct yaml_mark mark_of(yaml_mark_t m)
     return (struct yaml_mark){.line = (int)m.line + 1, .column = (int)m.column + 1};
 }
 
-static void remember(struct loader *l, struct yaml_mark key, struct yaml_mark value)
+static void remember_position(struct loader *l, struct yaml_mark key, struct yaml_mark value)
 {
     const char *path = strbuf_str(&l->path);
     size_t n = l->path.n;
     struct mark_entry *e;
-    /* Positions only make messages better, and cost more than the rest of reading. Paths that are long and many are not kept. */
+    /* Positions only improve messages, and cost more than the rest of reading. Paths that are long, or too many, are
+     * not kept. */
     if (!l->positions || l->position_n == POSITIONS_MAX || l->position_bytes + n > YAML_BYTES_MAX)
         return;
     unsigned hash;
@@ -122,7 +124,7 @@ void yaml_positions_free(struct yaml_positions *p)
 
 /* ---- Words that YAML 1.1 takes for truth values ------------------------------------------------------------------ */
 
-/* A plain scalar at the current path that was resolved to `v`. */
+/* Keeps a plain scalar at the current path that was resolved to `v`, if it is such a word. */
 static void remember_word(struct loader *l, bool is_key, const char *text, struct json_object *v)
 {
     struct yaml_positions *p = l->positions;
@@ -197,7 +199,7 @@ static int define_anchor(struct loader *l, const char *name, struct json_object 
 {
     struct anchor *a;
     HASH_FIND_STR(l->anchor, name, a);
-    if (a) { /* the newest definition counts */
+    if (a) { /* the last definition of an anchor counts */
         HASH_DEL(l->anchor, a);
         json_object_put(a->value);
         free(a);
@@ -210,7 +212,7 @@ static int define_anchor(struct loader *l, const char *name, struct json_object 
     return 0;
 }
 
-static int spend(struct loader *l, size_t values, size_t bytes, yaml_mark_t mark)
+static int spend_budget(struct loader *l, size_t values, size_t bytes, yaml_mark_t mark)
 {
     l->values += values;
     l->bytes += bytes;
@@ -223,15 +225,15 @@ static int spend(struct loader *l, size_t values, size_t bytes, yaml_mark_t mark
     return 0;
 }
 
-/* What a copy of v adds to the document. Gives up, with a failure, once the budget is spent. */
+/* Counts what a copy of v adds to the document. Fails once a limit is reached. */
 static int spend_copy(struct loader *l, struct json_object *v, yaml_mark_t mark)
 {
     size_t text = json_object_is_type(v, json_type_string) ? (size_t)json_object_get_string_len(v) : 0;
-    if (spend(l, 1, text, mark) < 0)
+    if (spend_budget(l, 1, text, mark) < 0)
         return -1;
     if (json_object_is_type(v, json_type_object)) {
         json_object_object_foreach(v, key, value) {
-            if (spend(l, 0, strlen(key), mark) < 0 || spend_copy(l, value, mark) < 0)
+            if (spend_budget(l, 0, strlen(key), mark) < 0 || spend_copy(l, value, mark) < 0)
                 return -1;
         }
     } else if (json_object_is_type(v, json_type_array)) {
@@ -289,7 +291,7 @@ static int load_scalar(struct loader *l, bool is_key, struct json_object **ret)
     size_t n = e->data.scalar.length;
     if (memchr(text, '\0', n))
         return error_at(l, e->start_mark, "a text may not contain the NUL character");
-    if (spend(l, 1, n, e->start_mark) < 0)
+    if (spend_budget(l, 1, n, e->start_mark) < 0)
         return -1;
     bool plain = e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && e->data.scalar.plain_implicit;
     if (yaml_scalar_resolve(text, n, plain, tag, ret) < 0)
@@ -309,7 +311,7 @@ static int check_collection_tag(struct loader *l, const yaml_char_t *tag, const 
 static int load_sequence(struct loader *l, struct json_object **ret)
 {
     if (check_collection_tag(l, l->event.data.sequence_start.tag, YAML_SEQ_TAG) < 0 ||
-        spend(l, 1, 0, l->event.start_mark) < 0)
+        spend_budget(l, 1, 0, l->event.start_mark) < 0)
         return -1;
     cleanup_json struct json_object *list = json_object_new_array();
     size_t length = l->path.n;
@@ -329,8 +331,8 @@ static int load_sequence(struct loader *l, struct json_object **ret)
     return 0;
 }
 
-/* The name of a member. YAML lets any scalar stand there; JSON knows texts only, so `1:` is "1" and `no:` is
- * "false". */
+/* Reads the name of a member. In YAML any scalar may be a name; JSON has only texts, so `1:` becomes "1" and `no:`
+ * becomes "false". */
 static int load_key(struct loader *l, char **ret, bool *ret_merge)
 {
     if (l->event.type != YAML_SCALAR_EVENT)
@@ -358,7 +360,7 @@ static int merge_mapping(struct loader *l, struct json_object *from, struct json
     return 0;
 }
 
-/* `<<: value`. Earlier mappings of a list win over later ones. */
+/* Applies a merge key, `<<: value`. Earlier mappings of a list win over later ones. */
 static int load_merge(struct loader *l, struct json_object *merged)
 {
     yaml_mark_t mark = l->event.start_mark;
@@ -408,7 +410,7 @@ static int load_member(struct loader *l, struct json_object *object, struct json
 static int load_mapping(struct loader *l, struct json_object **ret)
 {
     if (check_collection_tag(l, l->event.data.mapping_start.tag, YAML_MAP_TAG) < 0 ||
-        spend(l, 1, 0, l->event.start_mark) < 0)
+        spend_budget(l, 1, 0, l->event.start_mark) < 0)
         return -1;
     cleanup_json struct json_object *object = json_object_new_object();
     cleanup_json struct json_object *merged = json_object_new_object();
@@ -428,7 +430,7 @@ static int load_mapping(struct loader *l, struct json_object **ret)
     return 0;
 }
 
-/* The value that begins with the current event, its end event included. */
+/* Reads the value that begins with the current event, up to its end event. */
 static int load_value(struct loader *l, struct yaml_mark key, struct json_object **ret)
 {
     cleanup_free char *anchor = NULL;
@@ -438,7 +440,7 @@ static int load_value(struct loader *l, struct yaml_mark key, struct json_object
                                                                            : NULL;
     if (name)
         anchor = must_strdup((const char *)name);
-    remember(l, key, mark_of(l->event.start_mark));
+    remember_position(l, key, mark_of(l->event.start_mark));
     if (++l->depth > YAML_DEPTH_MAX)
         return error_at(l, l->event.start_mark, "nested deeper than %d levels", YAML_DEPTH_MAX);
     struct json_object *value = NULL;
@@ -488,7 +490,7 @@ static void loader_release(struct loader *l)
     strbuf_release(&l->path);
 }
 
-static int parse(const char *text, size_t n, struct json_object **ret, struct yaml_positions *positions, struct error *err)
+static int parse_document(const char *text, size_t n, struct json_object **ret, struct yaml_positions *positions, struct error *err)
 {
     struct loader l = {.err = err, .positions = positions};
     if (!yaml_parser_initialize(&l.parser))
@@ -499,13 +501,14 @@ static int parse(const char *text, size_t n, struct json_object **ret, struct ya
     return r;
 }
 
-/* Nobody wants positions but the message about a key that is there twice: a document that cannot be read is read again for it. */
+/* Parses when the caller wants no positions. Only the message about a duplicate key needs them, so a document that
+ * cannot be read is read again for that message. */
 static int parse_without_positions(const char *text, size_t n, struct json_object **ret, struct error *err)
 {
-    if (parse(text, n, ret, NULL, NULL) == 0)
+    if (parse_document(text, n, ret, NULL, NULL) == 0)
         return 0;
     struct yaml_positions *positions = must_calloc(1, sizeof *positions);
-    int r = parse(text, n, ret, positions, err);
+    int r = parse_document(text, n, ret, positions, err);
     yaml_positions_free(positions);
     return r;
 }
@@ -518,7 +521,7 @@ int yaml_parse(const char *text, size_t n, struct json_object **ret, struct yaml
     if (!positions)
         return parse_without_positions(text, n, ret, err);
     struct yaml_positions *found = must_calloc(1, sizeof *found);
-    if (parse(text, n, ret, found, err) < 0) {
+    if (parse_document(text, n, ret, found, err) < 0) {
         yaml_positions_free(found);
         return -1;
     }

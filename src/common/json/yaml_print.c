@@ -1,4 +1,5 @@
-/* Block-style YAML, keys sorted, lists not indented below their key: the form in which `det` has always shown it. */
+/* Writes YAML in block style, with sorted keys and lists not indented below their key: the form that `det` has always
+ * shown. */
 #include <ctype.h>
 #include <math.h>
 #include <stdbool.h>
@@ -29,7 +30,7 @@ static bool looks_like_time(const char *s)
         return false;
     s += 6 + month;
     day = digits_at(s);
-    return day >= 1 && day <= 2 && strchr("Tt \t", s[day]) != NULL; /* or its end */
+    return day >= 1 && day <= 2 && strchr("Tt \t", s[day]) != NULL; /* a blank, or the end of the text */
 }
 
 /* Whether a text can stand without quotes: nothing in it means something to YAML. */
@@ -132,7 +133,7 @@ static void print_mapping(struct json_object *v, int indent, bool begun, struct 
     }
 }
 
-/* `begun`: the cursor already stands where the first line goes. */
+/* Prints a value as a block. `begun`: the output is already at the place of the first line. */
 static void print_block(struct json_object *v, int indent, bool begun, struct strbuf *out)
 {
     if (!is_collection(v) || is_empty_collection(v)) {

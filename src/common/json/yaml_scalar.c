@@ -10,7 +10,7 @@
 
 #include "common/json/json.h"
 
-#define NUMBER_MAX 400 /* longer texts are no numbers */
+#define NUMBER_MAX 400 /* a longer text is not a number */
 
 static bool one_of(const char *s, const char *const *words)
 {
@@ -35,7 +35,7 @@ static bool is_bool(const char *s, bool *ret)
     return *ret || one_of(s, no);
 }
 
-/* Base and digits of 0b101, 0o17, 017, 0x1f, 1_000. */
+/* Returns the digits of 0b101, 0o17, 017, 0x1f or 1_000, and sets the base. */
 static const char *number_base(const char *s, int *base)
 {
     *base = 10;
@@ -77,7 +77,7 @@ static bool is_int(const char *s, struct json_object **ret)
     if (errno && base != 10)
         return false;
     if (errno)
-        *ret = json_new_double((negative ? -1 : 1) * strtod(s, NULL)); /* beyond 64 bits */
+        *ret = json_new_double((negative ? -1 : 1) * strtod(s, NULL)); /* it does not fit into 64 bits */
     else if (negative)
         *ret = u <= (unsigned long long)INT64_MAX + 1 ? json_object_new_int64((int64_t)(0 - u))
                                                       : json_new_double(-(double)u);
@@ -127,7 +127,7 @@ static bool is_float(const char *s, struct json_object **ret)
     return true;
 }
 
-/* A leading zero with further digits is an octal number or, failing that, a text: "08" is not 8. */
+/* Whether the text has a leading zero and is no octal number: "08" is a text, not 8. */
 static bool is_zero_led_text(const char *s)
 {
     s += *s == '-' || *s == '+';

@@ -19,12 +19,12 @@
 
 #define ALWAYS (O_CLOEXEC | O_NOFOLLOW)
 #define NAME_TRIES 16
-#define REMOVE_ROUNDS 64 /* over a tree to which somebody goes on adding */
+#define REMOVE_ROUNDS 64 /* rounds over a tree to which somebody goes on adding files */
 
 /* ---- opening ---- */
 
-/* The descriptor of `path`'s directory; *ret_name is the last component. Without openat2: one component after the other, none
- * of them a link. */
+/* Opens the directory of `path`; *ret_name is the last component. Used where there is no openat2: it opens one
+ * component after the other and refuses links. */
 static int walk_to_parent(int dir, const char *path, const char **ret_name)
 {
     int at = fcntl(dir, F_DUPFD_CLOEXEC, 3);
@@ -67,7 +67,8 @@ static int walk_open(int dir, const char *path, int flags, mode_t mode)
     return openat(parent, *name ? name : ".", flags, mode);
 }
 
-/* errno is set. Kernels before 5.6 have no openat2, and some sandboxes refuse it as they refuse whatever they do not know. */
+/* Opens a path below `dir`; on failure errno is set. Kernels before 5.6 have no openat2, and some sandboxes refuse it,
+ * as they refuse every call that they do not know. */
 static int open_beneath(int dir, const char *path, int flags, mode_t mode)
 {
     struct open_how how = {.flags = (uint64_t)(flags | ALWAYS), .mode = mode,
@@ -79,13 +80,14 @@ static int open_beneath(int dir, const char *path, int flags, mode_t mode)
     int fd;
     do
         fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
-    while (fd < 0 && (errno == EAGAIN || errno == EINTR)); /* EAGAIN: something in the path was renamed just then */
+    /* EAGAIN: a directory of the path was renamed during the call */
+    while (fd < 0 && (errno == EAGAIN || errno == EINTR));
     if (fd < 0 && (errno == ENOSYS || errno == EPERM))
         fd = walk_open(dir, path, flags | ALWAYS, mode);
     return fd;
 }
 
-static int refuse(const char *what, const char *path, struct error *err)
+static int refuse_path(const char *what, const char *path, struct error *err)
 {
     if (errno == EXDEV)
         return error_set(err, ERR_FORBIDDEN, "%s %s: the path leads out of its directory", what, path);
@@ -98,23 +100,23 @@ int beneath_open(int dir, const char *path, int flags, struct error *err)
 {
     /* O_PATH, which never waits, takes no other flags. */
     int fd = open_beneath(dir, path, flags & O_PATH ? flags : flags | O_NONBLOCK | O_NOCTTY, 0);
-    return fd < 0 ? refuse("cannot open", path, err) : fd;
+    return fd < 0 ? refuse_path("cannot open", path, err) : fd;
 }
 
-/* The descriptor of the directory that holds `path`. */
+/* Opens the directory that holds `path`. */
 static int open_parent(int dir, const char *path, const char **ret_name, struct error *err)
 {
     const char *slash = strrchr(path, '/');
     *ret_name = slash ? slash + 1 : path;
     if (!slash)
-        return leads_out(path) ? (errno = EXDEV, refuse("cannot open", path, err)) : fcntl(dir, F_DUPFD_CLOEXEC, 3);
+        return leads_out(path) ? (errno = EXDEV, refuse_path("cannot open", path, err)) : fcntl(dir, F_DUPFD_CLOEXEC, 3);
     cleanup_free char *above = must_strndup(path, (size_t)(slash - path));
     return beneath_open(dir, above, O_PATH | O_DIRECTORY, err);
 }
 
 /* ---- making ---- */
 
-static int give(int fd, mode_t mode, const struct beneath_owner *owner)
+static int give_to_owner(int fd, mode_t mode, const struct beneath_owner *owner)
 {
     if (owner && owner->change && fchown(fd, owner->uid, owner->gid) < 0)
         return -1;
@@ -129,10 +131,10 @@ int beneath_make_dir(int dir, const char *path, mode_t mode, const struct beneat
         return -1;
     bool made = mkdirat(parent, name, 0700) == 0;
     if (!made && errno != EEXIST)
-        return refuse("cannot make the directory", path, err);
+        return refuse_path("cannot make the directory", path, err);
     cleanup_close int fd = open_beneath(parent, name, O_RDONLY | O_DIRECTORY, 0);
-    if (fd < 0 || (made && give(fd, mode, owner) < 0))
-        return refuse("cannot make the directory", path, err);
+    if (fd < 0 || (made && give_to_owner(fd, mode, owner) < 0))
+        return refuse_path("cannot make the directory", path, err);
     return take_fd(fd);
 }
 
@@ -140,8 +142,8 @@ int beneath_write(int dir, const char *path, const void *data, size_t n, mode_t 
                   struct error *err)
 {
     cleanup_close int fd = open_beneath(dir, path, O_WRONLY | O_CREAT | O_EXCL, 0600);
-    if (fd < 0 || fd_write_all(fd, data, n) < 0 || give(fd, mode, owner) < 0)
-        return refuse("cannot write", path, err);
+    if (fd < 0 || fd_write_all(fd, data, n) < 0 || give_to_owner(fd, mode, owner) < 0)
+        return refuse_path("cannot write", path, err);
     return 0;
 }
 
@@ -155,7 +157,7 @@ int beneath_read(int dir, const char *path, size_t limit, struct strbuf *ret, st
     if (fd < 0)
         return -1;
     if (fstat(fd, &st) < 0)
-        return refuse("cannot look at", path, err);
+        return refuse_path("cannot look at", path, err);
     if (!S_ISREG(st.st_mode))
         return error_set(err, ERR_PRECONDITION, "%s is not a regular file", path);
     for (;;) {
@@ -181,8 +183,8 @@ static bool is_entry(const struct dirent *e)
     return strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
 }
 
-/* Lists a descriptor, which stays open, from its beginning. */
-static DIR *list(int fd)
+/* Lists a directory from its beginning; its descriptor stays open. */
+static DIR *list_directory(int fd)
 {
     int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = copy < 0 ? NULL : fdopendir(copy);
@@ -223,7 +225,8 @@ static int make_level(int top, struct level *ret, struct error *err)
     return error_errno(err, "cannot make a directory to remove with");
 }
 
-/* Whoever has made it may have taken its permissions away; only its owner, or root, gives them back. */
+/* Opens a directory that is to be emptied. Its owner may have removed its permissions; only the owner, or root, can
+ * restore them. */
 static int open_to_empty(int parent, const char *name)
 {
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | ALWAYS);
@@ -241,13 +244,13 @@ static int move_down(int from, const char *name, int to, uint64_t *number)
     snprintf(as, sizeof(as), "%llu", (unsigned long long)(*number)++);
     if (renameat(from, name, to, as) == 0)
         return 0;
-    if (errno != EACCES) /* a directory that moves elsewhere must be writable */
+    if (errno != EACCES) /* a directory must be writable to be moved to another one */
         return -1;
     cleanup_close int fd = open_to_empty(from, name);
     return fd < 0 ? -1 : renameat(from, name, to, as);
 }
 
-/* `name`, which is no directory any more, or one that has moved to `next`. */
+/* Removes `name`, or moves it to `next` if it is a directory. */
 static int clear_entry(int dir, const char *name, int next, uint64_t *number, struct error *err)
 {
     if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
@@ -263,7 +266,7 @@ static int clear_entry(int dir, const char *name, int next, uint64_t *number, st
 
 static int empty_into(int dir, const char *skip, int next, uint64_t *number, struct error *err)
 {
-    DIR *d = list(dir);
+    DIR *d = list_directory(dir);
     if (!d)
         return error_errno(err, "cannot list a directory");
     int r = 0;
@@ -274,10 +277,10 @@ static int empty_into(int dir, const char *skip, int next, uint64_t *number, str
     return r;
 }
 
-/* Every directory in `level` is emptied into `next` and removed. */
+/* Empties every directory of `level` into `next`, and removes it. */
 static int clear_level(const struct level *level, const struct level *next, uint64_t *number, struct error *err)
 {
-    DIR *d = list(level->fd);
+    DIR *d = list_directory(level->fd);
     if (!d)
         return error_errno(err, "cannot list a directory");
     int r = 0;
@@ -296,7 +299,7 @@ static int clear_level(const struct level *level, const struct level *next, uint
     return r;
 }
 
-/* One round over all levels. */
+/* Removes all levels once. */
 static int clear_tree(int top, struct error *err)
 {
     struct level level = {.fd = -1}, next = {.fd = -1};
@@ -309,7 +312,8 @@ static int clear_tree(int top, struct error *err)
         r = make_level(top, &next, err);
         if (r == 0)
             r = clear_level(&level, &next, &number, err);
-        unlinkat(top, level.name, AT_REMOVEDIR); /* whoever has put something there meanwhile meets the next round */
+        /* fails if somebody has put something there meanwhile; the next round removes it */
+        unlinkat(top, level.name, AT_REMOVEDIR);
         level_close(&level);
         level = next;
         next.fd = -1;

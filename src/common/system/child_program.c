@@ -5,13 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool begins(const char *variable, const char *with) { return strncmp(variable, with, strlen(with)) == 0; }
+static bool begins_with(const char *variable, const char *with) { return strncmp(variable, with, strlen(with)) == 0; }
 
 static bool is_masters(const char *variable)
 {
     static const char *const ours[] = {"DET_", "NOTIFY_SOCKET=", "WATCHDOG_", "LISTEN_"};
     for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
-        if (begins(variable, ours[i]))
+        if (begins_with(variable, ours[i]))
             return true;
     return false;
 }
@@ -24,7 +24,7 @@ char **child_program_environment(const char *instead, struct arena *a)
         n++;
     char **env = arena_array(a, char *, n + 2);
     for (size_t i = 0; i < n; i++)
-        if (!is_masters(environ[i]) && !(name && begins(environ[i], name)))
+        if (!is_masters(environ[i]) && !(name && begins_with(environ[i], name)))
             env[kept++] = environ[i];
     if (instead)
         env[kept] = arena_strdup(a, instead);

@@ -1,4 +1,4 @@
-/* Programs that ours start beside themselves. */
+/* Programs that our programs start. */
 #ifndef DET_COMMON_CHILD_PROGRAM_H
 #define DET_COMMON_CHILD_PROGRAM_H
 
@@ -8,12 +8,12 @@
 
 #include "common/base/arena.h"
 
-/* Our environment without what is ours alone: our settings, which hold secrets, and our bond with the service manager.
- * `instead` (NULL: nothing) is "NAME=value", and takes the place of what NAME has there. */
+/* The environment for such a program: ours without our settings, which hold secrets, and without the variables of the
+ * service manager. `instead` is "NAME=value", which replaces the value of NAME; it may be NULL. */
 char **child_program_environment(const char *instead, struct arena *a);
 
-/* Starts argv[0], looked for in PATH, with no signals blocked or ignored; in a session of its own if what ends us shall not
- * end it. 0, or an error number. */
+/* Starts argv[0], which is searched for in PATH, with no signals blocked or ignored; in a session of its own if a
+ * signal from our terminal shall not end it. Returns 0 or an error number. */
 int child_program_start(char *const argv[], char *const env[], const posix_spawn_file_actions_t *files, bool own_session,
                         pid_t *ret);
 

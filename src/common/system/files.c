@@ -51,7 +51,7 @@ int fd_write_all(int fd, const void *data, size_t n)
         if (done < 0 && errno == EINTR)
             continue;
         if (done == 0)
-            errno = EIO; /* no file system does that; going on might be for ever */
+            errno = EIO; /* no file system does that; going on could loop for ever */
         if (done <= 0)
             return -1;
         at += done;
@@ -60,10 +60,10 @@ int fd_write_all(int fd, const void *data, size_t n)
     return 0;
 }
 
-struct content { /* of a file: bytes, or what a descriptor has to read */
+struct content { /* content of a file: bytes, or what a descriptor has to read */
     const void *data;
     size_t n;
-    int fd; /* -1: the bytes */
+    int fd; /* -1: the content is the bytes */
 };
 
 static int copy_all(int from, int to)
@@ -85,7 +85,8 @@ static int put_all(int fd, const struct content *c)
     return c->fd < 0 ? fd_write_all(fd, c->data, c->n) : copy_all(c->fd, fd);
 }
 
-/* mkostemp() gives a name of its own and 0600, so nobody reads the file before it has its mode. */
+/* Writes the temporary file. mkostemp() makes it with a unique name and mode 0600, so nobody can read it before it has
+ * its final mode. */
 static int write_temporary(char *path, const struct content *c, mode_t mode)
 {
     cleanup_close int fd = mkostemp(path, O_CLOEXEC);
@@ -99,7 +100,7 @@ static int write_temporary(char *path, const struct content *c, mode_t mode)
     return -1;
 }
 
-/* Makes a rename in it durable. */
+/* Makes a rename in the directory of `path` durable. */
 static int sync_dir(const char *path)
 {
     cleanup_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -132,7 +133,8 @@ int file_write_from(const char *path, int fd, mode_t mode, struct error *err)
     return replace_file(path, &(struct content){.fd = fd}, mode, err);
 }
 
-/* Umask takes bits from mkdir's mode; chmod gives them back, but only to the directory that was made just now. */
+/* Makes one directory. The umask takes bits from mkdir's mode; chmod restores them, but only for a directory that was
+ * made just now. */
 static int make_one(const char *path, mode_t mode)
 {
     if (mkdir(path, mode) == 0)

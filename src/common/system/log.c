@@ -16,13 +16,14 @@
 
 static const struct {
     const char *name, *color;
-    int priority; /* the journal's, which are syslog's */
+    int priority; /* priority for the journal; the numbers of syslog */
 } levels[LOG_LEVEL_NR] = {
     [LOG_TRACE] = {"trace", "\033[2m", 7},   [LOG_DEBUG] = {"debug", "\033[2m", 7},  [LOG_INFO] = {"info", "\033[32m", 6},
     [LOG_WARNING] = {"warning", "\033[33m", 4}, [LOG_ERROR] = {"error", "\033[31m", 3}, [LOG_FATAL] = {"fatal", "\033[1;31m", 2},
 };
 
-/* Written while the program starts, and by log_set_sink(); lines may come from any thread, so the sink has its lock. */
+/* These are written while the program starts. log_set_sink() may be called later, and lines may come from any thread,
+ * so the sink has a lock. */
 static const char *log_program = "";
 static int log_color, log_journal;
 static bool log_json;
@@ -31,7 +32,8 @@ static pthread_mutex_t sink_lock = PTHREAD_MUTEX_INITIALIZER;
 static log_sink_fn *sink_fn;
 static void *sink_ctx;
 
-/* The manager tells which file is the journal's, since a program may have put another in its place. */
+/* Whether fd is the journal. The service manager tells which file the journal is, since a program may have replaced its
+ * stderr. */
 static int is_journal(int fd)
 {
     const char *named = getenv("JOURNAL_STREAM");
@@ -69,7 +71,7 @@ void log_set_sink(log_sink_fn *fn, void *ctx)
 
 int log_level_parse(const char *name, enum log_level *ret)
 {
-    if (strcasecmp(name, "warn") == 0) /* the seed's spelling */
+    if (strcasecmp(name, "warn") == 0) /* another spelling of "warning" */
         name = levels[LOG_WARNING].name;
     for (int i = 0; i < LOG_LEVEL_NR; i++)
         if (strcasecmp(name, levels[i].name) == 0) {
@@ -84,8 +86,8 @@ const char *log_level_name(enum log_level level)
     return levels[level].name;
 }
 
-/* One line stays one line, whatever a value holds. */
-static void flatten(char *s, size_t n)
+/* Replaces line ends in a line, so that it stays one line whatever a value holds. */
+static void flatten_line(char *s, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if ((unsigned char)s[i] < ' ' || s[i] == 127)
@@ -99,14 +101,14 @@ static void write_all(const char *s, size_t n)
         if (done < 0 && errno == EINTR)
             continue;
         if (done <= 0)
-            return; /* nobody reads our stderr: there is no better place to complain */
+            return; /* stderr cannot be written, and there is no better place for an error */
         s += done;
         n -= (size_t)done;
     }
 }
 
-/* Takes a value as log_quote() writes it, or one without quotes, up to the next blank. Returns what follows it. */
-static const char *unquote(const char *s, struct strbuf *value)
+/* Reads a value as log_quote() writes it, or one without quotes, up to the next blank. Returns what follows it. */
+static const char *unquote_value(const char *s, struct strbuf *value)
 {
     if (*s != '"') {
         size_t n = strcspn(s, " ");
@@ -130,8 +132,9 @@ static void add_member(struct strbuf *line, const char *name, size_t name_n, con
     strbuf_add_json(line, value, value_n);
 }
 
-/* The words key=value that follow the event become members of `fields`. What is no such word ends them: it is a sentence, and
- * becomes `text`. All values are strings, so that one key never has two types. */
+/* Writes a line as JSON. The words key=value after the event become members of `fields`. The first word of another
+ * form ends them: the rest is a sentence and becomes `text`. All values are strings, so that a key always has the
+ * same type. */
 static void print_json(struct strbuf *line, const char *time, enum log_level level, const char *body)
 {
     static const char name_letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
@@ -145,7 +148,7 @@ static void print_json(struct strbuf *line, const char *time, enum log_level lev
     const char *s = body + n + strspn(body + n, " ");
     while ((n = strspn(s, name_letters)) > 0 && s[n] == '=') {
         struct strbuf value cleanup_strbuf = STRBUF_INIT;
-        const char *end = unquote(s + n + 1, &value);
+        const char *end = unquote_value(s + n + 1, &value);
         add_member(line, s, n, strbuf_str(&value), value.n);
         s = end + strspn(end, " ");
     }
@@ -155,14 +158,14 @@ static void print_json(struct strbuf *line, const char *time, enum log_level lev
     strbuf_adds(line, "}\n");
 }
 
-/* On a terminal master and agent often share the window: there the program's name leads, and the level has its
- * colour. */
+/* Writes a line as text. Master and agent often share a terminal: there the program's name comes first, and the level
+ * has a colour. */
 static void print_line(const char *time, enum log_level level, const struct strbuf *body)
 {
     struct strbuf line cleanup_strbuf = STRBUF_INIT;
     if (log_json)
         print_json(&line, time, level, body->s);
-    else if (log_journal) /* which has its own clock */
+    else if (log_journal) /* the journal adds the time itself */
         strbuf_addf(&line, "<%d>%s %s\n", levels[level].priority, levels[level].name, body->s);
     else if (log_color)
         strbuf_addf(&line, "%s %s %s%s\033[0m %s\n", time, log_program, levels[level].color, levels[level].name,
@@ -189,7 +192,7 @@ void log_write(enum log_level level, const char *event, const char *fmt, ...)
     va_start(ap, fmt);
     strbuf_vaddf(&body, fmt, ap);
     va_end(ap);
-    flatten(body.s, body.n);
+    flatten_line(body.s, body.n);
     print_line(time, level, &body);
 
     pthread_mutex_lock(&sink_lock);

@@ -17,13 +17,14 @@ enum log_level { LOG_TRACE, LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR, LOG_FAT
 typedef void log_sink_fn(void *ctx, int64_t now_us, enum log_level level, const char *line);
 
 void log_init(const char *program, enum log_level level, int color);
-void log_set_json(bool json); /* one JSON object a line, {time, level, program, event, fields, text}, instead of text */
+void log_set_json(bool json); /* writes each line as a JSON object {time, level, program, event, fields, text} */
 void log_set_level(enum log_level level);
 void log_set_sink(log_sink_fn *fn, void *ctx);
 int log_level_parse(const char *name, enum log_level *ret); /* "trace" … "fatal"; -1 if unknown */
 const char *log_level_name(enum log_level level);
 void log_write(enum log_level level, const char *event, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-const char *log_quote(const char *s); /* quoted when needed; one of a few thread-local buffers, cut at 1 KiB */
+/* the text, quoted if needed; in one of a few thread-local buffers, cut at 1 KiB */
+const char *log_quote(const char *s);
 
 #define log_trace(...) log_write(LOG_TRACE, __VA_ARGS__)
 #define log_debug(...) log_write(LOG_DEBUG, __VA_ARGS__)

@@ -13,7 +13,7 @@
 
 /* ---- one directory ----------------------------------------------------------------------------------------------- */
 
-/* On these the owner and mode that we see are made up by the client. */
+/* Whether the owners and modes of a file system are real. On some network file systems the client makes them up. */
 static bool has_owners(const char *path)
 {
     enum { FUSE = 0x65735546, CIFS = (int)0xFF534D42, SMB2 = (int)0xFE534D42, SMB = 0x517B };
@@ -29,8 +29,8 @@ static bool has_access_list(const char *path)
     return getxattr(path, "system.posix_acl_access", NULL, 0) > 0;
 }
 
-/* `wanted` as in the last three bits of a mode. */
-static enum path_access judge(const struct stat *st, const struct path_account *who, mode_t wanted)
+/* Whether an account has the permissions `wanted`, which are bits as in the last digit of a mode. */
+static enum path_access judge_access(const struct stat *st, const struct path_account *who, mode_t wanted)
 {
     bool group_may = (st->st_mode >> 3 & wanted) == wanted, others_may = (st->st_mode & wanted) == wanted;
     if (who->uid == st->st_uid)
@@ -48,7 +48,7 @@ static enum path_access look_at(const char *path, const struct path_account *who
     if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode) || has_access_list(path) || !has_owners(path))
         return PATH_UNKNOWN;
     *ret = (struct path_denial){.where = path, .owner = st.st_uid, .group = st.st_gid, .mode = st.st_mode & 07777};
-    return judge(&st, who, wanted);
+    return judge_access(&st, who, wanted);
 }
 
 /* ---- our view ---------------------------------------------------------------------------------------------------- */
@@ -64,7 +64,7 @@ static bool is_in_private_tmp(const char *path)
     if (file_read("/proc/self/mountinfo", MOUNTS_MAX, &mounts, NULL) < 0)
         return true;
     for (const char *line = strbuf_str(&mounts); *line; line += strcspn(line, "\n"), line += *line == '\n') {
-        char root[256], at[256]; /* longer ones are cut off, and are not those that are looked for */
+        char root[256], at[256]; /* longer paths are cut off; none of those that are searched for is so long */
         if (sscanf(line, "%*s %*s %*s %255s %255s", root, at) == 2 && strcmp(at, below_tmp ? "/tmp" : "/var/tmp") == 0 &&
             strstr(root, "systemd-private-"))
             return true;
@@ -84,7 +84,7 @@ enum path_access path_access_of(const char *root, const char *path, const struct
     size_t at = strlen(root), end = strlen(path);
     if (is_in_private_tmp(path) || stat(root, &st) < 0)
         return PATH_UNKNOWN;
-    for (;;) { /* `at` is the end of a directory's path */
+    for (;;) { /* `at` is the end of the path of a directory */
         size_t next = at + strspn(path + at, "/");
         next += strcspn(path + next, "/");
         bool last = at >= end || next == at, missing = !last && stat(arena_strndup(a, path, next), &st) < 0;

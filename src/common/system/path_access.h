@@ -22,7 +22,7 @@ enum path_access {
     PATH_UNKNOWN,
 };
 
-/* What keeps it from writing: a directory on the way from root to path, both included. */
+/* The directory that keeps the account from writing: one on the way from root to path, both included. */
 struct path_denial {
     const char *where;
     uid_t owner;

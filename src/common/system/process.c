@@ -34,7 +34,7 @@ bool process_find(pid_t pid, struct process *ret)
 bool process_alive(pid_t pid)
 {
     struct process p;
-    waitpid(pid, NULL, WNOHANG); /* a child of ours that has ended is still there until somebody asks */
+    waitpid(pid, NULL, WNOHANG); /* reaps it if it is a child of ours that has ended */
     return process_find(pid, &p);
 }
 
@@ -72,7 +72,7 @@ void process_each(process_fn *fn, void *ctx)
         snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
         if (pid == 1 || file_read(path, ARGS_MAX, &args, NULL) < 0 || args.n == 0 || !process_find(pid, &p))
             continue;
-        p.args = strbuf_str(&args); /* ends with a NUL in any case */
+        p.args = strbuf_str(&args); /* ends with a NUL byte in any case */
         p.args_n = args.n;
         fn(&p, ctx);
     }

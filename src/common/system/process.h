@@ -1,4 +1,4 @@
-/* Processes of this machine, also such that are not our children: what /proc tells of them. */
+/* Processes of this machine, whether they are our children or not: what /proc tells of them. */
 #ifndef DET_COMMON_PROCESS_H
 #define DET_COMMON_PROCESS_H
 
@@ -10,32 +10,36 @@
 
 struct process {
     pid_t pid;
-    unsigned long long start; /* clock ticks since boot; a number is given to others later, with another start */
-    const char *args;         /* each ends with a NUL; while it is being looked at */
+    /* start in clock ticks since boot: process ids are used again later, with another start */
+    unsigned long long start;
+    const char *args;         /* its arguments, each ends with a NUL byte; valid only during a callback */
     size_t args_n;            /* bytes */
 };
 
-/* false: there is none, or it has ended and is only waited for. Without its arguments. */
+/* Finds a process; returns false if there is none, or if it has ended and was not waited for yet. Without its
+ * arguments. */
 bool process_find(pid_t pid, struct process *ret);
 bool process_alive(pid_t pid);
-int64_t process_start_us(const struct process *p); /* by the wall clock as it is set now */
+int64_t process_start_us(const struct process *p); /* by the present setting of the wall clock */
 
-/* The argument behind p, or the first one; NULL: no more. */
+/* The argument after `arg`, or the first one if `arg` is NULL; NULL if there are no more. */
 const char *process_next_arg(const struct process *p, const char *arg);
 
-/* The argument behind the first one that reads `name`; NULL: there is none. */
+/* The argument that follows the first one equal to `name`; NULL if there is none. */
 const char *process_option(const struct process *p, const char *name);
 
 typedef void process_fn(const struct process *p, void *ctx);
-void process_each(process_fn *fn, void *ctx); /* all that have arguments: neither kernel threads nor zombies */
+/* calls fn for each process that has arguments, so neither for kernel threads nor for zombies */
+void process_each(process_fn *fn, void *ctx);
 
 typedef bool process_is_fn(const struct process *p, void *ctx);
-/* Sends all of a kind a signal (0: none), and returns how many there are. */
+/* Sends a signal (0: none) to all processes for which `is` returns true, and returns their number. */
 int process_signal(process_is_fn *is, void *ctx, int signo);
-/* SIGTERM, and SIGKILL for what is left after a while; back when all are gone, or when *hurry is set (may be NULL).
- * false: some are left. */
+/* Ends all processes for which `is` returns true: by SIGTERM, and after patience_ms by SIGKILL. Returns when all are
+ * gone, or when *hurry is set (it may be NULL); false if some are left. */
 bool process_end(process_is_fn *is, void *ctx, int patience_ms, const atomic_bool *hurry);
-/* Where a task's files lie is the last argument of its supervisor. */
+/* Whether p is the supervisor of a task whose directory lies below `directory`: the task's directory is the last
+ * argument of a supervisor. */
 bool process_supervises_below(const struct process *p, const char *directory);
 
 void sleep_ms(int ms);

@@ -9,8 +9,9 @@
 
 #include "common/base/cleanup.h"
 
-/* "PID (name) STATE PPID …": the name may hold blanks and brackets itself; what follows are fields 3 and on of proc(5). */
-static bool parse(const char *text, struct procstat *ret)
+/* Parses "PID (name) STATE PPID …". The name may hold blanks and brackets; the fields after it are 3 and on of
+ * proc(5). */
+static bool parse_stat(const char *text, struct procstat *ret)
 {
     const char *bracket = strrchr(text, ')');
     char state;
@@ -28,7 +29,7 @@ static bool parse(const char *text, struct procstat *ret)
 
 bool procstat_read(const char *proc, pid_t pid, struct procstat *ret)
 {
-    char path[4096], text[1024]; /* 52 numbers and a name of at most 64 bytes */
+    char path[4096], text[1024]; /* the text has 52 numbers and a name of at most 64 bytes */
     int n = snprintf(path, sizeof(path), "%s/%d/stat", proc, (int)pid);
     cleanup_close int fd = n < (int)sizeof(path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
@@ -36,13 +37,13 @@ bool procstat_read(const char *proc, pid_t pid, struct procstat *ret)
         return false;
     text[got] = '\0';
     *ret = (struct procstat){.pid = pid};
-    return parse(text, ret);
+    return parse_stat(text, ret);
 }
 
 pid_t procstat_next(DIR *proc)
 {
     for (struct dirent *e; (e = readdir(proc));) {
-        pid_t pid = (pid_t)strtol(e->d_name, NULL, 10); /* 0 for what is no process */
+        pid_t pid = (pid_t)strtol(e->d_name, NULL, 10); /* 0 for an entry that is no process */
         if (pid > 0)
             return pid;
     }

@@ -1,4 +1,5 @@
-/* What the kernel tells of one process in /proc/PID/stat; on its own, because the static supervisor uses it, too. */
+/* What the kernel tells of one process in /proc/PID/stat. It has a file of its own because the static supervisor links
+ * it, too. */
 #ifndef DET_COMMON_PROCSTAT_H
 #define DET_COMMON_PROCSTAT_H
 
@@ -9,15 +10,16 @@
 
 struct procstat {
     pid_t pid, parent;
-    bool over;           /* it has ended, and is only waited for */
-    uint64_t cpu_ticks;  /* clock ticks of CPU time, those of its children that are over included */
+    bool over;           /* the process has ended, and was not waited for yet */
+    uint64_t cpu_ticks;  /* clock ticks of CPU time, including those of its ended children */
     uint64_t start;      /* clock ticks since boot */
     uint64_t pages;      /* resident */
 };
 
-/* `proc` is "/proc"; tests have their own. false: there is no such process (any more). */
+/* Reads one process. `proc` is "/proc"; tests have a directory of their own. Returns false if there is no such process
+ * (any more). */
 bool procstat_read(const char *proc, pid_t pid, struct procstat *ret);
-/* The next process of a directory such as /proc; 0: no more. */
+/* The next process in a directory such as /proc; 0 if there are no more. */
 pid_t procstat_next(DIR *proc);
 
 #endif

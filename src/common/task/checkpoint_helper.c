@@ -22,14 +22,14 @@ enum { HELPERS_MAX = 16, NOT_THERE = 3, SILENCE_MS = 300 * 1000, WORDS_MAX = 409
 static atomic_int helpers;
 
 struct checkpoint_helper {
-    pid_t pid;          /* 0: it has been waited for */
-    int out, words;     /* its stdout; its stderr, a file without a name */
-    struct strbuf first; /* read when it was started */
+    pid_t pid;          /* 0: the process was waited for */
+    int out, words;     /* its stdout, and its stderr, which is a file without a name */
+    struct strbuf first; /* bytes that were read when it was started */
 };
 
 /* ---- starting ---------------------------------------------------------------------------------------------------- */
 
-/* What it is asked for: a file, so that secrets stand in no list of processes. */
+/* Writes the request to a file, so that its secrets appear in no list of processes. */
 static int request_file(const struct checkpoint_helper_options *o, struct error *err)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
@@ -40,7 +40,7 @@ static int request_file(const struct checkpoint_helper_options *o, struct error 
     return take_fd(fd);
 }
 
-static int spawn(const struct checkpoint_helper_options *o, int in, int out, int words, pid_t *ret, struct error *err)
+static int spawn_helper(const struct checkpoint_helper_options *o, int in, int out, int words, pid_t *ret, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     char *const argv[] = {(char *)o->python, "-m", "determined.exec.fetch_checkpoint", NULL};
@@ -55,7 +55,7 @@ static int spawn(const struct checkpoint_helper_options *o, int in, int out, int
     return rc == 0 ? 0 : error_set(err, ERR_PRECONDITION, "object stores are read by %s, which cannot be run: %s", o->python, strerror(rc));
 }
 
-static int launch(struct checkpoint_helper *h, const struct checkpoint_helper_options *o, struct error *err)
+static int launch_helper(struct checkpoint_helper *h, const struct checkpoint_helper_options *o, struct error *err)
 {
     int pipe_of[2];
     cleanup_close int in = request_file(o, err);
@@ -65,7 +65,7 @@ static int launch(struct checkpoint_helper *h, const struct checkpoint_helper_op
     if (h->words < 0 || pipe2(pipe_of, O_CLOEXEC) < 0)
         return error_errno(err, "a pipe for a checkpoint");
     h->out = pipe_of[0];
-    int rc = spawn(o, in, pipe_of[1], h->words, &h->pid, err);
+    int rc = spawn_helper(o, in, pipe_of[1], h->words, &h->pid, err);
     close(pipe_of[1]);
     return rc;
 }
@@ -79,7 +79,7 @@ int checkpoint_helper_start(const struct checkpoint_helper_options *o, struct ch
     }
     struct checkpoint_helper *h = must_calloc(1, sizeof(*h));
     *h = (struct checkpoint_helper){.out = -1, .words = -1, .first = STRBUF_INIT};
-    if (launch(h, o, err) < 0 || checkpoint_helper_read(h, 64 * 1024, &h->first, &end, err) < 0) {
+    if (launch_helper(h, o, err) < 0 || checkpoint_helper_read(h, 64 * 1024, &h->first, &end, err) < 0) {
         checkpoint_helper_free(h);
         return -1;
     }
@@ -98,7 +98,7 @@ static int wait_for(struct checkpoint_helper *h)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* The last line that it wrote to stderr. */
+/* The last line that the process wrote to stderr. */
 static void last_words(const struct checkpoint_helper *h, char ret[WORDS_MAX])
 {
     off_t size = lseek(h->words, 0, SEEK_END), from = size > WORDS_MAX - 1 ? size - (WORDS_MAX - 1) : 0;
@@ -111,7 +111,7 @@ static void last_words(const struct checkpoint_helper *h, char ret[WORDS_MAX])
         memmove(ret, line + 1, strlen(line));
 }
 
-static int ended(struct checkpoint_helper *h, bool *ret_end, struct error *err)
+static int read_helper_end(struct checkpoint_helper *h, bool *ret_end, struct error *err)
 {
     char words[WORDS_MAX];
     int status = wait_for(h);
@@ -120,7 +120,7 @@ static int ended(struct checkpoint_helper *h, bool *ret_end, struct error *err)
         return 0;
     last_words(h, words);
     return error_set(err, status == NOT_THERE ? ERR_NOT_FOUND : ERR_PRECONDITION, "the object store: %s",
-                     *words ? words : "its client ended without a word");
+                     *words ? words : "its client ended without an error message");
 }
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
@@ -148,8 +148,8 @@ int checkpoint_helper_read(struct checkpoint_helper *h, size_t wanted, struct st
     if (n > 0)
         return 0;
     if (h->pid)
-        return ended(h, ret_end, err);
-    *ret_end = true; /* it was said before */
+        return read_helper_end(h, ret_end, err);
+    *ret_end = true; /* the end was reported before */
     return 0;
 }
 

@@ -3,6 +3,6 @@
 #ifndef DET_COMMON_CONTEXT_DEPTH_H
 #define DET_COMMON_CONTEXT_DEPTH_H
 
-#define CONTEXT_DEPTH_MAX 100 /* names in a path: "a/b/model.py" has three */
+#define CONTEXT_DEPTH_MAX 100 /* number of names in a path; "a/b/model.py" has three */
 
 #endif

@@ -1,4 +1,4 @@
-/* What determined-task --look-for-python has found, and how it tells its agent: on its standard output, binary
+/* The result of `determined-task --look-for-python`, and the form in which it is written to standard output: binary
  * (common/base/bytes.h). */
 #ifndef DET_COMMON_PYTHON_FOUND_H
 #define DET_COMMON_PYTHON_FOUND_H
@@ -20,7 +20,7 @@ struct python_found {
 };
 
 void python_found_encode(const struct python_found *f, struct strbuf *out);
-/* Strings and arrays live in the arena. -1: damaged, or cut off. */
+/* Strings and arrays live in the arena. Returns -1 if the data are damaged or incomplete. */
 int python_found_decode(const void *data, size_t n, struct arena *a, struct python_found *ret);
 
 #endif

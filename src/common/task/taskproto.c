@@ -4,7 +4,7 @@
 
 #include "common/base/bytes.h"
 
-#define HEADER 4            /* the length */
+#define HEADER 4            /* bytes of a frame's length */
 #define LINE_MIN (8 + 1 + 1 + 1 + 4 + 4 + 1)
 
 void task_line_encode(const struct task_line *l, struct strbuf *out)
@@ -105,7 +105,7 @@ static int decode_logs(struct cursor *c, struct task_frame *f)
     return 0;
 }
 
-/* Fields of one frame; whether they fill it exactly is asked afterwards. */
+/* Reads the fields of one frame; the caller checks that they fill it exactly. */
 static int decode_fields(struct cursor *c, struct task_frame *f)
 {
     switch (f->type) {
@@ -142,7 +142,7 @@ int task_frame_decode(const void *data, size_t n, struct task_frame *ret, size_t
         return 0;
     uint32_t length = cursor_u32(&c);
     if (length < 1 || length > TASK_FRAME_MAX)
-        return error_set(err, ERR_INVALID, "a frame of %u bytes, allowed are 1 to %d", length, TASK_FRAME_MAX);
+        return error_set(err, ERR_INVALID, "a frame has %u bytes; allowed are 1 to %d", length, TASK_FRAME_MAX);
     if (c.n < length)
         return 0;
     c.n = length;

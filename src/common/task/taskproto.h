@@ -28,7 +28,7 @@
 
 #define TASK_PROTOCOL 1
 #define TASK_FRAME_MAX (512 * 1024)
-#define TASK_BATCH_BYTES (256 * 1024) /* of lines in one LOGS frame, the last line may go beyond */
+#define TASK_BATCH_BYTES (256 * 1024) /* bytes of lines in one LOGS frame; the last line may exceed it */
 #define TASK_WINDOW (1024 * 1024)
 #define TASK_LINE_MAX 8192 /* bytes read for one line, its end included */
 
@@ -62,10 +62,10 @@ struct task_line {
 
 struct task_exit {
     enum task_exit_kind kind;
-    int32_t code;   /* as a shell tells it: 128 + n for signal n */
+    int32_t code;   /* as a shell reports it: 128 + n for signal n */
     int32_t signal; /* 0 if none */
     int64_t time_us;
-    const char *text; /* for people; "" if the code says it all */
+    const char *text; /* an explanation for people; "" if the code is enough */
 };
 
 /* A decoded frame; strings point into the bytes that were given to task_frame_decode(). */
@@ -83,7 +83,8 @@ struct task_frame {
 };
 
 void task_frame_encode(const struct task_frame *f, struct strbuf *out);
-/* 1: *ret is filled and *ret_used bytes are done with; 0: more bytes are needed; -1: this can't be a frame. */
+/* Returns 1 if *ret is filled from the first *ret_used bytes, 0 if more bytes are needed, and -1 if the bytes cannot be
+ * a frame. */
 int task_frame_decode(const void *data, size_t n, struct task_frame *ret, size_t *ret_used, struct error *err);
 
 void task_line_encode(const struct task_line *l, struct strbuf *out);

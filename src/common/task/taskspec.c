@@ -5,7 +5,7 @@
 #include "common/base/bytes.h"
 
 #define MAGIC 0x32535444u /* "DTS2" */
-#define STRING_MIN 5      /* length and NUL */
+#define STRING_MIN 5      /* length and NUL byte */
 #define CHANGE_USER 1u    /* flags of a task */
 #define ISOLATED 2u
 #define READ_ONLY 1u      /* flags of a mount */

@@ -1,14 +1,16 @@
-/* The order that an agent leaves for determined-task: what to run, as whom, where, and what becomes of its output.
+/* The order that an agent leaves for determined-task: what to run, as which user, where, and what happens to its
+ * output.
  *
- * It is the file `spec` in the supervisor's directory, binary (common/base/bytes.h), written whole before the supervisor
- * starts.
+ * It is the file `spec` in the supervisor's directory, in binary form (common/base/bytes.h), and is complete before
+ * the supervisor starts.
  *
- *   <directory>/          0700, the agent's: nothing in here can be touched by the task
+ *
+ * <directory>/          0700, belongs to the agent: the task can touch nothing in here
  *     spec                this order
  *     socket              the supervisor listens here from its start to its end
  *     spool/              lines that are not yet acknowledged
  *     exit                the exit report, once there is one
- *     supervisor.log      what the supervisor itself has to say */
+ *     supervisor.log      the supervisor's own log */
 #ifndef DET_COMMON_TASKSPEC_H
 #define DET_COMMON_TASKSPEC_H
 
@@ -28,7 +30,7 @@ struct taskspec_mount {
 /* Exit status of determined-task when the supervisor serves, but the task could not be executed: its exit says why. */
 #define TASKSPEC_NOT_EXECUTED 3
 
-/* What the task may take of the machine; 0: as much as there is. */
+/* Limits of what the task may take of the machine; 0: no limit. */
 struct taskspec_limits {
     uint64_t memory_bytes, processes;
     uint64_t disk_bytes; /* in its own directory */
@@ -37,10 +39,11 @@ struct taskspec_limits {
 struct taskspec {
     char **argv, **env;   /* NULL-terminated; argv[0] is looked up in env's PATH */
     const char *cwd;
-    /* false: the task stays who its supervisor is, and uid, gid and groups mean nothing. No value of uid or gid says so:
-     * whoever chooses them from afar must not be able to choose this. */
+    /* false: the task runs as the supervisor's user, and uid, gid and groups mean nothing. No value of uid or gid can
+     * say that, so whoever chooses them from afar cannot choose it. */
     bool change_user;
-    /* Without a view of the file system that keeps it apart from others' tasks (hidden, tmp, /proc) it is not to run. */
+    /* The task must not run without a view of the file system that keeps it apart from the tasks of others (hidden,
+     * tmp, /proc). */
     bool isolated;
     uint32_t uid, gid;
     uint32_t *group;      /* supplementary groups */
@@ -61,7 +64,7 @@ struct taskspec {
     const char *boot_id;   /* of the machine when the order was written; "" if unknown */
     /* "" or a directory that is the task's alone, which it sees as /tmp; without mounts, TMPDIR names it. */
     const char *tmp;
-    uint64_t drop_capabilities; /* bits by the kernel's numbers */
+    uint64_t drop_capabilities; /* one bit for each capability, by the kernel's numbers */
     uint64_t spool_max;   /* bytes of unacknowledged lines after which the task's output is no longer read */
 };
 

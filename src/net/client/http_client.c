@@ -46,7 +46,7 @@ int http_fetch(struct http_client *c, const struct http_fetch *f, struct http_fe
         *ret = t.reply;
         t.reply.body = (struct strbuf)STRBUF_INIT;
     }
-    curl_easy_reset(c->easy); /* it points into t */
+    curl_easy_reset(c->easy); /* the handle points into t, which ends here */
     transfer_release(&t);
     return rc;
 }
@@ -58,18 +58,18 @@ struct http_fetch_handle {
     struct fetcher *fetcher;
     http_fetch_done_fn *done;
     void *ctx;
-    struct error bad_options; /* reported through done, like every other failure */
+    struct error bad_options; /* an error of the options; reported through `done`, as every other failure */
     bool added;     /* to the multi handle */
-    bool canceled;  /* while libcurl was calling us: ends as soon as it has returned */
+    bool canceled;  /* canceled while libcurl was calling a callback; it ends once libcurl has returned */
     LIST_ENTRY(http_fetch_handle) all;
 };
 
 struct fetcher { /* one per loop */
     struct loop *loop;
     CURLM *multi;
-    struct loop_timer *timer; /* libcurl's */
-    struct loop_timer *kick;  /* handles to be added or ended in the next turn */
-    int in_curl;              /* depth of calls into libcurl, in which it must not be called again */
+    struct loop_timer *timer; /* the timer that libcurl asks for */
+    struct loop_timer *kick;  /* fires in the next turn, when handles are to be added or ended */
+    int in_curl;              /* depth of calls into libcurl; libcurl must not be called again within them */
     LIST_HEAD(, http_fetch_handle) handles;
 };
 
@@ -102,7 +102,7 @@ static void take_finished(struct fetcher *f)
         cleanup_error struct error err = ERROR_INIT;
         CURLcode code = m->data.result;
         curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&t);
-        struct http_fetch_handle *h = (struct http_fetch_handle *)t; /* its first member */
+        struct http_fetch_handle *h = (struct http_fetch_handle *)t; /* the transfer is its first member */
         int rc = transfer_finish(t, code, &err);
         curl_multi_remove_handle(f->multi, t->easy);
         h->added = false;
@@ -156,8 +156,8 @@ static int set_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *s
     return 0;
 }
 
-/* Adds what was started and ends what was canceled since. Starts over after each done callback, which may change the
- * list. */
+/* Adds one fetch that was started, or ends one that was canceled. Returns whether there was one; the caller starts
+ * over, because a `done` callback may change the list. */
 static bool kick_one(struct fetcher *f)
 {
     struct http_fetch_handle *h;

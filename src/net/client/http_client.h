@@ -1,10 +1,12 @@
-/* HTTP client over libcurl, for http:// and https://. Two faces of one options struct: http_fetch() blocks (det, worker
- * threads), http_fetch_start() runs on a loop (curl_multi_socket). Redirects are followed for GET only, and no
- * credentials go to another host; proxies come from the environment. Errors are sentences for the person at the
- * keyboard: "can't reach http://localhost:8080: connection refused; is the master running there?" */
+/* An HTTP client over libcurl, for http:// and https://. Two ways of use share one struct of options: http_fetch()
+ * blocks (for det and worker threads), http_fetch_start() runs on a loop (curl_multi_socket). Redirects are followed
+ * for GET only, and no credentials are sent to another host. Proxies come from the environment. Errors are sentences
+ * for the person at the keyboard: "can't reach http://localhost:8080: connection refused; is the master running
+ * there?" */
 #ifndef DET_NET_HTTP_CLIENT_H
 #define DET_NET_HTTP_CLIENT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -23,10 +25,14 @@ struct http_fetch {
     const char *ca_file, *tls_name;
     bool tls_skip_verify;
     size_t reply_max;          /* bytes; 0: 256 MiB */
-    /* With on_data the body is handed over as it arrives (return -1 to stop: ERR_CANCELED) and reply.body stays empty
-     * for statuses below 300; error bodies are always gathered. */
+    /* If on_data is set, it gets the body piece by piece as it arrives (returning -1 stops the fetch with
+     * ERR_CANCELED), and reply.body stays empty for statuses below 300. The body of an error is always collected in
+     * reply.body. */
     int (*on_data)(const void *data, size_t n, void *ctx);
     void (*on_upload)(size_t sent, size_t total, void *ctx); /* progress; may be NULL */
+    /* NULL, or what another thread sets when nobody wants the answer any more: http_fetch() ends about a second later at most,
+     * with ERR_CANCELED. */
+    const atomic_bool *abandoned;
     void *ctx;
 };
 
@@ -36,18 +42,18 @@ struct http_fetch_reply {
     char content_type[128];
 };
 
-struct http_client; /* keeps connections; one thread at a time */
+struct http_client; /* keeps its connections open; used by one thread at a time */
 struct http_client *http_client_new(void);
 void http_client_free(struct http_client *c);
 
-/* 0 whenever an HTTP status came back, whatever it is; -1 when there was none (ERR_UNAVAILABLE, the sentence names the
- * URL). */
+/* Returns 0 if an HTTP status came back, whatever it is, and -1 if none did (ERR_UNAVAILABLE, with a sentence that
+ * names the URL). */
 int http_fetch(struct http_client *c, const struct http_fetch *f, struct http_fetch_reply *ret, struct error *err);
 void http_fetch_reply_release(struct http_fetch_reply *r);
 
-/* done is called once on the loop's thread, never from within this call; reply is NULL when there was no status. The
- * strings and the body of *f are copied. Start, cancel and on_data may call each other. What still runs when the loop
- * is freed is dropped without a word. */
+/* `done` is called once on the loop's thread, never from within this call. `reply` is NULL if there was no status. The
+ * strings and the body of *f are copied. Start, cancel and on_data may call each other. A fetch that still runs when
+ * the loop is freed is dropped without calling `done`. */
 typedef void http_fetch_done_fn(void *ctx, struct http_fetch_reply *reply, const struct error *err);
 struct http_fetch_handle;
 struct http_fetch_handle *http_fetch_start(struct loop *l, const struct http_fetch *f, http_fetch_done_fn *done,

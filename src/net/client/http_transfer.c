@@ -41,7 +41,7 @@ static size_t on_body(char *data, size_t size, size_t n, void *ctx)
     n *= size;
     if (t->options.on_data && status_of(t) < 300) {
         if (t->options.on_data(data, n, t->options.ctx) < 0)
-            t->stopped = true; /* http_fetch_cancel() from within it sets this, too */
+            t->stopped = true; /* http_fetch_cancel() called by on_data sets this, too */
         return t->stopped ? CURL_WRITEFUNC_ERROR : n;
     }
     t->too_big = n > t->options.reply_max - t->reply.body.n;
@@ -54,9 +54,10 @@ static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 static int on_progress(void *ctx, curl_off_t down_total, curl_off_t down, curl_off_t up_total, curl_off_t up)
 {
     struct transfer *t = ctx;
-    if (up_total > 0)
+    if (up_total > 0 && t->options.on_upload)
         t->options.on_upload((size_t)up, (size_t)up_total, t->options.ctx);
-    return 0;
+    t->stopped |= t->options.abandoned && atomic_load(t->options.abandoned);
+    return t->stopped; /* not 0: libcurl ends the exchange */
 }
 
 /* ---- preparing ---- */
@@ -81,7 +82,8 @@ static void set_header(struct transfer *t, const char *const *header)
         has_type |= names_header(*header, "Content-Type");
     }
     if (!has_type)
-        add_line(&t->header, "Content-Type:"); /* none, rather than libcurl's form-urlencoded */
+        /* sends no Content-Type instead of libcurl's default, which is that of a form */
+        add_line(&t->header, "Content-Type:");
     curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->header);
 }
 
@@ -119,15 +121,15 @@ static void set_callbacks(struct transfer *t)
     curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, t);
     curl_easy_setopt(t->easy, CURLOPT_ERRORBUFFER, t->detail);
     curl_easy_setopt(t->easy, CURLOPT_PRIVATE, t);
-    if (t->options.on_upload) {
+    if (t->options.on_upload || t->options.abandoned) {
         curl_easy_setopt(t->easy, CURLOPT_XFERINFOFUNCTION, on_progress);
         curl_easy_setopt(t->easy, CURLOPT_XFERINFODATA, t);
         curl_easy_setopt(t->easy, CURLOPT_NOPROGRESS, 0l);
     }
 }
 
-/* libcurl verifies the certificate against the URL's host. To verify another name, that name becomes the host, and the
- * connection is redirected to where it would have gone. */
+/* Makes libcurl verify another name than the URL's host. libcurl verifies the certificate against the host, so the name
+ * becomes the host, and the connection is redirected to where it would have gone. */
 static void set_tls_name(struct transfer *t, CURLU *u, const char *tls_name)
 {
     cleanup_strbuf struct strbuf line = STRBUF_INIT;
@@ -173,7 +175,7 @@ static char *place_of(CURLU *u)
 
 /* ---- proxies ---- */
 
-/* The proxy that the environment names for this address, where libcurl looks for it; NULL: none. */
+/* The proxy that the environment names for this address, in the variables that libcurl reads; NULL: none. */
 static const char *proxy_in_environment(const char *place)
 {
     bool tls = strncmp(place, "https:", 6) == 0;
@@ -187,12 +189,13 @@ static const char *proxy_in_environment(const char *place)
     return NULL;
 }
 
-/* libcurl knows no ports in NO_PROXY, and its releases differ in ranges and names. So an address that is excepted joins the
- * list that libcurl reads, by the name that libcurl has for it; where a redirect leads is judged by the rest of the list. */
+/* Excepts the host from the proxy where NO_PROXY does. libcurl knows no ports in NO_PROXY, and its releases differ in
+ * ranges and names. So the host is added to the list that libcurl reads, in libcurl's spelling. For the target of a
+ * redirect the rest of the list decides. */
 static void except_from_proxy(struct transfer *t, const char *list, const char *host)
 {
     cleanup_strbuf struct strbuf longer = STRBUF_INIT;
-    if (strcmp(list, "*") == 0) /* which libcurl knows alone only */
+    if (strcmp(list, "*") == 0) /* libcurl knows "*" only if it is the whole list */
         strbuf_adds(&longer, list);
     else
         strbuf_addf(&longer, "%s,%s", list, t->options.tls_name ? t->options.tls_name : host);
@@ -200,7 +203,7 @@ static void except_from_proxy(struct transfer *t, const char *list, const char *
     t->proxy = NULL;
 }
 
-/* u: where the request is to go. */
+/* Chooses the proxy. u: the URL of the request. */
 static void set_proxy(struct transfer *t, CURLU *u)
 {
     const char *list = getenv("no_proxy");
@@ -256,7 +259,8 @@ void transfer_release(struct transfer *t)
 
 /* ---- how it ended ---- */
 
-/* strerror() begins with a capital and libcurl's texts, too; ours go on after a colon. */
+/* Adds a text with a small first letter: texts of strerror() and libcurl begin with a capital, and here they follow a
+ * colon. */
 static void add_lower(struct strbuf *b, const char *s)
 {
     bool acronym = s[0] && isupper((unsigned char)s[1]);
@@ -287,7 +291,8 @@ static void describe_timeout(const struct transfer *t, struct strbuf *why)
                     t->options.connect_timeout_s > 0 ? t->options.connect_timeout_s : CONNECT_TIMEOUT_S);
 }
 
-/* Whose port is it? A server that speaks the other protocol closes, or answers what no client understands. */
+/* The hint for a wrong protocol, or NULL. A server that speaks the other protocol (HTTP or TLS) closes the connection,
+ * or sends what the client cannot parse. */
 static const char *other_protocol(const struct transfer *t, CURLcode code)
 {
     bool tls = strncmp(t->place, "https:", 6) == 0;
@@ -301,7 +306,8 @@ static const char *other_protocol(const struct transfer *t, CURLcode code)
     return NULL;
 }
 
-/* The proxy's host and port, without any password, if it is the proxy that has failed: libcurl names what it connects to. */
+/* The proxy's host and port, without a password, if the proxy has failed; NULL otherwise. libcurl's error names what it
+ * connects to. */
 static const char *failed_proxy(const struct transfer *t, CURLcode code)
 {
     const char *proxy = t->proxy, *scheme = proxy ? strstr(proxy, "://") : NULL;
@@ -371,7 +377,7 @@ static int transfer_failed(const struct transfer *t, CURLcode code, struct error
 int transfer_finish(struct transfer *t, CURLcode code, struct error *err)
 {
     int status = status_of(t);
-    /* A server that refuses an upload answers and closes before it has read everything. */
+    /* A server that refuses an upload may answer and close before it has read the whole body; its answer counts. */
     bool refused_early = (code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR) && status >= 400;
     if (code != CURLE_OK && !refused_early)
         return transfer_failed(t, code, err);

@@ -1,5 +1,5 @@
-/* Within the HTTP client (http_client.c): one exchange of libcurl's, blocking or not, from the options of a fetch to what is
- * said of how it ended. */
+/* Internal to the HTTP client (http_client.c): one exchange through libcurl, blocking or not, from the options of a
+ * fetch to its reply or its error. */
 #ifndef DET_NET_HTTP_TRANSFER_H
 #define DET_NET_HTTP_TRANSFER_H
 
@@ -9,21 +9,22 @@
 
 struct transfer {
     CURL *easy;
-    struct http_fetch options; /* of its pointers only on_data, on_upload and ctx are used after transfer_prepare() */
+    /* of the pointers in it only on_data, on_upload, abandoned and ctx are used after transfer_prepare() */
+    struct http_fetch options;
     struct curl_slist *header, *connect_to;
-    char *place; /* "http://host:port", for sentences: without path and secrets */
-    const char *proxy; /* of the environment, if it is used; NULL: none */
+    char *place; /* "http://host:port", for error messages: without the path and without secrets */
+    const char *proxy; /* the proxy that the environment names and this exchange uses; NULL: none */
     char detail[CURL_ERROR_SIZE];
     struct http_fetch_reply reply;
-    bool stopped; /* by on_data */
+    bool stopped; /* on_data has stopped the transfer, or nobody wants the answer any more */
     bool too_big;
 };
 
 CURL *transfer_new_easy(void);
-/* -1: the options can't be; to be released all the same. */
+/* Returns -1 if the options are invalid. The transfer must be released in either case. */
 int transfer_prepare(struct transfer *t, const struct http_fetch *f, bool copy_body, struct error *err);
-/* Once libcurl is done with it: t->reply, or why there is none. */
+/* Called when libcurl has ended the transfer. Sets t->reply, or *err to the reason why there is none. */
 int transfer_finish(struct transfer *t, CURLcode code, struct error *err);
-void transfer_release(struct transfer *t); /* but for t->easy */
+void transfer_release(struct transfer *t); /* releases everything except t->easy */
 
 #endif

@@ -6,10 +6,11 @@
 
 #include "common/config/address_range.h"
 
-#define ENTRY_MAX 256 /* longer than any name may be */
+#define ENTRY_MAX 256 /* longer than any valid name */
 #define SEPARATORS ", \t"
 
-/* The port behind an entry is cut off it; -1: there is none. An IPv6 address has a port only if it stands in brackets. */
+/* Cuts the port off an entry and returns it; -1 if there is none. An IPv6 address has a port only if it stands in
+ * brackets. */
 static long cut_port(char *entry)
 {
     char *colon = strrchr(entry, ':'), *end;
@@ -28,7 +29,7 @@ static bool holds_address(const char *entry, const struct address *address)
     return address_range_parse(entry, &range, NULL) == 0 && address_range_holds(&range, address);
 }
 
-/* A name at the end of the host's, from the beginning of one of its parts on. A full stop at the end says nothing. */
+/* Whether the entry is the host's name or a domain that it lies in. A full stop at the end is ignored. */
 static bool holds_name(const char *entry, const char *host)
 {
     entry += entry[0] == '*' && entry[1] == '.';

@@ -4,7 +4,8 @@
 
 #include <stdbool.h>
 
-/* Whether the list excepts this host, which has no brackets around it. Entries stand between commas or blanks:
+/* Whether the list excepts this host; `host` has no brackets. Entries are separated by commas or blanks:
+ *
  *
  *     *                          everything
  *     10.1.2.3   fd00::1         this address
@@ -12,8 +13,8 @@
  *     lab.example                this name and the names below it; so do .lab.example and *.lab.example
  *     lab.example:8080           any of them at this port only
  *
- * A name is never resolved: that it leads into a range does not except it. curl, requests and Go's programs hold it so, too,
- * and a name that somebody behind a proxy cannot resolve would cost each request the wait for an answer. */
+ * A name is never resolved: if a name leads into a range, the range does not except it. curl, requests and Go's
+ * programs do the same, and resolving a name that only the proxy can resolve would delay each request. */
 bool no_proxy_excepts(const char *list, const char *host, long port);
 
 #endif

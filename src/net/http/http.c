@@ -1,4 +1,4 @@
-/* The server: listening, accepting within the limit of connections, time-outs, its end. */
+/* The server: listens, accepts within the limit of connections, applies time-outs, ends. */
 #include "common/base/must.h"
 #include "net/http/http_internal.h"
 
@@ -25,13 +25,15 @@
 
 #define BACKLOG 4096
 #define SWEEP_US 1000000ll
-#define ACCEPT_PAUSE_US 100000ll /* when out of file descriptors */
-#define FILES_FOR_OTHERS 256     /* descriptors that connections leave to the rest of the program */
-#define REFUSED_MAX 64           /* connections over the limit that are told so at the same time */
+#define ACCEPT_PAUSE_US 100000ll /* how long no connection is accepted when file descriptors run out */
+#define FILES_FOR_OTHERS 256     /* file descriptors that are left to the rest of the program */
+/* connections over the limit that are answered at the same time; further ones are closed without an answer */
+#define REFUSED_MAX 64
 
 /* ---- time-outs ---- */
 
-/* One walk a second over a compact list costs less than a timer to move with each request. */
+/* Ends connections whose time is over. One walk a second over all of them costs less than a timer that each request
+ * moves. */
 static void on_sweep(void *ctx)
 {
     struct http_server *s = ctx;
@@ -74,7 +76,8 @@ static struct bufferevent *new_bufferevent(struct http_server *s, int fd)
     return bev;
 }
 
-/* Finds clients whose machine is gone during long polls and streams: no FIN ever comes from them. */
+/* Switches on keep-alive probes, which find clients whose machine has vanished during a long poll or a stream and will
+ * never send a FIN. */
 static void set_keepalive(int fd)
 {
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &(int){1}, sizeof(int));
@@ -86,7 +89,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 {
     struct http_server *s = ctx;
     int room = s->options.limits.connections_max - s->connections;
-    if (room <= -REFUSED_MAX) { /* not even a refusal */
+    if (room <= -REFUSED_MAX) { /* too many refusals are under way already */
         close(fd);
         return;
     }
@@ -119,7 +122,8 @@ static void on_accept_error(struct evconnlistener *listener, void *ctx)
 {
     struct http_server *s = ctx;
     log_warning("http.accept", "error=%s action=pause", log_quote(strerror(EVUTIL_SOCKET_ERROR())));
-    evconnlistener_disable(listener); /* the listening socket stays readable: going on at once would spin */
+    /* the listening socket stays readable, so going on at once would loop without pause */
+    evconnlistener_disable(listener);
     loop_timer_arm(s->accept_again, ACCEPT_PAUSE_US);
 }
 
@@ -131,8 +135,8 @@ static int try_listen(const struct sockaddr *address, socklen_t n)
     if (fd < 0)
         return -1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
-    /* Connections inherit it. Without, streams are 25 times slower (Nagle's algorithm against delayed
-     * acknowledgements). */
+    /* TCP_NODELAY, which accepted connections inherit. Without it streams are 25 times slower (Nagle's algorithm
+     * against delayed acknowledgements). */
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     if (address->sa_family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &(int){0}, sizeof(int));
@@ -150,7 +154,7 @@ static int listen_on_all(int port)
     int fd = try_listen((struct sockaddr *)&v6, sizeof v6);
     if (fd >= 0 || errno == EADDRINUSE || errno == EACCES)
         return fd;
-    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)}; /* a kernel without IPv6 */
+    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)}; /* for a kernel without IPv6 */
     return try_listen((struct sockaddr *)&v4, sizeof v4);
 }
 

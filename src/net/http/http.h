@@ -38,29 +38,34 @@ struct http_request;
 enum http_method { HTTP_GET, HTTP_HEAD, HTTP_POST, HTTP_PUT, HTTP_PATCH, HTTP_DELETE, HTTP_OPTIONS, HTTP_METHOD_NR };
 const char *http_method_name(enum http_method m);
 
-/* 0 means the default. A body's bytes count from its admission until its request is answered. */
+/* Limits; 0 means the default. The bytes of a body count from when it is admitted until its request is answered. */
 struct http_limits {
     size_t body_max;             /* of one request, unless http_server_options.body_max allows it more; 96 MiB */
     size_t bodies_max;           /* of all requests together; 1 GiB */
     size_t anonymous_body_max;   /* of one request without credentials; 1 MiB */
-    size_t anonymous_bodies_max; /* of all of those together, half of it open to heads that are not complete; 64 MiB */
-    /* 20,000, and 256 less than the process may have files; more are answered 503 at once */
+    /* of all bodies without credentials together; half of it is left to heads that are not complete; 64 MiB */
+    size_t anonymous_bodies_max;
+    /* 20,000, but at most 256 less than the files that the process may open; further connections are answered 503 at
+     * once */
     int connections_max;
     int idle_timeout_s;          /* between two requests; 75 */
-    int read_timeout_s;          /* for a head from its first byte; a body gets a second more for each 16 KiB; 30 */
+    /* for a head, counted from its first byte; a body gets one more second for each 16 KiB; 30 */
+    int read_timeout_s;
 };
 
 typedef void http_request_fn(struct http_request *r, void *ctx);
-typedef bool http_credentials_fn(struct http_request *r, void *ctx); /* headers only: does it look authenticated? */
-/* Head only: how many bytes the body of this request may have. Asked when it has more than limits.body_max. */
+/* judges by the headers alone whether the request has credentials */
+typedef bool http_credentials_fn(struct http_request *r, void *ctx);
+/* The most bytes that the body of this request may have, judged by its head alone. Asked if the body has more than
+ * limits.body_max. */
 typedef size_t http_body_max_fn(struct http_request *r, void *ctx);
-/* Formats the body of a fault below the handler (Content-Type application/json). */
+/* Writes the body of an error reply that the server itself sends, without a handler (Content-Type application/json). */
 typedef void http_error_body_fn(int status, const struct error *e, struct strbuf *out, void *ctx);
 
 struct ssl_ctx_st; /* OpenSSL's SSL_CTX */
 struct http_server_options {
     const char *bind_host;  /* NULL: all addresses, IPv6 and IPv4 */
-    int port;               /* 0: any; http_server_port() tells */
+    int port;               /* 0: any free port; http_server_port() returns it */
     struct http_limits limits;
     http_request_fn *on_request;
     http_credentials_fn *has_credentials; /* NULL: every request counts as authenticated */
@@ -72,56 +77,62 @@ struct http_server_options {
 
 int http_server_new(struct loop *l, const struct http_server_options *o, struct http_server **ret, struct error *err);
 int http_server_port(const struct http_server *s);
-/* Connections accepted from now on use it. Only for a server that was made with TLS. */
+/* Connections that are accepted from now on use this certificate. Only for a server that was made with TLS. */
 void http_server_set_tls(struct http_server *s, struct ssl_ctx_st *tls);
 int http_server_connections(const struct http_server *s);
-void http_server_stop_accepting(struct http_server *s); /* answers from now on close their connections */
-/* not from a callback of this server; calls on_close of what is unanswered */
+/* stops accepting connections; each answer from now on closes its connection */
+void http_server_stop_accepting(struct http_server *s);
+/* Frees the server and calls on_close of unanswered requests. Must not be called from a callback of this server. */
 void http_server_free(struct http_server *s);
 
 enum http_method http_request_method(const struct http_request *r);
-bool http_request_client_verified(const struct http_request *r); /* over TLS, with a certificate (tls_pair_ask_clients) */
+/* whether the client has shown a valid certificate over TLS (tls_pair_ask_clients()) */
+bool http_request_client_verified(const struct http_request *r);
 const char *http_request_path(const struct http_request *r);   /* as sent: still percent-encoded, no query */
 const char *http_request_query(const struct http_request *r);  /* as sent, "" if none */
 const char *http_request_header(const struct http_request *r, const char *name); /* NULL if absent */
-/* Of several lines of one name the last: the one that a proxy has added. */
+/* The last of several lines of one name: the one that a proxy has added. */
 const char *http_request_last_header(const struct http_request *r, const char *name);
 /* NULL if absent; lives as long as r */
 const char *http_request_cookie(struct http_request *r, const char *name);
 const char *http_request_peer(const struct http_request *r);   /* "10.0.0.7" */
-const void *http_request_body(struct http_request *r, size_t *ret_n); /* contiguous; NUL behind the last byte */
-/* The caller owns the body from now on (free(3)); for handing big bodies to a worker. */
+/* contiguous, with a NUL byte after the last byte */
+const void *http_request_body(struct http_request *r, size_t *ret_n);
+/* Gives the body to the caller, who frees it with free(3); for passing big bodies to a worker. */
 void *http_request_take_body(struct http_request *r, size_t *ret_n);
 
 void http_request_set_ctx(struct http_request *r, void *ctx, void (*on_close)(struct http_request *r, void *ctx));
 
-/* Reply headers; before http_reply or http_stream_start. */
+/* Adds a header of the reply; call it before http_reply or http_stream_start. */
 void http_add_header(struct http_request *r, const char *name, const char *value);
-/* Sends status, Content-Type (NULL: none) and the body's bytes. HEAD: length only. */
+/* Sends a whole reply. content_type NULL sends no Content-Type. The answer to HEAD has the length only. */
 void http_reply(struct http_request *r, int status, const char *content_type, const void *body, size_t n);
-/* As http_reply, without copying: takes a body made by malloc(3). */
+/* As http_reply, but without copying: takes over a body that malloc(3) has made. */
 void http_reply_take(struct http_request *r, int status, const char *content_type, void *body, size_t n);
 
-/* A stream: the header goes out with the first write (one of 0 bytes will do) or the end. on_drained is called whenever
- * everything written has gone to the kernel, also right after the start; write 16 to 64 KiB there, or later. */
+/* Begins a stream. The header is sent with the first write (one of 0 bytes will do) or at the end. on_drained is called
+ * whenever everything written has gone to the kernel, and once right after the start; write 16 to 64 KiB at a time, in
+ * on_drained or later. */
 void http_stream_start(struct http_request *r, int status, const char *content_type,
                        void (*on_drained)(struct http_request *r, void *ctx));
-/* As above for a stream whose length is known: exactly n bytes are written, or it is aborted. */
+/* As http_stream_start, for a stream of known length: exactly n bytes must be written, or the stream is aborted. */
 void http_stream_start_sized(struct http_request *r, int status, const char *content_type, uint64_t n,
                              void (*on_drained)(struct http_request *r, void *ctx));
-/* Ends the connection in the midst of a stream that can't be finished, so that the client does not take it for one. */
+/* Closes the connection of a stream that cannot be finished, so that the client notices that it is incomplete. */
 void http_stream_abort(struct http_request *r);
 void http_stream_write(struct http_request *r, const void *data, size_t n);
-size_t http_stream_pending(const struct http_request *r); /* bytes not yet in the kernel */
+size_t http_stream_pending(const struct http_request *r); /* bytes that have not yet gone to the kernel */
 void http_stream_end(struct http_request *r);
 
-/* Turns the request into a WebSocket; on failure (not an upgrade request) nothing was sent, answer with http_reply. */
+/* Turns the request into a WebSocket. On failure (it is not an upgrade request) nothing was sent; answer with
+ * http_reply. */
 int http_upgrade_ws(struct http_request *r, const struct ws_handler *h, struct ws **ret, struct error *err);
 
-/* Helpers for every HTTP user. */
-/* appends; -1 on a bad escape */
+/* Percent-escapes and query strings, for clients and servers. */
+/* Appends the decoded text to `out`. Returns -1 if an escape is malformed. */
 int http_percent_decode(const char *s, size_t n, bool plus_is_blank, struct strbuf *out);
 typedef int http_query_fn(const char *name, const char *value, void *ctx, struct error *err);
-int http_query_each(const char *query, http_query_fn *fn, void *ctx, struct error *err); /* decoded pairs in order */
+/* calls fn for each decoded pair, in order */
+int http_query_each(const char *query, http_query_fn *fn, void *ctx, struct error *err);
 
 #endif

@@ -15,7 +15,7 @@ const char *http_method_name(enum http_method m)
     return method_names[m];
 }
 
-/* RFC 9110 5.6.2: the characters of methods and header names. */
+/* The characters of methods and header names (RFC 9110 5.6.2). */
 static const bool token_char[256] = {
     ['!'] = 1, ['#'] = 1, ['$'] = 1, ['%'] = 1, ['&'] = 1, ['\''] = 1, ['*'] = 1, ['+'] = 1, ['-'] = 1, ['.'] = 1,
     ['^'] = 1, ['_'] = 1, ['`'] = 1, ['|'] = 1, ['~'] = 1,
@@ -27,7 +27,7 @@ struct fault {
     struct error *err;
 };
 
-static int bad(struct fault f, const char *why)
+static int set_fault(struct fault f, const char *why)
 {
     *f.status = 400;
     return error_set(f.err, ERR_INVALID, "malformed HTTP request: %s", why);
@@ -44,7 +44,7 @@ static int parse_method(const char *s, size_t n, enum http_method *ret, struct f
         }
     for (size_t i = 0; i < n; i++)
         if (!token_char[(unsigned char)s[i]])
-            return bad(f, "the request line does not start with a method");
+            return set_fault(f, "the request line does not start with a method");
     *f.status = 501;
     return error_set(f.err, ERR_UNIMPLEMENTED, "the method %.*s is not supported", n < 20 ? (int)n : 20, s);
 }
@@ -52,7 +52,7 @@ static int parse_method(const char *s, size_t n, enum http_method *ret, struct f
 static int parse_version(const char *s, size_t n, int *ret_minor, struct fault f)
 {
     if (n != 8 || memcmp(s, "HTTP/", 5) != 0)
-        return bad(f, "the request line does not end in HTTP/1.1");
+        return set_fault(f, "the request line does not end in HTTP/1.1");
     if (s[5] != '1' || s[6] != '.' || s[7] < '0' || s[7] > '9') {
         *f.status = 505;
         return error_set(f.err, ERR_UNIMPLEMENTED, "%.8s is not supported, HTTP/1.1 is", s);
@@ -61,20 +61,20 @@ static int parse_version(const char *s, size_t n, int *ret_minor, struct fault f
     return 0;
 }
 
-/* Splits "/path?query"; of the absolute form "http://host/path?query", which clients send to proxies, too. */
+/* Splits "/path?query"; also accepts the absolute form "http://host/path?query", which clients send to proxies. */
 static int parse_target(char *s, size_t n, struct http1_head *h, struct fault f)
 {
     for (size_t i = 0; i < n; i++)
         if ((unsigned char)s[i] <= ' ' || s[i] == 0x7f)
-            return bad(f, "a control character in the address");
+            return set_fault(f, "a control character in the address");
     s[n] = '\0';
     if (strncasecmp(s, "http://", 7) == 0 || strncasecmp(s, "https://", 8) == 0) {
         s = strchr(strchr(s, ':') + 3, '/');
         if (!s)
-            return bad(f, "the address has no path");
+            return set_fault(f, "the address has no path");
     }
     if (s[0] != '/' && strcmp(s, "*") != 0)
-        return bad(f, "the address does not start with /");
+        return set_fault(f, "the address does not start with /");
     char *end = strpbrk(s, "?#");
     h->path = s;
     h->query = "";
@@ -94,7 +94,7 @@ static int parse_request_line(char *line, size_t n, struct http1_head *h, struct
     char *method_end = memchr(line, ' ', n);
     char *version = memrchr(line, ' ', n);
     if (!method_end || method_end == version || method_end == line)
-        return bad(f, "the request line is not \"METHOD /path HTTP/1.1\"");
+        return set_fault(f, "the request line is not \"METHOD /path HTTP/1.1\"");
     char *target = method_end + 1;
     if (parse_method(line, (size_t)(method_end - line), &h->method, f) < 0)
         return -1;
@@ -111,7 +111,7 @@ static int parse_header_line(char *line, size_t n, struct http1_head *h, struct 
     while (name_n < n && token_char[(unsigned char)line[name_n]])
         name_n++;
     if (name_n == 0 || name_n == n || line[name_n] != ':')
-        return bad(f, "a header line is not \"Name: value\"");
+        return set_fault(f, "a header line is not \"Name: value\"");
     char *value = line + name_n + 1, *end = line + n;
     while (value < end && (*value == ' ' || *value == '\t'))
         value++;
@@ -119,7 +119,7 @@ static int parse_header_line(char *line, size_t n, struct http1_head *h, struct 
         end--;
     for (char *p = value; p < end; p++)
         if (((unsigned char)*p < ' ' && *p != '\t') || *p == 0x7f)
-            return bad(f, "a control character in a header");
+            return set_fault(f, "a control character in a header");
     if (h->header_n == HTTP1_HEADERS_MAX) {
         *f.status = 431;
         return error_set(f.err, ERR_TOO_LARGE, "the request has more than %d headers", HTTP1_HEADERS_MAX);
@@ -163,7 +163,7 @@ static int parse_length(const char *s, uint64_t *ret, struct fault f)
 {
     size_t n = strspn(s, "0123456789");
     if (n == 0 || n > 18 || s[n] != '\0')
-        return bad(f, "Content-Length is not a number");
+        return set_fault(f, "Content-Length is not a number");
     uint64_t length = 0;
     for (size_t i = 0; i < n; i++)
         length = 10 * length + (uint64_t)(s[i] - '0');
@@ -171,7 +171,7 @@ static int parse_length(const char *s, uint64_t *ret, struct fault f)
     return 0;
 }
 
-struct framing { /* the headers that decide where the request ends and what becomes of the connection */
+struct framing { /* headers that decide where the request ends, and whether the connection is kept */
     int lengths, encodings, hosts;
 };
 
@@ -216,11 +216,11 @@ static int apply_framing(struct http1_head *h, struct fault f)
         if (apply_framing_header(&h->header[i], h, &seen, f) < 0)
             return -1;
     if (seen.lengths > 1)
-        return bad(f, "more than one Content-Length");
+        return set_fault(f, "more than one Content-Length");
     if (seen.encodings > 1 || (seen.encodings && (seen.lengths || h->minor_version == 0)))
-        return bad(f, "Transfer-Encoding where it is not allowed");
+        return set_fault(f, "Transfer-Encoding where it is not allowed");
     if (seen.hosts > 1 || (seen.hosts == 0 && h->minor_version == 1))
-        return bad(f, "there must be exactly one Host header");
+        return set_fault(f, "there must be exactly one Host header");
     return 0;
 }
 
@@ -235,12 +235,12 @@ int http1_parse_head(char *text, size_t n, struct http1_head *ret, int *ret_stat
     for (bool first = true;; first = false) {
         char *lf = memchr(line, '\n', (size_t)(end - line));
         if (!lf || lf == line || lf[-1] != '\r')
-            return bad(f, "a line does not end in CR LF");
+            return set_fault(f, "a line does not end in CR LF");
         size_t line_n = (size_t)(lf - 1 - line);
         if (!first && line_n == 0)
             return apply_framing(ret, f);
         if (memchr(line, '\r', line_n) || memchr(line, '\0', line_n))
-            return bad(f, "a control character in a line");
+            return set_fault(f, "a control character in a line");
         if ((first ? parse_request_line(line, line_n, ret, f) : parse_header_line(line, line_n, ret, f)) < 0)
             return -1;
         line = lf + 1;

@@ -23,7 +23,7 @@ struct http1_header {
 struct http1_head {
     enum http_method method;
     int minor_version;        /* HTTP/1.x */
-    const char *path, *query; /* as sent; query is "" if there is none */
+    const char *path, *query; /* as they were sent; the query is "" if there is none */
     struct http1_header header[HTTP1_HEADERS_MAX];
     size_t header_n;
     bool keep_alive, expects_continue;
@@ -31,11 +31,11 @@ struct http1_head {
     uint64_t length; /* of the body; 0 when chunked */
 };
 
-/* Parses the n bytes of a head, its empty line included, in place: *ret points into `text`. On failure *ret_status is
- * the HTTP status that says what is wrong (400, 417, 431, 501, 505). */
+/* Parses a head of n bytes, its empty line included, in place: *ret points into `text`. On failure *ret_status is the
+ * HTTP status of the reply (400, 417, 431, 501, 505). */
 int http1_parse_head(char *text, size_t n, struct http1_head *ret, int *ret_status, struct error *err);
 const char *http1_find(const struct http1_head *h, const char *name); /* NULL if absent */
-/* Is `token` in the comma-separated list of header `name`? Case does not matter. */
+/* Whether `token` is in the comma-separated list of header `name`, in any case. */
 bool http1_has_token(const struct http1_head *h, const char *name, const char *token);
 
 struct http1_chunks {
@@ -44,12 +44,12 @@ struct http1_chunks {
         CHUNK_TRAILER_START, CHUNK_TRAILER, CHUNK_TRAILER_LF, CHUNK_LAST_LF, CHUNK_END,
     } state;
     uint64_t left;    /* bytes of the current chunk still to come */
-    unsigned digits;  /* of the size being read */
+    unsigned digits;  /* digits of the chunk size read so far */
     unsigned ignored; /* bytes of extensions and trailers so far, bounded */
 };
 
-/* Takes bytes from `in` until a span of data was found (*ret_data, *ret_n), the input is used up or the body has ended
- * (c->state == CHUNK_END). -1 if the framing is broken. Start with a zeroed struct. */
+/* Reads from `in` until a span of data is found (*ret_data, *ret_n), the input is used up, or the body has ended
+ * (c->state == CHUNK_END). Returns -1 if the framing is malformed. Start with a zeroed struct. */
 int http1_chunks_next(struct http1_chunks *c, const char *in, size_t n, size_t *ret_used, const char **ret_data,
                       size_t *ret_n);
 

@@ -1,4 +1,4 @@
-/* One connection: from one request to the next, and to its end. */
+/* One connection, from request to request until its end. */
 #include "common/base/must.h"
 #include "net/http/http_internal.h"
 
@@ -14,10 +14,10 @@
 #include "common/base/clock.h"
 #include "common/system/log.h"
 
-#define FLUSH_MAX (16 * 1024) /* output that may be queued while the next request is read already */
+#define FLUSH_MAX (16 * 1024) /* bytes of output that may be queued when the next request is read */
 #define FLUSH_STALL_US (120 * 1000000ll)
 #define LINGER_US (5 * 1000000ll)
-#define HEAD_KEPT_MAX (4 * 1024) /* memory for heads that a connection keeps from request to request */
+#define HEAD_KEPT_MAX (4 * 1024) /* bytes of memory for heads that a connection keeps between requests */
 
 static void await_request(struct conn *c)
 {
@@ -72,8 +72,8 @@ void conn_free(struct conn *c)
 
 /* ---- from request to request ---- */
 
-/* Counts the input that waits. false: there is more than before, and no room for it. Half of the room is left to bodies:
- * heads that never end must not keep everybody from logging in. */
+/* Counts the input that waits in the server's `unread`. Returns false if it has grown and there is no room for it. Half
+ * of the room is reserved for bodies, so that heads which never end cannot keep everybody from logging in. */
 static bool count_unread(struct conn *c)
 {
     struct http_server *s = c->server;
@@ -84,8 +84,8 @@ static bool count_unread(struct conn *c)
     return c->unread <= before || (s->unread <= room / 2 && s->unread + s->anonymous_bodies <= room);
 }
 
-/* Behind a request that is being answered no refusal can be put; and not to read on would mean not to see its client
- * leave. */
+/* Refuses input for which there is no room. While a request is being answered no refusal can be sent, and without
+ * reading the server would not notice that the client leaves, so the connection is ended. */
 static void refuse_unread(struct conn *c)
 {
     if (c->phase == PHASE_HEAD)
@@ -94,8 +94,8 @@ static void refuse_unread(struct conn *c)
         conn_end(c);
 }
 
-/* Requests as long as there are whole ones and each is answered at once; a loop, so that a thousand pipelined requests
- * do not nest a thousand deep. */
+/* Handles requests as long as whole ones are there and each is answered at once. This is a loop, so that a thousand
+ * pipelined requests do not nest a thousand calls. */
 static void conn_process(struct conn *c)
 {
     bool more = true;
@@ -119,14 +119,14 @@ static void discard_input(struct conn *c)
     count_unread(c);
 }
 
-/* Everything queued has gone to the kernel. */
+/* Called when everything queued has gone to the kernel. */
 static void conn_flushed(struct conn *c)
 {
     if (!c->close_after) {
         await_request(c);
         conn_process(c);
     } else if (c->linger && !c->saw_eof) {
-        /* Closing with unread input would reset the connection, and the client might never see our answer. */
+        /* Closing a socket with unread input resets the connection, and the client might then never see the answer. */
         c->phase = PHASE_LINGER;
         c->deadline_us = clock_monotonic_us() + LINGER_US;
         shutdown(c->fd, SHUT_WR);
@@ -174,8 +174,8 @@ static void conn_run_soon(struct conn *c, unsigned what)
         stream_drained(c);
 }
 
-/* What is asked for meanwhile waits for the next turn: a stream that is never at a loss for data must not hold up the
- * loop. */
+/* Requests of this kind that come up meanwhile wait for the next turn: a stream that always has more data must not hold
+ * up the loop. */
 void conns_run_soon(void *ctx)
 {
     struct http_server *s = ctx;
@@ -197,8 +197,8 @@ size_t conn_unsent(const struct conn *c)
     return evbuffer_get_length(bufferevent_get_output(c->bev));
 }
 
-/* The usual answer fits into the socket's buffer: writing it here saves arming and disarming EV_WRITE, two system calls
- * and a turn of the loop per request. */
+/* Writes to the socket directly. The usual answer fits into the socket's buffer, and this saves arming and disarming
+ * EV_WRITE: two system calls and a turn of the loop for each request. */
 static size_t send_now(struct conn *c, const struct iovec *part, int parts)
 {
     if (c->server->options.tls || conn_unsent(c) > 0)
@@ -216,7 +216,7 @@ static void free_memory(const void *data, size_t n, void *memory)
     free(memory);
 }
 
-/* What the kernel does not take at once waits; that of the last part where it is, if `memory` is its owner. */
+/* Queues what the kernel does not accept at once. The last part is queued without a copy if `memory` holds it. */
 static void send_or_queue(struct conn *c, const struct iovec *part, int parts, void *memory)
 {
     size_t sent = send_now(c, part, parts);
@@ -308,11 +308,12 @@ static void on_writable(struct bufferevent *bev, void *ctx)
         stream_drained(c);
 }
 
-/* An answer that is on its way is finished for a client that only closed its sending side; anyone else has left. */
+/* Ends the connection, unless the client has only closed its sending side and an answer is on its way: that answer is
+ * finished first. */
 static void on_event(struct bufferevent *bev, short what, void *ctx)
 {
     struct conn *c = ctx;
-    if (what & BEV_EVENT_CONNECTED) /* TLS is up */
+    if (what & BEV_EVENT_CONNECTED) /* the TLS handshake is complete */
         return;
     c->saw_eof = true;
     c->close_after = true;
@@ -340,7 +341,7 @@ void conn_timed_out(struct conn *c)
         conn_fault(c, 408, &err);
         break;
     case PHASE_FLUSH:
-        if (c->unflushed == 0 || conn_unsent(c) < c->unflushed) { /* slow, but taking it */
+        if (c->unflushed == 0 || conn_unsent(c) < c->unflushed) { /* the client reads slowly, but it reads */
             c->unflushed = conn_unsent(c);
             c->deadline_us = clock_monotonic_us() + FLUSH_STALL_US;
             break;

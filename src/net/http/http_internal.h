@@ -28,10 +28,10 @@ struct evconnlistener;
  *                       └──────> UPGRADED ──> GONE    the WebSocket owns the socket; the connection still counts */
 enum phase { PHASE_HEAD, PHASE_BODY, PHASE_ANSWER, PHASE_FLUSH, PHASE_LINGER, PHASE_UPGRADED, PHASE_GONE };
 
-/* What is to be done for a connection in the loop's next turn, outside of any call from the server's user. */
+/* What is to be done for a connection in the loop's next turn, outside of any call by the server's user. */
 enum soon {
     SOON_PROCESS = 1 << 0, /* input may hold the next request */
-    SOON_DRAINED = 1 << 1, /* tell the stream */
+    SOON_DRAINED = 1 << 1, /* call on_drained of the stream */
     SOON_FLUSHED = 1 << 2,
     SOON_LOST = 1 << 3,    /* writing failed */
     SOON_DESTROY = 1 << 4,
@@ -44,14 +44,14 @@ struct http_request {
     struct http1_head head;
     char *body;
     size_t body_n, body_cap;
-    size_t body_max; /* 0: not asked yet */
-    size_t charged;  /* bytes reserved in the server's account */
-    bool anonymous;  /* in the account of requests without credentials, too */
+    size_t body_max; /* 0: options.body_max() was not asked yet */
+    size_t charged;  /* bytes reserved in the server's count of bodies */
+    bool anonymous;  /* counted among the bodies without credentials, too */
     bool streaming, stream_head_sent, chunked;
     struct http1_chunks chunks;
     struct strbuf extra;       /* header lines from http_add_header() */
     struct strbuf stream_head; /* until the first write */
-    struct strbuf cookies;     /* "name\0value\0" …, once asked for */
+    struct strbuf cookies;     /* "name\0value\0" …, filled when the first cookie is asked for */
     void *ctx;
     void (*on_close)(struct http_request *r, void *ctx);
     void (*on_drained)(struct http_request *r, void *ctx);
@@ -62,16 +62,16 @@ struct conn {
     struct bufferevent *bev;
     int fd;
     enum phase phase;
-    bool processing;  /* in the loop that parses requests: answers need not wake it */
+    bool processing;  /* conn_process() is running, so an answer need not start it */
     bool close_after; /* this answer is the connection's last */
     bool linger;      /* the client may still be sending */
     bool saw_eof;
     unsigned soon;
     int64_t deadline_us; /* 0: none */
     int64_t body_start_us;
-    size_t searched;   /* bytes of the input known to hold no end of a head */
-    size_t unread;     /* bytes of the input, as counted in the server's account */
-    size_t unflushed;  /* output at the last sweep, to see progress */
+    size_t searched;   /* bytes of the input that were searched and hold no end of a head */
+    size_t unread;     /* bytes of the input that are counted in the server's `unread` */
+    size_t unflushed;  /* bytes of output at the last sweep, to see whether the client reads */
     char *head_text;   /* of the current request; http1_head points into it */
     size_t head_cap;
     struct ws *ws;
@@ -91,52 +91,54 @@ struct http_server {
     TAILQ_HEAD(soon_list, conn) soon;
     LIST_HEAD(, conn) conns;
     int port, connections;
-    bool stopped; /* accepts no more */
+    bool stopped; /* no further connections are accepted */
     size_t bodies, anonymous_bodies; /* bytes in flight */
-    size_t unread; /* bytes in input buffers: heads that are not complete, and what clients send ahead */
-    struct strbuf out; /* scratch of the answer being written */
+    size_t unread; /* bytes in input buffers: incomplete heads, and requests that clients send ahead */
+    struct strbuf out; /* reused for each answer */
     time_t date_s;
     char date[48]; /* the Date header's line of that second */
 };
 
 #define HEAD_MAX (64 * 1024)
-#define INPUT_MAX (HEAD_MAX + 4096) /* read ahead of one connection */
-#define WRITE_MAX (1024 * 1024)     /* in one turn of the loop, as far as the kernel takes it */
+#define INPUT_MAX (HEAD_MAX + 4096) /* bytes that one connection reads ahead */
+#define WRITE_MAX (1024 * 1024)     /* bytes written in one turn of the loop, as far as the kernel accepts them */
 
 /* ---- http_conn.c ---- */
 
-/* Takes the bufferevent when it succeeds; waits for the first request. NULL: no memory. */
+/* Makes a connection that waits for its first request. Takes over the bufferevent, unless it returns NULL (no
+ * memory). */
 struct conn *conn_new(struct http_server *s, struct bufferevent *bev, int fd);
-/* Ends it: on_close of an unanswered request runs, the connection is freed in the loop's next turn. Only from the loop,
- * never from within a call by the server's user. */
+/* Ends a connection: on_close of an unanswered request is called, and the connection is freed in the loop's next turn.
+ * Call it only from the loop, never from within a call by the server's user. */
 void conn_end(struct conn *c);
 void conn_free(struct conn *c);
-void conn_timed_out(struct conn *c); /* deadline_us is over */
+void conn_timed_out(struct conn *c); /* called when deadline_us has passed */
 void conn_soon(struct conn *c, unsigned what);
-void conns_run_soon(void *server); /* the loop's next turn has come */
+void conns_run_soon(void *server); /* carries out what conn_soon() has noted, in the loop's next turn */
 
-/* Writes, at once if nothing is queued. The connection may break here: that is noticed in the loop's next turn. */
+/* Writes at once if nothing is queued. If the connection breaks here, that is handled in the loop's next turn. */
 void conn_send(struct conn *c, const struct iovec *part, int parts);
-/* As above; the last part is, or lies in, `memory` of malloc(3), which is freed once it has been written. */
+/* As conn_send(). The last part is, or lies in, `memory`, which malloc(3) has made and which is freed once it is
+ * written. */
 void conn_send_take(struct conn *c, const struct iovec *part, int parts, void *memory);
 size_t conn_unsent(const struct conn *c);
-/* Answers a fault below the handler and closes after it. Releases e. */
+/* Sends an error reply of the server itself and closes the connection after it. Releases e. */
 void conn_fault(struct conn *c, int status, struct error *e);
 
-/* The answer was written: on to the next request, or to the end. */
+/* Called when the answer is written: goes on with the next request, or ends the connection. */
 void request_finish(struct http_request *r);
 
 /* ---- http_request.c ---- */
 
-/* Gives back what belongs to one request; the memory for the next one's texts stays. */
+/* Releases what belongs to one request; memory for the texts of the next one is kept. */
 void request_reset(struct http_request *r);
 
 /* ---- http_read.c ---- */
 
-/* Take what has come in of the head, of the body. true: go on, there may be more. */
+/* Read what has come in of the head, or of the body. They return true if processing can go on with what follows. */
 bool conn_read_head(struct conn *c);
 bool conn_read_body(struct conn *c);
-/* conn_fault() for a request of which not even the head can be used. */
+/* As conn_fault(), for a request whose head cannot be used. */
 void conn_refuse(struct conn *c, int status, enum error_kind kind, const char *why);
 
 #endif

@@ -1,4 +1,4 @@
-/* Reading a request: its head, then its body, within the limits and at the pace that the server asks for. */
+/* Reads a request: its head, then its body, within the limits of size and time. */
 #include "common/base/must.h"
 #include "net/http/http_internal.h"
 
@@ -11,17 +11,19 @@
 
 #include "common/base/clock.h"
 
-#define READ_AT_ONCE_MAX (1024 * 1024) /* of a body in one turn, so that one upload leaves the loop to the others */
+/* bytes of a body that are read in one turn, so that one upload does not hold up the loop */
+#define READ_AT_ONCE_MAX (1024 * 1024)
 #define BODY_BYTES_PER_S (16 * 1024)   /* a client slower than this is cut off: 408 */
 
 /* ---- bodies ---- */
 
-/* Reserves n more bytes in the accounts of bodies in flight. */
-static bool charge(struct http_request *r, size_t n)
+/* Reserves n more bytes in the server's counts of bodies. Returns false if there is no room. */
+static bool reserve_body_bytes(struct http_request *r, size_t n)
 {
     struct http_server *s = r->conn->server;
     const struct http_limits *max = &s->options.limits;
-    size_t anonymous = s->anonymous_bodies + s->unread - r->conn->unread; /* what is read here was in `unread` */
+    /* the bytes that are read here were counted in `unread` */
+    size_t anonymous = s->anonymous_bodies + s->unread - r->conn->unread;
     if (n > max->bodies_max - s->bodies || (r->anonymous && n + anonymous > max->anonymous_bodies_max))
         return false;
     s->bodies += n;
@@ -41,7 +43,7 @@ static size_t allowed_body(struct http_request *r, uint64_t total)
     return r->body_max > o->limits.body_max ? r->body_max : o->limits.body_max;
 }
 
-static int admit(struct http_request *r, uint64_t total, int *ret_status, struct error *err)
+static int admit_body(struct http_request *r, uint64_t total, int *ret_status, struct error *err)
 {
     size_t allowed = allowed_body(r, total);
     if (total > allowed) {
@@ -50,14 +52,14 @@ static int admit(struct http_request *r, uint64_t total, int *ret_status, struct
                          r->head.chunked ? "over " : "", (unsigned long long)(r->head.chunked ? r->body_n : total),
                          allowed, r->anonymous ? " without credentials" : "");
     }
-    if (charge(r, (size_t)total - r->charged))
+    if (reserve_body_bytes(r, (size_t)total - r->charged))
         return 0;
     *ret_status = 503;
     return error_set(err, ERR_UNAVAILABLE, "the server is reading too many big requests; try again in a moment");
 }
 
-/* Room for n more bytes and the NUL behind them. Grows with what has really come: a client that only promises 96 MiB
- * costs nothing. */
+/* Makes room for n more bytes and the NUL byte after them. The room grows with the bytes that have come: a client that
+ * only announces 96 MiB costs nothing. */
 static int body_reserve(struct http_request *r, size_t n)
 {
     size_t need = r->body_n + n + 1;
@@ -74,7 +76,7 @@ static int body_reserve(struct http_request *r, size_t n)
 
 static int body_add(struct http_request *r, const void *data, size_t n, int *ret_status, struct error *err)
 {
-    if (r->head.chunked && admit(r, r->body_n + n, ret_status, err) < 0)
+    if (r->head.chunked && admit_body(r, r->body_n + n, ret_status, err) < 0)
         return -1;
     if (body_reserve(r, n) < 0) {
         *ret_status = 503;
@@ -85,7 +87,7 @@ static int body_add(struct http_request *r, const void *data, size_t n, int *ret
     return 0;
 }
 
-/* The contiguous start of the input. */
+/* The start of the input, in one piece. */
 static const char *input_peek(struct conn *c, size_t *ret_n)
 {
     struct evbuffer_iovec v;
@@ -113,7 +115,8 @@ static int read_chunked(struct conn *c, int *ret_status, struct error *err)
     return 0;
 }
 
-/* Past libevent, which reads 4 KiB at a time. An end of the connection stays for the bufferevent to find. */
+/* Reads from the socket directly, since libevent reads only 4 KiB at a time. The end of the connection is left for the
+ * bufferevent to find. */
 static void read_from_socket(struct conn *c)
 {
     struct http_request *r = &c->request;
@@ -158,7 +161,7 @@ static void call_handler(struct conn *c)
     s->options.on_request(&c->request, s->options.ctx);
 }
 
-/* true: go on processing */
+/* Returns true if processing can go on. */
 bool conn_read_body(struct conn *c)
 {
     struct http_request *r = &c->request;
@@ -179,7 +182,7 @@ bool conn_read_body(struct conn *c)
 
 /* ---- heads ---- */
 
-/* true when the body may be read */
+/* Prepares for the body of a request. Returns true if the body may be read. */
 static bool start_body(struct conn *c)
 {
     struct http_server *s = c->server;
@@ -187,7 +190,7 @@ static bool start_body(struct conn *c)
     struct error err = ERROR_INIT;
     int status;
     r->anonymous = s->options.has_credentials && !s->options.has_credentials(r, s->options.ctx);
-    if (!r->head.chunked && admit(r, r->head.length, &status, &err) < 0) {
+    if (!r->head.chunked && admit_body(r, r->head.length, &status, &err) < 0) {
         conn_fault(c, status, &err);
         return false;
     }
@@ -219,8 +222,8 @@ void conn_refuse(struct conn *c, int status, enum error_kind kind, const char *w
     conn_fault(c, status, &err);
 }
 
-/* The end of the head at the start of the input, its length into *ret_n. 0: more must come. -1: never will, was
- * answered. */
+/* Finds the end of the head at the start of the input, and puts the head's length into *ret_n. Returns 0 if more input
+ * is needed, and -1 if there will never be an end; the request was refused then. */
 static int find_head(struct conn *c, size_t *ret_n)
 {
     struct evbuffer *in = bufferevent_get_input(c->bev);
@@ -242,8 +245,8 @@ static int find_head(struct conn *c, size_t *ret_n)
     return 0;
 }
 
-/* RFC 9112 2.2: empty lines before a request are to be forgiven. What can't begin a request is refused at once, not
- * when the time is up. false: nothing to parse. */
+/* Skips empty lines before a request (RFC 9112 2.2), and refuses at once what cannot begin a request, instead of
+ * waiting until its time is over. Returns false if there is nothing to parse. */
 static bool check_first_bytes(struct conn *c)
 {
     struct evbuffer *in = bufferevent_get_input(c->bev);
@@ -261,7 +264,7 @@ static bool check_first_bytes(struct conn *c)
     return false;
 }
 
-/* true: go on processing */
+/* Returns true if processing can go on. */
 bool conn_read_head(struct conn *c)
 {
     struct http_request *r = &c->request;

@@ -9,8 +9,10 @@
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 
-#define COPY_MAX (16 * 1024) /* below, one write of head and body is cheaper than queueing the body as it is */
-#define UNSENT_IN_KERNEL_MAX (128 * 1024) /* of a stream: a slow reader sees what is new, not what is old */
+/* below this size, one write of head and body is cheaper than queueing the body without a copy */
+#define COPY_MAX (16 * 1024)
+/* unsent bytes of a stream that the kernel may hold: a slow reader then sees recent data instead of old data */
+#define UNSENT_IN_KERNEL_MAX (128 * 1024)
 
 static const struct status_name {
     int status;
@@ -35,7 +37,7 @@ static const char *status_name(int status)
     return "Status";
 }
 
-/* strbuf_addf() costs as much as the rest of a head. */
+/* Adds a number. strbuf_addf() would cost as much as the rest of the head. */
 static void add_number(struct strbuf *b, size_t value, unsigned base)
 {
     char text[24], *p = text + sizeof text;
@@ -80,7 +82,8 @@ static void reply_begin_head(struct http_request *r, int status, const char *con
     strbuf_add(out, strbuf_str(&r->extra), r->extra.n);
 }
 
-/* A value never ends its line: what a handler passes on from a user cannot add headers or bodies of its own. */
+/* Control characters in the value are replaced, so that a value which a handler passes on from a user cannot add
+ * headers or bodies. */
 void http_add_header(struct http_request *r, const char *name, const char *value)
 {
     strbuf_adds(&r->extra, name);
@@ -162,7 +165,7 @@ void http_stream_start(struct http_request *r, int status, const char *content_t
 {
     r->chunked = r->head.minor_version == 1;
     if (!r->chunked)
-        r->conn->close_after = true; /* HTTP/1.0 knows the end only by the connection's */
+        r->conn->close_after = true; /* in HTTP/1.0 only the end of the connection shows the end of the body */
     begin_stream(r, status, content_type, r->chunked ? "Transfer-Encoding: chunked\r\n\r\n" : "\r\n", on_drained);
 }
 
@@ -181,7 +184,7 @@ void http_stream_abort(struct http_request *r)
     request_finish(r);
 }
 
-/* Head (if it is still to go), chunk size, data, chunk end: as one write. */
+/* Sends the head if it was not sent yet, the chunk's size, the data and the chunk's end, in one write. */
 static void stream_send(struct http_request *r, const char *before, size_t before_n, const void *data, size_t n,
                         const char *after)
 {

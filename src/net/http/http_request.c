@@ -13,7 +13,7 @@ enum http_method http_request_method(const struct http_request *r)
     return r->head.method;
 }
 
-/* A client that shows none is verified, too, as far as OpenSSL is concerned. */
+/* OpenSSL also calls a client verified that shows no certificate, so both are checked. */
 bool http_request_client_verified(const struct http_request *r)
 {
     SSL *ssl = r->conn->server->options.tls ? bufferevent_openssl_get_ssl(r->conn->bev) : NULL;

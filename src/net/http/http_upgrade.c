@@ -1,4 +1,4 @@
-/* From a request to a WebSocket: the handshake's server side (RFC 6455 4.2). */
+/* Turns a request into a WebSocket: the server's side of the handshake (RFC 6455 4.2). */
 #include "net/http/http_internal.h"
 
 #include <string.h>

@@ -16,14 +16,15 @@
 #include "common/base/strbuf.h"
 
 #define FILE_MAX (1 << 20)
-#define CIPHERS_TLS12 "ECDHE+AESGCM:ECDHE+CHACHA20" /* those of TLS 1.3 are all good */
-#define BACKDATED_S (2 * 86400L) /* for agents whose clocks are behind, or a clock that is set back */
+#define CIPHERS_TLS12 "ECDHE+AESGCM:ECDHE+CHACHA20" /* all ciphers of TLS 1.3 are acceptable */
+/* so that the certificate is valid for agents whose clocks are slow, and after a clock was set back */
+#define BACKDATED_S (2 * 86400L)
 
 /* ---- errors ---- */
 
-/* OpenSSL's own reason, or what to say where it has none. The queue is empty afterwards: leftovers would be blamed on
- * the next connection. */
-static const char *reason(const char *otherwise)
+/* OpenSSL's reason for an error, or `otherwise` if it gives none. Empties OpenSSL's queue of errors, because errors
+ * left in it would be blamed on the next connection. */
+static const char *openssl_reason(const char *otherwise)
 {
     const char *text = ERR_reason_error_string(ERR_peek_last_error());
     ERR_clear_error();
@@ -45,7 +46,7 @@ static int read_pem(const char *path, const char *what, struct strbuf *ret, stru
     return 0;
 }
 
-/* The chain's certificates in *ret_pem, and when the first of them expires. */
+/* Adds a certificate to the PEM text, and updates when the first one expires. */
 static int note_certificate(X509 *x, BIO *pem, int64_t *expires_us)
 {
     struct tm end = {0};
@@ -65,7 +66,7 @@ static int use_chain(struct tls_pair *p, BIO *in, BIO *pem, const char *file, st
         int ok = n == 0 ? SSL_CTX_use_certificate(p->ctx, x) : SSL_CTX_add1_chain_cert(p->ctx, x);
         if (ok != 1)
             rc = error_set(err, ERR_INVALID, "%s: certificate %d can't be used: %s", file, n + 1,
-                           reason("OpenSSL refuses it"));
+                           openssl_reason("OpenSSL refuses it"));
         else if (note_certificate(x, pem, &p->expires_us) < 0)
             rc = no_memory(err);
         X509_free(x);
@@ -79,7 +80,7 @@ static int use_chain(struct tls_pair *p, BIO *in, BIO *pem, const char *file, st
         return error_set(err, ERR_INVALID, "%s holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)", file);
     }
     if (!at_end)
-        return error_set(err, ERR_INVALID, "%s: certificate %d is damaged: %s", file, n + 1, reason("not PEM"));
+        return error_set(err, ERR_INVALID, "%s: certificate %d is damaged: %s", file, n + 1, openssl_reason("not PEM"));
     ERR_clear_error();
     return 0;
 }
@@ -100,7 +101,7 @@ static int load_chain(struct tls_pair *p, const char *file, struct error *err)
     return rc;
 }
 
-/* Instead of OpenSSL's, which would ask on the terminal. */
+/* Notes that the key asks for a passphrase. OpenSSL's own function would ask for it on the terminal. */
 static int note_passphrase(char *buf, int size, int writing, void *asked)
 {
     *(bool *)asked = true;
@@ -126,7 +127,7 @@ static int use_key(struct tls_pair *p, BIO *in, const char *cert_file, const cha
     if (same != 1)
         return error_set(err, ERR_INVALID, "%s is not the key of the certificate in %s", file, cert_file);
     return ok == 1 ? 0
-                   : error_set(err, ERR_INVALID, "%s: the key can't be used: %s", file, reason("OpenSSL refuses it"));
+                   : error_set(err, ERR_INVALID, "%s: the key can't be used: %s", file, openssl_reason("OpenSSL refuses it"));
 }
 
 static int load_key(struct tls_pair *p, const char *cert_file, const char *file, struct error *err)
@@ -142,8 +143,8 @@ static int load_key(struct tls_pair *p, const char *cert_file, const char *file,
     return rc;
 }
 
-/* Buffers go back between records (an idle connection costs half), and no cache of sessions grows: clients hold
- * tickets. */
+/* Sets protocol versions and options. Buffers are released between records, which halves the cost of an idle
+ * connection. The server keeps no cache of sessions, since that would grow; clients hold tickets. */
 static int set_protocol(SSL_CTX *ctx, struct error *err)
 {
     SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
@@ -151,7 +152,7 @@ static int set_protocol(SSL_CTX *ctx, struct error *err)
     SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
     if (SSL_CTX_set_cipher_list(ctx, CIPHERS_TLS12) != 1)
-        return error_set(err, ERR_INTERNAL, "OpenSSL has none of the ciphers " CIPHERS_TLS12 ": %s", reason("unknown"));
+        return error_set(err, ERR_INTERNAL, "OpenSSL has none of the ciphers " CIPHERS_TLS12 ": %s", openssl_reason("unknown"));
     return 0;
 }
 
@@ -171,11 +172,12 @@ int tls_pair_load(const char *cert_file, const char *key_file, struct tls_pair *
 
 int tls_pair_ask_clients(struct tls_pair *p, const char *ca_file, struct error *err)
 {
-    static const unsigned char context[] = "determined"; /* tickets of clients that were asked need one */
+    /* tickets of clients that were asked for a certificate need a context */
+    static const unsigned char context[] = "determined";
     STACK_OF(X509_NAME) *names = SSL_load_client_CA_file(ca_file);
     if (!names || SSL_CTX_load_verify_locations(p->ctx, ca_file, NULL) != 1) {
         sk_X509_NAME_pop_free(names, X509_NAME_free);
-        return error_set(err, ERR_INVALID, "%s holds no certificates of authorities in PEM form: %s", ca_file, reason("empty"));
+        return error_set(err, ERR_INVALID, "%s holds no certificates of authorities in PEM form: %s", ca_file, openssl_reason("empty"));
     }
     SSL_CTX_set_client_CA_list(p->ctx, names);
     X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(p->ctx), X509_V_FLAG_PARTIAL_CHAIN);
@@ -218,22 +220,23 @@ static int add_names(X509 *x, const char *const *name, size_t n)
     return add_extension(x, NID_subject_alt_name, strbuf_str(&names));
 }
 
-/* Each pair has its own serial number: browsers refuse a second certificate with an issuer and number they know. */
+/* Gives each pair its own serial number: browsers refuse a second certificate with an issuer and a number that they
+ * know. */
 static int set_serial(X509 *x)
 {
     unsigned char bytes[16];
     if (RAND_bytes(bytes, sizeof bytes) != 1)
         return -1;
-    bytes[0] &= 0x7f; /* positive */
+    bytes[0] &= 0x7f; /* the number must be positive */
     BIGNUM *number = BN_bin2bn(bytes, sizeof bytes, NULL);
     ASN1_INTEGER *set = number ? BN_to_ASN1_INTEGER(number, X509_get_serialNumber(x)) : NULL;
     BN_free(number);
     return set ? 0 : -1;
 }
 
-/* It signs nothing but itself, so that its key can't speak for other hosts to those who trust it. Valid from an hour
- * ago, for clients whose clock is slow. */
-static int fill(X509 *x, EVP_PKEY *key, const char *const *name, size_t n)
+/* Fills in the certificate. It can sign only itself, so that its key cannot vouch for other hosts to those who trust
+ * it. It is valid from BACKDATED_S before now. */
+static int fill_certificate(X509 *x, EVP_PKEY *key, const char *const *name, size_t n)
 {
     X509_NAME *subject = X509_get_subject_name(x);
     X509_set_version(x, X509_VERSION_3);
@@ -281,8 +284,8 @@ int tls_make_self_signed(const char *cert_file, const char *key_file, const char
     EVP_PKEY *key = EVP_EC_gen("P-256");
     X509 *x = X509_new();
     int rc;
-    if (!key || !x || fill(x, key, name, n) < 0)
-        rc = error_set(err, ERR_INVALID, "making a certificate for %s: %s", name[0], reason("OpenSSL refuses"));
+    if (!key || !x || fill_certificate(x, key, name, n) < 0)
+        rc = error_set(err, ERR_INVALID, "making a certificate for %s: %s", name[0], openssl_reason("OpenSSL refuses"));
     else
         rc = write_pair(cert_file, x, key_file, key, err);
     X509_free(x);

@@ -19,18 +19,18 @@
 #include "net/websocket/ws.h"
 
 enum {
-    HELD_MAX = 256 * 1024,    /* bytes that wait for a side */
-    MESSAGE_MAX = 1024 * 1024, /* peers send a few KiB at a time */
+    HELD_MAX = 256 * 1024,    /* bytes that may wait for one side */
+    MESSAGE_MAX = 1024 * 1024, /* bytes of one message; peers send a few KiB at a time */
     CHUNK = 64 * 1024,
     PING_S = 15,
     DEAD_S = 60,
-    DRAIN_S = 30, /* for the last bytes to a side that does not take them */
+    DRAIN_S = 30, /* how long the last bytes may take to reach a side that reads slowly */
 };
 
 struct tunnel {
     struct tunnels *all;
-    struct ws *ws;           /* NULL: not yet, or no more */
-    struct bufferevent *tcp; /* NULL: no more */
+    struct ws *ws;           /* NULL: not opened yet, or closed */
+    struct bufferevent *tcp; /* NULL: closed */
     bool dialling, open, held;
     tunnel_dialled_fn *dialled;
     tunnel_failed_fn *failed;
@@ -71,7 +71,7 @@ void tunnels_free(struct tunnels *all)
     while ((t = LIST_FIRST(&all->list))) {
         t->failed = NULL;
         if (t->ws)
-            ws_drop(t->ws); /* frees the tunnel, too */
+            ws_drop(t->ws); /* this frees the tunnel, too */
         else
             tunnel_free(t);
     }
@@ -82,7 +82,7 @@ void tunnels_free(struct tunnels *all)
 
 static void pass_on(struct tunnel *t, bool all)
 {
-    static char chunk[CHUNK]; /* one loop, one thread */
+    static char chunk[CHUNK]; /* static, since only the loop's thread uses it */
     struct evbuffer *in = bufferevent_get_input(t->tcp);
     while (t->ws && t->open && evbuffer_get_length(in) > 0 && (all || ws_pending(t->ws) < HELD_MAX)) {
         int n = evbuffer_remove(in, chunk, sizeof chunk);
@@ -94,7 +94,7 @@ static void pass_on(struct tunnel *t, bool all)
 
 static void on_tcp_readable(struct bufferevent *bev, void *ctx)
 {
-    pass_on(ctx, /* all= */ false); /* what stays in the buffer stops the reading at its high mark */
+    pass_on(ctx, /* all= */ false); /* bytes that stay in the buffer stop the reading once they reach its high mark */
 }
 
 static void on_ws_drained(struct ws *w, void *ctx)
@@ -106,7 +106,7 @@ static void on_ws_drained(struct ws *w, void *ctx)
 
 /* ---- from the WebSocket to TCP ---- */
 
-static void hold(struct tunnel *t, bool on)
+static void hold_websocket(struct tunnel *t, bool on)
 {
     t->held = on;
     ws_hold(t->ws, on);
@@ -119,16 +119,16 @@ static void on_ws_message(struct ws *w, const void *data, size_t n, bool is_text
         return;
     bufferevent_write(t->tcp, data, n);
     if (!t->held && evbuffer_get_length(bufferevent_get_output(t->tcp)) > HELD_MAX)
-        hold(t, true);
+        hold_websocket(t, true);
 }
 
 static void on_tcp_writable(struct bufferevent *bev, void *ctx)
 {
     struct tunnel *t = ctx;
     if (!t->ws && t->open)
-        tunnel_free(t); /* those were the last bytes */
+        tunnel_free(t); /* these were the last bytes */
     else if (t->held)
-        hold(t, false);
+        hold_websocket(t, false);
 }
 
 /* ---- ends ---- */
@@ -145,7 +145,7 @@ static void on_tcp_end(struct tunnel *t, const char *why)
     } else if (!t->ws) {
         if (t->open) {
             tunnel_free(t);
-        } else { /* before its WebSocket: that is told by tunnel_upgrade() */
+        } else { /* there is no WebSocket yet: tunnel_upgrade() reports it */
             bufferevent_free(t->tcp);
             t->tcp = NULL;
         }
@@ -154,11 +154,11 @@ static void on_tcp_end(struct tunnel *t, const char *why)
         bufferevent_free(t->tcp);
         t->tcp = NULL;
         if (t->held)
-            hold(t, false); /* its goodbye is to be read */
+            hold_websocket(t, false); /* the peer's close frame must be read */
         ws_close(t->ws, 1000, "");
     } else {
         t->failed = NULL;
-        ws_close(t->ws, 1000, ""); /* it is still being dialled, and of no use any more */
+        ws_close(t->ws, 1000, ""); /* the WebSocket is still being dialled, and is not needed any more */
     }
 }
 
@@ -226,7 +226,7 @@ int tunnel_dial(struct tunnels *all, const char *address, int port, int timeout_
         v6->sin6_family = AF_INET6;
         v6->sin6_port = htons((uint16_t)port);
     } else {
-        return error_set(err, ERR_INTERNAL, "'%.80s' is no address", address);
+        return error_set(err, ERR_INTERNAL, "'%.80s' is not a numeric IP address", address);
     }
     struct tunnel *t = tunnel_new(all, -1);
     t->dialling = true;
@@ -238,7 +238,7 @@ int tunnel_dial(struct tunnels *all, const char *address, int port, int timeout_
         tunnel_free(t);
         return error_set(err, ERR_BAD_GATEWAY, "can't connect to port %d of %s", port, address);
     }
-    listen_to_tcp(t); /* not before: a failure would be told twice */
+    listen_to_tcp(t); /* not earlier: a failure would be reported twice */
     *ret = t;
     return 0;
 }

@@ -21,18 +21,21 @@ struct tunnels;
 struct ws_client_options;
 
 struct tunnels *tunnels_new(struct loop *l);
-void tunnels_free(struct tunnels *all); /* ends those that are left; NULL is fine. After the HTTP server */
+/* ends the tunnels that are left; call it after http_server_free(); NULL is accepted */
+void tunnels_free(struct tunnels *all);
 size_t tunnels_count(const struct tunnels *all);
 
-typedef void tunnel_dialled_fn(void *ctx, const char *why); /* why NULL: it stands */
-/* address is numeric. With a failure the tunnel is gone. */
+typedef void tunnel_dialled_fn(void *ctx, const char *why); /* why is NULL if the connection was made */
+/* Connects to the address, which must be numeric. When dialled() reports a failure, the tunnel is freed. */
 int tunnel_dial(struct tunnels *all, const char *address, int port, int timeout_s, tunnel_dialled_fn *dialled, void *ctx,
                 struct tunnel **ret, struct error *err);
-void tunnel_drop(struct tunnel *t); /* one that has no WebSocket yet; dialled() is not called any more */
-/* On failure (not an upgrade request) the tunnel is gone, and the request wants its answer. */
+void tunnel_drop(struct tunnel *t); /* frees a tunnel that has no WebSocket yet; dialled() is not called any more */
+/* Turns the request into the tunnel's WebSocket. On failure (it is not an upgrade request) the tunnel is freed, and the
+ * request still needs an answer. */
 int tunnel_upgrade(struct tunnel *t, struct http_request *http, struct error *err);
 
-/* Takes over fd. Why the WebSocket could not be had is told to `failed`. */
+/* The client's side: joins fd, which it takes over, with a WebSocket to the master. If the WebSocket cannot be opened,
+ * `failed` is called with the reason. */
 typedef void tunnel_failed_fn(void *ctx, const char *why);
 int tunnel_connect(struct tunnels *all, int fd, const struct ws_client_options *o, tunnel_failed_fn *failed, void *ctx,
                    struct error *err);

@@ -27,10 +27,10 @@ struct post_queue {
     size_t n, cap;
 };
 
-struct hook { /* a turn-end function or a signal's function */
+struct hook { /* a function called at the end of each turn, or on a signal */
     loop_fn *fn;
     void *ctx;
-    struct event *event; /* of a signal */
+    struct event *event; /* the event of a signal */
     struct hook *next;
 };
 
@@ -48,9 +48,9 @@ struct loop {
 
     int wake_fd; /* eventfd: readable when `posted` went from empty to not empty */
     struct event *wake;
-    pthread_mutex_t mutex; /* guards `posted` only */
+    pthread_mutex_t mutex; /* protects only `posted` */
     struct post_queue posted;
-    struct post_queue running; /* swapped with `posted`, so that a post from a post runs in the next turn */
+    struct post_queue running; /* swapped with `posted`, so that a post made by a post runs in the next turn */
     size_t running_at;
 };
 
@@ -94,7 +94,7 @@ void loop_post(struct loop *l, loop_fn *fn, void *ctx)
     pthread_mutex_unlock(&l->mutex);
     if (first) {
         ssize_t written = write(l->wake_fd, &(uint64_t){1}, sizeof(uint64_t));
-        (void)written; /* EAGAIN: the counter is full, so the loop is awake anyway */
+        (void)written; /* EAGAIN means that the counter is full, so the loop wakes up anyway */
     }
 }
 
@@ -111,7 +111,7 @@ static void run_posts(evutil_socket_t fd, short what, void *ctx)
     struct loop *l = ctx;
     uint64_t count;
     ssize_t got = read(fd, &count, sizeof count);
-    (void)got; /* EAGAIN: an earlier turn has taken the posts already */
+    (void)got; /* EAGAIN means that an earlier turn has taken the posts already */
 
     pthread_mutex_lock(&l->mutex);
     struct post_queue empty = l->running;
@@ -138,8 +138,9 @@ static void raise_open_files(void)
     }
 }
 
-/* No locks in libevent: everything but loop_post() belongs to one thread. Precise timers: the coarse clock fires up to
- * 4 ms early, and a timer that finds its deadline not yet reached arms itself again. */
+/* Makes libevent's base. It has no locks, because only loop_post() is called from other threads. It uses precise
+ * timers: the coarse clock fires up to 4 ms early, and a timer that finds its time not yet reached arms itself
+ * again. */
 static struct event_base *new_base(void)
 {
     struct event_config *config = event_config_new();
@@ -201,7 +202,7 @@ void loop_free(struct loop *l)
     if (l->wake)
         event_free(l->wake);
     if (l->base) {
-        /* objects that libevent frees in a later turn (bufferevents, answers of evdns) */
+        /* frees objects that libevent frees in a later turn (bufferevents, answers of evdns) */
         event_base_loop(l->base, EVLOOP_NONBLOCK);
         event_base_free(l->base);
     }
@@ -220,7 +221,7 @@ static void count_turn(struct loop *l, int64_t turn_us)
     histogram_add(&l->turns, turn_us);
 }
 
-/* How many loops run in the program, and in this thread. */
+/* How many loops run in the program, and how many in this thread. */
 static atomic_int running_n;
 static _Thread_local int running_here_n;
 
@@ -307,7 +308,7 @@ static void on_timer(evutil_socket_t fd, short what, void *ctx)
     if (delay_us > t->loop->max_delay_us)
         t->loop->max_delay_us = delay_us;
     histogram_add(&t->loop->delays, delay_us);
-    t->fn(t->ctx); /* may free t */
+    t->fn(t->ctx); /* this may free t */
 }
 
 struct loop_timer *loop_timer_new(struct loop *l, loop_fn *fn, void *ctx)
@@ -373,7 +374,7 @@ static void on_fd(evutil_socket_t fd, short what, void *ctx)
     w->fn(fd, w->ctx);
 }
 
-static struct loop_watch *watch(struct loop *l, int fd, short what, loop_fd_fn *fn, void *ctx)
+static struct loop_watch *watch_new(struct loop *l, int fd, short what, loop_fd_fn *fn, void *ctx)
 {
     struct loop_watch *w = must_calloc(1, sizeof *w);
     w->fn = fn;
@@ -385,12 +386,12 @@ static struct loop_watch *watch(struct loop *l, int fd, short what, loop_fd_fn *
 
 struct loop_watch *loop_watch_readable(struct loop *l, int fd, loop_fd_fn *fn, void *ctx)
 {
-    return watch(l, fd, EV_READ, fn, ctx);
+    return watch_new(l, fd, EV_READ, fn, ctx);
 }
 
 struct loop_watch *loop_watch_writable(struct loop *l, int fd, loop_fd_fn *fn, void *ctx)
 {
-    return watch(l, fd, EV_WRITE, fn, ctx);
+    return watch_new(l, fd, EV_WRITE, fn, ctx);
 }
 
 void loop_watch_free(struct loop_watch *w)
@@ -407,7 +408,7 @@ struct evdns_base *loop_dns(struct loop *l)
 {
     if (!l->dns)
         l->dns = evdns_base_new(l->base, EVDNS_BASE_INITIALIZE_NAMESERVERS | EVDNS_BASE_DISABLE_WHEN_INACTIVE);
-    if (!l->dns) { /* no usable /etc/resolv.conf: /etc/hosts and plain addresses still work */
+    if (!l->dns) { /* without a usable /etc/resolv.conf, /etc/hosts and numeric addresses still work */
         l->dns = evdns_base_new(l->base, EVDNS_BASE_DISABLE_WHEN_INACTIVE);
         if (l->dns)
             evdns_base_load_hosts(l->dns, "/etc/hosts");

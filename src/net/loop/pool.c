@@ -16,7 +16,7 @@ struct pool_job {
     struct pool_job *next;
 };
 
-struct job_list { /* first in, first out */
+struct job_list { /* a queue */
     struct pool_job *head, **tail;
 };
 
@@ -24,7 +24,7 @@ struct pool_thread {
     struct pool *pool;
     pthread_t id;
     bool started;
-    void *worker; /* made by worker_init */
+    void *worker; /* the context that worker_init has made */
 };
 
 struct pool {
@@ -33,12 +33,12 @@ struct pool {
     char name[16];
     struct pool_thread *thread;
 
-    pthread_mutex_t mutex; /* guards everything below */
+    pthread_mutex_t mutex; /* protects the members below */
     pthread_cond_t work_to_do, thread_ready;
     struct job_list waiting, finished;
-    int queued; /* in `waiting` */
+    int queued; /* number of jobs in `waiting` */
     int running;
-    int initialised; /* threads that are through worker_init, well or not */
+    int initialised; /* threads whose worker_init has returned, with or without an error */
     bool init_failed, stopping;
     struct error init_error;
 };
@@ -67,7 +67,8 @@ static struct pool_job *list_take(struct job_list *l)
     return j;
 }
 
-/* On the loop's thread. A done callback may submit again, so the list is taken job by job. */
+/* Runs the `done` callbacks, on the loop's thread. A callback may submit another job, so the list is taken job by
+ * job. */
 static void run_finished(void *ctx)
 {
     struct pool *p = ctx;
@@ -82,7 +83,7 @@ static void run_finished(void *ctx)
     }
 }
 
-static void finish(struct pool *p, struct pool_job *j)
+static void finish_job(struct pool *p, struct pool_job *j)
 {
     bool first = !p->finished.head;
     list_add(&p->finished, j);
@@ -120,7 +121,7 @@ static void work_until_stopped(struct pool_thread *t)
             j->work(t->worker, j->job);
             pthread_mutex_lock(&p->mutex);
             p->running--;
-            finish(p, j);
+            finish_job(p, j);
         } else if (p->stopping) {
             break;
         } else {

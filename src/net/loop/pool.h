@@ -15,10 +15,10 @@ typedef void pool_work_fn(void *worker, void *job); /* on a worker thread */
 typedef void pool_done_fn(void *job);               /* on the loop's thread */
 
 struct pool_options {
-    const char *name; /* of the threads, at most 15 bytes */
+    const char *name; /* name of the threads, at most 15 bytes */
     int threads;
     int queue_max;
-    /* may be NULL; called before pool_new returns */
+    /* Called in each worker thread before pool_new() returns; may be NULL. */
     int (*worker_init)(void *ctx, void **ret_worker, struct error *err);
     void (*worker_release)(void *worker);
     void *ctx;
@@ -26,9 +26,9 @@ struct pool_options {
 
 int pool_new(struct loop *l, const struct pool_options *o, struct pool **ret, struct error *err);
 int pool_submit(struct pool *p, pool_work_fn *work, pool_done_fn *done, void *job, struct error *err);
-int pool_depth(struct pool *p);  /* jobs waiting or running */
-bool pool_is_idle(struct pool *p); /* no job waits or runs, and every done callback has run. From the loop's thread */
-/* runs what is queued, joins the threads; done callbacks of those run before it returns */
+int pool_depth(struct pool *p);  /* number of jobs that wait or run */
+bool pool_is_idle(struct pool *p); /* whether no job waits or runs and every `done` has run; on the loop's thread */
+/* Runs the jobs that are queued, joins the threads, and runs their `done` callbacks before it returns. */
 void pool_free(struct pool *p);
 
 #endif

@@ -18,15 +18,16 @@
 #define MESSAGE_MAX 512
 
 struct service {
-    int fd; /* connected to the manager; -1: there is none */
+    int fd; /* socket connected to the manager; -1: there is no manager */
     struct loop_timer *watchdog;
-    int64_t watchdog_us; /* between two signs of life: half of what the manager grants */
+    int64_t watchdog_us; /* time between two reports to the watchdog: half of what the manager allows */
     char status[MESSAGE_MAX];
 };
 
-/* flags: MSG_DONTWAIT for what may get lost. The rest waits for a busy manager, but not for long: this is the loop. */
-static void tell(const struct service *s, int flags, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-static void tell(const struct service *s, int flags, const char *fmt, ...)
+/* Sends a datagram. flags: MSG_DONTWAIT for a message that may be lost. Other messages wait for a busy manager, but
+ * only a short time, since this runs on the loop. */
+static void notify_manager(const struct service *s, int flags, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void notify_manager(const struct service *s, int flags, const char *fmt, ...)
 {
     char text[MESSAGE_MAX + 32];
     va_list ap;
@@ -39,7 +40,7 @@ static void tell(const struct service *s, int flags, const char *fmt, ...)
         log_debug("service.not_told", "text=%s", log_quote(text));
 }
 
-/* '@' stands for the NUL with which an abstract address begins. */
+/* Connects to the manager's socket. A leading '@' stands for the NUL byte of an abstract address. */
 static int connect_to(const char *address)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -64,7 +65,7 @@ static int connect_to(const char *address)
 static void on_watchdog(void *ctx)
 {
     struct service *s = ctx;
-    tell(s, MSG_DONTWAIT, "WATCHDOG=1");
+    notify_manager(s, MSG_DONTWAIT, "WATCHDOG=1");
     loop_timer_arm(s->watchdog, s->watchdog_us);
 }
 
@@ -93,18 +94,18 @@ struct service *service_new(struct loop *l)
 
 void service_ready(struct service *s)
 {
-    tell(s, 0, "READY=1");
+    notify_manager(s, 0, "READY=1");
 }
 
-/* The time tells the manager which of several reloads this one is. */
+/* The time lets the manager distinguish several reloads. */
 void service_reloading(struct service *s)
 {
-    tell(s, 0, "RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_monotonic_us());
+    notify_manager(s, 0, "RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_monotonic_us());
 }
 
 void service_stopping(struct service *s)
 {
-    tell(s, 0, "STOPPING=1");
+    notify_manager(s, 0, "STOPPING=1");
 }
 
 void service_status(struct service *s, const char *fmt, ...)
@@ -117,7 +118,7 @@ void service_status(struct service *s, const char *fmt, ...)
     if (strcmp(text, s->status) == 0)
         return;
     memcpy(s->status, text, sizeof(text));
-    tell(s, MSG_DONTWAIT, "STATUS=%s", text);
+    notify_manager(s, MSG_DONTWAIT, "STATUS=%s", text);
 }
 
 void service_free(struct service *s)

@@ -1,5 +1,5 @@
-/* Frames, pings and the closing handshake, the same for both ends. wslay reads from and writes to the bufferevent's
- * buffers. */
+/* Frames, pings and the closing handshake, for both ends. wslay reads from and writes to the buffers of the
+ * bufferevent. */
 #include "net/websocket/ws.h"
 
 #include <stdio.h>
@@ -18,13 +18,15 @@
 #include "common/base/must.h"
 #include "net/websocket/ws_internal.h"
 
-/* What a peer can make us queue by asking (pings ask for pongs), and how often it may ask. Ours ask every 15 s. */
-#define ANSWERS_QUEUED_MAX 32          /* in wslay at a time: then they go to the output first */
-#define ANSWER_BYTES_MAX (64 * 1024)   /* in the output: then nothing is read until the peer has taken them */
-#define CONTROL_FRAMES_MAX 1000        /* in one second: then the peer is cut off */
-#define FRAGMENTS_MAX 16384            /* of one message: each takes memory of its own */
+/* Limits of what a peer can make us queue by pings, which ask for pongs. Our own ends send a ping every 15 s. */
+/* answers queued in wslay; when there are so many they are moved to the output */
+#define ANSWERS_QUEUED_MAX 32
+/* answers in the output; beyond it nothing is read until the peer has taken them */
+#define ANSWER_BYTES_MAX (64 * 1024)
+#define CONTROL_FRAMES_MAX 1000        /* in one second; a peer that sends more is cut off */
+#define FRAGMENTS_MAX 16384            /* of one message; each takes memory of its own */
 #define SECOND_US 1000000ll
-#define CLOSE_WAIT_US (5 * 1000000ll) /* for the peer's half of the closing handshake */
+#define CLOSE_WAIT_US (5 * 1000000ll) /* how long to wait for the peer's close frame */
 #define CLOSE_GOING_AWAY 1001
 #define CLOSE_ABNORMAL 1006
 #define CLOSE_POLICY 1008
@@ -38,20 +40,20 @@ struct ws {
     struct bufferevent *bev;
     wslay_event_context_ptr frames;
     struct ws_dial *dial;
-    struct loop_timer *timer; /* the start of dialling, then pings while open, then the end of patience while closing */
+    struct loop_timer *timer; /* starts dialling, then sends pings while open, then limits the wait while closing */
     enum ws_state state;
-    bool held;         /* nothing is read, as the user wants it */
+    bool held;         /* ws_hold(): nothing is read */
     bool stalled;      /* nothing is read until the peer has taken its answers */
-    size_t answer_bytes; /* queued since the output was empty */
-    int control_n;       /* control frames in the second that began then */
+    size_t answer_bytes; /* bytes of answers queued since the output was empty */
+    int control_n;       /* control frames that came in the present second */
     int64_t control_since_us;
-    int fragments;       /* of the message that is coming in */
-    bool receiving;    /* in wslay's receive: what callbacks queue goes out afterwards */
-    bool close_after;  /* ws_close() within receive */
-    bool dialled_away; /* ws_close() before it was open */
+    int fragments;       /* fragments of the message that is being received */
+    bool receiving;    /* wslay is receiving: what callbacks queue is sent afterwards */
+    bool close_after;  /* ws_close() was called while receiving */
+    bool dialled_away; /* ws_close() was called before the connection was open */
     int64_t heard_us;
     int close_code;
-    char close_why[124]; /* as long as a close frame can carry */
+    char close_why[124]; /* as many bytes as a close frame holds */
     ws_gone_fn *on_gone;
     void *owner;
 };
@@ -79,7 +81,8 @@ static void ws_free(struct ws *w)
     free(w);
 }
 
-/* Only from the loop (libevent's callbacks, the timer), never from within a call by the user. */
+/* Ends the connection. Called only from the loop (libevent's callbacks, the timer), never from within a call by the
+ * user. */
 static void ws_end(struct ws *w, int code, const char *why)
 {
     if (w->state == WS_GONE)
@@ -165,7 +168,7 @@ static void on_frame_message(wslay_event_context_ptr frames, const struct wslay_
         if (w->state == WS_OPEN)
             w->handler.on_message(w, m->msg, m->msg_length, m->opcode == WSLAY_TEXT_FRAME, w->handler.ctx);
     } else if (m->opcode == WSLAY_CONNECTION_CLOSE && !w->close_code) {
-        /* The first two bytes are the code. Without any it is 1005, "no status". */
+        /* The first two bytes are the code. A close frame without them has the code 1005, "no status". */
         bool has_code = m->msg_length >= 2;
         remember_close(w, has_code ? m->status_code : 1005, has_code ? (const char *)m->msg + 2 : "",
                        has_code ? m->msg_length - 2 : 0);
@@ -195,7 +198,8 @@ static bool frames_finished(const struct ws *w)
     return !wslay_event_want_read(w->frames) && !wslay_event_want_write(w->frames);
 }
 
-/* A broken peer makes wslay queue a close frame of its own (1002, 1007, 1009) and stop reading. */
+/* Notes that wslay has queued a close frame of its own (1002, 1007, 1009) and stopped reading, because the peer broke
+ * the protocol. */
 static void note_own_close(struct ws *w)
 {
     if (w->state == WS_OPEN && (wslay_event_get_close_sent(w->frames) || wslay_event_get_close_received(w->frames))) {
@@ -219,7 +223,8 @@ static void ws_flush(struct ws *w)
     note_own_close(w);
 }
 
-/* wslay sends control frames first, and nothing after a close: what was said before it has to be on its way by then. */
+/* Sends the close frame. wslay sends control frames first and nothing after a close frame, so messages that were queued
+ * before must have left wslay by then. */
 static void say_goodbye(struct ws *w)
 {
     w->close_after = false;
@@ -227,7 +232,7 @@ static void say_goodbye(struct ws *w)
     ws_flush(w);
 }
 
-/* true when it is over and everything has left */
+/* Returns true when the closing handshake is done and everything was sent. */
 static bool ws_finish(struct ws *w)
 {
     if (w->state != WS_CLOSING || w->close_after || !frames_finished(w) || evbuffer_get_length(bufferevent_get_output(w->bev)) > 0)
@@ -259,7 +264,7 @@ static void set_reading(struct ws *w)
         bufferevent_enable(w->bev, EV_READ);
 }
 
-/* A peer that asks and does not take the answers waits for itself. */
+/* Stops reading from a peer that sends pings and does not read the answers. */
 static void stall_on_answers(struct ws *w)
 {
     if (w->answer_bytes <= ANSWER_BYTES_MAX || w->stalled)
@@ -334,7 +339,7 @@ static void arm_tick(struct ws *w)
         loop_timer_arm(w->timer, every_s * 1000000ll);
 }
 
-static void tick(struct ws *w)
+static void ws_tick(struct ws *w)
 {
     int64_t silent_us = clock_monotonic_us() - w->heard_us;
     if (w->handler.dead_s && !w->held && silent_us >= w->handler.dead_s * 1000000ll) {
@@ -355,11 +360,11 @@ static void on_timer(void *ctx)
 {
     struct ws *w = ctx;
     if (w->state == WS_OPEN)
-        tick(w);
+        ws_tick(w);
     else if (w->state == WS_CLOSING || w->dialled_away)
         ws_end(w, w->close_code, w->close_why);
     else
-        ws_dial_start(w->dial); /* may end w */
+        ws_dial_start(w->dial); /* this may end w */
 }
 
 /* ---- the user's side ---- */
@@ -405,7 +410,7 @@ int ws_connect(struct loop *l, const struct ws_client_options *o, const struct w
         ws_free(w);
         return -1;
     }
-    loop_timer_arm(w->timer, 0); /* so that on_close never runs within this call */
+    loop_timer_arm(w->timer, 0); /* so that on_close is never called within this call */
     *ret = w;
     return 0;
 }
@@ -435,7 +440,7 @@ void ws_send(struct ws *w, const void *data, size_t n, bool is_text)
         log_warning("ws.cut_off", "reason=\"the peer does not take what it is sent\" bytes=%zu", waits);
         remember_close(w, CLOSE_ABNORMAL, "the peer does not take what it is sent", 38);
         w->state = WS_CLOSING;
-        loop_timer_arm(w->timer, 0); /* not within a call by the user */
+        loop_timer_arm(w->timer, 0); /* not within this call by the user */
         return;
     }
     wslay_event_queue_msg(w->frames,

@@ -17,13 +17,14 @@
 struct ws;
 
 struct ws_handler {
-    void (*on_open)(struct ws *w, void *ctx);    /* client: handshake done. Not called for servers */
+    void (*on_open)(struct ws *w, void *ctx);    /* a client's handshake is done; not called for servers */
     void (*on_message)(struct ws *w, const void *data, size_t n, bool is_text, void *ctx);
-    void (*on_drained)(struct ws *w, void *ctx); /* may be NULL: everything sent has gone to the kernel */
+    void (*on_drained)(struct ws *w, void *ctx); /* everything sent has gone to the kernel; may be NULL */
     void (*on_close)(struct ws *w, int code, const char *why, void *ctx);
     void *ctx;
     size_t message_max; /* bytes */
-    size_t pending_max; /* bytes that wait for the peer: one that would wait for more is cut off, 1006; 0: any */
+    /* bytes that may wait for the peer; a peer that lets more wait is cut off with code 1006; 0: no limit */
+    size_t pending_max;
     int ping_s, dead_s; /* agents: docs/spec/agents.md#an-agent-is-lost */
 };
 
@@ -37,18 +38,20 @@ struct ws_client_options {
     int connect_timeout_s;
 };
 
-/* Starts connecting; failure to connect (code 1006) or to be upgraded (the code is the HTTP status, `why` has it and
- * the body's first line) is reported by on_close. Every address of the host is tried in turn. Returns -1 only for
- * options that can't work at all. */
+/* Starts connecting. A failure is reported by on_close: with code 1006 if there is no connection, or with the HTTP
+ * status if the upgrade was refused, where `why` has the status and the first line of the body. Every address of the
+ * host is tried in turn. Returns -1 only for options that cannot work. */
 int ws_connect(struct loop *l, const struct ws_client_options *o, const struct ws_handler *h, struct ws **ret,
                struct error *err);
 void ws_send(struct ws *w, const void *data, size_t n, bool is_text);
 size_t ws_pending(const struct ws *w); /* bytes queued */
-/* Reads nothing from an open one, so that its peer has to wait; nor is the peer's silence held against it meanwhile. */
+/* Stops reading (on) or goes on, so that the peer has to wait. While nothing is read, a silent peer is not taken for
+ * dead. */
 void ws_hold(struct ws *w, bool on);
-/* says goodbye; on_close follows, within 5 s if the peer is silent */
+/* Sends a close frame; on_close follows, within 5 s even if the peer is silent. */
 void ws_close(struct ws *w, int code, const char *why);
-/* Ends it at once: on_close (1001) runs inside this call. For shutting down; not from one of its own callbacks. */
+/* Ends the connection at once: on_close (1001) is called within this call. For shutting down; not from one of its own
+ * callbacks. */
 void ws_drop(struct ws *w);
 
 #endif

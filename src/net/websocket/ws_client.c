@@ -1,4 +1,4 @@
-/* Dialling a WebSocket: resolve, connect (each address in turn), TLS, upgrade. Ends in ws_dialled() or
+/* Dials a WebSocket: resolves the name, connects (to each address in turn), TLS, upgrade. Ends in ws_dialled() or
  * ws_dial_failed(). */
 #include "common/base/must.h"
 #include "net/websocket/ws_internal.h"
@@ -29,7 +29,7 @@
 #include "net/loop/loop_internal.h"
 
 #define HEAD_MAX (64 * 1024)
-#define REFUSAL_MAX 4096 /* of a refusal's body: its first line is all we quote */
+#define REFUSAL_MAX 4096 /* bytes of a refusal's body that are read; only its first line is quoted */
 #define CONNECT_TIMEOUT_S 10
 
 struct ws_dial {
@@ -46,7 +46,7 @@ struct ws_dial {
     struct evdns_getaddrinfo_request *resolving;
     struct evutil_addrinfo *addresses, *next;
     struct bufferevent *bev;
-    bool requested; /* connected, the upgrade request was sent */
+    bool requested; /* the connection is made and the upgrade request was sent */
     char last_error[256];
 };
 
@@ -73,15 +73,15 @@ void ws_dial_free(struct ws_dial *d)
     free(d);
 }
 
-/* d is gone afterwards */
-static void fail(struct ws_dial *d, int code, const char *why)
+/* Reports a failure; d is freed afterwards. */
+static void dial_fail(struct ws_dial *d, int code, const char *why)
 {
     char text[512];
     snprintf(text, sizeof text, "can't connect to %s: %s", d->url, why);
     ws_dial_failed(d->ws, code, text);
 }
 
-static void succeed(struct ws_dial *d)
+static void dial_succeed(struct ws_dial *d)
 {
     struct bufferevent *bev = d->bev;
     d->bev = NULL;
@@ -93,12 +93,12 @@ static void on_timeout(void *ctx)
     struct ws_dial *d = ctx;
     char why[64];
     snprintf(why, sizeof why, "no answer within %d s", d->timeout_s);
-    fail(d, 1006, why);
+    dial_fail(d, 1006, why);
 }
 
 /* ---- the upgrade's answer ---- */
 
-/* The value of a header in a head of CRLF lines, cut out into ret. */
+/* Copies the value of a header into `ret`; `head` consists of CRLF lines. */
 static bool answer_header(const char *head, const char *name, char *ret, size_t size)
 {
     size_t name_n = strlen(name);
@@ -119,12 +119,12 @@ static void check_accepted(struct ws_dial *d, const char *head)
     char accept[64], upgrade[64];
     if (!answer_header(head, "Upgrade", upgrade, sizeof upgrade) || strcasecmp(upgrade, "websocket") != 0 ||
         !answer_header(head, "Sec-WebSocket-Accept", accept, sizeof accept) || strcmp(accept, d->accept) != 0)
-        fail(d, 1006, "what answers there is not a WebSocket server (its Sec-WebSocket-Accept is wrong)");
+        dial_fail(d, 1006, "what answers there is not a WebSocket server (its Sec-WebSocket-Accept is wrong)");
     else
-        succeed(d);
+        dial_succeed(d);
 }
 
-/* Waits for the body that says why, as far as the server announces one. true: done */
+/* Reads the body of a refusal, which says why, as far as the server announces one. Returns true when it is complete. */
 static bool check_refused(struct ws_dial *d, const char *head, int status, bool at_eof)
 {
     struct evbuffer *in = bufferevent_get_input(d->bev);
@@ -139,17 +139,17 @@ static bool check_refused(struct ws_dial *d, const char *head, int status, bool 
     evbuffer_remove(in, line, expected < sizeof line ? expected : sizeof line - 1);
     line[strcspn(line, "\r\n")] = '\0';
     snprintf(why, sizeof why, "HTTP status %d%s%s", status, *line ? ": " : "", line);
-    fail(d, status, why);
+    dial_fail(d, status, why);
     return true;
 }
 
-/* true: d is gone */
+/* Reads the answer to the upgrade request. Returns true if d was freed. */
 static bool read_answer(struct ws_dial *d, bool at_eof)
 {
     struct evbuffer *in = bufferevent_get_input(d->bev);
     ssize_t end = evbuffer_search(in, "\r\n\r\n", 4, NULL).pos;
     if (end < 0 && evbuffer_get_length(in) > HEAD_MAX) {
-        fail(d, 1006, "the answer's headers are over 64 KiB");
+        dial_fail(d, 1006, "the answer's headers are over 64 KiB");
         return true;
     }
     if (end < 0)
@@ -159,7 +159,7 @@ static bool read_answer(struct ws_dial *d, bool at_eof)
     bool done = true;
     if (strlen(head) != (size_t)end + 4 || sscanf(head, "HTTP/1.%*1[01] %3d", &status) != 1 ||
         status < 100) {
-        fail(d, 1006, "what answers there does not speak HTTP");
+        dial_fail(d, 1006, "what answers there does not speak HTTP");
     } else if (status == 101) {
         evbuffer_drain(in, (size_t)end + 4);
         check_accepted(d, head);
@@ -203,7 +203,7 @@ static void on_event(struct bufferevent *bev, short what, void *ctx)
         describe_failure(d, bev);
         try_next_address(d);
     } else if (!read_answer(d, /* at_eof= */ true)) {
-        fail(d, 1006, "the connection broke off before the answer");
+        dial_fail(d, 1006, "the connection broke off before the answer");
     }
 }
 
@@ -240,18 +240,18 @@ static void try_next_address(struct ws_dial *d)
         bufferevent_free(d->bev);
     d->bev = NULL;
     if (!a) {
-        fail(d, 1006, d->last_error);
+        dial_fail(d, 1006, d->last_error);
         return;
     }
     d->next = a->ai_next;
     d->bev = new_bufferevent(d);
     if (!d->bev) {
-        fail(d, 1006, "no memory");
+        dial_fail(d, 1006, "no memory");
         return;
     }
     bufferevent_setcb(d->bev, on_readable, NULL, on_event, d);
     bufferevent_enable(d->bev, EV_READ | EV_WRITE);
-    /* no route; the rest comes through on_event */
+    /* there is no route; other failures come through on_event */
     if (bufferevent_socket_connect(d->bev, a->ai_addr, (int)a->ai_addrlen) < 0) {
         snprintf(d->last_error, sizeof d->last_error, "%s", strerror(errno));
         try_next_address(d);
@@ -261,13 +261,13 @@ static void try_next_address(struct ws_dial *d)
 static void on_resolved(int rc, struct evutil_addrinfo *found, void *ctx)
 {
     struct ws_dial *d = ctx;
-    if (rc == EVUTIL_EAI_CANCEL) /* d is gone already */
+    if (rc == EVUTIL_EAI_CANCEL) /* d was freed already */
         return;
     d->resolving = NULL;
     if (rc) {
         char why[300];
         snprintf(why, sizeof why, "the name %.200s can't be resolved: %s", d->host, evutil_gai_strerror(rc));
-        fail(d, 1006, why);
+        dial_fail(d, 1006, why);
         return;
     }
     d->addresses = d->next = found;
@@ -279,11 +279,11 @@ void ws_dial_start(struct ws_dial *d)
     struct evutil_addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_protocol = IPPROTO_TCP};
     struct evdns_base *dns = loop_dns(d->loop);
     if (!dns) {
-        fail(d, 1006, "no resolver");
+        dial_fail(d, 1006, "no resolver");
         return;
     }
     loop_timer_arm(d->timer, d->timeout_s * 1000000ll);
-    /* NULL when on_resolved() has run already; d may be gone then. */
+    /* NULL if on_resolved() has run already; d may be freed then. */
     struct evdns_getaddrinfo_request *request = evdns_getaddrinfo(dns, d->host, d->port, &hints, on_resolved, d);
     if (request)
         d->resolving = request;
@@ -352,7 +352,7 @@ static int make_tls(struct ws_dial *d, const struct ws_client_options *o, struct
     if (!d->tls_ctx)
         return error_set(err, ERR_INTERNAL, "OpenSSL does not start: %s", ERR_reason_error_string(ERR_get_error()));
     SSL_CTX_set_min_proto_version(d->tls_ctx, TLS1_2_VERSION);
-    /* Whoever has the server's own certificate in ca_file need not know who signed it. */
+    /* A client that has the server's own certificate in ca_file need not know who signed it. */
     X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(d->tls_ctx), X509_V_FLAG_PARTIAL_CHAIN);
     SSL_CTX_set_verify(d->tls_ctx, d->tls_skip_verify ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
     int ok = ca_file ? SSL_CTX_load_verify_locations(d->tls_ctx, ca_file, NULL)

@@ -104,6 +104,8 @@ class Master(FakeMaster):
     def __init__(self):
         self.epoch, self.cluster = 1, "cluster-" + uuid.uuid4().hex[:8]
         self.context, self.rendezvous, self.broken_requests = tgz({}), None, 0
+        self.context_may_go = threading.Event()  # cleared: a request for a context waits for its answer
+        self.context_may_go.set()
         self.ack_logs = self.ack_states = True
         self.connection, self.hellos, self.requests, self.posts, self.states = None, [], [], [], []
         self.lines = {}     # container id → {number: line}
@@ -127,6 +129,7 @@ class Master(FakeMaster):
         if url.path == "/agents":
             return self.take_agent(exchange, dict(urllib.parse.parse_qsl(url.query)))
         if re.fullmatch(r"/api/v1/tasks/[^/]+/context_directory", url.path):
+            self.context_may_go.wait()
             if self.broken_requests > 0:
                 self.broken_requests -= 1
                 raise Refusal(503, "later")

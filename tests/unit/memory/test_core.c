@@ -31,7 +31,7 @@ static const char config[] =
     "checkpoint_storage: {type: shared_fs, host_path: /c, save_trial_best: 2}\ndata: {path: /x, list: [1, 2]}\n"
     "reproducibility: {experiment_seed: 7}\nmax_restarts: 2\nretention_policy: {log_retention_days: 9}\n";
 
-static struct json_object *tree(const char *yaml)
+static struct json_object *parse_yaml(const char *yaml)
 {
     struct json_object *v = NULL;
     require(yaml_parse(yaml, strlen(yaml), &v, NULL, NULL) == 0);
@@ -40,11 +40,11 @@ static struct json_object *tree(const char *yaml)
 
 static void prepare_configuration(void *ctx)
 {
-    struct json_object *template cleanup_json = tree("{labels: [t], hyperparameters: {lr: 1, extra: 2},"
+    struct json_object *template cleanup_json = parse_yaml("{labels: [t], hyperparameters: {lr: 1, extra: 2},"
                                                      " environment: {environment_variables: [T=1]}, data: {more: 1}}");
-    struct json_object *defaults cleanup_json = tree("{image: base, environment_variables: [A=cluster], registry_auth:"
+    struct json_object *defaults cleanup_json = parse_yaml("{image: base, environment_variables: [A=cluster], registry_auth:"
                                                      " {username: them, password: secret}}");
-    struct json_object *storage cleanup_json = tree("{type: shared_fs, host_path: /ckpt, save_trial_best: 3}");
+    struct json_object *storage cleanup_json = parse_yaml("{type: shared_fs, host_path: /ckpt, save_trial_best: 3}");
     const struct expconf_pool pool = {.name = "default", .default_priority = 42};
     const struct expconf_context c = {
         .checkpoint_storage = storage, .task_container_defaults = defaults, .pool = &pool, .pool_n = 1,

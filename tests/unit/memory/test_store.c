@@ -105,7 +105,7 @@ static void commit_some(struct store *st, struct books *b)
     }
 }
 
-static void seal(struct store *st)
+static void seal_blocks(struct store *st)
 {
     struct metric_seal *m;
     struct log_seal *l;
@@ -159,7 +159,7 @@ static void write_seal_and_read(void *ctx)
         _Exit(3);
     }
     commit_some(st, b);
-    seal(st);
+    seal_blocks(st);
     require(count_lines(st) == 3 * LINES && count_reports(st) == 3);
     store_close(st);
 }
@@ -180,7 +180,7 @@ static void check_what_was_acknowledged(void *ctx, bool failed)
     store_close(b->f->st);
     b->f->st = NULL;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        fixture_exec(b->f, table[i]); /* each run has as much to read as the first */
+        fixture_exec(b->f, table[i]); /* so that each run has as much to read as the first */
 }
 
 static void test_log_block__ends_in_one_sentence_when_memory_does(void **state)

@@ -1,5 +1,5 @@
-/* A server of our own on a loop in a thread, and raw sockets to talk to it: for tests that must send what no client
- * sends and leave when no client leaves. Waiting is for a state (served_await), never for a time. */
+/* A server on a loop in a thread of its own, and raw sockets to talk to it: for tests that must send what no client
+ * sends, or leave when no client leaves. Tests wait for a state (served_await), never for a time. */
 #ifndef TESTS_UNIT_NET_SERVED_H
 #define TESTS_UNIT_NET_SERVED_H
 

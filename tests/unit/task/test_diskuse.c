@@ -40,7 +40,7 @@ static int tear_down(void **state)
     return system(command);
 }
 
-static void fill(int at, const char *name)
+static void fill_directory(int at, const char *name)
 {
     static const char zero[BLOCK];
     int fd = openat(at, name, O_WRONLY | O_CREAT | O_EXCL, 0600);
@@ -49,7 +49,7 @@ static void fill(int at, const char *name)
     close(fd);
 }
 
-static uint64_t measure(struct fixture *x, size_t entries)
+static uint64_t measure_directory(struct fixture *x, size_t entries)
 {
     uint64_t bytes = 0;
     for (int i = 0; i < STEPS_MAX; i++)
@@ -68,25 +68,25 @@ static void test_diskuse__counts_files_at_all_depths_however_small_the_steps(voi
 {
     struct fixture *x = *state;
     int top = x->use.top;
-    fill(top, "a");
+    fill_directory(top, "a");
     mkdirat(top, "d", 0700);
     mkdirat(top, "d/e", 0700);
-    fill(top, "d/b");
-    fill(top, "d/e/c");
-    fill(top, "z");
+    fill_directory(top, "d/b");
+    fill_directory(top, "d/e/c");
+    fill_directory(top, "z");
     for (size_t entries = 1; entries < 20; entries++)
-        assert_about(measure(x, entries), 4);
+        assert_about(measure_directory(x, entries), 4);
 }
 
 static void test_diskuse__leaves_out_the_supervisors_part_of_the_top_only(void **state)
 {
     struct fixture *x = *state;
     mkdirat(x->use.top, "supervisor", 0700);
-    fill(x->use.top, "supervisor/a");
+    fill_directory(x->use.top, "supervisor/a");
     mkdirat(x->use.top, "run", 0700);
     mkdirat(x->use.top, "run/supervisor", 0700);
-    fill(x->use.top, "run/supervisor/b");
-    assert_about(measure(x, 100), 1);
+    fill_directory(x->use.top, "run/supervisor/b");
+    assert_about(measure_directory(x, 100), 1);
 }
 
 static void test_diskuse__follows_no_link_and_opens_no_file(void **state)
@@ -94,9 +94,9 @@ static void test_diskuse__follows_no_link_and_opens_no_file(void **state)
     struct fixture *x = *state;
     assert_int_equal(symlinkat("/usr", x->use.top, "link"), 0);
     assert_int_equal(mkfifoat(x->use.top, "fifo", 0600), 0);
-    fill(x->use.top, "a");
+    fill_directory(x->use.top, "a");
     assert_int_equal(linkat(x->use.top, "a", x->use.top, "b", 0), 0); /* counts once */
-    assert_about(measure(x, 100), 1);
+    assert_about(measure_directory(x, 100), 1);
 }
 
 static void test_diskuse__a_file_with_a_hole_counts_as_what_it_takes(void **state)
@@ -105,7 +105,7 @@ static void test_diskuse__a_file_with_a_hole_counts_as_what_it_takes(void **stat
     int fd = openat(x->use.top, "hole", O_WRONLY | O_CREAT, 0600);
     assert_int_equal(ftruncate(fd, 1L << 40), 0);
     close(fd);
-    assert_about(measure(x, 100), 0);
+    assert_about(measure_directory(x, 100), 0);
 }
 
 static void test_diskuse__a_depth_beyond_all_descriptors_is_measured(void **state)
@@ -119,9 +119,9 @@ static void test_diskuse__a_depth_beyond_all_descriptors_is_measured(void **stat
         close(at);
         at = next;
     }
-    fill(at, "bottom");
+    fill_directory(at, "bottom");
     close(at);
-    uint64_t bytes = measure(x, 100);
+    uint64_t bytes = measure_directory(x, 100);
     assert_true(bytes >= BLOCK);
 }
 
@@ -135,12 +135,12 @@ static void test_diskuse__a_directory_that_is_moved_meanwhile_ends_the_measureme
     for (int i = 0; i < 50; i++) {
         char name[16];
         snprintf(name, sizeof(name), "a/b/%d", i);
-        fill(top, name);
+        fill_directory(top, name);
     }
     mkdirat(top, "other", 0700);
     assert_false(diskuse_step(&x->use, 30, &bytes)); /* it is within a/b or above */
     assert_int_equal(renameat(top, "a/b", top, "other/b"), 0);
-    assert_about(measure(x, 30), 50); /* a new measurement, from the top */
+    assert_about(measure_directory(x, 30), 50); /* a new measurement, from the top */
 }
 
 int main(void)

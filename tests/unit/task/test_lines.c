@@ -4,7 +4,7 @@
 
 static struct strbuf story; /* each line as `level/rank: text`, ends made visible */
 
-static void tell(void *ctx, const struct task_line *l)
+static void note_line(void *ctx, const struct task_line *l)
 {
     if (l->level)
         strbuf_addf(&story, "%d", (int)l->level);
@@ -21,11 +21,11 @@ static void tell(void *ctx, const struct task_line *l)
 }
 
 /* Feeds the text in pieces of every size, since a pipe may cut anywhere, and expects the same story each time. */
-static void expect(const char *text, size_t n, const char *want)
+static void expect_lines(const char *text, size_t n, const char *want)
 {
     for (size_t piece = 1; piece <= n; piece++) {
         struct line_framer *f = malloc(sizeof(*f));
-        line_framer_init(f, TASK_STDOUT, tell, NULL);
+        line_framer_init(f, TASK_STDOUT, note_line, NULL);
         strbuf_reset(&story);
         for (size_t at = 0; at < n; at += piece)
             line_framer_feed(f, text + at, n - at < piece ? n - at : piece, 0);
@@ -35,7 +35,7 @@ static void expect(const char *text, size_t n, const char *want)
         free(f);
     }
 }
-#define EXPECT(text, want) expect(text, sizeof(text) - 1, want)
+#define EXPECT(text, want) expect_lines(text, sizeof(text) - 1, want)
 
 static void test_lines__end_at_newline_and_at_carriage_return(void **state)
 {
@@ -73,7 +73,7 @@ static void test_lines__are_valid_text(void **state)
 
 struct length_log { size_t line_n, bytes, longest, broken; };
 
-static void measure(void *ctx, const struct task_line *l)
+static void measure_line(void *ctx, const struct task_line *l)
 {
     struct length_log *log = ctx;
     log->line_n++;
@@ -93,7 +93,7 @@ static void test_lines__that_are_too_long_are_cut_between_characters(void **stat
     strbuf_adds(&text, "\n");
     struct length_log log = {0};
     struct line_framer *f = malloc(sizeof(*f));
-    line_framer_init(f, TASK_STDOUT, measure, &log);
+    line_framer_init(f, TASK_STDOUT, measure_line, &log);
     line_framer_feed(f, text.s, text.n, 0);
     assert_int_equal(log.line_n, 4);
     assert_int_equal(log.bytes, text.n);
@@ -108,7 +108,7 @@ static void test_lines__show_no_secrets(void **state)
 {
     static const char token[] = "det1.0123456789abcdef", printed[] = "A=det1.0123456789abcdef B=det1.0123456789abcdef\nINFO: x det1.0123456789abcdef";
     struct line_framer *f = malloc(sizeof(*f));
-    line_framer_init(f, TASK_STDOUT, tell, NULL);
+    line_framer_init(f, TASK_STDOUT, note_line, NULL);
     line_framer_hide(f, "too short");
     line_framer_hide(f, token);
     strbuf_reset(&story);

@@ -1,4 +1,4 @@
-/* What is understood of a task's last words. */
+/* What is recognised in the last lines of a task. */
 #include "cmocka_setup.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ static void test_missing_module__is_named_by_pythons_own_words(void **state)
     };
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
         struct missing_module m = {.name = ""};
-        missing_module_look(&m, row[i].line, strlen(row[i].line));
+        missing_module_scan(&m, row[i].line, strlen(row[i].line));
         assert_string_equal(m.name, row[i].name);
     }
 }
@@ -32,8 +32,8 @@ static void test_missing_module__the_first_one_counts(void **state)
     (void)state;
     static const char one[] = "No module named 'one'", two[] = "No module named 'two'";
     struct missing_module m = {.name = ""};
-    missing_module_look(&m, one, strlen(one));
-    missing_module_look(&m, two, strlen(two));
+    missing_module_scan(&m, one, strlen(one));
+    missing_module_scan(&m, two, strlen(two));
     assert_string_equal(m.name, "one");
 }
 
@@ -43,9 +43,9 @@ static void test_missing_module__of_a_name_that_is_too_long_is_none(void **state
     char line[300] = "No module named '";
     memset(line + strlen(line), 'a', MODULE_NAME_MAX + 1);
     struct missing_module m = {.name = ""};
-    missing_module_look(&m, line, strlen(line));
+    missing_module_scan(&m, line, strlen(line));
     assert_string_equal(m.name, "");
-    missing_module_look(&m, line, strlen(line) - 1);
+    missing_module_scan(&m, line, strlen(line) - 1);
     assert_int_equal(strlen(m.name), MODULE_NAME_MAX);
 }
 

@@ -32,34 +32,34 @@ static int teardown(void **state)
     return 0;
 }
 
-static const char *at(struct fixture *f, const char *path) { return arena_printf(&f->a, "%s/%s", f->dir, path); }
+static const char *path_in_root(struct fixture *f, const char *path) { return arena_printf(&f->a, "%s/%s", f->dir, path); }
 
 static void make_directories(struct fixture *f, const char *path)
 {
     for (const char *slash = strchr(path, '/');; slash = strchr(slash + 1, '/')) {
-        mkdir(slash ? at(f, arena_strndup(&f->a, path, (size_t)(slash - path))) : at(f, path), 0755);
+        mkdir(slash ? path_in_root(f, arena_strndup(&f->a, path, (size_t)(slash - path))) : path_in_root(f, path), 0755);
         if (!slash)
             return;
     }
 }
 
-static void put(struct fixture *f, const char *dir, const char *name, const char *text, mode_t mode)
+static void put_file(struct fixture *f, const char *dir, const char *name, const char *text, mode_t mode)
 {
     make_directories(f, dir);
-    const char *path = at(f, arena_printf(&f->a, "%s/%s", dir, name));
+    const char *path = path_in_root(f, arena_printf(&f->a, "%s/%s", dir, name));
     assert_int_equal(file_write(path, text, strlen(text), mode, NULL), 0);
 }
 
-static const struct python_found *find(struct fixture *f, const char *command, const char *path, const char *python_path)
+static const struct python_found *find_python(struct fixture *f, const char *command, const char *path, const char *python_path)
 {
     const char *argv[] = {command};
     struct python_search s = {.argv = argv, .argv_n = 1, .path = path, .python_path = python_path, .work_dir = f->dir,
-                              .user_base = at(f, "user")};
+                              .user_base = path_in_root(f, "user")};
     struct python_found *found = arena_new(&f->a, struct python_found);
     return python_facts_find(&s, &f->a, found) ? found : NULL;
 }
 
-static const char *packages(struct fixture *f, const struct python_found *p)
+static const char *list_packages(struct fixture *f, const struct python_found *p)
 {
     const char *all = "";
     for (size_t i = 0; i < p->package_n; i++)
@@ -70,90 +70,90 @@ static const char *packages(struct fixture *f, const struct python_found *p)
 static void test_python_facts__of_a_virtual_environment(void **state)
 {
     struct fixture *f = *state;
-    put(f, "venv/bin", "python3", "", 0755);
-    put(f, "venv", "pyvenv.cfg", "home = /usr/bin\nversion = 3.11.2\n", 0644);
+    put_file(f, "venv/bin", "python3", "", 0755);
+    put_file(f, "venv", "pyvenv.cfg", "home = /usr/bin\nversion = 3.11.2\n", 0644);
     make_directories(f, "venv/lib/python3.11/site-packages/Some_Package-1.0.dist-info");
     make_directories(f, "venv/lib/python3.11/site-packages/old..name-2.1-py3.11.egg-info");
     make_directories(f, "venv/lib/python3.11/site-packages/torch-2.15.0+cu132.dist-info");
     make_directories(f, "venv/lib/python3.11/site-packages/odd.dist-info");
     make_directories(f, "venv/lib/python3.11/site-packages/not-1.0");
-    make_directories(f, "user/lib/python3.11/site-packages/users-1.0.dist-info"); /* not seen from there */
+    make_directories(f, "user/lib/python3.11/site-packages/users-1.0.dist-info"); /* not visible to this interpreter */
     make_directories(f, "first/some.package-2.0.dist-info");
-    const struct python_found *p = find(f, "./train.sh", "none:venv/bin", "first:gone");
-    assert_string_equal(p->executable, at(f, "venv/bin/python3"));
+    const struct python_found *p = find_python(f, "./train.sh", "none:venv/bin", "first:gone");
+    assert_string_equal(p->executable, path_in_root(f, "venv/bin/python3"));
     assert_string_equal(p->version, "3.11.2");
-    assert_string_equal(packages(f, p), "old-name 2.1;some-package 2.0;torch 2.15.0+cu132;");
-    put(f, "venv", "pyvenv.cfg", "version_info = 3.11.7.final.0", 0644);
-    assert_string_equal(find(f, "true", at(f, "venv/bin"), NULL)->version, "3.11.7");
+    assert_string_equal(list_packages(f, p), "old-name 2.1;some-package 2.0;torch 2.15.0+cu132;");
+    put_file(f, "venv", "pyvenv.cfg", "version_info = 3.11.7.final.0", 0644);
+    assert_string_equal(find_python(f, "true", path_in_root(f, "venv/bin"), NULL)->version, "3.11.7");
 }
 
 static void test_python_facts__of_a_whole_installation(void **state)
 {
     struct fixture *f = *state;
-    put(f, "usr/bin", "python3.12", "", 0755);
-    assert_int_equal(symlink("python3.12", at(f, "usr/bin/python3")), 0);
+    put_file(f, "usr/bin", "python3.12", "", 0755);
+    assert_int_equal(symlink("python3.12", path_in_root(f, "usr/bin/python3")), 0);
     make_directories(f, "usr/lib/python3/dist-packages/numpy-1.0.dist-info");
     make_directories(f, "usr/local/lib/python3.12/dist-packages/numpy-2.0.dist-info");
     make_directories(f, "user/lib/python3.12/site-packages/numpy-3.0.dist-info");
-    const struct python_found *p = find(f, "sleep 5", at(f, "usr/bin"), NULL);
-    assert_string_equal(p->executable, at(f, "usr/bin/python3"));
+    const struct python_found *p = find_python(f, "sleep 5", path_in_root(f, "usr/bin"), NULL);
+    assert_string_equal(p->executable, path_in_root(f, "usr/bin/python3"));
     assert_string_equal(p->version, "3.12");
-    assert_string_equal(packages(f, p), "numpy 3.0;");
+    assert_string_equal(list_packages(f, p), "numpy 3.0;");
 }
 
 static void test_python_facts__the_interpreter_that_the_command_names(void **state)
 {
     struct fixture *f = *state;
-    put(f, "a/bin", "python3", "#!/bin/sh", 0755); /* as the shims of pyenv are */
-    put(f, "b/bin", "python3.9", "", 0755);
-    put(f, "b/bin", "python3.8", "", 0644);
-    const char *path = at(f, "a/bin");
-    assert_string_equal(find(f, "cd x && b/bin/python3.9 train.py", path, NULL)->executable, at(f, "b/bin/python3.9"));
-    assert_string_equal(find(f, "b/bin/python3.9 train.py", path, NULL)->version, "3.9");
-    assert_string_equal(find(f, "python3 train.py", path, NULL)->executable, at(f, "a/bin/python3"));
-    assert_string_equal(find(f, "python3 train.py", path, NULL)->version, "");
-    assert_string_equal(find(f, "b/bin/python3.8 pythonic b/bin/python-config", path, NULL)->executable, at(f, "a/bin/python3"));
+    put_file(f, "a/bin", "python3", "#!/bin/sh", 0755); /* as the shims of pyenv are */
+    put_file(f, "b/bin", "python3.9", "", 0755);
+    put_file(f, "b/bin", "python3.8", "", 0644);
+    const char *path = path_in_root(f, "a/bin");
+    assert_string_equal(find_python(f, "cd x && b/bin/python3.9 train.py", path, NULL)->executable, path_in_root(f, "b/bin/python3.9"));
+    assert_string_equal(find_python(f, "b/bin/python3.9 train.py", path, NULL)->version, "3.9");
+    assert_string_equal(find_python(f, "python3 train.py", path, NULL)->executable, path_in_root(f, "a/bin/python3"));
+    assert_string_equal(find_python(f, "python3 train.py", path, NULL)->version, "");
+    assert_string_equal(find_python(f, "b/bin/python3.8 pythonic b/bin/python-config", path, NULL)->executable, path_in_root(f, "a/bin/python3"));
 }
 
 static void test_python_facts__nothing_is_told_of_what_is_not_there(void **state)
 {
     struct fixture *f = *state;
-    assert_null(find(f, "python3 train.py", at(f, "none"), NULL));
-    assert_null(find(f, "", NULL, NULL));
-    put(f, "shims", "python3", "#!/bin/sh", 0755);
-    put(f, "shims", "wrapper", "#!/bin/sh", 0755);
-    unlink(at(f, "shims/python3"));
-    assert_int_equal(symlink("wrapper", at(f, "shims/python3")), 0);
-    const struct python_found *p = find(f, "true", at(f, "shims"), NULL);
-    assert_string_equal(p->executable, at(f, "shims/python3"));
+    assert_null(find_python(f, "python3 train.py", path_in_root(f, "none"), NULL));
+    assert_null(find_python(f, "", NULL, NULL));
+    put_file(f, "shims", "python3", "#!/bin/sh", 0755);
+    put_file(f, "shims", "wrapper", "#!/bin/sh", 0755);
+    unlink(path_in_root(f, "shims/python3"));
+    assert_int_equal(symlink("wrapper", path_in_root(f, "shims/python3")), 0);
+    const struct python_found *p = find_python(f, "true", path_in_root(f, "shims"), NULL);
+    assert_string_equal(p->executable, path_in_root(f, "shims/python3"));
     assert_string_equal(p->version, "");
     assert_int_equal(p->package_n, 0);
 }
 
 static void make_environment(struct fixture *f)
 {
-    put(f, "venv/bin", "python3", "", 0755);
+    put_file(f, "venv/bin", "python3", "", 0755);
     make_directories(f, "venv/lib/python3.11/site-packages/numpy-1.0.dist-info");
 }
 
-/* Each of these would have held up whoever reads it as one reads files that one trusts. */
+/* Each of these would block a program that reads files without precautions. */
 static void test_python_facts__a_fifo_a_link_and_a_huge_file_in_the_place_of_pyvenv_cfg_are_passed_by(void **state)
 {
     struct fixture *f = *state;
     make_environment(f);
-    const char *config = at(f, "venv/pyvenv.cfg");
+    const char *config = path_in_root(f, "venv/pyvenv.cfg");
     assert_int_equal(mkfifo(config, 0600), 0);
-    assert_string_equal(find(f, "true", at(f, "venv/bin"), NULL)->version, "");
+    assert_string_equal(find_python(f, "true", path_in_root(f, "venv/bin"), NULL)->version, "");
     unlink(config);
     assert_int_equal(symlink("pyvenv.cfg", config), 0);
-    assert_string_equal(find(f, "true", at(f, "venv/bin"), NULL)->version, "");
+    assert_string_equal(find_python(f, "true", path_in_root(f, "venv/bin"), NULL)->version, "");
     unlink(config);
     assert_int_equal(symlink("/dev/zero", config), 0);
-    assert_string_equal(find(f, "true", at(f, "venv/bin"), NULL)->version, "");
+    assert_string_equal(find_python(f, "true", path_in_root(f, "venv/bin"), NULL)->version, "");
     unlink(config);
-    put(f, "venv", "pyvenv.cfg", "version = 3.11.2\n", 0644);
+    put_file(f, "venv", "pyvenv.cfg", "version = 3.11.2\n", 0644);
     assert_int_equal(truncate(config, 1LL << 40), 0);
-    assert_string_equal(find(f, "true", at(f, "venv/bin"), NULL)->version, "");
+    assert_string_equal(find_python(f, "true", path_in_root(f, "venv/bin"), NULL)->version, "");
 }
 
 static void test_python_facts__what_is_told_is_understood(void **state)
@@ -162,11 +162,11 @@ static void test_python_facts__what_is_told_is_understood(void **state)
     struct strbuf text cleanup_strbuf = STRBUF_INIT;
     struct python_found found;
     make_environment(f);
-    put(f, "venv", "pyvenv.cfg", "version = 3.11.2\n", 0644);
-    python_found_encode(find(f, "true", at(f, "venv/bin"), NULL), &text);
+    put_file(f, "venv", "pyvenv.cfg", "version = 3.11.2\n", 0644);
+    python_found_encode(find_python(f, "true", path_in_root(f, "venv/bin"), NULL), &text);
     assert_int_equal(python_found_decode(text.s, text.n, &f->a, &found), 0);
     assert_string_equal(found.version, "3.11.2");
-    assert_string_equal(packages(f, &found), "numpy 1.0;");
+    assert_string_equal(list_packages(f, &found), "numpy 1.0;");
     for (size_t n = 0; n < text.n; n++)
         assert_int_equal(python_found_decode(text.s, n, &f->a, &found), -1);
 }

@@ -54,13 +54,13 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void reopen(struct fixture *x)
+static void reopen_spool(struct fixture *x)
 {
     spool_free(x->spool);
     assert_int_equal(spool_open(x->dir, 64 * 1024, &x->spool, NULL), 0);
 }
 
-static void append(struct fixture *x, uint64_t number)
+static void append_line(struct fixture *x, uint64_t number)
 {
     char text[80];
     int n = snprintf(text, sizeof(text), "line %llu of the task, with some words to fill it\n", (unsigned long long)number);
@@ -70,7 +70,7 @@ static void append(struct fixture *x, uint64_t number)
 static void append_range(struct fixture *x, uint64_t first, uint64_t last)
 {
     for (uint64_t i = first; i <= last; i++) {
-        append(x, i);
+        append_line(x, i);
         if (i % 7 == 0)
             assert_int_equal(spool_flush(x->spool, NULL), 0);
     }
@@ -110,7 +110,7 @@ static void test_spool__survives_its_supervisor(void **state)
     struct fixture *x = *state;
     append_range(x, 1, 500);
     spool_ack(x->spool, 300);
-    reopen(x);
+    reopen_spool(x);
     assert_int_equal(spool_last(x->spool), 500);
     assert_in_range(spool_acked(x->spool), 0, 300);
     assert_int_equal(read_all(x, 300, 4096), 500);
@@ -123,7 +123,7 @@ static void test_spool__keeps_the_numbering_when_all_lines_are_gone(void **state
     struct fixture *x = *state;
     append_range(x, 1, 500);
     spool_ack(x->spool, 500);
-    reopen(x);
+    reopen_spool(x);
     assert_int_equal(spool_last(x->spool), 500);
     append_range(x, 501, 510);
     assert_int_equal(read_all(x, 500, 4096), 510);
@@ -141,7 +141,7 @@ static void test_spool__cuts_off_a_torn_record(void **state)
 {
     struct fixture *x = *state;
     append_range(x, 1, 3);
-    append(x, 4);
+    append_line(x, 4);
     torn_file[0] = 0;
     for_each_file(x, remember_last);
     struct stat before, after;
@@ -152,9 +152,9 @@ static void test_spool__cuts_off_a_torn_record(void **state)
         int fd = openat(x->dir, torn_file, O_WRONLY);
         assert_int_equal(ftruncate(fd, size), 0);
         close(fd);
-        reopen(x);
+        reopen_spool(x);
         assert_int_equal(spool_last(x->spool), 3);
-        append(x, 4);
+        append_line(x, 4);
         spool_flush(x->spool, NULL);
         assert_int_equal(read_all(x, 0, 4096), 4);
     }
@@ -185,7 +185,7 @@ static void test_spool__goes_on_behind_a_number_that_others_have_seen(void **sta
     assert_int_equal(spool_last(x->spool), 25);
     append_range(x, 26, 30);
     assert_int_equal(read_all(x, 25, 4096), 30);
-    reopen(x);
+    reopen_spool(x);
     assert_int_equal(spool_last(x->spool), 30);
 }
 
@@ -208,7 +208,7 @@ static void test_spool__keeps_every_line_in_random_use(void **state)
         } else if (what < 9) {
             assert_int_equal(read_all(x, acked, rng_limit(&r, 5000) + 1), last);
         } else {
-            reopen(x);
+            reopen_spool(x);
             assert_int_equal(spool_last(x->spool), last);
         }
     }

@@ -17,7 +17,7 @@ struct fixture {
     struct account_files files;
 };
 
-static const char *file(struct fixture *x, const char *name, const char *text)
+static const char *write_file(struct fixture *x, const char *name, const char *text)
 {
     const char *path = arena_printf(&x->arena, "%s/%s", x->dir, name);
     if (text)
@@ -33,11 +33,11 @@ static int set_up(void **state)
     if (!mkdtemp(x.dir))
         return -1;
     x.files = (struct account_files){
-        .passwd = file(&x, "passwd", "root:x:0:0:root:/root:/bin/sh\nann:x:1000:1000::/home/ann:/bin/sh\n+::::::\n"),
-        .group = file(&x, "group", "root:x:0:\nann:x:1000:\n"),
-        .subuid = file(&x, "subuid", "ann:100000:65536\n"),
-        .subgid = file(&x, "subgid", "ann:100000:65536\n"),
-        .uid_map = file(&x, "uid_map", "         0          0 4294967295\n")};
+        .passwd = write_file(&x, "passwd", "root:x:0:0:root:/root:/bin/sh\nann:x:1000:1000::/home/ann:/bin/sh\n+::::::\n"),
+        .group = write_file(&x, "group", "root:x:0:\nann:x:1000:\n"),
+        .subuid = write_file(&x, "subuid", "ann:100000:65536\n"),
+        .subgid = write_file(&x, "subgid", "ann:100000:65536\n"),
+        .uid_map = write_file(&x, "uid_map", "         0          0 4294967295\n")};
     *state = &x;
     return 0;
 }
@@ -79,19 +79,19 @@ static void test_account__a_range_that_meets_an_account_group_or_subordinate_ids
     assert_refused(x, 990, 11, "ann:x:1000:1000");
     assert_refused(x, 165535, 10, "ann:100000:65536");
     assert_refused(x, 99999, 2, "ann:100000:65536");
-    file(x, "passwd", "svc:x:7:2000005::/:/bin/sh\n");
+    write_file(x, "passwd", "svc:x:7:2000005::/:/bin/sh\n");
     assert_refused(x, 2000000, 1000000, "svc:x:7:2000005");
-    file(x, "passwd", "");
-    file(x, "group", "lab:x:2999999:\n");
+    write_file(x, "passwd", "");
+    write_file(x, "group", "lab:x:2999999:\n");
     assert_refused(x, 2000000, 1000000, "lab:x:2999999");
-    file(x, "group", "lab:x:3000000:\n");
+    write_file(x, "group", "lab:x:3000000:\n");
     assert_taken(x, 2000000, 1000000);
 }
 
 static void test_account__in_a_user_namespace_all_ids_have_to_exist(void **state)
 {
     struct fixture *x = *state;
-    file(x, "uid_map", "0 100000 65536\n");
+    write_file(x, "uid_map", "0 100000 65536\n");
     assert_refused(x, 2000000, 1000000, "user namespace");
     assert_refused(x, 65000, 1000, "user namespace");
     assert_taken(x, 50000, 1000);
@@ -105,7 +105,7 @@ static void test_account__limits_are_the_tasks_the_agents_and_never_more_than_th
     struct task_limits l = agent_config_limits(&c, &(struct task_limits){0});
     assert_int_equal(l.memory_bytes, 100);
     assert_int_equal(l.processes, 10);
-    assert_int_equal(l.disk_bytes, 50); /* none is more than the most */
+    assert_int_equal(l.disk_bytes, 50); /* no limit counts as more than the highest one */
     l = agent_config_limits(&c, &(struct task_limits){.memory_bytes = 1000, .processes = 1000, .disk_bytes = 20});
     assert_int_equal(l.memory_bytes, 200);
     assert_int_equal(l.processes, 1000);

@@ -40,7 +40,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void put(struct fixture *x, const char *name)
+static void put_file(struct fixture *x, const char *name)
 {
     char *path = path_join(x->root, name), *parent = path_parent(path);
     assert_int_equal(dir_make(parent, 0755, NULL), 0);
@@ -59,13 +59,13 @@ static void assert_holds(struct fixture *x, const char *name, const char *want)
     free(path);
 }
 
-static const struct cgroup_home *home(struct fixture *x, const char *membership)
+static const struct cgroup_home *find_home(struct fixture *x, const char *membership)
 {
     assert_int_equal(cgroup_find_home(x->root, membership, &x->arena, &x->home, NULL), 0);
     return &x->home;
 }
 
-static const char *in(struct fixture *x, const char *path) { return arena_printf(&x->arena, "%s/%s", x->root, path); }
+static const char *path_in_root(struct fixture *x, const char *path) { return arena_printf(&x->arena, "%s/%s", x->root, path); }
 
 static void test_cgroup_home__is_the_root_unless_a_unit_of_ours_was_given_its_part(void **state)
 {
@@ -74,21 +74,21 @@ static void test_cgroup_home__is_the_root_unless_a_unit_of_ours_was_given_its_pa
                                             "4:memory:/system.slice/cron.service\n", "4:memory:/determined-agent\n", "4:memory\n",
                                             "4:hugetlb,memoryless:/determined-agent.service"};
     for (size_t i = 0; i < sizeof(elsewhere) / sizeof(*elsewhere); i++) {
-        assert_false(home(x, elsewhere[i])->own);
-        assert_string_equal(x->home.base[0], in(x, "memory"));
+        assert_false(find_home(x, elsewhere[i])->own);
+        assert_string_equal(x->home.base[0], path_in_root(x, "memory"));
     }
 }
 
 static void test_cgroup_home__of_v1_is_the_units_part_of_each_tree(void **state)
 {
     struct fixture *x = *state;
-    const struct cgroup_home *h = home(x, "9:name=systemd:/system.slice/determined-agent.service\n"
+    const struct cgroup_home *h = find_home(x, "9:name=systemd:/system.slice/determined-agent.service\n"
                                           "8:pids:/system.slice/determined-agent.service\n4:memory:/system.slice/determined-agent@b.service\n"
                                           "2:cpu,cpuacct:/\n0::/\n");
     assert_true(h->own && !h->v2);
-    assert_string_equal(h->base[0], in(x, "memory/system.slice/determined-agent@b.service"));
-    assert_string_equal(h->base[1], in(x, "cpu"));
-    assert_string_equal(h->base[2], in(x, "pids/system.slice/determined-agent.service"));
+    assert_string_equal(h->base[0], path_in_root(x, "memory/system.slice/determined-agent@b.service"));
+    assert_string_equal(h->base[1], path_in_root(x, "cpu"));
+    assert_string_equal(h->base[2], path_in_root(x, "pids/system.slice/determined-agent.service"));
 }
 
 #define UNIT "system.slice/determined-agent.service"
@@ -96,15 +96,15 @@ static void test_cgroup_home__of_v2_is_left_for_a_leaf(void **state)
 {
     struct fixture *x = *state;
     static const char *const membership[] = {"0::/" UNIT "\n", "0::/" UNIT "/agent\n"}; /* as started, and once it has moved */
-    put(x, "cgroup.controllers");
-    put(x, UNIT "/agent/cgroup.procs");
-    put(x, UNIT "/cgroup.subtree_control");
-    put(x, UNIT "/determined/cgroup.subtree_control");
-    put(x, UNIT "/determined/c1/pids.max");
+    put_file(x, "cgroup.controllers");
+    put_file(x, UNIT "/agent/cgroup.procs");
+    put_file(x, UNIT "/cgroup.subtree_control");
+    put_file(x, UNIT "/determined/cgroup.subtree_control");
+    put_file(x, UNIT "/determined/c1/pids.max");
     for (size_t i = 0; i < 2; i++) {
-        const struct cgroup_home *h = home(x, membership[i]);
+        const struct cgroup_home *h = find_home(x, membership[i]);
         assert_true(h->own && h->v2);
-        assert_string_equal(h->base[2], in(x, UNIT));
+        assert_string_equal(h->base[2], path_in_root(x, UNIT));
         assert_holds(x, UNIT "/agent/cgroup.procs", "0");
         assert_int_equal(cgroup_make(h, "c1", &(struct cgroup_limits){.pids = 7}, &x->arena, &x->group, NULL), 0);
         assert_holds(x, UNIT "/determined/c1/pids.max", "7");
@@ -116,7 +116,7 @@ static void test_cgroup_home__is_the_root_when_the_leaf_cannot_be_entered(void *
 {
     struct fixture *x = *state;
     struct error err = ERROR_INIT;
-    put(x, "cgroup.controllers");
+    put_file(x, "cgroup.controllers");
     assert_int_equal(cgroup_find_home(x->root, "0::/" UNIT "\n", &x->arena, &x->home, &err), -1);
     assert_non_null(strstr(error_msg(&err), UNIT "/agent"));
     assert_false(x->home.own);
@@ -127,12 +127,12 @@ static void test_cgroup_home__is_the_root_when_the_leaf_cannot_be_entered(void *
 static void test_cgroup__v1_has_a_group_in_each_controllers_tree(void **state)
 {
     struct fixture *x = *state;
-    put(x, "memory/determined/c1/memory.limit_in_bytes");
-    put(x, "cpu/determined/c1/cpu.cfs_quota_us");
-    put(x, "cpu/determined/c1/cpu.cfs_period_us");
-    put(x, "pids/determined/c1/pids.max");
+    put_file(x, "memory/determined/c1/memory.limit_in_bytes");
+    put_file(x, "cpu/determined/c1/cpu.cfs_quota_us");
+    put_file(x, "cpu/determined/c1/cpu.cfs_period_us");
+    put_file(x, "pids/determined/c1/pids.max");
     struct cgroup_limits l = {.memory_bytes = 1 << 20, .cpus = 2.5, .pids = 100};
-    assert_int_equal(cgroup_make(home(x, ""), "c1", &l, &x->arena, &x->group, NULL), 0);
+    assert_int_equal(cgroup_make(find_home(x, ""), "c1", &l, &x->arena, &x->group, NULL), 0);
     assert_holds(x, "memory/determined/c1/memory.limit_in_bytes", "1048576");
     assert_holds(x, "cpu/determined/c1/cpu.cfs_quota_us", "250000");
     assert_holds(x, "cpu/determined/c1/cpu.cfs_period_us", "100000");
@@ -147,9 +147,9 @@ static void test_cgroup__v1_has_a_group_in_each_controllers_tree(void **state)
 static void test_cgroup__v1_leaves_out_what_is_not_asked_for(void **state)
 {
     struct fixture *x = *state;
-    put(x, "pids/determined/c1/pids.max");
+    put_file(x, "pids/determined/c1/pids.max");
     struct cgroup_limits l = {.pids = 7};
-    assert_int_equal(cgroup_make(home(x, ""), "c1", &l, &x->arena, &x->group, NULL), 0);
+    assert_int_equal(cgroup_make(find_home(x, ""), "c1", &l, &x->arena, &x->group, NULL), 0);
     assert_non_null(x->group.procs[0]);
     assert_null(x->group.procs[1]);
     assert_string_equal(x->group.oom_file, "");
@@ -158,14 +158,14 @@ static void test_cgroup__v1_leaves_out_what_is_not_asked_for(void **state)
 static void test_cgroup__v2_has_one_group_and_switches_controllers_on_above_it(void **state)
 {
     struct fixture *x = *state;
-    put(x, "cgroup.controllers");
-    put(x, "cgroup.subtree_control");
-    put(x, "determined/cgroup.subtree_control");
-    put(x, "determined/c1/memory.max");
-    put(x, "determined/c1/cpu.max");
-    put(x, "determined/c1/pids.max");
+    put_file(x, "cgroup.controllers");
+    put_file(x, "cgroup.subtree_control");
+    put_file(x, "determined/cgroup.subtree_control");
+    put_file(x, "determined/c1/memory.max");
+    put_file(x, "determined/c1/cpu.max");
+    put_file(x, "determined/c1/pids.max");
     struct cgroup_limits l = {.memory_bytes = 1 << 20, .cpus = 0.5, .pids = 100};
-    assert_int_equal(cgroup_make(home(x, ""), "c1", &l, &x->arena, &x->group, NULL), 0);
+    assert_int_equal(cgroup_make(find_home(x, ""), "c1", &l, &x->arena, &x->group, NULL), 0);
     assert_holds(x, "determined/c1/memory.max", "1048576");
     assert_holds(x, "determined/c1/cpu.max", "50000 100000");
     assert_holds(x, "determined/c1/pids.max", "100");
@@ -179,10 +179,10 @@ static void test_cgroup__v2_has_one_group_and_switches_controllers_on_above_it(v
 static void test_cgroup__says_which_limit_is_not_to_be_had_and_keeps_the_others(void **state)
 {
     struct fixture *x = *state;
-    put(x, "pids/determined/c1/pids.max");
+    put_file(x, "pids/determined/c1/pids.max");
     struct cgroup_limits l = {.memory_bytes = 1 << 20, .pids = 7};
     struct error err = ERROR_INIT;
-    assert_int_equal(cgroup_make(home(x, ""), "c1", &l, &x->arena, &x->group, &err), -1);
+    assert_int_equal(cgroup_make(find_home(x, ""), "c1", &l, &x->arena, &x->group, &err), -1);
     assert_non_null(strstr(error_msg(&err), "memory"));
     assert_non_null(strstr(x->group.procs[0], "/pids/"));
     assert_null(x->group.procs[1]);
@@ -199,7 +199,7 @@ static void test_cgroup__is_removed_from_every_tree(void **state)
         assert_int_equal(dir_make(path, 0755, NULL), 0);
         free(path);
     }
-    cgroup_remove(home(x, ""), "c1");
+    cgroup_remove(find_home(x, ""), "c1");
     for (size_t i = 0; i < 4; i++) {
         char *path = path_join(x->root, dir[i]);
         assert_int_equal(access(path, F_OK), -1);

@@ -43,7 +43,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void put(struct fixture *x, const char *name, const char *text)
+static void put_file(struct fixture *x, const char *name, const char *text)
 {
     char *path = path_join(x->root, name), *parent = path_parent(path);
     assert_int_equal(dir_make(parent, 0755, NULL), 0);
@@ -56,8 +56,8 @@ static void test_host_counters__idle_and_waiting_for_the_disk_are_not_busy(void 
 {
     struct fixture *x = *state;
     struct host_counters c;
-    put(x, "proc/stat", "cpu  100 1 20 1000 50 3 4 2 7 0\ncpu0 100 1 20 1000 50 3 4 2 7 0\n");
-    put(x, "proc/meminfo", "MemTotal:       24000000 kB\nMemFree:         1000 kB\nMemAvailable:   20000 kB\n");
+    put_file(x, "proc/stat", "cpu  100 1 20 1000 50 3 4 2 7 0\ncpu0 100 1 20 1000 50 3 4 2 7 0\n");
+    put_file(x, "proc/meminfo", "MemTotal:       24000000 kB\nMemFree:         1000 kB\nMemAvailable:   20000 kB\n");
     host_counters_read(&x->roots, 0, &c);
     assert_int_equal(c.cpu_total, 1180);
     assert_int_equal(c.cpu_busy, 130);
@@ -68,10 +68,10 @@ static void test_host_counters__whole_disks_only(void **state)
 {
     struct fixture *x = *state;
     struct host_counters c;
-    put(x, "sys/block/sda/size", "1");
-    put(x, "sys/block/dm-0/size", "1");
-    put(x, "sys/block/loop0/size", "1");
-    put(x, "proc/diskstats", "   8       0 sda 10 0 100 5 20 0 200 6 0 0 0\n"
+    put_file(x, "sys/block/sda/size", "1");
+    put_file(x, "sys/block/dm-0/size", "1");
+    put_file(x, "sys/block/loop0/size", "1");
+    put_file(x, "proc/diskstats", "   8       0 sda 10 0 100 5 20 0 200 6 0 0 0\n"
                              "   8       1 sda1 10 0 100 5 20 0 200 6 0 0 0\n"
                              " 253       0 dm-0 10 0 100 5 20 0 200 6 0 0 0\n"
                              "   7       0 loop0 10 0 100 5 20 0 200 6 0 0 0\n");
@@ -85,7 +85,7 @@ static void test_host_counters__the_loopback_is_no_network(void **state)
 {
     struct fixture *x = *state;
     struct host_counters c;
-    put(x, "proc/net/dev", "Inter-|   Receive                            |  Transmit\n"
+    put_file(x, "proc/net/dev", "Inter-|   Receive                            |  Transmit\n"
                            " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs\n"
                            "    lo: 777 1 0 0 0 0 0 0 777 1 0 0 0 0 0 0\n"
                            "  eth0: 1000 5 0 0 0 0 0 0 3000 9 0 0 0 0 0 0\n"
@@ -100,7 +100,7 @@ static void put_process(struct fixture *x, int pid, const char *name, int parent
     char path[64], text[512];
     snprintf(path, sizeof(path), "proc/%d/stat", pid);
     snprintf(text, sizeof(text), "%d (%s) S %d 1 1 0 -1 0 0 0 0 0 %d 1 2 3 20 0 1 0 99 1000 %d 0\n", pid, name, parent, ticks, pages);
-    put(x, path, text);
+    put_file(x, path, text);
 }
 
 static void test_host_counters__a_task_is_its_supervisor_and_all_that_descends_from_it(void **state)
@@ -124,10 +124,10 @@ static void test_host_counters__a_machine_that_shows_nothing_counts_nothing(void
 {
     struct fixture *x = *state;
     struct host_counters c;
-    put(x, "proc/stat", "cpu garbage\n");
-    put(x, "proc/diskstats", "what is this\n\n");
-    put(x, "proc/net/dev", ":\neth0: x\n");
-    put(x, "proc/9/stat", "9 (no bracket");
+    put_file(x, "proc/stat", "cpu garbage\n");
+    put_file(x, "proc/diskstats", "what is this\n\n");
+    put_file(x, "proc/net/dev", ":\neth0: x\n");
+    put_file(x, "proc/9/stat", "9 (no bracket");
     host_counters_read(&x->roots, 9, &c);
     assert_int_equal(c.cpu_total + c.disk_operations + c.net_sent + c.memory_free + c.task_ticks, 0);
 }

@@ -12,7 +12,7 @@
 
 static struct arena arena = ARENA_INIT;
 
-static int release(void **state)
+static int release_arena(void **state)
 {
     unlink(OS_RELEASE);
     unlink(CPUINFO);
@@ -54,8 +54,8 @@ static void test_host_facts__that_cannot_be_found_out_are_empty(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_host_facts__name_system_and_processors, release),
-        cmocka_unit_test_teardown(test_host_facts__that_cannot_be_found_out_are_empty, release),
+        cmocka_unit_test_teardown(test_host_facts__name_system_and_processors, release_arena),
+        cmocka_unit_test_teardown(test_host_facts__that_cannot_be_found_out_are_empty, release_arena),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,14 +31,14 @@ static struct arena arena = ARENA_INIT;
 static struct slots slots;
 
 /* No GPU is visible, so that what the machine has makes no difference. */
-static int find(const char *type, int artificial, const char *cpuinfo_file, struct error *err)
+static int find_slots(const char *type, int artificial, const char *cpuinfo_file, struct error *err)
 {
     struct slots_request q = {.slot_type = type, .artificial = artificial, .visible_gpus = "", .cpuinfo = cpuinfo_file};
     slots = (struct slots){0};
     return slots_find(&q, &arena, &slots, err);
 }
 
-static int release(void **state)
+static int release_slots(void **state)
 {
     slots_release(&slots);
     arena_release(&arena);
@@ -47,7 +47,7 @@ static int release(void **state)
 
 static void test_slots__all_processors_are_one_slot_named_by_model_and_vendor(void **state)
 {
-    assert_int_equal(find("auto", 0, cpuinfo, NULL), 0);
+    assert_int_equal(find_slots("auto", 0, cpuinfo, NULL), 0);
     assert_int_equal(slots.n, 1);
     assert_int_equal(slots.device[0].id, 0);
     assert_int_equal(slots.device[0].type, WIRE_DEVICE_TYPE_CPU);
@@ -59,9 +59,9 @@ static void test_slots__all_processors_are_one_slot_named_by_model_and_vendor(vo
 
 static void test_slots__none_and_artificial(void **state)
 {
-    assert_int_equal(find("none", 0, cpuinfo, NULL), 0);
+    assert_int_equal(find_slots("none", 0, cpuinfo, NULL), 0);
     assert_int_equal(slots.n, 0);
-    assert_int_equal(find("auto", 3, "/no/such/file", NULL), 0);
+    assert_int_equal(find_slots("auto", 3, "/no/such/file", NULL), 0);
     assert_int_equal(slots.n, 3);
     assert_int_equal(slots.device[2].id, 2);
     assert_string_not_equal(slots.device[1].uuid, slots.device[2].uuid);
@@ -72,7 +72,7 @@ static void test_slots__devices_that_are_not_there_are_an_error(void **state)
     static const char *const type[] = {"gpu", "cuda", "rocm", "tpu"};
     for (size_t i = 0; i < 4; i++) {
         struct error err = ERROR_INIT;
-        assert_int_equal(find(type[i], 0, cpuinfo, &err), -1);
+        assert_int_equal(find_slots(type[i], 0, cpuinfo, &err), -1);
         assert_non_null(strstr(error_msg(&err), type[i]));
         error_release(&err);
     }
@@ -81,9 +81,9 @@ static void test_slots__devices_that_are_not_there_are_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_slots__all_processors_are_one_slot_named_by_model_and_vendor, release),
-        cmocka_unit_test_teardown(test_slots__none_and_artificial, release),
-        cmocka_unit_test_teardown(test_slots__devices_that_are_not_there_are_an_error, release),
+        cmocka_unit_test_teardown(test_slots__all_processors_are_one_slot_named_by_model_and_vendor, release_slots),
+        cmocka_unit_test_teardown(test_slots__none_and_artificial, release_slots),
+        cmocka_unit_test_teardown(test_slots__devices_that_are_not_there_are_an_error, release_slots),
     };
     return cmocka_run_group_tests(tests, write_cpuinfo, remove_cpuinfo);
 }

@@ -17,22 +17,22 @@ static struct loop *loop;
 static struct pool *pool;
 static struct profile *profile;
 static char dir[64], told[4096], logged[4096];
-static int reports, wanted, looks;
+static int reports, wanted, usage_calls;
 static bool link_up;
 static const char *wanted_log; /* NULL: only reports count */
 
-static int usage(const struct gpu *g, struct gpu_usage *ret, struct error *err)
+static int fake_usage(const struct gpu *g, struct gpu_usage *ret, struct error *err)
 {
-    assert_int_equal(g->index, 1); /* nobody asks for the others' */
-    *ret = (struct gpu_usage){.busy_percent = ++looks % 2 ? 30 : 60, .memory_bytes = 3ull << 30};
+    assert_int_equal(g->index, 1); /* the usage of other GPUs must not be asked for */
+    *ret = (struct gpu_usage){.busy_percent = ++usage_calls % 2 ? 30 : 60, .memory_bytes = 3ull << 30};
     return 0;
 }
 
-static const struct gpu_maker maker = {.usage = usage};
+static const struct gpu_maker maker = {.usage = fake_usage};
 static const struct gpu gpus[] = {{.index = 0, .uuid = "GPU-a", .memory_bytes = 4ull << 30},
                                   {.index = 1, .uuid = "GPU-b", .memory_bytes = 4ull << 30}};
 
-static bool keep(void *ctx, const struct wire_link_task_metrics *m)
+static bool keep_report(void *ctx, const struct wire_link_task_metrics *m)
 {
     if (!link_up)
         return false;
@@ -55,7 +55,7 @@ static void on_turn_end(void *ctx)
         loop_stop(loop);
 }
 
-static void request(const char *text)
+static void request_profile(const char *text)
 {
     char *path = path_join(dir, "request");
     if (text)
@@ -73,13 +73,13 @@ static int set_up(void **state)
     assert_int_equal(loop_new(&loop, NULL), 0);
     assert_int_equal(pool_new(loop, &o, &pool, NULL), 0);
     *told = *logged = 0;
-    reports = looks = 0;
+    reports = usage_calls = 0;
     link_up = true;
     log_set_sink(keep_log, NULL);
     loop_on_turn_end(loop, on_turn_end, NULL);
     struct profile_task t = {.run = dir, .dir = ".", .agent_id = "host-1", .container_id = "c1", .allocation_id = "a1", .shared_fs = "/tmp",
                              .maker = &maker, .gpu = gpus, .gpu_n = 2, .gpu_uuids = "GPU-b", .roots = {"/proc", "/sys"}};
-    profile = profile_new(loop, pool, &t, keep, NULL);
+    profile = profile_new(loop, pool, &t, keep_report, NULL);
     assert_non_null(profile);
     profile_set_supervisor(profile, getpid());
     return 0;
@@ -91,7 +91,7 @@ static int tear_down(void **state)
     pool_free(pool);
     loop_free(loop);
     log_set_sink(NULL, NULL);
-    request(NULL);
+    request_profile(NULL);
     rmdir(dir);
     return 0;
 }
@@ -102,8 +102,8 @@ static void run_until(int n)
     assert_int_equal(loop_run(loop, NULL), 0);
 }
 
-/* The first report of a group, its body below the agent's id. Caller puts it. */
-static struct json_object *told_of(const char *group)
+/* The first report of a group: its body below the agent's id. The caller puts it. */
+static struct json_object *first_report_of(const char *group)
 {
     char head[64], *end;
     struct json_object *o = NULL;
@@ -119,7 +119,7 @@ static struct json_object *told_of(const char *group)
     return body;
 }
 
-static double number(struct json_object *o, const char *name)
+static double member_number(struct json_object *o, const char *name)
 {
     struct json_object *v = json_object_object_get(o, name);
     assert_non_null(v);
@@ -128,21 +128,21 @@ static double number(struct json_object *o, const char *name)
 
 static void test_profile__a_report_of_each_group_is_the_average_of_its_samples(void **state)
 {
-    request("100 2\n");
+    request_profile("100 2\n");
     run_until(5);
-    struct json_object *cpu = told_of("cpu"), *memory = told_of("memory"), *disk = told_of("disk"), *net = told_of("network"),
-                       *gpu = told_of("gpu");
-    assert_true(number(cpu, "cpu_util_simple") >= 0 && number(cpu, "cpu_util_simple") <= 100);
-    assert_true(number(cpu, "task_cpu_util") >= 0);
-    assert_true(number(memory, "memory_free") > 0);
-    assert_true(number(memory, "task_memory") > 100000);
-    assert_true(number(disk, "disk_iops") >= 0);
-    assert_true(number(json_object_object_get(disk, "/"), "disk_util") > 0);
+    struct json_object *cpu = first_report_of("cpu"), *memory = first_report_of("memory"), *disk = first_report_of("disk"), *net = first_report_of("network"),
+                       *gpu = first_report_of("gpu");
+    assert_true(member_number(cpu, "cpu_util_simple") >= 0 && member_number(cpu, "cpu_util_simple") <= 100);
+    assert_true(member_number(cpu, "task_cpu_util") >= 0);
+    assert_true(member_number(memory, "memory_free") > 0);
+    assert_true(member_number(memory, "task_memory") > 100000);
+    assert_true(member_number(disk, "disk_iops") >= 0);
+    assert_true(member_number(json_object_object_get(disk, "/"), "disk_util") > 0);
     assert_non_null(json_object_object_get(disk, "/determined_shared_fs"));
-    assert_true(number(net, "net_throughput_sent") >= 0 && number(net, "net_throughput_recv") >= 0);
+    assert_true(member_number(net, "net_throughput_sent") >= 0 && member_number(net, "net_throughput_recv") >= 0);
     assert_null(json_object_object_get(gpu, "GPU-a"));
-    assert_true(number(json_object_object_get(gpu, "GPU-b"), "gpu_util") == 45);
-    assert_true(number(json_object_object_get(gpu, "GPU-b"), "gpu_free_memory") == (double)(1ull << 30));
+    assert_true(member_number(json_object_object_get(gpu, "GPU-b"), "gpu_util") == 45);
+    assert_true(member_number(json_object_object_get(gpu, "GPU-b"), "gpu_free_memory") == (double)(1ull << 30));
     struct json_object *all[] = {cpu, memory, disk, net, gpu};
     for (size_t i = 0; i < 5; i++)
         json_object_put(all[i]);
@@ -172,25 +172,25 @@ static void run_for_ms(int ms)
 
 static void test_profile__ends_when_the_request_goes(void **state)
 {
-    request("100 1");
+    request_profile("100 1");
     run_until(5);
-    request(NULL);
+    request_profile(NULL);
     run_until_logged("interval_ms=0");
-    run_for_ms(50); /* a sample that was under way is done */
+    run_for_ms(50); /* a sample that was under way has ended now */
     int before = reports;
     run_for_ms(300);
     assert_int_equal(reports, before);
-    request("100 1");
+    request_profile("100 1");
     run_until(before + 5);
 }
 
 static void test_profile__what_was_not_sent_is_kept_until_the_master_is_back(void **state)
 {
     link_up = false;
-    request("100 1");
+    request_profile("100 1");
     run_for_ms(500);
     assert_int_equal(reports, 0);
-    request(NULL);
+    request_profile(NULL);
     run_until_logged("interval_ms=0");
     link_up = true;
     profile_flush(profile);
@@ -202,7 +202,7 @@ static void test_profile__a_request_that_makes_no_sense_changes_nothing(void **s
     static const char *const bad[] = {"", "100", "99 1", "100 0", "100 3601", "3600001 1", "100 1 1", "on", "-100 5",
                                       "100 1                                                                  x"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        request(bad[i]);
+        request_profile(bad[i]);
         run_until_logged("profile.bad_request container=c1");
     }
     run_for_ms(300);

@@ -16,7 +16,7 @@ static struct wire_link_device gpus[] = {{.id = 2, .uuid = "GPU-two"}, {.id = 4,
 static const struct slots slots = {.device = gpus, .n = 3, .maker = &maker};
 static const struct account account = {.name = "ada", .home = "/", .shell = "/bin/sh"};
 
-static void build(struct taskenv *e, const char **env, size_t n, char *const *machine, struct arena *a)
+static void build_environment(struct taskenv *e, const char **env, size_t n, char *const *machine, struct arena *a)
 {
     int32_t devices[] = {2, 5};
     struct wire_link_start_task t = {.container_id = "c1", .env = env, .env_n = n, .device_ids = devices, .device_ids_n = 2};
@@ -32,7 +32,7 @@ static void test_taskenv__later_parts_win_over_earlier_ones(void **state)
     const char *env[] = {"X=master", "X=user's", "DET_AGENT_ID=forged", "PATH=/user/bin", "PYTHONPATH=/mine", "DET_RUN_DIR=/run/determined",
                          "DET_MASTER_CERT_FILE=/run/determined/etc/ssl/master.crt"};
     char *machine[] = {"PATH=/bin", NULL};
-    build(&e, env, sizeof(env) / sizeof(*env), machine, &a);
+    build_environment(&e, env, sizeof(env) / sizeof(*env), machine, &a);
     assert_string_equal(taskenv_get(&e, "X"), "user's");
     assert_string_equal(taskenv_get(&e, "DET_AGENT_ID"), "a1");
     assert_string_equal(taskenv_get(&e, "DET_SLOT_IDS"), "[2,5]");
@@ -57,14 +57,14 @@ static void test_taskenv__python_prints_at_once_and_its_user_base_can_be_chosen(
     struct taskenv e;
     const char *env[] = {"PYTHONUNBUFFERED=", "PYTHONUSERBASE=/home/u/.local"}, *contract[] = {"PYTHONUSERBASE=/run/determined/other"};
     char *machine[] = {"PATH=/bin", NULL};
-    build(&e, NULL, 0, machine, &a);
+    build_environment(&e, NULL, 0, machine, &a);
     assert_string_equal(taskenv_get(&e, "PYTHONUNBUFFERED"), "1");
     assert_string_equal(taskenv_get(&e, "PYTHONUSERBASE"), "/r/pythonuserbase");
-    build(&e, env, 2, machine, &a);
+    build_environment(&e, env, 2, machine, &a);
     assert_string_equal(taskenv_get(&e, "PYTHONUNBUFFERED"), "");
     assert_string_equal(taskenv_get(&e, "PYTHONUSERBASE"), "/home/u/.local");
     assert_string_equal(taskenv_get(&e, "PATH"), "/home/u/.local/bin:/bin");
-    build(&e, contract, 1, machine, &a);
+    build_environment(&e, contract, 1, machine, &a);
     assert_string_equal(taskenv_get(&e, "PYTHONUSERBASE"), "/r/other");
     arena_release(&a);
 }
@@ -75,7 +75,7 @@ static void test_taskenv__takes_nothing_secret_from_the_agents_own(void **state)
     struct taskenv e;
     char *machine[] = {"LC_ALL=C", "DET_TOKEN=secret", "AWS_SECRET_ACCESS_KEY=secret",
                        "TZ=UTC",   "PATHOLOGICAL=1",   NULL};
-    build(&e, NULL, 0, machine, &a);
+    build_environment(&e, NULL, 0, machine, &a);
     assert_string_equal(taskenv_get(&e, "LC_ALL"), "C");
     assert_string_equal(taskenv_get(&e, "TZ"), "UTC");
     assert_null(taskenv_get(&e, "DET_TOKEN"));
@@ -90,7 +90,7 @@ static void test_taskenv__proxies_yield_to_the_same_name_in_any_case(void **stat
     struct taskenv e;
     const char *env[] = {"Http_Proxy=user's"};
     char *machine[] = {NULL};
-    build(&e, env, 1, machine, &a);
+    build_environment(&e, env, 1, machine, &a);
     assert_null(taskenv_get(&e, "HTTP_PROXY"));
     assert_string_equal(taskenv_get(&e, "NO_PROXY"), "local");
     assert_string_equal(taskenv_get(&e, "no_proxy"), "local");

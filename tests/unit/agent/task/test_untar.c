@@ -66,7 +66,7 @@ static void set_type(struct archive_entry *e, const struct member *m)
         archive_entry_set_size(e, (la_int64_t)strlen(m->content));
 }
 
-static void pack(struct fixture *x, const struct member *m)
+static void pack_member(struct fixture *x, const struct member *m)
 {
     struct archive *out = archive_write_new();
     archive_write_add_filter_gzip(out);
@@ -86,14 +86,14 @@ static void pack(struct fixture *x, const struct member *m)
     archive_write_free(out);
 }
 
-static int unpack(struct fixture *x, struct error *err)
+static int unpack_archive(struct fixture *x, struct error *err)
 {
     struct account self = {.name = "self"};
     return untar(x->archive, x->archive_n, x->dir, &self, err);
 }
 
 /* What a file inside holds; "" if there is none. */
-static char *content(struct fixture *x, const char *name)
+static char *file_content(struct fixture *x, const char *name)
 {
     struct strbuf b = STRBUF_INIT;
     char *path = path_join(x->inside, name);
@@ -104,7 +104,7 @@ static char *content(struct fixture *x, const char *name)
 
 static void assert_holds(struct fixture *x, const char *name, const char *want)
 {
-    char *got = content(x, name);
+    char *got = file_content(x, name);
     assert_string_equal(got, want);
     free(got);
 }
@@ -119,9 +119,9 @@ static mode_t mode_of(struct fixture *x, const char *name)
 static void test_untar__brings_files_directories_and_inner_links(void **state)
 {
     struct fixture *x = *state;
-    pack(x, (struct member[]){{'d', "./", NULL, 0755}, {'f', "a.py", "x = 1\n"}, {'f', "./deep/er/b.py", "y = 2\n", 0755},
+    pack_member(x, (struct member[]){{'d', "./", NULL, 0755}, {'f', "a.py", "x = 1\n"}, {'f', "./deep/er/b.py", "y = 2\n", 0755},
                               {'l', "deep/link", "../a.py"}, {'h', "hard", "a.py"}, {'f', "gr\xc3\xbc\xc3\x9f", "utf8"}, {0}});
-    assert_int_equal(unpack(x, NULL), 0);
+    assert_int_equal(unpack_archive(x, NULL), 0);
     assert_holds(x, "a.py", "x = 1\n");
     assert_holds(x, "deep/er/b.py", "y = 2\n");
     assert_holds(x, "deep/link", "x = 1\n");
@@ -133,8 +133,8 @@ static void test_untar__brings_files_directories_and_inner_links(void **state)
 static void test_untar__drops_set_user_id_and_keeps_the_owner_able_to_write(void **state)
 {
     struct fixture *x = *state;
-    pack(x, (struct member[]){{'f', "suid", "x", 06755}, {'f', "none", "x", 01}, {'d', "closed", NULL, 01}, {'f', "closed/in", "x"}, {0}});
-    assert_int_equal(unpack(x, NULL), 0);
+    pack_member(x, (struct member[]){{'f', "suid", "x", 06755}, {'f', "none", "x", 01}, {'d', "closed", NULL, 01}, {'f', "closed/in", "x"}, {0}});
+    assert_int_equal(unpack_archive(x, NULL), 0);
     assert_int_equal(mode_of(x, "suid"), 0755);
     assert_int_equal(mode_of(x, "none"), 0601);
     assert_int_equal(mode_of(x, "closed"), 0701);
@@ -143,8 +143,8 @@ static void test_untar__drops_set_user_id_and_keeps_the_owner_able_to_write(void
 static void test_untar__takes_the_last_of_two_members_and_never_writes_through_a_link(void **state)
 {
     struct fixture *x = *state;
-    pack(x, (struct member[]){{'f', "target", "old"}, {'l', "twice", "target"}, {'f', "twice", "new"}, {0}});
-    assert_int_equal(unpack(x, NULL), 0);
+    pack_member(x, (struct member[]){{'f', "target", "old"}, {'l', "twice", "target"}, {'f', "twice", "new"}, {0}});
+    assert_int_equal(unpack_archive(x, NULL), 0);
     assert_holds(x, "target", "old");
     assert_holds(x, "twice", "new");
 }
@@ -163,8 +163,8 @@ static void test_untar__refuses_whatever_leads_outside(void **state)
         {{{'l', "link", "../escape"}}, "leads outside"},
         {{{'l', "a/link", "../../escape"}}, "leads outside"},
         {{{'l', "link", "a/../../escape"}}, "leads outside"},
-        {{{'d', "a"}, {'l', "dir", "a"}, {'f', "dir/x", "x"}}, "no directory"},
-        {{{'f', "file", "x"}, {'f', "file/below", "x"}}, "no directory"},
+        {{{'d', "a"}, {'l', "dir", "a"}, {'f', "dir/x", "x"}}, "not a directory"},
+        {{{'f', "file", "x"}, {'f', "file/below", "x"}}, "not a directory"},
         {{{'h', "hard", "../escape"}}, ".."},
         {{{'h', "hard", "/etc/passwd"}}, "absolute"},
         {{{'h', "hard", "missing"}}, "not in the archive"},
@@ -173,8 +173,8 @@ static void test_untar__refuses_whatever_leads_outside(void **state)
     };
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
         struct error err = ERROR_INIT;
-        pack(x, row[i].member);
-        assert_int_equal(unpack(x, &err), -1);
+        pack_member(x, row[i].member);
+        assert_int_equal(unpack_archive(x, &err), -1);
         if (!strstr(error_msg(&err), row[i].word))
             fail_msg("row %zu: %s", i, error_msg(&err));
         error_release(&err);
@@ -190,16 +190,16 @@ static void test_untar__refuses_whatever_leads_outside(void **state)
 static void test_untar__refuses_damaged_archives(void **state)
 {
     struct fixture *x = *state;
-    pack(x, (struct member[]){{'f', "a", "some content that is long enough to be cut somewhere within"}, {0}});
+    pack_member(x, (struct member[]){{'f', "a", "some content that is long enough to be cut somewhere within"}, {0}});
     size_t whole = x->archive_n;
     for (size_t n = 1; n < whole; n += 7) {
         x->archive_n = n;
-        unpack(x, NULL); /* some cuts leave a whole member; none may crash */
+        unpack_archive(x, NULL); /* some cuts leave a whole member; none may crash */
     }
     struct error err = ERROR_INIT;
     memcpy(x->archive, "this is no archive", 18);
     x->archive_n = 18;
-    assert_int_equal(unpack(x, &err), -1);
+    assert_int_equal(unpack_archive(x, &err), -1);
     assert_int_equal(err.kind, ERR_INVALID);
     error_release(&err);
 }

@@ -36,13 +36,13 @@ static void test_must__a_size_of_0_is_no_failure(void **state)
     free(must_calloc(0, 8));
 }
 
-/* More than there can be, but not so that the compiler knows. */
+/* A size that no memory can have, in a form that the compiler does not know. */
 static volatile size_t too_many = (size_t)1 << 62;
 static void ask_for_too_much(void) { free(must_calloc(too_many, 8)); }
 static void ask_for_nothing(void) { must(NULL); }
 static void ask_to_grow_too_much(void) { free(must_reallocarray(NULL, too_many, 8)); }
 
-/* The signal that ends a process which asks. */
+/* The signal that ends a process which calls `ask`. */
 static int end_of(void (*ask)(void))
 {
     pid_t pid = fork();
@@ -51,7 +51,7 @@ static int end_of(void (*ask)(void))
         const struct rlimit no_core = {0, 0};
         setrlimit(RLIMIT_CORE, &no_core);
         signal(SIGABRT, SIG_DFL);
-        close(STDERR_FILENO); /* a sanitizer has a lot to say */
+        close(STDERR_FILENO); /* a sanitizer writes long reports */
         ask();
         _exit(0);
     }

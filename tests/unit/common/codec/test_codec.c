@@ -38,7 +38,7 @@ static void assert_refused(const struct codec_message *m, const char *json, cons
     assert_refused_n(m, json, strlen(json), expected);
 }
 
-static const char *written(const struct codec_message *m, const void *msg)
+static const char *encoded_text(const struct codec_message *m, const void *msg)
 {
     struct strbuf b cleanup_strbuf = STRBUF_INIT;
     codec_encode(m, msg, &b);
@@ -48,7 +48,7 @@ static const char *written(const struct codec_message *m, const void *msg)
 /* Reading `in` and writing it again gives `out`. */
 static void assert_becomes(const struct codec_message *m, const char *in, const char *out)
 {
-    assert_string_equal(written(m, read_ok(m, in)), out);
+    assert_string_equal(encoded_text(m, read_ok(m, in)), out);
 }
 
 /* --- out --- */
@@ -60,13 +60,13 @@ static void test_codec__writes_a_list_of_texts_as_it_would_its_elements(void **s
     struct wire_get_agents_response response = {.agents = agent, .agents_n = 2, .pagination = &page}, rest = {.pagination = &page};
     struct codec_text text[2];
     for (size_t i = 0; i < 2; i++) {
-        text[i].s = written(&wire_msg_agent, &agent[i]);
+        text[i].s = encoded_text(&wire_msg_agent, &agent[i]);
         text[i].n = strlen(text[i].s);
     }
     for (response.agents_n = 0; response.agents_n <= 2; response.agents_n++) {
         struct strbuf b cleanup_strbuf = STRBUF_INIT;
         codec_encode_listing(&wire_msg_get_agents_response, &rest, "agents", text, response.agents_n, &b);
-        assert_string_equal(b.s, written(&wire_msg_get_agents_response, &response));
+        assert_string_equal(b.s, encoded_text(&wire_msg_get_agents_response, &response));
     }
 }
 
@@ -75,11 +75,11 @@ static void test_codec__writes_zero_values_as_observed(void **state)
 {
     struct wire_user_agent_user_group group = {0};
     struct wire_user user = {.agent_user_group = &group};
-    assert_string_equal(written(&wire_msg_user, &user),
+    assert_string_equal(encoded_text(&wire_msg_user, &user),
                         "{\"id\":0,\"username\":\"\",\"admin\":false,\"active\":false,\"agentUserGroup\":{},"
                         "\"displayName\":\"\",\"modifiedAt\":null,\"remote\":false}");
     struct wire_get_master_response master = {0};
-    assert_string_equal(written(&wire_msg_get_master_response, &master),
+    assert_string_equal(encoded_text(&wire_msg_get_master_response, &master),
                         "{\"version\":\"\",\"masterId\":\"\",\"clusterId\":\"\",\"clusterName\":\"\","
                         "\"telemetryEnabled\":false,\"ssoProviders\":[],\"externalLoginUri\":\"\","
                         "\"externalLogoutUri\":\"\",\"branding\":\"\",\"rbacEnabled\":false,"
@@ -91,7 +91,7 @@ static void test_codec__sorts_maps_and_quotes_64_bit_integers(void **state)
 {
     struct wire_map_int64 resources[] = {{"b", 5}, {"a", INT64_MIN}};
     struct wire_checkpoint checkpoint = {.resources = resources, .resources_n = 2};
-    assert_string_equal(written(&wire_msg_checkpoint, &checkpoint),
+    assert_string_equal(encoded_text(&wire_msg_checkpoint, &checkpoint),
                         "{\"taskId\":\"\",\"uuid\":\"\",\"reportTime\":null,"
                         "\"resources\":{\"a\":\"-9223372036854775808\",\"b\":\"5\"},\"metadata\":null,"
                         "\"state\":\"STATE_UNSPECIFIED\",\"training\":null}");
@@ -100,23 +100,23 @@ static void test_codec__sorts_maps_and_quotes_64_bit_integers(void **state)
 static void test_codec__leaves_out_only_unset_optional_fields(void **state)
 {
     struct wire_user_agent_user_group group = {.has_agent_uid = true};
-    assert_string_equal(written(&wire_msg_user_agent_user_group, &group), "{\"agentUid\":0}");
+    assert_string_equal(encoded_text(&wire_msg_user_agent_user_group, &group), "{\"agentUid\":0}");
     struct wire_job_queue_control control = {.job_id = "j", .has_priority = true, .priority = 7};
-    assert_string_equal(written(&wire_msg_job_queue_control, &control), "{\"jobId\":\"j\",\"priority\":7}");
+    assert_string_equal(encoded_text(&wire_msg_job_queue_control, &control), "{\"jobId\":\"j\",\"priority\":7}");
 }
 
 static void test_codec__writes_numbers_times_and_unknown_enums(void **state)
 {
     struct wire_experiment x = {.has_progress = true, .progress = NAN, .has_start_time = true, .start_time = 1500000,
                                 .state = (enum wire_experiment_state)99, .config = "{\"raw\":[1]}", .name = "<&>"};
-    const char *out = written(&wire_msg_experiment, &x);
+    const char *out = encoded_text(&wire_msg_experiment, &x);
     assert_non_null(strstr(out, "\"startTime\":\"1970-01-01T00:00:01.500Z\""));
     assert_non_null(strstr(out, "\"progress\":\"NaN\""));
     assert_non_null(strstr(out, "\"state\":99"));
     assert_non_null(strstr(out, "\"config\":{\"raw\":[1]}"));
     assert_non_null(strstr(out, "\"name\":\"\\u003c\\u0026\\u003e\""));
     x.progress = -INFINITY;
-    assert_non_null(strstr(written(&wire_msg_experiment, &x), "\"progress\":\"-Infinity\""));
+    assert_non_null(strstr(encoded_text(&wire_msg_experiment, &x), "\"progress\":\"-Infinity\""));
 }
 
 /* --- in --- */
@@ -314,7 +314,7 @@ static void test_codec__a_nul_byte_is_no_end_of_the_text(void **state)
     assert_refused_n(&wire_msg_experiment, "\0{}", 3, "not valid JSON: line 1, column 1: expected an object, found  {");
 }
 
-static void fill(char *p, const char *piece, int times)
+static void fill_with(char *p, const char *piece, int times)
 {
     for (int i = 0; i < times; i++, p += strlen(piece))
         memcpy(p, piece, strlen(piece));
@@ -324,12 +324,12 @@ static void test_codec__nesting_ends_at_100_levels(void **state)
 {
     char json[300] = "{\"unknown\":";
     size_t n = strlen(json);
-    fill(json + n, "[", 99);
-    fill(json + n + 99, "]", 99);
-    fill(json + n + 198, "}", 1);
+    fill_with(json + n, "[", 99);
+    fill_with(json + n + 99, "]", 99);
+    fill_with(json + n + 198, "}", 1);
     json[n + 199] = '\0';
     read_ok(&wire_msg_experiment, json);
-    fill(json + n, "[", 100);
+    fill_with(json + n, "[", 100);
     struct error err cleanup_error = ERROR_INIT;
     struct wire_experiment x = {0};
     assert_int_equal(codec_decode(&wire_msg_experiment, json, strlen(json), &arena, &x, &err), -1);
@@ -391,7 +391,7 @@ static void test_codec__every_message_of_the_contract_survives_empty(void **stat
     for (size_t i = 0; i < WIRE_MESSAGES_N; i++) {
         const struct codec_message *m = wire_messages[i];
         struct json_object *tree cleanup_json = NULL;
-        const char *json = written(m, arena_alloc(&arena, m->size));
+        const char *json = encoded_text(m, arena_alloc(&arena, m->size));
         assert_int_equal(json_parse(json, strlen(json), &tree, NULL), 0);
         assert_becomes(m, json, json);
     }

@@ -4,28 +4,28 @@
 
 #include "common/config/address_range.h"
 
-static struct address parsed(const char *text)
+static struct address parse_address(const char *text)
 {
     struct address a;
     assert_int_equal(address_parse(text, strlen(text), &a), 0);
     return a;
 }
 
-static void same(const char *text, const char *expected)
+static void assert_same_address(const char *text, const char *expected)
 {
     char ret[ADDRESS_TEXT_MAX];
-    struct address a = parsed(text);
+    struct address a = parse_address(text);
     address_text(&a, ret);
     assert_string_equal(ret, expected);
 }
 
 static void test_address__is_read_with_and_without_a_port(void **state)
 {
-    same("192.0.2.1", "192.0.2.1");
-    same("192.0.2.1:443", "192.0.2.1");
-    same("::ffff:192.0.2.1", "192.0.2.1");
-    same("[2001:db8::1]:443", "2001:db8::1");
-    same("2001:db8::1", "2001:db8::1");
+    assert_same_address("192.0.2.1", "192.0.2.1");
+    assert_same_address("192.0.2.1:443", "192.0.2.1");
+    assert_same_address("::ffff:192.0.2.1", "192.0.2.1");
+    assert_same_address("[2001:db8::1]:443", "2001:db8::1");
+    assert_same_address("2001:db8::1", "2001:db8::1");
     const char *const wrong[] = {"", "unknown", "192.0.2", "[::1", "_hidden", "192.0.2.1, 192.0.2.2",
                                  "1111:2222:3333:4444:5555:6666:7777:8888:9999:aaaa:bbbb:cccc"};
     struct address a;
@@ -35,8 +35,8 @@ static void test_address__is_read_with_and_without_a_port(void **state)
 
 static void test_network__is_the_upper_half_of_ipv6_and_all_of_ipv4(void **state)
 {
-    struct address a = parsed("2001:db8:1:2:3:4:5:6"), b = parsed("2001:db8:1:2::9"), c = parsed("2001:db8:1:3::9");
-    struct address v4 = parsed("192.0.2.1"), n;
+    struct address a = parse_address("2001:db8:1:2:3:4:5:6"), b = parse_address("2001:db8:1:2::9"), c = parse_address("2001:db8:1:3::9");
+    struct address v4 = parse_address("192.0.2.1"), n;
     address_network(&a, &a);
     address_network(&b, &b);
     address_network(&c, &c);
@@ -46,27 +46,27 @@ static void test_network__is_the_upper_half_of_ipv6_and_all_of_ipv4(void **state
     assert_memory_equal(&n, &v4, sizeof(n));
 }
 
-static bool holds(const char *range, const char *address)
+static bool range_holds(const char *range, const char *address)
 {
     struct address_range r;
-    struct address a = parsed(address);
+    struct address a = parse_address(address);
     assert_int_equal(address_range_parse(range, &r, NULL), 0);
     return address_range_holds(&r, &a);
 }
 
 static void test_range__holds_its_addresses(void **state)
 {
-    assert_true(holds("10.0.0.0/8", "10.200.3.4"));
-    assert_false(holds("10.0.0.0/8", "11.0.0.1"));
-    assert_true(holds("192.0.2.128/25", "192.0.2.129"));
-    assert_false(holds("192.0.2.128/25", "192.0.2.127"));
-    assert_true(holds("192.0.2.1", "::ffff:192.0.2.1"));
-    assert_false(holds("192.0.2.1", "192.0.2.2"));
-    assert_true(holds("fd00::/8", "fdff::1"));
-    assert_false(holds("fd00::/8", "fe00::1"));
-    assert_true(holds("0.0.0.0/0", "192.0.2.2"));
-    assert_false(holds("0.0.0.0/0", "fd00::1"));
-    assert_true(holds("::1", "::1"));
+    assert_true(range_holds("10.0.0.0/8", "10.200.3.4"));
+    assert_false(range_holds("10.0.0.0/8", "11.0.0.1"));
+    assert_true(range_holds("192.0.2.128/25", "192.0.2.129"));
+    assert_false(range_holds("192.0.2.128/25", "192.0.2.127"));
+    assert_true(range_holds("192.0.2.1", "::ffff:192.0.2.1"));
+    assert_false(range_holds("192.0.2.1", "192.0.2.2"));
+    assert_true(range_holds("fd00::/8", "fdff::1"));
+    assert_false(range_holds("fd00::/8", "fe00::1"));
+    assert_true(range_holds("0.0.0.0/0", "192.0.2.2"));
+    assert_false(range_holds("0.0.0.0/0", "fd00::1"));
+    assert_true(range_holds("::1", "::1"));
 }
 
 static void test_range__says_what_is_wrong(void **state)

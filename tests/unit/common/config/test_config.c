@@ -34,7 +34,7 @@ static int remove_path(void **state)
 }
 
 /* Arguments and variables up to a NULL each. */
-static struct config_input input(const struct schema_key *keys, char **argv, char **environment)
+static struct config_input config_input_of(const struct schema_key *keys, char **argv, char **environment)
 {
     struct config_input in = {.program = "test", .keys = keys, .default_file = path, .argv = argv, .environ_ = environment};
     while (argv[in.argc])
@@ -42,9 +42,9 @@ static struct config_input input(const struct schema_key *keys, char **argv, cha
     return in;
 }
 
-static struct config *load(const struct schema_key *keys, char **argv, char **environment)
+static struct config *load_config(const struct schema_key *keys, char **argv, char **environment)
 {
-    struct config_input in = input(keys, argv, environment);
+    struct config_input in = config_input_of(keys, argv, environment);
     struct config *c = NULL;
     cleanup_error struct error err = ERROR_INIT;
     if (config_load(&in, &c, &err) < 0)
@@ -55,7 +55,7 @@ static struct config *load(const struct schema_key *keys, char **argv, char **en
 static void expect_mistakes(const struct schema_key *keys, char **argv, char **environment, enum error_kind kind,
                             const char *expected)
 {
-    struct config_input in = input(keys, argv, environment);
+    struct config_input in = config_input_of(keys, argv, environment);
     struct config *c = NULL;
     cleanup_error struct error err = ERROR_INIT;
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
@@ -82,7 +82,7 @@ static void expect_origin(const struct config *c, const char *key, const char *e
 static void test_config__defaults_come_from_the_table(void **state)
 {
     write_config("");
-    cleanup_config struct config *c = load(master_config_keys, (char *[]){NULL}, (char *[]){NULL});
+    cleanup_config struct config *c = load_config(master_config_keys, (char *[]){NULL}, (char *[]){NULL});
     assert_string_equal(config_str(c, "db.type"), "sqlite");
     assert_string_equal(config_str(c, "bind_host"), "0.0.0.0");
     assert_false(config_bool(c, "launch_error"));
@@ -102,7 +102,7 @@ static void test_config__options_win_over_variables_over_the_file(void **state)
     char *environment[] = {"DET_DB_USER=variable", "DET_DB_NAME=variable",
                            "DET_ENABLE_CORS=no",   "HOME=/",
                            "DET_USER=me",          NULL};
-    cleanup_config struct config *c = load(master_config_keys, argv, environment);
+    cleanup_config struct config *c = load_config(master_config_keys, argv, environment);
     assert_string_equal(config_str(c, "db.user"), "option");
     assert_string_equal(config_str(c, "db.name"), "variable");
     assert_string_equal(config_str(c, "db.host"), "file");
@@ -124,7 +124,7 @@ static void test_config__underscores_find_the_longest_known_path(void **state)
                            "DET_RESOURCE_MANAGER_METADATA_Rack_A=x", "DET___INTERNAL_EXTERNAL_SESSIONS_ORG_ID=o", NULL};
     char *argv[] = {"--resource-manager-metadata-Row=3", "--internal-proxied-servers",
                     "[{path_prefix: /x, destination: 'http://h:1'}]", NULL};
-    cleanup_config struct config *c = load(master_config_keys, argv, environment);
+    cleanup_config struct config *c = load_config(master_config_keys, argv, environment);
     assert_string_equal(config_str(c, "db.ssl_mode"), "require");
     assert_int_equal(config_int(c, "security.default_task.uid"), 7);
     assert_string_equal(config_str(c, "__internal.external_sessions.org_id"), "o");
@@ -139,7 +139,7 @@ static void test_config__what_is_not_a_single_value_is_given_as_yaml(void **stat
     write_config("");
     char *argv[] = {"--feature-switches", "a,b", "--reserved-ports=[1, 2]", "--resource-pools", "[{pool_name: first}, {pool_name: second}]",
                     "--task-container-defaults-image", "{cpu: i, cuda: j}", "--db-port=5432", NULL};
-    cleanup_config struct config *c = load(master_config_keys, argv, (char *[]){NULL});
+    cleanup_config struct config *c = load_config(master_config_keys, argv, (char *[]){NULL});
     assert_string_equal(json_object_get_string(config_get(c, "feature_switches[1]")), "b");
     assert_int_equal(json_object_get_int(config_get(c, "reserved_ports[1]")), 2);
     assert_string_equal(config_str(c, "resource_pools[1].pool_name"), "second");
@@ -202,7 +202,7 @@ static void test_config__secrets_are_not_repeated_in_errors_or_prints(void **sta
     write_config("db: {password: hush, user: u}\ncheckpoint_storage: {type: s3, bucket: b, secret_key: hush}\n"
                  "task_container_defaults: {registry_auth: {password: hush}}\nsecurity: {initial_user_password: hush}\n"
                  "webhooks: {signing_key: hush}\n");
-    cleanup_config struct config *c = load(master_config_keys, (char *[]){NULL},
+    cleanup_config struct config *c = load_config(master_config_keys, (char *[]){NULL},
                                            (char *[]){"DET_SECURITY_AGENT_TOKEN=hush", NULL});
     cleanup_strbuf struct strbuf shown = STRBUF_INIT;
     config_print(c, true, &shown);
@@ -229,7 +229,7 @@ static void test_config__a_missing_file_matters_only_when_somebody_asked_for_it(
 static void test_config__the_option_for_the_file_wins_over_the_variable(void **state)
 {
     write_config("agent_id: from-file\n");
-    cleanup_config struct config *c = load(agent_config_keys, (char *[]){"--config-file", path, NULL},
+    cleanup_config struct config *c = load_config(agent_config_keys, (char *[]){"--config-file", path, NULL},
                                            (char *[]){"DET_CONFIG_FILE=/nonexistent/other.yaml", NULL});
     assert_string_equal(config_str(c, "agent_id"), "from-file");
 }
@@ -239,7 +239,7 @@ static void test_config__older_spellings_fill_the_new_keys(void **state)
     write_config(
         "resource_manager: {type: agent, default_cpu_resource_pool: a}\n"
         "resource_pools: [{pool_name: a, max_cpu_containers_per_agent: 5, max_aux_containers_per_agent: 9}]\n");
-    cleanup_config struct config *c = load(master_config_keys, (char *[]){NULL}, (char *[]){NULL});
+    cleanup_config struct config *c = load_config(master_config_keys, (char *[]){NULL}, (char *[]){NULL});
     assert_string_equal(config_str(c, "resource_manager.default_aux_resource_pool"), "a");
     assert_int_equal(config_int(c, "resource_pools[0].max_aux_containers_per_agent"), 5);
 }
@@ -247,7 +247,7 @@ static void test_config__older_spellings_fill_the_new_keys(void **state)
 static void test_config__a_pools_task_defaults_hold_only_what_somebody_wrote(void **state)
 {
     write_config("resource_pools: [{pool_name: a, task_container_defaults: {image: x}}]\n");
-    cleanup_config struct config *c = load(master_config_keys, (char *[]){NULL}, (char *[]){NULL});
+    cleanup_config struct config *c = load_config(master_config_keys, (char *[]){NULL}, (char *[]){NULL});
     assert_null(config_get(c, "resource_pools[0].task_container_defaults.preemption_timeout"));
     assert_int_equal(config_int(c, "task_container_defaults.preemption_timeout"), 3600);
 }
@@ -255,7 +255,7 @@ static void test_config__a_pools_task_defaults_hold_only_what_somebody_wrote(voi
 static void test_config__derived_values_give_way_and_only_some_keys_change_later(void **state)
 {
     write_config("data_dir: /here\n");
-    cleanup_config struct config *c = load(master_config_keys, (char *[]){NULL}, (char *[]){NULL});
+    cleanup_config struct config *c = load_config(master_config_keys, (char *[]){NULL}, (char *[]){NULL});
     cleanup_error struct error err = ERROR_INIT;
     config_derive(c, "data_dir", json_object_new_string("/there"));
     config_derive(c, "db.path", json_object_new_string("/there/x"));

@@ -82,7 +82,7 @@ static void test_parse__says_which_field_is_wrong(void **state)
     expect_refused("0 0 * *", "its day of the week");
     expect_refused("0 0 * * * *", "more than the five fields");
     expect_refused("every day", "neither an interval");
-    expect_refused("0s", "more than nothing");
+    expect_refused("0s", "longer than 0");
 }
 
 int main(void)

@@ -115,7 +115,7 @@ static void test_yaml__a_billion_laughs_run_out_of_budget(void **state)
     assert_non_null(strstr(error_msg(&err), "the document is too large: more than 100000 values, copies by aliases included"));
 }
 
-static int parse(const struct strbuf *text, struct error *err)
+static int parse_text(const struct strbuf *text, struct error *err)
 {
     cleanup_json struct json_object *v = NULL;
     return yaml_parse(text->s, text->n, &v, NULL, err);
@@ -131,7 +131,7 @@ static void test_yaml__copies_of_a_long_text_run_out_of_bytes(void **state)
     for (int i = 0; i < 5000; i++)
         strbuf_adds(&text, "- *a\n");
     cleanup_error struct error err = ERROR_INIT;
-    assert_int_equal(parse(&text, &err), -1);
+    assert_int_equal(parse_text(&text, &err), -1);
     assert_string_equal(error_msg(&err), "line 9, column 3: the document is too large: more than 8388608 bytes of text, "
                                          "copies by aliases included");
 }
@@ -146,7 +146,7 @@ static void test_yaml__merge_keys_of_long_texts_run_out_of_bytes(void **state)
     for (int i = 0; i < 5000; i++)
         strbuf_adds(&text, "- {<<: *a}\n");
     cleanup_error struct error err = ERROR_INIT;
-    assert_int_equal(parse(&text, &err), -1);
+    assert_int_equal(parse_text(&text, &err), -1);
     assert_non_null(strstr(error_msg(&err), "more than 8388608 bytes of text"));
 }
 
@@ -158,17 +158,17 @@ static void test_yaml__a_document_without_aliases_has_the_same_limits(void **sta
     for (int i = 0; i < 100000; i++)
         strbuf_adds(&many, "1,");
     strbuf_adds(&many, "1]");
-    assert_int_equal(parse(&many, &err), -1);
+    assert_int_equal(parse_text(&many, &err), -1);
     assert_non_null(strstr(error_msg(&err), "line 1, column "));
     assert_non_null(strstr(error_msg(&err), "more than 100000 values"));
     for (int i = 0; i < 3; i++)
         strbuf_addf(&names, "%*s%0900d:\n", i, "", i);
     strbuf_adds(&names, "    x: 1\n");
-    assert_int_equal(parse(&names, &long_names), -1);
+    assert_int_equal(parse_text(&names, &long_names), -1);
     assert_string_equal(error_msg(&long_names), "line 3, column 3: the names that lead here have more than 2048 bytes together");
     for (int i = 0; i < 8 * 1024 * 1024 + 1; i++)
         strbuf_addc(&whole, ' ');
-    assert_int_equal(parse(&whole, &too_long), -1);
+    assert_int_equal(parse_text(&whole, &too_long), -1);
     assert_int_equal(too_long.kind, ERR_TOO_LARGE);
     assert_string_equal(error_msg(&too_long), "the text has 8388609 bytes; at most 8388608 bytes of YAML are read");
 }
@@ -220,7 +220,7 @@ static void test_yaml__positions_of_keys_and_values(void **state)
     yaml_positions_free(p);
 }
 
-/* They would cost more than all else; what is wrong further down is named without its line. */
+/* Positions would cost more than everything else; a mistake further down is named without its line. */
 static void test_yaml__positions_are_kept_of_the_first_values_only(void **state)
 {
     enum { MANY = 30000 };

@@ -8,19 +8,19 @@
 
 static struct strbuf seen;
 
-static void keep(void *ctx, int64_t now_us, enum log_level level, const char *line)
+static void keep_log_line(void *ctx, int64_t now_us, enum log_level level, const char *line)
 {
     strbuf_addf(&seen, "%s %s\n", log_level_name(level), line);
 }
 
-static int listen(void **state)
+static int listen_to_log(void **state)
 {
     log_init("test", LOG_INFO, 0);
-    log_set_sink(keep, NULL);
+    log_set_sink(keep_log_line, NULL);
     return 0;
 }
 
-static int forget(void **state)
+static int forget_log(void **state)
 {
     log_set_sink(NULL, NULL);
     strbuf_release(&seen);
@@ -69,8 +69,8 @@ static void test_log__knows_its_levels_by_name(void **state)
     assert_int_equal(log_level_parse("loud", &level), -1);
 }
 
-/* What a line is on stderr, which is a pipe meanwhile. */
-static void written(const char *quoted, char *ret, size_t n)
+/* Reads back a line that was written to stderr, which is a pipe meanwhile. */
+static void unquoted_value(const char *quoted, char *ret, size_t n)
 {
     int ends[2], kept = dup(STDERR_FILENO);
     assert_int_equal(pipe(ends), 0);
@@ -89,13 +89,13 @@ static void test_log__json_lines_have_the_keys_in_fields(void **state)
 {
     char line[512];
     log_set_json(true);
-    written(log_quote("a \"b\" \\n\n= c"), line, sizeof line);
+    unquoted_value(log_quote("a \"b\" \\n\n= c"), line, sizeof line);
     log_set_json(false);
     assert_true(strncmp(line, "{\"time\":\"2", 10) == 0);
     assert_non_null(strstr(line, "\"level\":\"info\",\"program\":\"test\",\"event\":\"task.end\","
                                  "\"fields\":{\"id\":\"7\",\"why\":\"a \\\"b\\\" \\\\n\\n= c\"},\"text\":\"and a sentence\"}\n"));
     strbuf_reset(&seen);
-    log_info("task.end", "id=%d", 8); /* the sink has text as ever */
+    log_info("task.end", "id=%d", 8); /* the sink still gets the text form */
     assert_string_equal(strbuf_str(&seen), "info task.end id=8\n");
 }
 
@@ -108,5 +108,5 @@ int main(void)
         cmocka_unit_test(test_log__json_lines_have_the_keys_in_fields),
         cmocka_unit_test(test_log__knows_its_levels_by_name),
     };
-    return cmocka_run_group_tests(tests, listen, forget);
+    return cmocka_run_group_tests(tests, listen_to_log, forget_log);
 }

@@ -32,7 +32,7 @@ static int drop_scratch(void **state)
     return system(command);
 }
 
-static enum path_access look(const char *path, uid_t uid, gid_t gid, struct path_denial *ret)
+static enum path_access access_of(const char *path, uid_t uid, gid_t gid, struct path_denial *ret)
 {
     static struct arena a; /* what *ret points to lives there */
     struct path_account who = {.uid = uid, .has_gid = gid != (gid_t)-1, .gid = gid};
@@ -59,7 +59,7 @@ static void test_owner_group_and_others__each_have_their_bits(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct path_denial d;
         chmod(dir, cases[i].mode);
-        assert_int_equal(look(dir, cases[i].uid, cases[i].gid, &d), cases[i].expected);
+        assert_int_equal(access_of(dir, cases[i].uid, cases[i].gid, &d), cases[i].expected);
         if (cases[i].expected == PATH_DENIED) {
             assert_string_equal(d.where, dir);
             assert_int_equal(d.mode, cases[i].mode);
@@ -74,18 +74,18 @@ static void test_directory_that_is_missing__is_made_in_the_nearest(void **state)
     char a[80];
     snprintf(a, sizeof a, "%s/a", dir);
     chmod(dir, 0755);
-    assert_int_equal(look(deep, STRANGER, STRANGER, &d), PATH_DENIED);
+    assert_int_equal(access_of(deep, STRANGER, STRANGER, &d), PATH_DENIED);
     assert_string_equal(d.where, dir);
     assert_true(d.is_missing);
     mkdir(a, 0755);
     chmod(a, 01777);
-    assert_int_equal(look(deep, STRANGER, STRANGER, &d), PATH_MAY_WRITE);
+    assert_int_equal(access_of(deep, STRANGER, STRANGER, &d), PATH_MAY_WRITE);
     mkdir(deep, 0755);
-    assert_int_equal(look(deep, STRANGER, STRANGER, &d), PATH_DENIED);
+    assert_int_equal(access_of(deep, STRANGER, STRANGER, &d), PATH_DENIED);
     assert_string_equal(d.where, deep);
     chmod(deep, 01777);
     chmod(a, 0700);
-    assert_int_equal(look(deep, STRANGER, STRANGER, &d), PATH_DENIED);
+    assert_int_equal(access_of(deep, STRANGER, STRANGER, &d), PATH_DENIED);
     assert_string_equal(d.where, a);
     assert_false(d.is_missing);
 }
@@ -111,7 +111,7 @@ static void test_access_list__tells_more_than_the_mode(void **state)
     chmod(dir, 0755);
     if (setxattr(dir, "system.posix_acl_access", list, sizeof list, 0) < 0)
         skip();
-    assert_int_equal(look(dir, STRANGER, STRANGER, &d), PATH_UNKNOWN);
+    assert_int_equal(access_of(dir, STRANGER, STRANGER, &d), PATH_UNKNOWN);
     assert_int_equal(removexattr(dir, "system.posix_acl_access"), 0);
 }
 

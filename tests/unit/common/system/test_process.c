@@ -12,7 +12,7 @@
 
 /* A process whose arguments hold a word of its own; `script` is what it does before it waits for ever. It has no children:
  * between fork and exec one would have the same arguments. */
-static pid_t start(const char *script, const char *word)
+static pid_t start_script(const char *script, const char *word)
 {
     int ready[2], never[2];
     char one;
@@ -81,7 +81,7 @@ static bool has_ended(pid_t pid)
 static void test_process__is_found_by_its_arguments_and_ended(void **state)
 {
     char *word = word_of("polite");
-    pid_t pid = start("echo; read x", word);
+    pid_t pid = start_script("echo; read x", word);
     assert_int_equal(process_signal(has_word, word, 0), 1);
     assert_true(process_end(has_word, word, 60000, NULL));
     assert_true(has_ended(pid));
@@ -92,7 +92,7 @@ static void test_process__is_found_by_its_arguments_and_ended(void **state)
 static void test_process__that_does_not_listen_is_killed(void **state)
 {
     char *word = word_of("deaf");
-    pid_t pid = start("trap '' TERM; echo; read x", word);
+    pid_t pid = start_script("trap '' TERM; echo; read x", word);
     assert_true(process_end(has_word, word, 100, NULL));
     assert_true(has_ended(pid));
 }
@@ -101,7 +101,7 @@ static void test_process__is_left_alone_when_there_is_no_time(void **state)
 {
     atomic_bool hurry = true;
     char *word = word_of("left");
-    pid_t pid = start("trap '' TERM; echo; read x", word);
+    pid_t pid = start_script("trap '' TERM; echo; read x", word);
     assert_false(process_end(has_word, word, 60000, &hurry));
     assert_true(process_alive(pid));
     kill(pid, SIGKILL);

@@ -42,7 +42,7 @@ static void on_held_closed(struct http_request *r, void *ctx)
     served_count(served, &served->closed, 1);
 }
 
-static void describe(struct http_request *r)
+static void describe_request(struct http_request *r)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     size_t n;
@@ -66,11 +66,11 @@ static void on_request(struct http_request *r, void *ctx)
         served_count(served, &served->held, 1);
         http_request_set_ctx(r, NULL, on_held_closed);
     } else {
-        describe(r);
+        describe_request(r);
     }
 }
 
-static void start(struct served *s, size_t body_max, SSL_CTX *tls)
+static void start_server(struct served *s, size_t body_max, SSL_CTX *tls)
 {
     served = s;
     served_start(s, &(struct http_server_options){.on_request = on_request, .limits.body_max = body_max, .tls = tls});
@@ -113,7 +113,7 @@ static void expect_failure(struct http_client *c, const struct http_fetch *f, en
 static void test_http_fetch__sends_method_headers_and_body_over_one_connection(void **state)
 {
     struct served s;
-    start(&s, 0, NULL);
+    start_server(&s, 0, NULL);
     struct http_client *c = http_client_new();
     const char *const header[] = {"Authorization: Bearer t", "Content-Type: application/json", NULL};
     const char *url = url_of(&s, "http", "/p");
@@ -137,7 +137,7 @@ static void test_http_fetch__tells_the_content_type(void **state)
 {
     struct served s;
     struct http_fetch_reply reply;
-    start(&s, 0, NULL);
+    start_server(&s, 0, NULL);
     struct http_client *c = http_client_new();
     assert_int_equal(http_fetch(c, &(struct http_fetch){.method = "GET", .url = url_of(&s, "http", "/")}, &reply, NULL),
                      0);
@@ -150,7 +150,7 @@ static void test_http_fetch__tells_the_content_type(void **state)
 static void test_http_fetch__follows_redirects_of_get_only(void **state)
 {
     struct served s;
-    start(&s, 0, NULL);
+    start_server(&s, 0, NULL);
     struct http_client *c = http_client_new();
     expect_fetched(c, &(struct http_fetch){.method = "GET", .url = url_of(&s, "http", "/redirect")}, 200,
                    "GET /target");
@@ -164,7 +164,7 @@ struct gathered {
     size_t uploaded, upload_total;
 };
 
-static int gather(const void *data, size_t n, void *ctx)
+static int gather_data(const void *data, size_t n, void *ctx)
 {
     struct gathered *g = ctx;
     g->n += n;
@@ -182,15 +182,15 @@ static void note_upload(size_t sent, size_t total, void *ctx)
 static void test_http_fetch__hands_the_body_over_as_it_arrives(void **state)
 {
     struct served s;
-    start(&s, 0, NULL);
+    start_server(&s, 0, NULL);
     struct http_client *c = http_client_new();
     struct gathered all = {0}, part = {.stop_at = 1}, none = {0};
-    expect_fetched(c, &(struct http_fetch){.method = "GET", .url = url_of(&s, "http", "/stream"), .on_data = gather, .ctx = &all},
+    expect_fetched(c, &(struct http_fetch){.method = "GET", .url = url_of(&s, "http", "/stream"), .on_data = gather_data, .ctx = &all},
                    200, "");
     assert_int_equal(all.n, 100000);
-    expect_failure(c, &(struct http_fetch){.method = "GET", .url = url_of(&s, "http", "/stream"), .on_data = gather, .ctx = &part},
+    expect_failure(c, &(struct http_fetch){.method = "GET", .url = url_of(&s, "http", "/stream"), .on_data = gather_data, .ctx = &part},
                    ERR_CANCELED, "stopped reading from http://127.0.0.1");
-    expect_fetched(c, &(struct http_fetch){.method = "GET", .url = url_of(&s, "http", "/missing"), .on_data = gather, .ctx = &none},
+    expect_fetched(c, &(struct http_fetch){.method = "GET", .url = url_of(&s, "http", "/missing"), .on_data = gather_data, .ctx = &none},
                    404, "GET /missing");
     assert_int_equal(none.n, 0);
     http_client_free(c);
@@ -204,7 +204,7 @@ static void test_http_fetch__uploads_big_bodies_and_tells_the_progress(void **st
     char *body = malloc(n);
     memset(body, 'u', n);
     struct gathered g = {0};
-    start(&s, 0, NULL);
+    start_server(&s, 0, NULL);
     struct http_client *c = http_client_new();
     struct http_fetch f = {.method = "POST", .url = url_of(&s, "http", "/"), .body = body, .body_n = n, .on_upload = note_upload, .ctx = &g};
     expect_fetched(c, &f, 200, "n=12582912 body=uuuu");
@@ -220,7 +220,7 @@ static void test_http_fetch__an_upload_refused_early_gives_the_status(void **sta
     struct served s;
     size_t n = 12 * 1024 * 1024;
     char *body = calloc(1, n);
-    start(&s, 1000, NULL);
+    start_server(&s, 1000, NULL);
     struct http_client *c = http_client_new();
     expect_fetched(c, &(struct http_fetch){.method = "POST", .url = url_of(&s, "http", "/"), .body = body, .body_n = n},
                    413, "at most 1000 are allowed");
@@ -232,7 +232,7 @@ static void test_http_fetch__an_upload_refused_early_gives_the_status(void **sta
 static void test_http_fetch__says_what_went_wrong_to_a_person(void **state)
 {
     struct served s;
-    start(&s, 0, NULL);
+    start_server(&s, 0, NULL);
     struct http_client *c = http_client_new();
     char wanted[256];
     expect_failure(c, &(struct http_fetch){.method = "GET", .url = url_of(&s, "http", "/hold"), .timeout_s = 1},
@@ -259,7 +259,7 @@ static void test_http_fetch__verifies_the_servers_certificate(void **state)
     struct served s;
     struct certificate cert;
     certificate_make(&cert, "DNS:master.test,IP:127.0.0.1");
-    start(&s, 0, cert.server);
+    start_server(&s, 0, cert.server);
     struct http_client *c = http_client_new();
     const char *url = url_of(&s, "https", "/p");
     struct http_fetch f = {.method = "GET", .url = url};
@@ -268,12 +268,12 @@ static void test_http_fetch__verifies_the_servers_certificate(void **state)
     expect_fetched(c, &f, 200, "GET /p");
     struct gathered all = {0};
     expect_fetched(c, &(struct http_fetch){.method = "GET", .url = url_of(&s, "https", "/stream"), .ca_file = cert.file,
-                                           .on_data = gather, .ctx = &all}, 200, "");
+                                           .on_data = gather_data, .ctx = &all}, 200, "");
     assert_int_equal(all.n, 100000);
     f.tls_name = "master.test";
     expect_fetched(c, &f, 200, "GET /p");
     f.tls_name = "other.test";
-    expect_failure(c, &f, ERR_UNAVAILABLE, "its certificate is not trusted");
+    expect_failure(c, &f, ERR_UNAVAILABLE, "its certificate is not for the name 'other.test'");
     f.tls_skip_verify = true;
     expect_fetched(c, &f, 200, "GET /p");
     http_client_free(c);
@@ -311,7 +311,7 @@ static struct async async_new(struct served *s, int stop_after)
 static void test_http_fetch_start__runs_many_at_once(void **state)
 {
     struct served s;
-    start(&s, 0, NULL);
+    start_server(&s, 0, NULL);
     struct async a = async_new(&s, 20);
     for (int i = 0; i < 20; i++) {
         char url[256], body[16];
@@ -334,7 +334,7 @@ static void test_http_fetch_start__runs_many_at_once(void **state)
 static void test_http_fetch_start__reports_failures_through_done(void **state)
 {
     struct served s;
-    start(&s, 0, NULL);
+    start_server(&s, 0, NULL);
     struct async a = async_new(&s, 1);
     http_fetch_start(a.loop, &(struct http_fetch){.method = "GET", .url = "nonsense"}, on_done, &a);
     loop_run(a.loop, NULL);
@@ -367,7 +367,7 @@ static void *await_held(void *ctx)
 static void test_http_fetch_cancel__is_silent_before_and_during_the_exchange(void **state)
 {
     struct served s;
-    start(&s, 0, NULL);
+    start_server(&s, 0, NULL);
     struct async a = async_new(&s, 1);
     pthread_t thread;
     http_fetch_cancel(
@@ -394,7 +394,7 @@ static int cancel_itself_start_another(const void *data, size_t n, void *ctx)
 static void test_http_fetch_cancel__works_from_within_on_data(void **state)
 {
     struct served s;
-    start(&s, 0, NULL);
+    start_server(&s, 0, NULL);
     struct async a = async_new(&s, 1);
     a.handle = http_fetch_start(a.loop, &(struct http_fetch){.method = "GET", .url = url_of(&s, "http", "/stream"),
                                                              .on_data = cancel_itself_start_another, .ctx = &a}, on_done, &a);
@@ -408,7 +408,7 @@ static void test_http_fetch_cancel__works_from_within_on_data(void **state)
 static void test_loop_free__drops_what_is_being_fetched(void **state)
 {
     struct served s;
-    start(&s, 0, NULL);
+    start_server(&s, 0, NULL);
     struct async a = async_new(&s, 1);
     http_fetch_start(a.loop, &(struct http_fetch){.method = "GET", .url = url_of(&s, "http", "/")}, on_done, &a);
     http_fetch_start(a.loop, &(struct http_fetch){.method = "GET", .url = url_of(&s, "http", "/hold")}, on_done, &a);

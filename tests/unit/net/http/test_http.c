@@ -30,7 +30,7 @@ static void on_hold_closed(struct http_request *r, void *ctx)
     served_count(served, &served->closed, 1);
 }
 
-static void hold(struct http_request *r)
+static void hold_request(struct http_request *r)
 {
     struct hold *h = calloc(1, sizeof *h);
     h->request = r;
@@ -98,7 +98,7 @@ static void start_stream(struct http_request *r, void (*on_drained)(struct http_
     http_stream_start(r, 200, "text/plain", on_drained);
 }
 
-static void describe(struct http_request *r)
+static void describe_request(struct http_request *r)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     size_t n;
@@ -137,7 +137,7 @@ static void on_request(struct http_request *r, void *ctx)
     const char *path = http_request_path(r);
     served_count(served, &served->handled, 1);
     if (strcmp(path, "/hold") == 0)
-        hold(r);
+        hold_request(r);
     else if (strcmp(path, "/stream") == 0)
         start_stream(r, stream_more);
     else if (strcmp(path, "/silence") == 0)
@@ -151,7 +151,7 @@ static void on_request(struct http_request *r, void *ctx)
     else if (strcmp(path, "/gone") == 0)
         http_reply(r, 204, NULL, NULL, 0);
     else
-        describe(r);
+        describe_request(r);
 }
 
 static bool has_token(struct http_request *r, void *ctx)
@@ -160,7 +160,7 @@ static bool has_token(struct http_request *r, void *ctx)
     return auth && strcmp(auth, "Bearer good") == 0;
 }
 
-static void start(struct served *s, struct http_limits limits)
+static void start_server(struct served *s, struct http_limits limits)
 {
     served = s;
     served_start(s, &(struct http_server_options){.limits = limits,
@@ -193,7 +193,7 @@ static void expect_reply(struct served *s, const char *text, int status, const c
 static void test_http__hands_over_every_part_of_a_request(void **state)
 {
     struct served s;
-    start(&s, no_limits);
+    start_server(&s, no_limits);
     expect_reply(&s,
                  "POST /a%20b/c?x=1&y=%41 HTTP/1.1\r\nhost: h\r\nX-Test:  two words \t\r\ncookie: a=b; auth=tok; c=\r\n"
                  "Content-Length: 5\r\n\r\nhello",
@@ -207,7 +207,7 @@ static void test_http__replies_keep_the_connection_and_have_the_headers_added(vo
 {
     struct served s;
     static struct raw_reply reply;
-    start(&s, no_limits);
+    start_server(&s, no_limits);
     int fd = raw_connect(s.port);
     for (int i = 0; i < 3; i++) {
         raw_send(fd, GET("/x"));
@@ -227,7 +227,7 @@ static void test_http__head_and_204_have_no_body(void **state)
 {
     struct served s;
     static struct raw_reply reply;
-    start(&s, no_limits);
+    start_server(&s, no_limits);
     int fd = raw_connect(s.port);
     raw_send(fd, "HEAD /big HTTP/1.1\r\nHost: h\r\n\r\n");
     raw_read_reply_to(fd, /* no_body= */ true, &reply);
@@ -251,7 +251,7 @@ static void test_http__answers_pipelined_requests_in_order(void **state)
     struct served s;
     static struct raw_reply reply;
     cleanup_strbuf struct strbuf many = STRBUF_INIT;
-    start(&s, no_limits);
+    start_server(&s, no_limits);
     int fd = raw_connect(s.port);
     for (int i = 0; i < 1000; i++)
         strbuf_addf(&many, "GET /%03d HTTP/1.1\r\nHost: h\r\n\r\n", i);
@@ -270,7 +270,7 @@ static void test_http__a_request_behind_a_long_poll_waits_for_its_answer(void **
 {
     struct served s;
     static struct raw_reply reply;
-    start(&s, no_limits);
+    start_server(&s, no_limits);
     int fd = raw_connect(s.port);
     raw_send(fd, GET("/hold") GET("/next"));
     served_await(&s, &s.held, 1);
@@ -288,7 +288,7 @@ static void test_http__closes_when_the_client_says_so(void **state)
 {
     struct served s;
     static struct raw_reply reply;
-    start(&s, no_limits);
+    start_server(&s, no_limits);
     expect_reply(&s, "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", 200, "GET /", true);
     expect_reply(&s, "GET / HTTP/1.0\r\n\r\n", 200, "GET /", true);
     int fd = raw_connect(s.port);
@@ -306,7 +306,7 @@ static void test_http__answers_a_client_that_closed_its_sending_side(void **stat
 {
     struct served s;
     static struct raw_reply reply;
-    start(&s, no_limits);
+    start_server(&s, no_limits);
     int fd = raw_connect(s.port);
     raw_send(fd, GET("/big"));
     shutdown(fd, SHUT_WR);
@@ -325,7 +325,7 @@ static void test_http__reads_bodies_of_every_framing_and_cut(void **state)
     static struct raw_reply reply;
     const char *request = "POST /e HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
                           "5;ext=1\r\nhello\r\n1\r\n \r\nA\r\n0123456789\r\n0\r\nTrailer: x\r\n\r\n";
-    start(&s, no_limits);
+    start_server(&s, no_limits);
     int fd = raw_connect(s.port);
     for (size_t cut = 1; cut < strlen(request); cut++) { /* in two parts, cut at each byte */
         raw_send_bytes(fd, request, cut);
@@ -349,7 +349,7 @@ static void test_http__reads_a_big_body_and_keeps_the_connection(void **state)
         body[i] = (char)(i * 7 + i / 4096);
         sum = sum * 31 + (unsigned char)body[i];
     }
-    start(&s, no_limits);
+    start_server(&s, no_limits);
     int fd = raw_connect(s.port);
     for (int i = 0; i < 2; i++) {
         snprintf(head, sizeof head,
@@ -369,7 +369,7 @@ static void test_http__expect_100_continue_asks_for_the_body(void **state)
 {
     struct served s;
     static struct raw_reply reply;
-    start(&s, no_limits);
+    start_server(&s, no_limits);
     int fd = raw_connect(s.port);
     raw_send(fd, "POST /e HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
     raw_read_head(fd, &reply);
@@ -386,7 +386,7 @@ static void test_http__expect_100_continue_asks_for_the_body(void **state)
 static void test_http__a_body_over_the_limit_is_413_before_it_is_read(void **state)
 {
     struct served s;
-    start(&s, (struct http_limits){.body_max = 1000, .anonymous_body_max = 10});
+    start_server(&s, (struct http_limits){.body_max = 1000, .anonymous_body_max = 10});
     expect_reply(
         &s, "POST / HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer good\r\nContent-Length: 1001\r\n\r\n", 413,
         "{\"error\":{\"code\":8,\"reason\":\"ResourceExhausted\",\"error\":\"the request's body of 1001 bytes is too big, "
@@ -409,7 +409,7 @@ static void test_http__a_body_over_the_limit_is_413_before_it_is_read(void **sta
 static void test_http__a_chunked_body_is_413_as_soon_as_it_is_over(void **state)
 {
     struct served s;
-    start(&s, (struct http_limits){.anonymous_body_max = 10});
+    start_server(&s, (struct http_limits){.anonymous_body_max = 10});
     expect_reply(&s, "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n01234\r\n6\r\n567890\r\n",
                  413, "at most 10 are allowed", true);
     expect_reply(&s, "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nffff\r\n0123456789ABCDEF", 413,
@@ -423,7 +423,7 @@ static void test_http__the_client_of_a_413_gets_to_read_it_while_still_sending(v
     struct served s;
     static struct raw_reply reply;
     static char junk[65536];
-    start(&s, (struct http_limits){.anonymous_body_max = 10});
+    start_server(&s, (struct http_limits){.anonymous_body_max = 10});
     int fd = raw_connect(s.port);
     raw_send(fd, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4194304\r\n\r\n");
     for (int i = 0; i < 64; i++)
@@ -439,7 +439,7 @@ static void test_http__bodies_in_flight_are_bounded_and_given_back(void **state)
 {
     struct served s;
     static struct raw_reply reply;
-    start(&s, (struct http_limits){.bodies_max = 100, .anonymous_bodies_max = 50, .anonymous_body_max = 40});
+    start_server(&s, (struct http_limits){.bodies_max = 100, .anonymous_bodies_max = 50, .anonymous_body_max = 40});
     int first = raw_connect(s.port);
     raw_send(first,
              "POST /hold HTTP/1.1\r\nHost: h\r\nContent-Length: 40\r\n\r\n0123456789012345678901234567890123456789");
@@ -470,7 +470,7 @@ static void test_http__heads_that_never_end_are_bounded_together_and_given_back(
 {
     struct served s;
     static struct raw_reply reply;
-    start(&s, (struct http_limits){.anonymous_bodies_max = 200});
+    start_server(&s, (struct http_limits){.anonymous_bodies_max = 200});
     for (int round = 0; round < 2; round++) {
         int some = raw_connect(s.port), more = raw_connect(s.port);
         raw_send(some, "GET / HTTP/1.1\r\nHost: h\r\nX: 0123456789012345678901234567890123456789"); /* 68 bytes */
@@ -492,7 +492,7 @@ static void test_http__heads_that_never_end_are_bounded_together_and_given_back(
 static void test_http__a_client_that_sends_ahead_is_let_go_when_there_is_no_room(void **state)
 {
     struct served s;
-    start(&s, (struct http_limits){.anonymous_bodies_max = 100});
+    start_server(&s, (struct http_limits){.anonymous_bodies_max = 100});
     int fd = raw_connect(s.port);
     raw_send(fd, GET("/hold"));
     served_await(&s, &s.held, 1);
@@ -506,7 +506,7 @@ static void test_http__a_client_that_sends_ahead_is_let_go_when_there_is_no_room
 static void test_http__heads_over_the_limit_are_431(void **state)
 {
     struct served s;
-    start(&s, no_limits);
+    start_server(&s, no_limits);
     cleanup_strbuf struct strbuf request = STRBUF_INIT;
     strbuf_addf(&request, "GET / HTTP/1.1\r\nHost: h\r\nX: %070000d\r\n\r\n", 0);
     expect_reply(
@@ -561,7 +561,7 @@ static void test_http__malformed_requests_are_answered_and_closed(void **state)
         {"\x16\x03\x01\x02", 400, "plain HTTP, not TLS"},
     };
     struct served s;
-    start(&s, no_limits);
+    start_server(&s, no_limits);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         expect_reply(&s, cases[i].request, cases[i].status, cases[i].why, true);
     served_stop(&s);
@@ -586,7 +586,7 @@ static void test_http__one_connection_too_many_is_503_and_room_comes_back(void *
 {
     struct served s;
     static struct raw_reply reply;
-    start(&s, (struct http_limits){.connections_max = 2});
+    start_server(&s, (struct http_limits){.connections_max = 2});
     int a = raw_connect(s.port), b = raw_connect(s.port);
     raw_send(a, GET("/a"));
     raw_read_reply(a, &reply);
@@ -610,7 +610,7 @@ static void test_http__slow_and_idle_clients_are_let_go(void **state)
 {
     struct served s;
     static struct raw_reply reply;
-    start(&s, (struct http_limits){.idle_timeout_s = 1, .read_timeout_s = 1});
+    start_server(&s, (struct http_limits){.idle_timeout_s = 1, .read_timeout_s = 1});
     int idle = raw_connect(s.port), head = raw_connect(s.port), body = raw_connect(s.port), held = raw_connect(s.port);
     raw_send(held, GET("/hold"));
     raw_send(head, "GET / HT");
@@ -634,7 +634,7 @@ static void test_http__slow_and_idle_clients_are_let_go(void **state)
 }
 
 /* Sends `tick` again and again until the server says that it is enough. */
-static void trickle(int fd, const char *tick)
+static void send_in_pieces(int fd, const char *tick)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};
     for (int i = 0; poll(&p, 1, 50) == 0; i++) {
@@ -652,11 +652,11 @@ static void test_http__a_byte_now_and_then_does_not_keep_a_request_alive(void **
         {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n", "x"},
         {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n"},
     };
-    start(&s, (struct http_limits){.read_timeout_s = 1});
+    start_server(&s, (struct http_limits){.read_timeout_s = 1});
     for (size_t i = 0; i < sizeof begin / sizeof *begin; i++) {
         int fd = raw_connect(s.port);
         raw_send(fd, begin[i][0]);
-        trickle(fd, begin[i][1]);
+        send_in_pieces(fd, begin[i][1]);
         raw_read_reply(fd, &reply);
         assert_int_equal(reply.status, 408);
         close(fd);
@@ -671,7 +671,7 @@ static void test_http_stream__arrives_whole_and_keeps_the_connection(void **stat
 {
     struct served s;
     static struct raw_reply reply;
-    start(&s, no_limits);
+    start_server(&s, no_limits);
     int fd = raw_connect(s.port);
     for (int i = 0; i < 2; i++) {
         raw_send(fd, GET("/lines"));
@@ -687,7 +687,7 @@ static void test_http_stream__http_1_0_gets_it_unchunked(void **state)
 {
     struct served s;
     char text[1024];
-    start(&s, no_limits);
+    start_server(&s, no_limits);
     int fd = raw_connect(s.port);
     raw_send(fd, "GET /lines HTTP/1.0\r\n\r\n");
     size_t n = 0;
@@ -705,7 +705,7 @@ static void test_http_stream__a_slow_reader_costs_no_more_than_128_kib(void **st
 {
     struct served s;
     static char block[4096];
-    start(&s, no_limits);
+    start_server(&s, no_limits);
     int fd = raw_connect(s.port);
     raw_send(fd, GET("/stream"));
     raw_read_exactly(fd, block, 100); /* it has begun; now the reader takes small sips */
@@ -722,7 +722,7 @@ static void test_http_stream__a_slow_reader_costs_no_more_than_128_kib(void **st
 
 /* ---- clients that leave, at each stage ---- */
 
-static void leave(int fd, bool reset)
+static void close_client(int fd, bool reset)
 {
     if (reset)
         raw_reset(fd);
@@ -743,11 +743,11 @@ static void leave_before_the_handler(bool reset)
                                         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nab",
                                         "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"};
     struct served s;
-    start(&s, no_limits);
+    start_server(&s, no_limits);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         int fd = raw_connect(s.port);
         raw_send(fd, parts[i]);
-        leave(fd, reset);
+        close_client(fd, reset);
     }
     expect_well_and_alone(&s);
     assert_int_equal(s.handled, 1);
@@ -762,12 +762,12 @@ static void test_http__client_leaves_before_the_handler(void **state)
 static void test_http__client_leaves_during_a_long_poll(void **state)
 {
     struct served s;
-    start(&s, no_limits);
+    start_server(&s, no_limits);
     for (int reset = 0; reset < 2; reset++) {
         int fd = raw_connect(s.port);
         raw_send(fd, GET("/hold"));
         served_await(&s, &s.held, 1);
-        leave(fd, reset);
+        close_client(fd, reset);
         served_await(&s, &s.closed, reset + 1);
         assert_int_equal(s.held, 0);
     }
@@ -778,12 +778,12 @@ static void test_http__client_leaves_amid_a_stream(void **state)
 {
     struct served s;
     static char some[100000];
-    start(&s, no_limits);
+    start_server(&s, no_limits);
     for (int reset = 0; reset < 2; reset++) {
         int fd = raw_connect(s.port);
         raw_send(fd, GET("/stream"));
         raw_read_exactly(fd, some, sizeof some);
-        leave(fd, reset);
+        close_client(fd, reset);
         served_await(&s, &s.closed, reset + 1);
     }
     assert_int_equal(s.ended, 0);
@@ -793,12 +793,12 @@ static void test_http__client_leaves_amid_a_stream(void **state)
 static void test_http__client_leaves_a_silent_stream(void **state)
 {
     struct served s;
-    start(&s, no_limits);
+    start_server(&s, no_limits);
     for (int reset = 0; reset < 2; reset++) {
         int fd = raw_connect(s.port);
         raw_send(fd, GET("/silence"));
         served_await(&s, &s.opened, reset + 1);
-        leave(fd, reset);
+        close_client(fd, reset);
         served_await(&s, &s.closed, reset + 1);
     }
     expect_well_and_alone(&s);
@@ -807,11 +807,11 @@ static void test_http__client_leaves_a_silent_stream(void **state)
 static void test_http__client_leaves_without_reading_its_answer(void **state)
 {
     struct served s;
-    start(&s, no_limits);
+    start_server(&s, no_limits);
     for (int i = 0; i < 20; i++) {
         int fd = raw_connect(s.port);
         raw_send(fd, GET("/big") GET("/big") GET("/big") GET("/lines"));
-        leave(fd, i % 2);
+        close_client(fd, i % 2);
     }
     expect_well_and_alone(&s);
 }
@@ -819,7 +819,7 @@ static void test_http__client_leaves_without_reading_its_answer(void **state)
 static void test_http_server_free__ends_everything_that_is_under_way(void **state)
 {
     struct served s;
-    start(&s, no_limits);
+    start_server(&s, no_limits);
     int held = raw_connect(s.port), streaming = raw_connect(s.port), reading = raw_connect(s.port);
     raw_send(held, GET("/hold"));
     raw_send(streaming, GET("/silence"));
@@ -845,7 +845,7 @@ static void test_http_server_stop_accepting__frees_the_port_and_finishes_what_it
 {
     struct served s;
     static struct raw_reply reply;
-    start(&s, no_limits);
+    start_server(&s, no_limits);
     int fd = raw_connect(s.port);
     raw_send(fd, GET("/a"));
     raw_read_reply(fd, &reply);
@@ -871,7 +871,7 @@ static void test_http_server_stop_accepting__frees_the_port_and_finishes_what_it
 static void test_http_server_new__says_which_port_is_taken(void **state)
 {
     struct served s;
-    start(&s, no_limits);
+    start_server(&s, no_limits);
     struct loop *l;
     struct http_server *second;
     cleanup_error struct error err = ERROR_INIT;
@@ -898,7 +898,7 @@ static void test_http__a_thousand_connections_with_hundreds_of_long_polls(void *
     struct served s;
     static struct raw_reply reply;
     static int fd[CONNECTIONS];
-    start(&s, no_limits);
+    start_server(&s, no_limits);
     for (int i = 0; i < CONNECTIONS; i++)
         fd[i] = raw_connect(s.port);
     for (int i = 0; i < POLLS; i++)

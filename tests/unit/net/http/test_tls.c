@@ -36,7 +36,7 @@ static char *in_dir(const char *name)
     return path_join(dir, name);
 }
 
-static void make(const char *cert, const char *key)
+static void make_pair(const char *cert, const char *key)
 {
     static const char *const name[] = {"master.test", "10.1.2.3", "::1"};
     cleanup_free char *c = in_dir(cert), *k = in_dir(key);
@@ -76,7 +76,7 @@ static mode_t mode_of(const char *name)
     return st.st_mode & 0777;
 }
 
-static void load(const char *cert, const char *key, struct tls_pair *ret)
+static void load_pair(const char *cert, const char *key, struct tls_pair *ret)
 {
     cleanup_free char *c = in_dir(cert), *k = in_dir(key);
     cleanup_error struct error err = ERROR_INIT;
@@ -87,10 +87,10 @@ static void load(const char *cert, const char *key, struct tls_pair *ret)
 static void test_tls_make_self_signed__is_for_its_names_and_days(void **state)
 {
     struct tls_pair p;
-    make("a.crt", "a.key");
+    make_pair("a.crt", "a.key");
     assert_int_equal(mode_of("a.key"), 0600);
     assert_int_equal(mode_of("a.crt"), 0644);
-    load("a.crt", "a.key", &p);
+    load_pair("a.crt", "a.key", &p);
     X509 *x = SSL_CTX_get0_certificate(p.ctx);
     assert_int_equal(X509_check_host(x, "master.test", 0, 0, NULL), 1);
     assert_int_equal(X509_check_ip_asc(x, "10.1.2.3", 0), 1);
@@ -114,8 +114,8 @@ static void test_tls_make_self_signed__refuses_names_that_are_none(void **state)
 static void test_tls_pair_load__takes_new_protocols_and_ciphers_only(void **state)
 {
     struct tls_pair p;
-    make("a.crt", "a.key");
-    load("a.crt", "a.key", &p);
+    make_pair("a.crt", "a.key");
+    load_pair("a.crt", "a.key", &p);
     assert_int_equal(SSL_CTX_get_min_proto_version(p.ctx), TLS1_2_VERSION);
     STACK_OF(SSL_CIPHER) *list = SSL_CTX_get_ciphers(p.ctx);
     assert_true(sk_SSL_CIPHER_num(list) > 3);
@@ -127,8 +127,8 @@ static void test_tls_pair_load__takes_new_protocols_and_ciphers_only(void **stat
 static void test_tls_pair_load__names_the_file_that_is_wrong(void **state)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    make("a.crt", "a.key");
-    make("b.crt", "b.key");
+    make_pair("a.crt", "a.key");
+    make_pair("b.crt", "b.key");
     write_text("empty", "");
     write_text("words", "no certificate here\n");
     copy_text("a.crt", &text);
@@ -150,8 +150,8 @@ static void test_tls_pair_load__names_the_file_that_is_wrong(void **state)
 static void test_tls_pair_load__refuses_half_a_chain(void **state)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT, more = STRBUF_INIT;
-    make("a.crt", "a.key");
-    make("b.crt", "b.key");
+    make_pair("a.crt", "a.key");
+    make_pair("b.crt", "b.key");
     copy_text("a.crt", &text);
     copy_text("b.crt", &more);
     strbuf_add(&text, more.s, more.n / 2);
@@ -161,7 +161,7 @@ static void test_tls_pair_load__refuses_half_a_chain(void **state)
 
 static void test_tls_pair_load__does_not_ask_for_a_passphrase(void **state)
 {
-    make("a.crt", "a.key");
+    make_pair("a.crt", "a.key");
     cleanup_free char *key = in_dir("a.key"), *locked = in_dir("locked.key");
     FILE *in = fopen(key, "r"), *out = fopen(locked, "w");
     EVP_PKEY *pkey = PEM_read_PrivateKey(in, NULL, NULL, NULL);
@@ -178,15 +178,15 @@ static void test_tls_pair_load__its_text_holds_the_chain_and_never_the_key(void 
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT, more = STRBUF_INIT;
     struct tls_pair p;
-    make("a.crt", "a.key");
-    make("b.crt", "b.key");
+    make_pair("a.crt", "a.key");
+    make_pair("b.crt", "b.key");
     const char *const file[] = {"a.crt", "a.key", "b.crt"};
     for (size_t i = 0; i < 3; i++) {
         copy_text(file[i], &more);
         strbuf_add(&text, more.s, more.n);
     }
     write_text("all.pem", text.s);
-    load("all.pem", "all.pem", &p);
+    load_pair("all.pem", "all.pem", &p);
     assert_null(strstr(p.pem, "PRIVATE"));
     copy_text("a.crt", &text);
     copy_text("b.crt", &more);

@@ -26,36 +26,36 @@ static struct story story_new(void)
     return s;
 }
 
-static void tell(struct story *s, const char *what)
+static void tell_story(struct story *s, const char *what)
 {
     size_t n = strlen(s->text);
     snprintf(s->text + n, sizeof s->text - n, "%s ", what);
 }
 
-static void run(struct story *s)
+static void run_story(struct story *s)
 {
     assert_int_equal(loop_run(s->loop, NULL), 0);
     loop_free(s->loop);
 }
 
-static void stop(void *ctx)
+static void stop_loop(void *ctx)
 {
     struct story *s = ctx;
     loop_stop(s->loop);
 }
 
-static void tell_a(void *ctx) { tell(ctx, "a"); }
-static void tell_b(void *ctx) { tell(ctx, "b"); }
+static void tell_a(void *ctx) { tell_story(ctx, "a"); }
+static void tell_b(void *ctx) { tell_story(ctx, "b"); }
 
 static void post_b_then_stop(void *ctx)
 {
     struct story *s = ctx;
     loop_post(s->loop, tell_b, s);
-    loop_post(s->loop, stop, s);
-    tell(s, "posted");
+    loop_post(s->loop, stop_loop, s);
+    tell_story(s, "posted");
 }
 
-static void tell_turn_end(void *ctx) { tell(ctx, "|"); }
+static void tell_turn_end(void *ctx) { tell_story(ctx, "|"); }
 
 static void test_loop_post__keeps_the_order_and_runs_what_a_post_posts_in_a_later_turn(void **state)
 {
@@ -63,7 +63,7 @@ static void test_loop_post__keeps_the_order_and_runs_what_a_post_posts_in_a_late
     loop_on_turn_end(s.loop, tell_turn_end, &s);
     loop_post(s.loop, tell_a, &s);
     loop_post(s.loop, post_b_then_stop, &s);
-    run(&s);
+    run_story(&s);
     assert_string_equal(s.text, "a posted | b | ");
 }
 
@@ -103,7 +103,7 @@ static void test_loop_timer__runs_once_in_the_order_of_their_times(void **state)
     struct story s = story_new();
     struct loop_timer *a = loop_timer_new(s.loop, tell_a, &s);
     struct loop_timer *b = loop_timer_new(s.loop, tell_b, &s);
-    struct loop_timer *end = loop_timer_new(s.loop, stop, &s);
+    struct loop_timer *end = loop_timer_new(s.loop, stop_loop, &s);
     loop_timer_arm(end, 30000);
     loop_timer_arm(a, 20000);
     loop_timer_arm(b, 5000);
@@ -126,7 +126,7 @@ static void test_loop_timer__disarmed_stays_silent_and_rearmed_moves(void **stat
     loop_timer_disarm(a);
     loop_timer_arm(b, 3600 * 1000000ll);
     loop_timer_arm(b, 2000);
-    struct loop_timer *end = loop_timer_new(s.loop, stop, &s);
+    struct loop_timer *end = loop_timer_new(s.loop, stop_loop, &s);
     loop_timer_arm(end, 10000);
     assert_int_equal(loop_run(s.loop, NULL), 0);
     assert_string_equal(s.text, "b ");
@@ -148,16 +148,16 @@ static void test_loop_timer__may_be_freed_by_its_own_callback(void **state)
     struct story s = story_new();
     s.timer = loop_timer_new(s.loop, free_own_timer_and_stop, &s);
     loop_timer_arm(s.timer, 0);
-    run(&s);
+    run_story(&s);
 }
 
 static void test_loop_on_signal__runs_on_the_loop(void **state)
 {
     struct story s = story_new();
     loop_on_signal(s.loop, SIGUSR1, tell_a, &s);
-    loop_on_signal(s.loop, SIGUSR1, stop, &s);
+    loop_on_signal(s.loop, SIGUSR1, stop_loop, &s);
     raise(SIGUSR1);
-    run(&s);
+    run_story(&s);
     assert_string_equal(s.text, "a ");
 }
 
@@ -166,7 +166,7 @@ static void read_byte_and_stop(int fd, void *ctx)
     struct story *s = ctx;
     char text[2] = "";
     assert_int_equal(read(fd, text, 1), 1);
-    tell(s, text);
+    tell_story(s, text);
     loop_stop(s->loop);
 }
 
@@ -174,7 +174,7 @@ static void write_byte(int fd, void *ctx)
 {
     struct story *s = ctx;
     assert_int_equal(write(fd, "x", 1), 1);
-    tell(s, "w");
+    tell_story(s, "w");
 }
 
 static void test_loop_watch__tells_readable_and_writable(void **state)

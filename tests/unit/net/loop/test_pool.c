@@ -36,7 +36,7 @@ static void fixture_init(struct fixture *f)
     assert_int_equal(loop_new(&f->loop, NULL), 0);
 }
 
-static void work(void *worker, void *job)
+static void work_on_job(void *worker, void *job)
 {
     struct job *j = job;
     j->ran_elsewhere = !pthread_equal(pthread_self(), j->f->loop_thread);
@@ -48,10 +48,10 @@ static void wait_at_gate(void *worker, void *job)
 {
     struct job *j = job;
     sem_wait(&j->f->gate);
-    work(worker, job);
+    work_on_job(worker, job);
 }
 
-static void done(void *job)
+static void job_done(void *job)
 {
     struct job *j = job;
     assert_true(pthread_equal(pthread_self(), j->f->loop_thread));
@@ -86,7 +86,7 @@ static void test_pool__works_elsewhere_and_is_done_on_the_loop(void **state)
     f.stop_after = 50;
     for (int i = 0; i < 50; i++) {
         job[i] = (struct job){.f = &f};
-        assert_int_equal(pool_submit(f.pool, work, done, &job[i], NULL), 0);
+        assert_int_equal(pool_submit(f.pool, work_on_job, job_done, &job[i], NULL), 0);
     }
     assert_int_equal(loop_run(f.loop, NULL), 0);
     for (int i = 0; i < 50; i++) {
@@ -109,7 +109,7 @@ static void test_pool_submit__refuses_when_the_queue_is_full(void **state)
     struct job job = {.f = &f};
     cleanup_error struct error err = ERROR_INIT;
     int accepted = 0;
-    while (accepted < 10 && pool_submit(f.pool, wait_at_gate, done, &job, &err) == 0)
+    while (accepted < 10 && pool_submit(f.pool, wait_at_gate, job_done, &job, &err) == 0)
         accepted++;
     assert_in_range(accepted, 2, 3); /* two wait; the thread may have taken one of them already */
     assert_int_equal(err.kind, ERR_UNAVAILABLE);
@@ -133,7 +133,7 @@ static void test_pool_free__runs_what_is_queued_with_its_done_callbacks(void **s
     struct job job[20];
     for (int i = 0; i < 20; i++) {
         job[i] = (struct job){.f = &f};
-        assert_int_equal(pool_submit(f.pool, work, done, &job[i], NULL), 0);
+        assert_int_equal(pool_submit(f.pool, work_on_job, job_done, &job[i], NULL), 0);
     }
     pool_free(f.pool); /* the loop has not run at all */
     assert_int_equal(f.done, 20);

@@ -33,7 +33,7 @@ static int close_manager(void **state)
     return close(manager);
 }
 
-static const char *heard(void)
+static const char *read_notification(void)
 {
     static char text[1024];
     ssize_t n = recv(manager, text, sizeof(text) - 1, 0);
@@ -41,20 +41,20 @@ static const char *heard(void)
     return text;
 }
 
-static void stop(void *ctx)
+static void stop_loop(void *ctx)
 {
     loop_stop(loop);
 }
 
 /* A loop that does not turn: what a callback that blocks looks like from outside. */
-static void block(void *ctx)
+static void block_loop(void *ctx)
 {
-    while (*heard())
+    while (*read_notification())
         ;
     int64_t stuck_until_us = clock_monotonic_us() + 100000;
     while (clock_monotonic_us() < stuck_until_us)
         usleep(1000);
-    *(int *)ctx = !*heard();
+    *(int *)ctx = !*read_notification();
     loop_stop(loop);
 }
 
@@ -68,12 +68,12 @@ static void test_service__tells_its_life_in_order(void **state)
     service_reloading(s);
     service_ready(s);
     service_stopping(s);
-    assert_string_equal(heard(), "READY=1");
-    assert_string_equal(heard(), "STATUS=Serving on port 80");
-    assert_memory_equal(heard(), "RELOADING=1\nMONOTONIC_USEC=", 27);
-    assert_string_equal(heard(), "READY=1");
-    assert_string_equal(heard(), "STOPPING=1");
-    assert_string_equal(heard(), "");
+    assert_string_equal(read_notification(), "READY=1");
+    assert_string_equal(read_notification(), "STATUS=Serving on port 80");
+    assert_memory_equal(read_notification(), "RELOADING=1\nMONOTONIC_USEC=", 27);
+    assert_string_equal(read_notification(), "READY=1");
+    assert_string_equal(read_notification(), "STOPPING=1");
+    assert_string_equal(read_notification(), "");
     service_free(s);
 }
 
@@ -82,16 +82,16 @@ static void test_service__watchdog_is_fed_while_the_loop_turns_and_not_while_it_
     int silent = 0;
     setenv("WATCHDOG_USEC", "40000", 1);
     struct service *s = service_new(loop);
-    struct loop_timer *end = loop_timer_new(loop, stop, NULL), *trap = loop_timer_new(loop, block, &silent);
+    struct loop_timer *end = loop_timer_new(loop, stop_loop, NULL), *trap = loop_timer_new(loop, block_loop, &silent);
     loop_timer_arm(end, 200000);
     assert_int_equal(loop_run(loop, NULL), 0);
-    assert_string_equal(heard(), "WATCHDOG=1");
+    assert_string_equal(read_notification(), "WATCHDOG=1");
     loop_timer_arm(trap, 0);
     assert_int_equal(loop_run(loop, NULL), 0);
     assert_true(silent);
     loop_timer_arm(end, 60000);
     assert_int_equal(loop_run(loop, NULL), 0);
-    assert_string_equal(heard(), "WATCHDOG=1");
+    assert_string_equal(read_notification(), "WATCHDOG=1");
     loop_timer_free(end);
     loop_timer_free(trap);
     service_free(s);
@@ -102,10 +102,10 @@ static void test_service__watchdog_of_another_process_is_left_alone(void **state
     setenv("WATCHDOG_USEC", "2000", 1);
     setenv("WATCHDOG_PID", "1", 1);
     struct service *s = service_new(loop);
-    struct loop_timer *end = loop_timer_new(loop, stop, NULL);
+    struct loop_timer *end = loop_timer_new(loop, stop_loop, NULL);
     loop_timer_arm(end, 50000);
     assert_int_equal(loop_run(loop, NULL), 0);
-    assert_string_equal(heard(), "");
+    assert_string_equal(read_notification(), "");
     loop_timer_free(end);
     service_free(s);
 }
@@ -117,7 +117,7 @@ static void test_service__a_manager_that_does_not_listen_does_not_hold_the_loop(
     struct service *s = service_new(loop);
     for (int i = 0; i < 1000; i++) /* many more than the kernel keeps for it */
         service_status(s, "%d", i);
-    struct loop_timer *end = loop_timer_new(loop, stop, NULL);
+    struct loop_timer *end = loop_timer_new(loop, stop_loop, NULL);
     loop_timer_arm(end, 50000);
     assert_int_equal(loop_run(loop, NULL), 0);
     loop_timer_free(end);
@@ -133,7 +133,7 @@ static void test_service__without_a_manager_nothing_happens(void **state)
         service_ready(s);
         service_free(s);
     }
-    assert_string_equal(heard(), "");
+    assert_string_equal(read_notification(), "");
 }
 
 int main(void)

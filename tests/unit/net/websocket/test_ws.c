@@ -65,7 +65,7 @@ static void start_tls(struct served *s, SSL_CTX *tls)
     served_start(s, &(struct http_server_options){.on_request = on_request, .tls = tls});
 }
 
-static void start(struct served *s)
+static void start_server(struct served *s)
 {
     start_tls(s, NULL);
 }
@@ -107,7 +107,7 @@ static void expect_frame(int fd, int first_byte, const char *data, size_t n)
     assert_memory_equal(body, data, n);
 }
 
-static int upgraded(struct served *s)
+static int connect_upgraded(struct served *s)
 {
     static struct raw_reply reply;
     int fd = raw_connect(s->port);
@@ -130,8 +130,8 @@ static void expect_server_close(struct served *s, int code, const char *why)
 static void test_ws_server__joins_fragments_and_answers_pings(void **state)
 {
     struct served s;
-    start(&s);
-    int fd = upgraded(&s);
+    start_server(&s);
+    int fd = connect_upgraded(&s);
     send_frame(fd, FIN | TEXT, "hello", 5);
     expect_frame(fd, FIN | TEXT, "hello", 5);
     send_frame(fd, BINARY, "ab", 2);
@@ -153,8 +153,8 @@ static void test_ws_server__joins_fragments_and_answers_pings(void **state)
 static void test_ws_server__ends_a_flood_of_pings(void **state)
 {
     struct served s;
-    start(&s);
-    int fd = upgraded(&s);
+    start_server(&s);
+    int fd = connect_upgraded(&s);
     cleanup_strbuf struct strbuf flood = STRBUF_INIT;
     for (int i = 0; i < 20000; i++) /* a mask of zeros */
         strbuf_add(&flood, "\x89\x80\0\0\0\0", 6);
@@ -168,8 +168,8 @@ static void test_ws_server__ends_a_flood_of_pings(void **state)
 static void test_ws_server__answers_as_many_pings_as_it_lets_pass(void **state)
 {
     struct served s;
-    start(&s);
-    int fd = upgraded(&s);
+    start_server(&s);
+    int fd = connect_upgraded(&s);
     for (int i = 0; i < 900; i++)
         send_frame(fd, FIN | PING, "p", 1);
     for (int i = 0; i < 900; i++)
@@ -183,8 +183,8 @@ static void test_ws_server__answers_as_many_pings_as_it_lets_pass(void **state)
 static void test_ws_server__ends_a_message_of_endless_fragments(void **state)
 {
     struct served s;
-    start(&s);
-    int fd = upgraded(&s);
+    start_server(&s);
+    int fd = connect_upgraded(&s);
     cleanup_strbuf struct strbuf flood = STRBUF_INIT;
     strbuf_add(&flood, "\x02\x81\0\0\0\0x", 7);
     for (int i = 0; i < 20000; i++)
@@ -199,9 +199,9 @@ static void test_ws_server__ends_a_message_of_endless_fragments(void **state)
 static void test_ws_server__cuts_off_a_peer_that_does_not_read(void **state)
 {
     struct served s;
-    start(&s);
+    start_server(&s);
     server_handler.pending_max = 1024 * 1024;
-    int fd = upgraded(&s);
+    int fd = connect_upgraded(&s);
     static const char head[] = "\x82\xfe\xea\x60\0\0\0"; /* binary, masked by zeros, 60,000 bytes */
     char frame[8 + 60000] = {0};
     memcpy(frame, head, 8);
@@ -219,7 +219,7 @@ static void test_ws_server__takes_frames_sent_along_with_the_handshake(void **st
 {
     struct served s;
     static struct raw_reply reply;
-    start(&s);
+    start_server(&s);
     int fd = raw_connect(s.port);
     raw_send_bytes(fd, UPGRADE "\x81\x82\0\0\0\0ok", sizeof UPGRADE - 1 + 8);
     raw_read_head(fd, &reply);
@@ -232,8 +232,8 @@ static void test_ws_server__takes_frames_sent_along_with_the_handshake(void **st
 static void test_ws_server__closes_with_a_code_and_waits_for_the_peers(void **state)
 {
     struct served s;
-    start(&s);
-    int fd = upgraded(&s);
+    start_server(&s);
+    int fd = connect_upgraded(&s);
     send_frame(fd, FIN | TEXT, "close", 5);
     expect_frame(fd, FIN | CLOSE, "\x0f\xa1" "as you wish", 13);
     assert_int_equal(s.closed, 0);
@@ -249,8 +249,8 @@ static void test_ws_server__closes_with_a_code_and_waits_for_the_peers(void **st
 static void test_ws_server__what_was_said_before_the_close_arrives_before_it(void **state)
 {
     struct served s;
-    start(&s);
-    int fd = upgraded(&s);
+    start_server(&s);
+    int fd = connect_upgraded(&s);
     send_frame(fd, FIN | TEXT, "farewell", 8);
     expect_frame(fd, FIN | TEXT, "this is why", 11);
     expect_frame(fd, FIN | CLOSE, "\x0f\xa1" "as you wish", 13);
@@ -264,8 +264,8 @@ static void test_ws_server__what_was_said_before_the_close_arrives_before_it(voi
 static void test_ws_server__gives_up_on_a_peer_that_does_not_say_goodbye(void **state)
 {
     struct served s;
-    start(&s);
-    int fd = upgraded(&s);
+    start_server(&s);
+    int fd = connect_upgraded(&s);
     send_frame(fd, FIN | TEXT, "close", 5);
     expect_frame(fd, FIN | CLOSE, "\x0f\xa1" "as you wish", 13);
     expect_server_close(&s, 4001, "as you wish");
@@ -278,9 +278,9 @@ static void expect_violation(const char *frames, size_t n, int code)
 {
     struct served s;
     unsigned char head[4];
-    start(&s);
+    start_server(&s);
     server_handler.message_max = 10;
-    int fd = upgraded(&s);
+    int fd = connect_upgraded(&s);
     raw_send_bytes(fd, frames, n);
     raw_read_exactly(fd, (char *)head, 4);
     assert_int_equal(head[0], FIN | CLOSE);
@@ -315,7 +315,7 @@ static void test_http_upgrade_ws__says_what_is_missing_and_keeps_the_connection(
     };
     struct served s;
     static struct raw_reply reply;
-    start(&s);
+    start_server(&s);
     int fd = raw_connect(s.port);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         raw_send(fd, cases[i].request);
@@ -333,7 +333,7 @@ static void test_http_upgrade_ws__says_what_is_missing_and_keeps_the_connection(
 static void test_ws_server__survives_clients_that_leave_at_each_stage(void **state)
 {
     struct served s;
-    start(&s);
+    start_server(&s);
     for (int i = 0; i < 10; i++) {
         int fd = raw_connect(s.port);
         raw_send(fd, UPGRADE);
@@ -343,14 +343,14 @@ static void test_ws_server__survives_clients_that_leave_at_each_stage(void **sta
             close(fd);
     }
     for (int i = 0; i < 10; i++) {
-        int fd = upgraded(&s);
+        int fd = connect_upgraded(&s);
         raw_send_bytes(fd, "\x82\xfe\xff\xff\0\0\0\0half a message", (size_t)i + 3);
         if (i % 2)
             raw_reset(fd);
         else
             close(fd);
     }
-    int fd = upgraded(&s);
+    int fd = connect_upgraded(&s);
     send_frame(fd, FIN | TEXT, "well", 4);
     expect_frame(fd, FIN | TEXT, "well", 4);
     close(fd);
@@ -362,10 +362,10 @@ static void test_ws_server__notices_a_dead_peer(void **state)
 {
     struct served s;
     unsigned char ping[2];
-    start(&s);
+    start_server(&s);
     server_handler.ping_s = 1;
     server_handler.dead_s = 2;
-    int fd = upgraded(&s);
+    int fd = connect_upgraded(&s);
     raw_read_exactly(fd, (char *)ping, 2);
     assert_int_equal(ping[0], FIN | PING); /* and no answer to it */
     expect_server_close(&s, 1006, "no word from the peer for 2 s");
@@ -376,8 +376,8 @@ static void test_ws_server__notices_a_dead_peer(void **state)
 static void test_http_server_free__closes_its_websockets(void **state)
 {
     struct served s;
-    start(&s);
-    int fd = upgraded(&s);
+    start_server(&s);
+    int fd = connect_upgraded(&s);
     served_stop(&s);
     assert_int_equal(s.closed, 1);
     assert_int_equal(close_code, 1001);
@@ -456,7 +456,7 @@ static void test_ws_connect__talks_to_a_server_and_says_goodbye(void **state)
 {
     struct served s;
     const char *const header[] = {"Authorization: Bearer good", NULL};
-    start(&s);
+    start_server(&s);
     struct client c = {.greeting = "hello", .greeting_n = 5, .stop_after = 1};
     client_run(&c,
                &(struct ws_client_options){.url = url_of("ws", "127.0.0.1", s.port, "/private?x=1"), .header = header});
@@ -476,7 +476,7 @@ static void test_ws_connect__carries_big_messages_both_ways(void **state)
     char *big = malloc(n);
     for (size_t i = 0; i < n; i++)
         big[i] = (char)('a' + i % 26);
-    start(&s);
+    start_server(&s);
     struct client c = {.greeting = big, .greeting_n = n, .stop_after = 1};
     client_run(&c, &(struct ws_client_options){.url = url_of("ws", "127.0.0.1", s.port, "/ws")});
     assert_int_equal(c.got.n, n);
@@ -489,7 +489,7 @@ static void test_ws_connect__carries_big_messages_both_ways(void **state)
 static void test_ws_connect__tries_every_address_of_a_name(void **state)
 {
     struct served s;
-    start(&s); /* on 127.0.0.1 alone, while localhost may be ::1, too */
+    start_server(&s); /* on 127.0.0.1 alone, while localhost may be ::1, too */
     struct client c = {.greeting = "hello", .greeting_n = 5, .stop_after = 1};
     client_run(&c, &(struct ws_client_options){.url = url_of("ws", "localhost", s.port, "/ws")});
     assert_string_equal(strbuf_str(&c.got), "hello");
@@ -510,7 +510,7 @@ static void expect_no_connection(const struct ws_client_options *o, int code, co
 static void test_ws_connect__tells_why_it_is_refused(void **state)
 {
     struct served s;
-    start(&s);
+    start_server(&s);
     const char *url = url_of("ws", "127.0.0.1", s.port, "/private");
     char wanted[400];
     snprintf(wanted, sizeof wanted, "can't connect to %s: HTTP status 401: {\"error\":\"who are you?\"}", url);
@@ -616,7 +616,7 @@ static void test_ws_connect__verifies_the_servers_certificate(void **state)
 static void test_ws_close__before_it_is_open_calls_on_close(void **state)
 {
     struct served s;
-    start(&s);
+    start_server(&s);
     struct client c = {0};
     assert_int_equal(client_start(&c, &(struct ws_client_options){.url = url_of("ws", "127.0.0.1", s.port, "/ws")},
                                   NULL),

@@ -1,4 +1,4 @@
-#include "net/client/signature.h"
+#include "signature.h"
 
 #include <inttypes.h>
 #include <openssl/evp.h>

@@ -1,4 +1,4 @@
-#include "task/look.h"
+#include "task/find_python.h"
 
 #include <grp.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 enum { SPEC_BYTES_MAX = 16 * 1024 * 1024, SECONDS_MAX = 5 };
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define MEMORY_MAX RLIM_INFINITY /* a sanitizer takes terabytes of addresses */
+#define MEMORY_MAX RLIM_INFINITY /* a sanitizer reserves terabytes of addresses */
 #else
 #define MEMORY_MAX (512 * 1024 * 1024)
 #endif
@@ -28,13 +28,14 @@ static int read_order(const char *dir, struct arena *a, struct taskspec *ret, st
     return file_read(path, SPEC_BYTES_MAX, &text, err) < 0 ? -1 : taskspec_decode(text.s, text.n, a, ret, err);
 }
 
-/* For good. SIGALRM ends the process; the limit of processor time counts when the clock of the wall does not. */
+/* Limits this process and becomes the task's user for good. SIGALRM ends the process after SECONDS_MAX; the limit of
+ * processor time works even where the alarm does not come. */
 static int become_user(const struct taskspec *s, struct error *err)
 {
     struct rlimit seconds = {SECONDS_MAX, SECONDS_MAX}, memory = {MEMORY_MAX, MEMORY_MAX};
     alarm(SECONDS_MAX);
     if (setrlimit(RLIMIT_CPU, &seconds) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-        return error_errno(err, "cannot limit the look for Python");
+        return error_errno(err, "cannot limit the process that finds Python");
     setrlimit(RLIMIT_DATA, &memory);
     if (s->change_user && (setgroups(s->group_n, s->group) < 0 || setresgid(s->gid, s->gid, s->gid) < 0 ||
                            setresuid(s->uid, s->uid, s->uid) < 0))
@@ -46,7 +47,7 @@ static int write_found(const struct python_found *found, struct error *err)
 {
     cleanup_strbuf struct strbuf out = STRBUF_INIT;
     python_found_encode(found, &out);
-    return fd_write_all(STDOUT_FILENO, out.s, out.n) < 0 ? error_errno(err, "cannot tell what was found") : 0;
+    return fd_write_all(STDOUT_FILENO, out.s, out.n) < 0 ? error_errno(err, "cannot write what was found") : 0;
 }
 
 static const char *or_null(const char *value)
@@ -64,7 +65,7 @@ static struct python_search search_of(const struct taskspec *s)
                                   .user_base = or_null(taskspec_env(s, "PYTHONUSERBASE"))};
 }
 
-int look_for_python(const char *dir, struct error *err)
+int find_python(const char *dir, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct taskspec s;
@@ -76,7 +77,7 @@ int look_for_python(const char *dir, struct error *err)
     return write_found(&found, err);
 }
 
-/* What the command names counts; a trial's names none, and is started by DET_PYTHON_EXECUTABLE. */
+/* The interpreter that the command names. The command of a trial names none; it is started by DET_PYTHON_EXECUTABLE. */
 static const char *python_of_task(const struct taskspec *s, struct arena *a)
 {
     struct python_search search = search_of(s);
@@ -87,7 +88,7 @@ static const char *python_of_task(const struct taskspec *s, struct arena *a)
     return python_facts_interpreter(&search, a);
 }
 
-void look_and_explain_missing(const struct taskspec *s, const struct missing_module *m, int fd)
+void find_python_and_explain_missing(const struct taskspec *s, const struct missing_module *m, int fd)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     cleanup_strbuf struct strbuf text = STRBUF_INIT;

@@ -1,4 +1,4 @@
-#include "agent/machine/python_look.h"
+#include "agent/machine/python_probe.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,20 +14,20 @@
 #include "common/base/must.h"
 #include "common/base/strbuf.h"
 
-#define PATIENCE_US 8000000 /* more than the process gives itself */
+#define PATIENCE_US 8000000 /* longer than the time after which the process ends itself */
 #define READ_BYTES 65536
 #define UNREAPED_MAX 64
 
-struct python_look {
-    struct python_looker looker;
+struct python_probe {
+    struct python_probe_process process;
     struct loop_watch *watch;
     struct loop_timer *timer;
     struct strbuf text;
-    python_look_fn *done;
+    python_probe_fn *done;
     void *ctx;
 };
 
-int python_looker_start(const char *task_program, const char *dir, struct python_looker *ret, struct error *err)
+int python_probe_process_start(const char *task_program, const char *dir, struct python_probe_process *ret, struct error *err)
 {
     char *argv[] = {(char *)task_program, "--look-for-python", (char *)dir, NULL}, *env[] = {NULL};
     int told[2];
@@ -46,13 +46,13 @@ int python_looker_start(const char *task_program, const char *dir, struct python
         close(told[0]);
         return error_set(err, ERR_PRECONDITION, "cannot run %s: %s", argv[0], strerror(r));
     }
-    *ret = (struct python_looker){.pid = pid, .fd = told[0]};
+    *ret = (struct python_probe_process){.pid = pid, .fd = told[0]};
     return 0;
 }
 
-/* One that hangs in a file system of the network dies only when that answers: such ones are reaped when a later one ends. The
- * loop's thread alone comes here. */
-static void reap(pid_t pid)
+/* Reaps a process that was killed. A process that hangs in a network file system dies only when that file system
+ * answers; it is reaped when a later one ends. Only the loop's thread calls this. */
+static void reap_probe(pid_t pid)
 {
     static pid_t unreaped[UNREAPED_MAX];
     for (int i = 0; i < UNREAPED_MAX; i++)
@@ -65,18 +65,18 @@ static void reap(pid_t pid)
         }
 }
 
-void python_looker_end(struct python_looker *looker)
+void python_probe_process_end(struct python_probe_process *process)
 {
-    if (!looker->pid)
+    if (!process->pid)
         return;
-    kill(looker->pid, SIGKILL);
-    close(looker->fd);
-    reap(looker->pid);
-    *looker = (struct python_looker){.fd = -1};
+    kill(process->pid, SIGKILL);
+    close(process->fd);
+    reap_probe(process->pid);
+    *process = (struct python_probe_process){.fd = -1};
 }
 
-/* `done` frees it. */
-static void on_end(struct python_look *k)
+/* Reports the result. `done` frees the probe. */
+static void on_end(struct python_probe *k)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct python_found found;
@@ -86,7 +86,7 @@ static void on_end(struct python_look *k)
 
 static void on_readable(int fd, void *ctx)
 {
-    struct python_look *k = ctx;
+    struct python_probe *k = ctx;
     strbuf_reserve(&k->text, READ_BYTES);
     ssize_t n = read(fd, k->text.s + k->text.n, READ_BYTES);
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
@@ -99,31 +99,31 @@ static void on_readable(int fd, void *ctx)
 
 static void on_timer(void *ctx)
 {
-    struct python_look *k = ctx;
+    struct python_probe *k = ctx;
     k->done(k->ctx, NULL);
 }
 
-struct python_look *python_look_new(struct loop *l, struct python_looker *looker, python_look_fn *done, void *ctx)
+struct python_probe *python_probe_new(struct loop *l, struct python_probe_process *process, python_probe_fn *done, void *ctx)
 {
-    struct python_look *k = must_calloc(1, sizeof(*k));
-    k->looker = *looker;
-    *looker = (struct python_looker){.fd = -1};
+    struct python_probe *k = must_calloc(1, sizeof(*k));
+    k->process = *process;
+    *process = (struct python_probe_process){.fd = -1};
     k->done = done;
     k->ctx = ctx;
-    fcntl(k->looker.fd, F_SETFL, O_NONBLOCK);
-    k->watch = loop_watch_readable(l, k->looker.fd, on_readable, k);
+    fcntl(k->process.fd, F_SETFL, O_NONBLOCK);
+    k->watch = loop_watch_readable(l, k->process.fd, on_readable, k);
     k->timer = loop_timer_new(l, on_timer, k);
     loop_timer_arm(k->timer, PATIENCE_US);
     return k;
 }
 
-void python_look_free(struct python_look *k)
+void python_probe_free(struct python_probe *k)
 {
     if (!k)
         return;
     loop_watch_free(k->watch);
     loop_timer_free(k->timer);
     strbuf_release(&k->text);
-    python_looker_end(&k->looker);
+    python_probe_process_end(&k->process);
     free(k);
 }
