@@ -13,7 +13,7 @@ enum { AGENTS = 10000, SLOTS = 8, JOBS = 100000, EVENTS = 200, FULL_AGENTS = 100
 struct pool {
     struct sched *sched;
     struct sched_agent agent[AGENTS];
-    struct sched_group group[JOBS];
+    struct sched_job group[JOBS];
     struct sched_request request[JOBS];
     char name[AGENTS + JOBS][16];
     int64_t now_us;
@@ -36,9 +36,9 @@ static void submit_request(int i, int slots, int priority, bool preemptible)
 {
     char *name = p.name[AGENTS + i];
     snprintf(name, sizeof p.name[0], "job-%d", i);
-    p.group[i] = (struct sched_group){.job_id = name, .priority = priority, .weight = 1, .max_slots = -1,
+    p.group[i] = (struct sched_job){.job_id = name, .priority = priority, .weight = 1, .max_slots = -1,
                                       .queue_position = 1000 * i, .submitted_us = 1000 * i};
-    p.request[i] = (struct sched_request){.allocation_id = name, .group = &p.group[i], .slots = slots,
+    p.request[i] = (struct sched_request){.allocation_id = name, .job = &p.group[i], .slots = slots,
                                           .preemptible = preemptible, .request_us = 1000 * i};
     sched_request_add(p.sched, &p.request[i]);
 }
@@ -60,7 +60,7 @@ static void fill_pool(enum sched_policy policy, bool gangs)
 static void empty_pool(void)
 {
     for (int i = 0; i < JOBS; i++)
-        if (p.request[i].group != NULL)
+        if (p.request[i].job != NULL)
             sched_request_remove(p.sched, &p.request[i]);
     sched_free(p.sched);
     memset(p.request, 0, sizeof p.request);
@@ -80,14 +80,14 @@ static void end_one(enum sched_state state)
     struct sched_request *r;
     do
         r = &p.request[rng_int(&rng, JOBS)];
-    while (r->group == NULL || r->state != state);
+    while (r->job == NULL || r->state != state);
     for (size_t i = 0; i < r->share_n; i++) {
         struct sched_agent to = *r->share[i].agent;
         to.empty_slots += r->share[i].slots;
         sched_agent_set(p.sched, r->share[i].agent, &to);
     }
     sched_request_remove(p.sched, r);
-    r->group = NULL;
+    r->job = NULL;
 }
 
 /* CPU time: a pass only computes, and the time of other processes must not count. */
@@ -147,9 +147,9 @@ static void measure_full(void)
     run_pass();
     for (int i = FULL_AGENTS * SLOTS; i < FULL_AGENTS * SLOTS + FULL_GANGS; i++) {
         submit_request(i, gang_size(), i % 2 ? 50 : 40 + i % 10, true);
-        struct sched_group to = p.group[i];
+        struct sched_job to = p.group[i];
         to.queue_position = 500 * FULL_AGENTS * SLOTS;
-        sched_group_set(p.sched, &p.group[i], &to);
+        sched_job_set(p.sched, &p.group[i], &to);
     }
     double cold = pass_and_stop();
     for (int i = 0; i < EVENTS; i++) {
@@ -170,14 +170,14 @@ static void measure_moves(void)
     for (int i = 0; i < EVENTS; i++) {
         cleanup_arena struct arena a = ARENA_INIT;
         struct sched_move m;
-        struct sched_group *g = &p.group[rng_int(&rng, JOBS)], *anchor = &p.group[rng_int(&rng, JOBS)];
+        struct sched_job *g = &p.group[rng_int(&rng, JOBS)], *anchor = &p.group[rng_int(&rng, JOBS)];
         int64_t start = now_us();
         sched_plan_move(g, anchor, i % 2, 1, &a, &m);
         for (size_t k = 0; k < m.step_n; k++) {
-            struct sched_group to = *m.step[k].group;
+            struct sched_job to = *m.step[k].job;
             to.priority = m.step[k].priority;
             to.queue_position = m.step[k].queue_position;
-            sched_group_set(p.sched, m.step[k].group, &to);
+            sched_job_set(p.sched, m.step[k].job, &to);
         }
         sum += ms_since(start);
     }

@@ -160,7 +160,7 @@ static int new_id(struct core *c, enum core_event_type type)
 }
 
 /* One row for each event: the compiler refuses a switch that does not name them all. */
-static int dispatch(struct core *c, const struct core_event *ev, struct error *err)
+static int dispatch_event(struct core *c, const struct core_event *ev, struct error *err)
 {
     switch (ev->type) {
     /* requests of users */
@@ -269,7 +269,7 @@ int core_step(struct core *c, const struct core_event *ev, struct core_effects *
     c->now_us = ev->now_us;
     c->out = ret;
     c->by = ev->by;
-    int rv = dispatch(c, ev, err);
+    int rv = dispatch_event(c, ev, err);
     finish_step(c);
     c->by = (struct core_actor){0};
     return rv;

@@ -247,10 +247,10 @@ bool core_pool(const struct core *c, size_t index, struct core_pool_view *ret)
 }
 
 /* What a job asks for and has in one pool. */
-static struct core_job_view job_of(const struct experiment *x, const struct pool *p, const struct sched_group *g)
+static struct core_job_view job_of(const struct experiment *x, const struct pool *p, const struct sched_job *in_sched)
 {
-    struct core_job_view job = {.job_id = x->row.job_id, .experiment_id = x->row.id, .priority = g->priority,
-                                .weight = g->weight, .queue_position = g->queue_position, .leaving = x->pool != p};
+    struct core_job_view job = {.job_id = x->row.job_id, .experiment_id = x->row.id, .priority = in_sched->priority,
+                                .weight = in_sched->weight, .queue_position = in_sched->queue_position, .leaving = x->pool != p};
     const struct trial *t;
     LIST_FOREACH(t, &x->trials, in_experiment) {
         const struct allocation *al = t->allocation;
@@ -291,8 +291,8 @@ bool core_job(const struct core *c, int32_t experiment_id, struct core_job_view 
     const struct allocation *al = x == NULL || x->open_n == 0 ? NULL : in_line(x);
     if (al == NULL)
         return false;
-    *ret = job_of(x, al->pool, al->request.group);
-    ret->jobs_ahead = pool_has_queue(al->pool) ? (int32_t)sched_groups_ahead(al->request.group) : -1;
+    *ret = job_of(x, al->pool, al->request.job);
+    ret->jobs_ahead = pool_has_queue(al->pool) ? (int32_t)sched_jobs_ahead(al->request.job) : -1;
     return true;
 }
 
@@ -311,11 +311,11 @@ size_t core_queue(const struct core *c, const char *pool, struct arena *a, struc
     size_t n = 0;
     if (p == NULL)
         return 0;
-    struct core_job_view *job = *ret = arena_array(a, struct core_job_view, sched_group_n(p->sched) + 1);
-    for (const struct sched_group *g = sched_first_group(p->sched); g != NULL; g = sched_next_group(g)) {
-        const struct experiment *x = job_experiment(container_of(g, struct job, group));
+    struct core_job_view *job = *ret = arena_array(a, struct core_job_view, sched_job_n(p->sched) + 1);
+    for (const struct sched_job *in_sched = sched_first_job(p->sched); in_sched != NULL; in_sched = sched_next_job(in_sched)) {
+        const struct experiment *x = job_experiment(container_of(in_sched, struct job, sched));
         if (x != NULL)
-            job[n++] = job_of(x, p, g);
+            job[n++] = job_of(x, p, in_sched);
     }
     if (!pool_has_queue(p))
         qsort(job, n, sizeof *job, by_submission);

@@ -77,7 +77,7 @@ static int uuid_new(char ret[37], struct error *err)
     return 0;
 }
 
-/* To begin with an empty store where somebody was bringing back a full one would look like success. */
+/* Fails if a restore into the data directory was not finished: a start with an empty store would look as if it had succeeded. */
 static int expect_no_half_restore(const struct master *m, struct error *err)
 {
     cleanup_free char *marker = path_join(m->data_dir, DATA_DIR_RESTORING);
@@ -86,7 +86,7 @@ static int expect_no_half_restore(const struct master *m, struct error *err)
     if (access(config_str(m->config, "db.path"), F_OK) < 0)
         return error_set(err, ERR_PRECONDITION, "a restore into %s did not end: run determined-master restore FILE again, or delete %s to"
                          " begin with nothing", m->data_dir, marker);
-    unlink(marker); /* it was killed after its last step */
+    unlink(marker); /* the restore was killed after its last step, the rename */
     return 0;
 }
 
@@ -132,13 +132,13 @@ static int start_threads(struct master *m, struct error *err)
                                    .worker_release = reader_release, .ctx = m};
     struct pool_options workers = {.name = "det-worker", .threads = WORKERS, .queue_max = QUEUE_MAX};
     struct pool_options transfers = {.name = "det-transfer", .threads = TRANSFERS, .queue_max = QUEUE_MAX};
-    struct pool_options searcher = readers;
-    searcher.name = "det-searcher";
-    searcher.threads = 1;
-    struct pool_options passwords = searcher;
+    struct pool_options lookups = readers;
+    lookups.name = "det-lookups";
+    lookups.threads = 1;
+    struct pool_options passwords = lookups;
     passwords.name = "det-password";
     passwords.queue_max = PASSWORD_QUEUE_MAX;
-    if (pool_new(m->loop, &readers, &m->readers, err) < 0 || pool_new(m->loop, &searcher, &m->searcher, err) < 0 ||
+    if (pool_new(m->loop, &readers, &m->readers, err) < 0 || pool_new(m->loop, &lookups, &m->lookups, err) < 0 ||
         pool_new(m->loop, &passwords, &m->passwords, err) < 0 || pool_new(m->loop, &transfers, &m->transfers, err) < 0)
         return -1;
     return pool_new(m->loop, &workers, &m->workers, err);
@@ -222,9 +222,9 @@ static int listen_http(struct master *m, struct error *err)
     return http_server_new(m->loop, &o, &m->http, err);
 }
 
-/* What the store remembers goes into memory; then the connection belongs to the writer, and the core's answer to what
- * it found is carried out. */
-static int restore(struct master *m, struct error *err)
+/* Reads what the store holds into memory. Then the connection belongs to the writer, and the effects of core_restore() are carried
+ * out. */
+static int restore_state(struct master *m, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct core_rows rows;
@@ -245,15 +245,15 @@ static int restore(struct master *m, struct error *err)
     m->log_sealer = sealer_new(&log_sealer, m->loop, m->readers, m->writer);
     m->metric_sealer = sealer_new(&metric_sealer, m->loop, m->readers, m->writer);
     m->log_retention = log_retention_new(m);
-    m->lookup_follower = lookup_follower_new(m->loop, m->searcher, m->writer);
+    m->lookup_follower = lookup_follower_new(m->loop, m->lookups, m->writer);
     master_carry_out(m, &effects, NULL);
     m->deletions = deletions_new(m);
     if (collector_new(m, &m->collector, err) < 0 || provisioner_new(m, &m->provisioner, err) < 0)
         return -1;
-    for (size_t i = 0; i < match_n; i++) /* what the master before may not have told its core */
+    for (size_t i = 0; i < match_n; i++) /* matches that the master before may not have told its core */
         log_policies_tell(m, &match[i]);
     for (size_t i = 0; i < deletion_n; i++) {
-        cleanup_error struct error refused = ERROR_INIT; /* told in the log */
+        cleanup_error struct error refused = ERROR_INIT; /* deletions_add() has logged it */
         deletions_add(m->deletions, deletion[i].experiment_id, deletion[i].trial_id, &refused);
     }
     if (read_probe_new(m->loop, m->readers, &m->read_probe, err) < 0)
@@ -261,8 +261,8 @@ static int restore(struct master *m, struct error *err)
     return housekeeping_new(m->loop, m->writer, api_identities(m->api), HOUSEKEEPING_PERIOD_US, &m->housekeeping, err);
 }
 
-/* A data directory that can't hold a socket costs backups of the running master, nothing else. */
-static void open_side_door(struct master *m)
+/* Opens the socket for commands such as backup. If the data directory cannot hold a socket, the master runs without these commands. */
+static void open_admin_socket(struct master *m)
 {
     cleanup_error struct error err = ERROR_INIT;
     if (admin_new(m, &m->admin, &err) < 0)
@@ -277,7 +277,7 @@ static void on_terminate(void *ctx)
     loop_stop(m->loop);
 }
 
-/* Before anybody is told that the master is ready: from then on signals come. */
+/* Handles signals. This is done before the service manager is told that the master is ready, because signals may come from then on. */
 static void take_signals(struct master *m)
 {
     loop_on_signal(m->loop, SIGHUP, on_hangup, m);
@@ -294,9 +294,9 @@ static int master_start(struct master *m, struct error *err)
     m->service = service_new(m->loop);
     take_signals(m);
     if (start_threads(m, err) < 0 || build_core(m, err) < 0 || build_api(m, err) < 0 || load_tls(m, err) < 0 ||
-        restore(m, err) < 0 || accounts_prepare_first(m, err) < 0 || listen_http(m, err) < 0)
+        restore_state(m, err) < 0 || accounts_prepare_first(m, err) < 0 || listen_http(m, err) < 0)
         return -1;
-    open_side_door(m);
+    open_admin_socket(m);
     service_ready(m->service);
     service_status(m->service, "Serving HTTP%s on port %d", m->tls ? "S" : "", http_server_port(m->http));
     log_info("master.ready", "port=%d tls=%s epoch=%lld data_dir=%s start_ms=%.1f", http_server_port(m->http),
@@ -306,7 +306,7 @@ static int master_start(struct master *m, struct error *err)
     return 0;
 }
 
-/* Before anything goes, what is under way comes to its end (stop.c); then nobody calls anybody any more. */
+/* Frees all parts. First everything that is under way comes to its end (stop.c), so that no part is called after it was freed. */
 static void master_release(struct master *m)
 {
     housekeeping_free(m->housekeeping);
@@ -327,7 +327,7 @@ static void master_release(struct master *m)
     agent_keys_free(m->agent_keys);
     pool_free(m->readers);
     read_probe_free(m->read_probe);
-    pool_free(m->searcher);
+    pool_free(m->lookups);
     pool_free(m->passwords);
     pool_free(m->workers);
     pool_free(m->transfers);
@@ -377,18 +377,18 @@ static int load_config(struct master *m, int argc, char **argv, struct error *er
     return 0;
 }
 
-static int run(struct master *m, int argc, char **argv, struct error *err)
+static int start_and_run(struct master *m, int argc, char **argv, struct error *err)
 {
     if (load_config(m, argc, argv, err) < 0 || master_start(m, err) < 0)
         return -1;
     return loop_run(m->loop, err);
 }
 
-static int serve(int argc, char **argv, struct error *err)
+static int serve_until_stopped(int argc, char **argv, struct error *err)
 {
     struct master m = {.lock_fd = -1, .own_log = log_ring_new(OWN_LOG_LINES, OWN_LOG_BYTES)};
     log_set_sink(log_ring_add, m.own_log);
-    int rc = run(&m, argc, argv, err);
+    int rc = start_and_run(&m, argc, argv, err);
     master_release(&m);
     log_set_sink(NULL, NULL);
     log_ring_free(m.own_log);
@@ -397,24 +397,24 @@ static int serve(int argc, char **argv, struct error *err)
 
 static const struct command {
     const char *word;
-    int (*run)(int argc, char *const *argv, struct error *err); /* the words behind it */
+    int (*run)(int argc, char *const *argv, struct error *err); /* argv: the arguments after the command's word */
 } commands[] = {
     {"backup", backup_command},
     {"config", config_command},
     {"restore", restore_command},
 };
 
-static int dispatch(int argc, char **argv, struct error *err)
+static int run_command(int argc, char **argv, struct error *err)
 {
     for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(*commands); i++) {
         if (strcmp(argv[1], commands[i].word) == 0)
             return commands[i].run(argc - 2, argv + 2, err);
     }
-    return serve(argc, argv, err);
+    return serve_until_stopped(argc, argv, err);
 }
 
-/* What a moment has needed goes back to the system: by itself glibc keeps up to 64 MiB a thread for a next time, once a
- * large block has been freed there. */
+/* Makes the allocator give freed memory back to the system. By itself glibc keeps up to 64 MiB for each thread after a large block
+ * was freed there. */
 static void keep_little_memory(void)
 {
     mallopt(M_MMAP_THRESHOLD, 256 * 1024);
@@ -430,7 +430,7 @@ int main(int argc, char **argv)
     cleanup_error struct error err = ERROR_INIT;
     umask(077);
     keep_little_memory();
-    if (dispatch(argc, argv, &err) == 0)
+    if (run_command(argc, argv, &err) == 0)
         return 0;
     fprintf(stderr, "determined-master: %s\n", error_msg(&err));
     return error_exit_code(err.kind);

@@ -4,7 +4,7 @@
  *     agents ─▶ agent_hub ──┤─▶ master_step(event) ─┤
  *     timer ────────────────┘        core           └─▶ effects, in order, after the commit of their step
  *
- * master_step() is the only way into the core (effects.c). */
+ * master_step() is the only way into the core (steps.c). */
 #ifndef DET_MASTER_MASTER_H
 #define DET_MASTER_MASTER_H
 
@@ -37,16 +37,16 @@ struct master {
     char *data_dir, *db_place;
     int lock_fd; /* of the data directory */
     char agent_token[128];
-    char collector_token[128]; /* "": there is none */
-    struct agent_keys *agent_keys; /* of those who have joined */
-    struct store *db; /* the writer's */
+    char collector_token[128]; /* the token of programs that read /metrics; "": there is none */
+    struct agent_keys *agent_keys; /* the keys of agents that have joined */
+    struct store *db; /* the connection that the writer's thread uses */
     struct writer *writer;
-    struct start_configs *start_configs; /* the writer's, too */
+    struct start_configs *start_configs; /* used by the writer's thread only */
     struct pool *readers, *workers;
-    struct pool *searcher;  /* one reader's thread, whose connection has what searches look at in memory */
+    struct pool *lookups;   /* one thread of a reader: finds experiments and runs by what its store keeps in memory */
     struct pool *passwords; /* one reader's thread, which hashes and checks them (api/accounts/password_lane.h) */
     struct pool *transfers; /* of checkpoints: wait for disks and networks, so that nobody else does */
-    struct first_accounts *first_accounts; /* to be made; NULL: they are there */
+    struct first_accounts *first_accounts; /* the first users, which are still to be made; NULL: they exist */
     struct core *core;
     struct loop_timer *core_timer;
     int64_t clock_offset_us; /* of the wall clock to the monotonic one; 0: not read yet */
@@ -58,25 +58,25 @@ struct master {
     struct sealer *log_sealer, *metric_sealer;
     struct log_retention *log_retention;
     struct lookup_follower *lookup_follower;
-    struct log_ring *own_log; /* the last lines of the master's own */
+    struct log_ring *own_log; /* the last lines of the master's own log */
     struct agent_hub *agents;
     struct provisioner *provisioner;
     struct admin *admin;
     struct api *api;
     struct http_server *http;
     struct tls_files *tls; /* NULL: plain HTTP */
-    struct arena texts; /* of what lives as long as the master */
+    struct arena texts; /* memory for texts that live as long as the master */
     struct storage_roots *storage_roots; /* directories that an admin has opened to the master */
     struct api_info info;
     struct api_defaults defaults;
-    struct service *service; /* what the service manager is told */
-    int64_t started_us, started_steady_us; /* by the wall clock; by the one that nobody sets */
-    bool draining; /* stop.c: the loop ends as soon as nothing is under way */
+    struct service *service; /* the connection to the service manager, such as systemd */
+    int64_t started_us, started_steady_us; /* when the master started, by the wall clock and by the monotonic clock */
+    bool draining; /* set by stop.c: the loop ends as soon as nothing is under way */
 };
 
-/* effects.c: one event through the core; row effects go to the writer, all others are carried out after the commit. */
+/* steps.c: one event through the core; row effects go to the writer, all others are carried out after the commit. */
 int master_step(struct master *m, const struct core_event *ev, const struct companion *companion, struct error *err);
-/* As above for a step that the core has made already (core_restore). Takes what *effects holds. */
+/* Does the same for a step that the core has made already (core_restore). It takes over what *effects holds. */
 void master_carry_out(struct master *m, struct core_effects *effects, const struct companion *companion);
 
 /* persist.c: the rows of one step; on the writer's thread. */
@@ -94,7 +94,7 @@ void start_send(struct start *st); /* frees it */
 int accounts_load(struct master *m, struct error *err);
 int accounts_prepare_first(struct master *m, struct error *err);
 void accounts_make_first(struct master *m);
-void accounts_drop_first(struct master *m); /* prepared, but not made: the start failed */
+void accounts_drop_first(struct master *m); /* frees first accounts that were prepared and not made, because the start failed */
 /* The agents' token: the configured one, else the data directory's, made at the first start. */
 int accounts_agent_token(struct master *m, char ret[128], struct error *err);
 int accounts_collector_token(const struct config *c, char ret[128], struct error *err); /* observability.token_file; "" if it is not set */

@@ -18,7 +18,7 @@
 #include "master/writer/lookup_follower.h"
 #include "master/metrics_table.h"
 
-/* What several rows are made of, looked at once. */
+/* The page under way, and values that several rows use. */
 struct page {
     struct strbuf *out;
     const char *name, *suffix; /* of the row under way; counters' samples end with _total */
@@ -43,7 +43,7 @@ struct label {
     const char *name, *value;
 };
 
-static void labelled(struct page *p, const struct label *label, size_t n, double value)
+static void add_labelled(struct page *p, const struct label *label, size_t n, double value)
 {
     strbuf_addf(p->out, "det_%s%s", p->name, p->suffix);
     for (size_t i = 0; i < n; i++) {
@@ -54,17 +54,17 @@ static void labelled(struct page *p, const struct label *label, size_t n, double
     strbuf_addf(p->out, "%s %.17g\n", n ? "}" : "", value);
 }
 
-static void sample(struct page *p, double value)
+static void add_sample(struct page *p, double value)
 {
-    labelled(p, NULL, 0, value);
+    add_labelled(p, NULL, 0, value);
 }
 
-static void sample_of(struct page *p, const char *label, const char *text, double value)
+static void add_sample_of(struct page *p, const char *label, const char *text, double value)
 {
-    labelled(p, &(struct label){label, text}, 1, value);
+    add_labelled(p, &(struct label){label, text}, 1, value);
 }
 
-static void histogram(struct page *p, const struct histogram *h)
+static void add_histogram(struct page *p, const struct histogram *h)
 {
     static const int64_t bound[] = HISTOGRAM_BOUNDS_US;
     uint64_t below = 0;
@@ -80,17 +80,17 @@ static void histogram(struct page *p, const struct histogram *h)
 
 static void metric_build_info(struct page *p)
 {
-    sample_of(p, "version", DET_VERSION, 1);
+    add_sample_of(p, "version", DET_VERSION, 1);
 }
 
 static void metric_uptime_seconds(struct page *p)
 {
-    sample(p, (double)(clock_monotonic_us() - p->m->started_steady_us) / 1e6);
+    add_sample(p, (double)(clock_monotonic_us() - p->m->started_steady_us) / 1e6);
 }
 
 static void metric_epoch(struct page *p)
 {
-    sample(p, (double)p->m->info.epoch);
+    add_sample(p, (double)p->m->info.epoch);
 }
 
 static void metric_resident_bytes(struct page *p)
@@ -98,31 +98,31 @@ static void metric_resident_bytes(struct page *p)
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     long pages = 0;
     if (file_read("/proc/self/statm", 256, &text, NULL) == 0 && sscanf(text.s, "%*d %ld", &pages) == 1)
-        sample(p, (double)pages * (double)sysconf(_SC_PAGESIZE));
+        add_sample(p, (double)pages * (double)sysconf(_SC_PAGESIZE));
 }
 
 static void metric_cpu_seconds(struct page *p)
 {
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
-    sample(p, (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6);
+    add_sample(p, (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6);
 }
 
 static void metric_http_connections(struct page *p)
 {
-    sample(p, http_server_connections(p->m->http));
+    add_sample(p, http_server_connections(p->m->http));
 }
 
 static void metric_sessions(struct page *p)
 {
-    sample(p, (double)identities_session_count(api_identities(p->m->api)));
+    add_sample(p, (double)identities_session_count(api_identities(p->m->api)));
 }
 
 /* ---- the cluster ---- */
 
 static void metric_agents(struct page *p)
 {
-    sample(p, (double)agent_hub_count(p->m->agents));
+    add_sample(p, (double)agent_hub_count(p->m->agents));
 }
 
 static void metric_agents_by_state(struct page *p)
@@ -131,35 +131,35 @@ static void metric_agents_by_state(struct page *p)
     struct core_agent_view v;
     for (const struct agent *at = NULL; core_agent_next(p->m->core, &at, &v);)
         ++*(v.lost_us ? &lost : !v.connected_us ? &away : v.draining ? &draining : v.enabled ? &enabled : &disabled);
-    sample_of(p, "state", "enabled", enabled);
-    sample_of(p, "state", "draining", draining);
-    sample_of(p, "state", "disabled", disabled);
-    sample_of(p, "state", "away", away);
-    sample_of(p, "state", "lost", lost);
+    add_sample_of(p, "state", "enabled", enabled);
+    add_sample_of(p, "state", "draining", draining);
+    add_sample_of(p, "state", "disabled", disabled);
+    add_sample_of(p, "state", "away", away);
+    add_sample_of(p, "state", "lost", lost);
 }
 
 static void metric_slots(struct page *p)
 {
-    sample(p, p->slots);
+    add_sample(p, p->slots);
 }
 
 static void metric_slots_used(struct page *p)
 {
-    sample(p, p->slots_used);
+    add_sample(p, p->slots_used);
 }
 
 static void metric_pool_slots(struct page *p)
 {
     struct core_pool_view v;
     for (size_t i = 0; core_pool(p->m->core, i, &v); i++)
-        sample_of(p, "pool", v.name, v.slots);
+        add_sample_of(p, "pool", v.name, v.slots);
 }
 
 static void metric_pool_slots_used(struct page *p)
 {
     struct core_pool_view v;
     for (size_t i = 0; core_pool(p->m->core, i, &v); i++)
-        sample_of(p, "pool", v.name, v.slots_used);
+        add_sample_of(p, "pool", v.name, v.slots_used);
 }
 
 static void metric_pool_instances(struct page *p)
@@ -167,7 +167,7 @@ static void metric_pool_instances(struct page *p)
     struct core_pool_view v;
     for (size_t i = 0; core_pool(p->m->core, i, &v); i++)
         if (v.elastic)
-            sample_of(p, "pool", v.name, v.instance_n);
+            add_sample_of(p, "pool", v.name, v.instance_n);
 }
 
 static void metric_pool_instances_starting(struct page *p)
@@ -175,7 +175,7 @@ static void metric_pool_instances_starting(struct page *p)
     struct core_pool_view v;
     for (size_t i = 0; core_pool(p->m->core, i, &v); i++)
         if (v.elastic)
-            sample_of(p, "pool", v.name, v.starting_n);
+            add_sample_of(p, "pool", v.name, v.starting_n);
 }
 
 static void metric_pool_instances_max(struct page *p)
@@ -183,7 +183,7 @@ static void metric_pool_instances_max(struct page *p)
     struct core_pool_view v;
     for (size_t i = 0; core_pool(p->m->core, i, &v); i++)
         if (v.elastic)
-            sample_of(p, "pool", v.name, v.scale->max_instances);
+            add_sample_of(p, "pool", v.name, v.scale->max_instances);
 }
 
 static void metric_pool_launches(struct page *p)
@@ -192,7 +192,7 @@ static void metric_pool_launches(struct page *p)
     struct provisioner_counts n;
     for (size_t i = 0; core_pool(p->m->core, i, &v); i++)
         if (provisioner_counts(p->m->provisioner, v.name, &n))
-            sample_of(p, "pool", v.name, (double)n.launched);
+            add_sample_of(p, "pool", v.name, (double)n.launched);
 }
 
 static void metric_pool_launch_failures(struct page *p)
@@ -201,7 +201,7 @@ static void metric_pool_launch_failures(struct page *p)
     struct provisioner_counts n;
     for (size_t i = 0; core_pool(p->m->core, i, &v); i++)
         if (provisioner_counts(p->m->provisioner, v.name, &n))
-            sample_of(p, "pool", v.name, (double)n.launch_failures);
+            add_sample_of(p, "pool", v.name, (double)n.launch_failures);
 }
 
 static void metric_pool_terminations(struct page *p)
@@ -210,7 +210,7 @@ static void metric_pool_terminations(struct page *p)
     struct provisioner_counts n;
     for (size_t i = 0; core_pool(p->m->core, i, &v); i++)
         if (provisioner_counts(p->m->provisioner, v.name, &n))
-            sample_of(p, "pool", v.name, (double)n.terminated);
+            add_sample_of(p, "pool", v.name, (double)n.terminated);
 }
 
 static void metric_jobs(struct page *p)
@@ -222,8 +222,8 @@ static void metric_jobs(struct page *p)
         size_t n = core_queue(p->m->core, v.name, &a, &job), scheduled = 0;
         for (size_t j = 0; j < n; j++)
             scheduled += job[j].scheduled;
-        labelled(p, (struct label[]){{"pool", v.name}, {"state", "scheduled"}}, 2, (double)scheduled);
-        labelled(p, (struct label[]){{"pool", v.name}, {"state", "queued"}}, 2, (double)(n - scheduled));
+        add_labelled(p, (struct label[]){{"pool", v.name}, {"state", "scheduled"}}, 2, (double)scheduled);
+        add_labelled(p, (struct label[]){{"pool", v.name}, {"state", "queued"}}, 2, (double)(n - scheduled));
     }
 }
 
@@ -233,131 +233,131 @@ static void metric_containers(struct page *p)
     struct core_agent_view v;
     for (const struct agent *at = NULL; core_agent_next(p->m->core, &at, &v);)
         n += v.container_n;
-    sample(p, (double)n);
+    add_sample(p, (double)n);
 }
 
 /* ---- queues and latencies ---- */
 
 static void metric_reader_queue(struct page *p)
 {
-    sample(p, pool_depth(p->m->readers));
+    add_sample(p, pool_depth(p->m->readers));
 }
 
 static void metric_searcher_queue(struct page *p)
 {
-    sample(p, pool_depth(p->m->searcher));
+    add_sample(p, pool_depth(p->m->lookups));
 }
 
 static void metric_search_bytes(struct page *p)
 {
-    sample(p, (double)lookup_follower_bytes(p->m->lookup_follower));
+    add_sample(p, (double)lookup_follower_bytes(p->m->lookup_follower));
 }
 
 static void metric_worker_queue(struct page *p)
 {
-    sample(p, pool_depth(p->m->workers));
+    add_sample(p, pool_depth(p->m->workers));
 }
 
 static void metric_password_queue(struct page *p)
 {
-    sample(p, api_passwords_waiting(p->m->api) + pool_depth(p->m->passwords));
+    add_sample(p, api_passwords_waiting(p->m->api) + pool_depth(p->m->passwords));
 }
 
 static void metric_writer_queue(struct page *p)
 {
-    sample(p, p->writer.depth);
+    add_sample(p, p->writer.depth);
 }
 
 static void metric_loop_delay_seconds(struct page *p)
 {
-    histogram(p, loop_delays(p->m->loop));
+    add_histogram(p, loop_delays(p->m->loop));
 }
 
 static void metric_loop_delay_max_seconds(struct page *p)
 {
-    sample(p, (double)loop_take_max_delay_us(p->m->loop) / 1e6);
+    add_sample(p, (double)loop_take_max_delay_us(p->m->loop) / 1e6);
 }
 
 static void metric_loop_turn_seconds(struct page *p)
 {
-    histogram(p, loop_turns(p->m->loop));
+    add_histogram(p, loop_turns(p->m->loop));
 }
 
 static void metric_loop_turn_max_seconds(struct page *p)
 {
-    sample(p, (double)loop_take_max_turn_us(p->m->loop) / 1e6);
+    add_sample(p, (double)loop_take_max_turn_us(p->m->loop) / 1e6);
 }
 
 static void metric_commit_seconds(struct page *p)
 {
-    histogram(p, &p->writer.commit_us);
+    add_histogram(p, &p->writer.commit_us);
 }
 
 static void metric_commit_max_seconds(struct page *p)
 {
-    sample(p, (double)p->writer.commit_us_max / 1e6);
+    add_sample(p, (double)p->writer.commit_us_max / 1e6);
 }
 
 static void metric_commits(struct page *p)
 {
-    sample(p, (double)p->writer.commits);
+    add_sample(p, (double)p->writer.commits);
 }
 
 static void metric_commit_jobs(struct page *p)
 {
-    sample(p, (double)p->writer.jobs);
+    add_sample(p, (double)p->writer.jobs);
 }
 
 static void metric_commit_retries(struct page *p)
 {
-    sample(p, (double)p->writer.retries);
+    add_sample(p, (double)p->writer.retries);
 }
 
 static void metric_commit_microseconds(struct page *p)
 {
-    sample(p, (double)p->writer.commit_us.sum_us);
+    add_sample(p, (double)p->writer.commit_us.sum_us);
 }
 
 static void metric_log_unsealed_bytes(struct page *p)
 {
-    sample(p, (double)sealer_stats(p->m->log_sealer).waiting_bytes);
+    add_sample(p, (double)sealer_stats(p->m->log_sealer).waiting_bytes);
 }
 
 static void metric_log_batches_fed(struct page *p)
 {
-    sample(p, (double)api_log_stats(p->m->api).fed);
+    add_sample(p, (double)api_log_stats(p->m->api).fed);
 }
 
 static void metric_log_batches_read(struct page *p)
 {
-    sample(p, (double)api_log_stats(p->m->api).read);
+    add_sample(p, (double)api_log_stats(p->m->api).read);
 }
 
 static void metric_log_seal_rounds(struct page *p)
 {
-    sample(p, (double)sealer_stats(p->m->log_sealer).rounds);
+    add_sample(p, (double)sealer_stats(p->m->log_sealer).rounds);
 }
 
 static void metric_metric_seal_rounds(struct page *p)
 {
-    sample(p, (double)sealer_stats(p->m->metric_sealer).rounds);
+    add_sample(p, (double)sealer_stats(p->m->metric_sealer).rounds);
 }
 
 static void metric_metric_sealed_reports(struct page *p)
 {
-    sample(p, (double)sealer_stats(p->m->metric_sealer).rows);
+    add_sample(p, (double)sealer_stats(p->m->metric_sealer).rows);
 }
 
-/* A PostgreSQL server is asked by its own tools: a query has no place on the loop. */
+/* Only the embedded store's files are measured. The size of a PostgreSQL database would need a query, which would block the loop. */
 static void metric_store_bytes(struct page *p)
 {
     cleanup_strbuf struct strbuf log = STRBUF_INIT;
     struct stat st;
     strbuf_addf(&log, "%s-wal", p->m->db_place);
     if (*p->m->db_place == '/' && stat(p->m->db_place, &st) == 0)
-        sample_of(p, "file", "database", (double)st.st_size);
+        add_sample_of(p, "file", "database", (double)st.st_size);
     if (*p->m->db_place == '/' && stat(log.s, &st) == 0)
-        sample_of(p, "file", "log", (double)st.st_size);
+        add_sample_of(p, "file", "log", (double)st.st_size);
 }
 
 /* ---- the page ---- */

@@ -1,4 +1,4 @@
-/* Between the core's rows and the store. */
+/* Puts the rows of the core's effects into the store, and reads them back when a master starts. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static int store_log(struct store *db, const struct core_effect *e, int64_t now_
     return store_task_log_append(db, e->log.task_id, &line, 1, &first_id, err);
 }
 
-/* One that is over has its checkpoints thinned out. */
+/* When an experiment is over, a collection of its checkpoints is asked for. */
 static int store_experiment(struct store *db, const struct experiment_row *x, struct error *err)
 {
     if (store_experiment_put(db, x, err) < 0)
@@ -31,7 +31,7 @@ static int store_experiment(struct store *db, const struct experiment_row *x, st
     return run_state_is_over(x->state) ? store_collection_ask(db, x->id, err) : 0;
 }
 
-/* Into the configuration as it is stored by now, for people change other parts of it. */
+/* Changes the resources in the configuration that is stored at this moment, because users may have changed other parts of it. */
 static int store_resources(struct store *db, const struct core_effect *e, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;

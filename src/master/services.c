@@ -26,7 +26,7 @@ static bool admits_writes(void *ctx, struct error *err)
     return writer_admits(((struct master *)ctx)->writer, err);
 }
 
-static uint64_t ticket(void *ctx)
+static uint64_t last_ticket(void *ctx)
 {
     return writer_ticket(((struct master *)ctx)->writer);
 }
@@ -116,7 +116,7 @@ static int sweep_logs(void *ctx, void (*done)(void *, int64_t, const struct erro
     return log_retention_sweep(((struct master *)ctx)->log_retention, done, arg, err);
 }
 
-static bool healthy(void *ctx)
+static bool is_healthy(void *ctx)
 {
     const struct master *m = ctx;
     return writer_admits(m->writer, NULL) && read_probe_is_well(m->read_probe);
@@ -127,7 +127,7 @@ static int delete_experiment(void *ctx, int32_t experiment_id, int32_t trial_id,
     return deletions_add(((struct master *)ctx)->deletions, experiment_id, trial_id, err);
 }
 
-static void collect(void *ctx)
+static void wake_collector(void *ctx)
 {
     collector_wake(((struct master *)ctx)->collector);
 }
@@ -135,13 +135,13 @@ static void collect(void *ctx)
 struct api_services services_for_api(struct master *m)
 {
     return (struct api_services){
-        .ctx = m, .readers = m->readers, .lookups = m->searcher, .workers = m->workers, .transfers = m->transfers,
+        .ctx = m, .readers = m->readers, .lookups = m->lookups, .workers = m->workers, .transfers = m->transfers,
         .passwords = m->passwords,
-        .submit_write = submit_write, .admits_writes = admits_writes, .ticket = ticket, .when_committed = when_committed,
+        .submit_write = submit_write, .admits_writes = admits_writes, .ticket = last_ticket, .when_committed = when_committed,
         .core_step = core_step_of_api, .metrics = metrics_page, .accept_agent = accept_agent, .agent_token_matches = agent_token_matches,
         .collector_token_matches = collector_token_matches,
         .agent_key_matches = agent_key_matches, .agent_key_revoked = agent_key_revoked,
-        .healthy = healthy, .delete_experiment = delete_experiment, .check_not_deleted = check_not_deleted, .removals_due = collect,
+        .healthy = is_healthy, .delete_experiment = delete_experiment, .check_not_deleted = check_not_deleted, .removals_due = wake_collector,
         .log_stored = log_stored, .scan_log = scan_log, .log_matched = log_matched, .metrics_stored = metrics_stored,
         .delete_expired_logs = sweep_logs, .master_log = m->own_log};
 }

@@ -5,11 +5,11 @@
 
 #include "common/base/must.h"
 
-enum { KEPT = 64 }; /* each in the one place that its id gives it */
+enum { KEPT = 64 }; /* entries; an experiment's entry is its id modulo this number */
 
 struct start_configs {
     struct kept {
-        char *text; /* NULL: none */
+        char *text; /* NULL: the entry is empty */
         struct exp_config *config;
     } kept[KEPT];
 };
@@ -20,7 +20,7 @@ struct start_configs *start_configs_new(void)
     return all;
 }
 
-static void forget(struct kept *k)
+static void forget_config(struct kept *k)
 {
     exp_config_free(k->config);
     free(k->text);
@@ -30,17 +30,17 @@ static void forget(struct kept *k)
 void start_configs_free(struct start_configs *all)
 {
     for (size_t i = 0; all && i < KEPT; i++)
-        forget(&all->kept[i]);
+        forget_config(&all->kept[i]);
     free(all);
 }
 
-/* Equal texts say the same, whatever has become of the experiment since. */
+/* An entry is used only if its text equals the stored one, so a changed configuration is read again. */
 int start_configs_read(struct start_configs *all, int32_t experiment_id, const char *text, const struct exp_config **ret,
                        struct error *err)
 {
     struct kept *k = &all->kept[(uint32_t)experiment_id % KEPT];
     if (!k->text || strcmp(k->text, text) != 0) {
-        forget(k);
+        forget_config(k);
         if (exp_config_from_json(text, strlen(text), &k->config, err) < 0)
             return -1;
         k->text = must_strdup(text);

@@ -38,10 +38,10 @@ struct start {
     struct token session, user;
     int64_t session_id, user_session_id;
     const char *cert_pem; /* NULL without TLS */
-    const char *device_kind; /* of its first slot: what image and variables go by */
+    const char *device_kind; /* the kind of its first slot's device, which chooses the image and the variables */
     struct strbuf message;
     struct error err; /* why it could not be prepared */
-    bool too_large;   /* it would be the next time, too */
+    bool too_large;   /* the message is too large, and would be too large at the next attempt */
 };
 
 /* ---- environment ---- */
@@ -100,7 +100,8 @@ static void env_of_trial(struct env *e, const struct core_start *s, const char *
             env_add(e, "%s=%d", core_port_names[i], s->port[i]);
 }
 
-/* What task_container_defaults say and no experiment's configuration can: the pool's own goes before the cluster's. "" if unset. */
+/* A value of task_container_defaults that has no key in an experiment's configuration. The pool's value goes before the cluster's.
+ * "": it is not set. */
 static const char *task_default(const struct start *st, const char *name)
 {
     struct json_object *pools = config_get(st->m->config, "resource_pools"), *v;
@@ -212,7 +213,7 @@ static void add_file(const char *path, int mode, const char *text, struct wire_l
                                                               .content = {.data = (uint8_t *)text, .n = strlen(text)}};
 }
 
-/* What the files of a start may be: certificate and hook, and those of a task that collects checkpoints. */
+/* The most files that a start message has: certificate, hook, and three files of a task that removes checkpoints. */
 enum { FILES_MAX = 5 };
 
 static int encode_start(struct start *st, struct store *db, const struct exp_config *config, const char *config_json,
@@ -295,7 +296,7 @@ static int start_store(struct store *db, void *job, struct error *err)
     return encode_start(st, db, config, x.config, &owner, &place, &a, err);
 }
 
-/* The core hears of it as of a container that could not be launched: it tries again, later and later. An order that is too
+/* The core is told that the container could not be launched, and tries again after growing pauses. An order that is too
  * large counts as the task's own failure, so that max_restarts ends the attempts. */
 static void report_failure(struct start *st, const struct error *err)
 {
@@ -325,8 +326,8 @@ void start_send(struct start *st)
     free(st);
 }
 
-/* Here, in the order of the commits, and not when the message is sent: an account that is deactivated a moment later finds
- * the sessions and ends them (api/pipeline/identity.h). */
+/* Enters the task's sessions in memory. This happens in the order of the commits, and not when the message is sent, so that the
+ * deactivation of an account that is committed later finds these sessions and ends them (api/pipeline/identity.h). */
 static void know_sessions(struct start *st)
 {
     struct identities *ids = api_identities(st->m->api);

@@ -1,5 +1,5 @@
-/* How the master ends. Whatever was acknowledged is in the store already, so nothing here is about safety: it is about
- * answers.
+/* How the master ends. Whatever was acknowledged is in the store already, so a stop loses no data. This file only sees to it that
+ * requests get their answers.
  *
  *   1. no new connections; agents are told to come back later; requests that are with a thread get their answers
  *   2. everybody else's connection is dropped: long polls, followed logs, idle ones
@@ -23,7 +23,7 @@
 
 static bool is_quiet(const struct master *m)
 {
-    return pool_is_idle(m->readers) && pool_is_idle(m->searcher) && pool_is_idle(m->passwords) && pool_is_idle(m->workers) && pool_is_idle(m->transfers) &&
+    return pool_is_idle(m->readers) && pool_is_idle(m->lookups) && pool_is_idle(m->passwords) && pool_is_idle(m->workers) && pool_is_idle(m->transfers) &&
            log_policies_is_idle(m->log_policies) && collector_is_idle(m->collector) &&
            writer_is_idle(m->writer) && api_is_idle(m->api);
 }
@@ -41,12 +41,12 @@ static void out_of_patience(void *ctx)
     loop_stop(m->loop);
 }
 
-/* A turn has an end only if something happens in it. */
+/* Does nothing. It is posted so that the loop has a turn, at the end of which on_turn_end() is called. */
 static void begin_turn(void *ctx)
 {
 }
 
-static bool drain(struct master *m, int64_t patience_us)
+static bool run_until_quiet(struct master *m, int64_t patience_us)
 {
     struct loop_timer *timer = loop_timer_new(m->loop, out_of_patience, m);
     loop_timer_arm(timer, patience_us);
@@ -64,13 +64,13 @@ void master_stop(struct master *m)
     if (m->http)
         http_server_stop_accepting(m->http);
     agent_hub_stop(m->agents);
-    drain(m, ANSWERS_US);
+    run_until_quiet(m, ANSWERS_US);
     http_server_free(m->http);
     m->http = NULL;
-    if (drain(m, LEFTOVERS_US))
+    if (run_until_quiet(m, LEFTOVERS_US))
         return;
     bool in_time = writer_is_idle(m->writer) || writer_is_troubled(m->writer);
-    log_warning("master.stop_forced", "reads=%d work=%d writes=%d reason=%s", pool_depth(m->readers) + pool_depth(m->searcher),
+    log_warning("master.stop_forced", "reads=%d work=%d writes=%d reason=%s", pool_depth(m->readers) + pool_depth(m->lookups),
                 pool_depth(m->workers), writer_stats(m->writer).depth,
                 writer_is_troubled(m->writer) ? "the_store_is_not_there" : "not_done_in_time");
     _exit(in_time ? 0 : EX_TEMPFAIL);

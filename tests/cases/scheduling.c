@@ -6,7 +6,7 @@
 
 #include "core/resources/scale.h"
 #include "core/sched/moves.h"
-#include "core/sched/places.h"
+#include "core/sched/agent_index.h"
 #include "helpers.h"
 #include "plain_sched.h"
 
@@ -30,7 +30,7 @@ static struct sched_agent agent_of(struct json_object *v)
 
 struct fit {
     struct sched_opts opts;
-    struct places places;
+    struct agent_index agents;
     struct sched_agent agent[AGENTS_MAX];
     struct plain_agent plain[AGENTS_MAX];
     size_t n;
@@ -39,7 +39,7 @@ struct fit {
 static void fit_begin(struct fit *f, const struct sched_opts *opts)
 {
     *f = (struct fit){.opts = *opts};
-    places_init(&f->places, opts);
+    agent_index_init(&f->agents, opts);
 }
 
 static void fit_add(struct fit *f, const struct sched_agent *agent)
@@ -49,7 +49,7 @@ static void fit_add(struct fit *f, const struct sched_agent *agent)
     f->agent[f->n] = *agent;
     f->plain[f->n] = (struct plain_agent){agent->id, agent->open, agent->slots, agent->empty_slots, agent->aux,
                                           agent->empty_aux};
-    places_add(&f->places, &f->agent[f->n++]);
+    agent_index_add(&f->agents, &f->agent[f->n++]);
 }
 
 /* Both must find the same; SIZE_MAX: they do not. */
@@ -59,8 +59,8 @@ static size_t fit_find(struct fit *f, const struct sched_request *r, struct aren
     struct sched_request asked = *r;
     struct plain_snapshot s = {.opts = f->opts, .agent_n = f->n};
     struct plain_request plain = {.allocation_id = r->allocation_id, .slots = r->slots, .single_agent = r->single_agent};
-    asked.hash = places_hash(r->allocation_id);
-    size_t n = plain_fit(&s, f->plain, &plain, a, ret), found = places_fit(&f->places, &asked, share);
+    asked.hash = sched_hash(r->allocation_id);
+    size_t n = plain_fit(&s, f->plain, &plain, a, ret), found = agent_index_fit(&f->agents, &asked, share);
     for (size_t i = 0; i < n && n == found; i++)
         if (share[i].agent != &f->agent[(*ret)[i].agent] || share[i].slots != (*ret)[i].slots)
             return SIZE_MAX;
@@ -94,7 +94,7 @@ static void run_find_fits(struct cases *c, struct json_object *section)
                                                         .single_agent = member_bool(v, "single_agent")}, &a, &share);
         bool ok = n > 0 && n != SIZE_MAX && strcmp(f.agent[share[0].agent].id, member_string(v, "expect_first_agent")) == 0;
         case_check(c, ok, "%s", member_string(v, "name"));
-        places_free(&f.places);
+        agent_index_free(&f.agents);
     }
 }
 
@@ -130,7 +130,7 @@ static void run_dedicated_fits(struct cases *c, struct json_object *section)
         bool ok = member(v, "expect_agent_indexes") != NULL ? has_indexes(member(v, "expect_agent_indexes"), share, n)
                                                             : (int64_t)n == member_int(v, "expect_count");
         case_check(c, ok, "%s: %zu agents", member_string(v, "name"), n);
-        places_free(&f.places);
+        agent_index_free(&f.agents);
     }
 }
 
@@ -143,14 +143,14 @@ struct play {
     struct json_object *positions;
     double weight; /* of a group that names none */
     struct sched_agent agent[AGENTS_MAX];
-    struct sched_group group[GROUPS_MAX + REQUESTS_MAX];
+    struct sched_job group[GROUPS_MAX + REQUESTS_MAX];
     struct sched_request request[REQUESTS_MAX];
     const char *blocked[REQUESTS_MAX][BLOCKED_MAX];
     bool open[REQUESTS_MAX];
     size_t agent_n, group_n, request_n;
 };
 
-static struct sched_group *group_named(struct play *p, const char *name)
+static struct sched_job *group_named(struct play *p, const char *name)
 {
     for (size_t i = 0; i < p->group_n; i++)
         if (strcmp(p->group[i].job_id, name) == 0)
@@ -159,13 +159,13 @@ static struct sched_group *group_named(struct play *p, const char *name)
 }
 
 /* Submitted in the order in which they appear. Positions of cases are decimal fractions; ours are whole. */
-static struct sched_group *add_group(struct play *p, struct json_object *g, const char *id)
+static struct sched_job *add_group(struct play *p, struct json_object *g, const char *id)
 {
-    struct sched_group *group = &p->group[p->group_n];
+    struct sched_job *group = &p->group[p->group_n];
     struct json_object *position = member(p->positions, id);
     if (p->group_n == GROUPS_MAX + REQUESTS_MAX)
         abort();
-    *group = (struct sched_group){
+    *group = (struct sched_job){
         .job_id = id, .priority = member(g, "priority") != NULL ? (int)member_int(g, "priority") : 42,
         .weight = member(g, "weight") != NULL ? member_double(g, "weight") : p->weight,
         .max_slots = member(g, "max_slots") != NULL ? (int)member_int(g, "max_slots") : -1,
@@ -208,10 +208,10 @@ static void add_request(struct play *p, struct json_object *t)
 {
     size_t i = p->request_n++;
     const char *id = member_string(t, "id"), *job = member_string(t, member(t, "group") != NULL ? "group" : "id");
-    struct sched_group *group = group_named(p, job);
+    struct sched_job *group = group_named(p, job);
     if (p->request_n > REQUESTS_MAX)
         abort();
-    p->request[i] = (struct sched_request){.allocation_id = id, .group = group != NULL ? group : add_group(p, NULL, job),
+    p->request[i] = (struct sched_request){.allocation_id = id, .job = group != NULL ? group : add_group(p, NULL, job),
                                            .slots = (int)member_int(t, "slots_needed"),
                                            .single_agent = member_bool(t, "single_agent"),
                                            .preemptible = !member_bool(t, "non_preemptible"), .request_us = (int64_t)i};
@@ -293,9 +293,9 @@ static void look(struct play *p, struct plain_snapshot *ret)
         for (size_t k = 0; k < r->share_n; k++)
             share[k] = (struct plain_share){(size_t)(r->share[k].agent - p->agent), r->share[k].slots};
         request[ret->request_n++] = (struct plain_request){
-            .allocation_id = r->allocation_id, .job_id = r->group->job_id, .priority = r->group->priority,
-            .queue_position = r->group->queue_position, .submitted_us = r->group->submitted_us, .request_us = r->request_us,
-            .weight = r->group->weight, .max_slots = r->group->max_slots, .slots = r->slots,
+            .allocation_id = r->allocation_id, .job_id = r->job->job_id, .priority = r->job->priority,
+            .queue_position = r->job->queue_position, .submitted_us = r->job->submitted_us, .request_us = r->request_us,
+            .weight = r->job->weight, .max_slots = r->job->max_slots, .slots = r->slots,
             .single_agent = r->single_agent, .preemptible = r->preemptible, .blocked_agent = r->blocked_agent,
             .blocked_n = r->blocked_n, .state = r->state, .share = share, .share_n = r->share_n};
     }
@@ -416,9 +416,9 @@ static void run_sort(struct cases *c, struct json_object *v)
         add_group(&p, json_object_array_get_idx(groups, i), member_string(json_object_array_get_idx(groups, i), "id"));
     for (size_t i = 0; i < n && i < REQUESTS_MAX; i++) {
         struct json_object *t = json_object_array_get_idx(member(v, "tasks"), i);
-        struct sched_group *group = group_named(&p, member_string(t, "group"));
+        struct sched_job *group = group_named(&p, member_string(t, "group"));
         request[i] = (struct sched_request){.allocation_id = member_string(t, "id"), .slots = (int)member_int(t, "slots"),
-                                            .group = group, .priority = group->priority,
+                                            .job = group, .priority = group->priority,
                                             .request_us = -member_int(t, "age_min")};
     }
     qsort(request, n, sizeof request[0], by_turn);
@@ -440,12 +440,12 @@ static void add_jobs(struct play *p, struct json_object *jobs, struct json_objec
 {
     for (size_t i = 0; i < json_object_array_length(jobs); i++) {
         struct json_object *job = json_object_array_get_idx(jobs, i), *slots = member(job, "slots");
-        struct sched_group *g = add_group(p, job, member_string(job, "id"));
+        struct sched_job *g = add_group(p, job, member_string(job, "id"));
         if (member(weights, g->job_id) != NULL)
             g->weight = member_double(weights, g->job_id);
         for (size_t k = 0; k < json_object_array_length(slots); k++) {
             struct sched_request *r = &p->request[p->request_n];
-            *r = (struct sched_request){.allocation_id = arena_printf(&p->arena, "%s.%zu", g->job_id, k), .group = g,
+            *r = (struct sched_request){.allocation_id = arena_printf(&p->arena, "%s.%zu", g->job_id, k), .job = g,
                                         .slots = json_object_get_int(json_object_array_get_idx(slots, k)),
                                         .preemptible = true, .request_us = (int64_t)p->request_n};
             p->open[p->request_n++] = true;
@@ -459,11 +459,11 @@ struct job_state {
     int requested, allocated;
 };
 
-static struct job_state state_of(const struct sched_group *g)
+static struct job_state state_of(const struct sched_job *g)
 {
     struct job_state state = {0};
     struct sched_request *r;
-    RB_FOREACH(r, sched_job, (struct sched_job *)&g->requests) {
+    RB_FOREACH(r, sched_job_requests, (struct sched_job_requests *)&g->requests) {
         state.requested += r->slots;
         state.allocated += r->state == SCHED_PENDING ? 0 : r->slots;
         state.scheduled = state.scheduled || r->state != SCHED_PENDING;
@@ -471,7 +471,7 @@ static struct job_state state_of(const struct sched_group *g)
     return state;
 }
 
-static bool has_expected(const struct sched_group *g, int jobs_ahead, struct json_object *expect)
+static bool has_expected(const struct sched_job *g, int jobs_ahead, struct json_object *expect)
 {
     struct job_state state = state_of(g);
     struct json_object *e = member(expect, g->job_id);
@@ -486,7 +486,7 @@ static bool queue_is_as_expected(struct play *p, struct json_object *v)
 {
     int ahead = 0, queued = 0, scheduled = 0;
     bool ok = true;
-    for (const struct sched_group *g = sched_first_group(p->sched); g != NULL; g = sched_next_group(g), ahead++) {
+    for (const struct sched_job *g = sched_first_job(p->sched); g != NULL; g = sched_next_job(g), ahead++) {
         *(state_of(g).scheduled ? &scheduled : &queued) += 1;
         ok = ok && (member(v, "expect") == NULL || has_expected(g, ahead, member(v, "expect")));
     }
@@ -524,7 +524,7 @@ static void run_job_queue(struct cases *c, struct json_object *section)
     }
 }
 
-static struct sched_group *job_named(struct play *p, struct json_object *v, const char *key)
+static struct sched_job *job_named(struct play *p, struct json_object *v, const char *key)
 {
     return group_named(p, member_string(v, key));
 }
@@ -535,12 +535,12 @@ static void place_jobs(struct play *p, struct json_object *jobs)
     p->sched = sched_new(&(struct sched_opts){0});
     for (size_t i = 0; i < json_object_array_length(jobs); i++) {
         struct json_object *job = json_object_array_get_idx(jobs, i);
-        struct sched_group *g = &p->group[p->group_n++];
-        *g = (struct sched_group){.job_id = json_object_get_string(json_object_array_get_idx(job, 0)),
+        struct sched_job *g = &p->group[p->group_n++];
+        *g = (struct sched_job){.job_id = json_object_get_string(json_object_array_get_idx(job, 0)),
                                   .priority = json_object_get_int(json_object_array_get_idx(job, 1)),
                                   .queue_position = json_object_get_int64(json_object_array_get_idx(job, 2)),
                                   .submitted_us = (int64_t)i};
-        p->request[i] = (struct sched_request){.allocation_id = g->job_id, .group = g, .slots = 1};
+        p->request[i] = (struct sched_request){.allocation_id = g->job_id, .job = g, .slots = 1};
         p->open[p->request_n++] = true;
         sched_request_add(p->sched, &p->request[i]);
     }
@@ -552,11 +552,11 @@ static const char *anchor_name(const struct sched_move *m, bool ahead)
 }
 
 /* After the move it stands next to the anchor, on the right side. */
-static bool stands_by(struct play *p, const struct sched_group *g, const struct sched_group *anchor, bool ahead)
+static bool stands_by(struct play *p, const struct sched_job *g, const struct sched_job *anchor, bool ahead)
 {
-    const struct sched_group *first = ahead ? g : anchor, *second = ahead ? anchor : g;
+    const struct sched_job *first = ahead ? g : anchor, *second = ahead ? anchor : g;
     (void)p;
-    return sched_next_group(first) == second;
+    return sched_next_job(first) == second;
 }
 
 static void run_legacy_job_moves(struct cases *c, struct json_object *section)
@@ -567,15 +567,15 @@ static void run_legacy_job_moves(struct cases *c, struct json_object *section)
         bool ahead = member(v, "ahead_of") != NULL;
         struct sched_move m;
         place_jobs(&p, member(v, "jobs"));
-        struct sched_group *g = job_named(&p, v, "move"), *anchor = job_named(&p, v, ahead ? "ahead_of" : "behind_of");
+        struct sched_job *g = job_named(&p, v, "move"), *anchor = job_named(&p, v, ahead ? "ahead_of" : "behind_of");
         sched_plan_move(g, anchor, ahead, 1000, &p.arena, &m);
         bool ok = m.adopts_priority == member_bool(v, "prio_change") && anchor->priority == member_int(v, "anchor_priority") &&
                   strcmp(anchor_name(&m, ahead), member_string(v, "second_anchor")) == 0;
         for (size_t k = 0; k < m.step_n; k++) {
-            struct sched_group to = *m.step[k].group;
+            struct sched_job to = *m.step[k].job;
             to.priority = m.step[k].priority;
             to.queue_position = m.step[k].queue_position;
-            sched_group_set(p.sched, m.step[k].group, &to);
+            sched_job_set(p.sched, m.step[k].job, &to);
         }
         case_check(c, ok && stands_by(&p, g, anchor, ahead), "%s", json_object_to_json_string(v));
         play_end(&p);
@@ -617,13 +617,13 @@ static enum scale_class class_of(struct json_object *v, const char *id)
 {
     static const struct {
         const char *list;
-        enum scale_class is;
+        enum scale_class class;
     } row[] = {{"stopped", SCALE_STOPPED}, {"long_idle", SCALE_LONG_IDLE}, {"idle", SCALE_IDLE},
                {"long_disconnected", SCALE_LONG_DISCONNECTED}, {"disconnected", SCALE_DISCONNECTED},
                {"pending", SCALE_PENDING}, {"recently_launched", SCALE_STARTING}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         if (list_has(member(v, row[i].list), id))
-            return row[i].is;
+            return row[i].class;
     return SCALE_OCCUPIED;
 }
 
@@ -636,7 +636,7 @@ static void run_instances_to_terminate(struct cases *c, struct json_object *sect
         bool ok = n <= AGENTS_MAX;
         for (size_t k = 0; ok && k < n; k++) {
             const char *id = json_object_get_string(json_object_array_get_idx(list, k));
-            instance[k] = (struct scale_instance){.is = class_of(v, id),
+            instance[k] = (struct scale_instance){.class = class_of(v, id),
                                                   .launch_us = -member_int(member(v, "launch_age_min"), id)};
         }
         int ended = ok ? scale_terminate(instance, n, (int)member_int(v, "min"), (int)member_int(v, "max")) : 0;

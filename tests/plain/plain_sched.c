@@ -53,7 +53,7 @@ static int by_size(const void *pa, const void *pb)
     return by_preference(pa, pb);
 }
 
-static bool permitted(const struct plain_request *r, const struct plain_agent *agent)
+static bool is_permitted(const struct plain_request *r, const struct plain_agent *agent)
 {
     for (size_t i = 0; i < r->blocked_n; i++)
         if (strcmp(r->blocked_agent[i], agent->id) == 0)
@@ -79,7 +79,7 @@ static size_t find_candidates(const struct plain_snapshot *s, const struct plain
 {
     size_t n = 0;
     for (size_t i = 0; i < s->agent_n; i++)
-        if (permitted(r, &agent[i]) && constraint(r, &agent[i]))
+        if (is_permitted(r, &agent[i]) && constraint(r, &agent[i]))
             ret[n++] = (struct candidate){i, &agent[i], score_of(s->opts.fitting, &agent[i], r->slots),
                                           hash_of(r->allocation_id) - hash_of(agent[i].id)};
     return n;
@@ -133,23 +133,23 @@ size_t plain_fit(const struct plain_snapshot *s, const struct plain_agent *agent
     return taken == 0 && s->opts.allow_heterogeneous_fits ? fit_any_size(c, n, r->slots, *ret) : taken;
 }
 
-static void take(struct plain_agent *agent, const struct plain_share *share, size_t n)
+static void take_share(struct plain_agent *agent, const struct plain_share *share, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         *(share[i].slots > 0 ? &agent[share[i].agent].empty_slots : &agent[share[i].agent].empty_aux) -=
             share[i].slots > 0 ? share[i].slots : 1;
 }
 
-static void give(struct plain_agent *agent, const struct plain_share *share, size_t n)
+static void give_back_share(struct plain_agent *agent, const struct plain_share *share, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        struct plain_agent *g = &agent[share[i].agent];
-        if (!g->open)
+        struct plain_agent *to = &agent[share[i].agent];
+        if (!to->open)
             continue;
         if (share[i].slots > 0)
-            g->empty_slots = g->empty_slots + share[i].slots < g->slots ? g->empty_slots + share[i].slots : g->slots;
+            to->empty_slots = to->empty_slots + share[i].slots < to->slots ? to->empty_slots + share[i].slots : to->slots;
         else
-            g->empty_aux = g->empty_aux + 1 < g->aux ? g->empty_aux + 1 : g->aux;
+            to->empty_aux = to->empty_aux + 1 < to->aux ? to->empty_aux + 1 : to->aux;
     }
 }
 
@@ -193,7 +193,7 @@ static size_t index_of(const struct plan *p, const struct plain_request *r)
     return (size_t)(r - p->s->request);
 }
 
-static void allocate(struct plan *p, const struct plain_request *r, struct plain_share *share, size_t n)
+static void allocate_request(struct plan *p, const struct plain_request *r, struct plain_share *share, size_t n)
 {
     p->ret->allocate[p->ret->allocate_n++] = (struct plain_placement){index_of(p, r), share, n};
 }
@@ -207,7 +207,7 @@ static void give_leaving(struct plan *p, struct plain_agent *agent)
 {
     for (size_t i = 0; i < p->s->request_n; i++)
         if (p->s->request[i].state == SCHED_RELEASING)
-            give(agent, p->s->request[i].share, p->s->request[i].share_n);
+            give_back_share(agent, p->s->request[i].share, p->s->request[i].share_n);
 }
 
 /* A gang keeps what will be its own, so that others of its priority do not take it piece by piece. */
@@ -243,9 +243,9 @@ static size_t try_in_order(struct plan *p, int priority, const struct plain_requ
             ret[failed++] = r;
             continue;
         }
-        take(p->agent, share, n);
+        take_share(p->agent, share, n);
         if (now && !p->releasing && (!p->backfilling || (p->s->opts.preemption && r->preemptible)))
-            allocate(p, r, share, n);
+            allocate_request(p, r, share, n);
     }
     return failed;
 }
@@ -263,7 +263,7 @@ static size_t stop_for(struct plan *p, struct plain_agent *agent, const struct p
                 return 0;
             if (p->released[index_of(p, victim)])
                 continue;
-            give(agent, victim->share, victim->share_n);
+            give_back_share(agent, victim->share, victim->share_n);
             ret[(*ret_n)++] = index_of(p, victim);
             size_t n = plain_fit(p->s, agent, r, p->a, share);
             if (n > 0)
@@ -280,7 +280,7 @@ static void preempt_for(struct plan *p, const struct plain_request *r)
     struct plain_agent *agent = arena_dup(p->a, p->agent, p->s->agent_n * sizeof *agent);
     size_t n = plain_fit(p->s, agent, r, p->a, &share);
     if (n > 0) {
-        take(p->agent, share, n);
+        take_share(p->agent, share, n);
         return;
     }
     if (!p->leaving_given) {
@@ -291,7 +291,7 @@ static void preempt_for(struct plan *p, const struct plain_request *r)
         n = stop_for(p, agent, r, &share, victim, &victim_n);
     if (n == 0)
         return;
-    take(agent, share, n);
+    take_share(agent, share, n);
     p->agent = agent;
     p->leaving_given = p->releasing = true;
     for (size_t i = 0; i < victim_n; i++) {
@@ -300,7 +300,7 @@ static void preempt_for(struct plan *p, const struct plain_request *r)
     }
 }
 
-static void serve(const struct plain_snapshot *s, bool zero_slot, struct arena *a, struct plain_decision *ret)
+static void serve_requests(const struct plain_snapshot *s, bool zero_slot, struct arena *a, struct plain_decision *ret)
 {
     struct plan p = {.s = s, .a = a, .ret = ret, .zero_slot = zero_slot,
                      .agent = arena_dup(a, s->agent, s->agent_n * sizeof *s->agent),
@@ -323,7 +323,7 @@ static void serve(const struct plain_snapshot *s, bool zero_slot, struct arena *
 #define ALMOST 1e-6
 #define LEAST_WEIGHT 1e-3
 
-struct group {
+struct job {
     const char *job_id;
     int64_t submitted_us;
     double weight, fair;
@@ -338,8 +338,8 @@ struct shares {
     struct plain_agent *agent; /* as they would be */
     const struct plain_request **order;
     bool *fits_now, *counts, *released; /* by index of the request */
-    struct group *group, *first; /* first: as in the first plan */
-    size_t group_n, first_n;
+    struct job *job, *first; /* first: as in the first plan */
+    size_t job_n, first_n;
     int capacity, largest, kept_n;
     bool releasing;
 };
@@ -381,7 +381,7 @@ static bool could_fit(struct shares *f, const struct plain_request *r)
 static bool has_agent(const struct shares *f, const struct plain_request *r)
 {
     for (size_t i = 0; i < f->s->agent_n; i++)
-        if (permitted(r, &f->s->agent[i]) && f->s->agent[i].slots > 0)
+        if (is_permitted(r, &f->s->agent[i]) && f->s->agent[i].slots > 0)
             return true;
     return false;
 }
@@ -400,28 +400,28 @@ static void find_who_counts(struct shares *f)
     }
 }
 
-static void count_no_more(struct shares *f, const struct group *g)
+static void count_no_more(struct shares *f, const struct job *job)
 {
     for (size_t i = 0; i < f->s->request_n; i++)
-        if (f->s->request[i].state == SCHED_PENDING && strcmp(f->s->request[i].job_id, g->job_id) == 0 && !f->fits_now[i])
+        if (f->s->request[i].state == SCHED_PENDING && strcmp(f->s->request[i].job_id, job->job_id) == 0 && !f->fits_now[i])
             f->counts[i] = false;
 }
 
 /* ---- what is fair */
 
-static struct group *group_of(struct shares *f, const struct plain_request *r)
+static struct job *job_of(struct shares *f, const struct plain_request *r)
 {
-    for (size_t i = 0; i < f->group_n; i++)
-        if (strcmp(f->group[i].job_id, r->job_id) == 0)
-            return &f->group[i];
-    f->group[f->group_n] = (struct group){.job_id = r->job_id, .submitted_us = r->submitted_us, .max_slots = r->max_slots,
+    for (size_t i = 0; i < f->job_n; i++)
+        if (strcmp(f->job[i].job_id, r->job_id) == 0)
+            return &f->job[i];
+    f->job[f->job_n] = (struct job){.job_id = r->job_id, .submitted_us = r->submitted_us, .max_slots = r->max_slots,
                                           .weight = r->weight > LEAST_WEIGHT ? r->weight : LEAST_WEIGHT};
-    return &f->group[f->group_n++];
+    return &f->job[f->job_n++];
 }
 
 static int by_need(const void *pa, const void *pb)
 {
-    const struct group *a = pa, *b = pb;
+    const struct job *a = pa, *b = pb;
     COMPARE((float)(a->demand / a->weight), (float)(b->demand / b->weight));
     COMPARE(a->submitted_us, b->submitted_us);
     return strcmp(a->job_id, b->job_id);
@@ -437,56 +437,56 @@ static double fair_before(const struct shares *f, const char *job_id)
 
 static void find_groups(struct shares *f)
 {
-    f->group_n = 0;
+    f->job_n = 0;
     for (size_t i = 0; i < f->s->request_n; i++) {
         const struct plain_request *r = f->order[i];
         if (!f->counts[number_of(f, r)])
             continue;
-        struct group *g = group_of(f, r);
-        g->demand += r->slots;
-        g->active += r->state == SCHED_ALLOCATED ? r->slots : 0;
-        g->held_for_good += r->state == SCHED_ALLOCATED && !r->preemptible ? r->slots : 0;
-        g->smallest = g->smallest == 0 || r->slots < g->smallest ? r->slots : g->smallest;
-        g->largest = r->slots > g->largest ? r->slots : g->largest;
-        g->fits_now = g->fits_now || f->fits_now[number_of(f, r)];
+        struct job *job = job_of(f, r);
+        job->demand += r->slots;
+        job->active += r->state == SCHED_ALLOCATED ? r->slots : 0;
+        job->held_for_good += r->state == SCHED_ALLOCATED && !r->preemptible ? r->slots : 0;
+        job->smallest = job->smallest == 0 || r->slots < job->smallest ? r->slots : job->smallest;
+        job->largest = r->slots > job->largest ? r->slots : job->largest;
+        job->fits_now = job->fits_now || f->fits_now[number_of(f, r)];
     }
-    for (size_t i = 0; i < f->group_n; i++) {
-        struct group *g = &f->group[i];
-        g->unit = g->smallest == g->largest ? g->smallest : 1;
-        if (g->max_slots >= 0 && g->demand > g->max_slots)
-            g->demand = g->max_slots / g->unit * g->unit;
-        if (g->demand > 0 && g->largest > f->largest)
-            f->largest = g->largest;
+    for (size_t i = 0; i < f->job_n; i++) {
+        struct job *job = &f->job[i];
+        job->unit = job->smallest == job->largest ? job->smallest : 1;
+        if (job->max_slots >= 0 && job->demand > job->max_slots)
+            job->demand = job->max_slots / job->unit * job->unit;
+        if (job->demand > 0 && job->largest > f->largest)
+            f->largest = job->largest;
     }
-    qsort(f->group, f->group_n, sizeof *f->group, by_need);
+    qsort(f->job, f->job_n, sizeof *f->job, by_need);
 }
 
 /* Who is full leaves the rest to the others. False: somebody has more for good than that, which is to be taken into
  * account. */
-static bool fill(struct shares *f)
+static bool fill_shares(struct shares *f)
 {
     double left = f->capacity, weight = 0;
     bool all_well = true;
-    for (size_t i = 0; i < f->group_n; i++) {
-        left -= f->group[i].fixed ? f->group[i].held_for_good : 0;
-        weight += f->group[i].fixed ? 0 : f->group[i].weight;
+    for (size_t i = 0; i < f->job_n; i++) {
+        left -= f->job[i].fixed ? f->job[i].held_for_good : 0;
+        weight += f->job[i].fixed ? 0 : f->job[i].weight;
     }
     left = left > 0 ? left : 0;
-    for (size_t i = 0; i < f->group_n; i++) {
-        struct group *g = &f->group[i];
-        if (g->fixed)
+    for (size_t i = 0; i < f->job_n; i++) {
+        struct job *job = &f->job[i];
+        if (job->fixed)
             continue;
-        double share = weight > g->weight ? left * g->weight / weight : left;
-        g->fair = share < g->demand ? share : g->demand;
-        left -= g->fair;
-        weight -= g->weight;
+        double share = weight > job->weight ? left * job->weight / weight : left;
+        job->fair = share < job->demand ? share : job->demand;
+        left -= job->fair;
+        weight -= job->weight;
     }
-    for (size_t i = 0; i < f->group_n; i++) {
-        struct group *g = &f->group[i];
-        if (g->fixed || g->held_for_good <= g->fair)
+    for (size_t i = 0; i < f->job_n; i++) {
+        struct job *job = &f->job[i];
+        if (job->fixed || job->held_for_good <= job->fair)
             continue;
-        g->fair = g->held_for_good;
-        g->fixed = true;
+        job->fair = job->held_for_good;
+        job->fixed = true;
         all_well = false;
     }
     return all_well;
@@ -495,16 +495,16 @@ static bool fill(struct shares *f)
 /* One more for those who lack a part of one, or, beyond their shares, of what nobody else can use. */
 static void round_up(struct shares *f, int *left, bool those_that_run, bool beyond)
 {
-    for (size_t i = 0; i < f->group_n; i++) {
-        struct group *g = &f->group[i];
+    for (size_t i = 0; i < f->job_n; i++) {
+        struct job *job = &f->job[i];
         bool again = true;
-        while (again && g->unit <= *left && g->offered + g->unit <= g->demand) {
-            bool runs = g->active > g->offered || (!beyond && g->offered == 0 && g->fits_now);
-            bool may = beyond ? g->offered + g->unit - g->fair + ALMOST < f->largest : g->offered + ALMOST < g->fair;
+        while (again && job->unit <= *left && job->offered + job->unit <= job->demand) {
+            bool runs = job->active > job->offered || (!beyond && job->offered == 0 && job->fits_now);
+            bool may = beyond ? job->offered + job->unit - job->fair + ALMOST < f->largest : job->offered + ALMOST < job->fair;
             if (!may || (those_that_run && !runs))
                 break;
-            g->offered += g->unit;
-            *left -= g->unit;
+            job->offered += job->unit;
+            *left -= job->unit;
             again = beyond;
         }
     }
@@ -514,22 +514,22 @@ static void round_up(struct shares *f, int *left, bool those_that_run, bool beyo
 static void make_offers(struct shares *f, bool again)
 {
     int left = f->capacity;
-    while (!again && !fill(f))
+    while (!again && !fill_shares(f))
         ;
-    for (size_t i = 0; again && i < f->group_n; i++) {
-        struct group *g = &f->group[i];
-        double fair = fair_before(f, g->job_id);
-        g->fair = fair < g->demand ? fair : g->demand;
+    for (size_t i = 0; again && i < f->job_n; i++) {
+        struct job *job = &f->job[i];
+        double fair = fair_before(f, job->job_id);
+        job->fair = fair < job->demand ? fair : job->demand;
     }
     if (!again) {
-        f->first = arena_dup(f->a, f->group, (f->group_n + 1) * sizeof *f->group);
-        f->first_n = f->group_n;
+        f->first = arena_dup(f->a, f->job, (f->job_n + 1) * sizeof *f->job);
+        f->first_n = f->job_n;
     }
-    for (size_t i = 0; i < f->group_n; i++) {
-        struct group *g = &f->group[i];
-        g->whole = (int)((g->fair + ALMOST) / g->unit) * g->unit;
-        g->offered = g->whole > g->held_for_good ? g->whole : g->held_for_good;
-        left -= g->offered;
+    for (size_t i = 0; i < f->job_n; i++) {
+        struct job *job = &f->job[i];
+        job->whole = (int)((job->fair + ALMOST) / job->unit) * job->unit;
+        job->offered = job->whole > job->held_for_good ? job->whole : job->held_for_good;
+        left -= job->offered;
     }
     round_up(f, &left, true, false);
     round_up(f, &left, false, false);
@@ -569,7 +569,7 @@ static size_t find_agents_for(struct shares *f, const struct plain_request *r, i
     size_t n = 0;
     for (size_t i = 0; i < f->s->agent_n; i++) {
         const struct plain_agent *agent = &f->agent[i];
-        if (permitted(r, agent) && (size == 0 || agent->slots == size) && room_on(f, r, i) >= (size == 0 ? r->slots : size))
+        if (is_permitted(r, agent) && (size == 0 || agent->slots == size) && room_on(f, r, i) >= (size == 0 ? r->slots : size))
             ret[n++] = (struct candidate){i, agent, 0, hash_of(r->allocation_id) - hash_of(agent->id)};
     }
     qsort(ret, n, sizeof *ret, by_ease);
@@ -595,7 +595,7 @@ static size_t choose_agents(struct shares *f, const struct plain_request *r, str
     return 0;
 }
 
-static void release(struct shares *f, const struct plain_request *r)
+static void release_request(struct shares *f, const struct plain_request *r)
 {
     f->released[number_of(f, r)] = true;
     f->ret->release[f->ret->release_n++] = number_of(f, r);
@@ -605,7 +605,7 @@ static void give_back_what_leaves(struct shares *f, struct plain_agent *agent)
 {
     for (size_t i = 0; i < f->s->request_n; i++)
         if ((f->s->request[i].state == SCHED_RELEASING && f->s->request[i].slots > 0) || f->released[i])
-            give(agent, f->s->request[i].share, f->s->request[i].share_n);
+            give_back_share(agent, f->s->request[i].share, f->s->request[i].share_n);
 }
 
 static bool lacks_room(const struct shares *f, const struct plain_share *share, size_t n, const struct plain_request *victim)
@@ -632,8 +632,8 @@ static size_t room_for(struct shares *f, const struct plain_request *r, struct p
         const struct plain_request *victim = f->order[i];
         if (!may_be_stopped(f, victim, r) || !lacks_room(f, ret, n, victim))
             continue;
-        release(f, victim);
-        give(f->agent, victim->share, victim->share_n);
+        release_request(f, victim);
+        give_back_share(f->agent, victim->share, victim->share_n);
     }
     f->releasing = true;
     return n;
@@ -641,18 +641,18 @@ static size_t room_for(struct shares *f, const struct plain_request *r, struct p
 
 /* ---- carrying out */
 
-static bool place(struct shares *f, const struct plain_request *r)
+static bool place_request(struct shares *f, const struct plain_request *r)
 {
     struct plain_share *share;
     size_t n = f->releasing ? 0 : plain_fit(f->s, f->agent, r, f->a, &share);
     if (n == 0)
         return false;
-    take(f->agent, share, n);
+    take_share(f->agent, share, n);
     f->ret->allocate[f->ret->allocate_n++] = (struct plain_placement){number_of(f, r), share, n};
     return true;
 }
 
-static void grant(struct shares *f, const struct plain_request *r)
+static void grant_request(struct shares *f, const struct plain_request *r)
 {
     f->ret->unplaced[f->ret->unplaced_n++] = number_of(f, r);
 }
@@ -662,10 +662,10 @@ static bool serve_gang(struct shares *f, const struct plain_request *r, bool may
 {
     struct plain_share *share;
     size_t n, leaving = f->ret->release_n;
-    if (place(f, r))
+    if (place_request(f, r))
         return true;
     if (r->slots == 1) {
-        grant(f, r);
+        grant_request(f, r);
         return true;
     }
     for (size_t i = 0; i < f->s->request_n; i++)
@@ -679,49 +679,49 @@ static bool serve_gang(struct shares *f, const struct plain_request *r, bool may
     if (n == 0 && may_make_room)
         n = room_for(f, r, share);
     if (n > 0) {
-        take(f->agent, share, n);
+        take_share(f->agent, share, n);
         f->kept_n++;
     } else if (f->fits_now[number_of(f, r)]) {
-        grant(f, r);
+        grant_request(f, r);
     } else {
         return false;
     }
     return true;
 }
 
-static bool belongs(const struct shares *f, const struct group *g, const struct plain_request *r)
+static bool belongs_to_job(const struct shares *f, const struct job *job, const struct plain_request *r)
 {
-    return strcmp(r->job_id, g->job_id) == 0 && f->counts[number_of(f, r)];
+    return strcmp(r->job_id, job->job_id) == 0 && f->counts[number_of(f, r)];
 }
 
-static void release_too_much(struct shares *f, const struct group *g)
+static void release_too_much(struct shares *f, const struct job *job)
 {
-    int active = g->active;
+    int active = job->active;
     for (size_t i = 0; i < f->s->request_n; i++)
-        active -= f->released[i] && strcmp(f->s->request[i].job_id, g->job_id) == 0 ? f->s->request[i].slots : 0;
-    for (size_t i = 0; i < f->s->request_n && active > g->offered; i++) {
+        active -= f->released[i] && strcmp(f->s->request[i].job_id, job->job_id) == 0 ? f->s->request[i].slots : 0;
+    for (size_t i = 0; i < f->s->request_n && active > job->offered; i++) {
         const struct plain_request *r = f->order[i];
-        if (!belongs(f, g, r) || r->state != SCHED_ALLOCATED || !r->preemptible || f->released[number_of(f, r)])
+        if (!belongs_to_job(f, job, r) || r->state != SCHED_ALLOCATED || !r->preemptible || f->released[number_of(f, r)])
             continue;
-        release(f, r);
+        release_request(f, r);
         active -= r->slots;
     }
 }
 
 /* False: for some there will be no place. */
-static bool place_missing(struct shares *f, const struct group *g, bool gangs)
+static bool place_missing(struct shares *f, const struct job *job, bool gangs)
 {
     bool ok = true;
-    int rest = g->offered - g->active;
+    int rest = job->offered - job->active;
     for (size_t i = 0; i < f->s->request_n && rest > 0; i++) {
         const struct plain_request *r = f->order[i];
-        if (!belongs(f, g, r) || r->state != SCHED_PENDING || r->slots > rest)
+        if (!belongs_to_job(f, job, r) || r->state != SCHED_PENDING || r->slots > rest)
             continue;
         rest -= r->slots;
         if (gangs)
-            ok = serve_gang(f, r, g->offered - rest <= g->whole) && ok;
-        else if (!place(f, r))
-            grant(f, r);
+            ok = serve_gang(f, r, job->offered - rest <= job->whole) && ok;
+        else if (!place_request(f, r))
+            grant_request(f, r);
     }
     return ok;
 }
@@ -730,14 +730,14 @@ static bool place_missing(struct shares *f, const struct group *g, bool gangs)
 static bool serve_gangs(struct shares *f)
 {
     bool ok = true;
-    for (size_t i = 0; i < f->group_n; i++)
-        if (f->group[i].largest > 1)
-            release_too_much(f, &f->group[i]);
+    for (size_t i = 0; i < f->job_n; i++)
+        if (f->job[i].largest > 1)
+            release_too_much(f, &f->job[i]);
     for (int size = f->largest; size > 1; size--)
-        for (size_t i = 0; i < f->group_n; i++) {
-            if (f->group[i].largest != size || place_missing(f, &f->group[i], true))
+        for (size_t i = 0; i < f->job_n; i++) {
+            if (f->job[i].largest != size || place_missing(f, &f->job[i], true))
                 continue;
-            count_no_more(f, &f->group[i]);
+            count_no_more(f, &f->job[i]);
             ok = false;
         }
     return ok;
@@ -745,11 +745,11 @@ static bool serve_gangs(struct shares *f)
 
 static void serve_single(struct shares *f)
 {
-    for (size_t i = 0; i < f->group_n; i++) {
-        if (f->group[i].largest > 1)
+    for (size_t i = 0; i < f->job_n; i++) {
+        if (f->job[i].largest > 1)
             continue;
-        release_too_much(f, &f->group[i]);
-        place_missing(f, &f->group[i], false);
+        release_too_much(f, &f->job[i]);
+        place_missing(f, &f->job[i], false);
     }
 }
 
@@ -765,7 +765,7 @@ static void start_again(struct shares *f, size_t placed_before)
 
 static void share_fairly(const struct plain_snapshot *s, struct arena *a, struct plain_decision *ret)
 {
-    struct shares f = {.s = s, .a = a, .ret = ret, .group = arena_array(a, struct group, s->request_n + 1),
+    struct shares f = {.s = s, .a = a, .ret = ret, .job = arena_array(a, struct job, s->request_n + 1),
                        .order = arena_array(a, const struct plain_request *, s->request_n + 1),
                        .fits_now = arena_array(a, bool, s->request_n + 1), .counts = arena_array(a, bool, s->request_n + 1),
                        .released = arena_array(a, bool, s->request_n + 1),
@@ -775,7 +775,7 @@ static void share_fairly(const struct plain_snapshot *s, struct arena *a, struct
     qsort(f.order, s->request_n, sizeof *f.order, by_submission);
     for (size_t i = 0; i < s->request_n; i++)
         if (f.order[i]->slots == 0 && f.order[i]->state == SCHED_PENDING)
-            place(&f, f.order[i]);
+            place_request(&f, f.order[i]);
     for (size_t i = 0; i < s->agent_n; i++)
         f.capacity += s->agent[i].slots;
     find_who_counts(&f);
@@ -799,6 +799,6 @@ void plain_pass(const struct plain_snapshot *s, struct arena *a, struct plain_de
         share_fairly(s, a, ret);
         return;
     }
-    serve(s, false, a, ret);
-    serve(s, true, a, ret);
+    serve_requests(s, false, a, ret);
+    serve_requests(s, true, a, ret);
 }

@@ -18,7 +18,7 @@ static void tell_core(struct sim *sim, struct sim_agent *a)
         sim_step(sim, &ev, NULL);
 }
 
-static struct sim_agent *find(struct sim *sim, const char *id)
+static struct sim_agent *find_agent(struct sim *sim, const char *id)
 {
     for (int i = 0; i < sim->agent_n; i++)
         if (sim->agent[i].machine != MACHINE_NONE && strcmp(sim->agent[i].id, id) == 0)
@@ -37,7 +37,7 @@ int machines_n(const struct sim *sim)
 
 void machine_stops(struct sim *sim, const char *id)
 {
-    struct sim_agent *a = find(sim, id);
+    struct sim_agent *a = find_agent(sim, id);
     sim_tell(sim, "%s > stops", id);
     a->machine = MACHINE_STOPPED;
     tell_core(sim, a);
@@ -46,7 +46,7 @@ void machine_stops(struct sim *sim, const char *id)
 void machine_hangs(struct sim *sim, const char *id)
 {
     sim_tell(sim, "%s > hangs", id);
-    tell_core(sim, find(sim, id));
+    tell_core(sim, find_agent(sim, id));
 }
 
 /* ---- orders ------------------------------------------------------------------------------------------------------ */
@@ -90,7 +90,7 @@ static void carry_out_order(struct sim *sim)
 {
     struct sim_provider *p = &sim->provider;
     for (int i = 0; i < p->terminate_n && !p->cannot_end; i++) {
-        struct sim_agent *a = find(sim, p->terminate[i]);
+        struct sim_agent *a = find_agent(sim, p->terminate[i]);
         a->machine = MACHINE_ENDED;
         tell_core(sim, a);
     }

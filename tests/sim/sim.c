@@ -187,7 +187,7 @@ static void kill_container(struct sim *sim, const char *agent_id, const char *co
     k->tick_us = sim->now_us + 5 * MS;
 }
 
-static void welcome(struct sim *sim, const struct core_effect *e)
+static void welcome_agent(struct sim *sim, const struct core_effect *e)
 {
     struct sim_agent *a = find_agent(sim, e->welcome.agent_id);
     for (int i = 0; i < SIM_CONTAINERS; i++) {
@@ -224,7 +224,7 @@ static void carry_out(struct sim *sim, const struct core_effect *e)
             k->used = false;
         break;
     case CORE_WELCOME_AGENT:
-        welcome(sim, e);
+        welcome_agent(sim, e);
         break;
     case CORE_ORDER_INSTANCES:
         machines_order(sim, e);
@@ -289,7 +289,7 @@ static bool crashes_here(struct sim *sim, enum sim_crash where)
 }
 
 /* Commit, then everything else. False: the master did not live to answer. */
-static bool finish(struct sim *sim, const struct core_effects *effects)
+static bool finish_step(struct sim *sim, const struct core_effects *effects)
 {
     sim->steps++;
     if (crashes_here(sim, CRASH_BEFORE_COMMIT))
@@ -316,7 +316,7 @@ bool sim_step(struct sim *sim, const struct core_event *ev, struct error *err)
     int rv = core_step(sim->core, &event, &effects, err);
     if (rv < 0)
         assert_int_equal(effects.n, 0);
-    return finish(sim, &effects) && rv == 0;
+    return finish_step(sim, &effects) && rv == 0;
 }
 
 static void master_back(struct sim *sim)
@@ -328,7 +328,7 @@ static void master_back(struct sim *sim)
     sim->core = new_core(sim);
     assert_int_equal(core_restore(sim->core, &rows, sim->now_us, &effects, NULL), 0);
     store_rows_free(&rows);
-    finish(sim, &effects);
+    finish_step(sim, &effects);
     machines_master_up(sim);
 }
 
@@ -423,7 +423,7 @@ static void go_to(struct sim *sim, struct sim_container *k, enum sim_task_phase 
 
 /* A call to the master. Without an answer the task makes it again a little later. Once its allocation has ended, its
  * session has, too: it is turned away, and gives up. */
-static bool call(struct sim *sim, struct sim_container *k, const struct core_event *ev)
+static bool call_core(struct sim *sim, struct sim_container *k, const struct core_event *ev)
 {
     if (sim->core != NULL && core_allocation(sim->core, k->allocation_id) == NULL) {
         k->exit_code = 80;
@@ -436,7 +436,7 @@ static bool call(struct sim *sim, struct sim_container *k, const struct core_eve
     return false;
 }
 
-static void launch(struct sim *sim, struct sim_agent *a, struct sim_container *k, const struct sim_experiment *b)
+static void launch_program(struct sim *sim, struct sim_agent *a, struct sim_container *k, const struct sim_experiment *b)
 {
     if ((b->cannot_start || b->cannot_be_started) && k->run_id <= b->fail_runs) {
         if (b->runs_first) {
@@ -452,7 +452,7 @@ static void launch(struct sim *sim, struct sim_agent *a, struct sim_container *k
     send_state(sim, a, k);
 }
 
-static void work(struct sim *sim, struct sim_agent *a, struct sim_container *k, const struct sim_experiment *b)
+static void work_program(struct sim *sim, struct sim_agent *a, struct sim_container *k, const struct sim_experiment *b)
 {
     k->steps++;
     k->own_steps++;
@@ -463,13 +463,13 @@ static void work(struct sim *sim, struct sim_agent *a, struct sim_container *k, 
         go_to(sim, k, TASK_CHECKPOINT, 0);
 }
 
-static void checkpoint(struct sim *sim, struct sim_container *k, const struct sim_experiment *b)
+static void save_checkpoint(struct sim *sim, struct sim_container *k, const struct sim_experiment *b)
 {
     char uuid[CORE_UUID_MAX];
     snprintf(uuid, sizeof uuid, "trial-%d-step-%d", k->trial_id, k->steps);
     struct core_event ev = {.type = CORE_TRIAL_CHECKPOINTED,
                             .checkpoint = {.trial_id = k->trial_id, .uuid = uuid, .steps_completed = k->steps}};
-    if (!call(sim, k, &ev))
+    if (!call_core(sim, k, &ev))
         return;
     if (sim->promised[k->trial_id] < k->steps)
         sim->promised[k->trial_id] = k->steps;
@@ -481,14 +481,14 @@ static double loss_of(const struct sim_container *k)
     return 7 * k->trial_id % 11 + 1.0 / k->steps;
 }
 
-static void report(struct sim *sim, struct sim_container *k, const struct sim_experiment *b)
+static void report_progress(struct sim *sim, struct sim_container *k, const struct sim_experiment *b)
 {
     char metrics[64];
     snprintf(metrics, sizeof metrics, "{\"loss\": %.17g, \"batches\": %d}", loss_of(k), k->steps);
     struct core_event progress = {.type = CORE_TRIAL_PROGRESS,
                                   .progress = {.trial_id = k->trial_id, .progress = (double)k->steps / b->steps}};
     struct core_event ev = {.type = CORE_TRIAL_VALIDATED, .validated = {.trial_id = k->trial_id, .metrics = metrics}};
-    if (call(sim, k, &progress) && call(sim, k, &ev))
+    if (call_core(sim, k, &progress) && call_core(sim, k, &ev))
         go_to(sim, k, TASK_OPERATION, 0);
 }
 
@@ -509,7 +509,7 @@ static void follow_operations(struct sim *sim, struct sim_container *k, const st
     else if (k->steps < op.length)
         go_to(sim, k, TASK_LOOK, 0);
     else
-        call(sim, k, &ev); /* and looks again */
+        call_core(sim, k, &ev); /* and looks again */
 }
 
 static void look_for_preemption(struct sim *sim, struct sim_container *k, const struct sim_experiment *b)
@@ -525,18 +525,18 @@ static void look_for_preemption(struct sim *sim, struct sim_container *k, const 
 static void acknowledge_preemption(struct sim *sim, struct sim_container *k)
 {
     struct core_event ev = {.type = CORE_PREEMPTION_ACKED, .allocation = {.allocation_id = k->allocation_id}};
-    if (!call(sim, k, &ev))
+    if (!call_core(sim, k, &ev))
         return;
     sim_tell(sim, "trial %d > run %d preempts after step %d", k->trial_id, k->run_id, k->steps);
     go_to(sim, k, TASK_EXIT, 10);
 }
 
-static void validate(struct sim *sim, struct sim_container *k)
+static void report_validation(struct sim *sim, struct sim_container *k)
 {
     struct core_event progress = {.type = CORE_TRIAL_PROGRESS, .progress = {.trial_id = k->trial_id, .progress = 1}};
     struct core_event ev = {.type = CORE_TRIAL_VALIDATED,
                             .validated = {.trial_id = k->trial_id, .metrics = "{\"loss\": 0.5}"}};
-    if (!call(sim, k, &progress) || !call(sim, k, &ev))
+    if (!call_core(sim, k, &progress) || !call_core(sim, k, &ev))
         return;
     go_to(sim, k, TASK_EXIT, 10);
 }
@@ -545,25 +545,25 @@ static void report_invalid_hp(struct sim *sim, struct sim_container *k)
 {
     struct core_event ev = {.type = CORE_TRIAL_EARLY_EXIT,
                             .early_exit = {.trial_id = k->trial_id, .reason = EARLY_EXIT_INVALID_HP}};
-    if (call(sim, k, &ev))
+    if (call_core(sim, k, &ev))
         k->tick_us = 0; /* and does not exit */
 }
 
-static void tick(struct sim *sim, struct sim_agent *a, struct sim_container *k)
+static void tick_container(struct sim *sim, struct sim_agent *a, struct sim_container *k)
 {
     const struct sim_experiment *b = &sim->behaviour[k->experiment_id];
     switch (k->phase) {
     case TASK_LAUNCH:
-        launch(sim, a, k, b);
+        launch_program(sim, a, k, b);
         return;
     case TASK_WORK:
-        work(sim, a, k, b);
+        work_program(sim, a, k, b);
         return;
     case TASK_CHECKPOINT:
-        checkpoint(sim, k, b);
+        save_checkpoint(sim, k, b);
         return;
     case TASK_REPORT:
-        report(sim, k, b);
+        report_progress(sim, k, b);
         return;
     case TASK_OPERATION:
         follow_operations(sim, k, b);
@@ -575,7 +575,7 @@ static void tick(struct sim *sim, struct sim_agent *a, struct sim_container *k)
         acknowledge_preemption(sim, k);
         return;
     case TASK_VALIDATE:
-        validate(sim, k);
+        report_validation(sim, k);
         return;
     case TASK_INVALID_HP:
         report_invalid_hp(sim, k);
@@ -605,7 +605,7 @@ int sim_create(struct sim *sim, const struct sim_experiment *x)
     int id = effects.experiment_id;
     sim->behaviour[id] = *x;
     sim->store->spec[sim->store->experiment_n] = spec;
-    finish(sim, &effects);
+    finish_step(sim, &effects);
     return id;
 }
 
@@ -657,7 +657,7 @@ void sim_forget_searcher(struct sim *sim, int experiment_id)
 
 /* ---- time -------------------------------------------------------------------------------------------------------- */
 
-static void sooner(int64_t *next, int64_t candidate)
+static void set_if_sooner(int64_t *next, int64_t candidate)
 {
     if (candidate != 0 && (*next == 0 || candidate < *next))
         *next = candidate;
@@ -666,14 +666,14 @@ static void sooner(int64_t *next, int64_t candidate)
 static int64_t next_event_us(const struct sim *sim)
 {
     int64_t next = 0;
-    sooner(&next, sim->timer_us);
-    sooner(&next, sim->master_back_us);
-    sooner(&next, sim->provider.due_us);
+    set_if_sooner(&next, sim->timer_us);
+    set_if_sooner(&next, sim->master_back_us);
+    set_if_sooner(&next, sim->provider.due_us);
     for (int i = 0; i < sim->agent_n; i++) {
-        sooner(&next, sim->agent[i].back_us);
+        set_if_sooner(&next, sim->agent[i].back_us);
         for (int k = 0; k < SIM_CONTAINERS; k++)
             if (sim->agent[i].container[k].used)
-                sooner(&next, sim->agent[i].container[k].tick_us);
+                set_if_sooner(&next, sim->agent[i].container[k].tick_us);
     }
     return next;
 }
@@ -691,7 +691,7 @@ static void run_agent(struct sim *sim, struct sim_agent *a)
         a->back_us = sim->now_us + 500 * MS;
     for (int k = 0; k < SIM_CONTAINERS; k++)
         if (a->container[k].used && is_due(sim, a->container[k].tick_us))
-            tick(sim, a, &a->container[k]);
+            tick_container(sim, a, &a->container[k]);
 }
 
 static void run_due(struct sim *sim)

@@ -11,7 +11,7 @@
 static const struct scale_opts two_at_most = {.max_instances = 2, .slots_per_instance = 2, .max_idle_us = 60 * S,
                                               .max_starting_us = 120 * S, .max_disconnected_us = 30 * S};
 
-static struct sim *elastic(void **state, const struct scale_opts *scale)
+static struct sim *start_elastic(void **state, const struct scale_opts *scale)
 {
     struct sim *sim = *state;
     sim_make_elastic(sim, scale);
@@ -22,7 +22,7 @@ static struct sim *elastic(void **state, const struct scale_opts *scale)
 
 static void test_elastic__launches_for_what_waits_and_ends_what_idles(void **state)
 {
-    struct sim *sim = elastic(state, &two_at_most);
+    struct sim *sim = start_elastic(state, &two_at_most);
     sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 5});
     sim_run(sim, 200000);
     sim_expect(sim,
@@ -40,7 +40,7 @@ static void test_elastic__launches_for_what_waits_and_ends_what_idles(void **sta
 
 static void test_elastic__counts_what_starts_and_never_exceeds_the_most(void **state)
 {
-    struct sim *sim = elastic(state, &two_at_most);
+    struct sim *sim = start_elastic(state, &two_at_most);
     for (int i = 0; i < 5; i++)
         sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 100});
     sim_run(sim, 20000);
@@ -55,7 +55,7 @@ static void test_elastic__counts_what_starts_and_never_exceeds_the_most(void **s
 
 static void test_elastic__gangs_take_whole_machines(void **state)
 {
-    struct sim *sim = elastic(state, &two_at_most);
+    struct sim *sim = start_elastic(state, &two_at_most);
     sim_create(sim, &(struct sim_experiment){.slots = 4, .steps = 5});
     sim_run(sim, 10000);
     assert_int_equal(sim->provider.launched, 2);
@@ -65,7 +65,7 @@ static void test_elastic__gangs_take_whole_machines(void **state)
 /* Three slots divide no number of machines of two; six are more than two machines have. */
 static void test_elastic__launches_nothing_for_what_it_could_never_hold(void **state)
 {
-    struct sim *sim = elastic(state, &two_at_most);
+    struct sim *sim = start_elastic(state, &two_at_most);
     sim_create(sim, &(struct sim_experiment){.slots = 3, .steps = 5});
     sim_create(sim, &(struct sim_experiment){.slots = 6, .steps = 5});
     sim_run(sim, 60000);
@@ -96,7 +96,7 @@ static void test_elastic__keeps_the_least_and_replaces_one_that_has_stopped(void
 static void test_elastic__a_task_without_slots_gets_a_machine_too(void **state)
 {
     struct scale_opts no_slots = two_at_most;
-    struct sim *sim = elastic(state, &no_slots);
+    struct sim *sim = start_elastic(state, &no_slots);
     sim_create(sim, &(struct sim_experiment){.slots = 0, .steps = 5});
     sim_run(sim, 100000);
     assert_int_equal(sim_experiment_state(sim, 1), RUN_COMPLETED);
@@ -106,7 +106,7 @@ static void test_elastic__a_task_without_slots_gets_a_machine_too(void **state)
 
 static void test_elastic__tries_a_failed_launch_again_after_growing_pauses(void **state)
 {
-    struct sim *sim = elastic(state, &two_at_most);
+    struct sim *sim = start_elastic(state, &two_at_most);
     struct core_pool_view v;
     sim->provider.error = "no machines to be had";
     sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 5});
@@ -132,7 +132,7 @@ static void test_elastic__rests_for_the_configured_time_after_so_many_failed_lau
     struct scale_opts patient = two_at_most;
     patient.launch_error_timeout_us = 600 * S;
     patient.launch_error_retries = 1;
-    struct sim *sim = elastic(state, &patient);
+    struct sim *sim = start_elastic(state, &patient);
     sim->provider.error = "no machines to be had";
     sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 5});
     sim_run(sim, 600000);
@@ -146,7 +146,7 @@ static void test_elastic__rests_for_the_configured_time_after_so_many_failed_lau
 
 static void test_elastic__machines_that_stop_at_once_are_failed_launches(void **state)
 {
-    struct sim *sim = elastic(state, &two_at_most);
+    struct sim *sim = start_elastic(state, &two_at_most);
     struct core_pool_view v;
     sim->provider.stillborn = true;
     sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 5});
@@ -159,7 +159,7 @@ static void test_elastic__machines_that_stop_at_once_are_failed_launches(void **
 
 static void test_elastic__a_machine_whose_agent_never_comes_is_replaced(void **state)
 {
-    struct sim *sim = elastic(state, &two_at_most);
+    struct sim *sim = start_elastic(state, &two_at_most);
     sim->provider.mute = true;
     sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 5});
     sim_run(sim, 110000);
@@ -179,7 +179,7 @@ static void test_elastic__a_machine_whose_agent_never_comes_is_replaced(void **s
 
 static void test_elastic__one_that_hangs_is_ended_and_its_trial_runs_elsewhere(void **state)
 {
-    struct sim *sim = elastic(state, &two_at_most);
+    struct sim *sim = start_elastic(state, &two_at_most);
     sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 1000});
     sim_run(sim, 4000);
     machine_hangs(sim, "m1");
@@ -192,7 +192,7 @@ static void test_elastic__one_that_hangs_is_ended_and_its_trial_runs_elsewhere(v
 
 static void test_elastic__what_is_told_to_end_gets_nothing_more(void **state)
 {
-    struct sim *sim = elastic(state, &two_at_most);
+    struct sim *sim = start_elastic(state, &two_at_most);
     sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 5});
     sim_run(sim, 63200); /* m1 has been told to end, and still runs */
     sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 5});
@@ -206,7 +206,7 @@ static void test_elastic__what_is_told_to_end_gets_nothing_more(void **state)
 
 static void test_elastic__what_cannot_be_ended_is_told_so_again(void **state)
 {
-    struct sim *sim = elastic(state, &two_at_most);
+    struct sim *sim = start_elastic(state, &two_at_most);
     sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 5});
     sim->provider.cannot_end = true;
     sim_run(sim, 80000);
@@ -219,7 +219,7 @@ static void test_elastic__what_cannot_be_ended_is_told_so_again(void **state)
 /* Its failure on m1 made a log policy exclude the node. m1 idles beside it, so another one is launched. */
 static void test_elastic__a_trial_that_only_excluded_nodes_could_hold_gets_a_new_one(void **state)
 {
-    struct sim *sim = elastic(state, &two_at_most);
+    struct sim *sim = start_elastic(state, &two_at_most);
     sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 20, .max_restarts = 1, .fail_runs = 1, .fail_step = 10});
     sim_run(sim, 2500);
     assert_int_equal(sim_log_matched(sim, 1, "m1", LOG_POLICY_EXCLUDE_NODE), 0);
@@ -243,7 +243,7 @@ static void test_elastic__an_excluded_node_makes_room_when_it_has_idled(void **s
 {
     struct scale_opts one = two_at_most;
     one.max_instances = 1;
-    struct sim *sim = elastic(state, &one);
+    struct sim *sim = start_elastic(state, &one);
     sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 20, .max_restarts = 1, .fail_runs = 1, .fail_step = 10});
     sim_run(sim, 2500);
     assert_int_equal(sim_log_matched(sim, 1, "m1", LOG_POLICY_EXCLUDE_NODE), 0);
@@ -294,7 +294,7 @@ static void test_elastic__an_excluded_node_is_replaced_in_a_pool_of_fixed_size(v
 /* The provider's list knows what the master has forgotten. */
 static void test_elastic__the_master_dies_between_launch_and_news(void **state)
 {
-    struct sim *sim = elastic(state, &two_at_most);
+    struct sim *sim = start_elastic(state, &two_at_most);
     sim->provider.dies_late = true;
     sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 5});
     sim_crash_master(sim, 1000);
@@ -316,7 +316,7 @@ static void test_elastic__the_master_dies_between_launch_and_news(void **state)
 /* After a restart those that are on their way back count neither as surplus nor as missing. */
 static void test_elastic__a_restart_launches_nothing_twice(void **state)
 {
-    struct sim *sim = elastic(state, &two_at_most);
+    struct sim *sim = start_elastic(state, &two_at_most);
     sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 300});
     sim_run(sim, 10000);
     sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 5});
@@ -332,7 +332,7 @@ static void test_elastic__a_restart_launches_nothing_twice(void **state)
 
 static void test_elastic__a_restart_waits_for_agents_on_their_way_back(void **state)
 {
-    struct sim *sim = elastic(state, &two_at_most);
+    struct sim *sim = start_elastic(state, &two_at_most);
     sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 5});
     sim_run(sim, 10000); /* m1 idles */
     sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 5, .paused = true});
@@ -345,7 +345,7 @@ static void test_elastic__a_restart_waits_for_agents_on_their_way_back(void **st
 }
 
 /* 5: none. Refused when it has ended. */
-static void limit(struct sim *sim, int experiment_id, int max_slots)
+static void limit_slots(struct sim *sim, int experiment_id, int max_slots)
 {
     struct core_resources_patch patch = {.set_max_slots = true, .max_slots = max_slots == 5 ? -1 : max_slots};
     sim_step(sim, &(struct core_event){.type = CORE_EXPERIMENT_RESOURCES, .now_us = sim->now_us,
@@ -378,7 +378,7 @@ static void random_run(uint64_t seed)
         else if (what == 6 && a != NULL && a->machine == MACHINE_RUNS)
             machine_hangs(&the_sim, a->id);
         else if (what >= 8 && experiments > 0 && the_sim.core != NULL)
-            limit(&the_sim, 1 + (int)rng_int(&rng, (uint64_t)experiments), (int)rng_int(&rng, 6));
+            limit_slots(&the_sim, 1 + (int)rng_int(&rng, (uint64_t)experiments), (int)rng_int(&rng, 6));
         else if (what == 7)
             sim_crash_master(&the_sim, (int64_t)rng_int(&rng, 30000));
         sim_run(&the_sim, (int64_t)rng_int(&rng, 5000));
@@ -414,8 +414,8 @@ static void test_elastic__knows_from_the_counts_whether_any_would_end(void **sta
         int n_in[SCALE_CLASS_NR] = {0}, n = (int)rng_int(&rng, 7), least = (int)rng_int(&rng, 4), most = least + (int)rng_int(&rng, 4);
         int kinds = 1 + (int)rng_int(&rng, SCALE_CLASS_NR);
         for (int i = 0; i < n; i++) {
-            v[i] = (struct scale_instance){.is = (enum scale_class)rng_int(&rng, (uint64_t)kinds), .launch_us = i};
-            n_in[v[i].is]++;
+            v[i] = (struct scale_instance){.class = (enum scale_class)rng_int(&rng, (uint64_t)kinds), .launch_us = i};
+            n_in[v[i].class]++;
         }
         assert_int_equal(scale_would_terminate(n_in, least, most), scale_terminate(v, (size_t)n, least, most) > 0);
     }

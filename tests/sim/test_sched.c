@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "common/base/rng.h"
-#include "core/sched/line.h"
+#include "core/sched/job_order.h"
 #include "core/sched/reasons.h"
 #include "plain_sched.h"
 
@@ -22,7 +22,7 @@ struct world {
     struct sched_agent agent[AGENTS];
     bool present[AGENTS];
     char agent_id[AGENTS][16];
-    struct sched_group job[JOBS];
+    struct sched_job job[JOBS];
     char job_id[JOBS][16];
     int job_slots[JOBS]; /* of each request; -1: of all sizes */
     struct sched_request request[REQUESTS];
@@ -34,23 +34,23 @@ struct world {
     int next_id;
 };
 
-static int upto(struct world *w, int n)
+static int random_upto(struct world *w, int n)
 {
     return (int)rng_int(&w->rng, (uint64_t)n);
 }
 
 static bool once_in(struct world *w, int n)
 {
-    return upto(w, n) == 0;
+    return random_upto(w, n) == 0;
 }
 
 /* ---- changes ----------------------------------------------------------------------------------------------------- */
 
-static void join(struct world *w, size_t i)
+static void join_agent(struct world *w, size_t i)
 {
     static const int sizes[] = {0, 1, 2, 4, 4, 8, 8, 8};
     struct sched_agent *agent = &w->agent[i];
-    int slots = sizes[upto(w, 8)], aux = upto(w, 4);
+    int slots = sizes[random_upto(w, 8)], aux = random_upto(w, 4);
     snprintf(w->agent_id[i], sizeof w->agent_id[i], "agent-%d", w->next_id++);
     *agent = (struct sched_agent){.id = w->agent_id[i], .open = true, .slots = slots, .empty_slots = slots,
                                   .aux = aux, .empty_aux = aux};
@@ -75,7 +75,7 @@ static void set_agent(struct world *w, size_t i, bool open, bool fewer_slots)
     sched_agent_set(w->sched, agent, &to);
 }
 
-static void leave(struct world *w, size_t i)
+static void remove_agent(struct world *w, size_t i)
 {
     sched_agent_leave(w->sched, &w->agent[i]);
     w->present[i] = false;
@@ -83,26 +83,26 @@ static void leave(struct world *w, size_t i)
 
 static void change_agent(struct world *w)
 {
-    size_t i = (size_t)upto(w, AGENTS);
+    size_t i = (size_t)random_upto(w, AGENTS);
     if (!w->present[i])
-        join(w, i);
+        join_agent(w, i);
     else if (once_in(w, 4))
-        leave(w, i);
+        remove_agent(w, i);
     else if (w->agent[i].open)
         set_agent(w, i, !once_in(w, 3), once_in(w, 2));
 }
 
-static void ask(struct world *w, size_t i)
+static void add_request(struct world *w, size_t i)
 {
     static const int sizes[] = {0, 0, 1, 1, 1, 2, 3, 4, 8, 8, 12, 16, 24};
     struct sched_request *r = &w->request[i];
-    int job = upto(w, JOBS), any = sizes[upto(w, 13)];
+    int job = random_upto(w, JOBS), any = sizes[random_upto(w, 13)];
     snprintf(w->request_id[i], sizeof w->request_id[i], "task-%d", w->next_id++);
-    *r = (struct sched_request){.allocation_id = w->request_id[i], .group = &w->job[job],
+    *r = (struct sched_request){.allocation_id = w->request_id[i], .job = &w->job[job],
                                 .slots = w->job_slots[job] >= 0 ? w->job_slots[job] : any, .single_agent = once_in(w, 6), .preemptible = !once_in(w, 5),
                                 .request_us = w->now_us};
     for (size_t k = 0; k < 2 && once_in(w, 5); k++) {
-        w->blocked[i][k] = w->agent_id[upto(w, AGENTS)];
+        w->blocked[i][k] = w->agent_id[random_upto(w, AGENTS)];
         r->blocked_agent = w->blocked[i];
         r->blocked_n = k + 1;
     }
@@ -123,7 +123,7 @@ static void give_back(struct world *w, const struct sched_share *share)
     sched_agent_set(w->sched, agent, &to);
 }
 
-static void end(struct world *w, size_t i)
+static void end_request(struct world *w, size_t i)
 {
     struct sched_request *r = &w->request[i];
     while (r->share_n > 0) {
@@ -137,26 +137,26 @@ static void end(struct world *w, size_t i)
 
 static void change_request(struct world *w)
 {
-    size_t i = (size_t)upto(w, REQUESTS);
+    size_t i = (size_t)random_upto(w, REQUESTS);
     struct sched_request *r = &w->request[i];
     if (!w->open[i])
-        ask(w, i);
+        add_request(w, i);
     else if (r->state == SCHED_PENDING ? once_in(w, 10) : once_in(w, 3))
-        end(w, i);
+        end_request(w, i);
     else if (r->state != SCHED_PENDING && once_in(w, 4)) /* part of a gang has gone already */
         sched_request_releasing(w->sched, r);
 }
 
 static void change_job(struct world *w)
 {
-    struct sched_group *g = &w->job[upto(w, JOBS)], to = *g;
+    struct sched_job *g = &w->job[random_upto(w, JOBS)], to = *g;
     if (once_in(w, 2))
-        to.priority = 40 + upto(w, 5);
+        to.priority = 40 + random_upto(w, 5);
     if (once_in(w, 2))
-        to.queue_position = upto(w, 20);
-    to.weight = once_in(w, 3) ? upto(w, 4) : 1;
-    to.max_slots = once_in(w, 3) ? upto(w, 12) : -1;
-    sched_group_set(w->sched, g, &to);
+        to.queue_position = random_upto(w, 20);
+    to.weight = once_in(w, 3) ? random_upto(w, 4) : 1;
+    to.max_slots = once_in(w, 3) ? random_upto(w, 12) : -1;
+    sched_job_set(w->sched, g, &to);
 }
 
 static void random_opts(struct world *w, struct sched_opts *ret)
@@ -166,10 +166,10 @@ static void random_opts(struct world *w, struct sched_opts *ret)
                                .allow_heterogeneous_fits = once_in(w, 3), .aging_us = once_in(w, 4) ? 50 : 0};
 }
 
-static void change(struct world *w)
+static void change_something(struct world *w)
 {
-    w->now_us += upto(w, 20);
-    int what = upto(w, 20);
+    w->now_us += random_upto(w, 20);
+    int what = random_upto(w, 20);
     if (what < 14)
         change_request(w);
     else if (what < 17)
@@ -212,7 +212,7 @@ static void look_at_agents(struct world *w, struct view *v, struct arena *a)
 static int aged_priority(const struct world *w, const struct sched_request *r)
 {
     int64_t aging = sched_get_opts(w->sched)->aging_us;
-    int priority = r->group->priority;
+    int priority = r->job->priority;
     if (r->state != SCHED_PENDING)
         return r->priority;
     if (aging > 0)
@@ -232,9 +232,9 @@ static void look_at_requests(struct world *w, struct view *v, struct arena *a)
             share[k] = (struct plain_share){agent_index(v, r->share[k].agent), r->share[k].slots};
         v->request[v->snapshot.request_n] = r;
         request[v->snapshot.request_n++] = (struct plain_request){
-            .allocation_id = r->allocation_id, .job_id = r->group->job_id, .priority = aged_priority(w, r),
-            .queue_position = r->group->queue_position, .submitted_us = r->group->submitted_us, .request_us = r->request_us,
-            .weight = r->group->weight, .max_slots = r->group->max_slots, .slots = r->slots,
+            .allocation_id = r->allocation_id, .job_id = r->job->job_id, .priority = aged_priority(w, r),
+            .queue_position = r->job->queue_position, .submitted_us = r->job->submitted_us, .request_us = r->request_us,
+            .weight = r->job->weight, .max_slots = r->job->max_slots, .slots = r->slots,
             .single_agent = r->single_agent, .preemptible = r->preemptible, .blocked_agent = r->blocked_agent,
             .blocked_n = r->blocked_n, .state = r->state, .share = share, .share_n = r->share_n};
     }
@@ -266,7 +266,7 @@ static int by_index(const void *a, const void *b)
 }
 
 /* What was looked at, for when the two differ. */
-static void tell(const struct view *v, const struct sched_decision *found, const struct plain_decision *wanted)
+static void print_difference(const struct view *v, const struct sched_decision *found, const struct plain_decision *wanted)
 {
     const struct plain_snapshot *s = &v->snapshot;
     print_message("policy %d preemption %d fitting %d heterogeneous %d aging %lld\n", s->opts.policy, s->opts.preemption,
@@ -300,7 +300,7 @@ static void tell(const struct view *v, const struct sched_decision *found, const
 static void same_decision(const struct view *v, struct sched_decision *found, struct plain_decision *wanted)
 {
     if (found->allocate_n != wanted->allocate_n || found->release_n != wanted->release_n || found->unplaced_n != wanted->unplaced_n)
-        tell(v, found, wanted);
+        print_difference(v, found, wanted);
     assert_int_equal(found->allocate_n, wanted->allocate_n);
     assert_int_equal(found->unplaced_n, wanted->unplaced_n);
     assert_int_equal(found->release_n, wanted->release_n);
@@ -315,7 +315,7 @@ static void same_decision(const struct view *v, struct sched_decision *found, st
         for (size_t k = 0; k < found->release_n; k++)
             there = there || found->release[k] == v->request[wanted->release[i]];
         if (!there)
-            tell(v, found, wanted);
+            print_difference(v, found, wanted);
         assert_true(there);
     }
 }
@@ -344,15 +344,15 @@ static void check_line(struct world *w)
 {
     size_t jobs = 0;
     int64_t waiting = 0;
-    for (const struct sched_group *g = sched_first_group(w->sched); g != NULL; g = sched_next_group(g), jobs++) {
-        struct line_ahead ahead = line_ahead(g);
+    for (const struct sched_job *g = sched_first_job(w->sched); g != NULL; g = sched_next_job(g), jobs++) {
+        struct jobs_ahead ahead = jobs_ahead(g);
         assert_int_equal(ahead.jobs, jobs);
         assert_int_equal(ahead.waiting_slots, waiting);
         for (size_t i = 0; i < REQUESTS; i++)
-            if (w->open[i] && w->request[i].group == g && w->request[i].state == SCHED_PENDING)
+            if (w->open[i] && w->request[i].job == g && w->request[i].state == SCHED_PENDING)
                 waiting += w->request[i].slots;
     }
-    assert_int_equal(jobs, sched_group_n(w->sched));
+    assert_int_equal(jobs, sched_job_n(w->sched));
 }
 
 /* ---- reasons ----------------------------------------------------------------------------------------------------- */
@@ -445,7 +445,7 @@ static void pass_and_compare(struct world *w)
 
 /* ---- runs -------------------------------------------------------------------------------------------------------- */
 
-static void begin(struct world *w, long seed)
+static void begin_world(struct world *w, long seed)
 {
     static const int sizes[] = {-1, -1, 1, 1, 1, 2, 4, 8, 8, 16};
     struct sched_opts opts;
@@ -455,21 +455,21 @@ static void begin(struct world *w, long seed)
     w->sched = sched_new(&opts);
     for (size_t i = 0; i < JOBS; i++) {
         snprintf(w->job_id[i], sizeof w->job_id[i], "job-%zu", i);
-        w->job[i] = (struct sched_group){.job_id = w->job_id[i], .priority = 42, .weight = 1, .max_slots = -1,
+        w->job[i] = (struct sched_job){.job_id = w->job_id[i], .priority = 42, .weight = 1, .max_slots = -1,
                                          .submitted_us = (int64_t)i / 2, .queue_position = (int64_t)i / 2};
-        w->job_slots[i] = sizes[upto(w, 10)];
+        w->job_slots[i] = sizes[random_upto(w, 10)];
     }
 }
 
-static void finish(struct world *w)
+static void finish_world(struct world *w)
 {
     for (size_t i = 0; i < REQUESTS; i++)
         if (w->open[i])
-            end(w, i);
+            end_request(w, i);
     for (size_t i = 0; i < AGENTS; i++)
         if (w->present[i])
-            leave(w, i);
-    assert_null(sched_first_group(w->sched));
+            remove_agent(w, i);
+    assert_null(sched_first_job(w->sched));
     sched_free(w->sched);
 }
 
@@ -487,13 +487,13 @@ static void test_random__decides_as_the_obvious_one(void **state)
     long placed = 0, gangs = 0, released = 0, why[SCHED_WHY_NEXT + 1] = {0};
     for (long run = 0, done = 0; done < passes; run++) {
         printf("# seed %ld\n", seed + run);
-        begin(&w, seed + run);
+        begin_world(&w, seed + run);
         for (int i = 0; i < 500; i++, done++) {
-            for (int n = 1 + upto(&w, 3); n > 0; n--)
-                change(&w);
+            for (int n = 1 + random_upto(&w, 3); n > 0; n--)
+                change_something(&w);
             pass_and_compare(&w);
         }
-        finish(&w);
+        finish_world(&w);
         placed += w.placed;
         gangs += w.gangs;
         released += w.released;

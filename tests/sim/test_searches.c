@@ -22,7 +22,7 @@ static const struct {
 };
 enum { SEARCH_N = sizeof searches / sizeof searches[0] };
 
-static void create(struct sim *sim, size_t i, int fail_trial)
+static void create_search(struct sim *sim, size_t i, int fail_trial)
 {
     sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 4, .searched = true, .searcher = searches[i].searcher,
                                              .max_restarts = 1, .fail_trial = fail_trial, .fail_runs = 2, .fail_step = 1});
@@ -30,16 +30,16 @@ static void create(struct sim *sim, size_t i, int fail_trial)
 
 /* One slot, so that the order in which trials report is the same however long things take. The second trial fails twice
  * and ends in error. */
-static void search(struct sim *sim, size_t i)
+static void run_search(struct sim *sim, size_t i)
 {
     sim_add_agent(sim, "a1", 1);
-    create(sim, i, 2);
+    create_search(sim, i, 2);
     sim_run(sim, 200000);
 }
 
 /* Every trial to the letter, with what it was given and how far it came; one that was stopped may have trained on while
  * nobody could tell it. */
-static void describe(const struct sim *sim, struct strbuf *ret)
+static void describe_trials(const struct sim *sim, struct strbuf *ret)
 {
     strbuf_reset(ret);
     for (int id = 1; id <= (int)sim->store->trial_n; id++) {
@@ -61,8 +61,8 @@ static void crash_at(size_t i, int step, enum sim_crash mode, const char *expect
     sim_init(&crashed, 1);
     crashed.crash_at = step;
     crashed.crash_mode = mode;
-    search(&crashed, i);
-    describe(&crashed, &found);
+    run_search(&crashed, i);
+    describe_trials(&crashed, &found);
     if (strcmp(found.s, expected) != 0) {
         print_message("%s, crash at step %d, mode %d:\n%s", searches[i].name, step, mode, strbuf_str(&crashed.story));
         print_message("expected:\n%s", expected);
@@ -79,8 +79,8 @@ static void test_crash__between_any_two_steps_leaves_the_search_as_it_was(void *
         static struct sim undisturbed;
         cleanup_strbuf struct strbuf expected = STRBUF_INIT;
         sim_init(&undisturbed, 1);
-        search(&undisturbed, i);
-        describe(&undisturbed, &expected);
+        run_search(&undisturbed, i);
+        describe_trials(&undisturbed, &expected);
         assert_int_equal(sim_experiment_state(&undisturbed, 1), RUN_COMPLETED);
         int steps = undisturbed.steps;
         sim_release(&undisturbed);
@@ -94,7 +94,7 @@ static void test_promotion__a_waiting_trial_leaves_its_slot_to_others(void **sta
 {
     struct sim *sim = *state;
     sim_add_agent(sim, "a1", 1);
-    create(sim, 4, -1);
+    create_search(sim, 4, -1);
     sim_run(sim, 20000);
     sim_expect(sim,
                "[     0] exp 1 > PAUSED -> ACTIVE\n"
@@ -116,7 +116,7 @@ static void test_pause__a_search_goes_on_after_it(void **state)
 {
     struct sim *sim = *state;
     sim_add_agent(sim, "a1", 2);
-    create(sim, 6, -1);
+    create_search(sim, 6, -1);
     sim_run(sim, 350);
     sim_request(sim, CORE_EXPERIMENT_PAUSE, 1);
     sim_run(sim, 5000);

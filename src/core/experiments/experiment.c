@@ -102,9 +102,9 @@ int experiment_create(struct core *c, const struct core_experiment_spec *spec, b
 
 /* ---- continue ---------------------------------------------------------------------------------------------------- */
 
-/* For the core it is a new experiment, which begins in the first state of all: the table of states knows nothing of the
- * life that it had before. */
-static struct experiment *reopen(struct core *c, const struct core_restored_experiment *from, struct pool *pool)
+/* For the core, a continued experiment is a new one, which begins PAUSED: the table of states allows no move out of a state in which an
+ * experiment has ended. */
+static struct experiment *reopen_experiment(struct core *c, const struct core_restored_experiment *from, struct pool *pool)
 {
     struct experiment_row row = from->row;
     row.state = RUN_PAUSED;
@@ -117,7 +117,7 @@ static struct experiment *reopen(struct core *c, const struct core_restored_expe
     return x;
 }
 
-/* An experiment ends after its trials, so this is a matter of what the store holds, not of time. */
+/* An experiment ends after its trials. So this fails only if the store's rows contradict each other. */
 static int check_trials_are_over(const struct core_event *ev, struct error *err)
 {
     for (size_t i = 0; i < ev->resume.trial_n; i++) {
@@ -140,7 +140,7 @@ int experiment_continue(struct core *c, const struct core_event *ev, struct erro
     if (check_trials_are_over(ev, err) < 0 || check_spec(c, &from->spec, &pool, err) < 0 ||
         searcher_new(from->spec.searcher, from->spec.hyperparameters, from->spec.seed, &searcher, err) < 0)
         return -1;
-    struct experiment *x = reopen(c, from, pool);
+    struct experiment *x = reopen_experiment(c, from, pool);
     begin_search(x, searcher);
     x->rerun_completed = ev->resume.rerun_completed;
     for (size_t i = 0; i < ev->resume.trial_n; i++)

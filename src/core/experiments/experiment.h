@@ -8,7 +8,7 @@
 
 #include "core/state/objects.h"
 
-enum { EXPERIMENTS_MAX = 100000 }; /* alive at a time */
+enum { EXPERIMENTS_MAX = 100000 }; /* experiments that have not ended */
 
 int experiment_create(struct core *c, const struct core_experiment_spec *spec, bool activate, struct error *err);
 /* CORE_EXPERIMENT_CONTINUE: PAUSED with a new searcher, then ACTIVE. */
@@ -20,7 +20,7 @@ int experiment_cancel(struct core *c, int32_t id, struct error *err);
 int experiment_kill(struct core *c, int32_t id, struct error *err);
 int experiment_set_resources(struct core *c, int32_t id, const struct core_resources_patch *p, struct error *err);
 
-/* Facts about its trials. */
+/* What experiments are told about their trials: facts (state/step.h) and reports of tasks. */
 void experiment_trial_ended(struct core *c, struct trial *t);
 void experiment_trial_invalid_hp(struct core *c, struct trial *t);
 /* What went wrong with a trial, in words for people; the last of these is the experiment's reason if it ends in error. */
@@ -44,6 +44,6 @@ void experiment_resume(struct core *c, struct experiment *x);
 /* Ends the experiment and all its trials in ERROR at once. */
 void experiment_fail(struct core *c, struct experiment *x, const char *reason);
 
-void experiment_free(struct core *c, struct experiment *x); /* with its trials; out of all tables already */
+void experiment_free(struct core *c, struct experiment *x); /* frees the trials, too; the experiment has been taken out of all tables before */
 
 #endif

@@ -6,16 +6,17 @@
 #include "core/experiments/experiment.h"
 #include "core/searcher/searcher.h"
 
-/* To a state that sm_type_allows(), and its trials with it; one that is stopping ends when it has no live trial any
- * more. */
+/* Moves the experiment, and its trials with it, to a state that sm_type_allows(). If that state is a stopping one and no trial is live
+ * any more, the experiment ends. */
 void experiment_move(struct core *c, struct experiment *x, enum run_state to);
 void experiment_maybe_end(struct core *c, struct experiment *x);
-void experiment_set_state(struct core *c, struct experiment *x, enum run_state to); /* the same without its trials */
-/* For the driver: it was in one state, and is in another one now. */
+void experiment_set_state(struct core *c, struct experiment *x, enum run_state to); /* the same, without moving the trials */
+/* Adds the effect that tells the driver of the experiment's move from one state to another. */
 void experiment_note_state(struct core *c, int32_t experiment_id, enum run_state from, enum run_state to);
-void experiment_add_trial(struct experiment *x, struct trial *t); /* by its number */
+void experiment_add_trial(struct experiment *x, struct trial *t); /* enters the trial under its number */
 
-/* An event, kept if it matters, and what follows from it. -1: it cannot be. */
+/* Gives the event to the searcher, keeps the event if the searcher needs it after a restart, and carries out the searcher's actions.
+ * -1: the searcher refused the event. */
 int experiment_tell_searcher(struct core *c, struct experiment *x, const struct searcher_event *ev, struct error *err);
 
 #endif

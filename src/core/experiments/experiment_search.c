@@ -13,7 +13,7 @@
 /* From one snapshot of a searcher to the next there are so many events, and one more for each of its trials. */
 enum { SEARCHER_EVENTS_MIN = 256 };
 
-/* ---- what it wants ----------------------------------------------------------------------------------------------- */
+/* ---- actions of the searcher ----------------------------------------------------------------------------------------------- */
 
 void experiment_add_trial(struct experiment *x, struct trial *t)
 {
@@ -41,8 +41,8 @@ static void carry_out_shutdown(struct core *c, struct experiment *x, const struc
         experiment_move(c, x, to);
 }
 
-/* An event of the search goes to the searcher and, if it matters, among those that are kept. What the searcher wants
- * is added to *actions. 1: it matters; 0: it does not; -1: it cannot be. */
+/* Gives an event to the searcher, whose actions are added to *actions. 1: the event has changed the searcher and is kept for restarts;
+ * 0: it has changed nothing; -1: the searcher refused it. */
 static int step_searcher(struct core *c, struct experiment *x, const struct searcher_event *ev, struct searcher_actions *actions,
                          struct error *err)
 {
@@ -81,7 +81,7 @@ static struct trial *unclaimed_trial(const struct experiment *x, const char *req
     return NULL;
 }
 
-/* The same seed draws the same trials: in a continued experiment, some of them are there already. */
+/* The same seed draws the same trials. So in a continued experiment, some of the trials that the searcher creates exist already. */
 static void carry_out_create(struct core *c, struct experiment *x, const struct searcher_action *create,
                              struct searcher_actions *actions)
 {
@@ -151,7 +151,7 @@ static void exited_early(struct core *c, struct experiment *x, const struct tria
                   NULL);
 }
 
-/* ---- what is kept ------------------------------------------------------------------------------------------------ */
+/* ---- what the store keeps of the searcher ------------------------------------------------------------------------------------------------ */
 
 static void put_snapshot(struct core *c, struct experiment *x)
 {
@@ -189,7 +189,7 @@ void experiments_save_searchers(struct core *c)
     }
 }
 
-/* ---- what trials did --------------------------------------------------------------------------------------------- */
+/* ---- what trials report --------------------------------------------------------------------------------------------- */
 
 void experiment_trial_ended(struct core *c, struct trial *t)
 {

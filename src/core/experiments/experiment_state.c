@@ -31,14 +31,14 @@ void experiment_note_failure(struct experiment *x, const char *fmt, ...)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     va_list ap;
-    if (x->row.state == RUN_STOPPING_ERROR) /* what fails now fails because of it */
+    if (x->row.state == RUN_STOPPING_ERROR) /* what fails from now on fails because the experiment is being stopped */
         return;
     va_start(ap, fmt);
     strbuf_vaddf(&text, fmt, ap);
     va_end(ap);
     free(x->failure);
     x->failure = strbuf_detach(&text);
-    x->row.failure = NULL; /* it pointed there */
+    x->row.failure = NULL; /* it pointed to the text that was freed */
 }
 
 void experiment_note_state(struct core *c, int32_t experiment_id, enum run_state from, enum run_state to)

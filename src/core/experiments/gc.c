@@ -10,7 +10,7 @@
             return (x) < (y) ? -1 : 1; \
     } while (0)
 
-/* What the sorts look at: qsort() hands on no context. */
+/* What is sorted. It holds all that the comparisons need, because qsort() passes them no context. */
 struct ranked {
     struct gc_candidate *candidate;
     double badness; /* lower is better, whichever way the metric goes */

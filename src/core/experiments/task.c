@@ -42,7 +42,7 @@ int task_create(struct core *c, const struct core_task_spec *spec, struct error 
     return 0;
 }
 
-static void end(struct core *c, struct task *t)
+static void end_task(struct core *c, struct task *t)
 {
     t->row.end_us = c->now_us;
     record_touch(c, &t->record);
@@ -53,7 +53,7 @@ static void end(struct core *c, struct task *t)
 
 void task_allocation_ended(struct core *c, struct task *t)
 {
-    end(c, t);
+    end_task(c, t);
 }
 
 /* ---- restart ----------------------------------------------------------------------------------------------------- */
@@ -66,7 +66,7 @@ void task_restore(struct core *c, const struct task_row *row)
 void task_resume(struct core *c, struct task *t)
 {
     if (t->allocation == NULL)
-        end(c, t);
+        end_task(c, t);
 }
 
 void task_free(struct core *c, struct task *t)

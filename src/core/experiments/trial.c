@@ -20,7 +20,7 @@ struct trial *trial_find(const struct core *c, int32_t id)
 static void set_trial_state(struct core *c, struct trial *t, enum run_state to)
 {
     if (sm_check_move(&trial_sm, t->row.id, t->row.state, to, NULL) < 0)
-        abort(); /* callers ask sm_type_allows() where it is not certain */
+        abort(); /* a caller asks sm_type_allows() first wherever the move may not be allowed */
     t->row.state = to;
     record_touch(c, &t->record);
 }
@@ -77,7 +77,8 @@ static void next_task_id(struct trial *t)
     snprintf(t->row.task_id, sizeof t->row.task_id, "%s-%d", first, last + 1);
 }
 
-/* By the table of states, what has ended goes on as ACTIVE. It waits, PAUSED, until its experiment is active again. */
+/* The table of states allows a trial that has ended only the move to ACTIVE. From there it is PAUSED until its experiment is active
+ * again. */
 void trial_again(struct core *c, struct trial *t, const char *hparams)
 {
     set_trial_state(c, t, RUN_ACTIVE);
@@ -104,7 +105,7 @@ void trial_again(struct core *c, struct trial *t, const char *hparams)
     record_touch(c, &t->task_record);
 }
 
-static void finish(struct core *c, struct trial *t, enum run_state end)
+static void finish_trial(struct core *c, struct trial *t, enum run_state end)
 {
     set_trial_state(c, t, end);
     t->row.end_us = t->task.end_us = c->now_us;
@@ -113,11 +114,11 @@ static void finish(struct core *c, struct trial *t, enum run_state end)
     timer_clear(&c->timers, &t->retry);
 }
 
-static void end(struct core *c, struct trial *t, enum run_state state)
+static void end_trial(struct core *c, struct trial *t, enum run_state state)
 {
     if (!sm_type_allows(&trial_sm, t->row.state, state))
-        set_trial_state(c, t, RUN_STOPPING_COMPLETED); /* PAUSED, and yet it has come to its end by itself */
-    finish(c, t, state);
+        set_trial_state(c, t, RUN_STOPPING_COMPLETED); /* the trial was PAUSED, and its program has ended by itself nevertheless */
+    finish_trial(c, t, state);
     fact_add(c, (struct fact){FACT_TRIAL_ENDED, .trial = t});
 }
 
@@ -125,7 +126,7 @@ void trial_fail(struct core *c, struct trial *t)
 {
     if (run_state_is_terminal(t->row.state))
         return;
-    finish(c, t, RUN_ERROR);
+    finish_trial(c, t, RUN_ERROR);
     if (t->allocation != NULL && allocation_is_open(t->allocation))
         allocation_end(c, t->allocation, EXIT_RESTORE_ERROR, 0, "the experiment could not be restored");
 }
@@ -164,29 +165,29 @@ static void ask_for_allocation(struct core *c, struct trial *t)
 
 enum { REASON_MAX = 192 }; /* a user's name has at most 127 bytes */
 
-/* "the trial was paused by ada": people look into the trial's log for who it was. */
-static const char *reason(const struct core *c, const char *what, char buffer[REASON_MAX])
+/* Makes "the trial was paused by ada": the trial's log tells which user did it. */
+static const char *reason_with_user(const struct core *c, const char *what, char buffer[REASON_MAX])
 {
     snprintf(buffer, REASON_MAX, "%s%s%s", what, c->by.name ? " by " : "", c->by.name ? c->by.name : "");
     return buffer;
 }
 
-/* Does what the trial's state asks for. To do it again does no harm. */
-static void act(struct core *c, struct trial *t)
+/* Does what the trial's state asks for. Calling it twice does no harm. */
+static void act_on_state(struct core *c, struct trial *t)
 {
     char text[REASON_MAX];
     if (t->row.state == RUN_ACTIVE)
         ask_for_allocation(c, t);
     else if (t->row.state == RUN_PAUSED && t->allocation != NULL)
-        allocation_terminate(c, t->allocation, reason(c, "the trial was paused", text));
+        allocation_terminate(c, t->allocation, reason_with_user(c, "the trial was paused", text));
     if (!run_state_is_stopping(t->row.state))
         return;
     if (t->allocation == NULL)
-        end(c, t, run_state_terminal_for(t->row.state));
+        end_trial(c, t, run_state_terminal_for(t->row.state));
     else if (t->row.state == RUN_STOPPING_CANCELED)
-        allocation_terminate(c, t->allocation, reason(c, "the trial was canceled", text));
+        allocation_terminate(c, t->allocation, reason_with_user(c, "the trial was canceled", text));
     else if (t->row.state == RUN_STOPPING_KILLED || t->row.state == RUN_STOPPING_ERROR)
-        allocation_kill(c, t->allocation, reason(c, "the trial was killed", text));
+        allocation_kill(c, t->allocation, reason_with_user(c, "the trial was killed", text));
     else if (t->row.stopped_by_searcher)
         allocation_terminate(c, t->allocation, "the searcher stopped the trial");
 }
@@ -203,7 +204,7 @@ void trial_patch(struct core *c, struct trial *t, enum run_state wanted)
         if (wanted == RUN_ACTIVE && t->row.run_id > 0 && c->by.name != NULL)
             trial_log(c, t, false, "the trial was activated by %s", c->by.name);
     }
-    act(c, t);
+    act_on_state(c, t);
 }
 
 void trial_stop_by_searcher(struct core *c, struct trial *t)
@@ -233,12 +234,12 @@ void trial_operation_completed(struct core *c, struct trial *t)
 void trial_closed(struct core *c, struct trial *t)
 {
     if (!run_state_is_terminal(t->row.state) && t->allocation == NULL && waits_for_searcher(t))
-        end(c, t, RUN_COMPLETED);
+        end_trial(c, t, RUN_COMPLETED);
 }
 
 /* ---- the end of an allocation ------------------------------------------------------------------------------------ */
 
-static bool is_failure(enum exit_kind kind)
+static bool is_task_failure(enum exit_kind kind)
 {
     return kind == EXIT_FAILED || kind == EXIT_TASK_ERROR || kind == EXIT_TASK_REFUSED;
 }
@@ -248,14 +249,14 @@ bool trial_has_invalid_hp(const struct trial *t)
     return t->row.early_exit == EARLY_EXIT_INVALID_HP || t->row.early_exit == EARLY_EXIT_INIT_INVALID_HP;
 }
 
-/* Its searcher asks for nothing more, so it has completed, however its last run ended. */
-static bool is_done(const struct trial *t)
+/* The trial's searcher asks for nothing more. Then the trial has completed, however its last allocation ended. */
+static bool is_search_done(const struct trial *t)
 {
     struct searcher_operation op = trial_operation(t);
     return op.completed && op.closed;
 }
 
-/* Its program has exited with 0 although the searcher may want more of it. Is this its end? (trial.h) */
+/* The trial's program has exited with 0 although the searcher may want more of the trial. Is this the trial's end? (trial.h) */
 static bool ends_by_itself(const struct trial *t)
 {
     struct searcher_operation op = trial_operation(t);
@@ -286,7 +287,7 @@ static void run_again_later(struct core *c, struct trial *t)
                   t->row.experiment_id, TRIAL_LAUNCHES_MAX);
         tell_failure(c, t, arena_printf(&c->out->arena, "trial %d could not be started %d times in a row", t->row.id,
                                         TRIAL_LAUNCHES_MAX));
-        end(c, t, RUN_ERROR);
+        end_trial(c, t, RUN_ERROR);
         return;
     }
     int doublings = t->row.launch_failures <= 6 ? t->row.launch_failures - 1 : 6;
@@ -315,14 +316,14 @@ static void tell_exit(struct core *c, struct trial *t, const struct allocation_r
         tell_failure(c, t, arena_printf(a, "trial %d failed: %s", t->row.id, exit_kind_text(ended->exit_kind)));
 }
 
-static void failed(struct core *c, struct trial *t)
+static void handle_failure(struct core *c, struct trial *t)
 {
     int max_restarts = t->experiment->spec.max_restarts;
     if (t->row.retries_canceled) {
         trial_log(c, t, true, "the trial failed and matched logs to a don't retry policy: a log policy canceled its retries");
-        end(c, t, RUN_ERROR);
+        end_trial(c, t, RUN_ERROR);
     } else if (t->row.restarts >= max_restarts) {
-        end(c, t, RUN_ERROR);
+        end_trial(c, t, RUN_ERROR);
     } else {
         t->row.restarts++;
         record_touch(c, &t->record);
@@ -331,16 +332,16 @@ static void failed(struct core *c, struct trial *t)
     }
 }
 
-static void say_not_counted(struct core *c, const struct trial *t, enum exit_kind kind)
+static void log_not_counted(struct core *c, const struct trial *t, enum exit_kind kind)
 {
     if (t->row.state == RUN_ACTIVE && exit_kind_is_node_fault(kind))
         trial_log(c, t, false, "the node failed, not the task: the trial runs again, and this does not count against "
                   "max_restarts (restarts so far: %d of %d)", t->row.restarts, t->experiment->spec.max_restarts);
 }
 
-static void not_its_fault(struct core *c, struct trial *t, enum exit_kind kind)
+static void run_after_other_end(struct core *c, struct trial *t, enum exit_kind kind)
 {
-    say_not_counted(c, t, kind);
+    log_not_counted(c, t, kind);
     if (kind == EXIT_AGENT_ERROR)
         run_again_later(c, t);
     else
@@ -354,22 +355,22 @@ void trial_allocation_ended(struct core *c, struct trial *t, const struct alloca
     if (run_state_is_terminal(t->row.state))
         return;
     forget_failed_launches(c, t, kind);
-    if (is_failure(kind))
+    if (is_task_failure(kind))
         tell_exit(c, t, ended);
     if (run_state_is_stopping(t->row.state))
-        end(c, t, is_failure(kind) ? RUN_ERROR : run_state_terminal_for(t->row.state));
+        end_trial(c, t, is_task_failure(kind) ? RUN_ERROR : run_state_terminal_for(t->row.state));
     else if (trial_has_invalid_hp(t))
-        end(c, t, RUN_COMPLETED);
-    else if (is_done(t))
-        end(c, t, RUN_COMPLETED);
+        end_trial(c, t, RUN_COMPLETED);
+    else if (is_search_done(t))
+        end_trial(c, t, RUN_COMPLETED);
     else if (kind == EXIT_OK && t->row.early_exit == EARLY_EXIT_USER_REQUESTED_STOP)
-        end(c, t, RUN_COMPLETED);
+        end_trial(c, t, RUN_COMPLETED);
     else if (kind == EXIT_OK && !ended->preempt_acked && ends_by_itself(t))
-        end(c, t, RUN_COMPLETED);
-    else if (is_failure(kind))
-        failed(c, t);
+        end_trial(c, t, RUN_COMPLETED);
+    else if (is_task_failure(kind))
+        handle_failure(c, t);
     else
-        not_its_fault(c, t, kind);
+        run_after_other_end(c, t, kind);
 }
 
 /* ---- requests and reports ---------------------------------------------------------------------------------------- */
@@ -421,7 +422,7 @@ bool trial_excludes(const struct trial *t, const char *agent_id)
     return false;
 }
 
-static void exclude(struct core *c, struct trial *t, const char *policy, const char *agent_id)
+static void exclude_agent(struct core *c, struct trial *t, const char *policy, const char *agent_id)
 {
     if (agent_id == NULL || agent_id[0] == '\0' || strlen(agent_id) >= CORE_AGENT_ID_MAX || trial_excludes(t, agent_id))
         return;
@@ -441,7 +442,7 @@ void trial_log_matched(struct core *c, int32_t id, const char *policy, const cha
     if (t == NULL || run_state_is_terminal(t->row.state))
         return;
     if (action == LOG_POLICY_EXCLUDE_NODE) {
-        exclude(c, t, policy, agent_id);
+        exclude_agent(c, t, policy, agent_id);
     } else if (action == LOG_POLICY_CANCEL_RETRIES && !t->row.retries_canceled) {
         t->row.retries_canceled = true;
         record_touch(c, &t->record);
@@ -483,5 +484,5 @@ void trial_resume(struct core *c, struct trial *t)
         return;
     if (trial_has_invalid_hp(t))
         timer_set(&c->timers, &t->invalid_hp, TIMER_TRIAL_INVALID_HP, c->now_us + TRIAL_INVALID_HP_GRACE_US);
-    act(c, t);
+    act_on_state(c, t);
 }

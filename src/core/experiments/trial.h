@@ -27,15 +27,15 @@ struct searcher_action;
 
 enum { TRIAL_INVALID_HP_GRACE_US = 10000000, TRIAL_RETRY_MAX_US = 60000000, TRIAL_LAUNCHES_MAX = 20 };
 
-/* PAUSED, and not yet known to its experiment by its number. */
+/* Creates a trial, which is PAUSED. The caller enters it under its number in its experiment. */
 struct trial *trial_create(struct core *c, struct experiment *x, const struct searcher_action *create);
 /* Starts a trial that has ended once more, PAUSED, in a continued experiment: it has a new task and no restarts yet, and keeps its
  * checkpoints and the number of its runs. */
 void trial_again(struct core *c, struct trial *t, const char *hparams);
 bool trial_has_invalid_hp(const struct trial *t);
-/* The experiment (or the user) wants it to be in this state. */
+/* Moves the trial to the state that its experiment or a user wants, where the table of states allows it. */
 void trial_patch(struct core *c, struct trial *t, enum run_state wanted);
-struct searcher_operation trial_operation(const struct trial *t); /* what its searcher asks it for */
+struct searcher_operation trial_operation(const struct trial *t); /* what the searcher asks the trial for */
 /* The searcher has given the trial an operation. A trial has completed its operation. The searcher has closed the trial. */
 void trial_operation_given(struct core *c, struct trial *t);
 void trial_operation_completed(struct core *c, struct trial *t);
@@ -54,9 +54,9 @@ void trial_timer(struct core *c, struct timer *t);
 
 struct trial *trial_find(const struct core *c, int32_t id);
 struct trial *trial_restore(struct core *c, struct experiment *x, const struct trial_row *row);
-/* After a restart, once its open allocation, if any, hangs on it again. */
+/* To be called after a restart of the master, when the trial's open allocation, if it has one, has been restored. */
 void trial_resume(struct core *c, struct trial *t);
-void trial_fail(struct core *c, struct trial *t); /* it is in ERROR at once; neither its experiment nor its searcher is told */
+void trial_fail(struct core *c, struct trial *t); /* sets the trial to ERROR at once, and tells neither its experiment nor its searcher */
 void trial_free(struct core *c, struct trial *t);
 
 #endif

@@ -22,7 +22,7 @@ struct step {
     const struct core_queue_change *change;
     struct experiment *job, *anchor; /* anchor: of a move */
     size_t anchor_step;              /* the move of the anchor in the same batch; else NO_STEP */
-    struct pool *pool;               /* that it goes to */
+    struct pool *pool;               /* the pool that the job goes to; NULL: the change is of another kind */
     bool done;
 };
 
@@ -32,7 +32,7 @@ struct batch {
     bool refuse_misfits;
 };
 
-/* ---- understanding ----------------------------------------------------------------------------------------------- */
+/* ---- checking each change ----------------------------------------------------------------------------------------------- */
 
 static bool is_move(const struct core_queue_change *change)
 {
@@ -115,7 +115,7 @@ static int check_value(const struct batch *b, const struct step *s, struct error
 
 static int check_waits(const struct experiment *x, struct error *err)
 {
-    if (x->job->group.request_n > 0)
+    if (x->job->sched.request_n > 0)
         return 0;
     return error_set(err, ERR_PRECONDITION, "job %s has no place in the queue: it neither runs nor waits for slots",
                      x->row.job_id);
@@ -125,7 +125,7 @@ static int check_move(const struct core *c, struct step *s, struct error *err)
 {
     if (find_job(c, s->change->anchor, &s->anchor, err) < 0)
         return -1;
-    if (s->anchor == s->job) { /* such as the first job of a queue that somebody moves to the top */
+    if (s->anchor == s->job) { /* a job is moved next to itself, such as the first job of a queue to its top: nothing is to be done */
         s->done = true;
         return 0;
     }
@@ -139,21 +139,21 @@ static int check_move(const struct core *c, struct step *s, struct error *err)
     return check_waits(s->job, err) < 0 || check_waits(s->anchor, err) < 0 ? -1 : 0;
 }
 
-static int find_one(const struct core *c, const struct batch *b, struct step *s, struct error *err)
+static int find_job_and_pool(const struct core *c, const struct batch *b, struct step *s, struct error *err)
 {
     if (find_job(c, s->change->job_id, &s->job, err) < 0)
         return -1;
     return s->change->what == QUEUE_POOL ? check_pool(c, b, s, err) : 0;
 }
 
-static int understand_one(const struct core *c, const struct batch *b, struct step *s, struct error *err)
+static int check_change(const struct core *c, const struct batch *b, struct step *s, struct error *err)
 {
     if (s->change->what == QUEUE_POOL)
         return 0;
     return is_move(s->change) ? check_move(c, s, err) : check_value(b, s, err);
 }
 
-/* ---- against each other ------------------------------------------------------------------------------------------ */
+/* ---- checking changes against each other ------------------------------------------------------------------------------------------ */
 
 static bool is_same_kind(const struct step *a, const struct step *b)
 {
@@ -209,7 +209,7 @@ static int check_chain(const struct batch *b, size_t i, struct error *err)
     if (last == NULL)
         return error_set(err, ERR_INVALID, "contradictory batch: the moves of job %s and others lead in a circle",
                          job->row.job_id);
-    int priority = asked_priority(b, last, last->job->group.priority), own = asked_priority(b, job, priority);
+    int priority = asked_priority(b, last, last->job->sched.priority), own = asked_priority(b, job, priority);
     if (own != priority)
         return error_set(err, ERR_INVALID,
                          "contradictory batch: job %s gets priority %d and a place among jobs of priority %d",
@@ -217,13 +217,13 @@ static int check_chain(const struct batch *b, size_t i, struct error *err)
     return 0;
 }
 
-static int understand(const struct core *c, struct batch *b, struct error *err)
+static int check_batch(const struct core *c, struct batch *b, struct error *err)
 {
     for (size_t i = 0; i < b->n; i++)
-        if (find_one(c, b, &b->step[i], err) < 0)
+        if (find_job_and_pool(c, b, &b->step[i], err) < 0)
             return -1;
     for (size_t i = 0; i < b->n; i++)
-        if (understand_one(c, b, &b->step[i], err) < 0 || check_twice(b, i, err) < 0)
+        if (check_change(c, b, &b->step[i], err) < 0 || check_twice(b, i, err) < 0)
             return -1;
     for (size_t i = 0; i < b->n; i++)
         b->step[i].anchor_step = is_move(b->step[i].change) && !b->step[i].done ? move_of(b, b->step[i].anchor) : NO_STEP;
@@ -259,12 +259,12 @@ static void set_value(struct core *c, const struct step *s)
 /* A job whose experiment has gone to another pool ends with what still runs of it: it needs no position any more. */
 static void set_position(struct core *c, const struct sched_step *to)
 {
-    struct experiment *x = container_of(to->group, struct job, group)->experiment;
+    struct experiment *x = container_of(to->job, struct job, sched)->experiment;
     if (x == NULL)
         return;
     x->row.queue_position = to->queue_position;
     record_touch(c, &x->record);
-    if (to->priority != x->job->group.priority) {
+    if (to->priority != x->job->sched.priority) {
         x->spec.priority = to->priority;
         keep_resources(c, x);
     }
@@ -275,7 +275,7 @@ static void move_job(struct core *c, const struct step *s)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct sched_move m;
-    sched_plan_move(&s->job->job->group, &s->anchor->job->group, s->change->what == QUEUE_AHEAD_OF, c->now_us, &a, &m);
+    sched_plan_move(&s->job->job->sched, &s->anchor->job->sched, s->change->what == QUEUE_AHEAD_OF, c->now_us, &a, &m);
     for (size_t i = 0; i < m.step_n; i++)
         set_position(c, &m.step[i]);
 }
@@ -294,7 +294,7 @@ static bool move_round(struct core *c, struct batch *b)
     return moved;
 }
 
-static void carry_out(struct core *c, struct batch *b)
+static void carry_out_batch(struct core *c, struct batch *b)
 {
     for (size_t i = 0; i < b->n; i++) {
         if (is_move(b->step[i].change))
@@ -315,8 +315,8 @@ int queue_change(struct core *c, const struct core_event *ev, struct error *err)
     struct batch b = {.step = arena_array(&a, struct step, n + 1), .n = n, .refuse_misfits = ev->queue.refuse_misfits};
     for (size_t i = 0; i < n; i++)
         b.step[i].change = &ev->queue.change[i];
-    if (understand(c, &b, err) < 0)
+    if (check_batch(c, &b, err) < 0)
         return -1;
-    carry_out(c, &b);
+    carry_out_batch(c, &b);
     return 0;
 }

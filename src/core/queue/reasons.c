@@ -13,7 +13,7 @@
 
 enum { SIZES_SHOWN = 4 };
 
-static const char *plural(int64_t n)
+static const char *plural_s(int64_t n)
 {
     return n == 1 ? "" : "s";
 }
@@ -66,8 +66,8 @@ static const struct agent_size *all_sizes(const struct core *c, const struct poo
     return n->sizes;
 }
 
-/* The next that there are any of. */
-static const struct agent_size *some(const struct agent_size *size)
+/* The first size from here on of which there are agents with slots; NULL: there is none. */
+static const struct agent_size *first_present(const struct agent_size *size)
 {
     while (size != NULL && (size->n == 0 || size->slots == 0))
         size = size->next;
@@ -78,8 +78,8 @@ static const struct agent_size *some(const struct agent_size *size)
 static void add_sizes(const struct agent_size *largest, struct strbuf *out)
 {
     int shown = 0;
-    for (const struct agent_size *size = some(largest); size != NULL; size = some(size->next)) {
-        bool last = some(size->next) == NULL;
+    for (const struct agent_size *size = first_present(largest); size != NULL; size = first_present(size->next)) {
+        bool last = first_present(size->next) == NULL;
         if (shown == SIZES_SHOWN && !last) {
             strbuf_adds(out, " and fewer");
             return;
@@ -89,7 +89,7 @@ static void add_sizes(const struct agent_size *largest, struct strbuf *out)
     }
 }
 
-/* Why the first of them was disabled that somebody said so of: " (node7: new disks)", with "; …" if there are others. */
+/* Adds the reason of the first agent that was disabled with a reason: " (node7: new disks)", and "; …" if there are more such agents. */
 static void add_disabled_reason(const struct core *c, const struct pool *p, struct strbuf *out)
 {
     size_t n = 0;
@@ -135,18 +135,18 @@ static void add_states(const struct core *c, const struct pool *p, struct arena 
     strbuf_adds(out, n->states);
 }
 
-/* ---- what it needs, and cannot have ------------------------------------------------------------------------------ */
+/* ---- requests that cannot be placed ------------------------------------------------------------------------------ */
 
 static void add_need(const struct sched_request *r, struct strbuf *out)
 {
-    strbuf_addf(out, "needs %d slot%s%s: ", r->slots, plural(r->slots), r->single_agent && r->slots > 1 ? " on one agent" : "");
+    strbuf_addf(out, "needs %d slot%s%s: ", r->slots, plural_s(r->slots), r->single_agent && r->slots > 1 ? " on one agent" : "");
 }
 
-/* No set of agents of these sizes can hold it. */
+/* Says why no set of agents of these sizes can hold the request. */
 static void add_misfit(const struct sched_request *r, const struct agent_size *sizes, const struct pool *p, struct strbuf *out)
 {
     const char *pool = p->name, *has = p->elastic == NULL ? "has" : "launches";
-    const struct agent_size *largest = some(sizes);
+    const struct agent_size *largest = first_present(sizes);
     add_need(r, out);
     if (largest == NULL) {
         strbuf_addf(out, "the agents of pool %s have none", pool);
@@ -156,10 +156,10 @@ static void add_misfit(const struct sched_request *r, const struct agent_size *s
         strbuf_addf(out, "the largest agent of pool %s has %d", pool, largest->slots);
         return;
     }
-    bool one_size = some(largest->next) == NULL;
+    bool one_size = first_present(largest->next) == NULL;
     if (one_size && r->slots % largest->slots == 0) {
         strbuf_addf(out, "pool %s %s %s%zu agent%s of %d", pool, has, p->elastic == NULL ? "" : "at most ", largest->n,
-                    plural((int64_t)largest->n), largest->slots);
+                    plural_s((int64_t)largest->n), largest->slots);
         return;
     }
     strbuf_addf(out, "pool %s %s agents of ", pool, has);
@@ -202,7 +202,7 @@ static void add_never(const struct core *c, const struct pool *p, const struct s
     }
 }
 
-/* Agents that an elastic pool may yet launch could hold it. */
+/* Says that an elastic pool launches agents, or could not, which could hold the request. False: it adds nothing. */
 static bool add_launch(const struct core *c, const struct pool *p, const struct sched_request *r, struct arena *a,
                        struct core_wait_notes *notes, struct strbuf *out)
 {
@@ -228,7 +228,7 @@ static void add_growth(const struct core *c, const struct pool *p, struct strbuf
     struct core_pool_view view = {0};
     elastic_view(c, p, &view);
     if (view.starting_n > 0)
-        strbuf_addf(out, "; %d agent%s %s starting", view.starting_n, plural(view.starting_n), view.starting_n == 1 ? "is" : "are");
+        strbuf_addf(out, "; %d agent%s %s starting", view.starting_n, plural_s(view.starting_n), view.starting_n == 1 ? "is" : "are");
     else if (view.problem != NULL)
         strbuf_addf(out, "; pool %s could not launch agents: %s", p->name, view.problem);
 }
@@ -239,7 +239,7 @@ static void add_no_room(const struct pool *p, const struct sched_request *r, con
                         struct strbuf *out)
 {
     const char *where = r->blocked_n > 0 ? " that it may run on" : "";
-    const struct agent_size *largest = some(sched_sizes(p->sched));
+    const struct agent_size *largest = first_present(sched_sizes(p->sched));
     if (r->slots == 0) {
         strbuf_addf(out, "needs no slot: all agents of pool %s%s have as many such tasks as they take", p->name, where);
         return;
@@ -259,10 +259,10 @@ static void add_others(const struct sched_request *r, const struct sched_reason 
 {
     if (reason->ahead > 0)
         strbuf_addf(out, "%swaits for %zu %s%s ahead of higher priority", out->n > 0 ? "; " : "", reason->ahead,
-                    r->slots > 0 ? "trial" : "task", plural((int64_t)reason->ahead));
+                    r->slots > 0 ? "trial" : "task", plural_s((int64_t)reason->ahead));
     if (reason->stuck != NULL)
-        strbuf_addf(out, ", of which job %.8s needs %d slot%s that no set of agents has", reason->stuck->group->job_id,
-                    reason->stuck->slots, plural(reason->stuck->slots));
+        strbuf_addf(out, ", of which job %.8s needs %d slot%s that no set of agents has", reason->stuck->job->job_id,
+                    reason->stuck->slots, plural_s(reason->stuck->slots));
     if (reason->leaving > 0 && reason->why == SCHED_WHY_NO_ROOM)
         strbuf_addf(out, "; %zu %s just being stopped", reason->leaving, reason->leaving == 1 ? "is" : "are");
 }
@@ -297,8 +297,8 @@ static void add_reason(const struct core *c, const struct pool *p, const struct 
     case SCHED_WHY_KEPT:
         break;
     case SCHED_WHY_MAX_SLOTS:
-        strbuf_addf(out, "needs %d slot%s: its job has %d of its max_slots, %d", r->slots, plural(r->slots), r->group->active,
-                    r->group->max_slots);
+        strbuf_addf(out, "needs %d slot%s: its job has %d of its max_slots, %d", r->slots, plural_s(r->slots), r->job->active,
+                    r->job->max_slots);
         break;
     case SCHED_WHY_SHARE:
         add_need(r, out);
@@ -322,21 +322,21 @@ static void add_reason(const struct core *c, const struct pool *p, const struct 
  * nobody knows when one joins; and in pools whose jobs have no queue. */
 static int64_t wait_of(struct pool *p, const struct sched_request *r, const struct sched_reason *reason)
 {
-    struct sched_room room = sched_room(p->sched);
+    struct sched_slot_count slots = sched_count_slots(p->sched);
     int64_t median_us = run_times_median(&p->run_times);
     bool only_time = reason->why >= SCHED_WHY_NO_ROOM && reason->stuck == NULL;
-    if (!only_time || median_us == 0 || r->slots == 0 || room.all == 0 || !sched_policy_type(p->opts.sched.policy)->has_queue)
+    if (!only_time || median_us == 0 || r->slots == 0 || slots.all == 0 || !sched_policy_type(p->opts.sched.policy)->has_queue)
         return 0;
-    int64_t missing = sched_waiting_ahead(r->group) + r->slots - room.free;
-    return (int64_t)((double)median_us * (double)(missing > r->slots ? missing : r->slots) / (double)room.all);
+    int64_t missing = sched_waiting_ahead(r->job) + r->slots - slots.free;
+    return (int64_t)((double)median_us * (double)(missing > r->slots ? missing : r->slots) / (double)slots.all);
 }
 
 static const struct sched_request *first_waiting(const struct job *job)
 {
     struct sched_request *r;
-    if (job->group.request_n == 0)
+    if (job->sched.request_n == 0)
         return NULL;
-    RB_FOREACH(r, sched_job, (struct sched_job *)&job->group.requests)
+    RB_FOREACH(r, sched_job_requests, (struct sched_job_requests *)&job->sched.requests)
         if (r->state == SCHED_PENDING)
             return r;
     return NULL;

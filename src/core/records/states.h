@@ -81,16 +81,17 @@ int container_state_parse(const char *name, enum container_state *ret);
 const char *exit_kind_name(enum exit_kind k); /* "AGENT_FAILED", as stored */
 const char *exit_kind_text(enum exit_kind k); /* the sentence for people */
 int exit_kind_parse(const char *name, enum exit_kind *ret);
-/* The machine's fault, not the task's: another allocation is asked for and max_restarts is not touched. */
+/* True: the cause is the machine or the platform, not the task. The trial asks for another allocation, which does not count against
+ * max_restarts. */
 bool exit_kind_is_transient(enum exit_kind k);
 
-/* The node's fault: an agent that was lost or could not launch. Reported as such, and never counted. */
+/* True: the agent was lost or could not launch the container. The log says so, and the failure never counts. */
 bool exit_kind_is_node_fault(enum exit_kind k);
 
 const char *early_exit_name(enum early_exit e);
 int early_exit_parse(const char *name, enum early_exit *ret);
 
-/* An experiment nobody manages takes the state of its most progressed trial, by PAUSED < ERROR < COMPLETED < RUNNING
+/* An unmanaged experiment, which runs elsewhere, takes the state of its most progressed trial, by PAUSED < ERROR < COMPLETED < RUNNING
  * (which is RUN_ACTIVE here); other states do not count. */
 enum run_state unmanaged_experiment_state(const enum run_state *trial, int trial_n);
 

@@ -96,7 +96,7 @@ static bool bind_slots(struct agent *agent, struct container *k)
 
 /* ---- coming ------------------------------------------------------------------------------------------------------ */
 
-static int no_such_pool(const struct core *c, const struct core_event *ev, struct error *err)
+static int refuse_unknown_pool(const struct core *c, const struct core_event *ev, struct error *err)
 {
     struct strbuf names = STRBUF_INIT;
     for (size_t i = 0; i < c->pool_n; i++)
@@ -115,7 +115,7 @@ static int check_hello(const struct core *c, const struct core_event *ev, struct
         return error_set(err, ERR_INVALID, "agent id \"%.200s\": must have 1 to %d characters", id,
                          CORE_AGENT_ID_MAX - 1);
     if (pool_find(c, ev->agent.pool) == NULL)
-        return no_such_pool(c, ev, err);
+        return refuse_unknown_pool(c, ev, err);
     if (known != NULL && known->presence == AGENT_CONNECTED)
         return error_set(err, ERR_CONFLICT, "agent \"%s\": websocket already connected", id);
     if (known == NULL && HASH_COUNT(c->agents) >= AGENTS_MAX)
@@ -148,14 +148,14 @@ static struct agent *known_or_new(struct core *c, const struct core_event *ev)
     if (agent->stale)
         LIST_REMOVE(agent, in_stale);
     agent->stale = false;
-    agent->pool->changed = true; /* also the one that it leaves */
+    agent->pool->changed = true; /* the pool that the agent leaves has changed as well */
     agent->pool = pool;
     for (size_t i = 0; i < c->pool_n; i++)
         elastic_touch(&c->pool[i], agent);
     return agent;
 }
 
-static void acknowledge(struct core *c, const char *agent_id, const char *container_id, enum container_state state)
+static void acknowledge_report(struct core *c, const char *agent_id, const char *container_id, enum container_state state)
 {
     struct core_effect *e = effect_add(c, CORE_ACK_CONTAINER);
     e->ack.agent_id = arena_strdup(&c->out->arena, agent_id);
@@ -163,7 +163,7 @@ static void acknowledge(struct core *c, const char *agent_id, const char *contai
     e->ack.state = state;
 }
 
-static void kill_stranger(struct core *c, const char *agent_id, const char *container_id)
+static void kill_unknown_container(struct core *c, const char *agent_id, const char *container_id)
 {
     struct core_effect *e = effect_add(c, CORE_SIGNAL_CONTAINER);
     e->signal.agent_id = arena_strdup(&c->out->arena, agent_id);
@@ -178,9 +178,9 @@ static void take_report(struct core *c, const char *agent_id, const struct core_
     struct container *k = container_find(c, r->container_id);
     bool ours = k != NULL && strcmp(k->row.agent_id, agent_id) == 0;
     if (r->state == CONTAINER_TERMINATED)
-        acknowledge(c, agent_id, r->container_id, r->state);
+        acknowledge_report(c, agent_id, r->container_id, r->state);
     else if (!ours)
-        kill_stranger(c, agent_id, r->container_id);
+        kill_unknown_container(c, agent_id, r->container_id);
     if (ours)
         container_report(c, k, r);
 }
@@ -194,10 +194,10 @@ static bool is_reported(const struct core_event *ev, const struct container *k)
 }
 
 /* The agent does not know of a container that should be there. */
-static void missing(struct core *c, struct container *k)
+static void handle_missing_container(struct core *c, struct container *k)
 {
     if (k->row.state == CONTAINER_ASSIGNED && k->allocation->killed_us == 0)
-        allocation_start_container(c, k); /* our start never reached it */
+        allocation_start_container(c, k); /* the message that starts it has never reached the agent */
     else if (k->row.state == CONTAINER_ASSIGNED)
         container_exited(c, k, EXIT_CONTAINER_ABORTED, 0, NULL);
     else
@@ -206,7 +206,7 @@ static void missing(struct core *c, struct container *k)
 
 /* Brings together what the core thinks runs on the agent and what the agent says. The end of one container may end
  * others of its allocation, but these are on other agents: an allocation has one container on each. */
-static void reconcile(struct core *c, struct agent *agent, const struct core_event *ev)
+static void reconcile_containers(struct core *c, struct agent *agent, const struct core_event *ev)
 {
     struct container *k, *next;
     for (k = LIST_FIRST(&agent->containers); k != NULL; k = next) {
@@ -221,9 +221,9 @@ static void reconcile(struct core *c, struct agent *agent, const struct core_eve
     for (k = LIST_FIRST(&agent->containers); k != NULL; k = next) {
         next = LIST_NEXT(k, in_agent);
         if (!is_reported(ev, k))
-            missing(c, k);
+            handle_missing_container(c, k);
         else if (k->allocation->killed_us != 0)
-            signal_container(c, k, SIGKILL); /* the first one may have been lost */
+            signal_container(c, k, SIGKILL); /* the first signal may have been lost */
     }
 }
 
@@ -267,7 +267,7 @@ int agent_connected(struct core *c, const struct core_event *ev, struct error *e
 
     size_t welcome = c->out->n; /* goes out before anything else that is said to this agent */
     effect_add(c, CORE_WELCOME_AGENT);
-    reconcile(c, agent, ev);
+    reconcile_containers(c, agent, ev);
     fill_welcome(c, agent, ev, &c->out->item[welcome]);
     agent_changed(c, agent);
     return 0;
@@ -295,7 +295,7 @@ void agent_container_changed(struct core *c, const char *agent_id, const struct 
 
 /* ---- going ------------------------------------------------------------------------------------------------------- */
 
-static void wait_for(struct core *c, struct agent *agent, int64_t wait_us)
+static void wait_for_agent(struct core *c, struct agent *agent, int64_t wait_us)
 {
     agent->presence = AGENT_AWAY;
     agent->connected_us = 0;
@@ -309,11 +309,11 @@ void agent_disconnected(struct core *c, const char *id)
     if (agent == NULL || agent->presence != AGENT_CONNECTED)
         return;
     int64_t of_pool_us = agent->pool->opts.agent_reconnect_wait_us;
-    wait_for(c, agent, of_pool_us != 0 ? of_pool_us : c->agent_reconnect_wait_us);
+    wait_for_agent(c, agent, of_pool_us != 0 ? of_pool_us : c->agent_reconnect_wait_us);
 }
 
 /* The agent is given up. What ran on it has ended. */
-static void lose(struct core *c, struct agent *agent, enum exit_kind kind, const char *text)
+static void give_up_agent(struct core *c, struct agent *agent, enum exit_kind kind, const char *text)
 {
     struct container *k;
     timer_clear(&c->timers, &agent->lost);
@@ -332,7 +332,7 @@ void agent_timer(struct core *c, struct timer *t)
     bool restored = agent->slot == NULL;
     agent->row.lost_us = c->now_us;
     record_touch(c, &agent->record);
-    lose(c, agent, restored ? EXIT_RESTORE_ERROR : EXIT_AGENT_FAILED, "agent closed with allocated containers");
+    give_up_agent(c, agent, restored ? EXIT_RESTORE_ERROR : EXIT_AGENT_FAILED, "agent closed with allocated containers");
     if (agent->row.instance && !elastic_lists(agent))
         agent_forget(c, agent);
 }
@@ -352,7 +352,7 @@ int agent_remove(struct core *c, const char *id, struct error *err)
 
 void agent_forget(struct core *c, struct agent *agent)
 {
-    lose(c, agent, EXIT_AGENT_FAILED, "the machine of the agent has ended");
+    give_up_agent(c, agent, EXIT_AGENT_FAILED, "the machine of the agent has ended");
     effect_add(c, CORE_DELETE_AGENT)->agent_id = arena_strdup(&c->out->arena, agent->row.id);
     HASH_DEL(c->agents, agent);
     agent->pool->rm->agent_forgotten(agent);
@@ -368,5 +368,5 @@ struct agent *agent_restore(struct core *c, const struct agent_row *row)
 
 void agent_await(struct core *c, struct agent *agent)
 {
-    wait_for(c, agent, c->restore_wait_us);
+    wait_for_agent(c, agent, c->restore_wait_us);
 }

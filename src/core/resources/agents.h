@@ -14,18 +14,18 @@ enum { AGENTS_MAX = 10000 };
 int agent_connected(struct core *c, const struct core_event *ev, struct error *err);
 void agent_disconnected(struct core *c, const char *id);
 void agent_timer(struct core *c, struct timer *t);
-/* reason: why it is disabled; NULL: the one that is known, if any, stays. */
+/* Enables or disables an agent. reason: why it is disabled; NULL: the reason that is known, if any, stays. */
 int agent_enable(struct core *c, const char *id, bool enable, bool drain, const char *reason, struct error *err);
 int slot_enable(struct core *c, const char *id, int32_t device_id, bool enable, bool drain, struct error *err);
 void agent_container_changed(struct core *c, const char *agent_id, const struct core_container_report *r);
 
 struct agent *agent_find(const struct core *c, const char *id);
 struct agent *agent_restore(struct core *c, const struct agent_row *row);
-void agent_await(struct core *c, struct agent *agent); /* after a restart: containers should be there */
+void agent_await(struct core *c, struct agent *agent); /* after a restart of the master: waits for the agent to connect */
 void agent_free(struct core *c, struct agent *agent);
-int agent_remove(struct core *c, const char *id, struct error *err); /* one that is lost: takes it off the list */
-/* Its machine is gone for good: what ran there has failed, nothing is kept of it, and it is freed. It is not
- * connected. */
+int agent_remove(struct core *c, const char *id, struct error *err); /* takes a lost agent off the list of agents */
+/* The agent's machine is gone for good: containers there have failed, the agent's row is deleted, and the agent is freed. It must not
+ * be connected. */
 void agent_forget(struct core *c, struct agent *agent);
 
 /* Something about the agent has changed that the scheduler must know: the scheduler is told at the end of the step. */
@@ -33,10 +33,10 @@ void agent_changed(struct core *c, struct agent *agent);
 /* Something about the agent or its containers has changed that lists show (core_agent_view.revision). */
 void agent_revised(struct core *c, struct agent *agent);
 
-/* What scheduling sees. */
+/* Devices and slots. */
 void agent_devices_changed(struct core *c, const struct core_event *ev);
 struct slot *agent_slot(struct agent *agent, int32_t device_id);
-int agent_find_disabled(const struct agent *agent, int32_t device_id); /* index into its row's; -1: it is enabled */
+int agent_find_disabled(const struct agent *agent, int32_t device_id); /* index into row.disabled_slot; -1: the slot is enabled */
 bool slot_usable(const struct agent *agent, const struct slot *s);
 int agent_slots_used(const struct agent *agent);
 int agent_aux_used(const struct agent *agent);

@@ -42,7 +42,7 @@ static struct allocation *new_allocation(struct core *c, struct trial *trial, st
     return a;
 }
 
-static void say_scheduling(struct core *c, const struct allocation *a)
+static void log_scheduling(struct core *c, const struct allocation *a)
 {
     task_log(c, a, false, "Scheduling %s (id: %s)", allocation_name(c, a), a->row.id);
 }
@@ -58,7 +58,7 @@ struct allocation *allocation_request(struct core *c, struct trial *t)
 
     struct allocation *a = new_allocation(c, t, NULL, &row, false);
     record_touch(c, &a->record);
-    say_scheduling(c, a);
+    log_scheduling(c, a);
     return a;
 }
 
@@ -70,10 +70,10 @@ void allocation_request_for_task(struct core *c, struct task *t, struct pool *po
     SET_TEXT(row.pool, pool->name);
     struct allocation *a = new_allocation(c, NULL, t, &row, false);
     record_touch(c, &a->record);
-    say_scheduling(c, a);
+    log_scheduling(c, a);
 }
 
-/* ---- placed ------------------------------------------------------------------------------------------------------ */
+/* ---- when it is placed ------------------------------------------------------------------------------------------------------ */
 
 static struct container *new_container(struct core *c, struct allocation *a, const struct container_row *row,
                                        bool stored)
@@ -209,7 +209,7 @@ int allocation_preempt_acked(struct core *c, const char *id, struct error *err)
     if (a == NULL)
         return -1;
     if (a->row.preempt_deadline_us == 0)
-        return 0; /* older libraries acknowledge when they are out of work, too */
+        return 0; /* older libraries also acknowledge when they have no more work */
     a->row.preempt_acked = true;
     record_touch(c, &a->record);
     return 0;
@@ -245,7 +245,7 @@ int allocation_daemon(struct core *c, const char *id, const char *container_id, 
         return error_set(err, ERR_NOT_FOUND, "resources '%s' not found in allocation '%s'",
                          container_id ? container_id : "", id);
     if (a->container_n == 1)
-        return 0; /* it is its own chief */
+        return 0; /* the only container is the chief, and no daemon */
     k->row.daemon = true;
     record_touch(c, &k->record);
     if (all_daemons(a))
@@ -264,7 +264,7 @@ int allocation_gather(struct core *c, const struct core_event *ev, struct error 
     if (gather_join(&a->gather, ev->gather.request_uuid, ev->gather.num_peers, data, err) < 0)
         return -1;
     if (gather_complete(&a->gather))
-        wake(c, a, CORE_WAKE_ALL_GATHER);
+        wake_long_polls(c, a, CORE_WAKE_ALL_GATHER);
     return 0;
 }
 
@@ -308,7 +308,7 @@ void allocation_resume(struct core *c, struct allocation *a)
         return;
     qsort(a->container, a->container_n, sizeof(struct container *), by_rank);
     if (a->row.killed || a->row.exit_kind != EXIT_NONE || allocation_workers_done(a))
-        allocation_kill_containers(c, a); /* said again to each agent as it comes back */
+        allocation_kill_containers(c, a); /* the signal is sent to each agent when it connects */
     else if (a->row.preempt_deadline_us != 0)
         restore_preempt_deadline(c, a);
     else

@@ -6,8 +6,8 @@
  *              is not ready yet has nothing to save: it is killed.
  *   kill       SIGKILL to all containers, every 30 s until they are gone; asking again within 15 s does nothing.
  *
- * allocation.c asks for one, places it, hears its task, restores it; container.c has what its containers do,
- * allocation_end.c how it ends, and allocation_state.c the states of both. */
+ * allocation.c creates allocations, starts their containers, handles what their tasks report, and restores them; container.c
+ * handles reports about containers, allocation_end.c the end, and allocation_state.c the states of both. */
 #ifndef DET_CORE_ALLOCATION_H
 #define DET_CORE_ALLOCATION_H
 
@@ -20,14 +20,14 @@ struct allocation *allocation_request(struct core *c, struct trial *t);
 void allocation_request_for_task(struct core *c, struct task *t, struct pool *pool);
 /* An allocation that has ended stays that of its trial until the trial has been told (FACT_ALLOCATION_ENDED). */
 static inline bool allocation_is_open(const struct allocation *a) { return a->row.state != ALLOCATION_TERMINATED; }
-/* Of one that has ended already, these two do nothing. */
+/* These two do nothing when the allocation has ended already. */
 void allocation_terminate(struct core *c, struct allocation *a, const char *reason);
 void allocation_kill(struct core *c, struct allocation *a, const char *reason);
 
 /* From the resource manager, in this order: a container for each agent, then assigned. */
 struct container *allocation_add_container(struct core *c, struct allocation *a, struct agent *agent);
 void allocation_assigned(struct core *c, struct allocation *a);
-void allocation_start_container(struct core *c, struct container *k); /* (again) */
+void allocation_start_container(struct core *c, struct container *k); /* may be called again for the same container */
 void container_report(struct core *c, struct container *k, const struct core_container_report *r);
 void container_exited(struct core *c, struct container *k, enum exit_kind kind, int32_t code, const char *text);
 
@@ -43,12 +43,12 @@ void allocation_timer(struct core *c, struct timer *t);
 struct allocation *allocation_find(const struct core *c, const char *id);
 struct container *container_find(const struct core *c, const char *id);
 
-/* Of one or the other. */
+/* Of a trial or of a task of its own: the other one is NULL. */
 struct allocation *allocation_restore(struct core *c, struct trial *trial, struct task *task,
                                       const struct allocation_row *row);
 struct container *container_restore(struct core *c, struct allocation *a, const struct container_row *row);
-void allocation_resume(struct core *c, struct allocation *a); /* its containers hang on it again */
-/* Ends it without asking anybody, its containers included. */
+void allocation_resume(struct core *c, struct allocation *a); /* to be called when its containers have been restored */
+/* Ends the allocation and its containers at once, without waiting for any agent. */
 void allocation_end(struct core *c, struct allocation *a, enum exit_kind kind, int32_t code, const char *text);
 void allocation_free(struct core *c, struct allocation *a);
 

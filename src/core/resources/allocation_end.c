@@ -63,7 +63,7 @@ void allocation_terminate(struct core *c, struct allocation *a, const char *reas
     record_touch(c, &a->record);
     timer_set(&c->timers, &a->preempt_deadline, TIMER_PREEMPT_DEADLINE, a->row.preempt_deadline_us);
     task_log(c, a, false, "gracefully terminating allocation's remaining resources (reason: %s)", reason);
-    wake(c, a, CORE_WAKE_PREEMPTION);
+    wake_long_polls(c, a, CORE_WAKE_PREEMPTION);
 }
 
 static void preempt_deadline_passed(struct core *c, struct allocation *a)
@@ -148,9 +148,9 @@ void allocation_end(struct core *c, struct allocation *a, enum exit_kind kind, i
     keep_run_time(a);
     allocation_raise_state(c, a, ALLOCATION_TERMINATED);
     log_end(c, a, text);
-    wake(c, a, CORE_WAKE_PREEMPTION);
-    wake(c, a, CORE_WAKE_RENDEZVOUS);
-    wake(c, a, CORE_WAKE_ALL_GATHER);
+    wake_long_polls(c, a, CORE_WAKE_PREEMPTION);
+    wake_long_polls(c, a, CORE_WAKE_RENDEZVOUS);
+    wake_long_polls(c, a, CORE_WAKE_ALL_GATHER);
     effect_add(c, CORE_END_SESSIONS)->allocation_id = arena_strdup(&c->out->arena, a->row.id);
     unlink_allocation(c, a);
     fact_add(c, (struct fact){FACT_ALLOCATION_ENDED, .allocation = a});

@@ -20,7 +20,7 @@ static bool all_are(const struct allocation *a, enum container_state first, enum
 static void maybe_all_prepared(struct core *c, struct allocation *a)
 {
     if (all_are(a, CONTAINER_STARTING, CONTAINER_RUNNING))
-        wake(c, a, CORE_WAKE_RENDEZVOUS);
+        wake_long_polls(c, a, CORE_WAKE_RENDEZVOUS);
 }
 
 /* Once all containers run, so do their programs. From here on a preemption gives them time for a checkpoint. */
@@ -32,7 +32,7 @@ static void maybe_all_running(struct core *c, struct allocation *a)
     task_log(c, a, false, "Resources for %s have started", allocation_name(c, a));
 }
 
-static void progressed(struct core *c, struct container *k, const struct core_container_report *r)
+static void note_container_progress(struct core *c, struct container *k, const struct core_container_report *r)
 {
     static const enum allocation_state raised_to[] = {
         [CONTAINER_ASSIGNED] = ALLOCATION_ASSIGNED, [CONTAINER_PULLING] = ALLOCATION_PULLING,
@@ -48,7 +48,7 @@ static void progressed(struct core *c, struct container *k, const struct core_co
     maybe_all_running(c, k->allocation);
 }
 
-/* A clean exit needs code 0, whatever the agent called it. */
+/* How a container ended, from what the agent reports. EXIT_OK needs exit code 0, whatever kind the agent reports. */
 static enum exit_kind judge_exit(enum exit_kind kind, int32_t code)
 {
     if (kind == EXIT_NONE)
@@ -61,11 +61,11 @@ void container_report(struct core *c, struct container *k, const struct core_con
     if (r->state == CONTAINER_TERMINATED)
         container_exited(c, k, judge_exit(r->exit_kind, r->exit_code), r->exit_code, r->exit_text);
     else
-        progressed(c, k, r);
+        note_container_progress(c, k, r);
 }
 
-/* How the allocation has ended, when all its containers have and none of them has failed by itself. */
-static enum exit_kind sum_up(const struct allocation *a)
+/* How the allocation has ended when all its containers have ended and none of them has failed by itself. */
+static enum exit_kind exit_kind_of_containers(const struct allocation *a)
 {
     for (size_t i = 0; i < a->container_n; i++)
         if (a->container[i]->row.exit_kind != EXIT_OK && !a->container[i]->row.daemon)
@@ -100,7 +100,7 @@ void container_exited(struct core *c, struct container *k, enum exit_kind kind, 
     }
     if (allocation_all_ended(a)) {
         bool failed = a->row.exit_kind != EXIT_NONE;
-        allocation_end(c, a, failed ? a->row.exit_kind : sum_up(a), a->row.exit_code, text);
+        allocation_end(c, a, failed ? a->row.exit_kind : exit_kind_of_containers(a), a->row.exit_code, text);
     } else if (a->killed_us == 0 && a->row.exit_kind != EXIT_NONE) {
         task_log(c, a, false, "forcibly killing allocation's remaining resources (reason: %s)", exit_kind_text(kind));
         allocation_kill_containers(c, a);

@@ -18,10 +18,10 @@
 struct elastic {
     struct scale_opts opts;
     struct instances instances;
-    struct scale_demand waits; /* that an agent could be launched for */
-    bool listed;               /* at least once */
-    uint64_t ordered, seen;    /* the last order, and the one that the picture is younger than */
-    int failures;              /* launches in a row */
+    struct scale_demand waits; /* what waits, as far as an agent could be launched for it */
+    bool listed;               /* the provider has sent a list at least once */
+    uint64_t ordered, seen;    /* the number of the last order, and of the last order that was carried out before the latest list */
+    int failures;              /* launches that failed, in a row */
     int64_t retry_us;
     char *problem;
     struct timer timer;
@@ -76,7 +76,7 @@ static int64_t pause_us(const struct elastic *e)
 }
 
 /* A launch that fails during the pause after a failure does not count as another failure. */
-__attribute__((format(printf, 3, 4))) static void fail(const struct core *c, struct elastic *e, const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static void note_launch_failure(const struct core *c, struct elastic *e, const char *fmt, ...)
 {
     struct strbuf text = STRBUF_INIT;
     va_list ap;
@@ -91,7 +91,7 @@ __attribute__((format(printf, 3, 4))) static void fail(const struct core *c, str
     e->retry_us = c->now_us + pause_us(e);
 }
 
-static void succeed(struct elastic *e)
+static void note_launch_success(struct elastic *e)
 {
     free(e->problem);
     e->problem = NULL;
@@ -108,7 +108,7 @@ static const char *duration_text(struct core *c, int64_t us)
     return copy;
 }
 
-/* ---- the picture ------------------------------------------------------------------------------------------------- */
+/* ---- what the provider lists ------------------------------------------------------------------------------------------------- */
 
 /* Forgets the agents whose machines are not there any more. An agent that is still connected is forgotten when its
  * connection ends. */
@@ -120,14 +120,14 @@ static void forget_vanished(struct core *c, const struct pool *p)
 }
 
 /* Finds out which agents are on the machines and what these do, for the machines for which that may have changed. */
-static bool look(struct core *c, struct pool *p)
+static bool update_instances(struct core *c, struct pool *p)
 {
     struct elastic *e = p->elastic;
     bool any = false, came;
     while (instances_look(c, p, &e->instances, &came) != NULL) {
         any = true;
         if (came)
-            succeed(e);
+            note_launch_success(e);
     }
     return any;
 }
@@ -135,10 +135,10 @@ static bool look(struct core *c, struct pool *p)
 static void note_stopped(struct core *c, struct elastic *e, const struct core_instance *seen)
 {
     struct instance *x = instances_find(&e->instances, seen->id);
-    if (seen->state != INSTANCE_STOPPED || x->came || x->failed)
+    if (seen->state != INSTANCE_STOPPED || x->has_connected || x->failed)
         return;
     x->failed = true;
-    fail(c, e, "instance %s ended before its agent had connected%s%s", x->id, x->last_words[0] != '\0' ? ": " : "", x->last_words);
+    note_launch_failure(c, e, "instance %s ended before its agent had connected%s%s", x->id, x->stop_detail[0] != '\0' ? ": " : "", x->stop_detail);
 }
 
 int elastic_listed(struct core *c, const struct core_event *ev, struct error *err)
@@ -152,11 +152,11 @@ int elastic_listed(struct core *c, const struct core_event *ev, struct error *er
     bool answers = ev->listed.order == e->ordered && e->seen < e->ordered;
     e->listed = e->due = true;
     e->seen = ev->listed.order;
-    look(c, p);
+    update_instances(c, p);
     for (size_t i = 0; i < ev->listed.n; i++)
         note_stopped(c, e, &ev->listed.instance[i]);
     if (answers && ev->listed.launch_error != NULL)
-        fail(c, e, "%s", ev->listed.launch_error);
+        note_launch_failure(c, e, "%s", ev->listed.launch_error);
     forget_vanished(c, p);
     return 0;
 }
@@ -174,13 +174,13 @@ static bool calls_for_agents(const struct scale_opts *o, const struct sched_requ
 
 static int64_t slots_of(const struct job *job)
 {
-    return scale_group_slots(job->calling_slots, job->group.max_slots);
+    return scale_job_slots(job->calling_slots, job->sched.max_slots);
 }
 
 void elastic_waits(struct pool *p, const struct sched_request *r, int by)
 {
     struct elastic *e = p->elastic;
-    struct job *job = container_of(r->group, struct job, group);
+    struct job *job = container_of(r->job, struct job, sched);
     if (e == NULL)
         return;
     e->waits.aux += r->slots == 0 ? by : 0;
@@ -192,18 +192,18 @@ void elastic_waits(struct pool *p, const struct sched_request *r, int by)
 void elastic_limits(struct pool *p, const struct job *job, int max_slots_before)
 {
     if (p->elastic != NULL)
-        p->elastic->waits.slots += slots_of(job) - scale_group_slots(job->calling_slots, max_slots_before);
+        p->elastic->waits.slots += slots_of(job) - scale_job_slots(job->calling_slots, max_slots_before);
 }
 
 static const char *reason_of(struct core *c, const struct elastic *e, const struct instance *x)
 {
-    switch (x->is) {
+    switch (x->class) {
     case SCALE_STOPPED:
-        return arena_printf(&c->out->arena, "stopped%s%s", x->last_words[0] != '\0' ? ": " : "", x->last_words);
+        return arena_printf(&c->out->arena, "stopped%s%s", x->stop_detail[0] != '\0' ? ": " : "", x->stop_detail);
     case SCALE_LONG_IDLE:
         return arena_printf(&c->out->arena, "idle for %s", duration_text(c, e->opts.max_idle_us));
     case SCALE_LONG_DISCONNECTED:
-        if (!x->came)
+        if (!x->has_connected)
             return arena_printf(&c->out->arena, "not connected within %s", duration_text(c, e->opts.max_starting_us));
         return arena_printf(&c->out->arena, "disconnected for %s", duration_text(c, e->opts.max_disconnected_us));
     case SCALE_PENDING:
@@ -225,7 +225,7 @@ static void set_leaving(struct core *c, struct pool *p, struct instance *x, bool
         return;
     agent->leaving = leaving;
     agent_changed(c, agent);
-    if (!leaving) /* it can be used again, for what waits now */
+    if (!leaving) /* the agent takes new work again, so another pass may place what waits */
         timer_set(&c->timers, &p->pass, TIMER_POOL_PASS, c->now_us);
 }
 
@@ -249,7 +249,7 @@ static int by_launch(const void *pa, const void *pb)
 
 /* Chooses the machines that are to end; these get nothing more to do. Of machines of one class the oldest ends
  * first, so that each is replaced some day. */
-static size_t end_some(struct core *c, struct pool *p, int min_instances, int max_instances, struct core_termination **ret)
+static size_t choose_terminations(struct core *c, struct pool *p, int min_instances, int max_instances, struct core_termination **ret)
 {
     struct elastic *e = p->elastic;
     const struct instances *all = &e->instances;
@@ -260,7 +260,7 @@ static size_t end_some(struct core *c, struct pool *p, int min_instances, int ma
         at[i] = all->at[i];
     qsort(at, all->n, sizeof(struct instance *), by_launch);
     for (size_t i = 0; i < all->n; i++)
-        v[i] = (struct scale_instance){.is = at[i]->is, .launch_us = at[i]->launch_us};
+        v[i] = (struct scale_instance){.class = at[i]->class, .launch_us = at[i]->launch_us};
     int most = scale_terminate(v, all->n, min_instances, max_instances);
     *ret = arena_array(&c->out->arena, struct core_termination, (size_t)most + 1);
     for (size_t i = 0; i < all->n; i++) {
@@ -290,15 +290,15 @@ static void note_silent(struct core *c, struct elastic *e)
         return;
     for (size_t i = 0; i < e->instances.n; i++) {
         struct instance *x = e->instances.at[i];
-        if (x->is != SCALE_LONG_DISCONNECTED || x->came || x->failed)
+        if (x->class != SCALE_LONG_DISCONNECTED || x->has_connected || x->failed)
             continue;
         x->failed = true;
-        fail(c, e, "instance %s has not connected within %s", x->id, duration_text(c, e->opts.max_starting_us));
+        note_launch_failure(c, e, "instance %s has not connected within %s", x->id, duration_text(c, e->opts.max_starting_us));
     }
 }
 
-/* All machines are looked at only when some are to end, or were. */
-static void decide(struct core *c, struct pool *p)
+/* Decides how many machines to launch and which to end. It looks at every machine only when some are to end, or were to end before. */
+static void decide_size(struct core *c, struct pool *p)
 {
     struct elastic *e = p->elastic;
     const struct instances *all = &e->instances;
@@ -307,10 +307,10 @@ static void decide(struct core *c, struct pool *p)
     int launch = 0, starting = all->n_in[SCALE_PENDING] + all->n_in[SCALE_STARTING];
     note_silent(c, e);
     /* Right after a restart, agents that are on their way back are neither surplus nor missing. */
-    int max_instances = c->now_us < c->settled_us && all->settling_n > 0 ? INT_MAX : e->opts.max_instances;
+    int max_instances = c->now_us < c->settled_us && all->may_return_n > 0 ? INT_MAX : e->opts.max_instances;
     int min_instances = least_instances(p);
     if (all->leaving_n > 0 || scale_would_terminate(all->n_in, min_instances, max_instances))
-        ended = end_some(c, p, min_instances, max_instances, &terminate);
+        ended = choose_terminations(c, p, min_instances, max_instances, &terminate);
     if (c->now_us >= e->retry_us && (int)all->n < e->opts.max_instances)
         launch = scale_launch(&e->opts, (int)all->n, starting,
                               scale_desired(&e->waits, e->opts.slots_per_instance, p->opts.max_aux_containers_per_agent));
@@ -324,29 +324,29 @@ static void decide(struct core *c, struct pool *p)
 void elastic_turn(struct core *c, struct pool *p, bool changed)
 {
     struct elastic *e = p->elastic;
-    bool looked = look(c, p);
+    bool looked = update_instances(c, p);
     if (!changed && !e->due && !looked)
         return;
     e->due = false;
     if (e->listed && e->seen == e->ordered)
-        decide(c, p);
+        decide_size(c, p);
 }
 
-/* ---- the rest ---------------------------------------------------------------------------------------------------- */
+/* ---- clock, restart, views ---------------------------------------------------------------------------------------------------- */
 
-static void shift(int64_t *us, int64_t by_us)
+static void shift_time(int64_t *us, int64_t by_us)
 {
     *us += *us != 0 ? by_us : 0;
 }
 
 void elastic_clock_set(struct core *c, int64_t by_us)
 {
-    shift(&c->settled_us, by_us);
+    shift_time(&c->settled_us, by_us);
     for (size_t i = 0; i < c->pool_n; i++) {
         struct elastic *e = c->pool[i].elastic;
         if (e == NULL)
             continue;
-        shift(&e->retry_us, by_us);
+        shift_time(&e->retry_us, by_us);
         instances_clock_set(&e->instances, by_us);
     }
 }
@@ -375,14 +375,14 @@ bool elastic_adds_up(const struct core *c, const struct pool *p)
 {
     const struct elastic *e = p->elastic;
     struct scale_demand waits = {0};
-    for (const struct sched_group *g = sched_first_group(p->sched); g != NULL; g = sched_next_group(g)) {
+    for (const struct sched_job *job = sched_first_job(p->sched); job != NULL; job = sched_next_job(job)) {
         struct sched_request *r;
         int64_t slots = 0;
-        RB_FOREACH(r, sched_job, (struct sched_job *)&g->requests) {
+        RB_FOREACH(r, sched_job_requests, (struct sched_job_requests *)&job->requests) {
             waits.aux += r->state == SCHED_PENDING && r->slots == 0;
             slots += r->state == SCHED_PENDING && calls_for_agents(&e->opts, r) ? r->slots : 0;
         }
-        waits.slots += scale_group_slots(slots, g->max_slots);
+        waits.slots += scale_job_slots(slots, job->max_slots);
     }
     return waits.aux == e->waits.aux && waits.slots == e->waits.slots && instances_add_up(c, &e->instances);
 }

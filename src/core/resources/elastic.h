@@ -29,9 +29,9 @@ void elastic_clock_set(struct core *c, int64_t by_us);
 /* Agents of machines whose pool is not elastic any more are forgotten, unless something may still run there. */
 void elastic_restored(struct core *c);
 
-/* Is its machine still there, as far as anybody knows? */
+/* Does the provider still list the agent's machine? True as long as no list has come. */
 bool elastic_lists(const struct agent *agent);
-/* For tests: the sums are those of what there is, looked at one by one. */
+/* For tests: compares the sums that the pool keeps with sums over all requests and instances. */
 bool elastic_adds_up(const struct core *c, const struct pool *p);
 void elastic_view(const struct core *c, const struct pool *p, struct core_pool_view *ret);
 

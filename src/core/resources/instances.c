@@ -41,40 +41,40 @@ static enum scale_class class_of(const struct core *c, const struct scale_opts *
     }
     if (x->lost_us == 0)
         return SCALE_OCCUPIED;
-    *ret_until_us = x->came ? 0 : x->launch_us + o->max_starting_us;
+    *ret_until_us = x->has_connected ? 0 : x->launch_us + o->max_starting_us;
     if (x->inherited && c->settled_us > *ret_until_us)
         *ret_until_us = c->settled_us;
     if (c->now_us < *ret_until_us)
         return SCALE_STARTING;
     *ret_until_us = x->lost_us + o->max_disconnected_us;
-    return !x->came || *ret_until_us <= c->now_us ? SCALE_LONG_DISCONNECTED : SCALE_DISCONNECTED;
+    return !x->has_connected || *ret_until_us <= c->now_us ? SCALE_LONG_DISCONNECTED : SCALE_DISCONNECTED;
 }
 
-static void count(struct instance *x, int by)
+static void count_instance(struct instance *x, int by)
 {
-    x->among->n_in[x->is] += by;
-    x->among->settling_n += x->settles ? by : 0;
-    x->among->leaving_n += x->leaving ? by : 0;
+    x->set->n_in[x->class] += by;
+    x->set->may_return_n += x->may_return ? by : 0;
+    x->set->leaving_n += x->leaving ? by : 0;
 }
 
-static void classify(struct core *c, struct instance *x)
+static void classify_instance(struct core *c, struct instance *x)
 {
     int64_t until_us;
-    count(x, -1);
-    x->is = class_of(c, x->among->opts, x, &until_us);
-    x->settles = x->inherited && x->lost_us != 0;
-    count(x, 1);
+    count_instance(x, -1);
+    x->class = class_of(c, x->set->opts, x, &until_us);
+    x->may_return = x->inherited && x->lost_us != 0;
+    count_instance(x, 1);
     if (until_us > c->now_us && until_us != INT64_MAX)
-        timer_set(&c->timers, &x->ends, TIMER_INSTANCE, until_us);
+        timer_set(&c->timers, &x->class_timer, TIMER_INSTANCE, until_us);
     else
-        timer_clear(&c->timers, &x->ends);
+        timer_clear(&c->timers, &x->class_timer);
 }
 
 void instances_set_leaving(struct instance *x, bool leaving)
 {
-    count(x, -1);
+    count_instance(x, -1);
     x->leaving = leaving;
-    count(x, 1);
+    count_instance(x, 1);
 }
 
 /* ---- looking ----------------------------------------------------------------------------------------------------- */
@@ -89,8 +89,8 @@ void instances_touch(struct instances *s, struct instance *x)
 
 void instance_timer(struct timer *t)
 {
-    struct instance *x = container_of(t, struct instance, ends);
-    instances_touch(x->among, x);
+    struct instance *x = container_of(t, struct instance, class_timer);
+    instances_touch(x->set, x);
 }
 
 /* Notes what the agent on the machine does. True: the agent has come for the first time. */
@@ -102,8 +102,8 @@ static bool look_at_agent(struct core *c, struct pool *p, struct instance *x)
         agent->row.instance = true;
         record_touch(c, &agent->record);
     }
-    bool comes = connected && !x->came;
-    x->came = x->came || agent != NULL;
+    bool comes = connected && !x->has_connected;
+    x->has_connected = x->has_connected || agent != NULL;
     if (!connected || !LIST_EMPTY(&agent->containers))
         x->idle_us = 0;
     else if (x->idle_us == 0)
@@ -123,21 +123,21 @@ struct instance *instances_look(struct core *c, struct pool *p, struct instances
     TAILQ_REMOVE(&s->touched, x, in_touched);
     x->touched = false;
     *ret_came = look_at_agent(c, p, x);
-    classify(c, x);
+    classify_instance(c, x);
     return x;
 }
 
 /* ---- lists ------------------------------------------------------------------------------------------------------- */
 
 /* A text that is too long is cut between two characters. */
-static void set_last_words(struct instance *x, const char *text)
+static void set_stop_detail(struct instance *x, const char *text)
 {
     size_t n = strlen(text);
-    if (n >= sizeof x->last_words)
-        for (n = sizeof x->last_words - 1; n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80;)
+    if (n >= sizeof x->stop_detail)
+        for (n = sizeof x->stop_detail - 1; n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80;)
             n--;
-    memcpy(x->last_words, text, n);
-    x->last_words[n] = '\0';
+    memcpy(x->stop_detail, text, n);
+    x->stop_detail[n] = '\0';
 }
 
 static struct instance *new_instance(struct instances *s, const char *id, bool inherited)
@@ -145,17 +145,17 @@ static struct instance *new_instance(struct instances *s, const char *id, bool i
     struct instance *x = must_calloc(1, sizeof *x);
     memcpy(x->id, id, strlen(id) + 1);
     x->inherited = inherited;
-    x->among = s;
-    count(x, 1);
+    x->set = s;
+    count_instance(x, 1);
     return x;
 }
 
 static void free_instance(struct core *c, struct instance *x)
 {
-    count(x, -1);
-    timer_clear(&c->timers, &x->ends);
+    count_instance(x, -1);
+    timer_clear(&c->timers, &x->class_timer);
     if (x->touched)
-        TAILQ_REMOVE(&x->among->touched, x, in_touched);
+        TAILQ_REMOVE(&x->set->touched, x, in_touched);
     free(x);
 }
 
@@ -200,7 +200,7 @@ int instances_take_list(struct core *c, struct instances *s, const struct core_i
         x->listed = true;
         x->state = seen[i].state;
         x->launch_us = seen[i].launch_us;
-        set_last_words(x, seen[i].detail != NULL ? seen[i].detail : "");
+        set_stop_detail(x, seen[i].detail != NULL ? seen[i].detail : "");
         instances_touch(s, x);
     }
     free_vanished(c, s->at, s->n);
@@ -217,7 +217,7 @@ void instances_release(struct core *c, struct instances *s)
     free(s->at);
 }
 
-static void shift(int64_t *us, int64_t by_us)
+static void shift_time(int64_t *us, int64_t by_us)
 {
     *us += *us != 0 ? by_us : 0;
 }
@@ -225,9 +225,9 @@ static void shift(int64_t *us, int64_t by_us)
 void instances_clock_set(struct instances *s, int64_t by_us)
 {
     for (size_t i = 0; i < s->n; i++) {
-        shift(&s->at[i]->launch_us, by_us);
-        shift(&s->at[i]->idle_us, by_us);
-        shift(&s->at[i]->lost_us, by_us);
+        shift_time(&s->at[i]->launch_us, by_us);
+        shift_time(&s->at[i]->idle_us, by_us);
+        shift_time(&s->at[i]->lost_us, by_us);
     }
 }
 
@@ -238,11 +238,11 @@ bool instances_add_up(const struct core *c, const struct instances *s)
     bool right = true;
     for (size_t i = 0; i < s->n; i++) {
         const struct instance *x = s->at[i];
-        n_in[x->is]++;
+        n_in[x->class]++;
         settling += x->inherited && x->lost_us != 0;
         leaving += x->leaving;
-        bool ends = x->ends.place != 0 && x->ends.due_us <= c->now_us; /* by the timer that is due */
-        right = right && (ends || class_of(c, s->opts, x, &until_us) == x->is) && (i == 0 || strcmp(s->at[i - 1]->id, x->id) < 0);
+        bool ends = x->class_timer.place != 0 && x->class_timer.due_us <= c->now_us; /* by the timer that is due */
+        right = right && (ends || class_of(c, s->opts, x, &until_us) == x->class) && (i == 0 || strcmp(s->at[i - 1]->id, x->id) < 0);
     }
-    return right && memcmp(n_in, s->n_in, sizeof n_in) == 0 && settling == s->settling_n && leaving == s->leaving_n;
+    return right && memcmp(n_in, s->n_in, sizeof n_in) == 0 && settling == s->may_return_n && leaving == s->leaving_n;
 }

@@ -13,17 +13,17 @@ struct instance {
     char id[CORE_AGENT_ID_MAX];
     enum core_instance_state state;
     int64_t launch_us;
-    bool came;           /* somebody with its id has been connected, in this life of the master or an earlier one */
+    bool has_connected;           /* an agent with its id has connected, since this start of the master or before */
     bool failed;         /* counted as a failed launch */
     bool inherited;      /* launched before this start of the master: its agent may be on its way back */
-    bool leaving;        /* it has been decided that it is to end */
-    int64_t idle_us, lost_us; /* since when; 0: it is not */
-    char last_words[200]; /* of one that has stopped */
-    /* what is kept of that in sums */
-    enum scale_class is;
-    bool settles;        /* it is inherited, and lost */
-    struct timer ends;   /* its class, by itself */
-    struct instances *among;
+    bool leaving;        /* the core has decided to end it */
+    int64_t idle_us, lost_us; /* since when it is idle, or its agent is not connected; 0: it is not */
+    char stop_detail[200]; /* the last line of its log, when it has stopped */
+    /* the values that `set` has counted, and what follows from them */
+    enum scale_class class;
+    bool may_return;        /* it is inherited, and its agent is not connected: the agent may come back */
+    struct timer class_timer;   /* due when time alone moves it to another class */
+    struct instances *set;
     bool touched, listed;
     TAILQ_ENTRY(instance) in_touched;
 };
@@ -33,8 +33,8 @@ struct instances {
     struct instance **at; /* by id */
     size_t n;
     int n_in[SCALE_CLASS_NR];
-    int settling_n, leaving_n;
-    TAILQ_HEAD(, instance) touched; /* to be looked at */
+    int may_return_n, leaving_n;
+    TAILQ_HEAD(, instance) touched; /* instances whose class must be found again */
 };
 
 void instances_init(struct instances *s, const struct scale_opts *opts);

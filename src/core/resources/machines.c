@@ -5,16 +5,16 @@
 
 #include "common/base/must.h"
 
-static struct machine *find(const struct core *c, const char *hostname)
+static struct machine *find_machine(const struct core *c, const char *hostname)
 {
     struct machine *m = NULL;
     HASH_FIND_STR(c->machines, hostname, m);
     return m;
 }
 
-static struct machine *find_or_add(struct core *c, const char *hostname)
+static struct machine *find_or_add_machine(struct core *c, const char *hostname)
 {
-    struct machine *m = find(c, hostname);
+    struct machine *m = find_machine(c, hostname);
     if (m != NULL)
         return m;
     size_t n = strlen(hostname);
@@ -43,7 +43,7 @@ void machine_join(struct core *c, struct agent *agent, const char *hostname)
     if (agent->machine != NULL && strcmp(agent->machine->hostname, hostname) == 0)
         return;
     machine_leave(c, agent);
-    agent->machine = find_or_add(c, hostname);
+    agent->machine = find_or_add_machine(c, hostname);
     LIST_INSERT_HEAD(&agent->machine->agents, agent, in_machine);
 }
 
@@ -67,7 +67,7 @@ static bool add_ports(const struct machine *m, size_t max, size_t *seen, struct 
 
 bool machines_ports(const struct core *c, const struct allocation *a, size_t max, struct port_set *ret)
 {
-    const struct machine *anywhere = find(c, "");
+    const struct machine *anywhere = find_machine(c, "");
     size_t seen = 0;
     memset(ret, 0, sizeof *ret);
     if (!add_ports(anywhere, max, &seen, ret))

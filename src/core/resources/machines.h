@@ -5,7 +5,7 @@
 
 #include "core/state/objects.h"
 
-/* The agent is on that machine from now on, and no longer on the one where it was. */
+/* Enters the agent under the host name of its machine, and takes it out of the machine where it was entered before. */
 void machine_join(struct core *c, struct agent *agent, const char *hostname);
 void machine_leave(struct core *c, struct agent *agent);
 /* The ports of all trials that run, or may run, on the machines of this allocation. False: finding them would take a look at more

@@ -8,6 +8,6 @@ void pools_init(struct core *c, const struct core_opts *opts, const struct rm_ty
 /* What has changed is made known to the pools' resource managers, which place what can be placed. */
 void pools_turn(struct core *c);
 void pools_free(struct core *c);
-void pool_timer(struct timer *t); /* another pass is due */
+void pool_timer(struct timer *t); /* the timer of a pool whose scheduler wants another pass */
 
 #endif

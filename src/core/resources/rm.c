@@ -28,14 +28,14 @@ void pool_add(struct pool *p, struct allocation *a)
 
 void pool_remove(struct pool *p, struct allocation *a)
 {
-    if (a->filed) {
+    if (a->known_to_sched) {
         p->rm->removed(p, a);
     } else {
         TAILQ_REMOVE(&p->new, a, in_new);
         free(a->job);
     }
     a->job = NULL;
-    a->filed = false;
+    a->known_to_sched = false;
     TAILQ_REMOVE(&p->allocations, a, in_pool);
     if (a->trial != NULL)
         a->trial->experiment->open_n--;
@@ -69,7 +69,7 @@ int pool_check_weight(const struct pool *p, double weight, struct error *err)
 static struct job *new_job_in(const struct experiment *x, const struct pool *p)
 {
     struct job *job = must_calloc(1, sizeof *job);
-    job->group = (struct sched_group){.job_id = x->row.job_id, .priority = pool_priority(p, x->spec.priority),
+    job->sched = (struct sched_job){.job_id = x->row.job_id, .priority = pool_priority(p, x->spec.priority),
                                       .weight = x->spec.weight, .max_slots = x->spec.max_slots,
                                       .queue_position = x->row.queue_position, .submitted_us = x->row.start_us};
     return job;
@@ -88,16 +88,16 @@ struct job *job_in_pool(struct experiment *x, struct pool *p)
     if (x->job != NULL && x->pool == p)
         return x->job;
     LIST_FOREACH(t, &x->trials, in_experiment)
-        if (t->allocation != NULL && t->allocation->pool == p && t->allocation->filed)
-            return container_of(t->allocation->request.group, struct job, group);
+        if (t->allocation != NULL && t->allocation->pool == p && t->allocation->known_to_sched)
+            return container_of(t->allocation->request.job, struct job, sched);
     return new_job_in(x, p);
 }
 
 struct experiment *job_experiment(const struct job *job)
 {
-    if (job->experiment != NULL || job->group.request_n == 0)
+    if (job->experiment != NULL || job->sched.request_n == 0)
         return job->experiment;
-    struct sched_request *any = RB_ROOT((struct sched_job *)&job->group.requests);
+    struct sched_request *any = RB_ROOT((struct sched_job_requests *)&job->sched.requests);
     const struct trial *t = container_of(any, struct allocation, request)->trial;
     return t != NULL ? t->experiment : NULL;
 }
@@ -105,7 +105,7 @@ struct experiment *job_experiment(const struct job *job)
 void job_new_for_task(struct allocation *a)
 {
     a->job = must_calloc(1, sizeof *a->job);
-    a->job->group = (struct sched_group){.uncounted = true, .job_id = a->task->row.job_id, .priority = SCHED_PRIORITY_DEFAULT, .weight = 1,
+    a->job->sched = (struct sched_job){.uncounted = true, .job_id = a->task->row.job_id, .priority = SCHED_PRIORITY_DEFAULT, .weight = 1,
                                          .max_slots = -1, .queue_position = a->row.request_us,
                                          .submitted_us = a->row.request_us};
 }
@@ -119,7 +119,7 @@ void job_reweigh(struct experiment *x)
 void job_leave(struct experiment *x)
 {
     x->job->experiment = NULL;
-    if (x->job->group.request_n == 0)
+    if (x->job->sched.request_n == 0)
         free(x->job);
     x->job = NULL;
 }

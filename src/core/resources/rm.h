@@ -19,8 +19,8 @@ struct rm_type {
     void (*signal)(struct core *c, struct container *k, int signal);
     /* A container has ended: what it held is free again. */
     void (*released)(struct core *c, struct container *k);
-    void (*leaving)(struct allocation *a); /* it has been told to end */
-    void (*agent_forgotten)(struct agent *agent); /* it will be freed; nothing runs there */
+    void (*leaving)(struct allocation *a); /* the allocation has been told to end */
+    void (*agent_forgotten)(struct agent *agent); /* the agent will be freed; nothing runs on it */
     void (*removed)(struct pool *p, struct allocation *a);
     void (*reweighed)(struct pool *p, struct job *job); /* experiment.spec and row say what it is worth now */
 };
@@ -30,7 +30,7 @@ extern const struct rm_type rm_agents;
 struct pool *pool_find(const struct core *c, const char *name); /* "" or NULL: the first one */
 void pool_add(struct pool *p, struct allocation *a);
 void pool_remove(struct pool *p, struct allocation *a);
-int pool_priority(const struct pool *p, int wanted); /* what a job of that priority counts as */
+int pool_priority(const struct pool *p, int wanted); /* the priority that a job counts with in this pool */
 /* Whether a job of this pool may have such a priority, or weight. */
 int pool_check_priority(const struct pool *p, int32_t priority, struct error *err);
 int pool_check_weight(const struct pool *p, double weight, struct error *err);
@@ -44,7 +44,7 @@ struct job *job_in_pool(struct experiment *x, struct pool *p);
 struct experiment *job_experiment(const struct job *job);
 /* Makes the job of a task of its own. It is freed with the task's only allocation, which this is. */
 void job_new_for_task(struct allocation *a);
-void job_reweigh(struct experiment *x);    /* they have changed */
-void job_leave(struct experiment *x);      /* frees it, or leaves it to its last allocation */
+void job_reweigh(struct experiment *x);    /* to be called when the experiment's priority, weight, max_slots or position has changed */
+void job_leave(struct experiment *x);      /* frees the experiment's job, or leaves that to the end of its last allocation */
 
 #endif

@@ -54,7 +54,7 @@ static struct sched_agent offer_of(const struct agent *agent, int aux_max)
     return s;
 }
 
-static void withdraw(struct agent *agent)
+static void withdraw_agent(struct agent *agent)
 {
     if (agent->offered_to != NULL)
         sched_agent_leave(agent->offered_to->sched, &agent->sched);
@@ -72,15 +72,15 @@ static void agent_forgotten(struct agent *agent)
 {
     take_off_stale_list(agent);
     elastic_touch(agent->pool, agent);
-    withdraw(agent);
+    withdraw_agent(agent);
 }
 
-static void offer(struct agent *agent)
+static void offer_agent(struct agent *agent)
 {
     struct pool *p = agent->pool;
     struct sched_agent now = offer_of(agent, p->opts.max_aux_containers_per_agent);
     if (agent->offered_to != p) {
-        withdraw(agent);
+        withdraw_agent(agent);
         agent->sched = now;
         agent->sched.id = agent->row.id;
         agent->offered_to = p;
@@ -97,9 +97,9 @@ static void tell_agents(struct pool *p)
         take_off_stale_list(agent);
         elastic_touch(p, agent);
         if (agent->presence == AGENT_GONE)
-            withdraw(agent);
+            withdraw_agent(agent);
         else
-            offer(agent);
+            offer_agent(agent);
     }
 }
 
@@ -107,7 +107,7 @@ static void tell_agents(struct pool *p)
 
 /* Tells the scheduler of an allocation that has its slots already, after a restart. For aging, an allocation waits
  * until it starts. */
-static void hold(struct pool *p, struct allocation *al, int64_t now_us)
+static void hold_restored(struct pool *p, struct allocation *al, int64_t now_us)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct sched_share *share = arena_array(&a, struct sched_share, al->container_n + 1);
@@ -141,45 +141,45 @@ static void tell_requests(struct core *c, struct pool *p)
         struct experiment *x = al->trial != NULL ? al->trial->experiment : NULL;
         TAILQ_REMOVE(&p->new, al, in_new);
         al->request = (struct sched_request){.allocation_id = al->row.id,
-                                             .group = x != NULL ? &job_in_pool(x, p)->group : &al->job->group,
+                                             .job = x != NULL ? &job_in_pool(x, p)->sched : &al->job->sched,
                                              .slots = al->row.slots, .single_agent = x != NULL && x->spec.single_node,
                                              .preemptible = x != NULL, .request_us = al->row.request_us};
         block_agents(al);
-        al->filed = true;
+        al->known_to_sched = true;
         if (al->row.state == ALLOCATION_PENDING) {
             sched_request_add(p->sched, &al->request);
             elastic_waits(p, &al->request, 1);
         } else {
-            hold(p, al, c->now_us);
+            hold_restored(p, al, c->now_us);
         }
     }
 }
 
-static void removed(struct pool *p, struct allocation *al)
+static void remove_request(struct pool *p, struct allocation *al)
 {
-    struct job *job = container_of(al->request.group, struct job, group);
+    struct job *job = container_of(al->request.job, struct job, sched);
     if (al->request.state == SCHED_PENDING)
         elastic_waits(p, &al->request, -1);
     sched_request_remove(p->sched, &al->request);
-    if (job->experiment == NULL && job->group.request_n == 0)
+    if (job->experiment == NULL && job->sched.request_n == 0)
         free(job);
 }
 
 /* The slots of an allocation that is on its way out may be what another one still misses: there is another pass. */
-static void leaving(struct allocation *al)
+static void release_request(struct allocation *al)
 {
-    if (!al->filed)
+    if (!al->known_to_sched)
         return;
     sched_request_releasing(al->pool->sched, &al->request);
     al->pool->changed = true;
 }
 
-static void reweighed(struct pool *p, struct job *job)
+static void reweigh_job(struct pool *p, struct job *job)
 {
     const struct experiment *x = job->experiment;
-    int max_slots_before = job->group.max_slots;
-    sched_group_set(p->sched, &job->group,
-                    &(struct sched_group){.priority = pool_priority(p, x->spec.priority), .weight = x->spec.weight,
+    int max_slots_before = job->sched.max_slots;
+    sched_job_set(p->sched, &job->sched,
+                    &(struct sched_job){.priority = pool_priority(p, x->spec.priority), .weight = x->spec.weight,
                                           .max_slots = x->spec.max_slots, .queue_position = x->row.queue_position});
     elastic_limits(p, job, max_slots_before);
 }
@@ -197,7 +197,7 @@ static void take_slots(struct agent *agent, struct container *k, int n)
     }
 }
 
-static void place(struct core *c, struct pool *p, const struct sched_placement *placement)
+static void place_request(struct core *c, struct pool *p, const struct sched_placement *placement)
 {
     struct allocation *al = container_of(placement->request, struct allocation, request);
     elastic_waits(p, &al->request, -1);
@@ -209,14 +209,14 @@ static void place(struct core *c, struct pool *p, const struct sched_placement *
     allocation_assigned(c, al);
 }
 
-/* False: nothing was decided. */
-static bool pass(struct core *c, struct pool *p)
+/* Runs one pass and carries out what it decides. False: the pass has decided nothing. */
+static bool run_pass(struct core *c, struct pool *p)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct sched_decision d;
     sched_pass(p->sched, c->now_us, &a, &d);
     for (size_t i = 0; i < d.allocate_n; i++)
-        place(c, p, &d.allocate[i]);
+        place_request(c, p, &d.allocate[i]);
     for (size_t i = 0; i < d.release_n; i++)
         allocation_terminate(c, container_of(d.release[i], struct allocation, request), "preempted by the scheduler");
     if (d.again_us != 0)
@@ -229,24 +229,24 @@ static bool pass(struct core *c, struct pool *p)
 /* Passes follow each other until one decides nothing: a pass may want to stop what the pass before it has placed,
  * for a request that had no place then, and the next event may be far away. That comes to an end, because each
  * decision leaves less to decide. */
-static void turn(struct core *c, struct pool *p)
+static void run_turn(struct core *c, struct pool *p)
 {
     tell_requests(c, p);
-    while (pass(c, p))
+    while (run_pass(c, p))
         ;
-    p->changed = false; /* what it has stopped, it has seen */
+    p->changed = false; /* what the passes have stopped has been taken into account */
 }
 
 /* ---- containers -------------------------------------------------------------------------------------------------- */
 
-/* An agent that is away is told when it comes back (agents.c). */
+/* An agent that is not connected gets the signal when it connects again (agents.c). */
 static void send_signal(struct core *c, struct container *k, int signal)
 {
     if (k->agent != NULL && k->agent->presence == AGENT_CONNECTED)
         signal_container(c, k, signal);
 }
 
-static void released(struct core *c, struct container *k)
+static void release_container(struct core *c, struct container *k)
 {
     struct agent *agent = k->agent;
     if (agent == NULL)
@@ -256,13 +256,13 @@ static void released(struct core *c, struct container *k)
             agent->slot[i].container = NULL;
     LIST_REMOVE(k, in_agent);
     k->agent = NULL;
-    if (k->allocation->filed)
+    if (k->allocation->known_to_sched)
         sched_request_gave_back(k->allocation->pool->sched, &k->allocation->request, &agent->sched);
     agent_changed(c, agent);
 }
 
 const struct rm_type rm_agents = {.name = "agents", .open = open_pool, .close = close_pool, .take_stock = tell_agents,
-                                  .turn = turn,
-                                  .signal = send_signal, .released = released, .leaving = leaving,
-                                  .agent_forgotten = agent_forgotten, .removed = removed,
-                                  .reweighed = reweighed};
+                                  .turn = run_turn,
+                                  .signal = send_signal, .released = release_container, .leaving = release_request,
+                                  .agent_forgotten = agent_forgotten, .removed = remove_request,
+                                  .reweighed = reweigh_job};

@@ -9,12 +9,12 @@ bool scale_counts(int slots, int slots_per_instance)
     return slots_per_instance > 0 && slots > 0 && (slots <= slots_per_instance || slots % slots_per_instance == 0);
 }
 
-int64_t scale_group_slots(int64_t slots, int max_slots)
+int64_t scale_job_slots(int64_t slots, int max_slots)
 {
     return max_slots >= 0 && slots > max_slots ? max_slots : slots;
 }
 
-/* 0 where an agent takes no such tasks at all. */
+/* How many agents hold so much. 0 where an agent takes no such tasks at all. */
 static int64_t agents_for(int64_t needed, int per_agent)
 {
     return per_agent > 0 ? (needed + per_agent - 1) / per_agent : 0;
@@ -39,11 +39,11 @@ bool scale_would_terminate(const int n_in[SCALE_CLASS_NR], int min_instances, in
 }
 
 /* Ends all machines of a class, in their order, as long as more than `keep` machines are left. */
-static int end_class(struct scale_instance *instance, size_t n, enum scale_class is, int left, int keep)
+static int end_class(struct scale_instance *instance, size_t n, enum scale_class class, int left, int keep)
 {
     int ended = 0;
     for (size_t i = 0; i < n && left - ended > keep; i++) {
-        if (instance[i].is != is || instance[i].terminate)
+        if (instance[i].class != class || instance[i].terminate)
             continue;
         instance[i].terminate = true;
         ended++;
@@ -51,7 +51,7 @@ static int end_class(struct scale_instance *instance, size_t n, enum scale_class
     return ended;
 }
 
-static struct scale_instance *newest(struct scale_instance *instance, size_t n)
+static struct scale_instance *newest_instance(struct scale_instance *instance, size_t n)
 {
     struct scale_instance *found = NULL;
     for (size_t i = 0; i < n; i++)
@@ -72,7 +72,7 @@ int scale_terminate(struct scale_instance *instance, size_t n, int min_instances
     for (size_t i = 0; i < sizeof surplus / sizeof *surplus; i++)
         left -= end_class(instance, n, surplus[i], left, max_instances);
     for (; left > max_instances; left--)
-        newest(instance, n)->terminate = true;
+        newest_instance(instance, n)->terminate = true;
     return (int)n - left;
 }
 

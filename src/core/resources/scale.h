@@ -25,16 +25,16 @@ struct scale_opts {
 
 /* ---- how many more ----------------------------------------------------------------------------------------------- */
 
-/* What waits for agents, group by group. */
+/* What waits for agents, added up over all jobs. */
 struct scale_demand {
     int64_t aux;   /* tasks without slots */
     int64_t slots;
 };
 
-/* Can a request be served by whole agents of so many slots, or by a part of one? Others do not call for agents. */
+/* Can a request be served by whole agents of so many slots, or by a part of one? No agent is launched for other requests. */
 bool scale_counts(int slots, int slots_per_instance);
-/* The slots that one group waits for, no more than it may use. max_slots -1: no limit. */
-int64_t scale_group_slots(int64_t slots, int max_slots);
+/* The slots that one job waits for, at most its max_slots. max_slots -1: no limit. */
+int64_t scale_job_slots(int64_t slots, int max_slots);
 int scale_desired(const struct scale_demand *d, int slots_per_instance, int aux_per_instance);
 
 /* ---- which fewer ------------------------------------------------------------------------------------------------- */
@@ -46,18 +46,18 @@ enum scale_class {
     SCALE_IDLE,
     SCALE_LONG_IDLE,
     SCALE_DISCONNECTED,
-    SCALE_LONG_DISCONNECTED, /* as well: its agent has never come */
+    SCALE_LONG_DISCONNECTED, /* also: its agent has never connected */
     SCALE_STOPPED,           /* the machine has ended by itself */
     SCALE_CLASS_NR,
 };
 
 struct scale_instance {
-    enum scale_class is;
+    enum scale_class class;
     int64_t launch_us;
     bool terminate; /* the decision */
 };
 
-/* Is there any that would go? n_in: how many there are of each class. */
+/* Would scale_terminate() choose any instance? n_in: how many instances there are of each class. */
 bool scale_would_terminate(const int n_in[SCALE_CLASS_NR], int min_instances, int max_instances);
 /* Sets `terminate` of those that are to go, and returns their number. */
 int scale_terminate(struct scale_instance *instance, size_t n, int min_instances, int max_instances);

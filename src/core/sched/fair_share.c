@@ -9,17 +9,17 @@
 
 #include <stdlib.h>
 
-static bool waiting_counts(const struct pass *p, const struct sched_group *g, const struct sched_shape *shape)
+static bool waiting_counts(const struct pass *p, const struct sched_job *job, const struct sched_shape *shape)
 {
-    return shape->fits_now || (shape->counts && g->no_place_in != p->began);
+    return shape->fits_now || (shape->counts && job->no_place_in != p->began);
 }
 
-static bool counts(const struct pass *p, const struct sched_request *r)
+static bool request_counts(const struct pass *p, const struct sched_request *r)
 {
-    if (r->slots == 0 || r->slots > p->s->places.capacity)
+    if (r->slots == 0 || r->slots > p->s->agents.capacity)
         return false;
     if (r->state == SCHED_PENDING)
-        return waiting_counts(p, r->group, r->shape);
+        return waiting_counts(p, r->job, r->shape);
     return r->state == SCHED_ALLOCATED || r->preemptible;
 }
 
@@ -27,8 +27,8 @@ static void add_up(struct pass *p, struct claim *ret)
 {
     struct sched_request *r;
     int smallest = INT32_MAX;
-    RB_FOREACH(r, sched_job, &ret->group->requests) {
-        if (!counts(p, r))
+    RB_FOREACH(r, sched_job_requests, &ret->job->requests) {
+        if (!request_counts(p, r))
             continue;
         ret->demand += r->slots;
         smallest = r->slots < smallest ? r->slots : smallest;
@@ -42,32 +42,32 @@ static void add_up(struct pass *p, struct claim *ret)
 
 /* The claim follows from sums that the job keeps, unless its requests differ in size; then each of them is looked
  * at. */
-static void claim_of(struct pass *p, struct sched_group *g, struct claim *ret)
+static void claim_of(struct pass *p, struct sched_job *job, struct claim *ret)
 {
-    *ret = (struct claim){.group = g, .weight = claim_weight(g->weight)};
-    if (g->largest != g->smallest || g->largest > p->s->places.capacity || (g->waiting_n > 0 && g->shape == NULL)) {
+    *ret = (struct claim){.job = job, .weight = claim_weight(job->weight)};
+    if (job->largest != job->smallest || job->largest > p->s->agents.capacity || (job->waiting_n > 0 && job->shape == NULL)) {
         add_up(p, ret);
     } else {
-        bool wait = g->waiting_n > 0 && waiting_counts(p, g, g->shape);
-        ret->active = g->active;
-        ret->held_for_good = g->held_for_good;
-        ret->largest = g->largest;
-        ret->unit = g->largest > 0 ? g->largest : 1;
-        ret->fits_now = wait && g->shape->fits_now;
-        ret->demand = g->active + g->leaving + (wait ? (int)g->waiting_slots : 0);
+        bool wait = job->waiting_n > 0 && waiting_counts(p, job, job->shape);
+        ret->active = job->active;
+        ret->held_for_good = job->held_for_good;
+        ret->largest = job->largest;
+        ret->unit = job->largest > 0 ? job->largest : 1;
+        ret->fits_now = wait && job->shape->fits_now;
+        ret->demand = job->active + job->leaving + (wait ? (int)job->waiting_slots : 0);
     }
-    if (g->max_slots >= 0 && ret->demand > g->max_slots)
-        ret->demand = g->max_slots - g->max_slots % ret->unit;
+    if (job->max_slots >= 0 && ret->demand > job->max_slots)
+        ret->demand = job->max_slots - job->max_slots % ret->unit;
 }
 
 static struct claims collect_claims(struct pass *p)
 {
     struct sched *s = p->s;
-    claims_make_room(&s->claims, s->group_n + 1);
-    struct claims c = {.item = s->claims.item, .capacity = s->places.capacity};
-    for (struct sched_group *g = TAILQ_FIRST(&s->line.order); g != NULL; g = TAILQ_NEXT(g, in_order)) {
+    claims_reserve(&s->claims, s->job_n + 1);
+    struct claims c = {.item = s->claims.item, .capacity = s->agents.capacity};
+    for (struct sched_job *job = TAILQ_FIRST(&s->order.list); job != NULL; job = TAILQ_NEXT(job, in_order)) {
         struct claim *claim = &c.item[c.n];
-        claim_of(p, g, claim);
+        claim_of(p, job, claim);
         c.n += claim->demand > 0 || claim->active > 0;
         c.has_gangs = c.has_gangs || claim->largest > 1;
         c.largest = claim->demand > 0 && claim->largest > c.largest ? claim->largest : c.largest;
@@ -75,37 +75,37 @@ static struct claims collect_claims(struct pass *p)
     return c;
 }
 
-/* ---- too much ---------------------------------------------------------------------------------------------------- */
+/* ---- jobs that hold too much ---------------------------------------------------------------------------------------------------- */
 
 /* Slots that this pass has taken from the job for a gang count as given back. */
 static void release_too_much(struct pass *p, const struct claim *claim)
 {
     int active = claim->active;
     struct sched_request *r;
-    if (claim->group->stopped_in == p->s->pass)
-        active -= claim->group->stopped;
-    RB_FOREACH(r, sched_job, &claim->group->requests) {
+    if (claim->job->stopped_in == p->s->pass)
+        active -= claim->job->stopped;
+    RB_FOREACH(r, sched_job_requests, &claim->job->requests) {
         if (active <= claim->offered)
             return;
-        if (r->state != SCHED_ALLOCATED || !r->preemptible || !counts(p, r) || r->released_in == p->s->pass)
+        if (r->state != SCHED_ALLOCATED || !r->preemptible || !request_counts(p, r) || r->released_in == p->s->pass)
             continue;
         pass_release(p, r);
         active -= r->slots;
     }
 }
 
-/* ---- too little -------------------------------------------------------------------------------------------------- */
+/* ---- jobs that hold too little -------------------------------------------------------------------------------------------------- */
 
 static bool place_at_once(struct pass *p, struct sched_request *r)
 {
     if (p->releasing || shape_set_has(&p->unfit, r->shape))
         return false;
-    size_t n = places_fit(&p->s->places, r, p->s->share);
+    size_t n = agent_index_fit(&p->s->agents, r, p->s->share);
     if (n == 0) {
         shape_set_add(&p->unfit, r->shape);
         return false;
     }
-    places_take(&p->s->places, p->s->share, n);
+    agent_index_take(&p->s->agents, p->s->share, n);
     pass_allocate(p, r, p->s->share, n);
     return true;
 }
@@ -120,22 +120,22 @@ static void give_back_what_leaves(struct pass *p)
     struct sched_request *r;
     TAILQ_FOREACH(r, &p->s->releasing, in_releasing)
         if (r->slots > 0)
-            places_give(&p->s->places, r->share, r->share_n);
+            agent_index_give(&p->s->agents, r->share, r->share_n);
     for (size_t i = 0; i < p->ret->release_n; i++)
-        places_give(&p->s->places, p->ret->release[i]->share, p->ret->release[i]->share_n);
+        agent_index_give(&p->s->agents, p->ret->release[i]->share, p->ret->release[i]->share_n);
 }
 
 static size_t fit_into_what_leaves(struct pass *p, const struct sched_request *r)
 {
-    struct places *places = &p->s->places;
-    size_t mark = places_mark(places);
+    struct agent_index *agents = &p->s->agents;
+    size_t mark = agent_index_mark(agents);
     if (shape_set_has(&p->too_large, r->shape) || (!p->releasing && leaving_n(p) == 0))
         return 0;
-    if (!p->releasing) /* else it is given back already */
+    if (!p->releasing) /* when `releasing` is set, it has been given back already */
         give_back_what_leaves(p);
-    size_t n = places_fit(places, r, p->s->share);
+    size_t n = agent_index_fit(agents, r, p->s->share);
     if (!p->releasing)
-        places_undo(places, mark);
+        agent_index_undo(agents, mark);
     if (n == 0)
         shape_set_add(&p->too_large, r->shape);
     return n;
@@ -143,14 +143,14 @@ static size_t fit_into_what_leaves(struct pass *p, const struct sched_request *r
 
 static size_t make_room(struct pass *p, const struct sched_request *r)
 {
-    size_t mark = places_mark(&p->s->places);
+    size_t mark = agent_index_mark(&p->s->agents);
     if (shape_set_has(&p->infeasible, r->shape))
         return 0;
     if (!p->releasing)
         give_back_what_leaves(p);
     size_t n = room_make(p, r);
     if (n == 0) {
-        places_undo(&p->s->places, mark);
+        agent_index_undo(&p->s->agents, mark);
         shape_set_add(&p->infeasible, r->shape);
         return 0;
     }
@@ -170,16 +170,16 @@ static bool serve_gang(struct pass *p, struct sched_request *r, bool may_make_ro
         return true;
     }
     if (p->kept_n >= SCHED_KEPT_MAX || leaving_n(p) > SCHED_LEAVING_MAX)
-        return true; /* enough for one pass */
+        return true; /* this pass keeps slots for no more gangs */
     size_t n = fit_into_what_leaves(p, r);
     if (n == 0 && may_make_room)
         n = make_room(p, r);
     if (n > 0) {
-        places_take(&p->s->places, p->s->share, n);
+        agent_index_take(&p->s->agents, p->s->share, n);
         p->kept_n++;
         r->granted_in = p->s->pass;
     } else if (r->shape->fits_now) {
-        pass_grant(p, r); /* another one took its place, in this pass */
+        pass_grant(p, r); /* another gang took the slots in this pass */
     }
     return n > 0 || r->shape->fits_now;
 }
@@ -190,14 +190,14 @@ static bool place_gangs(struct pass *p, const struct claim *claim)
     int rest = claim->offered - claim->active;
     bool ok = true;
     struct sched_request *r;
-    RB_FOREACH(r, sched_job, &claim->group->requests) {
-        if (r->state != SCHED_PENDING || !counts(p, r) || r->slots > rest)
+    RB_FOREACH(r, sched_job_requests, &claim->job->requests) {
+        if (r->state != SCHED_PENDING || !request_counts(p, r) || r->slots > rest)
             continue;
         rest -= r->slots;
         ok = serve_gang(p, r, claim->offered - rest <= claim->whole) && ok;
     }
     if (!ok)
-        claim->group->no_place_in = p->began;
+        claim->job->no_place_in = p->began;
     return ok;
 }
 
@@ -205,10 +205,10 @@ static void place_single(struct pass *p, const struct claim *claim)
 {
     int rest = claim->offered - claim->active;
     struct sched_request *r;
-    RB_FOREACH(r, sched_job, &claim->group->requests) {
+    RB_FOREACH(r, sched_job_requests, &claim->job->requests) {
         if (rest <= 0)
             return;
-        if (r->state != SCHED_PENDING || !counts(p, r))
+        if (r->state != SCHED_PENDING || !request_counts(p, r))
             continue;
         rest -= r->slots;
         if (!place_at_once(p, r))
@@ -218,7 +218,7 @@ static void place_single(struct pass *p, const struct claim *claim)
 
 /* ---- the pass ---------------------------------------------------------------------------------------------------- */
 
-/* The larger one first, which would stop the other one else; of equals the one whose turn is earlier. */
+/* Larger gangs come first, since they would stop smaller ones otherwise; of equally large ones the one whose turn is earlier. */
 static int by_size(const void *pa, const void *pb)
 {
     const struct claim *const *a = pa, *const *b = pb;
@@ -251,7 +251,7 @@ static size_t serve_gangs(struct pass *p, const struct claims *c, struct claim *
 static void claim_less(struct pass *p, struct claim *claim)
 {
     double at_first = claim->at_first;
-    claim_of(p, claim->group, claim);
+    claim_of(p, claim->job, claim);
     claim->at_first = at_first;
 }
 
@@ -276,13 +276,13 @@ static void place_zero_slot(struct pass *p)
     while (walk_pop(&walk, &c))
         if (place_at_once(p, c.next))
             walk_push(&walk, cursor_after(&c));
-    places_undo(&p->s->places, 0);
+    agent_index_undo(&p->s->agents, 0);
 }
 
 static void start_again(struct pass *p, size_t placed_before)
 {
-    places_undo(&p->s->places, 0);
-    p->s->pass++; /* what the last plan granted and released was not */
+    agent_index_undo(&p->s->agents, 0);
+    p->s->pass++; /* a new number, so that what the last plan granted and released does not count */
     p->releasing = false;
     p->kept_n = 0;
     p->unfit.n = p->too_large.n = p->infeasible.n = 0;
@@ -310,13 +310,13 @@ static void pass_by_fair_share(struct pass *p)
         claims_offer(&claims, &p->s->claims, true);
     }
     serve_single(p, &claims);
-    places_undo(&p->s->places, 0);
+    agent_index_undo(&p->s->agents, 0);
 }
 
 static void why_by_fair_share(struct sched *s, const struct sched_request *r, struct sched_reason *ret)
 {
-    const struct sched_group *g = r->group;
-    bool at_limit = g->max_slots >= 0 && g->active + r->slots > g->max_slots;
+    const struct sched_job *job = r->job;
+    bool at_limit = job->max_slots >= 0 && job->active + r->slots > job->max_slots;
     ret->why = r->slots == 0 ? SCHED_WHY_NEXT : at_limit ? SCHED_WHY_MAX_SLOTS : SCHED_WHY_SHARE;
 }
 

@@ -1,8 +1,8 @@
-#include "core/sched/places.h"
+#include "core/sched/agent_index.h"
 
 #include <string.h>
 
-bool places_blocked(const struct sched_request *r, const struct sched_agent *agent)
+bool sched_is_blocked(const struct sched_request *r, const struct sched_agent *agent)
 {
     for (size_t i = 0; i < r->blocked_n; i++)
         if (strcmp(r->blocked_agent[i], agent->id) == 0)
@@ -10,31 +10,31 @@ bool places_blocked(const struct sched_request *r, const struct sched_agent *age
     return false;
 }
 
-/* Up to `wanted` agents of one bucket in the request's order of preference. */
-static size_t choose(struct sched_bucket *b, const struct sched_request *r, size_t wanted, struct sched_agent **ret)
+/* Chooses up to `wanted` agents of one bucket, in the request's order of preference. Returns how many it found. */
+static size_t choose_agents(struct sched_bucket *b, const struct sched_request *r, size_t wanted, struct sched_agent **ret)
 {
-    struct sched_place *place = bucket_first(b, r->hash);
+    struct agent_index_entry *entry = bucket_first(b, r->hash);
     size_t n = 0;
-    for (size_t i = 0; i < b->n && n < wanted; i++, place = bucket_next(b, place))
-        if (!places_blocked(r, place->agent))
-            ret[n++] = place->agent;
+    for (size_t i = 0; i < b->n && n < wanted; i++, entry = bucket_next(b, entry))
+        if (!sched_is_blocked(r, entry->agent))
+            ret[n++] = entry->agent;
     return n;
 }
 
-static bool nearer(const struct sched_request *r, const struct sched_agent *a, const struct sched_agent *b)
+static bool is_nearer(const struct sched_request *r, const struct sched_agent *a, const struct sched_agent *b)
 {
     uint64_t x = r->hash - a->hash, y = r->hash - b->hash;
     return x != y ? x < y : strcmp(a->id, b->id) < 0;
 }
 
 /* Has any agent so many empty slots? */
-static bool has_room(const struct places *p, int slots)
+static bool has_room(const struct agent_index *p, int slots)
 {
     int bit = slots < 64 ? slots - 1 : 63;
     return p->room >> bit != 0;
 }
 
-static struct sched_agent *fit_one(struct places *p, const struct sched_request *r)
+static struct sched_agent *fit_one(struct agent_index *p, const struct sched_request *r)
 {
     struct bucket_set *set = r->slots > 0 ? &p->for_slots : &p->for_aux;
     if (r->slots > 0 && !has_room(p, r->slots))
@@ -44,9 +44,9 @@ static struct sched_agent *fit_one(struct places *p, const struct sched_request 
     for (struct sched_bucket *b = set->first; b != NULL; b = b->next) {
         if (b->n == 0 || (r->slots > 0 && b->key.empty < r->slots) || (best != NULL && b->score < best_score))
             continue;
-        if (choose(b, r, 1, &agent) == 0)
+        if (choose_agents(b, r, 1, &agent) == 0)
             continue;
-        if (best == NULL || b->score > best_score || nearer(r, agent, best)) {
+        if (best == NULL || b->score > best_score || is_nearer(r, agent, best)) {
             best = agent;
             best_score = b->score;
         }
@@ -54,8 +54,9 @@ static struct sched_agent *fit_one(struct places *p, const struct sched_request 
     return best;
 }
 
-/* The next smaller size of idle agents; NULL: none. All idle agents of a size are in one bucket. */
-static struct sched_bucket *idle_below(struct places *p, int slots)
+/* The bucket of idle agents of the next size below `slots`; NULL: there are no such agents. All idle agents of one size are in one
+ * bucket. */
+static struct sched_bucket *idle_below(struct agent_index *p, int slots)
 {
     for (struct agent_size *size = p->sizes; size != NULL && size->slots > 0; size = size->next)
         if (size->slots < slots && size->idle != NULL && size->idle->n > 0)
@@ -66,7 +67,7 @@ static struct sched_bucket *idle_below(struct places *p, int slots)
 typedef bool agent_test(const struct sched_agent *agent, const void *arg);
 
 /* How many of the request's blocked agents pass the test; one named twice counts once. */
-static size_t count_blocked(const struct places *p, const struct sched_request *r, agent_test *test, const void *arg)
+static size_t count_blocked(const struct agent_index *p, const struct sched_request *r, agent_test *test, const void *arg)
 {
     size_t n = 0;
     for (size_t i = 0; i < r->blocked_n; i++) {
@@ -87,16 +88,16 @@ static bool is_in_bucket(const struct sched_agent *agent, const void *bucket)
 
 static size_t take_whole(struct sched_bucket *b, const struct sched_request *r, size_t wanted, struct sched_share *ret)
 {
-    struct sched_place *place = bucket_first(b, r->hash);
+    struct agent_index_entry *entry = bucket_first(b, r->hash);
     size_t n = 0;
-    for (size_t i = 0; i < b->n && n < wanted; i++, place = bucket_next(b, place))
-        if (!places_blocked(r, place->agent))
-            ret[n++] = (struct sched_share){place->agent, b->key.all};
+    for (size_t i = 0; i < b->n && n < wanted; i++, entry = bucket_next(b, entry))
+        if (!sched_is_blocked(r, entry->agent))
+            ret[n++] = (struct sched_share){entry->agent, b->key.all};
     return n;
 }
 
 /* Whole agents of one size that add up to the request exactly; of several such sizes, the largest. */
-static size_t fit_one_size(struct places *p, const struct sched_request *r, struct sched_share *ret)
+static size_t fit_one_size(struct agent_index *p, const struct sched_request *r, struct sched_share *ret)
 {
     int size = INT32_MAX;
     for (struct sched_bucket *b; (b = idle_below(p, size)) != NULL; size = b->key.all) {
@@ -109,7 +110,7 @@ static size_t fit_one_size(struct places *p, const struct sched_request *r, stru
 
 /* Whole agents of any size: as many as fit of the largest size, then of the next one. No choice is taken back, so
  * this may fail where another choice would have succeeded. */
-static size_t fit_any_size(struct places *p, const struct sched_request *r, struct sched_share *ret)
+static size_t fit_any_size(struct agent_index *p, const struct sched_request *r, struct sched_share *ret)
 {
     int size = INT32_MAX, missing = r->slots;
     size_t n = 0;
@@ -121,7 +122,7 @@ static size_t fit_any_size(struct places *p, const struct sched_request *r, stru
     return missing == 0 ? n : 0;
 }
 
-size_t places_fit(struct places *p, const struct sched_request *r, struct sched_share *ret)
+size_t agent_index_fit(struct agent_index *p, const struct sched_request *r, struct sched_share *ret)
 {
     struct sched_agent *one = fit_one(p, r);
     if (one != NULL) {
@@ -145,8 +146,8 @@ static bool takes_aux(const struct sched_agent *agent, const void *unused)
     return agent->open && agent->aux > 0;
 }
 
-/* blocked_in: where the request's blocked agents are; NULL: they are not looked at. */
-static bool could_hold(const struct agent_size *sizes, const struct places *blocked_in, const struct sched_request *r,
+/* blocked_in: the index that holds the request's blocked agents; NULL: blocked agents are not looked at. */
+static bool could_hold(const struct agent_size *sizes, const struct agent_index *blocked_in, const struct sched_request *r,
                        bool any_sizes)
 {
     int64_t all = 0;
@@ -162,7 +163,7 @@ static bool could_hold(const struct agent_size *sizes, const struct places *bloc
     return !r->single_agent && any_sizes && all >= r->slots;
 }
 
-bool places_could_fit(const struct places *p, const struct sched_request *r)
+bool agent_index_could_fit(const struct agent_index *p, const struct sched_request *r)
 {
     if (r->slots == 0)
         return p->aux_agents > count_blocked(p, r, takes_aux, NULL);

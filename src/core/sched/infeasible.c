@@ -27,28 +27,28 @@ void shape_set_add(struct shape_set *set, const struct sched_shape *shape)
         set->key[set->n++] = shape->key;
 }
 
-struct outlook {
+struct room_count {
     struct sched *s;
     int most; /* the largest room on one agent */
 };
 
 static struct agent_size *size_of(struct sched *s, int slots)
 {
-    struct agent_size *size = s->projection.places.sizes;
+    struct agent_size *size = s->projection.agents.sizes;
     while (size != NULL && size->slots != slots)
         size = size->next;
     return size;
 }
 
 /* Begins with the pool as it will be once what is on its way out has gone. */
-static void look_at_what_will_be_free(struct outlook *o)
+static void count_what_will_be_free(struct room_count *o)
 {
     struct sched *s = o->s;
-    s->outlooks++;
+    s->room_counts++;
     o->most = 0;
-    for (struct agent_size *size = s->projection.places.sizes; size != NULL; size = size->next)
+    for (struct agent_size *size = s->projection.agents.sizes; size != NULL; size = size->next)
         size->whole = 0;
-    for (const struct sched_bucket *b = s->projection.places.for_slots.first; b != NULL; b = b->next) {
+    for (const struct sched_bucket *b = s->projection.agents.for_slots.first; b != NULL; b = b->next) {
         if (b->n == 0)
             continue;
         o->most = b->key.empty > o->most ? b->key.empty : o->most;
@@ -57,15 +57,15 @@ static void look_at_what_will_be_free(struct outlook *o)
     }
 }
 
-static void would_give_back(struct outlook *o, const struct sched_request *r)
+static void would_give_back(struct room_count *o, const struct sched_request *r)
 {
     for (size_t i = 0; i < r->share_n; i++) {
         struct sched_agent *agent = r->share[i].agent->projected;
         if (!agent->open || r->share[i].slots == 0)
             continue;
-        if (agent->outlook != o->s->outlooks)
+        if (agent->room_counted_in != o->s->room_counts)
             agent->room = agent->empty_slots;
-        agent->outlook = o->s->outlooks;
+        agent->room_counted_in = o->s->room_counts;
         if (agent->room == agent->slots)
             continue;
         agent->room += r->share[i].slots;
@@ -77,7 +77,7 @@ static void would_give_back(struct outlook *o, const struct sched_request *r)
     }
 }
 
-static bool helps(const struct outlook *o, const struct sched_shape *shape)
+static bool would_hold(const struct room_count *o, const struct sched_shape *shape)
 {
     int slots = shape->key.slots;
     size_t all = 0;
@@ -85,25 +85,25 @@ static bool helps(const struct outlook *o, const struct sched_shape *shape)
         return true;
     if (shape->key.single_agent)
         return false;
-    for (const struct agent_size *size = o->s->projection.places.sizes; size != NULL && size->slots > 0; size = size->next) {
+    for (const struct agent_size *size = o->s->projection.agents.sizes; size != NULL && size->slots > 0; size = size->next) {
         if (slots % size->slots == 0 && size->whole >= (size_t)(slots / size->slots))
             return true;
         all += size->whole * (size_t)size->slots;
     }
-    return o->s->projection.places.allow_heterogeneous_fits && all >= (size_t)slots;
+    return o->s->projection.agents.allow_heterogeneous_fits && all >= (size_t)slots;
 }
 
 static int latest_first(const void *pa, const void *pb)
 {
     struct sched_shape *a = *(struct sched_shape *const *)pa, *b = *(struct sched_shape *const *)pb;
-    int64_t x = RB_MIN(sched_requests, &a->pending)->group->queue_position;
-    int64_t y = RB_MIN(sched_requests, &b->pending)->group->queue_position;
+    int64_t x = RB_MIN(sched_requests, &a->pending)->job->queue_position;
+    int64_t y = RB_MIN(sched_requests, &b->pending)->job->queue_position;
     return x > y ? -1 : x < y;
 }
 
 /* For a request, running requests of its own priority may be stopped only if their jobs stand behind its job in the
  * queue. */
-static void look_at_level(struct outlook *o, struct pass *p, struct sched_level *l)
+static void find_infeasible_in_level(struct room_count *o, struct pass *p, struct sched_level *l)
 {
     struct sched_shape **shape = arena_array(p->arena, struct sched_shape *, l->shape_n + 1);
     struct sched_request *r = RB_MAX(sched_requests, &l->running);
@@ -112,38 +112,38 @@ static void look_at_level(struct outlook *o, struct pass *p, struct sched_level 
         shape[n++] = each;
     qsort(shape, n, sizeof(struct sched_shape *), latest_first);
     for (size_t i = 0; i <= n; i++) {
-        int64_t position = i < n ? RB_MIN(sched_requests, &shape[i]->pending)->group->queue_position : INT64_MIN;
-        for (; r != NULL && (i == n || r->group->queue_position > position); r = RB_PREV(sched_requests, , r))
+        int64_t position = i < n ? RB_MIN(sched_requests, &shape[i]->pending)->job->queue_position : INT64_MIN;
+        for (; r != NULL && (i == n || r->job->queue_position > position); r = RB_PREV(sched_requests, , r))
             if (r->released_in != p->s->pass)
                 would_give_back(o, r);
         if (i < n)
-            shape[i]->infeasible = !helps(o, shape[i]);
+            shape[i]->infeasible = !would_hold(o, shape[i]);
     }
 }
 
-static void look(struct pass *p)
+static void find_infeasible(struct pass *p)
 {
-    struct outlook o = {.s = p->s};
-    look_at_what_will_be_free(&o);
+    struct room_count o = {.s = p->s};
+    count_what_will_be_free(&o);
     for (int priority = SCHED_PRIORITY_MAX; priority >= SCHED_PRIORITY_MIN; priority--)
-        look_at_level(&o, p, &p->s->with_slots[priority]);
+        find_infeasible_in_level(&o, p, &p->s->with_slots[priority]);
 }
 
 /* Sets too_large: the request would not even fit into what is free together with what is on its way out. */
-static void look_at_what_leaves(struct pass *p)
+static void find_too_large(struct pass *p)
 {
-    struct outlook o = {.s = p->s};
-    look_at_what_will_be_free(&o);
+    struct room_count o = {.s = p->s};
+    count_what_will_be_free(&o);
     for (int priority = SCHED_PRIORITY_MIN; priority <= SCHED_PRIORITY_MAX; priority++)
         for (struct sched_shape *shape = p->s->with_slots[priority].first; shape != NULL; shape = shape->next)
-            shape->too_large = !helps(&o, shape);
+            shape->too_large = !would_hold(&o, shape);
 }
 
 bool pass_is_too_large(struct pass *p, const struct sched_shape *shape)
 {
-    if (!p->saw_what_leaves)
-        look_at_what_leaves(p);
-    p->saw_what_leaves = true;
+    if (!p->has_counted_what_leaves)
+        find_too_large(p);
+    p->has_counted_what_leaves = true;
     return shape->too_large || shape_set_has(&p->too_large, shape);
 }
 
@@ -153,9 +153,9 @@ bool pass_is_infeasible(struct pass *p, const struct sched_shape *shape)
         return true;
     if (shape->key.slots == 0 || (shape->key.slots == 1 && shape->key.own == NULL))
         return false; /* the first thing that may be stopped is enough: trying is quicker than looking */
-    if (!p->has_outlook)
-        look(p);
-    p->has_outlook = true;
+    if (!p->has_counted_room)
+        find_infeasible(p);
+    p->has_counted_room = true;
     return shape->infeasible;
 }
 
@@ -167,5 +167,5 @@ void pass_note_infeasible(struct pass *p, const struct sched_shape *shape)
 void pass_forget_infeasible(struct pass *p)
 {
     p->infeasible.n = p->unfit.n = 0;
-    p->has_outlook = false;
+    p->has_counted_room = false;
 }

@@ -1,12 +1,12 @@
-/* What the policies share. For the scheduler's own sources only. */
+/* What the scheduler's policies share. Only sources of src/core/sched include this file. */
 #ifndef DET_CORE_SCHED_INTERNAL_H
 #define DET_CORE_SCHED_INTERNAL_H
 
 #include "core/sched/projection.h"
-#include "core/sched/line.h"
-#include "core/sched/places.h"
+#include "core/sched/job_order.h"
+#include "core/sched/agent_index.h"
 #include "core/sched/policy.h"
-#include "core/sched/queue.h"
+#include "core/sched/levels.h"
 #include "core/sched/shares.h"
 
 enum { SCHED_LEVELS = SCHED_PRIORITY_MAX + 1 }; /* level 0: all requests, by fair share */
@@ -14,59 +14,61 @@ enum { SCHED_LEVELS = SCHED_PRIORITY_MAX + 1 }; /* level 0: all requests, by fai
 struct sched {
     struct sched_opts opts;
     const struct sched_policy_type *policy;
-    struct places places;
+    struct agent_index agents;
     struct projection projection;
     struct sched_level with_slots[SCHED_LEVELS], without[SCHED_LEVELS];
-    struct sched_line line;
-    size_t group_n;
+    struct job_order order;
+    size_t job_n;
     TAILQ_HEAD(, sched_request) releasing;
-    size_t releasing_n[2]; /* of these, without slots and with */
+    size_t releasing_n[2]; /* how many of them have no slots [0], and have some [1] */
     struct sched_promotions promotions;
-    uint64_t pass, outlooks;
-    struct sched_share *share; /* room for one placement */
+    uint64_t pass, room_counts;
+    struct sched_share *share; /* memory for the shares of one placement */
     size_t agent_n, share_cap;
-    struct claims_room claims;
+    struct claims_memory claims;
 };
 
-/* Where requests like r, with slots or without, stand at a priority. */
+/* The level of a priority that holds requests like r: those with slots, or those without. */
 struct sched_level *sched_level_of(struct sched *s, const struct sched_request *r, int priority);
 
-/* Kinds of requests that need not be looked at again in a pass: while room only shrinks, what failed once fails again. */
+/* A set of shapes of requests that need not be tried again in a pass: while free room only shrinks, a shape that failed once fails
+ * again. */
 enum { SHAPE_SET_MAX = 64 };
 struct shape_set {
     struct shape_key key[SHAPE_SET_MAX];
     size_t n;
 };
 bool shape_set_has(const struct shape_set *set, const struct sched_shape *shape);
-void shape_set_add(struct shape_set *set, const struct sched_shape *shape); /* unless it is full */
+void shape_set_add(struct shape_set *set, const struct sched_shape *shape); /* does nothing when the set is full */
 
-/* One pass. */
+/* The state of one pass. */
 struct pass {
     struct sched *s;
     struct arena *arena;
     struct sched_decision *ret;
     size_t allocate_cap, unplaced_cap, release_cap;
-    bool backfilling; /* something more important waits */
-    bool releasing;   /* and room is being made for it: what is free may be what it will need */
-    struct shape_set unfit, infeasible, too_large; /* no place now; nothing that could be stopped helped; nor what leaves */
-    bool has_outlook, saw_what_leaves;
+    bool backfilling; /* a more important request waits */
+    bool releasing;   /* room is being made for that request: slots that are free now may be slots that it will need */
+    struct shape_set unfit, infeasible, too_large; /* shapes that do not fit now; that would not fit whatever is stopped; that do not fit into what is free or leaving */
+    bool has_counted_room, has_counted_what_leaves;
     /* By priority: the levels that are served, and the one that would be stopped first of what is not released yet. The least
      * important and latest goes first, whoever it is for: what is released is always all that comes before this one. */
     struct sched_level *level;
     struct sched_request *next_victim;
-    int kept_n; /* gangs whose places are kept in what leaves */
-    uint64_t began; /* the number of the pass; each plan by fair share has one of its own */
+    int kept_n; /* gangs for which slots of leaving requests are kept */
+    uint64_t began; /* the number of the pass at its beginning; by fair share each plan counts on from it */
 };
 
 void pass_allocate(struct pass *p, struct sched_request *r, const struct sched_share *share, size_t n);
-void pass_grant(struct pass *p, struct sched_request *r); /* without a place */
+void pass_grant(struct pass *p, struct sched_request *r); /* the request is granted its slots although no agents were found for them */
 void pass_release(struct pass *p, struct sched_request *r);
 
-/* It would not fit into what leaves, either. True is sure. */
+/* True: requests of the shape do not fit into what is free together with what is on its way out. False: they may fit. */
 bool pass_is_too_large(struct pass *p, const struct sched_shape *shape);
-/* For what could not be helped at a more important priority, even fewer can be stopped at this one. True is sure. */
+/* True: requests of the shape do not fit whatever is stopped for them. False: they may fit. A shape that is infeasible at one
+ * priority is infeasible at all less important ones, for which fewer requests can be stopped. */
 bool pass_is_infeasible(struct pass *p, const struct sched_shape *shape);
 void pass_note_infeasible(struct pass *p, const struct sched_shape *shape);
-void pass_forget_infeasible(struct pass *p); /* there is more room than there was */
+void pass_forget_infeasible(struct pass *p); /* to be called when there is more room than before */
 
 #endif

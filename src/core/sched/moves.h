@@ -6,21 +6,22 @@
 #include "core/sched/sched.h"
 
 struct sched_step {
-    struct sched_group *group;
+    struct sched_job *job;
     int priority;
     int64_t queue_position;
 };
 
 struct sched_move {
     /* The other neighbour of the new place; NULL: none, it becomes the first or the last of all. */
-    const struct sched_group *second;
-    bool adopts_priority; /* of the anchor */
-    struct sched_step *step; /* what to sched_group_set(), in this order; none: it is there already */
+    const struct sched_job *second;
+    bool adopts_priority; /* the job takes over the anchor's priority */
+    struct sched_step *step; /* the calls of sched_job_set() that carry out the move, in this order; none: the job stands there already */
     size_t step_n;
 };
 
-/* Changes nothing. Both jobs have requests in this pool's queue. Array in the arena. */
-void sched_plan_move(struct sched_group *g, struct sched_group *anchor, bool ahead, int64_t now_us, struct arena *a,
+/* Plans the move of a job to a place right ahead of `anchor` or right behind it, and changes nothing. Both jobs must have requests in
+ * this pool's queue. The steps are allocated in the arena. */
+void sched_plan_move(struct sched_job *job, struct sched_job *anchor, bool ahead, int64_t now_us, struct arena *a,
                      struct sched_move *ret);
 
 #endif

@@ -1,4 +1,4 @@
-/* How a pool is scheduled. */
+/* The options of a pool's scheduler. */
 #ifndef DET_CORE_SCHED_OPTS_H
 #define DET_CORE_SCHED_OPTS_H
 

@@ -23,7 +23,7 @@ struct sched_policy_type {
      * priority, 0, and go by age. */
     bool has_queue;
     bool plans_on_projection; /* with preemption, its passes look at the pool as it will be (projection.h) */
-    /* Decides. It leaves the places as it has found them. */
+    /* Makes the decision of one pass. It leaves the index of agents as it has found it. */
     void (*pass)(struct pass *p);
     /* Sets ret->why for a request that waits although it could be placed on what is free; and, for whatever reason it waits,
      * what the reason says of those ahead of it. */

@@ -15,19 +15,19 @@ static bool may_place(const struct pass *p, const struct sched_request *r)
     return !p->releasing && (!p->backfilling || r->preemptible);
 }
 
-static size_t fit(struct pass *p, const struct sched_request *r)
+static size_t fit_request(struct pass *p, const struct sched_request *r)
 {
     struct sched *s = p->s;
-    return p->releasing ? projection_fit(&s->projection, r, s->share) : places_fit(&s->places, r, s->share);
+    return p->releasing ? projection_fit(&s->projection, r, s->share) : agent_index_fit(&s->agents, r, s->share);
 }
 
-static void take(struct pass *p, size_t n)
+static void take_slots(struct pass *p, size_t n)
 {
     struct sched *s = p->s;
     if (p->releasing) {
         projection_take(&s->projection, s->share, n);
     } else {
-        places_take(&s->places, s->share, n);
+        agent_index_take(&s->agents, s->share, n);
         projection_taken(&s->projection, s->share, n);
     }
 }
@@ -58,7 +58,7 @@ static void place_in_turn(struct pass *p, struct sched_level *l, struct walk *re
     walk_init(ret_failed, l->shape_n, p->arena);
     walk_start(&walk, l, p->arena);
     while (walk_pop(&walk, &c)) {
-        size_t now = shape_set_has(&p->unfit, c.shape) ? 0 : fit(p, c.next);
+        size_t now = shape_set_has(&p->unfit, c.shape) ? 0 : fit_request(p, c.next);
         size_t n = now > 0 ? now : fit_into_what_leaves(p, c.next);
         if (now == 0)
             shape_set_add(&p->unfit, c.shape);
@@ -66,14 +66,14 @@ static void place_in_turn(struct pass *p, struct sched_level *l, struct walk *re
             walk_push(ret_failed, c);
             continue;
         }
-        take(p, n);
+        take_slots(p, n);
         if (now > 0 && may_place(p, c.next))
             pass_allocate(p, c.next, p->s->share, n);
         walk_push(&walk, cursor_after(&c));
     }
 }
 
-/* ---- and those that do not --------------------------------------------------------------------------------------- */
+/* ---- requests that do not fit --------------------------------------------------------------------------------------- */
 
 struct victims {
     struct sched_request **item;
@@ -115,7 +115,7 @@ static bool may_stop(const struct sched_request *r, const struct sched_request *
 {
     if (victim == NULL || victim->priority != r->priority)
         return victim != NULL && victim->priority > r->priority;
-    return victim->group->queue_position > r->group->queue_position;
+    return victim->job->queue_position > r->job->queue_position;
 }
 
 /* Stops one running request after the other until r fits. 0: it does not fit even then. */
@@ -151,14 +151,14 @@ static size_t make_room(struct pass *p, const struct sched_request *r)
 {
     struct sched *s = p->s;
     struct victims victims = {0};
-    size_t mark = places_mark(&s->projection.places);
+    size_t mark = agent_index_mark(&s->projection.agents);
     size_t n = TAILQ_EMPTY(&s->releasing) || p->releasing ? 0 : projection_fit(&s->projection, r, s->share);
-    if (n == 0 && (!may_stop(r, p->next_victim) || !places_could_fit(&s->places, r) || pass_is_infeasible(p, r->shape)))
+    if (n == 0 && (!may_stop(r, p->next_victim) || !agent_index_could_fit(&s->agents, r) || pass_is_infeasible(p, r->shape)))
         return 0;
     if (n == 0)
         n = fit_after_stopping(p, r, &victims);
     if (n == 0) {
-        places_undo(&s->projection.places, mark);
+        agent_index_undo(&s->projection.agents, mark);
         pass_note_infeasible(p, r->shape);
         return 0;
     }
@@ -177,7 +177,7 @@ static void preempt_in_turn(struct pass *p, struct sched_level *l, struct walk *
     size_t given_up_n = 0;
     struct cursor c;
     while (walk_pop(failed, &c) && !is_decided(p, c.next)) {
-        size_t n = fit(p, c.next);
+        size_t n = fit_request(p, c.next);
         bool fits = n > 0;
         if (!fits)
             n = make_room(p, c.next);
@@ -185,7 +185,7 @@ static void preempt_in_turn(struct pass *p, struct sched_level *l, struct walk *
             given_up[given_up_n++] = c.shape;
             continue;
         }
-        take(p, n);
+        take_slots(p, n);
         while (!fits && given_up_n > 0)
             walk_push(failed, cursor_behind(given_up[--given_up_n], c.next));
         walk_push(failed, cursor_after(&c));
@@ -195,11 +195,11 @@ static void preempt_in_turn(struct pass *p, struct sched_level *l, struct walk *
 /* ---- the pass ---------------------------------------------------------------------------------------------------- */
 
 /* Requests with and without slots never stand in each other's way. */
-static void serve(struct pass *p, struct sched_level *level)
+static void serve_levels(struct pass *p, struct sched_level *level)
 {
     p->backfilling = p->releasing = false;
     p->too_large.n = p->unfit.n = 0;
-    p->saw_what_leaves = false;
+    p->has_counted_what_leaves = false;
     p->kept_n = 0;
     p->level = level;
     p->next_victim = p->s->opts.preemption ? last_running(level, SCHED_PRIORITY_MAX) : NULL;
@@ -218,14 +218,14 @@ static void serve(struct pass *p, struct sched_level *level)
             break;
         preempt_in_turn(p, &level[priority], &failed);
     }
-    places_undo(&p->s->places, 0);
-    places_undo(&p->s->projection.places, 0);
+    agent_index_undo(&p->s->agents, 0);
+    agent_index_undo(&p->s->projection.agents, 0);
 }
 
 static void pass_by_priority(struct pass *p)
 {
-    serve(p, p->s->with_slots);
-    serve(p, p->s->without);
+    serve_levels(p, p->s->with_slots);
+    serve_levels(p, p->s->without);
 }
 
 /* ---- why something waits ----------------------------------------------------------------------------------------- */
@@ -239,7 +239,7 @@ static const struct sched_request *first_stuck(const struct sched *s, const stru
     int looks = SHAPES_LOOKED_AT;
     for (const struct sched_shape *shape = l->first; shape != NULL && looks-- > 0; shape = shape->next) {
         const struct sched_request *first = RB_MIN(sched_requests, (struct sched_requests *)&shape->pending);
-        if (!places_could_fit(&s->places, first))
+        if (!agent_index_could_fit(&s->agents, first))
             return first;
     }
     return NULL;

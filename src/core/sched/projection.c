@@ -8,17 +8,17 @@
 void projection_init(struct projection *pr, const struct sched_opts *opts)
 {
     pr->kept = sched_policy_type(opts->policy)->plans_on_projection && opts->preemption;
-    places_init(&pr->places, opts);
+    agent_index_init(&pr->agents, opts);
 }
 
 void projection_free(struct projection *pr)
 {
     struct sched_agent *projected, *next;
-    HASH_ITER(hh, pr->places.by_id, projected, next) { /* of agents that have not left */
-        HASH_DEL(pr->places.by_id, projected);
+    HASH_ITER(hh, pr->agents.by_id, projected, next) { /* of agents that have not left */
+        HASH_DEL(pr->agents.by_id, projected);
         free(projected);
     }
-    places_free(&pr->places);
+    agent_index_free(&pr->agents);
 }
 
 static int at_most(int n, int most)
@@ -47,14 +47,14 @@ void projection_join(struct projection *pr, struct sched_agent *agent)
     agent->projected = must_calloc(1, sizeof *agent->projected);
     *agent->projected = (struct sched_agent){.id = agent->id, .projects = agent, .open = agent->open, .slots = agent->slots,
                                           .empty_slots = agent->empty_slots, .aux = agent->aux, .empty_aux = agent->empty_aux};
-    places_add(&pr->places, agent->projected);
+    agent_index_add(&pr->agents, agent->projected);
 }
 
 void projection_leave(struct projection *pr, struct sched_agent *agent)
 {
     if (agent->projected == NULL)
         return;
-    places_remove(&pr->places, agent->projected);
+    agent_index_remove(&pr->agents, agent->projected);
     free(agent->projected);
     agent->projected = NULL;
 }
@@ -63,7 +63,7 @@ void projection_follow(struct projection *pr, struct sched_agent *agent)
 {
     struct sched_agent offer = offer_of(agent);
     if (agent->projected != NULL)
-        places_set(&pr->places, agent->projected, &offer);
+        agent_index_set(&pr->agents, agent->projected, &offer);
 }
 
 void projection_leaves(struct projection *pr, const struct sched_share *share, int by)
@@ -75,7 +75,7 @@ void projection_leaves(struct projection *pr, const struct sched_share *share, i
 
 size_t projection_fit(struct projection *pr, const struct sched_request *r, struct sched_share *ret)
 {
-    size_t n = places_fit(&pr->places, r, ret);
+    size_t n = agent_index_fit(&pr->agents, r, ret);
     for (size_t i = 0; i < n; i++)
         ret[i].agent = ret[i].agent->projects;
     return n;
@@ -90,7 +90,7 @@ void projection_take(struct projection *pr, const struct sched_share *share, siz
 {
     for (size_t i = 0; i < n; i++) {
         struct sched_share projected = projected_share(&share[i]);
-        places_take(&pr->places, &projected, 1);
+        agent_index_take(&pr->agents, &projected, 1);
     }
 }
 
@@ -98,7 +98,7 @@ void projection_give(struct projection *pr, const struct sched_share *share, siz
 {
     for (size_t i = 0; i < n; i++) {
         struct sched_share projected = projected_share(&share[i]);
-        places_give(&pr->places, &projected, 1);
+        agent_index_give(&pr->agents, &projected, 1);
     }
 }
 
@@ -106,6 +106,6 @@ void projection_taken(struct projection *pr, const struct sched_share *share, si
 {
     for (size_t i = 0; i < n && pr->kept; i++) {
         struct sched_agent offer = offer_of(share[i].agent);
-        places_plan(&pr->places, share[i].agent->projected, offer.empty_slots, offer.empty_aux);
+        agent_index_plan(&pr->agents, share[i].agent->projected, offer.empty_slots, offer.empty_aux);
     }
 }

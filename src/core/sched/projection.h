@@ -5,11 +5,11 @@
 #ifndef DET_CORE_SCHED_PROJECTION_H
 #define DET_CORE_SCHED_PROJECTION_H
 
-#include "core/sched/places.h"
+#include "core/sched/agent_index.h"
 
 struct projection {
     bool kept;
-    struct places places; /* of the projected agents */
+    struct agent_index agents; /* of the projected agents */
 };
 
 void projection_init(struct projection *pr, const struct sched_opts *opts);
@@ -21,11 +21,11 @@ void projection_follow(struct projection *pr, struct sched_agent *agent);
 /* Of what is held on the agent, this begins to leave (by 1), or has gone (-1). */
 void projection_leaves(struct projection *pr, const struct sched_share *share, int by);
 
-/* As places_fit, places_take and places_give. Shares are of the agents themselves, not of the projected ones. */
+/* As agent_index_fit, agent_index_take and agent_index_give. Shares are of the agents themselves, not of the projected ones. */
 size_t projection_fit(struct projection *pr, const struct sched_request *r, struct sched_share *ret);
 void projection_take(struct projection *pr, const struct sched_share *share, size_t n);
 void projection_give(struct projection *pr, const struct sched_share *share, size_t n);
-/* These were taken from the agents as they are; the trail knows. */
+/* The shares were taken from the agents themselves: the projected agents follow. agent_index_undo() takes that back. */
 void projection_taken(struct projection *pr, const struct sched_share *share, size_t n);
 
 #endif

@@ -4,7 +4,7 @@
 
 static bool is_any_open(const struct sched *s)
 {
-    for (const struct agent_size *size = s->places.sizes; size != NULL; size = size->next)
+    for (const struct agent_size *size = s->agents.sizes; size != NULL; size = size->next)
         if (size->n > 0)
             return true;
     return false;
@@ -14,14 +14,14 @@ static bool is_blocked_only(const struct sched *s, const struct sched_request *r
 {
     struct sched_request unblocked = *r;
     unblocked.blocked_n = 0;
-    return r->blocked_n > 0 && places_could_fit(&s->places, &unblocked);
+    return r->blocked_n > 0 && agent_index_could_fit(&s->agents, &unblocked);
 }
 
 static bool is_any_blocked_in(const struct sched *s, const struct sched_level *l)
 {
     for (const struct sched_shape *shape = l->first; shape != NULL; shape = shape->next) {
         const struct sched_request *first = RB_MIN(sched_requests, (struct sched_requests *)&shape->pending);
-        if (first->blocked_n > 0 && !places_could_fit(&s->places, first) && is_blocked_only(s, first))
+        if (first->blocked_n > 0 && !agent_index_could_fit(&s->agents, first) && is_blocked_only(s, first))
             return true;
     }
     return false;
@@ -42,7 +42,7 @@ static bool cannot_ever(const struct sched *s, const struct sched_request *r, en
         *ret = SCHED_WHY_NO_AGENTS;
     else if (!is_any_open(s))
         *ret = SCHED_WHY_CLOSED;
-    else if (places_could_fit(&s->places, r))
+    else if (agent_index_could_fit(&s->agents, r))
         return false;
     else
         *ret = is_blocked_only(s, r) ? SCHED_WHY_BLOCKED : SCHED_WHY_NEVER;
@@ -53,22 +53,22 @@ void sched_why(struct sched *s, const struct sched_request *r, struct sched_reas
 {
     struct sched_reason reason = {.granted = r->granted_in == s->pass && s->pass > 0, .leaving = s->releasing_n[r->slots > 0]};
     s->policy->why(s, r, &reason);
-    if (!cannot_ever(s, r, &reason.why) && places_fit(&s->places, r, s->share) == 0)
+    if (!cannot_ever(s, r, &reason.why) && agent_index_fit(&s->agents, r, s->share) == 0)
         reason.why = SCHED_WHY_NO_ROOM;
     *ret = reason;
 }
 
 const struct agent_size *sched_sizes(const struct sched *s)
 {
-    return s->places.sizes;
+    return s->agents.sizes;
 }
 
-struct sched_room sched_room(const struct sched *s)
+struct sched_slot_count sched_count_slots(const struct sched *s)
 {
-    struct sched_room room = {0};
-    for (const struct agent_size *size = s->places.sizes; size != NULL; size = size->next)
-        room.all += (int64_t)size->n * size->slots;
-    for (const struct sched_bucket *b = s->places.for_slots.first; b != NULL; b = b->next)
-        room.free += (int64_t)b->n * b->key.empty;
-    return room;
+    struct sched_slot_count slots = {0};
+    for (const struct agent_size *size = s->agents.sizes; size != NULL; size = size->next)
+        slots.all += (int64_t)size->n * size->slots;
+    for (const struct sched_bucket *b = s->agents.for_slots.first; b != NULL; b = b->next)
+        slots.free += (int64_t)b->n * b->key.empty;
+    return slots;
 }

@@ -2,14 +2,14 @@
 #ifndef DET_CORE_SCHED_REASONS_H
 #define DET_CORE_SCHED_REASONS_H
 
-#include "core/sched/places.h"
+#include "core/sched/agent_index.h"
 
 enum sched_why {
     SCHED_WHY_NO_AGENTS, /* the pool has none */
     SCHED_WHY_CLOSED,    /* none of them takes new work */
     SCHED_WHY_BLOCKED,   /* some could hold it, were it allowed there */
     SCHED_WHY_NEVER,     /* no set of the open agents could hold it, were they idle */
-    SCHED_WHY_NO_ROOM,   /* nothing that could hold it is free */
+    SCHED_WHY_NO_ROOM,   /* agents that could hold it are not free */
     SCHED_WHY_KEPT,      /* there is room, but more important ones wait */
     SCHED_WHY_MAX_SLOTS, /* there is room, but its job has as much as it may */
     SCHED_WHY_SHARE,     /* there is room, but by fair share it goes to other jobs */
@@ -32,9 +32,9 @@ bool sched_is_any_blocked(const struct sched *s);
 const struct agent_size *sched_sizes(const struct sched *s); /* of the open agents, with slots first; NULL: there are none */
 
 /* Slots that are free and kept for no request, and all slots of open agents. */
-struct sched_room {
+struct sched_slot_count {
     int64_t free, all;
 };
-struct sched_room sched_room(const struct sched *s);
+struct sched_slot_count sched_count_slots(const struct sched *s);
 
 #endif

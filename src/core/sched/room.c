@@ -5,15 +5,15 @@
 
 /* ---- who could have a place -------------------------------------------------------------------------------------- */
 
-/* If all that can be preempted were gone: the largest room on one agent. Sets size->whole, the number of idle agents
- * of each size. */
-static int look_what_could_be_free(struct sched *s, const struct sched_request *r)
+/* Returns the largest number of free slots on one agent if everything that can be preempted were gone. Sets size->whole to the
+ * number of agents of each size that would be idle then. */
+static int count_what_could_be_free(struct sched *s, const struct sched_request *r)
 {
     int most = 0;
-    for (struct agent_size *size = s->places.sizes; size != NULL; size = size->next)
+    for (struct agent_size *size = s->agents.sizes; size != NULL; size = size->next)
         size->whole = 0;
-    for (const struct sched_agent *agent = s->places.by_id; agent != NULL; agent = agent->hh.next) {
-        if (!agent->open || places_blocked(r, agent))
+    for (const struct sched_agent *agent = s->agents.by_id; agent != NULL; agent = agent->hh.next) {
+        if (!agent->open || sched_is_blocked(r, agent))
             continue;
         most = agent->slots - agent->fixed > most ? agent->slots - agent->fixed : most;
         agent->size->whole += agent->fixed == 0;
@@ -34,13 +34,13 @@ static bool would_fit(const struct sched *s, const struct sched_request *r, int 
         return true;
     if (needs_one_agent(s, r))
         return false;
-    for (const struct agent_size *size = s->places.sizes; size != NULL && size->slots > 0; size = size->next)
+    for (const struct agent_size *size = s->agents.sizes; size != NULL && size->slots > 0; size = size->next)
         if (r->slots % size->slots == 0 && size->whole >= (size_t)(r->slots / size->slots))
             return true;
     return false;
 }
 
-/* All shapes without blocked agents share one look at the agents. */
+/* All shapes without blocked agents share one count; a shape with blocked agents has a count of its own. */
 void room_find_who_counts(struct sched *s)
 {
     int most = -1;
@@ -49,12 +49,12 @@ void room_find_who_counts(struct sched *s)
             struct sched_request *first = RB_MIN(sched_requests, &shape->pending);
             if ((first->blocked_n > 0) != blocked)
                 continue;
-            shape->fits_now = places_fit(&s->places, first, s->share) > 0;
-            shape->counts = shape->fits_now || (first->slots == 1 && places_could_fit(&s->places, first));
-            if (shape->counts || first->slots == 1 || !places_could_fit(&s->places, first))
+            shape->fits_now = agent_index_fit(&s->agents, first, s->share) > 0;
+            shape->counts = shape->fits_now || (first->slots == 1 && agent_index_could_fit(&s->agents, first));
+            if (shape->counts || first->slots == 1 || !agent_index_could_fit(&s->agents, first))
                 continue;
             if (most < 0 || blocked)
-                most = look_what_could_be_free(s, first);
+                most = count_what_could_be_free(s, first);
             shape->counts = would_fit(s, first, most);
         }
 }
@@ -71,24 +71,24 @@ static bool may_be_stopped(const struct pass *p, const struct sched_request *vic
     return victim->slots < r->slots && victim->released_in != p->s->pass;
 }
 
-/* agent->room: the slots on it that could be had by stopping something. */
-static void look_what_could_be_stopped(struct pass *p, const struct sched_request *r)
+/* Sets agent->room to the slots on the agent that would be free if smaller requests there were stopped for r. */
+static void count_what_could_be_stopped(struct pass *p, const struct sched_request *r)
 {
     struct sched *s = p->s;
     struct sched_request *victim;
-    s->outlooks++;
+    s->room_counts++;
     RB_FOREACH(victim, sched_requests, &s->with_slots[0].running) {
         for (size_t i = 0; may_be_stopped(p, victim, r) && i < victim->share_n; i++) {
             struct sched_agent *agent = victim->share[i].agent;
-            agent->room = (agent->outlook == s->outlooks ? agent->room : 0) + victim->share[i].slots;
-            agent->outlook = s->outlooks;
+            agent->room = (agent->room_counted_in == s->room_counts ? agent->room : 0) + victim->share[i].slots;
+            agent->room_counted_in = s->room_counts;
         }
     }
 }
 
 static int room_on(const struct sched *s, const struct sched_agent *agent)
 {
-    int room = agent->empty_slots + (agent->outlook == s->outlooks ? agent->room : 0);
+    int room = agent->empty_slots + (agent->room_counted_in == s->room_counts ? agent->room : 0);
     return room < agent->slots ? room : agent->slots;
 }
 
@@ -103,12 +103,13 @@ static int by_ease(const void *pa, const void *pb)
     return strcmp(a->agent->id, b->agent->id);
 }
 
-/* size 0: any agent that could have room for all of it; else those of this size that could be idle. */
+/* Finds agents on which r could run after something was stopped. size 0: any agent that could hold all of r; otherwise agents of this
+ * size that could be idle. */
 static size_t find_candidates(struct sched *s, const struct sched_request *r, int size, struct candidate *ret)
 {
     size_t n = 0;
-    for (struct sched_agent *agent = s->places.by_id; agent != NULL; agent = agent->hh.next) {
-        if (!agent->open || places_blocked(r, agent) || (size > 0 && agent->slots != size))
+    for (struct sched_agent *agent = s->agents.by_id; agent != NULL; agent = agent->hh.next) {
+        if (!agent->open || sched_is_blocked(r, agent) || (size > 0 && agent->slots != size))
             continue;
         if (room_on(s, agent) >= (size > 0 ? size : r->slots))
             ret[n++] = (struct candidate){agent, r->hash - agent->hash};
@@ -117,7 +118,7 @@ static size_t find_candidates(struct sched *s, const struct sched_request *r, in
     return n;
 }
 
-static size_t choose(struct pass *p, const struct sched_request *r, struct sched_share *ret)
+static size_t choose_agents(struct pass *p, const struct sched_request *r, struct sched_share *ret)
 {
     struct sched *s = p->s;
     struct candidate *c = arena_array(p->arena, struct candidate, s->agent_n + 1);
@@ -125,7 +126,7 @@ static size_t choose(struct pass *p, const struct sched_request *r, struct sched
         ret[0] = (struct sched_share){c[0].agent, r->slots};
         return 1;
     }
-    for (const struct agent_size *size = s->places.sizes; size != NULL && !needs_one_agent(s, r); size = size->next) {
+    for (const struct agent_size *size = s->agents.sizes; size != NULL && !needs_one_agent(s, r); size = size->next) {
         if (size->slots == 0 || r->slots % size->slots != 0)
             continue;
         size_t wanted = (size_t)(r->slots / size->slots);
@@ -140,40 +141,40 @@ static size_t choose(struct pass *p, const struct sched_request *r, struct sched
 
 /* ---- making it --------------------------------------------------------------------------------------------------- */
 
-static bool helps(const struct sched *s, const struct sched_request *victim)
+static bool stopping_helps(const struct sched *s, const struct sched_request *victim)
 {
     for (size_t i = 0; i < victim->share_n; i++) {
         const struct sched_agent *agent = victim->share[i].agent;
-        if (agent->outlook == s->outlooks && agent->empty_slots < agent->room)
+        if (agent->room_counted_in == s->room_counts && agent->empty_slots < agent->room)
             return true;
     }
     return false;
 }
 
-static void stop(struct pass *p, struct sched_request *victim)
+static void stop_request(struct pass *p, struct sched_request *victim)
 {
-    struct sched_group *g = victim->group;
-    g->stopped = (g->stopped_in == p->s->pass ? g->stopped : 0) + victim->slots;
-    g->stopped_in = p->s->pass;
+    struct sched_job *job = victim->job;
+    job->stopped = (job->stopped_in == p->s->pass ? job->stopped : 0) + victim->slots;
+    job->stopped_in = p->s->pass;
     pass_release(p, victim);
-    places_give(&p->s->places, victim->share, victim->share_n);
+    agent_index_give(&p->s->agents, victim->share, victim->share_n);
 }
 
 size_t room_make(struct pass *p, const struct sched_request *r)
 {
     struct sched *s = p->s;
     struct sched_request *victim;
-    look_what_could_be_stopped(p, r);
-    size_t n = choose(p, r, s->share);
+    count_what_could_be_stopped(p, r);
+    size_t n = choose_agents(p, r, s->share);
     if (n == 0)
         return 0;
-    s->outlooks++; /* from here on room is what has to be free there */
+    s->room_counts++; /* from here on agent->room is the number of slots that must be free on a chosen agent */
     for (size_t i = 0; i < n; i++) {
-        s->share[i].agent->outlook = s->outlooks;
+        s->share[i].agent->room_counted_in = s->room_counts;
         s->share[i].agent->room = s->share[i].slots;
     }
     RB_FOREACH_REVERSE(victim, sched_requests, &s->with_slots[0].running)
-        if (may_be_stopped(p, victim, r) && helps(s, victim))
-            stop(p, victim);
+        if (may_be_stopped(p, victim, r) && stopping_helps(s, victim))
+            stop_request(p, victim);
     return n;
 }

@@ -18,7 +18,7 @@ static int by_promotion(const struct sched_request *a, const struct sched_reques
     return strcmp(a->allocation_id, b->allocation_id);
 }
 
-RB_GENERATE(sched_job, sched_request, in_group, sched_by_age)
+RB_GENERATE(sched_job_requests, sched_request, in_job, sched_by_age)
 RB_GENERATE_STATIC(sched_promotions, sched_request, in_promotions, by_promotion)
 
 struct sched *sched_new(const struct sched_opts *opts)
@@ -26,13 +26,13 @@ struct sched *sched_new(const struct sched_opts *opts)
     struct sched *s = must_calloc(1, sizeof *s);
     s->opts = *opts;
     s->policy = sched_policy_type(opts->policy);
-    places_init(&s->places, opts);
+    agent_index_init(&s->agents, opts);
     projection_init(&s->projection, opts);
     for (int i = 0; i < SCHED_LEVELS; i++) {
         level_init(&s->with_slots[i], &s->opts);
         level_init(&s->without[i], &s->opts);
     }
-    line_init(&s->line);
+    job_order_init(&s->order);
     RB_INIT(&s->promotions);
     TAILQ_INIT(&s->releasing);
     return s;
@@ -46,10 +46,10 @@ void sched_free(struct sched *s)
         level_free(&s->with_slots[i]);
         level_free(&s->without[i]);
     }
-    places_free(&s->places);
+    agent_index_free(&s->agents);
     projection_free(&s->projection);
     free(s->share);
-    claims_free_room(&s->claims);
+    claims_release(&s->claims);
     free(s);
 }
 
@@ -64,7 +64,7 @@ void sched_agent_join(struct sched *s, struct sched_agent *agent)
 {
     agent->held = 0;
     agent->fixed = 0;
-    places_add(&s->places, agent);
+    agent_index_add(&s->agents, agent);
     projection_join(&s->projection, agent);
     if (++s->agent_n <= s->share_cap)
         return;
@@ -72,7 +72,7 @@ void sched_agent_join(struct sched *s, struct sched_agent *agent)
     s->share = must_reallocarray(s->share, s->share_cap, sizeof *s->share);
 }
 
-static void hold_on(const struct sched_request *r, const struct sched_share *share, int by)
+static void count_held(const struct sched_request *r, const struct sched_share *share, int by)
 {
     share->agent->held += (size_t)by;
     share->agent->fixed += r->preemptible ? 0 : by * share->slots;
@@ -86,7 +86,7 @@ static void forget_shares(struct sched *s, struct sched_request *r, const struct
             r->share[n++] = r->share[i];
             continue;
         }
-        hold_on(r, &r->share[i], -1);
+        count_held(r, &r->share[i], -1);
         if (r->state == SCHED_RELEASING)
             projection_leaves(&s->projection, &r->share[i], -1);
     }
@@ -97,20 +97,20 @@ static void forget_shares(struct sched *s, struct sched_request *r, const struct
  * they hold there. */
 void sched_agent_leave(struct sched *s, struct sched_agent *agent)
 {
-    struct sched_group *g;
+    struct sched_job *job;
     struct sched_request *r;
     if (agent->held > 0)
-        TAILQ_FOREACH(g, &s->line.order, in_order)
-            RB_FOREACH(r, sched_job, &g->requests)
+        TAILQ_FOREACH(job, &s->order.list, in_order)
+            RB_FOREACH(r, sched_job_requests, &job->requests)
                 forget_shares(s, r, agent);
     projection_leave(&s->projection, agent);
-    places_remove(&s->places, agent);
+    agent_index_remove(&s->agents, agent);
     s->agent_n--;
 }
 
 void sched_agent_set(struct sched *s, struct sched_agent *agent, const struct sched_agent *to)
 {
-    places_set(&s->places, agent, to);
+    agent_index_set(&s->agents, agent, to);
     projection_follow(&s->projection, agent);
 }
 
@@ -124,7 +124,7 @@ struct sched_level *sched_level_of(struct sched *s, const struct sched_request *
 /* Only a waiting request ages: what runs keeps the priority that it was placed with. */
 static void set_priority(struct sched *s, struct sched_request *r, int aged_by)
 {
-    int priority = r->group->priority - aged_by;
+    int priority = r->job->priority - aged_by;
     r->priority = !s->policy->has_queue ? 0 : priority < SCHED_PRIORITY_MIN ? SCHED_PRIORITY_MIN : priority;
     bool grows = s->opts.aging_us > 0 && r->priority > SCHED_PRIORITY_MIN && r->state == SCHED_PENDING;
     r->promote_us = grows ? r->request_us + (aged_by + 1) * s->opts.aging_us : 0;
@@ -132,25 +132,25 @@ static void set_priority(struct sched *s, struct sched_request *r, int aged_by)
 
 static int aged_by(const struct sched_request *r)
 {
-    return r->priority == 0 ? 0 : r->group->priority - r->priority;
+    return r->priority == 0 ? 0 : r->job->priority - r->priority;
 }
 
 /* Adds a request to its job's sums, or takes it out of them. */
-static void count(struct sched_request *r, int by)
+static void count_in_job(struct sched_request *r, int by)
 {
-    struct sched_group *g = r->group;
+    struct sched_job *job = r->job;
     if (r->state == SCHED_ALLOCATED) {
-        g->active += by * r->slots;
-        g->held_for_good += r->preemptible ? 0 : by * r->slots;
+        job->active += by * r->slots;
+        job->held_for_good += r->preemptible ? 0 : by * r->slots;
     }
     if (r->state == SCHED_RELEASING && r->preemptible)
-        g->leaving += by * r->slots;
+        job->leaving += by * r->slots;
     if (r->state != SCHED_PENDING || r->slots == 0)
         return;
-    g->waiting_n += (size_t)by;
+    job->waiting_n += (size_t)by;
     if (by > 0)
-        g->shape = g->waiting_n == 1 || g->shape == r->shape ? r->shape : NULL;
-    line_add_waiting(g, by * r->slots);
+        job->shape = job->waiting_n == 1 || job->shape == r->shape ? r->shape : NULL;
+    job_order_add_waiting(job, by * r->slots);
 }
 
 static void count_leaving(struct sched *s, struct sched_request *r, int by)
@@ -160,10 +160,10 @@ static void count_leaving(struct sched *s, struct sched_request *r, int by)
         projection_leaves(&s->projection, &r->share[i], by);
 }
 
-static void file(struct sched *s, struct sched_request *r)
+static void index_request(struct sched *s, struct sched_request *r)
 {
     level_add(sched_level_of(s, r, r->priority), r);
-    count(r, 1);
+    count_in_job(r, 1);
     if (r->promote_us != 0)
         RB_INSERT(sched_promotions, &s->promotions, r);
     if (r->state != SCHED_RELEASING)
@@ -172,9 +172,9 @@ static void file(struct sched *s, struct sched_request *r)
     count_leaving(s, r, 1);
 }
 
-static void unfile(struct sched *s, struct sched_request *r)
+static void unindex_request(struct sched *s, struct sched_request *r)
 {
-    count(r, -1);
+    count_in_job(r, -1);
     level_remove(sched_level_of(s, r, r->priority), r);
     if (r->promote_us != 0)
         RB_REMOVE(sched_promotions, &s->promotions, r);
@@ -186,40 +186,40 @@ static void unfile(struct sched *s, struct sched_request *r)
 
 static void set_state(struct sched *s, struct sched_request *r, enum sched_state to)
 {
-    unfile(s, r);
+    unindex_request(s, r);
     r->state = to;
     if (to != SCHED_PENDING)
         r->promote_us = 0;
-    file(s, r);
+    index_request(s, r);
 }
 
-static void add(struct sched *s, struct sched_request *r, enum sched_state state, int aged)
+static void add_request(struct sched *s, struct sched_request *r, enum sched_state state, int aged)
 {
-    struct sched_group *g = r->group;
+    struct sched_job *job = r->job;
     r->state = state;
-    r->hash = places_hash(r->allocation_id);
+    r->hash = sched_hash(r->allocation_id);
     r->shape = NULL;
     r->share = NULL;
     r->share_n = 0;
     r->released_in = r->granted_in = 0;
     r->backfilled = false;
     set_priority(s, r, aged);
-    if (g->request_n++ == 0) {
-        RB_INIT(&g->requests);
-        g->by_age = !s->policy->has_queue;
-        line_insert(&s->line, g);
-        s->group_n++;
+    if (job->request_n++ == 0) {
+        RB_INIT(&job->requests);
+        job->by_age = !s->policy->has_queue;
+        job_order_insert(&s->order, job);
+        s->job_n++;
     }
-    g->largest = r->slots > g->largest ? r->slots : g->largest;
-    if (r->slots > 0 && (g->smallest == 0 || r->slots < g->smallest))
-        g->smallest = r->slots;
-    RB_INSERT(sched_job, &g->requests, r);
-    file(s, r);
+    job->largest = r->slots > job->largest ? r->slots : job->largest;
+    if (r->slots > 0 && (job->smallest == 0 || r->slots < job->smallest))
+        job->smallest = r->slots;
+    RB_INSERT(sched_job_requests, &job->requests, r);
+    index_request(s, r);
 }
 
 void sched_request_add(struct sched *s, struct sched_request *r)
 {
-    add(s, r, SCHED_PENDING, 0); /* the next pass makes it as old as it is */
+    add_request(s, r, SCHED_PENDING, 0); /* the next pass makes it as old as it is */
 }
 
 static void keep_shares(struct sched_request *r, const struct sched_share *share, size_t n)
@@ -227,7 +227,7 @@ static void keep_shares(struct sched_request *r, const struct sched_share *share
     r->share = must_reallocarray(NULL, n + 1, sizeof *share);
     for (size_t i = 0; i < n; i++) {
         r->share[i] = share[i];
-        hold_on(r, &share[i], 1);
+        count_held(r, &share[i], 1);
     }
     r->share_n = n;
 }
@@ -240,7 +240,7 @@ static int aged_until(const struct sched *s, const struct sched_request *r, int6
 
 void sched_request_hold(struct sched *s, struct sched_request *r, int64_t placed_us, const struct sched_share *share, size_t n)
 {
-    add(s, r, SCHED_ALLOCATED, aged_until(s, r, placed_us));
+    add_request(s, r, SCHED_ALLOCATED, aged_until(s, r, placed_us));
     keep_shares(r, share, n);
 }
 
@@ -257,78 +257,78 @@ void sched_request_gave_back(struct sched *s, struct sched_request *r, const str
 
 void sched_request_remove(struct sched *s, struct sched_request *r)
 {
-    struct sched_group *g = r->group;
-    unfile(s, r);
-    RB_REMOVE(sched_job, &g->requests, r);
+    struct sched_job *job = r->job;
+    unindex_request(s, r);
+    RB_REMOVE(sched_job_requests, &job->requests, r);
     for (size_t i = 0; i < r->share_n; i++)
-        hold_on(r, &r->share[i], -1);
+        count_held(r, &r->share[i], -1);
     free(r->share);
     r->share = NULL;
     r->share_n = 0;
-    if (--g->request_n > 0)
+    if (--job->request_n > 0)
         return;
-    line_remove(&s->line, g);
-    s->group_n--;
+    job_order_remove(&s->order, job);
+    s->job_n--;
 }
 
 /* ---- jobs -------------------------------------------------------------------------------------------------------- */
 
-static void unfile_all(struct sched *s, struct sched_group *g)
+static void unindex_requests_of(struct sched *s, struct sched_job *job)
 {
     struct sched_request *r;
-    RB_FOREACH(r, sched_job, &g->requests)
-        unfile(s, r);
+    RB_FOREACH(r, sched_job_requests, &job->requests)
+        unindex_request(s, r);
 }
 
-static void file_all(struct sched *s, struct sched_group *g, int priority_before)
+static void index_requests_of(struct sched *s, struct sched_job *job, int priority_before)
 {
     struct sched_request *r;
-    RB_FOREACH(r, sched_job, &g->requests) {
+    RB_FOREACH(r, sched_job_requests, &job->requests) {
         set_priority(s, r, r->priority == 0 ? 0 : priority_before - r->priority);
-        file(s, r);
+        index_request(s, r);
     }
 }
 
-void sched_group_set(struct sched *s, struct sched_group *g, const struct sched_group *to)
+void sched_job_set(struct sched *s, struct sched_job *job, const struct sched_job *to)
 {
-    int before = g->priority;
-    if (g->request_n > 0) {
-        unfile_all(s, g);
-        line_remove(&s->line, g);
+    int before = job->priority;
+    if (job->request_n > 0) {
+        unindex_requests_of(s, job);
+        job_order_remove(&s->order, job);
     }
-    g->priority = to->priority;
-    g->weight = to->weight;
-    g->max_slots = to->max_slots;
-    g->queue_position = to->queue_position;
-    if (g->request_n > 0) {
-        line_insert(&s->line, g);
-        file_all(s, g, before);
+    job->priority = to->priority;
+    job->weight = to->weight;
+    job->max_slots = to->max_slots;
+    job->queue_position = to->queue_position;
+    if (job->request_n > 0) {
+        job_order_insert(&s->order, job);
+        index_requests_of(s, job, before);
     }
 }
 
-const struct sched_group *sched_first_group(const struct sched *s)
+const struct sched_job *sched_first_job(const struct sched *s)
 {
-    return TAILQ_FIRST(&s->line.order);
+    return TAILQ_FIRST(&s->order.list);
 }
 
-const struct sched_group *sched_next_group(const struct sched_group *g)
+const struct sched_job *sched_next_job(const struct sched_job *job)
 {
-    return TAILQ_NEXT(g, in_order);
+    return TAILQ_NEXT(job, in_order);
 }
 
-size_t sched_group_n(const struct sched *s)
+size_t sched_job_n(const struct sched *s)
 {
-    return s->group_n;
+    return s->job_n;
 }
 
-size_t sched_groups_ahead(const struct sched_group *g)
+size_t sched_jobs_ahead(const struct sched_job *job)
 {
-    return line_ahead(g).jobs;
+    return jobs_ahead(job).jobs;
 }
 
-int64_t sched_waiting_ahead(const struct sched_group *g)
+int64_t sched_waiting_ahead(const struct sched_job *job)
 {
-    return line_ahead(g).waiting_slots;
+    return jobs_ahead(job).waiting_slots;
 }
 
 /* ---- a pass ------------------------------------------------------------------------------------------------------ */
@@ -372,13 +372,13 @@ void pass_release(struct pass *p, struct sched_request *r)
 }
 
 /* Requests that have waited long enough get the next better priority. */
-static void promote(struct sched *s, int64_t now_us)
+static void promote_waiting(struct sched *s, int64_t now_us)
 {
     struct sched_request *r;
     while ((r = RB_MIN(sched_promotions, &s->promotions)) != NULL && r->promote_us <= now_us) {
-        unfile(s, r);
+        unindex_request(s, r);
         set_priority(s, r, aged_by(r) + 1);
-        file(s, r);
+        index_request(s, r);
     }
 }
 
@@ -386,13 +386,13 @@ static void carry_out(struct sched *s, const struct sched_decision *d)
 {
     for (size_t i = 0; i < d->allocate_n; i++) {
         const struct sched_placement *placement = &d->allocate[i];
-        places_take(&s->places, placement->share, placement->share_n);
+        agent_index_take(&s->agents, placement->share, placement->share_n);
         set_state(s, placement->request, SCHED_ALLOCATED);
         keep_shares(placement->request, placement->share, placement->share_n);
         projection_taken(&s->projection, placement->share, placement->share_n);
     }
-    places_commit(&s->projection.places);
-    places_commit(&s->places);
+    agent_index_commit(&s->projection.agents);
+    agent_index_commit(&s->agents);
 }
 
 void sched_pass(struct sched *s, int64_t now_us, struct arena *a, struct sched_decision *ret)
@@ -402,7 +402,7 @@ void sched_pass(struct sched *s, int64_t now_us, struct arena *a, struct sched_d
     s->pass++;
     if (s->share == NULL)
         return; /* there never was an agent */
-    promote(s, now_us);
+    promote_waiting(s, now_us);
     s->policy->pass(&p);
     carry_out(s, ret);
     const struct sched_request *next = RB_MIN(sched_promotions, &s->promotions);

@@ -5,8 +5,8 @@
  * a pass depends on what it decides, not on how much there is. The scheduler starts nothing and knows no clock. tests/sim
  * compares it, pass by pass, with an obvious version that looks at everything.
  *
- *     agents ──→ places.c, fits.c: where would it fit, whole agents for gangs; projection.c: where, once what leaves has gone
- *     requests → queue.c: whose turn is it
+ *     agents ──→ agent_index.c, fits.c: where would it fit, whole agents for gangs; projection.c: where, once what leaves has gone
+ *     requests → levels.c: whose turn is it
  *     sched_pass → priority.c or fair_share.c: the two policies; shares.c: what is fair
  *
  * The structs below are parts of the caller's own objects. The caller does not touch the fields below "the scheduler's own".
@@ -26,67 +26,67 @@
 
 struct agent_size;
 struct sched_bucket;
-struct sched_place {
-    RB_ENTRY(sched_place) node;
+struct agent_index_entry {
+    RB_ENTRY(agent_index_entry) node;
     struct sched_bucket *bucket;
     struct sched_agent *agent;
 };
 
-/* One agent, as far as scheduling goes. */
+/* An agent, with what the scheduler knows of it. */
 struct sched_agent {
     const char *id;
-    bool open;              /* takes new work: enabled, not draining, connected */
-    int slots, empty_slots; /* usable ones: all, and those that nobody has; when draining: those in use, and 0 */
-    int aux, empty_aux;     /* zero-slot containers it may have in all, and still may have */
+    bool open;              /* the agent takes new work: it is enabled, not draining, and connected */
+    int slots, empty_slots; /* its usable slots, and how many of them are free; when it drains: the slots in use, and 0 */
+    int aux, empty_aux;     /* how many containers without slots it may have in all, and how many more it may take */
     /* the scheduler's own */
     uint64_t hash;
-    size_t held; /* shares of requests */
-    int fixed;   /* slots of these, by what cannot be preempted */
-    int leaving_slots, leaving_aux; /* of what is held, on their way out */
-    struct sched_agent *projected, *projects; /* the agent as it will be (projection.h); of that one: the agent itself */
-    struct agent_size *size; /* of an open one (places.h) */
-    uint64_t outlook; /* the look that `room` is of (infeasible.c, room.c) */
+    size_t held; /* how many shares of requests lie on this agent */
+    int fixed;   /* slots that requests hold here which cannot be preempted */
+    int leaving_slots, leaving_aux; /* slots and zero-slot places of requests that are on their way out */
+    struct sched_agent *projected, *projects; /* projected: the agent as it will be (projection.h). projects: of a projected agent, the agent itself */
+    struct agent_size *size; /* of an open one (agent_index.h) */
+    uint64_t room_counted_in; /* the number of the count that `room` belongs to (infeasible.c, room.c) */
     int room;
-    struct sched_place by_slots, by_aux;
+    struct agent_index_entry by_slots, by_aux;
     UT_hash_handle hh;
 };
 
 struct sched_request;
 RB_HEAD(sched_requests, sched_request);
-RB_HEAD(sched_job, sched_request);
+RB_HEAD(sched_job_requests, sched_request);
 RB_HEAD(sched_promotions, sched_request);
 
 /* One job: all trials of an experiment share it. */
-struct sched_group {
+struct sched_job {
     const char *job_id;
     int priority;   /* 1 … 99, lower goes first */
-    bool uncounted; /* nobody is told of it: it is none of those ahead of others */
+    bool uncounted; /* the job is not shown to users, and is not counted among the jobs ahead of others */
     int64_t queue_position, submitted_us; /* position: lower goes first within a priority; at first the submission */
     double weight;
     int max_slots; /* -1: no limit. Fair share heeds it, priority does not */
     /* the scheduler's own; first, with the two before, what a pass by fair share reads of each job */
-    /* What its requests with slots come to. */
-    int active, held_for_good; /* held and not on their way out; of these, by what cannot be preempted */
-    int leaving;               /* held by what can be preempted and is on its way out */
-    int largest, smallest;     /* no request with slots ever was larger, or smaller */
+    /* Sums over the job's requests that have slots. */
+    int active, held_for_good; /* slots held by requests that are not on their way out; those of them that cannot be preempted */
+    int leaving;               /* slots held by preemptible requests that are on their way out */
+    int largest, smallest;     /* the sizes of the largest and the smallest request with slots that the job ever had */
     size_t waiting_n;
     int64_t waiting_slots;
-    const struct sched_shape *shape; /* of those that wait; NULL: several */
-    /* its place in line (line.h) */
-    RB_ENTRY(sched_group) node;
-    TAILQ_ENTRY(sched_group) in_order;
+    const struct sched_shape *shape; /* the shape of its waiting requests; NULL: they have several shapes */
+    /* its place in the order of jobs (job_order.h) */
+    RB_ENTRY(sched_job) node;
+    TAILQ_ENTRY(sched_job) in_order;
     int stopped; /* slots that the pass stopped_in took from it for gangs of others */
     uint64_t stopped_in, no_place_in; /* no_place_in: the pass that found no place for its gangs */
     bool by_age;
     size_t subtree_n;
     int64_t subtree_waiting;
-    struct sched_job requests; /* by age */
+    struct sched_job_requests requests; /* by age */
     size_t request_n;
 };
 
 struct sched_share {
     struct sched_agent *agent;
-    int slots; /* 0: a place for a zero-slot container */
+    int slots; /* 0: the share is one container without slots */
 };
 
 enum sched_state { SCHED_PENDING, SCHED_ALLOCATED, SCHED_RELEASING };
@@ -94,25 +94,25 @@ enum sched_state { SCHED_PENDING, SCHED_ALLOCATED, SCHED_RELEASING };
 struct sched_shape;
 struct sched_request {
     const char *allocation_id;
-    struct sched_group *group;
+    struct sched_job *job;
     int slots;          /* of the whole gang; 0: a zero-slot task */
-    bool single_agent;  /* never spread over several */
+    bool single_agent;  /* the request is never spread over several agents */
     bool preemptible;
     int64_t request_us;
-    const char *const *blocked_agent; /* never on these */
+    const char *const *blocked_agent; /* ids of agents on which the request must not run */
     size_t blocked_n;
     /* the scheduler's own */
     enum sched_state state;
-    bool backfilled; /* placed while one more important waits */
+    bool backfilled; /* the request was placed while a more important one waited */
     uint64_t hash;
     int priority; /* the group's, made better by aging */
     struct sched_shape *shape;
-    struct sched_share *share; /* what it holds */
+    struct sched_share *share; /* what the request holds on each agent */
     size_t share_n;
     uint64_t released_in; /* number of the pass that last wanted it released */
-    uint64_t granted_in;  /* … that last granted it slots without a place */
-    int64_t promote_us;   /* aging makes it better then; 0: never */
-    RB_ENTRY(sched_request) turn, in_group, in_promotions;
+    uint64_t granted_in;  /* number of the pass that last granted it slots without finding agents for them */
+    int64_t promote_us;   /* the time at which aging gives it the next better priority; 0: never */
+    RB_ENTRY(sched_request) turn, in_job, in_promotions;
     TAILQ_ENTRY(sched_request) in_releasing;
 };
 
@@ -129,9 +129,9 @@ struct sched_decision {
      * behind them in their job gets it instead. */
     struct sched_request **unplaced;
     size_t unplaced_n;
-    struct sched_request **release; /* to be preempted, or killed when they cannot be */
+    struct sched_request **release; /* requests to be stopped: they are preempted, or killed if they cannot be preempted */
     size_t release_n;
-    int64_t again_us; /* by then another pass may decide otherwise, though nothing happens until then; 0: never */
+    int64_t again_us; /* at this time another pass may decide otherwise, even if nothing else happens before; 0: never */
 };
 
 /* By priority, at most SCHED_KEPT_MAX gangs have places kept in what is on its way out, and none has while more than
@@ -146,11 +146,11 @@ void sched_free(struct sched *s);
 const struct sched_opts *sched_get_opts(const struct sched *s);
 
 void sched_agent_join(struct sched *s, struct sched_agent *agent);
-void sched_agent_leave(struct sched *s, struct sched_agent *agent); /* what was held there is not held any more */
-/* Set what it offers now: open, slots … empty_aux of *to. */
+void sched_agent_leave(struct sched *s, struct sched_agent *agent); /* requests that held something on the agent hold it no longer */
+/* Sets what the agent offers from now on: the members open, slots … empty_aux of *to. */
 void sched_agent_set(struct sched *s, struct sched_agent *agent, const struct sched_agent *to);
 
-void sched_request_add(struct sched *s, struct sched_request *r); /* it waits */
+void sched_request_add(struct sched *s, struct sched_request *r); /* the request waits from now on */
 /* After a restart: the request has had its slots since placed_us, and the agents' empty_slots and empty_aux say so already. Shares
  * are copied. The request keeps the priority that aging had given it by then. */
 void sched_request_hold(struct sched *s, struct sched_request *r, int64_t placed_us, const struct sched_share *share, size_t n);
@@ -160,31 +160,31 @@ void sched_request_releasing(struct sched *s, struct sched_request *r);
 void sched_request_gave_back(struct sched *s, struct sched_request *r, const struct sched_agent *agent);
 void sched_request_remove(struct sched *s, struct sched_request *r);
 
-/* Set what a job is worth now: priority … queue_position of *to. */
-void sched_group_set(struct sched *s, struct sched_group *g, const struct sched_group *to);
+/* Sets a job's priority, weight, max_slots and queue_position to those of *to. */
+void sched_job_set(struct sched *s, struct sched_job *job, const struct sched_job *to);
 
-/* Decides. When it returns, placements have been made: the requests hold their shares, and their agents have that much less free.
+/* One pass: decides which requests get slots and which are stopped. When it returns, placements have been made: the requests hold their shares, and their agents have that much less free.
  * Releases have not been made: each pass asks for them again until sched_request_releasing() is called. Arrays live in the
  * arena. */
 void sched_pass(struct sched *s, int64_t now_us, struct arena *a, struct sched_decision *ret);
 
 /* The jobs that have requests, in the order in which they are served. */
-const struct sched_group *sched_first_group(const struct sched *s);
-const struct sched_group *sched_next_group(const struct sched_group *g);
-size_t sched_group_n(const struct sched *s);
-/* How many of them are served before g. */
-size_t sched_groups_ahead(const struct sched_group *g);
-int64_t sched_waiting_ahead(const struct sched_group *g); /* slots that these wait for */
+const struct sched_job *sched_first_job(const struct sched *s);
+const struct sched_job *sched_next_job(const struct sched_job *job);
+size_t sched_job_n(const struct sched *s);
+/* How many of them are served before job. */
+size_t sched_jobs_ahead(const struct sched_job *job);
+int64_t sched_waiting_ahead(const struct sched_job *job); /* the slots that the jobs ahead wait for */
 
 /* Which request goes first: (priority, queue position, submission, request time, allocation id); by fair share
  * (submission, request time, allocation id). */
 int sched_request_compare(const struct sched_request *a, const struct sched_request *b);
-int sched_group_compare(const struct sched_group *a, const struct sched_group *b);
+int sched_job_compare(const struct sched_job *a, const struct sched_job *b);
 /* The requests of a job by age, for RB_FOREACH. */
 int sched_by_age(const struct sched_request *a, const struct sched_request *b);
-RB_PROTOTYPE(sched_job, sched_request, in_group, sched_by_age)
+RB_PROTOTYPE(sched_job_requests, sched_request, in_job, sched_by_age)
 
-/* How much a place is liked; more is better. */
+/* The score of an agent for a request of so many slots (docs/spec/scheduling.md#which-agent-is-preferred); more is better. */
 double sched_score(enum fitting_policy policy, const struct sched_agent *agent, int slots_needed);
 
 #endif

@@ -10,21 +10,21 @@
 
 /* ---- room -------------------------------------------------------------------------------------------------------- */
 
-void claims_make_room(struct claims_room *room, size_t n)
+void claims_reserve(struct claims_memory *memory, size_t n)
 {
-    if (n <= room->cap)
+    if (n <= memory->cap)
         return;
-    room->cap = 2 * n;
-    room->item = must_reallocarray(room->item, room->cap, sizeof *room->item);
-    room->order = must_reallocarray(room->order, room->cap, sizeof *room->order);
-    room->sorted = must_reallocarray(room->sorted, room->cap, sizeof *room->sorted);
+    memory->cap = 2 * n;
+    memory->item = must_reallocarray(memory->item, memory->cap, sizeof *memory->item);
+    memory->order = must_reallocarray(memory->order, memory->cap, sizeof *memory->order);
+    memory->sorted = must_reallocarray(memory->sorted, memory->cap, sizeof *memory->sorted);
 }
 
-void claims_free_room(struct claims_room *room)
+void claims_release(struct claims_memory *memory)
 {
-    free(room->item);
-    free(room->order);
-    free(room->sorted);
+    free(memory->item);
+    free(memory->order);
+    free(memory->sorted);
 }
 
 /* ---- order ------------------------------------------------------------------------------------------------------- */
@@ -36,7 +36,7 @@ double claim_weight(double weight)
 
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
 
-/* Positive floats are in the order of their bits. */
+/* The bits of positive floats, read as integers, have the same order as the floats. */
 static uint32_t need_of(const struct claim *claim)
 {
     float need = (float)(claim->demand / claim->weight);
@@ -57,9 +57,9 @@ static void sort_by_digit(size_t n, int shift, const struct claim_key *from, str
         ret[at[from[i].need >> shift & (DIGITS - 1)]++] = from[i];
 }
 
-static void sort(struct claims *c, struct claims_room *room)
+static void sort_claims(struct claims *c, struct claims_memory *memory)
 {
-    struct claim_key *order = room->order, *other = room->sorted;
+    struct claim_key *order = memory->order, *other = memory->sorted;
     uint32_t differ = 0;
     for (size_t i = 0; i < c->n; i++) {
         order[i] = (struct claim_key){need_of(&c->item[i]), (uint32_t)i};
@@ -78,7 +78,7 @@ static void sort(struct claims *c, struct claims_room *room)
 
 /* ---- shares ------------------------------------------------------------------------------------------------------ */
 
-static void fill(struct claims *c)
+static void fill_shares(struct claims *c)
 {
     double left = (double)c->capacity, weight = 0;
     for (size_t i = 0; i < c->n; i++) {
@@ -167,13 +167,13 @@ static int64_t give_away(struct claims *c, int64_t left, bool those_that_run)
     return left;
 }
 
-static void remember(const struct claims *c)
+static void remember_first_shares(const struct claims *c)
 {
     for (size_t i = 0; i < c->n; i++)
         c->item[i].at_first = c->item[i].fair;
 }
 
-static void recall(struct claims *c)
+static void recall_first_shares(struct claims *c)
 {
     for (size_t i = 0; i < c->n; i++) {
         struct claim *claim = &c->item[i];
@@ -181,16 +181,16 @@ static void recall(struct claims *c)
     }
 }
 
-void claims_offer(struct claims *c, struct claims_room *room, bool again)
+void claims_offer(struct claims *c, struct claims_memory *memory, bool again)
 {
-    sort(c, room);
+    sort_claims(c, memory);
     if (again) {
-        recall(c);
+        recall_first_shares(c);
     } else {
         do
-            fill(c);
+            fill_shares(c);
         while (fix_what_is_held_for_good(c));
-        remember(c);
+        remember_first_shares(c);
     }
     int64_t left = offer_whole_requests(c);
     left = round_up(c, left, true);

@@ -12,12 +12,12 @@
 #include "core/sched/sched.h"
 
 struct claim {
-    struct sched_group *group;
+    struct sched_job *job;
     double weight, fair;
-    double at_first; /* its share by the first plan of the pass */
+    double at_first; /* its fair share by the first plan of the pass */
     int demand;        /* slots wanted, at most max_slots, in whole requests */
     int active;        /* held, and not on their way out */
-    int held_for_good; /* of these, by what cannot be preempted */
+    int held_for_good; /* slots of these that cannot be preempted */
     int unit;          /* the size of its requests; 1: of several sizes */
     int largest;       /* of its requests */
     int whole;   /* of its fair share, what whole requests can use */
@@ -28,8 +28,8 @@ struct claim {
 };
 
 struct claim_key {
-    uint32_t need; /* for its weight; a number of the same order */
-    uint32_t item; /* its index */
+    uint32_t need; /* the bits of demand / weight, which sort like that number */
+    uint32_t item; /* index into claims.item */
 };
 
 struct claims {
@@ -37,23 +37,23 @@ struct claims {
     size_t n;
     struct claim_key *order; /* who needs least for its weight first, then by age */
     int64_t capacity;
-    int largest; /* gang of all that want any */
+    int largest; /* the size of the largest gang of all jobs that want slots */
     bool has_gangs;
 };
 
-/* Room for what a pass notes of each job; kept, for fresh memory costs more than the notes. */
-struct claims_room {
+/* Memory for the claims of one pass. It is kept between passes, because allocating it costs more than filling it. */
+struct claims_memory {
     struct claim *item;
     struct claim_key *order, *sorted;
     size_t cap;
 };
-void claims_make_room(struct claims_room *room, size_t n);
-void claims_free_room(struct claims_room *room);
+void claims_reserve(struct claims_memory *memory, size_t n);
+void claims_release(struct claims_memory *memory);
 
-/* A weight to reckon with: 0 counts as very little. */
+/* The weight that a job counts with: at least LEAST_WEIGHT. */
 double claim_weight(double weight);
 /* Sets order, fair and offered. again: of the same pass, but some have found no place and want less: what they leave goes to
  * others, whose fair shares it does not change. */
-void claims_offer(struct claims *c, struct claims_room *room, bool again);
+void claims_offer(struct claims *c, struct claims_memory *memory, bool again);
 
 #endif

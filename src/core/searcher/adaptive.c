@@ -137,7 +137,7 @@ static void adaptive_free(void *method)
     free(a);
 }
 
-static int64_t at_once(const void *method)
+static int64_t adaptive_at_once(const void *method)
 {
     const struct adaptive *a = method;
     int64_t n = 0;
@@ -159,7 +159,7 @@ static int adaptive_new(const struct exp_searcher *config, struct json_object *h
     a->bracket_n = n;
     for (size_t i = 0; i < n; i++)
         asha_init(&a->bracket[i], &length, config->divisor, b[i].rungs, b[i].max_trials, b[i].max_concurrent);
-    if (method_check_start(at_once(a), err) < 0) {
+    if (method_check_start(adaptive_at_once(a), err) < 0) {
         adaptive_free(a);
         return -1;
     }
@@ -181,59 +181,59 @@ static void set_bracket(struct adaptive *a, size_t trial, size_t bracket)
 }
 
 /* The trials that the bracket has created since there were `from` actions are its own. */
-static void adopt(struct adaptive *a, size_t bracket, const struct searcher_actions *actions, size_t from)
+static void adopt_created_trials(struct adaptive *a, size_t bracket, const struct searcher_actions *actions, size_t from)
 {
     for (size_t i = from; i < actions->n; i++)
         if (actions->item[i].type == SEARCHER_CREATE)
             set_bracket(a, actions->item[i].trial, bracket);
 }
 
-static void start(void *method, struct searcher *s, struct searcher_actions *ret)
+static void adaptive_start(void *method, struct searcher *s, struct searcher_actions *ret)
 {
     struct adaptive *a = method;
     for (size_t i = 0; i < a->bracket_n; i++) {
         size_t from = ret->n;
         asha_start(&a->bracket[i], s, ret);
-        adopt(a, i, ret, from);
+        adopt_created_trials(a, i, ret, from);
     }
 }
 
-static void validated(void *method, struct searcher *s, size_t trial, double metric, double time,
+static void adaptive_validated(void *method, struct searcher *s, size_t trial, double metric, double time,
                       struct searcher_actions *ret)
 {
     struct adaptive *a = method;
     size_t from = ret->n, i = (size_t)a->bracket_of[trial];
     asha_validated(&a->bracket[i], s, trial, metric, time, ret);
-    adopt(a, i, ret, from);
+    adopt_created_trials(a, i, ret, from);
 }
 
-static void operation_completed(void *method, struct searcher *s, size_t trial, double metric,
+static void adaptive_operation_completed(void *method, struct searcher *s, size_t trial, double metric,
                                 struct searcher_actions *ret)
 {
     struct adaptive *a = method;
     size_t from = ret->n, i = (size_t)a->bracket_of[trial];
     asha_operation_completed(&a->bracket[i], s, trial, metric, ret);
-    adopt(a, i, ret, from);
+    adopt_created_trials(a, i, ret, from);
 }
 
-static void exited_early(void *method, struct searcher *s, size_t trial, enum searcher_exit reason,
+static void adaptive_exited_early(void *method, struct searcher *s, size_t trial, enum searcher_exit reason,
                          struct searcher_actions *ret)
 {
     struct adaptive *a = method;
     size_t from = ret->n, i = (size_t)a->bracket_of[trial];
     asha_exited_early(&a->bracket[i], s, trial, reason, ret);
-    adopt(a, i, ret, from);
+    adopt_created_trials(a, i, ret, from);
 }
 
-static void exited(void *method, struct searcher *s, size_t trial, struct searcher_actions *ret)
+static void adaptive_exited(void *method, struct searcher *s, size_t trial, struct searcher_actions *ret)
 {
     struct adaptive *a = method;
     size_t from = ret->n, i = (size_t)a->bracket_of[trial];
     asha_exited(&a->bracket[i], s, trial, ret);
-    adopt(a, i, ret, from);
+    adopt_created_trials(a, i, ret, from);
 }
 
-static double progress(const void *method)
+static double adaptive_progress(const void *method)
 {
     const struct adaptive *a = method;
     double sum = 0;
@@ -244,7 +244,7 @@ static double progress(const void *method)
 
 /* ---- snapshots --------------------------------------------------------------------------------------------------- */
 
-static struct json_object *snapshot(const void *method)
+static struct json_object *adaptive_snapshot(const void *method)
 {
     const struct adaptive *a = method;
     struct json_object *o = json_object_new_object(), *brackets = json_object_new_array();
@@ -269,7 +269,7 @@ static int restore_bracket(struct adaptive *a, size_t i, struct json_object *sta
     return 0;
 }
 
-static int restore(void *method, struct json_object *state, size_t trial_n, struct error *err)
+static int adaptive_restore(void *method, struct json_object *state, size_t trial_n, struct error *err)
 {
     struct adaptive *a = method;
     struct json_object *brackets = json_object_is_type(state, json_type_object)
@@ -286,7 +286,7 @@ static int restore(void *method, struct json_object *state, size_t trial_n, stru
     return 0;
 }
 
-static void preview(const void *method, struct search_plan *ret)
+static void adaptive_preview(const void *method, struct search_plan *ret)
 {
     const struct adaptive *a = method;
     for (size_t i = 0; i < a->bracket_n; i++)
@@ -294,7 +294,7 @@ static void preview(const void *method, struct search_plan *ret)
 }
 
 const struct search_method_type search_method_adaptive_asha = {
-    .name = "adaptive_asha", .new = adaptive_new, .free = adaptive_free, .start = start, .at_once = at_once, .validated = validated,
-    .operation_completed = operation_completed, .exited_early = exited_early, .exited = exited, .progress = progress,
-    .snapshot = snapshot, .restore = restore, .preview = preview,
+    .name = "adaptive_asha", .new = adaptive_new, .free = adaptive_free, .start = adaptive_start, .at_once = adaptive_at_once, .validated = adaptive_validated,
+    .operation_completed = adaptive_operation_completed, .exited_early = adaptive_exited_early, .exited = adaptive_exited, .progress = adaptive_progress,
+    .snapshot = adaptive_snapshot, .restore = adaptive_restore, .preview = adaptive_preview,
 };

@@ -82,7 +82,7 @@ void asha_place(struct asha *a, size_t trial, int rung)
     a->trial[trial].rung = (int8_t)rung;
 }
 
-static void create(struct asha *a, struct searcher *s, struct searcher_actions *ret)
+static void create_trial(struct asha *a, struct searcher *s, struct searcher_actions *ret)
 {
     size_t trial = method_create(s, ret);
     asha_place(a, trial, 0);
@@ -100,12 +100,12 @@ static bool may_create(const struct asha *a)
 void asha_start(struct asha *a, struct searcher *s, struct searcher_actions *ret)
 {
     for (int64_t i = asha_at_once(a); i > 0; i--)
-        create(a, s, ret);
+        create_trial(a, s, ret);
 }
 
 /* ---- stopping ---------------------------------------------------------------------------------------------------- */
 
-/* Among the best of this rung so far? Ties go before what was there. */
+/* Enters a result at a rung. True: it is among the best of the rung so far. A result goes before equal ones that were there. */
 static bool is_among_best(const struct asha *a, struct asha_rung *rung, size_t trial, double metric)
 {
     struct ranked result = {.metric = metric, .trial = (uint32_t)trial};
@@ -131,7 +131,7 @@ void asha_validated(struct asha *a, struct searcher *s, size_t trial, double met
         t->closed = true;
         method_stop(ret, trial);
         if (may_create(a))
-            create(a, s, ret);
+            create_trial(a, s, ret);
         return;
     }
 }
@@ -153,14 +153,14 @@ static void stop_or_go_on(struct asha *a, struct searcher *s, size_t trial, doub
         method_close(s, ret, trial);
     t->closed = true;
     if (may_create(a))
-        create(a, s, ret);
+        create_trial(a, s, ret);
 }
 
 /* ---- promoting --------------------------------------------------------------------------------------------------- */
 
 /* With one more result there is at most one more place among the best. Either the new result has it, or the result
  * that was just behind the best before. NULL: no trial is promoted. */
-static struct ranked *promotion(const struct asha *a, struct asha_rung *rung, size_t trial, double metric)
+static struct ranked *choose_promotion(const struct asha *a, struct asha_rung *rung, size_t trial, double metric)
 {
     struct ranking *results = &rung->results;
     int64_t before = truncated((double)results->n / a->divisor, INT64_MAX);
@@ -195,8 +195,8 @@ static void close_out(struct asha *a, struct searcher *s, struct searcher_action
 }
 
 /* The trial's result at its rung. A promoted trial that cannot go on counts as if it had climbed and done worst:
- * then it is the next one's turn. Whether somebody got work. */
-static bool promote(struct asha *a, struct searcher *s, size_t trial, double metric, struct searcher_actions *ret)
+ * then it is the next one's turn. True: a trial has been given an operation. */
+static bool promote_from_rung(struct asha *a, struct searcher *s, size_t trial, double metric, struct searcher_actions *ret)
 {
     for (;;) {
         int r = a->trial[trial].rung;
@@ -210,7 +210,7 @@ static bool promote(struct asha *a, struct searcher *s, size_t trial, double met
             a->trial[trial].closed = true;
             return false;
         }
-        const struct ranked *next = promotion(a, rung, trial, metric);
+        const struct ranked *next = choose_promotion(a, rung, trial, metric);
         if (next == NULL)
             return false;
         trial = next->trial;
@@ -231,8 +231,8 @@ static void result_at_rung(struct asha *a, struct searcher *s, size_t trial, dou
         stop_or_go_on(a, s, trial, metric, ret);
         return;
     }
-    if (!promote(a, s, trial, metric, ret) && may_create(a))
-        create(a, s, ret);
+    if (!promote_from_rung(a, s, trial, metric, ret) && may_create(a))
+        create_trial(a, s, ret);
     if ((int64_t)a->rung[0].results.n == a->max_trials)
         close_out(a, s, ret);
 }
@@ -261,7 +261,7 @@ static void replace_invalid(struct asha *a, struct searcher *s, size_t trial, st
             a->rung[t->rung].outstanding--;
         method_close(s, ret, trial);
     }
-    create(a, s, ret);
+    create_trial(a, s, ret);
 }
 
 static void count_as_worst(struct asha *a, struct searcher *s, size_t trial, struct searcher_actions *ret)
@@ -271,7 +271,7 @@ static void count_as_worst(struct asha *a, struct searcher *s, size_t trial, str
         struct ranked worst = {.metric = WORST_METRIC, .trial = (uint32_t)trial};
         ranking_insert(&a->rung[t->rung].results, worst, RANK_BEFORE_EQUALS);
         if (may_create(a))
-            create(a, s, ret);
+            create_trial(a, s, ret);
     } else if (method_has_open_operation(s, trial)) {
         result_at_rung(a, s, trial, WORST_METRIC, ret);
     }
@@ -284,7 +284,7 @@ void asha_exited_early(struct asha *a, struct searcher *s, size_t trial, enum se
     struct asha_trial *t = &a->trial[trial];
     bool was_closed = t->closed;
     t->exited_early = t->closed = true;
-    if (was_closed) /* stopped before: somebody has its place already */
+    if (was_closed) /* the trial was stopped before, and another trial has been created in its place */
         return;
     if (reason == SEARCHER_EXIT_INVALID_HP)
         replace_invalid(a, s, trial, ret);

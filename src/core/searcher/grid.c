@@ -11,7 +11,7 @@ struct grid {
     int64_t points, max_concurrent, created;
 };
 
-static int64_t at_once(const void *method)
+static int64_t grid_at_once(const void *method)
 {
     const struct grid *g = method;
     return g->max_concurrent > 0 && g->max_concurrent < g->points ? g->max_concurrent : g->points;
@@ -21,7 +21,7 @@ static int grid_new(const struct exp_searcher *config, struct json_object *hyper
                     struct error *err)
 {
     struct grid g = {.space = hyperparameters, .max_concurrent = config->max_concurrent_trials};
-    if (hparams_grid_size(hyperparameters, &g.points, err) < 0 || method_check_start(at_once(&g), err) < 0)
+    if (hparams_grid_size(hyperparameters, &g.points, err) < 0 || method_check_start(grid_at_once(&g), err) < 0)
         return -1;
     struct grid *copy = must_malloc(sizeof g);
     *copy = g;
@@ -29,7 +29,7 @@ static int grid_new(const struct exp_searcher *config, struct json_object *hyper
     return 0;
 }
 
-static void create(struct grid *g, struct searcher *s, struct searcher_actions *ret)
+static void create_next_point(struct grid *g, struct searcher *s, struct searcher_actions *ret)
 {
     if (g->created == g->points)
         return;
@@ -37,22 +37,22 @@ static void create(struct grid *g, struct searcher *s, struct searcher_actions *
     method_create_whole(s, ret);
 }
 
-static void start(void *method, struct searcher *s, struct searcher_actions *ret)
+static void grid_start(void *method, struct searcher *s, struct searcher_actions *ret)
 {
     struct grid *g = method;
-    for (int64_t i = at_once(g); i > 0; i--)
-        create(g, s, ret);
+    for (int64_t i = grid_at_once(g); i > 0; i--)
+        create_next_point(g, s, ret);
 }
 
-static void operation_completed(void *method, struct searcher *s, size_t trial, double metric,
+static void grid_operation_completed(void *method, struct searcher *s, size_t trial, double metric,
                                 struct searcher_actions *ret)
 {
     method_close(s, ret, trial);
 }
 
-static void exited(void *method, struct searcher *s, size_t trial, struct searcher_actions *ret)
+static void grid_exited(void *method, struct searcher *s, size_t trial, struct searcher_actions *ret)
 {
-    create(method, s, ret);
+    create_next_point(method, s, ret);
 }
 
 static struct json_object *hyperparameters_of(const void *method, size_t n)
@@ -61,7 +61,7 @@ static struct json_object *hyperparameters_of(const void *method, size_t n)
     return hparams_grid_point(g->space, g->points - 1 - (int64_t)n);
 }
 
-static struct json_object *snapshot(const void *method)
+static struct json_object *grid_snapshot(const void *method)
 {
     const struct grid *g = method;
     struct json_object *o = json_object_new_object();
@@ -69,7 +69,7 @@ static struct json_object *snapshot(const void *method)
     return o;
 }
 
-static int restore(void *method, struct json_object *state, size_t trial_n, struct error *err)
+static int grid_restore(void *method, struct json_object *state, size_t trial_n, struct error *err)
 {
     struct grid *g = method;
     if (method_read_count(state, "created_trials", g->points, &g->created, err) < 0)
@@ -79,13 +79,13 @@ static int restore(void *method, struct json_object *state, size_t trial_n, stru
     return 0;
 }
 
-static void preview(const void *method, struct search_plan *ret)
+static void grid_preview(const void *method, struct search_plan *ret)
 {
     search_plan_set_whole(ret, ((const struct grid *)method)->points);
 }
 
 const struct search_method_type search_method_grid = {
-    .name = "grid", .new = grid_new, .free = free, .start = start, .at_once = at_once, .operation_completed = operation_completed,
-    .exited = exited, .hyperparameters = hyperparameters_of, .snapshot = snapshot, .restore = restore,
-    .preview = preview,
+    .name = "grid", .new = grid_new, .free = free, .start = grid_start, .at_once = grid_at_once, .operation_completed = grid_operation_completed,
+    .exited = grid_exited, .hyperparameters = hyperparameters_of, .snapshot = grid_snapshot, .restore = grid_restore,
+    .preview = grid_preview,
 };

@@ -13,7 +13,7 @@ void search_plan_release(struct search_plan *p)
     *p = (struct search_plan){0};
 }
 
-static struct search_plan_row *insert(struct search_plan *p, size_t at)
+static struct search_plan_row *insert_row(struct search_plan *p, size_t at)
 {
     p->row = must_realloc(p->row, (p->n + 1) * sizeof *p->row);
     memmove(p->row + at + 1, p->row + at, (p->n - at) * sizeof *p->row);
@@ -29,12 +29,12 @@ void search_plan_add(struct search_plan *p, int64_t trials, int64_t units)
     if (i < p->n && p->row[i].units == units)
         p->row[i].trials += trials;
     else
-        *insert(p, i) = (struct search_plan_row){.trials = trials, .units = units};
+        *insert_row(p, i) = (struct search_plan_row){.trials = trials, .units = units};
 }
 
 void search_plan_set_whole(struct search_plan *p, int64_t trials)
 {
-    *insert(p, 0) = (struct search_plan_row){.trials = trials, .whole = true};
+    *insert_row(p, 0) = (struct search_plan_row){.trials = trials, .whole = true};
 }
 
 void search_plan_set_unit(struct search_plan *p, const char *unit)

@@ -19,7 +19,7 @@ static struct random *new_random(int64_t max_trials, int64_t max_concurrent, boo
     return r;
 }
 
-static int64_t at_once(const void *method)
+static int64_t random_at_once(const void *method)
 {
     const struct random *r = method;
     return r->max_concurrent > 0 && r->max_concurrent < r->max_trials ? r->max_concurrent : r->max_trials;
@@ -39,7 +39,7 @@ static int random_new(const struct exp_searcher *config, struct json_object *hyp
     if (trials < 1)
         return error_set(err, ERR_INVALID, "searcher.max_trials: must be 1 or more");
     struct random *r = new_random(trials, config->max_concurrent_trials, true);
-    if (method_check_start(at_once(r), err) < 0) {
+    if (method_check_start(random_at_once(r), err) < 0) {
         free(r);
         return -1;
     }
@@ -47,26 +47,26 @@ static int random_new(const struct exp_searcher *config, struct json_object *hyp
     return 0;
 }
 
-static void create(struct random *r, struct searcher *s, struct searcher_actions *ret)
+static void create_sample(struct random *r, struct searcher *s, struct searcher_actions *ret)
 {
     r->created++;
     method_create_whole(s, ret);
 }
 
-static void start(void *method, struct searcher *s, struct searcher_actions *ret)
+static void random_start(void *method, struct searcher *s, struct searcher_actions *ret)
 {
     struct random *r = method;
-    for (int64_t i = at_once(r); i > 0; i--)
-        create(r, s, ret);
+    for (int64_t i = random_at_once(r); i > 0; i--)
+        create_sample(r, s, ret);
 }
 
-static void operation_completed(void *method, struct searcher *s, size_t trial, double metric,
+static void random_operation_completed(void *method, struct searcher *s, size_t trial, double metric,
                                 struct searcher_actions *ret)
 {
     method_close(s, ret, trial);
 }
 
-static void exited_early(void *method, struct searcher *s, size_t trial, enum searcher_exit reason,
+static void random_exited_early(void *method, struct searcher *s, size_t trial, enum searcher_exit reason,
                          struct searcher_actions *ret)
 {
     struct random *r = method;
@@ -74,14 +74,14 @@ static void exited_early(void *method, struct searcher *s, size_t trial, enum se
         r->created--;
 }
 
-static void exited(void *method, struct searcher *s, size_t trial, struct searcher_actions *ret)
+static void random_exited(void *method, struct searcher *s, size_t trial, struct searcher_actions *ret)
 {
     struct random *r = method;
     if (r->created < r->max_trials)
-        create(r, s, ret);
+        create_sample(r, s, ret);
 }
 
-static struct json_object *snapshot(const void *method)
+static struct json_object *random_snapshot(const void *method)
 {
     const struct random *r = method;
     struct json_object *o = json_object_new_object();
@@ -89,23 +89,23 @@ static struct json_object *snapshot(const void *method)
     return o;
 }
 
-static int restore(void *method, struct json_object *state, size_t trial_n, struct error *err)
+static int random_restore(void *method, struct json_object *state, size_t trial_n, struct error *err)
 {
     struct random *r = method;
     return method_read_count(state, "created_trials", (int64_t)trial_n, &r->created, err);
 }
 
-static void preview(const void *method, struct search_plan *ret)
+static void random_preview(const void *method, struct search_plan *ret)
 {
     search_plan_set_whole(ret, ((const struct random *)method)->max_trials);
 }
 
 const struct search_method_type search_method_single = {
-    .name = "single", .new = single_new, .free = free, .start = start, .at_once = at_once, .operation_completed = operation_completed,
-    .exited_early = exited_early, .exited = exited, .snapshot = snapshot, .restore = restore, .preview = preview,
+    .name = "single", .new = single_new, .free = free, .start = random_start, .at_once = random_at_once, .operation_completed = random_operation_completed,
+    .exited_early = random_exited_early, .exited = random_exited, .snapshot = random_snapshot, .restore = random_restore, .preview = random_preview,
 };
 
 const struct search_method_type search_method_random = {
-    .name = "random", .new = random_new, .free = free, .start = start, .at_once = at_once, .operation_completed = operation_completed,
-    .exited_early = exited_early, .exited = exited, .snapshot = snapshot, .restore = restore, .preview = preview,
+    .name = "random", .new = random_new, .free = free, .start = random_start, .at_once = random_at_once, .operation_completed = random_operation_completed,
+    .exited_early = random_exited_early, .exited = random_exited, .snapshot = random_snapshot, .restore = random_restore, .preview = random_preview,
 };

@@ -71,7 +71,7 @@ static void mark_last(struct ranking_chunk *c)
     c->last = c->result[c->n - 1].metric;
 }
 
-static void split(struct ranking *r, size_t at)
+static void split_chunk(struct ranking *r, size_t at)
 {
     struct ranking_chunk *upper = add_chunk(r, at + 1), *full = &r->chunk[at];
     upper->n = CHUNK_MAX / 2;
@@ -87,7 +87,7 @@ size_t ranking_insert(struct ranking *r, struct ranked result, enum rank_ties ti
         add_chunk(r, 0);
     size_t at = find_chunk(r, result.metric, ties), index = 0;
     if (r->chunk[at].n == CHUNK_MAX) {
-        split(r, at);
+        split_chunk(r, at);
         at = find_chunk(r, result.metric, ties);
     }
     for (size_t i = 0; i < at; i++)

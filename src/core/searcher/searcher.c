@@ -144,7 +144,7 @@ int method_check_start(int64_t trials, struct error *err)
 
 /* ---- making one -------------------------------------------------------------------------------------------------- */
 
-static int make(struct searcher *s, const char *config, const char *hyperparameters, struct error *err)
+static int make_searcher(struct searcher *s, const char *config, const char *hyperparameters, struct error *err)
 {
     cleanup_json struct json_object *conf = NULL;
     if (json_parse(config, strlen(config), &conf, err) < 0)
@@ -177,7 +177,7 @@ int searcher_new(const char *config, const char *hyperparameters, uint32_t seed,
 {
     struct searcher *s = must_calloc(1, sizeof *s);
     rng_init(&s->rng, seed);
-    if (make(s, config, hyperparameters, err) < 0) {
+    if (make_searcher(s, config, hyperparameters, err) < 0) {
         searcher_free(s);
         return -1;
     }
@@ -253,7 +253,7 @@ double searcher_oriented(const struct searcher *s, double metric)
     return s->config.smaller_is_better ? metric : -metric;
 }
 
-static int operation_completed(struct searcher *s, const struct searcher_event *ev, struct searcher_actions *ret,
+static int step_operation_completed(struct searcher *s, const struct searcher_event *ev, struct searcher_actions *ret,
                                struct error *err)
 {
     struct searcher_trial *t = &s->trial[ev->trial];
@@ -279,7 +279,7 @@ static void set_progress(struct searcher *s, struct searcher_trial *t, double pr
     t->progress = fixed;
 }
 
-static int progressed(struct searcher *s, const struct searcher_event *ev)
+static int step_progressed(struct searcher *s, const struct searcher_event *ev)
 {
     struct searcher_trial *t = &s->trial[ev->trial];
     if (s->type->progress != NULL || !t->has_progress || t->exited)
@@ -288,7 +288,7 @@ static int progressed(struct searcher *s, const struct searcher_event *ev)
     return 1;
 }
 
-static int exited_early(struct searcher *s, const struct searcher_event *ev, struct searcher_actions *ret)
+static int step_exited_early(struct searcher *s, const struct searcher_event *ev, struct searcher_actions *ret)
 {
     struct searcher_trial *t = &s->trial[ev->trial];
     if (t->exited_early || t->exited)
@@ -309,7 +309,7 @@ static int exited_early(struct searcher *s, const struct searcher_event *ev, str
     return 1;
 }
 
-static int exited(struct searcher *s, const struct searcher_event *ev, struct searcher_actions *ret)
+static int step_exited(struct searcher *s, const struct searcher_event *ev, struct searcher_actions *ret)
 {
     struct searcher_trial *t = &s->trial[ev->trial];
     if (t->exited)
@@ -324,7 +324,7 @@ static int exited(struct searcher *s, const struct searcher_event *ev, struct se
     return 1;
 }
 
-static int validated(struct searcher *s, const struct searcher_event *ev, struct searcher_actions *ret)
+static int step_validated(struct searcher *s, const struct searcher_event *ev, struct searcher_actions *ret)
 {
     const struct searcher_trial *t = &s->trial[ev->trial];
     if (s->type->validated == NULL || t->exited || t->exited_early)
@@ -333,7 +333,7 @@ static int validated(struct searcher *s, const struct searcher_event *ev, struct
     return 1;
 }
 
-static int dispatch(struct searcher *s, const struct searcher_event *ev, struct searcher_actions *ret,
+static int dispatch_event(struct searcher *s, const struct searcher_event *ev, struct searcher_actions *ret,
                     struct error *err)
 {
     if (ev->type == SEARCHER_STARTED) {
@@ -346,15 +346,15 @@ static int dispatch(struct searcher *s, const struct searcher_event *ev, struct 
         return error_set(err, ERR_NOT_FOUND, "the search has no trial %zu", ev->trial);
     switch (ev->type) {
     case SEARCHER_VALIDATED:
-        return validated(s, ev, ret);
+        return step_validated(s, ev, ret);
     case SEARCHER_OPERATION_COMPLETED:
-        return operation_completed(s, ev, ret, err);
+        return step_operation_completed(s, ev, ret, err);
     case SEARCHER_PROGRESS:
-        return progressed(s, ev);
+        return step_progressed(s, ev);
     case SEARCHER_EXITED_EARLY:
-        return exited_early(s, ev, ret);
+        return step_exited_early(s, ev, ret);
     case SEARCHER_EXITED:
-        return exited(s, ev, ret);
+        return step_exited(s, ev, ret);
     case SEARCHER_STARTED:
     case SEARCHER_EVENT_NR:
         break;
@@ -364,7 +364,7 @@ static int dispatch(struct searcher *s, const struct searcher_event *ev, struct 
 
 int searcher_step(struct searcher *s, const struct searcher_event *ev, struct searcher_actions *ret, struct error *err)
 {
-    int rv = dispatch(s, ev, ret, err);
+    int rv = dispatch_event(s, ev, ret, err);
     s->event_n += rv > 0;
     return rv;
 }

@@ -87,8 +87,9 @@ int searcher_new(const char *config, const char *hyperparameters, uint32_t seed,
 int searcher_check_start(const struct searcher *s, size_t hyperparameters_n, struct error *err);
 void searcher_free(struct searcher *s);
 
-/* Appends to *ret. 1: the searcher is another one now, the event is to be kept. 0: it does not matter to this method.
- * -1: it cannot be (an operation that nobody asked for), nothing has changed. */
+/* Handles one event, and appends the searcher's actions to *ret. 1: the searcher's state has changed, and the caller has to keep the
+ * event. 0: the event does not matter to this method. -1: the event is refused (such as an operation that nobody asked for), and
+ * nothing has changed. */
 int searcher_step(struct searcher *s, const struct searcher_event *ev, struct searcher_actions *ret, struct error *err);
 /* Fills in metric and time of a SEARCHER_VALIDATED event from the validation's JSON object. 0: this method does not
  * look at validations. -1: they are not there, or no numbers; the experiment ends in error then. 1: done. */

@@ -22,7 +22,7 @@ enum { SNAPSHOT_VERSION = 2 };
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
-/* A letter, the number of the trial, and what the letter needs, separated by blanks. */
+/* A line has the letter of the event's type, the number of the trial, and the event's values, separated by blanks. */
 static const char letters[SEARCHER_EVENT_NR + 1] = "svopex";
 
 static void add_double(struct strbuf *out, double d)
@@ -142,7 +142,7 @@ int searcher_event_parse(const char *line, size_t n, struct searcher_event *ret,
     return 0;
 }
 
-/* ---- taking one -------------------------------------------------------------------------------------------------- */
+/* ---- taking a snapshot -------------------------------------------------------------------------------------------------- */
 
 static const size_t flags[] = {
     offsetof(struct searcher_trial, exited),   offsetof(struct searcher_trial, exited_early),
@@ -152,7 +152,7 @@ static const size_t flags[] = {
 };
 enum { FLAG_N = sizeof flags / sizeof flags[0] };
 
-static bool *flag(struct searcher_trial *t, size_t i)
+static bool *flag_of_trial(struct searcher_trial *t, size_t i)
 {
     return (bool *)((char *)t + flags[i]);
 }
@@ -161,7 +161,7 @@ static int64_t flags_of(struct searcher_trial *t)
 {
     int64_t bits = 0;
     for (size_t i = 0; i < FLAG_N; i++)
-        bits |= (int64_t)*flag(t, i) << i;
+        bits |= (int64_t)*flag_of_trial(t, i) << i;
     return bits;
 }
 
@@ -211,7 +211,7 @@ uint64_t searcher_event_n(const struct searcher *s)
     return s->event_n;
 }
 
-/* ---- reading one ------------------------------------------------------------------------------------------------- */
+/* ---- reading a snapshot ------------------------------------------------------------------------------------------------- */
 
 int method_read_count(struct json_object *state, const char *name, int64_t max, int64_t *ret, struct error *err)
 {
@@ -245,7 +245,7 @@ static int read_list(struct searcher *s, struct json_object *o, const char *name
 static void set_flags(struct searcher_trial *t, int64_t bits)
 {
     for (size_t i = 0; i < FLAG_N; i++)
-        *flag(t, i) = (bits >> i & 1) != 0;
+        *flag_of_trial(t, i) = (bits >> i & 1) != 0;
 }
 
 static void set_length(struct searcher_trial *t, int64_t n)
@@ -264,7 +264,7 @@ static void set_progress(struct searcher_trial *t, int64_t n)
 }
 
 /* Counts the sums that are kept beside the trials. */
-static void count(struct searcher *s)
+static void count_sums(struct searcher *s)
 {
     s->exited = s->failed = s->canceled = s->progress_n = 0;
     s->progress_sum = 0;
@@ -304,7 +304,7 @@ static int restore_current(struct searcher *s, struct json_object *o, struct err
         read_list(s, o, "progress", (int64_t)PROGRESS_ONE, set_progress, err) < 0)
         return -1;
     s->event_n = (uint64_t)events;
-    count(s);
+    count_sums(s);
     return s->type->restore(s->method, state, s->trial_n, err);
 }
 
@@ -339,7 +339,7 @@ static int restore_version_1(struct searcher *s, struct json_object *o, struct e
             return error_set(err, ERR_INVALID, "trials: %s is none of this search", request_id);
         set_letters(&s->trial[i], json_object_get_string(letters_of));
     }
-    count(s);
+    count_sums(s);
     return s->type->restore(s->method, state, s->trial_n, err);
 }
 
@@ -358,8 +358,8 @@ static int restore_snapshot(struct searcher *s, struct json_object *o, struct er
     return restore_current(s, o, err);
 }
 
-/* The actions were carried out when the events were new. */
-static int replay(struct searcher *s, const char *events, struct error *err)
+/* Gives the kept events to the searcher once more. The actions are dropped: they were carried out when the events were new. */
+static int replay_events(struct searcher *s, const char *events, struct error *err)
 {
     while (*events != '\0') {
         struct searcher_actions actions = SEARCHER_ACTIONS_INIT;
@@ -385,7 +385,7 @@ int searcher_restore(struct searcher *s, const char *snapshot, const char *event
         return error_set(err, ERR_INVALID, "searcher snapshot: is no object");
     if (restore_snapshot(s, o, err) < 0)
         return error_wrap(err, "searcher snapshot");
-    if (events != NULL && replay(s, events, err) < 0)
+    if (events != NULL && replay_events(s, events, err) < 0)
         return error_wrap(err, "searcher events");
     return 0;
 }

@@ -5,7 +5,7 @@
 
 #include "common/base/must.h"
 
-static struct gather_piece *find(const struct gather *g, const char *uuid)
+static struct gather_piece *find_piece(const struct gather *g, const char *uuid)
 {
     for (size_t i = 0; i < g->n; i++)
         if (strcmp(g->piece[i].uuid, uuid) == 0)
@@ -13,7 +13,7 @@ static struct gather_piece *find(const struct gather *g, const char *uuid)
     return NULL;
 }
 
-static int check(const struct gather *g, const char *uuid, int32_t num_peers, const char *data, struct error *err)
+static int check_piece(const struct gather *g, const char *uuid, int32_t num_peers, const char *data, struct error *err)
 {
     size_t length = strlen(data), held = gather_complete(g) ? 0 : g->bytes;
     if (strlen(uuid) == 0 || strlen(uuid) >= CORE_UUID_MAX)
@@ -33,7 +33,7 @@ static int check(const struct gather *g, const char *uuid, int32_t num_peers, co
     return 0;
 }
 
-static struct gather_piece *add(struct gather *g, const char *uuid)
+static struct gather_piece *add_piece(struct gather *g, const char *uuid)
 {
     if (g->n == g->cap) {
         g->cap = g->cap ? 2 * g->cap : 4;
@@ -49,13 +49,13 @@ int gather_join(struct gather *g, const char *uuid, int32_t num_peers, const cha
 {
     if (gather_complete(g) && gather_knows(g, uuid))
         return 0;
-    if (check(g, uuid, num_peers, data, err) < 0)
+    if (check_piece(g, uuid, num_peers, data, err) < 0)
         return -1;
     if (gather_complete(g))
         gather_release(g);
-    struct gather_piece *p = find(g, uuid);
+    struct gather_piece *p = find_piece(g, uuid);
     if (p == NULL)
-        p = add(g, uuid);
+        p = add_piece(g, uuid);
     else
         g->bytes -= strlen(p->data);
     free(p->data);
@@ -72,7 +72,7 @@ bool gather_complete(const struct gather *g)
 
 bool gather_knows(const struct gather *g, const char *uuid)
 {
-    return find(g, uuid) != NULL;
+    return find_piece(g, uuid) != NULL;
 }
 
 void gather_release(struct gather *g)

@@ -30,7 +30,7 @@
 /* What an experiment is to a pool's scheduler. One that has moved to another pool has a new one there; the old one is
  * freed with its last allocation. */
 struct job {
-    struct sched_group group;
+    struct sched_job sched;
     struct experiment *experiment; /* NULL: it has moved on, or this is the job of a task of its own */
     int64_t calling_slots;         /* that its requests wait for and an elastic pool could launch agents for */
 };
@@ -53,21 +53,21 @@ struct record {
 struct experiment {
     struct record record;
     struct experiment_row row;
-    struct core_experiment_spec spec; /* texts are its own; those of the searcher are gone */
+    struct core_experiment_spec spec; /* the experiment owns the texts; those of the searcher are NULL */
     struct pool *pool;
     struct job *job;
     struct searcher *searcher;
-    struct trial **trial_at;       /* by the number that the searcher knows it by; NULL: never came to be */
+    struct trial **trial_at;       /* trials by the number that the searcher knows them by; NULL: that trial was never created */
     size_t trial_at_n;
     size_t unclaimed_n; /* trials from before it was continued that its searcher has not asked for again */
-    struct strbuf searcher_events; /* of this step */
+    struct strbuf searcher_events; /* lines that this step has added */
     int64_t searcher_events_from;
-    uint64_t searcher_events_since; /* the last snapshot, which is taken when there are many */
+    uint64_t searcher_events_since; /* how many events there were since the last snapshot; many events cause the next one */
     bool searcher_touched;         /* in core.searchers_touched */
     STAILQ_ENTRY(experiment) searcher_next;
     LIST_HEAD(, trial) trials; /* newest first */
     int trial_n, live_n;       /* live: not in a terminal state */
-    int open_n;                /* its allocations in the pool's queue */
+    int open_n;                /* its open allocations */
     bool rerun_completed;      /* while it is being continued */
     char *failure;             /* what went wrong last: row.failure once that ends the experiment */
     UT_hash_handle hh, by_job;
@@ -77,14 +77,14 @@ struct trial {
     struct record record;
     struct trial_row row;
     char *hparams, *excluded;
-    bool new_hparams; /* since its row was last put */
+    bool new_hparams; /* hparams have changed since the row was last put */
     struct record task_record;
     struct task_row task;
     struct experiment *experiment;
     size_t number; /* that its searcher knows it by */
     struct allocation *allocation;
-    struct timer invalid_hp; /* killed then, if it still runs */
-    struct timer retry;      /* asks for its next allocation then */
+    struct timer invalid_hp; /* when it is due, the trial is killed if it still runs */
+    struct timer retry;      /* when it is due, the trial asks for its next allocation */
     LIST_ENTRY(trial) in_experiment;
     UT_hash_handle hh;
 };
@@ -100,9 +100,9 @@ struct task {
 struct allocation {
     struct record record;
     struct allocation_row row;
-    struct trial *trial; /* NULL: … */
-    struct task *task;   /* … of this task */
-    struct job *job;     /* of that task; NULL: its experiment's */
+    struct trial *trial; /* the trial that it belongs to; NULL: it belongs to `task` */
+    struct task *task;   /* the task of its own that it belongs to; NULL: it belongs to `trial` */
+    struct job *job;     /* the job of `task`; NULL: the allocation belongs to its experiment's job */
     struct pool *pool;
     struct container **container; /* by rank */
     size_t container_n;
@@ -111,8 +111,8 @@ struct allocation {
     struct gather gather;
     TAILQ_ENTRY(allocation) in_pool, in_new;
     struct sched_request request;
-    bool filed; /* the scheduler knows of it */
-    struct arena blocked; /* the agents it must not run on; as long as the request */
+    bool known_to_sched; /* the scheduler knows of it */
+    struct arena blocked; /* memory of the list of agents that the request must not run on */
     UT_hash_handle hh;
 };
 
@@ -151,7 +151,7 @@ struct agent {
     struct machine *machine;
     LIST_ENTRY(agent) in_machine;
     int64_t connected_us;
-    uint64_t revision; /* another one when anything that others see of it has changed; never used twice */
+    uint64_t revision; /* grows whenever something that views show of the agent changes; never used twice */
     struct slot *slot; /* by device id */
     size_t slot_n;
     struct pool *pool;
@@ -159,7 +159,7 @@ struct agent {
     struct pool *offered_to; /* the pool whose scheduler has it; NULL: none */
     bool stale;              /* the scheduler should look at it again */
     LIST_ENTRY(agent) in_stale;
-    bool leaving;            /* its machine has been told to end: it gets nothing more */
+    bool leaving;            /* its machine is about to be ended: it gets no new work */
     struct timer lost;
     LIST_HEAD(, container) containers;
     UT_hash_handle hh;
@@ -174,7 +174,7 @@ struct pool {
     TAILQ_HEAD(, allocation) new;         /* of these, what the scheduler has not been told of */
     struct sched *sched;
     LIST_HEAD(, agent) stale;
-    struct timer pass; /* aging: another pass is due */
+    struct timer pass; /* due when another pass may decide otherwise, because requests have aged */
     struct elastic *elastic; /* NULL: it has the agents that connect */
     struct run_times run_times;
 };
@@ -191,9 +191,9 @@ struct core {
     int64_t settled_us; /* until then agents from before a restart may come back */
     int32_t last_experiment_id, last_trial_id;
     uint64_t last_revision; /* of an agent */
-    struct experiment *experiments, *jobs; /* the same, by their jobs' ids */
+    struct experiment *experiments, *jobs; /* jobs: the same experiments, by the ids of their jobs */
     struct trial *trials;
-    struct task *tasks; /* that are no trials' */
+    struct task *tasks; /* tasks of their own, which belong to no trial */
     struct allocation *allocations;
     struct container *containers;
     struct agent *agents; /* sorted by id */

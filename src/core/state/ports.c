@@ -6,7 +6,7 @@ static const int32_t bases[CORE_PORTS] = {12350, 12360, 12365, 29400};
 
 static bool is_port(int32_t port) { return port > 0 && port <= 65535; }
 
-static void mark(struct port_set *s, int32_t port, bool in)
+static void mark_port(struct port_set *s, int32_t port, bool in)
 {
     uint64_t bit = UINT64_C(1) << (port % 64);
     if (in)
@@ -15,7 +15,7 @@ static void mark(struct port_set *s, int32_t port, bool in)
         s->bits[port / 64] &= ~bit;
 }
 
-static bool has(const struct port_set *s, int32_t port)
+static bool has_port(const struct port_set *s, int32_t port)
 {
     return s->bits[port / 64] >> (port % 64) & 1;
 }
@@ -24,7 +24,7 @@ void port_set_add(struct port_set *s, const int32_t port[CORE_PORTS])
 {
     for (int i = 0; i < CORE_PORTS; i++)
         if (is_port(port[i]))
-            mark(s, port[i], true);
+            mark_port(s, port[i], true);
 }
 
 void ports_init(struct ports *p, const int32_t *reserved, size_t n)
@@ -32,13 +32,13 @@ void ports_init(struct ports *p, const int32_t *reserved, size_t n)
     memset(p, 0, sizeof *p);
     for (size_t i = 0; i < n; i++)
         if (is_port(reserved[i]))
-            mark(&p->reserved, reserved[i], true);
+            mark_port(&p->reserved, reserved[i], true);
     p->used = p->reserved;
 }
 
 /* The lowest port from `base` on that is in neither set; 0 if there is none below `end`. It looks at 64 ports at a
  * time, because with many trials the first free port is far away. */
-static int32_t lowest(const struct port_set *s, const struct port_set *t, int32_t base, int32_t end)
+static int32_t lowest_free(const struct port_set *s, const struct port_set *t, int32_t base, int32_t end)
 {
     uint64_t below = (UINT64_C(1) << (base % 64)) - 1;
     for (int32_t i = base / 64; i * 64 < end; i++, below = 0) {
@@ -49,33 +49,33 @@ static int32_t lowest(const struct port_set *s, const struct port_set *t, int32_
     return 0;
 }
 
-static void take(struct ports *p, int32_t port)
+static void take_port(struct ports *p, int32_t port)
 {
     if (!is_port(port))
         return;
     p->users[port]++;
-    mark(&p->used, port, true);
+    mark_port(&p->used, port, true);
 }
 
 void ports_restore(struct ports *p, const int32_t port[CORE_PORTS])
 {
     for (int i = 0; i < CORE_PORTS; i++)
-        take(p, port[i]);
+        take_port(p, port[i]);
 }
 
 void ports_give_back(struct ports *p, const int32_t port[CORE_PORTS])
 {
     for (int i = 0; i < CORE_PORTS; i++)
         if (is_port(port[i]) && p->users[port[i]] > 0 && --p->users[port[i]] == 0)
-            mark(&p->used, port[i], has(&p->reserved, port[i]));
+            mark_port(&p->used, port[i], has_port(&p->reserved, port[i]));
 }
 
 bool ports_take(struct ports *p, int32_t end, int32_t ret[CORE_PORTS])
 {
     int32_t port[CORE_PORTS] = {0};
     for (int i = 0; i < CORE_PORTS; i++) {
-        port[i] = lowest(&p->used, &p->reserved, bases[i], end);
-        take(p, port[i]);
+        port[i] = lowest_free(&p->used, &p->reserved, bases[i], end);
+        take_port(p, port[i]);
         if (port[i] == 0) {
             ports_give_back(p, port);
             return false;
@@ -89,9 +89,9 @@ void ports_take_here(struct ports *p, const struct port_set *here, int32_t ret[C
 {
     struct port_set taken = *here;
     for (int i = 0; i < CORE_PORTS; i++) {
-        ret[i] = lowest(&taken, &p->reserved, bases[i], PORTS_END);
-        take(p, ret[i]);
+        ret[i] = lowest_free(&taken, &p->reserved, bases[i], PORTS_END);
+        take_port(p, ret[i]);
         if (ret[i] != 0)
-            mark(&taken, ret[i], true);
+            mark_port(&taken, ret[i], true);
     }
 }

@@ -32,7 +32,7 @@ void ports_init(struct ports *p, const int32_t *reserved, size_t n);
 bool ports_take(struct ports *p, int32_t end, int32_t ret[CORE_PORTS]);
 /* The same, but ports count as taken only if they are in use `here`. A port is 0 where none is left. */
 void ports_take_here(struct ports *p, const struct port_set *here, int32_t ret[CORE_PORTS]);
-void ports_restore(struct ports *p, const int32_t port[CORE_PORTS]);  /* taken in an earlier life */
+void ports_restore(struct ports *p, const int32_t port[CORE_PORTS]);  /* ports of an allocation that was restored after a restart */
 void ports_give_back(struct ports *p, const int32_t port[CORE_PORTS]);
 
 #endif

@@ -201,7 +201,7 @@ void trial_log(struct core *c, const struct trial *t, bool error, const char *fm
     va_end(ap);
 }
 
-void wake(struct core *c, const struct allocation *a, enum core_wake what)
+void wake_long_polls(struct core *c, const struct allocation *a, enum core_wake what)
 {
     struct core_effect *e = effect_add(c, CORE_WAKE);
     e->wake.what = what;

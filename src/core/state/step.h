@@ -47,7 +47,7 @@ void task_log(struct core *c, const struct allocation *a, bool error, const char
     __attribute__((format(printf, 4, 5)));
 void trial_log(struct core *c, const struct trial *t, bool error, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-void wake(struct core *c, const struct allocation *a, enum core_wake what);
+void wake_long_polls(struct core *c, const struct allocation *a, enum core_wake what);
 void signal_container(struct core *c, const struct container *k, int signal);
 
 #endif

@@ -5,45 +5,45 @@
 
 #include "common/base/must.h"
 
-static bool earlier(const struct timer *a, const struct timer *b)
+static bool is_earlier(const struct timer *a, const struct timer *b)
 {
     return a->due_us != b->due_us ? a->due_us < b->due_us : a->order < b->order;
 }
 
-static void put(struct timers *ts, size_t place, struct timer *t)
+static void put_at(struct timers *ts, size_t place, struct timer *t)
 {
     ts->heap[place - 1] = t;
     t->place = place;
 }
 
-static void rise(struct timers *ts, struct timer *t)
+static void sift_up(struct timers *ts, struct timer *t)
 {
     size_t place = t->place;
-    for (; place > 1 && earlier(t, ts->heap[place / 2 - 1]); place /= 2)
-        put(ts, place, ts->heap[place / 2 - 1]);
-    put(ts, place, t);
+    for (; place > 1 && is_earlier(t, ts->heap[place / 2 - 1]); place /= 2)
+        put_at(ts, place, ts->heap[place / 2 - 1]);
+    put_at(ts, place, t);
 }
 
-static void sink(struct timers *ts, struct timer *t)
+static void sift_down(struct timers *ts, struct timer *t)
 {
     size_t place = t->place;
     for (size_t child; (child = 2 * place) <= ts->n; place = child) {
-        if (child < ts->n && earlier(ts->heap[child], ts->heap[child - 1]))
+        if (child < ts->n && is_earlier(ts->heap[child], ts->heap[child - 1]))
             child++;
-        if (!earlier(ts->heap[child - 1], t))
+        if (!is_earlier(ts->heap[child - 1], t))
             break;
-        put(ts, place, ts->heap[child - 1]);
+        put_at(ts, place, ts->heap[child - 1]);
     }
-    put(ts, place, t);
+    put_at(ts, place, t);
 }
 
-static void append(struct timers *ts, struct timer *t)
+static void append_timer(struct timers *ts, struct timer *t)
 {
     if (ts->n == ts->cap) {
         ts->cap = ts->cap ? 2 * ts->cap : 16;
         ts->heap = must_realloc(ts->heap, ts->cap * sizeof(struct timer *));
     }
-    put(ts, ++ts->n, t);
+    put_at(ts, ++ts->n, t);
 }
 
 void timer_set(struct timers *ts, struct timer *t, enum timer_kind kind, int64_t due_us)
@@ -52,8 +52,8 @@ void timer_set(struct timers *ts, struct timer *t, enum timer_kind kind, int64_t
     t->kind = kind;
     t->due_us = due_us;
     t->order = ++ts->order;
-    append(ts, t);
-    rise(ts, t);
+    append_timer(ts, t);
+    sift_up(ts, t);
 }
 
 void timer_clear(struct timers *ts, struct timer *t)
@@ -62,9 +62,9 @@ void timer_clear(struct timers *ts, struct timer *t)
         return;
     struct timer *last = ts->heap[--ts->n];
     if (last != t) {
-        put(ts, t->place, last);
-        rise(ts, last);
-        sink(ts, last);
+        put_at(ts, t->place, last);
+        sift_up(ts, last);
+        sift_down(ts, last);
     }
     t->place = 0;
 }

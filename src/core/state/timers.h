@@ -22,12 +22,12 @@ struct timers {
     uint64_t order;
 };
 
-/* moves it when it is set already */
+/* Sets the timer; a timer that is set already gets the new deadline. */
 void timer_set(struct timers *ts, struct timer *t, enum timer_kind kind, int64_t due_us);
 void timer_clear(struct timers *ts, struct timer *t);
 int64_t timers_next_us(const struct timers *ts);                 /* 0: none */
 struct timer *timers_take_due(struct timers *ts, int64_t now_us); /* cleared; NULL: none is due */
-void timers_shift(struct timers *ts, int64_t by_us); /* all of them are due that much later */
+void timers_shift(struct timers *ts, int64_t by_us); /* makes all timers due that much later */
 void timers_release(struct timers *ts);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "common/base/clock.h"
 #include "common/system/log.h"
-#include "master/agents/agent_words.h"
+#include "master/agents/agent_message_checks.h"
 #include "store/logs/task_logs.h"
 
 enum {
@@ -94,7 +94,7 @@ void link_send(struct link *l, const struct wire_link_master_message *message)
     send_text(l, &text);
 }
 
-/* The first word to an agent, welcome or refusal; what was held follows. */
+/* Sends the first message to an agent, its welcome or a refusal, and after it the messages that were held. */
 static void link_answer_hello(struct link *l, const struct wire_link_master_message *message)
 {
     l->welcomed = true;
@@ -216,9 +216,9 @@ void agent_hub_welcome(struct agent_hub *h, const char *agent_id, const char *co
 
 /* ---- the connection ---- */
 
-static void on_letter(void *ctx, struct agent_letter *letter)
+static void on_inbox_message(void *ctx, struct agent_inbox_message *received)
 {
-    link_hear(ctx, letter);
+    link_hear(ctx, received);
 }
 
 static void on_message(struct ws *ws, const void *data, size_t n, bool is_text, void *ctx)
@@ -267,7 +267,7 @@ int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char 
         return error_set(err, ERR_FORBIDDEN,
                          "agents of this cluster must show a certificate that its client_ca has signed: set "
                          "security.tls.client_cert and client_key in agent.yaml");
-    if (agent_words_check_id(agent_id, err) < 0)
+    if (agent_message_check_agent_id(agent_id, err) < 0)
         return -1;
     struct link *known;
     HASH_FIND_STR(h->by_id, agent_id, known);
@@ -286,7 +286,7 @@ int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char 
         free(l);
         return -1;
     }
-    l->inbox = agent_inbox_new(h->inboxes, l->agent_id, on_letter, l);
+    l->inbox = agent_inbox_new(h->inboxes, l->agent_id, on_inbox_message, l);
     HASH_ADD_STR(h->by_id, agent_id, l);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* What agent_hub.c and agent_reports.c share, and nobody else includes.
+/* What agent_hub.c, agent_reports.c and agent_keys.c share. Other files do not include it.
  *
  *   agent_hub.c      the connections: who may connect, the first and the last message, and everything that is sent to agents
  *   agent_reports.c  messages of agents become events of the core and log lines of the store */
@@ -27,9 +27,9 @@ struct link {
     struct agent_inbox *inbox;
     uint64_t serial; /* another one for each connection, so that a completion that comes late does not take a new connection for its own */
     char agent_id[CORE_AGENT_ID_MAX];
-    char peer[CORE_ADDRESS_MAX]; /* where its containers are reached, unless they say otherwise */
+    char peer[CORE_ADDRESS_MAX]; /* the address of its containers, unless they report another one */
     bool greeted, welcomed;
-    bool joins; /* it came with the join token, and may have a key of its own */
+    bool joins; /* it has connected with the join token, and may be given a key of its own */
     STAILQ_HEAD(, held) held;
     size_t held_bytes;
     UT_hash_handle hh;
@@ -54,6 +54,6 @@ enum wire_container_state wire_of_container_state(enum container_state state);
 
 /* ---- agent_reports.c ---- */
 
-void link_hear(struct link *l, struct agent_letter *letter); /* may take the letter's arena and lines */
+void link_hear(struct link *l, struct agent_inbox_message *received); /* handles one message; may take over its arena and lines */
 
 #endif

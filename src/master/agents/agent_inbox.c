@@ -6,10 +6,10 @@
 
 #include "common/base/must.h"
 #include "core/core.h"
-#include "master/agents/agent_words.h"
+#include "master/agents/agent_message_checks.h"
 
 enum {
-    HEAVY_BYTES = 8 * 1024, /* to decode it takes longer than to hand it over */
+    HEAVY_BYTES = 8 * 1024, /* decoding a message of this size takes longer than handing it to a worker */
 };
 
 TAILQ_HEAD(inbox_list, agent_inbox);
@@ -17,16 +17,16 @@ struct agent_inboxes {
     struct loop *loop;
     struct pool *workers;
     int64_t (*now_us)(void);
-    struct inbox_list behind; /* something of theirs could be heard, in the next turn */
-    int64_t heard_us;         /* since the last time that others had one */
+    struct inbox_list behind; /* inboxes that have messages to be handled in the next turn */
+    int64_t heard_us;         /* time spent on messages in this turn of the loop */
     bool posted;
 };
 
 struct entry {
     STAILQ_ENTRY(entry) next;
     struct agent_inbox *in;
-    struct agent_letter letter;
-    void *data; /* a copy, for a worker or for later */
+    struct agent_inbox_message received;
+    void *data; /* a copy of the message, for a worker or for a later turn */
     size_t n;
     bool with_worker, opened;
 };
@@ -66,9 +66,9 @@ struct agent_inbox *agent_inbox_new(struct agent_inboxes *all, const char *agent
 
 static void entry_free(struct entry *e)
 {
-    store_log_batch_release(&e->letter.lines);
-    arena_release(&e->letter.arena);
-    error_release(&e->letter.err);
+    store_log_batch_release(&e->received.lines);
+    arena_release(&e->received.arena);
+    error_release(&e->received.err);
     free(e->data);
     free(e);
 }
@@ -91,7 +91,7 @@ static struct store_log_line line_of(const struct wire_link_task_logs *logs, con
         .text_n = w->log ? strlen(w->log) : 0};
 }
 
-static void read_lines(struct agent_letter *l, const char *agent_id)
+static void read_lines(struct agent_inbox_message *l, const char *agent_id)
 {
     const struct wire_link_task_logs *logs = l->message->logs;
     const char *id = arena_strdup(&l->arena, agent_id);
@@ -101,21 +101,21 @@ static void read_lines(struct agent_letter *l, const char *agent_id)
     l->lines = (struct store_log_batch){.line = line, .line_n = logs->lines_n};
 }
 
-static void open_letter(struct entry *e, const void *data, size_t n)
+static void decode_message(struct entry *e, const void *data, size_t n)
 {
-    struct agent_letter *l = &e->letter;
+    struct agent_inbox_message *l = &e->received;
     l->message = arena_new(&l->arena, struct wire_link_agent_message);
     if (codec_decode(&wire_msg_link_agent_message, data, n, &l->arena, l->message, &l->err) == 0 &&
-        agent_words_check(l->message, &l->err) == 0 && l->message->logs)
+        agent_message_check(l->message, &l->err) == 0 && l->message->logs)
         read_lines(l, e->in->agent_id);
 }
 
-static void work(void *worker, void *job)
+static void decode_on_worker(void *worker, void *job)
 {
     struct entry *e = job;
-    open_letter(e, e->data, e->n);
-    if (e->letter.lines.line_n > 0)
-        store_log_batch_make(&e->letter.lines, e->letter.lines.line, e->letter.lines.line_n);
+    decode_message(e, e->data, e->n);
+    if (e->received.lines.line_n > 0)
+        store_log_batch_make(&e->received.lines, e->received.lines.line, e->received.lines.line_n);
 }
 
 /* ---- on the loop ---- */
@@ -127,8 +127,8 @@ static void hear_one(struct agent_inbox *in, struct entry *e)
     int64_t start_us = in->all->now_us();
     STAILQ_REMOVE_HEAD(&in->waiting, next);
     if (!e->opened)
-        open_letter(e, e->data, e->n);
-    in->hear(in->ctx, &e->letter);
+        decode_message(e, e->data, e->n);
+    in->hear(in->ctx, &e->received);
     entry_free(e);
     in->all->heard_us += in->all->now_us() - start_us;
 }
@@ -163,7 +163,7 @@ static void hear_ready(struct agent_inbox *in)
     free_if_done(in);
 }
 
-/* Others have had their turn. */
+/* The next turn of the loop: handles messages of inboxes that were left behind in the last turn. */
 static void hear_behind(void *ctx)
 {
     struct agent_inboxes *all = ctx;
@@ -181,7 +181,7 @@ static void hear_behind(void *ctx)
     }
 }
 
-static void done(void *job)
+static void message_decoded(void *job)
 {
     struct entry *e = job;
     struct agent_inbox *in = e->in;
@@ -196,8 +196,8 @@ static void done(void *job)
 static bool give_to_worker(struct entry *e)
 {
     struct agent_inbox *in = e->in;
-    if (e->n < HEAVY_BYTES || pool_submit(in->all->workers, work, done, e, NULL) < 0)
-        return false; /* they have too much to do */
+    if (e->n < HEAVY_BYTES || pool_submit(in->all->workers, decode_on_worker, message_decoded, e, NULL) < 0)
+        return false; /* the workers' queue is full: the message is message_decoded on the loop */
     in->with_workers++;
     e->with_worker = true;
     return true;
@@ -217,7 +217,7 @@ void agent_inbox_put(struct agent_inbox *in, const void *data, size_t n)
     bool at_once = n < HEAVY_BYTES && STAILQ_EMPTY(&in->waiting) && is_time(in->all);
     STAILQ_INSERT_TAIL(&in->waiting, e, next);
     if (at_once) {
-        open_letter(e, data, n);
+        decode_message(e, data, n);
         e->opened = true;
     } else {
         keep_copy(e, data, n);

@@ -20,16 +20,16 @@ enum { AGENT_HEARING_US = 2000 };
 struct agent_inbox;
 
 /* One message. The function that handles it may take the arena, with the lines in it, and leaves ARENA_INIT then. */
-struct agent_letter {
+struct agent_inbox_message {
     struct arena arena;
     struct wire_link_agent_message *message; /* undefined if err is set */
     struct error err;
     struct store_log_batch lines; /* of message->logs; lines.block is empty unless they were packed */
 };
 
-typedef void agent_hear_fn(void *ctx, struct agent_letter *letter); /* on the loop; may close the inbox */
+typedef void agent_hear_fn(void *ctx, struct agent_inbox_message *received); /* called on the loop; it may close the inbox */
 
-struct agent_inboxes; /* of all agents, who share the loop's time */
+struct agent_inboxes; /* the inboxes of all agents, which share the loop's time */
 /* now_us() is a clock that never goes back, in microseconds: clock_monotonic_us(), or a test's own. */
 struct agent_inboxes *agent_inboxes_new(struct loop *l, struct pool *workers, int64_t (*now_us)(void));
 void agent_inboxes_free(struct agent_inboxes *all); /* all have been closed, and the loop does not run any more */

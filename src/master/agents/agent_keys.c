@@ -43,16 +43,16 @@ void agent_keys_free(struct agent_keys *k)
     free(k);
 }
 
-static struct agent_key *find(const struct agent_keys *k, const char *agent_id)
+static struct agent_key *find_key(const struct agent_keys *k, const char *agent_id)
 {
     struct agent_key *x;
     HASH_FIND_STR(k->by_id, agent_id, x);
     return x;
 }
 
-static void keep(struct agent_keys *k, const char *agent_id, const uint8_t hash[TOKEN_HASH_BYTES])
+static void keep_key(struct agent_keys *k, const char *agent_id, const uint8_t hash[TOKEN_HASH_BYTES])
 {
-    struct agent_key *x = find(k, agent_id);
+    struct agent_key *x = find_key(k, agent_id);
     if (!x) {
         x = must_calloc(1, sizeof(*x));
         snprintf(x->agent_id, sizeof(x->agent_id), "%s", agent_id);
@@ -69,13 +69,13 @@ int agent_keys_load(struct agent_keys *k, struct store *db, struct error *err)
     if (store_agent_keys_all(db, &a, &key, &n, err) < 0)
         return -1;
     for (size_t i = 0; i < n; i++)
-        keep(k, key[i].agent_id, key[i].hash);
+        keep_key(k, key[i].agent_id, key[i].hash);
     return 0;
 }
 
 bool agent_keys_match(const struct agent_keys *k, const char *agent_id, const char *key)
 {
-    const struct agent_key *x = find(k, agent_id);
+    const struct agent_key *x = find_key(k, agent_id);
     uint8_t hash[TOKEN_HASH_BYTES];
     token_hash(key, hash);
     return x && CRYPTO_memcmp(hash, x->hash, sizeof(hash)) == 0;
@@ -83,7 +83,7 @@ bool agent_keys_match(const struct agent_keys *k, const char *agent_id, const ch
 
 void agent_keys_forget(struct agent_keys *k, const char *agent_id)
 {
-    struct agent_key *x = find(k, agent_id);
+    struct agent_key *x = find_key(k, agent_id);
     if (!x)
         return;
     HASH_DEL(k->by_id, x);
@@ -110,7 +110,7 @@ static void issue_done(void *job, const struct error *err)
     if (err) {
         log_error("agent.key_not_made", "id=%s reason=%s", i->row.agent_id, log_quote(error_msg(err)));
     } else {
-        keep(i->m->agent_keys, i->row.agent_id, i->row.hash);
+        keep_key(i->m->agent_keys, i->row.agent_id, i->row.hash);
         struct link *l = hub_find_link(i->m->agents, i->row.agent_id);
         struct wire_link_agent_key body = {.key = i->token.text};
         struct wire_link_master_message out = hub_message(i->m->agents);

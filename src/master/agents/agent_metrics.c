@@ -38,7 +38,7 @@ static void store_done(void *ctx, const struct error *err)
     free(j);
 }
 
-/* An agent measures machines; what training has to say comes from the trial. */
+/* Agents report the groups that measure machines. Reports in all other groups come from the trial itself. */
 static bool is_measured_by_agents(const char *group)
 {
     static const char *const names[] = {"cpu", "memory", "disk", "network", "gpu"};
@@ -48,7 +48,7 @@ static bool is_measured_by_agents(const char *group)
     return false;
 }
 
-/* The trial that has this container on this agent; NULL: none (any more). */
+/* The allocation of the trial that has this container on this agent; NULL: there is none, or it has ended. */
 static const struct allocation_row *allocation_of(const struct core *c, const char *agent_id, const char *container_id)
 {
     const struct container_row *container = container_id ? core_container(c, container_id) : NULL;
@@ -57,7 +57,7 @@ static const struct allocation_row *allocation_of(const struct core *c, const ch
     return a && a->trial_id ? a : NULL;
 }
 
-static int check(const struct master *m, const struct store_report *r, struct error *err)
+static int check_report(const struct master *m, const struct store_report *r, struct error *err)
 {
     if (!is_measured_by_agents(r->group) || !r->avg_metrics)
         return error_set(err, ERR_INVALID, "agents report cpu, memory, disk, network and gpu, each with its metrics");
@@ -74,7 +74,7 @@ void agent_metrics_take(struct master *m, const char *agent_id, const struct wir
         return;
     struct store_report report = {.trial_id = allocation->trial_id, .run_id = allocation->run_id, .group = in->group,
                                   .report_us = in->has_time ? in->time : clock_now_us(), .avg_metrics = in->metrics};
-    struct job *j = check(m, &report, &err) < 0 ? NULL : must_calloc(1, sizeof(*j));
+    struct job *j = check_report(m, &report, &err) < 0 ? NULL : must_calloc(1, sizeof(*j));
     if (!j) {
         log_warning("agent_metrics.refused", "agent=%s trial=%d reason=%s", agent_id, report.trial_id, log_quote(error_msg(&err)));
         return;

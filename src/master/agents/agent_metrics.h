@@ -8,7 +8,7 @@
 
 struct master;
 
-/* Loop. The message's memory, `a`, is taken over when it is stored. */
+/* To be called on the loop. Takes over the message's memory, `a`, when the report is to be stored. */
 void agent_metrics_take(struct master *m, const char *agent_id, const struct wire_link_task_metrics *in, struct arena *a);
 
 #endif

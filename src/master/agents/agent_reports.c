@@ -1,4 +1,5 @@
-/* Loop's thread only, but for what a log batch does on the writer's. */
+/* Messages of agents become events of the core and batches of log lines. Everything runs on the loop, except log_batch_store(), which
+ * runs on the writer's thread. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -170,14 +171,14 @@ static int log_batch_store(struct store *db, void *job, struct error *err)
     return log_ingest_store(&b->ingest, db, clock_now_us(), err);
 }
 
-/* Up to which line the agent may let go of what it keeps; 0: it is told nothing. */
+/* The number of the last line that the agent need not keep any longer; 0: no acknowledgement is sent. */
 static int64_t acknowledged_seq(const struct log_batch *b, const struct error *err)
 {
     const struct log_ingest *g = &b->ingest;
     if (!err)
         return g->seq;
-    /* A container nobody knows: its lines have no place, and the agent may let go of them. A gap is the agent's to fill: it learns
-     * at its next hello where to go on. */
+    /* Lines of an unknown container cannot be stored, so the agent need not keep them. If lines are missing before these
+     * (ERR_OUT_OF_RANGE), nothing is acknowledged: the answer to the agent's next hello says from which line to go on. */
     return err->kind == ERR_OUT_OF_RANGE ? 0 : g->first_seq + (int64_t)g->lines.line_n - 1;
 }
 
@@ -203,7 +204,7 @@ static void log_batch_done(void *job, const struct error *err)
     release_batch(b);
 }
 
-static void scanned(struct log_scan *s)
+static void submit_scanned_batch(struct log_scan *s)
 {
     struct log_batch *b = s->ctx;
     struct writer_job job = {log_batch_store, log_batch_done, b, .must = true};
@@ -212,12 +213,12 @@ static void scanned(struct log_scan *s)
 
 static void scan_batch(struct log_batch *b, const char *allocation_id)
 {
-    log_ingest_scan(&b->ingest, b->agent_id, scanned, b);
-    log_policies_find_trial(b->hub->m, allocation_id, &b->ingest.scan); /* of no trial it takes its turn all the same */
+    log_ingest_scan(&b->ingest, b->agent_id, submit_scanned_batch, b);
+    log_policies_find_trial(b->hub->m, allocation_id, &b->ingest.scan); /* a batch that belongs to no trial still keeps its place in the order */
     log_policies_scan_soon(b->hub->m->log_policies, &b->ingest.scan);
 }
 
-/* A running container's lines are taken from its own agent, for its own task. */
+/* Lines of a running container are accepted only from the agent that runs it, and for its own task. */
 enum ownership { OWNED, NOT_OWNED, OWNER_UNKNOWN };
 static enum ownership ownership_of(const struct link *l, const struct wire_link_task_logs *logs)
 {
@@ -230,10 +231,10 @@ static enum ownership ownership_of(const struct link *l, const struct wire_link_
                ? OWNED : NOT_OWNED;
 }
 
-/* Takes the letter's arena and lines. */
-static void on_logs(struct link *l, struct agent_letter *letter)
+/* Takes over the message's arena and lines. */
+static void on_logs(struct link *l, struct agent_inbox_message *received)
 {
-    const struct wire_link_task_logs *logs = letter->message->logs;
+    const struct wire_link_task_logs *logs = received->message->logs;
     enum ownership ownership = ownership_of(l, logs);
     if (ownership == NOT_OWNED)
         log_warning("log.rejected", "agent=%s container=%s lines=%zu reason=\"the container is not on this agent, or of another task\"",
@@ -241,11 +242,11 @@ static void on_logs(struct link *l, struct agent_letter *letter)
     if (logs->lines_n == 0 || ownership == NOT_OWNED)
         return;
     struct log_batch *b = must_calloc(1, sizeof(*b));
-    *b = (struct log_batch){.hub = l->hub, .serial = l->serial, .arena = letter->arena};
-    b->ingest = (struct log_ingest){.task_id = logs->task_id ? logs->task_id : "", .lines = letter->lines, .arena = &b->arena,
+    *b = (struct log_batch){.hub = l->hub, .serial = l->serial, .arena = received->arena};
+    b->ingest = (struct log_ingest){.task_id = logs->task_id ? logs->task_id : "", .lines = received->lines, .arena = &b->arena,
                                     .container_id = logs->container_id ? logs->container_id : "", .first_seq = logs->first_seq};
-    letter->arena = (struct arena)ARENA_INIT;
-    letter->lines = (struct store_log_batch){0};
+    received->arena = (struct arena)ARENA_INIT;
+    received->lines = (struct store_log_batch){0};
     b->agent_id = arena_strdup(&b->arena, l->agent_id);
     if (ownership == OWNER_UNKNOWN)
         b->unproved = logs->allocation_id ? logs->allocation_id : "";
@@ -256,7 +257,7 @@ static void on_logs(struct link *l, struct agent_letter *letter)
     scan_batch(b, logs->allocation_id);
 }
 
-/* Takes the arena if it has to wait: a task's end is judged when its last lines have been. */
+/* A task's end waits until its last lines have been matched and stored. In that case the arena is taken over. */
 static void on_state(struct link *l, const struct wire_link_task_state *state, struct arena *a)
 {
     bool ended = state->state == WIRE_CONTAINER_STATE_TERMINATED;
@@ -274,35 +275,35 @@ static void on_state(struct link *l, const struct wire_link_task_state *state, s
 
 /* ---- any message ---- */
 
-void link_hear(struct link *l, struct agent_letter *letter)
+void link_hear(struct link *l, struct agent_inbox_message *received)
 {
-    const struct wire_link_agent_message *in = letter->message;
-    if (letter->err.kind) {
-        link_refuse(l, false, error_msg(&letter->err));
+    const struct wire_link_agent_message *in = received->message;
+    if (received->err.kind) {
+        link_refuse(l, false, error_msg(&received->err));
         return;
     }
     const char *cluster = in->hello && in->hello->cluster_id ? in->hello->cluster_id : "";
     if (!l->greeted && *cluster && strcmp(cluster, l->hub->m->info.cluster_id) != 0) {
-        /* Epochs are counted within a cluster. What it runs for the other one is unknown here, and is killed. */
+        /* Epochs are counted within a cluster, so they are not compared. The core kills what the agent runs for the other cluster. */
         log_warning("agent.of_another_cluster", "id=%s cluster=%s containers=%zu", l->agent_id, log_quote(cluster),
                     in->hello->tasks_n);
         for (size_t i = 0; i < in->hello->tasks_n; i++)
             log_warning("container.of_another_cluster", "agent=%s container=%s action=kill", l->agent_id, in->hello->tasks[i].container_id);
     } else if (in->epoch > l->hub->m->info.epoch) {
-        /* A later master exists: this one is the past. Its next write would find out anyway. */
+        /* A later master exists, so this one is out of date. Its next write to the store would fail as well. */
         link_refuse(l, false, "another master has taken over");
         return;
     }
     if (in->hello && !l->greeted)
-        on_hello(l, in->hello, &letter->arena);
+        on_hello(l, in->hello, &received->arena);
     else if (!l->greeted)
         link_refuse(l, false, "the first message must be a hello");
     else if (in->state)
-        on_state(l, in->state, &letter->arena);
+        on_state(l, in->state, &received->arena);
     else if (in->logs)
-        on_logs(l, letter);
+        on_logs(l, received);
     else if (in->devices)
         on_devices(l, in->devices);
     else if (in->metrics)
-        agent_metrics_take(l->hub->m, l->agent_id, in->metrics, &letter->arena);
+        agent_metrics_take(l->hub->m, l->agent_id, in->metrics, &received->arena);
 }

@@ -25,7 +25,7 @@ struct admin {
     struct pool *pool; /* one thread of its own: a backup may take minutes */
     struct loop_watch *watch;
     int listen_fd;
-    char *backup_path; /* while one is made */
+    char *backup_path; /* the file of the backup that is being made */
     atomic_bool cancel;
 };
 
@@ -36,7 +36,7 @@ struct admin_job {
 
 /* ---- What callers ask for; on the pool's thread ---- */
 
-static int backup(struct admin *a, int *ret_fd, struct error *err)
+static int make_backup(struct admin *a, int *ret_fd, struct error *err)
 {
     int64_t from_us = clock_monotonic_us();
     struct store *reader = NULL;
@@ -48,7 +48,7 @@ static int backup(struct admin *a, int *ret_fd, struct error *err)
     if (rc < 0)
         return -1;
     int fd = open(a->backup_path, O_RDONLY | O_CLOEXEC);
-    unlink(a->backup_path); /* it lives as long as somebody reads it */
+    unlink(a->backup_path); /* the file exists as long as its descriptor is open */
     if (fd < 0)
         return error_errno(err, "opening %s", a->backup_path);
     log_info("backup.made", "bytes=%lld ms=%lld", (long long)lseek(fd, 0, SEEK_END), (long long)(clock_monotonic_us() - from_us) / 1000);
@@ -61,7 +61,7 @@ static const struct word {
     const char *text;
     int (*run)(struct admin *a, int *ret_fd, struct error *err);
 } words[] = {
-    {"backup\n", backup},
+    {"backup\n", make_backup},
 };
 
 /* ---- Messages ---- */
@@ -111,7 +111,7 @@ static int carry_out(struct admin *a, const char *text, int *ret_fd, struct erro
     return error_set(err, ERR_INVALID, "this master does not know that command; is it of another version?");
 }
 
-static void serve(void *worker, void *job)
+static void serve_caller(void *worker, void *job)
 {
     const struct admin_job *j = job;
     char text[ANSWER_MAX], answer[ANSWER_MAX];
@@ -129,7 +129,7 @@ static void serve(void *worker, void *job)
         log_warning("admin.unanswered", "reason=%s", log_quote(strerror(errno)));
 }
 
-static void served(void *job)
+static void close_caller(void *job)
 {
     struct admin_job *j = job;
     close(j->fd);
@@ -143,7 +143,7 @@ static void on_caller(int listen_fd, void *ctx)
     struct admin_job *j = fd < 0 ? NULL : must_malloc(sizeof(*j));
     if (j)
         *j = (struct admin_job){a, fd};
-    if (j && pool_submit(a->pool, serve, served, j, NULL) == 0)
+    if (j && pool_submit(a->pool, serve_caller, close_caller, j, NULL) == 0)
         return;
     free(j);
     if (fd >= 0)

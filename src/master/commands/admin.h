@@ -12,7 +12,7 @@ struct master;
 struct admin;
 
 int admin_new(struct master *m, struct admin **ret, struct error *err);
-void admin_free(struct admin *a); /* cancels what it is at; before the loop goes. NULL is fine */
+void admin_free(struct admin *a); /* cancels a command under way; to be called before the loop is freed. NULL is fine */
 
 /* The caller's side. ERR_NOT_FOUND when no master listens in that directory. */
 int admin_call(const char *data_dir, const char *word, int *ret_fd, struct error *err);

@@ -46,7 +46,7 @@ static int read_token(const struct config *c, struct strbuf *ret, struct error *
     return 0;
 }
 
-/* Nobody serves: this process is the only one that opens the store, and the lock sees to it. */
+/* Makes a backup while no master runs. The lock of the data directory keeps a master from starting meanwhile. */
 static int backup_at_rest(const struct config *c, const char *file, struct error *err)
 {
     static const atomic_bool never = false;
@@ -85,7 +85,8 @@ int backup_command(int argc, char *const *argv, struct error *err)
     return -1;
 }
 
-/* Of a restore that was killed: its marker says that all this was made by it, in an empty directory. */
+/* Removes what a restore that was killed has left. The marker shows that the restore began in an empty directory, so that everything
+ * in it was made by the restore. */
 static int clear_unfinished(const char *dir, const char *db_path, const char *marker, struct error *err)
 {
     const char *slash = strrchr(db_path, '/'), *db_name = slash ? slash + 1 : db_path;
@@ -103,7 +104,7 @@ static int clear_unfinished(const char *dir, const char *db_path, const char *ma
     return unlink(marker) < 0 ? error_errno(err, "%s", marker) : 0;
 }
 
-/* Nothing but the lock that we hold ourselves. */
+/* Fails unless the directory holds nothing but the lock, which this process holds. */
 static int expect_empty(const char *dir, struct error *err)
 {
     DIR *d = opendir(dir);
@@ -119,7 +120,7 @@ static int expect_empty(const char *dir, struct error *err)
     return rc;
 }
 
-static int revive(const struct config *c, const char *file, const char *partial, struct error *err)
+static int restore_store(const struct config *c, const char *file, const char *partial, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     const char *dir = config_str(c, "data_dir"), *token = NULL;
@@ -158,7 +159,7 @@ int restore_command(int argc, char *const *argv, struct error *err)
     if (marked < 0)
         return error_errno(err, "%s", marker);
     partial = must_asprintf("%s.partial", db);
-    int rc = revive(c, argv[0], partial, err);
+    int rc = restore_store(c, argv[0], partial, err);
     if (rc < 0)
         store_file_remove(partial);
     unlink(marker);

@@ -23,7 +23,7 @@ static int take_word(int argc, const char **argv, const char *word)
     return n;
 }
 
-static int load(int argc, char *const *argv, struct config **ret, struct error *err)
+static int load_settings(int argc, char *const *argv, struct config **ret, struct error *err)
 {
     struct config_input in = master_config_input(argc, argv);
     if (master_settings_load(&in, ret, err) < 0)
@@ -33,14 +33,14 @@ static int load(int argc, char *const *argv, struct config **ret, struct error *
     return 0;
 }
 
-static int show(int argc, char *const *argv, struct error *err)
+static int show_config(int argc, char *const *argv, struct error *err)
 {
     cleanup_free const char **words = must_calloc((size_t)argc + 1, sizeof(*words));
     for (int i = 0; i < argc; i++)
         words[i] = argv[i];
     int n = take_word(argc, words, "--origin");
     cleanup_config struct config *c = NULL;
-    if (load(n, (char *const *)words, &c, err) < 0)
+    if (load_settings(n, (char *const *)words, &c, err) < 0)
         return -1;
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     config_print(c, n < argc, &text);
@@ -48,14 +48,14 @@ static int show(int argc, char *const *argv, struct error *err)
     return 0;
 }
 
-static int check(int argc, char *const *argv, struct error *err)
+static int check_config(int argc, char *const *argv, struct error *err)
 {
     cleanup_config struct config *c = NULL;
     cleanup_free char **words = must_calloc((size_t)argc + 2, sizeof(*words));
     bool has_file = argc > 0 && argv[0][0] != '-';
     words[0] = "--config-file";
     memcpy(words + has_file, argv, (size_t)argc * sizeof(*words));
-    if (load(argc + has_file, words, &c, err) < 0)
+    if (load_settings(argc + has_file, words, &c, err) < 0)
         return -1;
     puts("the configuration is good");
     return 0;
@@ -69,8 +69,8 @@ int config_command(int argc, char *const *argv, struct error *err)
         return 0;
     }
     if (strcmp(verb, "show") == 0)
-        return show(argc - 1, argv + 1, err);
+        return show_config(argc - 1, argv + 1, err);
     if (strcmp(verb, "check") == 0)
-        return check(argc - 1, argv + 1, err);
+        return check_config(argc - 1, argv + 1, err);
     return error_set(err, ERR_USAGE, "usage: %s", usage);
 }

@@ -7,12 +7,12 @@
 #include "common/base/error.h"
 
 #define DATA_DIR_AGENT_TOKEN "agent.token"
-#define DATA_DIR_RESTORING "restoring" /* a backup is being brought back, or that was killed */
+#define DATA_DIR_RESTORING "restoring" /* marker: a restore is under way, or was killed */
 
 /* Makes the directory if there is none and takes its lock; the lock goes with the descriptor. ERR_CONFLICT when a master (or
  * a command) has it. */
 int data_dir_lock(const char *dir, int *ret_fd, struct error *err);
-/* The address of the master's side door (admin.h), whatever the length of `dir`: *ret_fd has to stay open while it is used. */
+/* The address of the master's admin socket (admin.h), whatever the length of `dir`: *ret_fd has to stay open while it is used. */
 int data_dir_socket(const char *dir, struct sockaddr_un *ret, int *ret_fd, struct error *err);
 
 #endif

@@ -109,7 +109,7 @@ static void check_tls(struct config *c)
                        "makes a certificate and key, security.tls.cert and key name them; use either");
 }
 
-/* The authority is of no use without TLS, nor a demand for certificates without one that signs them. */
+/* A client_ca needs TLS, and require_authentication needs a client_ca. */
 static void check_agents_certificates(struct config *c)
 {
     bool tls = is_set(c, "security.tls.cert") || config_bool(c, "security.tls.self_signed");
@@ -120,7 +120,7 @@ static void check_agents_certificates(struct config *c)
         config_problem(c, "resource_manager.client_ca", "security.tls.cert and key (or self_signed) must be set, too");
 }
 
-static int64_t days(struct config *c, const char *path)
+static int64_t token_days(struct config *c, const char *path)
 {
     int64_t n = config_int(c, path);
     return n == -1 ? TOKEN_DAYS_UNLIMITED : n;
@@ -128,7 +128,7 @@ static int64_t days(struct config *c, const char *path)
 
 static void check_tokens(struct config *c)
 {
-    if (days(c, "security.token.default_lifespan_days") > days(c, "security.token.max_lifespan_days"))
+    if (token_days(c, "security.token.default_lifespan_days") > token_days(c, "security.token.max_lifespan_days"))
         config_problem(c, "security.token.default_lifespan_days",
                        "must not be more than security.token.max_lifespan_days");
 }
@@ -153,14 +153,14 @@ static void check_logos(struct config *c)
     }
 }
 
-/* Whoever names a server wants it: a file of release 0.38.1, which knew no other database, does not say its type. */
+/* A configuration that names a server means PostgreSQL: a file of release 0.38.1, which knew no other database, does not say its type. */
 static void derive_database_type(struct config *c)
 {
     if (is_set(c, "db.host"))
         config_derive(c, "db.type", json_object_new_string("postgres"));
 }
 
-/* Certificates that nobody has made yet (security.tls.self_signed) are not named by anybody. */
+/* Checks that the files named in the configuration can be read. The files of a self-signed pair are not named yet at this point. */
 static void check_files(struct config *c)
 {
     static const char *const files[] = {"security.tls.cert", "security.tls.key", "resource_manager.client_ca",
@@ -236,7 +236,7 @@ static void warn_of_schedulers(struct config *c)
     }
 }
 
-/* Pools whose machines nobody could launch would wait for ever. */
+/* Refuses providers that this build does not have: jobs of such a pool would wait for ever. */
 static void check_providers(struct config *c)
 {
     struct json_object *pools = config_get(c, "resource_pools");
@@ -282,7 +282,7 @@ static char *default_data_dir(void)
     const char *xdg = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
     if (geteuid() == 0)
         return must_strdup("/var/lib/determined");
-    if (xdg && *xdg == '/') /* the XDG rules have relative paths ignored */
+    if (xdg && *xdg == '/') /* by the XDG rules a relative path is ignored */
         return path_join(xdg, "determined");
     const struct passwd *pw = home && *home ? NULL : getpwuid(geteuid());
     return path_join(pw ? pw->pw_dir : home && *home ? home : "/", ".local/share/determined");

@@ -75,7 +75,7 @@ int tls_files_make_self_signed(const struct config *c, struct error *err)
     if (has_cert)
         return error_set(err, ERR_CONFLICT,
                          "%s is there, but its key %s is not; remove the one or bring back the other", cert, key);
-    /* A key without a certificate is what a crash between the two leaves (tls.h): nobody has seen it. */
+    /* A crash between writing the key and the certificate leaves a key alone (tls.h). It has never been used, so a new pair is made. */
     return make_pair(cert, key, config_str(c, "bind_host"), err);
 }
 
@@ -95,7 +95,7 @@ static bool stamp_equals(const struct stamp *a, const struct stamp *b)
            a->modified.tv_nsec == b->modified.tv_nsec;
 }
 
-/* Notes what the files look like; true if that is news. */
+/* Notes size, time and inode of the files. True: they differ from the last look. */
 static bool take_stamps(struct tls_files *t)
 {
     struct stamp cert = stamp_of(t->cert), key = stamp_of(t->key);
@@ -114,7 +114,7 @@ static void log_pair(const struct tls_files *t, const char *event)
         log_warning("tls.expires", "cert=%s expires=%s action=replace_it", log_quote(t->cert), expires);
 }
 
-static int load(const struct tls_files *t, struct tls_pair *ret, struct error *err)
+static int load_pair(const struct tls_files *t, struct tls_pair *ret, struct error *err)
 {
     struct tls_pair p;
     if (tls_pair_load(t->cert, t->key, &p, err) < 0)
@@ -132,7 +132,7 @@ void tls_files_reload(struct tls_files *t)
     struct tls_pair fresh;
     cleanup_error struct error err = ERROR_INIT;
     take_stamps(t);
-    if (load(t, &fresh, &err) < 0) {
+    if (load_pair(t, &fresh, &err) < 0) {
         log_error("tls.reload_failed", "reason=%s action=keep_the_old", log_quote(error_msg(&err)));
         return;
     }
@@ -163,7 +163,7 @@ int tls_files_new(struct loop *l, const struct tls_files_options *o, struct tls_
                             .ctx = o->ctx};
     t->timer = loop_timer_new(l, on_time, t);
     take_stamps(t); /* before reading: a change in between is found at the next look */
-    if (load(t, &t->pair, err) < 0) {
+    if (load_pair(t, &t->pair, err) < 0) {
         tls_files_free(t);
         return -1;
     }

@@ -25,7 +25,7 @@ struct set {
 
 STAILQ_HEAD(scan_list, log_scan);
 
-/* While a round is under way its thread owns `sets` and `round`, else nobody does. */
+/* While a round is under way, the reader's thread alone uses `sets` and `round`. */
 struct log_policies_scanner {
     struct pool *readers;
     struct loop_timer *retry;
@@ -80,7 +80,7 @@ static struct log_policies *policies_of(struct log_policies_scanner *p, struct s
 
 /* ---- one batch ---------------------------------------------------------------------------------------------------- */
 
-/* What was found in lines of one agent, behind what others had. */
+/* Adds the matches found in the lines of one agent to those of the agents before. */
 static void note_matches(struct log_scan *s, struct log_policies *policies, const char *agent_id)
 {
     size_t n = log_policies_n(policies);
@@ -116,7 +116,7 @@ static void warn_of_expensive(const struct log_scan *s, struct log_policies *pol
     }
 }
 
-static void scan(struct log_policies_scanner *p, struct store *db, struct log_scan *s)
+static void scan_batch(struct log_policies_scanner *p, struct store *db, struct log_scan *s)
 {
     struct log_policies *policies = s->experiment_id ? policies_of(p, db, s->experiment_id) : NULL;
     bool found = false, *gave_up;
@@ -137,17 +137,17 @@ static void scan(struct log_policies_scanner *p, struct store *db, struct log_sc
 
 /* ---- rounds: everything that waits at a time, so that the order stays ---------------------------------------------- */
 
-static void work(void *worker, void *job)
+static void scan_round(void *worker, void *job)
 {
     struct log_policies_scanner *p = job;
     struct log_scan *s;
     STAILQ_FOREACH(s, &p->round, next)
-        scan(p, worker, s);
+        scan_batch(p, worker, s);
 }
 
 static void start_round(struct log_policies_scanner *p);
 
-static void finish(struct scan_list *list)
+static void finish_scans(struct scan_list *list)
 {
     while (!STAILQ_EMPTY(list)) {
         struct log_scan *s = STAILQ_FIRST(list);
@@ -156,10 +156,10 @@ static void finish(struct scan_list *list)
     }
 }
 
-static void worked(void *job)
+static void round_done(void *job)
 {
     struct log_policies_scanner *p = job;
-    finish(&p->round);
+    finish_scans(&p->round);
     p->busy = false;
     start_round(p);
 }
@@ -171,9 +171,9 @@ static void start_round(struct log_policies_scanner *p)
         return;
     STAILQ_CONCAT(&p->round, &p->waiting);
     p->busy = true;
-    if (pool_submit(p->readers, work, worked, p, &err) == 0)
+    if (pool_submit(p->readers, scan_round, round_done, p, &err) == 0)
         return;
-    p->busy = false; /* so many people read that there is no room */
+    p->busy = false; /* the readers' queue is full: the timer tries again */
     STAILQ_CONCAT(&p->waiting, &p->round);
     loop_timer_arm(p->retry, RETRY_US);
 }

@@ -90,7 +90,7 @@ static void on_time(void *ctx)
     struct log_retention *r = ctx;
     int64_t now = clock_now_us();
     if (now >= r->next_us) {
-        log_retention_sweep(r, NULL, NULL, NULL); /* one under way will do */
+        log_retention_sweep(r, NULL, NULL, NULL); /* if a sweep is under way, it is enough */
         r->next_us = schedule_next_us(&r->schedule, now);
     }
     sleep_until_next(r, now);

@@ -8,7 +8,7 @@ enum {
     PERIOD_US = 60000000,
 };
 
-static int look(struct store *reader, const struct sealer_look *l, void **ret_seal, struct error *err)
+static int look_for_heads(struct store *reader, const struct sealer_look *l, void **ret_seal, struct error *err)
 {
     enum log_seal_pace pace = l->waiting_bytes > QUICK_FROM_BYTES ? LOG_SEAL_QUICK : LOG_SEAL_DENSE;
     struct log_seal *seal = NULL;
@@ -17,7 +17,7 @@ static int look(struct store *reader, const struct sealer_look *l, void **ret_se
     return rc;
 }
 
-static int put(struct store *db, const void *seal, struct sealer_size *ret_gone, struct error *err)
+static int put_block(struct store *db, const void *seal, struct sealer_size *ret_gone, struct error *err)
 {
     struct log_seal_size taken = log_seal_taken(seal);
     if (store_log_seal_put(db, seal, err) < 0)
@@ -28,8 +28,9 @@ static int put(struct store *db, const void *seal, struct sealer_size *ret_gone,
 
 static void free_seal(void *seal) { log_seal_free(seal); }
 
-/* All at once: few tasks have heads. They may go on, so that what is too little waits as it did. */
-static int left(struct store *reader, const char *after, struct arena *a, struct sealer_left **ret, size_t *ret_n,
+/* Lists all tasks at once, because few tasks have heads. The tasks may still be running, so heads that are too few for a block go on
+ * waiting. */
+static int list_left_tasks(struct store *reader, const char *after, struct arena *a, struct sealer_left **ret, size_t *ret_n,
                 struct error *err)
 {
     struct store_log_waiting *task;
@@ -48,5 +49,5 @@ static int left(struct store *reader, const char *after, struct arena *a, struct
 
 const struct sealer_type log_sealer = {
     .subject = "task", .failed = "log.seal_failed", .enough = {LOG_SEAL_HEADS, LOG_SEAL_BYTES}, .quiet_us = QUIET_US,
-    .period_us = PERIOD_US, .look = look, .put = put, .free = free_seal, .left = left,
+    .period_us = PERIOD_US, .look = look_for_heads, .put = put_block, .free = free_seal, .left = list_left_tasks,
 };

@@ -8,7 +8,7 @@
 #include "common/base/cleanup.h"
 #include "common/system/files.h"
 
-static struct json_object *member(struct json_object *o, const char *name)
+static struct json_object *member_of(struct json_object *o, const char *name)
 {
     struct json_object *v = NULL;
     return o && json_object_object_get_ex(o, name, &v) ? v : NULL;
@@ -16,7 +16,7 @@ static struct json_object *member(struct json_object *o, const char *name)
 
 int local_agent_slots(struct json_object *config)
 {
-    return json_object_get_int(member(config, "instance_slots"));
+    return json_object_get_int(member_of(config, "instance_slots"));
 }
 
 static void set_text(struct json_object *o, const char *key, const char *value)
@@ -26,7 +26,7 @@ static void set_text(struct json_object *o, const char *key, const char *value)
 
 static struct json_object *part_of(struct json_object *o, const char *name)
 {
-    struct json_object *part = member(o, name);
+    struct json_object *part = member_of(o, name);
     if (!json_object_is_type(part, json_type_object)) {
         part = json_object_new_object();
         json_object_object_add(o, name, part);
@@ -36,9 +36,9 @@ static struct json_object *part_of(struct json_object *o, const char *name)
 
 static void add_tls(struct json_object *c, const struct provider_setup *s)
 {
-    struct json_object *tls = part_of(part_of(c, "security"), "tls"), *name = member(s->config, "master_cert_name");
+    struct json_object *tls = part_of(part_of(c, "security"), "tls"), *name = member_of(s->config, "master_cert_name");
     json_object_object_add(tls, "enabled", json_object_new_boolean(true));
-    if (!member(tls, "master_cert") && !json_object_get_boolean(member(tls, "skip_verify")) && *s->master_cert)
+    if (!member_of(tls, "master_cert") && !json_object_get_boolean(member_of(tls, "skip_verify")) && *s->master_cert)
         set_text(tls, "master_cert", s->master_cert);
     if (name && *json_object_get_string(name))
         set_text(tls, "master_cert_name", json_object_get_string(name));
@@ -48,7 +48,7 @@ static void add_tls(struct json_object *c, const struct provider_setup *s)
  * and copied here, and nothing of it is referred to. */
 static struct json_object *agent_config(const struct provider_setup *s, const char *id, const char *token_file)
 {
-    struct json_object *given = member(s->config, "agent_config_file_contents"), *c = NULL;
+    struct json_object *given = member_of(s->config, "agent_config_file_contents"), *c = NULL;
     if (!given || json_object_deep_copy(given, &c, NULL) < 0)
         c = json_object_new_object();
     set_text(c, "master_host", s->master_host);
@@ -57,14 +57,14 @@ static struct json_object *agent_config(const struct provider_setup *s, const ch
     set_text(c, "resource_pool", s->pool);
     set_text(c, "token_file", token_file);
     int slots = local_agent_slots(s->config);
-    if (!member(c, "artificial_slots") && !member(c, "slot_type") && slots > 0)
+    if (!member_of(c, "artificial_slots") && !member_of(c, "slot_type") && slots > 0)
         json_object_object_add(c, "artificial_slots", json_object_new_int(slots));
-    else if (!member(c, "artificial_slots") && !member(c, "slot_type"))
+    else if (!member_of(c, "artificial_slots") && !member_of(c, "slot_type"))
         set_text(c, "slot_type", "none");
     static const char *const same[] = {"agent_reconnect_attempts", "agent_reconnect_backoff"};
     for (size_t i = 0; i < 2; i++)
-        if (!member(c, same[i]))
-            json_object_object_add(c, same[i], json_object_new_int(json_object_get_int(member(s->config, same[i]))));
+        if (!member_of(c, same[i]))
+            json_object_object_add(c, same[i], json_object_new_int(json_object_get_int(member_of(s->config, same[i]))));
     if (s->master_tls)
         add_tls(c, s);
     return c;
@@ -81,7 +81,7 @@ static int write_files(const struct provider_setup *s, const char *id, const cha
     return file_write(config_file, text.s, text.n, 0600, err);
 }
 
-static int spawn(char *const argv[], const char *log, struct arena *a, pid_t *ret, struct error *err)
+static int spawn_agent(char *const argv[], const char *log, struct arena *a, pid_t *ret, struct error *err)
 {
     posix_spawn_file_actions_t files;
     posix_spawn_file_actions_init(&files);
@@ -103,5 +103,5 @@ int local_agent_start(const struct provider_setup *s, const char *program, const
     if (dir_make(directory, 0711, err) < 0 ||
         write_files(s, id, arena_printf(&a, "%s/token", directory), config, err) < 0)
         return -1;
-    return spawn(argv, log, &a, ret, err);
+    return spawn_agent(argv, log, &a, ret, err);
 }

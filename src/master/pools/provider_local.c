@@ -42,13 +42,13 @@ struct provider {
     bool scanned; /* the table of processes, once: there may be some without a directory */
 };
 
-static struct json_object *member(struct json_object *o, const char *name)
+static struct json_object *member_of(struct json_object *o, const char *name)
 {
     struct json_object *v = NULL;
     return o && json_object_object_get_ex(o, name, &v) ? v : NULL;
 }
 
-/* ---- where ------------------------------------------------------------------------------------------------------- */
+/* ---- directories ------------------------------------------------------------------------------------------------------- */
 
 static const char *root_of(const char *data_dir, struct arena *a)
 {
@@ -63,7 +63,7 @@ static bool is_plain(char c)
     return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '-' || c == '_';
 }
 
-/* A pool may have any name, a directory may not. */
+/* A directory's name for a pool: bytes that a file name should not have are written as %XX. */
 static const char *directory_name(const char *pool, struct arena *a)
 {
     cleanup_strbuf struct strbuf name = STRBUF_INIT;
@@ -107,7 +107,7 @@ static struct provider *open_local(const struct provider_setup *setup)
 {
     struct provider *p = must_calloc(1, sizeof(*p));
     p->setup = *setup;
-    struct json_object *program = member(setup->config, "agent_program");
+    struct json_object *program = member_of(setup->config, "agent_program");
     p->program = program ? arena_strdup(&p->arena, json_object_get_string(program)) : agent_program(&p->arena);
     p->directory = arena_printf(&p->arena, "%s/%s", root_of(setup->data_dir, &p->arena),
                                 directory_name(setup->pool, &p->arena));
@@ -170,7 +170,7 @@ struct listing {
     struct arena *arena;
     struct core_instance *instance;
     size_t n;
-    bool complete; /* nobody but known processes */
+    bool complete; /* every directory belongs to a process that is known */
 };
 
 static struct core_instance *find_instance(const struct listing *l, const char *id)
@@ -201,7 +201,7 @@ static const char *id_of(const struct process *p, const char *directory)
 }
 
 /* The last line of an agent's log, for whoever wonders why it has ended. */
-static const char *last_words(const struct provider *p, const char *id, struct arena *a)
+static const char *last_log_line(const struct provider *p, const char *id, struct arena *a)
 {
     char text[LOG_TAIL];
     cleanup_close int fd = open(file_of(p, id, "agent.log", a), O_RDONLY | O_CLOEXEC);
@@ -220,7 +220,7 @@ static const char *last_words(const struct provider *p, const char *id, struct a
 
 /* ---- known processes: so that the table of all is not read each time ---- */
 
-static void remember(struct provider *p, const char *id, const struct process *process)
+static void remember_process(struct provider *p, const char *id, const struct process *process)
 {
     struct known *all = must_reallocarray(p->known, p->known_n + 1, sizeof(*all));
     all[p->known_n].id = must_strdup(id);
@@ -228,7 +228,7 @@ static void remember(struct provider *p, const char *id, const struct process *p
     p->known[p->known_n++].process = *process;
 }
 
-static void forget_ended(struct provider *p)
+static void forget_ended_processes(struct provider *p)
 {
     for (size_t i = p->known_n; i-- > 0;) {
         struct known *k = &p->known[i];
@@ -277,7 +277,7 @@ static void list_process(const struct process *process, void *ctx)
         x = add_instance(l, id);
     set_running(x, process);
     if (!known_of(l->provider, id))
-        remember(l->provider, id, process);
+        remember_process(l->provider, id, process);
 }
 
 /* A process that has just been started has no arguments for a moment, which makes it no process of ours: what is as young
@@ -291,13 +291,13 @@ static void describe_stopped(struct listing *l, struct core_instance *x)
     if (clock_now_us() - x->launch_us < YOUNG_US)
         x->state = INSTANCE_RUNNING;
     else
-        x->detail = last_words(l->provider, x->id, l->arena);
+        x->detail = last_log_line(l->provider, x->id, l->arena);
 }
 
 static int list_local(struct provider *p, struct arena *a, struct core_instance **ret, size_t *ret_n, struct error *err)
 {
     struct listing l = {.provider = p, .arena = a, .complete = p->scanned};
-    forget_ended(p);
+    forget_ended_processes(p);
     if (for_each_entry(p->directory, list_directory, &l, err) < 0)
         return -1;
     if (!l.complete)
@@ -336,7 +336,7 @@ static int launch_one(struct provider *p, struct error *err)
         return -1;
     }
     if (process_find(pid, &started))
-        remember(p, id, &started);
+        remember_process(p, id, &started);
     return 0;
 }
 
@@ -366,7 +366,7 @@ static bool is_supervisor(const struct process *p, void *ctx)
     return process_supervises_below(p, ((const struct machine *)ctx)->directory);
 }
 
-/* The agent first: it would take an end of its tasks for theirs. */
+/* Ends the agent before its supervisors. Otherwise the agent would report that its tasks have ended by themselves. */
 static int terminate_local(struct provider *p, const char *id, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
@@ -374,10 +374,10 @@ static int terminate_local(struct provider *p, const char *id, struct error *err
     if (!process_end(is_agent, &m, AGENT_PATIENCE_MS, p->setup.stopping) ||
         !process_end(is_supervisor, &m, SUPERVISORS_PATIENCE_MS, p->setup.stopping))
         return error_set(err, ERR_UNAVAILABLE, "processes of %s go on", id);
-    forget_ended(p);
+    forget_ended_processes(p);
     if (tree_remove(m.directory, err) < 0)
         return -1;
-    rmdir(p->directory); /* when it was the last one */
+    rmdir(p->directory); /* succeeds only if this was the pool's last instance */
     return 0;
 }
 

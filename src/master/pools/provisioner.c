@@ -26,7 +26,7 @@ struct order {
 struct member {
     struct provisioner *of;
     const char *pool;
-    bool wanted;      /* else it is not elastic any more, and whatever it has left is to end */
+    bool wanted;      /* false: the pool is not elastic any more, and all its machines are to be ended */
     const struct provider_type *type;
     struct provider *provider;
     struct pool *thread;
@@ -60,7 +60,7 @@ static void begin_turn(struct member *e);
 
 /* ---- on the pool's thread ---------------------------------------------------------------------------------------- */
 
-static void work(void *worker, void *job)
+static void carry_out_turn(void *worker, void *job)
 {
     struct turn *t = job;
     const struct provider_type *type = t->of->type;
@@ -87,7 +87,7 @@ static void turn_free(struct turn *t)
 }
 
 /* Returns whether the provider has failed at something that it will be asked for again. */
-static bool say(const struct turn *t)
+static bool log_turn(const struct turn *t)
 {
     struct member *e = t->of;
     bool failed = t->list_failed.kind != ERR_NONE;
@@ -128,7 +128,7 @@ static void tell_core(struct turn *t)
         log_error("instance.list_ignored", "pool=%s reason=%s", e->pool, log_quote(error_msg(&err)));
 }
 
-/* Of a pool that has no provider any more nothing is wanted. */
+/* Orders the end of all machines of a pool that has no provider any more. */
 static void end_all(struct member *e, const struct turn *t)
 {
     struct order *o = &e->order;
@@ -139,7 +139,7 @@ static void end_all(struct member *e, const struct turn *t)
     e->again = t->n > 0;
 }
 
-/* At once if something is to be done, unless the provider has just failed at something. */
+/* Begins the next turn at once if there is an order, unless the provider has just failed. Otherwise the timer begins it. */
 static void go_on(struct member *e)
 {
     int64_t pause_us = e->type->list_period_us;
@@ -154,14 +154,14 @@ static void go_on(struct member *e)
     loop_timer_arm(e->timer, pause_us < LONGEST_PAUSE_US ? pause_us : LONGEST_PAUSE_US);
 }
 
-static void done(void *job)
+static void turn_done(void *job)
 {
     struct turn *t = job;
     struct member *e = t->of;
     bool stopping = atomic_load(&e->of->stopping);
     e->busy = false;
     if (!stopping) {
-        e->failures = say(t) ? e->failures + 1 : 0;
+        e->failures = log_turn(t) ? e->failures + 1 : 0;
         if (t->list_failed.kind == ERR_NONE && e->wanted)
             tell_core(t);
         else if (t->list_failed.kind == ERR_NONE)
@@ -185,10 +185,10 @@ static void begin_turn(struct member *e)
     e->again = false;
     e->busy = true;
     loop_timer_disarm(e->timer);
-    if (pool_submit(e->thread, work, done, t, &err) == 0)
+    if (pool_submit(e->thread, carry_out_turn, turn_done, t, &err) == 0)
         return;
     error_move(&t->list_failed, &err);
-    done(t);
+    turn_done(t);
 }
 
 static void on_time(void *ctx)

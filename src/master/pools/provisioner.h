@@ -12,7 +12,7 @@ struct provisioner;
 
 int provisioner_new(struct master *m, struct provisioner **ret, struct error *err);
 void provisioner_order(struct provisioner *p, const struct core_effect *order); /* CORE_ORDER_INSTANCES */
-void provisioner_stop(struct provisioner *p); /* nothing more is begun; machines run on */
+void provisioner_stop(struct provisioner *p); /* begins no further turn; the machines go on running */
 void provisioner_free(struct provisioner *p);
 
 /* For metrics: since the start of the master. false: the pool is not elastic. */

@@ -20,19 +20,19 @@ struct claim {
     void *ctx;
 };
 
-static void stepped(void *ctx, const struct core_effects *effects)
+static void note_task_id(void *ctx, const struct core_effects *effects)
 {
     struct claim *k = ctx;
     snprintf(k->task_id, sizeof(k->task_id), "%s", effects->task_id);
 }
 
-static int claim(struct store *db, void *ctx, struct error *err)
+static int claim_group(struct store *db, void *ctx, struct error *err)
 {
     const struct claim *k = ctx;
     return store_removal_group_claim(db, &k->group, k->task_id, k->now_us, err);
 }
 
-static void claimed(void *ctx, const struct error *err)
+static void group_claimed(void *ctx, const struct error *err)
 {
     struct claim *k = ctx;
     if (!err)
@@ -52,7 +52,7 @@ int collection_task_start(struct master *m, const struct store_removal_group *g,
     const struct core_task_spec spec = {.owner_id = g->owner_id, .experiment_id = g->experiment_id,
                                         .pool = m->defaults.aux_pool};
     const struct core_event ev = {.type = CORE_TASK_CREATE, .now_us = k->now_us, .task = &spec};
-    const struct companion companion = {.stepped = stepped, .store = claim, .done = claimed, .ctx = k};
+    const struct companion companion = {.stepped = note_task_id, .store = claim_group, .done = group_claimed, .ctx = k};
     if (master_step(m, &ev, &companion, err) == 0)
         return 0;
     arena_release(&k->arena);
@@ -60,7 +60,7 @@ int collection_task_start(struct master *m, const struct store_removal_group *g,
     return -1;
 }
 
-/* ---- what it finds in its directory ------------------------------------------------------------------------------- */
+/* ---- the task's command and files ------------------------------------------------------------------------------- */
 
 static void add_file(struct wire_link_start_task *t, const char *name, const char *content, struct arena *a)
 {
@@ -79,7 +79,7 @@ static const char *list_of_uuids(const struct store_removal *r, size_t n, struct
     return arena_strdup(a, text.s);
 }
 
-/* Its own storage, else what its experiment is configured with. */
+/* The storage of the checkpoint itself, otherwise the one in the experiment's configuration. */
 static int storage_of(const char *own, const char *experiment_config, const char **ret, struct arena *a, struct error *err)
 {
     cleanup_json struct json_object *tree = NULL;

@@ -15,14 +15,14 @@
 
 enum { REMOVALS_PER_TURN = 16, TASKS_AT_ONCE = 8 };
 #define PAUSE_AFTER_FAILURE_US 60000000ll
-#define LOOK_EVERY_US 300000000ll /* whatever becomes due without anybody's word, such as the end of a silent trial */
+#define LOOK_EVERY_US 300000000ll /* finds what becomes due without collector_wake(), such as the end of a silent trial */
 
-/* One of the three texts says what became of it. */
+/* What became of one removal: exactly one of the three texts is set. */
 struct outcome {
     const struct store_removal *of;
-    const char *left;      /* done: resources */
-    const char *reason;    /* it failed */
-    const char *elsewhere; /* it is for a task */
+    const char *left;      /* the removal is done: JSON of the files that are left */
+    const char *reason;    /* the removal failed: why */
+    const char *elsewhere; /* the files must be removed by a task: why */
 };
 
 /* What one turn found and did. */
@@ -33,7 +33,7 @@ struct turn {
     int64_t now_us, next_us;
     struct store_collection collection; /* whose checkpoints were chosen from */
     struct store_texts chosen;
-    bool stale; /* chosen by a policy that is no more */
+    bool stale; /* the policy has been changed since checkpoints were chosen by it */
     struct outcome *outcome;
     size_t outcome_n;
     struct store_tensorboard_removal tensorboard; /* experiment_id 0: none was due */
@@ -51,7 +51,7 @@ struct waiter {
 
 struct collector {
     struct master *m;
-    struct pool *thread; /* one, with a connection that reads */
+    struct pool *thread; /* a pool of one thread, with a connection that only reads */
     struct loop_timer *timer;
     bool busy, again; /* a pass is under way; another one is wanted after it */
     atomic_bool stopping;
@@ -62,7 +62,7 @@ static void begin_turn(struct collector *c);
 
 /* ---- on the collector's thread ----------------------------------------------------------------------------------- */
 
-static void choose(struct store *db, struct turn *t)
+static void choose_checkpoints(struct store *db, struct turn *t)
 {
     struct gc_policy policy;
     int32_t id = t->collection.experiment_id;
@@ -116,14 +116,14 @@ static void look_for_task(struct store *db, struct turn *t)
         store_removals_next(db, t->now_us, &t->next_us, &t->failed);
 }
 
-/* The first thing there is to do. */
-static void work(void *worker, void *job)
+/* Does the first of these that is due: choosing checkpoints, removing files, removing TensorBoard files, looking for work for a task. */
+static void do_turn(void *worker, void *job)
 {
     struct turn *t = job;
     if (store_collection_next(worker, &t->collection, &t->failed) < 0)
         return;
     if (t->collection.experiment_id) {
-        choose(worker, t);
+        choose_checkpoints(worker, t);
         return;
     }
     remove_some(worker, t);
@@ -135,7 +135,8 @@ static void work(void *worker, void *job)
 
 /* ---- on the writer's thread -------------------------------------------------------------------------------------- */
 
-/* A policy that was set since the choice was made may keep what that would remove: the next turn chooses by it. */
+/* Stores which checkpoints are to be removed. If the policy was set since they were chosen, nothing is stored, and the next turn
+ * chooses by the new policy. */
 static int record_choice(struct store *db, struct turn *t, struct error *err)
 {
     bool counts;
@@ -168,7 +169,7 @@ static int record_tensorboard(struct store *db, const struct turn *t, struct err
                                     : store_tensorboard_removal_done(db, b->experiment_id, err);
 }
 
-static int record(struct store *db, void *job, struct error *err)
+static int record_turn(struct store *db, void *job, struct error *err)
 {
     struct turn *t = job;
     if (t->collection.experiment_id)
@@ -234,13 +235,13 @@ static void end_pass(struct collector *c, int64_t next_us)
     loop_timer_arm(c->timer, wait_us < 0 ? 0 : wait_us < LOOK_EVERY_US ? wait_us : LOOK_EVERY_US);
 }
 
-static void give_up_for_now(struct collector *c, const struct error *err)
+static void pause_after_failure(struct collector *c, const struct error *err)
 {
     log_warning("checkpoint.collection_failed", "reason=%s action=try_again", log_quote(error_msg(err)));
     end_pass(c, clock_now_us() + PAUSE_AFTER_FAILURE_US);
 }
 
-static void say(const struct turn *t)
+static void log_turn(const struct turn *t)
 {
     if (t->collection.experiment_id && !t->stale)
         log_info("checkpoint.chosen", "exp=%d to_remove=%zu", t->collection.experiment_id, t->chosen.n);
@@ -265,19 +266,19 @@ static void next_turn(void *ctx, const struct error *err)
 {
     struct collector *c = ctx;
     if (err)
-        give_up_for_now(c, err);
+        pause_after_failure(c, err);
     else if (atomic_load(&c->stopping))
         end_pass(c, 0);
     else
         begin_turn(c);
 }
 
-static void recorded(void *job, const struct error *err)
+static void turn_recorded(void *job, const struct error *err)
 {
     struct turn *t = job;
     struct collector *c = t->of;
     if (!err)
-        say(t);
+        log_turn(t);
     turn_free(t);
     next_turn(c, err);
 }
@@ -289,35 +290,35 @@ static void start_task(struct turn *t)
     int rc = collection_task_start(c->m, &t->group, next_turn, c, &err);
     turn_free(t);
     if (rc < 0)
-        give_up_for_now(c, &err);
+        pause_after_failure(c, &err);
 }
 
-/* There is nothing to choose by, and trying again would not help: with a word in the log it is forgotten, until somebody
- * sets the policy. */
-static bool is_hopeless(const struct turn *t)
+/* The choice cannot be made, and would fail again. Then the failure is logged, and the collection is dropped until somebody sets the
+ * policy. */
+static bool is_choice_impossible(const struct turn *t)
 {
     return t->collection.experiment_id && (t->failed.kind == ERR_INVALID || t->failed.kind == ERR_PRECONDITION ||
                                 t->failed.kind == ERR_NOT_FOUND);
 }
 
-static void done(void *job)
+static void turn_done(void *job)
 {
     struct turn *t = job;
     struct collector *c = t->of;
     bool failed = t->failed.kind != ERR_NONE;
-    if (is_hopeless(t))
+    if (is_choice_impossible(t))
         log_warning("checkpoint.choice_failed", "exp=%d reason=%s", t->collection.experiment_id, log_quote(error_msg(&t->failed)));
     if (!failed && t->wants_task && !atomic_load(&c->stopping)) {
         start_task(t);
         return;
     }
-    if (is_hopeless(t) || (!failed && (t->collection.experiment_id || t->outcome_n || t->tensorboard.experiment_id))) {
-        struct writer_job write = {record, recorded, t};
+    if (is_choice_impossible(t) || (!failed && (t->collection.experiment_id || t->outcome_n || t->tensorboard.experiment_id))) {
+        struct writer_job write = {record_turn, turn_recorded, t};
         writer_submit(c->m->writer, &write, 1);
         return;
     }
     if (failed)
-        give_up_for_now(c, &t->failed);
+        pause_after_failure(c, &t->failed);
     else
         end_pass(c, t->next_us);
     turn_free(t);
@@ -328,9 +329,9 @@ static void begin_turn(struct collector *c)
     cleanup_error struct error err = ERROR_INIT;
     struct turn *t = must_calloc(1, sizeof(*t));
     *t = (struct turn){.of = c, .arena = ARENA_INIT, .failed = ERROR_INIT, .now_us = clock_now_us()};
-    if (pool_submit(c->thread, work, done, t, &err) == 0)
+    if (pool_submit(c->thread, do_turn, turn_done, t, &err) == 0)
         return;
-    give_up_for_now(c, &err);
+    pause_after_failure(c, &err);
     turn_free(t);
 }
 

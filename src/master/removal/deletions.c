@@ -20,14 +20,14 @@ struct deletion {
     struct deletions *of;
     int32_t experiment_id, trial_id; /* trial_id 0: the experiment with all it has */
     bool more;
-    bool pending;        /* its files are not gone yet, and have not failed to go */
-    bool goes_on;        /* it was continued after it was asked for: it stays what it is */
+    bool pending;        /* files are still to be removed, and removing them has not failed */
+    bool goes_on;        /* the experiment was continued after its deletion was asked for: nothing of it is deleted */
     struct error failed; /* why it could not be deleted */
     STAILQ_ENTRY(deletion) next;
 };
 
-/* An experiment that is lost, or has lost trials, or is about to. */
-struct thinned {
+/* Notes that an experiment, or some of its trials, has been deleted since the master started, or is being deleted. */
+struct deletion_note {
     int32_t experiment_id;
     enum deletion_of of;
     UT_hash_handle hh;
@@ -35,20 +35,20 @@ struct thinned {
 
 struct deletions {
     struct master *m;
-    struct thinned *thinned;
-    STAILQ_HEAD(, deletion) waiting; /* the first one is under way */
-    STAILQ_HEAD(, deletion) aside;   /* tasks remove their files */
+    struct deletion_note *deletion_note;
+    STAILQ_HEAD(, deletion) waiting; /* deletions in order; the first one is under way */
+    STAILQ_HEAD(, deletion) aside;   /* deletions that wait for tasks which remove files */
 };
 
-static void begin(struct deletion *x);
+static void begin_deletion(struct deletion *x);
 
 static void begin_next(struct deletions *d)
 {
     if (!STAILQ_EMPTY(&d->waiting) && !d->m->draining)
-        begin(STAILQ_FIRST(&d->waiting));
+        begin_deletion(STAILQ_FIRST(&d->waiting));
 }
 
-static void finish(struct deletion *x)
+static void finish_deletion(struct deletion *x)
 {
     struct deletions *d = x->of;
     STAILQ_REMOVE_HEAD(&d->waiting, next);
@@ -79,10 +79,10 @@ static void marked_failed(void *job, const struct error *err)
     struct deletion *x = job;
     if (err)
         log_warning("experiment.delete_mark_failed", "exp=%d reason=%s", x->experiment_id, log_quote(error_msg(err)));
-    finish(x);
+    finish_deletion(x);
 }
 
-static void fail(struct deletion *x, const struct error *err)
+static void fail_deletion(struct deletion *x, const struct error *err)
 {
     log_warning("experiment.delete_failed", "exp=%d trial=%d reason=%s", x->experiment_id, x->trial_id,
                 log_quote(error_msg(err)));
@@ -111,19 +111,19 @@ static void part_deleted(void *job, const struct error *err)
 {
     struct deletion *x = job;
     if (err) {
-        fail(x, err);
+        fail_deletion(x, err);
     } else if (x->more && !x->of->m->draining) {
         delete_rows(x);
     } else {
         if (!x->more)
             log_info("experiment.deleted", "exp=%d trial=%d", x->experiment_id, x->trial_id);
-        finish(x);
+        finish_deletion(x);
     }
 }
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
-/* It may have been continued after it was asked for. */
+/* Fails if the experiment was continued after its deletion was asked for. */
 static int check_state(struct store *db, struct deletion *x, struct error *err)
 {
     struct store_experiment_brief now;
@@ -137,7 +137,7 @@ static int mark_files(struct store *db, void *job, struct error *err)
 {
     struct deletion *x = job;
     int64_t now_us = clock_now_us();
-    if (x->pending) /* marked before */
+    if (x->pending) /* the files were marked before */
         return 0;
     if (check_state(db, x, err) < 0)
         return -1;
@@ -146,7 +146,7 @@ static int mark_files(struct store *db, void *job, struct error *err)
     return x->trial_id ? 0 : store_tensorboard_removal_add(db, x->experiment_id, now_us, err);
 }
 
-/* The rows are all that is known of the files, so they stay for as long as there are any. */
+/* Only the rows tell which files there are, so the rows stay as long as there are files. */
 static int check_files(struct store *db, void *job, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
@@ -180,7 +180,7 @@ static void files_checked(void *job, const struct error *err)
 {
     struct deletion *x = job;
     if (err)
-        fail(x, err);
+        fail_deletion(x, err);
     else if (x->pending)
         step_aside(x);
     else
@@ -198,12 +198,12 @@ static void files_marked(void *job, const struct error *err)
 {
     struct deletion *x = job;
     if (err)
-        fail(x, err);
+        fail_deletion(x, err);
     else
         collector_wake_then(x->of->m->collector, files_tried, x);
 }
 
-static void begin(struct deletion *x)
+static void begin_deletion(struct deletion *x)
 {
     struct writer_job job = {mark_files, files_marked, x};
     writer_submit(x->of->m->writer, &job, 1);
@@ -231,34 +231,34 @@ void deletions_free(struct deletions *d)
         error_release(&x->failed);
         free(x);
     }
-    struct thinned *t, *next;
-    HASH_ITER(hh, d->thinned, t, next) {
-        HASH_DEL(d->thinned, t);
+    struct deletion_note *t, *next;
+    HASH_ITER(hh, d->deletion_note, t, next) {
+        HASH_DEL(d->deletion_note, t);
         free(t);
     }
     free(d);
 }
 
-static struct thinned *find_thinned(const struct deletions *d, int32_t experiment_id)
+static struct deletion_note *find_deletion_note(const struct deletions *d, int32_t experiment_id)
 {
-    struct thinned *t;
-    HASH_FIND(hh, d->thinned, &experiment_id, sizeof(experiment_id), t);
+    struct deletion_note *t;
+    HASH_FIND(hh, d->deletion_note, &experiment_id, sizeof(experiment_id), t);
     return t;
 }
 
 enum deletion_of deletions_of(const struct deletions *d, int32_t experiment_id)
 {
-    const struct thinned *t = find_thinned(d, experiment_id);
+    const struct deletion_note *t = find_deletion_note(d, experiment_id);
     return t ? t->of : DELETION_OF_NOTHING;
 }
 
-static void note_thinned(struct deletions *d, int32_t experiment_id, enum deletion_of of)
+static void note_deletion(struct deletions *d, int32_t experiment_id, enum deletion_of of)
 {
-    struct thinned *t = find_thinned(d, experiment_id);
+    struct deletion_note *t = find_deletion_note(d, experiment_id);
     if (!t) {
         t = must_calloc(1, sizeof(*t));
         t->experiment_id = experiment_id;
-        HASH_ADD(hh, d->thinned, experiment_id, sizeof(t->experiment_id), t);
+        HASH_ADD(hh, d->deletion_note, experiment_id, sizeof(t->experiment_id), t);
     }
     if (of > t->of)
         t->of = of;
@@ -281,15 +281,16 @@ static struct deletion *new_deletion(struct deletions *d, int32_t experiment_id,
     return x;
 }
 
-static void told(void *job, const struct error *err)
+static void refusal_stored(void *job, const struct error *err)
 {
     struct deletion *x = job;
     error_release(&x->failed);
     free(x);
 }
 
-/* Whatever is deleted with it hears of it. Its own row is the continuation's: that was written later. */
-static int refuse(struct deletions *d, int32_t experiment_id, int32_t trial_id, struct error *err)
+/* Refuses the deletion of an experiment that was continued. The reason is stored for a project or workspace that is being deleted with
+ * it, and for a deleted trial. The experiment's state is left as the continuation has written it. */
+static int refuse_deletion(struct deletions *d, int32_t experiment_id, int32_t trial_id, struct error *err)
 {
     struct deletion *x = new_deletion(d, experiment_id, trial_id);
     x->goes_on = true;
@@ -297,7 +298,7 @@ static int refuse(struct deletions *d, int32_t experiment_id, int32_t trial_id, 
               "deleted", experiment_id);
     error_copy(err, &x->failed);
     log_warning("experiment.delete_refused", "exp=%d trial=%d reason=goes_on", experiment_id, trial_id);
-    struct writer_job job = {mark_failed, told, x};
+    struct writer_job job = {mark_failed, refusal_stored, x};
     writer_submit(d->m->writer, &job, 1);
     return -1;
 }
@@ -306,12 +307,12 @@ int deletions_add(struct deletions *d, int32_t experiment_id, int32_t trial_id, 
 {
     struct core_experiment_view view;
     if (core_experiment(d->m->core, experiment_id, &view))
-        return refuse(d, experiment_id, trial_id, err);
+        return refuse_deletion(d, experiment_id, trial_id, err);
     struct deletion *x = new_deletion(d, experiment_id, trial_id);
-    note_thinned(d, experiment_id, trial_id ? DELETION_OF_TRIALS : DELETION_OF_ALL);
+    note_deletion(d, experiment_id, trial_id ? DELETION_OF_TRIALS : DELETION_OF_ALL);
     bool idle = STAILQ_EMPTY(&d->waiting);
     STAILQ_INSERT_TAIL(&d->waiting, x, next);
     if (idle)
-        begin(x);
+        begin_deletion(x);
     return 0;
 }

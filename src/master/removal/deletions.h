@@ -19,7 +19,7 @@ struct deletions;
 struct master;
 
 struct deletions *deletions_new(struct master *m);
-void deletions_free(struct deletions *d); /* NULL is fine; the writer has nothing of it any more */
+void deletions_free(struct deletions *d); /* NULL is fine; to be called when the writer has no job of it any more */
 void deletions_look_again(struct deletions *d); /* a task that removes files has ended; NULL is fine */
 /* Fails when the experiment has been continued since the writer saw that it was over: then it stays. Otherwise it cannot be
  * continued from now on (deletions_of()). */

@@ -27,7 +27,7 @@ struct round {
     size_t lost; /* unmanaged trials */
 };
 
-static int keep(struct store *db, void *job, struct error *err)
+static int clean_store(struct store *db, void *job, struct error *err)
 {
     struct round *r = job;
     if (store_heartbeat_set(db, r->now_us, err) < 0 ||
@@ -36,7 +36,7 @@ static int keep(struct store *db, void *job, struct error *err)
     return store_sessions_delete_expired(db, r->now_us, &r->expired, err);
 }
 
-static void kept(void *job, const struct error *err)
+static void store_cleaned(void *job, const struct error *err)
 {
     struct round *r = job;
     if (err)
@@ -55,7 +55,7 @@ static void on_time(void *ctx)
     struct round *r = must_calloc(1, sizeof(*r));
     r->now_us = clock_now_us();
     identities_drop_expired(h->identities, r->now_us);
-    struct writer_job job = {keep, kept, r};
+    struct writer_job job = {clean_store, store_cleaned, r};
     writer_submit(h->writer, &job, 1);
 }
 

@@ -1,4 +1,4 @@
-/* What the master does every ten minutes: it stores the time (the cluster's heartbeat), forgets sessions that have expired, in
+/* What the master does every five minutes (HOUSEKEEPING_PERIOD_US): it stores the time (the cluster's heartbeat), forgets sessions that have expired, in
  * the store and in memory, and ends trials that run elsewhere and have been silent for too long. */
 #ifndef DET_MASTER_HOUSEKEEPING_H
 #define DET_MASTER_HOUSEKEEPING_H

@@ -11,23 +11,23 @@
 #define PERIOD_US 1000000ll
 
 struct lookup_follower {
-    struct pool *searcher;
+    struct pool *lookups;
     struct writer *writer;
     struct loop_timer *timer;
     bool stopped, failing;
-    struct lookup_state state; /* one look at a time: the searcher's thread fills it */
+    struct lookup_state state; /* filled by one job at a time, on the thread of lookups */
     struct error err;
 };
 
-static void look(void *db, void *job)
+static void refresh_lookup(void *db, void *job)
 {
     struct lookup_follower *f = job;
     store_lookup_refresh(db, &f->state, &f->err);
 }
 
-static int trim(struct store *db, void *job, struct error *err) { return store_lookup_trim(db, err); }
+static int trim_changes(struct store *db, void *job, struct error *err) { return store_lookup_trim(db, err); }
 
-static void trimmed(void *job, const struct error *err)
+static void changes_trimmed(void *job, const struct error *err)
 {
     if (err)
         log_warning("search.trim_failed", "reason=%s action=next_round", log_quote(error_msg(err)));
@@ -39,8 +39,8 @@ static void wait_for_next(struct lookup_follower *f)
         loop_timer_arm(f->timer, PERIOD_US);
 }
 
-/* A search that fails says so itself; this is told once. */
-static void looked(void *job)
+/* A failure is logged once: searches that fail for the same reason tell their users. */
+static void lookup_refreshed(void *job)
 {
     struct lookup_follower *f = job;
     if (f->err.kind && !f->failing)
@@ -48,21 +48,21 @@ static void looked(void *job)
     f->failing = f->err.kind != 0;
     error_release(&f->err);
     if (f->state.trim && !f->failing && !f->stopped)
-        writer_submit(f->writer, &(struct writer_job){trim, trimmed, f}, 1);
+        writer_submit(f->writer, &(struct writer_job){trim_changes, changes_trimmed, f}, 1);
     wait_for_next(f);
 }
 
 static void on_time(void *ctx)
 {
     struct lookup_follower *f = ctx;
-    if (pool_submit(f->searcher, look, looked, f, NULL) < 0)
+    if (pool_submit(f->lookups, refresh_lookup, lookup_refreshed, f, NULL) < 0)
         wait_for_next(f);
 }
 
-struct lookup_follower *lookup_follower_new(struct loop *l, struct pool *searcher, struct writer *w)
+struct lookup_follower *lookup_follower_new(struct loop *l, struct pool *lookups, struct writer *w)
 {
     struct lookup_follower *f = must_calloc(1, sizeof(*f));
-    *f = (struct lookup_follower){.searcher = searcher, .writer = w};
+    *f = (struct lookup_follower){.lookups = lookups, .writer = w};
     f->timer = loop_timer_new(l, on_time, f);
     wait_for_next(f);
     return f;

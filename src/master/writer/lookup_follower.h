@@ -1,4 +1,4 @@
-/* Once a second, on the searcher's thread, brings the columns in memory that searches look at (store/lookup/lookup_tables.h) up to date
+/* Once a second, on the thread of lookups, brings the columns in memory that lookups read (store/lookup/lookup_tables.h) up to date
  * with the database, so that no search has many changes to read first. Then the writer deletes the notes of changes that were
  * read long ago. */
 #ifndef DET_MASTER_SEARCH_FOLLOWER_H
@@ -13,7 +13,7 @@ struct pool;
 struct lookup_follower;
 struct writer;
 
-struct lookup_follower *lookup_follower_new(struct loop *l, struct pool *searcher, struct writer *w);
+struct lookup_follower *lookup_follower_new(struct loop *l, struct pool *lookups, struct writer *w);
 void lookup_follower_stop(struct lookup_follower *f); /* begins nothing more; NULL is fine */
 void lookup_follower_free(struct lookup_follower *f); /* after the pool and the writer; NULL is fine */
 size_t lookup_follower_bytes(const struct lookup_follower *f); /* of columns, when they were last looked at */

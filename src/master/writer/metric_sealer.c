@@ -22,7 +22,7 @@ void metric_sealer_reported(struct sealer *s, int32_t trial_id)
 
 static int32_t trial_of(const char *subject) { return (int32_t)strtol(subject, NULL, 10); }
 
-static int look(struct store *reader, const struct sealer_look *l, void **ret_seal, struct error *err)
+static int look_for_reports(struct store *reader, const struct sealer_look *l, void **ret_seal, struct error *err)
 {
     struct metric_seal *seal = NULL;
     int rc = store_seal_prepare(reader, trial_of(l->subject), l->rest ? REST : ENOUGH, &seal, err);
@@ -30,7 +30,7 @@ static int look(struct store *reader, const struct sealer_look *l, void **ret_se
     return rc;
 }
 
-static int put(struct store *db, const void *seal, struct sealer_size *ret_gone, struct error *err)
+static int put_block(struct store *db, const void *seal, struct sealer_size *ret_gone, struct error *err)
 {
     bool done;
     if (store_seal_commit(db, seal, &done, err) < 0)
@@ -42,8 +42,8 @@ static int put(struct store *db, const void *seal, struct sealer_size *ret_gone,
 
 static void free_seal(void *seal) { store_seal_free(seal); }
 
-/* They count as quiet, and nobody knows how many rows each has. */
-static int left(struct store *reader, const char *after, struct arena *a, struct sealer_left **ret, size_t *ret_n,
+/* Lists trials whose reports an earlier master has left in rows. No more reports of them are expected; each counts as having one row. */
+static int list_left_trials(struct store *reader, const char *after, struct arena *a, struct sealer_left **ret, size_t *ret_n,
                 struct error *err)
 {
     int32_t *trial;
@@ -60,5 +60,5 @@ static int left(struct store *reader, const char *after, struct arena *a, struct
 
 const struct sealer_type metric_sealer = {
     .subject = "trial", .failed = "metrics.seal_failed", .enough = {ENOUGH, INT64_MAX}, .quiet_us = QUIET_US,
-    .period_us = PERIOD_US, .look = look, .put = put, .free = free_seal, .left = left,
+    .period_us = PERIOD_US, .look = look_for_reports, .put = put_block, .free = free_seal, .left = list_left_trials,
 };

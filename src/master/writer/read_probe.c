@@ -7,24 +7,24 @@
 #include "common/base/must.h"
 #include "store/engine/meta.h"
 
-#define PERIOD_US 1000000ll  /* from the end of one to the next */
-#define PATIENCE_US 15000000ll /* others may keep the readers busy for so long */
+#define PERIOD_US 1000000ll  /* from the end of one probe to the next one */
+#define PATIENCE_US 15000000ll /* a probe may wait this long for a busy reader before the store counts as unreadable */
 
 struct read_probe {
     struct loop_timer *timer;
     struct pool *readers;
-    int64_t since_us; /* when the one under way was begun; 0: none is */
+    int64_t since_us; /* when the probe under way was begun; 0: none is under way */
     bool failing, stopped;
-    struct error err; /* of the one under way: its thread's until it is done */
+    struct error err; /* the result of the probe; while the probe is under way, its thread alone uses it */
 };
 
-static void probe(void *worker, void *job)
+static void read_on_thread(void *worker, void *job)
 {
     struct read_probe *p = job;
     store_can_be_read(worker, &p->err);
 }
 
-static void probed(void *job)
+static void probe_done(void *job)
 {
     struct read_probe *p = job;
     bool failing = p->err.kind != ERR_NONE;
@@ -44,7 +44,7 @@ static void on_time(void *ctx)
     struct read_probe *p = ctx;
     cleanup_error struct error full = ERROR_INIT;
     p->since_us = clock_monotonic_us();
-    if (pool_submit(p->readers, probe, probed, p, &full) < 0) { /* it reads, more than it can */
+    if (pool_submit(p->readers, read_on_thread, probe_done, p, &full) < 0) { /* the readers' queue is full, so they do read */
         p->since_us = 0;
         loop_timer_arm(p->timer, PERIOD_US);
     }

@@ -29,23 +29,23 @@ struct sealer {
     struct writer *writer;
     struct loop_timer *timer;
     struct unsealed *by_subject;
-    TAILQ_HEAD(, unsealed) line; /* whose turn it is */
+    TAILQ_HEAD(, unsealed) line; /* the subjects that wait for a round, in order */
     bool busy, stopping;
     struct sealer_stats stats;
 };
 
 /* ---- who has rows ---- */
 
-static struct unsealed *find(struct sealer *s, const char *subject)
+static struct unsealed *find_unsealed(struct sealer *s, const char *subject)
 {
     struct unsealed *u;
     HASH_FIND_STR(s->by_subject, subject, u);
     return u;
 }
 
-static struct unsealed *find_or_add(struct sealer *s, const char *subject)
+static struct unsealed *find_or_add_unsealed(struct sealer *s, const char *subject)
 {
-    struct unsealed *u = find(s, subject);
+    struct unsealed *u = find_unsealed(s, subject);
     if (u)
         return u;
     u = must_calloc(1, sizeof(*u));
@@ -60,7 +60,7 @@ static void set_size(struct sealer *s, struct unsealed *u, int64_t rows, int64_t
     u->size = (struct sealer_size){rows, bytes};
 }
 
-static void forget(struct sealer *s, struct unsealed *u)
+static void forget_unsealed(struct sealer *s, struct unsealed *u)
 {
     set_size(s, u, 0, 0);
     if (u->in_line)
@@ -83,9 +83,9 @@ static void line_up_if_due(struct sealer *s, struct unsealed *u)
     start_round(s);
 }
 
-static void add(struct sealer *s, const char *subject, struct sealer_size more, bool rest)
+static void add_rows(struct sealer *s, const char *subject, struct sealer_size more, bool rest)
 {
-    struct unsealed *u = find_or_add(s, subject);
+    struct unsealed *u = find_or_add_unsealed(s, subject);
     u->last_us = clock_monotonic_us();
     u->rest |= rest;
     set_size(s, u, u->size.rows + more.rows, u->size.bytes + more.bytes);
@@ -94,12 +94,12 @@ static void add(struct sealer *s, const char *subject, struct sealer_size more, 
 
 void sealer_added(struct sealer *s, const char *subject, size_t bytes)
 {
-    add(s, subject, (struct sealer_size){1, (int64_t)bytes}, false);
+    add_rows(s, subject, (struct sealer_size){1, (int64_t)bytes}, false);
 }
 
 void sealer_ended(struct sealer *s, const char *subject)
 {
-    struct unsealed *u = find(s, subject);
+    struct unsealed *u = find_unsealed(s, subject);
     if (!u)
         return;
     u->rest = true;
@@ -118,7 +118,7 @@ static void on_time(void *ctx)
         u->rest = true;
         line_up_if_due(s, u);
     }
-    start_round(s); /* one that could not be started */
+    start_round(s); /* starts a round that could not be started before, because the readers' queue was full */
 }
 
 /* ---- a round ---- */
@@ -143,9 +143,9 @@ static void free_round(struct round *r)
 
 static int64_t at_least(int64_t n, int64_t least) { return n > least ? n : least; }
 
-/* A look that found nothing of what was counted before it leaves what came since. Where there may be more, one row stands
- * for it. */
-static void settle(struct sealer *s, struct unsealed *u, const struct round *r, bool failed)
+/* After a round: takes the rows that were sealed off the subject's count, or the rows that were counted but not found. If there may be
+ * more rows than are counted, at least one is counted. */
+static void settle_unsealed(struct sealer *s, struct unsealed *u, const struct round *r, bool failed)
 {
     struct sealer_size gone = r->seal && !failed ? r->gone : r->before;
     bool maybe_more = failed || r->seal || !r->rest;
@@ -158,13 +158,13 @@ static void settle(struct sealer *s, struct unsealed *u, const struct round *r, 
     if (u->size.rows > 0)
         line_up_if_due(s, u);
     else
-        forget(s, u);
+        forget_unsealed(s, u);
 }
 
 static void end_round(struct round *r, const struct error *err)
 {
     struct sealer *s = r->sealer;
-    struct unsealed *u = find(s, r->subject);
+    struct unsealed *u = find_unsealed(s, r->subject);
     if (err)
         log_warning(s->type->failed, "%s=%s reason=%s action=later", s->type->subject, r->subject, log_quote(error_msg(err)));
     else if (r->gone.rows > 0)
@@ -172,15 +172,15 @@ static void end_round(struct round *r, const struct error *err)
     s->stats.rows += (uint64_t)r->gone.rows;
     s->busy = false;
     if (u)
-        settle(s, u, r, err != NULL);
+        settle_unsealed(s, u, r, err != NULL);
     free_round(r);
     start_round(s);
 }
 
-static int put(struct store *db, void *job, struct error *err)
+static int put_seal(struct store *db, void *job, struct error *err)
 {
     struct round *r = job;
-    r->gone = (struct sealer_size){0}; /* a group of jobs may be done once more */
+    r->gone = (struct sealer_size){0}; /* the job may be run again with its group */
     return r->sealer->type->put(db, r->seal, &r->gone, err);
 }
 
@@ -192,7 +192,7 @@ static void was_put(void *job, const struct error *err)
     end_round(r, err);
 }
 
-static void look(void *worker, void *job)
+static void look_on_reader(void *worker, void *job)
 {
     struct round *r = job;
     const struct sealer_look l = {r->subject, r->rest, r->waiting_bytes};
@@ -206,7 +206,7 @@ static void has_looked(void *job)
         end_round(r, r->err.kind ? &r->err : NULL);
         return;
     }
-    struct writer_job put_job = {.work = put, .done = was_put, .arg = r};
+    struct writer_job put_job = {.work = put_seal, .done = was_put, .arg = r};
     writer_submit(r->sealer->writer, &put_job, 1);
 }
 
@@ -221,7 +221,7 @@ static void start_round(struct sealer *s)
     r->rest = u->rest;
     r->before = u->size;
     r->waiting_bytes = s->stats.waiting_bytes;
-    if (pool_submit(s->readers, look, has_looked, r, &r->err) < 0) {
+    if (pool_submit(s->readers, look_on_reader, has_looked, r, &r->err) < 0) {
         free_round(r); /* readers have more to do than they can queue: the next row or the timer asks again */
         return;
     }
@@ -249,7 +249,7 @@ static void read_left(void *worker, void *job)
 
 static void look_for_left(struct sealer *s, const char *after);
 
-/* Rows that came since are counted twice now. */
+/* Counts rows that an earlier master has left. Rows that came since the start are counted twice; a look corrects that. */
 static void add_left(void *job)
 {
     struct left *l = job;
@@ -259,7 +259,7 @@ static void add_left(void *job)
         l->n = 0;
     }
     for (size_t i = 0; i < l->n && !s->stopping; i++)
-        add(s, l->list[i].subject, l->list[i].size, l->list[i].rest);
+        add_rows(s, l->list[i].subject, l->list[i].size, l->list[i].rest);
     if (l->n > 0 && !s->stopping)
         look_for_left(s, l->list[l->n - 1].subject);
     arena_release(&l->arena);
@@ -301,7 +301,7 @@ void sealer_free(struct sealer *s)
     if (!s)
         return;
     HASH_ITER(hh, s->by_subject, u, next)
-        forget(s, u);
+        forget_unsealed(s, u);
     loop_timer_free(s->timer);
     free(s);
 }

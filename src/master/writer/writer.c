@@ -13,7 +13,7 @@
 #include "store/store.h"
 
 enum {
-    GROUP_GROWS_US = 5000,    /* so long it takes in what arrives */
+    GROUP_GROWS_US = 5000,    /* a group that is younger takes in jobs that arrive */
     GROUP_US_MAX = 50000,
     GROUP_JOBS_MAX = 5000,
     TURN_US_MAX = 2000,       /* of completions, in one turn of the loop */
@@ -40,20 +40,20 @@ struct waiter {
     void *ctx;
 };
 
-/* Why nothing can be committed at the moment. It passes, and the writer tries on. */
-enum trouble { TROUBLE_NONE, TROUBLE_FULL, TROUBLE_AWAY, TROUBLE_TANGLED /* passes at once */ };
+/* Why nothing can be committed at the moment. The trouble passes by itself, so the writer tries again. */
+enum trouble { TROUBLE_NONE, TROUBLE_FULL, TROUBLE_AWAY, TROUBLE_TANGLED /* a job failed after others had trusted it: the group is done again, job by job */ };
 
 struct writer {
     struct loop *loop;
     struct store *db;
     pthread_t thread;
 
-    /* Loop's side. */
+    /* Used on the loop only. */
     uint64_t last_ticket, committed;
     STAILQ_HEAD(, waiter) waiting;
-    struct job_list completing; /* durable, their completions are still to run */
+    struct job_list completing; /* jobs that are durable and whose completions have not run yet */
 
-    /* Shared, under the lock. */
+    /* Used by both threads, under the lock. */
     pthread_mutex_t lock;
     pthread_cond_t wake;
     struct job_list queue;
@@ -65,7 +65,7 @@ struct writer {
     struct writer_stats stats;
 };
 
-/* From any thread: a writer that waits for a server has not said so yet. */
+/* The trouble that the store has. It may be called from any thread; the writer may be waiting for the server and not have noted it yet. */
 static enum trouble trouble_of(const struct store *db)
 {
     return store_is_full(db) ? TROUBLE_FULL : store_is_away(db) ? TROUBLE_AWAY : TROUBLE_NONE;
@@ -166,7 +166,7 @@ static void run_committed_waiters(struct writer *w)
 }
 
 /* Completions, then the waiters of their tickets, in the order of submission; at most so long. False: some are left. */
-static bool complete(struct writer *w, int64_t most_us)
+static bool run_completions(struct writer *w, int64_t most_us)
 {
     int64_t start_us = clock_monotonic_us();
     struct job *j;
@@ -196,7 +196,7 @@ static void on_finished(void *ctx)
 {
     struct writer *w = ctx;
     take_finished(w);
-    if (complete(w, TURN_US_MAX))
+    if (run_completions(w, TURN_US_MAX))
         return;
     pthread_mutex_lock(&w->lock);
     bool post = !w->finished_posted;
@@ -214,11 +214,11 @@ static _Noreturn void die(const struct error *err)
     _exit(75); /* EX_TEMPFAIL: restart me */
 }
 
-static bool passes(enum error_kind kind) { return kind == ERR_UNAVAILABLE || kind == ERR_NO_MEMORY; }
+static bool is_passing(enum error_kind kind) { return kind == ERR_UNAVAILABLE || kind == ERR_NO_MEMORY; }
 
 static bool is_in_trouble(const struct store *db) { return trouble_of(db) != TROUBLE_NONE || store_is_tangled(db); }
 
-/* In a savepoint of its own. -1 when it met trouble: what that leaves behind goes with the whole transaction. */
+/* Runs a job in a savepoint of its own. -1: the store is in trouble, and the caller rolls the whole transaction back. */
 static int run_job(struct writer *w, struct job *j, struct error *why)
 {
     cleanup_error struct error err = ERROR_INIT;
@@ -226,7 +226,7 @@ static int run_job(struct writer *w, struct job *j, struct error *why)
     int rc = store_savepoint(w->db, &err);
     if (rc == 0 && j->work(w->db, j->arg, &j->err) == 0 && store_release(w->db, &j->err) == 0)
         return 0;
-    bool again = j->must && passes(j->err.kind);
+    bool again = j->must && is_passing(j->err.kind);
     if (rc == 0 && !again && !is_in_trouble(w->db))
         rc = store_rollback_to(w->db, &err);
     if (again || is_in_trouble(w->db)) {
@@ -249,7 +249,7 @@ static void count_commit(struct writer *w, int jobs, int64_t took_us)
     pthread_mutex_unlock(&w->lock);
 }
 
-/* What comes after j is not part of the group any more: it is the first of the next one. */
+/* Takes the jobs after j out of the group and puts them in front of the queue, where the next group begins. */
 static void put_back_after(struct writer *w, struct job_list *group, struct job *j)
 {
     struct job_list rest = {.stqh_first = STAILQ_NEXT(j, link), .stqh_last = group->stqh_last};
@@ -283,13 +283,14 @@ static int run_jobs(struct writer *w, struct job_list *group, int64_t start_us, 
     return 0;
 }
 
-/* What failed a group passes by itself when the store says so, or when it is of a kind that does. */
+/* Rolls the transaction back and returns the trouble, which passes by itself. If the failure is of a kind that does not pass, the
+ * program ends. */
 static enum trouble roll_back(struct writer *w, const struct error *err)
 {
     enum trouble trouble = trouble_of(w->db);
     if (trouble == TROUBLE_NONE && store_is_tangled(w->db))
         trouble = TROUBLE_TANGLED;
-    if (trouble == TROUBLE_NONE && passes(err->kind))
+    if (trouble == TROUBLE_NONE && is_passing(err->kind))
         trouble = TROUBLE_AWAY;
     if (trouble == TROUBLE_NONE)
         die(err);
@@ -311,7 +312,7 @@ static enum trouble commit_group(struct writer *w, struct job_list *group, bool 
     return TROUBLE_NONE;
 }
 
-/* Says so when it begins, when it becomes another one, and when it is over. */
+/* Notes the trouble, and logs when trouble begins, becomes another one, or is over. */
 static void set_trouble(struct writer *w, enum trouble trouble, const struct error *why)
 {
     static const char *const event[] = {"store.recovered", "store.full", "store.away"};
@@ -403,7 +404,7 @@ void writer_free(struct writer *w)
     pthread_mutex_unlock(&w->lock);
     pthread_join(w->thread, NULL);
     take_finished(w);
-    complete(w, INT64_MAX);
+    run_completions(w, INT64_MAX);
     error_release(&w->why);
     pthread_mutex_destroy(&w->lock);
     pthread_cond_destroy(&w->wake);

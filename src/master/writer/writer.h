@@ -54,12 +54,13 @@ struct writer_job {
 uint64_t writer_submit(struct writer *w, const struct writer_job *job, size_t n);
 bool writer_admits(const struct writer *w, struct error *err);
 
-/* The store can't be written at the moment: its disk is full, or its server away. What waits was promised to nobody. */
+/* The store cannot be written at the moment: its disk is full, or its server is away. Nobody has been told that the waiting jobs are
+ * done. */
 bool writer_is_troubled(const struct writer *w);
 
 uint64_t writer_ticket(const struct writer *w);    /* of the last job submitted */
 uint64_t writer_committed(const struct writer *w); /* every ticket up to this one is durable */
-bool writer_is_idle(const struct writer *w);       /* and nothing waits for another */
+bool writer_is_idle(const struct writer *w);       /* all jobs have been completed, and no callback waits */
 /* Runs fn on the loop when `ticket` is durable; at once if it is already. Same order as asked. */
 void writer_when_committed(struct writer *w, uint64_t ticket, writer_committed_fn *fn, void *ctx);
 

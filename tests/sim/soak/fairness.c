@@ -76,7 +76,7 @@ static int by_need(const void *pa, const void *pb)
 }
 
 /* Water rises over all alike, by weight; who is full leaves the rest to the others (Bertsekas and Gallager, 6.5.2). */
-static void fill(struct claim *claim, size_t n, double capacity)
+static void fill_claims(struct claim *claim, size_t n, double capacity)
 {
     double weight = 0;
     for (size_t i = 0; i < n; i++)
@@ -128,7 +128,7 @@ static void check_shares(struct soak *s, int pool)
     for (size_t i = 0; i < n; i++)
         if (claim[i].gang > capacity)
             return; /* nor does it count */
-    fill(claim, n, (double)capacity);
+    fill_claims(claim, n, (double)capacity);
     s->fairness_checks++;
     s->gang_shares += largest > 1;
     for (size_t i = 0; i < n; i++) {

@@ -61,7 +61,7 @@ static void plan_crash(struct soak *s)
     s->crash_mode = (enum crash)(CRASH_BEFORE_COMMIT + one_of(s, CRASH_NR - 1));
 }
 
-static void away(struct soak *s, struct agent *a)
+static void disconnect_agent(struct soak *s, struct agent *a)
 {
     if (!s->even[a->pool] && once_in(s, 5)) /* somebody has taken out a card, or put one in */
         a->slots_next = a->slots > 1 && once_in(s, 2) ? a->slots - 1 : 8;
@@ -81,11 +81,11 @@ void machines_tick(struct soak *s, struct tick *t)
     switch (one_of(s, 8)) {
     case 0:
     case 1:
-        away(s, a);
+        disconnect_agent(s, a);
         return;
     case 2:
         agent_power_cut(s, a);
-        away(s, a);
+        disconnect_agent(s, a);
         return;
     case 3:
         agent_hang(s, a, about(s, 10 * SECOND));

@@ -8,7 +8,7 @@
 
 enum { LAUNCH_TRIES = 3, PATIENCE_S = 300 };
 
-static int bounded(struct soak *s, int seconds)
+static int bounded_delay(struct soak *s, int seconds)
 {
     return 1 + one_of(s, seconds);
 }
@@ -63,7 +63,7 @@ void provider_order(struct soak *s, const struct core_effect *e)
         CHECK(s, is_there(a), "%s is to end, and is not there", a->id);
         p->terminate[p->terminate_n++] = a->index;
     }
-    tick_in(s, &p->tick, bounded(s, 3) * SECOND);
+    tick_in(s, &p->tick, bounded_delay(s, 3) * SECOND);
 }
 
 static void launch_one(struct soak *s)
@@ -76,7 +76,7 @@ static void launch_one(struct soak *s)
     a->slots = a->slots_next = s->pool[a->pool].scale.slots_per_instance;
     a->launch_us = s->now_us;
     a->machine = once_in(s, 4) ? MACHINE_PENDING : MACHINE_RUNS;
-    int64_t boot_us = bounded(s, 20) * SECOND;
+    int64_t boot_us = bounded_delay(s, 20) * SECOND;
     if (!s->winding_down && once_in(s, 12))
         a->machine = MACHINE_STOPPED;
     else if (!s->winding_down && once_in(s, 10))
@@ -107,7 +107,7 @@ static const char *carry_out(struct soak *s)
     return error;
 }
 
-static void list(struct soak *s, const char *launch_error)
+static void send_list(struct soak *s, const char *launch_error)
 {
     cleanup_arena struct arena arena = ARENA_INIT;
     struct core_instance *seen = arena_array(&arena, struct core_instance, (size_t)s->agent_n + 1);
@@ -144,22 +144,22 @@ static void have_bad_luck(struct soak *s)
         tick_clear(s, &a->tick);
         return;
     case 2:
-        agent_hang(s, a, bounded(s, 30) * SECOND);
+        agent_hang(s, a, bounded_delay(s, 30) * SECOND);
         return;
     default:
         if (a->connected)
-            agent_disconnect(s, a, bounded(s, 80) * SECOND);
+            agent_disconnect(s, a, bounded_delay(s, 80) * SECOND);
         return;
     }
 }
 
-static void tick(struct soak *s, struct tick *t)
+static void tick_provider(struct soak *s, struct tick *t)
 {
     if (s->core == NULL)
         return;
     const char *error = carry_out(s);
-    tick_in(s, t, bounded(s, 8) * SECOND);
-    list(s, error);
+    tick_in(s, t, bounded_delay(s, 8) * SECOND);
+    send_list(s, error);
     if (s->core != NULL)
         have_bad_luck(s);
 }
@@ -180,11 +180,11 @@ void provider_master_up(struct soak *s)
 {
     struct provider *p = &s->provider;
     p->order = 0;
-    p->tick.fire = tick;
+    p->tick.fire = tick_provider;
     for (int i = s->size.agents; i < s->agent_n; i++)
         s->agent[i].idle_since_us = s->now_us;
     if (p->pool >= 0)
-        tick_in(s, &p->tick, bounded(s, 3) * SECOND);
+        tick_in(s, &p->tick, bounded_delay(s, 3) * SECOND);
 }
 
 void provider_choose(struct soak *s, bool first)

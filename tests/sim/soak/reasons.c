@@ -18,7 +18,7 @@ static const struct plain_request *first_waiting(const struct view *v, const cha
     return first;
 }
 
-static bool fits(const struct soak *s, int pool, const struct view *v, const struct plain_request *r, bool idle,
+static bool request_fits(const struct soak *s, int pool, const struct view *v, const struct plain_request *r, bool idle,
                  struct arena *arena)
 {
     struct plain_agent *agent = arena_dup(arena, v->agent, (v->agent_n + 1) * sizeof *agent);
@@ -41,7 +41,7 @@ static size_t more_important(const struct view *v, const struct plain_request *r
     return n;
 }
 
-static bool says(const char *reason, const char *words)
+static bool reason_says(const char *reason, const char *words)
 {
     return strstr(reason, words) != NULL;
 }
@@ -59,7 +59,7 @@ static int held_by(const struct view *v, const char *job_id)
 static bool is_true(const struct soak *s, int pool, const struct view *v, const struct plain_request *r, const char *reason,
                     struct arena *arena)
 {
-    bool now = fits(s, pool, v, r, false, arena), idle = fits(s, pool, v, r, true, arena);
+    bool now = request_fits(s, pool, v, r, false, arena), idle = request_fits(s, pool, v, r, true, arena);
     bool fair = s->pool[pool].sched.policy == SCHED_BY_FAIR_SHARE, any_sizes = s->pool[pool].sched.allow_heterogeneous_fits;
     size_t open = 0, said;
     const char *others = strstr(reason, "waits for ");
@@ -68,24 +68,24 @@ static bool is_true(const struct soak *s, int pool, const struct view *v, const 
         open += v->agent[i].open;
     if (counted && s->pool[pool].sched.aging_us == 0 && (fair || said != more_important(v, r)))
         return false;
-    if (strncmp(reason, "pool ", 5) == 0 && (says(reason, " launches agents for what waits") || says(reason, " could not launch agents")))
+    if (strncmp(reason, "pool ", 5) == 0 && (reason_says(reason, " launches agents for what waits") || reason_says(reason, " could not launch agents")))
         return pool == s->provider.pool && !idle;
-    if (says(reason, " has no agents"))
+    if (reason_says(reason, " has no agents"))
         return v->agent_n == 0;
-    if (says(reason, "takes new work: "))
+    if (reason_says(reason, "takes new work: "))
         return open == 0;
-    if (says(reason, "none is free in pool") || says(reason, "has as many free") || says(reason, "not enough whole agents") ||
-        says(reason, "as many such tasks as they take") || says(reason, "but not free in one place"))
+    if (reason_says(reason, "none is free in pool") || reason_says(reason, "has as many free") || reason_says(reason, "not enough whole agents") ||
+        reason_says(reason, "as many such tasks as they take") || reason_says(reason, "but not free in one place"))
         return !now && (idle || any_sizes);
-    if (says(reason, "the largest agent of pool") || says(reason, "; use ") || says(reason, "the agents of pool") ||
-        says(reason, "too many slots of pool") || says(reason, "log policies of the experiment") || says(reason, " agents of ") ||
-        says(reason, " agent of "))
+    if (reason_says(reason, "the largest agent of pool") || reason_says(reason, "; use ") || reason_says(reason, "the agents of pool") ||
+        reason_says(reason, "too many slots of pool") || reason_says(reason, "log policies of the experiment") || reason_says(reason, " agents of ") ||
+        reason_says(reason, " agent of "))
         return !idle;
-    if (says(reason, "by fair share what is free"))
+    if (reason_says(reason, "by fair share what is free"))
         return now && fair;
-    if (says(reason, "of its max_slots"))
+    if (reason_says(reason, "of its max_slots"))
         return now && fair && held_by(v, r->job_id) + r->slots > r->max_slots;
-    if (says(reason, "is kept for a larger one"))
+    if (reason_says(reason, "is kept for a larger one"))
         return now && v->releasing;
     return counted && others == reason && now; /* only others stand in its way */
 }
@@ -156,7 +156,7 @@ static int64_t expected_wait(const struct soak *s, int pool, const struct view *
                              struct arena *arena)
 {
     int64_t median = median_of(&s->run_times[pool], arena), all = 0, missing = r->slots;
-    bool stuck = says(reason, " that no set of agents has");
+    bool stuck = reason_says(reason, " that no set of agents has");
     for (size_t i = 0; i < v->agent_n; i++) {
         all += v->agent[i].open ? v->agent[i].slots : 0;
         missing -= v->agent[i].open ? v->agent[i].empty_slots : 0;
@@ -172,7 +172,7 @@ static int64_t expected_wait(const struct soak *s, int pool, const struct view *
 static bool is_estimate_right(struct soak *s, int pool, const struct view *v, const struct plain_request *r,
                               const struct core_wait_view *wait, struct arena *arena)
 {
-    bool any_sizes = s->pool[pool].sched.allow_heterogeneous_fits, idle = fits(s, pool, v, r, true, arena);
+    bool any_sizes = s->pool[pool].sched.allow_heterogeneous_fits, idle = request_fits(s, pool, v, r, true, arena);
     int64_t said = wait->estimated_start_us == 0 ? 0 : wait->estimated_start_us - s->now_us;
     if (any_sizes && !idle)
         return said >= 0; /* which whole agents add up depends on which are idle */

@@ -52,7 +52,7 @@ static bool is_late(void)
 
 /* ---- one run ----------------------------------------------------------------------------------------------------- */
 
-static void begin(struct soak *s, uint64_t seed, bool tells)
+static void begin_soak(struct soak *s, uint64_t seed, bool tells)
 {
     *s = (struct soak){.seed = seed, .tells = tells, .size = sizes[seed % SIZES], .now_us = START_US};
     rng_init(&s->rng, (uint32_t)seed);
@@ -122,7 +122,7 @@ static void run_for(struct soak *s, int64_t us)
 }
 
 /* Long enough for machines to idle, and for those that come too late to be replaced. */
-static void rest(struct soak *s)
+static void settle_soak(struct soak *s)
 {
     int64_t until_us = s->now_us + (s->provider.pool < 0 ? 0 : 3600 * SECOND);
     while (timers_next_us(&s->timers) <= until_us && !is_late())
@@ -150,7 +150,7 @@ static bool wind_down(struct soak *s)
             return false;
         CHECK(s, s->open_n < n, "%zu experiments do not end: one of them is %d", n, s->open[0]->row.id);
     }
-    rest(s);
+    settle_soak(s);
     while (s->tasks != NULL && timers_next_us(&s->timers) < s->now_us + 600 * SECOND && !is_late())
         let_pass(s);
     if (is_late())
@@ -159,7 +159,7 @@ static bool wind_down(struct soak *s)
     return true;
 }
 
-static void end(struct soak *s)
+static void end_soak(struct soak *s)
 {
     struct worker *k, *next;
     HASH_ITER(hh, s->tasks, k, next)
@@ -170,11 +170,11 @@ static void end(struct soak *s)
     free(s->agent);
 }
 
-static long run(uint64_t seed, bool tells)
+static long run_soak(uint64_t seed, bool tells)
 {
     static struct soak s;
     double start = cpu_seconds();
-    begin(&s, seed, tells);
+    begin_soak(&s, seed, tells);
     while (s.events < s.size.events && !is_late())
         let_pass(&s);
     double loaded = cpu_seconds() - start;
@@ -188,13 +188,13 @@ static long run(uint64_t seed, bool tells)
            s.fairness_checks, s.gang_shares, s.plain_checks, s.own_tasks_n, s.reason_checks, s.estimates, s.provider.launched, s.provider.checks);
     fflush(stdout);
     long events = s.events;
-    end(&s);
+    end_soak(&s);
     return events;
 }
 
 /* ---- the program ------------------------------------------------------------------------------------------------- */
 
-static unsigned long long number(const char *text)
+static unsigned long long parse_number(const char *text)
 {
     char *end;
     errno = 0;
@@ -206,7 +206,7 @@ static unsigned long long number(const char *text)
     return n;
 }
 
-static int usage(bool asked_for)
+static int print_usage(bool asked_for)
 {
     fprintf(asked_for ? stdout : stderr,
             "Usage: soak [--seed N] [--seconds N] [--story]\n"
@@ -229,16 +229,16 @@ int main(int argc, char **argv)
     bool tells = false;
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         if (c == 's')
-            seed = number(optarg) % UINT32_MAX;
+            seed = parse_number(optarg) % UINT32_MAX;
         else if (c == 't')
-            time_is_over_at = seconds = (double)number(optarg);
+            time_is_over_at = seconds = (double)parse_number(optarg);
         else if (c == 'v')
             tells = true;
         else
-            return usage(c == 'h');
+            return print_usage(c == 'h');
     }
     do {
-        events += run(seed++, tells);
+        events += run_soak(seed++, tells);
         runs++;
     } while (cpu_seconds() < seconds);
     printf("soak: %ld runs, %ld events in %.0f CPU seconds, %.3g an hour\n", runs, events, cpu_seconds(),

@@ -133,7 +133,7 @@ static void sort_experiment(struct soak *s, struct stored_experiment *x)
         keep_over(s, x);
 }
 
-static char *copy(const char *text)
+static char *copy_text(const char *text)
 {
     return text == NULL ? NULL : must(strdup(text));
 }
@@ -153,11 +153,11 @@ static void put_trial(struct soak *s, const struct core_effect *e)
     char *hparams = (char *)t->row.hparams;
     free((char *)t->row.excluded_agents);
     memcpy(&t->row, e->trial, sizeof t->row);
-    t->row.excluded_agents = copy(e->trial->excluded_agents);
+    t->row.excluded_agents = copy_text(e->trial->excluded_agents);
     t->row.hparams = hparams;
     if (e->trial->hparams != NULL) {
         free(hparams);
-        t->row.hparams = copy(e->trial->hparams);
+        t->row.hparams = copy_text(e->trial->hparams);
     }
 }
 
@@ -221,7 +221,7 @@ static void put_allocation(struct soak *s, const struct core_effect *e)
         run_times_keep(s, &a->row);
 }
 
-static void release(struct soak *s, struct stored_container *k)
+static void release_container(struct soak *s, struct stored_container *k)
 {
     if (k->agent == NULL)
         return;
@@ -240,7 +240,7 @@ static void put_ended_container(struct soak *s, const struct core_effect *e)
     struct stored_container *k = find_container(s, e->container->id);
     if (k == NULL || e->container->state != CONTAINER_TERMINATED)
         return;
-    release(s, k);
+    release_container(s, k);
     memcpy(&k->row, e->container, sizeof k->row);
 }
 
@@ -292,7 +292,7 @@ static void put_searcher(struct soak *s, int32_t experiment_id, const char *snap
     struct stored_experiment *x = store_experiment(s, experiment_id);
     CHECK(s, x != NULL, "searcher of experiment %d", experiment_id);
     free(x->snapshot);
-    x->snapshot = copy(snapshot);
+    x->snapshot = copy_text(snapshot);
     strbuf_reset(&x->events);
     x->events_from = 0;
 }
@@ -368,7 +368,7 @@ static void free_allocation(struct soak *s, struct stored_allocation *a)
 {
     struct stored_container *k;
     while ((k = LIST_FIRST(&a->containers)) != NULL) {
-        release(s, k);
+        release_container(s, k);
         LIST_REMOVE(k, in_allocation);
         HASH_DEL(s->containers, k);
         free(k);

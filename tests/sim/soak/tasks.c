@@ -27,7 +27,7 @@ struct core_container_report worker_report(const struct worker *k)
 }
 
 /* May be the end of it: an exit that is acknowledged is forgotten. */
-static void tell(struct soak *s, struct worker *k)
+static void tell_core(struct soak *s, struct worker *k)
 {
     struct agent *a = k->agent;
     if (!a->connected || a->hangs_until_us != 0) {
@@ -45,7 +45,7 @@ static void go_to(struct soak *s, struct worker *k, enum phase phase, int64_t us
     tick_in(s, &k->tick, us);
 }
 
-static void exits(struct soak *s, struct worker *k, enum exit_kind kind, int code)
+static void end_worker(struct soak *s, struct worker *k, enum exit_kind kind, int code)
 {
     const struct stored_allocation *a = store_allocation(s, k->allocation_id);
     const struct stored_container *other;
@@ -62,11 +62,11 @@ static void exits(struct soak *s, struct worker *k, enum exit_kind kind, int cod
             peer->exit_code = code;
             go_to(s, peer, EXIT, about(s, SECOND));
         }
-    tell(s, k);
+    tell_core(s, k);
 }
 
 /* A request to the master. No answer: again a little later. Turned away, since its allocation has ended: it gives up. */
-static bool ask(struct soak *s, struct worker *k, const struct core_event *ev)
+static bool ask_core(struct soak *s, struct worker *k, const struct core_event *ev)
 {
     char id[CORE_UUID_MAX];
     memcpy(id, k->id, sizeof id);
@@ -88,10 +88,10 @@ static bool ask(struct soak *s, struct worker *k, const struct core_event *ev)
 
 /* ---- what they do ------------------------------------------------------------------------------------------------ */
 
-static void launch(struct soak *s, struct worker *k)
+static void launch_worker(struct soak *s, struct worker *k)
 {
     if (once_in(s, k->behaviour.launch_fails_in)) {
-        exits(s, k, EXIT_AGENT_ERROR, 0);
+        end_worker(s, k, EXIT_AGENT_ERROR, 0);
         return;
     }
     if (k->state < CONTAINER_PULLING && once_in(s, 4)) {
@@ -103,16 +103,16 @@ static void launch(struct soak *s, struct worker *k)
         if (k->rank == 0)
             tick_in(s, &k->tick, about(s, k->behaviour.step_us));
     }
-    tell(s, k);
+    tell_core(s, k);
 }
 
-static bool checkpoint(struct soak *s, struct worker *k)
+static bool save_checkpoint(struct soak *s, struct worker *k)
 {
     char uuid[CORE_UUID_MAX];
     snprintf(uuid, sizeof uuid, "trial-%d-step-%d", k->trial_id, k->steps);
     struct core_event ev = {.type = CORE_TRIAL_CHECKPOINTED,
                             .checkpoint = {.trial_id = k->trial_id, .uuid = uuid, .steps_completed = k->steps}};
-    if (!ask(s, k, &ev))
+    if (!ask_core(s, k, &ev))
         return false;
     struct stored_trial *t = store_trial(s, k->trial_id);
     if (t != NULL && t->promised < k->steps && t->open != NULL && strcmp(t->open->row.id, k->allocation_id) == 0)
@@ -130,16 +130,16 @@ static bool odd_things(struct soak *s, struct worker *k)
                                                  .action = once_in(s, 2) ? LOG_POLICY_EXCLUDE_NODE : LOG_POLICY_CANCEL_RETRIES}};
     struct core_event pending = {.type = CORE_PREEMPTION_PENDING, .allocation = {.allocation_id = k->allocation_id}};
     if (k->behaviour.invalid_hp) {
-        if (ask(s, k, &invalid))
+        if (ask_core(s, k, &invalid))
             tick_clear(s, &k->tick); /* and does not exit */
         return true;
     }
     if (once_in(s, 300))
-        return !ask(s, k, &matched);
-    return once_in(s, 500) && !ask(s, k, &pending);
+        return !ask_core(s, k, &matched);
+    return once_in(s, 500) && !ask_core(s, k, &pending);
 }
 
-static void work(struct soak *s, struct worker *k)
+static void work_on(struct soak *s, struct worker *k)
 {
     if (k->trial_id == 0) { /* a task of its own: one thing, done or not */
         k->exit_code = once_in(s, 10);
@@ -149,11 +149,11 @@ static void work(struct soak *s, struct worker *k)
     if (odd_things(s, k))
         return;
     if (once_in(s, k->behaviour.fails_in)) {
-        exits(s, k, EXIT_FAILED, 1);
+        end_worker(s, k, EXIT_FAILED, 1);
         return;
     }
     k->steps++;
-    if (!checkpoint(s, k))
+    if (!save_checkpoint(s, k))
         return;
     bool done = !k->behaviour.searched && k->steps >= k->behaviour.steps;
     go_to(s, k, done ? EXIT : k->behaviour.searched ? REPORT : WORK, done ? 10 * MS : k->behaviour.searched ? 0
@@ -165,23 +165,23 @@ static double loss_of(const struct worker *k)
     return 7 * k->trial_id % 11 + 1.0 / k->steps;
 }
 
-static void report(struct soak *s, struct worker *k)
+static void report_metrics(struct soak *s, struct worker *k)
 {
     char metrics[64];
     snprintf(metrics, sizeof metrics, "{\"loss\": %.17g, \"batches\": %d}", loss_of(k), k->steps);
     struct core_event progress = {.type = CORE_TRIAL_PROGRESS,
                                   .progress = {.trial_id = k->trial_id, .progress = (double)k->steps / k->behaviour.steps}};
     struct core_event ev = {.type = CORE_TRIAL_VALIDATED, .validated = {.trial_id = k->trial_id, .metrics = metrics}};
-    if (ask(s, k, &progress) && ask(s, k, &ev))
+    if (ask_core(s, k, &progress) && ask_core(s, k, &ev))
         go_to(s, k, OPERATION, 0);
 }
 
-static void operation(struct soak *s, struct worker *k)
+static void complete_operation(struct soak *s, struct worker *k)
 {
     struct core_operation_view op;
     if (s->core == NULL || !core_trial_operation(s->core, k->trial_id, &op)) {
         struct core_event nothing = {.type = CORE_ALLOCATION_READY, .allocation = {.allocation_id = k->allocation_id}};
-        ask(s, k, &nothing);
+        ask_core(s, k, &nothing);
         return;
     }
     struct core_event done = {.type = CORE_TRIAL_OPERATION_COMPLETED,
@@ -190,38 +190,38 @@ static void operation(struct soak *s, struct worker *k)
         go_to(s, k, EXIT, 10 * MS);
     else if (op.length == 0 || k->steps < op.length)
         go_to(s, k, WORK, about(s, k->behaviour.step_us));
-    else if (ask(s, k, &done))
+    else if (ask_core(s, k, &done))
         go_to(s, k, OPERATION, 0);
 }
 
-static void preempt(struct soak *s, struct worker *k)
+static void preempt_worker(struct soak *s, struct worker *k)
 {
     struct core_event acked = {.type = CORE_PREEMPTION_ACKED, .allocation = {.allocation_id = k->allocation_id}};
-    if (checkpoint(s, k) && ask(s, k, &acked))
+    if (save_checkpoint(s, k) && ask_core(s, k, &acked))
         go_to(s, k, EXIT, 10 * MS);
 }
 
-static void fire(struct soak *s, struct tick *t)
+static void fire_tick(struct soak *s, struct tick *t)
 {
     struct worker *k = (struct worker *)((char *)t - offsetof(struct worker, tick));
     switch (k->phase) {
     case LAUNCH:
-        launch(s, k);
+        launch_worker(s, k);
         return;
     case WORK:
-        work(s, k);
+        work_on(s, k);
         return;
     case REPORT:
-        report(s, k);
+        report_metrics(s, k);
         return;
     case OPERATION:
-        operation(s, k);
+        complete_operation(s, k);
         return;
     case PREEMPT:
-        preempt(s, k);
+        preempt_worker(s, k);
         return;
     case EXIT:
-        exits(s, k, k->exit_code == 0 ? EXIT_OK : EXIT_FAILED, k->exit_code);
+        end_worker(s, k, k->exit_code == 0 ? EXIT_OK : EXIT_FAILED, k->exit_code);
         return;
     case ENDED:
         return;
@@ -259,7 +259,7 @@ void worker_start(struct soak *s, struct agent *a, const struct core_start *e)
     snprintf(k->allocation_id, sizeof k->allocation_id, "%s", e->allocation_id);
     k->behaviour = e->trial_id != 0 ? store_experiment(s, e->experiment_id)->behaviour
                                     : (struct behaviour){.step_us = 30 * SECOND, .steps = 1};
-    k->tick.fire = fire;
+    k->tick.fire = fire_tick;
     k->heard = a->hangs_until_us == 0;
     LIST_INSERT_HEAD(&a->tasks, k, in_agent);
     HASH_ADD_STR(s->tasks, id, k);
@@ -290,7 +290,7 @@ void worker_awake(struct soak *s, struct worker *k)
         worker_kill(s, k);
     }
     if (k->untold)
-        tell(s, k);
+        tell_core(s, k);
 }
 
 void worker_preempt(struct soak *s, struct worker *k)

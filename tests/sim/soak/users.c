@@ -50,7 +50,7 @@ static const char *searcher_for(struct soak *s, struct behaviour *b)
     return searchers[i];
 }
 
-static void submit(struct soak *s)
+static void submit_experiment(struct soak *s)
 {
     int pool = one_of(s, s->pool_n);
     struct behaviour b = {.step_us = about(s, 120 * SECOND), .steps = 1 + one_of(s, 4), .deaf = once_in(s, 10),
@@ -73,7 +73,7 @@ static void submit(struct soak *s)
 
 /* ---- changing one ------------------------------------------------------------------------------------------------ */
 
-static void request(struct soak *s)
+static void request_change(struct soak *s)
 {
     static const enum core_event_type requests[] = {CORE_EXPERIMENT_ACTIVATE, CORE_EXPERIMENT_ACTIVATE, CORE_EXPERIMENT_ACTIVATE,
                                                     CORE_EXPERIMENT_PAUSE, CORE_EXPERIMENT_CANCEL, CORE_EXPERIMENT_KILL};
@@ -90,7 +90,7 @@ static void kill_trial(struct soak *s)
         soak_step(s, &(struct core_event){.type = CORE_TRIAL_KILL, .trial_id = t->row.id});
 }
 
-static void patch(struct soak *s)
+static void patch_experiment(struct soak *s)
 {
     const struct stored_experiment *x = any_open(s);
     struct core_resources_patch p = {.set_max_slots = once_in(s, 2), .max_slots = once_in(s, 2) ? -1 : 1 + one_of(s, 20),
@@ -180,7 +180,7 @@ static void do_something(struct soak *s)
         kill_trial(s);
         return;
     case 1:
-        patch(s);
+        patch_experiment(s);
         return;
     case 2:
         go_on(s);
@@ -194,7 +194,7 @@ static void do_something(struct soak *s)
         create_task(s);
         return;
     default:
-        request(s);
+        request_change(s);
         return;
     }
 }
@@ -202,7 +202,7 @@ static void do_something(struct soak *s)
 void users_tick(struct soak *s, struct tick *t)
 {
     for (int i = 0; i < BURST && s->core != NULL && (int)s->open_n < s->size.jobs && !s->winding_down; i++)
-        submit(s);
+        submit_experiment(s);
     if (!s->winding_down)
         do_something(s);
     tick_in(s, t, about(s, 200 * SECOND / (s->size.agents + 1)));

@@ -35,7 +35,7 @@ void tick_clear(struct soak *s, struct tick *t)
 
 /* ---- after the commit -------------------------------------------------------------------------------------------- */
 
-static void start(struct soak *s, const struct core_start *e)
+static void start_container(struct soak *s, const struct core_start *e)
 {
     struct agent *a = agent_named(s, e->agent_id);
     const struct stored_trial *t = store_trial(s, e->trial_id);
@@ -46,7 +46,7 @@ static void start(struct soak *s, const struct core_start *e)
 }
 
 /* What the agent runs and nobody expects, it ends by itself. */
-static void welcome(struct soak *s, const struct core_effect *e)
+static void welcome_agent(struct soak *s, const struct core_effect *e)
 {
     struct agent *a = agent_named(s, e->welcome.agent_id);
     struct worker *k, *next;
@@ -77,7 +77,7 @@ static void carry_out(struct soak *s, const struct core_effect *e)
     struct worker *k;
     switch (e->type) {
     case CORE_START_CONTAINER:
-        start(s, &e->start);
+        start_container(s, &e->start);
         return;
     case CORE_SIGNAL_CONTAINER:
         k = worker_find(s, e->signal.container_id);
@@ -90,7 +90,7 @@ static void carry_out(struct soak *s, const struct core_effect *e)
             worker_drop(s, k);
         return;
     case CORE_WELCOME_AGENT:
-        welcome(s, e);
+        welcome_agent(s, e);
         return;
     case CORE_WAKE:
         k = e->wake.what == CORE_WAKE_PREEMPTION ? chief_of(s, e->wake.allocation_id) : NULL;
@@ -215,7 +215,7 @@ static void keep_companion(struct soak *s, const struct core_event *ev, const st
 }
 
 /* False: the master did not live to answer. */
-static bool finish(struct soak *s, const struct core_event *ev, const struct behaviour *behaviour,
+static bool finish_step(struct soak *s, const struct core_event *ev, const struct behaviour *behaviour,
                    const struct core_effects *effects)
 {
     if (s->tells)
@@ -235,7 +235,7 @@ static bool finish(struct soak *s, const struct core_event *ev, const struct beh
     return lives;
 }
 
-static bool step(struct soak *s, const struct core_event *ev, const struct behaviour *behaviour)
+static bool step_core(struct soak *s, const struct core_event *ev, const struct behaviour *behaviour)
 {
     cleanup_effects struct core_effects effects = CORE_EFFECTS_INIT;
     struct core_event event = *ev;
@@ -249,18 +249,18 @@ static bool step(struct soak *s, const struct core_event *ev, const struct behav
         s->refused++;
         return false;
     }
-    return finish(s, &event, behaviour, &effects);
+    return finish_step(s, &event, behaviour, &effects);
 }
 
 bool soak_step(struct soak *s, const struct core_event *ev)
 {
-    return step(s, ev, NULL);
+    return step_core(s, ev, NULL);
 }
 
 void soak_create(struct soak *s, const struct core_experiment_spec *spec, const struct behaviour *behaviour)
 {
     struct core_event ev = {.type = CORE_EXPERIMENT_CREATE, .create = {.spec = spec, .activate = !once_in(s, 20)}};
-    step(s, &ev, behaviour);
+    step_core(s, &ev, behaviour);
 }
 
 void master_start(struct soak *s)
@@ -277,12 +277,12 @@ void master_start(struct soak *s)
     core_restore(s->core, &rows, s->now_us, &effects, NULL);
     provider_master_up(s);
     s->events++;
-    finish(s, &(struct core_event){.type = CORE_TIMER}, NULL, &effects);
+    finish_step(s, &(struct core_event){.type = CORE_TIMER}, NULL, &effects);
 }
 
 /* ---- agents ------------------------------------------------------------------------------------------------------ */
 
-static void back(struct soak *s, struct agent *a)
+static void bring_back(struct soak *s, struct agent *a)
 {
     if (s->core == NULL) {
         tick_in(s, &a->tick, about(s, 2 * SECOND));
@@ -292,7 +292,7 @@ static void back(struct soak *s, struct agent *a)
     agent_connect(s, a);
 }
 
-static void awake(struct soak *s, struct agent *a)
+static void wake_agent(struct soak *s, struct agent *a)
 {
     struct worker *k, *next;
     a->hangs_until_us = 0;
@@ -308,9 +308,9 @@ void agent_tick(struct soak *s, struct tick *t)
 {
     struct agent *a = (struct agent *)((char *)t - offsetof(struct agent, tick));
     if (!a->connected)
-        back(s, a);
+        bring_back(s, a);
     else
-        awake(s, a);
+        wake_agent(s, a);
 }
 
 /* A long poll that was cut off is asked again. */

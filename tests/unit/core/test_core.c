@@ -30,7 +30,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static int step(struct fixture *f, struct core_event ev, struct error *err)
+static int step_core(struct fixture *f, struct core_event ev, struct error *err)
 {
     core_effects_release(&f->effects);
     ev.now_us = f->now_us;
@@ -48,15 +48,15 @@ static const struct core_effect *effect_of(const struct fixture *f, enum core_ef
 static void connect_agent(struct fixture *f, const char *id)
 {
     const struct core_device device[] = {{.id = 0, .brand = "b", .uuid = "u"}, {.id = 1, .brand = "b", .uuid = "v"}};
-    assert_int_equal(step(f, (struct core_event){.type = CORE_AGENT_CONNECTED, .agent = {.agent_id = id, .device = device, .device_n = 2,
+    assert_int_equal(step_core(f, (struct core_event){.type = CORE_AGENT_CONNECTED, .agent = {.agent_id = id, .device = device, .device_n = 2,
                                                  .version = "0.1.0", .hostname = "h"}}, NULL), 0);
 }
 
-static int create(struct fixture *f, const char *pool, int slots, struct error *err)
+static int create_experiment(struct fixture *f, const char *pool, int slots, struct error *err)
 {
     struct core_experiment_spec spec = {.owner_id = 7, .pool = pool, .slots_per_trial = slots, .priority = 42, .weight = 1, .max_slots = -1,
                                         .preemption_timeout_s = 10, .searcher = "{\"name\": \"single\"}", .hyperparameters = "{}"};
-    return step(f, (struct core_event){.type = CORE_EXPERIMENT_CREATE, .create = {.spec = &spec, .activate = true}}, err);
+    return step_core(f, (struct core_event){.type = CORE_EXPERIMENT_CREATE, .create = {.spec = &spec, .activate = true}}, err);
 }
 
 /* Two agents of two slots, one trial of four: allocation and container ids are kept for the caller. */
@@ -64,7 +64,7 @@ static void start_pair(struct fixture *f, char allocation[CORE_ALLOCATION_ID_MAX
 {
     connect_agent(f, "a1");
     connect_agent(f, "a2");
-    assert_int_equal(create(f, "default", 4, NULL), 0);
+    assert_int_equal(create_experiment(f, "default", 4, NULL), 0);
     for (size_t i = 0; i < 2; i++) {
         const struct core_start *s = &effect_of(f, CORE_START_CONTAINER, i)->start;
         assert_int_equal(s->rank, i);
@@ -81,7 +81,7 @@ static void container_changes(struct fixture *f, const char *id, enum container_
     const struct container_row *k = core_container(f->core, id);
     char agent[CORE_AGENT_ID_MAX];
     snprintf(agent, sizeof agent, "%s", k->agent_id);
-    assert_int_equal(step(f, (struct core_event){.type = CORE_CONTAINER_CHANGED, .container = {.agent_id = agent, .report = {
+    assert_int_equal(step_core(f, (struct core_event){.type = CORE_CONTAINER_CHANGED, .container = {.agent_id = agent, .report = {
                              .container_id = id, .state = to, .address = agent, .exit_kind = code ? EXIT_FAILED : EXIT_OK,
                              .exit_code = code}}}, NULL), 0);
 }
@@ -124,7 +124,7 @@ static void test_first_failure__takes_the_others_along_and_decides(void **state)
 
 static void say_lost(struct fixture *f, const char *agent_id, const int32_t *id, size_t n)
 {
-    assert_int_equal(step(f, (struct core_event){.type = CORE_AGENT_DEVICES, .devices = {.agent_id = agent_id, .lost_id = id, .lost_n = n}},
+    assert_int_equal(step_core(f, (struct core_event){.type = CORE_AGENT_DEVICES, .devices = {.agent_id = agent_id, .lost_id = id, .lost_n = n}},
                           NULL), 0);
 }
 
@@ -144,7 +144,7 @@ static void test_lost_device__takes_no_work_until_it_is_back(void **state)
     say_lost(f, "nobody", &second, 1);
     assert_true(slot_is_enabled(f, 0));
     assert_false(slot_is_enabled(f, 1));
-    assert_int_equal(create(f, "default", 2, NULL), 0);
+    assert_int_equal(create_experiment(f, "default", 2, NULL), 0);
     assert_null(effect_of(f, CORE_START_CONTAINER, 0));
     say_lost(f, "a1", NULL, 0);
     assert_non_null(effect_of(f, CORE_START_CONTAINER, 0));
@@ -158,7 +158,7 @@ static void test_daemon__is_killed_when_the_others_are_done(void **state)
     start_pair(f, allocation, container);
     container_changes(f, container[0], CONTAINER_RUNNING, 0);
     container_changes(f, container[1], CONTAINER_RUNNING, 0);
-    assert_int_equal(step(f,
+    assert_int_equal(step_core(f,
                           (struct core_event){.type = CORE_CONTAINER_DAEMON, .allocation = {allocation, container[1]}},
                           NULL),
                      0);
@@ -174,13 +174,13 @@ static void test_kill__is_sent_again_after_30_s_and_not_twice_within_15_s(void *
     struct fixture *f = *state;
     char allocation[CORE_ALLOCATION_ID_MAX], container[2][CORE_UUID_MAX];
     start_pair(f, allocation, container);
-    assert_int_equal(step(f, (struct core_event){.type = CORE_EXPERIMENT_KILL, .experiment_id = 1}, NULL), 0);
+    assert_int_equal(step_core(f, (struct core_event){.type = CORE_EXPERIMENT_KILL, .experiment_id = 1}, NULL), 0);
     assert_non_null(effect_of(f, CORE_SIGNAL_CONTAINER, 1));
-    assert_int_equal(step(f, (struct core_event){.type = CORE_TRIAL_KILL, .trial_id = 1}, NULL), 0);
+    assert_int_equal(step_core(f, (struct core_event){.type = CORE_TRIAL_KILL, .trial_id = 1}, NULL), 0);
     assert_null(effect_of(f, CORE_SIGNAL_CONTAINER, 0));
     assert_int_equal(f->effects.next_timer_us, f->now_us + 30000000);
     f->now_us = f->effects.next_timer_us;
-    assert_int_equal(step(f, (struct core_event){.type = CORE_TIMER}, NULL), 0);
+    assert_int_equal(step_core(f, (struct core_event){.type = CORE_TIMER}, NULL), 0);
     assert_non_null(effect_of(f, CORE_SIGNAL_CONTAINER, 1));
     assert_int_equal(f->effects.next_timer_us, f->now_us + 30000000);
 }
@@ -194,10 +194,10 @@ static void test_all_gather__answers_all_peers(void **state)
     size_t n;
     struct core_event ev = {.type = CORE_ALL_GATHER, .gather = {allocation, "u1", 2, "{\"ip\": 1}"}};
     start_pair(f, allocation, container);
-    assert_int_equal(step(f, ev, NULL), 0);
+    assert_int_equal(step_core(f, ev, NULL), 0);
     assert_int_equal(core_all_gather(f->core, allocation, "u1", &a, &data, &n), CORE_ANSWER_WAIT);
     ev.gather.request_uuid = "u2";
-    assert_int_equal(step(f, ev, NULL), 0);
+    assert_int_equal(step_core(f, ev, NULL), 0);
     assert_int_equal(effect_of(f, CORE_WAKE, 0)->wake.what, CORE_WAKE_ALL_GATHER);
     assert_int_equal(core_all_gather(f->core, allocation, "u1", &a, &data, &n), CORE_ANSWER_YES);
     assert_int_equal(n, 2);
@@ -214,7 +214,7 @@ static void test_views__show_what_runs_where(void **state)
     struct core_slot_view slot;
     struct core_job_view *job, one;
     start_pair(f, allocation, container);
-    assert_int_equal(create(f, "default", 1, NULL), 0);
+    assert_int_equal(create_experiment(f, "default", 1, NULL), 0);
     assert_true(core_experiment(f->core, 1, &x));
     assert_int_equal(x.display, DISPLAY_QUEUED);
     container_changes(f, container[0], CONTAINER_STARTING, 0);
@@ -240,7 +240,7 @@ static void test_views__show_what_runs_where(void **state)
         assert_int_equal(one.scheduled, job[id - 1].scheduled);
         assert_int_equal(one.allocated_slots, job[id - 1].allocated_slots);
     }
-    assert_int_equal(step(f, (struct core_event){.type = CORE_EXPERIMENT_PAUSE, .experiment_id = 2}, NULL), 0);
+    assert_int_equal(step_core(f, (struct core_event){.type = CORE_EXPERIMENT_PAUSE, .experiment_id = 2}, NULL), 0);
     assert_false(core_job(f->core, 2, &one));
     assert_false(core_job(f->core, 3, &one));
     assert_int_equal(core_queue(f->core, "default", &a, &job), 1);
@@ -251,19 +251,19 @@ static void test_bad_requests__are_refused_and_change_nothing(void **state)
 {
     struct fixture *f = *state;
     cleanup_error struct error err = ERROR_INIT;
-    assert_int_equal(create(f, "gpu-b", 1, &err), -1);
+    assert_int_equal(create_experiment(f, "gpu-b", 1, &err), -1);
     assert_string_equal(error_msg(&err), "resource pool \"gpu-b\" does not exist");
     assert_int_equal(f->effects.n, 0);
     error_release(&err);
-    assert_int_equal(step(f, (struct core_event){.type = CORE_EXPERIMENT_PAUSE, .experiment_id = 41}, &err), -1);
+    assert_int_equal(step_core(f, (struct core_event){.type = CORE_EXPERIMENT_PAUSE, .experiment_id = 41}, &err), -1);
     assert_int_equal(err.kind, ERR_NOT_FOUND);
     error_release(&err);
-    assert_int_equal(step(f, (struct core_event){.type = CORE_ALLOCATION_READY, .allocation = {"1.x.1", NULL}}, &err),
+    assert_int_equal(step_core(f, (struct core_event){.type = CORE_ALLOCATION_READY, .allocation = {"1.x.1", NULL}}, &err),
                      -1);
     assert_int_equal(err.kind, ERR_NOT_FOUND);
     error_release(&err);
     const struct core_device twice[] = {{.id = 0}, {.id = 0}};
-    assert_int_equal(step(f,
+    assert_int_equal(step_core(f,
                           (struct core_event){.type = CORE_AGENT_CONNECTED,
                                               .agent = {.agent_id = "a", .device = twice, .device_n = 2}},
                           &err),
@@ -287,13 +287,13 @@ static void test_actor__is_named_by_the_step_that_they_asked_for_and_by_no_other
     char allocation[CORE_ALLOCATION_ID_MAX], container[2][CORE_UUID_MAX], name[] = "ada";
     start_pair(f, allocation, container);
     assert_null(effect_of(f, CORE_EXPERIMENT_STATE, 0)->state.by.name);
-    assert_int_equal(step(f, (struct core_event){.type = CORE_EXPERIMENT_PAUSE, .experiment_id = 1, .by = {3, name}}, NULL), 0);
+    assert_int_equal(step_core(f, (struct core_event){.type = CORE_EXPERIMENT_PAUSE, .experiment_id = 1, .by = {3, name}}, NULL), 0);
     const struct core_effect *e = effect_of(f, CORE_EXPERIMENT_STATE, 0);
     memset(name, 'x', sizeof name - 1); /* it was borrowed for the call */
     assert_string_equal(e->state.by.name, "ada");
     assert_int_equal(e->state.by.user_id, 3);
     assert_true(log_says(f, "the trial was paused by ada"));
-    assert_int_equal(step(f, (struct core_event){.type = CORE_EXPERIMENT_KILL, .experiment_id = 1}, NULL), 0);
+    assert_int_equal(step_core(f, (struct core_event){.type = CORE_EXPERIMENT_KILL, .experiment_id = 1}, NULL), 0);
     assert_null(effect_of(f, CORE_EXPERIMENT_STATE, 0)->state.by.name);
     assert_false(log_says(f, " by ada"));
 }
@@ -302,7 +302,7 @@ static void test_unknown_event__is_refused_rather_than_read_as_another_one(void 
 {
     struct fixture *f = *state;
     cleanup_error struct error err = ERROR_INIT;
-    assert_int_equal(step(f, (struct core_event){.type = CORE_EVENT_NR}, &err), -1);
+    assert_int_equal(step_core(f, (struct core_event){.type = CORE_EVENT_NR}, &err), -1);
     assert_int_equal(err.kind, ERR_INTERNAL);
     assert_int_equal(f->effects.n, 0);
 }
@@ -311,9 +311,9 @@ static void test_unknown_event__is_refused_rather_than_read_as_another_one(void 
 static void test_kill__ends_what_waits_its_trial_and_its_experiment_in_one_step(void **state)
 {
     struct fixture *f = *state;
-    assert_int_equal(create(f, "default", 1, NULL), 0);
+    assert_int_equal(create_experiment(f, "default", 1, NULL), 0);
     int32_t x = f->effects.experiment_id;
-    assert_int_equal(step(f, (struct core_event){.type = CORE_EXPERIMENT_KILL, .experiment_id = x}, NULL), 0);
+    assert_int_equal(step_core(f, (struct core_event){.type = CORE_EXPERIMENT_KILL, .experiment_id = x}, NULL), 0);
     const struct core_effect *experiment = effect_of(f, CORE_PUT_EXPERIMENT, 0), *trial = effect_of(f, CORE_PUT_TRIAL, 0);
     const struct core_effect *task = effect_of(f, CORE_PUT_TASK, 0), *allocation = effect_of(f, CORE_PUT_ALLOCATION, 0);
     assert_int_equal(experiment->experiment->state, RUN_CANCELED);

@@ -11,7 +11,7 @@
 #include "master/start_configs.h"
 
 /* The effective configuration, as it is stored. Caller frees. */
-static char *stored(int slots)
+static char *stored_config(int slots)
 {
     char yaml[256];
     struct expconf_pool pool = {.name = "default", .default_priority = 42};
@@ -41,7 +41,7 @@ static void test_a_configuration__is_read_again_when_it_says_something_else(void
 {
     (void)state;
     struct start_configs *all = start_configs_new();
-    char *two = stored(2), *three = stored(3);
+    char *two = stored_config(2), *three = stored_config(3);
     const struct exp_config *first = read_ok(all, 1, two);
     assert_int_equal(first->values.resources.slots_per_trial, 2);
     assert_ptr_equal(read_ok(all, 1, two), first);
@@ -57,7 +57,7 @@ static void test_a_broken_configuration__is_an_error_each_time_and_leaves_nothin
 {
     (void)state;
     struct start_configs *all = start_configs_new();
-    char *good = stored(1);
+    char *good = stored_config(1);
     const struct exp_config *c;
     read_ok(all, 1, good);
     for (int i = 0; i < 2; i++) {

@@ -19,7 +19,7 @@ static const struct core_pool_opts pools[] = {
     {.name = "fair", .max_aux_containers_per_agent = 1, .sched = {.policy = SCHED_BY_FAIR_SHARE}},
 };
 
-static void begin(struct fixture *f)
+static void begin_fixture(struct fixture *f)
 {
     const struct core_opts opts = {.pool = pools, .pool_n = 3, .agent_reconnect_wait_us = CORE_AGENT_RECONNECT_WAIT_US,
                                    .restore_wait_us = CORE_RESTORE_WAIT_US, .seed = 1};
@@ -30,7 +30,7 @@ static int set_up(void **state)
 {
     static struct fixture f;
     f = (struct fixture){.now_us = SECOND};
-    begin(&f);
+    begin_fixture(&f);
     *state = &f;
     return 0;
 }
@@ -44,21 +44,21 @@ static int tear_down(void **state)
     return 0;
 }
 
-static int step(struct fixture *f, struct core_event ev, struct error *err)
+static int step_core(struct fixture *f, struct core_event ev, struct error *err)
 {
     core_effects_release(&f->effects);
     ev.now_us = f->now_us;
     return core_step(f->core, &ev, &f->effects, err);
 }
 
-static void join(struct fixture *f, const char *id, const char *pool, size_t slots)
+static void join_agent(struct fixture *f, const char *id, const char *pool, size_t slots)
 {
     struct core_device device[16];
     for (size_t i = 0; i < slots; i++)
         device[i] = (struct core_device){.id = (int32_t)i, .brand = "b", .uuid = "u"};
     struct core_event ev = {.type = CORE_AGENT_CONNECTED, .agent = {.agent_id = id, .pool = pool, .device = device, .device_n = slots,
                                                                     .version = "0.1.0", .hostname = "h"}};
-    assert_int_equal(step(f, ev, NULL), 0);
+    assert_int_equal(step_core(f, ev, NULL), 0);
 }
 
 static struct core_experiment_spec spec_of(const char *pool, int slots)
@@ -68,20 +68,20 @@ static struct core_experiment_spec spec_of(const char *pool, int slots)
                                          .hyperparameters = "{}"};
 }
 
-static int32_t submit(struct fixture *f, struct core_experiment_spec spec)
+static int32_t submit_experiment(struct fixture *f, struct core_experiment_spec spec)
 {
     f->now_us++;
-    assert_int_equal(step(f, (struct core_event){.type = CORE_EXPERIMENT_CREATE, .create = {.spec = &spec, .activate = true}}, NULL), 0);
+    assert_int_equal(step_core(f, (struct core_event){.type = CORE_EXPERIMENT_CREATE, .create = {.spec = &spec, .activate = true}}, NULL), 0);
     return f->effects.experiment_id;
 }
 
-static int32_t create(struct fixture *f, const char *pool, int slots)
+static int32_t create_experiment(struct fixture *f, const char *pool, int slots)
 {
-    return submit(f, spec_of(pool, slots));
+    return submit_experiment(f, spec_of(pool, slots));
 }
 
 /* NULL: it does not wait. Asked on its own, or in a list behind all others, it gives the same words. */
-static const char *reason(struct fixture *f, int32_t experiment_id)
+static const char *wait_reason(struct fixture *f, int32_t experiment_id)
 {
     struct core_wait_view wait, listed = {0};
     struct core_wait_notes notes = {0};
@@ -95,17 +95,17 @@ static const char *reason(struct fixture *f, int32_t experiment_id)
     return alone;
 }
 
-static int64_t estimate(struct fixture *f, int32_t experiment_id)
+static int64_t estimated_start(struct fixture *f, int32_t experiment_id)
 {
     struct core_wait_view wait;
     assert_true(core_wait(f->core, experiment_id, f->now_us, &f->arena, &wait));
     return wait.estimated_start_us;
 }
 
-static void enable(struct fixture *f, const char *agent, bool on, bool drain)
+static void enable_agent(struct fixture *f, const char *agent, bool on, bool drain)
 {
     struct core_event ev = {.type = CORE_AGENT_ENABLE, .enable = {.agent_id = agent, .enable = on, .drain = drain}};
-    assert_int_equal(step(f, ev, NULL), 0);
+    assert_int_equal(step_core(f, ev, NULL), 0);
 }
 
 static const struct core_effect *effect_of_type(const struct fixture *f, enum core_effect_type type)
@@ -121,20 +121,20 @@ static const struct core_effect *effect_of_type(const struct fixture *f, enum co
 static void test_misfit__names_what_the_agents_have(void **state)
 {
     struct fixture *f = *state;
-    int32_t x = create(f, "default", 12);
-    assert_string_equal(reason(f, x), "pool default has no agents");
+    int32_t x = create_experiment(f, "default", 12);
+    assert_string_equal(wait_reason(f, x), "pool default has no agents");
     assert_string_equal(core_misfit(f->core, "default", 12, false, &f->arena), "pool default has no agents");
-    join(f, "a1", "default", 8);
-    assert_string_equal(reason(f, x), "needs 12 slots: pool default has agents of 8; use a multiple of 8 or ≤ 8");
-    assert_string_equal(reason(f, create(f, "default", 16)), "needs 16 slots: pool default has 1 agent of 8");
-    join(f, "a2", "default", 4);
-    assert_string_equal(reason(f, x),
+    join_agent(f, "a1", "default", 8);
+    assert_string_equal(wait_reason(f, x), "needs 12 slots: pool default has agents of 8; use a multiple of 8 or ≤ 8");
+    assert_string_equal(wait_reason(f, create_experiment(f, "default", 16)), "needs 16 slots: pool default has 1 agent of 8");
+    join_agent(f, "a2", "default", 4);
+    assert_string_equal(wait_reason(f, x),
                         "needs 12 slots: pool default has agents of 8 and 4; use ≤ 8, or a multiple of one size that enough agents have");
     struct core_experiment_spec single = spec_of("default", 16);
     single.single_node = true;
-    assert_string_equal(reason(f, submit(f, single)), "needs 16 slots on one agent: the largest agent of pool default has 8");
-    join(f, "a3", "default", 8);
-    assert_null(reason(f, 2));
+    assert_string_equal(wait_reason(f, submit_experiment(f, single)), "needs 16 slots on one agent: the largest agent of pool default has 8");
+    join_agent(f, "a3", "default", 8);
+    assert_null(wait_reason(f, 2));
     assert_null(core_misfit(f->core, "default", 16, false, &f->arena));
     assert_non_null(core_misfit(f->core, "default", 16, true, &f->arena));
     assert_null(core_misfit(f->core, "default", 0, false, &f->arena));
@@ -144,57 +144,57 @@ static void test_misfit__names_what_the_agents_have(void **state)
 static void test_agents_without_slots__hold_only_tasks_without(void **state)
 {
     struct fixture *f = *state;
-    join(f, "a1", "default", 0);
-    assert_string_equal(reason(f, create(f, "default", 1)), "needs 1 slot: the agents of pool default have none");
-    assert_null(reason(f, create(f, "default", 0)));
-    assert_string_equal(reason(f, create(f, "default", 0)), "needs no slot: all agents of pool default have as many such tasks as they take");
+    join_agent(f, "a1", "default", 0);
+    assert_string_equal(wait_reason(f, create_experiment(f, "default", 1)), "needs 1 slot: the agents of pool default have none");
+    assert_null(wait_reason(f, create_experiment(f, "default", 0)));
+    assert_string_equal(wait_reason(f, create_experiment(f, "default", 0)), "needs no slot: all agents of pool default have as many such tasks as they take");
 }
 
 static void test_closed_agents__are_told_from_missing_ones(void **state)
 {
     struct fixture *f = *state;
-    join(f, "a1", "default", 2);
-    join(f, "a2", "default", 2);
-    enable(f, "a1", false, true);
-    int32_t x = create(f, "default", 4);
-    assert_string_equal(reason(f, x), "needs 4 slots: too many slots of pool default take no new work (disabled, draining or lost)");
+    join_agent(f, "a1", "default", 2);
+    join_agent(f, "a2", "default", 2);
+    enable_agent(f, "a1", false, true);
+    int32_t x = create_experiment(f, "default", 4);
+    assert_string_equal(wait_reason(f, x), "needs 4 slots: too many slots of pool default take no new work (disabled, draining or lost)");
     assert_null(core_misfit(f->core, "default", 4, false, &f->arena));
-    enable(f, "a2", false, false);
-    assert_string_equal(reason(f, x), "no agent of pool default takes new work: 1 draining, 1 disabled");
+    enable_agent(f, "a2", false, false);
+    assert_string_equal(wait_reason(f, x), "no agent of pool default takes new work: 1 draining, 1 disabled");
     struct core_event ev = {.type = CORE_AGENT_ENABLE, .enable = {.agent_id = "a2", .reason = "new disks"}};
-    assert_int_equal(step(f, ev, NULL), 0);
-    assert_string_equal(reason(f, x), "no agent of pool default takes new work: 1 draining, 1 disabled (a2: new disks)");
+    assert_int_equal(step_core(f, ev, NULL), 0);
+    assert_string_equal(wait_reason(f, x), "no agent of pool default takes new work: 1 draining, 1 disabled (a2: new disks)");
     ev.enable.reason = NULL; /* nothing new is said */
-    assert_int_equal(step(f, ev, NULL), 0);
+    assert_int_equal(step_core(f, ev, NULL), 0);
     ev.enable.agent_id = "a1";
     ev.enable.reason = "moved";
-    assert_int_equal(step(f, ev, NULL), 0);
-    assert_string_equal(reason(f, x), "no agent of pool default takes new work: 2 disabled (a1: moved; …)");
-    enable(f, "a1", true, false);
-    enable(f, "a1", false, true);
-    assert_string_equal(reason(f, x), "no agent of pool default takes new work: 1 draining, 1 disabled (a2: new disks)");
-    assert_int_equal(step(f, (struct core_event){.type = CORE_AGENT_DISCONNECTED, .agent = {.agent_id = "a2"}}, NULL), 0);
-    assert_string_equal(reason(f, x), "no agent of pool default takes new work: 1 lost, 1 draining");
+    assert_int_equal(step_core(f, ev, NULL), 0);
+    assert_string_equal(wait_reason(f, x), "no agent of pool default takes new work: 2 disabled (a1: moved; …)");
+    enable_agent(f, "a1", true, false);
+    enable_agent(f, "a1", false, true);
+    assert_string_equal(wait_reason(f, x), "no agent of pool default takes new work: 1 draining, 1 disabled (a2: new disks)");
+    assert_int_equal(step_core(f, (struct core_event){.type = CORE_AGENT_DISCONNECTED, .agent = {.agent_id = "a2"}}, NULL), 0);
+    assert_string_equal(wait_reason(f, x), "no agent of pool default takes new work: 1 lost, 1 draining");
 }
 
 static void test_excluded_agents__are_named_as_the_cause(void **state)
 {
     struct fixture *f = *state;
-    join(f, "a1", "default", 1);
-    int32_t x = create(f, "default", 1);
+    join_agent(f, "a1", "default", 1);
+    int32_t x = create_experiment(f, "default", 1);
     struct core_event matched = {.type = CORE_TRIAL_LOG_MATCHED, .log_matched = {.trial_id = 1, .policy = "ecc", .agent_id = "a1",
                                                                                  .action = LOG_POLICY_EXCLUDE_NODE}};
-    assert_int_equal(step(f, matched, NULL), 0);
-    assert_int_equal(step(f, (struct core_event){.type = CORE_EXPERIMENT_PAUSE, .experiment_id = x}, NULL), 0);
-    enable(f, "a1", false, false);
+    assert_int_equal(step_core(f, matched, NULL), 0);
+    assert_int_equal(step_core(f, (struct core_event){.type = CORE_EXPERIMENT_PAUSE, .experiment_id = x}, NULL), 0);
+    enable_agent(f, "a1", false, false);
     f->now_us += 100 * SECOND;
     const struct container_row *k = core_agent_container(f->core, "a1", 0);
     struct core_event ended = {.type = CORE_CONTAINER_CHANGED, .container = {.agent_id = "a1", .report = {.container_id = k->id,
                                .state = CONTAINER_TERMINATED, .exit_kind = EXIT_KILLED, .exit_code = 137}}};
-    assert_int_equal(step(f, ended, NULL), 0);
-    enable(f, "a1", true, false);
-    assert_int_equal(step(f, (struct core_event){.type = CORE_EXPERIMENT_ACTIVATE, .experiment_id = x}, NULL), 0);
-    assert_string_equal(reason(f, x), "needs 1 slot: log policies of the experiment exclude the agents of pool default that could hold it");
+    assert_int_equal(step_core(f, ended, NULL), 0);
+    enable_agent(f, "a1", true, false);
+    assert_int_equal(step_core(f, (struct core_event){.type = CORE_EXPERIMENT_ACTIVATE, .experiment_id = x}, NULL), 0);
+    assert_string_equal(wait_reason(f, x), "needs 1 slot: log policies of the experiment exclude the agents of pool default that could hold it");
 }
 
 /* ---- what only has to wait --------------------------------------------------------------------------------------- */
@@ -202,40 +202,40 @@ static void test_excluded_agents__are_named_as_the_cause(void **state)
 static void test_no_room__says_what_is_missing_and_who_goes_first(void **state)
 {
     struct fixture *f = *state;
-    join(f, "a1", "default", 4);
-    join(f, "a2", "default", 4);
-    create(f, "default", 2);
-    create(f, "default", 4);
-    int32_t four = create(f, "default", 4), eight = create(f, "default", 8), two = create(f, "default", 2);
-    assert_string_equal(reason(f, four), "needs 4 slots: no agent of pool default has as many free");
-    assert_string_equal(reason(f, eight), "needs 8 slots: not enough whole agents of pool default are free");
-    assert_null(reason(f, two));
-    assert_string_equal(reason(f, create(f, "default", 1)), "needs 1 slot: none is free in pool default");
+    join_agent(f, "a1", "default", 4);
+    join_agent(f, "a2", "default", 4);
+    create_experiment(f, "default", 2);
+    create_experiment(f, "default", 4);
+    int32_t four = create_experiment(f, "default", 4), eight = create_experiment(f, "default", 8), two = create_experiment(f, "default", 2);
+    assert_string_equal(wait_reason(f, four), "needs 4 slots: no agent of pool default has as many free");
+    assert_string_equal(wait_reason(f, eight), "needs 8 slots: not enough whole agents of pool default are free");
+    assert_null(wait_reason(f, two));
+    assert_string_equal(wait_reason(f, create_experiment(f, "default", 1)), "needs 1 slot: none is free in pool default");
     struct core_experiment_spec late = spec_of("default", 1);
     late.priority = 50;
-    assert_string_equal(reason(f, submit(f, late)), "needs 1 slot: none is free in pool default; waits for 3 trials ahead of higher priority");
+    assert_string_equal(wait_reason(f, submit_experiment(f, late)), "needs 1 slot: none is free in pool default; waits for 3 trials ahead of higher priority");
 }
 
 static void test_room_kept_for_others__is_said_to_be(void **state)
 {
     struct fixture *f = *state;
     char wanted[160];
-    join(f, "a1", "default", 4);
-    create(f, "default", 2);
-    int32_t four = create(f, "default", 4);
+    join_agent(f, "a1", "default", 4);
+    create_experiment(f, "default", 2);
+    int32_t four = create_experiment(f, "default", 4);
     struct core_experiment_spec late = spec_of("default", 1);
     late.priority = 50;
-    int32_t x = submit(f, late);
-    assert_string_equal(reason(f, x), "waits for 1 trial ahead of higher priority");
-    assert_int_equal(step(f, (struct core_event){.type = CORE_EXPERIMENT_KILL, .experiment_id = four}, NULL), 0);
-    assert_null(reason(f, x));
-    int32_t stuck = create(f, "default", 5);
-    x = submit(f, late);
+    int32_t x = submit_experiment(f, late);
+    assert_string_equal(wait_reason(f, x), "waits for 1 trial ahead of higher priority");
+    assert_int_equal(step_core(f, (struct core_event){.type = CORE_EXPERIMENT_KILL, .experiment_id = four}, NULL), 0);
+    assert_null(wait_reason(f, x));
+    int32_t stuck = create_experiment(f, "default", 5);
+    x = submit_experiment(f, late);
     struct core_job_view job;
     assert_true(core_job(f->core, stuck, &job));
     snprintf(wanted, sizeof wanted, "waits for 1 trial ahead of higher priority, of which job %.8s needs 5 slots that no set of agents has",
              job.job_id);
-    assert_string_equal(reason(f, x), wanted);
+    assert_string_equal(wait_reason(f, x), wanted);
 }
 
 static void test_fair_share__tells_limits_from_shares(void **state)
@@ -243,20 +243,20 @@ static void test_fair_share__tells_limits_from_shares(void **state)
     struct fixture *f = *state;
     struct core_experiment_spec limited = spec_of("fair", 2);
     limited.max_slots = 1;
-    join(f, "a1", "fair", 4);
-    assert_string_equal(reason(f, submit(f, limited)), "needs 2 slots: its job has 0 of its max_slots, 1");
-    create(f, "fair", 3);
-    assert_string_equal(reason(f, create(f, "fair", 4)), "needs 4 slots: no agent of pool fair has as many free");
+    join_agent(f, "a1", "fair", 4);
+    assert_string_equal(wait_reason(f, submit_experiment(f, limited)), "needs 2 slots: its job has 0 of its max_slots, 1");
+    create_experiment(f, "fair", 3);
+    assert_string_equal(wait_reason(f, create_experiment(f, "fair", 4)), "needs 4 slots: no agent of pool fair has as many free");
 }
 
 static void test_preemption__is_seen_to_be_under_way(void **state)
 {
     struct fixture *f = *state;
     struct core_experiment_spec urgent = spec_of("keen", 1);
-    join(f, "a1", "keen", 1);
-    create(f, "keen", 1);
+    join_agent(f, "a1", "keen", 1);
+    create_experiment(f, "keen", 1);
     urgent.priority = 1;
-    assert_string_equal(reason(f, submit(f, urgent)), "needs 1 slot: none is free in pool keen; 1 is just being stopped");
+    assert_string_equal(wait_reason(f, submit_experiment(f, urgent)), "needs 1 slot: none is free in pool keen; 1 is just being stopped");
 }
 
 /* ---- when it may start ------------------------------------------------------------------------------------------- */
@@ -269,11 +269,11 @@ static struct core_rows run_times_of(struct fixture *f, size_t n, int64_t us)
     return (struct core_rows){.run_time = t, .run_time_n = n};
 }
 
-static void restore(struct fixture *f, const struct core_rows *rows)
+static void restore_core(struct fixture *f, const struct core_rows *rows)
 {
     core_effects_release(&f->effects);
     core_free(f->core);
-    begin(f);
+    begin_fixture(f);
     assert_int_equal(core_restore(f->core, rows, f->now_us, &f->effects, NULL), 0);
 }
 
@@ -282,55 +282,55 @@ static void test_estimate__counts_those_ahead_in_median_run_times(void **state)
 {
     struct fixture *f = *state;
     struct core_rows rows = run_times_of(f, 11, 60 * SECOND);
-    restore(f, &rows);
-    join(f, "a1", "default", 2);
-    create(f, "default", 2);
+    restore_core(f, &rows);
+    join_agent(f, "a1", "default", 2);
+    create_experiment(f, "default", 2);
     for (int i = 1; i <= 4; i++) {
-        int32_t x = create(f, "default", 1);
-        assert_int_equal(estimate(f, x), f->now_us + 30 * i * SECOND);
+        int32_t x = create_experiment(f, "default", 1);
+        assert_int_equal(estimated_start(f, x), f->now_us + 30 * i * SECOND);
     }
     struct core_experiment_spec first = spec_of("default", 2);
     first.priority = 1;
-    int32_t x = submit(f, first);
-    assert_int_equal(estimate(f, x), f->now_us + 60 * SECOND);
-    assert_int_equal(estimate(f, 2), f->now_us + 90 * SECOND);
+    int32_t x = submit_experiment(f, first);
+    assert_int_equal(estimated_start(f, x), f->now_us + 60 * SECOND);
+    assert_int_equal(estimated_start(f, 2), f->now_us + 90 * SECOND);
 }
 
 static void test_estimate__is_empty_where_nobody_knows(void **state)
 {
     struct fixture *f = *state;
     struct core_rows rows = run_times_of(f, 9, 60 * SECOND);
-    restore(f, &rows);
-    join(f, "a1", "default", 1);
-    create(f, "default", 1);
-    assert_int_equal(estimate(f, create(f, "default", 1)), 0);
+    restore_core(f, &rows);
+    join_agent(f, "a1", "default", 1);
+    create_experiment(f, "default", 1);
+    assert_int_equal(estimated_start(f, create_experiment(f, "default", 1)), 0);
     rows = run_times_of(f, 10, 60 * SECOND);
-    restore(f, &rows);
-    assert_int_equal(estimate(f, create(f, "default", 1)), 0);
-    join(f, "a1", "default", 1);
-    assert_int_equal(estimate(f, create(f, "default", 3)), 0);
-    assert_int_not_equal(estimate(f, create(f, "default", 1)), 0);
+    restore_core(f, &rows);
+    assert_int_equal(estimated_start(f, create_experiment(f, "default", 1)), 0);
+    join_agent(f, "a1", "default", 1);
+    assert_int_equal(estimated_start(f, create_experiment(f, "default", 3)), 0);
+    assert_int_not_equal(estimated_start(f, create_experiment(f, "default", 1)), 0);
 }
 
 /* The tenth that ends gives the first estimate; what was preempted or failed says nothing. */
 static void test_estimate__learns_from_what_ends(void **state)
 {
     struct fixture *f = *state;
-    join(f, "a1", "default", 1);
+    join_agent(f, "a1", "default", 1);
     for (int i = 0; i < 12; i++) {
-        int32_t x = create(f, "default", 1);
+        int32_t x = create_experiment(f, "default", 1);
         const struct container_row *k = core_agent_container(f->core, "a1", 0);
         struct core_event ev = {.type = CORE_CONTAINER_CHANGED, .container = {.agent_id = "a1", .report = {
                                 .container_id = k->id, .state = CONTAINER_RUNNING, .address = "a"}}};
-        assert_int_equal(step(f, ev, NULL), 0);
+        assert_int_equal(step_core(f, ev, NULL), 0);
         f->now_us += 10 * SECOND - 1;
-        int32_t waiting = create(f, "default", 1); /* a microsecond later */
-        assert_int_equal(estimate(f, waiting), i < 11 ? 0 : f->now_us + 10 * SECOND);
-        assert_int_equal(step(f, (struct core_event){.type = CORE_EXPERIMENT_KILL, .experiment_id = waiting}, NULL), 0);
+        int32_t waiting = create_experiment(f, "default", 1); /* a microsecond later */
+        assert_int_equal(estimated_start(f, waiting), i < 11 ? 0 : f->now_us + 10 * SECOND);
+        assert_int_equal(step_core(f, (struct core_event){.type = CORE_EXPERIMENT_KILL, .experiment_id = waiting}, NULL), 0);
         bool fails = i == 5;
         ev.container.report = (struct core_container_report){.container_id = k->id, .state = CONTAINER_TERMINATED,
                                                              .exit_kind = fails ? EXIT_FAILED : EXIT_OK, .exit_code = fails};
-        assert_int_equal(step(f, ev, NULL), 0);
+        assert_int_equal(step_core(f, ev, NULL), 0);
         struct core_experiment_view view;
         assert_false(core_experiment(f->core, x, &view));
     }
@@ -340,7 +340,7 @@ static void test_estimate__learns_from_what_ends(void **state)
 
 static int change_queue(struct fixture *f, const struct core_queue_change *change, size_t n, struct error *err)
 {
-    return step(f, (struct core_event){.type = CORE_QUEUE_CHANGE, .queue = {.change = change, .n = n}}, err);
+    return step_core(f, (struct core_event){.type = CORE_QUEUE_CHANGE, .queue = {.change = change, .n = n}}, err);
 }
 
 static const char *job_id(struct fixture *f, int32_t experiment_id)
@@ -357,7 +357,7 @@ static int to_pool(struct fixture *f, int32_t experiment_id, const char *pool, s
 }
 
 /* "1 2*": in this order, those with a star have slots. */
-static const char *queue(struct fixture *f, const char *pool)
+static const char *queue_text(struct fixture *f, const char *pool)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     struct core_job_view *job;
@@ -373,48 +373,48 @@ static void end_container(struct fixture *f, const char *agent, enum exit_kind k
     assert_non_null(k);
     struct core_event ev = {.type = CORE_CONTAINER_CHANGED, .container = {.agent_id = agent, .report = {
                             .container_id = k->id, .state = CONTAINER_TERMINATED, .exit_kind = kind, .exit_code = kind == EXIT_OK ? 0 : 137}}};
-    assert_int_equal(step(f, ev, NULL), 0);
+    assert_int_equal(step_core(f, ev, NULL), 0);
 }
 
 static void test_pool__of_what_waits_changes_at_once(void **state)
 {
     struct fixture *f = *state;
-    join(f, "a1", "default", 1);
-    join(f, "b1", "keen", 1);
-    create(f, "default", 1);
-    int32_t x = create(f, "default", 1), y = create(f, "keen", 1);
-    assert_string_equal(queue(f, "keen"), "3*");
+    join_agent(f, "a1", "default", 1);
+    join_agent(f, "b1", "keen", 1);
+    create_experiment(f, "default", 1);
+    int32_t x = create_experiment(f, "default", 1), y = create_experiment(f, "keen", 1);
+    assert_string_equal(queue_text(f, "keen"), "3*");
     assert_int_equal(to_pool(f, x, "keen", NULL), 0);
-    assert_string_equal(queue(f, "default"), "1*");
-    assert_string_equal(queue(f, "keen"), "2 3*"); /* by submission: it is the older one */
+    assert_string_equal(queue_text(f, "default"), "1*");
+    assert_string_equal(queue_text(f, "keen"), "2 3*"); /* by submission: it is the older one */
     bool kept = false;
     for (size_t i = 0; i < f->effects.n; i++)
         if (f->effects.item[i].type == CORE_PUT_RESOURCES)
             kept = strcmp(f->effects.item[i].resources.pool, "keen") == 0;
     assert_true(kept);
-    assert_int_equal(step(f, (struct core_event){.type = CORE_EXPERIMENT_KILL, .experiment_id = y}, NULL), 0);
+    assert_int_equal(step_core(f, (struct core_event){.type = CORE_EXPERIMENT_KILL, .experiment_id = y}, NULL), 0);
     end_container(f, "b1", EXIT_KILLED);
-    assert_string_equal(queue(f, "keen"), "2*");
+    assert_string_equal(queue_text(f, "keen"), "2*");
 }
 
 static void test_pool__of_what_runs_changes_when_it_has_stopped(void **state)
 {
     struct fixture *f = *state;
     struct core_job_view job;
-    join(f, "a1", "default", 1);
-    join(f, "b1", "keen", 1);
-    int32_t x = create(f, "default", 1);
+    join_agent(f, "a1", "default", 1);
+    join_agent(f, "b1", "keen", 1);
+    int32_t x = create_experiment(f, "default", 1);
     const struct container_row *k = core_agent_container(f->core, "a1", 0);
     struct core_event runs = {.type = CORE_CONTAINER_CHANGED, .container = {.agent_id = "a1", .report = {
                               .container_id = k->id, .state = CONTAINER_RUNNING, .address = "a"}}};
-    assert_int_equal(step(f, runs, NULL), 0);
+    assert_int_equal(step_core(f, runs, NULL), 0);
     assert_int_equal(to_pool(f, x, "keen", NULL), 0);
     assert_int_equal(core_preemption(f->core, k->allocation_id), CORE_ANSWER_YES);
-    assert_string_equal(queue(f, "default"), "1*");
-    assert_string_equal(queue(f, "keen"), "");
+    assert_string_equal(queue_text(f, "default"), "1*");
+    assert_string_equal(queue_text(f, "keen"), "");
     assert_true(core_job(f->core, x, &job));
     assert_true(job.scheduled && job.leaving);
-    struct core_queue_change move = {.job_id = job_id(f, x), .what = QUEUE_AHEAD_OF, .anchor = job_id(f, create(f, "keen", 1))};
+    struct core_queue_change move = {.job_id = job_id(f, x), .what = QUEUE_AHEAD_OF, .anchor = job_id(f, create_experiment(f, "keen", 1))};
     cleanup_error struct error err = ERROR_INIT;
     assert_int_equal(change_queue(f, &move, 1, &err), -1);
     assert_non_null(strstr(error_msg(&err), "has no place in the queue"));
@@ -427,27 +427,27 @@ static void test_pool__of_what_runs_changes_when_it_has_stopped(void **state)
 static void test_pool__changed_back_meanwhile_finds_its_place_again(void **state)
 {
     struct fixture *f = *state;
-    join(f, "a1", "default", 1);
-    int32_t x = create(f, "default", 1);
+    join_agent(f, "a1", "default", 1);
+    int32_t x = create_experiment(f, "default", 1);
     assert_int_equal(to_pool(f, x, "keen", NULL), 0);
-    assert_string_equal(queue(f, "default"), "1*");
+    assert_string_equal(queue_text(f, "default"), "1*");
     assert_int_equal(to_pool(f, x, "default", NULL), 0);
-    assert_string_equal(queue(f, "default"), "1*");
+    assert_string_equal(queue_text(f, "default"), "1*");
     end_container(f, "a1", EXIT_KILLED);
-    assert_string_equal(queue(f, "default"), "1*");
-    assert_string_equal(queue(f, "keen"), "");
+    assert_string_equal(queue_text(f, "default"), "1*");
+    assert_string_equal(queue_text(f, "keen"), "");
     assert_int_equal(to_pool(f, x, "fair", NULL), 0);
     end_container(f, "a1", EXIT_KILLED);
-    assert_string_equal(queue(f, "default"), "");
-    assert_string_equal(queue(f, "fair"), "1");
-    assert_string_equal(reason(f, x), "pool fair has no agents");
+    assert_string_equal(queue_text(f, "default"), "");
+    assert_string_equal(queue_text(f, "fair"), "1");
+    assert_string_equal(wait_reason(f, x), "pool fair has no agents");
 }
 
 static void test_pool__change_survives_a_crash_in_the_middle(void **state)
 {
     struct fixture *f = *state;
-    join(f, "a1", "default", 1);
-    int32_t x = create(f, "default", 1);
+    join_agent(f, "a1", "default", 1);
+    int32_t x = create_experiment(f, "default", 1);
     struct experiment_row row = *effect_of_type(f, CORE_PUT_EXPERIMENT)->experiment;
     struct trial_row trial = *effect_of_type(f, CORE_PUT_TRIAL)->trial;
     struct core_restored_experiment from = {.row = row, .spec = spec_of("keen", 1)};
@@ -461,23 +461,23 @@ static void test_pool__change_survives_a_crash_in_the_middle(void **state)
     struct core_rows rows = {.experiment = &from, .experiment_n = 1, .trial = &trial, .trial_n = 1, .allocation = &allocation,
                              .allocation_n = 1, .container = &container, .container_n = 1, .agent = &agent, .agent_n = 1,
                              .last_experiment_id = x, .last_trial_id = trial.id};
-    restore(f, &rows);
-    assert_string_equal(queue(f, "default"), "1*");
+    restore_core(f, &rows);
+    assert_string_equal(queue_text(f, "default"), "1*");
     struct core_container_report report = {.container_id = container.id, .state = CONTAINER_TERMINATED, .exit_kind = EXIT_KILLED,
                                            .exit_code = 137};
     const struct core_device device = {.brand = "b", .uuid = "u"};
     struct core_event back = {.type = CORE_AGENT_CONNECTED, .agent = {.agent_id = "a1", .pool = "default", .device = &device, .device_n = 1,
                               .version = "0.1.0", .hostname = "h", .container = &report, .container_n = 1}};
-    assert_int_equal(step(f, back, NULL), 0);
-    assert_string_equal(queue(f, "default"), "");
-    assert_string_equal(queue(f, "keen"), "1");
+    assert_int_equal(step_core(f, back, NULL), 0);
+    assert_string_equal(queue_text(f, "default"), "");
+    assert_string_equal(queue_text(f, "keen"), "1");
 }
 
 static void test_pool__that_cannot_be_is_refused_and_nothing_changes(void **state)
 {
     struct fixture *f = *state;
-    join(f, "b1", "keen", 2);
-    int32_t x = create(f, "default", 1), y = create(f, "default", 3);
+    join_agent(f, "b1", "keen", 2);
+    int32_t x = create_experiment(f, "default", 1), y = create_experiment(f, "default", 3);
     const char *a = job_id(f, x), *b = job_id(f, y);
     const struct { struct core_queue_change change[2]; const char *says; } bad[] = {
         {{{a, QUEUE_POOL, .pool = "nowhere"}, {b, QUEUE_PRIORITY, .priority = 3}}, "resource pool \"nowhere\" does not exist"},
@@ -494,16 +494,16 @@ static void test_pool__that_cannot_be_is_refused_and_nothing_changes(void **stat
         assert_int_equal(change_queue(f, bad[i].change, 2, &err), -1);
         assert_non_null(strstr(error_msg(&err), bad[i].says));
         assert_int_equal(f->effects.n, 0);
-        assert_string_equal(queue(f, "default"), "1 2");
+        assert_string_equal(queue_text(f, "default"), "1 2");
     }
     struct core_queue_change change = {.job_id = b, .what = QUEUE_POOL, .pool = "keen"};
     cleanup_error struct error err = ERROR_INIT;
     struct core_event strict = {.type = CORE_QUEUE_CHANGE, .queue = {.change = &change, .n = 1, .refuse_misfits = true}};
-    assert_int_equal(step(f, strict, &err), -1);
+    assert_int_equal(step_core(f, strict, &err), -1);
     assert_non_null(strstr(error_msg(&err), "slots requested exceeds cluster capacity"));
     struct core_queue_change weighed[] = {{a, QUEUE_WEIGHT, .weight = 3}, {a, QUEUE_POOL, .pool = "fair"}};
     assert_int_equal(change_queue(f, weighed, 2, NULL), 0);
-    assert_string_equal(queue(f, "fair"), "1");
+    assert_string_equal(queue_text(f, "fair"), "1");
 }
 
 /* ---- agents that come back otherwise than they went -------------------------------------------------------------- */
@@ -514,8 +514,8 @@ static int come_back(struct fixture *f, const char *id, const char *pool, size_t
     for (size_t i = 0; i < slots; i++)
         device[i] = (struct core_device){.id = (int32_t)i, .brand = "b", .uuid = "u"};
     struct core_container_report report = {.container_id = container_id, .state = CONTAINER_RUNNING, .address = "a"};
-    assert_int_equal(step(f, (struct core_event){.type = CORE_AGENT_DISCONNECTED, .agent = {.agent_id = id}}, NULL), 0);
-    return step(f, (struct core_event){.type = CORE_AGENT_CONNECTED, .agent = {.agent_id = id, .pool = pool, .device = device,
+    assert_int_equal(step_core(f, (struct core_event){.type = CORE_AGENT_DISCONNECTED, .agent = {.agent_id = id}}, NULL), 0);
+    return step_core(f, (struct core_event){.type = CORE_AGENT_CONNECTED, .agent = {.agent_id = id, .pool = pool, .device = device,
                     .device_n = slots, .version = "0.1.0", .hostname = "h", .container = &report, .container_n = 1}}, NULL);
 }
 
@@ -528,13 +528,13 @@ static const char *running_on(struct fixture *f, const char *agent)
 static void test_agent__that_comes_back_in_another_pool_takes_none_of_its_work_along(void **state)
 {
     struct fixture *f = *state;
-    join(f, "a1", "default", 1);
-    int32_t x = create(f, "default", 1), y = create(f, "keen", 1);
+    join_agent(f, "a1", "default", 1);
+    int32_t x = create_experiment(f, "default", 1), y = create_experiment(f, "keen", 1);
     assert_int_equal(come_back(f, "a1", "keen", 1, running_on(f, "a1")), 0);
-    assert_string_equal(queue(f, "default"), "1");
-    assert_string_equal(reason(f, x), "pool default has no agents");
-    assert_string_equal(queue(f, "keen"), "2*");
-    assert_null(reason(f, y));
+    assert_string_equal(queue_text(f, "default"), "1");
+    assert_string_equal(wait_reason(f, x), "pool default has no agents");
+    assert_string_equal(queue_text(f, "keen"), "2*");
+    assert_null(wait_reason(f, y));
     struct core_trial_view trial;
     assert_true(core_trial(f->core, 1, &trial));
     assert_int_equal(trial.row->restarts, 0);
@@ -543,14 +543,14 @@ static void test_agent__that_comes_back_in_another_pool_takes_none_of_its_work_a
 static void test_agent__that_comes_back_with_too_few_slots_loses_what_needs_more(void **state)
 {
     struct fixture *f = *state;
-    join(f, "a1", "default", 2);
-    int32_t x = create(f, "default", 2);
+    join_agent(f, "a1", "default", 2);
+    int32_t x = create_experiment(f, "default", 2);
     assert_int_equal(come_back(f, "a1", "default", 1, running_on(f, "a1")), 0);
-    assert_string_equal(queue(f, "default"), "1");
-    assert_string_equal(reason(f, x), "needs 2 slots: pool default has 1 agent of 1");
-    int32_t y = create(f, "default", 1);
-    assert_string_equal(queue(f, "default"), "1 2*");
-    assert_null(reason(f, y));
+    assert_string_equal(queue_text(f, "default"), "1");
+    assert_string_equal(wait_reason(f, x), "needs 2 slots: pool default has 1 agent of 1");
+    int32_t y = create_experiment(f, "default", 1);
+    assert_string_equal(queue_text(f, "default"), "1 2*");
+    assert_null(wait_reason(f, y));
     struct core_trial_view trial;
     assert_true(core_trial(f->core, 1, &trial));
     assert_int_equal(trial.row->restarts, 0);

@@ -18,7 +18,7 @@ static struct searcher *new_searcher(const char *config)
     return s;
 }
 
-static int tell(struct searcher *s, enum searcher_event_type type, size_t trial, struct searcher_actions *a)
+static int tell_searcher(struct searcher *s, enum searcher_event_type type, size_t trial, struct searcher_actions *a)
 {
     return searcher_step(s, &(struct searcher_event){.type = type, .trial = trial}, a, NULL);
 }
@@ -45,16 +45,16 @@ static void end_single(bool early, enum searcher_exit reason, bool cancel, bool 
 {
     struct searcher *s = new_searcher("{\"name\": \"single\"}");
     struct searcher_actions a = SEARCHER_ACTIONS_INIT;
-    assert_int_equal(tell(s, SEARCHER_STARTED, 0, &a), 1);
+    assert_int_equal(tell_searcher(s, SEARCHER_STARTED, 0, &a), 1);
     searcher_actions_release(&a);
     if (early) {
         assert_int_equal(exit_early(s, 0, reason, &a), 1);
         assert_int_equal(exit_early(s, 0, reason, &a), 0); /* told twice, counted once */
     }
     assert_int_equal(a.n, 0);
-    assert_int_equal(tell(s, SEARCHER_EXITED, 0, &a), 1);
+    assert_int_equal(tell_searcher(s, SEARCHER_EXITED, 0, &a), 1);
     expect_shutdown(&a, cancel, failure);
-    assert_int_equal(tell(s, SEARCHER_EXITED, 0, &a), 0);
+    assert_int_equal(tell_searcher(s, SEARCHER_EXITED, 0, &a), 0);
     searcher_free(s);
 }
 
@@ -70,12 +70,12 @@ static void test_random__one_success_among_failures_is_a_success(void **state)
 {
     struct searcher *s = new_searcher("{\"name\": \"random\", \"max_trials\": 3}");
     struct searcher_actions created = SEARCHER_ACTIONS_INIT, a = SEARCHER_ACTIONS_INIT;
-    tell(s, SEARCHER_STARTED, 0, &created);
+    tell_searcher(s, SEARCHER_STARTED, 0, &created);
     assert_int_equal(created.n, 3);
     for (size_t i = 0; i < 3; i++) {
         if (i != 1)
             exit_early(s, i, SEARCHER_EXIT_ERRORED, &a);
-        tell(s, SEARCHER_EXITED, i, &a);
+        tell_searcher(s, SEARCHER_EXITED, i, &a);
     }
     expect_shutdown(&a, false, false);
     searcher_actions_release(&created);
@@ -86,9 +86,9 @@ static void test_random__a_trial_with_invalid_hyperparameters_is_replaced(void *
 {
     struct searcher *s = new_searcher("{\"name\": \"random\", \"max_trials\": 1}");
     struct searcher_actions a = SEARCHER_ACTIONS_INIT;
-    tell(s, SEARCHER_STARTED, 0, &a);
+    tell_searcher(s, SEARCHER_STARTED, 0, &a);
     exit_early(s, 0, SEARCHER_EXIT_INVALID_HP, &a);
-    tell(s, SEARCHER_EXITED, 0, &a);
+    tell_searcher(s, SEARCHER_EXITED, 0, &a);
     assert_int_equal(a.n, 2);
     assert_int_equal(a.item[1].type, SEARCHER_CREATE);
     searcher_actions_release(&a);
@@ -99,7 +99,7 @@ static void test_random__progress_is_the_mean_of_its_trials(void **state)
 {
     struct searcher *s = new_searcher("{\"name\": \"random\", \"max_trials\": 4, \"max_concurrent_trials\": 2}");
     struct searcher_actions a = SEARCHER_ACTIONS_INIT;
-    tell(s, SEARCHER_STARTED, 0, &a);
+    tell_searcher(s, SEARCHER_STARTED, 0, &a);
     struct searcher_event half = {.type = SEARCHER_PROGRESS, .trial = 0, .progress = 0.5};
     struct searcher_event none = {.type = SEARCHER_PROGRESS, .trial = 1, .progress = NAN}; /* not a number: none */
     searcher_step(s, &half, &a, NULL);
@@ -113,9 +113,9 @@ static void test_searcher__refuses_events_of_trials_that_it_does_not_have(void *
 {
     struct searcher *s = new_searcher("{\"name\": \"single\"}");
     struct searcher_actions a = SEARCHER_ACTIONS_INIT;
-    tell(s, SEARCHER_STARTED, 0, &a);
-    assert_int_equal(tell(s, SEARCHER_EXITED, 1, &a), -1);
-    assert_int_equal(tell(s, SEARCHER_STARTED, 0, &a), -1);
+    tell_searcher(s, SEARCHER_STARTED, 0, &a);
+    assert_int_equal(tell_searcher(s, SEARCHER_EXITED, 1, &a), -1);
+    assert_int_equal(tell_searcher(s, SEARCHER_STARTED, 0, &a), -1);
     assert_int_equal(searcher_find(s, "00000000-0000-4000-8000-000000000000"), SIZE_MAX);
     assert_int_equal(searcher_find(s, a.item[0].request_id), 0);
     searcher_actions_release(&a);
@@ -128,7 +128,7 @@ static void test_searcher__refuses_events_of_trials_that_it_does_not_have(void *
     "{\"name\": \"async_halving\", \"metric\": \"loss\", \"num_rungs\": 2, \"max_trials\": 4, \"divisor\": 2, " \
     "\"max_length\": {\"batches\": 8}, \"max_concurrent_trials\": 2}"
 
-static int complete(struct searcher *s, size_t trial, int64_t length, double metric, struct searcher_actions *a,
+static int complete_operation(struct searcher *s, size_t trial, int64_t length, double metric, struct searcher_actions *a,
                     struct error *err)
 {
     struct searcher_event ev = {.type = SEARCHER_OPERATION_COMPLETED, .trial = trial, .length = length,
@@ -141,17 +141,17 @@ static void test_operation__only_what_was_asked_for_can_be_completed(void **stat
     struct searcher *s = new_searcher(PROMOTE), *today = new_searcher("{\"name\": \"single\"}");
     struct searcher_actions a = SEARCHER_ACTIONS_INIT;
     cleanup_error struct error err = ERROR_INIT;
-    tell(s, SEARCHER_STARTED, 0, &a);
+    tell_searcher(s, SEARCHER_STARTED, 0, &a);
     assert_int_equal(searcher_operation(s, 0).length, 4);
-    assert_int_equal(complete(s, 0, 5, 1, &a, &err), -1);
+    assert_int_equal(complete_operation(s, 0, 5, 1, &a, &err), -1);
     assert_int_equal(err.kind, ERR_PRECONDITION);
     assert_string_equal(error_msg(&err), "the trial was asked to train until 4, and reports that it did until 5");
-    assert_int_equal(complete(s, 0, 4, 1, &a, NULL), 1);
+    assert_int_equal(complete_operation(s, 0, 4, 1, &a, NULL), 1);
     assert_true(searcher_operation(s, 0).completed);
-    assert_int_equal(complete(s, 0, 4, 1, &a, NULL), 0); /* told twice: the answer was lost */
+    assert_int_equal(complete_operation(s, 0, 4, 1, &a, NULL), 0); /* told twice: the answer was lost */
     searcher_actions_release(&a);
-    tell(today, SEARCHER_STARTED, 0, &a);
-    assert_int_equal(complete(today, 0, 1, 1, &a, NULL), -1);
+    tell_searcher(today, SEARCHER_STARTED, 0, &a);
+    assert_int_equal(complete_operation(today, 0, 1, 1, &a, NULL), -1);
     searcher_actions_release(&a);
     searcher_free(s);
     searcher_free(today);
@@ -162,13 +162,13 @@ static void test_promotion__later_results_promote_an_earlier_trial(void **state)
 {
     struct searcher *s = new_searcher(PROMOTE);
     struct searcher_actions a = SEARCHER_ACTIONS_INIT;
-    tell(s, SEARCHER_STARTED, 0, &a);
+    tell_searcher(s, SEARCHER_STARTED, 0, &a);
     searcher_actions_release(&a);
-    complete(s, 0, 4, 0.5, &a, NULL); /* the first of one: nobody goes on yet */
+    complete_operation(s, 0, 4, 0.5, &a, NULL); /* the first of one: nobody goes on yet */
     assert_true(searcher_operation(s, 0).completed && !searcher_operation(s, 0).closed);
-    complete(s, 1, 4, 0.9, &a, NULL);
+    complete_operation(s, 1, 4, 0.9, &a, NULL);
     assert_int_equal(searcher_operation(s, 0).length, 8);
-    assert_int_equal(complete(s, 0, 4, 0.5, &a, NULL), 0); /* its first answer was lost */
+    assert_int_equal(complete_operation(s, 0, 4, 0.5, &a, NULL), 0); /* its first answer was lost */
     assert_false(searcher_operation(s, 0).completed);
     searcher_actions_release(&a);
     searcher_free(s);
@@ -179,19 +179,19 @@ static void test_promotion__a_trial_that_is_gone_is_passed_over(void **state)
 {
     struct searcher *s = new_searcher(PROMOTE);
     struct searcher_actions a = SEARCHER_ACTIONS_INIT;
-    tell(s, SEARCHER_STARTED, 0, &a);
-    complete(s, 0, 4, 0.1, &a, NULL);
+    tell_searcher(s, SEARCHER_STARTED, 0, &a);
+    complete_operation(s, 0, 4, 0.1, &a, NULL);
     exit_early(s, 0, SEARCHER_EXIT_USER_CANCELED, &a);
-    tell(s, SEARCHER_EXITED, 0, &a);
-    complete(s, 1, 4, 0.9, &a, NULL);
+    tell_searcher(s, SEARCHER_EXITED, 0, &a);
+    complete_operation(s, 1, 4, 0.9, &a, NULL);
     assert_false(searcher_operation(s, 1).length == 8);
-    complete(s, 2, 4, 0.8, &a, NULL);
-    complete(s, 3, 4, 0.7, &a, NULL);
+    complete_operation(s, 2, 4, 0.8, &a, NULL);
+    complete_operation(s, 3, 4, 0.7, &a, NULL);
     assert_int_equal(searcher_operation(s, 3).length, 8);
-    complete(s, 3, 8, 0.1, &a, NULL);
+    complete_operation(s, 3, 8, 0.1, &a, NULL);
     for (size_t i = 1; i < 4; i++) {
         assert_true(searcher_operation(s, i).closed);
-        tell(s, SEARCHER_EXITED, i, &a);
+        tell_searcher(s, SEARCHER_EXITED, i, &a);
     }
     assert_int_equal(a.item[a.n - 1].type, SEARCHER_SHUTDOWN);
     searcher_actions_release(&a);
@@ -204,7 +204,7 @@ static void test_promotion__a_trial_that_is_gone_is_passed_over(void **state)
     "{\"name\": \"async_halving\", \"metric\": \"loss\", \"num_rungs\": 2, \"max_trials\": 9, \"divisor\": 3, " \
     "\"max_time\": 9, \"time_metric\": \"batches\", \"max_concurrent_trials\": 2}"
 
-static int validate(struct searcher *s, size_t trial, double time, double metric, struct searcher_actions *a)
+static int report_validation(struct searcher *s, size_t trial, double time, double metric, struct searcher_actions *a)
 {
     struct searcher_event ev = {.type = SEARCHER_VALIDATED, .trial = trial, .metric = metric, .time = time};
     return searcher_step(s, &ev, a, NULL);
@@ -215,12 +215,12 @@ static void test_asha__a_stopped_trial_counts_once(void **state)
 {
     struct searcher *s = new_searcher(BY_TIME);
     struct searcher_actions a = SEARCHER_ACTIONS_INIT;
-    tell(s, SEARCHER_STARTED, 0, &a);
-    validate(s, 0, 3, 0.1, &a);
+    tell_searcher(s, SEARCHER_STARTED, 0, &a);
+    report_validation(s, 0, 3, 0.1, &a);
     searcher_actions_release(&a);
-    validate(s, 1, 3, 0.2, &a);
+    report_validation(s, 1, 3, 0.2, &a);
     assert_int_equal(a.n, 2); /* stopped, and another one instead */
-    validate(s, 1, 4, 0.2, &a);
+    report_validation(s, 1, 4, 0.2, &a);
     exit_early(s, 1, SEARCHER_EXIT_ERRORED, &a);
     assert_int_equal(a.n, 2);
     searcher_actions_release(&a);
@@ -289,14 +289,14 @@ static void test_snapshot__of_version_1_is_read(void **state)
     struct searcher *s = new_searcher(config), *old = new_searcher(config);
     struct searcher_actions a = SEARCHER_ACTIONS_INIT, b = SEARCHER_ACTIONS_INIT;
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    tell(s, SEARCHER_STARTED, 0, &a);
+    tell_searcher(s, SEARCHER_STARTED, 0, &a);
     exit_early(s, 0, SEARCHER_EXIT_ERRORED, &a);
     strbuf_addf(&text,
                 "{\"method\":\"random\",\"drawn\":2,\"requested\":2,\"trials\":{\"%s\":\"efp\",\"%s\":\"p\"},"
                 "\"state\":{\"created_trials\":2,\"pending_trials\":1}}", a.item[0].request_id, a.item[1].request_id);
     assert_int_equal(searcher_restore(old, text.s, NULL, NULL), 0);
-    tell(s, SEARCHER_EXITED, 0, &a);
-    tell(old, SEARCHER_EXITED, 0, &b);
+    tell_searcher(s, SEARCHER_EXITED, 0, &a);
+    tell_searcher(old, SEARCHER_EXITED, 0, &b);
     assert_int_equal(b.n, 1);
     assert_string_equal(a.item[2].request_id, b.item[0].request_id);
     assert_string_equal(a.item[2].hparams, b.item[0].hparams);
@@ -506,7 +506,7 @@ static void take_snapshot(struct play *p)
 }
 
 /* The searcher is thrown away and made again from what was stored. */
-static void crash(struct play *p)
+static void crash_searcher(struct play *p)
 {
     struct searcher *again = new_of(p->config);
     cleanup_error struct error err = ERROR_INIT;
@@ -537,13 +537,13 @@ static void play_on(struct play *p, int fail_in_100, bool with_crashes)
         if (turn % 11 == 0)
             take_snapshot(p);
         if (with_crashes)
-            crash(p);
+            crash_searcher(p);
     }
     assert_int_equal(p->live_n, 0);
     assert_in_range(searcher_progress(p->searcher) * 1000, 0, 1000);
 }
 
-static void play(struct play *p, const char *config, uint32_t seed, int fail_in_100, bool with_crashes)
+static void play_search(struct play *p, const char *config, uint32_t seed, int fail_in_100, bool with_crashes)
 {
     play_init(p, config, seed);
     play_on(p, fail_in_100, with_crashes);
@@ -563,8 +563,8 @@ static void test_any_search__killed_between_any_two_events_goes_on_in_the_same_w
     for (size_t i = 0; i < SEARCH_N; i++) {
         for (uint32_t seed = 0; seed < 4; seed++) {
             int fail_in_100 = seed % 2 ? 15 : 0;
-            play(&undisturbed, searches[i], seed, fail_in_100, false);
-            play(&crashed, searches[i], seed, fail_in_100, true);
+            play_search(&undisturbed, searches[i], seed, fail_in_100, false);
+            play_search(&crashed, searches[i], seed, fail_in_100, true);
             assert_string_equal(undisturbed.story.s, crashed.story.s);
             play_release(&undisturbed);
             play_release(&crashed);
@@ -580,7 +580,7 @@ static void test_any_search__keeps_its_limits(void **state)
     static struct play p;
     for (size_t i = 0; i < SEARCH_N; i++) {
         for (uint32_t seed = 100; seed < 110; seed++) {
-            play(&p, searches[i], seed, 0, false);
+            play_search(&p, searches[i], seed, 0, false);
             assert_in_range(p.trial_n, 1, trials[i]);
             assert_in_range(p.most_at_work, 1, at_once[i]);
             play_release(&p);

@@ -69,7 +69,7 @@ struct fixture {
     struct core_effects effects;
 };
 
-static void step(struct fixture *f, struct core_event ev)
+static void step_core(struct fixture *f, struct core_event ev)
 {
     struct error err = ERROR_INIT;
     core_effects_release(&f->effects);
@@ -81,17 +81,17 @@ static void step(struct fixture *f, struct core_event ev)
 static void connect_agent(struct fixture *f, const char *id, const char *hostname)
 {
     const struct core_device device[] = {{.id = 0, .brand = "b", .uuid = "u"}, {.id = 1, .brand = "b", .uuid = "v"}};
-    step(f, (struct core_event){.type = CORE_AGENT_CONNECTED, .agent = {.agent_id = id, .device = device, .device_n = 2, .version = "1",
+    step_core(f, (struct core_event){.type = CORE_AGENT_CONNECTED, .agent = {.agent_id = id, .device = device, .device_n = 2, .version = "1",
                                 .hostname = hostname}});
 }
 
 /* The rendezvous port of the trial that starts. */
-static int32_t start(struct fixture *f, int slots)
+static int32_t start_trial(struct fixture *f, int slots)
 {
     struct core_experiment_spec spec = {.owner_id = 7, .pool = "default", .slots_per_trial = slots, .priority = 42, .weight = 1,
                                         .max_slots = -1, .preemption_timeout_s = 10, .searcher = "{\"name\": \"single\"}",
                                         .hyperparameters = "{}"};
-    step(f, (struct core_event){.type = CORE_EXPERIMENT_CREATE, .create = {.spec = &spec, .activate = true}});
+    step_core(f, (struct core_event){.type = CORE_EXPERIMENT_CREATE, .create = {.spec = &spec, .activate = true}});
     for (size_t i = 0; i < f->effects.n; i++)
         if (f->effects.item[i].type == CORE_START_CONTAINER)
             return f->effects.item[i].start.port[3];
@@ -110,19 +110,19 @@ static void test_when_ports_are_gone__only_those_of_the_same_machine_are_avoided
                              .reserved_port_n = sizeof reserved / sizeof *reserved};
     struct fixture f = {.core = core_new(&opts)};
     connect_agent(&f, "a1", "a");
-    assert_int_equal(start(&f, 1), 29400);
-    assert_int_equal(start(&f, 1), 29401);
+    assert_int_equal(start_trial(&f, 1), 29400);
+    assert_int_equal(start_trial(&f, 1), 29401);
     connect_agent(&f, "a2", "a"); /* the same machine: none is left below 32768 */
-    assert_int_equal(start(&f, 2), 32768);
+    assert_int_equal(start_trial(&f, 2), 32768);
     connect_agent(&f, "b", "b");
-    assert_int_equal(start(&f, 2), 29400);
+    assert_int_equal(start_trial(&f, 2), 29400);
     connect_agent(&f, "c", "c");
     connect_agent(&f, "d", "d");
-    assert_int_equal(start(&f, 4), 29400); /* on both */
+    assert_int_equal(start_trial(&f, 4), 29400); /* on both */
     connect_agent(&f, "e", ""); /* it may be anywhere */
-    assert_int_equal(start(&f, 2), 29400);
+    assert_int_equal(start_trial(&f, 2), 29400);
     connect_agent(&f, "g", "g");
-    assert_int_equal(start(&f, 2), 29401);
+    assert_int_equal(start_trial(&f, 2), 29401);
     core_effects_release(&f.effects);
     core_free(f.core);
 }
@@ -144,9 +144,9 @@ static void test_a_crowded_machine__gets_numbers_that_nobody_has(void **state)
         connect_agent(&f, id, "one");
     }
     for (int i = 0; i < 600; i++)
-        assert_int_equal(start(&f, 2), 32768 + i);
+        assert_int_equal(start_trial(&f, 2), 32768 + i);
     connect_agent(&f, "b", "other");
-    assert_int_equal(start(&f, 2), 32768);
+    assert_int_equal(start_trial(&f, 2), 32768);
     core_effects_release(&f.effects);
     core_free(f.core);
 }

@@ -23,7 +23,7 @@ static int64_t now_us; /* the test's clock */
 
 static int64_t test_clock(void) { return now_us; }
 
-static void hear(void *ctx, struct agent_letter *l)
+static void hear_message(void *ctx, struct agent_inbox_message *l)
 {
     struct fixture *f = ctx;
     if (l->err.kind)
@@ -52,7 +52,7 @@ static int setup(void **state)
     assert_int_equal(loop_new(&f.loop, NULL), 0);
     assert_int_equal(pool_new(f.loop, &o, &f.workers, NULL), 0);
     f.all = agent_inboxes_new(f.loop, f.workers, test_clock);
-    f.in = agent_inbox_new(f.all, "a1", hear, &f);
+    f.in = agent_inbox_new(f.all, "a1", hear_message, &f);
     *state = &f;
     return 0;
 }
@@ -79,7 +79,7 @@ static void put_lines(struct fixture *f, int64_t first_seq, int n)
     agent_inbox_put(f->in, b.s, b.n);
 }
 
-static void put(struct fixture *f, const char *text) { agent_inbox_put(f->in, text, strlen(text)); }
+static void put_message(struct fixture *f, const char *text) { agent_inbox_put(f->in, text, strlen(text)); }
 
 #define STATE "{\"state\":{\"containerId\":\"c\",\"state\":\"STATE_RUNNING\"}}"
 
@@ -89,9 +89,9 @@ static void test_inbox__an_exit_does_not_overtake_lines_that_a_worker_has(void *
     f->expected = 5;
     put_lines(f, 1, 20000);
     put_lines(f, 20001, 300);
-    put(f, STATE);
+    put_message(f, STATE);
     put_lines(f, 20301, 1);
-    put(f, "{\"state\":");
+    put_message(f, "{\"state\":");
     assert_int_equal(f->story.n, 0);
     assert_int_equal(loop_run(f->loop, NULL), 0);
     assert_string_equal(f->story.s, "lines 20000 from 1 packed lines 300 from 20001 packed state lines 1 from 20301 plain bad ");
@@ -100,7 +100,7 @@ static void test_inbox__an_exit_does_not_overtake_lines_that_a_worker_has(void *
 static void test_inbox__small_messages_are_heard_at_once(void **state)
 {
     struct fixture *f = *state;
-    put(f, STATE);
+    put_message(f, STATE);
     put_lines(f, 1, 1);
     assert_string_equal(f->story.s, "state lines 1 from 1 plain ");
 }
@@ -128,10 +128,10 @@ static void test_inbox__after_a_while_others_have_their_turn(void **state)
     f->hear_us = AGENT_HEARING_US;
     f->expected = 4;
     loop_post(f->loop, tell_turn, f);
-    put(f, STATE);
-    put(f, STATE);
+    put_message(f, STATE);
+    put_message(f, STATE);
     put_lines(f, 1, 1);
-    put(f, STATE);
+    put_message(f, STATE);
     assert_string_equal(f->story.s, "state ");
     assert_int_equal(loop_run(f->loop, NULL), 0);
     assert_string_equal(f->story.s, "state others state lines 1 from 1 plain state ");
@@ -141,8 +141,8 @@ static void test_inbox__closed_while_it_is_behind_it_hears_nothing_more(void **s
 {
     struct fixture *f = *state;
     f->hear_us = AGENT_HEARING_US;
-    put(f, STATE);
-    put(f, STATE);
+    put_message(f, STATE);
+    put_message(f, STATE);
     agent_inbox_close(f->in);
     f->in = NULL;
     loop_post(f->loop, (loop_fn *)loop_stop, f->loop);

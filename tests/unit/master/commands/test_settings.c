@@ -23,7 +23,7 @@ static int remove_path(void **state)
     return unlink(path);
 }
 
-static struct config *load(const char *text, struct error *err)
+static struct config *load_settings(const char *text, struct error *err)
 {
     struct config *c = NULL;
     struct config_input in = {.program = "determined-master", .keys = master_config_keys, .default_file = path};
@@ -35,7 +35,7 @@ static struct config *load(const char *text, struct error *err)
 static struct config *expect_loaded(const char *text)
 {
     cleanup_error struct error err = ERROR_INIT;
-    struct config *c = load(text, &err);
+    struct config *c = load_settings(text, &err);
     if (!c)
         fail_msg("%s: %s", text, error_msg(&err));
     return c;
@@ -44,7 +44,7 @@ static struct config *expect_loaded(const char *text)
 static void expect_refused(const char *text, const char *part)
 {
     cleanup_error struct error err = ERROR_INIT;
-    cleanup_config struct config *c = load(text, &err);
+    cleanup_config struct config *c = load_settings(text, &err);
     if (c)
         fail_msg("accepted: %s", text);
     if (!strstr(error_msg(&err), part))
@@ -183,7 +183,7 @@ static void test_settings__one_round_tells_everything(void **state)
     for (size_t i = 0; i < sizeof told / sizeof *told; i++)
         expect_refused(text, told[i]);
     cleanup_error struct error err = ERROR_INIT;
-    assert_null(load(text, &err));
+    assert_null(load_settings(text, &err));
     assert_null(strstr(error_msg(&err), "hush"));
 }
 

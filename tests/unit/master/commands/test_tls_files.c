@@ -57,7 +57,7 @@ static void on_change(void *ctx, struct ssl_ctx_st *tls)
     loop_stop(w->loop);
 }
 
-static void watch(struct watched *w, int64_t period_us)
+static void watch_files(struct watched *w, int64_t period_us)
 {
     struct tls_files_options o = {.cert = cert, .key = key, .period_us = period_us, .on_change = on_change, .ctx = w};
     memset(w, 0, sizeof *w);
@@ -65,7 +65,7 @@ static void watch(struct watched *w, int64_t period_us)
     assert_int_equal(tls_files_new(w->loop, &o, &w->files, NULL), 0);
 }
 
-static void unwatch(struct watched *w)
+static void unwatch_files(struct watched *w)
 {
     tls_files_free(w->files);
     loop_free(w->loop);
@@ -75,16 +75,16 @@ static void test_tls_files__a_changed_pair_is_found(void **state)
 {
     struct watched w;
     make_pair();
-    watch(&w, 2000);
+    watch_files(&w, 2000);
     cleanup_free char *before = strdup(tls_files_pem(w.files));
     make_pair();
     loop_run(w.loop, NULL); /* until on_change */
     assert_int_equal(w.changes, 1);
     assert_string_not_equal(tls_files_pem(w.files), before);
-    unwatch(&w);
+    unwatch_files(&w);
 }
 
-static void stop(void *ctx)
+static void stop_loop(void *ctx)
 {
     loop_stop(((struct watched *)ctx)->loop);
 }
@@ -93,20 +93,20 @@ static void test_tls_files__unchanged_files_are_not_read(void **state)
 {
     struct watched w;
     make_pair();
-    watch(&w, 1000);
-    struct loop_timer *t = loop_timer_new(w.loop, stop, &w);
+    watch_files(&w, 1000);
+    struct loop_timer *t = loop_timer_new(w.loop, stop_loop, &w);
     loop_timer_arm(t, 50000);
     loop_run(w.loop, NULL);
     assert_int_equal(w.changes, 0);
     loop_timer_free(t);
-    unwatch(&w);
+    unwatch_files(&w);
 }
 
 static void test_tls_files__a_broken_pair_keeps_the_old_one(void **state)
 {
     struct watched w;
     make_pair();
-    watch(&w, 60000000);
+    watch_files(&w, 60000000);
     struct ssl_ctx_st *before = tls_files_ctx(w.files);
     assert_int_equal(file_write(cert, "nothing", 7, 0600, NULL), 0);
     tls_files_reload(w.files);
@@ -117,12 +117,12 @@ static void test_tls_files__a_broken_pair_keeps_the_old_one(void **state)
     make_pair();
     tls_files_reload(w.files);
     assert_int_equal(w.changes, 1);
-    unwatch(&w);
+    unwatch_files(&w);
 }
 
 /* ---- the self-signed pair ---- */
 
-static struct config *settings(const char *more)
+static struct config *load_settings(const char *more)
 {
     char text[256], path[96];
     struct config *c;
@@ -141,7 +141,7 @@ static void test_tls_files__the_first_start_makes_the_pair_and_later_ones_keep_i
 {
     unlink(cert);
     unlink(key);
-    cleanup_config struct config *c = settings(", bind_host: 10.1.2.3");
+    cleanup_config struct config *c = load_settings(", bind_host: 10.1.2.3");
     struct tls_pair first, second;
     char host[256];
     assert_int_equal(tls_files_make_self_signed(c, NULL), 0);
@@ -161,7 +161,7 @@ static void test_tls_files__the_first_start_makes_the_pair_and_later_ones_keep_i
 
 static void test_tls_files__a_certificate_without_its_key_is_not_written_over(void **state)
 {
-    cleanup_config struct config *c = settings("");
+    cleanup_config struct config *c = load_settings("");
     cleanup_error struct error err = ERROR_INIT;
     make_pair();
     unlink(key);

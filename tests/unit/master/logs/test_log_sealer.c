@@ -20,7 +20,7 @@ struct cluster {
     int64_t waiting_bytes; /* the loop stops when so many wait, after one round at least */
 };
 
-static int64_t rows(struct fixture *f)
+static int64_t count_rows(struct fixture *f)
 {
     struct store *reader;
     struct engine_stmt *stmt;
@@ -34,7 +34,7 @@ static int64_t rows(struct fixture *f)
     return n;
 }
 
-static void look(void *ctx)
+static void look_at_rows(void *ctx)
 {
     struct cluster *c = ctx;
     struct sealer_stats now = sealer_stats(c->sealer);
@@ -47,7 +47,7 @@ static void look(void *ctx)
 static void run_until_waiting(struct cluster *c, int64_t bytes)
 {
     c->waiting_bytes = bytes;
-    c->look = loop_timer_new(c->loop, look, c);
+    c->look = loop_timer_new(c->loop, look_at_rows, c);
     loop_timer_arm(c->look, LOOK_US);
     assert_int_equal(loop_run(c->loop, NULL), 0);
 }
@@ -69,7 +69,7 @@ static int open_reader(void *ctx, void **ret, struct error *err)
 
 static void close_reader(void *reader) { store_close(reader); }
 
-static struct cluster start(struct fixture *f)
+static struct cluster start_cluster(struct fixture *f)
 {
     struct cluster c = {.f = f};
     const struct pool_options o = {.name = "t-reader", .threads = 1, .queue_max = 10, .worker_init = open_reader,
@@ -81,7 +81,7 @@ static struct cluster start(struct fixture *f)
     return c;
 }
 
-static void end(struct cluster *c)
+static void end_cluster(struct cluster *c)
 {
     sealer_stop(c->sealer);
     pool_free(c->readers);
@@ -96,39 +96,39 @@ static void test_log_sealer__seals_what_an_earlier_master_left(void **state)
     struct fixture *f = *state;
     add_heads(f, "t", LOG_SEAL_HEADS);
     add_heads(f, "u", 3); /* too few, and its task may go on */
-    struct cluster c = start(f);
+    struct cluster c = start_cluster(f);
     sealer_ended(c.sealer, "nobody knows this task");
     run_until_waiting(&c, 3 * 7);
-    assert_int_equal(rows(f), 1 + 3);
+    assert_int_equal(count_rows(f), 1 + 3);
     assert_int_equal(sealer_stats(c.sealer).rounds, 1);
-    end(&c);
+    end_cluster(&c);
 }
 
 static void test_log_sealer__seals_the_rest_when_a_task_is_over(void **state)
 {
     struct fixture *f = *state;
     add_heads(f, "t", 3);
-    struct cluster c = start(f);
+    struct cluster c = start_cluster(f);
     for (int i = 0; i < 3; i++)
         sealer_added(c.sealer, "t", 7);
     sealer_ended(c.sealer, "t");
     run_until_waiting(&c, 0);
-    assert_int_equal(rows(f), 1);
+    assert_int_equal(count_rows(f), 1);
     assert_int_equal(sealer_stats(c.sealer).rounds, 1);
-    end(&c);
+    end_cluster(&c);
 }
 
 static void test_log_sealer__begins_nothing_once_it_is_stopped(void **state)
 {
     struct fixture *f = *state;
     add_heads(f, "t", 3);
-    struct cluster c = start(f);
+    struct cluster c = start_cluster(f);
     sealer_stop(c.sealer);
     for (int i = 0; i < 3; i++)
         sealer_added(c.sealer, "t", 7);
     sealer_ended(c.sealer, "t");
-    end(&c);
-    assert_int_equal(rows(f), 3);
+    end_cluster(&c);
+    assert_int_equal(count_rows(f), 3);
 }
 
 int main(void)

@@ -38,7 +38,7 @@ static struct store *store_with_two_sessions(const char *path, int64_t now_us)
     return db;
 }
 
-static void stop(void *ctx)
+static void stop_loop(void *ctx)
 {
     loop_stop(ctx);
 }
@@ -62,7 +62,7 @@ static void test_housekeeping__beats_and_forgets_expired_sessions(void **state)
     identities_put_session(ids, hash, &gone);
     assert_int_equal(writer_new(l, db, &w, NULL), 0);
     assert_int_equal(housekeeping_new(l, w, ids, 1000, &h, NULL), 0);
-    struct loop_timer *end = loop_timer_new(l, stop, l);
+    struct loop_timer *end = loop_timer_new(l, stop_loop, l);
     loop_timer_arm(end, 50000);
     assert_int_equal(loop_run(l, NULL), 0);
     housekeeping_free(h);

@@ -24,7 +24,7 @@ struct seal { int subject, rows; };
 
 static int subject_of(const char *name) { return name[0] - 'a'; }
 
-static void tell(const char *what, int subject, int rows, const char *how)
+static void note_call(const char *what, int subject, int rows, const char *how)
 {
     size_t n = strlen(world.story);
     snprintf(world.story + n, sizeof(world.story) - n, "%s %c %d%s|", what, 'a' + subject, rows, how);
@@ -33,7 +33,7 @@ static void tell(const char *what, int subject, int rows, const char *how)
 static int look_for(const struct sealer_look *l, struct seal **ret, struct error *err)
 {
     int subject = subject_of(l->subject), rows = world.rows[subject];
-    tell("look", subject, rows, l->rest ? " rest" : "");
+    note_call("look", subject, rows, l->rest ? " rest" : "");
     if (world.failing_looks > 0) {
         world.failing_looks--;
         return error_set(err, ERR_INTERNAL, "the disk is bad");
@@ -45,7 +45,7 @@ static int look_for(const struct sealer_look *l, struct seal **ret, struct error
     return 0;
 }
 
-static int look(struct store *reader, const struct sealer_look *l, void **ret_seal, struct error *err)
+static int fake_look(struct store *reader, const struct sealer_look *l, void **ret_seal, struct error *err)
 {
     struct seal *seal = NULL;
     (void)reader;
@@ -56,7 +56,7 @@ static int look(struct store *reader, const struct sealer_look *l, void **ret_se
     return rc;
 }
 
-static int put(struct store *db, const void *seal, struct sealer_size *ret_gone, struct error *err)
+static int fake_put(struct store *db, const void *seal, struct sealer_size *ret_gone, struct error *err)
 {
     const struct seal *s = seal;
     (void)db;
@@ -66,13 +66,13 @@ static int put(struct store *db, const void *seal, struct sealer_size *ret_gone,
     world.changes -= changed;
     ret_gone->rows = changed ? 0 : s->rows;
     world.rows[s->subject] -= (int)ret_gone->rows;
-    tell("put", s->subject, (int)ret_gone->rows, "");
+    note_call("put", s->subject, (int)ret_gone->rows, "");
     pthread_mutex_unlock(&world.lock);
     return 0;
 }
 
 /* One a page. */
-static int left(struct store *reader, const char *after, struct arena *a, struct sealer_left **ret, size_t *ret_n,
+static int fake_left(struct store *reader, const char *after, struct arena *a, struct sealer_left **ret, size_t *ret_n,
                 struct error *err)
 {
     int next = *after ? subject_of(after) + 1 : 0;
@@ -86,7 +86,7 @@ static int left(struct store *reader, const char *after, struct arena *a, struct
 
 static const struct sealer_type patient = {
     .subject = "subject", .failed = "test.seal_failed", .enough = {ENOUGH, INT64_MAX}, .quiet_us = INT64_MAX,
-    .period_us = LOOK_US, .look = look, .put = put, .free = free, .left = left,
+    .period_us = LOOK_US, .look = fake_look, .put = fake_put, .free = free, .left = fake_left,
 };
 
 struct cluster {
@@ -105,7 +105,7 @@ static int setup(void **state)
     return fixture_setup(state);
 }
 
-static struct cluster start(struct fixture *f, const struct sealer_type *type)
+static struct cluster start_cluster(struct fixture *f, const struct sealer_type *type)
 {
     struct cluster c = {0};
     const struct pool_options o = {.name = "t-reader", .threads = 2, .queue_max = 10};
@@ -116,7 +116,7 @@ static struct cluster start(struct fixture *f, const struct sealer_type *type)
     return c;
 }
 
-static void end(struct cluster *c)
+static void end_cluster(struct cluster *c)
 {
     sealer_stop(c->sealer);
     pool_free(c->readers);
@@ -125,7 +125,7 @@ static void end(struct cluster *c)
     loop_free(c->loop);
 }
 
-static void add(struct cluster *c, const char *subject, int rows)
+static void add_rows(struct cluster *c, const char *subject, int rows)
 {
     pthread_mutex_lock(&world.lock);
     world.rows[subject_of(subject)] += rows;
@@ -159,50 +159,50 @@ static void run_until(struct cluster *c, const char *last)
 
 static void test_sealer__gives_each_its_turn_when_it_has_enough(void **state)
 {
-    struct cluster c = start(*state, &patient);
-    add(&c, "a", 9); /* twice as much as enough, and one */
-    add(&c, "b", 4);
-    add(&c, "b", 3);
+    struct cluster c = start_cluster(*state, &patient);
+    add_rows(&c, "a", 9); /* twice as much as enough, and one */
+    add_rows(&c, "b", 4);
+    add_rows(&c, "b", 3);
     run_until(&c, "look a 5|put a 4|");
-    end(&c);
+    end_cluster(&c);
     assert_string_equal(world.story, "look a 9|put a 4|look b 7|put b 4|look a 5|put a 4|");
 }
 
 static void test_sealer__one_at_rest_has_turns_until_nothing_is_found(void **state)
 {
-    struct cluster c = start(*state, &patient);
-    add(&c, "a", 2);
+    struct cluster c = start_cluster(*state, &patient);
+    add_rows(&c, "a", 2);
     world.rows[0] += 5; /* nobody told */
     sealer_ended(c.sealer, "a");
-    add(&c, "b", 1);
+    add_rows(&c, "b", 1);
     sealer_ended(c.sealer, "b");
     run_until(&c, "look a 0 rest|");
     assert_int_equal(sealer_stats(c.sealer).rounds, 3);
     assert_int_equal(sealer_stats(c.sealer).rows, 8);
-    end(&c);
+    end_cluster(&c);
     assert_string_equal(world.story, "look a 7 rest|put a 4|look b 1 rest|put b 1|look a 3 rest|put a 3|look b 0 rest|look a 0 rest|");
 }
 
 static void test_sealer__counts_anew_when_there_was_less_than_counted(void **state)
 {
-    struct cluster c = start(*state, &patient);
-    add(&c, "a", 3);
+    struct cluster c = start_cluster(*state, &patient);
+    add_rows(&c, "a", 3);
     world.rows[0] = 0; /* retention took them */
-    add(&c, "a", 1);
+    add_rows(&c, "a", 1);
     run_until(&c, "look a 1|");
-    add(&c, "a", 4);
+    add_rows(&c, "a", 4);
     run_until(&c, "put a 4|");
-    end(&c);
+    end_cluster(&c);
     assert_string_equal(world.story, "look a 1|look a 5|put a 4|");
 }
 
 static void test_sealer__looks_again_when_something_changed_before_it_was_put(void **state)
 {
-    struct cluster c = start(*state, &patient);
+    struct cluster c = start_cluster(*state, &patient);
     world.changes = 1;
-    add(&c, "a", 4);
+    add_rows(&c, "a", 4);
     run_until(&c, "put a 4|");
-    end(&c);
+    end_cluster(&c);
     assert_string_equal(world.story, "look a 4|put a 0|look a 4|put a 4|");
 }
 
@@ -211,12 +211,12 @@ static void test_sealer__tries_what_failed_again_when_it_has_rested(void **state
     struct sealer_type hasty = patient;
     hasty.quiet_us = 1;
     world.failing_looks = 2;
-    struct cluster c = start(*state, &hasty);
-    add(&c, "a", 1);
+    struct cluster c = start_cluster(*state, &hasty);
+    add_rows(&c, "a", 1);
     run_until(&c, "look a 0 rest|");
-    add(&c, "b", 1); /* a is forgotten, however often it is time to look */
+    add_rows(&c, "b", 1); /* a is forgotten, however often it is time to look */
     run_until(&c, "look b 0 rest|");
-    end(&c);
+    end_cluster(&c);
     assert_string_equal(world.story, "look a 1 rest|look a 1 rest|look a 1 rest|put a 1|look a 0 rest|"
                                      "look b 1 rest|put b 1|look b 0 rest|");
 }
@@ -226,9 +226,9 @@ static void test_sealer__finds_all_that_was_left(void **state)
     world.rows[0] = 2;
     world.rows[1] = 6; /* so that it needs more turns, and has the last */
     world.left = true;
-    struct cluster c = start(*state, &patient);
+    struct cluster c = start_cluster(*state, &patient);
     run_until(&c, "look b 0 rest|");
-    end(&c);
+    end_cluster(&c);
     assert_int_equal(world.rows[0], 0);
     assert_int_equal(world.rows[1], 0);
 }

@@ -25,7 +25,7 @@ struct fixture {
 
 static struct fixture f;
 
-static void tell(const char *word)
+static void note_word(const char *word)
 {
     size_t n = strlen(f.story);
     snprintf(f.story + n, sizeof(f.story) - n, "%s", word);
@@ -62,7 +62,7 @@ struct write {
     char word[16];
 };
 
-static int work(struct store *db, void *job, struct error *err)
+static int write_value(struct store *db, void *job, struct error *err)
 {
     struct write *w = job;
     if (store_kv_set(db, w->key, w->value, err) < 0)
@@ -70,20 +70,20 @@ static int work(struct store *db, void *job, struct error *err)
     return w->fail ? error_set(err, ERR_CONFLICT, "no") : 0;
 }
 
-static void done(void *job, const struct error *err)
+static void write_done(void *job, const struct error *err)
 {
     struct write *w = job;
     char word[32];
     snprintf(word, sizeof(word), "%s%s ", w->word, err ? "!" : "");
-    tell(word);
+    note_word(word);
 }
 
-static void committed(void *ctx)
+static void note_commit(void *ctx)
 {
-    tell(ctx);
+    note_word(ctx);
 }
 
-static const char *stored(const char *key, struct arena *a)
+static const char *stored_value(const char *key, struct arena *a)
 {
     struct store *reader;
     const char *value = NULL;
@@ -104,17 +104,17 @@ static void test_writer__completes_jobs_in_order_and_waiters_behind_their_job(vo
     cleanup_arena struct arena a = ARENA_INIT;
     struct write one = {"k.one", "1", .word = "one"}, two = {"k.two", "2", .word = "two"},
                  three = {"k.one", "3", .word = "three"};
-    struct writer_job job[] = {{work, done, &one}, {work, done, &two}, {work, done, &three}};
+    struct writer_job job[] = {{write_value, write_done, &one}, {write_value, write_done, &two}, {write_value, write_done, &three}};
     uint64_t t1 = writer_submit(f.w, &job[0], 1);
-    writer_when_committed(f.w, t1, committed, "(one) ");
+    writer_when_committed(f.w, t1, note_commit, "(one) ");
     uint64_t t3 = writer_submit(f.w, &job[1], 2);
-    writer_when_committed(f.w, t3, committed, "(all) ");
+    writer_when_committed(f.w, t3, note_commit, "(all) ");
     assert_true(writer_committed(f.w) < t1);
     run_until(5);
     assert_string_equal(f.story, "one (one) two three (all) ");
-    assert_string_equal(stored("k.one", &a), "3");
+    assert_string_equal(stored_value("k.one", &a), "3");
     assert_int_equal(writer_committed(f.w), t3);
-    writer_when_committed(f.w, t1, committed, "(late) "); /* at once */
+    writer_when_committed(f.w, t1, note_commit, "(late) "); /* at once */
     assert_non_null(strstr(f.story, "(late)"));
 }
 
@@ -123,13 +123,13 @@ static void test_writer__a_failing_job_undoes_itself_only(void **state)
     cleanup_arena struct arena a = ARENA_INIT;
     struct write good = {"k.good", "1", .word = "good"}, bad = {"k.bad", "1", .fail = true, .word = "bad"};
     struct write after = {"k.after", "1", .word = "after"};
-    struct writer_job job[] = {{work, done, &good}, {work, done, &bad}, {work, done, &after}};
+    struct writer_job job[] = {{write_value, write_done, &good}, {write_value, write_done, &bad}, {write_value, write_done, &after}};
     writer_submit(f.w, job, 3);
     run_until(3);
     assert_string_equal(f.story, "good bad! after ");
-    assert_string_equal(stored("k.good", &a), "1");
-    assert_null(stored("k.bad", &a));
-    assert_string_equal(stored("k.after", &a), "1");
+    assert_string_equal(stored_value("k.good", &a), "1");
+    assert_null(stored_value("k.bad", &a));
+    assert_string_equal(stored_value("k.after", &a), "1");
 }
 
 struct flaky {
@@ -143,12 +143,12 @@ static int flaky_work(struct store *db, void *job, struct error *err)
     struct flaky *k = job;
     if (k->runs++ == 0)
         return error_set(err, ERR_UNAVAILABLE, "locked");
-    return work(db, &k->write, err);
+    return write_value(db, &k->write, err);
 }
 
 static void flaky_done(void *job, const struct error *err)
 {
-    done(&((struct flaky *)job)->write, err);
+    write_done(&((struct flaky *)job)->write, err);
 }
 
 static void test_writer__waits_with_what_must_be_written(void **state)
@@ -156,12 +156,12 @@ static void test_writer__waits_with_what_must_be_written(void **state)
     cleanup_arena struct arena a = ARENA_INIT;
     struct write before = {"k.before", "1", .word = "before"};
     struct flaky may = {{"k.may", "1", .word = "may"}}, must = {{"k.must", "1", .word = "must"}};
-    struct writer_job job[] = {{work, done, &before}, {flaky_work, flaky_done, &may}, {flaky_work, flaky_done, &must, .must = true}};
+    struct writer_job job[] = {{write_value, write_done, &before}, {flaky_work, flaky_done, &may}, {flaky_work, flaky_done, &must, .must = true}};
     writer_submit(f.w, job, 3);
     run_until(3);
     /* The group was repeated as a whole, so the second try of the one that may fail went well. */
     assert_string_equal(f.story, "before may must ");
-    assert_string_equal(stored("k.must", &a), "1");
+    assert_string_equal(stored_value("k.must", &a), "1");
     assert_int_equal(must.runs, 2);
     assert_int_equal(writer_stats(f.w).retries, 1);
     assert_false(writer_is_troubled(f.w));
@@ -174,11 +174,11 @@ static void test_writer__takes_what_waits_into_one_transaction(void **state)
     struct writer_job *job = calloc(N, sizeof(*job));
     for (int i = 0; i < N; i++) {
         w[i] = (struct write){.key = "k.many", .value = "x"};
-        job[i] = (struct writer_job){work, NULL, &w[i]};
+        job[i] = (struct writer_job){write_value, NULL, &w[i]};
     }
     uint64_t before = writer_stats(f.w).commits;
     uint64_t ticket = writer_submit(f.w, job, N);
-    writer_when_committed(f.w, ticket, committed, "done");
+    writer_when_committed(f.w, ticket, note_commit, "done");
     run_until(1);
     assert_int_equal(writer_stats(f.w).jobs, N);
     assert_int_equal(writer_stats(f.w).commits - before, 1);
@@ -189,7 +189,7 @@ static void test_writer__takes_what_waits_into_one_transaction(void **state)
 static int slow_work(struct store *db, void *job, struct error *err)
 {
     usleep(100000); /* longer than a group may take: GROUP_US_MAX */
-    return work(db, job, err);
+    return write_value(db, job, err);
 }
 
 /* So that the others are queued while it is at work, however late this thread comes to submit them. */
@@ -204,8 +204,8 @@ static void test_writer__commits_what_it_has_when_jobs_take_long(void **state)
 {
     struct write w[5] = {{"k.a", "1", .word = "a"}, {"k.b", "1", .word = "b"}, {"k.c", "1", .word = "c"}, {"k.d", "1", .word = "d"},
                          {"k.e", "1", .word = "e"}};
-    struct writer_job first = {slow_work_until_all_queued, done, &w[0]}, pair[] = {{slow_work, done, &w[1]}, {work, done, &w[2]}},
-                      more[] = {{slow_work, done, &w[3]}, {work, done, &w[4]}};
+    struct writer_job first = {slow_work_until_all_queued, write_done, &w[0]}, pair[] = {{slow_work, write_done, &w[1]}, {write_value, write_done, &w[2]}},
+                      more[] = {{slow_work, write_done, &w[3]}, {write_value, write_done, &w[4]}};
     uint64_t before = writer_stats(f.w).commits;
     writer_submit(f.w, &first, 1);
     writer_submit(f.w, pair, 2);
@@ -220,24 +220,24 @@ static void test_writer__commits_what_it_has_when_jobs_take_long(void **state)
 static void slow_done(void *job, const struct error *err)
 {
     usleep(10000);
-    done(job, err);
+    write_done(job, err);
 }
 
-static void others(void *ctx)
+static void submit_others(void *ctx)
 {
-    tell(ctx);
+    note_word(ctx);
 }
 
 static void first_done(void *job, const struct error *err)
 {
-    loop_post(f.loop, others, "others ");
+    loop_post(f.loop, submit_others, "others ");
     slow_done(job, err);
 }
 
 static void test_writer__between_completions_others_have_their_turn(void **state)
 {
     struct write w[3] = {{"k.a", "1", .word = "a"}, {"k.b", "1", .word = "b"}, {"k.c", "1", .word = "c"}};
-    struct writer_job job[] = {{work, first_done, &w[0]}, {work, slow_done, &w[1]}, {work, slow_done, &w[2]}};
+    struct writer_job job[] = {{write_value, first_done, &w[0]}, {write_value, slow_done, &w[1]}, {write_value, slow_done, &w[2]}};
     writer_submit(f.w, job, 3);
     run_until(4);
     assert_string_equal(f.story, "a others b c ");
@@ -247,13 +247,13 @@ static void test_writer__finishes_what_is_queued_before_it_ends(void **state)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct write last = {"k.last", "1", .word = "last"};
-    struct writer_job job = {work, done, &last};
+    struct writer_job job = {write_value, write_done, &last};
     f.expected = 100;
     writer_submit(f.w, &job, 1);
     writer_free(f.w);
     f.w = NULL;
     assert_string_equal(f.story, "last ");
-    assert_string_equal(stored("k.last", &a), "1");
+    assert_string_equal(stored_value("k.last", &a), "1");
 }
 
 int main(void)

@@ -22,7 +22,7 @@ struct job {
     bool failed, last;
 };
 
-static int work(struct store *db, void *arg, struct error *err)
+static int write_value(struct store *db, void *arg, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct job *j = arg;
@@ -37,7 +37,7 @@ static int work(struct store *db, void *arg, struct error *err)
     return j->kind == WRITES ? 0 : error_set(err, ERR_CONFLICT, "as it happens");
 }
 
-static void done(void *arg, const struct error *err)
+static void write_done(void *arg, const struct error *err)
 {
     struct job *j = arg;
     j->failed = err != NULL;
@@ -59,7 +59,7 @@ static int runs_of_first(struct fixture *f, struct job *x, int n)
     x[n - 1].last = true;
     for (int i = 0; i < n; i++) {
         x[i].loop = loop;
-        job[i] = (struct writer_job){work, done, &x[i]};
+        job[i] = (struct writer_job){write_value, write_done, &x[i]};
     }
     writer_submit(w, job, (size_t)n);
     assert_int_equal(loop_run(loop, NULL), 0);

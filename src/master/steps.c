@@ -17,13 +17,13 @@
 #include "net/loop/loop.h"
 #include "store/functions.h"
 
-#define CLOCK_JUMP_US 1000000 /* less is called drift */
+#define CLOCK_JUMP_US 1000000 /* a smaller change of the clock counts as drift */
 
 struct step {
     struct master *m;
     struct core_effects effects;
     struct companion companion;
-    struct start **start; /* of the start effects, in their order */
+    struct start **start; /* one for each start effect, in their order */
     size_t start_n, sent_n;
     int64_t now_us;
 };
@@ -46,8 +46,8 @@ static int store_rows(struct store *db, void *job, struct error *err)
     return persist_effects(db, &s->effects, s->now_us, err);
 }
 
-/* What the core decided is what the platform acts on. If it can't be written down, going on would promise what is not
- * kept. */
+/* The platform acts on what the core has decided. If the rows of a step cannot be stored, the master ends: otherwise it would act on
+ * decisions that a restart does not know. */
 static void rows_done(void *job, const struct error *err)
 {
     if (!err)
@@ -75,7 +75,7 @@ static void end_sessions(struct master *m, const char *allocation_id)
     writer_submit(m->writer, &job, 1);
 }
 
-static void wake(struct master *m, enum core_wake what, const char *allocation_id)
+static void wake_allocation(struct master *m, enum core_wake what, const char *allocation_id)
 {
     static const char *const kind[] = {[CORE_WAKE_PREEMPTION] = "preemption",
                                        [CORE_WAKE_RENDEZVOUS] = "rendezvous",
@@ -100,7 +100,7 @@ static void log_experiment_state(const struct core_effect *e)
              run_state_name(e->state.to), by ? " by=" : "", by ? log_quote(by) : "");
 }
 
-static void carry_out_one(struct step *s, const struct core_effect *e)
+static void carry_out_effect(struct step *s, const struct core_effect *e)
 {
     struct master *m = s->m;
     switch (e->type) {
@@ -120,7 +120,7 @@ static void carry_out_one(struct step *s, const struct core_effect *e)
         agent_hub_welcome(m->agents, e->welcome.agent_id, e->welcome.container_id, e->welcome.container_n);
         return;
     case CORE_WAKE:
-        wake(m, e->wake.what, e->wake.allocation_id);
+        wake_allocation(m, e->wake.what, e->wake.allocation_id);
         return;
     case CORE_END_SESSIONS:
         end_sessions(m, e->allocation_id);
@@ -141,7 +141,7 @@ static void carry_out_one(struct step *s, const struct core_effect *e)
         collector_wake(m->collector);
         return;
     default:
-        return; /* rows: stored by now */
+        return; /* effects that are rows have been stored by now */
     }
 }
 
@@ -169,7 +169,7 @@ static void carry_out_all(void *ctx)
 {
     struct step *s = ctx;
     for (size_t i = 0; i < s->effects.n; i++)
-        carry_out_one(s, &s->effects.item[i]);
+        carry_out_effect(s, &s->effects.item[i]);
     close_logs(s);
     step_free(s);
 }
@@ -245,7 +245,7 @@ int master_step(struct master *m, const struct core_event *given, const struct c
     struct core_effects effects = CORE_EFFECTS_INIT;
     struct core_event ev = *given;
     if (clock_was_set(m))
-        ev.now_us = clock_now_us(); /* the event may be from before */
+        ev.now_us = clock_now_us(); /* the event's time may be from before the clock was set */
     if (core_step(m->core, &ev, &effects, err) < 0)
         return -1;
     master_carry_out(m, &effects, companion);

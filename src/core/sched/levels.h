@@ -4,8 +4,8 @@
  * only shrinks, requests of one shape fit or fail together. So a pass that sees one fail need not look at the thousands like it:
  * it walks over shapes, not over requests. Gangs that may take agents of several sizes are the exception: each is a shape of its
  * own, because the choice of the largest sizes first can fail with more room and succeed with less. */
-#ifndef DET_CORE_SCHED_QUEUE_H
-#define DET_CORE_SCHED_QUEUE_H
+#ifndef DET_CORE_SCHED_LEVELS_H
+#define DET_CORE_SCHED_LEVELS_H
 
 #include "core/sched/sched.h"
 
@@ -14,12 +14,12 @@ RB_PROTOTYPE(sched_requests, sched_request, turn, sched_request_compare)
 struct sched_shape {
     struct shape_key {
         int slots, single_agent;
-        const void *own; /* the list of blocked agents or the request that it is for; NULL: any */
+        const void *own; /* the list of blocked agents, or the only request of this shape; NULL: neither */
     } key;
     struct sched_requests pending;
     size_t n;
-    bool infeasible, too_large; /* by the outlook of this pass (infeasible.c) */
-    bool fits_now, counts; /* by fair share: it has a place now; or room could be made (room.h) */
+    bool infeasible, too_large; /* what infeasible.c found out in this pass */
+    bool fits_now, counts; /* by fair share: fits_now: it fits now. counts: it fits now, or room for it could be made (room.h) */
     struct sched_shape *next;
     UT_hash_handle hh;
 };
@@ -29,12 +29,12 @@ struct sched_level {
     const struct sched_opts *opts;
     struct sched_shape *by_key, *first;
     size_t shape_n, pending_n;
-    struct sched_requests running; /* have slots, can be preempted, are not on their way out */
+    struct sched_requests running; /* requests that have their slots, can be preempted, and are not on their way out */
 };
 
 void level_init(struct sched_level *l, const struct sched_opts *opts /* outlives it */);
 void level_free(struct sched_level *l);
-void level_add(struct sched_level *l, struct sched_request *r); /* by its state */
+void level_add(struct sched_level *l, struct sched_request *r); /* its state says into which of the level's indexes it goes */
 void level_remove(struct sched_level *l, struct sched_request *r);
 
 /* A walk over several shapes at once in the order of turns: a heap of each shape's next request. */
@@ -46,9 +46,9 @@ struct walk {
     struct cursor *heap;
     size_t n;
 };
-void walk_start(struct walk *w, struct sched_level *l, struct arena *a); /* over all pending ones */
-void walk_init(struct walk *w, size_t shape_n, struct arena *a);         /* over none so far */
-void walk_push(struct walk *w, struct cursor c);                         /* unless the shape is at its end */
+void walk_start(struct walk *w, struct sched_level *l, struct arena *a); /* begins a walk over all pending requests of the level */
+void walk_init(struct walk *w, size_t shape_n, struct arena *a);         /* begins a walk over no shape; walk_push() adds some */
+void walk_push(struct walk *w, struct cursor c);                         /* does nothing when the cursor has passed the last request of its shape */
 bool walk_pop(struct walk *w, struct cursor *ret);
 struct cursor cursor_after(const struct cursor *c);
 /* The first of the shape whose turn is after r's. */

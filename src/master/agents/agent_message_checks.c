@@ -1,4 +1,4 @@
-#include "master/agents/agent_words.h"
+#include "master/agents/agent_message_checks.h"
 
 #include <string.h>
 
@@ -20,7 +20,7 @@ enum {
 
 /* ---- kinds of text ---- */
 
-/* It is written into log lines as it stands, so neither a space nor a line end may hide in it. */
+/* True: the text has neither spaces nor control characters, so it can be written into log lines as it is. */
 static bool is_plain(const char *s)
 {
     for (; *s; s++)
@@ -46,7 +46,7 @@ static int check_text(const char *what, const char *s, size_t max, struct error 
     return 0;
 }
 
-/* NULL and "" are for those who need none. */
+/* Checks a text without spaces. NULL and "" are accepted. */
 static int check_word(const char *what, const char *s, size_t max, struct error *err)
 {
     if (check_text(what, s, max, err) < 0)
@@ -71,7 +71,7 @@ static int check_range(const char *what, int64_t n, int64_t min, int64_t max, st
 
 /* ---- messages ---- */
 
-int agent_words_check_id(const char *agent_id, struct error *err)
+int agent_message_check_agent_id(const char *agent_id, struct error *err)
 {
     if (!*agent_id || strlen(agent_id) >= CORE_AGENT_ID_MAX)
         return error_set(err, ERR_INVALID, "agent id '%.40s' must have 1 to %d bytes", agent_id, CORE_AGENT_ID_MAX - 1);
@@ -159,7 +159,7 @@ static int check_devices(const struct wire_link_devices_state *d, struct error *
 }
 
 /* Metrics are checked by agent_metrics.c, where those that trials report are, too. */
-int agent_words_check(const struct wire_link_agent_message *m, struct error *err)
+int agent_message_check(const struct wire_link_agent_message *m, struct error *err)
 {
     if (m->hello)
         return check_hello(m->hello, err);

@@ -3,13 +3,13 @@
  * container of that very agent is checked by the core, and for log lines by agent_reports.c.
  *
  * No part of a message that fails is carried out: the agent gets the reason, and its connection is closed. */
-#ifndef DET_MASTER_AGENT_WORDS_H
-#define DET_MASTER_AGENT_WORDS_H
+#ifndef DET_MASTER_AGENT_MESSAGE_CHECKS_H
+#define DET_MASTER_AGENT_MESSAGE_CHECKS_H
 
 #include "common/base/error.h"
 #include "gen/wire.h"
 
-int agent_words_check_id(const char *agent_id, struct error *err);
-int agent_words_check(const struct wire_link_agent_message *m, struct error *err);
+int agent_message_check_agent_id(const char *agent_id, struct error *err);
+int agent_message_check(const struct wire_link_agent_message *m, struct error *err);
 
 #endif

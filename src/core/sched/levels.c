@@ -1,4 +1,4 @@
-#include "core/sched/queue.h"
+#include "core/sched/levels.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
             return (x) < (y) ? -1 : 1; \
     } while (0)
 
-int sched_group_compare(const struct sched_group *a, const struct sched_group *b)
+int sched_job_compare(const struct sched_job *a, const struct sched_job *b)
 {
     if (!a->by_age) {
         COMPARE(a->priority, b->priority);
@@ -25,8 +25,8 @@ int sched_request_compare(const struct sched_request *a, const struct sched_requ
 {
     COMPARE(a->priority, b->priority);
     if (a->priority != 0) /* by fair share the queue has no order of its own */
-        COMPARE(a->group->queue_position, b->group->queue_position);
-    COMPARE(a->group->submitted_us, b->group->submitted_us);
+        COMPARE(a->job->queue_position, b->job->queue_position);
+    COMPARE(a->job->submitted_us, b->job->submitted_us);
     COMPARE(a->request_us, b->request_us);
     return strcmp(a->allocation_id, b->allocation_id);
 }
@@ -121,12 +121,12 @@ void level_remove(struct sched_level *l, struct sched_request *r)
 
 /* ---- walks ------------------------------------------------------------------------------------------------------- */
 
-static bool before(const struct cursor *a, const struct cursor *b)
+static bool cursor_is_before(const struct cursor *a, const struct cursor *b)
 {
     return sched_request_compare(a->next, b->next) < 0;
 }
 
-static void swap(struct cursor *a, struct cursor *b)
+static void swap_cursors(struct cursor *a, struct cursor *b)
 {
     struct cursor c = *a;
     *a = *b;
@@ -151,8 +151,8 @@ void walk_push(struct walk *w, struct cursor c)
         return;
     size_t i = w->n++;
     w->heap[i] = c;
-    for (; i > 0 && before(&w->heap[i], &w->heap[(i - 1) / 2]); i = (i - 1) / 2)
-        swap(&w->heap[i], &w->heap[(i - 1) / 2]);
+    for (; i > 0 && cursor_is_before(&w->heap[i], &w->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        swap_cursors(&w->heap[i], &w->heap[(i - 1) / 2]);
 }
 
 bool walk_pop(struct walk *w, struct cursor *ret)
@@ -162,11 +162,11 @@ bool walk_pop(struct walk *w, struct cursor *ret)
     *ret = w->heap[0];
     w->heap[0] = w->heap[--w->n];
     for (size_t i = 0, child; (child = 2 * i + 1) < w->n; i = child) {
-        if (child + 1 < w->n && before(&w->heap[child + 1], &w->heap[child]))
+        if (child + 1 < w->n && cursor_is_before(&w->heap[child + 1], &w->heap[child]))
             child++;
-        if (!before(&w->heap[child], &w->heap[i]))
+        if (!cursor_is_before(&w->heap[child], &w->heap[i]))
             break;
-        swap(&w->heap[i], &w->heap[child]);
+        swap_cursors(&w->heap[i], &w->heap[child]);
     }
     return true;
 }

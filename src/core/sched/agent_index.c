@@ -1,4 +1,4 @@
-#include "core/sched/places.h"
+#include "core/sched/agent_index.h"
 
 #include <md5.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "common/base/must.h"
 
-uint64_t places_hash(const char *id)
+uint64_t sched_hash(const char *id)
 {
     MD5_CTX ctx;
     uint8_t digest[MD5_DIGEST_LENGTH];
@@ -19,19 +19,19 @@ uint64_t places_hash(const char *id)
     return h;
 }
 
-/* Downwards, so that RB_NFIND gives the nearest at or below a hash. */
-static int by_hash(const struct sched_place *a, const struct sched_place *b)
+/* Hashes are sorted downwards, so that RB_NFIND finds the nearest hash at or below a given one. */
+static int by_hash(const struct agent_index_entry *a, const struct agent_index_entry *b)
 {
     if (a->agent->hash != b->agent->hash)
         return a->agent->hash > b->agent->hash ? -1 : 1;
     return strcmp(a->agent->id, b->agent->id);
 }
 
-RB_GENERATE_STATIC(sched_places_by_hash, sched_place, node, by_hash)
+RB_GENERATE_STATIC(agent_index_entries, agent_index_entry, node, by_hash)
 
 /* ---- buckets ----------------------------------------------------------------------------------------------------- */
 
-static double score(enum fitting_policy policy, int all, int empty)
+static double fitting_score(enum fitting_policy policy, int all, int empty)
 {
     if (all == 0)
         return 0;
@@ -41,10 +41,10 @@ static double score(enum fitting_policy policy, int all, int empty)
 double sched_score(enum fitting_policy policy, const struct sched_agent *agent, int slots_needed)
 {
     bool by_slots = agent->slots > agent->empty_slots || slots_needed > 0;
-    return by_slots ? score(policy, agent->slots, agent->empty_slots) : score(policy, agent->aux, agent->empty_aux);
+    return by_slots ? fitting_score(policy, agent->slots, agent->empty_slots) : fitting_score(policy, agent->aux, agent->empty_aux);
 }
 
-static struct sched_bucket *bucket_of(struct places *p, struct bucket_set *set, const struct bucket_key *key)
+static struct sched_bucket *bucket_of(struct agent_index *p, struct bucket_set *set, const struct bucket_key *key)
 {
     struct sched_bucket *b = NULL;
     HASH_FIND(hh, set->by_key, key, sizeof *key, b);
@@ -52,43 +52,43 @@ static struct sched_bucket *bucket_of(struct places *p, struct bucket_set *set, 
         return b;
     b = must_calloc(1, sizeof *b);
     b->key = *key;
-    b->score = score(p->fitting, key->all, key->empty);
-    RB_INIT(&b->places);
+    b->score = fitting_score(p->fitting, key->all, key->empty);
+    RB_INIT(&b->entries);
     HASH_ADD(hh, set->by_key, key, sizeof b->key, b);
     b->next = set->first;
     set->first = b;
     return b;
 }
 
-struct sched_place *bucket_first(struct sched_bucket *b, uint64_t hash)
+struct agent_index_entry *bucket_first(struct sched_bucket *b, uint64_t hash)
 {
     struct sched_agent at = {.id = "", .hash = hash};
-    struct sched_place key = {.agent = &at};
-    struct sched_place *found = RB_NFIND(sched_places_by_hash, &b->places, &key);
-    return found != NULL ? found : RB_MIN(sched_places_by_hash, &b->places);
+    struct agent_index_entry key = {.agent = &at};
+    struct agent_index_entry *found = RB_NFIND(agent_index_entries, &b->entries, &key);
+    return found != NULL ? found : RB_MIN(agent_index_entries, &b->entries);
 }
 
-struct sched_place *bucket_next(struct sched_bucket *b, struct sched_place *place)
+struct agent_index_entry *bucket_next(struct sched_bucket *b, struct agent_index_entry *entry)
 {
-    struct sched_place *next = RB_NEXT(sched_places_by_hash, &b->places, place);
-    return next != NULL ? next : RB_MIN(sched_places_by_hash, &b->places);
+    struct agent_index_entry *next = RB_NEXT(agent_index_entries, &b->entries, entry);
+    return next != NULL ? next : RB_MIN(agent_index_entries, &b->entries);
 }
 
-static void leave_bucket(struct sched_place *place)
+static void leave_bucket(struct agent_index_entry *entry)
 {
-    if (place->bucket == NULL)
+    if (entry->bucket == NULL)
         return;
-    RB_REMOVE(sched_places_by_hash, &place->bucket->places, place);
-    place->bucket->n--;
-    place->bucket = NULL;
+    RB_REMOVE(agent_index_entries, &entry->bucket->entries, entry);
+    entry->bucket->n--;
+    entry->bucket = NULL;
 }
 
-/* How many agents have so many empty slots; more than 64 count as 64. */
-static void count_room(struct places *p, const struct sched_place *place, int by)
+/* Counts how many agents have each number of empty slots; agents with more than 64 count as having 64. */
+static void count_room(struct agent_index *p, const struct agent_index_entry *entry, int by)
 {
-    if (place->bucket == NULL)
+    if (entry->bucket == NULL)
         return;
-    int empty = place->bucket->key.empty < 64 ? place->bucket->key.empty : 64;
+    int empty = entry->bucket->key.empty < 64 ? entry->bucket->key.empty : 64;
     p->room_n[empty - 1] += by;
     if (p->room_n[empty - 1] > 0)
         p->room |= UINT64_C(1) << (empty - 1);
@@ -96,21 +96,21 @@ static void count_room(struct places *p, const struct sched_place *place, int by
         p->room &= ~(UINT64_C(1) << (empty - 1));
 }
 
-static void enter_bucket(struct places *p, struct bucket_set *set, struct sched_place *place,
+static void enter_bucket(struct agent_index *p, struct bucket_set *set, struct agent_index_entry *entry,
                          const struct bucket_key *key)
 {
-    if (place->bucket != NULL && memcmp(&place->bucket->key, key, sizeof *key) == 0)
+    if (entry->bucket != NULL && memcmp(&entry->bucket->key, key, sizeof *key) == 0)
         return;
-    leave_bucket(place);
-    place->bucket = bucket_of(p, set, key);
+    leave_bucket(entry);
+    entry->bucket = bucket_of(p, set, key);
     if (set == &p->for_slots && key->all == key->empty)
-        place->agent->size->idle = place->bucket;
-    place->bucket->n++;
-    RB_INSERT(sched_places_by_hash, &place->bucket->places, place);
+        entry->agent->size->idle = entry->bucket;
+    entry->bucket->n++;
+    RB_INSERT(agent_index_entries, &entry->bucket->entries, entry);
 }
 
 /* Puts the agent into the buckets that belong to what it has free. */
-static void sort_in(struct places *p, struct sched_agent *agent)
+static void sort_in(struct agent_index *p, struct sched_agent *agent)
 {
     bool busy = agent->slots > agent->empty_slots;
     count_room(p, &agent->by_slots, -1);
@@ -139,7 +139,7 @@ static void free_buckets(struct bucket_set *set)
 
 /* ---- agents ------------------------------------------------------------------------------------------------------ */
 
-static struct agent_size *size_of(struct places *p, int slots)
+static struct agent_size *size_of(struct agent_index *p, int slots)
 {
     struct agent_size **at = &p->sizes;
     while (*at != NULL && (*at)->slots > slots)
@@ -152,7 +152,7 @@ static struct agent_size *size_of(struct places *p, int slots)
     return *at;
 }
 
-static void count(struct places *p, struct sched_agent *agent, int by)
+static void count_agent(struct agent_index *p, struct sched_agent *agent, int by)
 {
     p->capacity += by * agent->slots;
     if (!agent->open)
@@ -163,12 +163,12 @@ static void count(struct places *p, struct sched_agent *agent, int by)
     p->aux_agents += (size_t)(agent->aux > 0 ? by : 0);
 }
 
-void places_init(struct places *p, const struct sched_opts *opts)
+void agent_index_init(struct agent_index *p, const struct sched_opts *opts)
 {
-    *p = (struct places){.fitting = opts->fitting, .allow_heterogeneous_fits = opts->allow_heterogeneous_fits};
+    *p = (struct agent_index){.fitting = opts->fitting, .allow_heterogeneous_fits = opts->allow_heterogeneous_fits};
 }
 
-void places_free(struct places *p)
+void agent_index_free(struct agent_index *p)
 {
     HASH_CLEAR(hh, p->by_id);
     free_buckets(&p->for_slots);
@@ -178,60 +178,60 @@ void places_free(struct places *p)
         p->sizes = size->next;
         free(size);
     }
-    free(p->trail);
+    free(p->undo);
 }
 
-void places_add(struct places *p, struct sched_agent *agent)
+void agent_index_add(struct agent_index *p, struct sched_agent *agent)
 {
-    agent->hash = places_hash(agent->id);
-    agent->by_slots = agent->by_aux = (struct sched_place){.agent = agent};
-    count(p, agent, 1);
+    agent->hash = sched_hash(agent->id);
+    agent->by_slots = agent->by_aux = (struct agent_index_entry){.agent = agent};
+    count_agent(p, agent, 1);
     HASH_ADD_KEYPTR(hh, p->by_id, agent->id, strlen(agent->id), agent);
     sort_in(p, agent);
 }
 
-void places_remove(struct places *p, struct sched_agent *agent)
+void agent_index_remove(struct agent_index *p, struct sched_agent *agent)
 {
     count_room(p, &agent->by_slots, -1);
     leave_bucket(&agent->by_slots);
     leave_bucket(&agent->by_aux);
-    count(p, agent, -1);
+    count_agent(p, agent, -1);
     HASH_DEL(p->by_id, agent);
 }
 
-void places_set(struct places *p, struct sched_agent *agent, const struct sched_agent *to)
+void agent_index_set(struct agent_index *p, struct sched_agent *agent, const struct sched_agent *to)
 {
-    count(p, agent, -1);
+    count_agent(p, agent, -1);
     agent->open = to->open;
     agent->slots = to->slots;
     agent->empty_slots = to->empty_slots;
     agent->aux = to->aux;
     agent->empty_aux = to->empty_aux;
-    count(p, agent, 1);
+    count_agent(p, agent, 1);
     sort_in(p, agent);
 }
 
 /* ---- planning ---------------------------------------------------------------------------------------------------- */
 
-static void note(struct places *p, struct sched_agent *agent)
+static void note_for_undo(struct agent_index *p, struct sched_agent *agent)
 {
-    if (p->trail_n == p->trail_cap) {
-        p->trail_cap = p->trail_cap == 0 ? 256 : 2 * p->trail_cap;
-        p->trail = must_reallocarray(p->trail, p->trail_cap, sizeof *p->trail);
+    if (p->undo_n == p->undo_cap) {
+        p->undo_cap = p->undo_cap == 0 ? 256 : 2 * p->undo_cap;
+        p->undo = must_reallocarray(p->undo, p->undo_cap, sizeof *p->undo);
     }
-    p->trail[p->trail_n++] = (struct trail_entry){agent, agent->empty_slots, agent->empty_aux};
+    p->undo[p->undo_n++] = (struct undo_entry){agent, agent->empty_slots, agent->empty_aux};
 }
 
-size_t places_mark(const struct places *p)
+size_t agent_index_mark(const struct agent_index *p)
 {
-    return p->trail_n;
+    return p->undo_n;
 }
 
-void places_take(struct places *p, const struct sched_share *share, size_t n)
+void agent_index_take(struct agent_index *p, const struct sched_share *share, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct sched_agent *agent = share[i].agent;
-        note(p, agent);
+        note_for_undo(p, agent);
         if (share[i].slots > 0)
             agent->empty_slots -= share[i].slots;
         else
@@ -240,14 +240,14 @@ void places_take(struct places *p, const struct sched_share *share, size_t n)
     }
 }
 
-/* An agent may offer less than it once did: some of its slots are disabled, or all. */
-void places_give(struct places *p, const struct sched_share *share, size_t n)
+/* An agent may offer less than it did when the share was taken, because some or all of its slots have been disabled since. */
+void agent_index_give(struct agent_index *p, const struct sched_share *share, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct sched_agent *agent = share[i].agent;
         if (!agent->open)
             continue;
-        note(p, agent);
+        note_for_undo(p, agent);
         int empty = share[i].slots > 0 ? agent->empty_slots + share[i].slots : agent->empty_aux + 1;
         if (share[i].slots > 0)
             agent->empty_slots = empty < agent->slots ? empty : agent->slots;
@@ -257,25 +257,25 @@ void places_give(struct places *p, const struct sched_share *share, size_t n)
     }
 }
 
-void places_plan(struct places *p, struct sched_agent *agent, int empty_slots, int empty_aux)
+void agent_index_plan(struct agent_index *p, struct sched_agent *agent, int empty_slots, int empty_aux)
 {
-    note(p, agent);
+    note_for_undo(p, agent);
     agent->empty_slots = empty_slots;
     agent->empty_aux = empty_aux;
     sort_in(p, agent);
 }
 
-void places_undo(struct places *p, size_t mark)
+void agent_index_undo(struct agent_index *p, size_t mark)
 {
-    while (p->trail_n > mark) {
-        const struct trail_entry *e = &p->trail[--p->trail_n];
+    while (p->undo_n > mark) {
+        const struct undo_entry *e = &p->undo[--p->undo_n];
         e->agent->empty_slots = e->empty_slots;
         e->agent->empty_aux = e->empty_aux;
         sort_in(p, e->agent);
     }
 }
 
-void places_commit(struct places *p)
+void agent_index_commit(struct agent_index *p)
 {
-    p->trail_n = 0;
+    p->undo_n = 0;
 }
