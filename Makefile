@@ -16,7 +16,8 @@
 ##  nightly          long soak, fuzz, fuzz-api, faults and tsan; writes what came of each into docs/reliability.md
 ##  faults           200 kill -9 of each program under load on both engines, full disks, failed writes (FAULT_KILLS=200)
 ##  soak-launch      one of eight workers of a launcher killed, stopped or out of memory, a thousand times (DET_SOAK_LAUNCH=1000)
-##  lint             layer table, citations, Python style
+##  lint             layers and rooms, citations, format of C and Python, types
+##  format           formats the C files as .clang-format says
 ##  contract-status  how much of the REST contract is served
 ##  cli-status       which commands of det are missing, and how many there are
 ##  run-cases        CASES=FILE: the conformance cases of one file
@@ -39,7 +40,7 @@ HOROVOD := .venv-horovod
 AZURITE := tests/support/azurite
 comma := ,
 
-.PHONY: all deps framework-deps apt-packages test-deps demo test test-frameworks horovod-deps test-horovod bench asan tsan clang soak fuzz fuzz-api nightly faults soak-launch lint contract-status cli-status run-cases install clean
+.PHONY: all deps framework-deps apt-packages test-deps demo test test-frameworks horovod-deps test-horovod bench asan tsan clang soak fuzz fuzz-api nightly faults soak-launch lint format contract-status cli-status run-cases install clean
 .DEFAULT_GOAL := all
 
 build/build.ninja:
@@ -166,6 +167,9 @@ soak-launch: test-deps
 
 lint: test-deps
 	@tools/lint
+
+format: test-deps
+	@tools/check-format --write
 
 contract-status:
 	@tools/contract-status

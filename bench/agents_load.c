@@ -1,11 +1,12 @@
-/* Many agents in one process, without machines: they join a master as the real ones do, over a WebSocket each, take what
- * they are told to start, and report it as starting, running and, a while later, ended with code 0. No task does anything.
+/* Many agents in one process, without machines: they join a master as the real ones do, over a WebSocket each, take
+ * what they are told to start, and report it as starting, running and, a while later, ended with code 0. No task does
+ * anything.
  *
  *     agents_load PORT TOKEN_FILE AGENTS SLOTS TASKS RUN_MS [POOL]
  *
- * It goes on until all agents have joined and so many tasks have ended. Whatever the master does wrong on the way ends it with status 1: an order for
- * a slot that is taken or not there, an order given twice, an agent turned away. Prints `what   number unit` lines; seconds
- * count from the first agent's first connection. */
+ * It goes on until all agents have joined and so many tasks have ended. Whatever the master does wrong on the way ends
+ * it with status 1: an order for a slot that is taken or not there, an order given twice, an agent turned away. Prints
+ * `what   number unit` lines; seconds count from the first agent's first connection. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -16,9 +17,9 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
-#include "common/system/files.h"
 #include "common/base/hash.h"
 #include "common/base/strbuf.h"
+#include "common/system/files.h"
 #include "gen/wire.h"
 #include "net/loop/loop.h"
 #include "net/websocket/ws.h"
@@ -68,7 +69,7 @@ static _Noreturn __attribute__((format(printf, 1, 2))) void fail(const char *fmt
     exit(1);
 }
 
-/* ---- what the master is told ---- */
+/* ---- what the master is told ------------------------------------------------------------------------------------- */
 
 static void send_message(struct agent *a, struct wire_link_agent_message m)
 {
@@ -80,22 +81,32 @@ static void send_message(struct agent *a, struct wire_link_agent_message m)
 
 static void send_state(const struct task *t, enum wire_container_state state, const struct wire_link_task_exit *end)
 {
-    struct wire_link_task_state s = {.container_id = t->container_id, .allocation_id = t->allocation_id, .state = state,
-                                     .address = "", .time = clock_now_us(), .has_time = true, .exit = end};
+    struct wire_link_task_state s = {.container_id = t->container_id,
+                                     .allocation_id = t->allocation_id,
+                                     .state = state,
+                                     .address = "",
+                                     .time = clock_now_us(),
+                                     .has_time = true,
+                                     .exit = end};
     send_message(t->agent, (struct wire_link_agent_message){.state = &s});
 }
 
 static void send_hello(struct agent *a)
 {
     struct wire_link_device device[SLOTS_MAX] = {0};
-    struct wire_link_agent_hello hello = {.protocol = 1, .agent_id = a->id, .version = DET_VERSION, .resource_pool = pool,
-                                          .hostname = "localhost", .devices = device, .devices_n = (size_t)slot_n};
+    struct wire_link_agent_hello hello = {.protocol = 1,
+                                          .agent_id = a->id,
+                                          .version = DET_VERSION,
+                                          .resource_pool = pool,
+                                          .hostname = "localhost",
+                                          .devices = device,
+                                          .devices_n = (size_t)slot_n};
     for (int32_t i = 0; i < slot_n; i++)
         device[i] = (struct wire_link_device){.id = i, .brand = "load", .uuid = "", .type = WIRE_DEVICE_TYPE_CPU};
     send_message(a, (struct wire_link_agent_message){.hello = &hello});
 }
 
-/* ---- tasks ---- */
+/* ---- tasks ------------------------------------------------------------------------------------------------------- */
 
 static void arm_next_end(void)
 {
@@ -213,7 +224,7 @@ static void forget_task(const struct wire_link_state_ack *ack)
     maybe_finish();
 }
 
-/* ---- connections ---- */
+/* ---- connections ------------------------------------------------------------------------------------------------- */
 
 static void join_next(void);
 
@@ -273,8 +284,13 @@ static void join_next(void)
     snprintf(a->id, sizeof(a->id), "load-%05d", asked_n++);
     snprintf(place, sizeof(place), "%s?id=%s&version=%s&resource_pool=%s", url, a->id, DET_VERSION, pool);
     struct ws_client_options o = {.url = place, .header = header, .connect_timeout_s = 60};
-    struct ws_handler h = {.on_open = on_open, .on_message = on_message, .on_close = on_close, .ctx = a,
-                           .message_max = MESSAGE_MAX, .ping_s = 15, .dead_s = 60};
+    struct ws_handler h = {.on_open = on_open,
+                           .on_message = on_message,
+                           .on_close = on_close,
+                           .ctx = a,
+                           .message_max = MESSAGE_MAX,
+                           .ping_s = 15,
+                           .dead_s = 60};
     cleanup_error struct error err = ERROR_INIT;
     if (ws_connect(loop, &o, &h, &a->ws, &err) < 0)
         fail("%s", error_msg(&err));
@@ -298,7 +314,8 @@ static void read_arguments(int argc, char **argv)
     snprintf(url, sizeof(url), "ws://127.0.0.1:%ld/agents", number_of(argv[1], 65535));
     if (file_read(argv[2], 256, &token, &err) < 0)
         fail("%s", error_msg(&err));
-    snprintf(bearer, sizeof(bearer), "Authorization: Bearer %.*s", (int)strcspn(strbuf_str(&token), "\n"), strbuf_str(&token));
+    snprintf(bearer, sizeof(bearer), "Authorization: Bearer %.*s", (int)strcspn(strbuf_str(&token), "\n"),
+             strbuf_str(&token));
     agent_n = (int)number_of(argv[3], 10000);
     slot_n = (int)number_of(argv[4], SLOTS_MAX);
     task_n = number_of(argv[5], 10000000);

@@ -1,5 +1,5 @@
-/* The question: what does net/http/http.h cost, next to bare evhttp, for a tiny reply over keep-alive connections? Whatever
- * the master does per request comes on top of this floor.
+/* The question: what does net/http/http.h cost, next to bare evhttp, for a tiny reply over keep-alive connections?
+ * Whatever the master does per request comes on top of this floor.
  *
  *     ninja -C build bench/http_floor && build/bench/http_floor [connections [seconds]]
  *
@@ -21,7 +21,7 @@
 #include "net/http/http.h"
 
 static const char reply_text[] = "{\"version\":\"0.1.0\",\"clusterName\":\"bench\"}";
-#define REPLY_N (sizeof reply_text - 1)
+#define REPLY_N (sizeof(reply_text) - 1)
 
 static void evhttp_answer(struct evhttp_request *r, void *ctx)
 {
@@ -43,7 +43,7 @@ static void serve_evhttp(int ready_fd)
     evhttp_set_gencb(http, evhttp_answer, NULL);
     struct evhttp_bound_socket *bound = evhttp_bind_socket_with_handle(http, "127.0.0.1", 18181);
     int port = bound ? 18181 : 0;
-    if (write(ready_fd, &port, sizeof port) == sizeof port && bound)
+    if (write(ready_fd, &port, sizeof(port)) == sizeof(port) && bound)
         event_base_dispatch(base);
 }
 
@@ -64,7 +64,7 @@ static void serve_ours(int ready_fd)
         http_server_new(l, &(struct http_server_options){.bind_host = "127.0.0.1", .on_request = our_answer}, &s,
                         NULL) == 0)
         port = http_server_port(s);
-    if (write(ready_fd, &port, sizeof port) == sizeof port && port)
+    if (write(ready_fd, &port, sizeof(port)) == sizeof(port) && port)
         loop_run(l, NULL);
 }
 
@@ -77,10 +77,10 @@ struct result {
 static void run_wrk(int port, int connections, int seconds, struct result *ret)
 {
     char command[256], line[256];
-    snprintf(command, sizeof command, "wrk -t1 -c%d -d%ds --latency http://127.0.0.1:%d/api/v1/master", connections,
+    snprintf(command, sizeof(command), "wrk -t1 -c%d -d%ds --latency http://127.0.0.1:%d/api/v1/master", connections,
              seconds, port);
     FILE *wrk = popen(command, "r");
-    while (wrk && fgets(line, sizeof line, wrk)) {
+    while (wrk && fgets(line, sizeof(line), wrk)) {
         sscanf(line, " 50%% %15s", ret->p50);
         sscanf(line, " 99%% %15s", ret->p99);
         sscanf(line, " %lf requests in", &ret->requests);
@@ -102,7 +102,7 @@ static void measure_server(const char *name, void (*serve)(int ready_fd), int co
         serve(ready[1]);
         _exit(1);
     }
-    if (read(ready[0], &port, sizeof port) != sizeof port || port == 0) {
+    if (read(ready[0], &port, sizeof(port)) != sizeof(port) || port == 0) {
         fprintf(stderr, "http_floor: %s does not start\n", name);
         exit(1);
     }

@@ -4,5 +4,5 @@
 
 int main(void)
 {
-    return curl_version() == NULL;
+    return !curl_version();
 }

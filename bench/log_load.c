@@ -34,9 +34,12 @@ static _Noreturn void fail(const char *what)
     exit(1);
 }
 
-static long number_of(const char *text) { return strtol(text, NULL, 10); }
+static long number_of(const char *text)
+{
+    return strtol(text, NULL, 10);
+}
 
-/* ---- the text ---- */
+/* ---- the text ---------------------------------------------------------------------------------------------------- */
 
 struct training {
     uint64_t rng;
@@ -51,7 +54,10 @@ static double uniform(struct training *t)
     return (double)(t->rng >> 11) / (double)(1ull << 53);
 }
 
-static double noise(struct training *t) { return uniform(t) + uniform(t) + uniform(t) - 1.5; }
+static double noise(struct training *t)
+{
+    return uniform(t) + uniform(t) + uniform(t) - 1.5;
+}
 
 /* Writes one line with its newline; one line in forty differs from the usual form. */
 static size_t next_line(struct training *t, char out[256])
@@ -63,7 +69,8 @@ static size_t next_line(struct training *t, char out[256])
                                     t->step / 10 % 512, 1.2 + 2 * uniform(t), 8000 + (int)(1000 * uniform(t)),
                                     1 + (int)(16 * uniform(t)));
         if (t->step % 100 == 1)
-            return (size_t)snprintf(out, 256, "WARNING: /usr/lib/python3/dist-packages/torch/optim/lr_scheduler.py:143: "
+            return (size_t)snprintf(out, 256,
+                                    "WARNING: /usr/lib/python3/dist-packages/torch/optim/lr_scheduler.py:143: "
                                     "UserWarning: Detected call of `lr_scheduler.step()` before `optimizer.step()`.\n");
     }
     if (t->rank == 0) {
@@ -74,7 +81,8 @@ static size_t next_line(struct training *t, char out[256])
     t->rank++;
     double loss = 1.9 + 5.1 * exp(-(double)t->step / 30000) + 0.1 * noise(t);
     double lr = 3e-4 * (t->step < 2000 ? (double)t->step / 2000 : 1);
-    return (size_t)snprintf(out, 256, "INFO: train.py:214: epoch %ld step %ld loss %.4f lr %.3e grad_norm %.3f %.1f samples/s\n",
+    return (size_t)snprintf(out, 256,
+                            "INFO: train.py:214: epoch %ld step %ld loss %.4f lr %.3e grad_norm %.3f %.1f samples/s\n",
                             t->step / 5000, t->step, loss, lr, t->grad, t->rate);
 }
 
@@ -89,7 +97,10 @@ static size_t next_even_line(struct training *t, char out[256])
     return 100;
 }
 
-static size_t a_line(struct training *t, char out[256]) { return fresh ? next_line(t, out) : next_even_line(t, out); }
+static size_t a_line(struct training *t, char out[256])
+{
+    return fresh ? next_line(t, out) : next_even_line(t, out);
+}
 
 static void add_line_json(struct training *t, int64_t time_us, bool posted, struct strbuf *out)
 {
@@ -98,21 +109,26 @@ static void add_line_json(struct training *t, int64_t time_us, bool posted, stru
     size_t n = a_line(t, text);
     clock_format(time_us, time);
     if (posted)
-        strbuf_addf(out, "{\"taskId\":\"%s\",\"allocationId\":\"%s.1\",\"agentId\":\"agent-1\",\"containerId\":\"c0ffee00-%d\",",
-                    task, task, rank);
+        strbuf_addf(
+            out,
+            "{\"taskId\":\"%s\",\"allocationId\":\"%s.1\",\"agentId\":\"agent-1\",\"containerId\":\"c0ffee00-%d\",",
+            task, task, rank);
     else
         strbuf_addc(out, '{');
-    strbuf_addf(out, "\"rankId\":%d,\"timestamp\":\"%s\",\"level\":\"LOG_LEVEL_INFO\",\"source\":\"task\",\"stdtype\":\"stdout\",\"log\":",
-                rank, time);
+    strbuf_addf(
+        out,
+        "\"rankId\":%d,\"timestamp\":\"%s\",\"level\":\"LOG_LEVEL_INFO\",\"source\":\"task\",\"stdtype\":\"stdout\",\"log\":",
+        rank, time);
     strbuf_add_json(out, text, n);
     strbuf_addc(out, '}');
 }
 
-/* ---- connections ---- */
+/* ---- connections ------------------------------------------------------------------------------------------------- */
 
 static int connect_master(void)
 {
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)number_of(port)),
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_port = htons((uint16_t)number_of(port)),
                             .sin_addr = {htonl(INADDR_LOOPBACK)}};
     int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
     if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0)
@@ -150,7 +166,7 @@ static void expect_reply(int fd, const char *status)
     }
 }
 
-/* ---- a client that posts ---- */
+/* ---- a client that posts ----------------------------------------------------------------------------------------- */
 
 static void make_post(struct training *t, struct strbuf *out)
 {
@@ -164,8 +180,11 @@ static void make_post(struct training *t, struct strbuf *out)
     }
     strbuf_adds(&body, "]}");
     strbuf_reset(out);
-    strbuf_addf(out, "POST /api/v1/task/logs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"
-                "Content-Length: %zu\r\n\r\n", token, body.n);
+    strbuf_addf(
+        out,
+        "POST /api/v1/task/logs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"
+        "Content-Length: %zu\r\n\r\n",
+        token, body.n);
     strbuf_add(out, body.s, body.n);
     strbuf_release(&body);
 }
@@ -190,7 +209,7 @@ static void *post_client(void *ctx)
     return NULL;
 }
 
-/* ---- a client that is an agent ---- */
+/* ---- a client that is an agent ----------------------------------------------------------------------------------- */
 
 /* Sends a frame as a client; the mask is zero, which leaves the bytes unchanged. */
 static void send_frame(int fd, const struct strbuf *text)
@@ -239,13 +258,18 @@ static char *next_frame(struct inbox *b, size_t *used)
 static void send_greeting(struct inbox *b, int number, size_t *used)
 {
     struct strbuf text = STRBUF_INIT;
-    strbuf_addf(&text, "GET /agents?id=load-%d&version=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nConnection: Upgrade\r\n"
-                "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n", number,
-                token);
+    strbuf_addf(
+        &text,
+        "GET /agents?id=load-%d&version=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nConnection: Upgrade\r\n"
+        "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+        number, token);
     send_all(b->fd, text.s, text.n);
     expect_reply(b->fd, "HTTP/1.1 101");
     strbuf_reset(&text);
-    strbuf_addf(&text, "{\"hello\":{\"protocol\":1,\"agentId\":\"load-%d\",\"version\":\"1\",\"resourcePool\":\"default\",\"devices\":[]}}", number);
+    strbuf_addf(
+        &text,
+        "{\"hello\":{\"protocol\":1,\"agentId\":\"load-%d\",\"version\":\"1\",\"resourcePool\":\"default\",\"devices\":[]}}",
+        number);
     send_frame(b->fd, &text);
     *used = 0;
     if (!strstr(next_frame(b, used), "\"hello\""))
@@ -281,8 +305,10 @@ static void *agent_client(void *ctx)
         for (; sent < lines_each && sent - acked < WINDOW * BATCH; sent += BATCH) {
             const struct strbuf *l = &lines[sent / BATCH % PREPARED];
             strbuf_reset(&message);
-            strbuf_addf(&message, "{\"logs\":{\"containerId\":\"%s-%d\",\"allocationId\":\"%s.1\",\"taskId\":\"%s\",\"firstSeq\":\"%ld\",",
-                        task, number, task, task, sent + 1);
+            strbuf_addf(
+                &message,
+                "{\"logs\":{\"containerId\":\"%s-%d\",\"allocationId\":\"%s.1\",\"taskId\":\"%s\",\"firstSeq\":\"%ld\",",
+                task, number, task, task, sent + 1);
             strbuf_add(&message, l->s, l->n);
             send_frame(in.fd, &message);
         }
@@ -294,7 +320,7 @@ static void *agent_client(void *ctx)
     return NULL;
 }
 
-/* ---- the text alone ---- */
+/* ---- the text alone ---------------------------------------------------------------------------------------------- */
 
 static void write_text(const char *path, long lines)
 {
@@ -344,7 +370,8 @@ int main(int argc, char **argv)
     pthread_t thread[CLIENTS_MAX];
     pthread_barrier_init(&ready, NULL, (unsigned)clients + 1);
     for (int i = 0; i < clients; i++)
-        pthread_create(&thread[i], NULL, strcmp(argv[1], "agent") == 0 ? agent_client : post_client, (void *)(uintptr_t)i);
+        pthread_create(&thread[i], NULL, strcmp(argv[1], "agent") == 0 ? agent_client : post_client,
+                       (void *)(uintptr_t)i);
     pthread_barrier_wait(&ready);
     int64_t start = clock_monotonic_us();
     for (int i = 0; i < clients; i++)

@@ -2,10 +2,9 @@
  * Usage: metric_points [DIRECTORY] (default /tmp).
  *
  * The data is made up, as training would report it, one report every 100 steps and about every 80 ms (jitter: 4 ms):
- *   a report of four  loss (float32, falling, 5 % of noise), accuracy of a batch of 64, learning rate (cosine schedule in
- *                     double), gradient's norm (float32, 20 % of noise)
- *   loss alone        the same loss, one metric a report: steps and times have nobody to share them with
- *   doubles alone     noise in all 52 bits: what no lossless form makes smaller
+ *   a report of four  loss (float32, falling, 5 % of noise), accuracy of a batch of 64, learning rate (cosine schedule
+ * in double), gradient's norm (float32, 20 % of noise) loss alone        the same loss, one metric a report: steps and
+ * times have nobody to share them with doubles alone     noise in all 52 bits: what no lossless form makes smaller
  * Blocks are packed and stored as sealing does it. Bytes are those of the file, indexes and charts included. */
 #include <math.h>
 #include <sys/stat.h>
@@ -60,8 +59,10 @@ static double noise_at(struct rng *rng, int64_t i, int64_t n)
     return rng_unit(rng);
 }
 
-static const struct { const char *name; point_fn *point; } four[] = {
-    {"accuracy", accuracy_at}, {"grad_norm", norm_at}, {"learning_rate", rate_at}, {"loss", loss_at}};
+static const struct {
+    const char *name;
+    point_fn *point;
+} four[] = {{"accuracy", accuracy_at}, {"grad_norm", norm_at}, {"learning_rate", rate_at}, {"loss", loss_at}};
 
 static int64_t file_bytes(struct store *st)
 {
@@ -79,13 +80,14 @@ static void make_block(struct made *m, struct rng *rng, int32_t trial, int64_t f
     static const uint32_t shape_columns[] = {0, 1, 2, 3};
     static struct metric_shape shape;
     shape = (struct metric_shape){shape_columns, columns};
-    m->block = (struct metric_block){.report = m->report, .column = m->column, .column_n = columns, .shape = &shape,
-                                     .shape_n = 1};
+    m->block = (struct metric_block){
+        .report = m->report, .column = m->column, .column_n = columns, .shape = &shape, .shape_n = 1};
     for (int64_t i = first; i < n && m->block.n < METRIC_BLOCK_REPORTS; i++) {
         size_t k = m->block.n++;
-        m->report[k] = (struct metric_report){
-            .id = (int64_t)trial * 20000000 + i + 1, .run_id = 1, .steps = (int32_t)(i * 100),
-            .report_us = 1700000000000000 + i * 80000 + (int64_t)rng_int(rng, 4000)};
+        m->report[k] = (struct metric_report){.id = (int64_t)trial * 20000000 + i + 1,
+                                              .run_id = 1,
+                                              .steps = (int32_t)(i * 100),
+                                              .report_us = 1700000000000000 + i * 80000 + (int64_t)rng_int(rng, 4000)};
         for (size_t c = 0; c < columns; c++)
             m->value[c][k] = (struct metric_value){.kind = METRIC_DOUBLE, .number = point[c](rng, i, n)};
     }
@@ -128,8 +130,13 @@ static void bytes_of(struct store *st, const char *what, int32_t trial, int64_t 
 static void measure_chart(struct store *st, const char *what, int32_t trial, int32_t from, int32_t to)
 {
     const char *const name[] = {"loss"};
-    const struct store_series_query q = {.trial_id = trial, .group = "training", .names = {name, 1},
-                                         .start_batches = from, .end_batches = to, .has_end = to != 0, .max_points = 1000};
+    const struct store_series_query q = {.trial_id = trial,
+                                         .group = "training",
+                                         .names = {name, 1},
+                                         .start_batches = from,
+                                         .end_batches = to,
+                                         .has_end = to != 0,
+                                         .max_points = 1000};
     double best = 1e9, total = 0;
     for (int round = 0; round < 5; round++) {
         cleanup_arena struct arena a = ARENA_INIT;
@@ -151,8 +158,13 @@ static void rebuild_trial(struct store *st, int32_t trial)
     struct store_report_result result;
     const char **summary;
     MUST(store_trial_put(st, &t, false, &bench_err));
-    const struct store_report r = {.trial_id = trial, .run_id = 2, .group = "training", .has_steps = true,
-                                   .steps = 500000000, .report_us = 1, .avg_metrics = "{\"loss\":1.5}"};
+    const struct store_report r = {.trial_id = trial,
+                                   .run_id = 2,
+                                   .group = "training",
+                                   .has_steps = true,
+                                   .steps = 500000000,
+                                   .report_us = 1,
+                                   .avg_metrics = "{\"loss\":1.5}"};
     int64_t start = clock_monotonic_us();
     MUST(store_begin(st, &bench_err));
     MUST(store_report_add(st, &r, &result, &bench_err));
@@ -175,8 +187,8 @@ int main(int argc, char **argv)
     bench_user(st);
     for (int32_t id = 1; id <= 3; id++) {
         bench_experiment(st, id, "{}", 1);
-        struct trial_row t = {.id = id, .experiment_id = id, .state = RUN_ACTIVE, .start_us = 1, .hparams = "{}",
-                              .run_id = 1};
+        struct trial_row t = {
+            .id = id, .experiment_id = id, .state = RUN_ACTIVE, .start_us = 1, .hparams = "{}", .run_id = 1};
         snprintf(t.request_id, sizeof(t.request_id), "request-%d", id);
         MUST(store_trial_put(st, &t, true, &bench_err));
     }

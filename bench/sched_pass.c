@@ -1,5 +1,5 @@
-/* What does a pass of the scheduler cost in a large pool? 10,000 agents of 8 slots, 100,000 jobs of one request each; and in
- * a full one of 1,000, where 8,000 gangs wait that others would have to be stopped for. Usage: sched_pass */
+/* What does a pass of the scheduler cost in a large pool? 10,000 agents of 8 slots, 100,000 jobs of one request each;
+ * and in a full one of 1,000, where 8,000 gangs wait that others would have to be stopped for. Usage: sched_pass */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,9 +25,9 @@ static void begin_pool(enum sched_policy policy, int agents)
 {
     p.sched = sched_new(&(struct sched_opts){.policy = policy, .preemption = true});
     for (int i = 0; i < agents; i++) {
-        snprintf(p.name[i], sizeof p.name[i], "agent-%d", i);
-        p.agent[i] = (struct sched_agent){.id = p.name[i], .open = true, .slots = SLOTS, .empty_slots = SLOTS, .aux = 100,
-                                          .empty_aux = 100};
+        snprintf(p.name[i], sizeof(p.name[i]), "agent-%d", i);
+        p.agent[i] = (struct sched_agent){
+            .id = p.name[i], .open = true, .slots = SLOTS, .empty_slots = SLOTS, .aux = 100, .empty_aux = 100};
         sched_agent_join(p.sched, &p.agent[i]);
     }
 }
@@ -35,11 +35,15 @@ static void begin_pool(enum sched_policy policy, int agents)
 static void submit_request(int i, int slots, int priority, bool preemptible)
 {
     char *name = p.name[AGENTS + i];
-    snprintf(name, sizeof p.name[0], "job-%d", i);
-    p.group[i] = (struct sched_job){.job_id = name, .priority = priority, .weight = 1, .max_slots = -1,
-                                      .queue_position = 1000 * i, .submitted_us = 1000 * i};
-    p.request[i] = (struct sched_request){.allocation_id = name, .job = &p.group[i], .slots = slots,
-                                          .preemptible = preemptible, .request_us = 1000 * i};
+    snprintf(name, sizeof(p.name[0]), "job-%d", i);
+    p.group[i] = (struct sched_job){.job_id = name,
+                                    .priority = priority,
+                                    .weight = 1,
+                                    .max_slots = -1,
+                                    .queue_position = 1000 * i,
+                                    .submitted_us = 1000 * i};
+    p.request[i] = (struct sched_request){
+        .allocation_id = name, .job = &p.group[i], .slots = slots, .preemptible = preemptible, .request_us = 1000 * i};
     sched_request_add(p.sched, &p.request[i]);
 }
 
@@ -60,10 +64,10 @@ static void fill_pool(enum sched_policy policy, bool gangs)
 static void empty_pool(void)
 {
     for (int i = 0; i < JOBS; i++)
-        if (p.request[i].job != NULL)
+        if (p.request[i].job)
             sched_request_remove(p.sched, &p.request[i]);
     sched_free(p.sched);
-    memset(p.request, 0, sizeof p.request);
+    memset(p.request, 0, sizeof(p.request));
 }
 
 static size_t run_pass(void)
@@ -80,7 +84,7 @@ static void end_one(enum sched_state state)
     struct sched_request *r;
     do
         r = &p.request[rng_int(&rng, JOBS)];
-    while (r->job == NULL || r->state != state);
+    while (!r->job || r->state != state);
     for (size_t i = 0; i < r->share_n; i++) {
         struct sched_agent to = *r->share[i].agent;
         to.empty_slots += r->share[i].slots;
@@ -158,8 +162,8 @@ static void measure_full(void)
         sum += ms;
         worst = ms > worst ? ms : worst;
     }
-    printf("full: everything at once %.3f ms\nfull: one ended %.4f ms\nfull: one ended, the worst %.4f ms\n", cold, sum / EVENTS,
-           worst);
+    printf("full: everything at once %.3f ms\nfull: one ended %.4f ms\nfull: one ended, the worst %.4f ms\n", cold,
+           sum / EVENTS, worst);
     empty_pool();
 }
 

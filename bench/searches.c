@@ -16,7 +16,8 @@ enum { CONCURRENT = 10000, EVENTS = 1000000, COMMIT = 100 };
     "\"max_concurrent_trials\": 10000"
 #define BY_TIME "{" COMMON ", \"max_time\": 256, \"time_metric\": \"batches\"}"
 #define PROMOTE "{" COMMON ", \"max_length\": {\"batches\": 256}}"
-#define SPACE "{\"lr\": {\"type\": \"log\", \"base\": 10, \"minval\": -4, \"maxval\": -1}, \"layers\": {\"type\": \"int\", \"minval\": 1, \"maxval\": 9}}"
+#define SPACE \
+    "{\"lr\": {\"type\": \"log\", \"base\": 10, \"minval\": -4, \"maxval\": -1}, \"layers\": {\"type\": \"int\", \"minval\": 1, \"maxval\": 9}}"
 
 enum keeping { KEEP_NOTHING, KEEP_TEXT, KEEP_STORED };
 
@@ -35,7 +36,7 @@ struct load {
 
 static void *must_alloc(void *p)
 {
-    if (p == NULL)
+    if (!p)
         abort();
     return p;
 }
@@ -44,12 +45,12 @@ static void begin_work(struct load *l, size_t trial)
 {
     if (l->live_n == l->live_cap) {
         l->live_cap = l->live_cap ? 2 * l->live_cap : 1024;
-        l->live = must_alloc(realloc(l->live, l->live_cap * sizeof *l->live));
+        l->live = must_alloc(realloc(l->live, l->live_cap * sizeof(*l->live)));
     }
     if (trial >= l->trial_cap) {
         size_t cap = trial + 1 > 2 * l->trial_cap ? trial + 1 : 2 * l->trial_cap;
-        l->time = must_alloc(realloc(l->time, cap * sizeof *l->time));
-        memset(l->time + l->trial_cap, 0, (cap - l->trial_cap) * sizeof *l->time);
+        l->time = must_alloc(realloc(l->time, cap * sizeof(*l->time)));
+        memset(l->time + l->trial_cap, 0, (cap - l->trial_cap) * sizeof(*l->time));
         l->trial_cap = cap;
     }
     l->live[l->live_n++] = trial;
@@ -112,7 +113,7 @@ static void validate_trial(struct load *l, size_t trial)
     char metrics[96];
     struct searcher_event ev = {.trial = trial};
     l->time[trial] = l->time[trial] > 0 ? 2 * l->time[trial] : 1;
-    snprintf(metrics, sizeof metrics, "{\"loss\": %.17g, \"accuracy\": 0.5, \"batches\": %lld}", rng_unit(&l->rng),
+    snprintf(metrics, sizeof(metrics), "{\"loss\": %.17g, \"accuracy\": 0.5, \"batches\": %lld}", rng_unit(&l->rng),
              (long long)l->time[trial]);
     MUST(searcher_read_metrics(l->searcher, metrics, &ev, &bench_err) > 0 ? 0 : -1);
     tell_searcher(l, &ev);
@@ -122,8 +123,11 @@ static void complete_trial(struct load *l, size_t trial)
 {
     int64_t length = searcher_operation(l->searcher, trial).length;
     l->time[trial] = length;
-    tell_searcher(l, &(struct searcher_event){.type = SEARCHER_OPERATION_COMPLETED, .trial = trial, .length = length,
-                                     .metric = rng_unit(&l->rng), .run = 1});
+    tell_searcher(l, &(struct searcher_event){.type = SEARCHER_OPERATION_COMPLETED,
+                                              .trial = trial,
+                                              .length = length,
+                                              .metric = rng_unit(&l->rng),
+                                              .run = 1});
 }
 
 /* A random live trial reports; a trial that waits or was stopped is not live any more. */

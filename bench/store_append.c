@@ -1,8 +1,8 @@
 /* What does the store take in a second, on one connection, fsync at each commit? Single commits show the disk; groups
  * show the store. Usage: store_append [DIRECTORY | postgresql://…] (default /tmp; a directory on the disk that matters,
  * or an empty database). */
-#include "store/metrics/metrics.h"
 #include "store/logs/task_logs.h"
+#include "store/metrics/metrics.h"
 #include "store_bench.h"
 
 static void open_and_close(void)
@@ -45,8 +45,8 @@ static void append_experiments(struct store *st)
             MUST(store_begin(st, &bench_err));
         MUST(store_savepoint(st, &bench_err));
         bench_experiment(st, id, config, 300);
-        struct trial_row t = {.id = id, .experiment_id = id, .state = RUN_PAUSED, .start_us = 1, .run_id = 1,
-                              .hparams = "{}"};
+        struct trial_row t = {
+            .id = id, .experiment_id = id, .state = RUN_PAUSED, .start_us = 1, .run_id = 1, .hparams = "{}"};
         snprintf(t.request_id, sizeof(t.request_id), "request-%d", id);
         snprintf(t.task_id, sizeof(t.task_id), "%d.%s", id, t.request_id);
         MUST(store_trial_put(st, &t, true, &bench_err));
@@ -68,9 +68,13 @@ static void append_reports(struct store *st, const char *what, int per_commit)
         char avg[128];
         struct store_report_result result;
         snprintf(avg, sizeof(avg), "{\"loss\":%d.5,\"accuracy\":0.%d,\"lr\":0.001}", i, i);
-        const struct store_report r = {.trial_id = trial, .run_id = 1, .group = "training", .has_steps = true,
+        const struct store_report r = {.trial_id = trial,
+                                       .run_id = 1,
+                                       .group = "training",
+                                       .has_steps = true,
                                        .steps = i,
-                                       .report_us = 1, .avg_metrics = avg};
+                                       .report_us = 1,
+                                       .avg_metrics = avg};
         if (i % per_commit == 0)
             MUST(store_begin(st, &bench_err));
         MUST(store_report_add(st, &r, &result, &bench_err));
@@ -87,10 +91,16 @@ static void append_logs(struct store *st, const char *what, size_t batch, int ba
     for (size_t i = 0; i < batch; i++) {
         snprintf(text[i], sizeof(text[i]),
                  "[rank=0] step %zu loss 0.%zu accuracy 0.9%zu on the way to the next epoch\n", i, i * 7919 % 10007,
-                     i * 31 % 97);
-        line[i] = (struct store_log_line){.time_us = 1700000000000000 + (int64_t)i * 137, .allocation_id = "1.x.1",
-                                          .agent_id = "agent", .container_id = "c", .level = 3, .source = "task",
-                                          .stdtype = "stdout", .text = text[i], .text_n = strlen(text[i])};
+                 i * 31 % 97);
+        line[i] = (struct store_log_line){.time_us = 1700000000000000 + (int64_t)i * 137,
+                                          .allocation_id = "1.x.1",
+                                          .agent_id = "agent",
+                                          .container_id = "c",
+                                          .level = 3,
+                                          .source = "task",
+                                          .stdtype = "stdout",
+                                          .text = text[i],
+                                          .text_n = strlen(text[i])};
     }
     int64_t start = clock_monotonic_us(), id;
     for (int i = 0; i < batches; i++) {

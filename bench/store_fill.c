@@ -1,7 +1,8 @@
-/* A store as years leave it: usage store_fill PLACE POINTS LOG_MB (see bench/ask_waiting.py). One experiment that is over,
- * with a trial for each million of metric points (three metrics a report) and its log in batches of 1,000 lines. */
-#include "store/metrics/metrics.h"
+/* A store as years leave it: usage store_fill PLACE POINTS LOG_MB (see bench/ask_waiting.py). One experiment that is
+ * over, with a trial for each million of metric points (three metrics a report) and its log in batches of 1,000 lines.
+ */
 #include "store/logs/task_logs.h"
+#include "store/metrics/metrics.h"
 #include "store_bench.h"
 
 enum { POINTS_PER_REPORT = 3, POINTS_PER_TRIAL = 1000000, PER_COMMIT = 5000, BATCH = 1000, LINE_BYTES = 100 };
@@ -41,8 +42,13 @@ static void fill_report(struct store *st, int32_t trial_id, int step)
     char avg[128];
     struct store_report_result result;
     snprintf(avg, sizeof(avg), "{\"loss\":%d.5,\"accuracy\":0.%d,\"lr\":0.001}", step, step);
-    const struct store_report r = {.trial_id = trial_id, .run_id = 1, .group = "training", .has_steps = true, .steps = step,
-                                   .report_us = 1, .avg_metrics = avg};
+    const struct store_report r = {.trial_id = trial_id,
+                                   .run_id = 1,
+                                   .group = "training",
+                                   .has_steps = true,
+                                   .steps = step,
+                                   .report_us = 1,
+                                   .avg_metrics = avg};
     MUST(store_report_add(st, &r, &result, &bench_err));
 }
 
@@ -73,13 +79,20 @@ static void fill_logs(struct store *st, long megabytes)
     int64_t first;
     for (long i = 0; i < megabytes * 1000000 / LINE_BYTES / BATCH; i++) {
         for (int k = 0; k < BATCH; k++) {
-            int n = snprintf(text[k], sizeof(text[k]), "[rank=0] step %ld loss 0.%ld accuracy 0.9%d on the way to the next epoch",
-                             i * BATCH + k, (i * BATCH + k) * 7919 % 10007, k % 97);
+            int n = snprintf(text[k], sizeof(text[k]),
+                             "[rank=0] step %ld loss 0.%ld accuracy 0.9%d on the way to the next epoch", i * BATCH + k,
+                             (i * BATCH + k) * 7919 % 10007, k % 97);
             memset(text[k] + n, '.', LINE_BYTES - (size_t)n);
             text[k][LINE_BYTES - 1] = '\n';
-            line[k] = (struct store_log_line){.time_us = 1700000000000000 + (i * BATCH + k) * 137, .allocation_id = "1.x.1",
-                                              .agent_id = "agent", .container_id = "c", .level = 3, .source = "task",
-                                              .stdtype = "stdout", .text = text[k], .text_n = LINE_BYTES};
+            line[k] = (struct store_log_line){.time_us = 1700000000000000 + (i * BATCH + k) * 137,
+                                              .allocation_id = "1.x.1",
+                                              .agent_id = "agent",
+                                              .container_id = "c",
+                                              .level = 3,
+                                              .source = "task",
+                                              .stdtype = "stdout",
+                                              .text = text[k],
+                                              .text_n = LINE_BYTES};
         }
         MUST(store_begin(st, &bench_err));
         MUST(store_task_log_append(st, task, line, BATCH, &first, &bench_err));

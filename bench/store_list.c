@@ -33,14 +33,17 @@ int main(int argc, char **argv)
         bench_experiment(st, id, config, 2000);
     MUST(store_commit(st, &bench_err));
     MUST(store_open_reader(bench_path, &reader, &bench_err));
-    measure_list(reader, "50 of 1,000 by id, with configurations (3 KB each)", &(struct store_experiment_filter){.page = page});
-    measure_list(reader, "not archived, newest first (det e list)",
-            &(struct store_experiment_filter){.page = page, .has_archived = true, .sort_by = 1, .descending = true});
-    measure_list(reader, "by name, descending", &(struct store_experiment_filter){.page = page, .sort_by = 11,
-                                                                             .descending = true});
-    measure_list(reader, "whose name contains a text", &(struct store_experiment_filter){.page = page, .name = "pytorch"});
-    measure_list(reader, "with a label", &(struct store_experiment_filter){
-                        .page = page, .labels = {(const char *const[]){"bench"}, 1}});
+    measure_list(reader, "50 of 1,000 by id, with configurations (3 KB each)",
+                 &(struct store_experiment_filter){.page = page});
+    measure_list(
+        reader, "not archived, newest first (det e list)",
+        &(struct store_experiment_filter){.page = page, .has_archived = true, .sort_by = 1, .descending = true});
+    measure_list(reader, "by name, descending",
+                 &(struct store_experiment_filter){.page = page, .sort_by = 11, .descending = true});
+    measure_list(reader, "whose name contains a text",
+                 &(struct store_experiment_filter){.page = page, .name = "pytorch"});
+    measure_list(reader, "with a label",
+                 &(struct store_experiment_filter){.page = page, .labels = {(const char *const[]){"bench"}, 1}});
     store_close(reader);
     store_close(st);
     bench_remove_dir();

@@ -1,5 +1,5 @@
-/* How long does a page of 200 of 100,000 experiments take, for each sort and each filter that the list has? Prints what each
- * costs in ms: CPU, median and p99, and the slowest ten. Usage: store_lists [DIRECTORY | postgresql://…] */
+/* How long does a page of 200 of 100,000 experiments take, for each sort and each filter that the list has? Prints what
+ * each costs in ms: CPU, median and p99, and the slowest ten. Usage: store_lists [DIRECTORY | postgresql://…] */
 #include "store/lookup/lookup.h"
 #include "store_many.h"
 
@@ -27,27 +27,48 @@ static void measure_list(struct store *st, const char *what, struct store_experi
     measure_question(st, what, &f);
 }
 
-/* ---- the lists ---- */
+/* ---- the lists --------------------------------------------------------------------------------------------------- */
 
 static void measure_sorts(struct store *st)
 {
-    static const struct { int number; const char *name; } sorts[] = {
-        {1, "id"}, {2, "description"}, {4, "start time"}, {5, "end time"}, {6, "state"}, {8, "number of trials"},
-        {9, "progress"}, {10, "user"}, {11, "name"}, {12, "forked from"}, {13, "resource pool"}, {14, "project"},
-        {15, "checkpoint size"}, {16, "checkpoint count"}, {17, "searcher metric"},
+    static const struct {
+        int number;
+        const char *name;
+    } sorts[] = {
+        {1, "id"},
+        {2, "description"},
+        {4, "start time"},
+        {5, "end time"},
+        {6, "state"},
+        {8, "number of trials"},
+        {9, "progress"},
+        {10, "user"},
+        {11, "name"},
+        {12, "forked from"},
+        {13, "resource pool"},
+        {14, "project"},
+        {15, "checkpoint size"},
+        {16, "checkpoint count"},
+        {17, "searcher metric"},
     };
     char what[64];
     for (size_t i = 0; i < sizeof(sorts) / sizeof(*sorts); i++) {
         for (int descending = 0; descending < 2; descending++) {
             snprintf(what, sizeof(what), "by %s%s", sorts[i].name, descending ? ", descending" : "");
-            measure_list(st, what, (struct store_experiment_filter){.sort_by = sorts[i].number, .descending = descending,
-                                                               .has_archived = true});
+            measure_list(st, what,
+                         (struct store_experiment_filter){.sort_by = sorts[i].number,
+                                                          .descending = descending,
+                                                          .has_archived = true});
         }
     }
 }
 
 #define TEXTS(...) {(const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)}
-#define FILTER(...) (struct store_experiment_filter){.sort_by = 4, .descending = true, __VA_ARGS__}
+#define FILTER(...) \
+    (struct store_experiment_filter) \
+    { \
+        .sort_by = 4, .descending = true, __VA_ARGS__ \
+    }
 
 static void measure_filters(struct store *st)
 {
@@ -68,7 +89,8 @@ static void measure_filters(struct store *st)
     measure_list(st, "project", FILTER(.project_id = 1));
     measure_list(st, "ids", FILTER(.id = {.incl = {ids, 3}}));
     measure_list(st, "ids between", FILTER(.id = {.has_gt = true, .gt = 20000, .has_lte = true, .lte = 90000}));
-    measure_list(st, "state, label and name", FILTER(.states = TEXTS("ERROR"), .labels = TEXTS("team-7"), .name = "bert"));
+    measure_list(st, "state, label and name",
+                 FILTER(.states = TEXTS("ERROR"), .labels = TEXTS("team-7"), .name = "bert"));
 }
 
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
-/* For the benches of lists and searches: very many experiments that differ in everything that these look at, and what each
- * question cost. */
-#ifndef BENCH_STORE_MANY_H
-#define BENCH_STORE_MANY_H
+/* For the benches of lists and searches: very many experiments that differ in everything that these look at, and what
+ * each question cost. */
+#ifndef DET_BENCH_STORE_MANY_H
+#define DET_BENCH_STORE_MANY_H
 
 #include <time.h>
 
@@ -12,7 +12,8 @@ enum { MANY_USERS = 50 };
 
 static inline void bench_many_experiment(struct store *st, int32_t id, const char *config)
 {
-    static const char *const states[] = {"COMPLETED", "COMPLETED", "COMPLETED", "COMPLETED", "COMPLETED", "ERROR", "CANCELED", "PAUSED"};
+    static const char *const states[] = {"COMPLETED", "COMPLETED", "COMPLETED", "COMPLETED",
+                                         "COMPLETED", "ERROR",     "CANCELED",  "PAUSED"};
     static const char *const models[] = {"mnist", "cifar10", "bert", "resnet50", "gpt2"};
     uint32_t r = (uint32_t)id * 2654435761u;
     char job[40], name[64], description[96], labels[64];
@@ -21,12 +22,28 @@ static inline void bench_many_experiment(struct store *st, int32_t id, const cha
     snprintf(description, sizeof(description), "what was tried in week %u of %s", r % 53, models[r % 5]);
     snprintf(labels, sizeof(labels), "[\"all\",\"team-%u\",\"run-%u\"]", r % 20, r % 5000);
     const struct store_experiment x = {
-        .id = id, .job_id = job, .state = states[r % 8], .user_id = 1 + (int32_t)(r % MANY_USERS), .project_id = 1, .name = name,
-        .description = description, .notes = "", .labels = labels, .archived = r % 10 == 0, .has_parent = r % 4 == 0,
-        .parent_id = (int32_t)(r % 1000), .has_progress = true, .progress = r % 1000 / 1000.0,
-        .start_us = 1700000000000000 + (int64_t)id * 1000000, .end_us = 1700000000000000 + (int64_t)(id + r % 9999) * 1000000,
-        .searcher_type = "single", .searcher_metric = "loss", .smaller_is_better = true, .resource_pool = "default",
-        .config = config, .original_config = "name: mnist\n",
+        .id = id,
+        .job_id = job,
+        .state = states[r % 8],
+        .user_id = 1 + (int32_t)(r % MANY_USERS),
+        .project_id = 1,
+        .name = name,
+        .description = description,
+        .notes = "",
+        .labels = labels,
+        .archived = r % 10 == 0,
+        .has_parent = r % 4 == 0,
+        .parent_id = (int32_t)(r % 1000),
+        .has_progress = true,
+        .progress = r % 1000 / 1000.0,
+        .start_us = 1700000000000000 + (int64_t)id * 1000000,
+        .end_us = 1700000000000000 + (int64_t)(id + r % 9999) * 1000000,
+        .searcher_type = "single",
+        .searcher_metric = "loss",
+        .smaller_is_better = true,
+        .resource_pool = "default",
+        .config = config,
+        .original_config = "name: mnist\n",
     };
     MUST(store_experiment_insert(st, &x, "x", 1, &bench_err));
 }
@@ -34,8 +51,13 @@ static inline void bench_many_experiment(struct store *st, int32_t id, const cha
 static inline void bench_many_report(struct store *st, int32_t trial_id, const char *group, const char *metrics)
 {
     struct store_report_result result;
-    const struct store_report r = {.trial_id = trial_id, .run_id = 1, .group = group, .has_steps = true, .steps = 100,
-                                   .report_us = 1, .avg_metrics = metrics};
+    const struct store_report r = {.trial_id = trial_id,
+                                   .run_id = 1,
+                                   .group = group,
+                                   .has_steps = true,
+                                   .steps = 100,
+                                   .report_us = 1,
+                                   .avg_metrics = metrics};
     MUST(store_report_add(st, &r, &result, &bench_err));
 }
 
@@ -43,10 +65,14 @@ static inline void bench_many_run(struct store *st, int32_t id, int32_t experime
 {
     uint32_t r = (uint32_t)id * 2246822519u;
     char hparams[128], metrics[128], metadata[64];
-    snprintf(hparams, sizeof(hparams), "{\"lr\": %g, \"layers\": %u, \"optimizer\": {\"name\": \"%s\", \"decay\": %g}}", r % 100003 / 100003.0,
-             r % 7, r % 3 ? "adam" : "sgd", r % 17 / 17.0);
-    struct trial_row t = {.id = id, .experiment_id = experiment_id, .run_id = 1, .state = RUN_ACTIVE,
-                          .start_us = 1700000000000000 + (int64_t)id * 1000000, .hparams = hparams};
+    snprintf(hparams, sizeof(hparams), "{\"lr\": %g, \"layers\": %u, \"optimizer\": {\"name\": \"%s\", \"decay\": %g}}",
+             r % 100003 / 100003.0, r % 7, r % 3 ? "adam" : "sgd", r % 17 / 17.0);
+    struct trial_row t = {.id = id,
+                          .experiment_id = experiment_id,
+                          .run_id = 1,
+                          .state = RUN_ACTIVE,
+                          .start_us = 1700000000000000 + (int64_t)id * 1000000,
+                          .hparams = hparams};
     snprintf(t.request_id, sizeof(t.request_id), "r%d", id);
     snprintf(t.task_id, sizeof(t.task_id), "%d.r", id);
     MUST(store_trial_put(st, &t, true, &bench_err));
@@ -70,7 +96,8 @@ static inline void bench_many(struct store *st, int32_t experiments, int32_t run
     for (int32_t id = 1; id <= MANY_USERS; id++) {
         char name[32];
         snprintf(name, sizeof(name), "user%d", id * 7919 % 1000);
-        MUST(store_user_insert(st, &(struct store_user){.id = id, .username = name, .active = true, .modified_us = 1}, &bench_err));
+        MUST(store_user_insert(st, &(struct store_user){.id = id, .username = name, .active = true, .modified_us = 1},
+                               &bench_err));
     }
     for (int32_t id = 1; id <= experiments; id++) {
         bench_many_experiment(st, id, config);
@@ -85,7 +112,7 @@ static inline void bench_many(struct store *st, int32_t experiments, int32_t run
     MUST(store_commit(st, &bench_err));
 }
 
-/* ---- what it cost ---- */
+/* ---- what it cost ------------------------------------------------------------------------------------------------ */
 
 /* CPU time of the thread. On a busy machine the difference to the clock is the time of other processes. */
 static inline int64_t bench_cpu_us(void)
@@ -96,7 +123,10 @@ static inline int64_t bench_cpu_us(void)
 }
 
 enum { MANY_QUESTIONS = 1000 };
-static struct { char what[160]; double p99; } bench_asked[MANY_QUESTIONS];
+static struct {
+    char what[160];
+    double p99;
+} bench_asked[MANY_QUESTIONS];
 static int bench_asked_n;
 
 static inline int bench_by_time(const void *a, const void *b)
@@ -124,15 +154,18 @@ static inline void bench_stop(struct bench_times *t)
     t->took[t->n++] = clock_monotonic_us() - t->start_us;
 }
 
-static inline double bench_ms_at(const int64_t *sorted, int n, int percent) { return (double)sorted[(n * percent + 99) / 100 - 1] / 1000; }
+static inline double bench_ms_at(const int64_t *sorted, int n, int percent)
+{
+    return (double)sorted[(n * percent + 99) / 100 - 1] / 1000;
+}
 
 static inline void bench_took(const char *what, int matching, struct bench_times *t)
 {
     qsort(t->took, (size_t)t->n, sizeof(*t->took), bench_by_time);
     qsort(t->cpu, (size_t)t->n, sizeof(*t->cpu), bench_by_time);
     double p99 = bench_ms_at(t->took, t->n, 99);
-    printf("%-60s (%6d match) cpu %6.2f, p99 %6.2f  median %6.2f  p99 %8.2f ms\n", what, matching, bench_ms_at(t->cpu, t->n, 50),
-           bench_ms_at(t->cpu, t->n, 99), bench_ms_at(t->took, t->n, 50), p99);
+    printf("%-60s (%6d match) cpu %6.2f, p99 %6.2f  median %6.2f  p99 %8.2f ms\n", what, matching,
+           bench_ms_at(t->cpu, t->n, 50), bench_ms_at(t->cpu, t->n, 99), bench_ms_at(t->took, t->n, 50), p99);
     fflush(stdout);
     if (bench_asked_n == MANY_QUESTIONS)
         abort();

@@ -15,9 +15,9 @@
 #include "agent/task/task.h"
 #include "agent/task/taskenv.h"
 #include "common/base/cleanup.h"
+#include "common/base/must.h"
 #include "common/system/files.h"
 #include "common/system/log.h"
-#include "common/base/must.h"
 #include "net/loop/service.h"
 
 #define WORKERS 4
@@ -26,7 +26,7 @@
 #define LOCK_TRIES 100 /* two seconds */
 #define LOCK_PAUSE_US 20000
 
-/* ---- the link's side ---- */
+/* ---- the link's side --------------------------------------------------------------------------------------------- */
 
 static void make_hello(void *ctx, struct arena *arena, struct wire_link_agent_hello *ret)
 {
@@ -43,7 +43,7 @@ static void make_hello(void *ctx, struct arena *arena, struct wire_link_agent_he
 }
 
 static const struct wire_link_expected_task *expectation_of_task(const struct wire_link_master_hello *h,
-                                                         const char *container_id)
+                                                                 const char *container_id)
 {
     for (size_t i = 0; i < h->expected_n; i++)
         if (strcmp(h->expected[i].container_id, container_id) == 0)
@@ -63,7 +63,8 @@ static void on_up(void *ctx, const struct wire_link_master_hello *hello)
 {
     struct agent *a = ctx;
     reap_hook(a);
-    service_status(a->service, "Connected to %s:%d, %zu slots", a->config->master_host, a->config->master_port, a->slots.n);
+    service_status(a->service, "Connected to %s:%d, %zu slots", a->config->master_host, a->config->master_port,
+                   a->slots.n);
     for (struct task *t = a->tasks, *next; t; t = next) {
         next = task_next(t);
         const struct wire_link_expected_task *e = expectation_of_task(hello, task_container_id(t));
@@ -80,7 +81,8 @@ static void on_up(void *ctx, const struct wire_link_master_hello *hello)
 static void on_down(void *ctx)
 {
     struct agent *a = ctx;
-    service_status(a->service, "Waiting for the master at %s:%d; tasks go on", a->config->master_host, a->config->master_port);
+    service_status(a->service, "Waiting for the master at %s:%d; tasks go on", a->config->master_host,
+                   a->config->master_port);
     for (struct task *t = a->tasks; t; t = task_next(t))
         task_pause(t);
 }
@@ -149,7 +151,7 @@ static void on_closed(void *ctx)
     loop_stop(((struct agent *)ctx)->loop);
 }
 
-/* ---- the beginning and the end ---- */
+/* ---- the beginning and the end ----------------------------------------------------------------------------------- */
 
 static int take_lock(struct agent *a, struct error *err)
 {
@@ -195,10 +197,11 @@ static int check_reach(const struct agent *a, struct error *err)
     if (account_resolve(&(struct account_order){.owner_id = 1}, &a->config->accounts, &arena, &who, err) < 0)
         return -1;
     if (!account_reaches(&who, a->config->run_root, X_OK))
-        return error_set(err, ERR_PRECONDITION,
-                         "tasks run as users of their own (uid %u and following), who cannot reach %s; set run_root to a directory that "
-                         "others may pass through",
-                         (unsigned)who.uid, a->config->run_root);
+        return error_set(
+            err, ERR_PRECONDITION,
+            "tasks run as users of their own (uid %u and following), who cannot reach %s; set run_root to a directory that "
+            "others may pass through",
+            (unsigned)who.uid, a->config->run_root);
     if (*a->config->python_path && !account_reaches(&who, a->config->python_path, R_OK | X_OK))
         log_warning("agent.library_unreachable", "path=%s uid=%u action=\"make it readable, or install the platform\"",
                     log_quote(a->config->python_path), (unsigned)who.uid);
@@ -226,11 +229,12 @@ static struct isolation_gap find_isolation_gap(const struct agent_config *c)
         return (struct isolation_gap){"the agent is not root: every task runs as the agent's own user", everything,
                                       "run the agent as root, or let it serve one user"};
     if (c->accounts.allow_root)
-        return (struct isolation_gap){"allow_root_tasks is set: tasks of users without a linked account run as root", everything,
-                                      "set allow_root_tasks: false"};
+        return (struct isolation_gap){"allow_root_tasks is set: tasks of users without a linked account run as root",
+                                      everything, "set allow_root_tasks: false"};
     if (!c->mount_namespaces)
         return (struct isolation_gap){"mount_namespaces is false: no task has a view of its own",
-                                      "tasks share /tmp, and see the command lines of other users' processes", "set mount_namespaces: true"};
+                                      "tasks share /tmp, and see the command lines of other users' processes",
+                                      "set mount_namespaces: true"};
     return (struct isolation_gap){.reason = ""};
 }
 
@@ -240,9 +244,11 @@ static int check_isolation(struct agent *a, struct error *err)
     struct isolation_gap gap = find_isolation_gap(a->config);
     a->isolation_gap = gap.reason;
     if (*gap.reason)
-        log_warning("agent.not_isolated", "reason=%s consequence=%s action=%s", log_quote(gap.reason), log_quote(gap.consequence),
-                    log_quote(gap.action));
-    return geteuid() == 0 && !a->config->accounts.allow_root ? account_check_range(&a->config->accounts.own, &account_files, err) : 0;
+        log_warning("agent.not_isolated", "reason=%s consequence=%s action=%s", log_quote(gap.reason),
+                    log_quote(gap.consequence), log_quote(gap.action));
+    return geteuid() == 0 && !a->config->accounts.allow_root
+               ? account_check_range(&a->config->accounts.own, &account_files, err)
+               : 0;
 }
 
 static void find_cgroups(struct agent *a)
@@ -251,7 +257,8 @@ static void find_cgroups(struct agent *a)
     cleanup_error struct error err = ERROR_INIT;
     file_read("/proc/self/cgroup", 64 * 1024, &membership, NULL);
     if (cgroup_find_home(CGROUP_ROOT, strbuf_str(&membership), &a->arena, &a->cgroups, &err) < 0)
-        log_warning("agent.cgroup", "error=%s action=\"limits of tasks are made at the root\"", log_quote(error_msg(&err)));
+        log_warning("agent.cgroup", "error=%s action=\"limits of tasks are made at the root\"",
+                    log_quote(error_msg(&err)));
     else if (a->cgroups.own)
         log_info("agent.cgroup", "home=%s", log_quote(a->cgroups.base[0]));
 }
@@ -268,17 +275,25 @@ static int set_up(struct agent *a, struct error *err)
 {
     const struct agent_config *c = a->config;
     struct pool_options pool = {.name = "agent-worker", .threads = WORKERS, .queue_max = QUEUE_MAX};
-    struct slots_request slots = {.slot_type = c->slot_type, .artificial = c->artificial_slots, .visible_gpus = c->visible_gpus,
+    struct slots_request slots = {.slot_type = c->slot_type,
+                                  .artificial = c->artificial_slots,
+                                  .visible_gpus = c->visible_gpus,
                                   .cpuinfo = "/proc/cpuinfo"};
-    struct link_handler link = {.make_hello = make_hello, .on_up = on_up, .on_message = on_message, .on_down = on_down,
-                                .on_lost = on_lost, .on_fatal = on_fatal, .on_closed = on_closed, .ctx = a};
+    struct link_handler link = {.make_hello = make_hello,
+                                .on_up = on_up,
+                                .on_message = on_message,
+                                .on_down = on_down,
+                                .on_lost = on_lost,
+                                .on_fatal = on_fatal,
+                                .on_closed = on_closed,
+                                .ctx = a};
     if (runtime_choose(c->container_runtime, &a->runtime, err) < 0 ||
         slots_find(&slots, &a->arena, &a->slots, err) < 0 || take_lock(a, err) < 0)
         return -1;
     find_cgroups(a);
     make_mount_point();
-    host_facts_read(&(struct host_facts_places){.os_release = "/etc/os-release", .cpuinfo = "/proc/cpuinfo"}, c->hostname, &a->arena,
-                    &a->host);
+    host_facts_read(&(struct host_facts_places){.os_release = "/etc/os-release", .cpuinfo = "/proc/cpuinfo"},
+                    c->hostname, &a->arena, &a->host);
     a->boot_id = boot_id(&a->arena);
     struct pool_options cleaner = {.name = "agent-cleaner", .threads = 1, .queue_max = QUEUE_MAX};
     struct pool_options sampler = {.name = "agent-sampler", .threads = 1, .queue_max = QUEUE_MAX};

@@ -13,8 +13,8 @@
 #include "agent/config.h"
 #include "agent/link.h"
 #include "agent/machine/gpu_watch.h"
-#include "agent/task/runtime.h"
 #include "agent/machine/slots.h"
+#include "agent/task/runtime.h"
 #include "common/base/arena.h"
 #include "common/base/error.h"
 #include "net/loop/loop.h"
@@ -24,7 +24,7 @@ struct task;
 
 struct agent {
     struct loop *loop;
-    struct pool *pool;     /* prepares and starts tasks */
+    struct pool *pool; /* prepares and starts tasks */
     /* Work whose length a task decides has threads of its own, so that no start of a task waits for it: removing what a
      * task has left, and sampling file systems that it uses. */
     struct pool *cleaner, *sampler;
@@ -32,16 +32,16 @@ struct agent {
     const struct runtime *runtime;
     struct link *link;
     struct service *service; /* tells systemd the state of this program */
-    struct arena arena; /* memory of `slots` */
+    struct arena arena;      /* memory of `slots` */
     struct slots slots;
     struct wire_host_environment host; /* this machine, without its devices; recorded with each trial */
-    const char *boot_id;         /* kernel's id of this start of the machine; "" if unknown */
+    const char *boot_id;               /* kernel's id of this start of the machine; "" if unknown */
     const char *isolation_gap;   /* why tasks of different users are not kept apart on this machine; "" if they are */
     struct cgroup_home cgroups;  /* the cgroups below which each task gets its own */
     struct gpu_watch *gpu_watch; /* NULL without GPUs */
-    struct task *tasks; /* hash table by container id */
+    struct task *tasks;          /* hash table by container id */
     int lock_fd;
-    pid_t hook; /* the process of hooks.on_connection_lost until it is reaped; 0 if there is none */
+    pid_t hook;           /* the process of hooks.on_connection_lost until it is reaped; 0 if there is none */
     atomic_bool stopping; /* read by worker threads, too */
     bool failed;
 };

@@ -5,10 +5,10 @@
 
 #include "agent/task/runtime.h"
 #include "common/base/cleanup.h"
-#include "common/config/config.h"
-#include "common/system/files.h"
 #include "common/base/strbuf.h"
+#include "common/config/config.h"
 #include "common/config/schema.h"
+#include "common/system/files.h"
 
 #define TOKEN_MAX 4096
 
@@ -136,7 +136,7 @@ static void read_tasks(const struct config *c, struct arena *a, struct agent_con
     x->task_program = text_or(c, "task_program", beside_this_program("determined-task", a), a);
 }
 
-/* ---- limits of tasks ---- */
+/* ---- limits of tasks --------------------------------------------------------------------------------------------- */
 
 /* An amount as a number; -1 if it is unset. Sizes may be written as text, which the schema has checked. */
 static int64_t config_amount(const struct config *c, const char *path)
@@ -163,7 +163,8 @@ static void read_limits(const struct config *c, struct agent_config *x)
     x->limit = (struct task_limits){.memory_bytes = memory >= 0 ? memory : nine_tenths_of_memory(),
                                     .disk_bytes = config_amount(c, "task_limits.disk"),
                                     .processes = (int32_t)config_amount(c, "task_limits.processes")};
-    x->limit_max = (struct task_limits){.memory_bytes = most > 0 ? most : 0, .disk_bytes = disk > 0 ? disk : 0,
+    x->limit_max = (struct task_limits){.memory_bytes = most > 0 ? most : 0,
+                                        .disk_bytes = disk > 0 ? disk : 0,
                                         .processes = processes > 0 ? (int32_t)processes : 0};
 }
 
@@ -175,10 +176,11 @@ static int64_t limit_of(int64_t asked, int64_t otherwise, int64_t most)
 
 struct task_limits agent_config_limits(const struct agent_config *c, const struct task_limits *asked)
 {
-    return (struct task_limits){
-        .memory_bytes = limit_of(asked->memory_bytes, c->limit.memory_bytes, c->limit_max.memory_bytes),
-        .disk_bytes = limit_of(asked->disk_bytes, c->limit.disk_bytes, c->limit_max.disk_bytes),
-        .processes = (int32_t)limit_of(asked->processes, c->limit.processes, c->limit_max.processes)};
+    return (struct task_limits){.memory_bytes = limit_of(asked->memory_bytes, c->limit.memory_bytes,
+                                                         c->limit_max.memory_bytes),
+                                .disk_bytes = limit_of(asked->disk_bytes, c->limit.disk_bytes, c->limit_max.disk_bytes),
+                                .processes = (int32_t)limit_of(asked->processes, c->limit.processes,
+                                                               c->limit_max.processes)};
 }
 
 /* Makes a path absolute. Tasks have another working directory, so the paths that they are told must not depend on

@@ -21,31 +21,31 @@ struct agent_config {
     const char *master_host;
     int master_port;
     bool tls, tls_skip_verify;
-    const char *tls_cert, *tls_cert_name;          /* "" if unset */
+    const char *tls_cert, *tls_cert_name; /* "" if unset */
     /* certificate and key that the agent shows to the master; "" if unset */
     const char *tls_client_cert, *tls_client_key;
-    const char *container_master_host;             /* address of the master that tasks are told */
+    const char *container_master_host; /* address of the master that tasks are told */
     int container_master_port;
     const char *agent_id, *hostname, *resource_pool;
     const char *slot_type;
-    const char *visible_gpus;                      /* NULL: all of them */
+    const char *visible_gpus; /* NULL: all of them */
     int artificial_slots;
-    const char *container_runtime;                 /* as configured; "auto" by default */
-    const char *token;                             /* never logged */
-    struct account_rules accounts;                 /* who tasks may run as */
+    const char *container_runtime; /* as configured; "auto" by default */
+    const char *token;             /* never logged */
+    struct account_rules accounts; /* who tasks may run as */
     bool mount_namespaces;
     /* the limits of a task that asks for none, and the highest that a task may ask for */
     struct task_limits limit, limit_max;
-    bool debug, keep_ended;                        /* keep_ended: directories of ended tasks are kept */
+    bool debug, keep_ended; /* keep_ended: directories of ended tasks are kept */
     const char *http_proxy, *https_proxy, *ftp_proxy, *no_proxy;
     const char *log_level;
     int reconnect_attempts, reconnect_backoff_s;
     char **on_connection_lost; /* NULL-terminated; NULL if unset */
-    const char *data_dir;                          /* directory of this agent's key; run_root unless it is set */
-    const char *run_root;                          /* task directories, lock, epoch */
-    char **secret_path;                            /* files and directories that no task should see, NULL-terminated */
-    const char *python_path;                       /* our library */
-    const char *task_program;                      /* determined-task */
+    const char *data_dir;      /* directory of this agent's key; run_root unless it is set */
+    const char *run_root;      /* task directories, lock, epoch */
+    char **secret_path;        /* files and directories that no task should see, NULL-terminated */
+    const char *python_path;   /* our library */
+    const char *task_program;  /* determined-task */
 };
 
 struct config;

@@ -7,11 +7,11 @@
 #include <sys/random.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/must.h"
+#include "common/base/strbuf.h"
 #include "common/codec/codec.h"
 #include "common/system/files.h"
 #include "common/system/log.h"
-#include "common/base/must.h"
-#include "common/base/strbuf.h"
 #include "net/http/http.h"
 #include "net/websocket/ws.h"
 
@@ -31,16 +31,16 @@ struct link {
     bool up, opened;
     struct loop_timer *retry;
     int64_t backoff_us;
-    int failures; /* in a row */
+    int failures;  /* in a row */
     int64_t epoch; /* highest epoch of this cluster that was seen */
     char cluster_id[80], master_id[80];
     struct strbuf out; /* reused for each message */
     /* the key that the master has given to this agent alone; "" before that, and once the master refuses it */
     char key[KEY_MAX + 1];
-    bool by_key;           /* this connection was requested with the key */
+    bool by_key; /* this connection was requested with the key */
 };
 
-/* ---- the key: a file of one line, this agent's alone ---- */
+/* ---- the key: a file of one line, this agent's alone ------------------------------------------------------------- */
 
 static char *key_path(const struct link *k)
 {
@@ -62,7 +62,8 @@ static void take_key(struct link *k, const char *key)
     if (!key || !*key || strlen(key) > KEY_MAX || strpbrk(key, "\r\n"))
         return;
     if (dir_make(k->config->data_dir, 0711, &err) < 0 || file_write(path, key, strlen(key), 0600, &err) < 0) {
-        log_warning("link.key_not_saved", "error=%s action=\"the agents' token goes on being used\"", log_quote(error_msg(&err)));
+        log_warning("link.key_not_saved", "error=%s action=\"the agents' token goes on being used\"",
+                    log_quote(error_msg(&err)));
         return;
     }
     snprintf(k->key, sizeof(k->key), "%s", key);
@@ -73,13 +74,14 @@ static void take_key(struct link *k, const char *key)
  * key, and joins again with the agents' token if it has that. */
 static void key_refused(struct link *k)
 {
-    log_warning("link.key_refused", "action=%s", *k->config->token ? "\"joining again with the agents' token\""
-                                                                   : "\"give this agent the agents' token (token_file)\"");
+    log_warning("link.key_refused", "action=%s",
+                *k->config->token ? "\"joining again with the agents' token\""
+                                  : "\"give this agent the agents' token (token_file)\"");
     if (*k->config->token)
         k->key[0] = 0;
 }
 
-/* ---- the epoch file: "<cluster id> <epoch>" ---- */
+/* ---- the epoch file: "<cluster id> <epoch>" ---------------------------------------------------------------------- */
 
 static void load_epoch(struct link *k)
 {
@@ -100,7 +102,7 @@ static void save_epoch(struct link *k)
         log_warning("agent.epoch_not_saved", "error=%s", log_quote(error_msg(&err)));
 }
 
-/* ---- connecting ---- */
+/* ---- connecting -------------------------------------------------------------------------------------------------- */
 
 static void on_open(struct ws *w, void *ctx);
 static void on_message(struct ws *w, const void *data, size_t n, bool is_text, void *ctx);
@@ -136,12 +138,21 @@ static void connect_now(void *ctx)
     k->by_key = *k->key != 0;
     strbuf_addf(&bearer, "Authorization: Bearer %s", k->by_key ? k->key : c->token);
     const char *header[] = {bearer.s, NULL};
-    struct ws_client_options o = {
-        .url = url, .header = k->by_key || *c->token ? header : NULL, .connect_timeout_s = 10, .tls_skip_verify = c->tls_skip_verify,
-        .client_cert = *c->tls_client_cert ? c->tls_client_cert : NULL, .client_key = c->tls_client_key,
-        .ca_file = *c->tls_cert ? c->tls_cert : NULL, .tls_name = *c->tls_cert_name ? c->tls_cert_name : NULL};
-    struct ws_handler h = {.on_open = on_open, .on_message = on_message, .on_close = on_close, .ctx = k,
-                           .message_max = MESSAGE_MAX, .ping_s = PING_S, .dead_s = DEAD_S};
+    struct ws_client_options o = {.url = url,
+                                  .header = k->by_key || *c->token ? header : NULL,
+                                  .connect_timeout_s = 10,
+                                  .tls_skip_verify = c->tls_skip_verify,
+                                  .client_cert = *c->tls_client_cert ? c->tls_client_cert : NULL,
+                                  .client_key = c->tls_client_key,
+                                  .ca_file = *c->tls_cert ? c->tls_cert : NULL,
+                                  .tls_name = *c->tls_cert_name ? c->tls_cert_name : NULL};
+    struct ws_handler h = {.on_open = on_open,
+                           .on_message = on_message,
+                           .on_close = on_close,
+                           .ctx = k,
+                           .message_max = MESSAGE_MAX,
+                           .ping_s = PING_S,
+                           .dead_s = DEAD_S};
     cleanup_error struct error err = ERROR_INIT;
     if (ws_connect(k->loop, &o, &h, &k->ws, &err) < 0)
         /* there is no WebSocket whose close has to be waited for */
@@ -186,7 +197,7 @@ static void on_close(struct ws *w, int code, const char *why, void *ctx)
         k->handler.on_closed(k->handler.ctx);
 }
 
-/* ---- talking ---- */
+/* ---- talking ----------------------------------------------------------------------------------------------------- */
 
 static void send_message(struct link *k, struct wire_link_agent_message m)
 {

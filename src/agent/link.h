@@ -1,6 +1,7 @@
 /* The agent's connection to the master (contract/link.json): opened by the agent, and opened again for ever.
  *
- *   DOWN ──timer──▶ CONNECTING ──open: AgentHello──▶ GREETING ──MasterHello──▶ UP ──lost──▶ DOWN (0.1 s … backoff_max, jittered)
+ *   DOWN ──timer──▶ CONNECTING ──open: AgentHello──▶ GREETING ──MasterHello──▶ UP ──lost──▶ DOWN (0.1 s … backoff_max,
+ * jittered)
  *
  * A master whose epoch is lower than the highest seen of that cluster is a leftover of an earlier start: it is refused.
  * The highest epoch lies in <run_root>/epoch, so that a restarted agent refuses it, too. */
@@ -21,12 +22,12 @@ struct link_handler {
     void (*make_hello)(void *ctx, struct arena *a, struct wire_link_agent_hello *ret); /* devices, tasks */
     void (*on_up)(void *ctx, const struct wire_link_master_hello *hello);
     void (*on_message)(void *ctx, const struct wire_link_master_message *m); /* only while up */
-    void (*on_down)(void *ctx);                                             /* only after on_up */
+    void (*on_down)(void *ctx);                                              /* only after on_up */
     /* agent_reconnect_attempts attempts in a row have failed; the link goes on trying */
     void (*on_lost)(void *ctx, int attempts);
     /* the master refuses this agent for good, with its present configuration */
     void (*on_fatal)(void *ctx, const char *reason);
-    void (*on_closed)(void *ctx);                    /* follows link_close(), once nothing is open any more */
+    void (*on_closed)(void *ctx); /* follows link_close(), once nothing is open any more */
     void *ctx;
 };
 

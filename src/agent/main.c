@@ -50,9 +50,9 @@ static void keep_token_secret(int argc, char **argv)
 {
     static const char option[] = "--token";
     for (int i = 0; i < argc; i++) {
-        char *value = strncmp(argv[i], "--token=", sizeof(option)) == 0             ? argv[i] + sizeof(option)
-                      : strcmp(argv[i], option) == 0 && i + 1 < argc ? argv[i + 1]
-                                                                     : NULL;
+        char *value = strncmp(argv[i], "--token=", sizeof(option)) == 0 ? argv[i] + sizeof(option)
+                      : strcmp(argv[i], option) == 0 && i + 1 < argc    ? argv[i + 1]
+                                                                        : NULL;
         if (value)
             memset(value, '*', strlen(value));
     }
@@ -65,7 +65,8 @@ static void keep_token_secret(int argc, char **argv)
 
 static bool is_loopback(const char *host)
 {
-    return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 || strcmp(host, "[::1]") == 0;
+    return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 ||
+           strcmp(host, "[::1]") == 0;
 }
 
 static void warn_of_clear_text(const struct agent_config *c)
@@ -81,8 +82,12 @@ static void warn_of_clear_text(const struct agent_config *c)
 
 static struct config_input input_of(int argc, char **argv)
 {
-    return (struct config_input){.program = "determined-agent", .keys = agent_config_keys, .default_file = AGENT_CONFIG_FILE,
-                                 .argc = argc, .argv = argv, .environ_ = environ};
+    return (struct config_input){.program = "determined-agent",
+                                 .keys = agent_config_keys,
+                                 .default_file = AGENT_CONFIG_FILE,
+                                 .argc = argc,
+                                 .argv = argv,
+                                 .environ_ = environ};
 }
 
 /* The command `config`. argv: check [FILE] [options] */

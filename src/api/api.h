@@ -33,9 +33,9 @@ struct store_log_match;
 struct api_services {
     void *ctx;
     struct pool *readers, *workers; /* each thread of `readers` has a read-only struct store * as its worker context */
-    struct pool *lookups; /* one thread, which reads the store and runs large lookups */
-    struct pool *transfers; /* its threads may wait for disks and networks; they have no store */
-    struct pool *passwords; /* one thread, which reads the store and hashes passwords */
+    struct pool *lookups;           /* one thread, which reads the store and runs large lookups */
+    struct pool *transfers;         /* its threads may wait for disks and networks; they have no store */
+    struct pool *passwords;         /* one thread, which reads the store and hashes passwords */
     void (*submit_write)(void *ctx, int (*work)(struct store *db, void *job, struct error *err),
                          void (*done)(void *job, const struct error *err), void *job);
     bool (*admits_writes)(void *ctx, struct error *err);
@@ -46,12 +46,14 @@ struct api_services {
     /* Takes over the connection of an authenticated GET /agents. If it fails, the caller still has to answer the
      * request. */
     int (*accept_agent)(void *ctx, struct http_request *http, const char *agent_id, bool joins, struct error *err);
-    bool (*agent_token_matches)(void *ctx, const char *token); /* whether this is the token with which new agents join */
+    bool (*agent_token_matches)(void *ctx,
+                                const char *token); /* whether this is the token with which new agents join */
     /* whether this is the token with which metrics are read */
     bool (*collector_token_matches)(void *ctx, const char *token);
-    bool (*agent_key_matches)(void *ctx, const char *agent_id, const char *key); /* whether this is the agent's own key */
+    bool (*agent_key_matches)(void *ctx, const char *agent_id,
+                              const char *key);                 /* whether this is the agent's own key */
     void (*agent_key_revoked)(void *ctx, const char *agent_id); /* the key's row is deleted */
-    bool (*healthy)(void *ctx); /* whether the store answers */
+    bool (*healthy)(void *ctx);                                 /* whether the store answers */
     /* Deletes an experiment whose state is DELETING, or one of its trials (0: all), with everything that belongs
      * to it, in the background. Fails if the experiment was continued in the meantime. */
     int (*delete_experiment)(void *ctx, int32_t experiment_id, int32_t trial_id, struct error *err);
@@ -60,17 +62,18 @@ struct api_services {
     int (*check_not_deleted)(void *ctx, int32_t experiment_id, struct error *err);
     /* Deletes the log lines that have been kept for as long as they must be; `done` is given the number of lines. */
     int (*delete_expired_logs)(void *ctx, void (*done)(void *arg, int64_t removed, const struct error *err), void *arg,
-                      struct error *err);
+                               struct error *err);
     /* checkpoints are marked for removal, or an experiment is due for collection (store/experiments/removals.h) */
     void (*removals_due)(void *ctx);
-    void (*log_stored)(void *ctx, const char *task_id, size_t text_bytes); /* a task's log has one more head in the store */
+    void (*log_stored)(void *ctx, const char *task_id,
+                       size_t text_bytes); /* a task's log has one more head in the store */
     /* Looks through lines for the patterns of the log policies of a trial's experiment. False: there are no
      * policies to look for. */
     bool (*scan_log)(void *ctx, const char *allocation_id, struct log_scan *s);
     /* a policy has matched for the first time, and the match is stored */
     void (*log_matched)(void *ctx, const struct store_log_match *match);
     void (*metrics_stored)(void *ctx, int32_t trial_id); /* a trial has one more report in the store */
-    struct log_ring *master_log; /* the master's own log; any thread may use it */
+    struct log_ring *master_log;                         /* the master's own log; any thread may use it */
 };
 
 /* What requests that launch something start from: parts of the master's configuration, as JSON text or NULL. */
@@ -86,13 +89,13 @@ struct api_defaults {
     const char *checkpoint_storage, *task_container_defaults, *compute_pool, *aux_pool;
     const struct api_pool_defaults *pool;
     size_t pool_n;
-    size_t config_max; /* the most bytes that a configuration or template may have */
+    size_t config_max;                          /* the most bytes that a configuration or template may have */
     struct store_agent_user_group default_task; /* the account of tasks whose owner is not linked to an account */
     /* whether to refuse an experiment that its pool is too small for now; otherwise it is queued with a warning */
     bool launch_error;
 };
 
-/* ---- how the API is made and asked -------------------------------------------------------------------------------- */
+/* ---- how the API is made and asked ------------------------------------------------------------------------------- */
 
 int api_new(struct loop *l, const struct api_services *s, const struct api_info *info,
             const struct api_defaults *defaults, struct core *core, struct api **ret, struct error *err);
@@ -108,7 +111,7 @@ int api_passwords_waiting(const struct api *a);
 size_t api_body_max(struct http_request *http, void *ctx);
 struct identities *api_identities(struct api *a); /* call it on the loop only */
 
-/* ---- what the API is told (call all of these on the loop) ----------------------------------------------------------- */
+/* ---- what the API is told (call all of these on the loop) -------------------------------------------------------- */
 
 /* A batch of lines of a task's log is committed. Its followers get the lines. */
 void api_log_stored(struct api *a, const char *task_id, int64_t first_id, const struct store_log_line *line, size_t n);
@@ -117,7 +120,9 @@ void api_log_stored(struct api *a, const char *task_id, int64_t first_id, const 
 void api_log_stored_by_core(struct api *a, const char *task_id, size_t text_bytes);
 /* The task has ended: streams that follow its log end once they have sent everything. */
 void api_log_ended(struct api *a, const char *task_id);
-struct api_log_stats { uint64_t fed, read; }; /* batches that followers were given from memory, and from the store */
+struct api_log_stats {
+    uint64_t fed, read;
+}; /* batches that followers were given from memory, and from the store */
 struct api_log_stats api_log_stats(const struct api *a);
 
 #endif

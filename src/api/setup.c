@@ -2,17 +2,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/accounts/login_limits.h"
+#include "api/accounts/password_lane.h"
 #include "api/cluster/agent_texts.h"
+#include "api/logs/log_feed.h"
 #include "api/pipeline/identity.h"
 #include "api/pipeline/internal.h"
-#include "api/logs/log_feed.h"
-#include "api/accounts/login_limits.h"
 #include "api/pipeline/origin.h"
-#include "api/accounts/password_lane.h"
 #include "api/pipeline/request_run.h"
 #include "api/pipeline/topics.h"
-#include "common/config/config.h"
 #include "common/base/must.h"
+#include "common/config/config.h"
 #include "net/http/tunnel.h"
 
 static bool is_sharing_open(const struct api_info *info)
@@ -25,9 +25,16 @@ int api_new(struct loop *l, const struct api_services *s, const struct api_info 
             const struct api_defaults *defaults, struct core *core, struct api **ret, struct error *err)
 {
     struct api *a = must_calloc(1, sizeof(*a));
-    *a = (struct api){.loop = l, .services = *s, .info = *info, .defaults = *defaults, .identities = identities_new(),
-                      .topics = topics_new(), .log_feeds = log_feeds_new(), .agent_texts = agent_texts_new(),
-                      .tunnels = tunnels_new(l), .sharing_open = is_sharing_open(info)};
+    *a = (struct api){.loop = l,
+                      .services = *s,
+                      .info = *info,
+                      .defaults = *defaults,
+                      .identities = identities_new(),
+                      .topics = topics_new(),
+                      .log_feeds = log_feeds_new(),
+                      .agent_texts = agent_texts_new(),
+                      .tunnels = tunnels_new(l),
+                      .sharing_open = is_sharing_open(info)};
     a->live = must_calloc(1, sizeof(*a->live));
     a->password_lane = password_lane_new();
     a->login_limits = login_limits_new();

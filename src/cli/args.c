@@ -37,7 +37,10 @@ bool cli_command_is_planned(const struct cli_command *c)
     return !served;
 }
 
-bool cli_param_is_positional(const struct cli_param *p) { return !p->flag[0]; }
+bool cli_param_is_positional(const struct cli_param *p)
+{
+    return !p->flag[0];
+}
 
 /* The name by which errors call the parameter: "EXPERIMENT_ID", "-o/--output-dir". */
 static const char *param_label(const struct cli_param *p, struct arena *a)
@@ -51,8 +54,8 @@ static const char *param_label(const struct cli_param *p, struct arena *a)
 struct parser {
     struct arena *arena;
     const struct cli_command *command;
-    char *args; /* the command's options struct */
-    bool *given; /* by parameter: whether it was given */
+    char *args;      /* the command's options struct */
+    bool *given;     /* by parameter: whether it was given */
     size_t position; /* number of the next positional parameter to fill */
     const char *const *word;
     size_t word_n, at;
@@ -96,15 +99,16 @@ static int check_choice(const struct parser *p, const struct cli_param *param, c
         suggestion_try(&near, *c);
         strbuf_addf(&all, "%s'%s'", all.n ? ", " : "", *c);
     }
-    error_set(err, ERR_USAGE, "argument %s: invalid choice: '%s' (%schoose from %s)", param_label(param, p->arena), *text,
-              suggestion_text(&near, p->arena), strbuf_str(&all));
+    error_set(err, ERR_USAGE, "argument %s: invalid choice: '%s' (%schoose from %s)", param_label(param, p->arena),
+              *text, suggestion_text(&near, p->arena), strbuf_str(&all));
     strbuf_release(&all);
     return -1;
 }
 
 static int parse_bool(const char *text, bool *ret)
 {
-    static const char *const yes[] = {"true", "yes", "y", "t", "on", "1"}, *const no[] = {"false", "no", "n", "f", "off", "0"};
+    static const char *const yes[] = {"true", "yes", "y", "t", "on", "1"}, *const no[] = {"false", "no",  "n",
+                                                                                          "f",     "off", "0"};
     for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++) {
         if (strcasecmp(text, yes[i]) == 0 || strcasecmp(text, no[i]) == 0) {
             *ret = strcasecmp(text, yes[i]) == 0;
@@ -170,11 +174,21 @@ static int store_value(struct parser *p, const struct cli_param *param, const ch
         return 0;
     }
     switch (param->type) {
-    case CLI_INT: *(int64_t *)x = number; break;
-    case CLI_FLOAT: *(double *)x = real; break;
-    case CLI_BOOL: *(bool *)x = yes; break;
-    case CLI_FLAG: *(bool *)x = strcmp(text, "true") == 0; break;
-    default: *(const char **)x = text; break;
+    case CLI_INT:
+        *(int64_t *)x = number;
+        break;
+    case CLI_FLOAT:
+        *(double *)x = real;
+        break;
+    case CLI_BOOL:
+        *(bool *)x = yes;
+        break;
+    case CLI_FLAG:
+        *(bool *)x = strcmp(text, "true") == 0;
+        break;
+    default:
+        *(const char **)x = text;
+        break;
     }
     if (param->second)
         *(bool *)(p->args + param->second) = true;
@@ -198,11 +212,12 @@ static int unrecognized_word(const struct parser *p, const char *name, size_t n,
     for (size_t i = 0; i < p->command->param_n; i++)
         for (size_t k = 0; k < 2 && p->command->param[i].flag[k]; k++)
             suggestion_try(&near, p->command->param[i].flag[k]);
-    return error_set(err, ERR_USAGE, "unrecognized arguments: %.*s%s%s%s", (int)n, name, near.nearest ? "; did you mean " : "",
-                     near.nearest ? near.nearest : "", near.nearest ? "?" : "");
+    return error_set(err, ERR_USAGE, "unrecognized arguments: %.*s%s%s%s", (int)n, name,
+                     near.nearest ? "; did you mean " : "", near.nearest ? near.nearest : "", near.nearest ? "?" : "");
 }
 
-static int find_long(const struct parser *p, const char *name, size_t n, const struct cli_param **ret, struct error *err)
+static int find_long(const struct parser *p, const char *name, size_t n, const struct cli_param **ret,
+                     struct error *err)
 {
     const struct cli_param *found = NULL;
     const char *found_flag = NULL;
@@ -350,11 +365,13 @@ static int check_complete(const struct parser *p, struct error *err)
     struct strbuf missing = STRBUF_INIT;
     for (size_t i = 0; i < p->command->param_n; i++) {
         const struct cli_param *param = &p->command->param[i];
-        bool needed = cli_param_is_positional(param) ? !(param->attr & CLI_OPTIONAL) : (param->attr & CLI_REQUIRED) != 0;
+        bool needed = cli_param_is_positional(param) ? !(param->attr & CLI_OPTIONAL)
+                                                     : (param->attr & CLI_REQUIRED) != 0;
         if (needed && !p->given[i])
             strbuf_addf(&missing, "%s%s", missing.n ? ", " : "", param_label(param, p->arena));
     }
-    int rc = missing.n ? error_set(err, ERR_USAGE, "the following arguments are required: %s", strbuf_str(&missing)) : 0;
+    int rc = missing.n ? error_set(err, ERR_USAGE, "the following arguments are required: %s", strbuf_str(&missing))
+                       : 0;
     strbuf_release(&missing);
     return rc;
 }

@@ -20,10 +20,10 @@ struct cli;
 enum cli_type { CLI_STRING, CLI_PATH, CLI_FILE, CLI_INT, CLI_FLOAT, CLI_BOOL, CLI_FLAG };
 
 enum cli_attr {
-    CLI_LIST = 1 << 0, /* may be given several times; the values are a list */
-    CLI_SEVERAL = 1 << 1, /* an option that is followed by one or more values */
+    CLI_LIST = 1 << 0,     /* may be given several times; the values are a list */
+    CLI_SEVERAL = 1 << 1,  /* an option that is followed by one or more values */
     CLI_OPTIONAL = 1 << 2, /* an argument that may be missing */
-    CLI_REST = 1 << 3, /* takes all remaining words, even those that look like options */
+    CLI_REST = 1 << 3,     /* takes all remaining words, even those that look like options */
     CLI_REQUIRED = 1 << 4,
     CLI_EXCLUSIVE_REQUIRED = 1 << 5, /* one option of the exclusive group must be given */
 };
@@ -34,7 +34,7 @@ struct cli_param {
     enum cli_type type;
     unsigned attr;
     unsigned exclusive; /* at most one option of each exclusive group may be given; 0: the option is in no group */
-    bool value; /* the value that a flag sets */
+    bool value;         /* the value that a flag sets */
     size_t offset;
     /* offset of the list's length, or of the bool that says whether the option was given; 0: neither */
     size_t second;
@@ -55,8 +55,8 @@ struct cli_command {
     const char *default_subcommand;
     bool group, deprecated;
     bool offline; /* whether the command needs no master */
-    bool paged; /* whether long results go to a pager on a terminal */
-    bool hidden; /* not shown in help, man pages and completion: for programs that call det */
+    bool paged;   /* whether long results go to a pager on a terminal */
+    bool hidden;  /* not shown in help, man pages and completion: for programs that call det */
     const struct cli_param *param;
     size_t param_n;
     size_t args_size;
@@ -67,10 +67,11 @@ extern const struct cli_command cli_commands[]; /* sorted by path; [0] is det it
 extern const size_t cli_command_n;
 
 struct cli_parsed {
-    const struct cli_command *command; /* also set after an error, as far as the line was understood: its usage is shown */
-    void *args;                        /* the command's options struct; NULL if it has none */
-    const void *root;                  /* struct args_root */
-    bool help;                         /* print the help of `command` */
+    const struct cli_command
+        *command;     /* also set after an error, as far as the line was understood: its usage is shown */
+    void *args;       /* the command's options struct; NULL if it has none */
+    const void *root; /* struct args_root */
+    bool help;        /* print the help of `command` */
 };
 
 /* argv[0] is the program. All results are in the arena or in argv. */

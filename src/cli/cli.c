@@ -10,13 +10,13 @@
 #include "cli/connection/api.h"
 #include "cli/terminal/pager.h"
 #include "cli/terminal/terminal.h"
-#include "common/system/files.h"
 #include "common/base/strbuf.h"
+#include "common/system/files.h"
 
 /* Prints text for people in lines of at most `width` columns, broken between words. width 0 prints it unbroken, as
  * results must be. */
-__attribute__((format(printf, 5, 0))) static void print_message(FILE *to, bool terminal, size_t width, enum cli_color color,
-                                                      const char *fmt, va_list ap)
+__attribute__((format(printf, 5, 0))) static void print_message(FILE *to, bool terminal, size_t width,
+                                                                enum cli_color color, const char *fmt, va_list ap)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     static const char *const start[] = {"", "\x1b[31m", "\x1b[32m", "\x1b[33m"};
@@ -38,7 +38,8 @@ void cli_say(struct cli *cli, enum cli_color color, const char *fmt, ...)
     bool paged = cli->paged && cli->err_terminal;
     fflush(cli->out); /* so that what was printed before this also appears before it on the terminal */
     va_start(ap, fmt);
-    print_message(paged ? cli->out : cli->err, cli->err_terminal, cli->err_terminal ? cli->out_width : 0, color, fmt, ap);
+    print_message(paged ? cli->out : cli->err, cli->err_terminal, cli->err_terminal ? cli->out_width : 0, color, fmt,
+                  ap);
     va_end(ap);
 }
 
@@ -133,7 +134,10 @@ int cli_main(struct cli *cli, int argc, const char *const *argv)
 const char *cli_python_path(struct cli *cli)
 {
     const char *ours = path_of_library(&cli->arena), *users = getenv("PYTHONPATH");
-    return *ours && users && *users ? arena_printf(&cli->arena, "%s:%s", ours, users) : *ours ? ours : users ? users : "";
+    return *ours && users && *users ? arena_printf(&cli->arena, "%s:%s", ours, users)
+           : *ours                  ? ours
+           : users                  ? users
+                                    : "";
 }
 
 void cli_release(struct cli *cli)

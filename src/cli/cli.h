@@ -21,16 +21,16 @@ struct cli {
     FILE *in, *out, *err;
     bool in_terminal, out_terminal, err_terminal;
     size_t out_width, out_height; /* size of the terminal that `out` is; 0: `out` is not a terminal */
-    bool silent; /* ask no questions, since a shell's completion waits for the result */
+    bool silent;                  /* ask no questions, since a shell's completion waits for the result */
     /* `out` collects text for the pager (terminal/pager.h); messages are collected with it */
     bool paged;
-    struct arena arena;               /* lives as long as the command */
+    struct arena arena; /* lives as long as the command */
     const struct cli_command *command;
-    const char *program;              /* argv[0] */
-    const char *master; /* in canonical form; NULL for commands that need no master */
+    const char *program;       /* argv[0] */
+    const char *master;        /* in canonical form; NULL for commands that need no master */
     const char *master_source; /* where the address was found: "-m", "DET_MASTER", "the default" */
-    const char *user;                 /* -u; NULL if not given */
-    struct session *session;          /* NULL until the first call */
+    const char *user;          /* -u; NULL if not given */
+    struct session *session;   /* NULL until the first call */
     /* for `deploy local`: the password of the first accounts; NULL if the master chose it */
     const char *initial_password;
     int exit_code; /* the exit code of a command that succeeded, for `experiment wait` */

@@ -68,7 +68,10 @@ static void print_usage(FILE *to, const struct cli_command *c)
     arena_release(&a);
 }
 
-void usage_print(struct cli *cli, const struct cli_command *c) { print_usage(cli->err, c); }
+void usage_print(struct cli *cli, const struct cli_command *c)
+{
+    print_usage(cli->err, c);
+}
 
 static void print_params(const struct page *page, const struct cli_command *c, bool positional)
 {
@@ -87,7 +90,7 @@ static void print_params(const struct page *page, const struct cli_command *c, b
                                                      p->type == CLI_FLAG ? "" : value_name(p, &a));
         bool def = p->def && p->type != CLI_FLAG;
         print_row(page, left,
-            arena_printf(&a, "%s%s%s%s", p->help, def ? " (default: " : "", def ? p->def : "", def ? ")" : ""));
+                  arena_printf(&a, "%s%s%s%s", p->help, def ? " (default: " : "", def ? p->def : "", def ? ")" : ""));
     }
     if (!positional && !titled)
         fputs("\noptions:\n", page->to);
@@ -139,8 +142,10 @@ void help_print(struct cli *cli, const struct cli_command *c)
     struct arena a = ARENA_INIT;
     print_usage(page.to, c);
     fputc('\n', page.to);
-    terminal_wrap(page.to, arena_printf(&a, "%c%s.%s%s", toupper((unsigned char)c->help[0]), c->help + 1, c->note ? " " : "",
-                                        c->note ? c->note : ""), 0, page.width);
+    terminal_wrap(page.to,
+                  arena_printf(&a, "%c%s.%s%s", toupper((unsigned char)c->help[0]), c->help + 1, c->note ? " " : "",
+                               c->note ? c->note : ""),
+                  0, page.width);
     if (cli_command_is_planned(c))
         fputs("Planned, not part of this version.\n", page.to);
     print_params(&page, c, true);

@@ -4,7 +4,10 @@
 
 enum { WORD_MAX = 40 };
 
-static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
+static size_t min_size(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
 
 /* The number of letters that are wrong, missing, surplus, or exchanged with their neighbour (optimal string
  * alignment). */

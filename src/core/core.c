@@ -3,24 +3,24 @@
 #include <stdlib.h>
 
 #include "common/base/must.h"
+#include "core/experiments/experiment.h"
+#include "core/experiments/task.h"
+#include "core/experiments/trial.h"
+#include "core/queue/queue_change.h"
 #include "core/resources/agents.h"
 #include "core/resources/allocation.h"
 #include "core/resources/elastic.h"
-#include "core/experiments/experiment.h"
-#include "core/state/ids.h"
 #include "core/resources/instances.h"
-#include "core/state/objects.h"
 #include "core/resources/pools.h"
-#include "core/queue/queue_change.h"
-#include "core/restore.h"
 #include "core/resources/rm.h"
+#include "core/restore.h"
+#include "core/state/ids.h"
+#include "core/state/objects.h"
 #include "core/state/step.h"
-#include "core/experiments/task.h"
-#include "core/experiments/trial.h"
 
 struct core *core_new(const struct core_opts *opts)
 {
-    struct core *c = must_calloc(1, sizeof *c);
+    struct core *c = must_calloc(1, sizeof(*c));
     c->id_state = opts->seed;
     c->agent_reconnect_wait_us = opts->agent_reconnect_wait_us;
     c->restore_wait_us = opts->restore_wait_us;
@@ -34,7 +34,7 @@ struct core *core_new(const struct core_opts *opts)
 
 void core_free(struct core *c)
 {
-    if (c == NULL)
+    if (!c)
         return;
     struct allocation *a, *next_a;
     HASH_ITER(hh, c->allocations, a, next_a) {
@@ -67,7 +67,7 @@ void core_free(struct core *c)
 
 static void tell_allocation_ended(struct core *c, struct allocation *a)
 {
-    if (a->trial != NULL)
+    if (a->trial)
         trial_allocation_ended(c, a->trial, &a->row);
     else
         task_allocation_ended(c, a->task);
@@ -140,7 +140,7 @@ static void fire_timer(struct core *c, struct timer *t)
 static void fire_timers(struct core *c)
 {
     struct timer *t;
-    while ((t = timers_take_due(&c->timers, c->now_us)) != NULL) {
+    while ((t = timers_take_due(&c->timers, c->now_us))) {
         fire_timer(c, t);
         tell_facts(c);
     }
@@ -226,7 +226,8 @@ static int dispatch_event(struct core *c, const struct core_event *ev, struct er
         experiment_validated(c, ev->validated.trial_id, ev->validated.metrics);
         return 0;
     case CORE_TRIAL_OPERATION_COMPLETED:
-        return experiment_operation_completed(c, ev->operation.trial_id, ev->operation.length, ev->operation.metric, err);
+        return experiment_operation_completed(c, ev->operation.trial_id, ev->operation.length, ev->operation.metric,
+                                              err);
     case CORE_TRIAL_EARLY_EXIT:
         return trial_early_exit(c, ev->early_exit.trial_id, ev->early_exit.reason, err);
     case CORE_TRIAL_CHECKPOINTED:
@@ -284,7 +285,7 @@ void core_clock_set(struct core *c, int64_t by_us)
 int core_restore(struct core *c, const struct core_rows *rows, int64_t now_us, struct core_effects *ret,
                  struct error *err)
 {
-    if (c->experiments != NULL || c->agents != NULL)
+    if (c->experiments || c->agents)
         return error_set(err, ERR_INTERNAL, "the core was in use before it was restored");
     c->now_us = now_us;
     c->out = ret;

@@ -5,12 +5,14 @@
  * nothing.
  *
  * The driver's promises:
- *  - the PUT_… effects and TASK_LOG of a step become durable in one transaction, steps in the order in which they were made;
+ *  - the PUT_… effects and TASK_LOG of a step become durable in one transaction, steps in the order in which they were
+ * made;
  *  - all other effects, and the reply to whoever caused the event, wait until that transaction is committed;
- *  - it keeps one timer for effects.next_timer_us and sends CORE_TIMER when it is due (too early or too late does no harm);
- *  - after a crash it reads the rows back, calls core_restore() before the first step, and lets the agents connect again.
- *    Effects after the commit that a crash swallowed (a start, a kill, an acknowledgement) need no care: when its agent
- *    connects again, the core finds out what is missing and asks for it again.
+ *  - it keeps one timer for effects.next_timer_us and sends CORE_TIMER when it is due (too early or too late does no
+ * harm);
+ *  - after a crash it reads the rows back, calls core_restore() before the first step, and lets the agents connect
+ * again. Effects after the commit that a crash swallowed (a start, a kill, an acknowledgement) need no care: when its
+ * agent connects again, the core finds out what is missing and asks for it again.
  *
  * Experiments that are over, and their trials, are not in the core: requests for them are ERR_NOT_FOUND here and are
  * answered from the store; reports (metrics, progress, checkpoints …) about them do nothing and succeed. */
@@ -24,9 +26,9 @@
 #include "common/base/arena.h"
 #include "common/base/error.h"
 #include "core/records/rows.h"
+#include "core/records/states.h"
 #include "core/resources/scale.h"
 #include "core/sched/opts.h"
-#include "core/records/states.h"
 #include "gen/config_numbers.h"
 
 /* ---- making one -------------------------------------------------------------------------------------------------- */
@@ -35,9 +37,9 @@ struct core_pool_opts {
     const char *name;
     int max_aux_containers_per_agent; /* tasks without slots; a key of the master's configuration */
     struct sched_opts sched;
-    int64_t agent_reconnect_wait_us;  /* 0: that of core_opts */
-    bool elastic;                     /* it has a provider that launches agents as they are needed */
-    struct scale_opts scale;          /* of an elastic one */
+    int64_t agent_reconnect_wait_us; /* 0: that of core_opts */
+    bool elastic;                    /* it has a provider that launches agents as they are needed */
+    struct scale_opts scale;         /* of an elastic one */
 };
 
 struct core_opts {
@@ -46,9 +48,9 @@ struct core_opts {
     int64_t agent_reconnect_wait_us; /* 25 s */
     /* 60 s: how long after a start the agents of restored containers may take to come */
     int64_t restore_wait_us;
-    const int32_t *reserved_port;    /* never handed out to trials */
+    const int32_t *reserved_port; /* never handed out to trials */
     size_t reserved_port_n;
-    uint64_t seed;                   /* for container and job ids; another one at each start */
+    uint64_t seed; /* for container and job ids; another one at each start */
 };
 #define CORE_AGENT_RECONNECT_WAIT_US MASTER_CONFIG_RESOURCE_POOLS_AGENT_RECONNECT_WAIT_US_DEFAULT
 #define CORE_RESTORE_WAIT_US 60000000
@@ -57,19 +59,21 @@ struct core_opts {
 struct core_experiment_spec {
     int32_t owner_id;
     const char *pool;
-    int32_t slots_per_trial;     /* 0: an auxiliary task without a slot */
-    bool single_node;            /* never spread one trial over several agents */
-    int32_t priority;            /* 1 … 99, lower goes first */
+    int32_t slots_per_trial; /* 0: an auxiliary task without a slot */
+    bool single_node;        /* never spread one trial over several agents */
+    int32_t priority;        /* 1 … 99, lower goes first */
     double weight;
-    int32_t max_slots;           /* -1: no limit */
+    int32_t max_slots; /* -1: no limit */
     int32_t max_restarts;
     int32_t preemption_timeout_s;
-    uint32_t seed;               /* experiment_seed */
-    bool has_log_retention; int32_t log_retention_days; /* -1: for ever */
-    const char *searcher;        /* JSON object: the configuration's `searcher`, with its defaults */
-    const char *hyperparameters; /* JSON object: the configuration's `hyperparameters` */
+    uint32_t seed; /* experiment_seed */
+    bool has_log_retention;
+    int32_t log_retention_days;        /* -1: for ever */
+    const char *searcher;              /* JSON object: the configuration's `searcher`, with its defaults */
+    const char *hyperparameters;       /* JSON object: the configuration's `hyperparameters` */
     const char *warm_start_checkpoint; /* uuid or NULL */
-    const char *const *warning;  /* sentences for the log of the first trial; only read while the experiment is created */
+    const char *const
+        *warning; /* sentences for the log of the first trial; only read while the experiment is created */
     size_t warning_n;
 };
 
@@ -78,8 +82,8 @@ struct core;
 struct core *core_new(const struct core_opts *opts); /* never NULL */
 void core_free(struct core *c);
 
-/* A task of its own, which belongs to no trial: it has no slots, and is run once. What it executes is read from the store when it
- * starts. */
+/* A task of its own, which belongs to no trial: it has no slots, and is run once. What it executes is read from the
+ * store when it starts. */
 struct core_task_spec {
     int32_t owner_id, experiment_id; /* on behalf of which it runs */
     const char *pool;                /* "" or NULL: the first one */
@@ -121,26 +125,49 @@ struct core_effects;
 int core_restore(struct core *c, const struct core_rows *rows, int64_t now_us, struct core_effects *ret,
                  struct error *err);
 
-/* Somebody has set the clock forward by `by_us` (negative: back). All deadlines move with it, so that nothing waits longer or
- * shorter. To be called before the next step; that step's effects.next_timer_us is by the new clock. */
+/* Somebody has set the clock forward by `by_us` (negative: back). All deadlines move with it, so that nothing waits
+ * longer or shorter. To be called before the next step; that step's effects.next_timer_us is by the new clock. */
 void core_clock_set(struct core *c, int64_t by_us);
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
 enum core_event_type {
     /* requests of users */
-    CORE_EXPERIMENT_CREATE, CORE_EXPERIMENT_CONTINUE, CORE_EXPERIMENT_ACTIVATE, CORE_EXPERIMENT_PAUSE, CORE_EXPERIMENT_CANCEL, CORE_EXPERIMENT_KILL,
-    CORE_EXPERIMENT_RESOURCES, CORE_TRIAL_KILL, CORE_QUEUE_CHANGE, CORE_TASK_CREATE,
-    CORE_AGENT_ENABLE, CORE_SLOT_ENABLE, CORE_AGENT_REMOVE,
+    CORE_EXPERIMENT_CREATE,
+    CORE_EXPERIMENT_CONTINUE,
+    CORE_EXPERIMENT_ACTIVATE,
+    CORE_EXPERIMENT_PAUSE,
+    CORE_EXPERIMENT_CANCEL,
+    CORE_EXPERIMENT_KILL,
+    CORE_EXPERIMENT_RESOURCES,
+    CORE_TRIAL_KILL,
+    CORE_QUEUE_CHANGE,
+    CORE_TASK_CREATE,
+    CORE_AGENT_ENABLE,
+    CORE_SLOT_ENABLE,
+    CORE_AGENT_REMOVE,
     /* agents */
-    CORE_AGENT_CONNECTED, CORE_AGENT_DISCONNECTED, CORE_AGENT_DEVICES, CORE_CONTAINER_CHANGED, CORE_INSTANCES_LISTED,
+    CORE_AGENT_CONNECTED,
+    CORE_AGENT_DISCONNECTED,
+    CORE_AGENT_DEVICES,
+    CORE_CONTAINER_CHANGED,
+    CORE_INSTANCES_LISTED,
     /* what tasks say */
-    CORE_ALLOCATION_READY, CORE_ALLOCATION_WAITING, CORE_PREEMPTION_ACKED, CORE_PREEMPTION_PENDING, CORE_CONTAINER_DAEMON,
+    CORE_ALLOCATION_READY,
+    CORE_ALLOCATION_WAITING,
+    CORE_PREEMPTION_ACKED,
+    CORE_PREEMPTION_PENDING,
+    CORE_CONTAINER_DAEMON,
     CORE_ALL_GATHER,
-    CORE_TRIAL_PROGRESS, CORE_TRIAL_VALIDATED, CORE_TRIAL_OPERATION_COMPLETED, CORE_TRIAL_EARLY_EXIT,
-    CORE_TRIAL_CHECKPOINTED, CORE_TRIAL_LOG_MATCHED,
+    CORE_TRIAL_PROGRESS,
+    CORE_TRIAL_VALIDATED,
+    CORE_TRIAL_OPERATION_COMPLETED,
+    CORE_TRIAL_EARLY_EXIT,
+    CORE_TRIAL_CHECKPOINTED,
+    CORE_TRIAL_LOG_MATCHED,
     /* experiments that run elsewhere: the core gives them the next numbers, and knows nothing else of them */
-    CORE_NEW_EXPERIMENT_ID, CORE_NEW_TRIAL_ID,
+    CORE_NEW_EXPERIMENT_ID,
+    CORE_NEW_TRIAL_ID,
     /* time */
     CORE_TIMER,
     CORE_EVENT_NR,
@@ -160,11 +187,11 @@ struct core_container_report {
     const char *address;      /* with RUNNING; may be NULL */
     enum exit_kind exit_kind; /* with TERMINATED */
     int32_t exit_code;
-    const char *exit_text;    /* the agent's words, for the task's log; may be NULL */
+    const char *exit_text; /* the agent's words, for the task's log; may be NULL */
 };
 
-/* Changes of a running experiment's share of the cluster. The experiment's row in the core has none of these values: the caller
- * stores them, in the experiment's configuration. */
+/* Changes of a running experiment's share of the cluster. The experiment's row in the core has none of these values:
+ * the caller stores them, in the experiment's configuration. */
 struct core_resources_patch {
     bool set_max_slots, set_weight, set_priority;
     int32_t max_slots; /* -1: no limit */
@@ -172,8 +199,9 @@ struct core_resources_patch {
     int32_t priority;
 };
 
-/* One change of the job queue (docs/spec/scheduling.md#the-job-queue). A change of priority or weight keeps the job's place among jobs
- * of equal priority. A job that is moved takes over the priority of its anchor. In another pool it stands by its submission. */
+/* One change of the job queue (docs/spec/scheduling.md#the-job-queue). A change of priority or weight keeps the job's
+ * place among jobs of equal priority. A job that is moved takes over the priority of its anchor. In another pool it
+ * stands by its submission. */
 enum core_queue_what { QUEUE_PRIORITY, QUEUE_WEIGHT, QUEUE_AHEAD_OF, QUEUE_BEHIND_OF, QUEUE_POOL };
 struct core_queue_change {
     const char *job_id; /* or a beginning that only it has */
@@ -207,7 +235,7 @@ struct core_event {
         struct {
             const struct core_experiment_spec *spec;
             bool activate; /* else it is left PAUSED */
-        } create;                            /* CORE_EXPERIMENT_CREATE; effects.experiment_id, .job_id answer */
+        } create;          /* CORE_EXPERIMENT_CREATE; effects.experiment_id, .job_id answer */
         /* CORE_EXPERIMENT_CONTINUE: one that is over, with all its trials, and the configuration that holds from now
          * on. Trials that had completed are left alone, but for the only one of a single-trial experiment; all others
          * run again from their latest checkpoints when the searcher comes to them. */
@@ -217,111 +245,131 @@ struct core_event {
             size_t trial_n;
             bool rerun_completed;
         } resume;
-        int32_t experiment_id;               /* CORE_EXPERIMENT_ACTIVATE, PAUSE, CANCEL, KILL */
+        int32_t experiment_id; /* CORE_EXPERIMENT_ACTIVATE, PAUSE, CANCEL, KILL */
         struct {
             int32_t experiment_id;
             const struct core_resources_patch *patch;
-        } resources;                         /* CORE_EXPERIMENT_RESOURCES */
-        int32_t trial_id;                    /* CORE_TRIAL_KILL */
+        } resources;      /* CORE_EXPERIMENT_RESOURCES */
+        int32_t trial_id; /* CORE_TRIAL_KILL */
         struct {
             const struct core_queue_change *change;
             size_t n;
-            bool refuse_misfits; /* a pool whose agents cannot hold the job's trials */
-        } queue;                             /* CORE_QUEUE_CHANGE: all or nothing */
-        const struct core_task_spec *task;   /* CORE_TASK_CREATE; effects.task_id answers */
-        const char *remove_agent;            /* CORE_AGENT_REMOVE: its id; it must be lost */
+            bool refuse_misfits;           /* a pool whose agents cannot hold the job's trials */
+        } queue;                           /* CORE_QUEUE_CHANGE: all or nothing */
+        const struct core_task_spec *task; /* CORE_TASK_CREATE; effects.task_id answers */
+        const char *remove_agent;          /* CORE_AGENT_REMOVE: its id; it must be lost */
         struct {
             const char *agent_id;
             int32_t slot; /* device id; CORE_SLOT_ENABLE only */
             bool enable, drain;
-            const char *reason; /* CORE_AGENT_ENABLE: why it is disabled, shorter than CORE_DISABLED_REASON_MAX; NULL: nothing is said */
-        } enable;                            /* CORE_AGENT_ENABLE, CORE_SLOT_ENABLE */
+            const char *reason; /* CORE_AGENT_ENABLE: why it is disabled, shorter than CORE_DISABLED_REASON_MAX; NULL:
+                                   nothing is said */
+        } enable;               /* CORE_AGENT_ENABLE, CORE_SLOT_ENABLE */
         struct {
             const char *agent_id, *pool /* "" or NULL: the first pool */, *version, *hostname;
-            const char *isolation_gap; /* why tasks of different users are not kept apart there; "": they are; NULL: nobody knows */
+            const char *isolation_gap; /* why tasks of different users are not kept apart there; "": they are; NULL:
+                                          nobody knows */
             const struct core_device *device;
             size_t device_n;
             const struct core_container_report *container; /* all that it still knows of, also those that exited */
             size_t container_n;
-        } agent;                             /* CORE_AGENT_CONNECTED; CORE_AGENT_DISCONNECTED looks at agent_id only */
+        } agent; /* CORE_AGENT_CONNECTED; CORE_AGENT_DISCONNECTED looks at agent_id only */
         struct {
             const char *agent_id;
             const int32_t *lost_id; /* all devices that are lost; the others answer */
             size_t lost_n;
-        } devices;                           /* CORE_AGENT_DEVICES */
+        } devices; /* CORE_AGENT_DEVICES */
         struct {
             const char *agent_id;
             struct core_container_report report;
-        } container;                         /* CORE_CONTAINER_CHANGED */
-        /* The machines of the pool, listed after `order` had been carried out as far as possible. `order` is the number of the last
-         * order for the pool; 0: there was none since the core was made. */
+        } container; /* CORE_CONTAINER_CHANGED */
+        /* The machines of the pool, listed after `order` had been carried out as far as possible. `order` is the number
+         * of the last order for the pool; 0: there was none since the core was made. */
         struct {
             const char *pool;
             const struct core_instance *instance;
             size_t n;
             uint64_t order;
             const char *launch_error; /* why not all were launched; NULL: they were */
-        } listed;                            /* CORE_INSTANCES_LISTED */
+        } listed;                     /* CORE_INSTANCES_LISTED */
         struct {
             const char *allocation_id;
             const char *container_id; /* CORE_CONTAINER_DAEMON only */
-        } allocation; /* CORE_ALLOCATION_READY, …WAITING, CORE_PREEMPTION_…, CORE_CONTAINER_DAEMON */
+        } allocation;                 /* CORE_ALLOCATION_READY, …WAITING, CORE_PREEMPTION_…, CORE_CONTAINER_DAEMON */
         struct {
             const char *allocation_id, *request_uuid;
             int32_t num_peers;
             const char *data; /* JSON */
-        } gather;                            /* CORE_ALL_GATHER */
+        } gather;             /* CORE_ALL_GATHER */
         struct {
             int32_t trial_id;
             double progress; /* 0 … 1 */
-        } progress;                          /* CORE_TRIAL_PROGRESS */
+        } progress;          /* CORE_TRIAL_PROGRESS */
         struct {
             int32_t trial_id;
             const char *metrics; /* JSON object: the report's avg_metrics */
-        } validated;                         /* CORE_TRIAL_VALIDATED */
+        } validated;             /* CORE_TRIAL_VALIDATED */
         struct {
             int32_t trial_id;
             int64_t length; /* that it was asked to train until */
             double metric;
-        } operation;                         /* CORE_TRIAL_OPERATION_COMPLETED */
+        } operation; /* CORE_TRIAL_OPERATION_COMPLETED */
         struct {
             int32_t trial_id;
             enum early_exit reason;
-        } early_exit;                        /* CORE_TRIAL_EARLY_EXIT */
+        } early_exit; /* CORE_TRIAL_EARLY_EXIT */
         struct {
             int32_t trial_id;
             const char *uuid;
             int32_t steps_completed;
-        } checkpoint;                        /* CORE_TRIAL_CHECKPOINTED; the newest by steps is kept */
+        } checkpoint; /* CORE_TRIAL_CHECKPOINTED; the newest by steps is kept */
         struct {
             int32_t trial_id;
             const char *policy;   /* its name or pattern, for the trial's log */
             const char *agent_id; /* where the line came from; may be NULL */
             enum log_policy_action action;
-        } log_matched;                       /* CORE_TRIAL_LOG_MATCHED; the same again does nothing */
+        } log_matched; /* CORE_TRIAL_LOG_MATCHED; the same again does nothing */
     };
 };
 
 /* ---- effects ----------------------------------------------------------------------------------------------------- */
 
 enum core_effect_type {
-    /* Durable, in the step's transaction. Rows come first, parents before children. `insert` is set if the row is written for the
-     * first time. An object has at most one row effect in a step, with its last values. */
-    CORE_PUT_EXPERIMENT, CORE_PUT_TRIAL, CORE_PUT_TASK, CORE_PUT_ALLOCATION, CORE_PUT_CONTAINER, CORE_PUT_AGENT,
-    CORE_PUT_SEARCHER, CORE_ADD_SEARCHER_EVENTS, CORE_PUT_RESOURCES, CORE_DELETE_AGENT,
+    /* Durable, in the step's transaction. Rows come first, parents before children. `insert` is set if the row is
+     * written for the first time. An object has at most one row effect in a step, with its last values. */
+    CORE_PUT_EXPERIMENT,
+    CORE_PUT_TRIAL,
+    CORE_PUT_TASK,
+    CORE_PUT_ALLOCATION,
+    CORE_PUT_CONTAINER,
+    CORE_PUT_AGENT,
+    CORE_PUT_SEARCHER,
+    CORE_ADD_SEARCHER_EVENTS,
+    CORE_PUT_RESOURCES,
+    CORE_DELETE_AGENT,
     CORE_TASK_LOG,
     /* after the commit */
-    CORE_START_CONTAINER, CORE_SIGNAL_CONTAINER, CORE_ACK_CONTAINER, CORE_WELCOME_AGENT,
-    CORE_WAKE, CORE_END_SESSIONS, CORE_EXPERIMENT_STATE, CORE_EXPERIMENT_ENDED, CORE_TASK_ENDED, CORE_ORDER_INSTANCES,
+    CORE_START_CONTAINER,
+    CORE_SIGNAL_CONTAINER,
+    CORE_ACK_CONTAINER,
+    CORE_WELCOME_AGENT,
+    CORE_WAKE,
+    CORE_END_SESSIONS,
+    CORE_EXPERIMENT_STATE,
+    CORE_EXPERIMENT_ENDED,
+    CORE_TASK_ENDED,
+    CORE_ORDER_INSTANCES,
     CORE_EFFECT_NR,
 };
 
-/* What the core knows about the start of a container; configuration, model definition, environment and user come from the store. The
- * core may ask for a start of the same container again, if the agent never heard of the first one: it needs new session tokens. */
+/* What the core knows about the start of a container; configuration, model definition, environment and user come from
+ * the store. The core may ask for a start of the same container again, if the agent never heard of the first one: it
+ * needs new session tokens. */
 struct core_start {
     const char *agent_id, *container_id, *allocation_id, *task_id, *pool;
     const char *description; /* exp-E-trial-T-attempt-RUN; gc-E */
-    int32_t experiment_id, trial_id /* 0: a task of its own, for which the fields about trials are not set */, run_id, owner_id;
+    int32_t experiment_id, trial_id /* 0: a task of its own, for which the fields about trials are not set */, run_id,
+        owner_id;
     int32_t rank, container_n; /* of this allocation */
     const int32_t *device_id;
     size_t device_n;
@@ -355,30 +403,63 @@ struct core_effect {
         const struct container_row *container;
         const struct agent_row *agent;
         /* takes the place of the snapshot and of all events until now; NULL: delete them */
-        struct { int32_t experiment_id; const char *snapshot; } searcher;
+        struct {
+            int32_t experiment_id;
+            const char *snapshot;
+        } searcher;
         /* lines of text to be kept in the order of `from`, which grows */
-        struct { int32_t experiment_id; int64_t from; const char *lines; } searcher_events;
+        struct {
+            int32_t experiment_id;
+            int64_t from;
+            const char *lines;
+        } searcher_events;
         /* values that the experiment's stored configuration has from now on */
-        struct { int32_t experiment_id, priority; double weight; const char *pool; } resources;
-        struct { const char *task_id, *allocation_id, *text; bool error; } log; /* source master; ends with \n */
+        struct {
+            int32_t experiment_id, priority;
+            double weight;
+            const char *pool;
+        } resources;
+        struct {
+            const char *task_id, *allocation_id, *text;
+            bool error;
+        } log; /* source master; ends with \n */
         struct core_start start;
-        struct { const char *agent_id, *container_id; int signal; } signal;
-        struct { const char *agent_id, *container_id; enum container_state state; } ack; /* the agent may forget it */
+        struct {
+            const char *agent_id, *container_id;
+            int signal;
+        } signal;
+        struct {
+            const char *agent_id, *container_id;
+            enum container_state state;
+        } ack; /* the agent may forget it */
         /* what should run there */
-        struct { const char *agent_id; const char *const *container_id; size_t container_n; } welcome;
-        struct { enum core_wake what; const char *allocation_id; } wake;
-        const char *allocation_id;                                          /* CORE_END_SESSIONS */
-        const char *agent_id; /* CORE_DELETE_AGENT: its machine is gone for good */
-        /* To the provider of a pool; a CORE_INSTANCES_LISTED with this number has to follow. It may be lost in a crash. */
+        struct {
+            const char *agent_id;
+            const char *const *container_id;
+            size_t container_n;
+        } welcome;
+        struct {
+            enum core_wake what;
+            const char *allocation_id;
+        } wake;
+        const char *allocation_id; /* CORE_END_SESSIONS */
+        const char *agent_id;      /* CORE_DELETE_AGENT: its machine is gone for good */
+        /* To the provider of a pool; a CORE_INSTANCES_LISTED with this number has to follow. It may be lost in a crash.
+         */
         struct {
             const char *pool;
             uint64_t number;
             int launch;
             const struct core_termination *terminate;
             size_t terminate_n;
-        } order;                                                            /* CORE_ORDER_INSTANCES */
-        /* each move of an experiment, for web hooks and for requests that wait for it. `by`: the user whose request led to it */
-        struct { int32_t experiment_id; enum run_state from, to; struct core_actor by; } state;
+        } order; /* CORE_ORDER_INSTANCES */
+        /* each move of an experiment, for web hooks and for requests that wait for it. `by`: the user whose request led
+         * to it */
+        struct {
+            int32_t experiment_id;
+            enum run_state from, to;
+            struct core_actor by;
+        } state;
         /* CORE_EXPERIMENT_ENDED: its checkpoints may be collected, and so on */
         int32_t experiment_id;
         const char *task_id; /* CORE_TASK_ENDED: a task of its own has ended; the row of its allocation says how */
@@ -424,8 +505,8 @@ struct core_trial_view {
 };
 struct core_slot_view {
     const struct core_device *device;
-    bool enabled, draining;       /* enabled: can be used, agent's own state included */
-    const char *container_id;     /* NULL: free */
+    bool enabled, draining;   /* enabled: can be used, agent's own state included */
+    const char *container_id; /* NULL: free */
     const char *allocation_id, *task_id;
     const struct container_row *container; /* the same */
 };
@@ -437,8 +518,8 @@ struct core_operation_view {
 struct core_agent_view {
     const char *id, *pool, *version, *hostname;
     const char *isolation_gap; /* as its last hello had it */
-    int64_t connected_us; /* since when; 0 while it is away or lost */
-    int64_t lost_us;      /* since when it is given up; 0: it is not */
+    int64_t connected_us;      /* since when; 0 while it is away or lost */
+    int64_t lost_us;           /* since when it is given up; 0: it is not */
     bool enabled, draining;
     const char *disabled_reason; /* "": none is known */
     size_t slot_n, container_n;
@@ -483,8 +564,8 @@ const struct container_row *core_container(const struct core *c, const char *con
 const struct container_row *core_allocation_container(const struct core *c, const char *allocation_id, size_t index);
 
 size_t core_agent_n(const struct core *c);
-/* One after the other, ordered by id: for (const struct agent *at = NULL; core_agent_next(c, &at, &view);). Without `ret`, which
- * costs a walk over the agent's containers, core_agent_view() shows those that somebody wants to see. */
+/* One after the other, ordered by id: for (const struct agent *at = NULL; core_agent_next(c, &at, &view);). Without
+ * `ret`, which costs a walk over the agent's containers, core_agent_view() shows those that somebody wants to see. */
 bool core_agent_next(const struct core *c, const struct agent **at, struct core_agent_view *ret);
 void core_agent_view(const struct agent *at, struct core_agent_view *ret);
 uint64_t core_agent_revision(const struct agent *at); /* core_agent_view.revision */
@@ -497,14 +578,16 @@ const struct container_row *core_agent_container(const struct core *c, const cha
 
 size_t core_pool_n(const struct core *c);
 bool core_pool(const struct core *c, size_t index, struct core_pool_view *ret);
-/* The place of an experiment in its pool's queue. Also false when the experiment neither waits for slots nor holds any. */
+/* The place of an experiment in its pool's queue. Also false when the experiment neither waits for slots nor holds any.
+ */
 bool core_job(const struct core *c, int32_t experiment_id, struct core_job_view *ret);
 /* The experiment of a job, by its id or a beginning of it that only it has. */
 int core_job_find(const struct core *c, const char *job_id, int32_t *ret_experiment_id, struct error *err);
 /* Why the experiment waits, as of the last step. False: none of its allocations waits. */
-bool core_wait(const struct core *c, int32_t experiment_id, int64_t now_us, struct arena *a, struct core_wait_view *ret);
-/* The same for many experiments, one call for each. The caller zeroes *notes before the first call. What need be found once for a pool
- * is kept in *notes for the next calls. *notes must not be used any more after the next step. */
+bool core_wait(const struct core *c, int32_t experiment_id, int64_t now_us, struct arena *a,
+               struct core_wait_view *ret);
+/* The same for many experiments, one call for each. The caller zeroes *notes before the first call. What need be found
+ * once for a pool is kept in *notes for the next calls. *notes must not be used any more after the next step. */
 struct core_wait_notes {
     struct core_pool_notes {
         const char *name;
@@ -513,8 +596,8 @@ struct core_wait_notes {
         const char *states;
     } pool;
 };
-bool core_wait_noted(const struct core *c, int32_t experiment_id, int64_t now_us, struct arena *a, struct core_wait_notes *notes,
-                     struct core_wait_view *ret);
+bool core_wait_noted(const struct core *c, int32_t experiment_id, int64_t now_us, struct arena *a,
+                     struct core_wait_notes *notes, struct core_wait_view *ret);
 /* Why no set of the pool's agents could hold such an allocation, were all of them there and idle; NULL: one could. */
 const char *core_misfit(const struct core *c, const char *pool, int32_t slots, bool single_node, struct arena *a);
 /* The jobs of a pool in the order in which they will be served. Array from the arena. */
@@ -523,7 +606,10 @@ size_t core_queue(const struct core *c, const char *pool, struct arena *a, struc
 /* Long polls ask, wait for CORE_WAKE, and ask again. */
 enum core_answer { CORE_ANSWER_WAIT, CORE_ANSWER_YES, CORE_ANSWER_GONE /* no such allocation, or it has ended */ };
 enum core_answer core_preemption(const struct core *c, const char *allocation_id);
-struct core_peer { const char *container_id, *address; int32_t rank, slots; };
+struct core_peer {
+    const char *container_id, *address;
+    int32_t rank, slots;
+};
 /* YES once all containers run: *ret (from the arena) by rank. */
 enum core_answer core_rendezvous(const struct core *c, const char *allocation_id, struct arena *a,
                                  struct core_peer **ret, size_t *ret_n);

@@ -5,27 +5,27 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/must.h"
-#include "core/resources/agents.h"
-#include "core/resources/allocation.h"
 #include "core/experiments/experiment.h"
-#include "core/resources/rm.h"
-#include "core/state/step.h"
 #include "core/experiments/task.h"
 #include "core/experiments/trial.h"
+#include "core/resources/agents.h"
+#include "core/resources/allocation.h"
+#include "core/resources/rm.h"
+#include "core/state/step.h"
 
 static void restore_agents(struct core *c, const struct core_rows *rows)
 {
     for (size_t i = 0; i < rows->agent_n; i++)
-        if (agent_find(c, rows->agent[i].id) == NULL)
+        if (!agent_find(c, rows->agent[i].id))
             agent_restore(c, &rows->agent[i]);
 }
 
-/* Each agent on the list that was not lost before the restart is waited for, whether anything ran on it or not. It comes back,
- * or is lost when its time is over. (One that is not on the list is waited for if something ran on it: restore_containers.)
- * Agents of elastic pools are left out: the provider's list says which of them there are. */
+/* Each agent on the list that was not lost before the restart is waited for, whether anything ran on it or not. It
+ * comes back, or is lost when its time is over. (One that is not on the list is waited for if something ran on it:
+ * restore_containers.) Agents of elastic pools are left out: the provider's list says which of them there are. */
 static void await_agents(struct core *c)
 {
-    for (struct agent *agent = c->agents; agent != NULL; agent = agent->hh.next)
+    for (struct agent *agent = c->agents; agent; agent = agent->hh.next)
         if (agent->presence == AGENT_GONE && agent->row.listed && agent->row.lost_us == 0 && !agent->row.instance)
             agent_await(c, agent);
 }
@@ -33,7 +33,7 @@ static void await_agents(struct core *c)
 /* Ends an allocation of the store that belongs to nothing that is still there. */
 static void close_stale(struct core *c, const struct allocation_row *row)
 {
-    struct allocation_row *closed = arena_dup(&c->out->arena, row, sizeof *row);
+    struct allocation_row *closed = arena_dup(&c->out->arena, row, sizeof(*row));
     if (sm_type_allows(&allocation_sm, row->state, ALLOCATION_TERMINATED))
         closed->state = ALLOCATION_TERMINATED;
     closed->end_us = c->now_us;
@@ -54,7 +54,7 @@ static size_t open_of(const struct core_rows *rows, int32_t trial_id)
 static bool restore_for_task(struct core *c, const struct allocation_row *row)
 {
     struct task *t = task_find(c, row->task_id);
-    if (t == NULL || t->allocation != NULL || pool_find(c, row->pool) == NULL)
+    if (!t || t->allocation || !pool_find(c, row->pool))
         return false;
     allocation_restore(c, NULL, t, row);
     return true;
@@ -69,7 +69,7 @@ static void restore_allocations(struct core *c, const struct core_rows *rows)
         if (row->trial_id == 0 && restore_for_task(c, row))
             continue;
         struct trial *t = trial_find(c, row->trial_id);
-        bool usable = t != NULL && !run_state_is_terminal(t->row.state) && pool_find(c, row->pool) != NULL;
+        bool usable = t && !run_state_is_terminal(t->row.state) && pool_find(c, row->pool);
         if (usable && open_of(rows, row->trial_id) == 1)
             allocation_restore(c, t, NULL, row);
         else
@@ -80,10 +80,10 @@ static void restore_allocations(struct core *c, const struct core_rows *rows)
 static struct agent *agent_of(struct core *c, const struct container_row *row)
 {
     struct agent *agent = agent_find(c, row->agent_id);
-    if (agent != NULL)
+    if (agent)
         return agent;
     struct agent_row missing = {.enabled = true};
-    memcpy(missing.id, row->agent_id, sizeof missing.id);
+    memcpy(missing.id, row->agent_id, sizeof(missing.id));
     agent = agent_restore(c, &missing);
     agent->record.stored = false;
     record_touch(c, &agent->record);
@@ -92,7 +92,7 @@ static struct agent *agent_of(struct core *c, const struct container_row *row)
 
 static void close_container(struct core *c, const struct container_row *row)
 {
-    struct container_row *closed = arena_dup(&c->out->arena, row, sizeof *row);
+    struct container_row *closed = arena_dup(&c->out->arena, row, sizeof(*row));
     if (sm_type_allows(&container_sm, row->state, CONTAINER_TERMINATED))
         closed->state = CONTAINER_TERMINATED;
     closed->exit_kind = EXIT_RESTORE_ERROR;
@@ -104,7 +104,7 @@ static void restore_containers(struct core *c, const struct core_rows *rows)
     for (size_t i = 0; i < rows->container_n; i++) {
         const struct container_row *row = &rows->container[i];
         struct allocation *a = allocation_find(c, row->allocation_id);
-        if (a == NULL) {
+        if (!a) {
             if (row->state != CONTAINER_TERMINATED)
                 close_container(c, row);
             continue;
@@ -123,7 +123,7 @@ static void restore_containers(struct core *c, const struct core_rows *rows)
 static void resume_allocations(struct core *c)
 {
     struct allocation *a, *next;
-    for (a = c->allocations; a != NULL; a = next) {
+    for (a = c->allocations; a; a = next) {
         next = a->hh.next;
         allocation_resume(c, a);
     }
@@ -132,7 +132,7 @@ static void resume_allocations(struct core *c)
 static void resume_tasks(struct core *c)
 {
     struct task *t, *next;
-    for (t = c->tasks; t != NULL; t = next) {
+    for (t = c->tasks; t; t = next) {
         next = t->hh.next;
         task_resume(c, t);
     }
@@ -141,7 +141,7 @@ static void resume_tasks(struct core *c)
 static void resume_experiments(struct core *c)
 {
     struct experiment *x, *next;
-    for (x = c->experiments; x != NULL; x = next) {
+    for (x = c->experiments; x; x = next) {
         next = x->hh.next;
         experiment_resume(c, x);
     }
@@ -168,7 +168,7 @@ static size_t restore_trials(struct core *c, const struct core_rows *rows, struc
     size_t n = broken_n;
     for (size_t i = 0; i < rows->trial_n; i++) {
         struct experiment *x = experiment_find(c, rows->trial[i].experiment_id);
-        if (x == NULL)
+        if (!x)
             continue;
         struct trial *t = trial_restore(c, x, &rows->trial[i]);
         bool known_to_be_broken = false;
@@ -192,14 +192,14 @@ static void restore_run_times(struct core *c, const struct core_rows *rows)
 {
     for (size_t i = 0; i < rows->run_time_n; i++) {
         struct pool *p = pool_find(c, rows->run_time[i].pool);
-        if (p != NULL && rows->run_time[i].us > 0)
+        if (p && rows->run_time[i].us > 0)
             run_times_add(&p->run_times, rows->run_time[i].us);
     }
 }
 
 void restore_all(struct core *c, const struct core_rows *rows)
 {
-    cleanup_free struct broken *broken = must_calloc(rows->experiment_n + 1, sizeof *broken);
+    cleanup_free struct broken *broken = must_calloc(rows->experiment_n + 1, sizeof(*broken));
     c->last_experiment_id = rows->last_experiment_id;
     c->last_trial_id = rows->last_trial_id;
     restore_run_times(c, rows);

@@ -1,18 +1,18 @@
 /* Reading the core, for the API's live views. Nothing here changes anything. */
 #include <stdlib.h>
 
+#include "core/experiments/experiment.h"
+#include "core/experiments/trial.h"
 #include "core/resources/agents.h"
 #include "core/resources/allocation.h"
 #include "core/resources/elastic.h"
-#include "core/experiments/experiment.h"
-#include "core/state/objects.h"
 #include "core/resources/rm.h"
 #include "core/sched/policy.h"
-#include "core/experiments/trial.h"
+#include "core/state/objects.h"
 
 static enum display_state display_of(const struct allocation *a)
 {
-    if (a == NULL)
+    if (!a)
         return DISPLAY_QUEUED;
     switch (a->row.state) {
     case ALLOCATION_PENDING:
@@ -35,7 +35,7 @@ static enum display_state display_of(const struct allocation *a)
 bool core_experiment(const struct core *c, int32_t id, struct core_experiment_view *ret)
 {
     const struct experiment *x = experiment_find(c, id);
-    if (x == NULL)
+    if (!x)
         return false;
     *ret = (struct core_experiment_view){.row = &x->row,
                                          .display = DISPLAY_STORED,
@@ -57,10 +57,9 @@ bool core_experiment(const struct core *c, int32_t id, struct core_experiment_vi
 bool core_trial(const struct core *c, int32_t id, struct core_trial_view *ret)
 {
     const struct trial *t = trial_find(c, id);
-    if (t == NULL)
+    if (!t)
         return false;
-    *ret = (struct core_trial_view){.row = &t->row,
-                                    .allocation_id = t->allocation != NULL ? t->allocation->row.id : NULL};
+    *ret = (struct core_trial_view){.row = &t->row, .allocation_id = t->allocation ? t->allocation->row.id : NULL};
     ret->display = t->row.state == RUN_ACTIVE ? display_of(t->allocation) : DISPLAY_STORED;
     return true;
 }
@@ -68,7 +67,7 @@ bool core_trial(const struct core *c, int32_t id, struct core_trial_view *ret)
 bool core_trial_operation(const struct core *c, int32_t id, struct core_operation_view *ret)
 {
     const struct trial *t = trial_find(c, id);
-    if (t == NULL)
+    if (!t)
         return false;
     struct searcher_operation op = trial_operation(t);
     *ret = (struct core_operation_view){.length = op.length, .completed = op.completed};
@@ -78,7 +77,7 @@ bool core_trial_operation(const struct core *c, int32_t id, struct core_operatio
 const struct allocation_row *core_allocation(const struct core *c, const char *allocation_id)
 {
     const struct allocation *a = allocation_find(c, allocation_id);
-    return a != NULL ? &a->row : NULL;
+    return a ? &a->row : NULL;
 }
 
 size_t core_allocations(const struct core *c, struct arena *a, const struct allocation_row *const **ret)
@@ -97,13 +96,13 @@ size_t core_allocations(const struct core *c, struct arena *a, const struct allo
 const struct container_row *core_container(const struct core *c, const char *container_id)
 {
     const struct container *k = container_find(c, container_id);
-    return k != NULL ? &k->row : NULL;
+    return k ? &k->row : NULL;
 }
 
 const struct container_row *core_allocation_container(const struct core *c, const char *allocation_id, size_t index)
 {
     const struct allocation *a = allocation_find(c, allocation_id);
-    return a != NULL && index < a->container_n ? &a->container[index]->row : NULL;
+    return a && index < a->container_n ? &a->container[index]->row : NULL;
 }
 
 /* ---- agents ------------------------------------------------------------------------------------------------------ */
@@ -116,7 +115,7 @@ static bool is_visible(const struct agent *agent)
 size_t core_agent_n(const struct core *c)
 {
     size_t n = 0;
-    for (const struct agent *agent = c->agents; agent != NULL; agent = agent->hh.next)
+    for (const struct agent *agent = c->agents; agent; agent = agent->hh.next)
         n += is_visible(agent);
     return n;
 }
@@ -126,11 +125,20 @@ void core_agent_view(const struct agent *agent, struct core_agent_view *ret)
     bool away = agent->presence != AGENT_CONNECTED;
     const struct container *k;
     *ret = (struct core_agent_view){
-        .id = agent->row.id, .pool = agent->row.pool, .version = agent->version ? agent->version : "",
-        .isolation_gap = agent->isolation_gap, .hostname = agent->hostname ? agent->hostname : "", .connected_us = agent->connected_us,
+        .id = agent->row.id,
+        .pool = agent->row.pool,
+        .version = agent->version ? agent->version : "",
+        .isolation_gap = agent->isolation_gap,
+        .hostname = agent->hostname ? agent->hostname : "",
+        .connected_us = agent->connected_us,
         .lost_us = agent->row.lost_us,
-        .enabled = agent->row.enabled && !away, .draining = agent->row.draining || away, .slot_n = agent->slot_n,
-        .disabled_reason = agent->row.disabled_reason, .slots_used = agent_slots_used(agent), .aux_used = agent_aux_used(agent), .revision = agent->revision,
+        .enabled = agent->row.enabled && !away,
+        .draining = agent->row.draining || away,
+        .slot_n = agent->slot_n,
+        .disabled_reason = agent->row.disabled_reason,
+        .slots_used = agent_slots_used(agent),
+        .aux_used = agent_aux_used(agent),
+        .revision = agent->revision,
     };
     LIST_FOREACH(k, &agent->containers, in_agent)
         ret->container_n++;
@@ -143,12 +151,12 @@ uint64_t core_agent_revision(const struct agent *agent)
 
 bool core_agent_next(const struct core *c, const struct agent **at, struct core_agent_view *ret)
 {
-    const struct agent *agent = *at == NULL ? c->agents : (*at)->hh.next;
-    while (agent != NULL && !is_visible(agent))
+    const struct agent *agent = !*at ? c->agents : (*at)->hh.next;
+    while (agent && !is_visible(agent))
         agent = agent->hh.next;
-    if (agent == NULL)
+    if (!agent)
         return false;
-    if (ret != NULL)
+    if (ret)
         core_agent_view(agent, ret);
     *at = agent;
     return true;
@@ -157,13 +165,13 @@ bool core_agent_next(const struct core *c, const struct agent **at, struct core_
 static const struct agent *find_visible(const struct core *c, const char *agent_id)
 {
     const struct agent *agent = agent_find(c, agent_id);
-    return agent != NULL && is_visible(agent) ? agent : NULL;
+    return agent && is_visible(agent) ? agent : NULL;
 }
 
 bool core_agent_by_id(const struct core *c, const char *agent_id, struct core_agent_view *ret)
 {
     const struct agent *agent = find_visible(c, agent_id);
-    if (agent == NULL)
+    if (!agent)
         return false;
     core_agent_view(agent, ret);
     return true;
@@ -180,9 +188,10 @@ static bool is_draining(const struct agent *agent, int32_t device_id)
 static void fill_slot(const struct agent *agent, const struct slot *s, struct core_slot_view *ret)
 {
     bool away = agent->presence != AGENT_CONNECTED;
-    *ret = (struct core_slot_view){.device = &s->device, .enabled = slot_usable(agent, s) && !away,
+    *ret = (struct core_slot_view){.device = &s->device,
+                                   .enabled = slot_usable(agent, s) && !away,
                                    .draining = is_draining(agent, s->device.id) || away};
-    if (s->container != NULL) {
+    if (s->container) {
         ret->container_id = s->container->row.id;
         ret->allocation_id = s->container->row.allocation_id;
         ret->task_id = s->container->allocation->row.task_id;
@@ -193,7 +202,7 @@ static void fill_slot(const struct agent *agent, const struct slot *s, struct co
 bool core_slot(const struct core *c, const char *agent_id, size_t index, struct core_slot_view *ret)
 {
     const struct agent *agent = find_visible(c, agent_id);
-    if (agent == NULL || index >= agent->slot_n)
+    if (!agent || index >= agent->slot_n)
         return false;
     fill_slot(agent, &agent->slot[index], ret);
     return true;
@@ -203,7 +212,7 @@ size_t core_slots(const struct core *c, const char *agent_id, struct core_slot_v
 {
     const struct agent *agent = find_visible(c, agent_id);
     size_t n = 0;
-    for (; agent != NULL && n < agent->slot_n; n++)
+    for (; agent && n < agent->slot_n; n++)
         fill_slot(agent, &agent->slot[n], &ret[n]);
     return n;
 }
@@ -212,7 +221,7 @@ const struct container_row *core_agent_container(const struct core *c, const cha
 {
     const struct agent *agent = find_visible(c, agent_id);
     const struct container *k;
-    if (agent == NULL)
+    if (!agent)
         return NULL;
     LIST_FOREACH(k, &agent->containers, in_agent)
         if (index-- == 0)
@@ -233,7 +242,7 @@ bool core_pool(const struct core *c, size_t index, struct core_pool_view *ret)
         return false;
     const struct pool *p = &c->pool[index];
     *ret = (struct core_pool_view){.name = p->name};
-    for (const struct agent *agent = c->agents; agent != NULL; agent = agent->hh.next) {
+    for (const struct agent *agent = c->agents; agent; agent = agent->hh.next) {
         if (agent->pool != p || !is_visible(agent))
             continue;
         ret->agent_n++;
@@ -249,12 +258,16 @@ bool core_pool(const struct core *c, size_t index, struct core_pool_view *ret)
 /* What a job asks for and has in one pool. */
 static struct core_job_view job_of(const struct experiment *x, const struct pool *p, const struct sched_job *in_sched)
 {
-    struct core_job_view job = {.job_id = x->row.job_id, .experiment_id = x->row.id, .priority = in_sched->priority,
-                                .weight = in_sched->weight, .queue_position = in_sched->queue_position, .leaving = x->pool != p};
+    struct core_job_view job = {.job_id = x->row.job_id,
+                                .experiment_id = x->row.id,
+                                .priority = in_sched->priority,
+                                .weight = in_sched->weight,
+                                .queue_position = in_sched->queue_position,
+                                .leaving = x->pool != p};
     const struct trial *t;
     LIST_FOREACH(t, &x->trials, in_experiment) {
         const struct allocation *al = t->allocation;
-        if (al == NULL || al->pool != p)
+        if (!al || al->pool != p)
             continue;
         bool placed = al->row.state != ALLOCATION_PENDING;
         job.requested_slots += al->row.slots;
@@ -271,7 +284,7 @@ static const struct allocation *in_line(const struct experiment *x)
     const struct allocation *elsewhere = NULL;
     const struct trial *t;
     LIST_FOREACH(t, &x->trials, in_experiment) {
-        if (t->allocation == NULL)
+        if (!t->allocation)
             continue;
         if (t->allocation->pool == x->pool)
             return t->allocation;
@@ -288,8 +301,8 @@ static bool pool_has_queue(const struct pool *p)
 bool core_job(const struct core *c, int32_t experiment_id, struct core_job_view *ret)
 {
     const struct experiment *x = experiment_find(c, experiment_id);
-    const struct allocation *al = x == NULL || x->open_n == 0 ? NULL : in_line(x);
-    if (al == NULL)
+    const struct allocation *al = !x || x->open_n == 0 ? NULL : in_line(x);
+    if (!al)
         return false;
     *ret = job_of(x, al->pool, al->request.job);
     ret->jobs_ahead = pool_has_queue(al->pool) ? (int32_t)sched_jobs_ahead(al->request.job) : -1;
@@ -309,16 +322,16 @@ size_t core_queue(const struct core *c, const char *pool, struct arena *a, struc
 {
     const struct pool *p = pool_find(c, pool);
     size_t n = 0;
-    if (p == NULL)
+    if (!p)
         return 0;
     struct core_job_view *job = *ret = arena_array(a, struct core_job_view, sched_job_n(p->sched) + 1);
-    for (const struct sched_job *in_sched = sched_first_job(p->sched); in_sched != NULL; in_sched = sched_next_job(in_sched)) {
+    for (const struct sched_job *in_sched = sched_first_job(p->sched); in_sched; in_sched = sched_next_job(in_sched)) {
         const struct experiment *x = job_experiment(container_of(in_sched, struct job, sched));
-        if (x != NULL)
+        if (x)
             job[n++] = job_of(x, p, in_sched);
     }
     if (!pool_has_queue(p))
-        qsort(job, n, sizeof *job, by_submission);
+        qsort(job, n, sizeof(*job), by_submission);
     for (size_t i = 0; i < n; i++)
         job[i].jobs_ahead = pool_has_queue(p) ? (int32_t)i : -1;
     return n;
@@ -329,7 +342,7 @@ size_t core_queue(const struct core *c, const char *pool, struct arena *a, struc
 enum core_answer core_preemption(const struct core *c, const char *allocation_id)
 {
     const struct allocation *a = allocation_find(c, allocation_id);
-    if (a == NULL)
+    if (!a)
         return CORE_ANSWER_GONE;
     return a->row.preempt_deadline_us != 0 ? CORE_ANSWER_YES : CORE_ANSWER_WAIT;
 }
@@ -338,7 +351,7 @@ enum core_answer core_rendezvous(const struct core *c, const char *allocation_id
                                  struct core_peer **ret, size_t *ret_n)
 {
     const struct allocation *al = allocation_find(c, allocation_id);
-    if (al == NULL)
+    if (!al)
         return CORE_ANSWER_GONE;
     for (size_t i = 0; i < al->container_n; i++)
         if (al->container[i]->row.state < CONTAINER_STARTING)
@@ -362,7 +375,7 @@ enum core_answer core_all_gather(const struct core *c, const char *allocation_id
                                  struct arena *a, const char *const **ret, size_t *ret_n)
 {
     const struct allocation *al = allocation_find(c, allocation_id);
-    if (al == NULL)
+    if (!al)
         return CORE_ANSWER_GONE;
     if (!gather_complete(&al->gather) || !gather_knows(&al->gather, request_uuid))
         return CORE_ANSWER_WAIT;

@@ -1,21 +1,21 @@
 /* First accounts and tokens of a new cluster. There is no default password: the first start makes one (or takes
  * security.initial_user_password) for `determined` and `admin`, writes it into the data directory, readable by the
- * owner only, and says so once. The file is there before the server listens: whoever has seen /health answer can read it.
- * Hashing takes its time, so it happens afterwards; logins that come meanwhile wait. */
+ * owner only, and says so once. The file is there before the server listens: whoever has seen /health answer can read
+ * it. Hashing takes its time, so it happens afterwards; logins that come meanwhile wait. */
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "api/accounts/password.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/identity.h"
-#include "api/accounts/password.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
+#include "common/base/must.h"
 #include "common/system/files.h"
 #include "common/system/log.h"
-#include "common/base/must.h"
 #include "master/commands/data_dir.h"
 #include "master/master.h"
 #include "store/functions.h"
@@ -24,7 +24,10 @@
 
 static void load_session(struct identities *ids, const struct store_session *s)
 {
-    struct identity_session i = {.kind = PRINCIPAL_USER, .id = s->id, .user_id = s->user_id, .expires_at_us = s->expiry_us};
+    struct identity_session i = {.kind = PRINCIPAL_USER,
+                                 .id = s->id,
+                                 .user_id = s->user_id,
+                                 .expires_at_us = s->expiry_us};
     if (strcmp(s->kind, "LOGIN") == 0)
         i.password_at_us = s->created_us;
     if (s->allocation_id) {
@@ -57,7 +60,7 @@ int accounts_load(struct master *m, struct error *err)
     return 0;
 }
 
-/* ---- the first users ---- */
+/* ---- the first users --------------------------------------------------------------------------------------------- */
 
 struct first_accounts {
     struct master *m;
@@ -99,14 +102,16 @@ static int take_given(struct first_accounts *f, const char *given, struct error 
         if (password_check_new(given, /* is_hashed= */ false, first_users[i].username, err) < 0)
             return error_wrap(err, "security.initial_user_password");
     if (strlen(given) >= sizeof(f->password))
-        return error_set(err, ERR_INVALID, "security.initial_user_password has more than %zu bytes", sizeof(f->password) - 1);
+        return error_set(err, ERR_INVALID, "security.initial_user_password has more than %zu bytes",
+                         sizeof(f->password) - 1);
     memcpy(f->password, given, strlen(given) + 1);
     return 0;
 }
 
 int accounts_prepare_first(struct master *m, struct error *err)
 {
-    if (identities_user(api_identities(m->api), first_users[0].id)) /* the users exist: they can be renamed, but never deleted */
+    if (identities_user(api_identities(m->api),
+                        first_users[0].id)) /* the users exist: they can be renamed, but never deleted */
         return 0;
     struct first_accounts *f = m->first_accounts = must_calloc(1, sizeof(*f));
     if (!f)
@@ -197,7 +202,7 @@ void accounts_make_first(struct master *m)
         store_first(f);
 }
 
-/* ---- the agents' token ---- */
+/* ---- the agents' token ------------------------------------------------------------------------------------------- */
 
 static int make_agent_token(const char *path, char ret[128], struct error *err)
 {
@@ -234,7 +239,7 @@ int accounts_agent_token(struct master *m, char ret[128], struct error *err)
     return 0;
 }
 
-/* ---- the token of collectors of metrics ---- */
+/* ---- the token of collectors of metrics -------------------------------------------------------------------------- */
 
 int accounts_collector_token(const struct config *c, char ret[128], struct error *err)
 {
@@ -248,8 +253,10 @@ int accounts_collector_token(const struct config *c, char ret[128], struct error
         return error_wrap(err, "observability.token_file");
     size_t n = strcspn(strbuf_str(&text), "\r\n");
     if (n < SHORTEST || n > LONGEST)
-        return error_set(err, ERR_INVALID, "observability.token_file: the first line of %s must be a token of %d to %d characters, found "
-                         "%zu; 'openssl rand -hex 32' makes one", path, SHORTEST, LONGEST, n);
+        return error_set(err, ERR_INVALID,
+                         "observability.token_file: the first line of %s must be a token of %d to %d characters, found "
+                         "%zu; 'openssl rand -hex 32' makes one",
+                         path, SHORTEST, LONGEST, n);
     snprintf(ret, LONGEST + 1, "%.*s", (int)n, strbuf_str(&text));
     return 0;
 }

@@ -1,8 +1,8 @@
 /* Resource pools and defaults of the configuration, as the core and the API want them. */
 #include <string.h>
 
-#include "common/json/json.h"
 #include "common/config/schema.h"
+#include "common/json/json.h"
 #include "core/sched/policy.h"
 #include "gen/config_numbers.h"
 #include "master/master.h"
@@ -63,22 +63,24 @@ static enum sched_policy policy_of(struct json_object *scheduler)
 
 static struct sched_opts sched_opts_of(struct json_object *scheduler)
 {
-    return (struct sched_opts){
-        .policy = policy_of(scheduler),
-        .preemption = json_object_get_boolean(member_of(scheduler, "preemption")),
-        .fitting = member_is(scheduler, "fitting_policy", "worst") ? FITTING_WORST : FITTING_BEST,
-        .allow_heterogeneous_fits = json_object_get_boolean(member_of(scheduler, "allow_heterogeneous_fits")),
-        .aging_us = member_duration_us(scheduler, "aging")};
+    return (struct sched_opts){.policy = policy_of(scheduler),
+                               .preemption = json_object_get_boolean(member_of(scheduler, "preemption")),
+                               .fitting = member_is(scheduler, "fitting_policy", "worst") ? FITTING_WORST
+                                                                                          : FITTING_BEST,
+                               .allow_heterogeneous_fits = json_object_get_boolean(
+                                   member_of(scheduler, "allow_heterogeneous_fits")),
+                               .aging_us = member_duration_us(scheduler, "aging")};
 }
 
 static struct core_pool_opts pool_of(struct json_object *pool, const char *name, struct json_object *manager_scheduler)
 {
     struct json_object *scheduler = scheduler_of(pool, manager_scheduler);
-    struct core_pool_opts p = {
-        .name = name,
-        .max_aux_containers_per_agent = member_int(pool, "max_aux_containers_per_agent", MASTER_CONFIG_RESOURCE_POOLS_MAX_AUX_CONTAINERS_PER_AGENT_DEFAULT),
-        .sched = sched_opts_of(scheduler),
-        .agent_reconnect_wait_us = member_duration_us(pool, "agent_reconnect_wait")};
+    struct core_pool_opts p = {.name = name,
+                               .max_aux_containers_per_agent =
+                                   member_int(pool, "max_aux_containers_per_agent",
+                                              MASTER_CONFIG_RESOURCE_POOLS_MAX_AUX_CONTAINERS_PER_AGENT_DEFAULT),
+                               .sched = sched_opts_of(scheduler),
+                               .agent_reconnect_wait_us = member_duration_us(pool, "agent_reconnect_wait")};
     p.max_aux_containers_per_agent = member_int(pool, "max_cpu_containers_per_agent", p.max_aux_containers_per_agent);
     return p;
 }
@@ -86,19 +88,23 @@ static struct core_pool_opts pool_of(struct json_object *pool, const char *name,
 /* Settings have made sure that there is such a provider (settings.c). */
 static void make_elastic(struct core_pool_opts *p, struct json_object *provider)
 {
-    const struct provider_type *type = provider ? provider_find(json_object_get_string(member_of(provider, "type"))) : NULL;
+    const struct provider_type *type = provider ? provider_find(json_object_get_string(member_of(provider, "type")))
+                                                : NULL;
     if (!type)
         return;
     p->elastic = true;
     p->scale = (struct scale_opts){
-        .min_instances = member_int(provider, "min_instances", MASTER_CONFIG_RESOURCE_POOLS_PROVIDER_MIN_INSTANCES_DEFAULT),
-        .max_instances = member_int(provider, "max_instances", MASTER_CONFIG_RESOURCE_POOLS_PROVIDER_MAX_INSTANCES_DEFAULT),
+        .min_instances = member_int(provider, "min_instances",
+                                    MASTER_CONFIG_RESOURCE_POOLS_PROVIDER_MIN_INSTANCES_DEFAULT),
+        .max_instances = member_int(provider, "max_instances",
+                                    MASTER_CONFIG_RESOURCE_POOLS_PROVIDER_MAX_INSTANCES_DEFAULT),
         .slots_per_instance = type->slots_per_instance(provider),
         .max_idle_us = member_duration_us(provider, "max_idle_agent_period"),
         .max_starting_us = member_duration_us(provider, "max_agent_starting_period"),
         .max_disconnected_us = member_duration_us(provider, "max_agent_disconnected_period"),
         .launch_error_timeout_us = member_duration_us(provider, "launch_error_timeout"),
-        .launch_error_retries = member_int(provider, "launch_error_retries", MASTER_CONFIG_RESOURCE_POOLS_PROVIDER_LAUNCH_ERROR_RETRIES_DEFAULT)};
+        .launch_error_retries = member_int(provider, "launch_error_retries",
+                                           MASTER_CONFIG_RESOURCE_POOLS_PROVIDER_LAUNCH_ERROR_RETRIES_DEFAULT)};
 }
 
 void core_options(struct master *m, struct core_opts *ret)
@@ -120,11 +126,15 @@ void core_options(struct master *m, struct core_opts *ret)
     int32_t *port = arena_array(&m->texts, int32_t, port_n + 1);
     for (size_t i = 0; i < port_n; i++)
         port[i] = json_object_get_int(json_object_array_get_idx(reserved, i));
-    *ret = (struct core_opts){.pool = pool, .pool_n = n, .agent_reconnect_wait_us = CORE_AGENT_RECONNECT_WAIT_US,
-                              .restore_wait_us = CORE_RESTORE_WAIT_US, .reserved_port = port, .reserved_port_n = port_n};
+    *ret = (struct core_opts){.pool = pool,
+                              .pool_n = n,
+                              .agent_reconnect_wait_us = CORE_AGENT_RECONNECT_WAIT_US,
+                              .restore_wait_us = CORE_RESTORE_WAIT_US,
+                              .reserved_port = port,
+                              .reserved_port_n = port_n};
 }
 
-/* ---- for the API ---- */
+/* ---- for the API ------------------------------------------------------------------------------------------------- */
 
 static const char *json_text(struct json_object *v, struct arena *a)
 {
@@ -146,13 +156,16 @@ static struct api_pool_defaults pool_defaults(struct json_object *pool, const st
                                               struct json_object *manager_scheduler, struct arena *a)
 {
     struct json_object *provider = member_of(pool, "provider");
-    return (struct api_pool_defaults){
-        .name = opts->name, .description = member_text(pool, "description", "", a),
-        .default_priority = default_priority(pool, manager_scheduler),
-        .aux_per_agent = opts->max_aux_containers_per_agent,
-        .sched = opts->sched, .task_container_defaults = json_text(member_of(pool, "task_container_defaults"), a),
-        .provider = member_text(provider, "type", NULL, a), .master_url = member_text(provider, "master_url", "", a),
-        .master_cert_name = member_text(provider, "master_cert_name", "", a)};
+    return (
+        struct api_pool_defaults){.name = opts->name,
+                                  .description = member_text(pool, "description", "", a),
+                                  .default_priority = default_priority(pool, manager_scheduler),
+                                  .aux_per_agent = opts->max_aux_containers_per_agent,
+                                  .sched = opts->sched,
+                                  .task_container_defaults = json_text(member_of(pool, "task_container_defaults"), a),
+                                  .provider = member_text(provider, "type", NULL, a),
+                                  .master_url = member_text(provider, "master_url", "", a),
+                                  .master_cert_name = member_text(provider, "master_cert_name", "", a)};
 }
 
 void api_defaults_of_config(struct master *m, const struct core_opts *opts, struct api_defaults *ret)
@@ -170,8 +183,11 @@ void api_defaults_of_config(struct master *m, const struct core_opts *opts, stru
         .task_container_defaults = json_text(config_get(m->config, "task_container_defaults"), &m->texts),
         .compute_pool = named ? NULL : member_text(manager, "default_compute_resource_pool", "default", &m->texts),
         .aux_pool = named ? NULL : member_text(manager, "default_aux_resource_pool", "default", &m->texts),
-        .pool = pool, .pool_n = opts->pool_n, .config_max = (size_t)config_int(m->config, "limits.config_size"),
-        .default_task = {.set = true, .uid = (int32_t)config_int(m->config, "security.default_task.uid"),
+        .pool = pool,
+        .pool_n = opts->pool_n,
+        .config_max = (size_t)config_int(m->config, "limits.config_size"),
+        .default_task = {.set = true,
+                         .uid = (int32_t)config_int(m->config, "security.default_task.uid"),
                          .gid = (int32_t)config_int(m->config, "security.default_task.gid"),
                          .user = config_str(m->config, "security.default_task.user"),
                          .group = config_str(m->config, "security.default_task.group")},

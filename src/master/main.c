@@ -8,42 +8,44 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/pipeline/identity.h"
 #include "api/checkpoints/storage_roots.h"
+#include "api/pipeline/identity.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
+#include "common/base/must.h"
 #include "common/system/files.h"
 #include "common/system/log.h"
 #include "common/system/log_ring.h"
-#include "common/base/must.h"
-#include "master/commands/admin.h"
 #include "master/agents/agent_keys.h"
-#include "master/removal/collector.h"
+#include "master/commands/admin.h"
 #include "master/commands/commands.h"
 #include "master/commands/data_dir.h"
-#include "master/removal/deletions.h"
-#include "master/writer/housekeeping.h"
-#include "master/writer/read_probe.h"
-#include "master/logs/log_retention.h"
+#include "master/commands/settings.h"
+#include "master/commands/tls_files.h"
 #include "master/logs/log_policies.h"
+#include "master/logs/log_retention.h"
 #include "master/logs/log_sealer.h"
 #include "master/master.h"
-#include "master/writer/metric_sealer.h"
 #include "master/pools/provisioner.h"
-#include "master/writer/lookup_follower.h"
-#include "master/commands/settings.h"
+#include "master/removal/collector.h"
+#include "master/removal/deletions.h"
 #include "master/start_configs.h"
-#include "master/commands/tls_files.h"
+#include "master/writer/housekeeping.h"
+#include "master/writer/lookup_follower.h"
+#include "master/writer/metric_sealer.h"
+#include "master/writer/read_probe.h"
 #include "net/loop/service.h"
-#include "store/experiments/experiments.h"
 #include "store/engine/meta.h"
+#include "store/experiments/experiments.h"
 #include "store/store.h"
 
 enum {
-    READERS = 3, TRANSFERS = 2,
+    READERS = 3,
+    TRANSFERS = 2,
     WORKERS = 2,
     QUEUE_MAX = 10000,
-    PASSWORD_QUEUE_MAX = 2, /* the one request that is with the thread, and the first accounts: all others wait elsewhere */
+    PASSWORD_QUEUE_MAX =
+        2, /* the one request that is with the thread, and the first accounts: all others wait elsewhere */
     BODIES_MAX = 1024 * 1024 * 1024,
     ANONYMOUS_BODY_MAX = 64 * 1024,
     CONNECTIONS_MAX = 20000,
@@ -56,7 +58,7 @@ static const char usage[] = "usage: determined-master [--data-dir D] [--config-f
                             "       determined-master backup | restore FILE [OPTIONS]\n"
                             "       determined-master version\n";
 
-/* ---- building ---- */
+/* ---- building ---------------------------------------------------------------------------------------------------- */
 
 static int open_data_dir(struct master *m, struct error *err)
 {
@@ -77,15 +79,18 @@ static int uuid_new(char ret[37], struct error *err)
     return 0;
 }
 
-/* Fails if a restore into the data directory was not finished: a start with an empty store would look as if it had succeeded. */
+/* Fails if a restore into the data directory was not finished: a start with an empty store would look as if it had
+ * succeeded. */
 static int expect_no_half_restore(const struct master *m, struct error *err)
 {
     cleanup_free char *marker = path_join(m->data_dir, DATA_DIR_RESTORING);
     if (access(marker, F_OK) < 0)
         return 0;
     if (access(config_str(m->config, "db.path"), F_OK) < 0)
-        return error_set(err, ERR_PRECONDITION, "a restore into %s did not end: run determined-master restore FILE again, or delete %s to"
-                         " begin with nothing", m->data_dir, marker);
+        return error_set(err, ERR_PRECONDITION,
+                         "a restore into %s did not end: run determined-master restore FILE again, or delete %s to"
+                         " begin with nothing",
+                         m->data_dir, marker);
     unlink(marker); /* the restore was killed after its last step, the rename */
     return 0;
 }
@@ -128,8 +133,12 @@ static void reader_release(void *worker)
 
 static int start_threads(struct master *m, struct error *err)
 {
-    struct pool_options readers = {.name = "det-reader", .threads = READERS, .queue_max = QUEUE_MAX, .worker_init = reader_init,
-                                   .worker_release = reader_release, .ctx = m};
+    struct pool_options readers = {.name = "det-reader",
+                                   .threads = READERS,
+                                   .queue_max = QUEUE_MAX,
+                                   .worker_init = reader_init,
+                                   .worker_release = reader_release,
+                                   .ctx = m};
     struct pool_options workers = {.name = "det-worker", .threads = WORKERS, .queue_max = QUEUE_MAX};
     struct pool_options transfers = {.name = "det-transfer", .threads = TRANSFERS, .queue_max = QUEUE_MAX};
     struct pool_options lookups = readers;
@@ -172,7 +181,9 @@ static int build_api(struct master *m, struct error *err)
         return error_set(err, ERR_NO_MEMORY, "no memory for the agents");
     if (api_new(m->loop, &services, &m->info, &m->defaults, m->core, &m->api, err) < 0)
         return -1;
-    return accounts_agent_token(m, m->agent_token, err) < 0 ? -1 : accounts_collector_token(m->config, m->collector_token, err);
+    return accounts_agent_token(m, m->agent_token, err) < 0
+               ? -1
+               : accounts_collector_token(m->config, m->collector_token, err);
 }
 
 static void on_new_pair(void *ctx, struct ssl_ctx_st *tls)
@@ -213,17 +224,24 @@ static int load_tls(struct master *m, struct error *err)
 static int listen_http(struct master *m, struct error *err)
 {
     int port = (int)config_int(m->config, "port");
-    struct http_server_options o = {
-        .bind_host = config_str(m->config, "bind_host"), .port = port ? port : 8080,
-        .limits = {.body_max = ROUTE_BODY_MAX_DEFAULT, .bodies_max = BODIES_MAX, .anonymous_body_max = ANONYMOUS_BODY_MAX,
-                   .connections_max = CONNECTIONS_MAX, .idle_timeout_s = 300, .read_timeout_s = 60},
-        .on_request = api_on_request, .has_credentials = api_has_credentials, .body_max = api_body_max, .ctx = m->api,
-        .tls = m->tls ? tls_files_ctx(m->tls) : NULL};
+    struct http_server_options o = {.bind_host = config_str(m->config, "bind_host"),
+                                    .port = port ? port : 8080,
+                                    .limits = {.body_max = ROUTE_BODY_MAX_DEFAULT,
+                                               .bodies_max = BODIES_MAX,
+                                               .anonymous_body_max = ANONYMOUS_BODY_MAX,
+                                               .connections_max = CONNECTIONS_MAX,
+                                               .idle_timeout_s = 300,
+                                               .read_timeout_s = 60},
+                                    .on_request = api_on_request,
+                                    .has_credentials = api_has_credentials,
+                                    .body_max = api_body_max,
+                                    .ctx = m->api,
+                                    .tls = m->tls ? tls_files_ctx(m->tls) : NULL};
     return http_server_new(m->loop, &o, &m->http, err);
 }
 
-/* Reads what the store holds into memory. Then the connection belongs to the writer, and the effects of core_restore() are carried
- * out. */
+/* Reads what the store holds into memory. Then the connection belongs to the writer, and the effects of core_restore()
+ * are carried out. */
 static int restore_state(struct master *m, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
@@ -233,7 +251,8 @@ static int restore_state(struct master *m, struct error *err)
     size_t match_n, deletion_n;
     cleanup_effects struct core_effects effects = CORE_EFFECTS_INIT;
     m->agent_keys = agent_keys_new();
-    if (accounts_load(m, err) < 0 || agent_keys_load(m->agent_keys, m->db, err) < 0 || store_experiments_fail_deletions(m->db, err) < 0 || persist_load(m->db, m->core, &a, &rows, err) < 0 ||
+    if (accounts_load(m, err) < 0 || agent_keys_load(m->agent_keys, m->db, err) < 0 ||
+        store_experiments_fail_deletions(m->db, err) < 0 || persist_load(m->db, m->core, &a, &rows, err) < 0 ||
         store_log_matches_open(m->db, &a, &match, &match_n, err) < 0 ||
         store_run_deletions_open(m->db, &a, &deletion, &deletion_n, err) < 0 ||
         core_restore(m->core, &rows, m->started_us, &effects, err) < 0)
@@ -261,7 +280,8 @@ static int restore_state(struct master *m, struct error *err)
     return housekeeping_new(m->loop, m->writer, api_identities(m->api), HOUSEKEEPING_PERIOD_US, &m->housekeeping, err);
 }
 
-/* Opens the socket for commands such as backup. If the data directory cannot hold a socket, the master runs without these commands. */
+/* Opens the socket for commands such as backup. If the data directory cannot hold a socket, the master runs without
+ * these commands. */
 static void open_admin_socket(struct master *m)
 {
     cleanup_error struct error err = ERROR_INIT;
@@ -277,7 +297,8 @@ static void on_terminate(void *ctx)
     loop_stop(m->loop);
 }
 
-/* Handles signals. This is done before the service manager is told that the master is ready, because signals may come from then on. */
+/* Handles signals. This is done before the service manager is told that the master is ready, because signals may come
+ * from then on. */
 static void take_signals(struct master *m)
 {
     loop_on_signal(m->loop, SIGHUP, on_hangup, m);
@@ -306,7 +327,8 @@ static int master_start(struct master *m, struct error *err)
     return 0;
 }
 
-/* Frees all parts. First everything that is under way comes to its end (stop.c), so that no part is called after it was freed. */
+/* Frees all parts. First everything that is under way comes to its end (stop.c), so that no part is called after it was
+ * freed. */
 static void master_release(struct master *m)
 {
     housekeeping_free(m->housekeeping);
@@ -356,7 +378,7 @@ static void master_release(struct master *m)
     free(m->data_dir);
 }
 
-/* ---- the program ---- */
+/* ---- the program ------------------------------------------------------------------------------------------------- */
 
 static int load_config(struct master *m, int argc, char **argv, struct error *err)
 {
@@ -413,8 +435,8 @@ static int run_command(int argc, char **argv, struct error *err)
     return serve_until_stopped(argc, argv, err);
 }
 
-/* Makes the allocator give freed memory back to the system. By itself glibc keeps up to 64 MiB for each thread after a large block
- * was freed there. */
+/* Makes the allocator give freed memory back to the system. By itself glibc keeps up to 64 MiB for each thread after a
+ * large block was freed there. */
 static void keep_little_memory(void)
 {
     mallopt(M_MMAP_THRESHOLD, 256 * 1024);

@@ -37,9 +37,9 @@ struct master {
     char *data_dir, *db_place;
     int lock_fd; /* of the data directory */
     char agent_token[128];
-    char collector_token[128]; /* the token of programs that read /metrics; "": there is none */
+    char collector_token[128];     /* the token of programs that read /metrics; "": there is none */
     struct agent_keys *agent_keys; /* the keys of agents that have joined */
-    struct store *db; /* the connection that the writer's thread uses */
+    struct store *db;              /* the connection that the writer's thread uses */
     struct writer *writer;
     struct start_configs *start_configs; /* used by the writer's thread only */
     struct pool *readers, *workers;
@@ -64,14 +64,14 @@ struct master {
     struct admin *admin;
     struct api *api;
     struct http_server *http;
-    struct tls_files *tls; /* NULL: plain HTTP */
-    struct arena texts; /* memory for texts that live as long as the master */
+    struct tls_files *tls;               /* NULL: plain HTTP */
+    struct arena texts;                  /* memory for texts that live as long as the master */
     struct storage_roots *storage_roots; /* directories that an admin has opened to the master */
     struct api_info info;
     struct api_defaults defaults;
-    struct service *service; /* the connection to the service manager, such as systemd */
+    struct service *service;               /* the connection to the service manager, such as systemd */
     int64_t started_us, started_steady_us; /* when the master started, by the wall clock and by the monotonic clock */
-    bool draining; /* set by stop.c: the loop ends as soon as nothing is under way */
+    bool draining;                         /* set by stop.c: the loop ends as soon as nothing is under way */
 };
 
 /* steps.c: one event through the core; row effects go to the writer, all others are carried out after the commit. */
@@ -89,15 +89,18 @@ int persist_load(struct store *db, const struct core *core, struct arena *a, str
 struct start *start_prepare(struct master *m, const struct core_start *s);
 void start_send(struct start *st); /* frees it */
 
-/* accounts.c: what the store knows; then the first start's users and their password. The file with the password is there
- * before the server listens (accounts_prepare_first), the users a moment later (accounts_make_first); logins wait for them. */
+/* accounts.c: what the store knows; then the first start's users and their password. The file with the password is
+ * there before the server listens (accounts_prepare_first), the users a moment later (accounts_make_first); logins wait
+ * for them. */
 int accounts_load(struct master *m, struct error *err);
 int accounts_prepare_first(struct master *m, struct error *err);
 void accounts_make_first(struct master *m);
-void accounts_drop_first(struct master *m); /* frees first accounts that were prepared and not made, because the start failed */
+void accounts_drop_first(
+    struct master *m); /* frees first accounts that were prepared and not made, because the start failed */
 /* The agents' token: the configured one, else the data directory's, made at the first start. */
 int accounts_agent_token(struct master *m, char ret[128], struct error *err);
-int accounts_collector_token(const struct config *c, char ret[128], struct error *err); /* observability.token_file; "" if it is not set */
+int accounts_collector_token(const struct config *c, char ret[128],
+                             struct error *err); /* observability.token_file; "" if it is not set */
 
 /* core_options.c: pools and defaults of the configuration, for the core and for the API. */
 void core_options(struct master *m, struct core_opts *ret);

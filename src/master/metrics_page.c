@@ -9,14 +9,14 @@
 #include "api/pipeline/identity.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
-#include "common/system/files.h"
 #include "common/base/histogram.h"
+#include "common/system/files.h"
 #include "master/logs/log_sealer.h"
 #include "master/master.h"
-#include "master/writer/metric_sealer.h"
+#include "master/metrics_table.h"
 #include "master/pools/provisioner.h"
 #include "master/writer/lookup_follower.h"
-#include "master/metrics_table.h"
+#include "master/writer/metric_sealer.h"
 
 /* The page under way, and values that several rows use. */
 struct page {
@@ -27,7 +27,7 @@ struct page {
     int slots, slots_used;
 };
 
-/* ---- samples ---- */
+/* ---- samples ----------------------------------------------------------------------------------------------------- */
 
 /* Backslash, quote and newline, as the format asks. */
 static void add_escaped(struct strbuf *out, const char *value)
@@ -76,7 +76,7 @@ static void add_histogram(struct page *p, const struct histogram *h)
                 h->count, p->name, (double)h->sum_us / 1e6, p->name, h->count);
 }
 
-/* ---- the program ---- */
+/* ---- the program ------------------------------------------------------------------------------------------------- */
 
 static void metric_build_info(struct page *p)
 {
@@ -105,7 +105,8 @@ static void metric_cpu_seconds(struct page *p)
 {
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
-    add_sample(p, (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6);
+    add_sample(p, (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+                      (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6);
 }
 
 static void metric_http_connections(struct page *p)
@@ -118,7 +119,7 @@ static void metric_sessions(struct page *p)
     add_sample(p, (double)identities_session_count(api_identities(p->m->api)));
 }
 
-/* ---- the cluster ---- */
+/* ---- the cluster ------------------------------------------------------------------------------------------------- */
 
 static void metric_agents(struct page *p)
 {
@@ -236,7 +237,7 @@ static void metric_containers(struct page *p)
     add_sample(p, (double)n);
 }
 
-/* ---- queues and latencies ---- */
+/* ---- queues and latencies ---------------------------------------------------------------------------------------- */
 
 static void metric_reader_queue(struct page *p)
 {
@@ -348,7 +349,8 @@ static void metric_metric_sealed_reports(struct page *p)
     add_sample(p, (double)sealer_stats(p->m->metric_sealer).rows);
 }
 
-/* Only the embedded store's files are measured. The size of a PostgreSQL database would need a query, which would block the loop. */
+/* Only the embedded store's files are measured. The size of a PostgreSQL database would need a query, which would block
+ * the loop. */
 static void metric_store_bytes(struct page *p)
 {
     cleanup_strbuf struct strbuf log = STRBUF_INIT;
@@ -360,15 +362,14 @@ static void metric_store_bytes(struct page *p)
         add_sample_of(p, "file", "log", (double)st.st_size);
 }
 
-/* ---- the page ---- */
+/* ---- the page ---------------------------------------------------------------------------------------------------- */
 
 static const struct row {
     const char *name, *kind, *help;
     void (*samples)(struct page *p);
 } rows[] = {
 #define ROW(name, kind, labels, help) {#name, #kind, help, metric_##name},
-    METRICS(ROW)
-};
+    METRICS(ROW)};
 
 static bool ends_with(const char *s, const char *end)
 {

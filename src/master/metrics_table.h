@@ -1,5 +1,6 @@
 /* Every metric of GET /metrics, one row each: X(name, kind, labels, help). The page (metrics_page.c) and its reference
- * (docs/reference/metrics.md, by tools/gen-metrics) are made of these rows; a row without its function does not compile. */
+ * (docs/reference/metrics.md, by tools/gen-metrics) are made of these rows; a row without its function does not
+ * compile. */
 #ifndef DET_MASTER_METRICS_TABLE_H
 #define DET_MASTER_METRICS_TABLE_H
 
@@ -12,7 +13,8 @@
     X(http_connections, gauge, "", "Open HTTP connections") \
     X(sessions, gauge, "", "Sessions in memory") \
     X(agents, gauge, "", "Connected agents") \
-    X(agents_by_state, gauge, "state", "Agents: enabled, draining, disabled, away (they may come back), or lost (they did not)") \
+    X(agents_by_state, gauge, "state", \
+      "Agents: enabled, draining, disabled, away (they may come back), or lost (they did not)") \
     X(slots, gauge, "", "Slots of all agents") \
     X(slots_used, gauge, "", "Slots that run something") \
     X(pool_slots, gauge, "pool", "Slots of a resource pool") \
@@ -33,13 +35,15 @@
     X(writer_queue, gauge, "", "Writes that wait for their commit") \
     X(loop_delay_seconds, histogram, "", "How late the loop comes to what is due: its timers") \
     X(loop_delay_max_seconds, gauge, "", "Longest delay of the loop since the last look") \
-    X(loop_turn_seconds, histogram, "", "Processor time of the loop's turns: how long it keeps others waiting at a time") \
+    X(loop_turn_seconds, histogram, "", \
+      "Processor time of the loop's turns: how long it keeps others waiting at a time") \
     X(loop_turn_max_seconds, gauge, "", "Processor time of the longest turn of the loop since the last look") \
     X(commit_seconds, histogram, "", "Duration of the writer's transactions, commit included") \
     X(commit_max_seconds, gauge, "", "Longest transaction since the last look") \
     X(commits, counter, "", "Transactions of the writer") \
     X(commit_jobs, counter, "", "Writes in those transactions") \
-    X(commit_retries, counter, "", "Transactions that were repeated because the store could not take them (disk full)") \
+    X(commit_retries, counter, "", \
+      "Transactions that were repeated because the store could not take them (disk full)") \
     X(commit_microseconds, counter, "", "Time spent in transactions") \
     X(log_unsealed_bytes, gauge, "", "Text of task logs that waits to be sealed into blocks") \
     X(log_batches_fed, counter, "", "Batches of log lines that followers had from memory") \

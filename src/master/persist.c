@@ -6,19 +6,23 @@
 #include "core/config/spec.h"
 #include "gen/wire.h"
 #include "master/master.h"
+#include "store/cluster/tasks.h"
 #include "store/experiments/experiments.h"
 #include "store/experiments/removals.h"
-#include "store/functions.h"
-#include "store/store.h"
-#include "store/logs/task_logs.h"
-#include "store/cluster/tasks.h"
 #include "store/experiments/trials.h"
+#include "store/functions.h"
+#include "store/logs/task_logs.h"
+#include "store/store.h"
 
 static int store_log(struct store *db, const struct core_effect *e, int64_t now_us, struct error *err)
 {
-    struct store_log_line line = {
-        .time_us = now_us, .allocation_id = e->log.allocation_id, .source = "master", .stdtype = "stdout",
-        .level = e->log.error ? WIRE_LOG_LEVEL_ERROR : WIRE_LOG_LEVEL_INFO, .text = e->log.text, .text_n = strlen(e->log.text)};
+    struct store_log_line line = {.time_us = now_us,
+                                  .allocation_id = e->log.allocation_id,
+                                  .source = "master",
+                                  .stdtype = "stdout",
+                                  .level = e->log.error ? WIRE_LOG_LEVEL_ERROR : WIRE_LOG_LEVEL_INFO,
+                                  .text = e->log.text,
+                                  .text_n = strlen(e->log.text)};
     int64_t first_id;
     return store_task_log_append(db, e->log.task_id, &line, 1, &first_id, err);
 }
@@ -31,7 +35,8 @@ static int store_experiment(struct store *db, const struct experiment_row *x, st
     return run_state_is_over(x->state) ? store_collection_ask(db, x->id, err) : 0;
 }
 
-/* Changes the resources in the configuration that is stored at this moment, because users may have changed other parts of it. */
+/* Changes the resources in the configuration that is stored at this moment, because users may have changed other parts
+ * of it. */
 static int store_resources(struct store *db, const struct core_effect *e, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
@@ -49,8 +54,8 @@ static int store_resources(struct store *db, const struct core_effect *e, struct
     return store_experiment_set_config(db, x.id, strbuf_str(&text), e->resources.pool, err);
 }
 
-/* When the allocation of a task of its own has ended, checkpoints that the task was to remove and has not removed are free for another
- * attempt. */
+/* When the allocation of a task of its own has ended, checkpoints that the task was to remove and has not removed are
+ * free for another attempt. */
 static int store_allocation(struct store *db, const struct core_effect *e, int64_t now_us, struct error *err)
 {
     const struct allocation_row *a = e->allocation;
@@ -97,9 +102,12 @@ static int store_row(struct store *db, const struct core_effect *e, int64_t now_
     }
 }
 
-/* ---- many trials at once: a step puts rows by kind, so that a searcher's new trials stand beside each other ---- */
+/* ---- many trials at once: a step puts rows by kind, so that a searcher's new trials stand beside each other ------ */
 
-static bool is_new(const struct core_effect *e, enum core_effect_type type) { return e->type == type && e->insert; }
+static bool is_new(const struct core_effect *e, enum core_effect_type type)
+{
+    return e->type == type && e->insert;
+}
 
 /* How many new trials of one experiment, or new tasks, begin at i. */
 static size_t new_rows_at(const struct core_effects *effects, size_t i)
@@ -109,8 +117,7 @@ static size_t new_rows_at(const struct core_effects *effects, size_t i)
     if (!is_new(first, CORE_PUT_TRIAL) && !is_new(first, CORE_PUT_TASK))
         return 0;
     while (i + n < effects->n && is_new(&effects->item[i + n], first->type) &&
-           (first->type == CORE_PUT_TASK ||
-            effects->item[i + n].trial->experiment_id == first->trial->experiment_id))
+           (first->type == CORE_PUT_TASK || effects->item[i + n].trial->experiment_id == first->trial->experiment_id))
         n++;
     return n;
 }
@@ -149,9 +156,12 @@ static int load_experiment(struct store *db, const struct store_experiment *x, s
     if (exp_config_from_json(x->config, strlen(x->config), &config, err) < 0)
         return error_wrap(err, "configuration of experiment %d", x->id);
     core_spec_of_config(config, x->user_id, a, &ret->spec);
-    ret->row = (struct experiment_row){
-        .id = x->id, .progress = x->has_progress ? x->progress : 0, .start_us = x->start_us, .end_us = x->end_us,
-        .queue_position = x->queue_position, .owner_id = x->user_id};
+    ret->row = (struct experiment_row){.id = x->id,
+                                       .progress = x->has_progress ? x->progress : 0,
+                                       .start_us = x->start_us,
+                                       .end_us = x->end_us,
+                                       .queue_position = x->queue_position,
+                                       .owner_id = x->user_id};
     snprintf(ret->row.job_id, sizeof(ret->row.job_id), "%s", x->job_id);
     if (run_state_parse(x->state, &ret->row.state) < 0)
         return error_set(err, ERR_INTERNAL, "experiment %d has the unknown state %s", x->id, x->state);
@@ -160,7 +170,8 @@ static int load_experiment(struct store *db, const struct store_experiment *x, s
     return store_searcher_events_get(db, x->id, a, &ret->searcher_events, err);
 }
 
-static int load_run_times(struct store *db, const struct core *core, struct arena *a, struct core_rows *rows, struct error *err)
+static int load_run_times(struct store *db, const struct core *core, struct arena *a, struct core_rows *rows,
+                          struct error *err)
 {
     struct core_run_time *all = arena_array(a, struct core_run_time, core_pool_n(core) * CORE_RUN_TIMES_MAX + 1);
     struct core_pool_view pool;

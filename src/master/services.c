@@ -4,12 +4,12 @@
 
 #include "common/system/log.h"
 #include "master/agents/agent_keys.h"
-#include "master/removal/collector.h"
-#include "master/removal/deletions.h"
 #include "master/logs/log_policies.h"
 #include "master/logs/log_retention.h"
 #include "master/logs/log_sealer.h"
 #include "master/master.h"
+#include "master/removal/collector.h"
+#include "master/removal/deletions.h"
 #include "master/writer/metric_sealer.h"
 #include "master/writer/read_probe.h"
 
@@ -85,10 +85,13 @@ static int check_not_deleted(void *ctx, int32_t experiment_id, struct error *err
 {
     switch (deletions_of(((struct master *)ctx)->deletions, experiment_id)) {
     case DELETION_OF_ALL:
-        return error_set(err, ERR_PRECONDITION, "experiment %d is being deleted: it cannot be continued", experiment_id);
+        return error_set(err, ERR_PRECONDITION, "experiment %d is being deleted: it cannot be continued",
+                         experiment_id);
     case DELETION_OF_TRIALS:
-        return error_set(err, ERR_PRECONDITION, "experiment %d has lost trials, which were deleted: it cannot be continued, but "
-                         "forked", experiment_id);
+        return error_set(err, ERR_PRECONDITION,
+                         "experiment %d has lost trials, which were deleted: it cannot be continued, but "
+                         "forked",
+                         experiment_id);
     case DELETION_OF_NOTHING:
         break;
     }
@@ -104,7 +107,10 @@ static bool scan_log(void *ctx, const char *allocation_id, struct log_scan *s)
     return true;
 }
 
-static void log_matched(void *ctx, const struct store_log_match *match) { log_policies_tell(ctx, match); }
+static void log_matched(void *ctx, const struct store_log_match *match)
+{
+    log_policies_tell(ctx, match);
+}
 
 static void metrics_stored(void *ctx, int32_t trial_id)
 {
@@ -134,14 +140,31 @@ static void wake_collector(void *ctx)
 
 struct api_services services_for_api(struct master *m)
 {
-    return (struct api_services){
-        .ctx = m, .readers = m->readers, .lookups = m->lookups, .workers = m->workers, .transfers = m->transfers,
-        .passwords = m->passwords,
-        .submit_write = submit_write, .admits_writes = admits_writes, .ticket = last_ticket, .when_committed = when_committed,
-        .core_step = core_step_of_api, .metrics = metrics_page, .accept_agent = accept_agent, .agent_token_matches = agent_token_matches,
-        .collector_token_matches = collector_token_matches,
-        .agent_key_matches = agent_key_matches, .agent_key_revoked = agent_key_revoked,
-        .healthy = is_healthy, .delete_experiment = delete_experiment, .check_not_deleted = check_not_deleted, .removals_due = wake_collector,
-        .log_stored = log_stored, .scan_log = scan_log, .log_matched = log_matched, .metrics_stored = metrics_stored,
-        .delete_expired_logs = sweep_logs, .master_log = m->own_log};
+    return (struct api_services){.ctx = m,
+                                 .readers = m->readers,
+                                 .lookups = m->lookups,
+                                 .workers = m->workers,
+                                 .transfers = m->transfers,
+                                 .passwords = m->passwords,
+                                 .submit_write = submit_write,
+                                 .admits_writes = admits_writes,
+                                 .ticket = last_ticket,
+                                 .when_committed = when_committed,
+                                 .core_step = core_step_of_api,
+                                 .metrics = metrics_page,
+                                 .accept_agent = accept_agent,
+                                 .agent_token_matches = agent_token_matches,
+                                 .collector_token_matches = collector_token_matches,
+                                 .agent_key_matches = agent_key_matches,
+                                 .agent_key_revoked = agent_key_revoked,
+                                 .healthy = is_healthy,
+                                 .delete_experiment = delete_experiment,
+                                 .check_not_deleted = check_not_deleted,
+                                 .removals_due = wake_collector,
+                                 .log_stored = log_stored,
+                                 .scan_log = scan_log,
+                                 .log_matched = log_matched,
+                                 .metrics_stored = metrics_stored,
+                                 .delete_expired_logs = sweep_logs,
+                                 .master_log = m->own_log};
 }

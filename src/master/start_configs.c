@@ -35,8 +35,8 @@ void start_configs_free(struct start_configs *all)
 }
 
 /* An entry is used only if its text equals the stored one, so a changed configuration is read again. */
-int start_configs_read(struct start_configs *all, int32_t experiment_id, const char *text, const struct exp_config **ret,
-                       struct error *err)
+int start_configs_read(struct start_configs *all, int32_t experiment_id, const char *text,
+                       const struct exp_config **ret, struct error *err)
 {
     struct kept *k = &all->kept[(uint32_t)experiment_id % KEPT];
     if (!k->text || strcmp(k->text, text) != 0) {

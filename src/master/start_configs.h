@@ -1,5 +1,6 @@
-/* Keeps the configurations of experiments whose trials were started last. An experiment's trials often start by the hundred, and
- * reading and checking its configuration takes longer than everything else about a start. For the writer's thread only. */
+/* Keeps the configurations of experiments whose trials were started last. An experiment's trials often start by the
+ * hundred, and reading and checking its configuration takes longer than everything else about a start. For the writer's
+ * thread only. */
 #ifndef DET_MASTER_START_CONFIGS_H
 #define DET_MASTER_START_CONFIGS_H
 
@@ -9,7 +10,7 @@ struct start_configs;
 struct start_configs *start_configs_new(void);
 void start_configs_free(struct start_configs *all); /* NULL is fine */
 /* The configuration that `text` says; *ret lives until the next call. */
-int start_configs_read(struct start_configs *all, int32_t experiment_id, const char *text, const struct exp_config **ret,
-                       struct error *err);
+int start_configs_read(struct start_configs *all, int32_t experiment_id, const char *text,
+                       const struct exp_config **ret, struct error *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* A start effect of the core becomes a StartTask message: the writer stores the task's sessions and, with the
  * experiment's configuration and the owner's account at hand, makes the message; after the commit it goes to the agent.
- * The master's part of the environment (docs/spec/task-environment.md#variables-from-the-master) is made here; the agent adds
- * its own. */
+ * The master's part of the environment (docs/spec/task-environment.md#variables-from-the-master) is made here; the
+ * agent adds its own. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,15 +9,15 @@
 #include "api/checkpoints/task_account.h"
 #include "api/pipeline/identity.h"
 #include "common/base/clock.h"
+#include "common/base/must.h"
 #include "common/json/json.h"
 #include "common/system/log.h"
-#include "common/base/must.h"
-#include "master/removal/collection_tasks.h"
-#include "master/master.h"
-#include "master/start_configs.h"
 #include "master/commands/tls_files.h"
-#include "store/experiments/experiments.h"
+#include "master/master.h"
+#include "master/removal/collection_tasks.h"
+#include "master/start_configs.h"
 #include "store/accounts/workspaces.h"
+#include "store/experiments/experiments.h"
 #include "store/functions.h"
 
 #define SHARED_FS_DIR "/determined_shared_fs"
@@ -37,14 +37,14 @@ struct start {
     const struct core_start *s; /* of the step's effects */
     struct token session, user;
     int64_t session_id, user_session_id;
-    const char *cert_pem; /* NULL without TLS */
+    const char *cert_pem;    /* NULL without TLS */
     const char *device_kind; /* the kind of its first slot's device, which chooses the image and the variables */
     struct strbuf message;
     struct error err; /* why it could not be prepared */
     bool too_large;   /* the message is too large, and would be too large at the next attempt */
 };
 
-/* ---- environment ---- */
+/* ---- environment ------------------------------------------------------------------------------------------------- */
 
 struct env {
     struct arena *arena;
@@ -100,7 +100,8 @@ static void env_of_trial(struct env *e, const struct core_start *s, const char *
             env_add(e, "%s=%d", core_port_names[i], s->port[i]);
 }
 
-/* A value of task_container_defaults that has no key in an experiment's configuration. The pool's value goes before the cluster's.
+/* A value of task_container_defaults that has no key in an experiment's configuration. The pool's value goes before the
+ * cluster's.
  * "": it is not set. */
 static const char *task_default(const struct start *st, const char *name)
 {
@@ -118,7 +119,9 @@ static const char *task_default(const struct start *st, const char *name)
 
 static void env_of_network(struct env *e, const struct start *st)
 {
-    static const struct { const char *variable, *name; } defaults[] = {
+    static const struct {
+        const char *variable, *name;
+    } defaults[] = {
         {"DET_INTER_NODE_NETWORK_INTERFACE", "dtrain_network_interface"},
         {"NCCL_PORT_RANGE", "nccl_port_range"},
         {"GLOO_PORT_RANGE", "gloo_port_range"},
@@ -138,7 +141,7 @@ static void env_of_user(struct env *e, const struct exp_config *config, const ch
         env_add(e, "%s", variable[i]);
 }
 
-/* ---- the message ---- */
+/* ---- the message ------------------------------------------------------------------------------------------------- */
 
 static void argv_of(struct json_object *entrypoint, struct wire_link_start_task *t, struct arena *a)
 {
@@ -157,8 +160,8 @@ static bool is_at_or_below(const char *path, const char *dir)
     return *dir && strncmp(path, dir, n) == 0 && (path[n] == '/' || path[n] == 0);
 }
 
-/* A task that runs without a container has a /tmp of its own: a storage in the machine's is shown to it by a mount, unless one of
- * the user's mounts has brought it there. */
+/* A task that runs without a container has a /tmp of its own: a storage in the machine's is shown to it by a mount,
+ * unless one of the user's mounts has brought it there. */
 static bool needs_mount(const struct exp_values *v)
 {
     const struct exp_checkpoint_storage *storage = &v->checkpoint_storage;
@@ -177,8 +180,10 @@ static void bind_mounts_of(const struct exp_values *v, struct wire_link_start_ta
     t->bind_mounts = arena_array(a, struct wire_link_bind_mount, v->bind_mounts_n + 1);
     for (; t->bind_mounts_n < v->bind_mounts_n; t->bind_mounts_n++) {
         const struct exp_bind_mount *m = &v->bind_mounts[t->bind_mounts_n];
-        t->bind_mounts[t->bind_mounts_n] = (struct wire_link_bind_mount){
-            .host_path = m->host_path, .container_path = m->container_path, .propagation = m->propagation, .read_only = m->read_only};
+        t->bind_mounts[t->bind_mounts_n] = (struct wire_link_bind_mount){.host_path = m->host_path,
+                                                                         .container_path = m->container_path,
+                                                                         .propagation = m->propagation,
+                                                                         .read_only = m->read_only};
     }
     if (v->checkpoint_storage.kind == EXP_CHECKPOINT_STORAGE_SHARED_FS)
         t->bind_mounts[t->bind_mounts_n++] = (struct wire_link_bind_mount){
@@ -194,22 +199,24 @@ static void capabilities_of(const struct exp_environment *e, struct wire_link_st
     t->drop_capabilities = arena_dup(a, e->drop_capabilities, e->drop_capabilities_n * sizeof(*e->drop_capabilities));
 }
 
-/* The account that the task runs as: docs/spec/task-environment.md#account. If its uid is 0, the agent gives the owner a uid of their
- * own, for which it has to know who the owner is. */
-static const struct wire_link_task_user *task_user(const struct store_user *u, const struct store_workspace_agent *place,
+/* The account that the task runs as: docs/spec/task-environment.md#account. If its uid is 0, the agent gives the owner
+ * a uid of their own, for which it has to know who the owner is. */
+static const struct wire_link_task_user *task_user(const struct store_user *u,
+                                                   const struct store_workspace_agent *place,
                                                    const struct api_defaults *defaults, struct arena *a)
 {
     const struct store_agent_user_group x = task_account_of(&u->agent, place, &defaults->default_task);
     struct wire_link_task_user *w = arena_new(a, struct wire_link_task_user);
-    *w = (struct wire_link_task_user){.user = x.user, .uid = x.uid, .group = x.group, .gid = x.gid, .owner_id = u->id,
-                                      .owner = u->username};
+    *w = (struct wire_link_task_user){
+        .user = x.user, .uid = x.uid, .group = x.group, .gid = x.gid, .owner_id = u->id, .owner = u->username};
     return w;
 }
 
 static void add_file(const char *path, int mode, const char *text, struct wire_link_start_task *t)
 {
     if (text && *text)
-        t->files[t->files_n++] = (struct wire_link_task_file){.path = path, .mode = mode,
+        t->files[t->files_n++] = (struct wire_link_task_file){.path = path,
+                                                              .mode = mode,
                                                               .content = {.data = (uint8_t *)text, .n = strlen(text)}};
 }
 
@@ -229,17 +236,29 @@ static int encode_start(struct start *st, struct store *db, const struct exp_con
     env_of_user(&env, config, st->device_kind);
 
     const struct exp_values *v = &config->values;
-    struct wire_link_task_limits limits = {.memory_bytes = v->resources.memory_limit_bytes, .pids = v->resources.process_limit,
-                                           .shm_bytes = v->resources.shm_size_bytes, .disk_bytes = v->resources.disk_limit_bytes};
-    struct wire_link_start_task t = {
-        .container_id = s->container_id, .allocation_id = s->allocation_id, .task_id = s->task_id,
-        .task_type = s->trial_id ? WIRE_TASK_TYPE_TRIAL : WIRE_TASK_TYPE_CHECKPOINT_GC, .description = s->description, .device_ids = (int32_t *)s->device_id,
-        .device_ids_n = s->device_n, .env = env.item, .env_n = env.n, .work_dir = "",
-        .user = task_user(owner, place, &st->m->defaults, a), .fetch_context = s->trial_id != 0, .limits = &limits,
-        .files = arena_array(a, struct wire_link_task_file, FILES_MAX),
-        .image = exp_config_image(config, st->device_kind), .rendezvous = s->trial_id != 0,
-        .preemption_timeout_s = s->preemption_timeout_s,
-        .isolated = strcmp(config_str(st->m->config, "security.task_isolation"), "required") == 0};
+    struct wire_link_task_limits limits = {.memory_bytes = v->resources.memory_limit_bytes,
+                                           .pids = v->resources.process_limit,
+                                           .shm_bytes = v->resources.shm_size_bytes,
+                                           .disk_bytes = v->resources.disk_limit_bytes};
+    struct wire_link_start_task t = {.container_id = s->container_id,
+                                     .allocation_id = s->allocation_id,
+                                     .task_id = s->task_id,
+                                     .task_type = s->trial_id ? WIRE_TASK_TYPE_TRIAL : WIRE_TASK_TYPE_CHECKPOINT_GC,
+                                     .description = s->description,
+                                     .device_ids = (int32_t *)s->device_id,
+                                     .device_ids_n = s->device_n,
+                                     .env = env.item,
+                                     .env_n = env.n,
+                                     .work_dir = "",
+                                     .user = task_user(owner, place, &st->m->defaults, a),
+                                     .fetch_context = s->trial_id != 0,
+                                     .limits = &limits,
+                                     .files = arena_array(a, struct wire_link_task_file, FILES_MAX),
+                                     .image = exp_config_image(config, st->device_kind),
+                                     .rendezvous = s->trial_id != 0,
+                                     .preemption_timeout_s = s->preemption_timeout_s,
+                                     .isolated = strcmp(config_str(st->m->config, "security.task_isolation"),
+                                                        "required") == 0};
     if (s->trial_id)
         argv_of(v->entrypoint, &t, a);
     else if (collection_task_fill(db, s->task_id, s->experiment_id, config_json, &t, a, err) < 0)
@@ -253,11 +272,13 @@ static int encode_start(struct start *st, struct store *db, const struct exp_con
     if (st->message.n <= START_MESSAGE_MAX)
         return 0;
     st->too_large = true;
-    return error_set(err, ERR_TOO_LARGE, "the order to start the task has %zu bytes, at most %d can be sent to an agent: make the "
-                     "experiment's configuration smaller, or task_container_defaults", st->message.n, START_MESSAGE_MAX);
+    return error_set(err, ERR_TOO_LARGE,
+                     "the order to start the task has %zu bytes, at most %d can be sent to an agent: make the "
+                     "experiment's configuration smaller, or task_container_defaults",
+                     st->message.n, START_MESSAGE_MAX);
 }
 
-/* ---- on the writer's thread ---- */
+/* ---- on the writer's thread -------------------------------------------------------------------------------------- */
 
 static int insert_session(struct store *db, const struct start *st, const struct token *token, const char *kind,
                           int64_t now_us, int64_t *ret_id, struct error *err)
@@ -284,8 +305,10 @@ static int start_store(struct store *db, void *job, struct error *err)
         store_user_get(db, st->s->owner_id, &a, &owner, err) < 0)
         return -1;
     if (!owner.active) /* such an account has no sessions, and a task without one can do nothing */
-        return error_set(err, ERR_PRECONDITION, "user '%s', to whom this task belongs, is deactivated: none of their tasks starts until "
-                         "an admin activates the account", owner.username);
+        return error_set(err, ERR_PRECONDITION,
+                         "user '%s', to whom this task belongs, is deactivated: none of their tasks starts until "
+                         "an admin activates the account",
+                         owner.username);
     if (insert_session(db, st, &st->session, "ALLOCATION", now_us, &st->session_id, err) < 0 ||
         insert_session(db, st, &st->user, "TASK", now_us, &st->user_session_id, err) < 0 ||
         store_workspace_agent_get(db, x.project_id, &a, &place, err) < 0)
@@ -326,8 +349,9 @@ void start_send(struct start *st)
     free(st);
 }
 
-/* Enters the task's sessions in memory. This happens in the order of the commits, and not when the message is sent, so that the
- * deactivation of an account that is committed later finds these sessions and ends them (api/pipeline/identity.h). */
+/* Enters the task's sessions in memory. This happens in the order of the commits, and not when the message is sent, so
+ * that the deactivation of an account that is committed later finds these sessions and ends them
+ * (api/pipeline/identity.h). */
 static void know_sessions(struct start *st)
 {
     struct identities *ids = api_identities(st->m->api);
@@ -352,7 +376,9 @@ static const char *device_kind(const struct core *c, const struct core_start *s)
     struct core_slot_view v;
     for (size_t i = 0; s->device_n > 0 && core_slot(c, s->agent_id, i, &v); i++)
         if (v.device->id == s->device_id[0])
-            return v.device->type == WIRE_DEVICE_TYPE_CUDA ? "cuda" : v.device->type == WIRE_DEVICE_TYPE_ROCM ? "rocm" : "cpu";
+            return v.device->type == WIRE_DEVICE_TYPE_CUDA   ? "cuda"
+                   : v.device->type == WIRE_DEVICE_TYPE_ROCM ? "rocm"
+                                                             : "cpu";
     return "cpu";
 }
 

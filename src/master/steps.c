@@ -7,13 +7,13 @@
 #include "api/pipeline/identity.h"
 #include "api/pipeline/wait.h"
 #include "common/base/clock.h"
-#include "common/system/log.h"
 #include "common/base/must.h"
-#include "master/removal/collector.h"
-#include "master/removal/deletions.h"
+#include "common/system/log.h"
 #include "master/logs/log_sealer.h"
 #include "master/master.h"
 #include "master/pools/provisioner.h"
+#include "master/removal/collector.h"
+#include "master/removal/deletions.h"
 #include "net/loop/loop.h"
 #include "store/functions.h"
 
@@ -46,8 +46,8 @@ static int store_rows(struct store *db, void *job, struct error *err)
     return persist_effects(db, &s->effects, s->now_us, err);
 }
 
-/* The platform acts on what the core has decided. If the rows of a step cannot be stored, the master ends: otherwise it would act on
- * decisions that a restart does not know. */
+/* The platform acts on what the core has decided. If the rows of a step cannot be stored, the master ends: otherwise it
+ * would act on decisions that a restart does not know. */
 static void rows_done(void *job, const struct error *err)
 {
     if (!err)
@@ -152,8 +152,8 @@ static void step_free(struct step *s)
     free(s);
 }
 
-/* A task's end closes the followers of its log. Its row stands before the last lines that the core has written into that
- * log in the same step: these must be known first. */
+/* A task's end closes the followers of its log. Its row stands before the last lines that the core has written into
+ * that log in the same step: these must be known first. */
 static void close_logs(struct step *s)
 {
     for (size_t i = 0; i < s->effects.n; i++) {
@@ -223,8 +223,8 @@ void master_carry_out(struct master *m, struct core_effects *effects, const stru
     writer_when_committed(m->writer, writer_ticket(m->writer), carry_out_all, s);
 }
 
-/* The core counts in wall clock time. When that is set (by hand, or by NTP after a start with a wrong clock), its timers
- * must not all fire at once, nor sleep until the old time comes back. */
+/* The core counts in wall clock time. When that is set (by hand, or by NTP after a start with a wrong clock), its
+ * timers must not all fire at once, nor sleep until the old time comes back. */
 static bool clock_was_set(struct master *m)
 {
     int64_t offset_us = clock_now_us() - clock_monotonic_us(), by_us = offset_us - m->clock_offset_us;

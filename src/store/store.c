@@ -27,13 +27,19 @@ struct store {
     struct lookup_tables lookup; /* empty until the first lookup */
 };
 
-struct engine *store_engine(struct store *st) { return st->engine; }
-struct lookup_tables *store_lookup_tables(struct store *st) { return &st->lookup; }
+struct engine *store_engine(struct store *st)
+{
+    return st->engine;
+}
+struct lookup_tables *store_lookup_tables(struct store *st)
+{
+    return &st->lookup;
+}
 
-/* ---- statements ---- */
+/* ---- statements -------------------------------------------------------------------------------------------------- */
 
 static struct engine_stmt *cached_stmt(struct store *st, struct engine_stmt **kept, const struct sql_text *sql,
-                                    struct error *err)
+                                       struct error *err)
 {
     const struct engine_ops *ops = st->engine->ops;
     if (!*kept && ops->prepare(st->engine, sql->text[ops->dialect], kept, err) < 0)
@@ -87,10 +93,12 @@ static void release_statements(struct store *st)
         composed_clear(st, &st->composed[i]);
 }
 
-/* ---- opening ---- */
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
 
 /* The place without its password, for sentences. */
-struct place_name { char text[512]; };
+struct place_name {
+    char text[512];
+};
 static struct place_name name_of(const char *place)
 {
     struct place_name n;
@@ -155,9 +163,12 @@ void store_close(struct store *st)
     free(st);
 }
 
-/* ---- transactions ---- */
+/* ---- transactions ------------------------------------------------------------------------------------------------ */
 
-bool store_in_transaction(const struct store *st) { return st->engine->ops->in_transaction(st->engine); }
+bool store_in_transaction(const struct store *st)
+{
+    return st->engine->ops->in_transaction(st->engine);
+}
 
 void store_rollback(struct store *st)
 {
@@ -200,7 +211,10 @@ int store_begin(struct store *st, struct error *err)
     return -1;
 }
 
-int store_begin_read(struct store *st, struct error *err) { return st->engine->ops->begin(st->engine, false, err); }
+int store_begin_read(struct store *st, struct error *err)
+{
+    return st->engine->ops->begin(st->engine, false, err);
+}
 
 int store_next_epoch(struct store *st, int64_t *ret_epoch, struct error *err)
 {
@@ -218,9 +232,18 @@ int store_next_epoch(struct store *st, int64_t *ret_epoch, struct error *err)
     return 0;
 }
 
-int store_savepoint(struct store *st, struct error *err) { return st->engine->ops->savepoint(st->engine, err); }
-int store_release(struct store *st, struct error *err) { return st->engine->ops->release(st->engine, err); }
-int store_rollback_to(struct store *st, struct error *err) { return st->engine->ops->rollback_to(st->engine, err); }
+int store_savepoint(struct store *st, struct error *err)
+{
+    return st->engine->ops->savepoint(st->engine, err);
+}
+int store_release(struct store *st, struct error *err)
+{
+    return st->engine->ops->release(st->engine, err);
+}
+int store_rollback_to(struct store *st, struct error *err)
+{
+    return st->engine->ops->rollback_to(st->engine, err);
+}
 
 void store_trust(struct store *st, bool trusting)
 {
@@ -228,10 +251,22 @@ void store_trust(struct store *st, bool trusting)
         st->engine->ops->trust(st->engine, trusting);
 }
 
-bool store_is_tangled(const struct store *st) { return st->engine->failure & ENGINE_TANGLED; }
-bool store_is_full(const struct store *st) { return st->engine->failure & ENGINE_FULL; }
-bool store_is_away(const struct store *st) { return st->engine->failure & ENGINE_AWAY; }
-void store_clear_failure(struct store *st) { st->engine->failure = 0; }
+bool store_is_tangled(const struct store *st)
+{
+    return st->engine->failure & ENGINE_TANGLED;
+}
+bool store_is_full(const struct store *st)
+{
+    return st->engine->failure & ENGINE_FULL;
+}
+bool store_is_away(const struct store *st)
+{
+    return st->engine->failure & ENGINE_AWAY;
+}
+void store_clear_failure(struct store *st)
+{
+    st->engine->failure = 0;
+}
 
 size_t store_first_row_of(const void *rows, size_t n, size_t row_size, int32_t id)
 {

@@ -3,8 +3,8 @@
  * Threads and queues belong to the master. One connection writes (store_open: it also migrates and checkpoints), any
  * number read (store_open_reader); a connection belongs to one thread at a time. What is stored is told by the files of
  * queries/, one for each family of tables: the records are in rows.h, functions that run one statement or read one page
- * of a list are in functions.h, both made of these files. A family whose functions do more has a header of its own, such
- * as experiments.h. backup.h copies all of it.
+ * of a list are in functions.h, both made of these files. A family whose functions do more has a header of its own,
+ * such as experiments.h. backup.h copies all of it.
  *
  * Conventions of all families:
  *  - No function commits. Writes run inside the caller's transaction (the writer's group commit); reads may run alone.
@@ -39,8 +39,8 @@ enum store_durability {
     STORE_DURABLE_NORMAL, /* a commit survives a crash of the master; power loss may take the last ones */
 };
 
-/* Opens (creates, migrates) a database for writing. ERR_PRECONDITION if a newer version wrote it. `place` is the path of
- * a file, or postgresql://USER:PASSWORD@HOST:PORT/NAME?sslmode=…, a database that exists on a PostgreSQL server. */
+/* Opens (creates, migrates) a database for writing. ERR_PRECONDITION if a newer version wrote it. `place` is the path
+ * of a file, or postgresql://USER:PASSWORD@HOST:PORT/NAME?sslmode=…, a database that exists on a PostgreSQL server. */
 int store_open(const char *place, enum store_durability durability, struct store **ret, struct error *err);
 /* A read-only connection to a database that store_open has opened before. */
 int store_open_reader(const char *place, struct store **ret, struct error *err);
@@ -59,15 +59,15 @@ void store_rollback(struct store *st);
 bool store_in_transaction(const struct store *st);
 
 /* One job within a group: savepoint … release, or rollback_to, which undoes the job alone and ends the savepoint. What
- * the job sent ahead (query_send) may show its failure as late as at the release, which is then the job's own: roll back
- * to the savepoint. */
+ * the job sent ahead (query_send) may show its failure as late as at the release, which is then the job's own: roll
+ * back to the savepoint. */
 int store_savepoint(struct store *st, struct error *err);
 int store_release(struct store *st, struct error *err);
 int store_rollback_to(struct store *st, struct error *err);
 
-/* With trust jobs on a server have no savepoints, and a release does not wait for what its job sent ahead. A job may then be
- * told of a failure that was another's, and one that fails after it has changed something cannot be rolled back alone: both
- * are store_is_tangled(). Roll all of the transaction back, and do it again without. */
+/* With trust jobs on a server have no savepoints, and a release does not wait for what its job sent ahead. A job may
+ * then be told of a failure that was another's, and one that fails after it has changed something cannot be rolled back
+ * alone: both are store_is_tangled(). Roll all of the transaction back, and do it again without. */
 void store_trust(struct store *st, bool trusting);
 bool store_is_tangled(const struct store *st);
 
@@ -84,10 +84,17 @@ int store_last_id(struct store *st, enum store_ids which, int64_t *ret, struct e
 #define STORE_AGENT_KEY_BYTES 32
 
 /* A list of texts or ids, borrowed. n = 0 means "no filter" in filters. */
-struct store_texts { const char *const *text; size_t n; };
-struct store_ints { const int32_t *value; size_t n; };
+struct store_texts {
+    const char *const *text;
+    size_t n;
+};
+struct store_ints {
+    const int32_t *value;
+    size_t n;
+};
 
-/* Among rows in the order of an id, of any struct that begins with it: the place of the first row with that id or a later one. */
+/* Among rows in the order of an id, of any struct that begins with it: the place of the first row with that id or a
+ * later one. */
 size_t store_first_row_of(const void *rows, size_t n, size_t row_size, int32_t id);
 /* The one row with that id; NULL: there is none. */
 const void *store_row_by_id(const void *rows, size_t n, size_t row_size, int32_t id);

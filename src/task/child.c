@@ -54,7 +54,8 @@ static void __attribute__((noreturn)) fail(int status_fd, const char *what, cons
  * out of something. */
 static void __attribute__((noreturn)) fail_at_given(int status_fd, const char *what, const char *name)
 {
-    bool by_machine = errno == ENOMEM || errno == EAGAIN || errno == EIO || errno == ENFILE || errno == EMFILE || errno == ESTALE;
+    bool by_machine = errno == ENOMEM || errno == EAGAIN || errno == EIO || errno == ENFILE || errno == EMFILE ||
+                      errno == ESTALE;
     tell_failure(status_fd, !by_machine, what, name);
 }
 
@@ -188,7 +189,9 @@ static void name_tmp(const struct taskspec *spec)
     if (!*spec->tmp || *taskspec_env(spec, "TMPDIR"))
         return;
     if (strlen(spec->tmp) > TMP_PATH_MAX)
-        fprintf(stderr, "WARNING: this task has no /tmp of its own, and its own directory's path is too long for TMPDIR: %s\n", spec->tmp);
+        fprintf(stderr,
+                "WARNING: this task has no /tmp of its own, and its own directory's path is too long for TMPDIR: %s\n",
+                spec->tmp);
     else
         setenv("TMPDIR", spec->tmp, 0);
 }
@@ -200,12 +203,16 @@ static void tell_of_hidden_packages(void)
     const char *home = getenv("HOME"), *base = getenv("PYTHONUSERBASE");
     char local[4000], pattern[4096];
     glob_t found = {0};
-    if (!home || !base || snprintf(local, sizeof(local), "%s/.local", home) >= (int)sizeof(local) || strcmp(local, base) == 0)
+    if (!home || !base || snprintf(local, sizeof(local), "%s/.local", home) >= (int)sizeof(local) ||
+        strcmp(local, base) == 0)
         return;
     snprintf(pattern, sizeof(pattern), "%s/lib/python3*/site-packages", local);
     if (glob(pattern, GLOB_NOSORT, NULL, &found) == 0)
-        fprintf(stderr, "WARNING: the Python packages in %s are hidden from this task, whose PYTHONUSERBASE is %s; if it needs them, add "
-                "PYTHONUSERBASE=%s to environment.environment_variables\n", found.gl_pathv[0], base, local);
+        fprintf(
+            stderr,
+            "WARNING: the Python packages in %s are hidden from this task, whose PYTHONUSERBASE is %s; if it needs them, add "
+            "PYTHONUSERBASE=%s to environment.environment_variables\n",
+            found.gl_pathv[0], base, local);
     globfree(&found);
 }
 
@@ -217,7 +224,8 @@ static bool enter_mounts(const struct taskspec *spec, const char *refusal, int s
     cleanup_error struct error err = ERROR_INIT;
     if (refusal)
         fprintf(stderr, "WARNING: this machine refuses what the task's mounts need (%s); %s\n", refusal,
-                spec->mount_n ? "only /run/determined is mounted" : "without /run/determined only the library of this platform works");
+                spec->mount_n ? "only /run/determined is mounted"
+                              : "without /run/determined only the library of this platform works");
     if (!spec->mount_n || mounts_enter(spec, &own_tmp, &err) == 0)
         return own_tmp;
     struct failure f = {.by_mounts = true};
@@ -229,7 +237,8 @@ static bool enter_mounts(const struct taskspec *spec, const char *refusal, int s
 
 /* Turns the child into the task. joined: it is in its cgroups already. refusal: why there are fewer mounts than the
  * order names, or NULL. */
-static void __attribute__((noreturn)) become_task(const struct taskspec *spec, bool joined, const char *refusal, const struct pipes *p)
+static void __attribute__((noreturn)) become_task(const struct taskspec *spec, bool joined, const char *refusal,
+                                                  const struct pipes *p)
 {
     int status = p->status[1];
     int null = open("/dev/null", O_RDONLY);
@@ -305,8 +314,8 @@ static int await_exec(struct child *c, int status_fd, int *ret_code, bool *ret_b
     return error_set(err, f.by_task ? ERR_INVALID : ERR_PRECONDITION, "%s: %s", f.what, strerror(f.error_number));
 }
 
-static int try_start(const struct taskspec *spec, const char *refusal, struct child *ret, int *ret_code, bool *ret_by_mounts,
-                 struct error *err)
+static int try_start(const struct taskspec *spec, const char *refusal, struct child *ret, int *ret_code,
+                     bool *ret_by_mounts, struct error *err)
 {
     struct pipes p;
     struct child c = {.pid = -1};
@@ -339,8 +348,10 @@ static int try_start(const struct taskspec *spec, const char *refusal, struct ch
 
 static int refuse_unisolated(const char *why, struct error *err)
 {
-    return error_set(err, ERR_PRECONDITION, "this machine cannot keep the task apart from those of others, as the cluster requires "
-                     "(security.task_isolation): %s", why);
+    return error_set(err, ERR_PRECONDITION,
+                     "this machine cannot keep the task apart from those of others, as the cluster requires "
+                     "(security.task_isolation): %s",
+                     why);
 }
 
 /* Tries to start the task with all mounts, then with its own directory as the only mount, then without mounts. A task

@@ -46,7 +46,9 @@ static bool descend_into(struct diskuse *d, const char *name, const struct stat 
         d->level = must_realloc(d->level, cap * sizeof(*d->level));
         d->level_cap = cap;
     }
-    d->level[d->depth++] = (struct diskuse_level){.dev = above->st_dev, .ino = above->st_ino, .position = telldir(d->dir)};
+    d->level[d->depth++] = (struct diskuse_level){.dev = above->st_dev,
+                                                  .ino = above->st_ino,
+                                                  .position = telldir(d->dir)};
     return enter_directory(d, fd);
 }
 

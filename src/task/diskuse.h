@@ -19,12 +19,12 @@ struct diskuse_level {
 };
 
 struct diskuse {
-    int top;          /* borrowed */
-    const char *skip; /* name of an entry of the top directory that is not counted */
-    DIR *dir;         /* NULL: no measurement is under way */
+    int top;                     /* borrowed */
+    const char *skip;            /* name of an entry of the top directory that is not counted */
+    DIR *dir;                    /* NULL: no measurement is under way */
     struct diskuse_level *level; /* one for each directory above `dir` */
     size_t depth, level_cap;
-    uint64_t bytes;   /* counted so far */
+    uint64_t bytes; /* counted so far */
 };
 
 /* Counts up to `entries` further entries. Returns true once the measurement is complete, with the result in *ret_bytes;

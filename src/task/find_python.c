@@ -8,9 +8,9 @@
 
 #include "common/base/arena.h"
 #include "common/base/cleanup.h"
+#include "common/base/strbuf.h"
 #include "common/system/files.h"
 #include "common/task/python_found.h"
-#include "common/base/strbuf.h"
 #include "common/task/taskspec.h"
 #include "task/python_facts.h"
 
@@ -60,8 +60,11 @@ static struct python_search search_of(const struct taskspec *s)
     size_t n = 0;
     while (s->argv[n])
         n++;
-    return (struct python_search){.argv = (const char *const *)s->argv, .argv_n = n, .work_dir = s->cwd,
-                                  .path = or_null(taskspec_env(s, "PATH")), .python_path = or_null(taskspec_env(s, "PYTHONPATH")),
+    return (struct python_search){.argv = (const char *const *)s->argv,
+                                  .argv_n = n,
+                                  .work_dir = s->cwd,
+                                  .path = or_null(taskspec_env(s, "PATH")),
+                                  .python_path = or_null(taskspec_env(s, "PYTHONPATH")),
                                   .user_base = or_null(taskspec_env(s, "PYTHONUSERBASE"))};
 }
 

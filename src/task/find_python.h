@@ -17,6 +17,7 @@ int find_python(const char *dir, struct error *err);
 
 /* Called in a process of its own. Becomes the task's user, finds which Python the task would start, and writes to `fd`
  * the sentence about a module that was not found. Does not return. */
-void __attribute__((noreturn)) find_python_and_explain_missing(const struct taskspec *s, const struct missing_module *m, int fd);
+void __attribute__((noreturn)) find_python_and_explain_missing(const struct taskspec *s, const struct missing_module *m,
+                                                               int fd);
 
 #endif

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
-#include "common/system/files.h"
 #include "common/base/strbuf.h"
+#include "common/system/files.h"
 
 #define EVENTS_MAX 65536
 #define ENTRIES_PER_STEP 2000

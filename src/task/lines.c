@@ -55,8 +55,11 @@ static const char *parse_rank(const char *text, const char *end, struct task_lin
 /* Parses ` ?LEVEL: ?` at the beginning. Returns what follows it, or `text` if there is no such prefix. */
 static const char *parse_level(const char *text, const char *end, struct task_line *l)
 {
-    static const struct { const char *word; enum task_level level; } row[] = {
-        {"DEBUG:", TASK_LEVEL_DEBUG}, {"INFO:", TASK_LEVEL_INFO}, {"WARNING:", TASK_LEVEL_WARNING},
+    static const struct {
+        const char *word;
+        enum task_level level;
+    } row[] = {
+        {"DEBUG:", TASK_LEVEL_DEBUG}, {"INFO:", TASK_LEVEL_INFO},         {"WARNING:", TASK_LEVEL_WARNING},
         {"ERROR:", TASK_LEVEL_ERROR}, {"CRITICAL:", TASK_LEVEL_CRITICAL},
     };
     const char *start = skip_blank(text, end);

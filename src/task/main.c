@@ -22,14 +22,16 @@
 
 static int print_usage(FILE *to)
 {
-    fprintf(to, "usage: determined-task [--adopt|--look-for-python] DIRECTORY\n"
-                "       determined-task --version\n\n"
-                "Runs the task whose order lies in DIRECTORY and speaks to the agent over the socket there.\n"
-                "Returns 0 once the task runs, or 3 if it could not be executed; the supervisor itself goes on in the background until the\n"
-                "agent has acknowledged the task's exit.\n\n"
-                "  --adopt            start nothing: serve what an earlier supervisor of DIRECTORY has left\n"
-                "  --look-for-python  start nothing: look, as the task's user, which Python the order in DIRECTORY\n"
-                "                     would run with, and tell the agent on standard output\n");
+    fprintf(
+        to,
+        "usage: determined-task [--adopt|--look-for-python] DIRECTORY\n"
+        "       determined-task --version\n\n"
+        "Runs the task whose order lies in DIRECTORY and speaks to the agent over the socket there.\n"
+        "Returns 0 once the task runs, or 3 if it could not be executed; the supervisor itself goes on in the background until the\n"
+        "agent has acknowledged the task's exit.\n\n"
+        "  --adopt            start nothing: serve what an earlier supervisor of DIRECTORY has left\n"
+        "  --look-for-python  start nothing: look, as the task's user, which Python the order in DIRECTORY\n"
+        "                     would run with, and tell the agent on standard output\n");
     return to == stdout ? 0 : EXIT_USAGE;
 }
 

@@ -36,9 +36,13 @@ void missing_module_explain(const struct missing_module *m, const char *python, 
 {
     strbuf_addf(ret, "ERROR: the module '%s' was not found. ", m->name);
     if (python)
-        strbuf_addf(ret, "If it is a package, install it for this task's python3, which is %s, or choose another Python", python);
+        strbuf_addf(ret,
+                    "If it is a package, install it for this task's python3, which is %s, or choose another Python",
+                    python);
     else
         strbuf_adds(ret, "If it is a package, choose a Python that has it: this task's PATH has no python3");
-    strbuf_adds(ret, " (\"Your Python environment\", docs/python-environment.md). If it is a file of yours, it must lie in the model "
-                     "directory.\n");
+    strbuf_adds(
+        ret,
+        " (\"Your Python environment\", docs/python-environment.md). If it is a file of yours, it must lie in the model "
+        "directory.\n");
 }

@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/system/beneath.h"
 #include "common/base/cleanup.h"
-#include "common/system/files.h"
 #include "common/base/must.h"
+#include "common/system/beneath.h"
+#include "common/system/files.h"
 #include "task/mounts_internal.h"
 
 static int take_groups(const struct taskspec *s, struct error *err)
@@ -25,7 +25,7 @@ static int take_groups(const struct taskspec *s, struct error *err)
     return 0;
 }
 
-/* ---- namespaces ---- */
+/* ---- namespaces -------------------------------------------------------------------------------------------------- */
 
 static int write_text(const char *path, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static int write_text(const char *path, const char *fmt, ...)
@@ -47,15 +47,16 @@ static int unshare_mounts(struct error *err)
     gid_t gid = getegid();
     if (unshare(uid == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) < 0)
         return error_errno(err, "cannot make a mount namespace (unshare)");
-    if (uid != 0 && (write_text("/proc/self/setgroups", "deny") < 0 || write_text("/proc/self/uid_map", "%u %u 1", uid, uid) < 0 ||
-                     write_text("/proc/self/gid_map", "%u %u 1", gid, gid) < 0))
+    if (uid != 0 &&
+        (write_text("/proc/self/setgroups", "deny") < 0 || write_text("/proc/self/uid_map", "%u %u 1", uid, uid) < 0 ||
+         write_text("/proc/self/gid_map", "%u %u 1", gid, gid) < 0))
         return error_errno(err, "cannot set up the user namespace");
     if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
         return error_errno(err, "cannot keep mounts from spreading to the machine");
     return 0;
 }
 
-/* ---- what the task must not see ---- */
+/* ---- what the task must not see ---------------------------------------------------------------------------------- */
 
 static const struct mount_option hidden_options[] = {{"mode", "0755"}, {"size", "1m"}, {NULL, NULL}};
 
@@ -133,10 +134,12 @@ static int hide_processes(const struct view *v, struct error *err)
         return 0;
     cleanup_close int proc = mount_new("proc", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
     cleanup_close int place = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return proc < 0 || place < 0 || mount_at(proc, place) < 0 ? error_errno(err, "cannot mount /proc with hidepid=invisible") : 0;
+    return proc < 0 || place < 0 || mount_at(proc, place) < 0
+               ? error_errno(err, "cannot mount /proc with hidepid=invisible")
+               : 0;
 }
 
-/* ---- the order's mounts ---- */
+/* ---- the order's mounts ------------------------------------------------------------------------------------------ */
 
 static int open_source(const struct view *v, const struct taskspec_mount *m)
 {
@@ -254,7 +257,8 @@ static int make_view(struct view *v, int *tree, struct error *err)
     cleanup_close int tmp = copy_own_tmp(v->spec, &no_tmp);
     if (hide_all(v, err) < 0)
         return -1;
-    if (hide_processes(v, &no_proc) < 0 && go_on_without(v, "this task sees the processes of other users in /proc", &no_proc, err) < 0)
+    if (hide_processes(v, &no_proc) < 0 &&
+        go_on_without(v, "this task sees the processes of other users in /proc", &no_proc, err) < 0)
         return -1;
     take_sources(v, tree);
     if (mount_own_tmp(v, tmp, &no_tmp, err) < 0 || add_mounts(v, tree, err) < 0)

@@ -8,10 +8,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "common/system/beneath.h"
 #include "common/base/cleanup.h"
-#include "common/system/files.h"
 #include "common/base/must.h"
+#include "common/system/beneath.h"
+#include "common/system/files.h"
 #include "task/mounts_internal.h"
 
 #define ENTRIES_MAX 1000 /* in a directory that can be covered */
@@ -19,7 +19,7 @@
 
 static const struct mount_option cover_options[] = {{"mode", "0755"}, {"size", "16m"}, {NULL, NULL}};
 
-/* ---- showing again ---- */
+/* ---- showing again ----------------------------------------------------------------------------------------------- */
 
 static int copy_link(int entry, int dir, const char *name, struct error *err)
 {
@@ -53,11 +53,14 @@ int show_again(int entry, int dir, const char *name, struct error *err)
     return mount_at(tree, point) < 0 ? error_errno(err, "cannot show %s again", name) : 0;
 }
 
-/* ---- covering a directory ---- */
+/* ---- covering a directory ---------------------------------------------------------------------------------------- */
 
 /* The entries of a directory from before it was covered. Their descriptors still lead to them afterwards. */
 struct entries {
-    struct { char *name; int fd; } item[ENTRIES_MAX];
+    struct {
+        char *name;
+        int fd;
+    } item[ENTRIES_MAX];
     size_t n;
 };
 
@@ -160,7 +163,7 @@ static int cover_directory(struct view *v, int dir, struct error *err)
     return r < 0 ? -1 : take_fd(cover);
 }
 
-/* ---- mount points ---- */
+/* ---- mount points ------------------------------------------------------------------------------------------------ */
 
 static bool is_cover(const struct view *v, int dir)
 {

@@ -21,7 +21,10 @@
 #define NAME_SIZE 256
 
 struct shown {
-    struct { char name[NAME_SIZE]; int fd; } item[SHOWN_MAX];
+    struct {
+        char name[NAME_SIZE];
+        int fd;
+    } item[SHOWN_MAX];
     size_t n;
 };
 
@@ -83,8 +86,9 @@ static void add_search_path(const struct view *v, int tmp, const char *real_tmp,
 
 static void find_named(const struct view *v, int tmp, const char *real_tmp, struct shown *s)
 {
-    static const char *const variable[] = {"PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "HOME", "SSL_CERT_FILE", "SSL_CERT_DIR",
-                                           "DET_PYTHON_EXECUTABLE", "DET_MASTER_CERT_FILE"};
+    static const char *const variable[] = {
+        "PATH",          "PYTHONPATH",   "LD_LIBRARY_PATH",       "VIRTUAL_ENV",         "HOME",
+        "SSL_CERT_FILE", "SSL_CERT_DIR", "DET_PYTHON_EXECUTABLE", "DET_MASTER_CERT_FILE"};
     add_path(v, tmp, real_tmp, v->spec->cwd, s);
     for (size_t i = 0; i < v->spec->mount_n; i++)
         add_path(v, tmp, real_tmp, v->spec->mount[i].source, s);

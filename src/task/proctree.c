@@ -10,8 +10,8 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/must.h"
-#include "common/system/procstat.h"
 #include "common/base/strbuf.h"
+#include "common/system/procstat.h"
 
 struct process {
     struct procstat stat;

@@ -8,13 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/system/beneath.h"
 #include "common/base/cleanup.h"
 #include "common/base/strbuf.h"
+#include "common/system/beneath.h"
 
 enum { CONFIG_MAX = 64 * 1024, PLACES_MAX = 64, PACKAGES_MAX = 20000, ENTRIES_MAX = 200000 };
 
-/* ---- the interpreter ---- */
+/* ---- the interpreter --------------------------------------------------------------------------------------------- */
 
 static const char *base_name(const char *path)
 {
@@ -61,7 +61,9 @@ const char *python_facts_interpreter(const struct python_search *s, struct arena
     for (size_t i = 0; i < s->argv_n; i++) {
         const char *at = s->argv[i];
         while ((word = next_word(&at, " \t\n'\";&|()`", a))) {
-            const char *found = !is_python(word) ? NULL : strchr(word, '/') ? from_work_dir(s, word, a) : in_path(s, word, a);
+            const char *found = !is_python(word)    ? NULL
+                                : strchr(word, '/') ? from_work_dir(s, word, a)
+                                                    : in_path(s, word, a);
             if (found && access(found, X_OK) == 0)
                 return found;
         }
@@ -69,12 +71,12 @@ const char *python_facts_interpreter(const struct python_search *s, struct arena
     return in_path(s, "python3", a);
 }
 
-/* ---- its version, and where it looks for packages ---- */
+/* ---- its version, and where it looks for packages ---------------------------------------------------------------- */
 
 struct installation {
     const char *version; /* "3.11.2"; "3.11" if no more is known; "" if it is unknown */
     const char *prefix;
-    bool virtual;        /* made by venv or virtualenv */
+    bool virtual; /* made by venv or virtualenv */
 };
 
 /* The directory `levels` steps above a path. */
@@ -151,7 +153,7 @@ static struct places places_of(const struct python_search *s, const struct insta
     return p;
 }
 
-/* ---- packages ---- */
+/* ---- packages ---------------------------------------------------------------------------------------------------- */
 
 struct package {
     struct python_package entry;
@@ -194,7 +196,9 @@ static void add_package(struct packages *p, const char *entry, size_t place, str
         p->list = more;
         p->cap = p->cap ? p->cap * 2 : 256;
     }
-    p->list[p->n++] = (struct package){{normalized_name(entry, (size_t)(dash - entry), a), arena_strndup(a, dash + 1, version)}, place};
+    p->list[p->n++] = (struct package){{normalized_name(entry, (size_t)(dash - entry), a),
+                                        arena_strndup(a, dash + 1, version)},
+                                       place};
 }
 
 static int by_name(const void *a, const void *b)

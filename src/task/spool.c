@@ -10,8 +10,8 @@
 
 #include "common/base/bytes.h"
 #include "common/base/cleanup.h"
-#include "common/system/files.h"
 #include "common/base/must.h"
+#include "common/system/files.h"
 
 #define HEADER 16
 #define RECORD_MAX (4 * TASK_LINE_MAX)
@@ -29,12 +29,14 @@ struct spool {
     uint64_t max_bytes, segment_bytes;
     struct segment *segment; /* in order; lines are written to the last one; there is at least one after spool_open() */
     size_t segment_n, segment_cap;
-    struct strbuf pending;   /* records that are not yet written to a file */
-    uint64_t next;           /* number of the next line, pending lines counted */
+    struct strbuf pending; /* records that are not yet written to a file */
+    uint64_t next;         /* number of the next line, pending lines counted */
     uint64_t acked;
     bool write_failed;
     /* where the last spool_read() ended: first line of the segment, next line, and that line's offset */
-    struct { uint64_t first, seq, offset; } at;
+    struct {
+        uint64_t first, seq, offset;
+    } at;
 };
 
 /* FNV-1a. It tells an incomplete or foreign record from a whole one. It need not resist attacks, since only the owner

@@ -18,21 +18,21 @@
 #include "common/base/bytes.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
+#include "common/base/strbuf.h"
 #include "common/system/files.h"
 #include "common/system/log.h"
-#include "common/base/strbuf.h"
 #include "task/child.h"
 #include "task/find_python.h"
 #include "task/proctree.h"
 
 #define SPEC_MAX (16 * 1024 * 1024)
-#define DRAIN_US 1000000     /* how long processes that outlive the entrypoint may go on */
+#define DRAIN_US 1000000 /* how long processes that outlive the entrypoint may go on */
 /* how long the process may take that finds out which Python this was; it gives up sooner by itself */
 #define EXPLAIN_US 6000000
-#define KILL_FIRST_US 10000  /* SIGKILL is sent again and again, because processes may fork meanwhile … */
-#define KILL_LAST_US 500000  /* … but less and less often, because a process may hang in the kernel */
+#define KILL_FIRST_US 10000 /* SIGKILL is sent again and again, because processes may fork meanwhile … */
+#define KILL_LAST_US 500000 /* … but less and less often, because a process may hang in the kernel */
 #define KILL_ROUNDS 200
-#define RETRY_US 1000000     /* until a write to a full disk is tried again */
+#define RETRY_US 1000000 /* until a write to a full disk is tried again */
 #define READ_BYTES 65536
 
 /* ---- starting ---------------------------------------------------------------------------------------------------- */
@@ -152,7 +152,8 @@ static bool same_boot(const struct taskspec *spec)
 {
     cleanup_strbuf struct strbuf now = STRBUF_INIT;
     size_t n = strlen(spec->boot_id);
-    return n > 0 && file_read("/proc/sys/kernel/random/boot_id", 64, &now, NULL) == 0 && now.n >= n && memcmp(now.s, spec->boot_id, n) == 0;
+    return n > 0 && file_read("/proc/sys/kernel/random/boot_id", 64, &now, NULL) == 0 && now.n >= n &&
+           memcmp(now.s, spec->boot_id, n) == 0;
 }
 
 static void adopt_task(struct supervisor *s)
@@ -173,8 +174,9 @@ static void adopt_task(struct supervisor *s)
     /* Under an agent that is not root, a task can kill its own supervisor. Starting such a task again as if it had been
      * lost would not help, so its end counts as a failure of the task. */
     if (!s->spec.change_user && same_boot(&s->spec))
-        set_exit(s, TASK_EXIT_SIGNALED, 137, SIGKILL,
-                 "the task's supervisor was killed; this agent is not root, so that a task can do that itself: it counts as a failure");
+        set_exit(
+            s, TASK_EXIT_SIGNALED, 137, SIGKILL,
+            "the task's supervisor was killed; this agent is not root, so that a task can do that itself: it counts as a failure");
     else
         set_exit(s, TASK_EXIT_LOST, 137, SIGKILL,
                  "the task's supervisor ended before the task (killed, or the machine restarted)");
@@ -194,7 +196,8 @@ int supervisor_new(const char *dir, bool adopt, struct supervisor **ret, struct 
 {
     struct supervisor *s = must_calloc(1, sizeof(*s));
     s->path = path_join(dir, ".");
-    s->dir = s->signal_fd = s->limits.pids_fd = s->limits.task_dir = s->output[0].fd = s->output[1].fd = s->link.fd = s->link.listener = -1;
+    s->dir = s->signal_fd = s->limits.pids_fd = s->limits.task_dir = s->output[0].fd = s->output[1].fd = s->link.fd =
+        s->link.listener = -1;
     line_framer_init(&s->output[0].framer, TASK_STDOUT, on_line, s);
     line_framer_init(&s->output[1].framer, TASK_STDERR, on_line, s);
     if (open_directory(s, err) < 0 || load_spec(s, err) < 0 || open_spool(s, err) < 0 || open_signals(s, err) < 0 ||

@@ -48,10 +48,13 @@ struct supervisor {
     int64_t kill_at_us, kill_wait_us;
     struct task_exit exit;
 
-    bool greeted;       /* the connected agent has said HELLO */
-    uint64_t sent;      /* number of the newest line that was sent to the agent */
+    bool greeted;  /* the connected agent has said HELLO */
+    uint64_t sent; /* number of the newest line that was sent to the agent */
     /* batches that were sent and are not acknowledged, oldest first */
-    struct { uint64_t last; size_t bytes; } under_way[BATCHES_MAX];
+    struct {
+        uint64_t last;
+        size_t bytes;
+    } under_way[BATCHES_MAX];
     size_t under_way_n, under_way_bytes;
     /* about how many bytes of lines come after line `sent`, and since when the first of them waits */
     size_t unsent_bytes;

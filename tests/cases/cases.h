@@ -5,8 +5,8 @@
  * last line is "N passed, M failed"; the exit status is 1 if any failed.
  *
  * To add a section: a function in a file of its subject, a row in a table, the table in run-cases.c. */
-#ifndef DET_TESTS_CASES_H
-#define DET_TESTS_CASES_H
+#ifndef DET_TESTS_CASES_CASES_H
+#define DET_TESTS_CASES_CASES_H
 
 #include "common/json/json.h"
 

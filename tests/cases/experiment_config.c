@@ -74,7 +74,7 @@ static void drop_forgotten(struct json_object *config)
 /* Each line of an error that begins with <config>, cut after its path: "<config>.a[0] ". */
 static void collect_places(const char *message, struct strbuf *out)
 {
-    for (const char *at = message; (at = strstr(at, "<config>")) != NULL; at++) {
+    for (const char *at = message; (at = strstr(at, "<config>")); at++) {
         if (at != message && at[-1] != '\n' && at[-1] != ' ')
             continue;
         size_t n = strcspn(at, ": \n");
@@ -146,7 +146,7 @@ static const struct {
 
 static bool differs_by_decision(struct json_object *c)
 {
-    for (size_t i = 0; i < sizeof accepted_here / sizeof *accepted_here; i++) {
+    for (size_t i = 0; i < sizeof(accepted_here) / sizeof(*accepted_here); i++) {
         if (accepted_here[i].applies(c))
             return true;
     }
@@ -246,7 +246,8 @@ static struct json_object *plain_merge(struct json_object *upper, struct json_ob
     if (!json_object_is_type(upper, json_type_object) || !json_object_is_type(lower, json_type_object))
         return copy_of(upper);
     struct json_object *object = copy_of(lower);
-    json_object_object_foreach(upper, name, value) {
+    json_object_object_foreach(upper, name, value)
+    {
         struct json_object *other = json_object_object_get(lower, name);
         json_object_object_add(object, name,
                                other && value ? plain_merge(value, other) : copy_of(value ? value : other));
@@ -265,10 +266,10 @@ static void expect_plainly(struct json_object *config, struct json_object *templ
 static struct json_object *expected_merge(struct json_object *c, struct json_object *config,
                                           struct json_object *template_config)
 {
-    static const char *const plain[] =
-        {"data", "searcher", "slurm", "pbs", "min_validation_period", "min_checkpoint_period"};
+    static const char *const plain[] = {
+        "data", "searcher", "slurm", "pbs", "min_validation_period", "min_checkpoint_period"};
     struct json_object *expected = copy_of(json_object_object_get(c, "merged_non_null")), *x, *y;
-    for (size_t i = 0; expected && i < sizeof plain / sizeof *plain; i++)
+    for (size_t i = 0; expected && i < sizeof(plain) / sizeof(*plain); i++)
         expect_plainly(config, template_config, expected, plain[i]);
     if (expected && both_have(config, template_config, "environment", &x, &y))
         expect_plainly(x, y, json_object_object_get(expected, "environment"), "registry_auth");
@@ -351,9 +352,6 @@ static void run_minimal(struct json_object *section, struct json_object *file, s
 }
 
 const struct case_section experiment_config_sections[] = {
-    {"cases", run_cases},
-    {"merges", run_merges},
-    {"minimal_defaulted", run_minimal},
-    {"minimal_yaml", NULL},
-    {NULL, NULL},
+    {"cases", run_cases},   {"merges", run_merges}, {"minimal_defaulted", run_minimal},
+    {"minimal_yaml", NULL}, {NULL, NULL},
 };

@@ -38,7 +38,7 @@ double member_double(struct json_object *o, const char *key)
 const char *member_string(struct json_object *o, const char *key)
 {
     const char *s = json_object_get_string(member(o, key));
-    return s != NULL ? s : "";
+    return s ? s : "";
 }
 
 bool member_bool(struct json_object *o, const char *key)
@@ -48,7 +48,7 @@ bool member_bool(struct json_object *o, const char *key)
 
 bool list_has(struct json_object *list, const char *text)
 {
-    for (size_t i = 0; list != NULL && i < json_object_array_length(list); i++)
+    for (size_t i = 0; list && i < json_object_array_length(list); i++)
         if (strcmp(json_object_get_string(json_object_array_get_idx(list, i)), text) == 0)
             return true;
     return false;

@@ -24,12 +24,12 @@ bool member_bool(struct json_object *o, const char *key);
 bool list_has(struct json_object *list, const char *text);
 
 /* Makes the runner of a section, <name>_section, from a function over its cases. */
-#define CASE_SECTION(name, function)                                                                               \
+#define CASE_SECTION(name, function) \
     static void name##_section(struct json_object *section, struct json_object *file, struct case_results *r) \
-    {                                                                                                              \
-        (void)file;                                                                                                \
-        struct cases c = {.section = #name, .results = r};                                                        \
-        function(&c, section);                                                                                     \
+    { \
+        (void)file; \
+        struct cases c = {.section = #name, .results = r}; \
+        function(&c, section); \
     }
 #define CASE_ROW(name) {#name, name##_section}
 

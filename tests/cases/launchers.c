@@ -1,5 +1,5 @@
-/* Launchers are Python programs, so launcher_cases.py runs their cases: the section goes in as JSON, a line for each case
- * comes out. PYTHON names the interpreter (default: the one of .venv, else python3). */
+/* Launchers are Python programs, so launcher_cases.py runs their cases: the section goes in as JSON, a line for each
+ * case comes out. PYTHON names the interpreter (default: the one of .venv, else python3). */
 #include "cases.h"
 
 #include <stdio.h>

@@ -19,7 +19,8 @@ static bool row_is(const struct sm_type *type, int from, struct json_object *to)
 
 static void run_table(struct cases *c, const struct sm_type *type, struct json_object *section)
 {
-    json_object_object_foreach(section, name, to) {
+    json_object_object_foreach(section, name, to)
+    {
         int from;
         case_check(c, sm_type_state_of(type, name, &from) == 0 && row_is(type, from, to), "%s of a %s", name,
                    type->name);
@@ -38,7 +39,8 @@ static void run_trial_transitions(struct cases *c, struct json_object *section)
 
 static void run_stopping_to_terminal(struct cases *c, struct json_object *section)
 {
-    json_object_object_foreach(section, name, terminal) {
+    json_object_object_foreach(section, name, terminal)
+    {
         enum run_state stopping;
         bool ok = run_state_parse(name, &stopping) == 0 && run_state_is_stopping(stopping);
         case_check(c,
@@ -79,7 +81,8 @@ static struct gc_candidate candidate_of(struct json_object *v)
     struct json_object *metric = member(v, "metric");
     return (struct gc_candidate){.trial_id = (int32_t)member_int(v, "trial"),
                                  .steps_completed = (int32_t)member_int(v, "steps_completed"),
-                                 .has_metric = metric != NULL, .metric = json_object_get_double(metric),
+                                 .has_metric = metric != NULL,
+                                 .metric = json_object_get_double(metric),
                                  .validation_id = member_int(v, "id")};
 }
 
@@ -92,7 +95,7 @@ static int number_at(struct json_object *list, size_t i)
 static struct gc_policy policy_of(struct json_object *c)
 {
     struct json_object *p = member(c, "policy"), *smaller = member(c, "smaller_is_better");
-    bool smaller_is_better = smaller == NULL || json_object_get_boolean(smaller);
+    bool smaller_is_better = !smaller || json_object_get_boolean(smaller);
     if (json_object_is_type(p, json_type_array))
         return (struct gc_policy){number_at(p, 0), number_at(p, 1), number_at(p, 2), smaller_is_better};
     return (struct gc_policy){(int)member_int(p, "save_experiment_best"), (int)member_int(p, "save_trial_best"),
@@ -101,7 +104,7 @@ static struct gc_policy policy_of(struct json_object *c)
 
 static bool list_has_number(struct json_object *list, int64_t number)
 {
-    for (size_t i = 0; list != NULL && i < json_object_array_length(list); i++)
+    for (size_t i = 0; list && i < json_object_array_length(list); i++)
         if (json_object_get_int64(json_object_array_get_idx(list, i)) == number)
             return true;
     return false;
@@ -109,11 +112,11 @@ static bool list_has_number(struct json_object *list, int64_t number)
 
 /* The checkpoints of a worked case; the validation's id is the checkpoint's. */
 static const struct gc_candidate worked_case[] = {
-    {1, 1, false, 0, 1, false},    {1, 2, false, 0, 2, false}, {1, 3, true, 0.6, 3, false}, {1, 4, true, 0.5, 4, false},
-    {1, 5, true, 0.4, 5, false},   {2, 1, false, 0, 6, false}, {2, 2, true, 0.2, 7, false}, {2, 3, true, 0.3, 8, false},
-    {2, 4, false, 0, 9, false},    {2, 5, false, 0, 10, false},
+    {1, 1, false, 0, 1, false},  {1, 2, false, 0, 2, false},  {1, 3, true, 0.6, 3, false}, {1, 4, true, 0.5, 4, false},
+    {1, 5, true, 0.4, 5, false}, {2, 1, false, 0, 6, false},  {2, 2, true, 0.2, 7, false}, {2, 3, true, 0.3, 8, false},
+    {2, 4, false, 0, 9, false},  {2, 5, false, 0, 10, false},
 };
-enum { WORKED_N = sizeof worked_case / sizeof *worked_case };
+enum { WORKED_N = sizeof(worked_case) / sizeof(*worked_case) };
 
 struct checkpoints {
     struct gc_candidate *item;
@@ -130,9 +133,9 @@ static bool has_checkpoint(const struct checkpoints *all, int64_t id)
 
 static bool names_others(struct json_object *section, const struct checkpoints *all)
 {
-    for (size_t i = 0; section != NULL && i < json_object_array_length(section); i++) {
+    for (size_t i = 0; section && i < json_object_array_length(section); i++) {
         struct json_object *keep = member(json_object_array_get_idx(section, i), "keep");
-        for (size_t k = 0; keep != NULL && k < json_object_array_length(keep); k++)
+        for (size_t k = 0; keep && k < json_object_array_length(keep); k++)
             if (!has_checkpoint(all, number_at(keep, k)))
                 return true;
     }
@@ -145,7 +148,7 @@ static struct checkpoints checkpoints_of(struct json_object *file)
 {
     struct json_object *list = member(file, "gc_checkpoints");
     size_t n = json_object_is_type(list, json_type_array) ? json_object_array_length(list) : 0;
-    struct checkpoints all = {.item = calloc(n + WORKED_N, sizeof *all.item)};
+    struct checkpoints all = {.item = calloc(n + WORKED_N, sizeof(*all.item))};
     for (size_t i = 0; i < n; i++)
         all.item[all.n++] = candidate_of(json_object_array_get_idx(list, i));
     bool sampled = names_others(member(file, "gc"), &all) || names_others(member(file, "gc_grid"), &all);
@@ -163,7 +166,7 @@ static bool keeps(const struct checkpoints *all, struct json_object *keep)
             return false;
         kept += all->item[i].keep;
     }
-    return keep != NULL && kept == json_object_array_length(keep);
+    return keep && kept == json_object_array_length(keep);
 }
 
 static void run_gc(const char *name, struct json_object *section, struct json_object *file, struct case_results *r)
@@ -193,14 +196,14 @@ static void gc_grid_section(struct json_object *section, struct json_object *fil
 static void run_gc_unit(struct cases *c, struct json_object *section)
 {
     struct json_object *list = member(section, "cases");
-    for (size_t i = 0; list != NULL && i < json_object_array_length(list); i++) {
+    for (size_t i = 0; list && i < json_object_array_length(list); i++) {
         struct json_object *v = json_object_array_get_idx(list, i);
         struct gc_policy policy = policy_of(v);
         struct gc_candidate candidate[4];
         bool right = true;
         for (int k = 0; k < 4; k++)
-            candidate[k] = (struct gc_candidate){.trial_id = 1, .steps_completed = k + 1, .has_metric = true,
-                                                 .metric = k + 1, .validation_id = k + 1};
+            candidate[k] = (struct gc_candidate){
+                .trial_id = 1, .steps_completed = k + 1, .has_metric = true, .metric = k + 1, .validation_id = k + 1};
         gc_choose(&policy, candidate, 4);
         for (int k = 0; k < 4; k++)
             right = right && candidate[k].keep != list_has_number(member(v, "delete"), k + 1);

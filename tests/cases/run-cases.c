@@ -11,8 +11,8 @@
 #define FILE_MAX (64 << 20)
 
 static const struct case_section *const tables[] = {
-    experiment_config_sections, launcher_sections, lifecycle_sections, scheduling_sections, searcher_sections,
-    searcher_run_sections,
+    experiment_config_sections, launcher_sections, lifecycle_sections,
+    scheduling_sections,        searcher_sections, searcher_run_sections,
 };
 
 void case_pass(struct case_results *r)
@@ -46,7 +46,7 @@ void case_expect_json(struct case_results *r, const char *section, size_t i, str
 
 static const struct case_section *find_section(const char *name)
 {
-    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++) {
+    for (size_t t = 0; t < sizeof(tables) / sizeof(*tables); t++) {
         for (const struct case_section *s = tables[t]; s->name; s++) {
             if (strcmp(s->name, name) == 0)
                 return s;
@@ -69,7 +69,7 @@ static void skip_section(const char *name, struct json_object *section, struct c
 static void run_section(const char *name, struct json_object *section, struct json_object *file, struct case_results *r)
 {
     static const char *const remarks[] = {"source", "notes"};
-    for (size_t i = 0; i < sizeof remarks / sizeof *remarks; i++) {
+    for (size_t i = 0; i < sizeof(remarks) / sizeof(*remarks); i++) {
         if (strcmp(name, remarks[i]) == 0)
             return;
     }
@@ -91,8 +91,7 @@ static int run_file(const char *path, struct case_results *r, struct error *err)
         return error_wrap(err, "%s", path);
     if (!json_object_is_type(file, json_type_object))
         return error_set(err, ERR_INVALID, "%s: is no object of sections", path);
-    json_object_object_foreach(file, name, section)
-        run_section(name, section, file, r);
+    json_object_object_foreach(file, name, section) run_section(name, section, file, r);
     return 0;
 }
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "core/resources/scale.h"
-#include "core/sched/moves.h"
 #include "core/sched/agent_index.h"
+#include "core/sched/moves.h"
 #include "helpers.h"
 #include "plain_sched.h"
 
@@ -20,9 +20,12 @@ static enum fitting_policy policy_of(struct json_object *v, const char *key)
 static struct sched_agent agent_of(struct json_object *v)
 {
     int slots = (int)member_int(v, "slots");
-    int aux = (int)member_int(v, member(v, "max_zero") != NULL ? "max_zero" : "max_zero_slot_containers");
-    return (struct sched_agent){.id = member_string(v, "id"), .open = true, .slots = slots,
-                                .empty_slots = slots - (int)member_int(v, "slots_used"), .aux = aux,
+    int aux = (int)member_int(v, member(v, "max_zero") ? "max_zero" : "max_zero_slot_containers");
+    return (struct sched_agent){.id = member_string(v, "id"),
+                                .open = true,
+                                .slots = slots,
+                                .empty_slots = slots - (int)member_int(v, "slots_used"),
+                                .aux = aux,
                                 .empty_aux = aux - (int)member_int(v, "zero_used")};
 }
 
@@ -47,8 +50,8 @@ static void fit_add(struct fit *f, const struct sched_agent *agent)
     if (f->n == AGENTS_MAX)
         abort();
     f->agent[f->n] = *agent;
-    f->plain[f->n] = (struct plain_agent){agent->id, agent->open, agent->slots, agent->empty_slots, agent->aux,
-                                          agent->empty_aux};
+    f->plain[f->n] = (struct plain_agent){agent->id,          agent->open, agent->slots,
+                                          agent->empty_slots, agent->aux,  agent->empty_aux};
     agent_index_add(&f->agents, &f->agent[f->n++]);
 }
 
@@ -58,7 +61,9 @@ static size_t fit_find(struct fit *f, const struct sched_request *r, struct aren
     struct sched_share share[AGENTS_MAX];
     struct sched_request asked = *r;
     struct plain_snapshot s = {.opts = f->opts, .agent_n = f->n};
-    struct plain_request plain = {.allocation_id = r->allocation_id, .slots = r->slots, .single_agent = r->single_agent};
+    struct plain_request plain = {.allocation_id = r->allocation_id,
+                                  .slots = r->slots,
+                                  .single_agent = r->single_agent};
     asked.hash = sched_hash(r->allocation_id);
     size_t n = plain_fit(&s, f->plain, &plain, a, ret), found = agent_index_fit(&f->agents, &asked, share);
     for (size_t i = 0; i < n && n == found; i++)
@@ -89,10 +94,13 @@ static void run_find_fits(struct cases *c, struct json_object *section)
             struct sched_agent agent = agent_of(json_object_array_get_idx(agents, k));
             fit_add(&f, &agent);
         }
-        size_t n = fit_find(&f, &(struct sched_request){.allocation_id = member_string(v, "allocation_id"),
-                                                        .slots = (int)member_int(v, "slots_needed"),
-                                                        .single_agent = member_bool(v, "single_agent")}, &a, &share);
-        bool ok = n > 0 && n != SIZE_MAX && strcmp(f.agent[share[0].agent].id, member_string(v, "expect_first_agent")) == 0;
+        size_t n = fit_find(&f,
+                            &(struct sched_request){.allocation_id = member_string(v, "allocation_id"),
+                                                    .slots = (int)member_int(v, "slots_needed"),
+                                                    .single_agent = member_bool(v, "single_agent")},
+                            &a, &share);
+        bool ok = n > 0 && n != SIZE_MAX &&
+                  strcmp(f.agent[share[0].agent].id, member_string(v, "expect_first_agent")) == 0;
         case_check(c, ok, "%s", member_string(v, "name"));
         agent_index_free(&f.agents);
     }
@@ -122,13 +130,15 @@ static void run_dedicated_fits(struct cases *c, struct json_object *section)
         fit_begin(&f, &(struct sched_opts){.allow_heterogeneous_fits = member_bool(v, "heterogeneous")});
         for (size_t k = 0; k < json_object_array_length(slots); k++) {
             int own = json_object_get_int(json_object_array_get_idx(slots, k));
-            fit_add(&f, &(struct sched_agent){.id = arena_printf(&a, "agent%zu", k), .open = true, .slots = own,
-                                              .empty_slots = own});
+            fit_add(&f, &(struct sched_agent){
+                            .id = arena_printf(&a, "agent%zu", k), .open = true, .slots = own, .empty_slots = own});
         }
-        size_t n = fit_find(&f, &(struct sched_request){.allocation_id = "task1",
-                                                        .slots = (int)member_int(v, "slots_needed")}, &a, &share);
-        bool ok = member(v, "expect_agent_indexes") != NULL ? has_indexes(member(v, "expect_agent_indexes"), share, n)
-                                                            : (int64_t)n == member_int(v, "expect_count");
+        size_t n = fit_find(&f,
+                            &(struct sched_request){.allocation_id = "task1",
+                                                    .slots = (int)member_int(v, "slots_needed")},
+                            &a, &share);
+        bool ok = member(v, "expect_agent_indexes") ? has_indexes(member(v, "expect_agent_indexes"), share, n)
+                                                    : (int64_t)n == member_int(v, "expect_count");
         case_check(c, ok, "%s: %zu agents", member_string(v, "name"), n);
         agent_index_free(&f.agents);
     }
@@ -165,12 +175,13 @@ static struct sched_job *add_group(struct play *p, struct json_object *g, const 
     struct json_object *position = member(p->positions, id);
     if (p->group_n == GROUPS_MAX + REQUESTS_MAX)
         abort();
-    *group = (struct sched_job){
-        .job_id = id, .priority = member(g, "priority") != NULL ? (int)member_int(g, "priority") : 42,
-        .weight = member(g, "weight") != NULL ? member_double(g, "weight") : p->weight,
-        .max_slots = member(g, "max_slots") != NULL ? (int)member_int(g, "max_slots") : -1,
-        .submitted_us = (int64_t)p->group_n, .queue_position = (int64_t)p->group_n};
-    if (position != NULL)
+    *group = (struct sched_job){.job_id = id,
+                                .priority = member(g, "priority") ? (int)member_int(g, "priority") : 42,
+                                .weight = member(g, "weight") ? member_double(g, "weight") : p->weight,
+                                .max_slots = member(g, "max_slots") ? (int)member_int(g, "max_slots") : -1,
+                                .submitted_us = (int64_t)p->group_n,
+                                .queue_position = (int64_t)p->group_n};
+    if (position)
         group->queue_position = llround(json_object_get_double(position) * 1e6);
     p->group_n++;
     return group;
@@ -196,7 +207,7 @@ static void change_empty(struct play *p, struct sched_agent *agent, int slots, i
 
 static void fill_blocked(struct play *p, size_t i, struct json_object *list)
 {
-    size_t n = list == NULL ? 0 : json_object_array_length(list);
+    size_t n = !list ? 0 : json_object_array_length(list);
     for (size_t k = 0; k < n && k < BLOCKED_MAX; k++)
         p->blocked[i][k] = json_object_get_string(json_object_array_get_idx(list, k));
     p->request[i].blocked_agent = p->blocked[i];
@@ -207,17 +218,19 @@ static void fill_blocked(struct play *p, size_t i, struct json_object *list)
 static void add_request(struct play *p, struct json_object *t)
 {
     size_t i = p->request_n++;
-    const char *id = member_string(t, "id"), *job = member_string(t, member(t, "group") != NULL ? "group" : "id");
+    const char *id = member_string(t, "id"), *job = member_string(t, member(t, "group") ? "group" : "id");
     struct sched_job *group = group_named(p, job);
     if (p->request_n > REQUESTS_MAX)
         abort();
-    p->request[i] = (struct sched_request){.allocation_id = id, .job = group != NULL ? group : add_group(p, NULL, job),
+    p->request[i] = (struct sched_request){.allocation_id = id,
+                                           .job = group ? group : add_group(p, NULL, job),
                                            .slots = (int)member_int(t, "slots_needed"),
                                            .single_agent = member_bool(t, "single_agent"),
-                                           .preemptible = !member_bool(t, "non_preemptible"), .request_us = (int64_t)i};
+                                           .preemptible = !member_bool(t, "non_preemptible"),
+                                           .request_us = (int64_t)i};
     fill_blocked(p, i, member(t, "blocked_nodes"));
     p->open[i] = true;
-    if (member(t, "allocated") == NULL) {
+    if (!member(t, "allocated")) {
         sched_request_add(p->sched, &p->request[i]);
         return;
     }
@@ -245,14 +258,14 @@ static void remove_requests(struct play *p, struct json_object *ids)
 
 static void add_requests(struct play *p, struct json_object *list)
 {
-    for (size_t i = 0; list != NULL && i < json_object_array_length(list); i++)
+    for (size_t i = 0; list && i < json_object_array_length(list); i++)
         add_request(p, json_object_array_get_idx(list, i));
 }
 
 static void play_start(struct play *p, const struct sched_opts *opts, struct json_object *v, double weight)
 {
     struct json_object *agents = member(v, "agents"), *groups = member(v, "groups");
-    memset(p, 0, sizeof *p);
+    memset(p, 0, sizeof(*p));
     p->sched = sched_new(opts);
     p->positions = member(v, "queue_positions");
     p->weight = weight;
@@ -260,7 +273,7 @@ static void play_start(struct play *p, const struct sched_opts *opts, struct jso
         p->agent[p->agent_n] = agent_of(json_object_array_get_idx(agents, i));
         sched_agent_join(p->sched, &p->agent[p->agent_n++]);
     }
-    for (size_t i = 0; groups != NULL && i < json_object_array_length(groups); i++) {
+    for (size_t i = 0; groups && i < json_object_array_length(groups); i++) {
         struct json_object *g = json_object_array_get_idx(groups, i);
         add_group(p, g, member_string(g, "id"));
     }
@@ -280,11 +293,14 @@ static void look(struct play *p, struct plain_snapshot *ret)
 {
     struct plain_agent *agent = arena_array(&p->arena, struct plain_agent, AGENTS_MAX);
     struct plain_request *request = arena_array(&p->arena, struct plain_request, REQUESTS_MAX);
-    *ret = (struct plain_snapshot){.opts = *sched_get_opts(p->sched), .agent = agent, .agent_n = p->agent_n,
+    *ret = (struct plain_snapshot){.opts = *sched_get_opts(p->sched),
+                                   .agent = agent,
+                                   .agent_n = p->agent_n,
                                    .request = request};
     for (size_t i = 0; i < p->agent_n; i++)
-        agent[i] = (struct plain_agent){p->agent[i].id, true, p->agent[i].slots, p->agent[i].empty_slots, p->agent[i].aux,
-                                        p->agent[i].empty_aux};
+        agent[i] = (struct plain_agent){p->agent[i].id,    true,
+                                        p->agent[i].slots, p->agent[i].empty_slots,
+                                        p->agent[i].aux,   p->agent[i].empty_aux};
     for (size_t i = 0; i < p->request_n; i++) {
         const struct sched_request *r = &p->request[i];
         if (!p->open[i])
@@ -292,18 +308,28 @@ static void look(struct play *p, struct plain_snapshot *ret)
         struct plain_share *share = arena_array(&p->arena, struct plain_share, r->share_n + 1);
         for (size_t k = 0; k < r->share_n; k++)
             share[k] = (struct plain_share){(size_t)(r->share[k].agent - p->agent), r->share[k].slots};
-        request[ret->request_n++] = (struct plain_request){
-            .allocation_id = r->allocation_id, .job_id = r->job->job_id, .priority = r->job->priority,
-            .queue_position = r->job->queue_position, .submitted_us = r->job->submitted_us, .request_us = r->request_us,
-            .weight = r->job->weight, .max_slots = r->job->max_slots, .slots = r->slots,
-            .single_agent = r->single_agent, .preemptible = r->preemptible, .blocked_agent = r->blocked_agent,
-            .blocked_n = r->blocked_n, .state = r->state, .share = share, .share_n = r->share_n};
+        request[ret->request_n++] = (struct plain_request){.allocation_id = r->allocation_id,
+                                                           .job_id = r->job->job_id,
+                                                           .priority = r->job->priority,
+                                                           .queue_position = r->job->queue_position,
+                                                           .submitted_us = r->job->submitted_us,
+                                                           .request_us = r->request_us,
+                                                           .weight = r->job->weight,
+                                                           .max_slots = r->job->max_slots,
+                                                           .slots = r->slots,
+                                                           .single_agent = r->single_agent,
+                                                           .preemptible = r->preemptible,
+                                                           .blocked_agent = r->blocked_agent,
+                                                           .blocked_n = r->blocked_n,
+                                                           .state = r->state,
+                                                           .share = share,
+                                                           .share_n = r->share_n};
     }
 }
 
 static size_t length_of(struct json_object *list)
 {
-    return list == NULL ? 0 : json_object_array_length(list);
+    return !list ? 0 : json_object_array_length(list);
 }
 
 static bool plain_agrees(const struct plain_snapshot *s, struct json_object *step, struct arena *a)
@@ -352,10 +378,10 @@ static void run_play(struct cases *c, struct json_object *v, const struct sched_
     static struct play p;
     struct json_object *steps = member(v, "steps");
     play_start(&p, opts, v, weight);
-    bool ok = steps != NULL || decide(&p, v);
+    bool ok = steps || decide(&p, v);
     for (size_t k = 0; k < length_of(steps); k++) {
         struct json_object *step = json_object_array_get_idx(steps, k);
-        if (member(step, "remove") != NULL)
+        if (member(step, "remove"))
             remove_requests(&p, member(step, "remove"));
         add_requests(&p, member(step, "add"));
         ok = decide(&p, step) && ok;
@@ -368,7 +394,9 @@ static void run_priority(struct cases *c, struct json_object *section)
 {
     for (size_t i = 0; i < json_object_array_length(section); i++) {
         struct json_object *v = json_object_array_get_idx(section, i);
-        run_play(c, v, &(struct sched_opts){.preemption = member_bool(v, "preemption"), .fitting = policy_of(v, "fitting")}, 1);
+        run_play(c, v,
+                 &(struct sched_opts){.preemption = member_bool(v, "preemption"), .fitting = policy_of(v, "fitting")},
+                 1);
     }
 }
 
@@ -390,13 +418,14 @@ static int by_turn(const void *a, const void *b)
 
 static bool has_order(struct json_object *by_priority, const struct sched_request *sorted, size_t n, bool zero_slot)
 {
-    json_object_object_foreach(by_priority, priority, ids) {
+    json_object_object_foreach(by_priority, priority, ids)
+    {
         size_t next = 0;
         for (size_t i = 0; i < n; i++) {
             if ((sorted[i].slots == 0) != zero_slot || sorted[i].priority != strtol(priority, NULL, 10))
                 continue;
             struct json_object *id = json_object_array_get_idx(ids, next++);
-            if (id == NULL || strcmp(json_object_get_string(id), sorted[i].allocation_id) != 0)
+            if (!id || strcmp(json_object_get_string(id), sorted[i].allocation_id) != 0)
                 return false;
         }
         if (next != json_object_array_length(ids))
@@ -411,17 +440,19 @@ static void run_sort(struct cases *c, struct json_object *v)
     struct sched_request request[REQUESTS_MAX];
     struct json_object *groups = member(v, "groups");
     size_t n = json_object_array_length(member(v, "tasks"));
-    memset(&p, 0, sizeof p);
+    memset(&p, 0, sizeof(p));
     for (size_t i = 0; i < json_object_array_length(groups); i++)
         add_group(&p, json_object_array_get_idx(groups, i), member_string(json_object_array_get_idx(groups, i), "id"));
     for (size_t i = 0; i < n && i < REQUESTS_MAX; i++) {
         struct json_object *t = json_object_array_get_idx(member(v, "tasks"), i);
         struct sched_job *group = group_named(&p, member_string(t, "group"));
-        request[i] = (struct sched_request){.allocation_id = member_string(t, "id"), .slots = (int)member_int(t, "slots"),
-                                            .job = group, .priority = group->priority,
+        request[i] = (struct sched_request){.allocation_id = member_string(t, "id"),
+                                            .slots = (int)member_int(t, "slots"),
+                                            .job = group,
+                                            .priority = group->priority,
                                             .request_us = -member_int(t, "age_min")};
     }
-    qsort(request, n, sizeof request[0], by_turn);
+    qsort(request, n, sizeof(request[0]), by_turn);
     case_check(c, has_order(member(v, "pending_zero"), request, n, true), "pending_zero");
     case_check(c, has_order(member(v, "pending_nonzero"), request, n, false), "pending_nonzero");
 }
@@ -441,13 +472,15 @@ static void add_jobs(struct play *p, struct json_object *jobs, struct json_objec
     for (size_t i = 0; i < json_object_array_length(jobs); i++) {
         struct json_object *job = json_object_array_get_idx(jobs, i), *slots = member(job, "slots");
         struct sched_job *g = add_group(p, job, member_string(job, "id"));
-        if (member(weights, g->job_id) != NULL)
+        if (member(weights, g->job_id))
             g->weight = member_double(weights, g->job_id);
         for (size_t k = 0; k < json_object_array_length(slots); k++) {
             struct sched_request *r = &p->request[p->request_n];
-            *r = (struct sched_request){.allocation_id = arena_printf(&p->arena, "%s.%zu", g->job_id, k), .job = g,
+            *r = (struct sched_request){.allocation_id = arena_printf(&p->arena, "%s.%zu", g->job_id, k),
+                                        .job = g,
                                         .slots = json_object_get_int(json_object_array_get_idx(slots, k)),
-                                        .preemptible = true, .request_us = (int64_t)p->request_n};
+                                        .preemptible = true,
+                                        .request_us = (int64_t)p->request_n};
             p->open[p->request_n++] = true;
             sched_request_add(p->sched, r);
         }
@@ -476,22 +509,22 @@ static bool has_expected(const struct sched_job *g, int jobs_ahead, struct json_
     struct job_state state = state_of(g);
     struct json_object *e = member(expect, g->job_id);
     const char *name = state.scheduled ? "SCHEDULED" : "QUEUED";
-    return (member(e, "state") == NULL || strcmp(member_string(e, "state"), name) == 0) &&
-           (member(e, "jobs_ahead") == NULL || member_int(e, "jobs_ahead") == jobs_ahead) &&
-           (member(e, "allocated") == NULL || member_int(e, "allocated") == state.allocated) &&
-           (member(e, "requested") == NULL || member_int(e, "requested") == state.requested);
+    return (!member(e, "state") || strcmp(member_string(e, "state"), name) == 0) &&
+           (!member(e, "jobs_ahead") || member_int(e, "jobs_ahead") == jobs_ahead) &&
+           (!member(e, "allocated") || member_int(e, "allocated") == state.allocated) &&
+           (!member(e, "requested") || member_int(e, "requested") == state.requested);
 }
 
 static bool queue_is_as_expected(struct play *p, struct json_object *v)
 {
     int ahead = 0, queued = 0, scheduled = 0;
     bool ok = true;
-    for (const struct sched_job *g = sched_first_job(p->sched); g != NULL; g = sched_next_job(g), ahead++) {
+    for (const struct sched_job *g = sched_first_job(p->sched); g; g = sched_next_job(g), ahead++) {
         *(state_of(g).scheduled ? &scheduled : &queued) += 1;
-        ok = ok && (member(v, "expect") == NULL || has_expected(g, ahead, member(v, "expect")));
+        ok = ok && (!member(v, "expect") || has_expected(g, ahead, member(v, "expect")));
     }
-    return ok && (member(v, "queued") == NULL ||
-                  (member_int(v, "queued") == queued && member_int(v, "scheduled") == scheduled));
+    return ok &&
+           (!member(v, "queued") || (member_int(v, "queued") == queued && member_int(v, "scheduled") == scheduled));
 }
 
 static void run_queue(struct cases *c, struct json_object *v, struct json_object *of, enum sched_policy policy)
@@ -513,13 +546,13 @@ static void run_job_queue(struct cases *c, struct json_object *section)
     for (size_t i = 0; i < json_object_array_length(section); i++) {
         struct json_object *v = json_object_array_get_idx(section, i);
         const char *scheduler = member_string(v, "scheduler");
-        if (member(v, "same_as") != NULL)
+        if (member(v, "same_as"))
             of = case_named(section, member_string(v, "same_as"));
-        else if (member(v, "jobs") != NULL)
+        else if (member(v, "jobs"))
             of = v;
-        if (strstr(scheduler, "priority") != NULL)
+        if (strstr(scheduler, "priority"))
             run_queue(c, v, of, SCHED_BY_PRIORITY);
-        if (strstr(scheduler, "fair_share") != NULL)
+        if (strstr(scheduler, "fair_share"))
             run_queue(c, v, of, SCHED_BY_FAIR_SHARE);
     }
 }
@@ -531,15 +564,15 @@ static struct sched_job *job_named(struct play *p, struct json_object *v, const 
 
 static void place_jobs(struct play *p, struct json_object *jobs)
 {
-    memset(p, 0, sizeof *p);
+    memset(p, 0, sizeof(*p));
     p->sched = sched_new(&(struct sched_opts){0});
     for (size_t i = 0; i < json_object_array_length(jobs); i++) {
         struct json_object *job = json_object_array_get_idx(jobs, i);
         struct sched_job *g = &p->group[p->group_n++];
         *g = (struct sched_job){.job_id = json_object_get_string(json_object_array_get_idx(job, 0)),
-                                  .priority = json_object_get_int(json_object_array_get_idx(job, 1)),
-                                  .queue_position = json_object_get_int64(json_object_array_get_idx(job, 2)),
-                                  .submitted_us = (int64_t)i};
+                                .priority = json_object_get_int(json_object_array_get_idx(job, 1)),
+                                .queue_position = json_object_get_int64(json_object_array_get_idx(job, 2)),
+                                .submitted_us = (int64_t)i};
         p->request[i] = (struct sched_request){.allocation_id = g->job_id, .job = g, .slots = 1};
         p->open[p->request_n++] = true;
         sched_request_add(p->sched, &p->request[i]);
@@ -548,7 +581,7 @@ static void place_jobs(struct play *p, struct json_object *jobs)
 
 static const char *anchor_name(const struct sched_move *m, bool ahead)
 {
-    return m->second != NULL ? m->second->job_id : ahead ? "HEAD" : "TAIL";
+    return m->second ? m->second->job_id : ahead ? "HEAD" : "TAIL";
 }
 
 /* After the move it stands next to the anchor, on the right side. */
@@ -569,7 +602,8 @@ static void run_legacy_job_moves(struct cases *c, struct json_object *section)
         place_jobs(&p, member(v, "jobs"));
         struct sched_job *g = job_named(&p, v, "move"), *anchor = job_named(&p, v, ahead ? "ahead_of" : "behind_of");
         sched_plan_move(g, anchor, ahead, 1000, &p.arena, &m);
-        bool ok = m.adopts_priority == member_bool(v, "prio_change") && anchor->priority == member_int(v, "anchor_priority") &&
+        bool ok = m.adopts_priority == member_bool(v, "prio_change") &&
+                  anchor->priority == member_int(v, "anchor_priority") &&
                   strcmp(anchor_name(&m, ahead), member_string(v, "second_anchor")) == 0;
         for (size_t k = 0; k < m.step_n; k++) {
             struct sched_job to = *m.step[k].job;
@@ -618,10 +652,14 @@ static enum scale_class class_of(struct json_object *v, const char *id)
     static const struct {
         const char *list;
         enum scale_class class;
-    } row[] = {{"stopped", SCALE_STOPPED}, {"long_idle", SCALE_LONG_IDLE}, {"idle", SCALE_IDLE},
-               {"long_disconnected", SCALE_LONG_DISCONNECTED}, {"disconnected", SCALE_DISCONNECTED},
-               {"pending", SCALE_PENDING}, {"recently_launched", SCALE_STARTING}};
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+    } row[] = {{"stopped", SCALE_STOPPED},
+               {"long_idle", SCALE_LONG_IDLE},
+               {"idle", SCALE_IDLE},
+               {"long_disconnected", SCALE_LONG_DISCONNECTED},
+               {"disconnected", SCALE_DISCONNECTED},
+               {"pending", SCALE_PENDING},
+               {"recently_launched", SCALE_STARTING}};
+    for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++)
         if (list_has(member(v, row[i].list), id))
             return row[i].class;
     return SCALE_OCCUPIED;
@@ -641,8 +679,8 @@ static void run_instances_to_terminate(struct cases *c, struct json_object *sect
         }
         int ended = ok ? scale_terminate(instance, n, (int)member_int(v, "min"), (int)member_int(v, "max")) : 0;
         for (size_t k = 0; ok && k < n; k++)
-            ok = instance[k].terminate == list_has(member(v, "terminate"),
-                                                   json_object_get_string(json_object_array_get_idx(list, k)));
+            ok = instance[k].terminate ==
+                 list_has(member(v, "terminate"), json_object_get_string(json_object_array_get_idx(list, k)));
         ok = ok && ended == (int)json_object_array_length(member(v, "terminate"));
         case_check(c, ok, "%s: %d", member_string(v, "name"), ended);
     }
@@ -662,7 +700,17 @@ CASE_SECTION(instances_to_launch, run_instances_to_launch)
 CASE_SECTION(instances_to_terminate, run_instances_to_terminate)
 
 const struct case_section scheduling_sections[] = {
-    CASE_ROW(fit_scores), CASE_ROW(find_fits), CASE_ROW(dedicated_fits), CASE_ROW(sort), CASE_ROW(priority),
-    CASE_ROW(priority_multi), CASE_ROW(fair_share), CASE_ROW(job_queue), CASE_ROW(legacy_job_moves),
-    CASE_ROW(desired_new_agents), CASE_ROW(instances_to_launch), CASE_ROW(instances_to_terminate), {0},
+    CASE_ROW(fit_scores),
+    CASE_ROW(find_fits),
+    CASE_ROW(dedicated_fits),
+    CASE_ROW(sort),
+    CASE_ROW(priority),
+    CASE_ROW(priority_multi),
+    CASE_ROW(fair_share),
+    CASE_ROW(job_queue),
+    CASE_ROW(legacy_job_moves),
+    CASE_ROW(desired_new_agents),
+    CASE_ROW(instances_to_launch),
+    CASE_ROW(instances_to_terminate),
+    {0},
 };

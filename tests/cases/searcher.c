@@ -20,7 +20,7 @@ static void run_primitives(struct cases *c, struct json_object *v)
     uint8_t bytes[16];
     char hex[33], bits[32];
     rng_init(&r, (uint32_t)member_int(v, "seed"));
-    rng_bytes(&r, bytes, sizeof bytes);
+    rng_bytes(&r, bytes, sizeof(bytes));
     for (int i = 0; i < 16; i++)
         snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
     bool ok = strcmp(hex, member_string(v, "read16_hex")) == 0;
@@ -28,7 +28,7 @@ static void run_primitives(struct cases *c, struct json_object *v)
     ok = ok && rng_unit(&r) == member_double(v, "then_unit_interval");
     ok = ok && (int64_t)rng_int(&r, 7) == member_int(v, "then_intn_7");
     ok = ok && rng_uniform(&r, -2, 2) == member_double(v, "then_uniform_m2_2");
-    snprintf(bits, sizeof bits, "%" PRIu64, rng_bits64(&r));
+    snprintf(bits, sizeof(bits), "%" PRIu64, rng_bits64(&r));
     ok = ok && strcmp(bits, member_string(v, "then_bits64")) == 0;
     case_check(c, ok, "primitives of seed %s", member_string(v, "seed"));
 }
@@ -62,7 +62,7 @@ static void run_rng(struct cases *c, struct json_object *section)
 {
     for (size_t i = 0; i < json_object_array_length(section); i++) {
         struct json_object *v = json_object_array_get_idx(section, i);
-        if (member(v, "int64_range") != NULL)
+        if (member(v, "int64_range"))
             run_range(c, v);
         else
             run_primitives(c, v);
@@ -79,11 +79,11 @@ struct searcher *case_searcher(struct cases *c, struct json_object *v, const cha
     struct json_object *space = member(v, "hyperparameters");
     if (json_object_deep_copy(member(v, "searcher"), &config, NULL) < 0)
         abort();
-    if (member(config, "name") == NULL)
+    if (!member(config, "name"))
         json_object_object_add(config, "name", json_object_new_string(name));
-    if (member(v, "smaller_is_better") != NULL)
+    if (member(v, "smaller_is_better"))
         json_object_object_add(config, "smaller_is_better", json_object_get(member(v, "smaller_is_better")));
-    if (searcher_new(json_object_to_json_string(config), space != NULL ? json_object_to_json_string(space) : "{}",
+    if (searcher_new(json_object_to_json_string(config), space ? json_object_to_json_string(space) : "{}",
                      (uint32_t)member_int(v, "experiment_seed"), &s, &err) < 0)
         case_check(c, false, "%s: %s", member_string(v, "name"), error_msg(&err));
     return s;
@@ -95,7 +95,8 @@ static bool same_value(struct json_object *a, struct json_object *b)
     if (json_object_is_type(a, json_type_object) && json_object_is_type(b, json_type_object)) {
         if (json_object_object_length(a) != json_object_object_length(b))
             return false;
-        json_object_object_foreach(a, key, value) {
+        json_object_object_foreach(a, key, value)
+        {
             if (!json_object_object_get_ex(b, key, NULL) || !same_value(value, member(b, key)))
                 return false;
         }
@@ -120,7 +121,7 @@ static void run_create(struct cases *c, struct json_object *v)
     struct searcher_actions actions = SEARCHER_ACTIONS_INIT;
     struct json_object *expected = member(v, "initial_creates");
     struct searcher *s = case_searcher(c, v, NULL);
-    if (s == NULL)
+    if (!s)
         return;
     searcher_step(s, &(struct searcher_event){.type = SEARCHER_STARTED}, &actions, NULL);
     bool ok = actions.n == json_object_array_length(expected);
@@ -156,9 +157,9 @@ static void run_grids(struct cases *c, struct json_object *section)
         struct json_object *v = json_object_array_get_idx(section, i), *space = member(v, "hyperparameters");
         int64_t size = 0;
         bool ok = hparams_check(space, NULL) == 0 && hparams_grid_size(space, &size, NULL) == 0;
-        if (member(v, "count") != NULL)
+        if (member(v, "count"))
             ok = ok && size == member_int(v, "count");
-        if (member(v, "samples") != NULL)
+        if (member(v, "samples"))
             ok = ok && same_points(space, size, member(v, "samples"));
         case_check(c, ok, "%s: %" PRId64 " points", json_object_to_json_string(space), size);
     }
@@ -194,7 +195,8 @@ static void run_insert_metric(struct cases *c, struct json_object *section)
         struct json_object *expected = member(v, "result");
         struct ranking r = {0};
         for (size_t k = 0; k < json_object_array_length(existing); k++)
-            ranking_insert(&r, (struct ranked){.metric = json_object_get_double(json_object_array_get_idx(existing, k))},
+            ranking_insert(&r,
+                           (struct ranked){.metric = json_object_get_double(json_object_array_get_idx(existing, k))},
                            RANK_BEFORE_EQUALS);
         size_t index = ranking_insert(&r, (struct ranked){.metric = member_double(v, "new")}, RANK_BEFORE_EQUALS);
         bool ok = (int64_t)index == member_int(v, "index") && r.n == json_object_array_length(expected);
@@ -221,8 +223,8 @@ static void run_get_metric(struct cases *c, struct json_object *section)
                     member_string(v, "metric"), member_string(v, "time_metric"), smaller ? "true" : "false");
         bool ok = searcher_new(config.s, "{}", 0, &s, &err) == 0;
         int rv = ok ? searcher_read_metrics(s, json_object_to_json_string(member(v, "metrics")), &ev, &err) : -1;
-        if (member(v, "error_contains") != NULL)
-            ok = ok && rv < 0 && strstr(error_msg(&err), member_string(v, "error_contains")) != NULL;
+        if (member(v, "error_contains"))
+            ok = ok && rv < 0 && strstr(error_msg(&err), member_string(v, "error_contains"));
         else
             ok = ok && rv > 0 && ev.time == member_double(v, "time") &&
                  searcher_oriented(s, ev.metric) == member_double(v, "value");
@@ -259,7 +261,7 @@ static bool same_stops(const struct searcher_actions *actions, struct json_objec
         if (actions->item[i].type != SEARCHER_STOP)
             return false;
         struct json_object *name = json_object_array_get_idx(expected, n++);
-        if (name == NULL || actions->item[i].trial != number_of(json_object_get_string(name)))
+        if (!name || actions->item[i].trial != number_of(json_object_get_string(name)))
             return false;
     }
     return n == json_object_array_length(expected);
@@ -268,13 +270,14 @@ static bool same_stops(const struct searcher_actions *actions, struct json_objec
 static bool as_expected(const struct asha *a, const struct searcher_actions *actions, struct json_object *expect)
 {
     bool ok = same_stops(actions, member(expect, "stop"));
-    json_object_object_foreach(member(expect, "trial_rungs"), name, rung) {
+    json_object_object_foreach(member(expect, "trial_rungs"), name, rung)
+    {
         ok = ok && a->trial[number_of(name)].rung == json_object_get_int(rung);
     }
     for (int r = 0; r < a->rung_n; r++) {
         char key[32];
-        snprintf(key, sizeof key, "rung%d_metrics", r);
-        ok = ok && (member(expect, key) == NULL || same_results(a, r, member(expect, key)));
+        snprintf(key, sizeof(key), "rung%d_metrics", r);
+        ok = ok && (!member(expect, key) || same_results(a, r, member(expect, key)));
     }
     return ok;
 }
@@ -289,14 +292,15 @@ static void run_stop_trial(struct cases *c, struct json_object *v)
     asha_init(&a, &length, member_double(v, "divisor"), (int)json_object_array_length(units), /* max_trials= */ 1, 1);
     for (int r = 0; r < a.rung_n; r++)
         a.rung[r].units = json_object_get_int64(json_object_array_get_idx(units, (size_t)r));
-    json_object_object_foreach(member(v, "trial_rungs"), name, rung) {
+    json_object_object_foreach(member(v, "trial_rungs"), name, rung)
+    {
         asha_place(&a, number_of(name), json_object_get_int(rung));
     }
     for (size_t i = 0; i < json_object_array_length(results); i++) {
         struct json_object *pair = json_object_array_get_idx(results, i);
-        struct ranked result = {
-            .trial = (uint32_t)number_of(json_object_get_string(json_object_array_get_idx(pair, 0))),
-            .metric = json_object_get_double(json_object_array_get_idx(pair, 1))};
+        struct ranked result = {.trial = (uint32_t)number_of(
+                                    json_object_get_string(json_object_array_get_idx(pair, 0))),
+                                .metric = json_object_get_double(json_object_array_get_idx(pair, 1))};
         ranking_insert(&a.rung[0].results, result, RANK_AFTER_EQUALS);
     }
     asha_validated(&a, NULL, number_of(member_string(report, "trial")), member_double(report, "metric"),
@@ -368,7 +372,7 @@ static bool same_brackets(struct json_object *config, struct json_object *expect
         asha_rung_units(b[i].rungs, s.max_time, s.divisor, units);
         ok = b[i].rungs == member_int(e, "num_rungs") && b[i].max_trials == member_int(e, "max_trials") &&
              b[i].max_concurrent == member_int(e, "max_concurrent_trials") &&
-             (member(e, "rung_units") == NULL || same_ints(units, (size_t)b[i].rungs, member(e, "rung_units")));
+             (!member(e, "rung_units") || same_ints(units, (size_t)b[i].rungs, member(e, "rung_units")));
     }
     return ok;
 }
@@ -401,7 +405,7 @@ static void run_simulate_preview(struct cases *c, struct json_object *section)
         struct json_object *v = json_object_array_get_idx(section, i);
         struct search_plan plan = {0};
         struct searcher *s = case_searcher(c, v, NULL);
-        if (s == NULL)
+        if (!s)
             continue;
         searcher_preview(s, &plan);
         case_check(c, same_plan(&plan, member(v, "trials")), "%s", json_object_to_json_string(v));
@@ -436,7 +440,7 @@ static void run_brackets(struct cases *c, struct json_object *section)
         cleanup_json struct json_object *whole = json_object_new_object();
         json_object_object_add(whole, "searcher", config);
         struct searcher *s = case_searcher(c, whole, "adaptive_asha");
-        if (s == NULL)
+        if (!s)
             continue;
         searcher_preview(s, &plan);
         bool ok = same_brackets(config, member(v, "brackets")) &&
@@ -461,7 +465,17 @@ CASE_SECTION(brackets, run_brackets)
 CASE_SECTION(creates, run_creates)
 
 const struct case_section searcher_sections[] = {
-    CASE_ROW(rng), CASE_ROW(make_rungs), CASE_ROW(insert_metric), CASE_ROW(get_metric), CASE_ROW(stop_trials),
-    CASE_ROW(bracket_max_trials), CASE_ROW(bracket_max_concurrent), CASE_ROW(make_brackets), CASE_ROW(grids),
-    CASE_ROW(simulate_preview), CASE_ROW(brackets), CASE_ROW(creates), {0},
+    CASE_ROW(rng),
+    CASE_ROW(make_rungs),
+    CASE_ROW(insert_metric),
+    CASE_ROW(get_metric),
+    CASE_ROW(stop_trials),
+    CASE_ROW(bracket_max_trials),
+    CASE_ROW(bracket_max_concurrent),
+    CASE_ROW(make_brackets),
+    CASE_ROW(grids),
+    CASE_ROW(simulate_preview),
+    CASE_ROW(brackets),
+    CASE_ROW(creates),
+    {0},
 };

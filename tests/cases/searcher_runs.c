@@ -132,12 +132,13 @@ static void run_runs(struct cases *c, struct json_object *section)
     for (size_t i = 0; i < json_object_array_length(section); i++) {
         struct json_object *v = json_object_array_get_idx(section, i), *config = member(v, "searcher");
         int64_t period = member_int(v, "period");
-        struct script p = {period, period, member_int(config, "max_time"), pattern(member_string(v, "metric_pattern")), 0};
+        struct script p = {period, period, member_int(config, "max_time"), pattern(member_string(v, "metric_pattern")),
+                           0};
         struct run r;
-        struct searcher *s = p.metric != NULL ? case_searcher(c, v, NULL) : NULL;
-        if (p.metric == NULL)
+        struct searcher *s = p.metric ? case_searcher(c, v, NULL) : NULL;
+        if (!p.metric)
             case_check(c, false, "unknown metric_pattern %s", member_string(v, "metric_pattern"));
-        if (s == NULL)
+        if (!s)
             continue;
         run_all(&r, s, &p);
         case_check(c, r.shut_down && same_outcomes(&r, v), "%s %s: %zu trials", member_string(config, "name"),
@@ -179,7 +180,8 @@ static int64_t expected_at(struct json_object *stopped, const char *at)
 static bool same_stops(const struct run *r, struct json_object *all, struct json_object *stopped)
 {
     bool ok = true;
-    json_object_object_foreach(stopped, at, n) {
+    json_object_object_foreach(stopped, at, n)
+    {
         (void)n;
         ok = ok && stopped_at(r, strtoll(at, NULL, 10)) == expected_at(all, at);
     }
@@ -189,7 +191,7 @@ static bool same_stops(const struct run *r, struct json_object *all, struct json
 static bool stops_as_expected(const struct run *r, struct json_object *v)
 {
     struct json_object *stopped = member(v, "stopped_at");
-    if (stopped == NULL) {
+    if (!stopped) {
         int64_t n = 0;
         for (size_t i = 0; i < r->trial_n; i++)
             n += r->outcome[i].stopped;
@@ -212,7 +214,8 @@ static bool same_values(const struct run *r, struct json_object *sorted)
         const struct searcher_action *a = &r->actions.item[i];
         if (a->type != SEARCHER_CREATE || json_parse(a->hparams, strlen(a->hparams), &hparams, NULL) < 0)
             continue;
-        json_object_object_foreach(hparams, name, value) {
+        json_object_object_foreach(hparams, name, value)
+        {
             (void)name;
             json_object_array_put_idx(found, json_object_array_length(sorted) - 1 - a->trial, json_object_get(value));
         }
@@ -227,11 +230,11 @@ static void run_search_methods(struct cases *c, struct json_object *section)
         struct script p = script_of(v);
         struct run r;
         struct searcher *s = case_searcher(c, v, NULL);
-        if (s == NULL)
+        if (!s)
             continue;
         run_all(&r, s, &p);
         bool ok = r.shut_down && (int64_t)r.trial_n == member_int(v, "total_trials") && stops_as_expected(&r, v) &&
-                  (member(v, "sorted_values") == NULL || same_values(&r, member(v, "sorted_values")));
+                  (!member(v, "sorted_values") || same_values(&r, member(v, "sorted_values")));
         case_check(c, ok, "%s: %zu trials", member_string(v, "name"), r.trial_n);
         run_release(&r);
     }
@@ -279,9 +282,12 @@ static void carry_out(struct legacy *l, const struct searcher_action *a)
         searcher_step(l->searcher, &exited, &l->queue, NULL);
     } else if (a->type == SEARCHER_VALIDATE_AFTER) {
         json_object_array_add(lengths, json_object_new_int64(a->length));
-        struct searcher_event ev = {.type = SEARCHER_OPERATION_COMPLETED, .trial = a->trial, .length = a->length,
+        struct searcher_event ev = {.type = SEARCHER_OPERATION_COMPLETED,
+                                    .trial = a->trial,
+                                    .length = a->length,
                                     .metric = metric_of(l, a->trial)};
-        struct searcher_event early = {.type = SEARCHER_EXITED_EARLY, .trial = a->trial,
+        struct searcher_event early = {.type = SEARCHER_EXITED_EARLY,
+                                       .trial = a->trial,
                                        .reason = SEARCHER_EXIT_USER_CANCELED};
         bool ends = exits_early(l, a->trial, json_object_array_length(lengths));
         searcher_step(l->searcher, ends ? &early : &ev, &l->queue, NULL);
@@ -326,7 +332,7 @@ static bool same_lengths(const struct legacy *l)
 static void add_grid(struct json_object *v)
 {
     struct json_object *axis = json_object_new_object(), *space = json_object_new_object();
-    if (strcmp(member_string(member(v, "searcher"), "name"), "grid") == 0 && member(v, "hyperparameters") == NULL) {
+    if (strcmp(member_string(member(v, "searcher"), "name"), "grid") == 0 && !member(v, "hyperparameters")) {
         json_object_object_add(axis, "type", json_object_new_string("categorical"));
         json_object_object_add(axis, "vals", json_object_get(member(v, "trials")));
         json_object_object_add(space, "x", json_object_get(axis));
@@ -342,7 +348,7 @@ static void run_by_value(struct cases *c, struct json_object *section, const cha
         struct json_object *v = json_object_array_get_idx(section, i);
         add_grid(v);
         struct legacy l = {.searcher = case_searcher(c, v, name), .trials = member(v, "trials")};
-        if (l.searcher == NULL)
+        if (!l.searcher)
             continue;
         bool ok = run_legacy(&l);
         case_check(c, ok && same_lengths(&l), "%s: %s%s", member_string(v, "name"), ok ? "" : "no end, ",
@@ -360,10 +366,11 @@ static int by_text(const void *a, const void *b)
 static void run_simulated(struct cases *c, struct json_object *section, const char *name)
 {
     for (size_t i = 0; i < json_object_array_length(section); i++) {
-        struct json_object *v = json_object_array_get_idx(section, i), *expected = member(v, "expected_trials_unordered");
+        struct json_object *v = json_object_array_get_idx(section, i),
+                           *expected = member(v, "expected_trials_unordered");
         const char *validation = member_string(v, "validation");
         struct legacy l = {.searcher = case_searcher(c, v, name)};
-        if (l.searcher == NULL)
+        if (!l.searcher)
             continue;
         l.metric = strcmp(validation, "ConstantValidation") == 0 ? constant : by_trial;
         bool ok = (l.metric == constant || strcmp(validation, "TrialIDMetric") == 0) && run_legacy(&l);
@@ -411,7 +418,14 @@ CASE_SECTION(legacy_stopping_sim, run_halving_simulated)
 CASE_SECTION(legacy_random_sim, run_random_simulated)
 
 const struct case_section searcher_run_sections[] = {
-    CASE_ROW(runs), CASE_ROW(search_methods), CASE_ROW(legacy_promotion), CASE_ROW(legacy_stopping),
-    CASE_ROW(legacy_random), CASE_ROW(legacy_grid), CASE_ROW(legacy_promotion_sim), CASE_ROW(legacy_stopping_sim),
-    CASE_ROW(legacy_random_sim), {0},
+    CASE_ROW(runs),
+    CASE_ROW(search_methods),
+    CASE_ROW(legacy_promotion),
+    CASE_ROW(legacy_stopping),
+    CASE_ROW(legacy_random),
+    CASE_ROW(legacy_grid),
+    CASE_ROW(legacy_promotion_sim),
+    CASE_ROW(legacy_stopping_sim),
+    CASE_ROW(legacy_random_sim),
+    {0},
 };

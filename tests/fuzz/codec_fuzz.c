@@ -62,7 +62,7 @@ static const struct codec_message *message_of(const uint8_t *name, size_t n)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     const uint8_t *newline = memchr(data, '\n', n);
-    if (newline == NULL)
+    if (!newline)
         return 0;
     const struct codec_message *m = message_of(data, (size_t)(newline - data));
     struct strbuf text cleanup_strbuf = STRBUF_INIT, once cleanup_strbuf = STRBUF_INIT,

@@ -1,6 +1,6 @@
-/* Any bytes as what answers an agent that dials its master's WebSocket: the head of the take-over (a proxy's refusal, some
- * other server, a redirect …) and then frames. `@ACCEPT@` in them becomes the one right Sec-WebSocket-Accept, which no
- * fuzzer guesses. However it goes, on_close comes exactly once. */
+/* Any bytes as what answers an agent that dials its master's WebSocket: the head of the take-over (a proxy's refusal,
+ * some other server, a redirect …) and then frames. `@ACCEPT@` in them becomes the one right Sec-WebSocket-Accept,
+ * which no fuzzer guesses. However it goes, on_close comes exactly once. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdint.h>
@@ -51,11 +51,11 @@ static void on_close(struct ws *w, int code, const char *why, void *ctx)
 static void start_listener(void)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof at;
+    socklen_t size = sizeof(at);
     listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     require(bind(listener, (struct sockaddr *)&at, size) == 0 && listen(listener, 16) == 0);
     require(getsockname(listener, (struct sockaddr *)&at, &size) == 0 && loop_new(&loop, NULL) == 0);
-    snprintf(url, sizeof url, "ws://127.0.0.1:%d/agents?id=a", ntohs(at.sin_port));
+    snprintf(url, sizeof(url), "ws://127.0.0.1:%d/agents?id=a", ntohs(at.sin_port));
 }
 
 static void run_turn(void)
@@ -84,7 +84,7 @@ static void expect_key(const char *request, char ret[WS_ACCEPT_MAX])
     const char *key = strstr(request, "Sec-WebSocket-Key: ");
     require(key != NULL);
     char text[64];
-    snprintf(text, sizeof text, "%.24s", key + strlen("Sec-WebSocket-Key: "));
+    snprintf(text, sizeof(text), "%.24s", key + strlen("Sec-WebSocket-Key: "));
     ws_accept_key(text, ret);
 }
 
@@ -104,14 +104,17 @@ static void answer_dial(int fd, const uint8_t *data, size_t n, const char *accep
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    struct ws_handler h = {.on_open = on_open, .on_message = on_message, .on_close = on_close, .message_max = MESSAGE_MAX};
+    struct ws_handler h = {.on_open = on_open,
+                           .on_message = on_message,
+                           .on_close = on_close,
+                           .message_max = MESSAGE_MAX};
     char request[4096], key[WS_ACCEPT_MAX];
     struct ws *w;
     if (!loop)
         start_listener();
     closed = 0;
     require(ws_connect(loop, &(struct ws_client_options){.url = url, .connect_timeout_s = 10}, &h, &w, NULL) == 0);
-    int fd = accept_client(request, sizeof request);
+    int fd = accept_client(request, sizeof(request));
     expect_key(request, key);
     answer_dial(fd, data, n, key);
     run_turn();

@@ -12,9 +12,13 @@ static void prepare_document(const char *yaml, size_t n)
 {
     struct expconf_pool pool = {.name = "default", .default_priority = 42};
     struct expconf_context ctx = {
-        .pool = &pool, .pool_n = 1, .default_compute_pool = "default", .default_aux_pool = "default",
-        .template_config = json_tokener_parse("{\"labels\":[\"t\"],\"hyperparameters\":{\"a\":1},\"checkpoint_storage\":"
-                                              "{\"type\":\"directory\",\"container_path\":\"/c\"}}"),
+        .pool = &pool,
+        .pool_n = 1,
+        .default_compute_pool = "default",
+        .default_aux_pool = "default",
+        .template_config = json_tokener_parse(
+            "{\"labels\":[\"t\"],\"hyperparameters\":{\"a\":1},\"checkpoint_storage\":"
+            "{\"type\":\"directory\",\"container_path\":\"/c\"}}"),
     };
     struct exp_config *c = NULL, *again = NULL;
     int rc = expconf_prepare(yaml, n, &ctx, &c, NULL);

@@ -1,5 +1,5 @@
-/* Any bytes as a stored block of log lines, of either version. What is read lies inside of what was unpacked, and written
- * again it reads back the same. */
+/* Any bytes as a stored block of log lines, of either version. What is read lies inside of what was unpacked, and
+ * written again it reads back the same. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

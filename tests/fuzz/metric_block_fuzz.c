@@ -1,6 +1,6 @@
-/* Any bytes as a sealed block of metric reports: three blobs, the first two behind their lengths (two bytes, low one first):
- * the reports, their batch metrics, and one column, which all columns of the block are read from. What is read fits the
- * bounds of a block, prints, and packed again reads back the same. */
+/* Any bytes as a sealed block of metric reports: three blobs, the first two behind their lengths (two bytes, low one
+ * first): the reports, their batch metrics, and one column, which all columns of the block are read from. What is read
+ * fits the bounds of a block, prints, and packed again reads back the same. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,10 @@ static void require(int holds)
         abort();
 }
 
-struct blob { const uint8_t *data; size_t n; };
+struct blob {
+    const uint8_t *data;
+    size_t n;
+};
 
 static struct blob take_blob(const uint8_t **data, size_t *n)
 {
@@ -32,7 +35,8 @@ static struct blob take_blob(const uint8_t **data, size_t *n)
     return b;
 }
 
-static int read_block(struct packer *p, struct blob reports, struct blob batches, struct arena *a, struct metric_block *ret)
+static int read_block(struct packer *p, struct blob reports, struct blob batches, struct arena *a,
+                      struct metric_block *ret)
 {
     if (metric_block_unpack_reports(p, reports.data, reports.n, a, ret, NULL) < 0 ||
         metric_block_unpack_batches(p, batches.data, batches.n, a, ret, NULL) < 0)
@@ -45,8 +49,8 @@ static void print_all(const struct metric_block *b, struct strbuf *out)
 {
     for (size_t i = 0; i < b->n; i++) {
         const struct metric_report *r = &b->report[i];
-        strbuf_addf(out, "%lld %lld %d %d %d %s ", (long long)r->id, (long long)r->report_us, r->run_id, r->steps, r->stepless,
-                    r->batch_metrics ? r->batch_metrics : "-");
+        strbuf_addf(out, "%lld %lld %d %d %d %s ", (long long)r->id, (long long)r->report_us, r->run_id, r->steps,
+                    r->stepless, r->batch_metrics ? r->batch_metrics : "-");
         metric_block_print(b, i, out);
         strbuf_addc(out, '\n');
     }
@@ -54,7 +58,8 @@ static void print_all(const struct metric_block *b, struct strbuf *out)
 
 static void pack_and_compare(struct packer *p, const struct metric_block *b, struct arena *a)
 {
-    cleanup_strbuf struct strbuf reports = STRBUF_INIT, batches = STRBUF_INIT, before = STRBUF_INIT, after = STRBUF_INIT;
+    cleanup_strbuf struct strbuf reports = STRBUF_INIT, batches = STRBUF_INIT, before = STRBUF_INIT,
+                                 after = STRBUF_INIT;
     struct metric_block again;
     metric_block_pack_reports(p, b, &reports);
     metric_block_pack_batches(p, b, &batches);

@@ -82,7 +82,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct error err cleanup_error = ERROR_INIT;
     struct strbuf text cleanup_strbuf = STRBUF_INIT, tgz cleanup_strbuf = STRBUF_INIT;
     if (!*place)
-        snprintf(place, sizeof place, "%s/det-fuzz-model-%d", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp", getpid());
+        snprintf(place, sizeof(place), "%s/det-fuzz-model-%d", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp",
+                 getpid());
     strbuf_add(&text, data, n);
     size_t file_n = read_files(text.n ? text.s : (char[1]){0}, file);
     if (archive_build(file, file_n, &tgz, &err) == 0)

@@ -12,9 +12,9 @@ static int replay_directory(const char *path, struct error *err)
 {
     int n = 0;
     DIR *dir = opendir(path);
-    if (dir == NULL)
+    if (!dir)
         return error_errno(err, "opening %s", path);
-    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+    for (struct dirent *entry; (entry = readdir(dir));) {
         if (entry->d_name[0] == '.')
             continue;
         struct strbuf input cleanup_strbuf = STRBUF_INIT;

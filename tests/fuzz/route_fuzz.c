@@ -12,8 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 static char *cut_line(char **rest)
 {
     char *line = *rest, *end = strchr(line, '\n');
-    *rest = end != NULL ? end + 1 : line + strlen(line);
-    if (end != NULL)
+    *rest = end ? end + 1 : line + strlen(line);
+    if (end)
         *end = '\0';
     return line;
 }
@@ -26,7 +26,7 @@ static void try_method(const char *method, const char *path, const char *query, 
     if (route_find(routes, ROUTES_N, method, path, strlen(path), &a, &m) < 0)
         return;
     for (size_t i = 0; i < m.param_n; i++)
-        if (strchr(m.param[i].value, '/') != NULL || strlen(m.param[i].value) > strlen(path))
+        if (strchr(m.param[i].value, '/') || strlen(m.param[i].value) > strlen(path))
             abort();
     void *request = arena_alloc(&a, m.route->request->size);
     if (route_bind(&m, query, body, body_n, &a, request, &err) < 0) {
@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct strbuf text cleanup_strbuf = STRBUF_INIT;
     strbuf_add(&text, data, n);
     char *rest = text.s, *path = cut_line(&rest), *query = cut_line(&rest);
-    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+    for (size_t i = 0; i < sizeof(methods) / sizeof(*methods); i++)
         try_method(methods[i], path, query, rest, (size_t)(text.s + text.n - rest));
     return 0;
 }

@@ -28,7 +28,7 @@ static void require(int holds)
         abort();
 }
 
-/* ---- the server's side ---- */
+/* ---- the server's side ------------------------------------------------------------------------------------------- */
 
 static void on_message(struct ws *w, const void *data, size_t n, bool is_text, void *ctx)
 {
@@ -59,7 +59,9 @@ static void on_drained(struct http_request *r, void *ctx)
 
 static void on_request(struct http_request *r, void *ctx)
 {
-    static const struct ws_handler handler = {.on_message = on_message, .on_close = on_ws_close, .message_max = MESSAGE_MAX};
+    static const struct ws_handler handler = {.on_message = on_message,
+                                              .on_close = on_ws_close,
+                                              .message_max = MESSAGE_MAX};
     struct error err cleanup_error = ERROR_INIT;
     struct ws *w;
     size_t n;
@@ -83,12 +85,16 @@ static bool has_credentials(struct http_request *r, void *ctx)
 
 static void start_server(void)
 {
-    struct http_server_options o = {.bind_host = "127.0.0.1", .on_request = on_request, .has_credentials = has_credentials,
-                                    .limits = {.body_max = 4096, .anonymous_body_max = 512, .anonymous_bodies_max = 1024}};
+    struct http_server_options o = {.bind_host = "127.0.0.1",
+                                    .on_request = on_request,
+                                    .has_credentials = has_credentials,
+                                    .limits = {.body_max = 4096,
+                                               .anonymous_body_max = 512,
+                                               .anonymous_bodies_max = 1024}};
     require(loop_new(&loop, NULL) == 0 && http_server_new(loop, &o, &server, NULL) == 0);
 }
 
-/* ---- the client's ---- */
+/* ---- the client's ------------------------------------------------------------------------------------------------ */
 
 static void run_turns(int times)
 {
@@ -99,7 +105,7 @@ static void run_turns(int times)
 static void drain_socket(int fd)
 {
     char answer[4096];
-    while (recv(fd, answer, sizeof answer, MSG_DONTWAIT) > 0)
+    while (recv(fd, answer, sizeof(answer), MSG_DONTWAIT) > 0)
         ;
 }
 

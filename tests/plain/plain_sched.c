@@ -121,14 +121,14 @@ size_t plain_fit(const struct plain_snapshot *s, const struct plain_agent *agent
     *ret = arena_array(a, struct plain_share, s->agent_n + 1);
     size_t n = find_candidates(s, agent, r, fits_alone, c);
     if (n > 0) {
-        qsort(c, n, sizeof *c, by_preference);
+        qsort(c, n, sizeof(*c), by_preference);
         (*ret)[0] = (struct plain_share){c[0].index, r->slots};
         return 1;
     }
     if (r->single_agent || r->slots <= 1)
         return 0;
     n = find_candidates(s, agent, r, fits_dedicated, c);
-    qsort(c, n, sizeof *c, by_size);
+    qsort(c, n, sizeof(*c), by_size);
     size_t taken = fit_one_size(c, n, r->slots, *ret);
     return taken == 0 && s->opts.allow_heterogeneous_fits ? fit_any_size(c, n, r->slots, *ret) : taken;
 }
@@ -136,8 +136,8 @@ size_t plain_fit(const struct plain_snapshot *s, const struct plain_agent *agent
 static void take_share(struct plain_agent *agent, const struct plain_share *share, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        *(share[i].slots > 0 ? &agent[share[i].agent].empty_slots : &agent[share[i].agent].empty_aux) -=
-            share[i].slots > 0 ? share[i].slots : 1;
+        *(share[i].slots > 0 ? &agent[share[i].agent].empty_slots
+                             : &agent[share[i].agent].empty_aux) -= share[i].slots > 0 ? share[i].slots : 1;
 }
 
 static void give_back_share(struct plain_agent *agent, const struct plain_share *share, size_t n)
@@ -147,7 +147,8 @@ static void give_back_share(struct plain_agent *agent, const struct plain_share 
         if (!to->open)
             continue;
         if (share[i].slots > 0)
-            to->empty_slots = to->empty_slots + share[i].slots < to->slots ? to->empty_slots + share[i].slots : to->slots;
+            to->empty_slots = to->empty_slots + share[i].slots < to->slots ? to->empty_slots + share[i].slots
+                                                                           : to->slots;
         else
             to->empty_aux = to->empty_aux + 1 < to->aux ? to->empty_aux + 1 : to->aux;
     }
@@ -155,9 +156,9 @@ static void give_back_share(struct plain_agent *agent, const struct plain_share 
 
 /* ---- by priority ------------------------------------------------------------------------------------------------- */
 
-#define COMPARE(x, y)                  \
-    do {                               \
-        if ((x) != (y))                \
+#define COMPARE(x, y) \
+    do { \
+        if ((x) != (y)) \
             return (x) < (y) ? -1 : 1; \
     } while (0)
 
@@ -219,7 +220,7 @@ static size_t fit_into_what_leaves(struct plan *p, const struct plain_request *r
     if (!p->s->opts.preemption || p->releasing || r->slots <= 1 || leaving == 0 || leaving > SCHED_LEAVING_MAX ||
         p->kept_n >= SCHED_KEPT_MAX)
         return 0;
-    struct plain_agent *agent = arena_dup(p->a, p->agent, p->s->agent_n * sizeof *agent);
+    struct plain_agent *agent = arena_dup(p->a, p->agent, p->s->agent_n * sizeof(*agent));
     give_leaving(p, agent);
     size_t n = plain_fit(p->s, agent, r, p->a, share);
     p->kept_n += n > 0;
@@ -277,7 +278,7 @@ static void preempt_for(struct plan *p, const struct plain_request *r)
 {
     struct plain_share *share;
     size_t *victim = arena_array(p->a, size_t, p->s->request_n + 1), victim_n = 0;
-    struct plain_agent *agent = arena_dup(p->a, p->agent, p->s->agent_n * sizeof *agent);
+    struct plain_agent *agent = arena_dup(p->a, p->agent, p->s->agent_n * sizeof(*agent));
     size_t n = plain_fit(p->s, agent, r, p->a, &share);
     if (n > 0) {
         take_share(p->agent, share, n);
@@ -302,14 +303,17 @@ static void preempt_for(struct plan *p, const struct plain_request *r)
 
 static void serve_requests(const struct plain_snapshot *s, bool zero_slot, struct arena *a, struct plain_decision *ret)
 {
-    struct plan p = {.s = s, .a = a, .ret = ret, .zero_slot = zero_slot,
-                     .agent = arena_dup(a, s->agent, s->agent_n * sizeof *s->agent),
+    struct plan p = {.s = s,
+                     .a = a,
+                     .ret = ret,
+                     .zero_slot = zero_slot,
+                     .agent = arena_dup(a, s->agent, s->agent_n * sizeof(*s->agent)),
                      .order = arena_array(a, const struct plain_request *, s->request_n + 1),
                      .released = arena_array(a, bool, s->request_n + 1)};
     const struct plain_request **failed = arena_array(a, const struct plain_request *, s->request_n + 1);
     for (size_t i = 0; i < s->request_n; i++)
         p.order[i] = &s->request[i];
-    qsort(p.order, s->request_n, sizeof *p.order, by_turn);
+    qsort(p.order, s->request_n, sizeof(*p.order), by_turn);
     for (int priority = SCHED_PRIORITY_MIN; priority <= SCHED_PRIORITY_MAX; priority++) {
         size_t n = try_in_order(&p, priority, failed);
         p.backfilling = p.backfilling || n > 0;
@@ -318,7 +322,7 @@ static void serve_requests(const struct plain_snapshot *s, bool zero_slot, struc
     }
 }
 
-/* ---- by fair share (docs/decisions/0005) ---------------------------------------------------------------------- */
+/* ---- by fair share (docs/decisions/0005) ------------------------------------------------------------------------- */
 
 #define ALMOST 1e-6
 #define LEAST_WEIGHT 1e-3
@@ -338,7 +342,7 @@ struct shares {
     struct plain_agent *agent; /* as they would be */
     const struct plain_request **order;
     bool *fits_now, *counts, *released; /* by index of the request */
-    struct job *job, *first; /* first: as in the first plan */
+    struct job *job, *first;            /* first: as in the first plan */
     size_t job_n, first_n;
     int capacity, largest, kept_n;
     bool releasing;
@@ -365,7 +369,7 @@ static bool needs_one_agent(const struct shares *f, const struct plain_request *
 /* If everything that can be preempted were gone. */
 static bool could_fit(struct shares *f, const struct plain_request *r)
 {
-    struct plain_agent *agent = arena_dup(f->a, f->s->agent, f->s->agent_n * sizeof *agent);
+    struct plain_agent *agent = arena_dup(f->a, f->s->agent, f->s->agent_n * sizeof(*agent));
     struct plain_share *share;
     struct plain_request wanted = *r;
     wanted.single_agent = needs_one_agent(f, r);
@@ -403,7 +407,8 @@ static void find_who_counts(struct shares *f)
 static void count_no_more(struct shares *f, const struct job *job)
 {
     for (size_t i = 0; i < f->s->request_n; i++)
-        if (f->s->request[i].state == SCHED_PENDING && strcmp(f->s->request[i].job_id, job->job_id) == 0 && !f->fits_now[i])
+        if (f->s->request[i].state == SCHED_PENDING && strcmp(f->s->request[i].job_id, job->job_id) == 0 &&
+            !f->fits_now[i])
             f->counts[i] = false;
 }
 
@@ -414,8 +419,10 @@ static struct job *job_of(struct shares *f, const struct plain_request *r)
     for (size_t i = 0; i < f->job_n; i++)
         if (strcmp(f->job[i].job_id, r->job_id) == 0)
             return &f->job[i];
-    f->job[f->job_n] = (struct job){.job_id = r->job_id, .submitted_us = r->submitted_us, .max_slots = r->max_slots,
-                                          .weight = r->weight > LEAST_WEIGHT ? r->weight : LEAST_WEIGHT};
+    f->job[f->job_n] = (struct job){.job_id = r->job_id,
+                                    .submitted_us = r->submitted_us,
+                                    .max_slots = r->max_slots,
+                                    .weight = r->weight > LEAST_WEIGHT ? r->weight : LEAST_WEIGHT};
     return &f->job[f->job_n++];
 }
 
@@ -458,7 +465,7 @@ static void find_groups(struct shares *f)
         if (job->demand > 0 && job->largest > f->largest)
             f->largest = job->largest;
     }
-    qsort(f->job, f->job_n, sizeof *f->job, by_need);
+    qsort(f->job, f->job_n, sizeof(*f->job), by_need);
 }
 
 /* Who is full leaves the rest to the others. False: somebody has more for good than that, which is to be taken into
@@ -500,7 +507,8 @@ static void round_up(struct shares *f, int *left, bool those_that_run, bool beyo
         bool again = true;
         while (again && job->unit <= *left && job->offered + job->unit <= job->demand) {
             bool runs = job->active > job->offered || (!beyond && job->offered == 0 && job->fits_now);
-            bool may = beyond ? job->offered + job->unit - job->fair + ALMOST < f->largest : job->offered + ALMOST < job->fair;
+            bool may = beyond ? job->offered + job->unit - job->fair + ALMOST < f->largest
+                              : job->offered + ALMOST < job->fair;
             if (!may || (those_that_run && !runs))
                 break;
             job->offered += job->unit;
@@ -522,7 +530,7 @@ static void make_offers(struct shares *f, bool again)
         job->fair = fair < job->demand ? fair : job->demand;
     }
     if (!again) {
-        f->first = arena_dup(f->a, f->job, (f->job_n + 1) * sizeof *f->job);
+        f->first = arena_dup(f->a, f->job, (f->job_n + 1) * sizeof(*f->job));
         f->first_n = f->job_n;
     }
     for (size_t i = 0; i < f->job_n; i++) {
@@ -569,10 +577,11 @@ static size_t find_agents_for(struct shares *f, const struct plain_request *r, i
     size_t n = 0;
     for (size_t i = 0; i < f->s->agent_n; i++) {
         const struct plain_agent *agent = &f->agent[i];
-        if (is_permitted(r, agent) && (size == 0 || agent->slots == size) && room_on(f, r, i) >= (size == 0 ? r->slots : size))
+        if (is_permitted(r, agent) && (size == 0 || agent->slots == size) &&
+            room_on(f, r, i) >= (size == 0 ? r->slots : size))
             ret[n++] = (struct candidate){i, agent, 0, hash_of(r->allocation_id) - hash_of(agent->id)};
     }
-    qsort(ret, n, sizeof *ret, by_ease);
+    qsort(ret, n, sizeof(*ret), by_ease);
     return n;
 }
 
@@ -608,7 +617,8 @@ static void give_back_what_leaves(struct shares *f, struct plain_agent *agent)
             give_back_share(agent, f->s->request[i].share, f->s->request[i].share_n);
 }
 
-static bool lacks_room(const struct shares *f, const struct plain_share *share, size_t n, const struct plain_request *victim)
+static bool lacks_room(const struct shares *f, const struct plain_share *share, size_t n,
+                       const struct plain_request *victim)
 {
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < victim->share_n; k++)
@@ -620,7 +630,7 @@ static bool lacks_room(const struct shares *f, const struct plain_share *share, 
 static size_t room_for(struct shares *f, const struct plain_request *r, struct plain_share *ret)
 {
     struct plain_agent *before = f->agent;
-    f->agent = arena_dup(f->a, f->agent, f->s->agent_n * sizeof *f->agent);
+    f->agent = arena_dup(f->a, f->agent, f->s->agent_n * sizeof(*f->agent));
     if (!f->releasing)
         give_back_what_leaves(f, f->agent);
     size_t n = choose_agents(f, r, ret);
@@ -672,7 +682,7 @@ static bool serve_gang(struct shares *f, const struct plain_request *r, bool may
         leaving += f->s->request[i].state == SCHED_RELEASING && f->s->request[i].slots > 0;
     if (f->kept_n >= SCHED_KEPT_MAX || leaving > SCHED_LEAVING_MAX)
         return true;
-    struct plain_agent *agent = arena_dup(f->a, f->agent, f->s->agent_n * sizeof *agent);
+    struct plain_agent *agent = arena_dup(f->a, f->agent, f->s->agent_n * sizeof(*agent));
     if (!f->releasing)
         give_back_what_leaves(f, agent);
     n = plain_fit(f->s, agent, r, f->a, &share);
@@ -701,7 +711,8 @@ static void release_too_much(struct shares *f, const struct job *job)
         active -= f->released[i] && strcmp(f->s->request[i].job_id, job->job_id) == 0 ? f->s->request[i].slots : 0;
     for (size_t i = 0; i < f->s->request_n && active > job->offered; i++) {
         const struct plain_request *r = f->order[i];
-        if (!belongs_to_job(f, job, r) || r->state != SCHED_ALLOCATED || !r->preemptible || f->released[number_of(f, r)])
+        if (!belongs_to_job(f, job, r) || r->state != SCHED_ALLOCATED || !r->preemptible ||
+            f->released[number_of(f, r)])
             continue;
         release_request(f, r);
         active -= r->slots;
@@ -755,8 +766,8 @@ static void serve_single(struct shares *f)
 
 static void start_again(struct shares *f, size_t placed_before)
 {
-    f->agent = arena_dup(f->a, f->s->agent, f->s->agent_n * sizeof *f->agent);
-    memset(f->released, 0, f->s->request_n * sizeof *f->released);
+    f->agent = arena_dup(f->a, f->s->agent, f->s->agent_n * sizeof(*f->agent));
+    memset(f->released, 0, f->s->request_n * sizeof(*f->released));
     f->releasing = false;
     f->kept_n = 0;
     f->ret->allocate_n = placed_before;
@@ -765,14 +776,18 @@ static void start_again(struct shares *f, size_t placed_before)
 
 static void share_fairly(const struct plain_snapshot *s, struct arena *a, struct plain_decision *ret)
 {
-    struct shares f = {.s = s, .a = a, .ret = ret, .job = arena_array(a, struct job, s->request_n + 1),
+    struct shares f = {.s = s,
+                       .a = a,
+                       .ret = ret,
+                       .job = arena_array(a, struct job, s->request_n + 1),
                        .order = arena_array(a, const struct plain_request *, s->request_n + 1),
-                       .fits_now = arena_array(a, bool, s->request_n + 1), .counts = arena_array(a, bool, s->request_n + 1),
+                       .fits_now = arena_array(a, bool, s->request_n + 1),
+                       .counts = arena_array(a, bool, s->request_n + 1),
                        .released = arena_array(a, bool, s->request_n + 1),
-                       .agent = arena_dup(a, s->agent, s->agent_n * sizeof *s->agent)};
+                       .agent = arena_dup(a, s->agent, s->agent_n * sizeof(*s->agent))};
     for (size_t i = 0; i < s->request_n; i++)
         f.order[i] = &s->request[i];
-    qsort(f.order, s->request_n, sizeof *f.order, by_submission);
+    qsort(f.order, s->request_n, sizeof(*f.order), by_submission);
     for (size_t i = 0; i < s->request_n; i++)
         if (f.order[i]->slots == 0 && f.order[i]->state == SCHED_PENDING)
             place_request(&f, f.order[i]);

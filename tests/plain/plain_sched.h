@@ -1,7 +1,7 @@
-/* The obvious scheduler: the rules of docs/spec/scheduling.md as they are written, on a snapshot, with no index, no memory
- * and no thought of speed. src/core/sched must decide the same; tests/sim and the case files compare the two. */
-#ifndef DET_TESTS_PLAIN_SCHED_H
-#define DET_TESTS_PLAIN_SCHED_H
+/* The obvious scheduler: the rules of docs/spec/scheduling.md as they are written, on a snapshot, with no index, no
+ * memory and no thought of speed. src/core/sched must decide the same; tests/sim and the case files compare the two. */
+#ifndef DET_TESTS_PLAIN_PLAIN_SCHED_H
+#define DET_TESTS_PLAIN_PLAIN_SCHED_H
 
 #include "core/sched/sched.h"
 

@@ -13,8 +13,8 @@ static void tell_core(struct sim *sim, struct sim_agent *a)
     bool was = a->connected;
     a->connected = false;
     a->back_us = 0;
-    memset(a->container, 0, sizeof a->container);
-    if (was && sim->core != NULL)
+    memset(a->container, 0, sizeof(a->container));
+    if (was && sim->core)
         sim_step(sim, &ev, NULL);
 }
 
@@ -79,9 +79,10 @@ static void launch_one(struct sim *sim)
 {
     struct sim_provider *p = &sim->provider;
     struct sim_agent *a = free_place(sim);
-    *a = (struct sim_agent){.slots = p->slots, .machine = p->stillborn ? MACHINE_STOPPED : MACHINE_RUNS,
+    *a = (struct sim_agent){.slots = p->slots,
+                            .machine = p->stillborn ? MACHINE_STOPPED : MACHINE_RUNS,
                             .launch_us = sim->now_us};
-    snprintf(a->id, sizeof a->id, "m%d", ++p->launched);
+    snprintf(a->id, sizeof(a->id), "m%d", ++p->launched);
     if (!p->mute && !p->stillborn)
         a->back_us = sim->now_us + BOOT_MS * MS;
 }
@@ -94,22 +95,25 @@ static void carry_out_order(struct sim *sim)
         a->machine = MACHINE_ENDED;
         tell_core(sim, a);
     }
-    for (int i = 0; i < p->launch && p->error == NULL; i++)
+    for (int i = 0; i < p->launch && !p->error; i++)
         launch_one(sim);
 }
 
 static void send_list(struct sim *sim, const char *launch_error)
 {
     struct core_instance list[SIM_AGENTS];
-    struct core_event ev = {.type = CORE_INSTANCES_LISTED, .listed = {.pool = "default", .instance = list,
-                                                                      .order = sim->provider.order,
-                                                                      .launch_error = launch_error}};
+    struct core_event ev = {
+        .type = CORE_INSTANCES_LISTED,
+        .listed = {.pool = "default", .instance = list, .order = sim->provider.order, .launch_error = launch_error}};
     for (int i = 0; i < sim->agent_n; i++) {
         const struct sim_agent *a = &sim->agent[i];
         if (a->machine == MACHINE_RUNS || a->machine == MACHINE_STOPPED)
-            list[ev.listed.n++] = (struct core_instance){
-                .id = a->id, .state = a->machine == MACHINE_RUNS ? INSTANCE_RUNNING : INSTANCE_STOPPED,
-                .launch_us = a->launch_us, .detail = a->machine == MACHINE_STOPPED ? "out of luck" : NULL};
+            list[ev.listed.n++] = (struct core_instance){.id = a->id,
+                                                         .state = a->machine == MACHINE_RUNS ? INSTANCE_RUNNING
+                                                                                             : INSTANCE_STOPPED,
+                                                         .launch_us = a->launch_us,
+                                                         .detail = a->machine == MACHINE_STOPPED ? "out of luck"
+                                                                                                 : NULL};
     }
     sim_step(sim, &ev, NULL);
 }
@@ -117,7 +121,7 @@ static void send_list(struct sim *sim, const char *launch_error)
 void machines_run(struct sim *sim)
 {
     struct sim_provider *p = &sim->provider;
-    if (p->slots == 0 || p->due_us == 0 || p->due_us > sim->now_us || sim->core == NULL)
+    if (p->slots == 0 || p->due_us == 0 || p->due_us > sim->now_us || !sim->core)
         return;
     const char *error = p->launch > 0 ? p->error : NULL;
     p->due_us = sim->now_us + LIST_MS * MS;

@@ -83,7 +83,7 @@ static struct core *new_core(struct sim *sim)
 {
     const struct core_pool_opts pool[] = {sim->pool, sim->other_pool};
     struct core_opts opts = {.pool = pool,
-                             .pool_n = sim->other_pool.name != NULL ? 2 : 1,
+                             .pool_n = sim->other_pool.name ? 2 : 1,
                              .agent_reconnect_wait_us = CORE_AGENT_RECONNECT_WAIT_US,
                              .restore_wait_us = CORE_RESTORE_WAIT_US,
                              .seed = sim->seed * 1000003 + (uint64_t)sim->epoch++};
@@ -92,9 +92,10 @@ static struct core *new_core(struct sim *sim)
 
 void sim_init(struct sim *sim, uint64_t seed)
 {
-    *sim = (struct sim){.seed = seed, .now_us = START_US,
+    *sim = (struct sim){.seed = seed,
+                        .now_us = START_US,
                         .pool = {.name = "default", .max_aux_containers_per_agent = 100}};
-    sim->store = calloc(1, sizeof *sim->store);
+    sim->store = calloc(1, sizeof(*sim->store));
     sim->core = new_core(sim);
 }
 
@@ -159,26 +160,31 @@ static void check_start(struct sim *sim, const struct sim_agent *a, const struct
 static void start_container(struct sim *sim, struct sim_agent *a, const struct core_start *s)
 {
     char buf[64], from[64] = "";
-    if (s->latest_checkpoint != NULL)
-        snprintf(from, sizeof from, " from step %d", s->steps_completed);
+    if (s->latest_checkpoint)
+        snprintf(from, sizeof(from), " from step %d", s->steps_completed);
     if (s->trial_id == 0)
         sim_tell(sim, "%s > start %s%s", a->id, s->description, slots_text(s, buf));
     else
         sim_tell(sim, "%s > start trial %d run %d%s%s", a->id, s->trial_id, s->run_id, slots_text(s, buf), from);
     check_start(sim, a, s);
     struct sim_container *k = new_container(a);
-    *k = (struct sim_container){.used = true, .experiment_id = s->experiment_id, .trial_id = s->trial_id, .run_id = s->run_id,
-                                .steps = s->steps_completed, .device_n = (int)s->device_n, .tick_us = sim->now_us + 10 * MS};
+    *k = (struct sim_container){.used = true,
+                                .experiment_id = s->experiment_id,
+                                .trial_id = s->trial_id,
+                                .run_id = s->run_id,
+                                .steps = s->steps_completed,
+                                .device_n = (int)s->device_n,
+                                .tick_us = sim->now_us + 10 * MS};
     memcpy(k->id, s->container_id, strlen(s->container_id));
     memcpy(k->allocation_id, s->allocation_id, strlen(s->allocation_id));
-    memcpy(k->device_id, s->device_id, s->device_n * sizeof k->device_id[0]);
+    memcpy(k->device_id, s->device_id, s->device_n * sizeof(k->device_id[0]));
 }
 
 static void kill_container(struct sim *sim, const char *agent_id, const char *container_id)
 {
     struct sim_agent *a = find_agent(sim, agent_id);
-    struct sim_container *k = a != NULL ? find_container(a, container_id) : NULL;
-    if (k == NULL || k->state == CONTAINER_TERMINATED)
+    struct sim_container *k = a ? find_container(a, container_id) : NULL;
+    if (!k || k->state == CONTAINER_TERMINATED)
         return;
     sim_tell(sim, "%s > kill trial %d run %d", a->id, k->trial_id, k->run_id);
     k->phase = TASK_EXIT;
@@ -209,18 +215,18 @@ static void carry_out(struct sim *sim, const struct core_effect *e)
     switch (e->type) {
     case CORE_START_CONTAINER:
         a = find_agent(sim, e->start.agent_id);
-        if (a != NULL && a->connected)
+        if (a && a->connected)
             start_container(sim, a, &e->start);
         break;
     case CORE_SIGNAL_CONTAINER:
         a = find_agent(sim, e->signal.agent_id);
-        if (a != NULL && a->connected)
+        if (a && a->connected)
             kill_container(sim, e->signal.agent_id, e->signal.container_id);
         break;
     case CORE_ACK_CONTAINER:
         a = find_agent(sim, e->ack.agent_id);
-        k = a != NULL ? find_container(a, e->ack.container_id) : NULL;
-        if (k != NULL && k->state == CONTAINER_TERMINATED)
+        k = a ? find_container(a, e->ack.container_id) : NULL;
+        if (k && k->state == CONTAINER_TERMINATED)
             k->used = false;
         break;
     case CORE_WELCOME_AGENT:
@@ -234,7 +240,7 @@ static void carry_out(struct sim *sim, const struct core_effect *e)
         break;
     case CORE_EXPERIMENT_STATE:
         sim_tell(sim, "exp %d > %s -> %s", e->state.experiment_id, run_state_name(e->state.from),
-             run_state_name(e->state.to));
+                 run_state_name(e->state.to));
         break;
     default:
         break;
@@ -253,8 +259,7 @@ static void tell_rows(struct sim *sim, const struct core_effects *effects)
         }
         if (e->type == CORE_TASK_LOG && e->log.error)
             sim_tell(sim, "log > %.*s", (int)strlen(e->log.text) - 1, e->log.text);
-        if (e->type == CORE_PUT_TRIAL && old != NULL && old->state != e->trial->state &&
-            run_state_is_terminal(e->trial->state))
+        if (e->type == CORE_PUT_TRIAL && old && old->state != e->trial->state && run_state_is_terminal(e->trial->state))
             sim_tell(sim, "trial %d > %s, restarts %d", old->id, run_state_name(e->trial->state), e->trial->restarts);
     }
 }
@@ -263,7 +268,7 @@ static void tell_rows(struct sim *sim, const struct core_effects *effects)
 
 void sim_crash_master(struct sim *sim, int64_t ms)
 {
-    if (sim->core == NULL)
+    if (!sim->core)
         return;
     sim_tell(sim, "master > crash");
     core_free(sim->core);
@@ -311,7 +316,7 @@ bool sim_step(struct sim *sim, const struct core_event *ev, struct error *err)
     cleanup_effects struct core_effects effects = CORE_EFFECTS_INIT;
     struct core_event event = *ev;
     event.now_us = sim->now_us;
-    if (sim->core == NULL)
+    if (!sim->core)
         return false;
     int rv = core_step(sim->core, &event, &effects, err);
     if (rv < 0)
@@ -336,7 +341,9 @@ static void master_back(struct sim *sim)
 
 static struct core_container_report report_of(const struct sim_container *k)
 {
-    return (struct core_container_report){.container_id = k->id, .state = k->state, .address = "127.0.0.1",
+    return (struct core_container_report){.container_id = k->id,
+                                          .state = k->state,
+                                          .address = "127.0.0.1",
                                           .exit_kind = k->state == CONTAINER_TERMINATED ? k->exit_kind : EXIT_NONE,
                                           .exit_code = k->exit_code};
 }
@@ -347,7 +354,7 @@ static void connect_agent(struct sim *sim, struct sim_agent *a)
     struct core_container_report report[SIM_CONTAINERS];
     struct core_event ev = {.type = CORE_AGENT_CONNECTED,
                             .agent = {.agent_id = a->id, .pool = a->pool, .device = device, .container = report}};
-    if (sim->core == NULL)
+    if (!sim->core)
         return;
     for (int i = 0; i < a->slots; i++)
         device[i] = (struct core_device){.id = i, .brand = "made up", .uuid = ""};
@@ -393,7 +400,7 @@ void sim_agent_away(struct sim *sim, const char *id, int64_t ms)
 void sim_agent_power_cut(struct sim *sim, const char *id, int64_t ms)
 {
     struct sim_agent *a = find_agent(sim, id);
-    memset(a->container, 0, sizeof a->container);
+    memset(a->container, 0, sizeof(a->container));
     sim_agent_away(sim, id, ms);
 }
 
@@ -425,7 +432,7 @@ static void go_to(struct sim *sim, struct sim_container *k, enum sim_task_phase 
  * session has, too: it is turned away, and gives up. */
 static bool call_core(struct sim *sim, struct sim_container *k, const struct core_event *ev)
 {
-    if (sim->core != NULL && core_allocation(sim->core, k->allocation_id) == NULL) {
+    if (sim->core && !core_allocation(sim->core, k->allocation_id)) {
         k->exit_code = 80;
         k->phase = TASK_EXIT;
         return false;
@@ -436,7 +443,8 @@ static bool call_core(struct sim *sim, struct sim_container *k, const struct cor
     return false;
 }
 
-static void launch_program(struct sim *sim, struct sim_agent *a, struct sim_container *k, const struct sim_experiment *b)
+static void launch_program(struct sim *sim, struct sim_agent *a, struct sim_container *k,
+                           const struct sim_experiment *b)
 {
     if ((b->cannot_start || b->cannot_be_started) && k->run_id <= b->fail_runs) {
         if (b->runs_first) {
@@ -466,7 +474,7 @@ static void work_program(struct sim *sim, struct sim_agent *a, struct sim_contai
 static void save_checkpoint(struct sim *sim, struct sim_container *k, const struct sim_experiment *b)
 {
     char uuid[CORE_UUID_MAX];
-    snprintf(uuid, sizeof uuid, "trial-%d-step-%d", k->trial_id, k->steps);
+    snprintf(uuid, sizeof(uuid), "trial-%d-step-%d", k->trial_id, k->steps);
     struct core_event ev = {.type = CORE_TRIAL_CHECKPOINTED,
                             .checkpoint = {.trial_id = k->trial_id, .uuid = uuid, .steps_completed = k->steps}};
     if (!call_core(sim, k, &ev))
@@ -484,7 +492,7 @@ static double loss_of(const struct sim_container *k)
 static void report_progress(struct sim *sim, struct sim_container *k, const struct sim_experiment *b)
 {
     char metrics[64];
-    snprintf(metrics, sizeof metrics, "{\"loss\": %.17g, \"batches\": %d}", loss_of(k), k->steps);
+    snprintf(metrics, sizeof(metrics), "{\"loss\": %.17g, \"batches\": %d}", loss_of(k), k->steps);
     struct core_event progress = {.type = CORE_TRIAL_PROGRESS,
                                   .progress = {.trial_id = k->trial_id, .progress = (double)k->steps / b->steps}};
     struct core_event ev = {.type = CORE_TRIAL_VALIDATED, .validated = {.trial_id = k->trial_id, .metrics = metrics}};
@@ -496,7 +504,7 @@ static void report_progress(struct sim *sim, struct sim_container *k, const stru
 static void follow_operations(struct sim *sim, struct sim_container *k, const struct sim_experiment *b)
 {
     struct core_operation_view op;
-    if (sim->core == NULL || !core_trial_operation(sim->core, k->trial_id, &op)) {
+    if (!sim->core || !core_trial_operation(sim->core, k->trial_id, &op)) {
         k->tick_us = sim->now_us + 200 * MS;
         return;
     }
@@ -514,7 +522,7 @@ static void follow_operations(struct sim *sim, struct sim_container *k, const st
 
 static void look_for_preemption(struct sim *sim, struct sim_container *k, const struct sim_experiment *b)
 {
-    if (sim->core == NULL) {
+    if (!sim->core) {
         k->tick_us = sim->now_us + 200 * MS;
         return;
     }
@@ -592,10 +600,16 @@ int sim_create(struct sim *sim, const struct sim_experiment *x)
 {
     cleanup_effects struct core_effects effects = CORE_EFFECTS_INIT;
     struct core_experiment_spec spec = {
-        .owner_id = 1, .pool = "default", .slots_per_trial = x->slots, .priority = x->priority > 0 ? x->priority : 42, .weight = 1,
-        .max_slots = -1, .max_restarts = x->max_restarts,
-        .preemption_timeout_s = x->preemption_timeout_s > 0 ? x->preemption_timeout_s : 3600, .seed = 42,
-        .searcher = x->searcher != NULL ? x->searcher : "{\"name\": \"single\"}",
+        .owner_id = 1,
+        .pool = "default",
+        .slots_per_trial = x->slots,
+        .priority = x->priority > 0 ? x->priority : 42,
+        .weight = 1,
+        .max_slots = -1,
+        .max_restarts = x->max_restarts,
+        .preemption_timeout_s = x->preemption_timeout_s > 0 ? x->preemption_timeout_s : 3600,
+        .seed = 42,
+        .searcher = x->searcher ? x->searcher : "{\"name\": \"single\"}",
         .hyperparameters = "{\"lr\": {\"type\": \"log\", \"base\": 10, \"minval\": -4, \"maxval\": -1, \"count\": 4}}",
     };
     struct core_event ev = {.type = CORE_EXPERIMENT_CREATE,
@@ -640,8 +654,9 @@ int sim_continue(struct sim *sim, int experiment_id)
 
 int sim_log_matched(struct sim *sim, int trial_id, const char *agent_id, enum log_policy_action action)
 {
-    struct core_event ev = {.type = CORE_TRIAL_LOG_MATCHED, .log_matched = {.trial_id = trial_id, .policy = "ECC Error",
-                                                                            .agent_id = agent_id, .action = action}};
+    struct core_event ev = {
+        .type = CORE_TRIAL_LOG_MATCHED,
+        .log_matched = {.trial_id = trial_id, .policy = "ECC Error", .agent_id = agent_id, .action = action}};
     return sim_step(sim, &ev, NULL) ? 0 : -1;
 }
 
@@ -685,7 +700,7 @@ static bool is_due(const struct sim *sim, int64_t when_us)
 
 static void run_agent(struct sim *sim, struct sim_agent *a)
 {
-    if (is_due(sim, a->back_us) && sim->core != NULL)
+    if (is_due(sim, a->back_us) && sim->core)
         connect_agent(sim, a);
     else if (is_due(sim, a->back_us))
         a->back_us = sim->now_us + 500 * MS;

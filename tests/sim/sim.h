@@ -26,19 +26,30 @@ struct sim_experiment {
     int slots, priority /* 0: 42 */, max_restarts, preemption_timeout_s /* 0: 3600 */;
     const char *searcher; /* NULL: single */
     bool paused;
-    int steps;     /* of training until it is done */
-    int fail_runs; /* the first n runs … */
-    int fail_step; /* … fail with exit code 1 after this many steps of theirs */
+    int steps;      /* of training until it is done */
+    int fail_runs;  /* the first n runs … */
+    int fail_step;  /* … fail with exit code 1 after this many steps of theirs */
     int fail_trial; /* only this one does; 0: all */
-    bool searched; /* validates after each step, does what operations ask for, and its loss follows from its id */
-    bool deaf;     /* never preempts; of a task on its behalf: hangs */
+    bool searched;  /* validates after each step, does what operations ask for, and its loss follows from its id */
+    bool deaf;      /* never preempts; of a task on its behalf: hangs */
     bool invalid_hp;
-    bool cannot_start; /* the agent fails to launch it, in the first fail_runs runs */
+    bool cannot_start;      /* the agent fails to launch it, in the first fail_runs runs */
     bool cannot_be_started; /* so does every agent: what was submitted is wrong */
-    bool runs_first; /* of the two above: the agent calls it RUNNING before it knows */
+    bool runs_first;        /* of the two above: the agent calls it RUNNING before it knows */
 };
 
-enum sim_task_phase { TASK_LAUNCH, TASK_WORK, TASK_CHECKPOINT, TASK_REPORT, TASK_OPERATION, TASK_LOOK, TASK_ACK, TASK_VALIDATE, TASK_INVALID_HP, TASK_EXIT };
+enum sim_task_phase {
+    TASK_LAUNCH,
+    TASK_WORK,
+    TASK_CHECKPOINT,
+    TASK_REPORT,
+    TASK_OPERATION,
+    TASK_LOOK,
+    TASK_ACK,
+    TASK_VALIDATE,
+    TASK_INVALID_HP,
+    TASK_EXIT
+};
 
 struct sim_container {
     bool used;
@@ -53,7 +64,12 @@ struct sim_container {
     int64_t tick_us;
 };
 
-enum sim_machine { MACHINE_NONE /* not the provider's */, MACHINE_RUNS, MACHINE_STOPPED /* by itself */, MACHINE_ENDED };
+enum sim_machine {
+    MACHINE_NONE /* not the provider's */,
+    MACHINE_RUNS,
+    MACHINE_STOPPED /* by itself */,
+    MACHINE_ENDED
+};
 
 struct sim_agent {
     char id[16];
@@ -98,12 +114,12 @@ struct sim {
     struct core_pool_opts pool, other_pool;
     struct sim_store *store;
     struct strbuf story;
-    struct strbuf last_log;    /* the newest line that the core wrote into a task's log */
-    struct strbuf logs;        /* all of them */
-    int steps;                 /* of the core, in all its lives */
-    int crash_at;              /* crash in this step */
+    struct strbuf last_log; /* the newest line that the core wrote into a task's log */
+    struct strbuf logs;     /* all of them */
+    int steps;              /* of the core, in all its lives */
+    int crash_at;           /* crash in this step */
     enum sim_crash crash_mode;
-    bool quiet;                /* tells no story */
+    bool quiet; /* tells no story */
 };
 
 void sim_init(struct sim *sim, uint64_t seed);
@@ -115,19 +131,20 @@ void sim_add_other_pool(struct sim *sim); /* called "other". Before anything els
 void sim_tell(struct sim *sim, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* a line of the story */
 void sim_set_sched(struct sim *sim, const struct sched_opts *opts); /* before anything else happens */
 void sim_add_agent(struct sim *sim, const char *id, int slots);
-void sim_add_other_agent(struct sim *sim, const char *id, int slots); /* of the other pool */
+void sim_add_other_agent(struct sim *sim, const char *id, int slots);  /* of the other pool */
 void sim_agent_away(struct sim *sim, const char *id, int64_t ms);      /* the line is cut; tasks run on */
 void sim_agent_power_cut(struct sim *sim, const char *id, int64_t ms); /* and so ends what ran there */
 int sim_create(struct sim *sim, const struct sim_experiment *x);       /* its id */
-bool sim_create_task(struct sim *sim, int experiment_id); /* one of its own: works for 100 ms. False: nobody promised anything */
+bool sim_create_task(struct sim *sim,
+                     int experiment_id); /* one of its own: works for 100 ms. False: nobody promised anything */
 int sim_request(struct sim *sim, enum core_event_type request, int experiment_id); /* 0, or -1 when refused */
-int sim_continue(struct sim *sim, int experiment_id);                   /* 0, or -1 when refused */
+int sim_continue(struct sim *sim, int experiment_id);                              /* 0, or -1 when refused */
 int sim_log_matched(struct sim *sim, int trial_id, const char *agent_id, enum log_policy_action action);
 /* false: no answer came, or it was refused */
 bool sim_step(struct sim *sim, const struct core_event *ev, struct error *err);
 void sim_crash_master(struct sim *sim, int64_t ms);
 void sim_forget_searcher(struct sim *sim, int experiment_id); /* damages the store */
-void sim_run(struct sim *sim, int64_t ms); /* lets time pass */
+void sim_run(struct sim *sim, int64_t ms);                    /* lets time pass */
 
 void sim_expect(struct sim *sim, const char *story); /* since the last call; prints a diff and fails when it differs */
 enum run_state sim_experiment_state(const struct sim *sim, int id); /* in the store */

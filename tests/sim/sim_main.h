@@ -1,6 +1,6 @@
 /* The frame of every simulation test: a fresh cluster for each. */
-#ifndef DET_TESTS_SIM_MAIN_H
-#define DET_TESTS_SIM_MAIN_H
+#ifndef DET_TESTS_SIM_SIM_MAIN_H
+#define DET_TESTS_SIM_SIM_MAIN_H
 
 #include "cmocka_setup.h"
 #include "sim.h"

@@ -6,30 +6,30 @@
 #include "store.h"
 
 /* One row of each kind by its key: an insert finds none, a change finds one. */
-#define APPLY(array, n, row, insert, same)                              \
-    do {                                                                \
-        size_t i_ = 0;                                                  \
-        while (i_ < (n) && !(same))                                     \
-            i_++;                                                       \
-        assert_true((insert) == (i_ == (n)));                           \
-        (array)[i_] = *(row);                                           \
-        (n) += (insert);                                                \
+#define APPLY(array, n, row, insert, same) \
+    do { \
+        size_t i_ = 0; \
+        while (i_ < (n) && !(same)) \
+            i_++; \
+        assert_true((insert) == (i_ == (n))); \
+        (array)[i_] = *(row); \
+        (n) += (insert); \
     } while (0)
 
 static void apply_trial(struct sim_store *s, const struct core_effect *e)
 {
     struct trial_row *old = store_trial(s, e->trial->id);
-    char *hparams = old != NULL ? (char *)old->hparams : NULL;
-    if (e->trial->hparams != NULL) {
+    char *hparams = old ? (char *)old->hparams : NULL;
+    if (e->trial->hparams) {
         free(hparams);
         hparams = strdup(e->trial->hparams);
     }
-    if (old != NULL)
+    if (old)
         free((char *)old->excluded_agents);
     APPLY(s->trial, s->trial_n, e->trial, e->insert, s->trial[i_].id == e->trial->id);
     struct trial_row *now = store_trial(s, e->trial->id);
     now->hparams = hparams;
-    now->excluded_agents = e->trial->excluded_agents != NULL ? strdup(e->trial->excluded_agents) : NULL;
+    now->excluded_agents = e->trial->excluded_agents ? strdup(e->trial->excluded_agents) : NULL;
 }
 
 static void apply_searcher(struct sim_store *s, int32_t experiment_id, const char *snapshot)
@@ -38,7 +38,7 @@ static void apply_searcher(struct sim_store *s, int32_t experiment_id, const cha
         if (s->experiment[i].id != experiment_id)
             continue;
         free(s->snapshot[i]);
-        s->snapshot[i] = snapshot != NULL ? strdup(snapshot) : NULL;
+        s->snapshot[i] = snapshot ? strdup(snapshot) : NULL;
         strbuf_reset(&s->events[i]);
         s->events_from[i] = 0;
     }
@@ -90,13 +90,13 @@ static void apply_one(struct sim_store *s, const struct core_effect *e)
         break;
     case CORE_PUT_ALLOCATION:
         if (e->insert)
-            s->allocation = realloc(s->allocation, (s->allocation_n + 1) * sizeof *s->allocation);
+            s->allocation = realloc(s->allocation, (s->allocation_n + 1) * sizeof(*s->allocation));
         APPLY(s->allocation, s->allocation_n, e->allocation, e->insert,
               strcmp(s->allocation[i_].id, e->allocation->id) == 0);
         break;
     case CORE_PUT_CONTAINER:
         if (e->insert)
-            s->container = realloc(s->container, (s->container_n + 1) * sizeof *s->container);
+            s->container = realloc(s->container, (s->container_n + 1) * sizeof(*s->container));
         APPLY(s->container, s->container_n, e->container, e->insert,
               strcmp(s->container[i_].id, e->container->id) == 0);
         break;
@@ -196,7 +196,7 @@ static void check_experiments(const struct sim_store *s)
     for (size_t i = 0; i < s->experiment_n; i++) {
         const struct experiment_row *x = &s->experiment[i];
         assert_true(run_state_is_terminal(x->state) == (x->end_us != 0));
-        assert_true(run_state_is_terminal(x->state) == (s->snapshot[i] == NULL));
+        assert_true(run_state_is_terminal(x->state) == (!s->snapshot[i]));
         for (size_t k = 0; k < s->trial_n; k++)
             if (s->trial[k].experiment_id == x->id && run_state_is_terminal(x->state))
                 assert_true(run_state_is_terminal(s->trial[k].state));
@@ -230,13 +230,20 @@ static const struct allocation_row *open_allocation(const struct sim_store *s, c
 
 struct core_rows store_read(const struct sim_store *s)
 {
-    struct core_restored_experiment *x = calloc(s->experiment_n + 1, sizeof *x);
-    struct trial_row *t = calloc(s->trial_n + 1, sizeof *t);
-    struct allocation_row *a = calloc(s->allocation_n + 1, sizeof *a);
-    struct container_row *k = calloc(s->container_n + 1, sizeof *k);
-    struct task_row *own = calloc(s->task_n + 1, sizeof *own);
-    struct core_rows r = {.experiment = x, .trial = t, .task = own, .allocation = a, .container = k, .agent = s->agent, .agent_n = s->agent_n,
-                          .last_experiment_id = (int32_t)s->experiment_n, .last_trial_id = (int32_t)s->trial_n};
+    struct core_restored_experiment *x = calloc(s->experiment_n + 1, sizeof(*x));
+    struct trial_row *t = calloc(s->trial_n + 1, sizeof(*t));
+    struct allocation_row *a = calloc(s->allocation_n + 1, sizeof(*a));
+    struct container_row *k = calloc(s->container_n + 1, sizeof(*k));
+    struct task_row *own = calloc(s->task_n + 1, sizeof(*own));
+    struct core_rows r = {.experiment = x,
+                          .trial = t,
+                          .task = own,
+                          .allocation = a,
+                          .container = k,
+                          .agent = s->agent,
+                          .agent_n = s->agent_n,
+                          .last_experiment_id = (int32_t)s->experiment_n,
+                          .last_trial_id = (int32_t)s->trial_n};
     for (size_t i = 0; i < s->experiment_n; i++)
         if (!run_state_is_terminal(s->experiment[i].state))
             x[r.experiment_n++] = (struct core_restored_experiment){s->experiment[i], s->spec[i], s->snapshot[i],
@@ -251,7 +258,7 @@ struct core_rows store_read(const struct sim_store *s)
         if (s->allocation[i].end_us == 0)
             a[r.allocation_n++] = s->allocation[i];
     for (size_t i = 0; i < s->container_n; i++)
-        if (open_allocation(s, s->container[i].allocation_id) != NULL)
+        if (open_allocation(s, s->container[i].allocation_id))
             k[r.container_n++] = s->container[i];
     return r;
 }

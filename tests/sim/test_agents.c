@@ -10,14 +10,13 @@ static void test_agent__back_within_the_wait_finds_its_trial_running_on(void **s
     sim_run(sim, 250);
     sim_agent_away(sim, "a1", 20000);
     sim_run(sim, 40000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[   250] a1 > away\n"
-               "[ 20250] a1 > back\n"
-               "[ 30020] trial 1 > COMPLETED, restarts 0\n"
-               "[ 30020] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[ 30020] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > start trial 1 run 1 slots 0\n"
+                    "[   250] a1 > away\n"
+                    "[ 20250] a1 > back\n"
+                    "[ 30020] trial 1 > COMPLETED, restarts 0\n"
+                    "[ 30020] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[ 30020] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
 }
 
 static void test_agent__back_within_the_wait_reports_what_ended_meanwhile(void **state)
@@ -28,14 +27,13 @@ static void test_agent__back_within_the_wait_reports_what_ended_meanwhile(void *
     sim_run(sim, 250);
     sim_agent_away(sim, "a1", 20000);
     sim_run(sim, 30000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[   250] a1 > away\n"
-               "[ 20250] a1 > back\n"
-               "[ 20250] trial 1 > COMPLETED, restarts 0\n"
-               "[ 20250] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[ 20250] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > start trial 1 run 1 slots 0\n"
+                    "[   250] a1 > away\n"
+                    "[ 20250] a1 > back\n"
+                    "[ 20250] trial 1 > COMPLETED, restarts 0\n"
+                    "[ 20250] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[ 20250] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
 }
 
 static void test_agent__not_back_in_time_loses_its_trial_to_another_and_drops_it(void **state)
@@ -47,16 +45,17 @@ static void test_agent__not_back_in_time_loses_its_trial_to_another_and_drops_it
     sim_add_agent(sim, "a2", 1);
     sim_agent_away(sim, "a1", 40000);
     sim_run(sim, 100000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[   250] a1 > away\n"
-               "[ 25250] log > crashed: agent failed while the container was running: agent closed with allocated containers\n"
-               "[ 25250] a2 > start trial 1 run 2 slots 0 from step 252\n"
-               "[ 40250] a1 > back\n"
-               "[ 60070] trial 1 > COMPLETED, restarts 0\n"
-               "[ 60070] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[ 60070] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(
+        sim,
+        "[     0] exp 1 > PAUSED -> ACTIVE\n"
+        "[     0] a1 > start trial 1 run 1 slots 0\n"
+        "[   250] a1 > away\n"
+        "[ 25250] log > crashed: agent failed while the container was running: agent closed with allocated containers\n"
+        "[ 25250] a2 > start trial 1 run 2 slots 0 from step 252\n"
+        "[ 40250] a1 > back\n"
+        "[ 60070] trial 1 > COMPLETED, restarts 0\n"
+        "[ 60070] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+        "[ 60070] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
     assert_int_equal(sim_trial(sim, 1)->restarts, 0);
 }
 
@@ -68,16 +67,17 @@ static void test_agent__after_a_power_cut_is_given_the_trial_again(void **state)
     sim_run(sim, 250);
     sim_agent_power_cut(sim, "a1", 5000);
     sim_run(sim, 30000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[   250] a1 > away\n"
-               "[  5250] a1 > back\n"
-               "[  5250] log > crashed: container failed to restore after agent failure: container is gone on reattachment\n"
-               "[  5250] a1 > start trial 1 run 2 slots 0 from step 2\n"
-               "[  5570] trial 1 > COMPLETED, restarts 0\n"
-               "[  5570] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[  5570] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(
+        sim,
+        "[     0] exp 1 > PAUSED -> ACTIVE\n"
+        "[     0] a1 > start trial 1 run 1 slots 0\n"
+        "[   250] a1 > away\n"
+        "[  5250] a1 > back\n"
+        "[  5250] log > crashed: container failed to restore after agent failure: container is gone on reattachment\n"
+        "[  5250] a1 > start trial 1 run 2 slots 0 from step 2\n"
+        "[  5570] trial 1 > COMPLETED, restarts 0\n"
+        "[  5570] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+        "[  5570] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
     assert_int_equal(sim_trial(sim, 1)->restarts, 0);
 }
 
@@ -90,15 +90,14 @@ static void test_kill__reaches_an_agent_that_was_away(void **state)
     sim_agent_away(sim, "a1", 3000);
     sim_request(sim, CORE_EXPERIMENT_KILL, x);
     sim_run(sim, 10000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[   250] a1 > away\n"
-               "[   250] exp 1 > ACTIVE -> STOPPING_KILLED\n"
-               "[  3250] a1 > back\n"
-               "[  3250] a1 > kill trial 1 run 1\n"
-               "[  3255] trial 1 > CANCELED, restarts 0\n"
-               "[  3255] exp 1 > STOPPING_KILLED -> CANCELED\n");
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > start trial 1 run 1 slots 0\n"
+                    "[   250] a1 > away\n"
+                    "[   250] exp 1 > ACTIVE -> STOPPING_KILLED\n"
+                    "[  3250] a1 > back\n"
+                    "[  3250] a1 > kill trial 1 run 1\n"
+                    "[  3255] trial 1 > CANCELED, restarts 0\n"
+                    "[  3255] exp 1 > STOPPING_KILLED -> CANCELED\n");
 }
 
 static void expect_lost(struct sim *sim, const char *id, bool lost)
@@ -113,7 +112,8 @@ static void expect_lost(struct sim *sim, const char *id, bool lost)
 static void test_lost_agent__is_listed_until_somebody_takes_it_off(void **state)
 {
     struct sim *sim = *state;
-    struct core_event off = {.type = CORE_AGENT_REMOVE, .remove_agent = "a1"}, other = {.type = CORE_AGENT_REMOVE, .remove_agent = "b9"};
+    struct core_event off = {.type = CORE_AGENT_REMOVE, .remove_agent = "a1"},
+                      other = {.type = CORE_AGENT_REMOVE, .remove_agent = "b9"};
     struct core_event enable = {.type = CORE_AGENT_ENABLE, .enable = {.agent_id = "a1", .enable = false}};
     struct core_agent_view v;
     sim_add_agent(sim, "a1", 1);
@@ -201,19 +201,18 @@ static void test_disabled_agent__stops_at_once_or_when_drained(void **state)
     ev.enable.enable = true;
     assert_true(sim_step(sim, &ev, NULL));
     sim_run(sim, 5000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[   250] exp 2 > PAUSED -> ACTIVE\n"
-               "[   750] a1 > kill trial 1 run 1\n"
-               "[  1750] a1 > start trial 1 run 2 slots 0 from step 7\n"
-               "[  1750] a1 > start trial 2 run 1 slots 1\n"
-               "[  1870] trial 2 > COMPLETED, restarts 0\n"
-               "[  1870] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[  1870] exp 2 > STOPPING_COMPLETED -> COMPLETED\n"
-               "[  3070] trial 1 > COMPLETED, restarts 0\n"
-               "[  3070] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[  3070] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > start trial 1 run 1 slots 0\n"
+                    "[   250] exp 2 > PAUSED -> ACTIVE\n"
+                    "[   750] a1 > kill trial 1 run 1\n"
+                    "[  1750] a1 > start trial 1 run 2 slots 0 from step 7\n"
+                    "[  1750] a1 > start trial 2 run 1 slots 1\n"
+                    "[  1870] trial 2 > COMPLETED, restarts 0\n"
+                    "[  1870] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[  1870] exp 2 > STOPPING_COMPLETED -> COMPLETED\n"
+                    "[  3070] trial 1 > COMPLETED, restarts 0\n"
+                    "[  3070] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[  3070] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
 }
 
 static void test_disabled_slot__is_not_used(void **state)
@@ -228,17 +227,16 @@ static void test_disabled_slot__is_not_used(void **state)
     ev.enable.enable = true;
     assert_true(sim_step(sim, &ev, NULL));
     sim_run(sim, 500);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 1\n"
-               "[     0] exp 2 > PAUSED -> ACTIVE\n"
-               "[   120] trial 1 > COMPLETED, restarts 0\n"
-               "[   120] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[   120] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
-               "[   500] a1 > start trial 2 run 1 slots 0,1\n"
-               "[   620] trial 2 > COMPLETED, restarts 0\n"
-               "[   620] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[   620] exp 2 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > start trial 1 run 1 slots 1\n"
+                    "[     0] exp 2 > PAUSED -> ACTIVE\n"
+                    "[   120] trial 1 > COMPLETED, restarts 0\n"
+                    "[   120] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[   120] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
+                    "[   500] a1 > start trial 2 run 1 slots 0,1\n"
+                    "[   620] trial 2 > COMPLETED, restarts 0\n"
+                    "[   620] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[   620] exp 2 > STOPPING_COMPLETED -> COMPLETED\n");
 }
 
 static void test_second_connection__of_the_same_agent_is_refused(void **state)

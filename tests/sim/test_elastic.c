@@ -8,8 +8,11 @@
 
 #define S INT64_C(1000000)
 
-static const struct scale_opts two_at_most = {.max_instances = 2, .slots_per_instance = 2, .max_idle_us = 60 * S,
-                                              .max_starting_us = 120 * S, .max_disconnected_us = 30 * S};
+static const struct scale_opts two_at_most = {.max_instances = 2,
+                                              .slots_per_instance = 2,
+                                              .max_idle_us = 60 * S,
+                                              .max_starting_us = 120 * S,
+                                              .max_disconnected_us = 30 * S};
 
 static struct sim *start_elastic(void **state, const struct scale_opts *scale)
 {
@@ -25,15 +28,14 @@ static void test_elastic__launches_for_what_waits_and_ends_what_idles(void **sta
     struct sim *sim = start_elastic(state, &two_at_most);
     sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 5});
     sim_run(sim, 200000);
-    sim_expect(sim,
-               "[  1000] exp 1 > PAUSED -> ACTIVE\n"
-               "[  1000] order > launch 1\n"
-               "[  3500] m1 > back\n"
-               "[  3500] m1 > start trial 1 run 1 slots 0,1\n"
-               "[  4020] trial 1 > COMPLETED, restarts 0\n"
-               "[  4020] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[  4020] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
-               "[ 64020] order > end m1: idle for 1m0s\n");
+    sim_expect(sim, "[  1000] exp 1 > PAUSED -> ACTIVE\n"
+                    "[  1000] order > launch 1\n"
+                    "[  3500] m1 > back\n"
+                    "[  3500] m1 > start trial 1 run 1 slots 0,1\n"
+                    "[  4020] trial 1 > COMPLETED, restarts 0\n"
+                    "[  4020] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[  4020] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
+                    "[ 64020] order > end m1: idle for 1m0s\n");
     assert_int_equal(machines_n(sim), 0);
     assert_int_equal((int)sim->store->agent_n, 0); /* nothing is kept of it */
 }
@@ -69,9 +71,8 @@ static void test_elastic__launches_nothing_for_what_it_could_never_hold(void **s
     sim_create(sim, &(struct sim_experiment){.slots = 3, .steps = 5});
     sim_create(sim, &(struct sim_experiment){.slots = 6, .steps = 5});
     sim_run(sim, 60000);
-    sim_expect(sim,
-               "[  1000] exp 1 > PAUSED -> ACTIVE\n"
-               "[  1000] exp 2 > PAUSED -> ACTIVE\n");
+    sim_expect(sim, "[  1000] exp 1 > PAUSED -> ACTIVE\n"
+                    "[  1000] exp 2 > PAUSED -> ACTIVE\n");
 }
 
 static void test_elastic__keeps_the_least_and_replaces_one_that_has_stopped(void **state)
@@ -81,16 +82,14 @@ static void test_elastic__keeps_the_least_and_replaces_one_that_has_stopped(void
     one_at_least.min_instances = 1;
     sim_make_elastic(sim, &one_at_least);
     sim_run(sim, 200000);
-    sim_expect(sim,
-               "[   500] order > launch 1\n"
-               "[  3000] m1 > back\n");
+    sim_expect(sim, "[   500] order > launch 1\n"
+                    "[  3000] m1 > back\n");
     machine_stops(sim, "m1");
     sim_run(sim, 100000);
-    sim_expect(sim,
-               "[200000] m1 > stops\n"
-               "[201000] order > end m1: stopped: out of luck\n"
-               "[201500] order > launch 1\n"
-               "[204000] m2 > back\n");
+    sim_expect(sim, "[200000] m1 > stops\n"
+                    "[201000] order > end m1: stopped: out of luck\n"
+                    "[201500] order > launch 1\n"
+                    "[204000] m2 > back\n");
 }
 
 static void test_elastic__a_task_without_slots_gets_a_machine_too(void **state)
@@ -111,12 +110,11 @@ static void test_elastic__tries_a_failed_launch_again_after_growing_pauses(void 
     sim->provider.error = "no machines to be had";
     sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 5});
     sim_run(sim, 10000);
-    sim_expect(sim,
-               "[  1000] exp 1 > PAUSED -> ACTIVE\n"
-               "[  1000] order > launch 1\n"
-               "[  2500] order > launch 1\n"
-               "[  5000] order > launch 1\n"
-               "[  9500] order > launch 1\n");
+    sim_expect(sim, "[  1000] exp 1 > PAUSED -> ACTIVE\n"
+                    "[  1000] order > launch 1\n"
+                    "[  2500] order > launch 1\n"
+                    "[  5000] order > launch 1\n"
+                    "[  9500] order > launch 1\n");
     assert_true(core_pool(sim->core, 0, &v));
     assert_string_equal(v.problem, "no machines to be had");
     assert_true(v.retry_us > sim->now_us);
@@ -136,10 +134,9 @@ static void test_elastic__rests_for_the_configured_time_after_so_many_failed_lau
     sim->provider.error = "no machines to be had";
     sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 5});
     sim_run(sim, 600000);
-    sim_expect(sim,
-               "[  1000] exp 1 > PAUSED -> ACTIVE\n"
-               "[  1000] order > launch 1\n"
-               "[  2500] order > launch 1\n");
+    sim_expect(sim, "[  1000] exp 1 > PAUSED -> ACTIVE\n"
+                    "[  1000] order > launch 1\n"
+                    "[  2500] order > launch 1\n");
     sim_run(sim, 4000);
     sim_expect(sim, "[603000] order > launch 1\n");
 }
@@ -165,16 +162,15 @@ static void test_elastic__a_machine_whose_agent_never_comes_is_replaced(void **s
     sim_run(sim, 110000);
     sim->provider.mute = false;
     sim_run(sim, 20000);
-    sim_expect(sim,
-               "[  1000] exp 1 > PAUSED -> ACTIVE\n"
-               "[  1000] order > launch 1\n"
-               "[121500] order > end m1: not connected within 2m0s\n"
-               "[122500] order > launch 1\n"
-               "[125000] m2 > back\n"
-               "[125000] m2 > start trial 1 run 1 slots 0\n"
-               "[125520] trial 1 > COMPLETED, restarts 0\n"
-               "[125520] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[125520] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(sim, "[  1000] exp 1 > PAUSED -> ACTIVE\n"
+                    "[  1000] order > launch 1\n"
+                    "[121500] order > end m1: not connected within 2m0s\n"
+                    "[122500] order > launch 1\n"
+                    "[125000] m2 > back\n"
+                    "[125000] m2 > start trial 1 run 1 slots 0\n"
+                    "[125520] trial 1 > COMPLETED, restarts 0\n"
+                    "[125520] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[125520] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
 }
 
 static void test_elastic__one_that_hangs_is_ended_and_its_trial_runs_elsewhere(void **state)
@@ -220,22 +216,24 @@ static void test_elastic__what_cannot_be_ended_is_told_so_again(void **state)
 static void test_elastic__a_trial_that_only_excluded_nodes_could_hold_gets_a_new_one(void **state)
 {
     struct sim *sim = start_elastic(state, &two_at_most);
-    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 20, .max_restarts = 1, .fail_runs = 1, .fail_step = 10});
+    sim_create(sim,
+               &(struct sim_experiment){.slots = 1, .steps = 20, .max_restarts = 1, .fail_runs = 1, .fail_step = 10});
     sim_run(sim, 2500);
     assert_int_equal(sim_log_matched(sim, 1, "m1", LOG_POLICY_EXCLUDE_NODE), 0);
     sim_run(sim, 10000);
-    sim_expect(sim,
-               "[  1000] exp 1 > PAUSED -> ACTIVE\n"
-               "[  1000] order > launch 1\n"
-               "[  3500] m1 > back\n"
-               "[  3500] m1 > start trial 1 run 1 slots 0\n"
-               "[  4510] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
-               "[  4510] order > launch 1\n"
-               "[  7010] m2 > back\n"
-               "[  7010] m2 > start trial 1 run 2 slots 0 from step 9\n"
-               "[  8130] trial 1 > COMPLETED, restarts 1\n"
-               "[  8130] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[  8130] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(
+        sim,
+        "[  1000] exp 1 > PAUSED -> ACTIVE\n"
+        "[  1000] order > launch 1\n"
+        "[  3500] m1 > back\n"
+        "[  3500] m1 > start trial 1 run 1 slots 0\n"
+        "[  4510] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
+        "[  4510] order > launch 1\n"
+        "[  7010] m2 > back\n"
+        "[  7010] m2 > start trial 1 run 2 slots 0 from step 9\n"
+        "[  8130] trial 1 > COMPLETED, restarts 1\n"
+        "[  8130] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+        "[  8130] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
 }
 
 /* All that the pool may have are excluded: the one that idles ends in time, and makes room for another. */
@@ -244,23 +242,25 @@ static void test_elastic__an_excluded_node_makes_room_when_it_has_idled(void **s
     struct scale_opts one = two_at_most;
     one.max_instances = 1;
     struct sim *sim = start_elastic(state, &one);
-    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 20, .max_restarts = 1, .fail_runs = 1, .fail_step = 10});
+    sim_create(sim,
+               &(struct sim_experiment){.slots = 1, .steps = 20, .max_restarts = 1, .fail_runs = 1, .fail_step = 10});
     sim_run(sim, 2500);
     assert_int_equal(sim_log_matched(sim, 1, "m1", LOG_POLICY_EXCLUDE_NODE), 0);
     sim_run(sim, 70000);
-    sim_expect(sim,
-               "[  1000] exp 1 > PAUSED -> ACTIVE\n"
-               "[  1000] order > launch 1\n"
-               "[  3500] m1 > back\n"
-               "[  3500] m1 > start trial 1 run 1 slots 0\n"
-               "[  4510] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
-               "[ 64510] order > end m1: idle for 1m0s\n"
-               "[ 65010] order > launch 1\n"
-               "[ 67510] m2 > back\n"
-               "[ 67510] m2 > start trial 1 run 2 slots 0 from step 9\n"
-               "[ 68630] trial 1 > COMPLETED, restarts 1\n"
-               "[ 68630] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[ 68630] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(
+        sim,
+        "[  1000] exp 1 > PAUSED -> ACTIVE\n"
+        "[  1000] order > launch 1\n"
+        "[  3500] m1 > back\n"
+        "[  3500] m1 > start trial 1 run 1 slots 0\n"
+        "[  4510] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
+        "[ 64510] order > end m1: idle for 1m0s\n"
+        "[ 65010] order > launch 1\n"
+        "[ 67510] m2 > back\n"
+        "[ 67510] m2 > start trial 1 run 2 slots 0 from step 9\n"
+        "[ 68630] trial 1 > COMPLETED, restarts 1\n"
+        "[ 68630] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+        "[ 68630] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
 }
 
 /* The same where the pool keeps all that it may have. */
@@ -270,23 +270,25 @@ static void test_elastic__an_excluded_node_is_replaced_in_a_pool_of_fixed_size(v
     one.min_instances = one.max_instances = 1;
     struct sim *sim = *state;
     sim_make_elastic(sim, &one);
-    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 20, .max_restarts = 1, .fail_runs = 1, .fail_step = 10});
+    sim_create(sim,
+               &(struct sim_experiment){.slots = 1, .steps = 20, .max_restarts = 1, .fail_runs = 1, .fail_step = 10});
     sim_run(sim, 3500);
     assert_int_equal(sim_log_matched(sim, 1, "m1", LOG_POLICY_EXCLUDE_NODE), 0);
     sim_run(sim, 80000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[   500] order > launch 1\n"
-               "[  3000] m1 > back\n"
-               "[  3000] m1 > start trial 1 run 1 slots 0\n"
-               "[  4010] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
-               "[ 64010] order > end m1: idle for 1m0s\n"
-               "[ 64510] order > launch 1\n"
-               "[ 67010] m2 > back\n"
-               "[ 67010] m2 > start trial 1 run 2 slots 0 from step 9\n"
-               "[ 68130] trial 1 > COMPLETED, restarts 1\n"
-               "[ 68130] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[ 68130] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(
+        sim,
+        "[     0] exp 1 > PAUSED -> ACTIVE\n"
+        "[   500] order > launch 1\n"
+        "[  3000] m1 > back\n"
+        "[  3000] m1 > start trial 1 run 1 slots 0\n"
+        "[  4010] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
+        "[ 64010] order > end m1: idle for 1m0s\n"
+        "[ 64510] order > launch 1\n"
+        "[ 67010] m2 > back\n"
+        "[ 67010] m2 > start trial 1 run 2 slots 0 from step 9\n"
+        "[ 68130] trial 1 > COMPLETED, restarts 1\n"
+        "[ 68130] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+        "[ 68130] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
     sim_run(sim, 200000); /* nothing waits: it stays */
     sim_expect(sim, "");
 }
@@ -299,16 +301,15 @@ static void test_elastic__the_master_dies_between_launch_and_news(void **state)
     sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 5});
     sim_crash_master(sim, 1000);
     sim_run(sim, 10000);
-    sim_expect(sim,
-               "[  1000] exp 1 > PAUSED -> ACTIVE\n"
-               "[  1000] order > launch 1\n"
-               "[  1000] master > crash\n"
-               "[  2000] master > back\n"
-               "[  3000] m1 > back\n"
-               "[  3000] m1 > start trial 1 run 1 slots 0,1\n"
-               "[  3520] trial 1 > COMPLETED, restarts 0\n"
-               "[  3520] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[  3520] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(sim, "[  1000] exp 1 > PAUSED -> ACTIVE\n"
+                    "[  1000] order > launch 1\n"
+                    "[  1000] master > crash\n"
+                    "[  2000] master > back\n"
+                    "[  3000] m1 > back\n"
+                    "[  3000] m1 > start trial 1 run 1 slots 0,1\n"
+                    "[  3520] trial 1 > COMPLETED, restarts 0\n"
+                    "[  3520] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[  3520] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
     sim_run(sim, 100000);
     assert_int_equal(machines_n(sim), 0);
 }
@@ -348,8 +349,11 @@ static void test_elastic__a_restart_waits_for_agents_on_their_way_back(void **st
 static void limit_slots(struct sim *sim, int experiment_id, int max_slots)
 {
     struct core_resources_patch patch = {.set_max_slots = true, .max_slots = max_slots == 5 ? -1 : max_slots};
-    sim_step(sim, &(struct core_event){.type = CORE_EXPERIMENT_RESOURCES, .now_us = sim->now_us,
-                                       .resources = {.experiment_id = experiment_id, .patch = &patch}}, NULL);
+    sim_step(sim,
+             &(struct core_event){.type = CORE_EXPERIMENT_RESOURCES,
+                                  .now_us = sim->now_us,
+                                  .resources = {.experiment_id = experiment_id, .patch = &patch}},
+             NULL);
 }
 
 /* Crashes anywhere, machines that stop and hang, a provider that fails: all work ends, and all machines do. */
@@ -360,8 +364,11 @@ static void random_run(uint64_t seed)
     rng_init(&rng, (uint32_t)seed);
     sim_init(&the_sim, seed);
     the_sim.quiet = true;
-    sim_make_elastic(&the_sim, &(struct scale_opts){.max_instances = 3, .slots_per_instance = 2, .max_idle_us = 20 * S,
-                                                    .max_starting_us = 10 * S, .max_disconnected_us = 30 * S});
+    sim_make_elastic(&the_sim, &(struct scale_opts){.max_instances = 3,
+                                                    .slots_per_instance = 2,
+                                                    .max_idle_us = 20 * S,
+                                                    .max_starting_us = 10 * S,
+                                                    .max_disconnected_us = 30 * S});
     for (int round = 0; round < 100; round++) {
         struct sim_agent *a = the_sim.agent_n > 0 ? &the_sim.agent[rng_int(&rng, (uint64_t)the_sim.agent_n)] : NULL;
         the_sim.provider.error = rng_int(&rng, 6) == 0 ? "no machines" : NULL;
@@ -370,22 +377,22 @@ static void random_run(uint64_t seed)
         the_sim.provider.cannot_end = rng_int(&rng, 5) == 0;
         the_sim.provider.dies_late = rng_int(&rng, 2) == 0;
         int what = (int)rng_int(&rng, 10);
-        if (what < 4 && experiments < 30 && the_sim.core != NULL)
+        if (what < 4 && experiments < 30 && the_sim.core)
             experiments = sim_create(&the_sim, &(struct sim_experiment){.slots = (int)rng_int(&rng, 5) & ~1,
                                                                         .steps = 1 + (int)rng_int(&rng, 100)});
-        else if (what == 5 && a != NULL && a->machine == MACHINE_RUNS)
+        else if (what == 5 && a && a->machine == MACHINE_RUNS)
             machine_stops(&the_sim, a->id);
-        else if (what == 6 && a != NULL && a->machine == MACHINE_RUNS)
+        else if (what == 6 && a && a->machine == MACHINE_RUNS)
             machine_hangs(&the_sim, a->id);
-        else if (what >= 8 && experiments > 0 && the_sim.core != NULL)
+        else if (what >= 8 && experiments > 0 && the_sim.core)
             limit_slots(&the_sim, 1 + (int)rng_int(&rng, (uint64_t)experiments), (int)rng_int(&rng, 6));
         else if (what == 7)
             sim_crash_master(&the_sim, (int64_t)rng_int(&rng, 30000));
         sim_run(&the_sim, (int64_t)rng_int(&rng, 5000));
         assert_true(machines_n(&the_sim) <= 3);
-        if (the_sim.core != NULL && !elastic_adds_up(the_sim.core, &the_sim.core->pool[0]))
-            fail_msg("seed %llu, %lld ms: the sums are not those of the instances and of what waits", (unsigned long long)seed,
-                     (long long)the_sim.now_us / 1000);
+        if (the_sim.core && !elastic_adds_up(the_sim.core, &the_sim.core->pool[0]))
+            fail_msg("seed %llu, %lld ms: the sums are not those of the instances and of what waits",
+                     (unsigned long long)seed, (long long)the_sim.now_us / 1000);
     }
     the_sim.provider.error = NULL;
     the_sim.provider.mute = the_sim.provider.stillborn = the_sim.provider.cannot_end = false;
@@ -411,7 +418,8 @@ static void test_elastic__knows_from_the_counts_whether_any_would_end(void **sta
     rng_init(&rng, 7);
     for (int round = 0; round < 20000; round++) {
         struct scale_instance v[6];
-        int n_in[SCALE_CLASS_NR] = {0}, n = (int)rng_int(&rng, 7), least = (int)rng_int(&rng, 4), most = least + (int)rng_int(&rng, 4);
+        int n_in[SCALE_CLASS_NR] = {0}, n = (int)rng_int(&rng, 7), least = (int)rng_int(&rng, 4),
+            most = least + (int)rng_int(&rng, 4);
         int kinds = 1 + (int)rng_int(&rng, SCALE_CLASS_NR);
         for (int i = 0; i < n; i++) {
             v[i] = (struct scale_instance){.class = (enum scale_class)rng_int(&rng, (uint64_t)kinds), .launch_us = i};

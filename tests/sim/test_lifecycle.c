@@ -10,7 +10,8 @@ static void test_continue__a_canceled_trial_goes_on_from_its_checkpoint_as_a_new
 {
     struct sim *sim = *state;
     sim_add_agent(sim, "a1", 1);
-    int x = sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 6, .fail_runs = 1, .fail_step = 3, .max_restarts = 3});
+    int x = sim_create(
+        sim, &(struct sim_experiment){.slots = 1, .steps = 6, .fail_runs = 1, .fail_step = 3, .max_restarts = 3});
     sim_run(sim, 600);
     sim_request(sim, CORE_EXPERIMENT_CANCEL, x);
     sim_run(sim, 2000);
@@ -19,21 +20,22 @@ static void test_continue__a_canceled_trial_goes_on_from_its_checkpoint_as_a_new
     assert_int_equal(sim_continue(sim, x), 0);
     assert_int_equal(sim_trial(sim, 1)->restarts, 0);
     sim_run(sim, 5000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[   310] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
-               "[   310] a1 > start trial 1 run 2 slots 0 from step 2\n"
-               "[   600] exp 1 > ACTIVE -> STOPPING_CANCELED\n"
-               "[   620] trial 1 > run 2 preempts after step 5\n"
-               "[   630] trial 1 > CANCELED, restarts 1\n"
-               "[   630] exp 1 > STOPPING_CANCELED -> CANCELED\n"
-               "[  2600] exp 1 > CANCELED -> PAUSED\n"
-               "[  2600] exp 1 > PAUSED -> ACTIVE\n"
-               "[  2600] a1 > start trial 1 run 3 slots 0 from step 5\n"
-               "[  2720] trial 1 > COMPLETED, restarts 0\n"
-               "[  2720] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[  2720] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(
+        sim,
+        "[     0] exp 1 > PAUSED -> ACTIVE\n"
+        "[     0] a1 > start trial 1 run 1 slots 0\n"
+        "[   310] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
+        "[   310] a1 > start trial 1 run 2 slots 0 from step 2\n"
+        "[   600] exp 1 > ACTIVE -> STOPPING_CANCELED\n"
+        "[   620] trial 1 > run 2 preempts after step 5\n"
+        "[   630] trial 1 > CANCELED, restarts 1\n"
+        "[   630] exp 1 > STOPPING_CANCELED -> CANCELED\n"
+        "[  2600] exp 1 > CANCELED -> PAUSED\n"
+        "[  2600] exp 1 > PAUSED -> ACTIVE\n"
+        "[  2600] a1 > start trial 1 run 3 slots 0 from step 5\n"
+        "[  2720] trial 1 > COMPLETED, restarts 0\n"
+        "[  2720] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+        "[  2720] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
     assert_string_equal(strrchr(sim_trial(sim, 1)->task_id, '-'), "-1");
     assert_int_equal(sim_continue(sim, x), 0);
     assert_string_equal(strrchr(sim_trial(sim, 1)->task_id, '-'), "-2");
@@ -93,7 +95,8 @@ static void test_continue__with_a_trial_that_has_not_ended_is_refused(void **sta
                             .resume = {.experiment = &from, .trial = &trial, .trial_n = 1, .rerun_completed = true}};
     struct error err = ERROR_INIT;
     assert_false(sim_step(sim, &ev, &err));
-    assert_string_equal(error_msg(&err), "experiment 1 cannot be continued: its trial 1 is ACTIVE, although the experiment has ended");
+    assert_string_equal(error_msg(&err),
+                        "experiment 1 cannot be continued: its trial 1 is ACTIVE, although the experiment has ended");
     error_release(&err);
 }
 
@@ -121,15 +124,17 @@ static void test_node_fault__costs_no_restart_though_its_peers_fail_first(void *
     k->phase = TASK_EXIT;
     k->exit_code = 1;
     sim_run(sim, 26000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a2 > start trial 1 run 1 slots 0\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[   150] a2 > away\n"
-               "[ 25150] log > crashed: agent failed while the container was running: agent closed with allocated containers\n");
+    sim_expect(
+        sim,
+        "[     0] exp 1 > PAUSED -> ACTIVE\n"
+        "[     0] a2 > start trial 1 run 1 slots 0\n"
+        "[     0] a1 > start trial 1 run 1 slots 0\n"
+        "[   150] a2 > away\n"
+        "[ 25150] log > crashed: agent failed while the container was running: agent closed with allocated containers\n");
     assert_int_equal(sim_trial(sim, 1)->restarts, 0);
     assert_int_equal(sim_trial(sim, 1)->run_id, 2);
-    assert_non_null(strstr(strbuf_str(&sim->logs), "the node failed, not the task: the trial runs again, and this does not "
+    assert_non_null(strstr(strbuf_str(&sim->logs),
+                           "the node failed, not the task: the trial runs again, and this does not "
                            "count against max_restarts (restarts so far: 0 of 0)"));
 }
 
@@ -139,7 +144,8 @@ static void test_log_policy__canceled_retries_make_the_next_failure_the_last(voi
 {
     struct sim *sim = *state;
     sim_add_agent(sim, "a1", 1);
-    int x = sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 9, .max_restarts = 5, .fail_runs = 9, .fail_step = 3});
+    int x = sim_create(
+        sim, &(struct sim_experiment){.slots = 1, .steps = 9, .max_restarts = 5, .fail_runs = 9, .fail_step = 3});
     sim_run(sim, 150);
     assert_int_equal(sim_log_matched(sim, 1, "a1", LOG_POLICY_CANCEL_RETRIES), 0);
     assert_string_equal(strbuf_str(&sim->last_log),
@@ -154,7 +160,8 @@ static void test_log_policy__an_excluded_node_is_not_used_again(void **state)
 {
     struct sim *sim = *state;
     sim_add_agent(sim, "a1", 1);
-    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 2, .max_restarts = 5, .fail_runs = 1, .fail_step = 1});
+    sim_create(sim,
+               &(struct sim_experiment){.slots = 1, .steps = 2, .max_restarts = 5, .fail_runs = 1, .fail_step = 1});
     sim_run(sim, 50);
     for (int i = 0; i < 2; i++) /* once is enough, twice is no more */
         assert_int_equal(sim_log_matched(sim, 1, "a1", LOG_POLICY_EXCLUDE_NODE), 0);
@@ -165,17 +172,18 @@ static void test_log_policy__an_excluded_node_is_not_used_again(void **state)
     sim_run(sim, 5000);
     sim_add_agent(sim, "a2", 1);
     sim_run(sim, 1000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[   110] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
-               "[  5050] master > crash\n"
-               "[  5100] master > back\n"
-               "[  5600] a1 > back\n"
-               "[ 10050] a2 > start trial 1 run 2 slots 0\n"
-               "[ 10270] trial 1 > COMPLETED, restarts 1\n"
-               "[ 10270] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[ 10270] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(
+        sim,
+        "[     0] exp 1 > PAUSED -> ACTIVE\n"
+        "[     0] a1 > start trial 1 run 1 slots 0\n"
+        "[   110] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
+        "[  5050] master > crash\n"
+        "[  5100] master > back\n"
+        "[  5600] a1 > back\n"
+        "[ 10050] a2 > start trial 1 run 2 slots 0\n"
+        "[ 10270] trial 1 > COMPLETED, restarts 1\n"
+        "[ 10270] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+        "[ 10270] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
 }
 
 /* ---- shares ------------------------------------------------------------------------------------------------------ */

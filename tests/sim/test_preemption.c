@@ -18,20 +18,19 @@ static void test_preemption__a_gang_gets_what_was_vacated_for_it(void **state)
     sim_run(sim, 300);
     sim_request(sim, CORE_EXPERIMENT_ACTIVATE, 1);
     sim_run(sim, 600);
-    sim_expect(sim,
-               "[    10] exp 2 > PAUSED -> ACTIVE\n"
-               "[    10] a1 > start trial 2 run 1 slots 0\n"
-               "[    60] exp 3 > PAUSED -> ACTIVE\n"
-               "[    60] a1 > start trial 3 run 1 slots 1\n"
-               "[   360] exp 1 > PAUSED -> ACTIVE\n"
-               "[   370] trial 3 > run 1 preempts after step 3\n"
-               "[   420] trial 2 > run 1 preempts after step 4\n"
-               "[   430] a1 > start trial 1 run 1 slots 0,1\n"
-               "[   750] trial 1 > COMPLETED, restarts 0\n"
-               "[   750] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[   750] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
-               "[   750] a1 > start trial 2 run 2 slots 0 from step 4\n"
-               "[   750] a1 > start trial 3 run 2 slots 1 from step 3\n");
+    sim_expect(sim, "[    10] exp 2 > PAUSED -> ACTIVE\n"
+                    "[    10] a1 > start trial 2 run 1 slots 0\n"
+                    "[    60] exp 3 > PAUSED -> ACTIVE\n"
+                    "[    60] a1 > start trial 3 run 1 slots 1\n"
+                    "[   360] exp 1 > PAUSED -> ACTIVE\n"
+                    "[   370] trial 3 > run 1 preempts after step 3\n"
+                    "[   420] trial 2 > run 1 preempts after step 4\n"
+                    "[   430] a1 > start trial 1 run 1 slots 0,1\n"
+                    "[   750] trial 1 > COMPLETED, restarts 0\n"
+                    "[   750] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[   750] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
+                    "[   750] a1 > start trial 2 run 2 slots 0 from step 4\n"
+                    "[   750] a1 > start trial 3 run 2 slots 1 from step 3\n");
 }
 
 /* Its wait has made the second one more important than the third, and the third ages beside it. */
@@ -48,28 +47,27 @@ static void test_preemption__what_aging_has_given_survives_a_restart_of_the_mast
     sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1, .priority = 48});
     sim_crash_master(sim, 1000);
     sim_run(sim, 40000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[     0] exp 2 > PAUSED -> ACTIVE\n"
-               "[ 30020] trial 1 > COMPLETED, restarts 0\n"
-               "[ 30020] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[ 30020] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
-               "[ 30020] a1 > start trial 2 run 1 slots 0\n"
-               "[ 32000] exp 3 > PAUSED -> ACTIVE\n"
-               "[ 32000] master > crash\n"
-               "[ 33000] master > back\n"
-               "[ 33500] a1 > back\n"
-               "[ 52030] trial 2 > run 1 preempts after step 210\n"
-               "[ 52040] a1 > start trial 3 run 1 slots 0\n"
-               "[ 52160] trial 3 > COMPLETED, restarts 0\n"
-               "[ 52160] exp 3 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[ 52160] exp 3 > STOPPING_COMPLETED -> COMPLETED\n"
-               "[ 52160] a1 > start trial 2 run 2 slots 0 from step 210\n");
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > start trial 1 run 1 slots 0\n"
+                    "[     0] exp 2 > PAUSED -> ACTIVE\n"
+                    "[ 30020] trial 1 > COMPLETED, restarts 0\n"
+                    "[ 30020] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[ 30020] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
+                    "[ 30020] a1 > start trial 2 run 1 slots 0\n"
+                    "[ 32000] exp 3 > PAUSED -> ACTIVE\n"
+                    "[ 32000] master > crash\n"
+                    "[ 33000] master > back\n"
+                    "[ 33500] a1 > back\n"
+                    "[ 52030] trial 2 > run 1 preempts after step 210\n"
+                    "[ 52040] a1 > start trial 3 run 1 slots 0\n"
+                    "[ 52160] trial 3 > COMPLETED, restarts 0\n"
+                    "[ 52160] exp 3 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[ 52160] exp 3 > STOPPING_COMPLETED -> COMPLETED\n"
+                    "[ 52160] a1 > start trial 2 run 2 slots 0 from step 210\n");
 }
 
-/* Every two seconds somebody comes with more important work of three seconds. Without aging the first job would wait for
- * ever; with it, it has come to the top after ten steps, and then nobody stops it. */
+/* Every two seconds somebody comes with more important work of three seconds. Without aging the first job would wait
+ * for ever; with it, it has come to the top after ten steps, and then nobody stops it. */
 static void test_preemption__with_aging_nothing_starves(void **state)
 {
     struct sched_opts aging = preemptive;
@@ -100,19 +98,18 @@ static void test_preemption__a_job_ages_while_the_master_is_away(void **state)
     sim_run(sim, 15000);
     sim_crash_master(sim, 5000);
     sim_run(sim, 20000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[     0] exp 2 > PAUSED -> ACTIVE\n"
-               "[ 15000] master > crash\n"
-               "[ 20000] master > back\n"
-               "[ 20500] a1 > back\n"
-               "[ 30010] trial 1 > run 1 preempts after step 250\n"
-               "[ 30020] a1 > start trial 2 run 1 slots 0\n"
-               "[ 30140] trial 2 > COMPLETED, restarts 0\n"
-               "[ 30140] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[ 30140] exp 2 > STOPPING_COMPLETED -> COMPLETED\n"
-               "[ 30140] a1 > start trial 1 run 2 slots 0 from step 250\n");
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > start trial 1 run 1 slots 0\n"
+                    "[     0] exp 2 > PAUSED -> ACTIVE\n"
+                    "[ 15000] master > crash\n"
+                    "[ 20000] master > back\n"
+                    "[ 20500] a1 > back\n"
+                    "[ 30010] trial 1 > run 1 preempts after step 250\n"
+                    "[ 30020] a1 > start trial 2 run 1 slots 0\n"
+                    "[ 30140] trial 2 > COMPLETED, restarts 0\n"
+                    "[ 30140] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[ 30140] exp 2 > STOPPING_COMPLETED -> COMPLETED\n"
+                    "[ 30140] a1 > start trial 1 run 2 slots 0 from step 250\n");
 }
 
 /* Half of its agents cannot be had, since they run what is more important: the other half runs on. */
@@ -127,23 +124,22 @@ static void test_preemption__never_for_what_would_not_fit_afterwards(void **stat
     sim_run(sim, 100);
     sim_create(sim, &(struct sim_experiment){.slots = 4, .steps = 2, .priority = 20});
     sim_run(sim, 3000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a2 > start trial 1 run 1 slots 0,1\n"
-               "[     0] exp 2 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 2 run 1 slots 0,1\n"
-               "[   100] exp 3 > PAUSED -> ACTIVE\n"
-               "[   820] trial 2 > COMPLETED, restarts 0\n"
-               "[   820] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[   820] exp 2 > STOPPING_COMPLETED -> COMPLETED\n"
-               "[  2020] trial 1 > COMPLETED, restarts 0\n"
-               "[  2020] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[  2020] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
-               "[  2020] a1 > start trial 3 run 1 slots 0,1\n"
-               "[  2020] a2 > start trial 3 run 1 slots 0,1\n"
-               "[  2240] trial 3 > COMPLETED, restarts 0\n"
-               "[  2240] exp 3 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[  2240] exp 3 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[     0] a2 > start trial 1 run 1 slots 0,1\n"
+                    "[     0] exp 2 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > start trial 2 run 1 slots 0,1\n"
+                    "[   100] exp 3 > PAUSED -> ACTIVE\n"
+                    "[   820] trial 2 > COMPLETED, restarts 0\n"
+                    "[   820] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[   820] exp 2 > STOPPING_COMPLETED -> COMPLETED\n"
+                    "[  2020] trial 1 > COMPLETED, restarts 0\n"
+                    "[  2020] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[  2020] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
+                    "[  2020] a1 > start trial 3 run 1 slots 0,1\n"
+                    "[  2020] a2 > start trial 3 run 1 slots 0,1\n"
+                    "[  2240] trial 3 > COMPLETED, restarts 0\n"
+                    "[  2240] exp 3 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[  2240] exp 3 > STOPPING_COMPLETED -> COMPLETED\n");
 }
 
 /* What fills the gap beside one that waits gives it back when that helps. */
@@ -157,21 +153,20 @@ static void test_preemption__what_backfills_gives_way_as_soon_as_that_helps(void
     sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 2, .priority = 20});
     sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 50, .priority = 60});
     sim_run(sim, 1500);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[    20] exp 2 > PAUSED -> ACTIVE\n"
-               "[    20] exp 3 > PAUSED -> ACTIVE\n"
-               "[    20] a1 > start trial 3 run 1 slots 1\n"
-               "[   520] trial 1 > COMPLETED, restarts 0\n"
-               "[   520] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[   520] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
-               "[   530] trial 3 > run 1 preempts after step 5\n"
-               "[   540] a1 > start trial 2 run 1 slots 0,1\n"
-               "[   760] trial 2 > COMPLETED, restarts 0\n"
-               "[   760] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[   760] exp 2 > STOPPING_COMPLETED -> COMPLETED\n"
-               "[   760] a1 > start trial 3 run 2 slots 0 from step 5\n");
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > start trial 1 run 1 slots 0\n"
+                    "[    20] exp 2 > PAUSED -> ACTIVE\n"
+                    "[    20] exp 3 > PAUSED -> ACTIVE\n"
+                    "[    20] a1 > start trial 3 run 1 slots 1\n"
+                    "[   520] trial 1 > COMPLETED, restarts 0\n"
+                    "[   520] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[   520] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
+                    "[   530] trial 3 > run 1 preempts after step 5\n"
+                    "[   540] a1 > start trial 2 run 1 slots 0,1\n"
+                    "[   760] trial 2 > COMPLETED, restarts 0\n"
+                    "[   760] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[   760] exp 2 > STOPPING_COMPLETED -> COMPLETED\n"
+                    "[   760] a1 > start trial 3 run 2 slots 0 from step 5\n");
 }
 
 /* All or nothing: of two gangs that each need both agents none holds one and waits for the other. */
@@ -186,30 +181,32 @@ static void test_preemption__two_gangs_never_hold_a_half_each(void **state)
     sim_run(sim, 1000);
     sim_add_agent(sim, "a2", 2);
     sim_run(sim, 2000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] exp 2 > PAUSED -> ACTIVE\n"
-               "[  1010] a2 > start trial 1 run 1 slots 0,1\n"
-               "[  1010] a1 > start trial 1 run 1 slots 0,1\n"
-               "[  1230] trial 1 > COMPLETED, restarts 0\n"
-               "[  1230] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[  1230] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
-               "[  1230] a2 > start trial 2 run 1 slots 0,1\n"
-               "[  1230] a1 > start trial 2 run 1 slots 0,1\n"
-               "[  1450] trial 2 > COMPLETED, restarts 0\n"
-               "[  1450] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[  1450] exp 2 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[     0] exp 2 > PAUSED -> ACTIVE\n"
+                    "[  1010] a2 > start trial 1 run 1 slots 0,1\n"
+                    "[  1010] a1 > start trial 1 run 1 slots 0,1\n"
+                    "[  1230] trial 1 > COMPLETED, restarts 0\n"
+                    "[  1230] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[  1230] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
+                    "[  1230] a2 > start trial 2 run 1 slots 0,1\n"
+                    "[  1230] a1 > start trial 2 run 1 slots 0,1\n"
+                    "[  1450] trial 2 > COMPLETED, restarts 0\n"
+                    "[  1450] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[  1450] exp 2 > STOPPING_COMPLETED -> COMPLETED\n");
 }
 
 static void change_priority(struct sim *sim, int experiment_id, int priority)
 {
     struct core_resources_patch patch = {.set_priority = true, .priority = priority};
-    sim_step(sim, &(struct core_event){.type = CORE_EXPERIMENT_RESOURCES, .now_us = sim->now_us,
-                                       .resources = {.experiment_id = experiment_id, .patch = &patch}}, NULL);
+    sim_step(sim,
+             &(struct core_event){.type = CORE_EXPERIMENT_RESOURCES,
+                                  .now_us = sim->now_us,
+                                  .resources = {.experiment_id = experiment_id, .patch = &patch}},
+             NULL);
 }
 
-/* The second job has come later than the first. Of equals that have changed their priority the earlier one still goes first,
- * whoever changed last. */
+/* The second job has come later than the first. Of equals that have changed their priority the earlier one still goes
+ * first, whoever changed last. */
 static void test_queue__a_change_of_priority_keeps_the_order_of_equals(void **state)
 {
     struct sim *sim = *state;
@@ -222,17 +219,16 @@ static void test_queue__a_change_of_priority_keeps_the_order_of_equals(void **st
     change_priority(sim, 1, 1);
     sim_add_agent(sim, "a1", 1);
     sim_run(sim, 2000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[    10] exp 2 > PAUSED -> ACTIVE\n"
-               "[    20] a1 > start trial 1 run 1 slots 0\n"
-               "[   240] trial 1 > COMPLETED, restarts 0\n"
-               "[   240] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[   240] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
-               "[   240] a1 > start trial 2 run 1 slots 0\n"
-               "[   460] trial 2 > COMPLETED, restarts 0\n"
-               "[   460] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[   460] exp 2 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[    10] exp 2 > PAUSED -> ACTIVE\n"
+                    "[    20] a1 > start trial 1 run 1 slots 0\n"
+                    "[   240] trial 1 > COMPLETED, restarts 0\n"
+                    "[   240] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[   240] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
+                    "[   240] a1 > start trial 2 run 1 slots 0\n"
+                    "[   460] trial 2 > COMPLETED, restarts 0\n"
+                    "[   460] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[   460] exp 2 > STOPPING_COMPLETED -> COMPLETED\n");
 }
 
 /* Where every slot is taken, the newcomer gets its share all the same. */
@@ -241,40 +237,43 @@ static void test_fair_share__a_full_pool_is_shared_anew(void **state)
     struct sim *sim = *state;
     sim_set_sched(sim, &fair);
     sim_add_agent(sim, "a1", 2);
-    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 20, .searcher = "{\"name\": \"random\", \"max_trials\": 2}"});
+    sim_create(sim, &(struct sim_experiment){.slots = 1,
+                                             .steps = 20,
+                                             .searcher = "{\"name\": \"random\", \"max_trials\": 2}"});
     sim_run(sim, 250);
     sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 20});
     sim_run(sim, 200);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[     0] a1 > start trial 2 run 1 slots 1\n"
-               "[   250] exp 2 > PAUSED -> ACTIVE\n"
-               "[   310] trial 1 > run 1 preempts after step 3\n"
-               "[   320] a1 > start trial 3 run 1 slots 0\n");
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > start trial 1 run 1 slots 0\n"
+                    "[     0] a1 > start trial 2 run 1 slots 1\n"
+                    "[   250] exp 2 > PAUSED -> ACTIVE\n"
+                    "[   310] trial 1 > run 1 preempts after step 3\n"
+                    "[   320] a1 > start trial 3 run 1 slots 0\n");
 }
 
-/* Every slot is taken, by tasks that its share may come from anywhere: those on one agent make way, not the oldest two. */
+/* Every slot is taken, by tasks that its share may come from anywhere: those on one agent make way, not the oldest two.
+ */
 static void test_fair_share__a_gang_has_its_share_in_one_place(void **state)
 {
     struct sim *sim = *state;
     sim_set_sched(sim, &fair);
     sim_add_agent(sim, "a1", 2);
     sim_add_agent(sim, "a2", 2);
-    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 20, .searcher = "{\"name\": \"random\", \"max_trials\": 4}"});
+    sim_create(sim, &(struct sim_experiment){.slots = 1,
+                                             .steps = 20,
+                                             .searcher = "{\"name\": \"random\", \"max_trials\": 4}"});
     sim_run(sim, 250);
     sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 20});
     sim_run(sim, 500);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 4 run 1 slots 0\n"
-               "[     0] a1 > start trial 1 run 1 slots 1\n"
-               "[     0] a2 > start trial 3 run 1 slots 0\n"
-               "[     0] a2 > start trial 2 run 1 slots 1\n"
-               "[   250] exp 2 > PAUSED -> ACTIVE\n"
-               "[   310] trial 3 > run 1 preempts after step 3\n"
-               "[   310] trial 2 > run 1 preempts after step 3\n"
-               "[   320] a2 > start trial 5 run 1 slots 0,1\n");
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > start trial 4 run 1 slots 0\n"
+                    "[     0] a1 > start trial 1 run 1 slots 1\n"
+                    "[     0] a2 > start trial 3 run 1 slots 0\n"
+                    "[     0] a2 > start trial 2 run 1 slots 1\n"
+                    "[   250] exp 2 > PAUSED -> ACTIVE\n"
+                    "[   310] trial 3 > run 1 preempts after step 3\n"
+                    "[   310] trial 2 > run 1 preempts after step 3\n"
+                    "[   320] a2 > start trial 5 run 1 slots 0,1\n");
 }
 
 /* Small jobs that are full at once leave what they do not want to all larger ones alike. */
@@ -285,25 +284,25 @@ static void test_fair_share__small_jobs_do_not_make_the_shares_of_large_ones_dif
     sim_set_sched(sim, &fair);
     sim_add_agent(sim, "a1", 6);
     for (int i = 0; i < 4; i++)
-        sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 40, .paused = true, .searcher = i < 2 ? NULL : six});
+        sim_create(sim,
+                   &(struct sim_experiment){.slots = 1, .steps = 40, .paused = true, .searcher = i < 2 ? NULL : six});
     for (int id = 1; id <= 4; id++)
         sim_request(sim, CORE_EXPERIMENT_ACTIVATE, id);
     sim_run(sim, 1000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[     0] exp 2 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 2 run 1 slots 1\n"
-               "[     0] exp 3 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 7 run 1 slots 2\n"
-               "[     0] a1 > start trial 6 run 1 slots 3\n"
-               "[     0] a1 > start trial 8 run 1 slots 4\n"
-               "[     0] a1 > start trial 3 run 1 slots 5\n"
-               "[     0] exp 4 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > kill trial 7 run 1\n"
-               "[     0] a1 > kill trial 6 run 1\n"
-               "[     5] a1 > start trial 13 run 1 slots 2\n"
-               "[     5] a1 > start trial 12 run 1 slots 3\n");
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > start trial 1 run 1 slots 0\n"
+                    "[     0] exp 2 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > start trial 2 run 1 slots 1\n"
+                    "[     0] exp 3 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > start trial 7 run 1 slots 2\n"
+                    "[     0] a1 > start trial 6 run 1 slots 3\n"
+                    "[     0] a1 > start trial 8 run 1 slots 4\n"
+                    "[     0] a1 > start trial 3 run 1 slots 5\n"
+                    "[     0] exp 4 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > kill trial 7 run 1\n"
+                    "[     0] a1 > kill trial 6 run 1\n"
+                    "[     5] a1 > start trial 13 run 1 slots 2\n"
+                    "[     5] a1 > start trial 12 run 1 slots 3\n");
 }
 
 /* What runs on agents that are not back yet is not more than the pool can hold. */

@@ -1,5 +1,6 @@
-/* Long random runs: users, agents and the master do anything at any time; the invariants hold after every step (store.c),
- * and once everybody is back, everything ends. A failure prints its seed: `test_sim_random SEED` runs it alone. */
+/* Long random runs: users, agents and the master do anything at any time; the invariants hold after every step
+ * (store.c), and once everybody is back, everything ends. A failure prints its seed: `test_sim_random SEED` runs it
+ * alone. */
 #include <stdlib.h>
 
 #include "sim_main.h"
@@ -15,9 +16,15 @@ static struct sim_experiment random_experiment(struct rng *rng)
 {
     bool single = one_of(rng, 2);
     return (struct sim_experiment){
-        .slots = one_of(rng, 5), .priority = 40 + one_of(rng, 3), .max_restarts = one_of(rng, 3), .paused = one_of(rng, 4) == 0,
-        .preemption_timeout_s = 1 + one_of(rng, 20), .steps = 1 + one_of(rng, 40), .fail_runs = one_of(rng, 3),
-        .fail_step = 1 + one_of(rng, 10), .deaf = one_of(rng, 4) == 0,
+        .slots = one_of(rng, 5),
+        .priority = 40 + one_of(rng, 3),
+        .max_restarts = one_of(rng, 3),
+        .paused = one_of(rng, 4) == 0,
+        .preemption_timeout_s = 1 + one_of(rng, 20),
+        .steps = 1 + one_of(rng, 40),
+        .fail_runs = one_of(rng, 3),
+        .fail_step = 1 + one_of(rng, 10),
+        .deaf = one_of(rng, 4) == 0,
         .invalid_hp = single && one_of(rng, 10) == 0, /* random would try others for ever */
         .cannot_start = one_of(rng, 10) == 0,
         .searcher = single ? NULL : "{\"name\": \"random\", \"max_trials\": 3, \"max_concurrent_trials\": 2}",
@@ -29,7 +36,7 @@ static void another_pool(struct sim *sim, struct rng *rng, int experiments)
     struct core_experiment_view view;
     int x = 1 + one_of(rng, experiments + 1);
     const char *pool = one_of(rng, 2) ? "other" : "default";
-    if (sim->core == NULL || !core_experiment(sim->core, x, &view))
+    if (!sim->core || !core_experiment(sim->core, x, &view))
         return;
     struct core_queue_change change = {.job_id = view.row->job_id, .what = QUEUE_POOL, .pool = pool};
     struct core_event ev = {.type = CORE_QUEUE_CHANGE, .queue = {.change = &change, .n = 1}};
@@ -39,8 +46,8 @@ static void another_pool(struct sim *sim, struct rng *rng, int experiments)
 static void user_does_something(struct sim *sim, struct rng *rng, int experiments)
 {
     static const enum core_event_type requests[] = {
-        CORE_EXPERIMENT_ACTIVATE, CORE_EXPERIMENT_ACTIVATE, CORE_EXPERIMENT_PAUSE, CORE_EXPERIMENT_PAUSE, CORE_EXPERIMENT_CANCEL,
-        CORE_EXPERIMENT_KILL, CORE_TRIAL_KILL,
+        CORE_EXPERIMENT_ACTIVATE, CORE_EXPERIMENT_ACTIVATE, CORE_EXPERIMENT_PAUSE, CORE_EXPERIMENT_PAUSE,
+        CORE_EXPERIMENT_CANCEL,   CORE_EXPERIMENT_KILL,     CORE_TRIAL_KILL,
     };
     enum core_event_type request = requests[one_of(rng, 7)];
     struct core_event ev = {.type = request};
@@ -69,8 +76,11 @@ static void machines_do_something(struct sim *sim, struct rng *rng)
     struct sim_agent *a = &sim->agent[one_of(rng, sim->agent_n)];
     struct core_event enable = {.type = CORE_AGENT_ENABLE,
                                 .enable = {.agent_id = a->id, .enable = one_of(rng, 2), .drain = one_of(rng, 2)}};
-    struct core_event slot = {.type = CORE_SLOT_ENABLE, .enable = {.agent_id = a->id, .slot = one_of(rng, a->slots),
-                                                                   .enable = one_of(rng, 2), .drain = one_of(rng, 2)}};
+    struct core_event slot = {.type = CORE_SLOT_ENABLE,
+                              .enable = {.agent_id = a->id,
+                                         .slot = one_of(rng, a->slots),
+                                         .enable = one_of(rng, 2),
+                                         .drain = one_of(rng, 2)}};
     switch (one_of(rng, 6)) {
     case 0:
         sim_agent_away(sim, a->id, 1 + one_of(rng, 60000));
@@ -123,7 +133,7 @@ static void random_run(uint64_t seed)
     for (int round = 0; round < ROUNDS; round++) {
         int what = one_of(&rng, 4);
         struct sim_experiment x = random_experiment(&rng);
-        if (what < 2 && experiments < EXPERIMENTS && the_sim.core != NULL && the_sim.crash_at <= the_sim.steps)
+        if (what < 2 && experiments < EXPERIMENTS && the_sim.core && the_sim.crash_at <= the_sim.steps)
             experiments = sim_create(&the_sim, &x);
         else if (what < 3)
             user_does_something(&the_sim, &rng, experiments);

@@ -9,15 +9,14 @@ static void test_restart__trials_run_on_and_their_results_arrive(void **state)
     sim_run(sim, 450);
     sim_crash_master(sim, 1000);
     sim_run(sim, 10000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[   450] master > crash\n"
-               "[  1450] master > back\n"
-               "[  1950] a1 > back\n"
-               "[  3020] trial 1 > COMPLETED, restarts 0\n"
-               "[  3020] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[  3020] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > start trial 1 run 1 slots 0\n"
+                    "[   450] master > crash\n"
+                    "[  1450] master > back\n"
+                    "[  1950] a1 > back\n"
+                    "[  3020] trial 1 > COMPLETED, restarts 0\n"
+                    "[  3020] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[  3020] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
     assert_int_equal(sim_trial(sim, 1)->steps_completed, 20);
     assert_int_equal(sim_trial(sim, 1)->run_id, 1);
 }
@@ -63,16 +62,17 @@ static void test_restart__an_exit_while_the_master_was_away_counts(void **state)
     sim_run(sim, 450);
     sim_crash_master(sim, 3000);
     sim_run(sim, 10000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[   450] master > crash\n"
-               "[  3450] master > back\n"
-               "[  3950] a1 > back\n"
-               "[  3950] trial 1 > ERROR, restarts 0\n"
-               "[  3950] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
-               "[  3950] exp 1 > ACTIVE -> STOPPING_ERROR\n"
-               "[  3950] exp 1 > STOPPING_ERROR -> ERROR\n");
+    sim_expect(
+        sim,
+        "[     0] exp 1 > PAUSED -> ACTIVE\n"
+        "[     0] a1 > start trial 1 run 1 slots 0\n"
+        "[   450] master > crash\n"
+        "[  3450] master > back\n"
+        "[  3950] a1 > back\n"
+        "[  3950] trial 1 > ERROR, restarts 0\n"
+        "[  3950] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
+        "[  3950] exp 1 > ACTIVE -> STOPPING_ERROR\n"
+        "[  3950] exp 1 > STOPPING_ERROR -> ERROR\n");
 }
 
 static void test_restart__an_agent_that_never_comes_back_costs_no_restart(void **state)
@@ -86,17 +86,18 @@ static void test_restart__an_agent_that_never_comes_back_costs_no_restart(void *
     sim_run(sim, 100000);
     sim_add_agent(sim, "a2", 1);
     sim_run(sim, 10000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[   150] master > crash\n"
-               "[   150] a1 > away\n"
-               "[  1150] master > back\n"
-               "[ 61150] log > crashed: container failed to restore after agent failure: agent closed with allocated containers\n"
-               "[100150] a2 > start trial 1 run 2 slots 0 from step 1\n"
-               "[100370] trial 1 > COMPLETED, restarts 0\n"
-               "[100370] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[100370] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(
+        sim,
+        "[     0] exp 1 > PAUSED -> ACTIVE\n"
+        "[     0] a1 > start trial 1 run 1 slots 0\n"
+        "[   150] master > crash\n"
+        "[   150] a1 > away\n"
+        "[  1150] master > back\n"
+        "[ 61150] log > crashed: container failed to restore after agent failure: agent closed with allocated containers\n"
+        "[100150] a2 > start trial 1 run 2 slots 0 from step 1\n"
+        "[100370] trial 1 > COMPLETED, restarts 0\n"
+        "[100370] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+        "[100370] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
     assert_int_equal(sim_trial(sim, 1)->restarts, 0);
 }
 
@@ -104,7 +105,8 @@ static void test_restart__waiting_paused_and_stopping_experiments_stay_so(void *
 {
     struct sim *sim = *state;
     sim_add_agent(sim, "a1", 1);
-    int stopping = sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 100, .deaf = true, .preemption_timeout_s = 10});
+    int stopping =
+        sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 100, .deaf = true, .preemption_timeout_s = 10});
     int waiting = sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1});
     int paused = sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1, .paused = true});
     sim_run(sim, 250);
@@ -117,26 +119,25 @@ static void test_restart__waiting_paused_and_stopping_experiments_stay_so(void *
     sim_run(sim, 10000);
     sim_request(sim, CORE_EXPERIMENT_ACTIVATE, paused);
     sim_run(sim, 2000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[     0] exp 2 > PAUSED -> ACTIVE\n"
-               "[   250] exp 1 > ACTIVE -> STOPPING_CANCELED\n"
-               "[   250] master > crash\n"
-               "[  1250] master > back\n"
-               "[  1750] a1 > back\n"
-               "[ 10250] a1 > kill trial 1 run 1\n"
-               "[ 10255] trial 1 > CANCELED, restarts 0\n"
-               "[ 10255] exp 1 > STOPPING_CANCELED -> CANCELED\n"
-               "[ 10255] a1 > start trial 2 run 1 slots 0\n"
-               "[ 10375] trial 2 > COMPLETED, restarts 0\n"
-               "[ 10375] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[ 10375] exp 2 > STOPPING_COMPLETED -> COMPLETED\n"
-               "[ 12250] exp 3 > PAUSED -> ACTIVE\n"
-               "[ 12250] a1 > start trial 3 run 1 slots 0\n"
-               "[ 12370] trial 3 > COMPLETED, restarts 0\n"
-               "[ 12370] exp 3 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[ 12370] exp 3 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > start trial 1 run 1 slots 0\n"
+                    "[     0] exp 2 > PAUSED -> ACTIVE\n"
+                    "[   250] exp 1 > ACTIVE -> STOPPING_CANCELED\n"
+                    "[   250] master > crash\n"
+                    "[  1250] master > back\n"
+                    "[  1750] a1 > back\n"
+                    "[ 10250] a1 > kill trial 1 run 1\n"
+                    "[ 10255] trial 1 > CANCELED, restarts 0\n"
+                    "[ 10255] exp 1 > STOPPING_CANCELED -> CANCELED\n"
+                    "[ 10255] a1 > start trial 2 run 1 slots 0\n"
+                    "[ 10375] trial 2 > COMPLETED, restarts 0\n"
+                    "[ 10375] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[ 10375] exp 2 > STOPPING_COMPLETED -> COMPLETED\n"
+                    "[ 12250] exp 3 > PAUSED -> ACTIVE\n"
+                    "[ 12250] a1 > start trial 3 run 1 slots 0\n"
+                    "[ 12370] trial 3 > COMPLETED, restarts 0\n"
+                    "[ 12370] exp 3 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[ 12370] exp 3 > STOPPING_COMPLETED -> COMPLETED\n");
 }
 
 /* What users do in the run that is crashed at every step. It passes through start, preemption, resume, failure, and a
@@ -145,7 +146,8 @@ static void eventful_run(struct sim *sim)
 {
     sim_add_agent(sim, "a1", 2);
     int x = sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 6});
-    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 3, .max_restarts = 1, .fail_runs = 1, .fail_step = 2});
+    sim_create(sim,
+               &(struct sim_experiment){.slots = 1, .steps = 3, .max_restarts = 1, .fail_runs = 1, .fail_step = 2});
     sim_run(sim, 450);
     while (sim_request(sim, CORE_EXPERIMENT_PAUSE, x) < 0)
         sim_run(sim, 500); /* the user tries again until there is an answer */
@@ -195,16 +197,17 @@ static void test_restore__an_unknown_searcher_ends_the_experiment_in_error(void 
     sim_crash_master(sim, 1000);
     sim_forget_searcher(sim, x);
     sim_run(sim, 5000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[   250] master > crash\n"
-               "[  1250] master > back\n"
-               "[  1250] trial 1 > ERROR, restarts 0\n"
-               "[  1250] log > the experiment could not be restored: it has no searcher snapshot\n"
-               "[  1250] log > crashed: container failed to restore after agent failure: the experiment could not be restored\n"
-               "[  1250] exp 1 > ACTIVE -> ERROR\n"
-               "[  1750] a1 > back\n");
+    sim_expect(
+        sim,
+        "[     0] exp 1 > PAUSED -> ACTIVE\n"
+        "[     0] a1 > start trial 1 run 1 slots 0\n"
+        "[   250] master > crash\n"
+        "[  1250] master > back\n"
+        "[  1250] trial 1 > ERROR, restarts 0\n"
+        "[  1250] log > the experiment could not be restored: it has no searcher snapshot\n"
+        "[  1250] log > crashed: container failed to restore after agent failure: the experiment could not be restored\n"
+        "[  1250] exp 1 > ACTIVE -> ERROR\n"
+        "[  1750] a1 > back\n");
     assert_int_equal(sim_open_allocations(sim), 0);
 }
 

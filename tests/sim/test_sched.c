@@ -1,5 +1,5 @@
-/* The scheduler against the obvious one: random pools, random changes; each pass must decide exactly the same, and leave
- * the books in order. TEST_SEED=N reproduces a run, TEST_PASSES=N makes it longer. */
+/* The scheduler against the obvious one: random pools, random changes; each pass must decide exactly the same, and
+ * leave the books in order. TEST_SEED=N reproduces a run, TEST_PASSES=N makes it longer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -51,9 +51,9 @@ static void join_agent(struct world *w, size_t i)
     static const int sizes[] = {0, 1, 2, 4, 4, 8, 8, 8};
     struct sched_agent *agent = &w->agent[i];
     int slots = sizes[random_upto(w, 8)], aux = random_upto(w, 4);
-    snprintf(w->agent_id[i], sizeof w->agent_id[i], "agent-%d", w->next_id++);
-    *agent = (struct sched_agent){.id = w->agent_id[i], .open = true, .slots = slots, .empty_slots = slots,
-                                  .aux = aux, .empty_aux = aux};
+    snprintf(w->agent_id[i], sizeof(w->agent_id[i]), "agent-%d", w->next_id++);
+    *agent = (struct sched_agent){
+        .id = w->agent_id[i], .open = true, .slots = slots, .empty_slots = slots, .aux = aux, .empty_aux = aux};
     sched_agent_join(w->sched, agent);
     w->present[i] = true;
 }
@@ -97,9 +97,12 @@ static void add_request(struct world *w, size_t i)
     static const int sizes[] = {0, 0, 1, 1, 1, 2, 3, 4, 8, 8, 12, 16, 24};
     struct sched_request *r = &w->request[i];
     int job = random_upto(w, JOBS), any = sizes[random_upto(w, 13)];
-    snprintf(w->request_id[i], sizeof w->request_id[i], "task-%d", w->next_id++);
-    *r = (struct sched_request){.allocation_id = w->request_id[i], .job = &w->job[job],
-                                .slots = w->job_slots[job] >= 0 ? w->job_slots[job] : any, .single_agent = once_in(w, 6), .preemptible = !once_in(w, 5),
+    snprintf(w->request_id[i], sizeof(w->request_id[i]), "task-%d", w->next_id++);
+    *r = (struct sched_request){.allocation_id = w->request_id[i],
+                                .job = &w->job[job],
+                                .slots = w->job_slots[job] >= 0 ? w->job_slots[job] : any,
+                                .single_agent = once_in(w, 6),
+                                .preemptible = !once_in(w, 5),
                                 .request_us = w->now_us};
     for (size_t k = 0; k < 2 && once_in(w, 5); k++) {
         w->blocked[i][k] = w->agent_id[random_upto(w, AGENTS)];
@@ -162,8 +165,10 @@ static void change_job(struct world *w)
 static void random_opts(struct world *w, struct sched_opts *ret)
 {
     *ret = (struct sched_opts){.policy = once_in(w, 3) ? SCHED_BY_FAIR_SHARE : SCHED_BY_PRIORITY,
-                               .preemption = once_in(w, 2), .fitting = once_in(w, 2) ? FITTING_WORST : FITTING_BEST,
-                               .allow_heterogeneous_fits = once_in(w, 3), .aging_us = once_in(w, 4) ? 50 : 0};
+                               .preemption = once_in(w, 2),
+                               .fitting = once_in(w, 2) ? FITTING_WORST : FITTING_BEST,
+                               .allow_heterogeneous_fits = once_in(w, 3),
+                               .aging_us = once_in(w, 4) ? 50 : 0};
 }
 
 static void change_something(struct world *w)
@@ -202,8 +207,11 @@ static void look_at_agents(struct world *w, struct view *v, struct arena *a)
         if (!w->present[i])
             continue;
         v->agent[v->snapshot.agent_n] = &w->agent[i];
-        agent[v->snapshot.agent_n++] = (struct plain_agent){.id = g->id, .open = g->open, .slots = g->slots,
-                                                            .empty_slots = g->empty_slots, .aux = g->aux,
+        agent[v->snapshot.agent_n++] = (struct plain_agent){.id = g->id,
+                                                            .open = g->open,
+                                                            .slots = g->slots,
+                                                            .empty_slots = g->empty_slots,
+                                                            .aux = g->aux,
                                                             .empty_aux = g->empty_aux};
     }
     v->snapshot.agent = agent;
@@ -231,17 +239,28 @@ static void look_at_requests(struct world *w, struct view *v, struct arena *a)
         for (size_t k = 0; k < r->share_n; k++)
             share[k] = (struct plain_share){agent_index(v, r->share[k].agent), r->share[k].slots};
         v->request[v->snapshot.request_n] = r;
-        request[v->snapshot.request_n++] = (struct plain_request){
-            .allocation_id = r->allocation_id, .job_id = r->job->job_id, .priority = aged_priority(w, r),
-            .queue_position = r->job->queue_position, .submitted_us = r->job->submitted_us, .request_us = r->request_us,
-            .weight = r->job->weight, .max_slots = r->job->max_slots, .slots = r->slots,
-            .single_agent = r->single_agent, .preemptible = r->preemptible, .blocked_agent = r->blocked_agent,
-            .blocked_n = r->blocked_n, .state = r->state, .share = share, .share_n = r->share_n};
+        request[v->snapshot.request_n++] = (struct plain_request){.allocation_id = r->allocation_id,
+                                                                  .job_id = r->job->job_id,
+                                                                  .priority = aged_priority(w, r),
+                                                                  .queue_position = r->job->queue_position,
+                                                                  .submitted_us = r->job->submitted_us,
+                                                                  .request_us = r->request_us,
+                                                                  .weight = r->job->weight,
+                                                                  .max_slots = r->job->max_slots,
+                                                                  .slots = r->slots,
+                                                                  .single_agent = r->single_agent,
+                                                                  .preemptible = r->preemptible,
+                                                                  .blocked_agent = r->blocked_agent,
+                                                                  .blocked_n = r->blocked_n,
+                                                                  .state = r->state,
+                                                                  .share = share,
+                                                                  .share_n = r->share_n};
     }
     v->snapshot.request = request;
 }
 
-static void same_placement(const struct view *v, const struct sched_placement *found, const struct plain_placement *wanted)
+static void same_placement(const struct view *v, const struct sched_placement *found,
+                           const struct plain_placement *wanted)
 {
     assert_string_equal(found->request->allocation_id, v->request[wanted->request]->allocation_id);
     assert_int_equal(found->share_n, wanted->share_n);
@@ -266,19 +285,21 @@ static int by_index(const void *a, const void *b)
 }
 
 /* What was looked at, for when the two differ. */
-static void print_difference(const struct view *v, const struct sched_decision *found, const struct plain_decision *wanted)
+static void print_difference(const struct view *v, const struct sched_decision *found,
+                             const struct plain_decision *wanted)
 {
     const struct plain_snapshot *s = &v->snapshot;
-    print_message("policy %d preemption %d fitting %d heterogeneous %d aging %lld\n", s->opts.policy, s->opts.preemption,
-                  s->opts.fitting, s->opts.allow_heterogeneous_fits, (long long)s->opts.aging_us);
+    print_message("policy %d preemption %d fitting %d heterogeneous %d aging %lld\n", s->opts.policy,
+                  s->opts.preemption, s->opts.fitting, s->opts.allow_heterogeneous_fits, (long long)s->opts.aging_us);
     for (size_t i = 0; i < s->agent_n; i++)
         print_message("%s open %d slots %d/%d aux %d/%d\n", s->agent[i].id, s->agent[i].open, s->agent[i].empty_slots,
                       s->agent[i].slots, s->agent[i].empty_aux, s->agent[i].aux);
     for (size_t i = 0; i < s->request_n; i++) {
         const struct plain_request *r = &s->request[i];
-        print_message("%s %s slots %d priority %d position %lld age %lld state %d%s%s blocked %zu holds", r->allocation_id,
-                      r->job_id, r->slots, r->priority, (long long)r->queue_position, (long long)r->request_us, r->state,
-                      r->single_agent ? " single" : "", r->preemptible ? " preemptible" : "", r->blocked_n);
+        print_message("%s %s slots %d priority %d position %lld age %lld state %d%s%s blocked %zu holds",
+                      r->allocation_id, r->job_id, r->slots, r->priority, (long long)r->queue_position,
+                      (long long)r->request_us, r->state, r->single_agent ? " single" : "",
+                      r->preemptible ? " preemptible" : "", r->blocked_n);
         for (size_t k = 0; k < r->share_n; k++)
             print_message(" %s:%d", s->agent[r->share[k].agent].id, r->share[k].slots);
         print_message(" (weight %g, max %d)\n", r->weight, r->max_slots);
@@ -299,15 +320,16 @@ static void print_difference(const struct view *v, const struct sched_decision *
 
 static void same_decision(const struct view *v, struct sched_decision *found, struct plain_decision *wanted)
 {
-    if (found->allocate_n != wanted->allocate_n || found->release_n != wanted->release_n || found->unplaced_n != wanted->unplaced_n)
+    if (found->allocate_n != wanted->allocate_n || found->release_n != wanted->release_n ||
+        found->unplaced_n != wanted->unplaced_n)
         print_difference(v, found, wanted);
     assert_int_equal(found->allocate_n, wanted->allocate_n);
     assert_int_equal(found->unplaced_n, wanted->unplaced_n);
     assert_int_equal(found->release_n, wanted->release_n);
     sorting = v;
     if (found->allocate_n > 0)
-        qsort(found->allocate, found->allocate_n, sizeof *found->allocate, by_request);
-    qsort(wanted->allocate, wanted->allocate_n, sizeof *wanted->allocate, by_index);
+        qsort(found->allocate, found->allocate_n, sizeof(*found->allocate), by_request);
+    qsort(wanted->allocate, wanted->allocate_n, sizeof(*wanted->allocate), by_index);
     for (size_t i = 0; i < found->allocate_n; i++)
         same_placement(v, &found->allocate[i], &wanted->allocate[i]);
     for (size_t i = 0; i < wanted->release_n; i++) {
@@ -344,7 +366,7 @@ static void check_line(struct world *w)
 {
     size_t jobs = 0;
     int64_t waiting = 0;
-    for (const struct sched_job *g = sched_first_job(w->sched); g != NULL; g = sched_next_job(g), jobs++) {
+    for (const struct sched_job *g = sched_first_job(w->sched); g; g = sched_next_job(g), jobs++) {
         struct jobs_ahead ahead = jobs_ahead(g);
         assert_int_equal(ahead.jobs, jobs);
         assert_int_equal(ahead.waiting_slots, waiting);
@@ -365,7 +387,7 @@ static size_t fits_on(const struct view *v, const struct plain_agent *agent, siz
 
 static struct plain_agent *idle_agents(const struct view *v, struct arena *a)
 {
-    struct plain_agent *idle = arena_dup(a, v->snapshot.agent, v->snapshot.agent_n * sizeof *idle);
+    struct plain_agent *idle = arena_dup(a, v->snapshot.agent, v->snapshot.agent_n * sizeof(*idle));
     for (size_t i = 0; i < v->snapshot.agent_n; i++) {
         idle[i].empty_slots = idle[i].open ? idle[i].slots : 0;
         idle[i].empty_aux = idle[i].open ? idle[i].aux : 0;
@@ -405,7 +427,8 @@ static void check_reason(struct world *w, const struct view *v, size_t i, struct
     assert_int_equal(reason.why > SCHED_WHY_NO_ROOM, fits > 0);
     if (reason.why == SCHED_WHY_KEPT)
         assert_true(reason.ahead > 0);
-    assert_false(fair ? reason.why == SCHED_WHY_KEPT : reason.why == SCHED_WHY_SHARE || reason.why == SCHED_WHY_MAX_SLOTS);
+    assert_false(fair ? reason.why == SCHED_WHY_KEPT
+                      : reason.why == SCHED_WHY_SHARE || reason.why == SCHED_WHY_MAX_SLOTS);
     assert_int_not_equal(reason.why, SCHED_WHY_NEXT);
 }
 
@@ -449,14 +472,18 @@ static void begin_world(struct world *w, long seed)
 {
     static const int sizes[] = {-1, -1, 1, 1, 1, 2, 4, 8, 8, 16};
     struct sched_opts opts;
-    memset(w, 0, sizeof *w);
+    memset(w, 0, sizeof(*w));
     rng_init(&w->rng, (uint32_t)seed);
     random_opts(w, &opts);
     w->sched = sched_new(&opts);
     for (size_t i = 0; i < JOBS; i++) {
-        snprintf(w->job_id[i], sizeof w->job_id[i], "job-%zu", i);
-        w->job[i] = (struct sched_job){.job_id = w->job_id[i], .priority = 42, .weight = 1, .max_slots = -1,
-                                         .submitted_us = (int64_t)i / 2, .queue_position = (int64_t)i / 2};
+        snprintf(w->job_id[i], sizeof(w->job_id[i]), "job-%zu", i);
+        w->job[i] = (struct sched_job){.job_id = w->job_id[i],
+                                       .priority = 42,
+                                       .weight = 1,
+                                       .max_slots = -1,
+                                       .submitted_us = (int64_t)i / 2,
+                                       .queue_position = (int64_t)i / 2};
         w->job_slots[i] = sizes[random_upto(w, 10)];
     }
 }
@@ -476,7 +503,7 @@ static void finish_world(struct world *w)
 static long from_environment(const char *name, long otherwise)
 {
     const char *text = getenv(name);
-    return text == NULL ? otherwise : strtol(text, NULL, 10);
+    return !text ? otherwise : strtol(text, NULL, 10);
 }
 
 static void test_random__decides_as_the_obvious_one(void **state)

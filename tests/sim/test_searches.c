@@ -4,7 +4,8 @@
 #include "sim_main.h"
 #include "store.h"
 
-#define HALVING "\"metric\": \"loss\", \"num_rungs\": 2, \"max_trials\": 5, \"divisor\": 2, \"max_concurrent_trials\": 2"
+#define HALVING \
+    "\"metric\": \"loss\", \"num_rungs\": 2, \"max_trials\": 5, \"divisor\": 2, \"max_concurrent_trials\": 2"
 
 static const struct {
     const char *name, *searcher;
@@ -15,17 +16,25 @@ static const struct {
     {"stopped", "{\"name\": \"async_halving\", \"max_time\": 4, \"time_metric\": \"batches\", " HALVING "}"},
     {"promoted", "{\"name\": \"async_halving\", \"max_length\": {\"batches\": 4}, " HALVING "}"},
     {"stop once", "{\"name\": \"async_halving\", \"max_length\": {\"batches\": 4}, \"stop_once\": true, " HALVING "}"},
-    {"adaptive", "{\"name\": \"adaptive_asha\", \"metric\": \"loss\", \"max_trials\": 6, \"max_time\": 4, \"time_metric\": "
-                 "\"batches\", \"divisor\": 2, \"mode\": \"conservative\", \"max_concurrent_trials\": 3}"},
-    {"adaptive, promoted", "{\"name\": \"adaptive_asha\", \"metric\": \"loss\", \"max_trials\": 5, \"max_length\": {\"batches\": 4}, "
-                           "\"divisor\": 2, \"max_concurrent_trials\": 2}"},
+    {"adaptive",
+     "{\"name\": \"adaptive_asha\", \"metric\": \"loss\", \"max_trials\": 6, \"max_time\": 4, \"time_metric\": "
+     "\"batches\", \"divisor\": 2, \"mode\": \"conservative\", \"max_concurrent_trials\": 3}"},
+    {"adaptive, promoted",
+     "{\"name\": \"adaptive_asha\", \"metric\": \"loss\", \"max_trials\": 5, \"max_length\": {\"batches\": 4}, "
+     "\"divisor\": 2, \"max_concurrent_trials\": 2}"},
 };
-enum { SEARCH_N = sizeof searches / sizeof searches[0] };
+enum { SEARCH_N = sizeof(searches) / sizeof(searches[0]) };
 
 static void create_search(struct sim *sim, size_t i, int fail_trial)
 {
-    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 4, .searched = true, .searcher = searches[i].searcher,
-                                             .max_restarts = 1, .fail_trial = fail_trial, .fail_runs = 2, .fail_step = 1});
+    sim_create(sim, &(struct sim_experiment){.slots = 1,
+                                             .steps = 4,
+                                             .searched = true,
+                                             .searcher = searches[i].searcher,
+                                             .max_restarts = 1,
+                                             .fail_trial = fail_trial,
+                                             .fail_runs = 2,
+                                             .fail_step = 1});
 }
 
 /* One slot, so that the order in which trials report is the same however long things take. The second trial fails twice
@@ -96,20 +105,19 @@ static void test_promotion__a_waiting_trial_leaves_its_slot_to_others(void **sta
     sim_add_agent(sim, "a1", 1);
     create_search(sim, 4, -1);
     sim_run(sim, 20000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[   220] a1 > start trial 2 run 1 slots 0\n"
-               "[   640] trial 2 > COMPLETED, restarts 0\n"
-               "[   640] a1 > start trial 3 run 1 slots 0\n"
-               "[   860] a1 > start trial 4 run 1 slots 0\n"
-               "[  1280] trial 4 > COMPLETED, restarts 0\n"
-               "[  1280] a1 > start trial 5 run 1 slots 0\n"
-               "[  1490] trial 1 > COMPLETED, restarts 0\n"
-               "[  1490] trial 3 > COMPLETED, restarts 0\n"
-               "[  1700] trial 5 > COMPLETED, restarts 0\n"
-               "[  1700] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[  1700] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > start trial 1 run 1 slots 0\n"
+                    "[   220] a1 > start trial 2 run 1 slots 0\n"
+                    "[   640] trial 2 > COMPLETED, restarts 0\n"
+                    "[   640] a1 > start trial 3 run 1 slots 0\n"
+                    "[   860] a1 > start trial 4 run 1 slots 0\n"
+                    "[  1280] trial 4 > COMPLETED, restarts 0\n"
+                    "[  1280] a1 > start trial 5 run 1 slots 0\n"
+                    "[  1490] trial 1 > COMPLETED, restarts 0\n"
+                    "[  1490] trial 3 > COMPLETED, restarts 0\n"
+                    "[  1700] trial 5 > COMPLETED, restarts 0\n"
+                    "[  1700] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[  1700] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
 }
 
 static void test_pause__a_search_goes_on_after_it(void **state)

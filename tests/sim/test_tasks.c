@@ -8,14 +8,13 @@ static void test_task__runs_once_without_a_slot_beside_a_trial_that_has_them_all
     sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 5});
     sim_create_task(sim, 7);
     sim_run(sim, 1000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[     0] a1 > start gc-7\n"
-               "[   110] task of exp 7 > over\n"
-               "[   520] trial 1 > COMPLETED, restarts 0\n"
-               "[   520] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[   520] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > start trial 1 run 1 slots 0\n"
+                    "[     0] a1 > start gc-7\n"
+                    "[   110] task of exp 7 > over\n"
+                    "[   520] trial 1 > COMPLETED, restarts 0\n"
+                    "[   520] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[   520] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
     assert_int_equal(sim_open_allocations(sim), 0);
 }
 
@@ -40,9 +39,8 @@ static void test_task__runs_on_while_the_master_is_away_and_is_not_started_again
     sim_run(sim, 50);
     sim_crash_master(sim, 1000);
     sim_run(sim, 2000);
-    sim_expect(sim,
-               "[     0] a1 > start gc-7\n[    50] master > crash\n[  1050] master > back\n[  1550] a1 > back\n"
-               "[  1550] task of exp 7 > over\n");
+    sim_expect(sim, "[     0] a1 > start gc-7\n[    50] master > crash\n[  1050] master > back\n[  1550] a1 > back\n"
+                    "[  1550] task of exp 7 > over\n");
 }
 
 static void test_task__whose_agent_is_lost_is_over(void **state)
@@ -53,10 +51,11 @@ static void test_task__whose_agent_is_lost_is_over(void **state)
     sim_run(sim, 50);
     sim_agent_power_cut(sim, "a1", 1000000);
     sim_run(sim, 60000);
-    sim_expect(sim,
-               "[     0] a1 > start gc-7\n[    50] a1 > away\n"
-               "[ 25050] log > crashed: agent failed while the container was running: agent closed with allocated containers\n"
-               "[ 25050] task of exp 7 > over\n");
+    sim_expect(
+        sim,
+        "[     0] a1 > start gc-7\n[    50] a1 > away\n"
+        "[ 25050] log > crashed: agent failed while the container was running: agent closed with allocated containers\n"
+        "[ 25050] task of exp 7 > over\n");
 }
 
 /* Its creator is told, and may try again. */

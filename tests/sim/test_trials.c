@@ -7,12 +7,11 @@ static void test_single__trains_checkpoints_and_completes(void **state)
     sim_add_agent(sim, "a1", 2);
     sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 2});
     sim_run(sim, 1000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[   220] trial 1 > COMPLETED, restarts 0\n"
-               "[   220] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[   220] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > start trial 1 run 1 slots 0\n"
+                    "[   220] trial 1 > COMPLETED, restarts 0\n"
+                    "[   220] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[   220] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
     assert_int_equal(sim_trial(sim, 1)->steps_completed, 2);
 }
 
@@ -45,35 +44,39 @@ static void test_single__failing_trial_restarts_up_to_max_restarts_then_ends_in_
 {
     struct sim *sim = *state;
     sim_add_agent(sim, "a1", 1);
-    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 9, .max_restarts = 2, .fail_runs = 9, .fail_step = 2});
+    sim_create(sim,
+               &(struct sim_experiment){.slots = 1, .steps = 9, .max_restarts = 2, .fail_runs = 9, .fail_step = 2});
     sim_run(sim, 5000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[   210] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
-               "[   210] a1 > start trial 1 run 2 slots 0 from step 1\n"
-               "[   420] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
-               "[   420] a1 > start trial 1 run 3 slots 0 from step 2\n"
-               "[   630] trial 1 > ERROR, restarts 2\n"
-               "[   630] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
-               "[   630] exp 1 > ACTIVE -> STOPPING_ERROR\n"
-               "[   630] exp 1 > STOPPING_ERROR -> ERROR\n");
+    sim_expect(
+        sim,
+        "[     0] exp 1 > PAUSED -> ACTIVE\n"
+        "[     0] a1 > start trial 1 run 1 slots 0\n"
+        "[   210] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
+        "[   210] a1 > start trial 1 run 2 slots 0 from step 1\n"
+        "[   420] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
+        "[   420] a1 > start trial 1 run 3 slots 0 from step 2\n"
+        "[   630] trial 1 > ERROR, restarts 2\n"
+        "[   630] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
+        "[   630] exp 1 > ACTIVE -> STOPPING_ERROR\n"
+        "[   630] exp 1 > STOPPING_ERROR -> ERROR\n");
 }
 
 static void test_single__one_failure_is_survived_from_the_latest_checkpoint(void **state)
 {
     struct sim *sim = *state;
     sim_add_agent(sim, "a1", 1);
-    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 3, .max_restarts = 1, .fail_runs = 1, .fail_step = 3});
+    sim_create(sim,
+               &(struct sim_experiment){.slots = 1, .steps = 3, .max_restarts = 1, .fail_runs = 1, .fail_step = 3});
     sim_run(sim, 5000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[   310] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
-               "[   310] a1 > start trial 1 run 2 slots 0 from step 2\n"
-               "[   430] trial 1 > COMPLETED, restarts 1\n"
-               "[   430] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[   430] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(
+        sim,
+        "[     0] exp 1 > PAUSED -> ACTIVE\n"
+        "[     0] a1 > start trial 1 run 1 slots 0\n"
+        "[   310] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
+        "[   310] a1 > start trial 1 run 2 slots 0 from step 2\n"
+        "[   430] trial 1 > COMPLETED, restarts 1\n"
+        "[   430] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+        "[   430] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
 }
 
 static void test_single__max_restarts_0_makes_the_first_failure_final(void **state)
@@ -82,13 +85,14 @@ static void test_single__max_restarts_0_makes_the_first_failure_final(void **sta
     sim_add_agent(sim, "a1", 1);
     sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 3, .fail_runs = 1, .fail_step = 1});
     sim_run(sim, 5000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[   110] trial 1 > ERROR, restarts 0\n"
-               "[   110] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
-               "[   110] exp 1 > ACTIVE -> STOPPING_ERROR\n"
-               "[   110] exp 1 > STOPPING_ERROR -> ERROR\n");
+    sim_expect(
+        sim,
+        "[     0] exp 1 > PAUSED -> ACTIVE\n"
+        "[     0] a1 > start trial 1 run 1 slots 0\n"
+        "[   110] trial 1 > ERROR, restarts 0\n"
+        "[   110] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
+        "[   110] exp 1 > ACTIVE -> STOPPING_ERROR\n"
+        "[   110] exp 1 > STOPPING_ERROR -> ERROR\n");
 }
 
 static void test_kill__ends_a_running_experiment_as_canceled(void **state)
@@ -99,13 +103,12 @@ static void test_kill__ends_a_running_experiment_as_canceled(void **state)
     sim_run(sim, 300);
     assert_int_equal(sim_request(sim, CORE_EXPERIMENT_KILL, x), 0);
     sim_run(sim, 1000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[   300] exp 1 > ACTIVE -> STOPPING_KILLED\n"
-               "[   300] a1 > kill trial 1 run 1\n"
-               "[   305] trial 1 > CANCELED, restarts 0\n"
-               "[   305] exp 1 > STOPPING_KILLED -> CANCELED\n");
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > start trial 1 run 1 slots 0\n"
+                    "[   300] exp 1 > ACTIVE -> STOPPING_KILLED\n"
+                    "[   300] a1 > kill trial 1 run 1\n"
+                    "[   305] trial 1 > CANCELED, restarts 0\n"
+                    "[   305] exp 1 > STOPPING_KILLED -> CANCELED\n");
 }
 
 static void test_kill__of_a_waiting_experiment_needs_no_agent(void **state)
@@ -113,11 +116,10 @@ static void test_kill__of_a_waiting_experiment_needs_no_agent(void **state)
     struct sim *sim = *state;
     int x = sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 100});
     assert_int_equal(sim_request(sim, CORE_EXPERIMENT_KILL, x), 0);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] trial 1 > CANCELED, restarts 0\n"
-               "[     0] exp 1 > ACTIVE -> STOPPING_KILLED\n"
-               "[     0] exp 1 > STOPPING_KILLED -> CANCELED\n");
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[     0] trial 1 > CANCELED, restarts 0\n"
+                    "[     0] exp 1 > ACTIVE -> STOPPING_KILLED\n"
+                    "[     0] exp 1 > STOPPING_KILLED -> CANCELED\n");
     assert_int_equal(sim_open_allocations(sim), 0);
 }
 
@@ -132,31 +134,30 @@ static void test_pause__preempts_and_activation_resumes_from_the_checkpoint(void
     assert_int_equal(sim_open_allocations(sim), 0);
     assert_int_equal(sim_request(sim, CORE_EXPERIMENT_ACTIVATE, x), 0);
     sim_run(sim, 1000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[   250] exp 1 > ACTIVE -> PAUSED\n"
-               "[   310] trial 1 > run 1 preempts after step 3\n"
-               "[  1250] exp 1 > PAUSED -> ACTIVE\n"
-               "[  1250] a1 > start trial 1 run 2 slots 0 from step 3\n"
-               "[  1370] trial 1 > COMPLETED, restarts 0\n"
-               "[  1370] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[  1370] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > start trial 1 run 1 slots 0\n"
+                    "[   250] exp 1 > ACTIVE -> PAUSED\n"
+                    "[   310] trial 1 > run 1 preempts after step 3\n"
+                    "[  1250] exp 1 > PAUSED -> ACTIVE\n"
+                    "[  1250] a1 > start trial 1 run 2 slots 0 from step 3\n"
+                    "[  1370] trial 1 > COMPLETED, restarts 0\n"
+                    "[  1370] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[  1370] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
 }
 
 static void test_pause__kills_a_trial_that_does_not_preempt_in_time(void **state)
 {
     struct sim *sim = *state;
     sim_add_agent(sim, "a1", 1);
-    int x = sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 100, .deaf = true, .preemption_timeout_s = 2});
+    int x = sim_create(sim,
+                       &(struct sim_experiment){.slots = 1, .steps = 100, .deaf = true, .preemption_timeout_s = 2});
     sim_run(sim, 250);
     sim_request(sim, CORE_EXPERIMENT_PAUSE, x);
     sim_run(sim, 5000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[   250] exp 1 > ACTIVE -> PAUSED\n"
-               "[  2250] a1 > kill trial 1 run 1\n");
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > start trial 1 run 1 slots 0\n"
+                    "[   250] exp 1 > ACTIVE -> PAUSED\n"
+                    "[  2250] a1 > kill trial 1 run 1\n");
     assert_int_equal(sim_experiment_state(sim, x), RUN_PAUSED);
     assert_int_equal(sim_trial(sim, 1)->restarts, 0);
 }
@@ -169,13 +170,12 @@ static void test_cancel__lets_the_trial_checkpoint_first(void **state)
     sim_run(sim, 250);
     sim_request(sim, CORE_EXPERIMENT_CANCEL, x);
     sim_run(sim, 1000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[   250] exp 1 > ACTIVE -> STOPPING_CANCELED\n"
-               "[   310] trial 1 > run 1 preempts after step 3\n"
-               "[   320] trial 1 > CANCELED, restarts 0\n"
-               "[   320] exp 1 > STOPPING_CANCELED -> CANCELED\n");
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > start trial 1 run 1 slots 0\n"
+                    "[   250] exp 1 > ACTIVE -> STOPPING_CANCELED\n"
+                    "[   310] trial 1 > run 1 preempts after step 3\n"
+                    "[   320] trial 1 > CANCELED, restarts 0\n"
+                    "[   320] exp 1 > STOPPING_CANCELED -> CANCELED\n");
 }
 
 static void test_requests__that_come_too_late_are_refused(void **state)
@@ -202,22 +202,21 @@ static void test_two_experiments__share_two_slots_in_order(void **state)
     sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1});
     sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1});
     sim_run(sim, 1000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0,1\n"
-               "[     0] exp 2 > PAUSED -> ACTIVE\n"
-               "[     0] exp 3 > PAUSED -> ACTIVE\n"
-               "[   120] trial 1 > COMPLETED, restarts 0\n"
-               "[   120] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[   120] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
-               "[   120] a1 > start trial 2 run 1 slots 0\n"
-               "[   120] a1 > start trial 3 run 1 slots 1\n"
-               "[   240] trial 2 > COMPLETED, restarts 0\n"
-               "[   240] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[   240] exp 2 > STOPPING_COMPLETED -> COMPLETED\n"
-               "[   240] trial 3 > COMPLETED, restarts 0\n"
-               "[   240] exp 3 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[   240] exp 3 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > start trial 1 run 1 slots 0,1\n"
+                    "[     0] exp 2 > PAUSED -> ACTIVE\n"
+                    "[     0] exp 3 > PAUSED -> ACTIVE\n"
+                    "[   120] trial 1 > COMPLETED, restarts 0\n"
+                    "[   120] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[   120] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
+                    "[   120] a1 > start trial 2 run 1 slots 0\n"
+                    "[   120] a1 > start trial 3 run 1 slots 1\n"
+                    "[   240] trial 2 > COMPLETED, restarts 0\n"
+                    "[   240] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[   240] exp 2 > STOPPING_COMPLETED -> COMPLETED\n"
+                    "[   240] trial 3 > COMPLETED, restarts 0\n"
+                    "[   240] exp 3 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[   240] exp 3 > STOPPING_COMPLETED -> COMPLETED\n");
 }
 
 static void test_priority__goes_first_and_nobody_below_passes_who_waits(void **state)
@@ -229,27 +228,26 @@ static void test_priority__goes_first_and_nobody_below_passes_who_waits(void **s
     sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 1, .priority = 10});
     sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1});
     sim_run(sim, 2000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[     0] exp 2 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 2 run 1 slots 1\n"
-               "[     0] exp 3 > PAUSED -> ACTIVE\n"
-               "[     0] exp 4 > PAUSED -> ACTIVE\n"
-               "[   120] trial 2 > COMPLETED, restarts 0\n"
-               "[   120] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[   120] exp 2 > STOPPING_COMPLETED -> COMPLETED\n"
-               "[   320] trial 1 > COMPLETED, restarts 0\n"
-               "[   320] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[   320] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
-               "[   320] a1 > start trial 3 run 1 slots 0,1\n"
-               "[   440] trial 3 > COMPLETED, restarts 0\n"
-               "[   440] exp 3 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[   440] exp 3 > STOPPING_COMPLETED -> COMPLETED\n"
-               "[   440] a1 > start trial 4 run 1 slots 0\n"
-               "[   560] trial 4 > COMPLETED, restarts 0\n"
-               "[   560] exp 4 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[   560] exp 4 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > start trial 1 run 1 slots 0\n"
+                    "[     0] exp 2 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > start trial 2 run 1 slots 1\n"
+                    "[     0] exp 3 > PAUSED -> ACTIVE\n"
+                    "[     0] exp 4 > PAUSED -> ACTIVE\n"
+                    "[   120] trial 2 > COMPLETED, restarts 0\n"
+                    "[   120] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[   120] exp 2 > STOPPING_COMPLETED -> COMPLETED\n"
+                    "[   320] trial 1 > COMPLETED, restarts 0\n"
+                    "[   320] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[   320] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
+                    "[   320] a1 > start trial 3 run 1 slots 0,1\n"
+                    "[   440] trial 3 > COMPLETED, restarts 0\n"
+                    "[   440] exp 3 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[   440] exp 3 > STOPPING_COMPLETED -> COMPLETED\n"
+                    "[   440] a1 > start trial 4 run 1 slots 0\n"
+                    "[   560] trial 4 > COMPLETED, restarts 0\n"
+                    "[   560] exp 4 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[   560] exp 4 > STOPPING_COMPLETED -> COMPLETED\n");
 }
 
 static void test_large_trial__takes_whole_agents_that_divide_it(void **state)
@@ -261,14 +259,13 @@ static void test_large_trial__takes_whole_agents_that_divide_it(void **state)
     sim_create(sim, &(struct sim_experiment){.slots = 4, .steps = 1});
     sim_create(sim, &(struct sim_experiment){.slots = 8, .steps = 1});
     sim_run(sim, 2000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] b1 > start trial 1 run 1 slots 0,1\n"
-               "[     0] b2 > start trial 1 run 1 slots 0,1\n"
-               "[     0] exp 2 > PAUSED -> ACTIVE\n"
-               "[   120] trial 1 > COMPLETED, restarts 0\n"
-               "[   120] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[   120] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[     0] b1 > start trial 1 run 1 slots 0,1\n"
+                    "[     0] b2 > start trial 1 run 1 slots 0,1\n"
+                    "[     0] exp 2 > PAUSED -> ACTIVE\n"
+                    "[   120] trial 1 > COMPLETED, restarts 0\n"
+                    "[   120] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[   120] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
 }
 
 static void test_zero_slot_trial__needs_no_slot(void **state)
@@ -277,12 +274,11 @@ static void test_zero_slot_trial__needs_no_slot(void **state)
     sim_add_agent(sim, "a1", 0);
     sim_create(sim, &(struct sim_experiment){.slots = 0, .steps = 1});
     sim_run(sim, 2000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1\n"
-               "[   120] trial 1 > COMPLETED, restarts 0\n"
-               "[   120] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[   120] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > start trial 1 run 1\n"
+                    "[   120] trial 1 > COMPLETED, restarts 0\n"
+                    "[   120] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[   120] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
 }
 
 static void test_invalid_hp__is_completed_and_killed_if_it_stays(void **state)
@@ -291,13 +287,12 @@ static void test_invalid_hp__is_completed_and_killed_if_it_stays(void **state)
     sim_add_agent(sim, "a1", 1);
     sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1, .invalid_hp = true});
     sim_run(sim, 20000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[ 10110] a1 > kill trial 1 run 1\n"
-               "[ 10115] trial 1 > COMPLETED, restarts 0\n"
-               "[ 10115] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[ 10115] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > start trial 1 run 1 slots 0\n"
+                    "[ 10110] a1 > kill trial 1 run 1\n"
+                    "[ 10115] trial 1 > COMPLETED, restarts 0\n"
+                    "[ 10115] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[ 10115] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
 }
 
 static void test_launch_failure__is_tried_again_ever_more_slowly_and_not_counted(void **state)
@@ -306,18 +301,17 @@ static void test_launch_failure__is_tried_again_ever_more_slowly_and_not_counted
     sim_add_agent(sim, "a1", 1);
     sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1, .cannot_start = true, .fail_runs = 3});
     sim_run(sim, 20000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[    10] log > crashed: agent failed to launch the container\n"
-               "[  1010] a1 > start trial 1 run 2 slots 0\n"
-               "[  1020] log > crashed: agent failed to launch the container\n"
-               "[  3020] a1 > start trial 1 run 3 slots 0\n"
-               "[  3030] log > crashed: agent failed to launch the container\n"
-               "[  7030] a1 > start trial 1 run 4 slots 0\n"
-               "[  7150] trial 1 > COMPLETED, restarts 0\n"
-               "[  7150] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[  7150] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > start trial 1 run 1 slots 0\n"
+                    "[    10] log > crashed: agent failed to launch the container\n"
+                    "[  1010] a1 > start trial 1 run 2 slots 0\n"
+                    "[  1020] log > crashed: agent failed to launch the container\n"
+                    "[  3020] a1 > start trial 1 run 3 slots 0\n"
+                    "[  3030] log > crashed: agent failed to launch the container\n"
+                    "[  7030] a1 > start trial 1 run 4 slots 0\n"
+                    "[  7150] trial 1 > COMPLETED, restarts 0\n"
+                    "[  7150] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[  7150] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
 }
 
 static void test_launch_failure__is_the_end_when_it_happens_twenty_times_in_a_row(void **state)
@@ -351,7 +345,8 @@ static void test_launch_failure__counts_although_the_container_was_called_runnin
 {
     struct sim *sim = *state;
     sim_add_agent(sim, "a1", 1);
-    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1, .cannot_start = true, .runs_first = true, .fail_runs = 1000});
+    sim_create(sim, &(struct sim_experiment){
+                        .slots = 1, .steps = 1, .cannot_start = true, .runs_first = true, .fail_runs = 1000});
     sim_run(sim, 2000000);
     assert_int_equal(sim_trial_state(sim, 1), RUN_ERROR);
     assert_int_equal(sim_trial(sim, 1)->run_id, 20);
@@ -361,10 +356,15 @@ static void test_launch_failure__counts_although_the_container_was_called_runnin
 static void check_refused(struct sim *sim, bool runs_first)
 {
     sim_add_agent(sim, "a1", 1);
-    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1, .cannot_be_started = true, .runs_first = runs_first,
-                                             .fail_runs = 1000});
-    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1, .cannot_be_started = true, .runs_first = runs_first,
-                                             .fail_runs = 1000, .max_restarts = 2});
+    sim_create(sim,
+               &(struct sim_experiment){
+                   .slots = 1, .steps = 1, .cannot_be_started = true, .runs_first = runs_first, .fail_runs = 1000});
+    sim_create(sim, &(struct sim_experiment){.slots = 1,
+                                             .steps = 1,
+                                             .cannot_be_started = true,
+                                             .runs_first = runs_first,
+                                             .fail_runs = 1000,
+                                             .max_restarts = 2});
     sim_run(sim, 2000000);
     assert_int_equal(sim_trial_state(sim, 1), RUN_ERROR);
     assert_int_equal(sim_trial(sim, 1)->run_id, 1);
@@ -386,19 +386,20 @@ static void test_random__runs_two_at_a_time_until_all_trials_are_done(void **sta
 {
     struct sim *sim = *state;
     sim_add_agent(sim, "a1", 4);
-    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1,
-               .searcher = "{\"name\": \"random\", \"max_trials\": 3, \"max_concurrent_trials\": 2}"});
+    sim_create(sim, &(struct sim_experiment){
+                        .slots = 1,
+                        .steps = 1,
+                        .searcher = "{\"name\": \"random\", \"max_trials\": 3, \"max_concurrent_trials\": 2}"});
     sim_run(sim, 2000);
-    sim_expect(sim,
-               "[     0] exp 1 > PAUSED -> ACTIVE\n"
-               "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[     0] a1 > start trial 2 run 1 slots 1\n"
-               "[   120] trial 1 > COMPLETED, restarts 0\n"
-               "[   120] a1 > start trial 3 run 1 slots 0\n"
-               "[   120] trial 2 > COMPLETED, restarts 0\n"
-               "[   240] trial 3 > COMPLETED, restarts 0\n"
-               "[   240] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
-               "[   240] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_expect(sim, "[     0] exp 1 > PAUSED -> ACTIVE\n"
+                    "[     0] a1 > start trial 1 run 1 slots 0\n"
+                    "[     0] a1 > start trial 2 run 1 slots 1\n"
+                    "[   120] trial 1 > COMPLETED, restarts 0\n"
+                    "[   120] a1 > start trial 3 run 1 slots 0\n"
+                    "[   120] trial 2 > COMPLETED, restarts 0\n"
+                    "[   240] trial 3 > COMPLETED, restarts 0\n"
+                    "[   240] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[   240] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
 }
 
 int main(void)

@@ -1,6 +1,6 @@
-/* Preloaded, it sets the wall clock of one program, as settimeofday(2) would that of the machine: the monotonic clocks go
- * on. The file that DET_TEST_CLOCK names holds how many seconds it is off, as a 64-bit number of this machine; tests change
- * it while the program runs. */
+/* Preloaded, it sets the wall clock of one program, as settimeofday(2) would that of the machine: the monotonic clocks
+ * go on. The file that DET_TEST_CLOCK names holds how many seconds it is off, as a 64-bit number of this machine; tests
+ * change it while the program runs. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@ static void __attribute__((constructor)) map_offset(void)
 {
     const char *path = getenv("DET_TEST_CLOCK");
     int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    void *page = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof *offset_s, PROT_READ, MAP_SHARED, fd, 0);
+    void *page = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(*offset_s), PROT_READ, MAP_SHARED, fd, 0);
     if (fd >= 0)
         close(fd);
     if (page != MAP_FAILED)

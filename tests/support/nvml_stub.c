@@ -12,8 +12,12 @@
 
 enum { SUCCESS = 0, INVALID = 2, NO_DRIVER = 9, LOST = 15 };
 
-struct memory { unsigned long long total, free, used; };
-struct utilization { unsigned gpu, memory; };
+struct memory {
+    unsigned long long total, free, used;
+};
+struct utilization {
+    unsigned gpu, memory;
+};
 
 static int stub_setting(const char *name, int otherwise)
 {
@@ -30,12 +34,27 @@ static int stub_setting(const char *name, int otherwise)
 }
 
 /* A handle is 1 + card + 100 * (1 + instance). */
-static int card_of(void *device) { return (int)((long)device - 1) % 100; }
-static int instance_of(void *device) { return (int)((long)device - 1) / 100; }
-static int answer_of(void *device) { return stub_setting("lost", -1) == card_of(device) ? LOST : SUCCESS; }
+static int card_of(void *device)
+{
+    return (int)((long)device - 1) % 100;
+}
+static int instance_of(void *device)
+{
+    return (int)((long)device - 1) / 100;
+}
+static int answer_of(void *device)
+{
+    return stub_setting("lost", -1) == card_of(device) ? LOST : SUCCESS;
+}
 
-int nvmlInit_v2(void) { return stub_setting("init", SUCCESS); }
-int nvmlShutdown(void) { return SUCCESS; }
+int nvmlInit_v2(void)
+{
+    return stub_setting("init", SUCCESS);
+}
+int nvmlShutdown(void)
+{
+    return SUCCESS;
+}
 
 const char *nvmlErrorString(int code)
 {

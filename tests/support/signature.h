@@ -1,7 +1,8 @@
-/* The signature that web hooks of the predecessor carry, which the case files have: HMAC-SHA256 of "<unix seconds>,<body>" in
- * lower-case hexadecimal digits. The platform has no web hooks yet; when it gets them, this moves into src. */
-#ifndef TESTS_SUPPORT_SIGNATURE_H
-#define TESTS_SUPPORT_SIGNATURE_H
+/* The signature that web hooks of the predecessor carry, which the case files have: HMAC-SHA256 of "<unix
+ * seconds>,<body>" in lower-case hexadecimal digits. The platform has no web hooks yet; when it gets them, this moves
+ * into src. */
+#ifndef DET_TESTS_SUPPORT_SIGNATURE_H
+#define DET_TESTS_SUPPORT_SIGNATURE_H
 
 #include <stddef.h>
 #include <stdint.h>

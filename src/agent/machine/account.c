@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
-#include "common/system/files.h"
 #include "common/base/strbuf.h"
+#include "common/system/files.h"
 
 #define PASSWD_BUF 16384
 #define PASSWD_MAX (1024 * 1024)
@@ -46,7 +46,7 @@ static void fill_groups(struct account *x, bool allow_root, struct arena *a)
             x->group[x->group_n++] = list[i];
 }
 
-/* ---- a uid of the owner's own ---- */
+/* ---- a uid of the owner's own ------------------------------------------------------------------------------------ */
 
 static bool in_range(const struct account_range *r, uint32_t id)
 {
@@ -83,15 +83,18 @@ static void name_own_uid(struct account *x, const struct account_order *o, struc
     x->passwd = arena_printf(a, "%s:x:%u:%u::/:/bin/sh\n%s", x->name, (unsigned)x->uid, (unsigned)x->gid, text);
 }
 
-static int use_own_uid(struct account *x, const struct account_order *o, const struct account_rules *r, struct arena *a, struct error *err)
+static int use_own_uid(struct account *x, const struct account_order *o, const struct account_rules *r, struct arena *a,
+                       struct error *err)
 {
     if (o->owner_id <= 0)
-        return error_set(err, ERR_INVALID, "the order does not say which user the task belongs to; use programs of one version");
+        return error_set(err, ERR_INVALID,
+                         "the order does not say which user the task belongs to; use programs of one version");
     if ((uint32_t)o->owner_id >= r->own.count)
-        return error_set(err, ERR_PRECONDITION,
-                         "user number %d has no uid of their own on this agent: task_uids.count is %u; raise it, or link the user to an "
-                         "account (det user link-with-agent-user)",
-                         (int)o->owner_id, (unsigned)r->own.count);
+        return error_set(
+            err, ERR_PRECONDITION,
+            "user number %d has no uid of their own on this agent: task_uids.count is %u; raise it, or link the user to an "
+            "account (det user link-with-agent-user)",
+            (int)o->owner_id, (unsigned)r->own.count);
     x->uid = r->own.first + (uint32_t)o->owner_id;
     x->gid = o->gid ? (gid_t)o->gid : x->uid;
     name_own_uid(x, o, a);
@@ -100,10 +103,10 @@ static int use_own_uid(struct account *x, const struct account_order *o, const s
     return 0;
 }
 
-/* ---- a linked account ---- */
+/* ---- a linked account -------------------------------------------------------------------------------------------- */
 
-static int use_linked_account(struct account *x, const struct account_order *o, const struct account_rules *r, struct arena *a,
-                       struct error *err)
+static int use_linked_account(struct account *x, const struct account_order *o, const struct account_rules *r,
+                              struct arena *a, struct error *err)
 {
     char buf[PASSWD_BUF];
     struct passwd entry;
@@ -112,10 +115,11 @@ static int use_linked_account(struct account *x, const struct account_order *o, 
                          "the task's owner is linked to group 0, with which no task may run on this agent "
                          "(allow_root_tasks is false); link the owner to another group");
     if (in_range(&r->own, (uint32_t)o->uid))
-        return error_set(err, ERR_PRECONDITION,
-                         "the task's owner is linked to uid %d, which is one of those that users without a linked account have on this agent "
-                         "(task_uids: %u to %u); link the owner to another uid",
-                         (int)o->uid, (unsigned)r->own.first, (unsigned)(r->own.first + r->own.count - 1));
+        return error_set(
+            err, ERR_PRECONDITION,
+            "the task's owner is linked to uid %d, which is one of those that users without a linked account have on this agent "
+            "(task_uids: %u to %u); link the owner to another uid",
+            (int)o->uid, (unsigned)r->own.first, (unsigned)(r->own.first + r->own.count - 1));
     x->uid = (uid_t)o->uid;
     x->gid = (gid_t)o->gid;
     x->name = o->user && *o->user ? arena_strdup(a, o->user) : "user";
@@ -145,15 +149,17 @@ int account_resolve(const struct account_order *o, const struct account_rules *r
     struct account x = {.home = "", .shell = "/bin/sh", .change = geteuid() == 0};
     bool own = o->uid == 0 && !r->allow_root;
     if (o->uid < 0 || o->gid < 0)
-        return error_set(err, ERR_INVALID,
-                         "the task's owner is linked to uid %d and gid %d: an id is a number from 0 to 2147483647; link the owner to an "
-                         "account that exists (det user link-with-agent-user)",
-                         (int)o->uid, (int)o->gid);
+        return error_set(
+            err, ERR_INVALID,
+            "the task's owner is linked to uid %d and gid %d: an id is a number from 0 to 2147483647; link the owner to an "
+            "account that exists (det user link-with-agent-user)",
+            (int)o->uid, (int)o->gid);
     if (x.change && o->gid != 0 && in_range(&r->own, (uint32_t)o->gid))
-        return error_set(err, ERR_PRECONDITION,
-                         "the task's gid %d is one of those that users without a linked account have on this agent (task_uids); choose "
-                         "another",
-                         (int)o->gid);
+        return error_set(
+            err, ERR_PRECONDITION,
+            "the task's gid %d is one of those that users without a linked account have on this agent (task_uids); choose "
+            "another",
+            (int)o->gid);
     if (!x.change)
         use_agents_account(&x, o, a);
     else if ((own ? use_own_uid(&x, o, r, a, err) : use_linked_account(&x, o, r, a, err)) < 0)
@@ -162,17 +168,21 @@ int account_resolve(const struct account_order *o, const struct account_rules *r
     return 0;
 }
 
-/* ---- the range, at the agent's start ---- */
+/* ---- the range, at the agent's start ----------------------------------------------------------------------------- */
 
-const struct account_files account_files = {
-    .passwd = "/etc/passwd", .group = "/etc/group", .subuid = "/etc/subuid", .subgid = "/etc/subgid", .uid_map = "/proc/self/uid_map"};
+const struct account_files account_files = {.passwd = "/etc/passwd",
+                                            .group = "/etc/group",
+                                            .subuid = "/etc/subuid",
+                                            .subgid = "/etc/subgid",
+                                            .uid_map = "/proc/self/uid_map"};
 
 static int refuse_range(const struct account_range *r, const char *file, const char *line, struct error *err)
 {
-    return error_set(err, ERR_CONFLICT,
-                     "task_uids: the ids %u to %u, which must belong to the platform alone, overlap with the line \"%.*s\" of %s; set "
-                     "task_uids.first to a number above it",
-                     (unsigned)r->first, (unsigned)(r->first + r->count - 1), (int)strcspn(line, "\n"), line, file);
+    return error_set(
+        err, ERR_CONFLICT,
+        "task_uids: the ids %u to %u, which must belong to the platform alone, overlap with the line \"%.*s\" of %s; set "
+        "task_uids.first to a number above it",
+        (unsigned)r->first, (unsigned)(r->first + r->count - 1), (int)strcspn(line, "\n"), line, file);
 }
 
 /* Checks one file against the range. A line is `NAME:…:` with an id in the given field; with `counted`, the next field
@@ -187,7 +197,8 @@ static int check_file(const struct account_range *r, const char *file, int field
         for (int i = 0; i < field && at; i++)
             at = memchr(at, ':', strcspn(at, "\n")) ? strchr(at, ':') + 1 : NULL;
         char *end;
-        uint64_t id = at ? strtoull(at, &end, 10) : 0, n = at && counted && *end == ':' ? strtoull(end + 1, NULL, 10) : 1;
+        uint64_t id = at ? strtoull(at, &end, 10) : 0,
+                 n = at && counted && *end == ':' ? strtoull(end + 1, NULL, 10) : 1;
         if (at && end != at && id < (uint64_t)r->first + r->count && id + n > r->first)
             return refuse_range(r, file, line, err);
     }
@@ -206,10 +217,11 @@ static int check_map(const struct account_range *r, const char *file, struct err
         if (sscanf(line, "%llu %llu %llu", &inside, &outside, &n) == 3 && r->first >= inside &&
             (uint64_t)r->first + r->count <= inside + n)
             return 0;
-    return error_set(err, ERR_PRECONDITION,
-                     "task_uids: this agent runs in a user namespace in which the ids %u to %u do not all exist (%s); set task_uids.first "
-                     "and task_uids.count to ids that do",
-                     (unsigned)r->first, (unsigned)(r->first + r->count - 1), file);
+    return error_set(
+        err, ERR_PRECONDITION,
+        "task_uids: this agent runs in a user namespace in which the ids %u to %u do not all exist (%s); set task_uids.first "
+        "and task_uids.count to ids that do",
+        (unsigned)r->first, (unsigned)(r->first + r->count - 1), file);
 }
 
 int account_check_range(const struct account_range *range, const struct account_files *f, struct error *err)
@@ -221,7 +233,7 @@ int account_check_range(const struct account_range *range, const struct account_
     return check_file(range, f->subgid, 1, true, err);
 }
 
-/* ---- what an account reaches ---- */
+/* ---- what an account reaches ------------------------------------------------------------------------------------- */
 
 static bool mode_permits(const struct account *who, const struct stat *st, int want)
 {

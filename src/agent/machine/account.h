@@ -5,8 +5,8 @@
  * owner alone: the first id of the range `task_uids` plus the owner's number in the platform. Nobody has to create
  * that account, and the machine's user database need not know it. A task runs as root only if `allow_root_tasks` is
  * set. */
-#ifndef DET_AGENT_ACCOUNT_H
-#define DET_AGENT_ACCOUNT_H
+#ifndef DET_AGENT_MACHINE_ACCOUNT_H
+#define DET_AGENT_MACHINE_ACCOUNT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -73,8 +73,8 @@ static const char *make_group(const char *base, const char *name, struct arena *
     return make_dir(parent, err) == 0 && make_dir(dir, err) == 0 ? dir : NULL;
 }
 
-static int make_v1(const struct cgroup_home *home, const char *name, const struct cgroup_limits *l, struct arena *a, struct cgroup *g,
-                   struct error *err)
+static int make_v1(const struct cgroup_home *home, const char *name, const struct cgroup_limits *l, struct arena *a,
+                   struct cgroup *g, struct error *err)
 {
     int r = 0, n = 0;
     for (enum controller c = 0; c < CONTROLLER_NR; c++) {
@@ -154,7 +154,7 @@ void cgroup_remove(const struct cgroup_home *home, const char *name)
     }
 }
 
-/* ---- whose tree it is ---- */
+/* ---- whose tree it is -------------------------------------------------------------------------------------------- */
 
 static bool list_has_controller(const char *list, size_t n, const char *name)
 {
@@ -199,7 +199,8 @@ static int enter_leaf(const char *unit, struct arena *a, struct error *err)
     return make_dir(leaf, err) < 0 ? -1 : write_group_file(leaf, "cgroup.procs", "0", err);
 }
 
-int cgroup_find_home(const char *root, const char *membership, struct arena *a, struct cgroup_home *ret, struct error *err)
+int cgroup_find_home(const char *root, const char *membership, struct arena *a, struct cgroup_home *ret,
+                     struct error *err)
 {
     struct cgroup_home h = {.root = root, .v2 = is_v2(root)};
     int r = 0;

@@ -4,8 +4,8 @@
  * are <home>/determined/<name>. `home` is the agent's own part of each tree if systemd has delegated one to it (unit
  * determined-agent.service with Delegate=yes), else <root>[/<controller>]. So systemd and the agent never write into
  * the same part of a tree. A limit that this machine cannot set is left out, and *err says so. */
-#ifndef DET_AGENT_CGROUP_H
-#define DET_AGENT_CGROUP_H
+#ifndef DET_AGENT_MACHINE_CGROUP_H
+#define DET_AGENT_MACHINE_CGROUP_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,12 +42,13 @@ struct cgroup_home {
 /* Finds the agent's home. `membership` is the text of /proc/self/cgroup. In v2 a group has either processes or groups
  * with limits, so the calling process moves into a leaf (<home>/agent), which its supervisors inherit. Returns -1 if
  * that fails: the home is then the root, and *err says why. */
-int cgroup_find_home(const char *root, const char *membership, struct arena *a, struct cgroup_home *ret, struct error *err);
+int cgroup_find_home(const char *root, const char *membership, struct arena *a, struct cgroup_home *ret,
+                     struct error *err);
 
 /* Makes the groups of a task. Returns -1 if a limit could not be set; *ret then holds the limits that could. Strings
  * live in the arena. */
-int cgroup_make(const struct cgroup_home *home, const char *name, const struct cgroup_limits *l, struct arena *a, struct cgroup *ret,
-                struct error *err);
+int cgroup_make(const struct cgroup_home *home, const char *name, const struct cgroup_limits *l, struct arena *a,
+                struct cgroup *ret, struct error *err);
 /* called when the task's processes have ended; errors are ignored */
 void cgroup_remove(const struct cgroup_home *home, const char *name);
 

@@ -1,7 +1,7 @@
 /* A shared library that need not be on this machine. It is loaded by name while the program runs, with the functions
  * that the caller lists. */
-#ifndef DET_AGENT_DYNLIB_H
-#define DET_AGENT_DYNLIB_H
+#ifndef DET_AGENT_MACHINE_DYNLIB_H
+#define DET_AGENT_MACHINE_DYNLIB_H
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
 /* GPUs of one maker, through the maker's own library, which is loaded if the machine has it. Each maker has one table
  * of functions. The functions may block for seconds, since the driver may have to wake the cards: call them at the
  * start, or on a worker thread. */
-#ifndef DET_AGENT_GPU_H
-#define DET_AGENT_GPU_H
+#ifndef DET_AGENT_MACHINE_GPU_H
+#define DET_AGENT_MACHINE_GPU_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -12,10 +12,10 @@
 #include "gen/wire.h"
 
 struct gpu {
-    int index;               /* as the maker's tools number them */
+    int index; /* as the maker's tools number them */
     const char *uuid, *model;
-    uint64_t memory_bytes;   /* 0: unknown */
-    void *handle;            /* the library's handle */
+    uint64_t memory_bytes; /* 0: unknown */
+    void *handle;          /* the library's handle */
 };
 
 struct gpu_usage {
@@ -24,9 +24,9 @@ struct gpu_usage {
 };
 
 struct gpu_maker {
-    const char *name;               /* "NVIDIA" */
+    const char *name; /* "NVIDIA" */
     enum wire_device_type type;
-    const char *visible_variable;   /* the environment variable that lists, by uuid, the GPUs that a process may use */
+    const char *visible_variable; /* the environment variable that lists, by uuid, the GPUs that a process may use */
     /* Loads the library. ERR_NOT_FOUND: there is none, hence there are no GPUs. The driver's version lives in the
      * arena. */
     int (*open)(struct arena *a, const char **ret_driver, struct error *err);

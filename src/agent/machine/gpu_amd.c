@@ -96,8 +96,11 @@ static int amd_list(struct arena *a, struct gpu **ret, size_t *ret_n, struct err
         }
         rsmi.name(i, name, sizeof(name));
         rsmi.memory_total(i, RSMI_MEMORY_VRAM, &bytes);
-        list[n++] = (struct gpu){.index = (int)i, .uuid = arena_printf(a, "GPU-%016" PRIx64, id), .memory_bytes = bytes,
-                                 .model = arena_strdup(a, *name ? name : "AMD GPU"), .handle = (void *)(uintptr_t)i};
+        list[n++] = (struct gpu){.index = (int)i,
+                                 .uuid = arena_printf(a, "GPU-%016" PRIx64, id),
+                                 .memory_bytes = bytes,
+                                 .model = arena_strdup(a, *name ? name : "AMD GPU"),
+                                 .handle = (void *)(uintptr_t)i};
     }
     *ret = list;
     *ret_n = n;

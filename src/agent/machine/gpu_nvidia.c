@@ -103,7 +103,10 @@ static int describe_gpu(void *device, int index, struct arena *a, struct gpu *re
         return code;
     nvml.name(device, name, sizeof(name));
     nvml.memory(device, &m);
-    *ret = (struct gpu){.index = index, .uuid = arena_strdup(a, uuid), .memory_bytes = m.total, .handle = device,
+    *ret = (struct gpu){.index = index,
+                        .uuid = arena_strdup(a, uuid),
+                        .memory_bytes = m.total,
+                        .handle = device,
                         .model = arena_strdup(a, *name ? name : "NVIDIA GPU")};
     return NVML_SUCCESS;
 }

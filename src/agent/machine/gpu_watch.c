@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "common/base/cleanup.h"
-#include "common/system/log.h"
 #include "common/base/must.h"
+#include "common/system/log.h"
 
 struct gpu_check {
     bool lost;       /* the GPU did not answer at the last check */
@@ -21,7 +21,8 @@ struct gpu_watch {
     const struct gpu *gpu;
     size_t n;
     int64_t period_us;
-    struct gpu_check *check; /* one for each GPU. While a check is under way only the worker touches it, except for known_lost */
+    struct gpu_check
+        *check; /* one for each GPU. While a check is under way only the worker touches it, except for known_lost */
     gpu_watch_fn *changed;
     void *ctx;
 };
@@ -32,8 +33,8 @@ static void check_gpu(const struct gpu_maker *maker, const struct gpu *g, struct
     struct gpu_usage u;
     c->lost = maker->usage(g, &u, &err) < 0;
     if (!c->lost)
-        log_debug("gpu.usage", "index=%d uuid=%s busy_percent=%u memory_mib=%" PRIu64, g->index, g->uuid, u.busy_percent,
-                  u.memory_bytes >> 20);
+        log_debug("gpu.usage", "index=%d uuid=%s busy_percent=%u memory_mib=%" PRIu64, g->index, g->uuid,
+                  u.busy_percent, u.memory_bytes >> 20);
     if (c->lost && !c->reported)
         log_error("gpu.lost", "index=%d uuid=%s reason=%s action=\"its slot takes no work until it is back\"", g->index,
                   g->uuid, log_quote(error_msg(&err)));

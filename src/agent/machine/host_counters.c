@@ -11,9 +11,9 @@
 #include "common/base/arena.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
+#include "common/base/strbuf.h"
 #include "common/system/files.h"
 #include "common/system/procstat.h"
-#include "common/base/strbuf.h"
 
 #define FILE_MAX (1 << 20)
 #define SECTOR_BYTES 512
@@ -26,7 +26,7 @@ static bool read_below(const char *root, const char *name, struct strbuf *ret)
     return file_read(path, FILE_MAX, ret, NULL) == 0;
 }
 
-/* ---- the machine ---- */
+/* ---- the machine ------------------------------------------------------------------------------------------------- */
 
 static void read_cpu(const char *proc, struct host_counters *ret)
 {
@@ -35,8 +35,9 @@ static void read_cpu(const char *proc, struct host_counters *ret)
      * user and nice. */
     uint64_t t[8] = {0};
     if (!read_below(proc, "stat", &text) ||
-        sscanf(text.s, "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &t[0],
-               &t[1], &t[2], &t[3], &t[4], &t[5], &t[6], &t[7]) < 4)
+        sscanf(text.s,
+               "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
+               &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6], &t[7]) < 4)
         return;
     for (int i = 0; i < 8; i++)
         ret->cpu_total += t[i];
@@ -71,8 +72,9 @@ static void read_disks(const struct host_roots *roots, struct host_counters *ret
     for (char *line; rest && (line = strsep(&rest, "\n"));) {
         char name[64];
         uint64_t reads, sectors_read, writes, sectors_written;
-        if (sscanf(line, "%*u %*u %63s %" SCNu64 " %*u %" SCNu64 " %*u %" SCNu64 " %*u %" SCNu64, name, &reads, &sectors_read,
-                   &writes, &sectors_written) != 5 || !is_disk(roots->sys, name))
+        if (sscanf(line, "%*u %*u %63s %" SCNu64 " %*u %" SCNu64 " %*u %" SCNu64 " %*u %" SCNu64, name, &reads,
+                   &sectors_read, &writes, &sectors_written) != 5 ||
+            !is_disk(roots->sys, name))
             continue;
         ret->disk_operations += reads + writes;
         ret->disk_read += sectors_read * SECTOR_BYTES;
@@ -96,7 +98,7 @@ static void read_network(const char *proc, struct host_counters *ret)
     }
 }
 
-/* ---- the task ---- */
+/* ---- the task ---------------------------------------------------------------------------------------------------- */
 
 struct process {
     struct procstat stat;

@@ -1,20 +1,20 @@
 /* Counters of a machine and of one task on it, read from /proc and /sys; rates are differences of two readings. Reading
  * takes well under a millisecond for a task of some hundred processes, but is done on a worker thread all the same. */
-#ifndef DET_AGENT_HOST_COUNTERS_H
-#define DET_AGENT_HOST_COUNTERS_H
+#ifndef DET_AGENT_MACHINE_HOST_COUNTERS_H
+#define DET_AGENT_MACHINE_HOST_COUNTERS_H
 
 #include <stdint.h>
 #include <sys/types.h>
 
 struct host_counters {
-    int64_t at_us;                             /* monotonic */
-    uint64_t cpu_busy, cpu_total;              /* clock ticks of all processors since boot */
+    int64_t at_us;                /* monotonic */
+    uint64_t cpu_busy, cpu_total; /* clock ticks of all processors since boot */
     /* operations, and bytes read and written, of whole disks; loop devices and the like do not count */
     uint64_t disk_operations, disk_read, disk_written;
-    uint64_t net_sent, net_received;           /* bytes over all interfaces but the loopback */
-    uint64_t memory_free;                      /* bytes that can be had without swapping */
-    uint64_t task_ticks;                       /* clock ticks of the task's processes, ended ones included */
-    uint64_t task_memory;                      /* resident bytes; a page that processes share counts for each of them */
+    uint64_t net_sent, net_received; /* bytes over all interfaces but the loopback */
+    uint64_t memory_free;            /* bytes that can be had without swapping */
+    uint64_t task_ticks;             /* clock ticks of the task's processes, ended ones included */
+    uint64_t task_memory;            /* resident bytes; a page that processes share counts for each of them */
 };
 
 struct host_roots {

@@ -6,8 +6,8 @@
 
 #include "agent/machine/slots.h"
 #include "common/base/cleanup.h"
-#include "common/system/files.h"
 #include "common/base/strbuf.h"
+#include "common/system/files.h"
 
 enum { OS_RELEASE_MAX = 64 * 1024 };
 
@@ -33,10 +33,11 @@ void host_facts_read(const struct host_facts_places *places, const char *hostnam
 {
     struct utsname system;
     long processors = sysconf(_SC_NPROCESSORS_ONLN), pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    *ret = (struct wire_host_environment){
-        .hostname = hostname, .os = name_of_system(places->os_release, a), .processor = slots_processor(places->cpuinfo, a),
-        .processors = processors > 0 ? (int32_t)processors : 0,
-        .memory_bytes = pages > 0 && page > 0 ? (int64_t)pages * page : 0};
+    *ret = (struct wire_host_environment){.hostname = hostname,
+                                          .os = name_of_system(places->os_release, a),
+                                          .processor = slots_processor(places->cpuinfo, a),
+                                          .processors = processors > 0 ? (int32_t)processors : 0,
+                                          .memory_bytes = pages > 0 && page > 0 ? (int64_t)pages * page : 0};
     if (uname(&system) == 0) {
         ret->kernel = arena_strdup(a, system.release);
         ret->architecture = arena_strdup(a, system.machine);

@@ -1,6 +1,6 @@
 /* What machine this is; recorded with the trials that run on it. */
-#ifndef DET_AGENT_HOST_FACTS_H
-#define DET_AGENT_HOST_FACTS_H
+#ifndef DET_AGENT_MACHINE_HOST_FACTS_H
+#define DET_AGENT_MACHINE_HOST_FACTS_H
 
 #include "common/base/arena.h"
 #include "gen/wire.h"

@@ -27,7 +27,8 @@ struct python_probe {
     void *ctx;
 };
 
-int python_probe_process_start(const char *task_program, const char *dir, struct python_probe_process *ret, struct error *err)
+int python_probe_process_start(const char *task_program, const char *dir, struct python_probe_process *ret,
+                               struct error *err)
 {
     char *argv[] = {(char *)task_program, "--look-for-python", (char *)dir, NULL}, *env[] = {NULL};
     int told[2];
@@ -103,7 +104,8 @@ static void on_timer(void *ctx)
     k->done(k->ctx, NULL);
 }
 
-struct python_probe *python_probe_new(struct loop *l, struct python_probe_process *process, python_probe_fn *done, void *ctx)
+struct python_probe *python_probe_new(struct loop *l, struct python_probe_process *process, python_probe_fn *done,
+                                      void *ctx)
 {
     struct python_probe *k = must_calloc(1, sizeof(*k));
     k->process = *process;

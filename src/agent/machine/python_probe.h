@@ -3,8 +3,8 @@
  *
  * A process of its own looks at the files, as the task's user (task/find_python.h), because that user owns many of
  * them. No worker of the agent waits for that process, and a process that takes too long is killed. */
-#ifndef DET_AGENT_PYTHON_PROBE_H
-#define DET_AGENT_PYTHON_PROBE_H
+#ifndef DET_AGENT_MACHINE_PYTHON_PROBE_H
+#define DET_AGENT_MACHINE_PYTHON_PROBE_H
 
 #include <sys/types.h>
 
@@ -19,7 +19,8 @@ struct python_probe_process {
 };
 
 /* Starts the process; may be called on any thread. `dir` is the supervisor's directory, which holds the order. */
-int python_probe_process_start(const char *task_program, const char *dir, struct python_probe_process *ret, struct error *err);
+int python_probe_process_start(const char *task_program, const char *dir, struct python_probe_process *ret,
+                               struct error *err);
 
 struct python_probe;
 /* Called with the result; found is NULL if no Python was found, or not in time. Strings live until the function
@@ -28,7 +29,8 @@ typedef void python_probe_fn(void *ctx, const struct python_found *found);
 
 /* Takes the process over, and waits for its result on the loop's thread. Calls `done` once, unless python_probe_free()
  * comes first. */
-struct python_probe *python_probe_new(struct loop *l, struct python_probe_process *process, python_probe_fn *done, void *ctx);
+struct python_probe *python_probe_new(struct loop *l, struct python_probe_process *process, python_probe_fn *done,
+                                      void *ctx);
 void python_probe_free(struct python_probe *k);
 /* Kills a process that no python_probe has taken over. */
 void python_probe_process_end(struct python_probe_process *process);

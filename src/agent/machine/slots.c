@@ -6,15 +6,18 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/strbuf.h"
 #include "common/system/files.h"
 #include "common/system/log.h"
-#include "common/base/strbuf.h"
 
 #define CPUINFO_MAX (16 * 1024 * 1024)
 #define MODELS_MAX 16
 
 struct processor {
-    struct { char name[128]; int cores; } model[MODELS_MAX];
+    struct {
+        char name[128];
+        int cores;
+    } model[MODELS_MAX];
     int model_n;
     char vendor[64];
 };
@@ -84,7 +87,9 @@ static int find_processor(const char *cpuinfo, struct arena *a, struct slots *re
     read_processor(strbuf_str(&text), &p);
     ret->n = 1;
     ret->device = arena_new(a, struct wire_link_device);
-    *ret->device = (struct wire_link_device){.type = WIRE_DEVICE_TYPE_CPU, .brand = brand_of(&p, a), .uuid = arena_strdup(a, p.vendor)};
+    *ret->device = (struct wire_link_device){.type = WIRE_DEVICE_TYPE_CPU,
+                                             .brand = brand_of(&p, a),
+                                             .uuid = arena_strdup(a, p.vendor)};
     return 0;
 }
 
@@ -93,11 +98,13 @@ static void make_artificial(int n, struct arena *a, struct slots *ret)
     ret->n = (size_t)n;
     ret->device = arena_array(a, struct wire_link_device, ret->n);
     for (int i = 0; i < n; i++)
-        ret->device[i] = (struct wire_link_device){
-            .id = i, .type = WIRE_DEVICE_TYPE_CPU, .brand = "Artificial", .uuid = arena_printf(a, "artificial-%d", i)};
+        ret->device[i] = (struct wire_link_device){.id = i,
+                                                   .type = WIRE_DEVICE_TYPE_CPU,
+                                                   .brand = "Artificial",
+                                                   .uuid = arena_printf(a, "artificial-%d", i)};
 }
 
-/* ---- GPUs ---- */
+/* ---- GPUs -------------------------------------------------------------------------------------------------------- */
 
 /* Whether `name` names the GPU: by its number, its uuid, or the beginning of its uuid, as CUDA accepts it. */
 static bool is_named(const struct gpu *g, const char *name, size_t n)
@@ -124,10 +131,11 @@ static int keep_visible(const char *names, struct arena *a, struct gpu *gpu, siz
                 found++;
             }
         if (found == 0 && length > 0 && strncmp(word, "-1", length) != 0)
-            return error_set(err, ERR_INVALID,
-                             "visible_gpus (or ROCR_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES) names the GPU \"%.*s\", which is not "
-                             "one of the %zu that are there; name them by index or uuid",
-                             (int)length, word, *n);
+            return error_set(
+                err, ERR_INVALID,
+                "visible_gpus (or ROCR_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES) names the GPU \"%.*s\", which is not "
+                "one of the %zu that are there; name them by index or uuid",
+                (int)length, word, *n);
     }
     for (size_t i = 0; i < *n; i++)
         if (keep[i])
@@ -155,9 +163,10 @@ static int find_gpus(const struct gpu_maker *maker, const char *visible, struct 
     s.device = arena_array(a, struct wire_link_device, s.n);
     for (size_t i = 0; i < s.n; i++) {
         const struct gpu *g = &s.gpu[i];
-        s.device[i] = (struct wire_link_device){.id = g->index, .type = maker->type, .brand = g->model, .uuid = g->uuid};
-        log_info("gpu.found", "maker=%s index=%d uuid=%s model=%s memory_mib=%" PRIu64 " driver=%s", maker->name, g->index,
-                 g->uuid, log_quote(g->model), g->memory_bytes >> 20, log_quote(s.driver));
+        s.device[i] =
+            (struct wire_link_device){.id = g->index, .type = maker->type, .brand = g->model, .uuid = g->uuid};
+        log_info("gpu.found", "maker=%s index=%d uuid=%s model=%s memory_mib=%" PRIu64 " driver=%s", maker->name,
+                 g->index, g->uuid, log_quote(g->model), g->memory_bytes >> 20, log_quote(s.driver));
     }
     *ret = s;
     return 0;
@@ -181,11 +190,12 @@ static int find_any_gpus(const struct slots_request *q, struct arena *a, struct 
             log_warning("gpu.ignored", "maker=%s reason=%s", maker[i]->name, log_quote(error_msg(&one)));
         strbuf_addf(&why, "%s%s", why.n ? "; " : "", error_msg(&one));
     }
-    return error_set(err, ERR_PRECONDITION, "slot_type is %s, but no such device was found: %s; set slot_type to auto, cpu or none",
+    return error_set(err, ERR_PRECONDITION,
+                     "slot_type is %s, but no such device was found: %s; set slot_type to auto, cpu or none",
                      q->slot_type, strbuf_str(&why));
 }
 
-/* ---- all of them ---- */
+/* ---- all of them ------------------------------------------------------------------------------------------------- */
 
 int slots_find(const struct slots_request *q, struct arena *a, struct slots *ret, struct error *err)
 {
@@ -195,7 +205,8 @@ int slots_find(const struct slots_request *q, struct arena *a, struct slots *ret
     while (t < sizeof(types) / sizeof(types[0]) && strcmp(types[t], q->slot_type) != 0)
         t++;
     if (t == sizeof(types) / sizeof(types[0]))
-        return error_set(err, ERR_INVALID, "slot_type is \"%s\", allowed are auto, none, cpu, gpu, cuda, rocm", q->slot_type);
+        return error_set(err, ERR_INVALID, "slot_type is \"%s\", allowed are auto, none, cpu, gpu, cuda, rocm",
+                         q->slot_type);
     bool is_auto = t == 0, is_none = t == 1, is_cpu = t == 2;
     cleanup_error struct error no_gpu = ERROR_INIT;
     if (q->artificial > 0) {

@@ -1,6 +1,6 @@
 /* The slots of this machine: what the agent offers to the scheduler. */
-#ifndef DET_AGENT_SLOTS_H
-#define DET_AGENT_SLOTS_H
+#ifndef DET_AGENT_MACHINE_SLOTS_H
+#define DET_AGENT_MACHINE_SLOTS_H
 
 #include <stddef.h>
 
@@ -21,7 +21,7 @@ struct slots {
     size_t n;
     const struct gpu_maker *maker; /* the maker of the GPUs that the slots are; NULL if the slots are no GPUs */
     struct gpu *gpu;
-    const char *driver;            /* version of the driver; "" without GPUs */
+    const char *driver; /* version of the driver; "" without GPUs */
 };
 
 /* Finds the slots. `auto` takes the GPUs if there are any, else all processors as one slot. If GPUs were asked for and

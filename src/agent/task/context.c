@@ -6,10 +6,10 @@
 
 #include "agent/task/untar.h"
 #include "common/base/base64.h"
-#include "common/system/beneath.h"
 #include "common/base/cleanup.h"
-#include "common/codec/codec.h"
 #include "common/base/must.h"
+#include "common/codec/codec.h"
+#include "common/system/beneath.h"
 #include "net/client/http_client.h"
 
 #define ATTEMPTS 7 /* between attempts it waits 0.5 s … 32 s, together about 64 s */
@@ -30,11 +30,16 @@ static int get_context(const struct runtime_task *t, struct http_fetch_reply *re
     const char *token = taskenv_get(&t->env, "DET_SESSION_TOKEN");
     const char *header[] = {arena_printf(a, "Authorization: Bearer %s", token ? token : ""), NULL};
     const struct agent_config *c = t->config;
-    struct http_fetch f = {
-        .method = "GET", .header = header, .timeout_s = 600, .reply_max = REPLY_MAX, .abandoned = t->agent_stops,
-        .url = arena_printf(a, "%s/api/v1/tasks/%s/context_directory", agent_config_master_url(c, a), t->start->task_id),
-        .ca_file = *c->tls_cert ? c->tls_cert : NULL, .tls_name = *c->tls_cert_name ? c->tls_cert_name : NULL,
-        .tls_skip_verify = c->tls_skip_verify};
+    struct http_fetch f = {.method = "GET",
+                           .header = header,
+                           .timeout_s = 600,
+                           .reply_max = REPLY_MAX,
+                           .abandoned = t->agent_stops,
+                           .url = arena_printf(a, "%s/api/v1/tasks/%s/context_directory", agent_config_master_url(c, a),
+                                               t->start->task_id),
+                           .ca_file = *c->tls_cert ? c->tls_cert : NULL,
+                           .tls_name = *c->tls_cert_name ? c->tls_cert_name : NULL,
+                           .tls_skip_verify = c->tls_skip_verify};
     struct http_client *client = http_client_new();
     int r = -1;
     for (int i = 0; i < ATTEMPTS && r < 0; i++) {
@@ -51,7 +56,8 @@ static int get_context(const struct runtime_task *t, struct http_fetch_reply *re
     return r;
 }
 
-static int unpack_into(const struct runtime_task *t, int run, const char *name, const void *tgz, size_t n, struct error *err)
+static int unpack_into(const struct runtime_task *t, int run, const char *name, const void *tgz, size_t n,
+                       struct error *err)
 {
     cleanup_close int dir = beneath_open(run, name, O_RDONLY | O_DIRECTORY, err);
     if (dir < 0)

@@ -1,7 +1,7 @@
 /* Fetches a task's context directory from the master: GET /api/v1/tasks/{id}/context_directory with the token of the
  * task's own session. */
-#ifndef DET_AGENT_CONTEXT_H
-#define DET_AGENT_CONTEXT_H
+#ifndef DET_AGENT_TASK_CONTEXT_H
+#define DET_AGENT_TASK_CONTEXT_H
 
 #include "agent/task/runtime.h"
 

@@ -10,21 +10,21 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "common/system/beneath.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
-#include "common/json/json.h"
-#include "common/system/log.h"
 #include "common/base/must.h"
 #include "common/base/strbuf.h"
+#include "common/json/json.h"
+#include "common/system/beneath.h"
+#include "common/system/log.h"
 
 enum {
     INTERVAL_MIN_MS = 100,
     INTERVAL_MAX_MS = 3600 * 1000,
     SAMPLES_MAX = 3600,
-    REQUEST_MAX = 64,  /* bytes */
+    REQUEST_MAX = 64, /* bytes */
     GPUS_MAX = 64,
-    HELD_MAX = 360,    /* reports of one group each: twelve minutes of the usual interval */
+    HELD_MAX = 360, /* reports of one group each: twelve minutes of the usual interval */
 };
 
 struct gpu_sums {
@@ -67,13 +67,13 @@ struct profile {
     int64_t next_us;
     pid_t supervisor;
     struct period period;
-    bool begins;        /* the sample under way begins a period: it only sets the first values */
+    bool begins; /* the sample under way begins a period: it only sets the first values */
     bool busy, freed;
     STAILQ_HEAD(, held_report) held;
     size_t held_n;
 };
 
-/* ---- one sample, on a worker ---- */
+/* ---- one sample, on a worker ------------------------------------------------------------------------------------- */
 
 static void sample_gpus(struct profile *p)
 {
@@ -116,7 +116,7 @@ static void sample_work(void *worker, void *ctx)
     }
 }
 
-/* ---- a report ---- */
+/* ---- a report ---------------------------------------------------------------------------------------------------- */
 
 static void add_number(struct json_object *o, const char *name, double value)
 {
@@ -231,8 +231,11 @@ void profile_flush(struct profile *p)
 {
     struct held_report *h;
     while ((h = STAILQ_FIRST(&p->held))) {
-        struct wire_link_task_metrics m = {.container_id = p->task.container_id, .allocation_id = p->task.allocation_id,
-                                           .group = h->group, .time = h->time_us, .has_time = true,
+        struct wire_link_task_metrics m = {.container_id = p->task.container_id,
+                                           .allocation_id = p->task.allocation_id,
+                                           .group = h->group,
+                                           .time = h->time_us,
+                                           .has_time = true,
                                            .metrics = strbuf_str(&h->metrics)};
         if (!p->send(p->ctx, &m))
             return;
@@ -258,7 +261,7 @@ static void send_report(struct profile *p)
     profile_flush(p);
 }
 
-/* ---- when ---- */
+/* ---- when -------------------------------------------------------------------------------------------------------- */
 
 /* Begins a period at the sample that ended the last one. */
 static void begin_period(struct profile *p)
@@ -333,7 +336,7 @@ static void on_timer(void *ctx)
     }
 }
 
-/* ---- the request ---- */
+/* ---- the request ------------------------------------------------------------------------------------------------- */
 
 /* Reads the request file; zeros if there is none. Returns -1 if it is malformed. */
 static int read_request(const struct profile *p, struct request *ret)
@@ -346,8 +349,8 @@ static int read_request(const struct profile *p, struct request *ret)
     *ret = (struct request){0};
     if (beneath_read(p->dir, "request", REQUEST_MAX - 1, &text, &err) < 0)
         return err.kind == ERR_NOT_FOUND ? 0 : -1;
-    if (sscanf(strbuf_str(&text), "%lld %d %c", &ms, &samples, &rest) != 2 || ms < INTERVAL_MIN_MS || ms > INTERVAL_MAX_MS || samples < 1 ||
-        samples > SAMPLES_MAX)
+    if (sscanf(strbuf_str(&text), "%lld %d %c", &ms, &samples, &rest) != 2 || ms < INTERVAL_MIN_MS ||
+        ms > INTERVAL_MAX_MS || samples < 1 || samples > SAMPLES_MAX)
         return -1;
     *ret = (struct request){.interval_us = ms * 1000, .samples = samples};
     return 0;
@@ -378,7 +381,7 @@ static void on_change(int fd, void *ctx)
     take_request(ctx);
 }
 
-/* ---- making ---- */
+/* ---- making ------------------------------------------------------------------------------------------------------ */
 
 static bool has_word(const char *list, const char *word)
 {
@@ -393,7 +396,8 @@ static bool has_word(const char *list, const char *word)
 static int open_dir(const struct profile_task *t, struct error *err)
 {
     cleanup_close int run = open(t->run, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return run < 0 ? error_errno(err, "cannot open %s", t->run) : beneath_open(run, t->dir, O_RDONLY | O_DIRECTORY, err);
+    return run < 0 ? error_errno(err, "cannot open %s", t->run)
+                   : beneath_open(run, t->dir, O_RDONLY | O_DIRECTORY, err);
 }
 
 static int watch_dir(int dir, struct error *err)
@@ -406,7 +410,8 @@ static int watch_dir(int dir, struct error *err)
     return take_fd(fd);
 }
 
-struct profile *profile_new(struct loop *l, struct pool *pool, const struct profile_task *t, profile_send_fn *send, void *ctx)
+struct profile *profile_new(struct loop *l, struct pool *pool, const struct profile_task *t, profile_send_fn *send,
+                            void *ctx)
 {
     cleanup_error struct error err = ERROR_INIT;
     cleanup_close int dir = open_dir(t, &err);

@@ -6,8 +6,8 @@
  * file is removed or the task ends, also when the agent is restarted. A request that is malformed is logged and
  * ignored. Reports are link.v1.TaskMetrics, in the groups that the library's own profiler has (core/_profiler.py).
  * While the master is away, the newest HELD_MAX reports are kept. */
-#ifndef DET_AGENT_PROFILE_H
-#define DET_AGENT_PROFILE_H
+#ifndef DET_AGENT_TASK_PROFILE_H
+#define DET_AGENT_TASK_PROFILE_H
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -25,9 +25,9 @@ struct profile_task {
     const char *dir;
     const char *run;
     const char *agent_id, *container_id, *allocation_id;
-    const char *shared_fs; /* where the task's shared storage lies on this machine; "" if it has none */
+    const char *shared_fs;         /* where the task's shared storage lies on this machine; "" if it has none */
     const struct gpu_maker *maker; /* NULL: no GPUs */
-    const struct gpu *gpu; /* all GPUs of the agent */
+    const struct gpu *gpu;         /* all GPUs of the agent */
     size_t gpu_n;
     const char *gpu_uuids; /* uuids of the task's GPUs, separated by commas */
     struct host_roots roots;
@@ -38,7 +38,8 @@ typedef bool profile_send_fn(void *ctx, const struct wire_link_task_metrics *m);
 
 /* Begins to watch for requests. The caller keeps the strings of *t until profile_free(). Returns NULL if the directory
  * cannot be watched, which is logged. */
-struct profile *profile_new(struct loop *l, struct pool *p, const struct profile_task *t, profile_send_fn *send, void *ctx);
+struct profile *profile_new(struct loop *l, struct pool *p, const struct profile_task *t, profile_send_fn *send,
+                            void *ctx);
 void profile_set_supervisor(struct profile *p, pid_t pid); /* the processes below this one are the task's */
 void profile_flush(struct profile *p);                     /* sends kept reports, once the master is back */
 void profile_free(struct profile *p);                      /* a sample that is under way ends by itself */

@@ -6,15 +6,16 @@
  * first process of the task, and its socket reports output and exit and takes signals (agent/task/supervisor.h).
  *
  *
- *     prepare ─▶ [rendezvous] ─▶ start ─▶ …socket… ─▶ cleanup         after the agent's restart:  adopt ─▶ …socket… ─▶ cleanup */
-#ifndef DET_AGENT_RUNTIME_H
-#define DET_AGENT_RUNTIME_H
+ *     prepare ─▶ [rendezvous] ─▶ start ─▶ …socket… ─▶ cleanup         after the agent's restart:  adopt ─▶ …socket… ─▶
+ * cleanup */
+#ifndef DET_AGENT_TASK_RUNTIME_H
+#define DET_AGENT_TASK_RUNTIME_H
 
 #include <stdatomic.h>
 
+#include "agent/config.h"
 #include "agent/machine/account.h"
 #include "agent/machine/cgroup.h"
-#include "agent/config.h"
 #include "agent/machine/python_probe.h"
 #include "agent/machine/slots.h"
 #include "agent/task/taskdir.h"
@@ -33,7 +34,7 @@ struct runtime_task {
     const atomic_bool *agent_stops; /* set when the agent is to end: a worker then gives up what it waits for */
     const char *container_id;
     const char *master_id, *cluster_id;
-    const char *boot_id; /* of this machine; "" if unknown */
+    const char *boot_id;                      /* of this machine; "" if unknown */
     const struct wire_link_start_task *start; /* the master's order; NULL for an adopted task */
     struct taskdir dir;
     struct account account;

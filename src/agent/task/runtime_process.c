@@ -11,11 +11,11 @@
 #include "agent/task/context.h"
 #include "agent/task/runtime.h"
 #include "agent/task/taskfiles.h"
-#include "common/config/capabilities.h"
 #include "common/base/cleanup.h"
+#include "common/base/strbuf.h"
+#include "common/config/capabilities.h"
 #include "common/system/files.h"
 #include "common/system/log.h"
-#include "common/base/strbuf.h"
 #include "common/task/taskspec.h"
 
 #define SPOOL_MAX (64 * 1024 * 1024)
@@ -43,9 +43,13 @@ static void make_cgroup(struct runtime_task *t)
     const struct wire_link_task_limits *l = t->start->limits;
     struct task_limits asked = {0};
     if (l)
-        asked = (struct task_limits){.memory_bytes = l->memory_bytes, .disk_bytes = l->disk_bytes, .processes = l->pids};
+        asked = (struct task_limits){.memory_bytes = l->memory_bytes,
+                                     .disk_bytes = l->disk_bytes,
+                                     .processes = l->pids};
     t->limits = agent_config_limits(t->config, &asked);
-    struct cgroup_limits limits = {.memory_bytes = t->limits.memory_bytes, .cpus = l ? l->cpus : 0, .pids = t->limits.processes};
+    struct cgroup_limits limits = {.memory_bytes = t->limits.memory_bytes,
+                                   .cpus = l ? l->cpus : 0,
+                                   .pids = t->limits.processes};
     t->cgroup = (struct cgroup){.procs = arena_array(&t->arena, char *, 1), .oom_file = "", .pids_file = ""};
     cleanup_error struct error err = ERROR_INIT;
     if (cgroup_wanted(&limits) && cgroup_make(t->cgroups, t->container_id, &limits, &t->arena, &t->cgroup, &err) < 0)
@@ -70,15 +74,18 @@ static void add_mounts(const struct runtime_task *t, struct taskspec *spec)
     spec->mount = arena_array(a, struct taskspec_mount, s->bind_mounts_n + 2);
     spec->mount[spec->mount_n++] = (struct taskspec_mount){.source = t->dir.run, .target = TASKENV_RUN_DIR};
     if (t->passwd_file)
-        spec->mount[spec->mount_n++] = (struct taskspec_mount){.source = t->passwd_file, .target = "/etc/passwd", .read_only = true};
+        spec->mount[spec->mount_n++] = (struct taskspec_mount){.source = t->passwd_file,
+                                                               .target = "/etc/passwd",
+                                                               .read_only = true};
     for (size_t i = 0; i < s->bind_mounts_n; i++) {
         const struct wire_link_bind_mount *m = &s->bind_mounts[i];
         const char *to = m->container_path && *m->container_path ? m->container_path : m->host_path;
         if (*to != '/')
             to = arena_printf(a, "%s/%s", t->work_dir, to);
-        spec->mount[spec->mount_n++] = (struct taskspec_mount){
-            .source = m->host_path, .target = taskenv_map_path(to, t->dir.run, a), .read_only = m->read_only,
-            .make_source = is_storage(m->host_path, to)};
+        spec->mount[spec->mount_n++] = (struct taskspec_mount){.source = m->host_path,
+                                                               .target = taskenv_map_path(to, t->dir.run, a),
+                                                               .read_only = m->read_only,
+                                                               .make_source = is_storage(m->host_path, to)};
     }
 }
 
@@ -98,15 +105,21 @@ static int process_prepare(struct runtime_task *t, struct error *err)
     const struct wire_link_task_user *u = s->user;
     struct account_order who = {.user = ""};
     if (u)
-        who = (struct account_order){.owner_id = u->owner_id, .owner = u->owner, .user = u->user, .uid = u->uid, .gid = u->gid};
+        who = (struct account_order){
+            .owner_id = u->owner_id, .owner = u->owner, .user = u->user, .uid = u->uid, .gid = u->gid};
     if (account_resolve(&who, &t->config->accounts, &t->arena, &t->account, err) < 0)
         return -1;
     t->dir.owner = &t->account;
     if (taskdir_make(&t->dir, s->task_type == WIRE_TASK_TYPE_TRIAL, err) < 0)
         return -1;
     t->work_dir = work_dir_of(t);
-    struct taskenv_facts facts = {.config = t->config, .slots = t->slots, .account = &t->account, .master_id = t->master_id, .cluster_id = t->cluster_id,
-                                  .run_dir = t->dir.run, .work_dir = t->work_dir};
+    struct taskenv_facts facts = {.config = t->config,
+                                  .slots = t->slots,
+                                  .account = &t->account,
+                                  .master_id = t->master_id,
+                                  .cluster_id = t->cluster_id,
+                                  .run_dir = t->dir.run,
+                                  .work_dir = t->work_dir};
     taskenv_build(&t->env, s, &facts, environ, &t->arena);
     if (put_passwd(t, err) < 0 || taskfiles_write_info(&t->dir, s, &t->env, t->slots, err) < 0 ||
         taskfiles_move_large(&t->dir, &t->env, err) < 0 || taskfiles_write_given(&t->dir, s, err) < 0 ||
@@ -126,7 +139,8 @@ static int capabilities_of(const struct wire_link_start_task *s, uint64_t *ret, 
     uint64_t all = 0, one;
     for (size_t i = 0; i < s->drop_capabilities_n; i++) {
         if (capability_mask(s->drop_capabilities[i], &one) < 0)
-            return error_set(err, ERR_INVALID, "environment.drop_capabilities: this agent knows no Linux capability \"%s\"",
+            return error_set(err, ERR_INVALID,
+                             "environment.drop_capabilities: this agent knows no Linux capability \"%s\"",
                              s->drop_capabilities[i]);
         all |= one;
     }
@@ -139,14 +153,26 @@ static int write_spec(const struct runtime_task *t, struct error *err)
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     struct arena *a = (struct arena *)&t->arena;
     bool trial = t->start->task_type == WIRE_TASK_TYPE_TRIAL;
-    struct taskspec spec = {
-        .argv = t->argv, .env = t->env.item, .cwd = t->work_dir, .change_user = t->account.change,
-        .isolated = t->start->isolated, .uid = t->account.uid,
-        .gid = t->account.gid, .group = (uint32_t *)t->account.group, .group_n = t->account.group_n, .cgroup_procs = t->cgroup.procs,
-        .oom_file = t->cgroup.oom_file, .pids_file = t->cgroup.pids_file,
-        .limit = {.memory_bytes = (uint64_t)t->limits.memory_bytes, .processes = (uint64_t)t->limits.processes, .disk_bytes = (uint64_t)t->limits.disk_bytes},
-        .hidden = t->account.change ? NULL : t->config->secret_path, .boot_id = t->boot_id, .log_links = trial ? arena_printf(a, "%s/train/logs", t->dir.run) : "", .spool_max = SPOOL_MAX,
-        .tmp = t->dir.tmp};
+    struct taskspec spec = {.argv = t->argv,
+                            .env = t->env.item,
+                            .cwd = t->work_dir,
+                            .change_user = t->account.change,
+                            .isolated = t->start->isolated,
+                            .uid = t->account.uid,
+                            .gid = t->account.gid,
+                            .group = (uint32_t *)t->account.group,
+                            .group_n = t->account.group_n,
+                            .cgroup_procs = t->cgroup.procs,
+                            .oom_file = t->cgroup.oom_file,
+                            .pids_file = t->cgroup.pids_file,
+                            .limit = {.memory_bytes = (uint64_t)t->limits.memory_bytes,
+                                      .processes = (uint64_t)t->limits.processes,
+                                      .disk_bytes = (uint64_t)t->limits.disk_bytes},
+                            .hidden = t->account.change ? NULL : t->config->secret_path,
+                            .boot_id = t->boot_id,
+                            .log_links = trial ? arena_printf(a, "%s/train/logs", t->dir.run) : "",
+                            .spool_max = SPOOL_MAX,
+                            .tmp = t->dir.tmp};
     if (capabilities_of(t->start, &spec.drop_capabilities, err) < 0)
         return -1;
     add_mounts(t, &spec);

@@ -1,8 +1,8 @@
 /* The agent's end of the connection to a task's supervisor (common/task/taskproto.h). Callbacks run on the loop's
  * thread. on_close is called once, after which the object is freed; after supervisor_free() it is not called any
  * more. */
-#ifndef DET_AGENT_SUPERVISOR_H
-#define DET_AGENT_SUPERVISOR_H
+#ifndef DET_AGENT_TASK_SUPERVISOR_H
+#define DET_AGENT_TASK_SUPERVISOR_H
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -30,6 +30,6 @@ void supervisor_ack_logs(struct supervisor *s, uint64_t seq);
 void supervisor_signal(struct supervisor *s, int signo);
 void supervisor_ack_exit(struct supervisor *s);
 pid_t supervisor_pid(const struct supervisor *s); /* 0: unknown */
-void supervisor_free(struct supervisor *s); /* the task goes on */
+void supervisor_free(struct supervisor *s);       /* the task goes on */
 
 #endif

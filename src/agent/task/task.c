@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/must.h"
 #include "common/system/files.h"
 #include "common/system/log.h"
-#include "common/base/must.h"
 #include "common/task/taskspec.h"
 
 #define SPEC_MAX (16 * 1024 * 1024)
@@ -128,7 +128,8 @@ bool task_read_spec(struct task *t, struct taskspec *ret)
 {
     cleanup_free char *path = path_join(t->rt->dir.supervisor, "spec");
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    return file_read(path, SPEC_MAX, &text, NULL) == 0 && taskspec_decode(text.s, text.n, &t->rt->arena, ret, NULL) == 0;
+    return file_read(path, SPEC_MAX, &text, NULL) == 0 &&
+           taskspec_decode(text.s, text.n, &t->rt->arena, ret, NULL) == 0;
 }
 
 /* Whether a supervisor runs: it holds the lock of its directory from its start to its end. */
@@ -154,7 +155,8 @@ void task_adopt(struct agent *a, const char *container_id)
     sm_restore(&t->sm, &task_sm_type, 0, TASK_STATE_RUNNING);
     if (supervised)
         task_watch_profile(t);
-    log_info("task.found", "container=%s allocation=%s supervised=%s", container_id, t->allocation_id, supervised ? "yes" : "no");
+    log_info("task.found", "container=%s allocation=%s supervised=%s", container_id, t->allocation_id,
+             supervised ? "yes" : "no");
     if (!t->has_supervisor)
         task_end_here(t, TASK_EXIT_LOST, 0, 0, "the agent ended before it had started the task");
     else if (!supervised)

@@ -4,14 +4,20 @@
  *       └──────────────┴──────────────┴── failure or kill ──────────▲            adopted tasks begin in RUNNING
  *
  * A task that the master does not expect is discarded: it is killed and removed, and nothing of it is reported. */
-#ifndef DET_AGENT_TASK_H
-#define DET_AGENT_TASK_H
+#ifndef DET_AGENT_TASK_TASK_H
+#define DET_AGENT_TASK_TASK_H
 
 #include "agent/agent.h"
 #include "common/base/sm.h"
 
 enum task_state {
-    TASK_PREPARING, TASK_RENDEZVOUS, TASK_STARTING, TASK_STATE_RUNNING, TASK_ENDED, TASK_REMOVING, TASK_STATE_NR,
+    TASK_PREPARING,
+    TASK_RENDEZVOUS,
+    TASK_STARTING,
+    TASK_STATE_RUNNING,
+    TASK_ENDED,
+    TASK_REMOVING,
+    TASK_STATE_NR,
 };
 
 /* Begins to prepare and start a task. A failure becomes the task's exit. */

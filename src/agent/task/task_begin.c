@@ -21,11 +21,16 @@ struct http_fetch_handle *task_fetch(struct task *t, const char *method, const c
 {
     const struct agent_config *c = t->agent->config;
     const char *token = taskenv_get(&t->rt->env, "DET_SESSION_TOKEN");
-    const char *header[] = {arena_printf(&t->rt->arena, "Authorization: Bearer %s", token ? token : ""), "Content-Type: application/json", NULL};
-    struct http_fetch f = {
-        .method = method, .url = master_url(t, path), .header = header, .body = body ? body->s : NULL, .body_n = body ? body->n : 0,
-        .ca_file = *c->tls_cert ? c->tls_cert : NULL, .tls_name = *c->tls_cert_name ? c->tls_cert_name : NULL,
-        .tls_skip_verify = c->tls_skip_verify};
+    const char *header[] = {arena_printf(&t->rt->arena, "Authorization: Bearer %s", token ? token : ""),
+                            "Content-Type: application/json", NULL};
+    struct http_fetch f = {.method = method,
+                           .url = master_url(t, path),
+                           .header = header,
+                           .body = body ? body->s : NULL,
+                           .body_n = body ? body->n : 0,
+                           .ca_file = *c->tls_cert ? c->tls_cert : NULL,
+                           .tls_name = *c->tls_cert_name ? c->tls_cert_name : NULL,
+                           .tls_skip_verify = c->tls_skip_verify};
     return http_fetch_start(t->agent->loop, &f, done, ctx);
 }
 

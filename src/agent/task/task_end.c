@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/must.h"
 #include "common/codec/codec.h"
 #include "common/system/log.h"
-#include "common/base/must.h"
 
 static void on_removed(struct task *t, const struct error *err)
 {
@@ -52,8 +52,8 @@ void task_set_exit(struct task *t, const struct task_exit *e)
 void task_end_here(struct task *t, enum task_exit_kind kind, int code, int signo, const char *text)
 {
     t->has_supervisor = false;
-    task_set_exit(t,
-             &(struct task_exit){.kind = kind, .code = code, .signal = signo, .time_us = clock_now_us(), .text = text});
+    task_set_exit(
+        t, &(struct task_exit){.kind = kind, .code = code, .signal = signo, .time_us = clock_now_us(), .text = text});
 }
 
 void task_end_killed(struct task *t)

@@ -7,8 +7,8 @@
  *   task_record.c what goes on record of where it runs
  *   task_end.c    ENDED, REMOVING
  *   task_tell.c   what the master is told, and work on other threads */
-#ifndef DET_AGENT_TASK_INTERNAL_H
-#define DET_AGENT_TASK_INTERNAL_H
+#ifndef DET_AGENT_TASK_TASK_INTERNAL_H
+#define DET_AGENT_TASK_TASK_INTERNAL_H
 
 #include "agent/task/profile.h"
 #include "agent/task/supervisor.h"
@@ -19,7 +19,7 @@
 struct task {
     struct agent *agent;
     struct sm sm;
-    struct runtime_task *rt; /* only the worker threads touch it while `busy` */
+    struct runtime_task *rt;                            /* only the worker threads touch it while `busy` */
     const char *container_id, *allocation_id, *task_id; /* in rt's arena */
     bool busy;
     enum wire_container_state reported;
@@ -29,10 +29,10 @@ struct task {
     struct supervisor *supervisor; /* connected only while the link is up */
     uint64_t acked;                /* number of the newest line that the master has stored */
     int attach_failures;
-    bool supervisor_lost;          /* the connection broke while this agent was connected to the supervisor */
+    bool supervisor_lost;              /* the connection broke while this agent was connected to the supervisor */
     struct python_probe *python_probe; /* while the task's Python is searched for */
-    struct profile *profile;       /* while the task runs; NULL if it is no trial */
-    struct loop_timer *timer; /* the next attempt to attach, or to ask for the rendezvous information */
+    struct profile *profile;           /* while the task runs; NULL if it is no trial */
+    struct loop_timer *timer;          /* the next attempt to attach, or to ask for the rendezvous information */
     struct http_fetch_handle *fetch;
 
     /* a supervisor exists or has existed: the exit comes from it, and its acknowledgement goes to it */

@@ -33,11 +33,17 @@ void task_watch_profile(struct task *t)
     struct taskspec spec;
     if (!task_read_spec(t, &spec) || !*taskspec_env(&spec, "DET_TRIAL_ID"))
         return;
-    struct profile_task task = {
-        .dir = "profiling", .run = t->rt->dir.run, .agent_id = t->agent->config->agent_id,
-        .container_id = t->container_id, .allocation_id = t->allocation_id, .shared_fs = shared_fs_of(&spec),
-        .maker = slots->maker, .gpu = slots->gpu, .gpu_n = slots->maker ? slots->n : 0,
-        .gpu_uuids = slots->maker ? taskspec_env(&spec, slots->maker->visible_variable) : "", .roots = {"/proc", "/sys"}};
+    struct profile_task task = {.dir = "profiling",
+                                .run = t->rt->dir.run,
+                                .agent_id = t->agent->config->agent_id,
+                                .container_id = t->container_id,
+                                .allocation_id = t->allocation_id,
+                                .shared_fs = shared_fs_of(&spec),
+                                .maker = slots->maker,
+                                .gpu = slots->gpu,
+                                .gpu_n = slots->maker ? slots->n : 0,
+                                .gpu_uuids = slots->maker ? taskspec_env(&spec, slots->maker->visible_variable) : "",
+                                .roots = {"/proc", "/sys"}};
     t->profile = profile_new(t->agent->loop, t->agent->sampler, &task, send_report, t);
     /* If the agent cannot watch the directory, it is removed: without it the task measures its metrics itself. */
     cleanup_close int run = t->profile ? -1 : taskdir_open_run(&t->rt->dir, NULL);

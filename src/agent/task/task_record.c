@@ -11,7 +11,8 @@ static void on_record_reply(void *ctx, struct http_fetch_reply *reply, const str
         log_debug("task.record_not_told", "what=%s status=%d", (const char *)ctx, reply ? reply->status : 0);
 }
 
-static void send_record(struct task *t, const char *method, const char *what, const struct codec_message *m, const void *request)
+static void send_record(struct task *t, const char *method, const char *what, const struct codec_message *m,
+                        const void *request)
 {
     cleanup_strbuf struct strbuf body = STRBUF_INIT;
     codec_encode(m, request, &body);
@@ -47,7 +48,9 @@ static const struct wire_python_environment *python_of(const struct python_found
     struct wire_python_environment *w = arena_new(a, struct wire_python_environment);
     if (!found)
         return NULL;
-    *w = (struct wire_python_environment){.executable = found->executable, .version = found->version, .seen_by_agent = true,
+    *w = (struct wire_python_environment){.executable = found->executable,
+                                          .version = found->version,
+                                          .seen_by_agent = true,
                                           .packages = arena_array(a, struct wire_map_string, found->package_n + 1)};
     for (size_t i = 0; i < found->package_n; i++)
         w->packages[w->packages_n++] = (struct wire_map_string){found->package[i].name, found->package[i].version};
@@ -63,10 +66,13 @@ static void record_environment(struct task *t, const struct python_found *found)
     for (size_t i = 0; i < rt->start->device_ids_n; i++) {
         const struct wire_link_device *d = slots_device(rt->slots, rt->start->device_ids[i]);
         if (d)
-            host.devices[host.devices_n++] = (struct wire_device){.id = d->id, .brand = d->brand, .uuid = d->uuid, .type = d->type};
+            host.devices[host.devices_n++] =
+                (struct wire_device){.id = d->id, .brand = d->brand, .uuid = d->uuid, .type = d->type};
     }
-    struct wire_put_allocation_environment_request q = {.allocation_id = t->allocation_id, .container_id = t->container_id,
-                                                        .host = &host, .python = python_of(found, &rt->arena)};
+    struct wire_put_allocation_environment_request q = {.allocation_id = t->allocation_id,
+                                                        .container_id = t->container_id,
+                                                        .host = &host,
+                                                        .python = python_of(found, &rt->arena)};
     send_record(t, "PUT", "environment", &wire_msg_put_allocation_environment_request, &q);
 }
 

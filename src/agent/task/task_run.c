@@ -12,8 +12,10 @@
 
 /* The level that the supervisor gives a line is passed on to the master unchanged, so both enums must have the same
  * numbers. */
-_Static_assert((int)TASK_LEVEL_NONE == (int)WIRE_LOG_LEVEL_UNSPECIFIED && (int)TASK_LEVEL_DEBUG == (int)WIRE_LOG_LEVEL_DEBUG &&
-                   (int)TASK_LEVEL_INFO == (int)WIRE_LOG_LEVEL_INFO && (int)TASK_LEVEL_WARNING == (int)WIRE_LOG_LEVEL_WARNING &&
+_Static_assert((int)TASK_LEVEL_NONE == (int)WIRE_LOG_LEVEL_UNSPECIFIED &&
+                   (int)TASK_LEVEL_DEBUG == (int)WIRE_LOG_LEVEL_DEBUG &&
+                   (int)TASK_LEVEL_INFO == (int)WIRE_LOG_LEVEL_INFO &&
+                   (int)TASK_LEVEL_WARNING == (int)WIRE_LOG_LEVEL_WARNING &&
                    (int)TASK_LEVEL_ERROR == (int)WIRE_LOG_LEVEL_ERROR &&
                    (int)TASK_LEVEL_CRITICAL == (int)WIRE_LOG_LEVEL_CRITICAL,
                "enum task_level of common/task/taskproto.h and log.v1.LogLevel of contract/api.json must agree");
@@ -30,11 +32,20 @@ static void on_logs(void *ctx, uint64_t first, uint32_t count, const void *lines
     struct cursor c = cursor_of(lines, n);
     struct task_line l;
     for (uint32_t i = 0; i < count && task_line_decode(&c, &l) == 0; i++)
-        list[i] = (struct wire_link_log_line){
-            .timestamp = l.time_us, .has_timestamp = true, .stdtype = l.stdtype == TASK_STDERR ? "stderr" : "stdout", .source = "task",
-            .level = (enum wire_log_level)l.level, .rank_id = l.rank, .has_rank_id = l.has_rank, .log = l.text};
-    struct wire_link_task_logs logs = {.container_id = t->container_id, .allocation_id = t->allocation_id, .task_id = t->task_id,
-                                       .first_seq = (int64_t)first, .lines = list, .lines_n = count};
+        list[i] = (struct wire_link_log_line){.timestamp = l.time_us,
+                                              .has_timestamp = true,
+                                              .stdtype = l.stdtype == TASK_STDERR ? "stderr" : "stdout",
+                                              .source = "task",
+                                              .level = (enum wire_log_level)l.level,
+                                              .rank_id = l.rank,
+                                              .has_rank_id = l.has_rank,
+                                              .log = l.text};
+    struct wire_link_task_logs logs = {.container_id = t->container_id,
+                                       .allocation_id = t->allocation_id,
+                                       .task_id = t->task_id,
+                                       .first_seq = (int64_t)first,
+                                       .lines = list,
+                                       .lines_n = count};
     link_send(t->agent->link, &(struct wire_link_agent_message){.logs = &logs});
 }
 
@@ -56,7 +67,8 @@ static void on_supervisor_close(void *ctx, const char *why)
 static void on_adopted(struct task *t, const struct error *err)
 {
     if (err && ++t->attach_failures >= ATTACH_TRIES)
-        task_end_here(t, t->supervisor_lost && geteuid() != 0 ? TASK_EXIT_SIGNALED : TASK_EXIT_LOST, 137, SIGKILL, error_msg(err));
+        task_end_here(t, t->supervisor_lost && geteuid() != 0 ? TASK_EXIT_SIGNALED : TASK_EXIT_LOST, 137, SIGKILL,
+                      error_msg(err));
     else if (err)
         loop_timer_arm(t->timer, ATTACH_WAIT_US);
     else if (link_is_up(t->agent->link))

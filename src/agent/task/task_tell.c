@@ -10,9 +10,12 @@
 
 void task_describe(const struct task *t, struct wire_link_task_state *ret)
 {
-    *ret = (struct wire_link_task_state){
-        .container_id = t->container_id, .allocation_id = t->allocation_id, .state = t->reported, .address = "",
-        .time = clock_now_us(), .has_time = true};
+    *ret = (struct wire_link_task_state){.container_id = t->container_id,
+                                         .allocation_id = t->allocation_id,
+                                         .state = t->reported,
+                                         .address = "",
+                                         .time = clock_now_us(),
+                                         .has_time = true};
 }
 
 void task_send_state(struct task *t, enum wire_container_state state)
@@ -55,8 +58,13 @@ void task_send_end(struct task *t)
 void task_report_gone(struct agent *a, const char *container_id, const char *text)
 {
     struct wire_link_task_exit e = {.kind = WIRE_LINK_EXIT_KIND_LOST, .text = text};
-    struct wire_link_task_state s = {.container_id = container_id, .allocation_id = "", .state = WIRE_CONTAINER_STATE_TERMINATED,
-                                     .address = "", .time = clock_now_us(), .has_time = true, .exit = &e};
+    struct wire_link_task_state s = {.container_id = container_id,
+                                     .allocation_id = "",
+                                     .state = WIRE_CONTAINER_STATE_TERMINATED,
+                                     .address = "",
+                                     .time = clock_now_us(),
+                                     .has_time = true,
+                                     .exit = &e};
     link_send(a->link, &(struct wire_link_agent_message){.state = &s});
 }
 

@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/system/beneath.h"
 #include "common/base/cleanup.h"
-#include "common/system/files.h"
 #include "common/base/must.h"
+#include "common/system/beneath.h"
+#include "common/system/files.h"
 
 void taskdir_init(struct taskdir *d, const char *run_root, const char *container_id, struct arena *a)
 {
@@ -62,11 +62,16 @@ static int make_new(const char *path, struct error *err)
 
 int taskdir_make(const struct taskdir *d, bool trial, struct error *err)
 {
-    static const struct { const char *name; mode_t mode; bool trial; } row[] = {
-        {"info", 0755, false}, {"pythonuserbase", 0700, false}, {"workdir", 0700, false},
-        {"profiling", 0700, true}, {"train", 0700, true}, {"train/model", 0700, true}, {"train/logs", 0700, true},
+    static const struct {
+        const char *name;
+        mode_t mode;
+        bool trial;
+    } row[] = {
+        {"info", 0755, false}, {"pythonuserbase", 0700, false}, {"workdir", 0700, false},   {"profiling", 0700, true},
+        {"train", 0700, true}, {"train/model", 0700, true},     {"train/logs", 0700, true},
     };
-    if (make_directory(d->path, 0711, err) < 0 || make_directory(d->supervisor, 0700, err) < 0 || make_new(d->run, err) < 0 || make_new(d->tmp, err) < 0)
+    if (make_directory(d->path, 0711, err) < 0 || make_directory(d->supervisor, 0700, err) < 0 ||
+        make_new(d->run, err) < 0 || make_new(d->tmp, err) < 0)
         return -1;
     cleanup_close int run = taskdir_open_run(d, err);
     if (run < 0)
@@ -92,11 +97,13 @@ static int give_directory(const struct taskdir *d, const char *path, mode_t mode
 int taskdir_give(const struct taskdir *d, struct error *err)
 {
     uid_t uid = d->owner->change ? d->owner->uid : geteuid();
-    return give_directory(d, d->tmp, uid == 0 ? 01777 : 0700, err) < 0 || give_directory(d, d->run, 0700, err) < 0 ? -1 : 0;
+    return give_directory(d, d->tmp, uid == 0 ? 01777 : 0700, err) < 0 || give_directory(d, d->run, 0700, err) < 0 ? -1
+                                                                                                                   : 0;
 }
 
 /* Writes a file below run/. It is not synced, because a task does not survive its machine either. */
-static int put_file(const struct taskdir *d, int run, const char *name, const void *data, size_t n, mode_t mode, struct error *err)
+static int put_file(const struct taskdir *d, int run, const char *name, const void *data, size_t n, mode_t mode,
+                    struct error *err)
 {
     struct beneath_owner owner = owner_of(d);
     return beneath_write(run, name, data, n, mode, &owner, err) < 0 ? error_wrap(err, "%s", d->run) : 0;

@@ -8,11 +8,11 @@
  *
  * Several parts, so that a task can neither forge its exit nor lose its own logs by tidying up.
  *
- * run/ and tmp/ are closed to everybody but the agent while the agent fills them, and are given to the task's user last, by
- * descriptor (taskdir_give()): until then nobody can change a path in them. From then on the agent, which may be root, enters
- * them with common/system/beneath.h only. */
-#ifndef DET_AGENT_TASKDIR_H
-#define DET_AGENT_TASKDIR_H
+ * run/ and tmp/ are closed to everybody but the agent while the agent fills them, and are given to the task's user
+ * last, by descriptor (taskdir_give()): until then nobody can change a path in them. From then on the agent, which may
+ * be root, enters them with common/system/beneath.h only. */
+#ifndef DET_AGENT_TASK_TASKDIR_H
+#define DET_AGENT_TASK_TASKDIR_H
 
 #include <stdbool.h>
 

@@ -73,8 +73,8 @@ const char *taskenv_map_path(const char *path, const char *run_dir, struct arena
  * its temporary files are its own (task/mounts_tmp.c). */
 static bool is_of_the_machine(const char *entry)
 {
-    static const char *const name[] = {"PATH", "LANG", "LANGUAGE", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV",
-                                       "SSL_CERT_FILE", "SSL_CERT_DIR"};
+    static const char *const name[] = {"PATH",        "LANG",          "LANGUAGE",    "TZ", "LD_LIBRARY_PATH",
+                                       "VIRTUAL_ENV", "SSL_CERT_FILE", "SSL_CERT_DIR"};
     static const char *const prefix[] = {"LC_", "CUDA_", "OMP_", "MKL_"};
     size_t n = name_length(entry);
     for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++)

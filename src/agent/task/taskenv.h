@@ -1,14 +1,14 @@
 /* The environment of a task, in the order of docs/spec/task-environment.md#order-of-the-environment. */
-#ifndef DET_AGENT_TASKENV_H
-#define DET_AGENT_TASKENV_H
+#ifndef DET_AGENT_TASK_TASKENV_H
+#define DET_AGENT_TASK_TASKENV_H
 
-#include "agent/machine/account.h"
 #include "agent/config.h"
+#include "agent/machine/account.h"
 #include "agent/machine/slots.h"
 #include "common/base/arena.h"
 #include "gen/wire.h"
 
-#define TASKENV_RUN_DIR "/run/determined" /* where programs expect a task's files … */
+#define TASKENV_RUN_DIR "/run/determined"             /* where programs expect a task's files … */
 #define TASKENV_SHARED_FS_DIR "/determined_shared_fs" /* … and a checkpoint storage of type shared_fs */
 
 struct taskenv {

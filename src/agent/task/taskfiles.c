@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
-#include "common/json/json.h"
 #include "common/base/strbuf.h"
+#include "common/json/json.h"
 
-/* ---- info/ ---- */
+/* ---- info/ ------------------------------------------------------------------------------------------------------- */
 
 static void add_string(struct json_object *o, const char *key, const char *value)
 {
@@ -49,10 +49,17 @@ static int put_json(const struct taskdir *d, const char *name, struct json_objec
 static int write_cluster(const struct taskdir *d, const struct wire_link_start_task *t, const struct taskenv *e,
                          struct error *err)
 {
-    static const char *const row[][2] = { /* the key in the file, and the variable that holds its value */
-        {"master_url", "DET_MASTER"}, {"cluster_id", "DET_CLUSTER_ID"}, {"agent_id", "DET_AGENT_ID"}, {"task_id", "DET_TASK_ID"},
-        {"allocation_id", "DET_ALLOCATION_ID"}, {"session_token", "DET_SESSION_TOKEN"}, {"task_type", "DET_TASK_TYPE"},
-        {"master_cert_name", "DET_MASTER_CERT_NAME"}, {"master_cert_file", "DET_MASTER_CERT_FILE"},
+    static const char *const row[][2] = {
+        /* the key in the file, and the variable that holds its value */
+        {"master_url", "DET_MASTER"},
+        {"cluster_id", "DET_CLUSTER_ID"},
+        {"agent_id", "DET_AGENT_ID"},
+        {"task_id", "DET_TASK_ID"},
+        {"allocation_id", "DET_ALLOCATION_ID"},
+        {"session_token", "DET_SESSION_TOKEN"},
+        {"task_type", "DET_TASK_TYPE"},
+        {"master_cert_name", "DET_MASTER_CERT_NAME"},
+        {"master_cert_file", "DET_MASTER_CERT_FILE"},
         {"latest_checkpoint", "DET_LATEST_CHECKPOINT"},
     };
     cleanup_json struct json_object *o = json_object_new_object();
@@ -106,7 +113,9 @@ int taskfiles_write_info(const struct taskdir *d, const struct wire_link_start_t
 int taskfiles_move_large(const struct taskdir *d, struct taskenv *env, struct error *err)
 {
     enum { VARIABLE_MAX = 100 * 1024 };
-    static const struct { const char *name, *file_variable, *file; } row[] = {
+    static const struct {
+        const char *name, *file_variable, *file;
+    } row[] = {
         {"DET_EXPERIMENT_CONFIG", "DET_EXPERIMENT_CONFIG_FILE", "info/experiment_config.json"},
         {"DET_HPARAMS", "DET_HPARAMS_FILE", "info/hparams.json"},
     };
@@ -131,11 +140,12 @@ int taskfiles_write_rendezvous(const struct taskdir *d, const struct wire_link_s
         json_object_array_add(addresses, json_object_new_string(info ? info->addresses[i] : "127.0.0.1"));
     json_object_object_add(o, "container_addrs", addresses);
     json_object_object_add(o, "container_rank", json_object_new_int(info ? info->rank : 0));
-    json_object_object_add(o, "container_slot_counts", info ? json_of_ints(info->slots, info->slots_n) : json_of_ints(&own, 1));
+    json_object_object_add(o, "container_slot_counts",
+                           info ? json_of_ints(info->slots, info->slots_n) : json_of_ints(&own, 1));
     return put_json(d, "info/rendezvous.json", o, err);
 }
 
-/* ---- files that came with the message ---- */
+/* ---- files that came with the message ---------------------------------------------------------------------------- */
 
 int taskfiles_write_given(const struct taskdir *d, const struct wire_link_start_task *t, struct error *err)
 {
@@ -149,14 +159,13 @@ int taskfiles_write_given(const struct taskdir *d, const struct wire_link_start_
     return 0;
 }
 
-/* ---- scripts ---- */
+/* ---- scripts ----------------------------------------------------------------------------------------------------- */
 
-static const char task_setup[] =
-    "# Sourced first by every entrypoint: what holds for all kinds of tasks.\n"
-    "TCD_STARTUP_HOOK=\"$DET_RUN_DIR/dynamic-tcd-startup-hook.sh\"\n"
-    "if [ -z \"$HOME\" ] || [ \"$HOME\" = / ]; then\n"
-    "    export HOME=\"$PWD\"\n"
-    "fi\n";
+static const char task_setup[] = "# Sourced first by every entrypoint: what holds for all kinds of tasks.\n"
+                                 "TCD_STARTUP_HOOK=\"$DET_RUN_DIR/dynamic-tcd-startup-hook.sh\"\n"
+                                 "if [ -z \"$HOME\" ] || [ \"$HOME\" = / ]; then\n"
+                                 "    export HOME=\"$PWD\"\n"
+                                 "fi\n";
 
 static const char entrypoint[] =
     "#!/bin/bash\n"

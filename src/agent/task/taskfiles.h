@@ -1,8 +1,8 @@
 /* The files that the agent writes for a task: the JSON files in info/ for our library, and the scripts that run before
  * the user's command. The predecessor made them inside the container with a Python program (prep_container). Here they
  * are made before the task starts, so that nothing of ours runs between the start and the user's first line. */
-#ifndef DET_AGENT_TASKFILES_H
-#define DET_AGENT_TASKFILES_H
+#ifndef DET_AGENT_TASK_TASKFILES_H
+#define DET_AGENT_TASK_TASKFILES_H
 
 #include "agent/task/taskdir.h"
 #include "agent/task/taskenv.h"

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
-#include "common/task/context_depth.h"
 #include "common/base/must.h"
+#include "common/task/context_depth.h"
 
 struct unpack {
     struct archive *in;
@@ -61,7 +61,8 @@ static bool has_dotdot(const char *path)
 static int check_path(const char *path, struct error *err)
 {
     if (depth_after(path, 0) > CONTEXT_DEPTH_MAX)
-        return error_set(err, ERR_TOO_LARGE, "context: the path of member \"%.100s…\" has more than %d names", path, CONTEXT_DEPTH_MAX);
+        return error_set(err, ERR_TOO_LARGE, "context: the path of member \"%.100s…\" has more than %d names", path,
+                         CONTEXT_DEPTH_MAX);
     if (path[0] == '/')
         return error_set(err, ERR_INVALID, "context: member \"%s\" has an absolute path", path);
     if (has_dotdot(path))

@@ -6,8 +6,8 @@
  * has a member deeper than CONTEXT_DEPTH_MAX (common/task/context_depth.h). Every path is walked component by
  * component without following links, so that no member is written through a link that an earlier one has made.
  * Set-user-id bits are dropped, and everything belongs to `owner`. */
-#ifndef DET_AGENT_UNTAR_H
-#define DET_AGENT_UNTAR_H
+#ifndef DET_AGENT_TASK_UNTAR_H
+#define DET_AGENT_TASK_UNTAR_H
 
 #include <stddef.h>
 

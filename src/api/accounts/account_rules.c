@@ -20,8 +20,10 @@ static int trimmed_text(const char *given, const char *what, struct arena *a, ch
         return error_set(err, ERR_INVALID, "a %s has at most %d bytes, this one has %zu", what, ACCOUNT_NAME_MAX, n);
     for (size_t i = 0; i < n; i++)
         if (!is_printable((unsigned char)given[i]))
-            return error_set(err, ERR_INVALID, "a %s consists of letters, digits, blanks and punctuation of ASCII; byte %zu "
-                             "(0x%02x) is something else", what, i + 1, (unsigned char)given[i]);
+            return error_set(err, ERR_INVALID,
+                             "a %s consists of letters, digits, blanks and punctuation of ASCII; byte %zu "
+                             "(0x%02x) is something else",
+                             what, i + 1, (unsigned char)given[i]);
     *ret = arena_strndup(a, given, n);
     return 0;
 }
@@ -53,8 +55,10 @@ static int check_number(const char *what, int32_t id, bool allow_root, struct er
     if (id > 0 || (id == 0 && allow_root))
         return 0;
     if (id == 0)
-        return error_set(err, ERR_INVALID, "%s is 0, which is root: allowed are 1 to 2147483647, and 0 where the master's "
-                         "configuration says security.allow_root_links: true", what);
+        return error_set(err, ERR_INVALID,
+                         "%s is 0, which is root: allowed are 1 to 2147483647, and 0 where the master's "
+                         "configuration says security.allow_root_links: true",
+                         what);
     return error_set(err, ERR_INVALID, "%s is %d: allowed are 1 to 2147483647", what, id);
 }
 
@@ -67,13 +71,15 @@ int account_check_link(const struct wire_user_agent_user_group *g, bool allow_ro
 
 int account_check_link_is_whole(const struct wire_user_agent_user_group *g, struct error *err)
 {
-    const char *missing = !g->has_agent_uid                            ? "agentUid"
-                          : !g->has_agent_gid                          ? "agentGid"
-                          : !g->agent_user || !*g->agent_user          ? "agentUser"
-                          : !g->agent_group || !*g->agent_group        ? "agentGroup"
-                                                                       : NULL;
+    const char *missing = !g->has_agent_uid                     ? "agentUid"
+                          : !g->has_agent_gid                   ? "agentGid"
+                          : !g->agent_user || !*g->agent_user   ? "agentUser"
+                          : !g->agent_group || !*g->agent_group ? "agentGroup"
+                                                                : NULL;
     if (!missing)
         return 0;
-    return error_set(err, ERR_INVALID, "agentUserGroup lacks %s: a user is linked to an account of the agents by agentUid, "
-                     "agentUser, agentGid and agentGroup, all four", missing);
+    return error_set(err, ERR_INVALID,
+                     "agentUserGroup lacks %s: a user is linked to an account of the agents by agentUid, "
+                     "agentUser, agentGid and agentGroup, all four",
+                     missing);
 }

@@ -1,6 +1,6 @@
 /* Rules for accounts: for names of users, and for the accounts on agents that their tasks run as. Pure functions. */
-#ifndef DET_API_ACCOUNT_RULES_H
-#define DET_API_ACCOUNT_RULES_H
+#ifndef DET_API_ACCOUNTS_ACCOUNT_RULES_H
+#define DET_API_ACCOUNTS_ACCOUNT_RULES_H
 
 #include "common/base/arena.h"
 #include "common/base/error.h"

@@ -3,13 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/accounts/login_limits.h"
+#include "api/accounts/password.h"
+#include "api/accounts/password_lane.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/identity.h"
 #include "api/pipeline/internal.h"
-#include "api/accounts/login_limits.h"
 #include "api/pipeline/origin.h"
-#include "api/accounts/password.h"
-#include "api/accounts/password_lane.h"
 #include "common/base/clock.h"
 #include "common/system/log.h"
 #include "gen/handlers.h"
@@ -23,7 +23,8 @@ struct login {
     const char *account, *wire_password;
     struct login_attempt attempt;
     char address[ADDRESS_TEXT_MAX];
-    struct store_user user; /* first as it was when the password was checked, then as it was when the session was stored */
+    struct store_user
+        user; /* first as it was when the password was checked, then as it was when the session was stored */
     bool matches, over_https;
     struct token token;
     int64_t session_id;
@@ -38,13 +39,15 @@ static bool over_https(const struct req *r)
  * other sites make; api/pipeline/origin.h refuses the others. */
 static const char *session_cookie(struct req *r, const char *value, long long seconds, bool secure)
 {
-    return arena_printf(&r->arena, "auth=%s; Path=/; Max-Age=%lld; HttpOnly; SameSite=Lax%s", value, seconds, secure ? "; Secure" : "");
+    return arena_printf(&r->arena, "auth=%s; Path=/; Max-Age=%lld; HttpOnly; SameSite=Lax%s", value, seconds,
+                        secure ? "; Secure" : "");
 }
 
 static int login_remember(struct req *r, struct core *core, struct error *err)
 {
     struct login *l = r->state;
-    struct identity_session s = {.kind = PRINCIPAL_USER, .id = l->session_id,
+    struct identity_session s = {.kind = PRINCIPAL_USER,
+                                 .id = l->session_id,
                                  .user_id = l->user.id,
                                  .password_at_us = r->now_us,
                                  .expires_at_us = r->now_us + SESSION_LIFETIME_US};
@@ -70,7 +73,9 @@ static int refuse_login(struct error *err)
 static int login_store(struct req *r, struct store *db, struct error *err)
 {
     struct login *l = r->state;
-    struct store_session s = {.user_id = l->user.id, .kind = "LOGIN", .created_us = r->now_us,
+    struct store_session s = {.user_id = l->user.id,
+                              .kind = "LOGIN",
+                              .created_us = r->now_us,
                               .expiry_us = r->now_us + SESSION_LIFETIME_US};
     struct store_user now;
     if (store_user_get(db, l->user.id, &r->arena, &now, err) < 0)
@@ -80,8 +85,7 @@ static int login_store(struct req *r, struct store *db, struct error *err)
     if (!now.active)
         return error_set(err, ERR_FORBIDDEN, "user is not active");
     memcpy(s.token_hash, l->token.hash, sizeof(s.token_hash));
-    if (store_session_insert(db, &s, &l->session_id, err) < 0 ||
-        store_user_touch_auth(db, now.id, r->now_us, err) < 0)
+    if (store_session_insert(db, &s, &l->session_id, err) < 0 || store_user_touch_auth(db, now.id, r->now_us, err) < 0)
         return -1;
     l->user = now;
     l->user.last_auth_us = r->now_us;
@@ -138,8 +142,10 @@ static int login_turn(struct req *r, struct error *err)
 {
     enum login_standing standing;
     if (r->api->accounts_failure)
-        return error_set(err, ERR_UNAVAILABLE, "the first accounts could not be made: %s; the master's log says more, a restart tries "
-                         "again", r->api->accounts_failure);
+        return error_set(err, ERR_UNAVAILABLE,
+                         "the first accounts could not be made: %s; the master's log says more, a restart tries "
+                         "again",
+                         r->api->accounts_failure);
     return check_limits(r, &standing, err);
 }
 
@@ -170,7 +176,7 @@ int api_login(struct req *r, struct core *core, const struct wire_login_request 
     return password_lane_enter(r, &turn, err);
 }
 
-/* ---- logout ---- */
+/* ---- logout ------------------------------------------------------------------------------------------------------ */
 
 static int logout_forget(struct req *r, struct core *core, struct error *err)
 {
@@ -189,7 +195,7 @@ int api_logout(struct req *r, struct store *db, const struct wire_logout_request
     return req_then_loop(r, logout_forget);
 }
 
-/* ---- the current user: answered from memory, since every client asks for it before everything else ---- */
+/* ---- the current user: answered from memory, since every client asks for it before everything else --------------- */
 
 static int who_am_i(struct req *r, const struct wire_user **ret, struct error *err)
 {

@@ -26,8 +26,8 @@ enum {
 
 struct entry {
     uint8_t key[16];
-    int failures; /* of pairs */
-    int64_t time_us; /* pairs: time of the last failure; addresses: when all failures will have been credited */
+    int failures;     /* of pairs */
+    int64_t time_us;  /* pairs: time of the last failure; addresses: when all failures will have been credited */
     int64_t tries_us; /* addresses: when all tries will have been credited */
     UT_hash_handle hh;
 };

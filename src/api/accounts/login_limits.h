@@ -16,15 +16,16 @@
  * Accounts that do not exist are counted like all others. Addresses are networks (common/config/address_range.h): a
  * whole IPv6 /64 counts as one. Everything is kept in memory and is bounded: the entries that were used longest ago
  * are forgotten first. */
-#ifndef DET_API_LOGIN_LIMITS_H
-#define DET_API_LOGIN_LIMITS_H
+#ifndef DET_API_ACCOUNTS_LOGIN_LIMITS_H
+#define DET_API_ACCOUNTS_LOGIN_LIMITS_H
 
 #include "common/config/address_range.h"
 
 struct login_limits;
 
 struct login_attempt {
-    uint8_t pair[16], address[16]; /* keys of the tables: hashes, so that their size does not depend on what people send */
+    uint8_t pair[16],
+        address[16]; /* keys of the tables: hashes, so that their size does not depend on what people send */
 };
 void login_attempt_init(struct login_attempt *ret, const char *account, const struct address *client);
 

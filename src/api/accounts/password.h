@@ -5,8 +5,8 @@
  * stored is argon2id of that text (RFC 9106; the parameters are fixed at build time so that a check takes 50 to 100
  * ms), never the text itself. The empty password stays empty and matches only an account that has no password.
  * Hashing and checking take much CPU: do both in the password lane (password_lane.h), never on the loop. */
-#ifndef DET_API_PASSWORD_H
-#define DET_API_PASSWORD_H
+#ifndef DET_API_ACCOUNTS_PASSWORD_H
+#define DET_API_ACCOUNTS_PASSWORD_H
 
 #include <stdbool.h>
 
@@ -14,7 +14,7 @@
 #include "common/base/error.h"
 
 #define PASSWORD_STORED_MAX 256
-#define PASSWORD_MIN 8           /* characters */
+#define PASSWORD_MIN 8          /* characters */
 #define PASSWORD_PLAIN_MAX 1024 /* bytes accepted on the wire */
 
 /* Whether it may become the user's password: at least PASSWORD_MIN characters, and not the user's name. If the

@@ -13,8 +13,8 @@ struct password_job {
     TAILQ_ENTRY(password_job) of_waiting;
     struct req *r;
     struct password_turn turn;
-    uint64_t round; /* which turn of its key this is; turns are counted from the one that is being served */
-    uint64_t number; /* the order of arrival */
+    uint64_t round;   /* which turn of its key this is; turns are counted from the one that is being served */
+    uint64_t number;  /* the order of arrival */
     struct error err; /* error of the work */
     int rc;
 };
@@ -50,7 +50,7 @@ static struct password_lane *lane_of(const struct req *r)
     return r->api->password_lane;
 }
 
-/* ---- the order of the queue ---- */
+/* ---- the order of the queue -------------------------------------------------------------------------------------- */
 
 /* Requests of equal rank are served in the order of their arrival. When more than half of the queue is taken, the
  * newest is served first: otherwise a crowd that has filled the queue would delay everybody who comes after it. The
@@ -89,12 +89,13 @@ static uint64_t round_for(const struct password_lane *lane, const uint8_t key[16
     TAILQ_FOREACH(j, &lane->waiting, of_waiting)
         if (memcmp(j->turn.key, key, sizeof(j->turn.key)) == 0 && j->round >= round)
             round = j->round + 1;
-    if (lane->running && memcmp(lane->running->turn.key, key, sizeof(lane->running->turn.key)) == 0 && round == lane->round)
+    if (lane->running && memcmp(lane->running->turn.key, key, sizeof(lane->running->turn.key)) == 0 &&
+        round == lane->round)
         round++;
     return round;
 }
 
-/* ---- a request's stages ---- */
+/* ---- a request's stages ------------------------------------------------------------------------------------------ */
 
 static void leave_queue(struct password_lane *lane, struct password_job *j)
 {

@@ -12,11 +12,11 @@
  *
  * With one thread, all logins together use half of a small master with two cores, whoever asks for them. A second
  * thread would take the other half from everybody's reads. */
-#ifndef DET_API_PASSWORD_LANE_H
-#define DET_API_PASSWORD_LANE_H
+#ifndef DET_API_ACCOUNTS_PASSWORD_LANE_H
+#define DET_API_ACCOUNTS_PASSWORD_LANE_H
 
-#include "api/pipeline/handler.h"
 #include "api/accounts/login_limits.h"
+#include "api/pipeline/handler.h"
 
 enum { PASSWORD_WAITING_MAX = 32 }; /* two to three seconds of the thread's work: nobody should wait longer */
 

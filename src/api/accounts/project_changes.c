@@ -3,15 +3,15 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "api/accounts/workspaces.h"
+#include "api/cluster/pool_bindings.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
-#include "api/cluster/pool_bindings.h"
-#include "api/accounts/workspaces.h"
 #include "gen/handlers.h"
 
 enum { KEY_MAX = 5, KEY_OF_NAME = 3 };
 
-/* ---- project keys: short names for people, unique in the cluster --------------------------------------------------- */
+/* ---- project keys: short names for people, unique in the cluster ------------------------------------------------- */
 
 static int check_key(const char *key, struct error *err)
 {
@@ -19,8 +19,11 @@ static int check_key(const char *key, struct error *err)
     bool good = n >= 1 && n <= KEY_MAX;
     for (size_t i = 0; i < n; i++)
         good = good && (isupper((unsigned char)key[i]) || isdigit((unsigned char)key[i]));
-    return good ? 0 : error_set(err, ERR_INVALID, "the key of a project is \"%.40s\"; it must be 1 to %d upper-case "
-                                "letters and digits", key, KEY_MAX);
+    return good ? 0
+                : error_set(err, ERR_INVALID,
+                            "the key of a project is \"%.40s\"; it must be 1 to %d upper-case "
+                            "letters and digits",
+                            key, KEY_MAX);
 }
 
 static int key_is_free(struct req *r, struct store *db, const char *key, bool *ret, struct error *err)
@@ -65,7 +68,7 @@ static int make_key(struct req *r, struct store *db, const char *name, const cha
     return error_set(err, ERR_CONFLICT, "no unused key was found for project \"%s\": give it one", name);
 }
 
-/* ---- creating and changing ---------------------------------------------------------------------------------------- */
+/* ---- creating and changing --------------------------------------------------------------------------------------- */
 
 /* Whether a project can be created in the workspace, or be moved to it. */
 static int check_workspace(struct req *r, struct store *db, int32_t id, struct error *err)
@@ -74,16 +77,20 @@ static int check_workspace(struct req *r, struct store *db, int32_t id, struct e
     if (store_workspace_get(db, id, 0, &r->arena, &w, err) < 0)
         return -1;
     if (w.immutable)
-        return error_set(err, ERR_PRECONDITION, "workspace '%s' is the default workspace, which has no project but its own; choose "
-                         "another workspace, or make one", w.name);
+        return error_set(err, ERR_PRECONDITION,
+                         "workspace '%s' is the default workspace, which has no project but its own; choose "
+                         "another workspace, or make one",
+                         w.name);
     if (w.archived)
-        return error_set(err, ERR_PRECONDITION, "workspace '%s' is archived; unarchive it or choose another one", w.name);
+        return error_set(err, ERR_PRECONDITION, "workspace '%s' is archived; unarchive it or choose another one",
+                         w.name);
     if (w.state)
         return error_set(err, ERR_PRECONDITION, "workspace '%s' is being deleted; choose another one", w.name);
     return 0;
 }
 
-static int read_project_reply(struct req *r, struct store *db, int32_t id, const struct wire_project **ret, struct error *err)
+static int read_project_reply(struct req *r, struct store *db, int32_t id, const struct wire_project **ret,
+                              struct error *err)
 {
     struct store_project p;
     if (store_project_get(db, id, &r->arena, &p, err) < 0)
@@ -94,8 +101,11 @@ static int read_project_reply(struct req *r, struct store *db, int32_t id, const
 int api_post_project(struct req *r, struct store *db, const struct wire_post_project_request *in,
                      struct wire_post_project_response *ret, struct error *err)
 {
-    struct store_project p = {.workspace_id = in->workspace_id, .user_id = r->who.user_id, .name = in->name,
-                              .key = in->key, .description = in->description ? in->description : "",
+    struct store_project p = {.workspace_id = in->workspace_id,
+                              .user_id = r->who.user_id,
+                              .name = in->name,
+                              .key = in->key,
+                              .description = in->description ? in->description : "",
                               .created_us = r->now_us};
     int64_t last;
     if (check_workspace_or_project_name("project", in->name, err) < 0 ||
@@ -117,8 +127,10 @@ static int need_own(const struct store_project *p, struct error *err)
 static int need_open(const struct store_project *p, struct error *err)
 {
     if (p->archived || p->workspace_archived)
-        return error_set(err, ERR_PRECONDITION, "project %d or its workspace is archived; unarchive it before it is "
-                         "changed", p->id);
+        return error_set(err, ERR_PRECONDITION,
+                         "project %d or its workspace is archived; unarchive it before it is "
+                         "changed",
+                         p->id);
     return 0;
 }
 
@@ -143,8 +155,8 @@ int api_move_project(struct req *r, struct store *db, const struct wire_move_pro
                      struct wire_move_project_response *ret, struct error *err)
 {
     struct store_project p;
-    if (store_project_get(db, in->project_id, &r->arena, &p, err) < 0 || need_own(&p, err) < 0 || need_open(&p, err) < 0 ||
-        check_workspace(r, db, in->destination_workspace_id, err) < 0 ||
+    if (store_project_get(db, in->project_id, &r->arena, &p, err) < 0 || need_own(&p, err) < 0 ||
+        need_open(&p, err) < 0 || check_workspace(r, db, in->destination_workspace_id, err) < 0 ||
         pool_check_move(r, db, p.id, 0, in->destination_workspace_id, err) < 0)
         return -1;
     p.workspace_id = in->destination_workspace_id;
@@ -180,7 +192,8 @@ int api_delete_project(struct req *r, struct store *db, const struct wire_delete
     struct store_project p;
     if (store_project_get(db, in->id, &r->arena, &p, err) < 0 || need_own(&p, err) < 0)
         return -1;
-    return delete_workspace_or_project(r, db, "project", (struct store_workspace_deletion){.project_id = p.id}, &ret->completed, err);
+    return delete_workspace_or_project(r, db, "project", (struct store_workspace_deletion){.project_id = p.id},
+                                       &ret->completed, err);
 }
 
 /* ---- notes ------------------------------------------------------------------------------------------------------- */
@@ -201,8 +214,8 @@ static int set_notes(struct req *r, struct store *db, int32_t project_id, bool k
     cleanup_strbuf struct strbuf notes = STRBUF_INIT;
     const struct wire_project *now;
     struct store_project p;
-    if (store_project_get(db, project_id, &r->arena, &p, err) < 0 || need_open(&p, err) < 0 || project_reply(r, &p, &now,
-                                                                                                             err) < 0)
+    if (store_project_get(db, project_id, &r->arena, &p, err) < 0 || need_open(&p, err) < 0 ||
+        project_reply(r, &p, &now, err) < 0)
         return -1;
     strbuf_addc(&notes, '[');
     for (size_t i = 0; keep && i < now->notes_n; i++)

@@ -3,24 +3,29 @@
 #include <string.h>
 
 #include "api/accounts/account_rules.h"
-#include "api/pipeline/convert.h"
-#include "api/pipeline/identity.h"
-#include "api/pipeline/internal.h"
 #include "api/accounts/password.h"
 #include "api/accounts/password_lane.h"
 #include "api/checkpoints/task_account.h"
+#include "api/pipeline/convert.h"
+#include "api/pipeline/identity.h"
+#include "api/pipeline/internal.h"
 #include "common/json/json.h"
 #include "gen/handlers.h"
 #include "store/functions.h"
 
-/* ---- reading ---- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 int api_get_users(struct req *r, struct store *db, const struct wire_get_users_request *in,
                   struct wire_get_users_response *ret, struct error *err)
 {
-    struct store_user_filter f = {.name = in->name, .has_active = in->has_active, .active = in->active, .has_admin = in->has_admin,
-                                  .admin = in->admin, .sort_by = (int32_t)in->sort_by,
-                                  .descending = in->order_by == WIRE_ORDER_BY_DESC, .page = page_of(in->offset, in->limit)};
+    struct store_user_filter f = {.name = in->name,
+                                  .has_active = in->has_active,
+                                  .active = in->active,
+                                  .has_admin = in->has_admin,
+                                  .admin = in->admin,
+                                  .sort_by = (int32_t)in->sort_by,
+                                  .descending = in->order_by == WIRE_ORDER_BY_DESC,
+                                  .page = page_of(in->offset, in->limit)};
     struct store_user_list list;
     if (store_user_list(db, &f, &r->arena, &list, err) < 0)
         return -1;
@@ -115,7 +120,8 @@ static int check_display_name_is_free(struct req *r, struct store *db, const cha
     if (store_user_count_shown_as(db, name, id, &n, err) < 0)
         return -1;
     if (n > 0)
-        return error_set(err, ERR_INVALID, "the display name \"%s\" is taken: it is another user's user name or display name", name);
+        return error_set(err, ERR_INVALID,
+                         "the display name \"%s\" is taken: it is another user's user name or display name", name);
     return 0;
 }
 
@@ -139,7 +145,8 @@ static int store_patch(struct req *r, struct store *db, struct change *c, struct
         check_display_name_is_free(r, db, c->patch.display_name, c->id, err) < 0)
         return -1;
     if (c->wire_password && (c->patch.has_remote ? c->patch.remote : before.remote))
-        return error_set(err, ERR_INVALID, "user '%s' is remote and logs in elsewhere: no password can be set", before.username);
+        return error_set(err, ERR_INVALID, "user '%s' is remote and logs in elsewhere: no password can be set",
+                         before.username);
     c->patch.password_hash = c->wire_password ? c->stored : NULL;
     if (store_user_patch(db, &c->patch, c->id, r->now_us, err) < 0 ||
         store_user_get(db, c->id, &r->arena, &c->user, err) < 0)
@@ -179,13 +186,14 @@ static int make_change(struct req *r, struct core *core, struct error *err)
     return password_lane_run(r, hash_change, password_hashed, err);
 }
 
-/* The cluster's storage, which the user's tasks use unless their workspace or experiment names another. Runs on a thread that
- * may wait for the disk. */
+/* The cluster's storage, which the user's tasks use unless their workspace or experiment names another. Runs on a
+ * thread that may wait for the disk. */
 static int check_link_with_storage(struct req *r, struct error *err)
 {
     const struct change *c = r->state;
     const struct store_agent_user_group *g = c->create ? &c->user.agent : &c->patch.agent;
-    const struct store_workspace_agent account = {.has_uid = true, .uid = g->uid, .has_gid = true, .gid = g->gid, .user = g->user};
+    const struct store_workspace_agent account = {
+        .has_uid = true, .uid = g->uid, .has_gid = true, .gid = g->gid, .user = g->user};
     const char *text = r->api->defaults.checkpoint_storage;
     cleanup_json struct json_object *storage = NULL;
     if (text && json_parse(text, strlen(text), &storage, err) < 0)
@@ -208,8 +216,8 @@ static int take_link(struct req *r, const struct wire_user_agent_user_group *g, 
         return 0;
     if (account_check_link_is_whole(g, err) < 0 || account_check_link(g, api_allows_root_links(r->api), err) < 0)
         return -1;
-    *ret = (struct store_agent_user_group){.set = true, .uid = g->agent_uid, .gid = g->agent_gid, .user = g->agent_user,
-                                           .group = g->agent_group};
+    *ret = (struct store_agent_user_group){
+        .set = true, .uid = g->agent_uid, .gid = g->agent_gid, .user = g->agent_user, .group = g->agent_group};
     return 0;
 }
 
@@ -232,9 +240,11 @@ int api_post_user(struct req *r, struct core *core, const struct wire_post_user_
     if (!u)
         return error_set(err, ERR_INVALID, "user is missing");
     struct change *c = arena_new(&r->arena, struct change);
-    *c = (struct change){.create = true, .as_admin = true,
+    *c = (struct change){.create = true,
+                         .as_admin = true,
                          .user = {.admin = u->admin, .active = u->active, .remote = u->remote}};
-    if (req_need_admin(r, "create users", err) < 0 || account_username(u->username, &r->arena, &c->user.username, err) < 0 ||
+    if (req_need_admin(r, "create users", err) < 0 ||
+        account_username(u->username, &r->arena, &c->user.username, err) < 0 ||
         (u->display_name && account_display_name(u->display_name, &r->arena, &c->user.display_name, err) < 0) ||
         take_link(r, u->agent_user_group, &c->user.agent, err) < 0 ||
         take_password(r, c, in->password, in->is_hashed, c->user.username, err) < 0)
@@ -246,8 +256,12 @@ static int take_patch(struct req *r, struct change *c, const struct wire_user_pa
 {
     const struct identity_user *now = identities_user(api_identities(r->api), c->id);
     struct store_user_patch *to = &c->patch;
-    *to = (struct store_user_patch){.has_admin = p->has_admin, .admin = p->admin, .has_active = p->has_active, .active = p->active,
-                                    .has_remote = p->has_remote, .remote = p->remote};
+    *to = (struct store_user_patch){.has_admin = p->has_admin,
+                                    .admin = p->admin,
+                                    .has_active = p->has_active,
+                                    .active = p->active,
+                                    .has_remote = p->has_remote,
+                                    .remote = p->remote};
     if ((p->username && account_username(p->username, &r->arena, &to->username, err) < 0) ||
         (p->display_name && account_display_name(p->display_name, &r->arena, &to->display_name, err) < 0) ||
         take_link(r, p->agent_user_group, &to->agent, err) < 0)
@@ -262,8 +276,10 @@ static int check_login_is_fresh(const struct req *r, struct error *err)
 {
     if (r->who.password_at_us && r->now_us - r->who.password_at_us <= FRESH_LOGIN_US)
         return 0;
-    return error_set(err, ERR_FORBIDDEN, "to change your own password, you must have logged in with the present one within the last "
-                     "%lld minutes: log in again (det user login %s), then change it", FRESH_LOGIN_US / 60000000, r->who.username);
+    return error_set(err, ERR_FORBIDDEN,
+                     "to change your own password, you must have logged in with the present one within the last "
+                     "%lld minutes: log in again (det user login %s), then change it",
+                     FRESH_LOGIN_US / 60000000, r->who.username);
 }
 
 int api_patch_user(struct req *r, struct core *core, const struct wire_patch_user_request *in,
@@ -282,7 +298,7 @@ int api_patch_user(struct req *r, struct core *core, const struct wire_patch_use
     return go_on(r, core, c, err);
 }
 
-/* ---- settings of the web interface ---- */
+/* ---- settings of the web interface ------------------------------------------------------------------------------- */
 
 int api_get_user_setting(struct req *r, struct store *db, const struct wire_get_user_setting_request *in,
                          struct wire_get_user_setting_response *ret, struct error *err)
@@ -307,7 +323,8 @@ int api_post_user_setting(struct req *r, struct store *db, const struct wire_pos
         const struct wire_user_web_setting *w = &in->settings[i];
         if (!w->key || !*w->key)
             return error_set(err, ERR_INVALID, "settings[%zu].key is missing", i);
-        struct store_user_setting s = {.key = w->key, .storage_path = w->storage_path ? w->storage_path : "",
+        struct store_user_setting s = {.key = w->key,
+                                       .storage_path = w->storage_path ? w->storage_path : "",
                                        .value = w->value ? w->value : ""};
         if (store_user_setting_set(db, &s, r->who.user_id, err) < 0)
             return -1;

@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "api/accounts/account_rules.h"
+#include "api/accounts/workspaces.h"
 #include "api/checkpoints/task_account.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
-#include "api/accounts/workspaces.h"
-#include "common/json/json.h"
 #include "common/config/schema.h"
+#include "common/json/json.h"
 #include "core/config/expconf.h"
 #include "gen/handlers.h"
 
@@ -47,8 +47,8 @@ static int delete_experiments(struct req *r, struct core *core, struct error *er
     return 0;
 }
 
-int delete_workspace_or_project(struct req *r, struct store *db, const char *kind, struct store_workspace_deletion p, bool *ret_completed,
-                 struct error *err)
+int delete_workspace_or_project(struct req *r, struct store *db, const char *kind, struct store_workspace_deletion p,
+                                bool *ret_completed, struct error *err)
 {
     const int32_t id = p.project_id ? p.project_id : p.workspace_id;
     struct store_workspace_deletion_check check;
@@ -56,11 +56,15 @@ int delete_workspace_or_project(struct req *r, struct store *db, const char *kin
     if (store_workspace_deletion_check(db, p, r->who.user_id, &check, err) < 0)
         return -1;
     if (check.live > 0)
-        return error_set(err, ERR_PRECONDITION, "%s %d has %lld experiments that are not over: cancel or kill "
-                         "them, or move them elsewhere", kind, id, (long long)check.live);
+        return error_set(err, ERR_PRECONDITION,
+                         "%s %d has %lld experiments that are not over: cancel or kill "
+                         "them, or move them elsewhere",
+                         kind, id, (long long)check.live);
     if (check.of_others > 0 && !r->who.admin)
-        return error_set(err, ERR_FORBIDDEN, "forbidden: %s %d holds what belongs to other users (%lld things); an admin "
-                         "may delete it", kind, id, (long long)check.of_others);
+        return error_set(err, ERR_FORBIDDEN,
+                         "forbidden: %s %d holds what belongs to other users (%lld things); an admin "
+                         "may delete it",
+                         kind, id, (long long)check.of_others);
     if (store_workspace_deletion_start(db, p, &r->arena, ids, err) < 0)
         return -1;
     *ret_completed = ids->n == 0;
@@ -126,8 +130,12 @@ static int set_agent(struct req *r, const struct wire_user_agent_user_group *g, 
         return -1;
     if (account_check_link(g, api_allows_root_links(r->api), err) < 0)
         return -1;
-    *ret = (struct store_workspace_agent){.has_uid = g->has_agent_uid, .uid = g->agent_uid, .has_gid = g->has_agent_gid,
-                                          .gid = g->agent_gid, .user = g->agent_user, .group = g->agent_group};
+    *ret = (struct store_workspace_agent){.has_uid = g->has_agent_uid,
+                                          .uid = g->agent_uid,
+                                          .has_gid = g->has_agent_gid,
+                                          .gid = g->agent_gid,
+                                          .user = g->agent_user,
+                                          .group = g->agent_group};
     return 0;
 }
 
@@ -135,13 +143,15 @@ static int refuse_kubernetes(size_t n, struct error *err)
 {
     if (n == 0)
         return 0;
-    return error_set(err, ERR_INVALID, "this cluster has no Kubernetes resource manager: namespaces and their quotas "
+    return error_set(err, ERR_INVALID,
+                     "this cluster has no Kubernetes resource manager: namespaces and their quotas "
                      "cannot be set");
 }
 
 /* ---- make and change --------------------------------------------------------------------------------------------- */
 
-static int read_workspace_reply(struct req *r, struct store *db, int32_t id, const struct wire_workspace **ret, struct error *err)
+static int read_workspace_reply(struct req *r, struct store *db, int32_t id, const struct wire_workspace **ret,
+                                struct error *err)
 {
     struct store_workspace s;
     if (store_workspace_get(db, id, r->who.user_id, &r->arena, &s, err) < 0)
@@ -154,7 +164,8 @@ static int read_workspace_reply(struct req *r, struct store *db, int32_t id, con
 
 /* The workspace that a request asks for. Called twice: by a reader, so that the storage is checked before the writer is
  * occupied, and by the writer, whose view of the other workspaces decides. */
-static int wanted_new(struct req *r, const struct wire_post_workspace_request *in, struct store_workspace *ret, struct error *err)
+static int wanted_new(struct req *r, const struct wire_post_workspace_request *in, struct store_workspace *ret,
+                      struct error *err)
 {
     *ret = (struct store_workspace){.name = in->name, .user_id = r->who.user_id, .created_us = r->now_us};
     if (check_workspace_or_project_name("workspace", in->name, err) < 0 ||
@@ -166,8 +177,8 @@ static int wanted_new(struct req *r, const struct wire_post_workspace_request *i
     return set_agent(r, in->agent_user_group, &ret->agent, err);
 }
 
-/* Checks whether the account may write to the workspace's storage, else to the cluster's. Runs on a thread that may wait
- * for the disk. */
+/* Checks whether the account may write to the workspace's storage, else to the cluster's. Runs on a thread that may
+ * wait for the disk. */
 static int check_account_with_storage(struct req *r, const struct store_workspace *w, struct error *err)
 {
     const char *text = w->checkpoint_storage ? w->checkpoint_storage : r->api->defaults.checkpoint_storage;
@@ -212,8 +223,8 @@ static int read_workspace(struct req *r, struct store *db, int32_t id, struct st
 }
 
 /* Like wanted_new(), for a workspace that exists. */
-static int wanted_changed(struct req *r, struct store *db, const struct wire_patch_workspace_request *in, struct store_workspace *w,
-                          struct error *err)
+static int wanted_changed(struct req *r, struct store *db, const struct wire_patch_workspace_request *in,
+                          struct store_workspace *w, struct error *err)
 {
     const struct wire_workspace_patch_workspace *p = in->workspace;
     if (!p)
@@ -311,5 +322,6 @@ int api_delete_workspace(struct req *r, struct store *db, const struct wire_dele
         return -1;
     if (w.immutable)
         return error_set(err, ERR_PRECONDITION, "workspace %d is immutable: it belongs to every cluster", w.id);
-    return delete_workspace_or_project(r, db, "workspace", (struct store_workspace_deletion){.workspace_id = w.id}, &ret->completed, err);
+    return delete_workspace_or_project(r, db, "workspace", (struct store_workspace_deletion){.workspace_id = w.id},
+                                       &ret->completed, err);
 }

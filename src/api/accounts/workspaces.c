@@ -15,8 +15,12 @@ static const struct wire_user_agent_user_group *agent_user_group_to_wire(const s
     if (!g->has_uid && !g->has_gid && !g->user && !g->group)
         return NULL;
     struct wire_user_agent_user_group *w = arena_new(a, struct wire_user_agent_user_group);
-    *w = (struct wire_user_agent_user_group){.agent_uid = g->uid, .has_agent_uid = g->has_uid, .agent_gid = g->gid,
-                                             .has_agent_gid = g->has_gid, .agent_user = g->user, .agent_group = g->group};
+    *w = (struct wire_user_agent_user_group){.agent_uid = g->uid,
+                                             .has_agent_uid = g->has_uid,
+                                             .agent_gid = g->gid,
+                                             .has_agent_gid = g->has_gid,
+                                             .agent_user = g->user,
+                                             .agent_group = g->group};
     return w;
 }
 
@@ -43,13 +47,23 @@ static enum wire_workspace_state state_to_wire(const char *state)
 
 void workspace_to_wire(const struct store_workspace *s, struct arena *a, struct wire_workspace *ret)
 {
-    *ret = (struct wire_workspace){
-        .id = s->id, .name = s->name, .archived = s->archived, .username = s->username, .immutable = s->immutable,
-        .num_projects = s->num_projects, .pinned = s->pinned_us != 0, .user_id = s->user_id,
-        .num_experiments = s->num_experiments, .state = state_to_wire(s->state), .error_message = s->error_message,
-        .agent_user_group = agent_user_group_to_wire(&s->agent, a), .checkpoint_storage_config = storage_to_wire(s->checkpoint_storage, a),
-        .pinned_at = s->pinned_us, .has_pinned_at = s->pinned_us != 0, .default_compute_pool = s->default_compute_pool,
-        .default_aux_pool = s->default_aux_pool};
+    *ret = (struct wire_workspace){.id = s->id,
+                                   .name = s->name,
+                                   .archived = s->archived,
+                                   .username = s->username,
+                                   .immutable = s->immutable,
+                                   .num_projects = s->num_projects,
+                                   .pinned = s->pinned_us != 0,
+                                   .user_id = s->user_id,
+                                   .num_experiments = s->num_experiments,
+                                   .state = state_to_wire(s->state),
+                                   .error_message = s->error_message,
+                                   .agent_user_group = agent_user_group_to_wire(&s->agent, a),
+                                   .checkpoint_storage_config = storage_to_wire(s->checkpoint_storage, a),
+                                   .pinned_at = s->pinned_us,
+                                   .has_pinned_at = s->pinned_us != 0,
+                                   .default_compute_pool = s->default_compute_pool,
+                                   .default_aux_pool = s->default_aux_pool};
 }
 
 static int notes_to_wire(const char *json, struct arena *a, struct wire_project *ret, struct error *err)
@@ -70,12 +84,23 @@ static int notes_to_wire(const char *json, struct arena *a, struct wire_project 
 
 int project_to_wire(const struct store_project *s, struct arena *a, struct wire_project *ret, struct error *err)
 {
-    *ret = (struct wire_project){
-        .id = s->id, .name = s->name, .workspace_id = s->workspace_id, .description = s->description,
-        .last_experiment_started_at = s->last_experiment_started_us, .has_last_experiment_started_at = s->last_experiment_started_us != 0,
-        .num_experiments = s->num_experiments, .num_active_experiments = s->num_active_experiments, .archived = s->archived || s->workspace_archived,
-        .username = s->username, .immutable = s->immutable, .user_id = s->user_id, .workspace_name = s->workspace_name,
-        .state = state_to_wire(s->state), .error_message = s->error_message, .key = s->key, .num_runs = s->num_runs};
+    *ret = (struct wire_project){.id = s->id,
+                                 .name = s->name,
+                                 .workspace_id = s->workspace_id,
+                                 .description = s->description,
+                                 .last_experiment_started_at = s->last_experiment_started_us,
+                                 .has_last_experiment_started_at = s->last_experiment_started_us != 0,
+                                 .num_experiments = s->num_experiments,
+                                 .num_active_experiments = s->num_active_experiments,
+                                 .archived = s->archived || s->workspace_archived,
+                                 .username = s->username,
+                                 .immutable = s->immutable,
+                                 .user_id = s->user_id,
+                                 .workspace_name = s->workspace_name,
+                                 .state = state_to_wire(s->state),
+                                 .error_message = s->error_message,
+                                 .key = s->key,
+                                 .num_runs = s->num_runs};
     return notes_to_wire(s->notes, a, ret, err);
 }
 
@@ -94,11 +119,18 @@ int api_get_workspace(struct req *r, struct store *db, const struct wire_get_wor
 int api_get_workspaces(struct req *r, struct store *db, const struct wire_get_workspaces_request *in,
                        struct wire_get_workspaces_response *ret, struct error *err)
 {
-    struct store_workspace_filter f = {
-        .asking_user_id = r->who.user_id, .name = in->name, .name_exact = in->name_case_sensitive, .has_archived = in->has_archived,
-        .archived = in->archived, .has_pinned = in->has_pinned, .pinned = in->pinned, .usernames = {in->users, in->users_n},
-        .user_ids = {in->user_ids, in->user_ids_n}, .sort_by = (int32_t)in->sort_by,
-        .descending = in->order_by == WIRE_ORDER_BY_DESC, .page = page_of(in->offset, in->limit)};
+    struct store_workspace_filter f = {.asking_user_id = r->who.user_id,
+                                       .name = in->name,
+                                       .name_exact = in->name_case_sensitive,
+                                       .has_archived = in->has_archived,
+                                       .archived = in->archived,
+                                       .has_pinned = in->has_pinned,
+                                       .pinned = in->pinned,
+                                       .usernames = {in->users, in->users_n},
+                                       .user_ids = {in->user_ids, in->user_ids_n},
+                                       .sort_by = (int32_t)in->sort_by,
+                                       .descending = in->order_by == WIRE_ORDER_BY_DESC,
+                                       .page = page_of(in->offset, in->limit)};
     struct store_workspace_list list;
     if (store_workspace_list(db, &f, &r->arena, &list, err) < 0)
         return -1;
@@ -113,10 +145,15 @@ int api_get_workspaces(struct req *r, struct store *db, const struct wire_get_wo
 int api_get_workspace_projects(struct req *r, struct store *db, const struct wire_get_workspace_projects_request *in,
                                struct wire_get_workspace_projects_response *ret, struct error *err)
 {
-    struct store_project_filter f = {
-        .workspace_id = in->id, .name = in->name, .has_archived = in->has_archived, .archived = in->archived,
-        .usernames = {in->users, in->users_n}, .user_ids = {in->user_ids, in->user_ids_n}, .sort_by = (int32_t)in->sort_by,
-        .descending = in->order_by == WIRE_ORDER_BY_DESC, .page = page_of(in->offset, in->limit)};
+    struct store_project_filter f = {.workspace_id = in->id,
+                                     .name = in->name,
+                                     .has_archived = in->has_archived,
+                                     .archived = in->archived,
+                                     .usernames = {in->users, in->users_n},
+                                     .user_ids = {in->user_ids, in->user_ids_n},
+                                     .sort_by = (int32_t)in->sort_by,
+                                     .descending = in->order_by == WIRE_ORDER_BY_DESC,
+                                     .page = page_of(in->offset, in->limit)};
     struct store_workspace workspace;
     struct store_project_list list;
     if ((in->id && store_workspace_get(db, in->id, r->who.user_id, &r->arena, &workspace, err) < 0) ||

@@ -1,6 +1,6 @@
 /* What the files about workspaces and projects share. */
-#ifndef DET_API_WORKSPACES_H
-#define DET_API_WORKSPACES_H
+#ifndef DET_API_ACCOUNTS_WORKSPACES_H
+#define DET_API_ACCOUNTS_WORKSPACES_H
 
 #include "api/pipeline/handler.h"
 #include "store/accounts/workspace_deletion.h"
@@ -14,7 +14,7 @@ int project_reply(struct req *r, const struct store_project *s, const struct wir
 int check_workspace_or_project_name(const char *kind, const char *name, struct error *err);
 /* Marks a workspace or project (`kind`) as deleted unless something forbids it, and starts the deletion of its
  * experiments: `return delete_workspace_or_project(…)`. */
-int delete_workspace_or_project(struct req *r, struct store *db, const char *kind, struct store_workspace_deletion p, bool *ret_completed,
-                 struct error *err);
+int delete_workspace_or_project(struct req *r, struct store *db, const char *kind, struct store_workspace_deletion p,
+                                bool *ret_completed, struct error *err);
 
 #endif

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
+#include "store/cluster/tasks.h"
 #include "store/experiments/checkpoints.h"
 #include "store/experiments/experiments.h"
-#include "store/cluster/tasks.h"
 #include "store/experiments/trials.h"
 
 const char *checkpoint_asking_task(struct req *r)
@@ -25,8 +25,10 @@ int checkpoint_check_report(struct req *r, struct store *db, int32_t trial_id, s
         return -1;
     if (x.unmanaged)
         return 0;
-    return error_set(err, ERR_FORBIDDEN, "forbidden: trial %d runs on the cluster: its checkpoints are reported by its own task "
-                     "(DET_SESSION_TOKEN)", trial_id);
+    return error_set(err, ERR_FORBIDDEN,
+                     "forbidden: trial %d runs on the cluster: its checkpoints are reported by its own task "
+                     "(DET_SESSION_TOKEN)",
+                     trial_id);
 }
 
 /* A task that collects checkpoints belongs to no trial; it may report what it has removed from checkpoints of its
@@ -40,7 +42,8 @@ static int check_collecting_task(struct req *r, struct store *db, const char *uu
         return -1;
     if (!task.has_trial && task.experiment_id == experiment_id)
         return 0;
-    return error_set(err, ERR_FORBIDDEN, "forbidden: checkpoint %s is not of task %s, which this session token speaks for", uuid, id);
+    return error_set(err, ERR_FORBIDDEN,
+                     "forbidden: checkpoint %s is not of task %s, which this session token speaks for", uuid, id);
 }
 
 int checkpoint_check_removed(struct req *r, struct store *db, const char *uuid, struct error *err)
@@ -53,5 +56,6 @@ int checkpoint_check_removed(struct req *r, struct store *db, const char *uuid, 
         return -1;
     if (!found)
         return error_set(err, ERR_NOT_FOUND, "checkpoint '%s' not found", uuid);
-    return strcmp(checkpoint_asking_task(r), o.task_id) == 0 ? 0 : check_collecting_task(r, db, uuid, o.experiment_id, err);
+    return strcmp(checkpoint_asking_task(r), o.task_id) == 0 ? 0
+                                                             : check_collecting_task(r, db, uuid, o.experiment_id, err);
 }

@@ -1,7 +1,7 @@
 /* Rules that the route table cannot express: who may report a checkpoint, and who may report what is left of it
  * (docs/security.md, "Checkpoints and storage"). Call these on a thread that has the store. */
-#ifndef DET_API_CHECKPOINT_ACCESS_H
-#define DET_API_CHECKPOINT_ACCESS_H
+#ifndef DET_API_CHECKPOINTS_CHECKPOINT_ACCESS_H
+#define DET_API_CHECKPOINTS_CHECKPOINT_ACCESS_H
 
 #include "api/pipeline/access.h"
 

@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "api/checkpoints/storage_roots.h"
-#include "common/system/beneath.h"
 #include "common/base/cleanup.h"
 #include "common/base/must.h"
+#include "common/system/beneath.h"
 
 enum { ENTRIES_MAX = 200000, DEPTH_MAX = 100, PIECE_BYTES = 64 * 1024 };
 
@@ -29,8 +29,8 @@ struct item {
 /* Where the bytes of the archive go. */
 struct sink {
     struct strbuf *out; /* NULL: the bytes are only counted */
-    uint64_t skip; /* number of bytes still to be left out */
-    uint64_t n; /* number of bytes that were written to the sink */
+    uint64_t skip;      /* number of bytes still to be left out */
+    uint64_t n;         /* number of bytes that were written to the sink */
 };
 
 struct checkpoint_archive {
@@ -44,14 +44,14 @@ struct checkpoint_archive {
     /* of the one that is being read */
     struct archive *writer;
     struct sink sink;
-    size_t at; /* index of the current item */
-    bool in_item; /* the item's header is written */
+    size_t at;        /* index of the current item */
+    bool in_item;     /* the item's header is written */
     int64_t item_pos; /* position in the item's content */
     int file;
     bool closed;
 };
 
-/* ---- listing the directory ---------------------------------------------------------------------------------------- */
+/* ---- listing the directory --------------------------------------------------------------------------------------- */
 
 /* False for a hard link to a file of another account: the link's maker may not be allowed to read that file, which
  * the master could. */
@@ -63,7 +63,8 @@ static bool may_be_read(const struct checkpoint_archive *a, const struct stat *s
 static struct item *add_item(struct checkpoint_archive *a, struct error *err)
 {
     if (a->item_n == ENTRIES_MAX) {
-        error_set(err, ERR_PRECONDITION, "the checkpoint has more than %d files; copy it from its storage", ENTRIES_MAX);
+        error_set(err, ERR_PRECONDITION, "the checkpoint has more than %d files; copy it from its storage",
+                  ENTRIES_MAX);
         return NULL;
     }
     if (a->item_n == a->item_cap) {
@@ -88,7 +89,8 @@ static int list_entry(struct checkpoint_archive *a, int dir, const char *name, c
     if (!item)
         return -1;
     const char *path = arena_printf(&a->arena, "%s%s%s", prefix, name, directory ? "/" : "");
-    *item = (struct item){.name = path, .directory = directory, .size = directory ? 0 : st.st_size, .modified = st.st_mtim};
+    *item =
+        (struct item){.name = path, .directory = directory, .size = directory ? 0 : st.st_size, .modified = st.st_mtim};
     if (!directory)
         return 0;
     if (depth == DEPTH_MAX)
@@ -131,7 +133,10 @@ static void make_tag(struct checkpoint_archive *a)
         snprintf(a->tag + 2 * i, 3, "%02x", digest[i]);
 }
 
-const char *checkpoint_archive_tag(const struct checkpoint_archive *a) { return a->tag; }
+const char *checkpoint_archive_tag(const struct checkpoint_archive *a)
+{
+    return a->tag;
+}
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
@@ -260,7 +265,10 @@ void checkpoint_archive_free(struct checkpoint_archive *a)
     free(a);
 }
 
-void checkpoint_archive_skip(struct checkpoint_archive *a, uint64_t n) { a->sink.skip = n; }
+void checkpoint_archive_skip(struct checkpoint_archive *a, uint64_t n)
+{
+    a->sink.skip = n;
+}
 
 static int begin_item(struct checkpoint_archive *a, struct error *err)
 {

@@ -3,8 +3,8 @@
  * sizes and times alone, and a download that broke off can go on where it stopped. An archive has directories and
  * regular files only, in the order of their names. Symbolic links are left out, and so are hard links to files of
  * other accounts. The memory used does not depend on the sizes of files. */
-#ifndef DET_API_CHECKPOINT_ARCHIVE_H
-#define DET_API_CHECKPOINT_ARCHIVE_H
+#ifndef DET_API_CHECKPOINTS_CHECKPOINT_ARCHIVE_H
+#define DET_API_CHECKPOINTS_CHECKPOINT_ARCHIVE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -21,8 +21,10 @@ int checkpoints_to_remove(struct store *db, int32_t experiment_id, const struct 
     struct gc_candidate *candidate = arena_array(a, struct gc_candidate, n + 1);
     const char **uuid = arena_array(a, const char *, n + 1);
     for (size_t i = 0; i < n; i++)
-        candidate[i] = (struct gc_candidate){.trial_id = row[i].trial_id, .steps_completed = row[i].steps_completed,
-                                             .has_metric = row[i].has_metric, .metric = row[i].metric,
+        candidate[i] = (struct gc_candidate){.trial_id = row[i].trial_id,
+                                             .steps_completed = row[i].steps_completed,
+                                             .has_metric = row[i].has_metric,
+                                             .metric = row[i].metric,
                                              .validation_id = row[i].validation_id};
     gc_choose(policy, candidate, n);
     for (size_t i = 0; i < n; i++)
@@ -43,7 +45,8 @@ int checkpoint_policy(struct store *db, int32_t experiment_id, struct gc_policy 
         json_parse(x.config, strlen(x.config), &config, err) < 0)
         return -1;
     if (!json_object_object_get_ex(config, "checkpoint_storage", &storage))
-        return error_set(err, ERR_PRECONDITION, "experiment %d has no checkpoint_storage in its configuration", experiment_id);
+        return error_set(err, ERR_PRECONDITION, "experiment %d has no checkpoint_storage in its configuration",
+                         experiment_id);
     exp_checkpoint_storage_read(storage, &a, &s);
     *ret = (struct gc_policy){.experiment_best = s.save_experiment_best,
                               .trial_best = s.save_trial_best,

@@ -1,7 +1,7 @@
 /* Which checkpoints of an experiment its policy does not keep: applies the rule of core/experiments/gc.h to rows of
  * the store. */
-#ifndef DET_API_CHECKPOINT_CHOICE_H
-#define DET_API_CHECKPOINT_CHOICE_H
+#ifndef DET_API_CHECKPOINTS_CHECKPOINT_CHOICE_H
+#define DET_API_CHECKPOINTS_CHECKPOINT_CHOICE_H
 
 #include "core/experiments/gc.h"
 #include "store/experiments/checkpoints.h"

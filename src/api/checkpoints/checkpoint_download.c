@@ -12,12 +12,12 @@
 #include "api/pipeline/raw_handlers.h"
 #include "api/pipeline/request.h"
 #include "api/pipeline/stream.h"
-#include "common/task/checkpoint_helper.h"
-#include "common/task/checkpoint_place.h"
 #include "common/base/cleanup.h"
 #include "common/config/config.h"
-#include "common/system/files.h"
 #include "common/json/json.h"
+#include "common/system/files.h"
+#include "common/task/checkpoint_helper.h"
+#include "common/task/checkpoint_place.h"
 #include "net/http/http.h"
 #include "net/loop/pool.h"
 #include "store/experiments/checkpoints.h"
@@ -35,14 +35,21 @@ struct download {
     bool only_head;
 };
 
-/* ---- what the client asks for -------------------------------------------------------------------------------------- */
+/* ---- what the client asks for ------------------------------------------------------------------------------------ */
 
-static const struct { const char *type; enum archive_format format; } formats[] = {
-    {"application/x-tar", ARCHIVE_AS_TAR}, {"application/gzip", ARCHIVE_AS_GZIP}, {"application/zip", ARCHIVE_AS_ZIP},
-    {"*/*", ARCHIVE_AS_TAR}, {"application/*", ARCHIVE_AS_TAR},
+static const struct {
+    const char *type;
+    enum archive_format format;
+} formats[] = {
+    {"application/x-tar", ARCHIVE_AS_TAR}, {"application/gzip", ARCHIVE_AS_GZIP},
+    {"application/zip", ARCHIVE_AS_ZIP},   {"*/*", ARCHIVE_AS_TAR},
+    {"application/*", ARCHIVE_AS_TAR},
 };
 
-static const char *type_of(enum archive_format format) { return formats[format].type; }
+static const char *type_of(enum archive_format format)
+{
+    return formats[format].type;
+}
 
 /* The first of the list that there is. */
 static bool choose_format(const char *accept, enum archive_format *ret)
@@ -117,7 +124,8 @@ static int fetch_archive(struct req *r, enum stream_next *ret_next, struct error
     if (d->head.has_length ? d->left > 0 && !end : !end)
         *ret_next = STREAM_MORE;
     if (end && d->head.has_length && d->left > 0)
-        return error_set(err, ERR_INTERNAL, "checkpoint %s: the archive ended %" PRIu64 " bytes early", d->uuid, d->left);
+        return error_set(err, ERR_INTERNAL, "checkpoint %s: the archive ended %" PRIu64 " bytes early", d->uuid,
+                         d->left);
     return 0;
 }
 
@@ -164,12 +172,14 @@ static int set_range(struct req *r, struct download *d, struct error *err)
     int rc = range ? parse_range(range, length, &first, &n) : 0;
     if (rc < 0) {
         req_add_header(r, "Content-Range", arena_printf(&r->arena, "bytes */%" PRIu64, length));
-        return error_set(err, ERR_OUT_OF_RANGE, "checkpoint %s has %" PRIu64 " bytes, and the range %s has none of them", d->uuid, length, range);
+        return error_set(err, ERR_OUT_OF_RANGE,
+                         "checkpoint %s has %" PRIu64 " bytes, and the range %s has none of them", d->uuid, length,
+                         range);
     }
     if (rc > 0) {
         d->head.status = 206;
-        req_add_header(r, "Content-Range", arena_printf(&r->arena, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, first, first + n - 1,
-                                                        length));
+        req_add_header(r, "Content-Range",
+                       arena_printf(&r->arena, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, first, first + n - 1, length));
         checkpoint_archive_skip(d->archive, first);
     }
     d->head.has_length = true;
@@ -186,19 +196,22 @@ static int set_download_reply(struct req *r, int status, const char *message)
     return 0;
 }
 
-/* ---- object stores ------------------------------------------------------------------------------------------------ */
+/* ---- object stores ----------------------------------------------------------------------------------------------- */
 
 static const char *text_of(struct json_object *o, const char *key)
 {
     struct json_object *v = NULL;
-    return json_object_object_get_ex(o, key, &v) && json_object_is_type(v, json_type_string) ? json_object_get_string(v) : "";
+    return json_object_object_get_ex(o, key, &v) && json_object_is_type(v, json_type_string) ? json_object_get_string(v)
+                                                                                             : "";
 }
 
 /* Whether the storage is the cluster's own. The master uses its credentials and its network for no other storage:
  * somebody who configures an experiment must not choose what the master reads with them. */
 static bool is_clusters_own(struct json_object *storage, struct json_object *own)
 {
-    static const char *const place[] = {"type", "bucket", "prefix", "endpoint_url", "container", "connection_string", "account_url"};
+    static const char *const place[] = {"type",         "bucket",    "prefix",
+                                        "endpoint_url", "container", "connection_string",
+                                        "account_url"};
     for (size_t i = 0; i < sizeof(place) / sizeof(*place); i++)
         if (strcmp(text_of(storage, place[i]), text_of(own, place[i])) != 0)
             return false;
@@ -214,9 +227,12 @@ static int check_clusters_own(const struct download *d, struct json_object *own,
     struct json_object *storage = d->site.where.storage ? tree : json_object_object_get(tree, "checkpoint_storage");
     if (is_clusters_own(storage, own))
         return 0;
-    return error_set(err, ERR_PRECONDITION, "checkpoint %s is in an object store, or below a prefix, that is not the cluster's own "
-                     "checkpoint_storage, and the master reads no other; download it where the store can be reached, by det checkpoint "
-                     "download --mode direct or the library's Checkpoint.download()", d->uuid);
+    return error_set(
+        err, ERR_PRECONDITION,
+        "checkpoint %s is in an object store, or below a prefix, that is not the cluster's own "
+        "checkpoint_storage, and the master reads no other; download it where the store can be reached, by det checkpoint "
+        "download --mode direct or the library's Checkpoint.download()",
+        d->uuid);
 }
 
 static int open_store(struct req *r, struct error *err)
@@ -234,9 +250,12 @@ static int open_store(struct req *r, struct error *err)
         abort();
     json_print(copy, &text);
     const char *path = config_str(c, "python_path");
-    const struct checkpoint_helper_options o = {.python = config_str(c, "python_executable"), .storage = text.s, .uuid = d->uuid,
+    const struct checkpoint_helper_options o = {.python = config_str(c, "python_executable"),
+                                                .storage = text.s,
+                                                .uuid = d->uuid,
                                                 .python_path = path && *path ? path : path_of_library(&r->arena),
-                                                .format = names[d->format], .own_session = true};
+                                                .format = names[d->format],
+                                                .own_session = true};
     d->head = (struct stream_head){.status = 200, .content_type = type_of(d->format)};
     if (!d->only_head && checkpoint_helper_start(&o, &d->helper, err) < 0)
         return error_wrap(err, "checkpoint %s", d->uuid);
@@ -256,8 +275,10 @@ static int open_archive(struct req *r, struct error *err)
     if (p.in_object_store)
         return open_store(r, err);
     if (p.found == CHECKPOINT_ELSEWHERE)
-        return error_set(err, ERR_PRECONDITION, "checkpoint %s cannot be downloaded through the master: %s. Download it where its storage is "
-                         "mounted, by det checkpoint download --mode direct", d->uuid, p.why);
+        return error_set(err, ERR_PRECONDITION,
+                         "checkpoint %s cannot be downloaded through the master: %s. Download it where its storage is "
+                         "mounted, by det checkpoint download --mode direct",
+                         d->uuid, p.why);
     if (p.found == CHECKPOINT_GONE)
         return error_set(err, ERR_NOT_FOUND, "the files of checkpoint %s are not in its storage", d->uuid);
     if (checkpoint_archive_new(dir, d->format, &d->archive, err) < 0)
@@ -267,8 +288,13 @@ static int open_archive(struct req *r, struct error *err)
     return req_then_loop(r, send_archive);
 }
 
-static void end_helper(void *worker, void *job) { checkpoint_helper_free(job); }
-static void helper_ended(void *job) {}
+static void end_helper(void *worker, void *job)
+{
+    checkpoint_helper_free(job);
+}
+static void helper_ended(void *job)
+{
+}
 
 static void end_download(struct req *r)
 {
@@ -289,8 +315,9 @@ static int find_checkpoint(struct req *r, struct store *db, struct error *err)
         store_checkpoint_site(db, d->uuid, &r->arena, &d->site.where, err) < 0)
         return -1;
     if (strcmp(c.state, "COMPLETED") != 0 && strcmp(c.state, "PARTIALLY_DELETED") != 0)
-        return error_set(err, ERR_PRECONDITION, "checkpoint %s is %s; COMPLETED and PARTIALLY_DELETED ones can be downloaded",
-                         d->uuid, c.state);
+        return error_set(err, ERR_PRECONDITION,
+                         "checkpoint %s is %s; COMPLETED and PARTIALLY_DELETED ones can be downloaded", d->uuid,
+                         c.state);
     return req_then_transfer(r, open_archive);
 }
 
@@ -308,10 +335,14 @@ int raw_checkpoint(struct req *r, struct core *core, struct error *err)
     if (!checkpoint_uuid_is_valid(uuid))
         return error_set(err, ERR_INVALID, "'%.60s' is not a UUID", uuid);
     if (!choose_format(http_request_header(r->http, "Accept"), &format))
-        return set_download_reply(r, 415, "Accept names none of what there is: application/x-tar, application/gzip, application/zip");
-    *d = (struct download){.uuid = uuid, .site = {.uuid = uuid, .roots = api_info(r->api)->storage_roots},
-                           .format = format, .range = header_of(r, "Range"),
-                           .if_range = header_of(r, "If-Range"), .only_head = http_request_method(r->http) == HTTP_HEAD};
+        return set_download_reply(
+            r, 415, "Accept names none of what there is: application/x-tar, application/gzip, application/zip");
+    *d = (struct download){.uuid = uuid,
+                           .site = {.uuid = uuid, .roots = api_info(r->api)->storage_roots},
+                           .format = format,
+                           .range = header_of(r, "Range"),
+                           .if_range = header_of(r, "If-Range"),
+                           .only_head = http_request_method(r->http) == HTTP_HEAD};
     r->state = d;
     r->on_end = end_download;
     return req_then_read(r, find_checkpoint);

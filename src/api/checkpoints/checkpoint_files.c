@@ -8,12 +8,12 @@
 #include <sys/stat.h>
 
 #include "api/checkpoints/storage_roots.h"
-#include "common/system/beneath.h"
-#include "common/task/checkpoint_place.h"
 #include "common/base/cleanup.h"
 #include "common/json/json.h"
+#include "common/system/beneath.h"
+#include "common/task/checkpoint_place.h"
 
-/* ---- opening ------------------------------------------------------------------------------------------------------ */
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
 
 /* Whether the system refuses this to the master's account or service on this machine. A task with the owner's rights
  * may still be allowed to do it. */
@@ -40,7 +40,8 @@ static int place_of(const struct checkpoint_site *site, struct arena *a, const c
 
 /* Opens the storage's directory. *ret_fd is -1 if the master may not open it; then *ret_why is a sentence that says
  * why. */
-static int open_storage(const struct checkpoint_site *site, struct arena *a, int *ret_fd, const char **ret_why, struct error *err)
+static int open_storage(const struct checkpoint_site *site, struct arena *a, int *ret_fd, const char **ret_why,
+                        struct error *err)
 {
     const char *place;
     if (place_of(site, a, &place, err) < 0)
@@ -71,7 +72,8 @@ static int is_checkpoint(int dir, bool *ret, struct error *err)
     return 0;
 }
 
-static int open_directory(const struct checkpoint_site *site, struct checkpoint_place_open *p, struct arena *a, struct error *err)
+static int open_directory(const struct checkpoint_site *site, struct checkpoint_place_open *p, struct arena *a,
+                          struct error *err)
 {
     bool known;
     p->dir = beneath_open(p->storage, site->uuid, O_RDONLY | O_DIRECTORY, NULL);
@@ -80,8 +82,10 @@ static int open_directory(const struct checkpoint_site *site, struct checkpoint_
         return 0;
     }
     if (p->dir < 0 && (errno == ELOOP || errno == ENOTDIR))
-        return error_set(err, ERR_PRECONDITION, "checkpoint %s is no directory in its storage, but a link or a file: the master does not "
-                         "follow it", site->uuid);
+        return error_set(err, ERR_PRECONDITION,
+                         "checkpoint %s is no directory in its storage, but a link or a file: the master does not "
+                         "follow it",
+                         site->uuid);
     if (p->dir < 0 && is_denied(errno)) {
         p->why = arena_printf(a, "the master's account may not open its directory (%s)", strerror(errno));
         return 0;
@@ -91,7 +95,8 @@ static int open_directory(const struct checkpoint_site *site, struct checkpoint_
     if (is_checkpoint(p->dir, &known, err) < 0)
         return error_wrap(err, "checkpoint %s", site->uuid);
     if (storage_roots_is_own(site->roots, p->dir) || !known)
-        p->why = arena_strdup(a, "its directory has no " CHECKPOINT_METADATA ", so that the master does not take it for a checkpoint");
+        p->why = arena_strdup(a, "its directory has no " CHECKPOINT_METADATA
+                                 ", so that the master does not take it for a checkpoint");
     else if (storage_roots_is_anothers(site->roots, p->dir, site->where.owner_id))
         p->why = arena_strdup(a, "its directory was made by a task of another user");
     else
@@ -108,7 +113,8 @@ void checkpoint_place_close(struct checkpoint_place_open *p)
     p->storage = p->dir = -1;
 }
 
-int checkpoint_site_open(const struct checkpoint_site *site, struct arena *a, struct checkpoint_place_open *ret, struct error *err)
+int checkpoint_site_open(const struct checkpoint_site *site, struct arena *a, struct checkpoint_place_open *ret,
+                         struct error *err)
 {
     cleanup_error struct error kind = ERROR_INIT;
     *ret = (struct checkpoint_place_open){.found = CHECKPOINT_ELSEWHERE, .storage = -1, .dir = -1};
@@ -161,15 +167,16 @@ int checkpoint_globs_check(const char *const *glob, size_t n, struct error *err)
     enum { GLOB_MAX = 1000, ANY_DEPTH_MAX = 4 }; /* each ** multiplies the work of matching */
     for (size_t i = 0; i < n; i++) {
         if (!*glob[i] || *glob[i] == '/' || strlen(glob[i]) > GLOB_MAX || count_of_any_depth(glob[i]) > ANY_DEPTH_MAX)
-            return error_set(err, ERR_INVALID,
-                             "checkpoint_globs: '%.60s' is not allowed; a pattern is relative to the checkpoint, of 1 to %d "
-                             "bytes with at most %d times **, for example \"optimizer/*.pt\" or \"**/*.log\"",
-                             glob[i], GLOB_MAX, ANY_DEPTH_MAX);
+            return error_set(
+                err, ERR_INVALID,
+                "checkpoint_globs: '%.60s' is not allowed; a pattern is relative to the checkpoint, of 1 to %d "
+                "bytes with at most %d times **, for example \"optimizer/*.pt\" or \"**/*.log\"",
+                glob[i], GLOB_MAX, ANY_DEPTH_MAX);
     }
     return 0;
 }
 
-/* ---- removing files ----------------------------------------------------------------------------------------------- */
+/* ---- removing files ---------------------------------------------------------------------------------------------- */
 
 struct removal {
     struct json_object *globs, *left;
@@ -178,7 +185,7 @@ struct removal {
     bool keeps_metadata; /* metadata.json stays until everything else is removed */
     bool metadata_is_to_go;
     int64_t metadata_size; /* -1: there is no metadata.json */
-    bool denied; /* a removal was refused by the system (is_denied()) */
+    bool denied;           /* a removal was refused by the system (is_denied()) */
 };
 
 static bool removes_everything(const struct removal *r)
@@ -287,7 +294,8 @@ static int remove_metadata(struct removal *r, int dir, struct error *err)
     return 0;
 }
 
-static int remove_at(struct removal *r, const struct checkpoint_site *site, const struct checkpoint_place_open *p, struct error *err)
+static int remove_at(struct removal *r, const struct checkpoint_site *site, const struct checkpoint_place_open *p,
+                     struct error *err)
 {
     bool removed = false;
     int dir = beneath_open(p->dir, ".", O_RDONLY | O_DIRECTORY, NULL);
@@ -297,13 +305,15 @@ static int remove_at(struct removal *r, const struct checkpoint_site *site, cons
     r->metadata_size = -1;
     if (remove_below(r, dir, &removed, err) < 0 || remove_metadata(r, p->dir, err) < 0)
         return error_wrap(err, "checkpoint %s", site->uuid);
-    if (json_object_object_length(r->left) == 0 && unlinkat(p->storage, site->uuid, AT_REMOVEDIR) < 0 && errno != ENOENT)
+    if (json_object_object_length(r->left) == 0 && unlinkat(p->storage, site->uuid, AT_REMOVEDIR) < 0 &&
+        errno != ENOENT)
         return failed_at(r, site->uuid, err);
     return 0;
 }
 
 /* The result of a removal. If the system has refused it, that is not an error: a task has to do the removal. */
-static int removal_result(const struct removal *r, int rc, struct arena *a, const char **ret_elsewhere, struct error *err)
+static int removal_result(const struct removal *r, int rc, struct arena *a, const char **ret_elsewhere,
+                          struct error *err)
 {
     if (rc == 0 || !r->denied)
         return rc;
@@ -312,10 +322,11 @@ static int removal_result(const struct removal *r, int rc, struct arena *a, cons
     return 0;
 }
 
-static int remove_tensorboard(int storage, const char *cluster_id, int32_t experiment_id, struct arena *a, const char **ret_elsewhere,
-                              struct error *err)
+static int remove_tensorboard(int storage, const char *cluster_id, int32_t experiment_id, struct arena *a,
+                              const char **ret_elsewhere, struct error *err)
 {
-    cleanup_close int all = beneath_open(storage, arena_printf(a, "%s/tensorboard/experiment", cluster_id), O_RDONLY | O_DIRECTORY, NULL);
+    cleanup_close int all = beneath_open(storage, arena_printf(a, "%s/tensorboard/experiment", cluster_id),
+                                         O_RDONLY | O_DIRECTORY, NULL);
     if (all < 0 && errno == ENOENT)
         return 0;
     cleanup_json struct json_object *list = json_object_new_array(), *left = json_object_new_object();
@@ -334,8 +345,8 @@ static int remove_tensorboard(int storage, const char *cluster_id, int32_t exper
     return error_wrap(err, "TensorBoard files");
 }
 
-int tensorboard_files_remove(const struct checkpoint_site *site, const char *cluster_id, int32_t experiment_id, struct arena *a,
-                             const char **ret_elsewhere, struct error *err)
+int tensorboard_files_remove(const struct checkpoint_site *site, const char *cluster_id, int32_t experiment_id,
+                             struct arena *a, const char **ret_elsewhere, struct error *err)
 {
     cleanup_error struct error kind = ERROR_INIT;
     cleanup_close int storage = -1;
@@ -350,8 +361,8 @@ int tensorboard_files_remove(const struct checkpoint_site *site, const char *clu
     return storage < 0 ? 0 : remove_tensorboard(storage, cluster_id, experiment_id, a, ret_elsewhere, err);
 }
 
-int checkpoint_files_remove(const struct checkpoint_site *site, const char *globs, struct arena *a, const char **ret_elsewhere,
-                            struct strbuf *ret_left, struct error *err)
+int checkpoint_files_remove(const struct checkpoint_site *site, const char *globs, struct arena *a,
+                            const char **ret_elsewhere, struct strbuf *ret_left, struct error *err)
 {
     cleanup_json struct json_object *list = NULL, *left = json_object_new_object();
     cleanup_error struct error why = ERROR_INIT;

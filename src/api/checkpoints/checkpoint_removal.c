@@ -2,8 +2,8 @@
  * storage, marked in the store by the writer, and carried out in the background (struct api_services.removals_due). */
 #include <string.h>
 
-#include "api/pipeline/access.h"
 #include "api/checkpoints/checkpoint_files.h"
+#include "api/pipeline/access.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "gen/handlers.h"
@@ -12,10 +12,10 @@
 
 struct wanted {
     struct store_texts uuids; /* the checkpoints that have files */
-    const char *globs; /* JSON list; [] matches everything, NO_FILE matches nothing */
+    const char *globs;        /* JSON list; [] matches everything, NO_FILE matches nothing */
 };
 
-/* ---- whether the checkpoint may be removed ------------------------------------------------------------------------- */
+/* ---- whether the checkpoint may be removed ----------------------------------------------------------------------- */
 
 static int check_unused(struct req *r, struct store *db, const struct store_checkpoint *c, struct error *err)
 {
@@ -24,8 +24,10 @@ static int check_unused(struct req *r, struct store *db, const struct store_chec
         return -1;
     if (trial_id == 0)
         return 0;
-    return error_set(err, ERR_PRECONDITION, "checkpoint %s is in use: trial %d starts or goes on from it; wait until the "
-                     "trial is over, or kill it", c->uuid, trial_id);
+    return error_set(err, ERR_PRECONDITION,
+                     "checkpoint %s is in use: trial %d starts or goes on from it; wait until the "
+                     "trial is over, or kill it",
+                     c->uuid, trial_id);
 }
 
 /* The configuration must say where the checkpoint is. If the master may not open that storage, a task on an agent
@@ -34,8 +36,8 @@ static int check_storage(struct req *r, struct store *db, const struct store_che
 {
     struct checkpoint_site site = {.uuid = c->uuid, .roots = api_info(r->api)->storage_roots};
     struct checkpoint_place_open p;
-    if (store_checkpoint_site(db, c->uuid, &r->arena, &site.where, err) < 0 || checkpoint_site_open(&site, &r->arena, &p,
-                                                                                                    err) < 0)
+    if (store_checkpoint_site(db, c->uuid, &r->arena, &site.where, err) < 0 ||
+        checkpoint_site_open(&site, &r->arena, &p, err) < 0)
         return -1;
     checkpoint_place_close(&p);
     return 0;
@@ -51,8 +53,10 @@ static int check_checkpoint(struct req *r, struct store *db, const char *uuid, b
         return error_set(err, ERR_PRECONDITION, "checkpoint %s is being written (ACTIVE)", uuid);
     if (!*ret_has_files)
         return 0;
-    return access_may_change(r, db, ACCESS_CHECKPOINT(uuid), err) < 0 || check_unused(r, db, &c, err) < 0 || check_storage(r,
-                                                                                                                           db, &c, err) < 0 ? -1 : 0;
+    return access_may_change(r, db, ACCESS_CHECKPOINT(uuid), err) < 0 || check_unused(r, db, &c, err) < 0 ||
+                   check_storage(r, db, &c, err) < 0
+               ? -1
+               : 0;
 }
 
 /* ---- the request ------------------------------------------------------------------------------------------------- */

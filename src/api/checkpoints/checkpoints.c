@@ -5,19 +5,19 @@
 #include "api/checkpoints/checkpoint_access.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
-#include "common/task/checkpoint_place.h"
 #include "common/base/hash.h"
-#include "common/json/json.h"
 #include "common/base/must.h"
+#include "common/json/json.h"
+#include "common/task/checkpoint_place.h"
 #include "core/core.h"
 #include "gen/handlers.h"
+#include "store/cluster/tasks.h"
 #include "store/experiments/checkpoints.h"
 #include "store/experiments/experiments.h"
 #include "store/experiments/removals.h"
-#include "store/cluster/tasks.h"
 #include "store/experiments/trials.h"
 
-/* ---- reports: stored, and given to the core (a trial resumes from its newest checkpoint), in one transaction ---- */
+/* ---- reports: stored, and given to the core (a trial resumes from its newest checkpoint), in one transaction ----- */
 
 /* A UUID that requests are about to report. The core takes a report before the store has checked it, so two trials
  * must not report the same UUID at once. While a trial's requests have claimed the UUID, nobody else can report it,
@@ -40,8 +40,10 @@ static int claim_uuid(struct req *r, struct report *p, struct error *err)
     struct reporting *known;
     HASH_FIND_STR(r->api->reporting, c->uuid, known);
     if (known && known->trial_id != c->trial_id)
-        return error_set(err, ERR_CONFLICT, "checkpoint %s is being reported by another trial: nothing was changed; a new checkpoint "
-                         "needs a UUID of its own", c->uuid);
+        return error_set(err, ERR_CONFLICT,
+                         "checkpoint %s is being reported by another trial: nothing was changed; a new checkpoint "
+                         "needs a UUID of its own",
+                         c->uuid);
     if (!known) {
         known = must_calloc(1, sizeof(*known));
         snprintf(known->uuid, sizeof(known->uuid), "%s", c->uuid);
@@ -135,8 +137,10 @@ static int check_form(const struct wire_checkpoint *w, struct error *err)
 {
     const char *uuid = w && w->uuid ? w->uuid : "";
     if (!checkpoint_uuid_is_valid(uuid) || strpbrk(uuid, "ABCDEF"))
-        return error_set(err, ERR_INVALID, "checkpoint.uuid '%.60s' is not a UUID in lower case, such as "
-                         "0a1b2c3d-1111-4222-8333-444455556666", uuid);
+        return error_set(err, ERR_INVALID,
+                         "checkpoint.uuid '%.60s' is not a UUID in lower case, such as "
+                         "0a1b2c3d-1111-4222-8333-444455556666",
+                         uuid);
     if (w->state != WIRE_CHECKPOINT_STATE_UNSPECIFIED && w->state != WIRE_CHECKPOINT_STATE_COMPLETED)
         return error_set(err, ERR_INVALID, "checkpoint %s: only STATE_COMPLETED is reported", uuid);
     return 0;
@@ -151,8 +155,8 @@ static int allocation_of(struct req *r, const struct wire_checkpoint *w, const c
     *ret = named ? named : own;
     if (!named || (own ? strcmp(named, own) == 0 : strncmp(named, w->task_id, n) == 0 && named[n] == '.'))
         return 0;
-    return error_set(err, ERR_INVALID, "checkpoint.allocation_id '%.200s' is no allocation of task %s%s", named, w->task_id,
-                     own ? " to which this session belongs" : "");
+    return error_set(err, ERR_INVALID, "checkpoint.allocation_id '%.200s' is no allocation of task %s%s", named,
+                     w->task_id, own ? " to which this session belongs" : "");
 }
 
 static int check_storage(struct req *r, struct store *db, const struct wire_checkpoint *w, int32_t trial_id,
@@ -163,8 +167,10 @@ static int check_storage(struct req *r, struct store *db, const struct wire_chec
         return -1;
     if (registered)
         return 0;
-    return error_set(err, ERR_INVALID, "checkpoint.storage_id %d is no storage of trial %d: the trial registers its storage by "
-                     "POST /api/v1/runs/start", w->storage_id, trial_id);
+    return error_set(err, ERR_INVALID,
+                     "checkpoint.storage_id %d is no storage of trial %d: the trial registers its storage by "
+                     "POST /api/v1/runs/start",
+                     w->storage_id, trial_id);
 }
 
 int api_report_checkpoint(struct req *r, struct store *db, const struct wire_report_checkpoint_request *in,
@@ -181,11 +187,16 @@ int api_report_checkpoint(struct req *r, struct store *db, const struct wire_rep
     if (checkpoint_check_report(r, db, task.trial_id, err) < 0 || allocation_of(r, w, &allocation_id, err) < 0 ||
         check_storage(r, db, w, task.trial_id, err) < 0)
         return -1;
-    p->checkpoint = (struct store_checkpoint){
-        .uuid = w->uuid, .task_id = w->task_id, .allocation_id = allocation_id, .trial_id = task.trial_id,
-        .report_us = w->has_report_time ? w->report_time : r->now_us, .state = "COMPLETED",
-        .resources = resources_json(w->resources, w->resources_n, &r->arena), .metadata = w->metadata ? w->metadata : "{}",
-        .has_storage = w->has_storage_id, .storage_id = w->storage_id};
+    p->checkpoint = (struct store_checkpoint){.uuid = w->uuid,
+                                              .task_id = w->task_id,
+                                              .allocation_id = allocation_id,
+                                              .trial_id = task.trial_id,
+                                              .report_us = w->has_report_time ? w->report_time : r->now_us,
+                                              .state = "COMPLETED",
+                                              .resources = resources_json(w->resources, w->resources_n, &r->arena),
+                                              .metadata = w->metadata ? w->metadata : "{}",
+                                              .has_storage = w->has_storage_id,
+                                              .storage_id = w->storage_id};
     if (steps_of(p->checkpoint.metadata, &p->checkpoint.steps_completed, err) < 0)
         return -1;
     r->state = p;
@@ -193,7 +204,7 @@ int api_report_checkpoint(struct req *r, struct store *db, const struct wire_rep
     return req_then_loop(r, claim_step);
 }
 
-/* ---- get and list ---- */
+/* ---- get and list ------------------------------------------------------------------------------------------------ */
 
 static int get_checkpoint(struct req *r, struct store *db, const char *uuid, const struct wire_checkpoint **ret,
                           struct error *err)
@@ -217,8 +228,8 @@ int api_get_checkpoint(struct req *r, struct store *db, const struct wire_get_ch
 }
 
 static int list_checkpoints(struct req *r, struct store *db, struct store_checkpoint_filter *f,
-                const enum wire_checkpoint_state *state, size_t state_n, struct wire_checkpoint **ret, size_t *ret_n,
-                const struct wire_pagination **ret_page, struct error *err)
+                            const enum wire_checkpoint_state *state, size_t state_n, struct wire_checkpoint **ret,
+                            size_t *ret_n, const struct wire_pagination **ret_page, struct error *err)
 {
     const char **text = arena_array(&r->arena, const char *, state_n + 1);
     for (size_t i = 0; i < state_n; i++)
@@ -249,12 +260,15 @@ int api_get_experiment_checkpoints(struct req *r, struct store *db,
                                    struct wire_get_experiment_checkpoints_response *ret, struct error *err)
 {
     struct store_experiment x;
-    struct store_checkpoint_filter f = {.experiment_id = in->id, .sort_by = (int32_t)in->sort_by_attr,
-                                        .sort_by_metric = in->sort_by_metric, .page = page_of(in->offset, in->limit)};
+    struct store_checkpoint_filter f = {.experiment_id = in->id,
+                                        .sort_by = (int32_t)in->sort_by_attr,
+                                        .sort_by_metric = in->sort_by_metric,
+                                        .page = page_of(in->offset, in->limit)};
     if (store_experiment_get(db, in->id, /* with_config= */ false, &r->arena, &x, err) < 0)
         return -1;
     f.descending = is_descending(&x, in->sort_by_attr, in->order_by);
-    return list_checkpoints(r, db, &f, in->states, in->states_n, &ret->checkpoints, &ret->checkpoints_n, &ret->pagination, err);
+    return list_checkpoints(r, db, &f, in->states, in->states_n, &ret->checkpoints, &ret->checkpoints_n,
+                            &ret->pagination, err);
 }
 
 int api_get_trial_checkpoints(struct req *r, struct store *db, const struct wire_get_trial_checkpoints_request *in,
@@ -262,16 +276,19 @@ int api_get_trial_checkpoints(struct req *r, struct store *db, const struct wire
 {
     struct store_trial t;
     struct store_experiment x;
-    struct store_checkpoint_filter f = {.trial_id = in->id, .sort_by = (int32_t)in->sort_by_attr,
-                                        .sort_by_metric = in->sort_by_metric, .page = page_of(in->offset, in->limit)};
+    struct store_checkpoint_filter f = {.trial_id = in->id,
+                                        .sort_by = (int32_t)in->sort_by_attr,
+                                        .sort_by_metric = in->sort_by_metric,
+                                        .page = page_of(in->offset, in->limit)};
     if (store_trial_get(db, in->id, /* full= */ false, &r->arena, &t, err) < 0 ||
         store_experiment_get(db, t.row.experiment_id, /* with_config= */ false, &r->arena, &x, err) < 0)
         return -1;
     f.descending = is_descending(&x, in->sort_by_attr, in->order_by);
-    return list_checkpoints(r, db, &f, in->states, in->states_n, &ret->checkpoints, &ret->checkpoints_n, &ret->pagination, err);
+    return list_checkpoints(r, db, &f, in->states, in->states_n, &ret->checkpoints, &ret->checkpoints_n,
+                            &ret->pagination, err);
 }
 
-/* ---- change ---- */
+/* ---- change ------------------------------------------------------------------------------------------------------ */
 
 int api_post_checkpoint_metadata(struct req *r, struct store *db,
                                  const struct wire_post_checkpoint_metadata_request *in,

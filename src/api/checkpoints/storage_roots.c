@@ -6,20 +6,20 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/system/beneath.h"
-#include "common/task/checkpoint_place.h"
 #include "common/base/cleanup.h"
+#include "common/base/must.h"
 #include "common/config/config.h"
 #include "common/json/json.h"
+#include "common/system/beneath.h"
 #include "common/system/log.h"
-#include "common/base/must.h"
+#include "common/task/checkpoint_place.h"
 
 struct storage_roots {
     struct arena arena;
     const char **root;
     size_t n;
     bool has_own;
-    struct stat own; /* the master's data directory */
+    struct stat own;        /* the master's data directory */
     int64_t task_uid_first; /* 0: no agent uses own uids for tasks */
 };
 
@@ -53,7 +53,10 @@ static bool is_below(const char *path, const char *root)
     return strncmp(path, root, n) == 0 && (path[n] == '/' || path[n] == '\0');
 }
 
-static bool may_be_root(const char *normal) { return normal && strcmp(normal, "/") != 0; }
+static bool may_be_root(const char *normal)
+{
+    return normal && strcmp(normal, "/") != 0;
+}
 
 /* ---- roots ------------------------------------------------------------------------------------------------------- */
 
@@ -63,8 +66,11 @@ static void add_root(struct storage_roots *r, const char *path, const char *key)
     if (may_be_root(normal))
         r->root[r->n++] = normal;
     else
-        log_warning("checkpoint.root_ignored", "path=%s key=%s reason=\"the master removes nothing there: the path is the machine's root directory "
-                    "or has two dots; tasks do\"", log_quote(path), key);
+        log_warning(
+            "checkpoint.root_ignored",
+            "path=%s key=%s reason=\"the master removes nothing there: the path is the machine's root directory "
+            "or has two dots; tasks do\"",
+            log_quote(path), key);
 }
 
 /* The path of a storage that is a directory; NULL if it is none. */
@@ -163,7 +169,8 @@ static const char *explain_refusal(int error)
 {
     if (error == EPERM)
         return "it lies in the master's own data directory";
-    return error == ELOOP || error == ENOTDIR ? "it leads through a link, or something on the way is no directory" : strerror(error);
+    return error == ELOOP || error == ENOTDIR ? "it leads through a link, or something on the way is no directory"
+                                              : strerror(error);
 }
 
 int storage_roots_open(const struct storage_roots *r, const char *admin_storage, const char *place, struct arena *a,
@@ -171,14 +178,18 @@ int storage_roots_open(const struct storage_roots *r, const char *admin_storage,
 {
     const char *normal = storage_path_normal(place, a), *root = normal ? root_of(r, admin_storage, normal, a) : NULL;
     if (!root) {
-        *ret_why = arena_printf(a, "%s is below none of the directories that an admin has opened to the master (checkpoint_storage of the "
-                                "cluster or the workspace, security.checkpoint_roots)", place);
+        *ret_why = arena_printf(
+            a,
+            "%s is below none of the directories that an admin has opened to the master (checkpoint_storage of the "
+            "cluster or the workspace, security.checkpoint_roots)",
+            place);
         return -1;
     }
     cleanup_close int at = open_below(r, open(root, O_PATH | O_DIRECTORY | O_CLOEXEC), normal + strlen(root), a);
     int fd = at < 0 ? -1 : beneath_open(at, ".", O_RDONLY | O_DIRECTORY, NULL);
     if (fd < 0)
-        *ret_why = arena_printf(a, "the master's machine can't open %s (%s); is the storage mounted there, at the same path?", place,
-                                explain_refusal(errno));
+        *ret_why =
+            arena_printf(a, "the master's machine can't open %s (%s); is the storage mounted there, at the same path?",
+                         place, explain_refusal(errno));
     return fd;
 }

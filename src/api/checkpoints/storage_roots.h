@@ -1,11 +1,12 @@
-/* The directories below which the master itself reads and removes files, because an admin has named them: checkpoint_storage
- * of the cluster, what an admin has set as checkpoint_storage of a workspace, and security.checkpoint_roots. Whoever configures
- * an experiment may name any other directory; what lies there is left to tasks with the rights of the experiment's owner.
+/* The directories below which the master itself reads and removes files, because an admin has named them:
+ * checkpoint_storage of the cluster, what an admin has set as checkpoint_storage of a workspace, and
+ * security.checkpoint_roots. Whoever configures an experiment may name any other directory; what lies there is left to
+ * tasks with the rights of the experiment's owner.
  *
- * A root may be a link, since an admin has named it; no link below a root is followed. The machine's root directory is never
- * a root, and the master's data directory is never opened, even if it lies below one. */
-#ifndef DET_API_STORAGE_ROOTS_H
-#define DET_API_STORAGE_ROOTS_H
+ * A root may be a link, since an admin has named it; no link below a root is followed. The machine's root directory is
+ * never a root, and the master's data directory is never opened, even if it lies below one. */
+#ifndef DET_API_CHECKPOINTS_STORAGE_ROOTS_H
+#define DET_API_CHECKPOINTS_STORAGE_ROOTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

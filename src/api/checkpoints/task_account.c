@@ -3,11 +3,12 @@
 #include <string.h>
 
 #include "api/checkpoints/storage_roots.h"
-#include "common/task/checkpoint_place.h"
 #include "common/json/json.h"
 #include "common/system/path_access.h"
+#include "common/task/checkpoint_place.h"
 
-struct store_agent_user_group task_account_of(const struct store_agent_user_group *link, const struct store_workspace_agent *place,
+struct store_agent_user_group task_account_of(const struct store_agent_user_group *link,
+                                              const struct store_workspace_agent *place,
                                               const struct store_agent_user_group *otherwise)
 {
     struct store_agent_user_group x = link->set ? *link : *otherwise;
@@ -35,19 +36,24 @@ static const char *account_words(const struct store_workspace_agent *who, struct
                                    : arena_printf(a, "uid %d", (int)who->uid);
 }
 
-static int refuse(const struct store_workspace_agent *who, const char *place, const struct path_denial *d, struct arena *a,
-                  struct error *err)
+static int refuse(const struct store_workspace_agent *who, const char *place, const struct path_denial *d,
+                  struct arena *a, struct error *err)
 {
     const char *action = strcmp(d->where, place) == 0 ? "may not write to the checkpoint directory"
-                         : d->is_missing ? "may not make the checkpoint directory" : "may not go to the checkpoint directory";
+                         : d->is_missing              ? "may not make the checkpoint directory"
+                                                      : "may not go to the checkpoint directory";
     const char *whose = strcmp(d->where, place) == 0 ? "it" : d->where;
-    return error_set(err, ERR_INVALID, "the account that tasks run as, %s, %s %s: on the master's machine %s belongs to uid %u and gid "
-                     "%u and has mode %04o; let the account write there (chown %d %s, or chmod 1777 %s for all), or name another place "
-                     "in checkpoint_storage", account_words(who, a), action, place, whose, (unsigned)d->owner, (unsigned)d->group,
-                     (unsigned)d->mode, (int)who->uid, d->where, d->where);
+    return error_set(
+        err, ERR_INVALID,
+        "the account that tasks run as, %s, %s %s: on the master's machine %s belongs to uid %u and gid "
+        "%u and has mode %04o; let the account write there (chown %d %s, or chmod 1777 %s for all), or name another place "
+        "in checkpoint_storage",
+        account_words(who, a), action, place, whose, (unsigned)d->owner, (unsigned)d->group, (unsigned)d->mode,
+        (int)who->uid, d->where, d->where);
 }
 
-int task_account_check_storage(struct json_object *storage, const struct store_workspace_agent *who, struct arena *a, struct error *err)
+int task_account_check_storage(struct json_object *storage, const struct store_workspace_agent *who, struct arena *a,
+                               struct error *err)
 {
     cleanup_error struct error ignored = ERROR_INIT;
     const char *place;

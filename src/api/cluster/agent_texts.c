@@ -8,7 +8,7 @@
 
 struct agent_text {
     struct agent_text_key key;
-    int refs; /* the cache's own reference included */
+    int refs;      /* the cache's own reference included */
     uint64_t used; /* number of the listing that used it last */
     struct strbuf text;
     UT_hash_handle hh;
@@ -22,7 +22,7 @@ struct agent_texts {
 static struct agent_text_key padded_key(struct agent_text_key key)
 {
     struct agent_text_key clean;
-    memset(&clean, 0, sizeof clean); /* the hash is computed over all bytes, so that padding must be zero */
+    memset(&clean, 0, sizeof(clean)); /* the hash is computed over all bytes, so that padding must be zero */
     clean.revision = key.revision;
     clean.without_slots = key.without_slots;
     clean.without_containers = key.without_containers;
@@ -31,7 +31,7 @@ static struct agent_text_key padded_key(struct agent_text_key key)
 
 struct agent_text *agent_text_make(struct agent_text_key key, const struct wire_agent *agent)
 {
-    struct agent_text *t = must_calloc(1, sizeof *t);
+    struct agent_text *t = must_calloc(1, sizeof(*t));
     t->key = padded_key(key);
     t->refs = 1;
     codec_encode(&wire_msg_agent, agent, &t->text);
@@ -45,7 +45,7 @@ struct codec_text agent_text_str(const struct agent_text *t)
 
 void agent_text_unref(struct agent_text *t)
 {
-    if (t == NULL || --t->refs > 0)
+    if (!t || --t->refs > 0)
         return;
     strbuf_release(&t->text);
     free(t);
@@ -53,7 +53,7 @@ void agent_text_unref(struct agent_text *t)
 
 struct agent_texts *agent_texts_new(void)
 {
-    struct agent_texts *all = must_calloc(1, sizeof *all);
+    struct agent_texts *all = must_calloc(1, sizeof(*all));
     return all;
 }
 
@@ -66,7 +66,7 @@ static void forget_text(struct agent_texts *all, struct agent_text *t)
 void agent_texts_free(struct agent_texts *all)
 {
     struct agent_text *t, *next;
-    if (all == NULL)
+    if (!all)
         return;
     HASH_ITER(hh, all->text, t, next)
         forget_text(all, t);
@@ -77,14 +77,14 @@ static struct agent_text *find_text(struct agent_texts *all, struct agent_text_k
 {
     struct agent_text *t;
     key = padded_key(key);
-    HASH_FIND(hh, all->text, &key, sizeof key, t);
+    HASH_FIND(hh, all->text, &key, sizeof(key), t);
     return t;
 }
 
 struct agent_text *agent_texts_get(struct agent_texts *all, struct agent_text_key key)
 {
     struct agent_text *t = find_text(all, key);
-    if (t == NULL)
+    if (!t)
         return NULL;
     t->used = all->listing;
     t->refs++;
@@ -94,11 +94,11 @@ struct agent_text *agent_texts_get(struct agent_texts *all, struct agent_text_ke
 void agent_texts_keep(struct agent_texts *all, struct agent_text *t)
 {
     loop_assert();
-    if (find_text(all, t->key) != NULL)
+    if (find_text(all, t->key))
         return; /* another listing has made it meanwhile */
     t->used = all->listing;
     t->refs++;
-    HASH_ADD(hh, all->text, key, sizeof t->key, t);
+    HASH_ADD(hh, all->text, key, sizeof(t->key), t);
 }
 
 void agent_texts_listed(struct agent_texts *all, size_t agent_n)

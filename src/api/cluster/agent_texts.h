@@ -2,8 +2,8 @@
  * 3 MB, and most agents do not change from one listing to the next. A text never changes, so a worker may read the
  * texts that a listing on the loop holds. Call everything on the loop, except agent_text_make() and
  * agent_text_str(). */
-#ifndef DET_API_AGENT_TEXTS_H
-#define DET_API_AGENT_TEXTS_H
+#ifndef DET_API_CLUSTER_AGENT_TEXTS_H
+#define DET_API_CLUSTER_AGENT_TEXTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

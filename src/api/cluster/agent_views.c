@@ -7,7 +7,9 @@
 static const struct wire_device *device_to_wire(const struct core_device *d, struct arena *a)
 {
     struct wire_device *w = arena_new(a, struct wire_device);
-    *w = (struct wire_device){.id = d->id, .brand = arena_strdup(a, d->brand), .uuid = arena_strdup(a, d->uuid),
+    *w = (struct wire_device){.id = d->id,
+                              .brand = arena_strdup(a, d->brand),
+                              .uuid = arena_strdup(a, d->uuid),
                               .type = (enum wire_device_type)d->type};
     return w;
 }
@@ -15,8 +17,10 @@ static const struct wire_device *device_to_wire(const struct core_device *d, str
 static enum wire_container_state container_state_to_wire(enum container_state state)
 {
     static const enum wire_container_state wire[CONTAINER_STATE_NR] = {
-        [CONTAINER_ASSIGNED] = WIRE_CONTAINER_STATE_ASSIGNED, [CONTAINER_PULLING] = WIRE_CONTAINER_STATE_PULLING,
-        [CONTAINER_STARTING] = WIRE_CONTAINER_STATE_STARTING, [CONTAINER_RUNNING] = WIRE_CONTAINER_STATE_RUNNING,
+        [CONTAINER_ASSIGNED] = WIRE_CONTAINER_STATE_ASSIGNED,
+        [CONTAINER_PULLING] = WIRE_CONTAINER_STATE_PULLING,
+        [CONTAINER_STARTING] = WIRE_CONTAINER_STATE_STARTING,
+        [CONTAINER_RUNNING] = WIRE_CONTAINER_STATE_RUNNING,
         [CONTAINER_TERMINATED] = WIRE_CONTAINER_STATE_TERMINATED};
     return wire[state];
 }
@@ -46,8 +50,10 @@ static const char *text_and_number(struct arena *a, const char *text, size_t n, 
 
 void slot_to_wire(const struct core_slot_view *s, struct arena *a, struct wire_agent_slot *ret)
 {
-    *ret = (struct wire_agent_slot){.id = text_and_number(a, "", 0, s->device->id), .device = device_to_wire(s->device, a),
-                                    .enabled = s->enabled, .draining = s->draining};
+    *ret = (struct wire_agent_slot){.id = text_and_number(a, "", 0, s->device->id),
+                                    .device = device_to_wire(s->device, a),
+                                    .enabled = s->enabled,
+                                    .draining = s->draining};
     if (s->container) {
         struct wire_container *w = arena_new(a, struct wire_container);
         container_to_wire(s->container, a, w);
@@ -98,7 +104,8 @@ static void count_state(struct wire_agent_device_stats *d, const char *state, st
 /* The state of a slot is that of the container on it; a free slot is STATE_UNSPECIFIED. */
 static const char *slot_state(const struct core_slot_view *s)
 {
-    return codec_enum_name(&wire_enum_container_state, s->container ? (int32_t)container_state_to_wire(s->container->state) : 0);
+    return codec_enum_name(&wire_enum_container_state,
+                           s->container ? (int32_t)container_state_to_wire(s->container->state) : 0);
 }
 
 static void count_device(struct wire_map_agent_device_stats *stats, size_t *n, const char *key,
@@ -130,16 +137,23 @@ static const struct wire_agent_slot_stats *slot_stats(const struct core_slot_vie
     return w;
 }
 
-void agent_to_wire(const struct core *core, const struct core_agent_view *v, bool slots, bool containers, struct arena *a,
-                   struct wire_agent *ret)
+void agent_to_wire(const struct core *core, const struct core_agent_view *v, bool slots, bool containers,
+                   struct arena *a, struct wire_agent *ret)
 {
     struct core_slot_view slot[CORE_DEVICES_MAX];
     size_t n = core_slots(core, v->id, slot);
-    *ret = (struct wire_agent){
-        .id = arena_strdup(a, v->id), .registered_time = v->connected_us, .has_registered_time = v->connected_us != 0,
-        .addresses = arena_array(a, const char *, 1), .enabled = v->enabled, .draining = v->draining,
-        .version = arena_strdup(a, v->version), .resource_pools = arena_array(a, const char *, 1), .resource_pools_n = 1,
-        .slot_stats = slot_stats(slot, n, a), .has_lost_time = v->lost_us != 0, .lost_time = v->lost_us};
+    *ret = (struct wire_agent){.id = arena_strdup(a, v->id),
+                               .registered_time = v->connected_us,
+                               .has_registered_time = v->connected_us != 0,
+                               .addresses = arena_array(a, const char *, 1),
+                               .enabled = v->enabled,
+                               .draining = v->draining,
+                               .version = arena_strdup(a, v->version),
+                               .resource_pools = arena_array(a, const char *, 1),
+                               .resource_pools_n = 1,
+                               .slot_stats = slot_stats(slot, n, a),
+                               .has_lost_time = v->lost_us != 0,
+                               .lost_time = v->lost_us};
     ret->has_isolated = v->isolation_gap != NULL; /* an agent that is away has not said whether it isolates */
     ret->isolated = v->isolation_gap && !*v->isolation_gap;
     ret->isolation_gap = v->isolation_gap && *v->isolation_gap ? arena_strdup(a, v->isolation_gap) : NULL;

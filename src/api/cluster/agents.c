@@ -12,7 +12,7 @@
 
 enum { ENCODED_ON_LOOP_MAX = 50 /* agents; a longer list is encoded by a worker */ };
 
-/* ---- the list ---- */
+/* ---- the list ---------------------------------------------------------------------------------------------------- */
 
 struct agent_list {
     struct agent_text_key *key;
@@ -33,7 +33,8 @@ static void list_agent(struct req *r, struct core *core, const struct wire_get_a
 {
     struct agent_list *l = r->state;
     size_t i = l->n++;
-    l->key[i] = (struct agent_text_key){.revision = core_agent_revision(agent), .without_slots = in->exclude_slots,
+    l->key[i] = (struct agent_text_key){.revision = core_agent_revision(agent),
+                                        .without_slots = in->exclude_slots,
                                         .without_containers = in->exclude_containers};
     l->text[i] = agent_texts_get(r->api->agent_texts, l->key[i]);
     if (l->text[i])
@@ -159,13 +160,15 @@ int api_get_slot(struct req *r, struct core *core, const struct wire_get_slot_re
     return one_slot(r, core, in->agent_id, in->slot_id, &ret->slot, &device, err);
 }
 
-/* ---- switching on and off ---- */
+/* ---- switching on and off ---------------------------------------------------------------------------------------- */
 
-static int switch_agent(struct req *r, struct core *core, const char *agent_id, bool enable, bool drain, const char *reason,
-                        const struct wire_agent **ret, struct error *err)
+static int switch_agent(struct req *r, struct core *core, const char *agent_id, bool enable, bool drain,
+                        const char *reason, const struct wire_agent **ret, struct error *err)
 {
-    struct core_event ev = {.type = CORE_AGENT_ENABLE, .now_us = r->now_us,
-                            .enable = {.agent_id = agent_id ? agent_id : "", .enable = enable, .drain = drain, .reason = reason}};
+    struct core_event ev = {
+        .type = CORE_AGENT_ENABLE,
+        .now_us = r->now_us,
+        .enable = {.agent_id = agent_id ? agent_id : "", .enable = enable, .drain = drain, .reason = reason}};
     if (req_core_step(r, core, &ev, NULL, err) < 0)
         return -1;
     return one_agent(r, core, agent_id, ret, err);
@@ -177,7 +180,8 @@ static int switch_slot(struct req *r, struct core *core, const char *agent_id, c
     int32_t device;
     if (one_slot(r, core, agent_id, slot_id, ret, &device, err) < 0)
         return -1;
-    struct core_event ev = {.type = CORE_SLOT_ENABLE, .now_us = r->now_us,
+    struct core_event ev = {.type = CORE_SLOT_ENABLE,
+                            .now_us = r->now_us,
                             .enable = {.agent_id = agent_id, .slot = device, .enable = enable, .drain = drain}};
     if (req_core_step(r, core, &ev, NULL, err) < 0)
         return -1;
@@ -194,7 +198,8 @@ int api_enable_agent(struct req *r, struct core *core, const struct wire_enable_
 static int check_reason(const char *reason, struct error *err)
 {
     if (strlen(reason) >= CORE_DISABLED_REASON_MAX)
-        return error_set(err, ERR_INVALID, "reason: at most %d bytes, found %zu", CORE_DISABLED_REASON_MAX - 1, strlen(reason));
+        return error_set(err, ERR_INVALID, "reason: at most %d bytes, found %zu", CORE_DISABLED_REASON_MAX - 1,
+                         strlen(reason));
     for (const char *p = reason; *p; p++)
         if ((unsigned char)*p < ' ' || *p == 0x7f)
             return error_set(err, ERR_INVALID, "reason: must be one line of text without control characters");
@@ -230,7 +235,9 @@ int api_revoke_agent_key(struct req *r, struct store *db, const struct wire_revo
 int api_remove_agent(struct req *r, struct core *core, const struct wire_remove_agent_request *in,
                      struct wire_remove_agent_response *ret, struct error *err)
 {
-    struct core_event ev = {.type = CORE_AGENT_REMOVE, .now_us = r->now_us, .remove_agent = in->agent_id ? in->agent_id : ""};
+    struct core_event ev = {.type = CORE_AGENT_REMOVE,
+                            .now_us = r->now_us,
+                            .remove_agent = in->agent_id ? in->agent_id : ""};
     return req_need_admin(r, "remove agents", err) < 0 ? -1 : req_core_step(r, core, &ev, NULL, err);
 }
 

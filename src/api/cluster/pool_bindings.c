@@ -8,8 +8,8 @@
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "gen/handlers.h"
-#include "store/cluster/pool_bindings.h"
 #include "store/accounts/workspaces.h"
+#include "store/cluster/pool_bindings.h"
 
 int pool_check_workspace(struct req *r, struct store *db, const char *pool, int32_t workspace_id, struct error *err)
 {
@@ -17,9 +17,11 @@ int pool_check_workspace(struct req *r, struct store *db, const char *pool, int3
     if (store_pool_allows(db, pool, workspace_id, &allowed, err) < 0)
         return -1;
     if (!allowed)
-        return error_set(err, ERR_INVALID,
-                         "resource pool %s does not exist or is not available to workspace id %d: it is bound to other workspaces "
-                         "(det resource-pool bindings list-workspaces %s)", pool, workspace_id, pool);
+        return error_set(
+            err, ERR_INVALID,
+            "resource pool %s does not exist or is not available to workspace id %d: it is bound to other workspaces "
+            "(det resource-pool bindings list-workspaces %s)",
+            pool, workspace_id, pool);
     return 0;
 }
 
@@ -30,14 +32,16 @@ int pool_check_move(struct req *r, struct store *db, int32_t project_id, int32_t
     if (store_pool_stranded(db, project_id, experiment_id, workspace_id, &r->arena, &x, err) < 0)
         return -1;
     if (x.experiment_id)
-        return error_set(err, ERR_PRECONDITION,
-                         "experiment %d is not over, and its resource pool %s does not exist or is not available to workspace id %d: "
-                         "wait for its end, give it another pool (det job update --resource-pool), or bind the pool "
-                         "(det resource-pool bindings add %s)", x.experiment_id, x.pool, workspace_id, x.pool);
+        return error_set(
+            err, ERR_PRECONDITION,
+            "experiment %d is not over, and its resource pool %s does not exist or is not available to workspace id %d: "
+            "wait for its end, give it another pool (det job update --resource-pool), or bind the pool "
+            "(det resource-pool bindings add %s)",
+            x.experiment_id, x.pool, workspace_id, x.pool);
     return 0;
 }
 
-/* ---- checking a request ------------------------------------------------------------------------------------------- */
+/* ---- checking a request ------------------------------------------------------------------------------------------ */
 
 static int check_pool(const struct req *r, const char *pool, struct error *err)
 {
@@ -59,7 +63,8 @@ static int check_change(const struct req *r, const char *pool, struct error *err
     if (check_pool(r, pool, err) < 0)
         return -1;
     if (is_default(d->compute_pool, pool) || is_default(d->aux_pool, pool))
-        return error_set(err, ERR_INVALID, "default resource pool %s cannot be bound to any workspace: all of them need it", pool);
+        return error_set(err, ERR_INVALID,
+                         "default resource pool %s cannot be bound to any workspace: all of them need it", pool);
     return 0;
 }
 
@@ -88,14 +93,15 @@ static int find_workspaces(struct req *r, struct store *db, const int32_t *id, s
     return 0;
 }
 
-/* ---- changing bindings -------------------------------------------------------------------------------------------- */
+/* ---- changing bindings ------------------------------------------------------------------------------------------- */
 
 int api_bind_rp_to_workspace(struct req *r, struct store *db, const struct wire_bind_rp_to_workspace_request *in,
                              struct wire_bind_rp_to_workspace_response *ret, struct error *err)
 {
     struct wanted w;
     if (check_change(r, in->resource_pool_name, err) < 0 ||
-        find_workspaces(r, db, in->workspace_ids, in->workspace_ids_n, in->workspace_names, in->workspace_names_n, &w, err) < 0)
+        find_workspaces(r, db, in->workspace_ids, in->workspace_ids_n, in->workspace_names, in->workspace_names_n, &w,
+                        err) < 0)
         return -1;
     return store_pool_bind(db, in->resource_pool_name, w.id, w.n, err);
 }
@@ -106,7 +112,8 @@ int api_unbind_rp_from_workspace(struct req *r, struct store *db,
 {
     struct wanted w;
     if (check_change(r, in->resource_pool_name, err) < 0 ||
-        find_workspaces(r, db, in->workspace_ids, in->workspace_ids_n, in->workspace_names, in->workspace_names_n, &w, err) < 0)
+        find_workspaces(r, db, in->workspace_ids, in->workspace_ids_n, in->workspace_names, in->workspace_names_n, &w,
+                        err) < 0)
         return -1;
     return store_pool_unbind(db, in->resource_pool_name, w.id, w.n, err);
 }
@@ -117,12 +124,13 @@ int api_overwrite_rp_workspace_bindings(struct req *r, struct store *db,
 {
     struct wanted w;
     if (check_change(r, in->resource_pool_name, err) < 0 ||
-        find_workspaces(r, db, in->workspace_ids, in->workspace_ids_n, in->workspace_names, in->workspace_names_n, &w, err) < 0)
+        find_workspaces(r, db, in->workspace_ids, in->workspace_ids_n, in->workspace_names, in->workspace_names_n, &w,
+                        err) < 0)
         return -1;
     return store_pool_bind_only(db, in->resource_pool_name, w.id, w.n, err);
 }
 
-/* ---- reading bindings --------------------------------------------------------------------------------------------- */
+/* ---- reading bindings -------------------------------------------------------------------------------------------- */
 
 int api_list_workspaces_bound_to_rp(struct req *r, struct store *db,
                                     const struct wire_list_workspaces_bound_to_rp_request *in,

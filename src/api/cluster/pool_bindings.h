@@ -1,6 +1,6 @@
 /* Whether a workspace may use a resource pool. */
-#ifndef DET_API_POOL_BINDINGS_H
-#define DET_API_POOL_BINDINGS_H
+#ifndef DET_API_CLUSTER_POOL_BINDINGS_H
+#define DET_API_CLUSTER_POOL_BINDINGS_H
 
 #include "api/pipeline/handler.h"
 

@@ -2,19 +2,19 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "api/cluster/pool_bindings.h"
 #include "api/pipeline/access.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/identity.h"
 #include "api/pipeline/internal.h"
-#include "api/cluster/pool_bindings.h"
 #include "common/config/config.h"
 #include "core/core.h"
 #include "core/sched/policy.h"
 #include "gen/handlers.h"
-#include "store/experiments/experiments.h"
 #include "store/cluster/pool_bindings.h"
+#include "store/experiments/experiments.h"
 
-/* ---- pools ---- */
+/* ---- pools ------------------------------------------------------------------------------------------------------- */
 
 static const struct wire_job_queue_stats *queue_stats(struct req *r, struct core *core, const char *pool)
 {
@@ -98,15 +98,23 @@ static void pool_to_wire(struct req *r, struct core *core, const struct core_poo
 {
     const struct api_defaults *all = &r->api->defaults;
     *ret = (struct wire_resourcepool_resource_pool){
-        .name = arena_strdup(&r->arena, v->name), .description = d->description, .type = WIRE_RESOURCEPOOL_RESOURCE_POOL_TYPE_STATIC,
-        .num_agents = v->agent_n, .slots_available = v->slots, .slots_used = v->slots_used,
-        .aux_container_capacity = v->aux_capacity, .aux_containers_running = v->aux_used,
+        .name = arena_strdup(&r->arena, v->name),
+        .description = d->description,
+        .type = WIRE_RESOURCEPOOL_RESOURCE_POOL_TYPE_STATIC,
+        .num_agents = v->agent_n,
+        .slots_available = v->slots,
+        .slots_used = v->slots_used,
+        .aux_container_capacity = v->aux_capacity,
+        .aux_containers_running = v->aux_used,
         .default_compute_pool = all->compute_pool && strcmp(v->name, all->compute_pool) == 0,
         .default_aux_pool = all->aux_pool && strcmp(v->name, all->aux_pool) == 0,
         .aux_container_capacity_per_agent = v->agent_n ? v->aux_capacity / v->agent_n : d->aux_per_agent,
         .scheduler_type = scheduler_type(d),
-        .scheduler_fitting_policy = d->sched.fitting == FITTING_WORST ? WIRE_RESOURCEPOOL_FITTING_POLICY_WORST : WIRE_RESOURCEPOOL_FITTING_POLICY_BEST,
-        .location = "on-prem", .details = pool_detail(d, &r->arena), .stats = queue_stats(r, core, v->name),
+        .scheduler_fitting_policy = d->sched.fitting == FITTING_WORST ? WIRE_RESOURCEPOOL_FITTING_POLICY_WORST
+                                                                      : WIRE_RESOURCEPOOL_FITTING_POLICY_BEST,
+        .location = "on-prem",
+        .details = pool_detail(d, &r->arena),
+        .stats = queue_stats(r, core, v->name),
         .cluster_name = "default"};
     slots_of_agents(core, v->name, &ret->slots_per_agent, &ret->slot_type);
     if (v->elastic)
@@ -173,13 +181,13 @@ int api_get_resource_pools(struct req *r, struct core *core, const struct wire_g
     return in->unbound ? req_then_read(r, leave_out_bound) : show_pools(r, core, err);
 }
 
-/* ---- jobs: the order from the core, names and owners from the store ---- */
+/* ---- jobs: the order from the core, names and owners from the store ---------------------------------------------- */
 
 enum { JOBS_DEFAULT = 100 };
 
 struct jobs {
     struct core_job_view *job;
-    const char **id; /* copies, since the view belongs to the core */
+    const char **id;             /* copies, since the view belongs to the core */
     struct core_wait_view *wait; /* for the jobs in the window */
     double *progress;
     size_t n;
@@ -198,12 +206,23 @@ static int fill_job(struct req *r, struct store *db, const struct jobs *j, size_
         return -1;
     struct wire_job_summary *summary = arena_new(&r->arena, struct wire_job_summary);
     job_summary_to_wire(v, &j->wait[i - (size_t)j->window.start], summary);
-    *ret = (struct wire_job){
-        .summary = summary, .type = WIRE_JOB_TYPE_EXPERIMENT, .submission_time = x.start_us, .has_submission_time = true,
-        .username = x.username, .user_id = x.user_id, .resource_pool = j->pool, .is_preemptible = true, .priority = v->priority,
-        .weight = v->weight, .entity_id = arena_printf(&r->arena, "%d", x.id), .job_id = j->id[i],
-        .requested_slots = v->requested_slots, .allocated_slots = v->allocated_slots, .name = x.name,
-        .progress = (float)x.progress, .workspace_id = x.workspace_id};
+    *ret = (struct wire_job){.summary = summary,
+                             .type = WIRE_JOB_TYPE_EXPERIMENT,
+                             .submission_time = x.start_us,
+                             .has_submission_time = true,
+                             .username = x.username,
+                             .user_id = x.user_id,
+                             .resource_pool = j->pool,
+                             .is_preemptible = true,
+                             .priority = v->priority,
+                             .weight = v->weight,
+                             .entity_id = arena_printf(&r->arena, "%d", x.id),
+                             .job_id = j->id[i],
+                             .requested_slots = v->requested_slots,
+                             .allocated_slots = v->allocated_slots,
+                             .name = x.name,
+                             .progress = (float)x.progress,
+                             .workspace_id = x.workspace_id};
     return 0;
 }
 
@@ -304,8 +323,12 @@ int api_get_jobs_v2(struct req *r, struct core *core, const struct wire_get_jobs
 int api_get_jobs(struct req *r, struct core *core, const struct wire_get_jobs_request *in,
                  struct wire_get_jobs_response *ret, struct error *err)
 {
-    struct wire_get_jobs_v2_request same = {.offset = in->offset, .limit = in->limit, .resource_pool = in->resource_pool,
-                                            .order_by = in->order_by, .states = in->states, .states_n = in->states_n};
+    struct wire_get_jobs_v2_request same = {.offset = in->offset,
+                                            .limit = in->limit,
+                                            .resource_pool = in->resource_pool,
+                                            .order_by = in->order_by,
+                                            .states = in->states,
+                                            .states_n = in->states_n};
     return list_jobs(r, core, &same, false, err);
 }
 
@@ -333,15 +356,23 @@ int api_get_job_queue_stats(struct req *r, struct core *core, const struct wire_
 
 static int queue_change_of(const struct wire_job_queue_control *w, struct core_queue_change *ret, struct error *err)
 {
-    *ret = (struct core_queue_change){.job_id = w->job_id ? w->job_id : "", .priority = w->priority,
-                                      .weight = w->weight, .pool = w->resource_pool};
-    if ((w->ahead_of != NULL) + (w->behind_of != NULL) + (w->resource_pool != NULL) + w->has_priority + w->has_weight != 1)
-        return error_set(err, ERR_INVALID,
-                         "job %s: each change names one of priority, weight, aheadOf, behindOf, resourcePool, and nothing else",
-                         ret->job_id);
+    *ret = (struct core_queue_change){.job_id = w->job_id ? w->job_id : "",
+                                      .priority = w->priority,
+                                      .weight = w->weight,
+                                      .pool = w->resource_pool};
+    int named = (w->ahead_of != NULL) + (w->behind_of != NULL) + (w->resource_pool != NULL) + w->has_priority +
+                w->has_weight;
+    if (named != 1)
+        return error_set(
+            err, ERR_INVALID,
+            "job %s: each change names one of priority, weight, aheadOf, behindOf, resourcePool, and nothing else",
+            ret->job_id);
     ret->anchor = w->ahead_of ? w->ahead_of : w->behind_of;
-    ret->what = w->ahead_of ? QUEUE_AHEAD_OF : w->behind_of ? QUEUE_BEHIND_OF
-                : w->resource_pool ? QUEUE_POOL : w->has_priority ? QUEUE_PRIORITY : QUEUE_WEIGHT;
+    ret->what = w->ahead_of        ? QUEUE_AHEAD_OF
+                : w->behind_of     ? QUEUE_BEHIND_OF
+                : w->resource_pool ? QUEUE_POOL
+                : w->has_priority  ? QUEUE_PRIORITY
+                                   : QUEUE_WEIGHT;
     return 0;
 }
 
@@ -354,8 +385,11 @@ static int change_queue(struct req *r, struct core *core, struct error *err)
 {
     const struct queue_request *q = r->state;
     const struct wire_update_job_queue_request *in = r->in;
-    struct core_event ev = {.type = CORE_QUEUE_CHANGE, .now_us = r->now_us,
-                            .queue = {.change = q->change, .n = in->updates_n, .refuse_misfits = r->api->defaults.launch_error}};
+    struct core_event ev = {.type = CORE_QUEUE_CHANGE,
+                            .now_us = r->now_us,
+                            .queue = {.change = q->change,
+                                      .n = in->updates_n,
+                                      .refuse_misfits = r->api->defaults.launch_error}};
     return req_core_step(r, core, &ev, NULL, err);
 }
 
@@ -379,7 +413,8 @@ static int may_change_job(struct req *r, struct core *core, int32_t experiment_i
     if (!core_experiment(core, experiment_id, &x))
         return error_set(err, ERR_NOT_FOUND, "experiment '%d' not found", experiment_id);
     const struct identity_user *owner = identities_user(api_identities(r->api), x.row->owner_id);
-    return access_may_change_of(r, ACCESS_EXPERIMENT(experiment_id), x.row->owner_id, owner ? owner->username : NULL, err);
+    return access_may_change_of(r, ACCESS_EXPERIMENT(experiment_id), x.row->owner_id, owner ? owner->username : NULL,
+                                err);
 }
 
 int api_update_job_queue(struct req *r, struct core *core, const struct wire_update_job_queue_request *in,

@@ -2,13 +2,13 @@
 
 #include <string.h>
 
-#include "api/pipeline/internal.h"
 #include "api/cluster/pool_bindings.h"
+#include "api/pipeline/internal.h"
 #include "gen/handlers.h"
-#include "store/experiments/removals.h"
 #include "store/accounts/workspaces.h"
+#include "store/experiments/removals.h"
 
-/* ---- the table: docs/spec/lifecycle.md#requests-about-experiments ------------------------------------------------- */
+/* ---- the table: docs/spec/lifecycle.md#requests-about-experiments ------------------------------------------------ */
 
 static int need_terminal(const struct store_experiment_brief *x, struct error *err)
 {
@@ -29,13 +29,13 @@ static int set_archived(struct req *r, struct store *db, const struct store_expe
 }
 
 static int archive_experiment(struct req *r, struct store *db, const struct store_experiment_brief *x,
-                   const struct action_args *args, struct error *err)
+                              const struct action_args *args, struct error *err)
 {
     return set_archived(r, db, x, true, err);
 }
 
 static int unarchive_experiment(struct req *r, struct store *db, const struct store_experiment_brief *x,
-                     const struct action_args *args, struct error *err)
+                                const struct action_args *args, struct error *err)
 {
     return set_archived(r, db, x, false, err);
 }
@@ -46,8 +46,7 @@ static int start_deletion(struct req *r, struct store *db, const struct store_ex
                           const struct action_args *args, struct error *err)
 {
     if (!run_state_is_over(x->state) && x->state != RUN_DELETE_FAILED)
-        return error_set(err, ERR_PRECONDITION, "cannot delete experiment in STATE_%s state",
-                         run_state_name(x->state));
+        return error_set(err, ERR_PRECONDITION, "cannot delete experiment in STATE_%s state", run_state_name(x->state));
     return store_experiment_set_state(db, x->id, run_state_name(RUN_DELETING), 0, err);
 }
 
@@ -57,8 +56,10 @@ static int delete_tensorboard(struct req *r, struct store *db, const struct stor
                               const struct action_args *args, struct error *err)
 {
     if (!run_state_is_over(x->state))
-        return error_set(err, ERR_PRECONDITION, "experiment %d is in STATE_%s state: its TensorBoard files can be deleted once "
-                         "it is over", x->id, run_state_name(x->state));
+        return error_set(err, ERR_PRECONDITION,
+                         "experiment %d is in STATE_%s state: its TensorBoard files can be deleted once "
+                         "it is over",
+                         x->id, run_state_name(x->state));
     return store_tensorboard_removal_add(db, x->id, r->now_us, err);
 }
 
@@ -83,20 +84,21 @@ static int check_destination(struct req *r, struct store *db, const struct actio
                          "project '%s' or its workspace is archived; unarchive it or choose another project",
                          place.name);
     if (place.deleting)
-        return error_set(err, ERR_PRECONDITION, "project '%s' or its workspace is being deleted; choose another project",
-                         place.name);
+        return error_set(err, ERR_PRECONDITION,
+                         "project '%s' or its workspace is being deleted; choose another project", place.name);
     return 0;
 }
 
-static int move_experiment(struct req *r, struct store *db, const struct store_experiment_brief *x, const struct action_args *args,
-                struct error *err)
+static int move_experiment(struct req *r, struct store *db, const struct store_experiment_brief *x,
+                           const struct action_args *args, struct error *err)
 {
     if (x->archived)
         return error_set(err, ERR_PRECONDITION, "experiment %d is archived; unarchive it before you move it", x->id);
     if (x->place_archived)
-        return error_set(err, ERR_PRECONDITION,
-                         "experiment %d is in an archived project or workspace; unarchive that before you move the experiment",
-                         x->id);
+        return error_set(
+            err, ERR_PRECONDITION,
+            "experiment %d is in an archived project or workspace; unarchive that before you move the experiment",
+            x->id);
     struct store_project_place to;
     if (store_project_place_get(db, args->project_id, &r->arena, &to, err) < 0 ||
         pool_check_move(r, db, x->project_id, x->id, to.workspace_id, err) < 0)
@@ -128,15 +130,19 @@ static int retain_logs(struct req *r, struct store *db, const struct store_exper
 
 const struct experiment_action action_activate = {.event = CORE_EXPERIMENT_ACTIVATE, .default_states = DEFAULT_PAUSED};
 const struct experiment_action action_pause = {.event = CORE_EXPERIMENT_PAUSE, .default_states = DEFAULT_ACTIVE};
-const struct experiment_action action_cancel = {
-    .event = CORE_EXPERIMENT_CANCEL, .over_is_fine = true, .default_states = DEFAULT_LIVE};
-const struct experiment_action action_kill = {
-    .event = CORE_EXPERIMENT_KILL, .over_is_fine = true, .default_states = DEFAULT_LIVE};
+const struct experiment_action action_cancel = {.event = CORE_EXPERIMENT_CANCEL,
+                                                .over_is_fine = true,
+                                                .default_states = DEFAULT_LIVE};
+const struct experiment_action action_kill = {.event = CORE_EXPERIMENT_KILL,
+                                              .over_is_fine = true,
+                                              .default_states = DEFAULT_LIVE};
 const struct experiment_action action_archive = {.change = archive_experiment};
 const struct experiment_action action_unarchive = {.change = unarchive_experiment};
-const struct experiment_action action_delete = {
-    .change = start_deletion, .changed = run_deletion, .default_states = DEFAULT_OVER};
-static const struct experiment_action action_delete_tensorboard = {.change = delete_tensorboard, .changed = run_removals};
+const struct experiment_action action_delete = {.change = start_deletion,
+                                                .changed = run_deletion,
+                                                .default_states = DEFAULT_OVER};
+static const struct experiment_action action_delete_tensorboard = {.change = delete_tensorboard,
+                                                                   .changed = run_removals};
 const struct experiment_action action_move = {.change = move_experiment, .prepare = check_destination};
 const struct experiment_action action_retain_logs = {.change = retain_logs, .prepare = check_days};
 
@@ -199,7 +205,8 @@ static int request_change(struct req *r, struct store *db, struct error *err)
     return s->action->changed ? req_then_loop(r, tell_changed) : 0;
 }
 
-static void keep_single(struct req *r, const struct experiment_action *a, int32_t experiment_id, const struct action_args *args)
+static void keep_single(struct req *r, const struct experiment_action *a, int32_t experiment_id,
+                        const struct action_args *args)
 {
     struct single *s = arena_new(&r->arena, struct single);
     *s = (struct single){.action = a, .id = experiment_id, .args = args ? *args : (struct action_args){0}};

@@ -5,8 +5,8 @@
  * writer. A bulk request does the action for each id and answers with one {id, error} for each. A single request
  * turns its error into the reply. Whether the one who asks may do this to the experiment is checked before
  * (access.h). */
-#ifndef DET_API_EXPERIMENT_ACTIONS_H
-#define DET_API_EXPERIMENT_ACTIONS_H
+#ifndef DET_API_EXPERIMENTS_EXPERIMENT_ACTIONS_H
+#define DET_API_EXPERIMENTS_EXPERIMENT_ACTIONS_H
 
 #include "api/pipeline/handler.h"
 #include "core/core.h"
@@ -18,17 +18,17 @@ enum action_default { DEFAULT_ANY, DEFAULT_PAUSED, DEFAULT_ACTIVE, DEFAULT_LIVE,
 /* What an action needs beside the experiment. Only the field that the action uses is set. */
 struct action_args {
     int32_t project_id; /* the project to move to */
-    int32_t days; /* days for which logs are kept; -1: for ever */
+    int32_t days;       /* days for which logs are kept; -1: for ever */
 };
 
 struct experiment_action {
     enum core_event_type event; /* the event of an action that changes the state */
-    bool over_is_fine; /* for a change of state: success, not an error, if the experiment has ended already */
+    bool over_is_fine;          /* for a change of state: success, not an error, if the experiment has ended already */
     enum action_default default_states;
     /* Any other change, on the writer's thread. It checks first and writes then: if it fails, nothing has been
      * written. */
-    int (*change)(struct req *r, struct store *db, const struct store_experiment_brief *x, const struct action_args *args,
-                  struct error *err);
+    int (*change)(struct req *r, struct store *db, const struct store_experiment_brief *x,
+                  const struct action_args *args, struct error *err);
     /* Checks the request as a whole, before anything is changed, on the writer's thread. May be NULL. */
     int (*prepare)(struct req *r, struct store *db, const struct action_args *args, struct error *err);
     /* Called on the loop for each experiment, after its change is committed. May be NULL. */

@@ -1,7 +1,7 @@
 /* Actions on many experiments at once, named by ids or by a filter. The reply has a result for each experiment. */
+#include "api/experiments/experiment_actions.h"
 #include "api/pipeline/access.h"
 #include "api/pipeline/convert.h"
-#include "api/experiments/experiment_actions.h"
 #include "api/pipeline/internal.h"
 #include "common/base/clock.h"
 #include "gen/handlers.h"
@@ -22,17 +22,24 @@ struct bulk {
     size_t at; /* index of the next id for the loop, which works in parts */
 };
 
-/* ---- which experiments --------------------------------------------------------------------------------------------- */
+/* ---- which experiments ------------------------------------------------------------------------------------------- */
 
 static struct store_experiment_filter filter_of(const struct bulk *b, struct arena *a)
 {
     const struct wire_bulk_experiment_filters *f = b->filters;
-    struct store_experiment_filter filter = {
-        .name = f->name, .description = f->description, .labels = {f->labels, f->labels_n},
-        .has_archived = f->has_archived, .archived = f->archived,
-        .states = experiment_state_names(f->states, f->states_n, a), .user_ids = {f->user_ids, f->user_ids_n},
-        .project_id = f->project_id > 0 ? f->project_id : b->project_id > 0 ? b->project_id : 0,
-        .id = {.not_in = {f->excluded_experiment_ids, f->excluded_experiment_ids_n}}, .page = {.limit = -1 /* all */}};
+    struct store_experiment_filter filter = {.name = f->name,
+                                             .description = f->description,
+                                             .labels = {f->labels, f->labels_n},
+                                             .has_archived = f->has_archived,
+                                             .archived = f->archived,
+                                             .states = experiment_state_names(f->states, f->states_n, a),
+                                             .user_ids = {f->user_ids, f->user_ids_n},
+                                             .project_id = f->project_id > 0   ? f->project_id
+                                                           : b->project_id > 0 ? b->project_id
+                                                                               : 0,
+                                             .id = {.not_in = {f->excluded_experiment_ids,
+                                                               f->excluded_experiment_ids_n}},
+                                             .page = {.limit = -1 /* all */}};
     static const char *const paused[] = {"PAUSED"}, *const active[] = {"ACTIVE"};
     enum action_default states = f->states_n > 0 ? DEFAULT_ANY : b->action->default_states;
     if (states == DEFAULT_PAUSED)
@@ -64,7 +71,7 @@ static void set_bulk_reply(struct req *r, size_t i, int32_t id, const struct err
         .id = id, .error = err->kind ? arena_strdup(&r->arena, error_msg(err)) : ""};
 }
 
-/* ---- changes of state: on the loop -------------------------------------------------------------------------------- */
+/* ---- changes of state: on the loop ------------------------------------------------------------------------------- */
 
 static int change_state(struct req *r, struct core *core, const struct bulk *b, int32_t id, struct error *err)
 {
@@ -92,7 +99,7 @@ static int change_states(struct req *r, struct core *core, struct error *err)
     return b->at < b->ids.n ? req_then_next_turn(r, change_states) : 0;
 }
 
-/* ---- all other changes: on the writer's thread, checked against what it reads -------------------------------------- */
+/* ---- all other changes: on the writer's thread, checked against what it reads ------------------------------------ */
 
 static int change_one(struct req *r, struct store *db, const struct bulk *b, int32_t id, struct error *err)
 {
@@ -165,7 +172,7 @@ static int run_bulk(struct req *r, struct store *db, const struct bulk *request,
     return b->action->change ? req_then_write(r, change_rows) : req_then_loop(r, change_states);
 }
 
-#define BULK(in, ret)                                                                                              \
+#define BULK(in, ret) \
     .ids = {(in)->experiment_ids, (in)->experiment_ids_n}, .filters = (in)->filters, .project_id = (in)->project_id, \
     .results = &(ret)->results, .results_n = &(ret)->results_n
 
@@ -214,8 +221,9 @@ int api_delete_experiments(struct req *r, struct store *db, const struct wire_de
 int api_move_experiments(struct req *r, struct store *db, const struct wire_move_experiments_request *in,
                          struct wire_move_experiments_response *ret, struct error *err)
 {
-    return run_bulk(r, db, &(struct bulk){.action = &action_move, .args = {.project_id = in->destination_project_id},
-                                      BULK(in, ret)}, err);
+    return run_bulk(
+        r, db,
+        &(struct bulk){.action = &action_move, .args = {.project_id = in->destination_project_id}, BULK(in, ret)}, err);
 }
 
 int api_put_experiments_retain_logs(struct req *r, struct store *db,

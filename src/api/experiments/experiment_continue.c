@@ -5,18 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/cluster/pool_bindings.h"
+#include "api/experiments/launch.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
-#include "api/experiments/launch.h"
-#include "api/cluster/pool_bindings.h"
 #include "common/base/hash.h"
-#include "common/json/json.h"
 #include "common/base/must.h"
+#include "common/json/json.h"
 #include "core/config/spec.h"
 #include "gen/handlers.h"
+#include "store/accounts/workspaces.h"
 #include "store/experiments/checkpoints.h"
 #include "store/experiments/experiments.h"
-#include "store/accounts/workspaces.h"
 #include "store/experiments/trials.h"
 
 struct continuation {
@@ -59,17 +59,19 @@ static void end_continuation(struct req *r)
     exp_config_free(c->config);
 }
 
-/* ---- 1. whether the experiment may go on, and with which configuration ---- */
+/* ---- 1. whether the experiment may go on, and with which configuration ------------------------------------------- */
 
 static int check_state(const struct store_experiment *x, enum run_state *ret, struct error *err)
 {
     if (x->unmanaged)
-        return error_set(err, ERR_PRECONDITION, "experiment %d runs outside the cluster: it cannot be continued here", x->id);
-    if (x->archived || x->parent_archived)
-        return error_set(err, ERR_PRECONDITION, "experiment %d, its project or its workspace is archived: unarchive it first",
+        return error_set(err, ERR_PRECONDITION, "experiment %d runs outside the cluster: it cannot be continued here",
                          x->id);
+    if (x->archived || x->parent_archived)
+        return error_set(err, ERR_PRECONDITION,
+                         "experiment %d, its project or its workspace is archived: unarchive it first", x->id);
     if (run_state_parse(x->state, ret) < 0 || *ret == RUN_DELETING || *ret == RUN_DELETED || *ret == RUN_DELETE_FAILED)
-        return error_set(err, ERR_PRECONDITION, "experiment %d is in state %s: it cannot be continued", x->id, x->state);
+        return error_set(err, ERR_PRECONDITION, "experiment %d is in state %s: it cannot be continued", x->id,
+                         x->state);
     if (!run_state_is_terminal(*ret))
         return error_set(err, ERR_PRECONDITION, "experiment %d is not over yet: wait for its end, or kill it", x->id);
     return 0;
@@ -82,8 +84,8 @@ static int check_searcher(const struct continuation *c, struct error *err)
     enum exp_searcher_kind kind = c->config->values.searcher.kind;
     if (kind != EXP_SEARCHER_SINGLE && kind != EXP_SEARCHER_GRID && kind != EXP_SEARCHER_RANDOM)
         return error_set(err, ERR_PRECONDITION,
-                         "experiment %d has the searcher %s; only single, grid and random ones can be continued", c->was.id,
-                         exp_searcher_kind_name(kind));
+                         "experiment %d has the searcher %s; only single, grid and random ones can be continued",
+                         c->was.id, exp_searcher_kind_name(kind));
     for (size_t i = 0; i < c->trial_n; i++)
         if (c->trial[i].state != RUN_COMPLETED)
             return 0;
@@ -98,8 +100,11 @@ static int check_trials(struct req *r, struct store *db, int32_t id, struct erro
     int64_t n;
     if (store_run_deletions_count(db, id, &n, err) < 0)
         return -1;
-    return n ? error_set(err, ERR_PRECONDITION, "experiment %d has lost trials, which were deleted: it cannot be continued, but "
-                         "forked", id) : 0;
+    return n ? error_set(err, ERR_PRECONDITION,
+                         "experiment %d has lost trials, which were deleted: it cannot be continued, but "
+                         "forked",
+                         id)
+             : 0;
 }
 
 /* Finds for each trial the latest checkpoint that still exists. Its newest one may have been collected when the
@@ -142,7 +147,8 @@ static int prepare_config(struct req *r, const char *override, struct continuati
     if (rc == 0)
         rc = json_parse(c->was.config, strlen(c->was.config), &effective, err);
     if (rc == 0)
-        rc = expconf_continue(effective, override ? override : "", override ? strlen(override) : 0, &ctx, &c->config, err);
+        rc = expconf_continue(effective, override ? override : "", override ? strlen(override) : 0, &ctx, &c->config,
+                              err);
     launch_context_release(&ctx);
     return rc;
 }
@@ -150,12 +156,16 @@ static int prepare_config(struct req *r, const char *override, struct continuati
 static void fill_row(struct continuation *c, enum run_state state)
 {
     const struct store_experiment *x = &c->was;
-    c->experiment.row = (struct experiment_row){.id = x->id, .state = state, .start_us = x->start_us, .end_us = x->end_us,
-                                                .queue_position = x->queue_position, .owner_id = x->user_id};
+    c->experiment.row = (struct experiment_row){.id = x->id,
+                                                .state = state,
+                                                .start_us = x->start_us,
+                                                .end_us = x->end_us,
+                                                .queue_position = x->queue_position,
+                                                .owner_id = x->user_id};
     snprintf(c->experiment.row.job_id, sizeof(c->experiment.row.job_id), "%s", x->job_id);
 }
 
-/* ---- 2. the step of the core, and after it ---- */
+/* ---- 2. the step of the core, and after it ----------------------------------------------------------------------- */
 
 static int continue_reply(struct req *r, struct store *db, struct error *err)
 {
@@ -180,7 +190,8 @@ static int store_config(struct store *db, void *ctx, struct error *err)
     const struct continuation *c = r->state;
     const struct exp_config *config = c->config;
     const char *name = config->values.name, *description = config->values.description;
-    struct store_experiment_patch patch = {.name = name ? name : "", .description = description ? description : "",
+    struct store_experiment_patch patch = {.name = name ? name : "",
+                                           .description = description ? description : "",
                                            .labels = c->labels};
     if (store_experiment_set_config(db, c->was.id, config->json, config->values.resources.resource_pool, err) < 0)
         return -1;
@@ -208,9 +219,10 @@ static int continue_step(struct req *r, struct core *core, struct error *err)
         return -1;
     if (launch_check_pool(r, core, c->config, &c->exceeds_slots, err) < 0)
         return -1;
-    struct core_event ev = {.type = CORE_EXPERIMENT_CONTINUE, .now_us = r->now_us,
-                            .resume = {.experiment = &c->experiment, .trial = c->trial, .trial_n = c->trial_n,
-                                       .rerun_completed = single}};
+    struct core_event ev = {
+        .type = CORE_EXPERIMENT_CONTINUE,
+        .now_us = r->now_us,
+        .resume = {.experiment = &c->experiment, .trial = c->trial, .trial_n = c->trial_n, .rerun_completed = single}};
     struct companion companion = {.store = store_config, .done = config_stored, .ctx = r};
     return req_core_step(r, core, &ev, &companion, err) < 0 ? -1 : req_wait(r, NULL);
 }

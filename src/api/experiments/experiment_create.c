@@ -4,19 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/cluster/pool_bindings.h"
+#include "api/experiments/launch.h"
 #include "api/experiments/model_archive.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
-#include "api/experiments/launch.h"
-#include "api/cluster/pool_bindings.h"
 #include "common/base/cleanup.h"
-#include "core/core.h"
 #include "core/config/expconf.h"
 #include "core/config/spec.h"
+#include "core/core.h"
 #include "gen/handlers.h"
+#include "store/accounts/workspaces.h"
 #include "store/experiments/experiments.h"
 #include "store/experiments/trials.h"
-#include "store/accounts/workspaces.h"
 #include "store/functions.h"
 
 /* Lives from the first step to the end of the request. While the writer uses it, the loop does not change it. */
@@ -47,7 +47,7 @@ static void end_creation(struct req *r)
     strbuf_release(&c->archive);
 }
 
-/* ---- 1. what can be refused before the core is asked ---- */
+/* ---- 1. what can be refused before the core is asked ------------------------------------------------------------- */
 
 static const struct wire_create_experiment_request *request_of(const struct req *r)
 {
@@ -74,8 +74,8 @@ static int check_project(const struct store_project_place *p, struct error *err)
         return error_set(err, ERR_PRECONDITION,
                          "project '%s' or its workspace is archived; unarchive it or choose another project", p->name);
     if (p->deleting)
-        return error_set(err, ERR_PRECONDITION, "project '%s' or its workspace is being deleted; choose another project",
-                         p->name);
+        return error_set(err, ERR_PRECONDITION,
+                         "project '%s' or its workspace is being deleted; choose another project", p->name);
     return 0;
 }
 
@@ -126,13 +126,25 @@ static void fill_row(struct req *r, struct creation *c)
     const struct wire_create_experiment_request *in = request_of(r);
     const struct exp_config *config = c->config;
     const struct exp_values *v = &config->values;
-    c->row = (struct store_experiment){
-        .user_id = r->who.user_id, .project_id = c->project.id, .name = v->name, .description = v->description,
-        .notes = "", .labels = launch_labels(config, &r->arena), .has_parent = in->parent_id != 0, .parent_id = in->parent_id,
-        .state = "PAUSED", .start_us = r->now_us, .queue_position = r->now_us, .searcher_type = exp_searcher_kind_name(v->searcher.kind),
-        .searcher_metric = v->searcher.metric, .smaller_is_better = v->searcher.smaller_is_better,
-        .resource_pool = v->resources.resource_pool, .config = config->json, .original_config = in->config,
-        .unmanaged = in->unmanaged, .external_id = c->external_id};
+    c->row = (struct store_experiment){.user_id = r->who.user_id,
+                                       .project_id = c->project.id,
+                                       .name = v->name,
+                                       .description = v->description,
+                                       .notes = "",
+                                       .labels = launch_labels(config, &r->arena),
+                                       .has_parent = in->parent_id != 0,
+                                       .parent_id = in->parent_id,
+                                       .state = "PAUSED",
+                                       .start_us = r->now_us,
+                                       .queue_position = r->now_us,
+                                       .searcher_type = exp_searcher_kind_name(v->searcher.kind),
+                                       .searcher_metric = v->searcher.metric,
+                                       .smaller_is_better = v->searcher.smaller_is_better,
+                                       .resource_pool = v->resources.resource_pool,
+                                       .config = config->json,
+                                       .original_config = in->config,
+                                       .unmanaged = in->unmanaged,
+                                       .external_id = c->external_id};
 }
 
 static void tell_config_warnings(struct req *r, const struct creation *c)
@@ -141,7 +153,7 @@ static void tell_config_warnings(struct req *r, const struct creation *c)
         launch_config_warnings(r, c->config, c->ret_config_warnings, c->ret_config_warnings_n);
 }
 
-/* ---- 2. after the commit: reading the reply ---- */
+/* ---- 2. after the commit: reading the reply ---------------------------------------------------------------------- */
 
 static int create_reply(struct req *r, struct store *db, struct error *err)
 {
@@ -190,7 +202,7 @@ static void documents_stored(void *ctx, const struct error *err)
     req_finish(r, &copy);
 }
 
-/* ---- the step of the core ---- */
+/* ---- the step of the core ---------------------------------------------------------------------------------------- */
 
 static int create_step(struct req *r, struct core *core, struct error *err)
 {
@@ -198,7 +210,8 @@ static int create_step(struct req *r, struct core *core, struct error *err)
     struct creation *c = r->state;
     if (launch_check_pool(r, core, c->config, &c->exceeds_slots, err) < 0)
         return -1;
-    struct core_event ev = {.type = CORE_EXPERIMENT_CREATE, .now_us = r->now_us,
+    struct core_event ev = {.type = CORE_EXPERIMENT_CREATE,
+                            .now_us = r->now_us,
                             .create = {.spec = &c->spec, .activate = in->activate}};
     struct companion companion = {.stepped = take_ids, .store = store_documents, .done = documents_stored, .ctx = r};
     if (req_core_step(r, core, &ev, &companion, err) < 0)
@@ -216,7 +229,7 @@ static int create_unmanaged_step(struct req *r, struct core *core, struct error 
     return req_wait(r, NULL);
 }
 
-/* ---- the request ---- */
+/* ---- the request ------------------------------------------------------------------------------------------------- */
 
 static int only_validate(struct req *r, const struct creation *c)
 {
@@ -255,8 +268,9 @@ static int create_experiment(struct req *r, struct store *db, const struct creat
     r->on_end = end_creation;
     if (prepare_config(r, db, c, err) < 0 || check_project(&c->project, err) < 0 || prepare_spec(r, db, c, err) < 0)
         return -1;
-    if (!c->in->unmanaged && (pool_check_workspace(r, db, c->config->values.resources.resource_pool, c->project.workspace_id, err) < 0 ||
-                              launch_account(r, db, r->who.user_id, c->project.id, &c->account, err) < 0))
+    if (!c->in->unmanaged &&
+        (pool_check_workspace(r, db, c->config->values.resources.resource_pool, c->project.workspace_id, err) < 0 ||
+         launch_account(r, db, r->who.user_id, c->project.id, &c->account, err) < 0))
         return -1;
     if (!c->in->validate_only && make_archive(r, db, c, err) < 0)
         return -1;
@@ -269,10 +283,15 @@ static int create_experiment(struct req *r, struct store *db, const struct creat
 int api_create_experiment(struct req *r, struct store *db, const struct wire_create_experiment_request *in,
                           struct wire_create_experiment_response *ret, struct error *err)
 {
-    return create_experiment(r, db, &(struct creation){.in = in, .ret_experiment = &ret->experiment, .ret_config = &ret->config,
-                                        .ret_warnings = &ret->warnings, .ret_warnings_n = &ret->warnings_n,
-                                        .ret_config_warnings = &ret->config_warnings,
-                                        .ret_config_warnings_n = &ret->config_warnings_n}, err);
+    return create_experiment(r, db,
+                             &(struct creation){.in = in,
+                                                .ret_experiment = &ret->experiment,
+                                                .ret_config = &ret->config,
+                                                .ret_warnings = &ret->warnings,
+                                                .ret_warnings_n = &ret->warnings_n,
+                                                .ret_config_warnings = &ret->config_warnings,
+                                                .ret_config_warnings_n = &ret->config_warnings_n},
+                             err);
 }
 
 /* Returns the experiment that has this external id, or makes one: the same request twice gives the same experiment. */
@@ -297,6 +316,10 @@ int api_put_experiment(struct req *r, struct store *db, const struct wire_put_ex
         error_move(err, &none);
         return -1;
     }
-    return create_experiment(r, db, &(struct creation){.in = wanted, .external_id = in->external_experiment_id,
-                                        .ret_experiment = &ret->experiment, .ret_config = &ret->config}, err);
+    return create_experiment(r, db,
+                             &(struct creation){.in = wanted,
+                                                .external_id = in->external_experiment_id,
+                                                .ret_experiment = &ret->experiment,
+                                                .ret_config = &ret->config},
+                             err);
 }

@@ -13,7 +13,10 @@ struct active {
 };
 
 /* A step without work: the reply is encoded on the thread where the last step ran, which should be a worker. */
-static int on_a_worker(struct req *r, struct error *err) { return 0; }
+static int on_a_worker(struct req *r, struct error *err)
+{
+    return 0;
+}
 
 static int ask_core(struct req *r, struct core *core, struct error *err)
 {

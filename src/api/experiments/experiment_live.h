@@ -1,7 +1,7 @@
 /* Lists show how far ACTIVE experiments are: QUEUED, PULLING, STARTING or RUNNING, as the page of a single
  * experiment does. */
-#ifndef DET_API_EXPERIMENT_LIVE_H
-#define DET_API_EXPERIMENT_LIVE_H
+#ifndef DET_API_EXPERIMENTS_EXPERIMENT_LIVE_H
+#define DET_API_EXPERIMENTS_EXPERIMENT_LIVE_H
 
 #include "api/pipeline/handler.h"
 

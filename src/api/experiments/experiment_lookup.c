@@ -1,10 +1,10 @@
 /* POST /experiments-search: the list of the web interface, with the filter language of store/lookup/lookup.h. */
-#include "api/pipeline/convert.h"
 #include "api/experiments/experiment_live.h"
+#include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "gen/handlers.h"
-#include "store/lookup/lookup.h"
 #include "store/experiments/trials.h"
+#include "store/lookup/lookup.h"
 
 static struct wire_experiment *to_wire(struct req *r, struct store_experiment *x, const struct store_trial *best,
                                        struct wire_search_experiment_experiment *ret)
@@ -41,14 +41,15 @@ static int show_experiments(struct req *r, struct store *db, struct error *err)
     struct store_experiment *x;
     struct store_trial *best;
     size_t n, best_n;
-    if (store_experiments_shown(db, found->ids, &r->arena, &x, &n, err) < 0 || best_trials(r, db, x, n, &best, &best_n,
-                                                                                           err) < 0)
+    if (store_experiments_shown(db, found->ids, &r->arena, &x, &n, err) < 0 ||
+        best_trials(r, db, x, n, &best, &best_n, err) < 0)
         return -1;
     struct wire_experiment **all = arena_array(&r->arena, struct wire_experiment *, n + 1);
     ret->experiments = arena_array(&r->arena, struct wire_search_experiment_experiment, n + 1);
     ret->experiments_n = n;
     for (size_t i = 0; i < n; i++)
-        all[i] = to_wire(r, &x[i], x[i].has_best ? store_row_by_id(best, best_n, sizeof(*best), x[i].best_trial_id) : NULL,
+        all[i] = to_wire(r, &x[i],
+                         x[i].has_best ? store_row_by_id(best, best_n, sizeof(*best), x[i].best_trial_id) : NULL,
                          &ret->experiments[i]);
     return experiments_show_live(r, all, n);
 }

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "api/pipeline/convert.h"
 #include "api/experiments/experiment_actions.h"
+#include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "common/json/json.h"
 #include "core/config/expconf.h"
@@ -17,7 +17,7 @@ typedef struct wire_experiment_patch_experiment patch;
 typedef struct wire_experiment_patch_experiment_patch_resources patch_resources;
 typedef struct wire_experiment_patch_experiment_patch_checkpoint_storage patch_policy;
 
-/* ---- what may be changed ------------------------------------------------------------------------------------------ */
+/* ---- what may be changed ----------------------------------------------------------------------------------------- */
 
 static int check_resources(const patch_resources *p, struct error *err)
 {
@@ -27,8 +27,8 @@ static int check_resources(const patch_resources *p, struct error *err)
     if (p->has_weight && !(p->weight > 0 && isfinite(p->weight)))
         return error_set(err, ERR_INVALID, "resources.weight is %g, allowed is a number above 0", p->weight);
     if (p->has_priority && (p->priority < EXP_RESOURCES_PRIORITY_MIN || p->priority > EXP_RESOURCES_PRIORITY_MAX))
-        return error_set(err, ERR_INVALID, "resources.priority is %d, allowed is %d to %d (lower goes first)", p->priority,
-                         EXP_RESOURCES_PRIORITY_MIN, EXP_RESOURCES_PRIORITY_MAX);
+        return error_set(err, ERR_INVALID, "resources.priority is %d, allowed is %d to %d (lower goes first)",
+                         p->priority, EXP_RESOURCES_PRIORITY_MIN, EXP_RESOURCES_PRIORITY_MAX);
     return 0;
 }
 
@@ -49,7 +49,8 @@ static int check_texts(const patch *p, struct error *err)
     cleanup_json struct json_object *part = json_object_new_object();
     struct json_object *labels = NULL;
     if (p->labels && strlen(p->labels) > LABELS_BYTES_MAX)
-        return error_set(err, ERR_INVALID, "labels: %zu bytes, at most %d are allowed", strlen(p->labels), LABELS_BYTES_MAX);
+        return error_set(err, ERR_INVALID, "labels: %zu bytes, at most %d are allowed", strlen(p->labels),
+                         LABELS_BYTES_MAX);
     if (p->labels && json_parse(p->labels, strlen(p->labels), &labels, err) < 0)
         return error_wrap(err, "labels");
     if (labels)
@@ -139,7 +140,9 @@ static int store_patch(struct store *db, const patch *p, struct error *err)
     cleanup_arena struct arena a = ARENA_INIT;
     struct store_experiment x;
     const char *config = NULL;
-    struct store_experiment_patch row = {.name = p->name, .description = p->description, .notes = p->notes,
+    struct store_experiment_patch row = {.name = p->name,
+                                         .description = p->description,
+                                         .notes = p->notes,
                                          .labels = p->labels};
     if (store_experiment_get(db, p->id, /* with_config= */ true, &a, &x, err) < 0)
         return -1;
@@ -171,7 +174,10 @@ static int patch_reply(struct req *r, struct store *db, struct error *err)
     return 0;
 }
 
-static void notify_of_policy(const struct req *r) { r->api->services.removals_due(r->api->services.ctx); }
+static void notify_of_policy(const struct req *r)
+{
+    r->api->services.removals_due(r->api->services.ctx);
+}
 
 static int notify_of_policy_step(struct req *r, struct core *core, struct error *err)
 {
@@ -207,12 +213,14 @@ static void stored_beside(void *ctx, const struct error *err)
 static int tell_core(struct req *r, struct core *core, const patch *p, struct error *err)
 {
     const patch_resources *from = p->resources;
-    struct core_resources_patch resources = {
-        .set_max_slots = from->has_max_slots || clears_max_slots(from),
-        .max_slots = from->has_max_slots ? from->max_slots : -1,
-        .set_weight = from->has_weight, .weight = from->weight,
-        .set_priority = from->has_priority, .priority = from->priority};
-    struct core_event ev = {.type = CORE_EXPERIMENT_RESOURCES, .now_us = r->now_us,
+    struct core_resources_patch resources = {.set_max_slots = from->has_max_slots || clears_max_slots(from),
+                                             .max_slots = from->has_max_slots ? from->max_slots : -1,
+                                             .set_weight = from->has_weight,
+                                             .weight = from->weight,
+                                             .set_priority = from->has_priority,
+                                             .priority = from->priority};
+    struct core_event ev = {.type = CORE_EXPERIMENT_RESOURCES,
+                            .now_us = r->now_us,
                             .resources = {.experiment_id = p->id, .patch = &resources}};
     struct companion companion = {.store = store_beside, .done = stored_beside, .ctx = r};
     return req_core_step(r, core, &ev, &companion, err);

@@ -2,20 +2,20 @@
  * experiment_actions.c. */
 #include <string.h>
 
-#include "api/pipeline/convert.h"
 #include "api/experiments/experiment_live.h"
-#include "api/pipeline/internal.h"
 #include "api/experiments/model_files.h"
+#include "api/pipeline/convert.h"
+#include "api/pipeline/internal.h"
 #include "api/pipeline/raw.h"
 #include "api/pipeline/raw_handlers.h"
 #include "core/core.h"
 #include "gen/handlers.h"
 #include "store/experiments/experiments.h"
-#include "store/metrics/metrics.h"
-#include "store/lookup/lookup.h"
 #include "store/experiments/trials.h"
+#include "store/lookup/lookup.h"
+#include "store/metrics/metrics.h"
 
-/* ---- one experiment: the live part from the core, the rest from the store ---- */
+/* ---- one experiment: the live part from the core, the rest from the store ---------------------------------------- */
 
 struct live {
     enum display_state display;
@@ -68,15 +68,22 @@ int api_get_experiment(struct req *r, struct core *core, const struct wire_get_e
     return req_then_read(r, get_experiment_read);
 }
 
-/* ---- the list ---- */
+/* ---- the list ---------------------------------------------------------------------------------------------------- */
 
 static struct store_int_filter id_filter(const struct wire_common_int32_field_filter *f)
 {
     if (!f)
         return (struct store_int_filter){0};
-    return (struct store_int_filter){
-        .has_lt = f->has_lt, .lt = f->lt, .has_lte = f->has_lte, .lte = f->lte, .has_gt = f->has_gt, .gt = f->gt,
-        .has_gte = f->has_gte, .gte = f->gte, .incl = {f->incl, f->incl_n}, .not_in = {f->not_in, f->not_in_n}};
+    return (struct store_int_filter){.has_lt = f->has_lt,
+                                     .lt = f->lt,
+                                     .has_lte = f->has_lte,
+                                     .lte = f->lte,
+                                     .has_gt = f->has_gt,
+                                     .gt = f->gt,
+                                     .has_gte = f->has_gte,
+                                     .gte = f->gte,
+                                     .incl = {f->incl, f->incl_n},
+                                     .not_in = {f->not_in, f->not_in_n}};
 }
 
 static int show_experiments(struct req *r, struct store *db, struct error *err)
@@ -103,12 +110,19 @@ static int show_experiments(struct req *r, struct store *db, struct error *err)
 int api_get_experiments(struct req *r, struct store *db, const struct wire_get_experiments_request *in,
                         struct wire_get_experiments_response *ret, struct error *err)
 {
-    struct store_experiment_filter f = {
-        .name = in->name, .description = in->description, .labels = {in->labels, in->labels_n},
-        .has_archived = in->has_archived, .archived = in->archived, .states = experiment_state_names(in->states, in->states_n, &r->arena),
-        .usernames = {in->users, in->users_n}, .user_ids = {in->user_ids, in->user_ids_n}, .project_id = in->project_id,
-        .id = id_filter(in->experiment_id_filter), .sort_by = (int32_t)in->sort_by,
-        .descending = in->order_by == WIRE_ORDER_BY_DESC, .page = page_of(in->offset, in->limit)};
+    struct store_experiment_filter f = {.name = in->name,
+                                        .description = in->description,
+                                        .labels = {in->labels, in->labels_n},
+                                        .has_archived = in->has_archived,
+                                        .archived = in->archived,
+                                        .states = experiment_state_names(in->states, in->states_n, &r->arena),
+                                        .usernames = {in->users, in->users_n},
+                                        .user_ids = {in->user_ids, in->user_ids_n},
+                                        .project_id = in->project_id,
+                                        .id = id_filter(in->experiment_id_filter),
+                                        .sort_by = (int32_t)in->sort_by,
+                                        .descending = in->order_by == WIRE_ORDER_BY_DESC,
+                                        .page = page_of(in->offset, in->limit)};
     struct lookup_found *found = arena_new(&r->arena, struct lookup_found);
     if (store_experiment_find(db, &f, &r->arena, found, err) < 0)
         return -1;
@@ -136,7 +150,7 @@ int api_get_best_searcher_validation_metric(struct req *r, struct store *db,
     return 0;
 }
 
-/* ---- model definition ---- */
+/* ---- model definition -------------------------------------------------------------------------------------------- */
 
 int api_get_model_def(struct req *r, struct store *db, const struct wire_get_model_def_request *in,
                       struct wire_get_model_def_response *ret, struct error *err)

@@ -7,8 +7,8 @@
 #include "api/pipeline/internal.h"
 #include "common/base/strbuf.h"
 #include "gen/handlers.h"
-#include "store/lookup/lookup.h"
 #include "store/accounts/workspaces.h"
+#include "store/lookup/lookup.h"
 
 static int check_project(struct req *r, struct store *db, int32_t id, struct error *err)
 {
@@ -53,12 +53,13 @@ static enum wire_project_location_type location_of_group(const char *group)
 {
     if (strcmp(group, "validation") == 0)
         return WIRE_PROJECT_LOCATION_TYPE_VALIDATIONS;
-    return strcmp(group, "training") == 0 ? WIRE_PROJECT_LOCATION_TYPE_TRAINING : WIRE_PROJECT_LOCATION_TYPE_CUSTOM_METRIC;
+    return strcmp(group, "training") == 0 ? WIRE_PROJECT_LOCATION_TYPE_TRAINING
+                                          : WIRE_PROJECT_LOCATION_TYPE_CUSTOM_METRIC;
 }
 
 /* Adds columns. `prefix` is "" for columns that every project has. */
-static void add_names(const struct lookup_name *name, size_t n, const char *prefix, enum wire_project_location_type location,
-                      struct arena *a, struct wire_project_column *to)
+static void add_names(const struct lookup_name *name, size_t n, const char *prefix,
+                      enum wire_project_location_type location, struct arena *a, struct wire_project_column *to)
 {
     for (size_t i = 0; i < n; i++) {
         to[i].column = arena_printf(a, "%s%s", prefix, name[i].name);
@@ -96,9 +97,11 @@ int api_get_project_columns(struct req *r, struct store *db, const struct wire_g
     lookup_fixed_names(kind, &r->arena, &fixed, &fixed_n);
     size_t max = fixed_n + hparam_n + metadata_n + metric_n * LOOKUP_QUALIFIER_NR;
     struct wire_project_column *to = ret->columns = arena_array(&r->arena, struct wire_project_column, max + 1);
-    add_names(fixed, fixed_n, "", runs ? WIRE_PROJECT_LOCATION_TYPE_RUN : WIRE_PROJECT_LOCATION_TYPE_EXPERIMENT, &r->arena, to);
+    add_names(fixed, fixed_n, "", runs ? WIRE_PROJECT_LOCATION_TYPE_RUN : WIRE_PROJECT_LOCATION_TYPE_EXPERIMENT,
+              &r->arena, to);
     to += fixed_n;
-    add_names(hparam, hparam_n, "hp.", runs ? WIRE_PROJECT_LOCATION_TYPE_RUN_HYPERPARAMETERS : WIRE_PROJECT_LOCATION_TYPE_HYPERPARAMETERS,
+    add_names(hparam, hparam_n, "hp.",
+              runs ? WIRE_PROJECT_LOCATION_TYPE_RUN_HYPERPARAMETERS : WIRE_PROJECT_LOCATION_TYPE_HYPERPARAMETERS,
               &r->arena, to);
     to += hparam_n;
     for (size_t i = 0; i < metric_n; i++)
@@ -108,7 +111,7 @@ int api_get_project_columns(struct req *r, struct store *db, const struct wire_g
     return 0;
 }
 
-/* ---- ranges of metrics ---- */
+/* ---- ranges of metrics ------------------------------------------------------------------------------------------- */
 
 int api_get_project_numeric_metrics_range(struct req *r, struct store *db,
                                           const struct wire_get_project_numeric_metrics_range_request *in,
@@ -123,9 +126,11 @@ int api_get_project_numeric_metrics_range(struct req *r, struct store *db,
         store_lookup_searcher_metric(db, in->id, &searcher, err) < 0)
         return -1;
     struct wire_project_metrics_range *to = ret->ranges = arena_array(&r->arena, struct wire_project_metrics_range,
-                                                              metric_n * LOOKUP_QUALIFIER_NR + 1);
+                                                                      metric_n * LOOKUP_QUALIFIER_NR + 1);
     if (searcher.known)
-        *to++ = (struct wire_project_metrics_range){.metrics_name = "searcherMetricsVal", .min = searcher.min, .max = searcher.max};
+        *to++ = (struct wire_project_metrics_range){.metrics_name = "searcherMetricsVal",
+                                                    .min = searcher.min,
+                                                    .max = searcher.max};
     for (size_t i = 0; i < metric_n * LOOKUP_QUALIFIER_NR; i++) {
         const struct lookup_metric *m = &metric[i / LOOKUP_QUALIFIER_NR];
         const struct lookup_extent *e = &m->extent[i % LOOKUP_QUALIFIER_NR];

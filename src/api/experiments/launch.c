@@ -3,15 +3,15 @@
 #include <openssl/rand.h>
 #include <string.h>
 
-#include "api/pipeline/convert.h"
 #include "api/checkpoints/task_account.h"
+#include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "common/json/json.h"
 #include "core/core.h"
+#include "store/accounts/workspaces.h"
 #include "store/experiments/checkpoints.h"
 #include "store/experiments/trials.h"
 #include "store/functions.h"
-#include "store/accounts/workspaces.h"
 
 static int parse_part(const char *json, struct json_object **ret, struct error *err)
 {
@@ -22,8 +22,12 @@ int launch_context(struct req *r, struct expconf_context *ret, struct error *err
 {
     const struct api_defaults *d = &r->api->defaults;
     struct expconf_pool *pool = arena_array(&r->arena, struct expconf_pool, d->pool_n);
-    *ret = (struct expconf_context){.default_compute_pool = d->compute_pool, .default_aux_pool = d->aux_pool, .pool = pool,
-                                    .pool_n = d->pool_n, .config_max = d->config_max, .seed = (uint32_t)(r->now_us / 1000000)};
+    *ret = (struct expconf_context){.default_compute_pool = d->compute_pool,
+                                    .default_aux_pool = d->aux_pool,
+                                    .pool = pool,
+                                    .pool_n = d->pool_n,
+                                    .config_max = d->config_max,
+                                    .seed = (uint32_t)(r->now_us / 1000000)};
     if (RAND_bytes((unsigned char *)ret->random, sizeof(ret->random)) != 1)
         return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
     for (size_t i = 0; i < d->pool_n; i++) {
@@ -33,7 +37,8 @@ int launch_context(struct req *r, struct expconf_context *ret, struct error *err
     }
     return parse_part(d->checkpoint_storage, &ret->checkpoint_storage, err) < 0 ||
                    parse_part(d->task_container_defaults, &ret->task_container_defaults, err) < 0
-               ? -1 : 0;
+               ? -1
+               : 0;
 }
 
 int launch_context_place(const struct store_project_place *place, struct expconf_context *ctx, struct error *err)
@@ -64,7 +69,8 @@ static int start_from_trial(struct req *r, struct store *db, int32_t trial_id, c
     if (store_checkpoint_latest(db, trial_id, &latest, err) < 0)
         return -1;
     if (!latest.uuid[0])
-        return error_set(err, ERR_INVALID, "searcher.source_trial_id: trial %d has no checkpoint to start from", trial_id);
+        return error_set(err, ERR_INVALID, "searcher.source_trial_id: trial %d has no checkpoint to start from",
+                         trial_id);
     *ret = arena_strdup(&r->arena, latest.uuid);
     return 0;
 }
@@ -75,7 +81,8 @@ static int start_from_checkpoint(struct req *r, struct store *db, const char *uu
     if (store_checkpoint_get(db, uuid, &r->arena, &c, err) < 0)
         return error_wrap(err, "searcher.source_checkpoint_uuid");
     if (strcmp(c.state, "COMPLETED") != 0 && strcmp(c.state, "PARTIALLY_DELETED") != 0)
-        return error_set(err, ERR_INVALID, "searcher.source_checkpoint_uuid: checkpoint %s is %s: no trial can start from it", uuid,
+        return error_set(err, ERR_INVALID,
+                         "searcher.source_checkpoint_uuid: checkpoint %s is %s: no trial can start from it", uuid,
                          c.state);
     *ret = arena_strdup(&r->arena, uuid);
     return 0;
@@ -107,22 +114,26 @@ int launch_check_pool(struct req *r, struct core *core, const struct exp_config 
                       struct error *err)
 {
     const struct exp_resources *wanted = &config->values.resources;
-    const char *misfit = core_misfit(core, wanted->resource_pool, wanted->slots_per_trial, wanted->is_single_node, &r->arena);
+    const char *misfit = core_misfit(core, wanted->resource_pool, wanted->slots_per_trial, wanted->is_single_node,
+                                     &r->arena);
     *ret_exceeds_pool = misfit != NULL;
     if (misfit && r->api->defaults.launch_error)
-        return error_set(err, ERR_INVALID, "slots requested exceeds cluster capacity (and launch_error is set): %s", misfit);
+        return error_set(err, ERR_INVALID, "slots requested exceeds cluster capacity (and launch_error is set): %s",
+                         misfit);
     return 0;
 }
 
-int launch_account(struct req *r, struct store *db, int32_t owner_id, int32_t project_id, struct store_workspace_agent *ret,
-                   struct error *err)
+int launch_account(struct req *r, struct store *db, int32_t owner_id, int32_t project_id,
+                   struct store_workspace_agent *ret, struct error *err)
 {
     struct store_user owner;
     struct store_workspace_agent place;
-    if (store_user_get(db, owner_id, &r->arena, &owner, err) < 0 || store_workspace_agent_get(db, project_id, &r->arena, &place, err) < 0)
+    if (store_user_get(db, owner_id, &r->arena, &owner, err) < 0 ||
+        store_workspace_agent_get(db, project_id, &r->arena, &place, err) < 0)
         return -1;
     const struct store_agent_user_group x = task_account_of(&owner.agent, &place, &r->api->defaults.default_task);
-    *ret = (struct store_workspace_agent){.has_uid = true, .uid = x.uid, .has_gid = true, .gid = x.gid, .user = x.user, .group = x.group};
+    *ret = (struct store_workspace_agent){
+        .has_uid = true, .uid = x.uid, .has_gid = true, .gid = x.gid, .user = x.user, .group = x.group};
     return 0;
 }
 
@@ -147,8 +158,9 @@ void launch_warn_of_storage(struct req *r, struct exp_config *config, const stru
         return;
     if (!config->warnings)
         config->warnings = json_object_new_array();
-    json_object_array_add(config->warnings, json_object_new_string(arena_printf(&r->arena, "checkpoints can't be stored: %s",
-                                                                                error_msg(&problem))));
+    json_object_array_add(config->warnings,
+                          json_object_new_string(
+                              arena_printf(&r->arena, "checkpoints can't be stored: %s", error_msg(&problem))));
 }
 
 void launch_warnings(struct req *r, bool exceeds_pool, enum wire_launch_warning **ret, size_t *ret_n)
@@ -163,5 +175,6 @@ void launch_warnings(struct req *r, bool exceeds_pool, enum wire_launch_warning 
 void launch_config_warnings(struct req *r, const struct exp_config *config, const char ***ret, size_t *ret_n)
 {
     if (config->warnings)
-        string_list_of_json(json_object_to_json_string_ext(config->warnings, JSON_C_TO_STRING_PLAIN), &r->arena, ret, ret_n, NULL);
+        string_list_of_json(json_object_to_json_string_ext(config->warnings, JSON_C_TO_STRING_PLAIN), &r->arena, ret,
+                            ret_n, NULL);
 }

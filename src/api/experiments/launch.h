@@ -1,6 +1,6 @@
 /* What creating and continuing an experiment have in common. */
-#ifndef DET_API_LAUNCH_H
-#define DET_API_LAUNCH_H
+#ifndef DET_API_EXPERIMENTS_LAUNCH_H
+#define DET_API_EXPERIMENTS_LAUNCH_H
 
 #include "api/pipeline/handler.h"
 #include "core/config/expconf.h"
@@ -23,13 +23,13 @@ int launch_check_pool(struct req *r, struct core *core, const struct exp_config 
                       struct error *err);
 struct store_workspace_agent;
 /* The account that trials of this owner in this project run as. */
-int launch_account(struct req *r, struct store *db, int32_t owner_id, int32_t project_id, struct store_workspace_agent *ret,
-                   struct error *err);
-/* Adds a sentence to config->warnings if that account can't store checkpoints where the configuration says. It is a warning, not an error,
- * because agents on other machines may see another directory there, because an agent that is not root runs all tasks under its own
- * account, because not every trial stores checkpoints, and because the person who creates an experiment can seldom change the
- * directory. The trial itself reports what it finds when it begins. Call it on a thread that may wait for disks
- * (req_then_transfer). */
+int launch_account(struct req *r, struct store *db, int32_t owner_id, int32_t project_id,
+                   struct store_workspace_agent *ret, struct error *err);
+/* Adds a sentence to config->warnings if that account can't store checkpoints where the configuration says. It is a
+ * warning, not an error, because agents on other machines may see another directory there, because an agent that is not
+ * root runs all tasks under its own account, because not every trial stores checkpoints, and because the person who
+ * creates an experiment can seldom change the directory. The trial itself reports what it finds when it begins. Call it
+ * on a thread that may wait for disks (req_then_transfer). */
 void launch_warn_of_storage(struct req *r, struct exp_config *config, const struct store_workspace_agent *account);
 void launch_warnings(struct req *r, bool exceeds_pool, enum wire_launch_warning **ret, size_t *ret_n);
 /* Copies config->warnings into a reply. */

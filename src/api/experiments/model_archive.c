@@ -11,7 +11,8 @@
 
 /* The values of util.v1.File.type: those of tar. */
 enum {
-    FILE_REGULAR = '0', FILE_DIRECTORY = '5',
+    FILE_REGULAR = '0',
+    FILE_DIRECTORY = '5',
     PATH_MOST = PATH_MAX - 1024, /* the task's directory is put before the path */
 };
 
@@ -33,17 +34,17 @@ static int check_path(const char *path, struct error *err)
                              path);
         if (n > NAME_MAX)
             return error_set(err, ERR_INVALID,
-                             "model definition: '%.40s…' in '%.200s' is a name of %zu bytes; file systems take %d", p, path, n,
-                             NAME_MAX);
+                             "model definition: '%.40s…' in '%.200s' is a name of %zu bytes; file systems take %d", p,
+                             path, n, NAME_MAX);
         p += n + (p[n] == '/');
     }
     if (depth > CONTEXT_DEPTH_MAX)
         return error_set(err, ERR_INVALID,
-                         "model definition: '%.200s…' lies too deep: %d names lead to it, and agents unpack at most %d", path, depth,
-                         CONTEXT_DEPTH_MAX);
+                         "model definition: '%.200s…' lies too deep: %d names lead to it, and agents unpack at most %d",
+                         path, depth, CONTEXT_DEPTH_MAX);
     if (strlen(path) > PATH_MOST)
-        return error_set(err, ERR_INVALID, "model definition: '%.200s…' is a path of %zu bytes; allowed are %d", path, strlen(path),
-                         PATH_MOST);
+        return error_set(err, ERR_INVALID, "model definition: '%.200s…' is a path of %zu bytes; allowed are %d", path,
+                         strlen(path), PATH_MOST);
     return 0;
 }
 
@@ -67,8 +68,8 @@ static int check_files(const struct wire_util_file *file, size_t n, struct error
                 "no links or devices",
                 file[i].path, file[i].type);
         if (file[i].type == FILE_REGULAR && is_directory_name(file[i].path))
-            return error_set(err, ERR_INVALID, "model definition: '%.200s' is the name of a directory, but sent as a file",
-                             file[i].path);
+            return error_set(err, ERR_INVALID,
+                             "model definition: '%.200s' is the name of a directory, but sent as a file", file[i].path);
         total += file[i].content.n;
     }
     if (total > MODEL_DEFINITION_MAX)
@@ -77,7 +78,7 @@ static int check_files(const struct wire_util_file *file, size_t n, struct error
     return 0;
 }
 
-/* ---- names that clash on disk ---- */
+/* ---- names that clash on disk ------------------------------------------------------------------------------------ */
 
 struct place {
     char *path; /* in the form of model_path_clean(): "./a//b/" is "a/b" */
@@ -122,9 +123,12 @@ static int check_pair(const struct place *first, const struct place *second, str
     if (same && first->file->type != second->file->type)
         return error_set(err, ERR_INVALID, "model definition: '%.200s' is both a file and a directory", first->path);
     if (same && !directories)
-        return error_set(err, ERR_INVALID, "model definition: '%.200s' was sent twice; send each file once", first->path);
+        return error_set(err, ERR_INVALID, "model definition: '%.200s' was sent twice; send each file once",
+                         first->path);
     if (below && first->file->type == FILE_REGULAR)
-        return error_set(err, ERR_INVALID, "model definition: '%.200s' is a file, but '%.200s' needs it to be a directory", first->path, second->path);
+        return error_set(err, ERR_INVALID,
+                         "model definition: '%.200s' is a file, but '%.200s' needs it to be a directory", first->path,
+                         second->path);
     return 0;
 }
 
@@ -142,7 +146,7 @@ static int check_names(const struct wire_util_file *file, size_t n, struct error
     return 0;
 }
 
-/* ---- the archive ---- */
+/* ---- the archive ------------------------------------------------------------------------------------------------- */
 
 static la_ssize_t append_bytes(struct archive *a, void *ctx, const void *data, size_t n)
 {

@@ -1,6 +1,6 @@
 /* Model definitions: packs the files of a request into a gzipped tar, which is stored and handed to tasks. */
-#ifndef DET_API_MODEL_ARCHIVE_H
-#define DET_API_MODEL_ARCHIVE_H
+#ifndef DET_API_EXPERIMENTS_MODEL_ARCHIVE_H
+#define DET_API_EXPERIMENTS_MODEL_ARCHIVE_H
 
 #include "common/base/arena.h"
 #include "common/base/error.h"

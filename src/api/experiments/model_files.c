@@ -14,7 +14,7 @@ enum {
     DEPTH_MAX = 100,
 };
 
-/* ---- the archive ---- */
+/* ---- the archive ------------------------------------------------------------------------------------------------- */
 
 struct member {
     char *path; /* in the form of model_path_clean() */
@@ -49,18 +49,27 @@ static int next_entry(struct archive *in, struct archive_entry **ret, struct err
     if (rc == ARCHIVE_EOF)
         return 0;
     return rc == ARCHIVE_OK || rc == ARCHIVE_WARN
-               ? 1 : error_set(err, ERR_INTERNAL, "model definition: %s", archive_error_string(in));
+               ? 1
+               : error_set(err, ERR_INTERNAL, "model definition: %s", archive_error_string(in));
 }
 
-/* ---- types ---- */
+/* ---- types ------------------------------------------------------------------------------------------------------- */
 
 /* The types that browsers show, found by the files' first bytes. Everything else is text unless it holds bytes that
  * text never has (WHATWG MIME Sniffing, 7.2). */
 static const char *type_of(const unsigned char *head, size_t n)
 {
-    static const struct { const char *mark; size_t n; const char *type; } known[] = {
-        {"\x89PNG\r\n\x1a\n", 8, "image/png"}, {"\xff\xd8\xff", 3, "image/jpeg"}, {"GIF8", 4, "image/gif"},
-        {"%PDF-", 5, "application/pdf"}, {"\x1f\x8b\x08", 3, "application/x-gzip"}, {"PK\x03\x04", 4, "application/zip"},
+    static const struct {
+        const char *mark;
+        size_t n;
+        const char *type;
+    } known[] = {
+        {"\x89PNG\r\n\x1a\n", 8, "image/png"},
+        {"\xff\xd8\xff", 3, "image/jpeg"},
+        {"GIF8", 4, "image/gif"},
+        {"%PDF-", 5, "application/pdf"},
+        {"\x1f\x8b\x08", 3, "application/x-gzip"},
+        {"PK\x03\x04", 4, "application/zip"},
     };
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
         if (n >= known[i].n && memcmp(head, known[i].mark, known[i].n) == 0)
@@ -83,7 +92,7 @@ static const char *type_of_entry(struct archive *in, struct error *err)
     return NULL;
 }
 
-/* ---- the tree ---- */
+/* ---- the tree ---------------------------------------------------------------------------------------------------- */
 
 /* Compares paths with '/' before every other character, so that the members of a directory follow it at once. */
 static int by_path(const void *x, const void *y)
@@ -96,7 +105,8 @@ static int by_path(const void *x, const void *y)
     return p - q;
 }
 
-static int read_members(const void *tgz, size_t n, struct arena *a, struct member **ret, size_t *ret_n, struct error *err)
+static int read_members(const void *tgz, size_t n, struct arena *a, struct member **ret, size_t *ret_n,
+                        struct error *err)
 {
     __attribute__((cleanup(end_archive))) struct archive *in = NULL;
     struct archive_entry *entry;
@@ -111,8 +121,10 @@ static int read_members(const void *tgz, size_t n, struct arena *a, struct membe
                 memcpy(more, m, count * sizeof(*m));
             m = more;
         }
-        m[count] = (struct member){.path = model_path_clean(archive_entry_pathname(entry), a), .mtime_s = archive_entry_mtime(entry),
-                                   .is_dir = archive_entry_filetype(entry) == AE_IFDIR, .size = archive_entry_size(entry),
+        m[count] = (struct member){.path = model_path_clean(archive_entry_pathname(entry), a),
+                                   .mtime_s = archive_entry_mtime(entry),
+                                   .is_dir = archive_entry_filetype(entry) == AE_IFDIR,
+                                   .size = archive_entry_size(entry),
                                    .content_type = ""};
         if (!m[count].is_dir && !(m[count].content_type = type_of_entry(in, err)))
             return -1;
@@ -149,10 +161,11 @@ static size_t count_names(const struct member *m, size_t n, size_t at, int depth
 }
 
 /* Makes the nodes of one directory from members m[0..n), whose paths are the same up to `at`. */
-static void make_nodes(const struct member *m, size_t n, size_t at, int depth, struct arena *a, struct wire_experiment_file_node **ret,
-                       size_t *ret_n)
+static void make_nodes(const struct member *m, size_t n, size_t at, int depth, struct arena *a,
+                       struct wire_experiment_file_node **ret, size_t *ret_n)
 {
-    struct wire_experiment_file_node *node = arena_array(a, struct wire_experiment_file_node, count_names(m, n, at, depth) + 1);
+    struct wire_experiment_file_node *node = arena_array(a, struct wire_experiment_file_node,
+                                                         count_names(m, n, at, depth) + 1);
     size_t count = 0;
     for (size_t i = 0, end; i < n; i = end) {
         size_t name_n = name_length(&m[i], at, depth), below;
@@ -164,8 +177,9 @@ static void make_nodes(const struct member *m, size_t n, size_t at, int depth, s
         const struct member *own = below > i ? &m[below - 1] : NULL;
         struct wire_experiment_file_node *w = &node[count++];
         *w = (struct wire_experiment_file_node){.path = arena_strndup(a, m[i].path, at + name_n),
-                                     .name = arena_strndup(a, m[i].path + at, name_n), .content_type = "",
-                                     .is_dir = !own || own->is_dir || below < end};
+                                                .name = arena_strndup(a, m[i].path + at, name_n),
+                                                .content_type = "",
+                                                .is_dir = !own || own->is_dir || below < end};
         if (own) {
             w->modified_time = own->mtime_s * 1000000;
             w->has_modified_time = true;
@@ -181,7 +195,8 @@ static void make_nodes(const struct member *m, size_t n, size_t at, int depth, s
     *ret_n = count;
 }
 
-int model_tree(const void *tgz, size_t n, struct arena *a, struct wire_experiment_file_node **ret, size_t *ret_n, struct error *err)
+int model_tree(const void *tgz, size_t n, struct arena *a, struct wire_experiment_file_node **ret, size_t *ret_n,
+               struct error *err)
 {
     struct member *m;
     size_t count;
@@ -191,7 +206,7 @@ int model_tree(const void *tgz, size_t n, struct arena *a, struct wire_experimen
     return 0;
 }
 
-/* ---- one file ---- */
+/* ---- one file ---------------------------------------------------------------------------------------------------- */
 
 static int read_data(struct archive *in, int64_t size, struct arena *a, struct model_file *ret, struct error *err)
 {
@@ -202,7 +217,8 @@ static int read_data(struct archive *in, int64_t size, struct arena *a, struct m
     while (have < (size_t)size) {
         la_ssize_t n = archive_read_data(in, data + have, (size_t)size - have);
         if (n <= 0)
-            return error_set(err, ERR_INTERNAL, "model definition: %s", n < 0 ? archive_error_string(in) : "it is cut off");
+            return error_set(err, ERR_INTERNAL, "model definition: %s",
+                             n < 0 ? archive_error_string(in) : "it is cut off");
         have += (size_t)n;
     }
     *ret = (struct model_file){data, have, type_of(data, have)};
@@ -221,7 +237,8 @@ int model_file(const void *tgz, size_t n, const char *path, struct arena *a, str
         rc = 0;
         const char *name = model_path_clean(archive_entry_pathname(entry), a);
         size_t below = strlen(wanted);
-        if (strncmp(name, wanted, below) == 0 && (name[below] == '/' || (!name[below] && archive_entry_filetype(entry) == AE_IFDIR)))
+        if (strncmp(name, wanted, below) == 0 &&
+            (name[below] == '/' || (!name[below] && archive_entry_filetype(entry) == AE_IFDIR)))
             is_dir = true;
         else if (strcmp(name, wanted) == 0)
             rc = read_data(in, archive_entry_size(entry), a, ret, err);
@@ -229,6 +246,7 @@ int model_file(const void *tgz, size_t n, const char *path, struct arena *a, str
     if (rc < 0 || ret->data)
         return rc < 0 ? -1 : 0;
     if (is_dir)
-        return error_set(err, ERR_INVALID, "'%.200s' is a directory of the model definition; path must be a file's", path);
+        return error_set(err, ERR_INVALID, "'%.200s' is a directory of the model definition; path must be a file's",
+                         path);
     return error_set(err, ERR_NOT_FOUND, "'%.200s' is not in the model definition", path);
 }

@@ -1,7 +1,7 @@
 /* Reads single files of a model definition from its archive. Paths are those in the archive, without "." and empty
  * parts. */
-#ifndef DET_API_MODEL_FILES_H
-#define DET_API_MODEL_FILES_H
+#ifndef DET_API_EXPERIMENTS_MODEL_FILES_H
+#define DET_API_EXPERIMENTS_MODEL_FILES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,7 +12,8 @@
 
 /* The whole tree; the members of each directory are in the order of their names. A directory without an entry of its
  * own, which only occurs in paths of files, is there, too. */
-int model_tree(const void *tgz, size_t n, struct arena *a, struct wire_experiment_file_node **ret, size_t *ret_n, struct error *err);
+int model_tree(const void *tgz, size_t n, struct arena *a, struct wire_experiment_file_node **ret, size_t *ret_n,
+               struct error *err);
 
 struct model_file {
     const void *data;

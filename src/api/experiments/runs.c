@@ -2,16 +2,16 @@
  * killed, archived and deleted on its own. Pausing, resuming and moving a run affects its whole experiment. */
 #include <string.h>
 
+#include "api/experiments/experiment_actions.h"
 #include "api/pipeline/access.h"
 #include "api/pipeline/convert.h"
-#include "api/experiments/experiment_actions.h"
 #include "api/pipeline/internal.h"
 #include "common/base/clock.h"
 #include "gen/handlers.h"
 #include "store/experiments/experiments.h"
 #include "store/lookup/lookup.h"
 
-/* ---- the list ----------------------------------------------------------------------------------------------------- */
+/* ---- the list ---------------------------------------------------------------------------------------------------- */
 
 /* The state as stored. Whether an active run is waiting or running is known to its trial only. */
 static enum wire_trial_state run_state_to_wire(enum run_state state)
@@ -19,28 +19,48 @@ static enum wire_trial_state run_state_to_wire(enum run_state state)
     return state == RUN_ACTIVE ? WIRE_TRIAL_STATE_ACTIVE : trial_state_to_wire(state, DISPLAY_STORED);
 }
 
-static void run_to_wire(const struct store_run *s, int64_t now_us, struct arena *a,
-                        struct wire_run_flat_run *ret)
+static void run_to_wire(const struct store_run *s, int64_t now_us, struct arena *a, struct wire_run_flat_run *ret)
 {
     struct wire_run_flat_run_experiment *x = arena_new(a, struct wire_run_flat_run_experiment);
-    *x = (struct wire_run_flat_run_experiment){
-        .id = s->experiment.id, .searcher_type = s->experiment.searcher_type,
-        .searcher_metric = s->experiment.searcher_metric, .forked_from = s->experiment.parent_id,
-        .has_forked_from = s->experiment.has_parent, .external_experiment_id = s->experiment.external_id,
-        .resource_pool = s->experiment.resource_pool, .progress = (float)s->experiment.progress,
-        .description = s->experiment.description, .name = s->experiment.name, .unmanaged = s->experiment.unmanaged,
-        .is_multitrial = s->experiment.multitrial};
-    *ret = (struct wire_run_flat_run){
-        .id = s->id, .start_time = s->start_us, .has_start_time = s->start_us != 0, .end_time = s->end_us,
-        .has_end_time = s->end_us != 0, .state = run_state_to_wire(s->state),
-        .checkpoint_size = s->checkpoint_size, .checkpoint_count = s->checkpoint_count,
-        .searcher_metric_value = s->metric, .has_searcher_metric_value = s->has_metric, .external_run_id = s->external_id,
-        .hyperparameters = s->hparams, .summary_metrics = s->summary_metrics, .user_id = s->experiment.user_id,
-        .has_user_id = true, .duration = (int32_t)(((s->end_us ? s->end_us : now_us) - s->start_us) / 1000000),
-        .has_duration = s->start_us != 0, .project_id = s->project_id, .project_name = s->project_name,
-        .workspace_id = s->workspace_id, .workspace_name = s->workspace_name, .parent_archived = s->parent_archived,
-        .experiment = x, .metadata = s->metadata, .archived = s->archived,
-        .local_id = arena_printf(a, "%s-%d", s->project_key, s->id), .log_policy_matched = s->log_policy_matched};
+    *x = (struct wire_run_flat_run_experiment){.id = s->experiment.id,
+                                               .searcher_type = s->experiment.searcher_type,
+                                               .searcher_metric = s->experiment.searcher_metric,
+                                               .forked_from = s->experiment.parent_id,
+                                               .has_forked_from = s->experiment.has_parent,
+                                               .external_experiment_id = s->experiment.external_id,
+                                               .resource_pool = s->experiment.resource_pool,
+                                               .progress = (float)s->experiment.progress,
+                                               .description = s->experiment.description,
+                                               .name = s->experiment.name,
+                                               .unmanaged = s->experiment.unmanaged,
+                                               .is_multitrial = s->experiment.multitrial};
+    *ret = (struct wire_run_flat_run){.id = s->id,
+                                      .start_time = s->start_us,
+                                      .has_start_time = s->start_us != 0,
+                                      .end_time = s->end_us,
+                                      .has_end_time = s->end_us != 0,
+                                      .state = run_state_to_wire(s->state),
+                                      .checkpoint_size = s->checkpoint_size,
+                                      .checkpoint_count = s->checkpoint_count,
+                                      .searcher_metric_value = s->metric,
+                                      .has_searcher_metric_value = s->has_metric,
+                                      .external_run_id = s->external_id,
+                                      .hyperparameters = s->hparams,
+                                      .summary_metrics = s->summary_metrics,
+                                      .user_id = s->experiment.user_id,
+                                      .has_user_id = true,
+                                      .duration = (int32_t)(((s->end_us ? s->end_us : now_us) - s->start_us) / 1000000),
+                                      .has_duration = s->start_us != 0,
+                                      .project_id = s->project_id,
+                                      .project_name = s->project_name,
+                                      .workspace_id = s->workspace_id,
+                                      .workspace_name = s->workspace_name,
+                                      .parent_archived = s->parent_archived,
+                                      .experiment = x,
+                                      .metadata = s->metadata,
+                                      .archived = s->archived,
+                                      .local_id = arena_printf(a, "%s-%d", s->project_key, s->id),
+                                      .log_policy_matched = s->log_policy_matched};
     string_list_of_json(s->experiment.labels, a, &ret->labels, &ret->labels_n, NULL);
 }
 
@@ -73,7 +93,7 @@ int api_search_runs(struct req *r, struct store *db, const struct wire_search_ru
     return req_then_read(r, show_runs);
 }
 
-/* ---- actions: which runs ------------------------------------------------------------------------------------------ */
+/* ---- actions: which runs ----------------------------------------------------------------------------------------- */
 
 struct runs_request;
 /* An action is either an event of the core, made on the loop, or a change of the store, made on the writer's thread. */
@@ -85,14 +105,14 @@ typedef int run_change_fn(struct req *r, struct store *db, const struct runs_req
 struct runs_request {
     struct store_ints ids; /* as the request names them; with a filter, the ids that the filter finds */
     const char *filter;
-    int32_t project_id; /* 0 or less: any project */
+    int32_t project_id;  /* 0 or less: any project */
     run_event_fn *event; /* exactly one of event and change is set */
     run_change_fn *change;
     struct action_args args;
     bool skip_multitrial;
     req_loop_fn *then; /* called on the loop when everything is committed; NULL: nothing to do */
-    bool *acted; /* for each id, whether the action was done */
-    size_t at; /* index of the next id: the loop works in parts */
+    bool *acted;       /* for each id, whether the action was done */
+    size_t at;         /* index of the next id: the loop works in parts */
     struct wire_run_action_result **results;
     size_t *results_n;
     struct store_run_brief *found; /* sorted by id */
@@ -183,8 +203,7 @@ static int run_request(struct req *r, struct store *db, const struct runs_reques
 {
     struct runs_request *b = arena_new(&r->arena, struct runs_request);
     *b = *request;
-    if (find_by_filter(r, db, b, err) < 0 ||
-        store_run_briefs(db, b->ids, &r->arena, &b->found, &b->found_n, err) < 0)
+    if (find_by_filter(r, db, b, err) < 0 || store_run_briefs(db, b->ids, &r->arena, &b->found, &b->found_n, err) < 0)
         return -1;
     *b->results = arena_array(&r->arena, struct wire_run_action_result, b->ids.n + 1);
     *b->results_n = b->ids.n;
@@ -193,11 +212,11 @@ static int run_request(struct req *r, struct store *db, const struct runs_reques
     return b->event ? req_then_loop(r, tell_runs) : req_then_write(r, change_runs);
 }
 
-#define REQUEST(in, ret)                                                                                       \
-    .ids = {(in)->run_ids, (in)->run_ids_n}, .filter = (in)->filter, .results = &(ret)->results,               \
+#define REQUEST(in, ret) \
+    .ids = {(in)->run_ids, (in)->run_ids_n}, .filter = (in)->filter, .results = &(ret)->results, \
     .results_n = &(ret)->results_n
 
-/* ---- the actions -------------------------------------------------------------------------------------------------- */
+/* ---- the actions ------------------------------------------------------------------------------------------------- */
 
 static int kill_run(struct req *r, struct core *core, const struct runs_request *b, const struct store_run_brief *run,
                     struct error *err)
@@ -214,7 +233,8 @@ static int kill_run(struct req *r, struct core *core, const struct runs_request 
 int api_kill_runs(struct req *r, struct store *db, const struct wire_kill_runs_request *in,
                   struct wire_kill_runs_response *ret, struct error *err)
 {
-    return run_request(r, db, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .event = kill_run}, err);
+    return run_request(r, db, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .event = kill_run},
+                       err);
 }
 
 static int set_state(struct req *r, struct core *core, const struct experiment_action *action, const char *verb,
@@ -248,13 +268,16 @@ static int resume_run(struct req *r, struct core *core, const struct runs_reques
 int api_pause_runs(struct req *r, struct store *db, const struct wire_pause_runs_request *in,
                    struct wire_pause_runs_response *ret, struct error *err)
 {
-    return run_request(r, db, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .event = pause_run}, err);
+    return run_request(r, db,
+                       &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .event = pause_run}, err);
 }
 
 int api_resume_runs(struct req *r, struct store *db, const struct wire_resume_runs_request *in,
                     struct wire_resume_runs_response *ret, struct error *err)
 {
-    return run_request(r, db, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .event = resume_run}, err);
+    return run_request(r, db,
+                       &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .event = resume_run},
+                       err);
 }
 
 /* Reads the run again on the writer's thread: it may have changed since it was found. */
@@ -299,14 +322,16 @@ static int unarchive_run(struct req *r, struct store *db, const struct runs_requ
 int api_archive_runs(struct req *r, struct store *db, const struct wire_archive_runs_request *in,
                      struct wire_archive_runs_response *ret, struct error *err)
 {
-    return run_request(r, db, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .change = archive_run},
+    return run_request(r, db,
+                       &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .change = archive_run},
                        err);
 }
 
 int api_unarchive_runs(struct req *r, struct store *db, const struct wire_unarchive_runs_request *in,
                        struct wire_unarchive_runs_response *ret, struct error *err)
 {
-    return run_request(r, db, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .change = unarchive_run},
+    return run_request(r, db,
+                       &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .change = unarchive_run},
                        err);
 }
 
@@ -321,8 +346,8 @@ static int delete_run(struct req *r, struct store *db, const struct runs_request
     if (!run_state_is_over(run.state))
         return error_set(err, ERR_PRECONDITION, "cannot delete run in STATE_%s state", run_state_name(run.state));
     if (!run_state_is_over(run.experiment.state))
-        return error_set(err, ERR_PRECONDITION, "cannot delete run %d while its experiment %d is in STATE_%s state", run.id,
-                         run.experiment.id, run_state_name(run.experiment.state));
+        return error_set(err, ERR_PRECONDITION, "cannot delete run %d while its experiment %d is in STATE_%s state",
+                         run.id, run.experiment.id, run_state_name(run.experiment.state));
     return store_run_deletion_add(db, run.experiment.id, run.id, err);
 }
 
@@ -345,8 +370,10 @@ static int begin_deletions(struct req *r, struct core *core, struct error *err)
 int api_delete_runs(struct req *r, struct store *db, const struct wire_delete_runs_request *in,
                     struct wire_delete_runs_response *ret, struct error *err)
 {
-    return run_request(r, db, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .change = delete_run,
-                                                 .then = begin_deletions}, err);
+    return run_request(r, db,
+                       &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .change = delete_run,
+                                              .then = begin_deletions},
+                       err);
 }
 
 /* A run is always in the project of its experiment, so that the experiment is moved, once. */
@@ -373,9 +400,10 @@ static int check_destination(struct req *r, struct store *db, struct error *err)
 int api_move_runs(struct req *r, struct store *db, const struct wire_move_runs_request *in,
                   struct wire_move_runs_response *ret, struct error *err)
 {
-    int rc = run_request(r, db, &(struct runs_request){REQUEST(in, ret), .project_id = in->source_project_id,
-                                                   .change = move_run,
-                                                   .args = {.project_id = in->destination_project_id},
-                                                   .skip_multitrial = in->skip_multitrial}, err);
+    int rc = run_request(r, db,
+                         &(struct runs_request){REQUEST(in, ret), .project_id = in->source_project_id,
+                                                .change = move_run, .args = {.project_id = in->destination_project_id},
+                                                .skip_multitrial = in->skip_multitrial},
+                         err);
     return rc < 0 ? -1 : req_then_write(r, check_destination);
 }

@@ -8,7 +8,7 @@
 #include "gen/handlers.h"
 #include "store/experiments/trials.h"
 
-/* ---- operations: "train until so much in all, then report" ---- */
+/* ---- operations: "train until so much in all, then report" ------------------------------------------------------- */
 
 /* A trial that has ended gets the answer that there is nothing more to do. */
 static int operation_of_ended(struct req *r, struct store *db, struct error *err)
@@ -32,7 +32,8 @@ int api_get_current_trial_searcher_operation(struct req *r, struct core *core,
         return error_set(err, ERR_PRECONDITION,
                          "trial %d is given no operations: searcher.max_length is not set in its configuration",
                          in->trial_id);
-    struct wire_trial_validate_after_operation *length = arena_new(&r->arena, struct wire_trial_validate_after_operation);
+    struct wire_trial_validate_after_operation *length = arena_new(&r->arena,
+                                                                   struct wire_trial_validate_after_operation);
     length->length = (uint64_t)op.length;
     struct wire_trial_searcher_operation *w = arena_new(&r->arena, struct wire_trial_searcher_operation);
     w->validate_after = length;
@@ -48,15 +49,18 @@ int api_complete_trial_searcher_validation(struct req *r, struct core *core,
 {
     const struct wire_trial_completed_searcher_operation *done = in->completed_operation;
     if (!done || !done->op || done->op->length == 0 || done->op->length > INT64_MAX || !done->has_searcher_metric)
-        return error_set(err, ERR_INVALID,
-                         "{\"op\": {\"length\": N}, \"searcherMetric\": X} is expected, with N as the operation has it");
-    struct core_event ev = {.type = CORE_TRIAL_OPERATION_COMPLETED, .now_us = r->now_us,
-                            .operation = {.trial_id = in->trial_id, .length = (int64_t)done->op->length,
+        return error_set(
+            err, ERR_INVALID,
+            "{\"op\": {\"length\": N}, \"searcherMetric\": X} is expected, with N as the operation has it");
+    struct core_event ev = {.type = CORE_TRIAL_OPERATION_COMPLETED,
+                            .now_us = r->now_us,
+                            .operation = {.trial_id = in->trial_id,
+                                          .length = (int64_t)done->op->length,
                                           .metric = done->searcher_metric}};
     return req_core_step(r, core, &ev, NULL, err);
 }
 
-/* ---- preview ---- */
+/* ---- preview ----------------------------------------------------------------------------------------------------- */
 
 static int32_t to_int32(int64_t n)
 {

@@ -11,12 +11,13 @@
 
 enum { NAME_MAX_BYTES = 255 };
 
-/* ---- reading ---- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 int api_get_templates(struct req *r, struct store *db, const struct wire_get_templates_request *in,
                       struct wire_get_templates_response *ret, struct error *err)
 {
-    struct store_template_filter f = {.name = in->name, .workspace_ids = {in->workspace_ids, in->workspace_ids_n},
+    struct store_template_filter f = {.name = in->name,
+                                      .workspace_ids = {in->workspace_ids, in->workspace_ids_n},
                                       .descending = in->order_by == WIRE_ORDER_BY_DESC,
                                       .page = page_of(in->offset, in->limit)};
     struct store_template_list list;
@@ -46,13 +47,14 @@ int api_get_template(struct req *r, struct store *db, const struct wire_get_temp
     return read_back(r, db, in->template_name, &ret->template, err);
 }
 
-/* ---- writing ---- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 static int check_name(const char *name, struct error *err)
 {
     size_t n = name ? strlen(name) : 0;
     if (n == 0 || n > NAME_MAX_BYTES)
-        return error_set(err, ERR_INVALID, "the name of a template must have 1 to %d bytes, it has %zu", NAME_MAX_BYTES, n);
+        return error_set(err, ERR_INVALID, "the name of a template must have 1 to %d bytes, it has %zu", NAME_MAX_BYTES,
+                         n);
     for (size_t i = 0; i < n; i++)
         if (iscntrl((unsigned char)name[i]) || name[i] == '/')
             return error_set(err, ERR_INVALID, "the name of a template must not contain '/' or control characters");
@@ -66,19 +68,23 @@ static int check_config(const struct req *r, const char *json, const char *name,
     if (!json)
         return error_set(err, ERR_INVALID, "template '%s': config is missing", name);
     if (strlen(json) > max)
-        return error_set(err, ERR_INVALID, "template '%s' has %zu bytes, at most %zu are allowed (the master's limits.config_size)",
-                         name, strlen(json), max);
+        return error_set(err, ERR_INVALID,
+                         "template '%s' has %zu bytes, at most %zu are allowed (the master's limits.config_size)", name,
+                         strlen(json), max);
     return json_parse(json, strlen(json), &config, err) < 0 ? -1 : expconf_check_template(config, name, err);
 }
 
-static int check_template(const struct req *r, const struct wire_template *t, struct store_template *ret, struct error *err)
+static int check_template(const struct req *r, const struct wire_template *t, struct store_template *ret,
+                          struct error *err)
 {
     if (!t)
         return error_set(err, ERR_INVALID, "template is missing");
     if (check_name(t->name, err) < 0 || check_config(r, t->config, t->name, err) < 0)
         return -1;
-    *ret = (struct store_template){.name = t->name, .config = t->config,
-                                   .workspace_id = t->workspace_id ? t->workspace_id : 1, .user_id = r->who.user_id};
+    *ret = (struct store_template){.name = t->name,
+                                   .config = t->config,
+                                   .workspace_id = t->workspace_id ? t->workspace_id : 1,
+                                   .user_id = r->who.user_id};
     return 0;
 }
 
@@ -86,8 +92,7 @@ int api_post_template(struct req *r, struct store *db, const struct wire_post_te
                       struct wire_post_template_response *ret, struct error *err)
 {
     struct store_template t;
-    if (check_template(r, in->template, &t, err) < 0 ||
-        store_template_insert(db, &t, err) < 0)
+    if (check_template(r, in->template, &t, err) < 0 || store_template_insert(db, &t, err) < 0)
         return -1;
     return read_back(r, db, t.name, &ret->template, err);
 }

@@ -1,18 +1,18 @@
 /* Trials: details, lists, workloads, killing, and what the code of a trial reports except metrics (reports.c). */
 #include <math.h>
 
-#include "api/metrics/chart.h"
 #include "api/checkpoints/checkpoint_access.h"
+#include "api/metrics/chart.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "core/core.h"
 #include "gen/handlers.h"
 #include "store/experiments/checkpoints.h"
 #include "store/experiments/experiments.h"
-#include "store/metrics/metrics.h"
 #include "store/experiments/trials.h"
+#include "store/metrics/metrics.h"
 
-/* ---- details and list: display states from the core, everything else from the store ---- */
+/* ---- details and list: display states from the core, everything else from the store ------------------------------ */
 
 static int get_trial_read(struct req *r, struct store *db, struct error *err)
 {
@@ -57,8 +57,10 @@ int api_get_experiment_trials(struct req *r, struct store *db, const struct wire
 {
     struct store_trial_filter f = {.experiment_id = in->experiment_id,
                                    .states = experiment_state_names(in->states, in->states_n, &r->arena),
-                                   .sort_by = (int32_t)in->sort_by, .descending = in->order_by == WIRE_ORDER_BY_DESC,
-                                   .now_us = r->now_us, .page = page_of(in->offset, in->limit)};
+                                   .sort_by = (int32_t)in->sort_by,
+                                   .descending = in->order_by == WIRE_ORDER_BY_DESC,
+                                   .now_us = r->now_us,
+                                   .page = page_of(in->offset, in->limit)};
     struct store_experiment x;
     struct store_trial_list *list = arena_new(&r->arena, struct store_trial_list);
     if (store_experiment_get(db, in->experiment_id, /* with_config= */ false, &r->arena, &x, err) < 0 ||
@@ -71,7 +73,7 @@ int api_get_experiment_trials(struct req *r, struct store *db, const struct wire
     return req_then_loop(r, list_trials_display);
 }
 
-/* ---- workloads ---- */
+/* ---- workloads --------------------------------------------------------------------------------------------------- */
 
 static const struct wire_trial_metrics_workload *metrics_workload(const struct store_workload *w, bool batches,
                                                                   struct arena *a, struct error *err)
@@ -82,18 +84,23 @@ static const struct wire_trial_metrics_workload *metrics_workload(const struct s
         raw_list_of_json(w->batch_metrics, a, &m->batch_metrics, &m->batch_metrics_n, err) < 0)
         return NULL;
     struct wire_trial_metrics_workload *ret = arena_new(a, struct wire_trial_metrics_workload);
-    *ret = (struct wire_trial_metrics_workload){.end_time = w->end_us, .has_end_time = w->end_us != 0, .metrics = m,
-                                          .total_batches = w->total_batches};
+    *ret = (struct wire_trial_metrics_workload){.end_time = w->end_us,
+                                                .has_end_time = w->end_us != 0,
+                                                .metrics = m,
+                                                .total_batches = w->total_batches};
     return ret;
 }
 
 static const struct wire_trial_checkpoint_workload *checkpoint_workload(const struct store_workload *w, struct arena *a)
 {
     struct wire_trial_checkpoint_workload *ret = arena_new(a, struct wire_trial_checkpoint_workload);
-    *ret = (struct wire_trial_checkpoint_workload){
-        .uuid = w->uuid, .end_time = w->end_us, .has_end_time = w->end_us != 0,
-        .state = (enum wire_checkpoint_state)state_number(&wire_enum_checkpoint_state, w->state),
-        .total_batches = w->total_batches, .metadata = w->metadata};
+    *ret = (struct wire_trial_checkpoint_workload){.uuid = w->uuid,
+                                                   .end_time = w->end_us,
+                                                   .has_end_time = w->end_us != 0,
+                                                   .state = (enum wire_checkpoint_state)
+                                                       state_number(&wire_enum_checkpoint_state, w->state),
+                                                   .total_batches = w->total_batches,
+                                                   .metadata = w->metadata};
     resources_to_wire(w->resources, a, &ret->resources, &ret->resources_n);
     return ret;
 }
@@ -131,7 +138,7 @@ int api_get_trial_workloads(struct req *r, struct store *db, const struct wire_g
     return 0;
 }
 
-/* ---- kill ---- */
+/* ---- kill -------------------------------------------------------------------------------------------------------- */
 
 static int kill_of_ended(struct req *r, struct store *db, struct error *err)
 {
@@ -153,7 +160,7 @@ int api_kill_trial(struct req *r, struct core *core, const struct wire_kill_tria
     return -1;
 }
 
-/* ---- what the code of a trial reports about itself ---- */
+/* ---- what the code of a trial reports about itself --------------------------------------------------------------- */
 
 int api_report_trial_progress(struct req *r, struct core *core, const struct wire_report_trial_progress_request *in,
                               struct wire_report_trial_progress_response *ret, struct error *err)
@@ -161,7 +168,8 @@ int api_report_trial_progress(struct req *r, struct core *core, const struct wir
     double progress = isfinite(in->progress) ? in->progress : 0; /* not a number counts as no progress */
     if (progress < 0)
         return error_set(err, ERR_INVALID, "progress is %g, it must not be negative", in->progress);
-    struct core_event ev = {.type = CORE_TRIAL_PROGRESS, .now_us = r->now_us,
+    struct core_event ev = {.type = CORE_TRIAL_PROGRESS,
+                            .now_us = r->now_us,
                             .progress = {.trial_id = in->trial_id, .progress = progress > 1 ? 1 : progress}};
     return req_core_step(r, core, &ev, NULL, err);
 }
@@ -173,11 +181,13 @@ int api_report_trial_searcher_early_exit(struct req *r, struct core *core,
     if (!in->early_exit || in->early_exit->reason == WIRE_TRIAL_EARLY_EXIT_EXITED_REASON_UNSPECIFIED)
         return error_set(err, ERR_INVALID,
                          "reason is missing; EXITED_REASON_INVALID_HP and EXITED_REASON_INIT_INVALID_HP are allowed");
-    struct core_event ev = {
-        .type = CORE_TRIAL_EARLY_EXIT, .now_us = r->now_us,
-        .early_exit = {.trial_id = in->trial_id,
-                       .reason = in->early_exit->reason == WIRE_TRIAL_EARLY_EXIT_EXITED_REASON_INVALID_HP
-                                     ? EARLY_EXIT_INVALID_HP : EARLY_EXIT_INIT_INVALID_HP}};
+    struct core_event ev = {.type = CORE_TRIAL_EARLY_EXIT,
+                            .now_us = r->now_us,
+                            .early_exit = {.trial_id = in->trial_id,
+                                           .reason = in->early_exit->reason ==
+                                                             WIRE_TRIAL_EARLY_EXIT_EXITED_REASON_INVALID_HP
+                                                         ? EARLY_EXIT_INVALID_HP
+                                                         : EARLY_EXIT_INIT_INVALID_HP}};
     return req_core_step(r, core, &ev, NULL, err);
 }
 

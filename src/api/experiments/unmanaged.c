@@ -8,13 +8,13 @@
 #include "api/pipeline/internal.h"
 #include "core/core.h"
 #include "gen/handlers.h"
+#include "store/cluster/tasks.h"
 #include "store/experiments/checkpoints.h"
 #include "store/experiments/experiments.h"
-#include "store/cluster/tasks.h"
 #include "store/experiments/trials.h"
 #include "store/experiments/unmanaged.h"
 
-/* ---- creating a trial --------------------------------------------------------------------------------------------- */
+/* ---- creating a trial -------------------------------------------------------------------------------------------- */
 
 struct making {
     const struct wire_create_trial_request *in;
@@ -36,7 +36,8 @@ static int new_uuid(char ret[CORE_UUID_MAX], struct error *err)
     return 0;
 }
 
-static int show_trial(struct req *r, struct store *db, int32_t trial_id, const struct wire_trial **ret, struct error *err)
+static int show_trial(struct req *r, struct store *db, int32_t trial_id, const struct wire_trial **ret,
+                      struct error *err)
 {
     struct store_trial t;
     struct wire_trial *w = arena_new(&r->arena, struct wire_trial);
@@ -53,8 +54,7 @@ static int store_trial(struct req *r, struct store *db, struct error *err)
     struct making *m = r->state;
     int32_t there = 0;
     struct task_row task = {.trial_id = m->row.id, .start_us = r->now_us};
-    if (m->external_id &&
-        store_unmanaged_trial_id(db, m->row.experiment_id, m->external_id, &there, err) < 0)
+    if (m->external_id && store_unmanaged_trial_id(db, m->row.experiment_id, m->external_id, &there, err) < 0)
         return -1;
     if (there)
         return show_trial(r, db, there, m->ret, err);
@@ -86,7 +86,10 @@ static int number_step(struct req *r, struct core *core, struct error *err)
 {
     struct making *m = r->state;
     struct core_event ev = {.type = CORE_NEW_TRIAL_ID, .now_us = r->now_us};
-    struct companion companion = {.stepped = take_id, .store = store_nothing, .done = stored_nothing, .ctx = &m->row.id};
+    struct companion companion = {.stepped = take_id,
+                                  .store = store_nothing,
+                                  .done = stored_nothing,
+                                  .ctx = &m->row.id};
     if (req_core_step(r, core, &ev, &companion, err) < 0)
         return -1;
     return req_then_write(r, store_trial);
@@ -118,7 +121,9 @@ static int make_trial(struct req *r, struct store *db, const struct making *requ
         return -1;
     if (there)
         return show_trial(r, db, there, m->ret, err);
-    m->row = (struct trial_row){.experiment_id = x.id, .state = RUN_PAUSED, .start_us = r->now_us,
+    m->row = (struct trial_row){.experiment_id = x.id,
+                                .state = RUN_PAUSED,
+                                .start_us = r->now_us,
                                 .hparams = m->in->hparams ? m->in->hparams : "{}"};
     if (new_uuid(m->row.request_id, err) < 0)
         return -1;
@@ -139,8 +144,11 @@ int api_put_trial(struct req *r, struct store *db, const struct wire_put_trial_r
 {
     if (!in->external_trial_id || !*in->external_trial_id)
         return error_set(err, ERR_INVALID, "external_trial_id is missing");
-    return make_trial(r, db, &(struct making){.in = in->create_trial_request, .external_id = in->external_trial_id,
-                                          .ret = &ret->trial}, err);
+    return make_trial(r, db,
+                      &(struct making){.in = in->create_trial_request,
+                                       .external_id = in->external_trial_id,
+                                       .ret = &ret->trial},
+                      err);
 }
 
 int api_get_trial_by_external_id(struct req *r, struct store *db,
@@ -157,7 +165,7 @@ int api_get_trial_by_external_id(struct req *r, struct store *db,
     return show_trial(r, db, id, &ret->trial, err);
 }
 
-/* ---- what an unmanaged trial reports ------------------------------------------------------------------------------ */
+/* ---- what an unmanaged trial reports ----------------------------------------------------------------------------- */
 
 static int need_unmanaged(struct req *r, struct store *db, int32_t trial_id, struct store_trial *ret, struct error *err)
 {
@@ -166,8 +174,8 @@ static int need_unmanaged(struct req *r, struct store *db, int32_t trial_id, str
         store_experiment_brief(db, ret->row.experiment_id, &x, err) < 0)
         return -1;
     if (!x.unmanaged)
-        return error_set(err, ERR_PRECONDITION, "trial %d is managed by the master; only unmanaged trials report their state",
-                         trial_id);
+        return error_set(err, ERR_PRECONDITION,
+                         "trial %d is managed by the master; only unmanaged trials report their state", trial_id);
     return 0;
 }
 
@@ -192,10 +200,13 @@ int api_start_trial(struct req *r, struct store *db, const struct wire_start_tri
 
 static int wanted_state(enum wire_trial_state state, enum run_state *ret, struct error *err)
 {
-    static const struct { enum wire_trial_state wire; enum run_state run; } known[] = {
-        {WIRE_TRIAL_STATE_RUNNING, RUN_ACTIVE}, {WIRE_TRIAL_STATE_ACTIVE, RUN_ACTIVE}, {WIRE_TRIAL_STATE_PAUSED, RUN_PAUSED},
-        {WIRE_TRIAL_STATE_COMPLETED, RUN_COMPLETED}, {WIRE_TRIAL_STATE_ERROR, RUN_ERROR},
-        {WIRE_TRIAL_STATE_CANCELED, RUN_CANCELED},
+    static const struct {
+        enum wire_trial_state wire;
+        enum run_state run;
+    } known[] = {
+        {WIRE_TRIAL_STATE_RUNNING, RUN_ACTIVE}, {WIRE_TRIAL_STATE_ACTIVE, RUN_ACTIVE},
+        {WIRE_TRIAL_STATE_PAUSED, RUN_PAUSED},  {WIRE_TRIAL_STATE_COMPLETED, RUN_COMPLETED},
+        {WIRE_TRIAL_STATE_ERROR, RUN_ERROR},    {WIRE_TRIAL_STATE_CANCELED, RUN_CANCELED},
     };
     for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
         if (known[i].wire == state) {
@@ -203,8 +214,10 @@ static int wanted_state(enum wire_trial_state state, enum run_state *ret, struct
             return 0;
         }
     }
-    return error_set(err, ERR_INVALID, "state STATE_%s cannot be reported by a trial; allowed are RUNNING, PAUSED, "
-                     "COMPLETED, CANCELED and ERROR", state_text(&wire_enum_trial_state, (int32_t)state));
+    return error_set(err, ERR_INVALID,
+                     "state STATE_%s cannot be reported by a trial; allowed are RUNNING, PAUSED, "
+                     "COMPLETED, CANCELED and ERROR",
+                     state_text(&wire_enum_trial_state, (int32_t)state));
 }
 
 /* Changes the state. A request without a state is a heartbeat. */
@@ -228,7 +241,7 @@ int api_patch_trial(struct req *r, struct store *db, const struct wire_patch_tri
     return run_state_is_over(state) ? req_then_loop(r, notify_removals_due) : 0;
 }
 
-/* ---- the checkpoints or models that a trial starts from ------------------------------------------------------------- */
+/* ---- the checkpoints or models that a trial starts from ---------------------------------------------------------- */
 
 int api_report_trial_source_info(struct req *r, struct store *db,
                                  const struct wire_report_trial_source_info_request *in,
@@ -241,16 +254,20 @@ int api_report_trial_source_info(struct req *r, struct store *db,
         return error_set(err, ERR_INVALID, "trial_source_info is missing");
     if (s->trial_source_info_type != WIRE_TRIAL_SOURCE_INFO_TYPE_INFERENCE &&
         s->trial_source_info_type != WIRE_TRIAL_SOURCE_INFO_TYPE_FINE_TUNING)
-        return error_set(err, ERR_INVALID, "trial_source_info_type is missing; TRIAL_SOURCE_INFO_TYPE_INFERENCE and "
+        return error_set(err, ERR_INVALID,
+                         "trial_source_info_type is missing; TRIAL_SOURCE_INFO_TYPE_INFERENCE and "
                          "TRIAL_SOURCE_INFO_TYPE_FINE_TUNING are allowed");
     if (store_trial_get(db, s->trial_id, /* full= */ false, &r->arena, &t, err) < 0 ||
         store_checkpoint_get(db, s->checkpoint_uuid ? s->checkpoint_uuid : "", &r->arena, &c, err) < 0)
         return -1;
     bool inference = s->trial_source_info_type == WIRE_TRIAL_SOURCE_INFO_TYPE_INFERENCE;
-    struct store_trial_source row = {.trial_id = s->trial_id, .checkpoint_uuid = s->checkpoint_uuid,
+    struct store_trial_source row = {.trial_id = s->trial_id,
+                                     .checkpoint_uuid = s->checkpoint_uuid,
                                      .type = inference ? "INFERENCE" : "FINE_TUNING",
-                                     .has_model = s->has_model_id, .model_id = s->model_id,
-                                     .has_version = s->has_model_version, .model_version = s->model_version};
+                                     .has_model = s->has_model_id,
+                                     .model_id = s->model_id,
+                                     .has_version = s->has_model_version,
+                                     .model_version = s->model_version};
     if (store_trial_source_put(db, &row, err) < 0)
         return -1;
     ret->trial_id = s->trial_id;

@@ -30,10 +30,16 @@ struct log_feeds {
     struct log_feed *by_task;
 };
 
-static int64_t first_of(const struct chunk *c) { return c->lines.line[0].id; }
-static int64_t last_of(const struct chunk *c) { return c->lines.line[c->lines.n - 1].id; }
+static int64_t first_of(const struct chunk *c)
+{
+    return c->lines.line[0].id;
+}
+static int64_t last_of(const struct chunk *c)
+{
+    return c->lines.line[c->lines.n - 1].id;
+}
 
-/* ---- chunks ---- */
+/* ---- chunks ------------------------------------------------------------------------------------------------------ */
 
 void log_chunk_drop(const struct log_chunk *given)
 {
@@ -78,7 +84,7 @@ static void drop_all(struct log_feed *feed)
         drop_oldest(feed);
 }
 
-/* ---- feeds ---- */
+/* ---- feeds ------------------------------------------------------------------------------------------------------- */
 
 struct log_feeds *log_feeds_new(void)
 {
@@ -130,7 +136,8 @@ void log_feed_leave(struct log_feeds *f, struct log_feed *feed)
         feed_free(f, feed);
 }
 
-void log_feed_push(struct log_feeds *f, const char *task_id, int64_t first_id, const struct store_log_line *line, size_t n)
+void log_feed_push(struct log_feeds *f, const char *task_id, int64_t first_id, const struct store_log_line *line,
+                   size_t n)
 {
     struct log_feed *feed = find_feed(f, task_id);
     if (!feed || n == 0)
@@ -161,11 +168,17 @@ void log_feed_end(struct log_feeds *f, const char *task_id)
         feed->over = true;
 }
 
-/* ---- what followers ask ---- */
+/* ---- what followers ask ------------------------------------------------------------------------------------------ */
 
-struct log_mark log_feed_mark(const struct log_feed *feed) { return (struct log_mark){feed->gaps}; }
+struct log_mark log_feed_mark(const struct log_feed *feed)
+{
+    return (struct log_mark){feed->gaps};
+}
 
-bool log_feed_is_over(const struct log_feed *feed) { return feed->over; }
+bool log_feed_is_over(const struct log_feed *feed)
+{
+    return feed->over;
+}
 
 enum log_feed_look log_feed_look(struct log_feed *feed, struct log_mark mark, int64_t cursor,
                                  const struct log_chunk **ret)

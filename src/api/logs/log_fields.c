@@ -7,9 +7,9 @@
 #include "api/pipeline/stream.h"
 #include "api/pipeline/wait.h"
 #include "gen/handlers.h"
-#include "store/logs/task_logs.h"
 #include "store/cluster/tasks.h"
 #include "store/experiments/trials.h"
+#include "store/logs/task_logs.h"
 
 struct fields_stream {
     const char **task_id;
@@ -37,18 +37,32 @@ static void send_fields(struct req *r, const void *response)
 
 static void tell_of_task(struct req *r, const struct store_log_fields *f)
 {
-    send_fields(r, &(struct wire_task_logs_fields_response){
-        .allocation_ids = f->allocation_id, .allocation_ids_n = f->allocation_id_n, .agent_ids = f->agent_id,
-        .agent_ids_n = f->agent_id_n, .container_ids = f->container_id, .container_ids_n = f->container_id_n, .rank_ids = f->rank,
-        .rank_ids_n = f->rank_n, .stdtypes = f->stdtype, .stdtypes_n = f->stdtype_n, .sources = f->source, .sources_n = f->source_n});
+    send_fields(r, &(struct wire_task_logs_fields_response){.allocation_ids = f->allocation_id,
+                                                            .allocation_ids_n = f->allocation_id_n,
+                                                            .agent_ids = f->agent_id,
+                                                            .agent_ids_n = f->agent_id_n,
+                                                            .container_ids = f->container_id,
+                                                            .container_ids_n = f->container_id_n,
+                                                            .rank_ids = f->rank,
+                                                            .rank_ids_n = f->rank_n,
+                                                            .stdtypes = f->stdtype,
+                                                            .stdtypes_n = f->stdtype_n,
+                                                            .sources = f->source,
+                                                            .sources_n = f->source_n});
 }
 
 static void tell_of_trial(struct req *r, const struct store_log_fields *f)
 {
-    send_fields(r, &(struct wire_trial_logs_fields_response){
-        .agent_ids = f->agent_id, .agent_ids_n = f->agent_id_n, .container_ids = f->container_id,
-        .container_ids_n = f->container_id_n, .rank_ids = f->rank, .rank_ids_n = f->rank_n, .stdtypes = f->stdtype,
-        .stdtypes_n = f->stdtype_n, .sources = f->source, .sources_n = f->source_n});
+    send_fields(r, &(struct wire_trial_logs_fields_response){.agent_ids = f->agent_id,
+                                                             .agent_ids_n = f->agent_id_n,
+                                                             .container_ids = f->container_id,
+                                                             .container_ids_n = f->container_id_n,
+                                                             .rank_ids = f->rank,
+                                                             .rank_ids_n = f->rank_n,
+                                                             .stdtypes = f->stdtype,
+                                                             .stdtypes_n = f->stdtype_n,
+                                                             .sources = f->source,
+                                                             .sources_n = f->source_n});
 }
 
 static int fetch_fields(struct req *r, struct store *db, enum stream_next *next, struct error *err)

@@ -4,8 +4,13 @@
 
 void log_ingest_scan(struct log_ingest *g, const char *agent_id, void (*done)(struct log_scan *s), void *ctx)
 {
-    g->scan = (struct log_scan){.task_id = g->task_id, .agent_id = agent_id, .line = g->lines.line, .line_n = g->lines.line_n,
-                                .arena = g->arena, .done = done, .ctx = ctx};
+    g->scan = (struct log_scan){.task_id = g->task_id,
+                                .agent_id = agent_id,
+                                .line = g->lines.line,
+                                .line_n = g->lines.line_n,
+                                .arena = g->arena,
+                                .done = done,
+                                .ctx = ctx};
 }
 
 static int store_lines(struct log_ingest *g, struct store *db, struct error *err)
@@ -14,8 +19,8 @@ static int store_lines(struct log_ingest *g, struct store *db, struct error *err
         store_log_batch_make(&g->lines, g->lines.line, g->lines.line_n);
     if (!g->container_id)
         return store_task_log_append_batch(db, g->task_id, &g->lines, &g->first_id, err);
-    return store_task_log_append_numbered(db, g->task_id, g->container_id, g->first_seq, &g->lines, &g->first_id, &g->skipped,
-                                          &g->seq, err);
+    return store_task_log_append_numbered(db, g->task_id, g->container_id, g->first_seq, &g->lines, &g->first_id,
+                                          &g->skipped, &g->seq, err);
 }
 
 int log_ingest_store(struct log_ingest *g, struct store *db, int64_t now_us, struct error *err)
@@ -39,4 +44,7 @@ void log_ingest_stored(struct api *a, const struct log_ingest *g)
             a->services.log_matched(a->services.ctx, &g->scan.match[i]);
 }
 
-void log_ingest_release(struct log_ingest *g) { store_log_batch_release(&g->lines); }
+void log_ingest_release(struct log_ingest *g)
+{
+    store_log_batch_release(&g->lines);
+}

@@ -5,8 +5,8 @@
  *     log_ingest_store()   on the writer's thread: stores lines and matches in one transaction
  *     log_ingest_stored()  on the loop, after the commit: informs followers of the log, the sealer, and the core of
  *     each new match */
-#ifndef DET_API_LOG_INGEST_H
-#define DET_API_LOG_INGEST_H
+#ifndef DET_API_LOGS_LOG_INGEST_H
+#define DET_API_LOGS_LOG_INGEST_H
 
 #include "api/logs/log_scan.h"
 
@@ -18,13 +18,13 @@ struct log_ingest {
     const char *container_id;
     int64_t first_seq;
     struct store_log_batch lines; /* owned; made on any thread beforehand, or by log_ingest_store() */
-    struct arena *arena; /* holds the lines and the matches */
+    struct arena *arena;          /* holds the lines and the matches */
     struct log_scan scan;
     /* log_ingest_store() fills the fields from here on. */
-    bool *is_new; /* for each match of the scan */
+    bool *is_new;     /* for each match of the scan */
     int64_t first_id; /* of the first line that was not skipped */
-    int64_t seq; /* number of the container's last stored line; numbered lines only */
-    size_t skipped; /* lines that had been stored before; numbered lines only */
+    int64_t seq;      /* number of the container's last stored line; numbered lines only */
+    size_t skipped;   /* lines that had been stored before; numbered lines only */
 };
 
 /* agent_id: the agent of lines that name none; NULL: it is not known. `done` is called on the loop when the lines

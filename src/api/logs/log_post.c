@@ -2,15 +2,18 @@
  * (log_ingest.h). */
 #include <string.h>
 
+#include "api/logs/log_ingest.h"
 #include "api/pipeline/access.h"
 #include "api/pipeline/internal.h"
-#include "api/logs/log_ingest.h"
 #include "api/pipeline/raw.h"
 #include "api/pipeline/raw_handlers.h"
 #include "gen/handlers.h"
 #include "store/cluster/tasks.h"
 
-static void posted_end(struct req *r) { log_ingest_release(r->state); }
+static void posted_end(struct req *r)
+{
+    log_ingest_release(r->state);
+}
 
 static int posted_told(struct req *r, struct core *core, struct error *err)
 {
@@ -22,14 +25,16 @@ static int posted_store(struct req *r, struct store *db, struct error *err)
 {
     struct log_ingest *g = r->state;
     struct store_task task;
-    if (store_task_get(db, g->task_id, &r->arena, &task, err) < 0 || access_may_change(r, db, ACCESS_TASK(g->task_id),
-                                                                                       err) < 0 ||
-        log_ingest_store(g, db, r->now_us, err) < 0)
+    if (store_task_get(db, g->task_id, &r->arena, &task, err) < 0 ||
+        access_may_change(r, db, ACCESS_TASK(g->task_id), err) < 0 || log_ingest_store(g, db, r->now_us, err) < 0)
         return -1;
     return req_then_loop(r, posted_told);
 }
 
-static void posted_scanned(struct log_scan *s) { req_resume_write(s->ctx, posted_store); }
+static void posted_scanned(struct log_scan *s)
+{
+    req_resume_write(s->ctx, posted_store);
+}
 
 /* The lines name the task they belong to; if they do not, it is the task that posts them. */
 static int posted_scan(struct req *r, struct core *core, struct error *err)
@@ -39,8 +44,8 @@ static int posted_scan(struct req *r, struct core *core, struct error *err)
     if ((!allocation_id || !*allocation_id) && r->who.kind == PRINCIPAL_TASK)
         allocation_id = r->who.allocation_id;
     log_ingest_scan(g, /* agent_id= */ NULL, posted_scanned, r);
-    return r->api->services.scan_log(r->api->services.ctx, allocation_id, &g->scan)
-        ? req_wait(r, NULL) : req_then_write(r, posted_store);
+    return r->api->services.scan_log(r->api->services.ctx, allocation_id, &g->scan) ? req_wait(r, NULL)
+                                                                                    : req_then_write(r, posted_store);
 }
 
 /* Whether the lines belong to the task; "" and NULL: they name no allocation. Log policies act on the allocation
@@ -60,8 +65,10 @@ static int check_posted(const struct wire_task_log *log, size_t n, struct error 
             return error_set(err, ERR_INVALID,
                              "logs[%zu].taskId: all entries of one request must have the same task id", i);
         if (!is_of_task(log[i].allocation_id, log[i].task_id))
-            return error_set(err, ERR_INVALID, "logs[%zu].allocationId: '%.100s' is no allocation of task '%.100s', whose ids are "
-                             "TASK_ID.N", i, log[i].allocation_id, log[i].task_id);
+            return error_set(err, ERR_INVALID,
+                             "logs[%zu].allocationId: '%.100s' is no allocation of task '%.100s', whose ids are "
+                             "TASK_ID.N",
+                             i, log[i].allocation_id, log[i].task_id);
         if (log[i].has_id)
             return error_set(err, ERR_INVALID, "logs[%zu].id must be left out; the master numbers the lines", i);
     }
@@ -70,10 +77,17 @@ static int check_posted(const struct wire_task_log *log, size_t n, struct error 
 
 static struct store_log_line line_of_wire(const struct wire_task_log *w, int64_t now_us)
 {
-    return (struct store_log_line){
-        .time_us = w->has_timestamp ? w->timestamp : now_us, .allocation_id = w->allocation_id, .agent_id = w->agent_id,
-        .container_id = w->container_id, .has_rank = w->has_rank_id, .rank = w->rank_id, .level = w->has_level ? (int32_t)w->level : 0,
-        .source = w->source, .stdtype = w->stdtype, .text = w->log ? w->log : "", .text_n = w->log ? strlen(w->log) : 0};
+    return (struct store_log_line){.time_us = w->has_timestamp ? w->timestamp : now_us,
+                                   .allocation_id = w->allocation_id,
+                                   .agent_id = w->agent_id,
+                                   .container_id = w->container_id,
+                                   .has_rank = w->has_rank_id,
+                                   .rank = w->rank_id,
+                                   .level = w->has_level ? (int32_t)w->level : 0,
+                                   .source = w->source,
+                                   .stdtype = w->stdtype,
+                                   .text = w->log ? w->log : "",
+                                   .text_n = w->log ? strlen(w->log) : 0};
 }
 
 static int post_lines(struct req *r, const struct wire_task_log *log, size_t n, struct error *err)

@@ -1,7 +1,7 @@
 /* Searches lines of a trial for the patterns of its experiment's log policies while the lines are on their way into
  * the store. Matches are stored with the lines; the core is told of them after the commit. */
-#ifndef DET_API_LOG_SCAN_H
-#define DET_API_LOG_SCAN_H
+#ifndef DET_API_LOGS_LOG_SCAN_H
+#define DET_API_LOGS_LOG_SCAN_H
 
 #include <sys/queue.h>
 
@@ -14,7 +14,7 @@ struct log_scan {
     const char *agent_id; /* the agent of lines that name none; NULL: that of the allocation's first container */
     const struct store_log_line *line;
     size_t line_n;
-    struct arena *arena; /* holds the matches */
+    struct arena *arena;              /* holds the matches */
     void (*done)(struct log_scan *s); /* on the loop */
     void *ctx;
     struct store_log_match *match; /* what was found: at most one match of each policy on each node */

@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/logs/log_feed.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
-#include "api/logs/log_feed.h"
 #include "api/pipeline/raw.h"
 #include "api/pipeline/raw_handlers.h"
 #include "api/pipeline/stream.h"
@@ -13,11 +13,11 @@
 #include "common/json/json.h"
 #include "gen/handlers.h"
 #include "net/loop/loop.h"
-#include "store/logs/task_logs.h"
 #include "store/cluster/tasks.h"
 #include "store/experiments/trials.h"
+#include "store/logs/task_logs.h"
 
-/* ---- lines that were stored ---- */
+/* ---- lines that were stored -------------------------------------------------------------------------------------- */
 
 void api_log_stored(struct api *a, const char *task_id, int64_t first_id, const struct store_log_line *line, size_t n)
 {
@@ -51,7 +51,7 @@ void api_log_ended(struct api *a, const char *task_id)
     api_wake(a, topic);
 }
 
-/* ---- stream ---- */
+/* ---- stream ------------------------------------------------------------------------------------------------------ */
 
 struct log_stream {
     struct store_log_filter filter;
@@ -66,7 +66,7 @@ struct log_stream {
     /* The feed of a followed task, which is used once the store has been read to its end. NULL: no task is followed. */
     struct log_feed *feed;
     struct log_mark mark, mark_before; /* mark_before was taken before the fetch */
-    const struct log_chunk *chunk; /* set: this fetch takes its lines from here, not from the store */
+    const struct log_chunk *chunk;     /* set: this fetch takes its lines from here, not from the store */
 };
 
 static void log_stream_end(struct req *r)
@@ -96,21 +96,38 @@ static const char *format_line(const struct store_log_line *l, struct arena *a)
 
 static void add_task_line(struct req *r, const struct log_stream *s, const struct store_log_line *l, struct arena *a)
 {
-    struct wire_task_logs_response out = {
-        .id = arena_printf(a, "%lld", (long long)l->id), .timestamp = l->time_us, .has_timestamp = true, .message = format_line(l, a),
-        .level = (enum wire_log_level)l->level, .task_id = s->filter.task_id, .allocation_id = l->allocation_id,
-        .agent_id = l->agent_id, .container_id = l->container_id, .rank_id = l->rank, .has_rank_id = l->has_rank,
-        .log = arena_strndup(a, l->text, l->text_n), .source = l->source, .stdtype = l->stdtype};
+    struct wire_task_logs_response out = {.id = arena_printf(a, "%lld", (long long)l->id),
+                                          .timestamp = l->time_us,
+                                          .has_timestamp = true,
+                                          .message = format_line(l, a),
+                                          .level = (enum wire_log_level)l->level,
+                                          .task_id = s->filter.task_id,
+                                          .allocation_id = l->allocation_id,
+                                          .agent_id = l->agent_id,
+                                          .container_id = l->container_id,
+                                          .rank_id = l->rank,
+                                          .has_rank_id = l->has_rank,
+                                          .log = arena_strndup(a, l->text, l->text_n),
+                                          .source = l->source,
+                                          .stdtype = l->stdtype};
     stream_add(r, &out);
 }
 
 static void add_trial_line(struct req *r, const struct log_stream *s, const struct store_log_line *l, struct arena *a)
 {
-    struct wire_trial_logs_response out = {
-        .id = arena_printf(a, "%lld", (long long)l->id), .timestamp = l->time_us, .has_timestamp = true, .message = format_line(l, a),
-        .level = (enum wire_log_level)l->level, .trial_id = s->trial_id, .agent_id = l->agent_id,
-        .container_id = l->container_id, .rank_id = l->rank, .has_rank_id = l->has_rank,
-        .log = arena_strndup(a, l->text, l->text_n), .source = l->source, .stdtype = l->stdtype};
+    struct wire_trial_logs_response out = {.id = arena_printf(a, "%lld", (long long)l->id),
+                                           .timestamp = l->time_us,
+                                           .has_timestamp = true,
+                                           .message = format_line(l, a),
+                                           .level = (enum wire_log_level)l->level,
+                                           .trial_id = s->trial_id,
+                                           .agent_id = l->agent_id,
+                                           .container_id = l->container_id,
+                                           .rank_id = l->rank,
+                                           .has_rank_id = l->has_rank,
+                                           .log = arena_strndup(a, l->text, l->text_n),
+                                           .source = l->source,
+                                           .stdtype = l->stdtype};
     stream_add(r, &out);
 }
 
@@ -145,7 +162,8 @@ static int task_is_over(struct req *r, struct store *db, const struct log_stream
 
 enum {
     LINES_PER_READ = 500,
-    TURN_US = 20000, /* a query that searches many lines and finds few lets other requests use its reader after this time */
+    TURN_US =
+        20000, /* a query that searches many lines and finds few lets other requests use its reader after this time */
 };
 
 static void add_line(struct req *r, const struct log_stream *s, const struct store_log_line *l, struct arena *a)
@@ -269,7 +287,10 @@ static int start_logs(struct req *r, struct log_stream *s)
     return req_stream_fed(r, topic, fetch_logs, &followed);
 }
 
-struct api_log_stats api_log_stats(const struct api *a) { return a->log_stats; }
+struct api_log_stats api_log_stats(const struct api *a)
+{
+    return a->log_stats;
+}
 
 static int task_logs_begin(struct req *r, struct core *core, struct error *err)
 {
@@ -292,14 +313,22 @@ int api_task_logs(struct req *r, struct core *core, const struct wire_task_logs_
     if (in->limit && in->follow)
         return error_set(err, ERR_INVALID, "limit and follow exclude each other");
     struct log_stream *s = arena_new(&r->arena, struct log_stream);
-    *s = (struct log_stream){
-        .filter = {.allocation_ids = {in->allocation_ids, in->allocation_ids_n}, .agent_ids = {in->agent_ids, in->agent_ids_n},
-                   .container_ids = {in->container_ids, in->container_ids_n}, .stdtypes = {in->stdtypes, in->stdtypes_n},
-                   .sources = {in->sources, in->sources_n}, .rank_ids = {in->rank_ids, in->rank_ids_n},
-                   .levels = levels_of(in->levels, in->levels_n, &r->arena), .before_us = in->timestamp_before,
-                   .after_us = in->timestamp_after, .search = in->search_text, .regex = in->enable_regex},
-        .task_id = arena_array(&r->arena, const char *, 1), .task_n = 1, .descending = in->order_by == WIRE_ORDER_BY_DESC,
-        .follow = in->follow, .left = in->limit ? in->limit : -1};
+    *s = (struct log_stream){.filter = {.allocation_ids = {in->allocation_ids, in->allocation_ids_n},
+                                        .agent_ids = {in->agent_ids, in->agent_ids_n},
+                                        .container_ids = {in->container_ids, in->container_ids_n},
+                                        .stdtypes = {in->stdtypes, in->stdtypes_n},
+                                        .sources = {in->sources, in->sources_n},
+                                        .rank_ids = {in->rank_ids, in->rank_ids_n},
+                                        .levels = levels_of(in->levels, in->levels_n, &r->arena),
+                                        .before_us = in->timestamp_before,
+                                        .after_us = in->timestamp_after,
+                                        .search = in->search_text,
+                                        .regex = in->enable_regex},
+                             .task_id = arena_array(&r->arena, const char *, 1),
+                             .task_n = 1,
+                             .descending = in->order_by == WIRE_ORDER_BY_DESC,
+                             .follow = in->follow,
+                             .left = in->limit ? in->limit : -1};
     s->task_id[0] = in->task_id;
     r->state = s;
     return req_then_read(r, task_logs_check);
@@ -319,14 +348,22 @@ static int trial_logs_find(struct req *r, struct store *db, struct error *err)
 int api_trial_logs(struct req *r, struct core *core, const struct wire_trial_logs_request *in, struct error *err)
 {
     struct log_stream *s = arena_new(&r->arena, struct log_stream);
-    *s = (struct log_stream){
-        .filter = {.agent_ids = {in->agent_ids, in->agent_ids_n}, .container_ids = {in->container_ids, in->container_ids_n},
-                   .stdtypes = {in->stdtypes, in->stdtypes_n}, .sources = {in->sources, in->sources_n},
-                   .rank_ids = {in->rank_ids, in->rank_ids_n}, .levels = levels_of(in->levels, in->levels_n, &r->arena),
-                   .before_us = in->timestamp_before, .after_us = in->timestamp_after, .search = in->search_text,
-                   .regex = in->enable_regex},
-        .trial_id = in->trial_id, .descending = in->order_by == WIRE_ORDER_BY_DESC, .follow = in->follow,
-        .left = in->limit > 0 ? in->limit : in->limit < 0 ? 0 : -1};
+    *s = (struct log_stream){.filter = {.agent_ids = {in->agent_ids, in->agent_ids_n},
+                                        .container_ids = {in->container_ids, in->container_ids_n},
+                                        .stdtypes = {in->stdtypes, in->stdtypes_n},
+                                        .sources = {in->sources, in->sources_n},
+                                        .rank_ids = {in->rank_ids, in->rank_ids_n},
+                                        .levels = levels_of(in->levels, in->levels_n, &r->arena),
+                                        .before_us = in->timestamp_before,
+                                        .after_us = in->timestamp_after,
+                                        .search = in->search_text,
+                                        .regex = in->enable_regex},
+                             .trial_id = in->trial_id,
+                             .descending = in->order_by == WIRE_ORDER_BY_DESC,
+                             .follow = in->follow,
+                             .left = in->limit > 0   ? in->limit
+                                     : in->limit < 0 ? 0
+                                                     : -1};
     r->state = s;
     return req_then_read(r, trial_logs_find);
 }

@@ -30,8 +30,10 @@ int chart_check_points(int32_t asked, int32_t *ret, struct error *err)
 int chart_check_range(int32_t start, int32_t end, struct error *err)
 {
     if (start < 0 || end < 0 || (end && end < start))
-        return error_set(err, ERR_INVALID, "batches from %d to %d: neither may be negative, and the end (0: open) must"
-                         " not be before the start", start, end);
+        return error_set(err, ERR_INVALID,
+                         "batches from %d to %d: neither may be negative, and the end (0: open) must"
+                         " not be before the start",
+                         start, end);
     return 0;
 }
 
@@ -48,8 +50,12 @@ void chart_points_to_wire(const struct store_point *p, size_t n, struct arena *a
 {
     *ret = arena_array(a, struct wire_data_point, n + 1);
     for (size_t i = 0; i < n; i++)
-        (*ret)[i] = (struct wire_data_point){.batches = p[i].batches, .values = p[i].values, .time = p[i].time_us,
-                                             .has_time = true, .epoch = p[i].epoch, .has_epoch = p[i].has_epoch};
+        (*ret)[i] = (struct wire_data_point){.batches = p[i].batches,
+                                             .values = p[i].values,
+                                             .time = p[i].time_us,
+                                             .has_time = true,
+                                             .epoch = p[i].epoch,
+                                             .has_epoch = p[i].has_epoch};
 }
 
 int chart_is_over(struct req *r, struct store *db, const int32_t *ids, size_t n, bool *ret, struct error *err)

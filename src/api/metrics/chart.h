@@ -1,7 +1,7 @@
 /* What all charts share (charts.c, chart_names.c, compare_trials.c): checks of the request, and the question whether
  * more data can come. */
-#ifndef DET_API_CHART_H
-#define DET_API_CHART_H
+#ifndef DET_API_METRICS_CHART_H
+#define DET_API_METRICS_CHART_H
 
 #include "api/pipeline/internal.h"
 #include "store/metrics/metrics.h"

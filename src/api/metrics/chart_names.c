@@ -11,7 +11,7 @@
 
 enum { BATCHES_PER_LINE = 10000 };
 
-/* ---- names ---- */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
 struct seen_name {
     const char *group, *name;
@@ -92,7 +92,7 @@ int api_exp_metric_names(struct req *r, struct core *core, const struct wire_exp
     return repeated_stream(r, in->period_seconds, arena_new(&r->arena, struct seen_names), fetch_names, err);
 }
 
-/* ---- batches ---- */
+/* ---- batches ----------------------------------------------------------------------------------------------------- */
 
 struct seen_batches {
     int32_t *list; /* ascending; on the heap, because it is replaced each time */
@@ -146,8 +146,11 @@ static int fetch_batches(struct req *r, struct store *db, enum stream_next *next
     size_t fresh_n = new_batches(p->seen, steps, n, fresh);
     keep_batches(p->seen, steps, n);
     for (size_t i = 0; i < fresh_n; i += BATCHES_PER_LINE)
-        repeated_send(r, true, &(struct wire_metric_batches_response){
-            .batches = fresh + i, .batches_n = fresh_n - i < BATCHES_PER_LINE ? fresh_n - i : BATCHES_PER_LINE});
+        repeated_send(r, true,
+                      &(struct wire_metric_batches_response){.batches = fresh + i,
+                                                             .batches_n = fresh_n - i < BATCHES_PER_LINE
+                                                                              ? fresh_n - i
+                                                                              : BATCHES_PER_LINE});
     repeated_send(r, false, &(struct wire_metric_batches_response){0});
     *next = over ? STREAM_END : STREAM_WAIT;
     return 0;

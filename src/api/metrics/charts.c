@@ -11,7 +11,7 @@
 
 enum { TRIALS_DEFAULT = 25, MARGIN_MAX = 100 };
 
-/* ---- samples of an experiment's trials ---- */
+/* ---- samples of an experiment's trials --------------------------------------------------------------------------- */
 
 /* The trials in the order of their best searcher metric; trials without one come last. */
 static int best_trials(struct req *r, struct store *db, int32_t experiment_id, int32_t max, struct arena *a,
@@ -21,8 +21,10 @@ static int best_trials(struct req *r, struct store *db, int32_t experiment_id, i
     struct store_experiment x;
     if (store_experiment_get(db, experiment_id, /* with_config= */ false, a, &x, err) < 0)
         return -1;
-    const struct store_trial_filter f = {.experiment_id = experiment_id, .sort_by = BY_BEST_VALIDATION,
-                                         .descending = !x.smaller_is_better, .page = page_of(0, max)};
+    const struct store_trial_filter f = {.experiment_id = experiment_id,
+                                         .sort_by = BY_BEST_VALIDATION,
+                                         .descending = !x.smaller_is_better,
+                                         .page = page_of(0, max)};
     return store_trial_list(db, &f, a, ret, err);
 }
 
@@ -49,10 +51,12 @@ static int sample_trial(struct req *r, struct store *db, const struct store_tria
                         struct error *err)
 {
     const struct wire_trials_sample_request *in = r->in;
-    struct store_series_query q = {.trial_id = t->row.id, .group = chart_group(in->group, in->metric_type),
+    struct store_series_query q = {.trial_id = t->row.id,
+                                   .group = chart_group(in->group, in->metric_type),
                                    .names = {(const char *const *)&in->metric_name, 1},
                                    .start_batches = was ? (int64_t)was->batches + 1 : in->start_batches,
-                                   .end_batches = in->end_batches, .has_end = in->end_batches != 0,
+                                   .end_batches = in->end_batches,
+                                   .has_end = in->end_batches != 0,
                                    .max_points = in->max_datapoints ? in->max_datapoints : CHART_POINTS_DEFAULT};
     struct store_point *point;
     *is = (struct sampled){.trial_id = t->row.id, .batches = was ? was->batches : -1};
@@ -114,17 +118,19 @@ int api_trials_sample(struct req *r, struct core *core, const struct wire_trials
     return repeated_stream(r, in->period_seconds, arena_new(&r->arena, struct sample), fetch_sample, err);
 }
 
-/* ---- all trials at one number of batches ---- */
+/* ---- all trials at one number of batches ------------------------------------------------------------------------- */
 
 /* The trial's point that is nearest to the requested number of batches. */
 static int snapshot_trial(struct req *r, struct store *db, const struct store_trial *t, struct arena *a,
                           struct wire_trials_snapshot_response *out, struct error *err)
 {
     const struct wire_trials_snapshot_request *in = r->in;
-    struct store_series_query q = {.trial_id = t->row.id, .group = chart_group(in->group, in->metric_type),
+    struct store_series_query q = {.trial_id = t->row.id,
+                                   .group = chart_group(in->group, in->metric_type),
                                    .names = {(const char *const *)&in->metric_name, 1},
                                    .start_batches = (int64_t)in->batches_processed - in->batches_margin,
-                                   .end_batches = (int64_t)in->batches_processed + in->batches_margin, .has_end = true};
+                                   .end_batches = (int64_t)in->batches_processed + in->batches_margin,
+                                   .has_end = true};
     struct store_point *point, *best = NULL;
     size_t n;
     if (store_metric_series(db, &q, a, &point, &n, err) < 0)
@@ -133,9 +139,10 @@ static int snapshot_trial(struct req *r, struct store *db, const struct store_tr
         if (!best || abs(point[i].batches - in->batches_processed) < abs(best->batches - in->batches_processed))
             best = &point[i];
     if (best)
-        out->trials[out->trials_n++] = (struct wire_trials_snapshot_response_trial){
-            .trial_id = t->row.id, .hparams = t->row.hparams, .metric = best->first,
-            .batches_processed = best->batches};
+        out->trials[out->trials_n++] = (struct wire_trials_snapshot_response_trial){.trial_id = t->row.id,
+                                                                                    .hparams = t->row.hparams,
+                                                                                    .metric = best->first,
+                                                                                    .batches_processed = best->batches};
     return 0;
 }
 

@@ -87,7 +87,8 @@ static void by_time(const struct wire_common_timestamp_field_filter *t, struct s
 }
 
 #define BOUND(f, name, none) ((f)->has_##name ? (f)->name : (none))
-#define BY_EPOCH(f, q) by_epoch(BOUND(f, gte, -INFINITY), BOUND(f, gt, -INFINITY), BOUND(f, lte, INFINITY), BOUND(f, lt, INFINITY), q)
+#define BY_EPOCH(f, q) \
+    by_epoch(BOUND(f, gte, -INFINITY), BOUND(f, gt, -INFINITY), BOUND(f, lte, INFINITY), BOUND(f, lt, INFINITY), q)
 
 static int by_range(const struct wire_common_polymorphic_filter *f, struct store_series_query *q, struct error *err)
 {
@@ -103,8 +104,10 @@ static int by_range(const struct wire_common_polymorphic_filter *f, struct store
     } else if (strcmp(name, "time") == 0 && f->time_range) {
         by_time(f->time_range, q);
     } else {
-        return error_set(err, ERR_INVALID, "timeSeriesFilter: name is \"%.40s\"; allowed are batches with integerRange, epoch"
-                         " with doubleRange or integerRange, and time with timeRange", name);
+        return error_set(err, ERR_INVALID,
+                         "timeSeriesFilter: name is \"%.40s\"; allowed are batches with integerRange, epoch"
+                         " with doubleRange or integerRange, and time with timeRange",
+                         name);
     }
     return 0;
 }
@@ -155,7 +158,8 @@ int api_compare_trials(struct req *r, struct store *db, const struct wire_compar
     c->query.end_batches = in->end_batches;
     c->query.has_end = in->end_batches != 0;
     if (in->trial_ids_n == 0 || in->trial_ids_n > CHART_TRIALS_MAX)
-        return error_set(err, ERR_INVALID, "trialIds: %zu trials, allowed are 1 to %d", in->trial_ids_n, CHART_TRIALS_MAX);
+        return error_set(err, ERR_INVALID, "trialIds: %zu trials, allowed are 1 to %d", in->trial_ids_n,
+                         CHART_TRIALS_MAX);
     if (chart_check_points(in->max_datapoints, &c->query.max_points, err) < 0 ||
         chart_check_range(in->start_batches, in->end_batches, err) < 0 || choose_names(in, c, &r->arena, err) < 0 ||
         (in->time_series_filter && by_range(in->time_series_filter, &c->query, err) < 0))

@@ -42,9 +42,15 @@ const struct profiler_measure *profiler_measure_kept(const char *group, const ch
     return NULL;
 }
 
-bool profiler_is_of_gpu(const char *group) { return strcmp(group, "gpu") == 0; }
+bool profiler_is_of_gpu(const char *group)
+{
+    return strcmp(group, "gpu") == 0;
+}
 
-static const char *or_empty(const char *s) { return s ? s : ""; }
+static const char *or_empty(const char *s)
+{
+    return s ? s : "";
+}
 
 struct sample {
     int32_t trial_id, batch;
@@ -66,11 +72,14 @@ static int check_system(const struct wire_trial_profiler_metric_labels *l, struc
 {
     const struct profiler_measure *m = profiler_measure_named(l->name);
     if (!m)
-        return error_set(err, ERR_INVALID, "labels.name \"%.100s\" is no system metric; allowed are gpu_util, "
+        return error_set(err, ERR_INVALID,
+                         "labels.name \"%.100s\" is no system metric; allowed are gpu_util, "
                          "gpu_free_memory, cpu_util_simple, free_memory, disk_iops, disk_throughput_read, "
-                         "disk_throughput_write, net_throughput_sent and net_throughput_recv", l->name);
+                         "disk_throughput_write, net_throughput_sent and net_throughput_recv",
+                         l->name);
     if (!*or_empty(l->agent_id))
-        return error_set(err, ERR_INVALID, "labels.agentId is missing; name the agent on which %s was measured", l->name);
+        return error_set(err, ERR_INVALID, "labels.agentId is missing; name the agent on which %s was measured",
+                         l->name);
     if (profiler_is_of_gpu(m->group) && !*or_empty(l->gpu_uuid))
         return error_set(err, ERR_INVALID, "labels.gpuUuid is missing; name the GPU on which %s was measured", l->name);
     return 0;
@@ -88,11 +97,14 @@ static int check_labels(const struct wire_trial_profiler_metric_labels *l, struc
     case PROFILER_TYPE(MISC):
         if (strcmp(l->name, PROFILER_SPEED) == 0)
             return 0;
-        return error_set(err, ERR_INVALID, "labels.name \"%.100s\": the only metric of PROFILER_METRIC_TYPE_MISC is "
-                         PROFILER_SPEED, l->name);
+        return error_set(err, ERR_INVALID,
+                         "labels.name \"%.100s\": the only metric of PROFILER_METRIC_TYPE_MISC is " PROFILER_SPEED,
+                         l->name);
     default:
-        return error_set(err, ERR_INVALID, "labels.metricType of \"%.100s\" is missing: PROFILER_METRIC_TYPE_SYSTEM, "
-                         "PROFILER_METRIC_TYPE_TIMING or PROFILER_METRIC_TYPE_MISC", l->name);
+        return error_set(err, ERR_INVALID,
+                         "labels.metricType of \"%.100s\" is missing: PROFILER_METRIC_TYPE_SYSTEM, "
+                         "PROFILER_METRIC_TYPE_TIMING or PROFILER_METRIC_TYPE_MISC",
+                         l->name);
     }
 }
 
@@ -102,18 +114,24 @@ static int take_batch(const struct wire_trial_profiler_metrics_batch *b, struct 
     if (check_labels(l, err) < 0)
         return -1;
     if (b->values_n != b->batches_n || b->values_n != b->timestamps_n)
-        return error_set(err, ERR_INVALID, "%s of trial %d has %zu values, %zu batches and %zu timestamps: each value "
-                         "needs one of either", l->name, l->trial_id, b->values_n, b->batches_n, b->timestamps_n);
+        return error_set(err, ERR_INVALID,
+                         "%s of trial %d has %zu values, %zu batches and %zu timestamps: each value "
+                         "needs one of either",
+                         l->name, l->trial_id, b->values_n, b->batches_n, b->timestamps_n);
     const struct profiler_measure *m = l->metric_type == PROFILER_TYPE(SYSTEM) ? profiler_measure_named(l->name) : NULL;
     for (size_t i = 0; i < b->values_n; i++) {
         if (b->batches[i] < 0)
             return error_set(err, ERR_INVALID, "%s of trial %d: batches[%zu] is %d, it must not be negative", l->name,
                              l->trial_id, i, b->batches[i]);
-        p->sample[p->n++] = (struct sample){
-            .trial_id = l->trial_id, .batch = b->batches[i], .time_us = b->timestamps[i],
-            .group = m ? m->group : PROFILER_TIMINGS, .agent_id = m ? l->agent_id : "",
-            .gpu = m && profiler_is_of_gpu(m->group) ? l->gpu_uuid : "", .name = m ? m->kept : l->name,
-            .value = (double)b->values[i] * (m ? m->unit : 1), .single = !m || m->unit == 1};
+        p->sample[p->n++] = (struct sample){.trial_id = l->trial_id,
+                                            .batch = b->batches[i],
+                                            .time_us = b->timestamps[i],
+                                            .group = m ? m->group : PROFILER_TIMINGS,
+                                            .agent_id = m ? l->agent_id : "",
+                                            .gpu = m && profiler_is_of_gpu(m->group) ? l->gpu_uuid : "",
+                                            .name = m ? m->kept : l->name,
+                                            .value = (double)b->values[i] * (m ? m->unit : 1),
+                                            .single = !m || m->unit == 1};
     }
     return 0;
 }
@@ -184,8 +202,12 @@ static int make_reports(struct posting *p, struct arena *a, struct error *err)
             n++;
         print_report(s, n, &text);
         struct store_report *r = &p->report[p->report_n++];
-        *r = (struct store_report){.trial_id = s->trial_id, .of_current_run = true, .group = s->group, .batch = s->batch,
-                                   .report_us = s->time_us, .avg_metrics = arena_strndup(a, text.s, text.n)};
+        *r = (struct store_report){.trial_id = s->trial_id,
+                                   .of_current_run = true,
+                                   .group = s->group,
+                                   .batch = s->batch,
+                                   .report_us = s->time_us,
+                                   .avg_metrics = arena_strndup(a, text.s, text.n)};
         if (store_report_valid(r, err) < 0)
             return -1;
     }
@@ -214,8 +236,10 @@ static int store_step(struct req *r, struct store *db, struct error *err)
     return req_then_loop(r, posted_step);
 }
 
-int api_post_trial_profiler_metrics_batch(struct req *r, const struct wire_post_trial_profiler_metrics_batch_request *in,
-                                          struct wire_post_trial_profiler_metrics_batch_response *ret, struct error *err)
+int api_post_trial_profiler_metrics_batch(struct req *r,
+                                          const struct wire_post_trial_profiler_metrics_batch_request *in,
+                                          struct wire_post_trial_profiler_metrics_batch_response *ret,
+                                          struct error *err)
 {
     struct posting *p = arena_new(&r->arena, struct posting);
     size_t n = 0;

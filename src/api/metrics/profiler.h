@@ -2,8 +2,8 @@
  * value on an agent or GPU. They are stored like all metrics: what machines report in the groups gpu, cpu, memory,
  * disk and network, as agents of this platform do, and what training loops measure in the group timings. So both
  * forms show all values. Units of the older form are converted. */
-#ifndef DET_API_PROFILER_H
-#define DET_API_PROFILER_H
+#ifndef DET_API_METRICS_PROFILER_H
+#define DET_API_METRICS_PROFILER_H
 
 #include <stdbool.h>
 

@@ -3,25 +3,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/pipeline/internal.h"
 #include "api/metrics/profiler.h"
+#include "api/pipeline/internal.h"
 #include "api/pipeline/repeated.h"
 #include "common/base/hash.h"
-#include "common/json/json.h"
 #include "common/base/must.h"
+#include "common/json/json.h"
 #include "core/records/states.h"
 #include "gen/handlers.h"
-#include "store/metrics/metrics.h"
 #include "store/experiments/trials.h"
+#include "store/metrics/metrics.h"
 
 enum { SERIES_MAX = 10000, ROWS_PER_FETCH = 1000, PERIOD_S = 5 };
 
 static const char *const groups[] = {"cpu", "memory", "disk", "network", "gpu", PROFILER_TIMINGS};
 enum { GROUPS_NR = sizeof(groups) / sizeof(*groups) };
 
-static const char *or_empty(const char *s) { return s ? s : ""; }
+static const char *or_empty(const char *s)
+{
+    return s ? s : "";
+}
 
-/* ---- walking through the reports of a group ------------------------------------------------------------------------- */
+/* ---- walking through the reports of a group ---------------------------------------------------------------------- */
 
 struct reading {
     const char *group;
@@ -57,8 +60,10 @@ typedef void found_fn(void *ctx, const struct store_metric_row *row, const char 
 
 static bool number_of(struct json_object *v, double *ret)
 {
-    static const struct { const char *name; double value; } names[] = {
-        {"NaN", NAN}, {"Infinity", INFINITY}, {"-Infinity", -INFINITY}};
+    static const struct {
+        const char *name;
+        double value;
+    } names[] = {{"NaN", NAN}, {"Infinity", INFINITY}, {"-Infinity", -INFINITY}};
     if (json_object_is_type(v, json_type_int) || json_object_is_type(v, json_type_double)) {
         *ret = json_object_get_double(v);
         return true;
@@ -71,13 +76,11 @@ static bool number_of(struct json_object *v, double *ret)
     return false;
 }
 
-static void numbers_of(struct json_object *of, const struct store_metric_row *row, const char *agent_id, const char *gpu,
-                       found_fn *found, void *ctx)
+static void numbers_of(struct json_object *of, const struct store_metric_row *row, const char *agent_id,
+                       const char *gpu, found_fn *found, void *ctx)
 {
     double value;
-    json_object_object_foreach(of, name, v)
-        if (number_of(v, &value))
-            found(ctx, row, agent_id, gpu, name, value);
+    json_object_object_foreach(of, name, v) if (number_of(v, &value)) found(ctx, row, agent_id, gpu, name, value);
 }
 
 static void walk_numbers(const struct store_metric_row *row, found_fn *found, void *ctx)
@@ -92,16 +95,16 @@ static void walk_numbers(const struct store_metric_row *row, found_fn *found, vo
         numbers_of(all, row, "", "", found, ctx);
         return;
     }
-    json_object_object_foreach(all, agent, of_agent) {
+    json_object_object_foreach(all, agent, of_agent)
+    {
         if (!json_object_is_type(of_agent, json_type_object))
             continue;
         if (!profiler_is_of_gpu(row->group)) {
             numbers_of(of_agent, row, agent, "", found, ctx);
             continue;
         }
-        json_object_object_foreach(of_agent, gpu, of_gpu)
-            if (json_object_is_type(of_gpu, json_type_object))
-                numbers_of(of_gpu, row, agent, gpu, found, ctx);
+        json_object_object_foreach(of_agent, gpu, of_gpu) if (json_object_is_type(of_gpu, json_type_object))
+            numbers_of(of_gpu, row, agent, gpu, found, ctx);
     }
 }
 
@@ -119,7 +122,7 @@ static int walk_page(struct req *r, struct store *db, int32_t trial_id, const st
     return 0;
 }
 
-/* ---- a series in the older form ------------------------------------------------------------------------------------ */
+/* ---- a series in the older form ---------------------------------------------------------------------------------- */
 
 struct series {
     char *key; /* agent, GPU and name, one per line */
@@ -136,10 +139,14 @@ struct series_table {
     size_t n;
 };
 
-static void series_table_clear(struct series_table *t) { HASH_CLEAR(hh, t->first); }
+static void series_table_clear(struct series_table *t)
+{
+    HASH_CLEAR(hh, t->first);
+}
 
 /* Finds the series, or makes it; *ret_new says whether it was made. */
-static struct series *series_of(struct series_table *t, const struct wire_trial_profiler_metric_labels *l, bool *ret_new)
+static struct series *series_of(struct series_table *t, const struct wire_trial_profiler_metric_labels *l,
+                                bool *ret_new)
 {
     cleanup_arena struct arena scratch = ARENA_INIT;
     const char *key = arena_printf(&scratch, "%s\n%s\n%s", l->agent_id, l->gpu_uuid, l->name);
@@ -189,18 +196,23 @@ static void add_point(struct series *s, const struct store_metric_row *row, doub
 }
 
 static bool fill_labels(const struct store_metric_row *row, const char *agent_id, const char *gpu, const char *name,
-                  struct wire_trial_profiler_metric_labels *ret, double *ret_unit)
+                        struct wire_trial_profiler_metric_labels *ret, double *ret_unit)
 {
     const struct profiler_measure *m = profiler_measure_kept(row->group, name);
     bool timing = strcmp(row->group, PROFILER_TIMINGS) == 0;
-    *ret = (struct wire_trial_profiler_metric_labels){
-        .trial_id = row->trial_id, .name = m ? m->name : name, .agent_id = agent_id, .gpu_uuid = gpu,
-        .metric_type = m ? PROFILER_TYPE(SYSTEM) : strcmp(name, PROFILER_SPEED) == 0 ? PROFILER_TYPE(MISC) : PROFILER_TYPE(TIMING)};
+    *ret = (struct wire_trial_profiler_metric_labels){.trial_id = row->trial_id,
+                                                      .name = m ? m->name : name,
+                                                      .agent_id = agent_id,
+                                                      .gpu_uuid = gpu,
+                                                      .metric_type = m ? PROFILER_TYPE(SYSTEM)
+                                                                     : strcmp(name, PROFILER_SPEED) == 0
+                                                                         ? PROFILER_TYPE(MISC)
+                                                                         : PROFILER_TYPE(TIMING)};
     *ret_unit = m ? m->unit : 1;
     return m || timing;
 }
 
-/* ---- GET …/profiler/metrics ---------------------------------------------------------------------------------------- */
+/* ---- GET …/profiler/metrics -------------------------------------------------------------------------------------- */
 
 struct metrics_stream {
     struct watched watched;
@@ -222,7 +234,7 @@ static bool is_wanted(const struct wire_trial_profiler_metric_labels *wanted,
 }
 
 static void collect_sample(void *ctx, const struct store_metric_row *row, const char *agent_id, const char *gpu,
-                    const char *name, double value)
+                           const char *name, double value)
 {
     struct collecting *c = ctx;
     struct wire_trial_profiler_metric_labels l;
@@ -256,16 +268,18 @@ int api_get_trial_profiler_metrics(struct req *r, struct core *core,
                                    const struct wire_get_trial_profiler_metrics_request *in, struct error *err)
 {
     if (!in->labels || !*or_empty(in->labels->name))
-        return error_set(err, ERR_INVALID, "labels.name is missing: GET /api/v1/trials/{id}/profiler/available_series "
+        return error_set(err, ERR_INVALID,
+                         "labels.name is missing: GET /api/v1/trials/{id}/profiler/available_series "
                          "lists the names");
     const struct profiler_measure *m = profiler_measure_named(in->labels->name);
     struct metrics_stream *s = arena_new(&r->arena, struct metrics_stream);
-    bool system = in->labels->metric_type == PROFILER_TYPE(SYSTEM) || in->labels->metric_type == PROFILER_TYPE(UNSPECIFIED);
+    bool system = in->labels->metric_type == PROFILER_TYPE(SYSTEM) ||
+                  in->labels->metric_type == PROFILER_TYPE(UNSPECIFIED);
     s->reading.group = m && system ? m->group : PROFILER_TIMINGS;
     return repeated_stream(r, PERIOD_S, s, fetch_metrics, err);
 }
 
-/* ---- GET …/profiler/available_series -------------------------------------------------------------------------------- */
+/* ---- GET …/profiler/available_series ----------------------------------------------------------------------------- */
 
 struct series_stream {
     struct watched watched;
@@ -275,8 +289,8 @@ struct series_stream {
     bool more; /* there are series that were not sent yet */
 };
 
-static void note_series(void *ctx, const struct store_metric_row *row, const char *agent_id, const char *gpu, const char *name,
-                 double value)
+static void note_series(void *ctx, const struct store_metric_row *row, const char *agent_id, const char *gpu,
+                        const char *name, double value)
 {
     struct series_stream *s = ctx;
     struct wire_trial_profiler_metric_labels l;
@@ -313,8 +327,10 @@ static int fetch_series(struct req *r, struct store *db, enum stream_next *next,
     if (walk_page(r, db, in->trial_id, &s->watched, &s->reading[s->at], note_series, s, &n, err) < 0)
         return -1;
     if (s->table.n > SERIES_MAX)
-        return error_set(err, ERR_TOO_LARGE, "trial %d has more than %d series of samples; read its metrics by "
-                         "GET /api/v1/trials/metrics/trial_metrics", in->trial_id, SERIES_MAX);
+        return error_set(err, ERR_TOO_LARGE,
+                         "trial %d has more than %d series of samples; read its metrics by "
+                         "GET /api/v1/trials/metrics/trial_metrics",
+                         in->trial_id, SERIES_MAX);
     *next = STREAM_MORE;
     if (n || ++s->at < GROUPS_NR)
         return 0;

@@ -9,11 +9,11 @@
 #include "core/core.h"
 #include "gen/handlers.h"
 #include "store/experiments/checkpoints.h"
-#include "store/metrics/metrics.h"
 #include "store/experiments/trials.h"
 #include "store/experiments/unmanaged.h"
+#include "store/metrics/metrics.h"
 
-/* ---- reports ---- */
+/* ---- reports ----------------------------------------------------------------------------------------------------- */
 
 enum { QUICK_BYTES = 16 * 1024 }; /* a report of at most this size is checked on the loop, a larger one by a reader */
 
@@ -59,7 +59,8 @@ static void validation_stored(void *ctx, const struct error *err)
 static int validated_step(struct req *r, struct core *core, struct error *err)
 {
     const struct report *p = r->state;
-    struct core_event ev = {.type = CORE_TRIAL_VALIDATED, .now_us = r->now_us,
+    struct core_event ev = {.type = CORE_TRIAL_VALIDATED,
+                            .now_us = r->now_us,
                             .validated = {.trial_id = p->row.trial_id, .metrics = p->row.avg_metrics}};
     struct companion companion = {.stepped = take_searcher_error,
                                   .store = store_report_of,
@@ -97,8 +98,7 @@ static int check_step(struct req *r, struct store *db, struct error *err)
 static int go_on(struct req *r)
 {
     const struct report *p = r->state;
-    return strcmp(p->row.group, "validation") == 0 ? req_then_read(r, check_step)
-                                                   : req_then_write(r, plain_step);
+    return strcmp(p->row.group, "validation") == 0 ? req_then_read(r, check_step) : req_then_write(r, plain_step);
 }
 
 /* Checks only the text of the report, not the store. */
@@ -109,19 +109,28 @@ static int check_text(struct req *r, struct error *err)
 }
 
 /* The same on a reader, for texts that would occupy the loop for too long. */
-static int check_text_step(struct req *r, struct store *db, struct error *err) { return check_text(r, err); }
+static int check_text_step(struct req *r, struct store *db, struct error *err)
+{
+    return check_text(r, err);
+}
 
 static int add_report(struct req *r, const struct wire_trial_metrics *m, const char *group, struct error *err)
 {
     if (!m)
         return error_set(err, ERR_INVALID, "metrics are missing");
     struct report *p = arena_new(&r->arena, struct report);
-    p->row = (struct store_report){
-        .trial_id = m->trial_id, .run_id = m->trial_run_id, .group = group, .has_steps = m->has_steps_completed,
-        .steps = m->steps_completed, .report_us = m->has_report_time ? m->report_time : r->now_us,
-        .avg_metrics = m->metrics && m->metrics->avg_metrics ? m->metrics->avg_metrics : "{}",
-        .batch_metrics = m->metrics ? json_of_raw_list(m->metrics->batch_metrics, m->metrics->batch_metrics_n,
-                                                       &r->arena) : NULL};
+    p->row = (struct store_report){.trial_id = m->trial_id,
+                                   .run_id = m->trial_run_id,
+                                   .group = group,
+                                   .has_steps = m->has_steps_completed,
+                                   .steps = m->steps_completed,
+                                   .report_us = m->has_report_time ? m->report_time : r->now_us,
+                                   .avg_metrics = m->metrics && m->metrics->avg_metrics ? m->metrics->avg_metrics
+                                                                                        : "{}",
+                                   .batch_metrics = m->metrics
+                                                        ? json_of_raw_list(m->metrics->batch_metrics,
+                                                                           m->metrics->batch_metrics_n, &r->arena)
+                                                        : NULL};
     r->state = p;
     size_t size = strlen(p->row.avg_metrics) + (p->row.batch_metrics ? strlen(p->row.batch_metrics) : 0);
     return size <= QUICK_BYTES ? check_text(r, err) : req_then_read(r, check_text_step);
@@ -147,7 +156,7 @@ int api_report_trial_validation_metrics(struct req *r, struct core *core,
     return add_report(r, in->validation_metrics, "validation", err);
 }
 
-/* ---- streams of metrics: trial by trial, in order of steps ---- */
+/* ---- streams of metrics: trial by trial, in order of steps ------------------------------------------------------- */
 
 enum {
     ROWS_PER_LINE = 100,
@@ -163,10 +172,15 @@ struct metrics_stream {
 
 static void report_to_wire(const struct store_metric_row *m, struct wire_trial_metrics_report *ret)
 {
-    *ret = (struct wire_trial_metrics_report){
-        .trial_id = m->trial_id, .end_time = m->end_us, .has_end_time = true, .metrics = m->metrics,
-        .total_batches = m->total_batches, .archived = m->archived, .id = (int32_t)m->id, .trial_run_id = m->run_id,
-        .group = m->group};
+    *ret = (struct wire_trial_metrics_report){.trial_id = m->trial_id,
+                                              .end_time = m->end_us,
+                                              .has_end_time = true,
+                                              .metrics = m->metrics,
+                                              .total_batches = m->total_batches,
+                                              .archived = m->archived,
+                                              .id = (int32_t)m->id,
+                                              .trial_run_id = m->run_id,
+                                              .group = m->group};
 }
 
 /* GetMetrics, GetTrainingMetrics and GetValidationMetrics have the same response message under three names. */
@@ -188,8 +202,9 @@ static int fetch_metrics(struct req *r, struct store *db, enum stream_next *next
         for (size_t i = 0; i < n; i++)
             report_to_wire(&row[i], &report[i]);
         for (size_t i = 0; i < n; i += ROWS_PER_LINE)
-            stream_add(r, &(struct wire_get_metrics_response){
-                .metrics = report + i, .metrics_n = n - i < ROWS_PER_LINE ? n - i : ROWS_PER_LINE});
+            stream_add(r,
+                       &(struct wire_get_metrics_response){.metrics = report + i,
+                                                           .metrics_n = n - i < ROWS_PER_LINE ? n - i : ROWS_PER_LINE});
     }
     *next = s->at < s->trial_n ? STREAM_MORE : STREAM_END;
     return 0;
@@ -220,7 +235,7 @@ int api_get_validation_metrics(struct req *r, struct core *core, const struct wi
     return start_metrics(r, in->trial_ids, in->trial_ids_n, "validation");
 }
 
-/* ---- metrics of a checkpoint: what the trials that use it have reported ---- */
+/* ---- metrics of a checkpoint: what the trials that use it have reported ------------------------------------------ */
 
 enum { REPORTS_OF_CHECKPOINT_MAX = 10000 };
 
@@ -236,7 +251,8 @@ static int add_reports_of_trial(struct req *r, struct store *db, int32_t trial_i
         if (n == 0)
             return 0;
         if (ret->metrics_n + n > REPORTS_OF_CHECKPOINT_MAX)
-            return error_set(err, ERR_TOO_LARGE, "more than %d reports belong to this checkpoint: name a metric_group, or "
+            return error_set(err, ERR_TOO_LARGE,
+                             "more than %d reports belong to this checkpoint: name a metric_group, or "
                              "read those of trial %d by GET /api/v1/trials/metrics/trial_metrics",
                              REPORTS_OF_CHECKPOINT_MAX, trial_id);
         for (size_t i = 0; i < n; i++)

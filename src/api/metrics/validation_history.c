@@ -7,8 +7,8 @@
 #include "api/pipeline/handler.h"
 #include "gen/handlers.h"
 #include "store/experiments/experiments.h"
-#include "store/metrics/metrics.h"
 #include "store/experiments/trials.h"
+#include "store/metrics/metrics.h"
 
 enum { TRIALS_PER_TURN = 100 }; /* then other requests may use the reader */
 
@@ -43,11 +43,13 @@ static size_t keep_bests(struct wire_experiment_validation_history_entry *e, siz
     return kept;
 }
 
-static void add_entry(struct history *h, const struct wire_experiment_validation_history_entry *e, size_t n, struct arena *a)
+static void add_entry(struct history *h, const struct wire_experiment_validation_history_entry *e, size_t n,
+                      struct arena *a)
 {
     if (h->n + n > h->cap) {
         h->cap = 2 * (h->n + n);
-        struct wire_experiment_validation_history_entry *more = arena_array(a, struct wire_experiment_validation_history_entry, h->cap);
+        struct wire_experiment_validation_history_entry *more =
+            arena_array(a, struct wire_experiment_validation_history_entry, h->cap);
         if (h->n)
             memcpy(more, h->entry, h->n * sizeof(*more));
         h->entry = more;
@@ -63,15 +65,21 @@ static int read_trial(struct req *r, struct store *db, int32_t trial_id, struct 
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct history *h = r->state;
-    struct store_series_query q = {.trial_id = trial_id, .group = "validation", .names = {&h->experiment.searcher_metric, 1}};
+    struct store_series_query q = {.trial_id = trial_id,
+                                   .group = "validation",
+                                   .names = {&h->experiment.searcher_metric, 1}};
     struct store_point *point;
     size_t n;
     if (store_metric_series(db, &q, &a, &point, &n, err) < 0)
         return -1;
-    struct wire_experiment_validation_history_entry *e = arena_array(&a, struct wire_experiment_validation_history_entry, n + 1);
+    struct wire_experiment_validation_history_entry *e = arena_array(&a,
+                                                                     struct wire_experiment_validation_history_entry,
+                                                                     n + 1);
     for (size_t i = 0; i < n; i++)
-        e[i] = (struct wire_experiment_validation_history_entry){
-            .trial_id = trial_id, .has_end_time = true, .end_time = point[i].time_us, .searcher_metric = (float)point[i].first};
+        e[i] = (struct wire_experiment_validation_history_entry){.trial_id = trial_id,
+                                                                 .has_end_time = true,
+                                                                 .end_time = point[i].time_us,
+                                                                 .searcher_metric = (float)point[i].first};
     add_entry(h, e, keep_bests(e, n, h->experiment.smaller_is_better), &r->arena);
     return 0;
 }

@@ -73,7 +73,8 @@ static const struct access_rule *rule_of(const struct req *r)
 
 static int refuse_admin_only(const struct req *r, const struct access_row *row, struct error *err)
 {
-    return error_set(err, ERR_FORBIDDEN, "only an admin may %s, and user '%s' is not an admin", row->what, r->who.username);
+    return error_set(err, ERR_FORBIDDEN, "only an admin may %s, and user '%s' is not an admin", row->what,
+                     r->who.username);
 }
 
 static int refuse_credential(const struct req *r, struct error *err)
@@ -82,23 +83,26 @@ static int refuse_credential(const struct req *r, struct error *err)
     const char *method = r->route ? r->route->method : r->run->match.raw->method;
     const char *path = r->route ? r->route->path : r->run->match.raw->pattern;
     if (r->who.kind == PRINCIPAL_TASK)
-        return error_set(err, ERR_FORBIDDEN, "forbidden: %s %s is not for the session token of a task, which speaks for its own "
-                         "allocation only; DET_USER_TOKEN speaks for the task's owner", method, path);
+        return error_set(err, ERR_FORBIDDEN,
+                         "forbidden: %s %s is not for the session token of a task, which speaks for its own "
+                         "allocation only; DET_USER_TOKEN speaks for the task's owner",
+                         method, path);
     if (r->who.kind == PRINCIPAL_USER_TOKEN && row->what)
-        return error_set(err, ERR_FORBIDDEN, "only an admin may %s, and DET_USER_TOKEN never has an admin's rights: log in",
-                         row->what);
+        return error_set(err, ERR_FORBIDDEN,
+                         "only an admin may %s, and DET_USER_TOKEN never has an admin's rights: log in", row->what);
     if (r->who.kind == PRINCIPAL_USER_TOKEN)
-        return error_set(err, ERR_FORBIDDEN, "forbidden: %s %s is not for DET_USER_TOKEN, the login of a task: log in", method,
-                         path);
-    return error_set(err, ERR_FORBIDDEN, "forbidden: %s %s is for a task or an agent alone, which asks with its own token",
-                     method, path);
+        return error_set(err, ERR_FORBIDDEN, "forbidden: %s %s is not for DET_USER_TOKEN, the login of a task: log in",
+                         method, path);
+    return error_set(err, ERR_FORBIDDEN,
+                     "forbidden: %s %s is for a task or an agent alone, which asks with its own token", method, path);
 }
 
 int access_check_credential(const struct req *r, struct error *err)
 {
     switch (rule_of(r)->word) {
     case ACCESS_NO:
-        return r->who.kind == PRINCIPAL_NONE ? error_set(err, ERR_UNAUTHENTICATED, "token missing") : refuse_credential(r, err);
+        return r->who.kind == PRINCIPAL_NONE ? error_set(err, ERR_UNAUTHENTICATED, "token missing")
+                                             : refuse_credential(r, err);
     case ACCESS_ADMIN:
         return refuse_admin_only(r, row_of(r), err);
     default:
@@ -106,12 +110,13 @@ int access_check_credential(const struct req *r, struct error *err)
     }
 }
 
-/* ---- who owns an object ------------------------------------------------------------------------------------------- */
+/* ---- who owns an object ------------------------------------------------------------------------------------------ */
 
 static int refuse_task(const struct req *r, struct access_id id, struct error *err)
 {
     char text[ID_TEXT_MAX];
-    return error_set(err, ERR_FORBIDDEN, "forbidden: %s %s is not of allocation %s, which this session token speaks for",
+    return error_set(err, ERR_FORBIDDEN,
+                     "forbidden: %s %s is not of allocation %s, which this session token speaks for",
                      objects[id.object].name, id_text(id, text), r->who.allocation_id);
 }
 
@@ -122,8 +127,10 @@ static int refuse_person(const struct req *r, struct access_id id, const char *o
     id_text(id, text);
     if (!owner)
         return error_set(err, ERR_FORBIDDEN, "forbidden: %s %s belongs to nobody; an admin may change it", kind, text);
-    return error_set(err, ERR_FORBIDDEN, "forbidden: %s %s belongs to user '%s': its owner and admins may change it, and user "
-                     "'%s' is neither; ask one of them", kind, text, owner, r->who.username);
+    return error_set(err, ERR_FORBIDDEN,
+                     "forbidden: %s %s belongs to user '%s': its owner and admins may change it, and user "
+                     "'%s' is neither; ask one of them",
+                     kind, text, owner, r->who.username);
 }
 
 static bool only_owners(const struct req *r, enum access_word word)
@@ -178,7 +185,10 @@ static bool is_own_checkpoint(const struct req *r, const struct store_owner *o)
 static int check_stored(struct req *r, struct store *db, struct access_id id, bool may_be_missing, struct error *err)
 {
     struct store_owner o = {0};
-    int rc = store_owner_get(db, objects[id.object].stored, id.number, id.text ? id.text : objects[id.object].by_text ? "" : NULL,
+    int rc = store_owner_get(db, objects[id.object].stored, id.number,
+                             id.text                      ? id.text
+                             : objects[id.object].by_text ? ""
+                                                          : NULL,
                              &r->arena, &o, err);
     if (rc < 0)
         return -1;
@@ -246,8 +256,8 @@ static int32_t owner_in_memory(const struct core *c, struct access_id id)
     return x.row->owner_id;
 }
 
-static int check_owner(const struct req *r, const struct core *core, const struct access_rule *rule, struct access_id id,
-                       struct error *err)
+static int check_owner(const struct req *r, const struct core *core, const struct access_rule *rule,
+                       struct access_id id, struct error *err)
 {
     if (!only_owners(r, rule->word))
         return 0;
@@ -286,7 +296,8 @@ int access_check_object(const struct req *r, const struct core *core, struct err
         return 0;
     struct access_id id = id_of_request(r, rule);
     if (is_missing(r, rule, id))
-        return error_set(err, ERR_INVALID, "%s is missing: it names the %s of this request", rule->at, objects[rule->object].name);
+        return error_set(err, ERR_INVALID, "%s is missing: it names the %s of this request", rule->at,
+                         objects[rule->object].name);
     return rule->word == ACCESS_OWN ? check_own(r, id, err) : check_owner(r, core, rule, id, err);
 }
 
@@ -296,7 +307,7 @@ int access_check_stored(struct req *r, struct store *db, struct error *err)
     return check_stored(r, db, id_of_request(r, rule), rule->may_be_missing, err);
 }
 
-/* ---- a line in the master's log for each change ------------------------------------------------------------------- */
+/* ---- a line in the master's log for each change ------------------------------------------------------------------ */
 
 /* Routes by which a run reports about itself (tier A) are not logged: they are called too often, and nobody decided
  * on them. */

@@ -1,21 +1,23 @@
-/* Who may do what. contract/served.json has a row for each served route that says what each kind of credential may do with
- * it; contract/README.md explains the words. The generator makes route_access[] and the rows of raw_routes[] of it.
+/* Who may do what. contract/served.json has a row for each served route that says what each kind of credential may do
+ * with it; contract/README.md explains the words. The generator makes route_access[] and the rows of raw_routes[] of
+ * it.
  *
  * request.c asks access_check_credential() before anything of the request is read, and access_check_object() when it is
- * decoded: between them they decide every route but those whose rule is `each`. Such a request names its objects in a way
- * that only the handler understands (a list, an item of a list), so that the handler asks access_may_change() for each.
+ * decoded: between them they decide every route but those whose rule is `each`. Such a request names its objects in a
+ * way that only the handler understands (a list, an item of a list), so that the handler asks access_may_change() for
+ * each.
  *
  * A kind of credential that a row does not let in gets 403, an unknown one 401. Everybody who is logged in may look at
  * everything, so that an object that does not exist is a 404 and somebody else's is a 403 that names its owner. */
-#ifndef DET_API_ACCESS_H
-#define DET_API_ACCESS_H
+#ifndef DET_API_PIPELINE_ACCESS_H
+#define DET_API_PIPELINE_ACCESS_H
 
 #include "api/pipeline/handler.h"
 
 enum access_word {
     ACCESS_NO,
-    ACCESS_OPEN,         /* without credentials */
-    ACCESS_READ,         /* may look, whoever the object belongs to */
+    ACCESS_OPEN, /* without credentials */
+    ACCESS_READ, /* may look, whoever the object belongs to */
     /* may do it: the request concerns no object of somebody else, or all who may ask may change all such objects */
     ACCESS_ANY,
     ACCESS_ADMIN,        /* admins only */
@@ -27,8 +29,16 @@ enum access_word {
 };
 
 enum access_object {
-    ACCESS_OBJECT_NONE, ACCESS_OBJECT_EXPERIMENT, ACCESS_OBJECT_TRIAL, ACCESS_OBJECT_TASK, ACCESS_OBJECT_ALLOCATION,
-    ACCESS_OBJECT_CHECKPOINT, ACCESS_OBJECT_WORKSPACE, ACCESS_OBJECT_PROJECT, ACCESS_OBJECT_TEMPLATE, ACCESS_OBJECT_USER,
+    ACCESS_OBJECT_NONE,
+    ACCESS_OBJECT_EXPERIMENT,
+    ACCESS_OBJECT_TRIAL,
+    ACCESS_OBJECT_TASK,
+    ACCESS_OBJECT_ALLOCATION,
+    ACCESS_OBJECT_CHECKPOINT,
+    ACCESS_OBJECT_WORKSPACE,
+    ACCESS_OBJECT_PROJECT,
+    ACCESS_OBJECT_TEMPLATE,
+    ACCESS_OBJECT_USER,
 };
 
 struct access_rule {
@@ -70,7 +80,7 @@ int access_check_stored(struct req *r, struct store *db, struct error *err);
  * master's log that names both. */
 void access_log_change(const struct req *r);
 
-/* ---- for handlers of routes with `each` --------------------------------------------------------------------------- */
+/* ---- for handlers of routes with `each` -------------------------------------------------------------------------- */
 
 /* Whether the one who asks may do to this object what the route does. ERR_NOT_FOUND if there is no such object. */
 int access_may_change(struct req *r, struct store *db, struct access_id id, struct error *err);
@@ -79,7 +89,7 @@ int access_may_change(struct req *r, struct store *db, struct access_id id, stru
 int access_may_change_of(const struct req *r, struct access_id id, int32_t owner_id, const char *owner_name,
                          struct error *err);
 
-/* ---- for code that shows configurations (convert.h) --------------------------------------------------------------- */
+/* ---- for code that shows configurations (convert.h) -------------------------------------------------------------- */
 
 /* Whether the one who asks may see the secrets in the configuration of an experiment, of a checkpoint or of a
  * template. owner_id is the user that the object belongs to (0: nobody). Secrets are shown to the owner, whatever

@@ -1,6 +1,6 @@
 /* For handlers and the master: what a request stores beside the rows of a core step. */
-#ifndef DET_API_COMPANION_H
-#define DET_API_COMPANION_H
+#ifndef DET_API_PIPELINE_COMPANION_H
+#define DET_API_PIPELINE_COMPANION_H
 
 #include "common/base/error.h"
 
@@ -12,8 +12,8 @@ struct store;
  * and `done` is given the error. */
 struct companion {
     void (*stepped)(void *ctx, const struct core_effects *effects); /* on the loop, right after the step; may be NULL */
-    int (*store)(struct store *db, void *ctx, struct error *err); /* on the writer's thread; may run more than once */
-    void (*done)(void *ctx, const struct error *err); /* on the loop, after the commit */
+    int (*store)(struct store *db, void *ctx, struct error *err);   /* on the writer's thread; may run more than once */
+    void (*done)(void *ctx, const struct error *err);               /* on the loop, after the commit */
     void *ctx;
 };
 

@@ -9,8 +9,8 @@
 #include "api/pipeline/internal.h"
 #include "common/base/base64.h"
 #include "common/base/clock.h"
-#include "common/json/json.h"
 #include "common/config/schema.h"
+#include "common/json/json.h"
 #include "core/config/expconf_secrets.h"
 #include "store/experiments/checkpoints.h"
 #include "store/experiments/experiments.h"
@@ -19,9 +19,15 @@
 
 void identity_of_store(const struct store_user *u, struct identity_user *ret)
 {
-    *ret = (struct identity_user){
-        .id = u->id, .admin = u->admin, .active = u->active, .remote = u->remote, .modified_at_us = u->modified_us,
-        .last_auth_at_us = u->last_auth_us, .has_agent_user = u->agent.set, .agent_uid = u->agent.uid, .agent_gid = u->agent.gid};
+    *ret = (struct identity_user){.id = u->id,
+                                  .admin = u->admin,
+                                  .active = u->active,
+                                  .remote = u->remote,
+                                  .modified_at_us = u->modified_us,
+                                  .last_auth_at_us = u->last_auth_us,
+                                  .has_agent_user = u->agent.set,
+                                  .agent_uid = u->agent.uid,
+                                  .agent_gid = u->agent.gid};
     snprintf(ret->username, sizeof(ret->username), "%s", u->username);
     snprintf(ret->display_name, sizeof(ret->display_name), "%s", u->display_name ? u->display_name : "");
     snprintf(ret->agent_user, sizeof(ret->agent_user), "%s", u->agent.user ? u->agent.user : "");
@@ -31,15 +37,24 @@ void identity_of_store(const struct store_user *u, struct identity_user *ret)
 const struct wire_user *identity_to_wire(const struct identity_user *u, struct arena *a)
 {
     struct wire_user *w = arena_new(a, struct wire_user);
-    *w = (struct wire_user){
-        .id = u->id, .username = arena_strdup(a, u->username), .admin = u->admin, .active = u->active,
-        .display_name = arena_strdup(a, u->display_name), .modified_at = u->modified_at_us, .has_modified_at = u->modified_at_us != 0,
-        .remote = u->remote, .last_auth_at = u->last_auth_at_us, .has_last_auth_at = u->last_auth_at_us != 0};
+    *w = (struct wire_user){.id = u->id,
+                            .username = arena_strdup(a, u->username),
+                            .admin = u->admin,
+                            .active = u->active,
+                            .display_name = arena_strdup(a, u->display_name),
+                            .modified_at = u->modified_at_us,
+                            .has_modified_at = u->modified_at_us != 0,
+                            .remote = u->remote,
+                            .last_auth_at = u->last_auth_at_us,
+                            .has_last_auth_at = u->last_auth_at_us != 0};
     if (u->has_agent_user) {
         struct wire_user_agent_user_group *g = arena_new(a, struct wire_user_agent_user_group);
-        *g = (struct wire_user_agent_user_group){
-            .agent_uid = u->agent_uid, .has_agent_uid = true, .agent_gid = u->agent_gid, .has_agent_gid = true,
-            .agent_user = arena_strdup(a, u->agent_user), .agent_group = arena_strdup(a, u->agent_group)};
+        *g = (struct wire_user_agent_user_group){.agent_uid = u->agent_uid,
+                                                 .has_agent_uid = true,
+                                                 .agent_gid = u->agent_gid,
+                                                 .has_agent_gid = true,
+                                                 .agent_user = arena_strdup(a, u->agent_user),
+                                                 .agent_group = arena_strdup(a, u->agent_group)};
         w->agent_user_group = g;
     }
     return w;
@@ -60,15 +75,12 @@ struct page page_of(int32_t offset, int32_t limit)
 const struct wire_pagination *pagination(struct page asked, struct page_window w, struct arena *a)
 {
     struct wire_pagination *p = arena_new(a, struct wire_pagination);
-    *p = (struct wire_pagination){.offset = asked.offset,
-                                  .limit = asked.limit,
-                                  .start_index = w.start,
-                                  .end_index = w.end,
-                                  .total = w.total};
+    *p = (struct wire_pagination){
+        .offset = asked.offset, .limit = asked.limit, .start_index = w.start, .end_index = w.end, .total = w.total};
     return p;
 }
 
-/* ---- names and numbers ---- */
+/* ---- names and numbers ------------------------------------------------------------------------------------------- */
 
 static const char prefix[] = "STATE_";
 
@@ -106,7 +118,7 @@ int parse_id(const char *text, const char *what, int32_t *ret, struct error *err
     return 0;
 }
 
-/* ---- JSON texts ---- */
+/* ---- JSON texts -------------------------------------------------------------------------------------------------- */
 
 int string_list_of_json(const char *json, struct arena *a, const char ***ret, size_t *ret_n, struct error *err)
 {
@@ -198,36 +210,65 @@ void resources_to_wire(const char *json, struct arena *a, struct wire_map_int64 
         *ret)[(*ret_n)++] = (struct wire_map_int64){.key = arena_strdup(a, path), .value = json_object_get_int64(size)};
 }
 
-/* ---- experiments ---- */
+/* ---- experiments ------------------------------------------------------------------------------------------------- */
 
 enum wire_experiment_state experiment_state_to_wire(const char *stored, enum display_state display)
 {
-    static const enum wire_experiment_state shown[] = {
-        [DISPLAY_QUEUED] = WIRE_EXPERIMENT_STATE_QUEUED, [DISPLAY_PULLING] = WIRE_EXPERIMENT_STATE_PULLING,
-        [DISPLAY_STARTING] = WIRE_EXPERIMENT_STATE_STARTING, [DISPLAY_RUNNING] = WIRE_EXPERIMENT_STATE_RUNNING};
+    static const enum wire_experiment_state shown[] = {[DISPLAY_QUEUED] = WIRE_EXPERIMENT_STATE_QUEUED,
+                                                       [DISPLAY_PULLING] = WIRE_EXPERIMENT_STATE_PULLING,
+                                                       [DISPLAY_STARTING] = WIRE_EXPERIMENT_STATE_STARTING,
+                                                       [DISPLAY_RUNNING] = WIRE_EXPERIMENT_STATE_RUNNING};
     if (display == DISPLAY_STORED)
         return (enum wire_experiment_state)state_number(&wire_enum_experiment_state, stored);
     return shown[display];
 }
 
-void experiment_to_wire(struct req *r, const struct store_experiment *x, enum display_state display, struct wire_experiment *ret)
+void experiment_to_wire(struct req *r, const struct store_experiment *x, enum display_state display,
+                        struct wire_experiment *ret)
 {
     bool secrets = access_sees_secrets(r, x->user_id);
     *ret = (struct wire_experiment){
-        .id = x->id, .description = x->description, .start_time = x->start_us, .has_start_time = x->start_us != 0,
-        .end_time = x->end_us, .has_end_time = x->end_us != 0, .state = experiment_state_to_wire(x->state, display),
-        .archived = x->archived, .num_trials = x->num_trials, .display_name = x->display_name, .user_id = x->user_id,
-        .username = x->username, .resource_pool = x->resource_pool, .searcher_type = x->searcher_type,
-        .searcher_metric = x->searcher_metric, .name = x->name, .notes = x->notes, .job_id = x->job_id,
-        .forked_from = x->parent_id, .has_forked_from = x->has_parent, .progress = x->progress, .has_progress = x->has_progress,
-        .project_id = x->project_id, .project_name = x->project_name, .workspace_id = x->workspace_id,
-        .workspace_name = x->workspace_name, .parent_archived = x->parent_archived, .config = secrets ? x->config : expconf_hide_secrets(x->config, SCHEMA_MASKED, &r->arena),
+        .id = x->id,
+        .description = x->description,
+        .start_time = x->start_us,
+        .has_start_time = x->start_us != 0,
+        .end_time = x->end_us,
+        .has_end_time = x->end_us != 0,
+        .state = experiment_state_to_wire(x->state, display),
+        .archived = x->archived,
+        .num_trials = x->num_trials,
+        .display_name = x->display_name,
+        .user_id = x->user_id,
+        .username = x->username,
+        .resource_pool = x->resource_pool,
+        .searcher_type = x->searcher_type,
+        .searcher_metric = x->searcher_metric,
+        .name = x->name,
+        .notes = x->notes,
+        .job_id = x->job_id,
+        .forked_from = x->parent_id,
+        .has_forked_from = x->has_parent,
+        .progress = x->progress,
+        .has_progress = x->has_progress,
+        .project_id = x->project_id,
+        .project_name = x->project_name,
+        .workspace_id = x->workspace_id,
+        .workspace_name = x->workspace_name,
+        .parent_archived = x->parent_archived,
+        .config = secrets ? x->config : expconf_hide_secrets(x->config, SCHEMA_MASKED, &r->arena),
         .original_config = secrets ? x->original_config : expconf_hide_secrets_yaml(x->original_config, &r->arena),
-        .project_owner_id = x->project_owner_id, .checkpoint_size = x->checkpoint_size,
-        .checkpoint_count = x->checkpoint_count, .best_trial_searcher_metric = x->best_metric,
-        .has_best_trial_searcher_metric = x->has_best, .best_trial_id = x->best_trial_id, .has_best_trial_id = x->has_best,
-        .unmanaged = x->unmanaged, .failure = x->failure, .external_experiment_id = x->external_id,
-        .model_definition_size = (int32_t)x->model_definition_size, .has_model_definition_size = true};
+        .project_owner_id = x->project_owner_id,
+        .checkpoint_size = x->checkpoint_size,
+        .checkpoint_count = x->checkpoint_count,
+        .best_trial_searcher_metric = x->best_metric,
+        .has_best_trial_searcher_metric = x->has_best,
+        .best_trial_id = x->best_trial_id,
+        .has_best_trial_id = x->has_best,
+        .unmanaged = x->unmanaged,
+        .failure = x->failure,
+        .external_experiment_id = x->external_id,
+        .model_definition_size = (int32_t)x->model_definition_size,
+        .has_model_definition_size = true};
     if (x->unmanaged && ret->state == WIRE_EXPERIMENT_STATE_ACTIVE)
         ret->state = WIRE_EXPERIMENT_STATE_RUNNING;
     if (x->end_us) {
@@ -238,13 +279,14 @@ void experiment_to_wire(struct req *r, const struct store_experiment *x, enum di
     string_list_of_json(x->labels, &r->arena, &w->labels, &w->labels_n, NULL);
 }
 
-/* ---- trials ---- */
+/* ---- trials ------------------------------------------------------------------------------------------------------ */
 
 enum wire_trial_state trial_state_to_wire(enum run_state stored, enum display_state display)
 {
-    static const enum wire_trial_state shown[] = {
-        [DISPLAY_QUEUED] = WIRE_TRIAL_STATE_QUEUED, [DISPLAY_PULLING] = WIRE_TRIAL_STATE_PULLING,
-        [DISPLAY_STARTING] = WIRE_TRIAL_STATE_STARTING, [DISPLAY_RUNNING] = WIRE_TRIAL_STATE_RUNNING};
+    static const enum wire_trial_state shown[] = {[DISPLAY_QUEUED] = WIRE_TRIAL_STATE_QUEUED,
+                                                  [DISPLAY_PULLING] = WIRE_TRIAL_STATE_PULLING,
+                                                  [DISPLAY_STARTING] = WIRE_TRIAL_STATE_STARTING,
+                                                  [DISPLAY_RUNNING] = WIRE_TRIAL_STATE_RUNNING};
     /* an active trial that the core does not know is an unmanaged one, which runs elsewhere */
     if (display == DISPLAY_STORED && stored == RUN_ACTIVE)
         return WIRE_TRIAL_STATE_RUNNING;
@@ -260,16 +302,21 @@ static const struct wire_trial_metrics_workload *validation_to_wire(const struct
     struct wire_common_metrics *metrics = arena_new(a, struct wire_common_metrics);
     metrics->avg_metrics = v->metrics;
     struct wire_trial_metrics_workload *w = arena_new(a, struct wire_trial_metrics_workload);
-    *w = (struct wire_trial_metrics_workload){.end_time = v->end_us, .has_end_time = true, .metrics = metrics,
+    *w = (struct wire_trial_metrics_workload){.end_time = v->end_us,
+                                              .has_end_time = true,
+                                              .metrics = metrics,
                                               .total_batches = v->total_batches};
     return w;
 }
 
-void job_summary_to_wire(const struct core_job_view *job, const struct core_wait_view *wait, struct wire_job_summary *ret)
+void job_summary_to_wire(const struct core_job_view *job, const struct core_wait_view *wait,
+                         struct wire_job_summary *ret)
 {
-    *ret = (struct wire_job_summary){
-        .state = job->scheduled ? WIRE_JOB_STATE_SCHEDULED : WIRE_JOB_STATE_QUEUED, .jobs_ahead = job->jobs_ahead,
-        .reason = wait->reason, .has_estimated_start = wait->estimated_start_us != 0, .estimated_start = wait->estimated_start_us};
+    *ret = (struct wire_job_summary){.state = job->scheduled ? WIRE_JOB_STATE_SCHEDULED : WIRE_JOB_STATE_QUEUED,
+                                     .jobs_ahead = job->jobs_ahead,
+                                     .reason = wait->reason,
+                                     .has_estimated_start = wait->estimated_start_us != 0,
+                                     .estimated_start = wait->estimated_start_us};
 }
 
 void trial_to_wire(const struct store_trial *t, enum display_state display, int64_t now_us, struct arena *a,
@@ -277,21 +324,35 @@ void trial_to_wire(const struct store_trial *t, enum display_state display, int6
 {
     const struct trial_row *row = &t->row;
     int64_t end_us = row->end_us ? row->end_us : now_us;
-    *ret = (struct wire_trial){
-        .id = row->id, .experiment_id = row->experiment_id, .start_time = row->start_us, .has_start_time = row->start_us != 0,
-        .end_time = row->end_us, .has_end_time = row->end_us != 0, .state = trial_state_to_wire(row->state, display),
-        .restarts = row->restarts, .hparams = row->hparams, .total_batches_processed = t->total_batches,
-        .best_validation = validation_to_wire(&t->best_validation, a),
-        .latest_validation = validation_to_wire(&t->latest_validation, a), .runner_state = t->runner_state,
-        .wall_clock_time = row->start_us ? (double)(end_us - row->start_us) / 1e6 : 0,
-        .warm_start_checkpoint_uuid = arena_strdup(a, row->warm_start_checkpoint), .task_id = arena_strdup(a, row->task_id),
-        .total_checkpoint_size = (uint64_t)t->checkpoint_size, .checkpoint_count = t->checkpoint_count,
-        .summary_metrics = t->summary_metrics, .task_ids = t->task_ids, .task_ids_n = t->task_ids_n,
-        .searcher_metric_value = t->searcher_metric, .log_retention_days = t->log_retention_days,
-        .has_log_retention_days = t->has_log_retention, .metadata = t->metadata, .log_policy_matched = t->log_policy_matched};
+    *ret = (struct wire_trial){.id = row->id,
+                               .experiment_id = row->experiment_id,
+                               .start_time = row->start_us,
+                               .has_start_time = row->start_us != 0,
+                               .end_time = row->end_us,
+                               .has_end_time = row->end_us != 0,
+                               .state = trial_state_to_wire(row->state, display),
+                               .restarts = row->restarts,
+                               .hparams = row->hparams,
+                               .total_batches_processed = t->total_batches,
+                               .best_validation = validation_to_wire(&t->best_validation, a),
+                               .latest_validation = validation_to_wire(&t->latest_validation, a),
+                               .runner_state = t->runner_state,
+                               .wall_clock_time = row->start_us ? (double)(end_us - row->start_us) / 1e6 : 0,
+                               .warm_start_checkpoint_uuid = arena_strdup(a, row->warm_start_checkpoint),
+                               .task_id = arena_strdup(a, row->task_id),
+                               .total_checkpoint_size = (uint64_t)t->checkpoint_size,
+                               .checkpoint_count = t->checkpoint_count,
+                               .summary_metrics = t->summary_metrics,
+                               .task_ids = t->task_ids,
+                               .task_ids_n = t->task_ids_n,
+                               .searcher_metric_value = t->searcher_metric,
+                               .log_retention_days = t->log_retention_days,
+                               .has_log_retention_days = t->has_log_retention,
+                               .metadata = t->metadata,
+                               .log_policy_matched = t->log_policy_matched};
 }
 
-/* ---- checkpoints ---- */
+/* ---- checkpoints ------------------------------------------------------------------------------------------------- */
 
 static const struct wire_common_metrics *metrics_to_wire(const char *avg, struct arena *a)
 {
@@ -303,22 +364,34 @@ static const struct wire_common_metrics *metrics_to_wire(const char *avg, struct
 void checkpoint_to_wire(struct req *r, const struct store_checkpoint *c, struct wire_checkpoint *ret)
 {
     struct arena *a = &r->arena;
-    const char *config = access_sees_secrets(r, c->owner_id) ? c->experiment_config : expconf_hide_secrets(c->experiment_config, NULL, a);
+    const char *config = access_sees_secrets(r, c->owner_id) ? c->experiment_config
+                                                             : expconf_hide_secrets(c->experiment_config, NULL, a);
     struct wire_checkpoint_training_metadata *t = arena_new(a, struct wire_checkpoint_training_metadata);
-    *t = (struct wire_checkpoint_training_metadata){
-        .trial_id = c->trial_id, .has_trial_id = c->trial_id != 0, .experiment_id = c->experiment_id,
-        .has_experiment_id = c->experiment_id != 0, .experiment_config = config, .hparams = c->hparams,
-        .training_metrics = metrics_to_wire(c->training_metrics, a), .validation_metrics = metrics_to_wire(c->validation_metrics, a),
-        .searcher_metric = c->searcher_metric, .has_searcher_metric = c->has_searcher_metric};
-    *ret = (struct wire_checkpoint){
-        .task_id = c->task_id, .allocation_id = c->allocation_id, .uuid = c->uuid, .report_time = c->report_us,
-        .has_report_time = c->report_us != 0, .metadata = c->metadata,
-        .state = (enum wire_checkpoint_state)state_number(&wire_enum_checkpoint_state, c->state), .training = t,
-        .storage_id = c->storage_id, .has_storage_id = c->has_storage};
+    *t = (struct wire_checkpoint_training_metadata){.trial_id = c->trial_id,
+                                                    .has_trial_id = c->trial_id != 0,
+                                                    .experiment_id = c->experiment_id,
+                                                    .has_experiment_id = c->experiment_id != 0,
+                                                    .experiment_config = config,
+                                                    .hparams = c->hparams,
+                                                    .training_metrics = metrics_to_wire(c->training_metrics, a),
+                                                    .validation_metrics = metrics_to_wire(c->validation_metrics, a),
+                                                    .searcher_metric = c->searcher_metric,
+                                                    .has_searcher_metric = c->has_searcher_metric};
+    *ret = (struct wire_checkpoint){.task_id = c->task_id,
+                                    .allocation_id = c->allocation_id,
+                                    .uuid = c->uuid,
+                                    .report_time = c->report_us,
+                                    .has_report_time = c->report_us != 0,
+                                    .metadata = c->metadata,
+                                    .state = (enum wire_checkpoint_state)state_number(&wire_enum_checkpoint_state,
+                                                                                      c->state),
+                                    .training = t,
+                                    .storage_id = c->storage_id,
+                                    .has_storage_id = c->has_storage};
     resources_to_wire(c->resources, a, &ret->resources, &ret->resources_n);
 }
 
-/* ---- allocations ---- */
+/* ---- allocations ------------------------------------------------------------------------------------------------- */
 
 /* The API's enum of allocation states has neither PENDING nor ASSIGNED, so that both have to be shown as another
  * state. */
@@ -343,20 +416,26 @@ void allocation_to_wire(const struct allocation_row *x, struct arena *a, struct 
         clock_format(x->start_us, start);
     if (x->end_us)
         clock_format(x->end_us, end);
-    *ret = (struct wire_task_allocation){
-        .task_id = arena_strdup(a, x->task_id), .state = allocation_state_to_wire(x->state), .is_ready = x->ready,
-        .has_is_ready = true, .start_time = x->start_us ? arena_strdup(a, start) : NULL,
-        .end_time = x->end_us ? arena_strdup(a, end) : NULL, .allocation_id = arena_strdup(a, x->id), .slots = x->slots,
-        .exit_reason = exit_reason(x, a), .status_code = x->exit_code,
-        .has_status_code = x->exit_kind == EXIT_OK || x->exit_kind == EXIT_FAILED};
+    *ret = (struct wire_task_allocation){.task_id = arena_strdup(a, x->task_id),
+                                         .state = allocation_state_to_wire(x->state),
+                                         .is_ready = x->ready,
+                                         .has_is_ready = true,
+                                         .start_time = x->start_us ? arena_strdup(a, start) : NULL,
+                                         .end_time = x->end_us ? arena_strdup(a, end) : NULL,
+                                         .allocation_id = arena_strdup(a, x->id),
+                                         .slots = x->slots,
+                                         .exit_reason = exit_reason(x, a),
+                                         .status_code = x->exit_code,
+                                         .has_status_code = x->exit_kind == EXIT_OK || x->exit_kind == EXIT_FAILED};
 }
 
-/* ---- templates ---- */
+/* ---- templates --------------------------------------------------------------------------------------------------- */
 
 const struct wire_template *template_to_wire(struct req *r, const struct store_template *s)
 {
     struct wire_template *w = arena_new(&r->arena, struct wire_template);
-    const char *config = access_sees_secrets(r, s->user_id) ? s->config : expconf_hide_secrets(s->config, SCHEMA_MASKED, &r->arena);
+    const char *config = access_sees_secrets(r, s->user_id) ? s->config
+                                                            : expconf_hide_secrets(s->config, SCHEMA_MASKED, &r->arena);
     *w = (struct wire_template){.name = s->name, .config = config, .workspace_id = s->workspace_id};
     return w;
 }

@@ -1,7 +1,7 @@
 /* Makes messages of the contract from rows of the store and from views of the core. All that is made is in the given
  * arena. */
-#ifndef DET_API_CONVERT_H
-#define DET_API_CONVERT_H
+#ifndef DET_API_PIPELINE_CONVERT_H
+#define DET_API_PIPELINE_CONVERT_H
 
 #include "common/base/arena.h"
 #include "common/base/error.h"
@@ -28,9 +28,11 @@ const struct wire_pagination *pagination(struct page asked, struct page_window w
  * original_config are set if the row has them, without their secrets if the one who asks may not see these
  * (access_sees_secrets). */
 enum wire_experiment_state experiment_state_to_wire(const char *stored, enum display_state display);
-void experiment_to_wire(struct req *r, const struct store_experiment *x, enum display_state display, struct wire_experiment *ret);
+void experiment_to_wire(struct req *r, const struct store_experiment *x, enum display_state display,
+                        struct wire_experiment *ret);
 /* wait: why the job waits; NULL if it does not. */
-void job_summary_to_wire(const struct core_job_view *job, const struct core_wait_view *wait, struct wire_job_summary *ret);
+void job_summary_to_wire(const struct core_job_view *job, const struct core_wait_view *wait,
+                         struct wire_job_summary *ret);
 enum wire_trial_state trial_state_to_wire(enum run_state stored, enum display_state display);
 void trial_to_wire(const struct store_trial *t, enum display_state display, int64_t now_us, struct arena *a,
                    struct wire_trial *ret);

@@ -5,26 +5,26 @@
  *     int api_kill_experiment(struct req *r, struct core *core, const struct wire_kill_experiment_request *in,
  *                             struct wire_kill_experiment_response *ret, struct error *err);
  *
- * It returns 0 when *ret is the reply, -1 with *err, or what req_then_…()/req_wait() returned. contract/served.json says
- * on which thread its first step runs. It is given what it may touch there, and cannot reach anything else:
+ * It returns 0 when *ret is the reply, -1 with *err, or what req_then_…()/req_wait() returned. contract/served.json
+ * says on which thread its first step runs. It is given what it may touch there, and cannot reach anything else:
  *
- *   loop      `struct core *core`   the loop's thread: live state (core, identities, agents); memory only, nothing that blocks
- *   stream    `struct core *core`   also the loop's thread; the reply is a stream (src/api/pipeline/stream.h)
- *   read      `struct store *db`    a reader thread: a read-only connection that sees committed state
- *   lookup    `struct store *db`    the lookup thread: a reader, too, and the one that runs large lookups (store/lookup/lookup.h)
- *   write     `struct store *db`    the writer thread: inside the group's transaction, in a savepoint of its own; no reply
- *                                   before the commit
+ *   loop      `struct core *core`   the loop's thread: live state (core, identities, agents); memory only, nothing that
+ * blocks stream    `struct core *core`   also the loop's thread; the reply is a stream (src/api/pipeline/stream.h) read
+ * `struct store *db`    a reader thread: a read-only connection that sees committed state lookup    `struct store *db`
+ * the lookup thread: a reader, too, and the one that runs large lookups (store/lookup/lookup.h) write     `struct store
+ * *db`    the writer thread: inside the group's transaction, in a savepoint of its own; no reply before the commit
  *   password  `struct store *db`    the one thread that hashes passwords, a reader; through password_lane.h only
  *   work      nothing               a worker thread: archives
  *   transfer  nothing               a thread that may wait for disks and networks; raw routes and streams of bytes only
  *
- * A handler that needs more than one of these places goes on with, for example, `return req_then_loop(r, step)`. The compiler
- * refuses a step whose type does not fit the place (tests/unit/api/steps.sh). Between steps only `r` lives: r->in, r->ret, r->state and
- * everything in r->arena. Objects of the live state are looked up again by id.
+ * A handler that needs more than one of these places goes on with, for example, `return req_then_loop(r, step)`. The
+ * compiler refuses a step whose type does not fit the place (tests/unit/api/steps.sh). Between steps only `r` lives:
+ * r->in, r->ret, r->state and everything in r->arena. Objects of the live state are looked up again by id.
  *
- * The reply to a loop step that has changed the core waits for the commit of that step. The handler has to do nothing for it. */
-#ifndef DET_API_HANDLER_H
-#define DET_API_HANDLER_H
+ * The reply to a loop step that has changed the core waits for the commit of that step. The handler has to do nothing
+ * for it. */
+#ifndef DET_API_PIPELINE_HANDLER_H
+#define DET_API_PIPELINE_HANDLER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -70,7 +70,7 @@ struct principal {
  * handlers of raw routes fill it. */
 enum { REPLY_HEADERS_MAX = 4 };
 struct reply {
-    int status; /* 0 means 200 */
+    int status;               /* 0 means 200 */
     const char *content_type; /* NULL means application/json */
     struct strbuf body;
     const char *header[REPLY_HEADERS_MAX][2]; /* name and value, in the arena or static */

@@ -237,8 +237,11 @@ int identities_authenticate(const struct identities *ids, const char *token, int
     const struct identity_user *u = identities_user(ids, e->user_id);
     if (!u || !u->active)
         return error_set(err, ERR_FORBIDDEN, "user does not have permission");
-    *ret = (struct principal){.kind = e->kind, .user_id = u->id, .admin = u->admin && e->kind == PRINCIPAL_USER,
-                              .session_id = e->id, .password_at_us = e->password_at_us};
+    *ret = (struct principal){.kind = e->kind,
+                              .user_id = u->id,
+                              .admin = u->admin && e->kind == PRINCIPAL_USER,
+                              .session_id = e->id,
+                              .password_at_us = e->password_at_us};
     memcpy(ret->token_hash, hash, sizeof(hash));
     memcpy(ret->username, u->username, sizeof(ret->username));
     if (e->kind == PRINCIPAL_TASK && e->holder)

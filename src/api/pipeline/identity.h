@@ -1,14 +1,14 @@
-/* Users and their sessions (docs/spec/sessions.md), held in memory by the loop, so that authenticating a request costs one SHA-256
- * and one hash lookup. They are loaded from the store at the start, and follow each committed change.
+/* Users and their sessions (docs/spec/sessions.md), held in memory by the loop, so that authenticating a request costs
+ * one SHA-256 and one hash lookup. They are loaded from the store at the start, and follow each committed change.
  *
  * A token is "det1." and 32 random bytes in URL-safe base64; the store and this table hold only its SHA-256. Sessions
- * of users end by logout, expiry (7 days), a changed password or a deactivated account; both sessions of a task, its own
- * and the one on behalf of its owner, end with its allocation at the latest. Loop's thread only.
+ * of users end by logout, expiry (7 days), a changed password or a deactivated account; both sessions of a task, its
+ * own and the one on behalf of its owner, end with its allocation at the latest. Loop's thread only.
  *
- * Whoever stores users and sessions on the writer's thread brings them here in the job's completion: completions come in
- * the order of the commits, so that a session can't outlive, in memory, the account that ended it in the store. */
-#ifndef DET_API_IDENTITY_H
-#define DET_API_IDENTITY_H
+ * Whoever stores users and sessions on the writer's thread brings them here in the job's completion: completions come
+ * in the order of the commits, so that a session can't outlive, in memory, the account that ended it in the store. */
+#ifndef DET_API_PIPELINE_IDENTITY_H
+#define DET_API_PIPELINE_IDENTITY_H
 
 #include "api/pipeline/handler.h"
 
@@ -39,8 +39,8 @@ struct identity_session {
     enum principal_kind kind; /* what the session's token stands for */
     int64_t id;
     int user_id;
-    int64_t expires_at_us; /* 0: never (lives as long as its allocation) */
-    int64_t password_at_us; /* when a password opened the session; 0: no password did */
+    int64_t expires_at_us;   /* 0: never (lives as long as its allocation) */
+    int64_t password_at_us;  /* when a password opened the session; 0: no password did */
     char allocation_id[128]; /* "" for logins */
 };
 

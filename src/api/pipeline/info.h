@@ -1,6 +1,6 @@
 /* For every file of src/api and for the master: facts that do not change while the program runs. */
-#ifndef DET_API_INFO_H
-#define DET_API_INFO_H
+#ifndef DET_API_PIPELINE_INFO_H
+#define DET_API_PIPELINE_INFO_H
 
 #include <stdint.h>
 

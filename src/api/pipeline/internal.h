@@ -1,6 +1,6 @@
 /* What the files of src/api share and no other layer sees. */
-#ifndef DET_API_INTERNAL_H
-#define DET_API_INTERNAL_H
+#ifndef DET_API_PIPELINE_INTERNAL_H
+#define DET_API_PIPELINE_INTERNAL_H
 
 #include "api/api.h"
 #include "api/pipeline/handler.h"
@@ -26,16 +26,16 @@ struct api {
     struct password_lane *password_lane;
     struct login_limits *login_limits;
     struct proxies *proxies;
-    char *accounts_failure; /* why nobody can log in; NULL: everything is well */
-    struct log_feeds *log_feeds; /* of the logs that are followed */
+    char *accounts_failure;          /* why nobody can log in; NULL: everything is well */
+    struct log_feeds *log_feeds;     /* of the logs that are followed */
     struct agent_texts *agent_texts; /* of the agents that were listed */
     struct api_log_stats log_stats;
     struct continuing *continuing; /* experiments that requests are about to continue */
-    struct reporting *reporting; /* checkpoints that requests are about to report, by UUID */
-    struct tunnels *tunnels; /* connections to ports of tasks */
-    bool sharing_open; /* security.sharing is open: everybody who is logged in may change everything */
-    int next_turn_n; /* number of requests that go on in the loop's next turn */
-    struct topics *topics; /* streams and long polls that wait for something to happen, by topic */
+    struct reporting *reporting;   /* checkpoints that requests are about to report, by UUID */
+    struct tunnels *tunnels;       /* connections to ports of tasks */
+    bool sharing_open;             /* security.sharing is open: everybody who is logged in may change everything */
+    int next_turn_n;               /* number of requests that go on in the loop's next turn */
+    struct topics *topics;         /* streams and long polls that wait for something to happen, by topic */
 };
 
 /* A step on the loop: tells the master that checkpoints are marked for removal, or that an experiment is due for

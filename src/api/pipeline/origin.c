@@ -4,9 +4,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/base/must.h"
 #include "common/config/config.h"
 #include "common/json/json.h"
-#include "common/base/must.h"
 #include "net/http/http.h"
 
 struct proxies {
@@ -81,7 +81,7 @@ bool origin_is_https(const struct proxies *p, const struct http_request *http)
     return proto ? strcasecmp(proto, "https") == 0 : p->own_tls;
 }
 
-/* ---- which page sent the request ---- */
+/* ---- which page sent the request --------------------------------------------------------------------------------- */
 
 static bool changes_something(const struct http_request *http)
 {
@@ -115,7 +115,8 @@ static bool names_host(const char *origin, const char *host, bool https)
     origin += origin_https ? 8 : 7;
     const char *origin_port, *host_port;
     size_t n = split_host(origin, &origin_port), m = split_host(host, &host_port);
-    return n > 0 && n == m && strncasecmp(origin, host, n) == 0 && same_port(origin_port, origin_https, host_port, https);
+    return n > 0 && n == m && strncasecmp(origin, host, n) == 0 &&
+           same_port(origin_port, origin_https, host_port, https);
 }
 
 enum provenance { FROM_PLATFORM, FROM_ELSEWHERE, FROM_UNKNOWN };
@@ -145,18 +146,22 @@ int origin_check(const struct proxies *p, struct http_request *http, bool by_coo
         return 0;
     enum provenance from = request_provenance(p, http);
     if (from == FROM_ELSEWHERE)
-        return error_set(err, ERR_FORBIDDEN, "this request comes from a page of another origin (%.200s), which may not act for who is "
-                         "logged in here; programs send a token in the Authorization header", http_request_header(http, "Origin") ?
-                         http_request_header(http, "Origin") : "as Sec-Fetch-Site says");
+        return error_set(err, ERR_FORBIDDEN,
+                         "this request comes from a page of another origin (%.200s), which may not act for who is "
+                         "logged in here; programs send a token in the Authorization header",
+                         http_request_header(http, "Origin") ? http_request_header(http, "Origin")
+                                                             : "as Sec-Fetch-Site says");
     if (!by_cookie)
         return 0;
     if (from == FROM_UNKNOWN)
-        return error_set(err, ERR_FORBIDDEN, "this request changes something, and its cookie is no proof of who made it: it has neither "
+        return error_set(err, ERR_FORBIDDEN,
+                         "this request changes something, and its cookie is no proof of who made it: it has neither "
                          "Origin nor Sec-Fetch-Site; programs send the token in the Authorization header");
     size_t n;
     http_request_body(http, &n);
     if (n > 0 && !is_json(http))
-        return error_set(err, ERR_FORBIDDEN, "a body that comes with a cookie must be declared as Content-Type: application/json; "
+        return error_set(err, ERR_FORBIDDEN,
+                         "a body that comes with a cookie must be declared as Content-Type: application/json; "
                          "programs send the token in the Authorization header");
     return 0;
 }

@@ -1,6 +1,6 @@
 /* Raw routes: those that are in contract/served.json but not in contract/api.json. Their errors are {"message": …}. */
-#ifndef DET_API_RAW_H
-#define DET_API_RAW_H
+#ifndef DET_API_PIPELINE_RAW_H
+#define DET_API_PIPELINE_RAW_H
 
 #include "api/pipeline/access.h"
 #include "api/pipeline/request.h"
@@ -8,7 +8,7 @@
 enum { RAW_PARAM_MAX = 2 };
 
 struct raw_route {
-    const char *method; /* NULL: any method */
+    const char *method;  /* NULL: any method */
     const char *pattern; /* segments; ":name" matches one segment, a final "*" matches the rest */
     struct req_step first;
     const char *what; /* one sentence for the documentation */
@@ -26,7 +26,8 @@ const char *req_raw_param(const struct req *r, int index);
 /* The decoded query parameter; NULL if the request has none of that name. */
 int req_query_param(struct req *r, const char *name, const char **ret, struct error *err);
 const void *req_body(const struct req *r, size_t *ret_n);
-void req_drop_body(struct req *r); /* frees a large body once it is decoded: the message has copies of all that it needs */
+void req_drop_body(
+    struct req *r); /* frees a large body once it is decoded: the message has copies of all that it needs */
 const char *req_bearer(const struct req *r); /* the token in the Authorization header, or NULL; loop only */
 
 #endif

@@ -1,6 +1,6 @@
 /* Handlers of the rows in raw_routes[]. Each fills r->reply, or answers by itself. */
-#ifndef DET_API_RAW_HANDLERS_H
-#define DET_API_RAW_HANDLERS_H
+#ifndef DET_API_PIPELINE_RAW_HANDLERS_H
+#define DET_API_PIPELINE_RAW_HANDLERS_H
 
 #include "api/pipeline/handler.h"
 

@@ -30,7 +30,8 @@ int repeated_stream(struct req *r, int32_t period_s, void *seen, stream_fetch_fn
     struct repeated *p = arena_new(&r->arena, struct repeated);
     char number[24];
     snprintf(number, sizeof(number), "%llu", (unsigned long long)++streams);
-    *p = (struct repeated){.api = r->api, .seen = seen,
+    *p = (struct repeated){.api = r->api,
+                           .seen = seen,
                            .period_us = (int64_t)(period_s ? period_s : PERIOD_DEFAULT_S) * 1000000};
     wait_topic(p->topic, "period", number);
     p->timer = loop_timer_new(r->api->loop, on_period, p);

@@ -1,7 +1,7 @@
 /* Streams that repeat a query: `fetch` runs again after each period, until it returns STREAM_END. For data whose
  * changes wake no topic, or would wake it too often. */
-#ifndef DET_API_REPEATED_H
-#define DET_API_REPEATED_H
+#ifndef DET_API_PIPELINE_REPEATED_H
+#define DET_API_PIPELINE_REPEATED_H
 
 #include "api/pipeline/stream.h"
 #include "api/pipeline/wait.h"
@@ -13,7 +13,7 @@ struct repeated { /* what r->state points to */
     struct loop_timer *timer;
     struct api *api;
     int64_t period_us;
-    bool sent; /* whether a line was sent: each stream sends at least one */
+    bool sent;  /* whether a line was sent: each stream sends at least one */
     void *seen; /* belongs to the stream's handler */
 };
 

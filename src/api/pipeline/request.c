@@ -23,12 +23,13 @@
 
 enum {
     DECODE_ON_LOOP_MAX = 32 * 1024, /* bytes; a worker decodes larger bodies */
-    SCALARS_MAX = 10000, /* ids, names or states in one list */
-    MESSAGES_MAX = 100000, /* files, log lines or packages in one list or map */
-    DECODED_MAX = 36 * 1024 * 1024, /* bytes that the decoded message may have, not counting the content of files in it */
+    SCALARS_MAX = 10000,            /* ids, names or states in one list */
+    MESSAGES_MAX = 100000,          /* files, log lines or packages in one list or map */
+    DECODED_MAX = 36 * 1024 *
+        1024, /* bytes that the decoded message may have, not counting the content of files in it */
 };
 
-/* ---- decoding ---- */
+/* ---- decoding ---------------------------------------------------------------------------------------------------- */
 
 static int decode_request(struct req *r, struct error *err)
 {
@@ -62,7 +63,7 @@ static enum req_place place_of_request(const struct req *r)
     return r->route ? place_of(r->route->kind) : r->run->match.raw->first.place;
 }
 
-/* ---- the first step, which is the handler ---- */
+/* ---- the first step, which is the handler ------------------------------------------------------------------------ */
 
 static int first_on_loop(struct req *r, struct core *core, struct error *err)
 {
@@ -133,7 +134,7 @@ static int decode_step(struct req *r, struct error *err)
     return req_then_loop(r, dispatch_request);
 }
 
-/* ---- accept, route, authenticate ---- */
+/* ---- accept, route, authenticate --------------------------------------------------------------------------------- */
 
 static const char *bearer_token(const char *value)
 {
@@ -182,7 +183,9 @@ size_t api_body_max(struct http_request *http, void *ctx)
         return match.route->body_max;
     const struct raw_route *raw = raw_route_find(http, &a, param);
     /* among raw routes, only the one for logs in the older form of tasks takes a large body */
-    return raw && raw->first.place == REQ_WORK && raw->first.work == raw_task_logs ? routes[ROUTE_ID_POST_TASK_LOGS].body_max : ROUTE_BODY_MAX_DEFAULT;
+    return raw && raw->first.place == REQ_WORK && raw->first.work == raw_task_logs
+               ? routes[ROUTE_ID_POST_TASK_LOGS].body_max
+               : ROUTE_BODY_MAX_DEFAULT;
 }
 
 static int find_route(struct req *r, struct error *err)

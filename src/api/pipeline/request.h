@@ -1,7 +1,7 @@
 /* The request pipeline as the other files of src/api see it (implemented in request.c and steps.c). Handlers include
  * handler.h. */
-#ifndef DET_API_REQUEST_H
-#define DET_API_REQUEST_H
+#ifndef DET_API_PIPELINE_REQUEST_H
+#define DET_API_PIPELINE_REQUEST_H
 
 #include "api/pipeline/handler.h"
 
@@ -11,7 +11,17 @@ enum req_error_form { REQ_ERROR_RPC, REQ_ERROR_STREAM, REQ_ERROR_RAW };
 void req_error_body(const struct error *err, enum req_error_form form, struct strbuf *out);
 
 /* Where a step runs, and the step with the type that belongs there. REQ_NEXT_TURN is the loop in its next turn. */
-enum req_place { REQ_NOWHERE, REQ_LOOP, REQ_NEXT_TURN, REQ_READ, REQ_LOOKUP, REQ_WRITE, REQ_WORK, REQ_TRANSFER, REQ_PASSWORD };
+enum req_place {
+    REQ_NOWHERE,
+    REQ_LOOP,
+    REQ_NEXT_TURN,
+    REQ_READ,
+    REQ_LOOKUP,
+    REQ_WRITE,
+    REQ_WORK,
+    REQ_TRANSFER,
+    REQ_PASSWORD
+};
 struct req_step {
     enum req_place place; /* REQ_NOWHERE: there is no step */
     union {

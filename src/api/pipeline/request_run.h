@@ -1,6 +1,6 @@
 /* The state of a request under way, for request.c (up to the first step) and steps.c (from there to the reply). */
-#ifndef DET_API_REQUEST_RUN_H
-#define DET_API_REQUEST_RUN_H
+#ifndef DET_API_PIPELINE_REQUEST_RUN_H
+#define DET_API_PIPELINE_REQUEST_RUN_H
 
 #include "api/pipeline/raw.h"
 #include "api/pipeline/request.h"
@@ -26,7 +26,7 @@ struct req_run {
     req_store_fn *write_step; /* kept, because the writer runs it again if its group failed on a full disk */
     void (*on_gone)(struct req *r);
     struct password_job *password; /* set for requests that pass through the password lane */
-    uint64_t ticket; /* number of the last write that this request caused; 0: none */
+    uint64_t ticket;               /* number of the last write that this request caused; 0: none */
     struct error err;
     int rc;
     bool waiting, encoded;

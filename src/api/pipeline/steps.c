@@ -14,7 +14,7 @@
 #include "net/loop/loop.h"
 #include "net/loop/pool.h"
 
-/* ---- ending a request ---- */
+/* ---- ending a request -------------------------------------------------------------------------------------------- */
 
 void req_drop(struct req *r)
 {
@@ -86,7 +86,8 @@ static void send_reply(void *arg)
             http_add_header(http, r->reply.header[i][0], r->reply.header[i][1]);
         size_t n = r->reply.body.n;
         http_reply_take(http, r->reply.status ? r->reply.status : 200,
-                        r->reply.content_type ? r->reply.content_type : "application/json", strbuf_detach(&r->reply.body), n);
+                        r->reply.content_type ? r->reply.content_type : "application/json",
+                        strbuf_detach(&r->reply.body), n);
     }
     req_drop(r);
 }
@@ -112,7 +113,7 @@ void req_fail(struct req *r, struct error *err)
     end_request(r);
 }
 
-/* ---- running a step ---- */
+/* ---- running a step ---------------------------------------------------------------------------------------------- */
 
 static struct req_step take_step(struct req *r)
 {
@@ -240,13 +241,34 @@ int req_go(struct req *r, struct req_step step)
     return REQ_CONTINUES;
 }
 
-int req_then_loop(struct req *r, req_loop_fn *step) { return req_go(r, (struct req_step){REQ_LOOP, .loop = step}); }
-int req_then_next_turn(struct req *r, req_loop_fn *step) { return req_go(r, (struct req_step){REQ_NEXT_TURN, .loop = step}); }
-int req_then_read(struct req *r, req_store_fn *step) { return req_go(r, (struct req_step){REQ_READ, .store = step}); }
-int req_then_lookup(struct req *r, req_store_fn *step) { return req_go(r, (struct req_step){REQ_LOOKUP, .store = step}); }
-int req_then_write(struct req *r, req_store_fn *step) { return req_go(r, (struct req_step){REQ_WRITE, .store = step}); }
-int req_then_work(struct req *r, req_work_fn *step) { return req_go(r, (struct req_step){REQ_WORK, .work = step}); }
-int req_then_transfer(struct req *r, req_work_fn *step) { return req_go(r, (struct req_step){REQ_TRANSFER, .work = step}); }
+int req_then_loop(struct req *r, req_loop_fn *step)
+{
+    return req_go(r, (struct req_step){REQ_LOOP, .loop = step});
+}
+int req_then_next_turn(struct req *r, req_loop_fn *step)
+{
+    return req_go(r, (struct req_step){REQ_NEXT_TURN, .loop = step});
+}
+int req_then_read(struct req *r, req_store_fn *step)
+{
+    return req_go(r, (struct req_step){REQ_READ, .store = step});
+}
+int req_then_lookup(struct req *r, req_store_fn *step)
+{
+    return req_go(r, (struct req_step){REQ_LOOKUP, .store = step});
+}
+int req_then_write(struct req *r, req_store_fn *step)
+{
+    return req_go(r, (struct req_step){REQ_WRITE, .store = step});
+}
+int req_then_work(struct req *r, req_work_fn *step)
+{
+    return req_go(r, (struct req_step){REQ_WORK, .work = step});
+}
+int req_then_transfer(struct req *r, req_work_fn *step)
+{
+    return req_go(r, (struct req_step){REQ_TRANSFER, .work = step});
+}
 
 bool req_turn_is_over(int64_t began_us)
 {
@@ -280,6 +302,15 @@ void req_resume(struct req *r, struct req_step step)
     req_run_step(r);
 }
 
-void req_resume_loop(struct req *r, req_loop_fn *step) { req_resume(r, (struct req_step){REQ_LOOP, .loop = step}); }
-void req_resume_read(struct req *r, req_store_fn *step) { req_resume(r, (struct req_step){REQ_READ, .store = step}); }
-void req_resume_write(struct req *r, req_store_fn *step) { req_resume(r, (struct req_step){REQ_WRITE, .store = step}); }
+void req_resume_loop(struct req *r, req_loop_fn *step)
+{
+    req_resume(r, (struct req_step){REQ_LOOP, .loop = step});
+}
+void req_resume_read(struct req *r, req_store_fn *step)
+{
+    req_resume(r, (struct req_step){REQ_READ, .store = step});
+}
+void req_resume_write(struct req *r, req_store_fn *step)
+{
+    req_resume(r, (struct req_step){REQ_WRITE, .store = step});
+}

@@ -6,8 +6,8 @@
 #include "api/pipeline/internal.h"
 #include "api/pipeline/request.h"
 #include "api/pipeline/topics.h"
-#include "common/system/log.h"
 #include "common/base/must.h"
+#include "common/system/log.h"
 #include "net/http/http.h"
 #include "net/loop/loop.h"
 #include "net/loop/pool.h"
@@ -19,17 +19,18 @@ struct stream {
     struct topic_member member; /* must be first: stream_wake() casts the member to its stream */
     struct req *r;
     struct http_request *http;
-    stream_fetch_fn *fetch; /* of a stream of lines; else NULL */
-    stream_bytes_fn *fetch_bytes; /* of a stream of bytes; else NULL */
+    stream_fetch_fn *fetch;             /* of a stream of lines; else NULL */
+    stream_bytes_fn *fetch_bytes;       /* of a stream of bytes; else NULL */
     const struct stream_memory *memory; /* NULL: the stream reads from the store only */
-    const struct stream_head *head; /* of a stream of bytes; NULL: a stream of lines */
+    const struct stream_head *head;     /* of a stream of bytes; NULL: a stream of lines */
     struct pool *pool;
     struct strbuf batch;
     struct error err;
     enum stream_next next;
     int rc;
     bool fetching, sleeping, gone, started;
-    bool woken; /* the topic was woken during the fetch, which may have missed what happened: fetch again before sleeping */
+    bool woken; /* the topic was woken during the fetch, which may have missed what happened: fetch again before
+                   sleeping */
 };
 
 static void stream_free(struct stream *s)
@@ -176,8 +177,7 @@ static void stream_wake(struct topic_member *m)
     if (s->fetching)
         s->woken = true;
     else if (s->sleeping && http_stream_pending(s->http) > 0)
-        s->sleeping =
-            false; /* this client is slow: on_drained() fetches once it has taken what was sent */
+        s->sleeping = false; /* this client is slow: on_drained() fetches once it has taken what was sent */
     else if (s->sleeping)
         start_fetch(s);
 }
@@ -215,10 +215,14 @@ int req_stream_bytes(struct req *r, const struct stream_head *head, stream_bytes
 {
     struct stream_head *kept = arena_new(&r->arena, struct stream_head);
     *kept = *head;
-    return begin_stream(r, NULL, &(struct stream){.fetch_bytes = fetch, .head = kept, .pool = r->api->services.transfers});
+    return begin_stream(r, NULL,
+                        &(struct stream){.fetch_bytes = fetch, .head = kept, .pool = r->api->services.transfers});
 }
 
-struct strbuf *stream_batch(struct req *r) { return &r->stream->batch; }
+struct strbuf *stream_batch(struct req *r)
+{
+    return &r->stream->batch;
+}
 
 void stream_add(struct req *r, const void *response)
 {

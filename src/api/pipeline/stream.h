@@ -7,8 +7,8 @@
  *
  * Nothing is sent before the first line: an error before it is an HTTP status with the stream error body, a later one
  * is a last line. */
-#ifndef DET_API_STREAM_H
-#define DET_API_STREAM_H
+#ifndef DET_API_PIPELINE_STREAM_H
+#define DET_API_PIPELINE_STREAM_H
 
 #include "api/pipeline/handler.h"
 
@@ -36,7 +36,8 @@ int req_stream_fed(struct req *r, const char *topic, stream_fetch_fn *fetch, con
 struct stream_head {
     int status;
     const char *content_type;
-    bool has_length; uint64_t length;
+    bool has_length;
+    uint64_t length;
 };
 typedef int stream_bytes_fn(struct req *r, enum stream_next *ret_next, struct error *err);
 int req_stream_bytes(struct req *r, const struct stream_head *head, stream_bytes_fn *fetch);

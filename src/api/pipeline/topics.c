@@ -12,7 +12,7 @@ LIST_HEAD(member_list, topic_member);
 struct topic {
     struct member_list members;
     struct member_list waking; /* members that the wake under way has still to visit */
-    bool busy; /* a wake walks through this topic: don't free it */
+    bool busy;                 /* a wake walks through this topic: don't free it */
     UT_hash_handle hh;
     char name[];
 };

@@ -1,6 +1,6 @@
 /* Lists of sleepers by topic name, for long polls (wait.c) and streams (stream.c). Call all of this on the loop. */
-#ifndef DET_API_TOPICS_H
-#define DET_API_TOPICS_H
+#ifndef DET_API_PIPELINE_TOPICS_H
+#define DET_API_PIPELINE_TOPICS_H
 
 #include <stdbool.h>
 #include <sys/queue.h>

@@ -3,8 +3,8 @@
  * Things are named by topics, "preemption/12.uuid.1": the kind and the id. `return req_wait_topic(r, topic, timeout_us,
  * step)` sleeps; api_wake(topic) or the time-out runs `step` on the loop (r->timed_out tells which); a client that
  * leaves ends it. */
-#ifndef DET_API_WAIT_H
-#define DET_API_WAIT_H
+#ifndef DET_API_PIPELINE_WAIT_H
+#define DET_API_PIPELINE_WAIT_H
 
 #include "api/pipeline/handler.h"
 

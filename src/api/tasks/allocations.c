@@ -28,7 +28,8 @@ static int need_allocation(struct req *r, struct core *core, const char *id, con
 static int tell_core(struct req *r, struct core *core, enum core_event_type type, const char *allocation_id,
                      const char *container_id, struct error *err)
 {
-    struct core_event ev = {.type = type, .now_us = r->now_us,
+    struct core_event ev = {.type = type,
+                            .now_us = r->now_us,
                             .allocation = {.allocation_id = allocation_id, .container_id = container_id}};
     if (need_allocation(r, core, allocation_id, NULL, err) < 0)
         return -1;
@@ -69,7 +70,7 @@ int api_mark_allocation_resources_daemon(struct req *r, struct core *core,
     return tell_core(r, core, CORE_CONTAINER_DAEMON, in->allocation_id, in->resources_id, err);
 }
 
-/* ---- preemption: the reply is false when the time is up ---- */
+/* ---- preemption: the reply is false when the time is up ---------------------------------------------------------- */
 
 static int preemption_look(struct req *r, struct core *core, struct error *err)
 {
@@ -94,7 +95,7 @@ int api_allocation_preemption_signal(struct req *r, struct core *core,
     return preemption_look(r, core, err);
 }
 
-/* ---- rendezvous: the other containers of the allocation and their addresses ---- */
+/* ---- rendezvous: the other containers of the allocation and their addresses -------------------------------------- */
 
 static int rendezvous_look(struct req *r, struct core *core, struct error *err)
 {
@@ -138,7 +139,7 @@ int api_allocation_rendezvous_info(struct req *r, struct core *core,
     return rendezvous_look(r, core, err);
 }
 
-/* ---- all-gather ---- */
+/* ---- all-gather -------------------------------------------------------------------------------------------------- */
 
 static int gather_look(struct req *r, struct core *core, struct error *err)
 {
@@ -146,8 +147,7 @@ static int gather_look(struct req *r, struct core *core, struct error *err)
     struct wire_allocation_all_gather_response *ret = r->ret;
     const char *const *data;
     size_t n;
-    enum core_answer answer = core_all_gather(core, in->allocation_id, in->request_uuid, &r->arena, &data,
-                                              &n);
+    enum core_answer answer = core_all_gather(core, in->allocation_id, in->request_uuid, &r->arena, &data, &n);
     if (answer == CORE_ANSWER_GONE)
         return error_set(err, ERR_ABORTED, "the all-gather of allocation '%.80s' has ended without this request",
                          in->allocation_id);
@@ -171,15 +171,18 @@ int api_allocation_all_gather(struct req *r, struct core *core, const struct wir
         return error_set(err, ERR_INVALID, "requestUuid is missing");
     if (need_allocation(r, core, in->allocation_id, NULL, err) < 0)
         return -1;
-    struct core_event ev = {.type = CORE_ALL_GATHER, .now_us = r->now_us,
-                            .gather = {.allocation_id = in->allocation_id, .request_uuid = in->request_uuid,
-                                       .num_peers = in->num_peers, .data = in->data ? in->data : "null"}};
+    struct core_event ev = {.type = CORE_ALL_GATHER,
+                            .now_us = r->now_us,
+                            .gather = {.allocation_id = in->allocation_id,
+                                       .request_uuid = in->request_uuid,
+                                       .num_peers = in->num_peers,
+                                       .data = in->data ? in->data : "null"}};
     if (req_core_step(r, core, &ev, NULL, err) < 0)
         return -1;
     return gather_look(r, core, err);
 }
 
-/* ---- accelerators ---- */
+/* ---- accelerators ------------------------------------------------------------------------------------------------ */
 
 int api_post_allocation_accelerator_data(struct req *r, struct store *db,
                                          const struct wire_post_allocation_accelerator_data_request *in,
@@ -209,16 +212,19 @@ int api_get_task_accelerator_data(struct req *r, struct store *db,
     ret->accelerator_data_n = n;
     for (size_t i = 0; i < n; i++) {
         struct wire_accelerator_data *d = &ret->accelerator_data[i];
-        *d = (struct wire_accelerator_data){
-            .container_id = x[i].container_id, .allocation_id = x[i].allocation_id, .node_name = x[i].node_name,
-            .task_id = x[i].task_id, .accelerator_type = x[i].accelerator_type, .resource_pool = x[i].resource_pool};
+        *d = (struct wire_accelerator_data){.container_id = x[i].container_id,
+                                            .allocation_id = x[i].allocation_id,
+                                            .node_name = x[i].node_name,
+                                            .task_id = x[i].task_id,
+                                            .accelerator_type = x[i].accelerator_type,
+                                            .resource_pool = x[i].resource_pool};
         if (string_list_of_json(x[i].uuids, &r->arena, &d->accelerator_uuids, &d->accelerator_uuids_n, err) < 0)
             return -1;
     }
     return 0;
 }
 
-/* ---- the stored allocation ---- */
+/* ---- the stored allocation --------------------------------------------------------------------------------------- */
 
 int api_get_allocation(struct req *r, struct store *db, const struct wire_get_allocation_request *in,
                        struct wire_get_allocation_response *ret, struct error *err)

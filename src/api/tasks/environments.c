@@ -12,8 +12,8 @@
 enum { DOCUMENT_MAX = 256 * 1024 };
 
 /* Makes JSON of a part. *ret stays NULL if there is no such part. */
-static int document_of(const struct codec_message *m, const void *part, const char *what, struct arena *a, const char **ret,
-                       struct error *err)
+static int document_of(const struct codec_message *m, const void *part, const char *what, struct arena *a,
+                       const char **ret, struct error *err)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     if (!part)
@@ -29,7 +29,8 @@ int api_put_allocation_environment(struct req *r, struct store *db,
                                    const struct wire_put_allocation_environment_request *in,
                                    struct wire_put_allocation_environment_response *ret, struct error *err)
 {
-    struct store_environment e = {.allocation_id = in->allocation_id, .container_id = in->container_id,
+    struct store_environment e = {.allocation_id = in->allocation_id,
+                                  .container_id = in->container_id,
                                   .python_seen = in->python && in->python->seen_by_agent};
     if (!in->container_id || !*in->container_id)
         return error_set(err, ERR_INVALID, "containerId is missing");
@@ -41,17 +42,21 @@ int api_put_allocation_environment(struct req *r, struct store *db,
     return store_environment_put(db, &e, err);
 }
 
-static int environment_to_wire(const struct store_environment *e, struct arena *a, struct wire_allocation_environment *ret,
-                               struct error *err)
+static int environment_to_wire(const struct store_environment *e, struct arena *a,
+                               struct wire_allocation_environment *ret, struct error *err)
 {
     struct wire_host_environment *host = e->host ? arena_new(a, struct wire_host_environment) : NULL;
     struct wire_python_environment *python = e->python ? arena_new(a, struct wire_python_environment) : NULL;
     if ((host && codec_decode(&wire_msg_host_environment, e->host, strlen(e->host), a, host, err) < 0) ||
         (python && codec_decode(&wire_msg_python_environment, e->python, strlen(e->python), a, python, err) < 0))
         return error_wrap(err, "the stored environment of allocation %s", e->allocation_id);
-    *ret = (struct wire_allocation_environment){
-        .allocation_id = e->allocation_id, .container_id = e->container_id, .agent_id = e->agent_id, .trial_run_id = e->run_id,
-        .rank = e->rank, .host = host, .python = python};
+    *ret = (struct wire_allocation_environment){.allocation_id = e->allocation_id,
+                                                .container_id = e->container_id,
+                                                .agent_id = e->agent_id,
+                                                .trial_run_id = e->run_id,
+                                                .rank = e->rank,
+                                                .host = host,
+                                                .python = python};
     return 0;
 }
 

@@ -5,19 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/pipeline/convert.h"
 #include "api/pipeline/access.h"
+#include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "api/pipeline/raw.h"
 #include "api/pipeline/raw_handlers.h"
 #include "common/json/json.h"
-#include "gen/experiment_config.h"
 #include "common/system/log.h"
 #include "core/core.h"
+#include "gen/experiment_config.h"
 #include "net/http/http.h"
 #include "net/http/tunnel.h"
-#include "store/experiments/experiments.h"
 #include "store/cluster/tasks.h"
+#include "store/experiments/experiments.h"
 #include "store/experiments/trials.h"
 
 enum { DIAL_TIMEOUT_S = 10, TUNNELS_MAX = 1024 };
@@ -34,7 +34,7 @@ static int unknown_service(const struct proxy *p, const char *why, struct error 
     return error_set(err, ERR_NOT_FOUND, "service not found: %.200s: %s", p->service, why);
 }
 
-/* ---- finding the port: on a reader's thread ---- */
+/* ---- finding the port: on a reader's thread ---------------------------------------------------------------------- */
 
 static int parse_service(struct proxy *p, struct arena *a, struct error *err)
 {
@@ -68,8 +68,10 @@ static int check_port(const struct proxy *p, const char *config_text, struct err
     if (!one)
         return unknown_service(p, "the port is not among environment.proxy_ports of its configuration", err);
     if (!one->proxy_tcp)
-        return error_set(err, ERR_UNIMPLEMENTED, "port %d of %.100s is forwarded as HTTP, which is planned, but not part of this "
-                         "version; set proxy_tcp: true and use det experiment create --publish", p->port, p->task_id);
+        return error_set(err, ERR_UNIMPLEMENTED,
+                         "port %d of %.100s is forwarded as HTTP, which is planned, but not part of this "
+                         "version; set proxy_tcp: true and use det experiment create --publish",
+                         p->port, p->task_id);
     return 0;
 }
 
@@ -92,13 +94,14 @@ int raw_proxy(struct req *r, struct store *db, struct error *err)
     if (store_trial_get(db, task.trial_id, /* full= */ false, &r->arena, &trial, err) < 0 ||
         store_experiment_get(db, trial.row.experiment_id, /* with_config= */ true, &r->arena, &x, err) < 0)
         return -1;
-    if (access_may_change_of(r, ACCESS_TRIAL(trial.row.id), x.user_id, x.username, err) < 0 || check_port(p, x.config, err) < 0)
+    if (access_may_change_of(r, ACCESS_TRIAL(trial.row.id), x.user_id, x.username, err) < 0 ||
+        check_port(p, x.config, err) < 0)
         return -1;
     p->trial_id = trial.row.id;
     return req_then_loop(r, dial_trial);
 }
 
-/* ---- connecting: on the loop ---- */
+/* ---- connecting: on the loop ------------------------------------------------------------------------------------- */
 
 static int find_address(struct req *r, struct core *core, struct proxy *p, struct error *err)
 {
@@ -133,7 +136,8 @@ static void trial_dialled(void *ctx, const char *why)
     struct proxy *p = r->state;
     cleanup_error struct error err = ERROR_INIT;
     if (why)
-        error_set(&err, ERR_BAD_GATEWAY, "no program answers at port %d of %s (%s): %s", p->port, p->task_id, p->address, why);
+        error_set(&err, ERR_BAD_GATEWAY, "no program answers at port %d of %s (%s): %s", p->port, p->task_id,
+                  p->address, why);
     else
         upgrade_connection(r, &err);
     req_finish(r, &err);
@@ -149,7 +153,8 @@ static int dial_trial(struct req *r, struct core *core, struct error *err)
 {
     struct proxy *p = r->state;
     if (tunnels_count(r->api->tunnels) >= TUNNELS_MAX)
-        return error_set(err, ERR_UNAVAILABLE, "the master has %d connections to tasks open, which is the most it allows; close some",
+        return error_set(err, ERR_UNAVAILABLE,
+                         "the master has %d connections to tasks open, which is the most it allows; close some",
                          TUNNELS_MAX);
     if (!r->http)
         return error_set(err, ERR_CANCELED, "the client has left");

@@ -6,14 +6,14 @@
 #include "api/pipeline/internal.h"
 #include "api/pipeline/raw_handlers.h"
 #include "common/base/cleanup.h"
-#include "common/json/json.h"
 #include "common/config/schema.h"
-#include "core/core.h"
+#include "common/json/json.h"
 #include "core/config/expconf_secrets.h"
+#include "core/core.h"
 #include "core/sched/policy.h"
 #include "gen/handlers.h"
-#include "store/experiments/experiments.h"
 #include "store/cluster/tasks.h"
+#include "store/experiments/experiments.h"
 #include "store/experiments/trials.h"
 
 int api_get_task(struct req *r, struct store *db, const struct wire_get_task_request *in,
@@ -28,18 +28,26 @@ int api_get_task(struct req *r, struct store *db, const struct wire_get_task_req
     struct wire_task *w = arena_new(&r->arena, struct wire_task);
     int32_t type = 0;
     codec_enum_number(&wire_enum_task_type, arena_printf(&r->arena, "TASK_TYPE_%s", t.type), &type);
-    *w = (struct wire_task){
-        .task_id = t.id, .task_type = (enum wire_task_type)type, .start_time = t.start_us, .has_start_time = true,
-        .end_time = t.end_us, .has_end_time = t.end_us != 0, .config = access_sees_secrets(r, 0) ? t.config : expconf_hide_secrets(t.config, SCHEMA_MASKED, &r->arena),
-        .parent_id = t.parent_id,
-        .forked_from = t.forked_from, .allocations = arena_array(&r->arena, struct wire_task_allocation, n + 1), .allocations_n = n};
+    *w = (struct wire_task){.task_id = t.id,
+                            .task_type = (enum wire_task_type)type,
+                            .start_time = t.start_us,
+                            .has_start_time = true,
+                            .end_time = t.end_us,
+                            .has_end_time = t.end_us != 0,
+                            .config = access_sees_secrets(r, 0)
+                                          ? t.config
+                                          : expconf_hide_secrets(t.config, SCHEMA_MASKED, &r->arena),
+                            .parent_id = t.parent_id,
+                            .forked_from = t.forked_from,
+                            .allocations = arena_array(&r->arena, struct wire_task_allocation, n + 1),
+                            .allocations_n = n};
     for (size_t i = 0; i < n; i++)
         allocation_to_wire(&row[i], &r->arena, &w->allocations[i]);
     ret->task = w;
     return 0;
 }
 
-/* ---- tasks that run or wait now ---- */
+/* ---- tasks that run or wait now ---------------------------------------------------------------------------------- */
 
 enum { TASKS_ON_LOOP_MAX = 100 };
 
@@ -53,17 +61,19 @@ static void resources_to_summary(const struct core *c, const struct allocation_r
     ret->resources = arena_array(a, struct wire_task_resources_summary, n + 1);
     ret->resources_n = n;
     for (size_t i = 0; (container = core_allocation_container(c, row->id, i)); i++) {
-        struct wire_map_task_resources_summary_devices
-            *devices = arena_new(a, struct wire_map_task_resources_summary_devices);
+        struct wire_map_task_resources_summary_devices *devices =
+            arena_new(a, struct wire_map_task_resources_summary_devices);
         devices->key = arena_strdup(a, container->agent_id);
         devices->value.devices = arena_array(a, struct wire_device, (size_t)container->device_n + 1);
         devices->value.devices_n = (size_t)container->device_n;
         for (int32_t d = 0; d < container->device_n; d++)
             devices->value.devices[d].id = container->device_id[d];
-        ret->resources[i] = (struct wire_task_resources_summary){
-            .resources_id = arena_strdup(a, container->id), .resources_type = "docker-container",
-            .allocation_id = arena_strdup(a, row->id), .agent_devices = devices, .agent_devices_n = 1,
-            .container_id = arena_strdup(a, container->id)};
+        ret->resources[i] = (struct wire_task_resources_summary){.resources_id = arena_strdup(a, container->id),
+                                                                 .resources_type = "docker-container",
+                                                                 .allocation_id = arena_strdup(a, row->id),
+                                                                 .agent_devices = devices,
+                                                                 .agent_devices_n = 1,
+                                                                 .container_id = arena_strdup(a, container->id)};
     }
 }
 
@@ -103,14 +113,20 @@ static void add_allocation(struct tasks_listing *l, const struct allocation_row 
     bool known = core_trial(l->core, row->trial_id, &trial);
     struct wire_map_task_allocation_summary *e = &l->entry[l->n++];
     e->key = arena_strdup(l->arena, row->id);
-    e->value = (struct wire_task_allocation_summary){
-        .task_id = arena_strdup(l->arena, row->task_id), .allocation_id = e->key,
-        .name = known ? arena_printf(l->arena, "Trial %d (Experiment %d)", row->trial_id, trial.row->experiment_id) : "",
-        .registered_time = row->request_us, .has_registered_time = true, .resource_pool = arena_strdup(l->arena, row->pool),
-        /* clients know round_robin as "priority" */
-        .slots_needed = row->slots, .scheduler_type = policy->has_queue ? "priority" : policy->name,
-        .has_priority = known && policy->has_queue,
-        .priority = known ? priority_of(l, trial.row->experiment_id) : 0};
+    e->value = (struct wire_task_allocation_summary){.task_id = arena_strdup(l->arena, row->task_id),
+                                                     .allocation_id = e->key,
+                                                     .name = known
+                                                                 ? arena_printf(l->arena, "Trial %d (Experiment %d)",
+                                                                                row->trial_id, trial.row->experiment_id)
+                                                                 : "",
+                                                     .registered_time = row->request_us,
+                                                     .has_registered_time = true,
+                                                     .resource_pool = arena_strdup(l->arena, row->pool),
+                                                     /* clients know round_robin as "priority" */
+                                                     .slots_needed = row->slots,
+                                                     .scheduler_type = policy->has_queue ? "priority" : policy->name,
+                                                     .has_priority = known && policy->has_queue,
+                                                     .priority = known ? priority_of(l, trial.row->experiment_id) : 0};
     resources_to_summary(l->core, row, l->arena, &e->value);
 }
 
@@ -143,7 +159,7 @@ int api_get_tasks(struct req *r, struct core *core, const struct wire_get_tasks_
     return ret->allocation_id_to_summary_n > TASKS_ON_LOOP_MAX ? req_then_work(r, leave_loop) : 0;
 }
 
-/* ---- the same list in the older form ---- */
+/* ---- the same list in the older form ----------------------------------------------------------------------------- */
 
 struct renamed {
     const char *from, *to;
@@ -161,9 +177,12 @@ static struct json_object *rename_members(struct json_object *v, const struct re
 
 static struct json_object *legacy_resources(struct json_object *list)
 {
-    static const struct renamed names[] = {{"resourcesId", "resources_id"}, {"resourcesType", "resources_type"},
-                                           {"allocationId", "allocation_id"}, {"containerId", "container_id"},
-                                           {"started", "Started"}, {"exited", "Exited"}};
+    static const struct renamed names[] = {{"resourcesId", "resources_id"},
+                                           {"resourcesType", "resources_type"},
+                                           {"allocationId", "allocation_id"},
+                                           {"containerId", "container_id"},
+                                           {"started", "Started"},
+                                           {"exited", "Exited"}};
     struct json_object *ret = json_object_new_array();
     for (size_t i = 0; i < json_object_array_length(list); i++) {
         struct json_object *v = json_object_array_get_idx(list, i), *agents;
@@ -181,9 +200,13 @@ static struct json_object *legacy_resources(struct json_object *list)
 
 static struct json_object *legacy_summary(struct json_object *v)
 {
-    static const struct renamed names[] = {{"taskId", "task_id"}, {"allocationId", "allocation_id"}, {"name", "name"},
-                                           {"registeredTime", "registered_time"}, {"resourcePool", "resource_pool"},
-                                           {"slotsNeeded", "slots_needed"}, {"schedulerType", "scheduler_type"},
+    static const struct renamed names[] = {{"taskId", "task_id"},
+                                           {"allocationId", "allocation_id"},
+                                           {"name", "name"},
+                                           {"registeredTime", "registered_time"},
+                                           {"resourcePool", "resource_pool"},
+                                           {"slotsNeeded", "slots_needed"},
+                                           {"schedulerType", "scheduler_type"},
                                            {"priority", "priority"}};
     struct json_object *summary = rename_members(v, names, sizeof(names) / sizeof(*names)), *resources = NULL;
     json_object_object_get_ex(v, "resources", &resources);
@@ -214,7 +237,7 @@ int raw_tasks(struct req *r, struct core *core, struct error *err)
     return req_then_work(r, print_legacy);
 }
 
-/* ---- context: for a trial's task the model definition of its experiment; other tasks have none ---- */
+/* ---- context: for a trial's task the model definition of its experiment; other tasks have none ------------------- */
 
 int api_get_task_context_directory(struct req *r, struct store *db,
                                    const struct wire_get_task_context_directory_request *in,

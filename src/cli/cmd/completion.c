@@ -19,7 +19,7 @@ static bool is_shown(const struct cli_command *parent, const struct cli_command 
     return cli_command_is_child(parent, child) && !child->hidden;
 }
 
-/* ---- the table as functions for both bash and zsh; each leaves its result in REPLY ---- */
+/* ---- the table as functions for both bash and zsh; each leaves its result in REPLY ------------------------------- */
 
 /* Writes the words that may follow a command. */
 static void shell_words(FILE *to, const struct cli_command *c)
@@ -55,8 +55,8 @@ static void shell_place(FILE *to, const struct cli_command *c, const struct cli_
         place += cli_param_is_positional(before);
     fprintf(to, "    \"%s/", c->path);
     if (!cli_param_is_positional(p))
-        fprintf(to, "%s\"%s%s%s%s%s", p->flag[0], p->flag[1] ? "|\"" : "", p->flag[1] ? c->path : "", p->flag[1] ? "/" : "",
-                p->flag[1] ? p->flag[1] : "", p->flag[1] ? "\"" : "");
+        fprintf(to, "%s\"%s%s%s%s%s", p->flag[0], p->flag[1] ? "|\"" : "", p->flag[1] ? c->path : "",
+                p->flag[1] ? "/" : "", p->flag[1] ? p->flag[1] : "", p->flag[1] ? "\"" : "");
     else if (p->attr & CLI_LIST)
         fputs("\"[0-9]*", to);
     else
@@ -78,7 +78,8 @@ static void shell_values(FILE *to, const struct cli_command *c)
     }
 }
 
-static void shell_case(FILE *to, const char *function, const char *word, void (*print)(FILE *, const struct cli_command *))
+static void shell_case(FILE *to, const char *function, const char *word,
+                       void (*print)(FILE *, const struct cli_command *))
 {
     fprintf(to, "%s() {\n    REPLY=\"\"\n    case \"%s\" in\n", function, word);
     for (size_t i = 0; i < cli_command_n; i++)
@@ -111,23 +112,26 @@ static void print_shell_functions(FILE *to)
           "       _det_words \"$at\"; REPLY=\"${REPLY%% -*}\"\n"
           "       case \"$REPLY\" in -*) REPLY=\"\" ;; esac ;;\n"
           "    esac\n"
-          "}\n", to);
+          "}\n",
+          to);
 }
 
-/* ---- bash ---- */
+/* ---- bash -------------------------------------------------------------------------------------------------------- */
 
 static void print_bash(FILE *to)
 {
     print_shell_functions(to);
-    fputs("_det() {\n"
-          "    local REPLY IFS=$' \\t\\n'\n"
-          "    _det_answer \"${COMP_WORDS[COMP_CWORD]}\" \"${COMP_WORDS[COMP_CWORD-1]}\" \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"\n"
-          "    COMPREPLY=($(compgen -W \"$REPLY\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n"
-          "}\n"
-          "complete -o default -F _det det\n", to);
+    fputs(
+        "_det() {\n"
+        "    local REPLY IFS=$' \\t\\n'\n"
+        "    _det_answer \"${COMP_WORDS[COMP_CWORD]}\" \"${COMP_WORDS[COMP_CWORD-1]}\" \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"\n"
+        "    COMPREPLY=($(compgen -W \"$REPLY\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n"
+        "}\n"
+        "complete -o default -F _det det\n",
+        to);
 }
 
-/* ---- zsh: for the file _det in a directory of fpath, or for eval after compinit ---- */
+/* ---- zsh: for the file _det in a directory of fpath, or for eval after compinit ---------------------------------- */
 
 static void print_zsh(FILE *to)
 {
@@ -140,10 +144,11 @@ static void print_zsh(FILE *to)
           "    _det_answer \"${words[CURRENT]}\" \"${words[CURRENT-1]}\" \"${(@)before}\"\n"
           "    if [ -n \"$REPLY\" ]; then compadd -- ${=REPLY}; else _files; fi\n"
           "}\n"
-          "if [ \"$funcstack[1]\" = _det ]; then _det \"$@\"; else compdef _det det; fi\n", to);
+          "if [ \"$funcstack[1]\" = _det ]; then _det \"$@\"; else compdef _det det; fi\n",
+          to);
 }
 
-/* ---- fish ---- */
+/* ---- fish -------------------------------------------------------------------------------------------------------- */
 
 static void fish_quoted(FILE *to, const char *text)
 {
@@ -215,7 +220,8 @@ static void print_fish(FILE *to)
           "function __det_at\n"
           "    set -l path ''\n"
           "    for word in (commandline -opc)[2..-1]\n"
-          "        switch \"$path/$word\"\n", to);
+          "        switch \"$path/$word\"\n",
+          to);
     for (size_t i = 0; i < cli_command_n; i++)
         fish_enter(to, &cli_commands[i]);
     fputs("        end\n    end\n    test \"$path\" = \"$argv[1]\"\nend\n", to);

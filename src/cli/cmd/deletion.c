@@ -30,7 +30,8 @@ int deletion_run(struct cli *cli, const struct deletion *d, struct error *err)
 {
     bool completed;
     const char *title = arena_printf(&cli->arena, "%c%s", toupper(d->what[0]), d->what + 1);
-    if (!d->yes && !terminal_ask_yes(cli, arena_printf(&cli->arena, "%s \"%s\" will be deleted for good, with %s.\n"
+    if (!d->yes && !terminal_ask_yes(cli, arena_printf(&cli->arena,
+                                                       "%s \"%s\" will be deleted for good, with %s.\n"
                                                        "'det %s archive' only hides it. Delete it?",
                                                        title, d->name, d->along, d->what))) {
         fprintf(cli->out, "Aborting %s deletion.\n", d->what);

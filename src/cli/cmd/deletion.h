@@ -5,16 +5,16 @@
 #include "cli/cli.h"
 
 struct deletion_view { /* the state of an object that is being deleted */
-    int32_t left; /* number of parts that are not deleted yet */
+    int32_t left;      /* number of parts that are not deleted yet */
     bool failed;
     const char *problem;
 };
 
 struct deletion {
     const char *what, *name; /* for example "project", and its name */
-    const char *parts; /* for example "experiment": the parts that are counted */
-    const char *along; /* what is deleted with it: "its notes, …" */
-    bool yes; /* do not ask */
+    const char *parts;       /* for example "experiment": the parts that are counted */
+    const char *along;       /* what is deleted with it: "its notes, …" */
+    bool yes;                /* do not ask */
     int32_t id;
     int (*start)(struct cli *cli, int32_t id, bool *ret_completed, struct error *err);
     /* sets *ret; ERR_NOT_FOUND: the object is deleted */

@@ -28,12 +28,13 @@ int experiment_watch_test(struct cli *cli, int32_t experiment_id, struct error *
 
 /* Runs the configuration's entrypoint on this machine, in `directory` (NULL: the current one). det exits with its
  * exit status. test_mode: trains a trial class for one batch. */
-int experiment_run_local(struct cli *cli, struct json_object *config, const char *directory, bool test_mode, struct error *err);
+int experiment_run_local(struct cli *cli, struct json_object *config, const char *directory, bool test_mode,
+                         struct error *err);
 
 struct experiment_list_form {
     bool show_project, archived; /* show these columns, too */
     bool csv, json;
-    bool failure; /* show why the experiment ended in error; set by experiment_list() itself */
+    bool failure;      /* show why the experiment ended in error; set by experiment_list() itself */
     const char *pages; /* "all" or "1" */
     /* Shows only experiments in one of these states (0: all states), without the first `skip`, and at most
      * `most` (0: all). The master filters by stored states: experiments that run or wait are ACTIVE for it. */

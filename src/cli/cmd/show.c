@@ -3,15 +3,21 @@
 #include "cli/terminal/output.h"
 #include "gen/experiment_config.h"
 
-/* ---- hyperparameters and metrics ---- */
+/* ---- hyperparameters and metrics --------------------------------------------------------------------------------- */
 
 static void add_value(struct strbuf *b, struct json_object *v)
 {
     struct json_object *text = NULL;
     switch (json_object_get_type(v)) {
-    case json_type_double: strbuf_addf(b, "%.6g", json_object_get_double(v)); break;
-    case json_type_string: strbuf_adds(b, json_object_get_string(v)); break;
-    case json_type_null: strbuf_adds(b, "null"); break;
+    case json_type_double:
+        strbuf_addf(b, "%.6g", json_object_get_double(v));
+        break;
+    case json_type_string:
+        strbuf_adds(b, json_object_get_string(v));
+        break;
+    case json_type_null:
+        strbuf_adds(b, "null");
+        break;
     default:
         text = json_object_get(v);
         strbuf_adds(b, json_object_to_json_string_ext(text, JSON_C_TO_STRING_PLAIN));
@@ -21,7 +27,8 @@ static void add_value(struct strbuf *b, struct json_object *v)
 
 static void add_object(struct strbuf *b, struct json_object *v, const char *prefix)
 {
-    json_object_object_foreach(v, key, value) {
+    json_object_object_foreach(v, key, value)
+    {
         struct strbuf name = STRBUF_INIT;
         strbuf_addf(&name, "%s%s%s", prefix, *prefix ? "." : "", key);
         if (json_object_is_type(value, json_type_object) && json_object_object_length(value)) {
@@ -89,7 +96,7 @@ const char *metric_text(struct arena *a, const struct wire_common_metrics *m, co
     return ret;
 }
 
-/* ---- documents ---- */
+/* ---- documents --------------------------------------------------------------------------------------------------- */
 
 int document_show(struct cli *cli, enum route_id id, const void *request, const char *key, struct error *err)
 {

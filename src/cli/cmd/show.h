@@ -17,7 +17,10 @@ static inline const char *state_text(const struct codec_enum *e, int32_t number)
 }
 
 /* Without --pages, --limit is the most results in all; with it, the number of results on a page. */
-static inline const char *pages_of(const char *pages, bool has_limit) { return pages ? pages : has_limit ? "1" : "all"; }
+static inline const char *pages_of(const char *pages, bool has_limit)
+{
+    return pages ? pages : has_limit ? "1" : "all";
+}
 
 /* pages is "all" or "1". */
 static inline bool is_last_page(const struct wire_pagination *p, const char *pages)

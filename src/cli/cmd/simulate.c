@@ -1,7 +1,7 @@
 /* det simulate: what would happen to these jobs on that cluster, by the master's own schedulers and searchers under
  * virtual time. */
-#include "cli/terminal/output.h"
 #include "cli/simulate/world.h"
+#include "cli/terminal/output.h"
 #include "cli/terminal/table.h"
 
 static const char *span_text(struct arena *a, double seconds)
@@ -56,8 +56,9 @@ static size_t first_shown(const struct sim_cluster *c)
 static void print_tables(struct cli *cli, const struct sim_cluster *cluster, struct sim_result *const *result, size_t n)
 {
     cleanup_table struct table t = TABLE_INIT;
-    table_columns(&t, (const char *const[]){"Cluster", "Pool", "Jobs", "Never Started", "Slots", "Utilization", "Wait (mean)", "Wait (p50)",
-                                            "Wait (p99)", "Preemptions", "Fairness", "Makespan", NULL});
+    table_columns(&t, (const char *const[]){"Cluster", "Pool", "Jobs", "Never Started", "Slots", "Utilization",
+                                            "Wait (mean)", "Wait (p50)", "Wait (p99)", "Preemptions", "Fairness",
+                                            "Makespan", NULL});
     for (size_t i = 0; i < n; i++)
         for (size_t k = first_shown(&cluster[i]); k <= cluster[i].pool_n; k++)
             add_row(cli, &t, cluster[i].file, &result[i][k]);
@@ -84,7 +85,8 @@ int cmd_simulate(struct cli *cli, const struct args_simulate *args, struct error
     struct sim_trace trace;
     size_t n = args->cluster_n;
     if (n == 0)
-        return error_set(err, ERR_INVALID, "no cluster was given; describe one in a file and give it by --cluster FILE");
+        return error_set(err, ERR_INVALID,
+                         "no cluster was given; describe one in a file and give it by --cluster FILE");
     struct sim_cluster *cluster = arena_array(&cli->arena, struct sim_cluster, n);
     struct sim_result **result = arena_array(&cli->arena, struct sim_result *, n);
     if (sim_trace_read(args->trace, &cli->arena, &trace, err) < 0)

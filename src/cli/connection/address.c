@@ -77,7 +77,10 @@ const char *address_choose(const char *option, const char **ret_source)
     return "localhost:8080";
 }
 
-bool address_is_tls(const char *canonical) { return strncmp(canonical, "https:", 6) == 0; }
+bool address_is_tls(const char *canonical)
+{
+    return strncmp(canonical, "https:", 6) == 0;
+}
 
 const char *address_escape(const char *text, struct arena *a)
 {

@@ -1,6 +1,6 @@
 /* The master's address: converts what people write into the canonical form by which logins are stored. */
-#ifndef DET_CLI_ADDRESS_H
-#define DET_CLI_ADDRESS_H
+#ifndef DET_CLI_CONNECTION_ADDRESS_H
+#define DET_CLI_CONNECTION_ADDRESS_H
 
 #include <stdbool.h>
 

@@ -10,18 +10,24 @@
 #include "cli/terminal/terminal.h"
 #include "common/base/cleanup.h"
 
-/* ---- calls ---- */
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
 
 static int call_route(struct cli *cli, const struct route *r, const char *url, const void *body, size_t body_n,
-                const struct http_fetch *extra, struct http_fetch_reply *reply, struct error *err)
+                      const struct http_fetch *extra, struct http_fetch_reply *reply, struct error *err)
 {
     struct session *s;
     if (cli_session(cli, &s, err) < 0 || (!r->unauth && api_log_in(cli, s, err) < 0))
         return -1;
-    struct exchange x = {.method = r->method, .url = url, .body = body, .body_n = body_n, .with_token = s->token != NULL, .extra = extra};
+    struct exchange x = {.method = r->method,
+                         .url = url,
+                         .body = body,
+                         .body_n = body_n,
+                         .with_token = s->token != NULL,
+                         .extra = extra};
     if (api_fetch(cli, &x, reply, err) < 0)
         return -1;
-    return reply->status < 300 && !api_is_page(&reply->body) ? 0 : api_status_error(cli, reply->status, &reply->body, err);
+    return reply->status < 300 && !api_is_page(&reply->body) ? 0
+                                                             : api_status_error(cli, reply->status, &reply->body, err);
 }
 
 static int call_with_request(struct cli *cli, enum route_id id, const void *request, const struct http_fetch *extra,
@@ -72,7 +78,9 @@ int api_get_document(struct cli *cli, const char *path, struct json_object **ret
     struct http_fetch_reply reply = {0};
     if (cli_session(cli, &s, err) < 0 || api_log_in(cli, s, err) < 0)
         return -1;
-    struct exchange x = {.method = "GET", .url = arena_printf(&cli->arena, "%s%s", cli->master, path), .with_token = true};
+    struct exchange x = {.method = "GET",
+                         .url = arena_printf(&cli->arena, "%s%s", cli->master, path),
+                         .with_token = true};
     int rc = api_fetch(cli, &x, &reply, err);
     if (rc == 0 && (reply.status >= 300 || api_is_page(&reply.body)))
         rc = api_status_error(cli, reply.status, &reply.body, err);
@@ -122,8 +130,11 @@ static int download_part(struct cli *cli, const char *path, struct download *d, 
     cleanup_error struct error broke = ERROR_INIT;
     struct http_fetch extra = {.on_data = download_data, .ctx = d};
     uint64_t before = d->n;
-    struct exchange x = {.method = "GET", .url = arena_printf(&cli->arena, "%s%s", cli->master, path), .with_token = true,
-                         .extra = &extra, .from = d->n};
+    struct exchange x = {.method = "GET",
+                         .url = arena_printf(&cli->arena, "%s%s", cli->master, path),
+                         .with_token = true,
+                         .extra = &extra,
+                         .from = d->n};
     int rc = api_fetch(cli, &x, &reply, &broke);
     if (rc == 0 && reply.status >= 300)
         rc = api_status_error(cli, reply.status, &reply.body, err);
@@ -152,7 +163,10 @@ int api_download(struct cli *cli, const char *path, int fd, struct error *err)
     return rc;
 }
 
-static void draw_upload(size_t sent, size_t total, void *ctx) { progress_draw(ctx, sent, total); }
+static void draw_upload(size_t sent, size_t total, void *ctx)
+{
+    progress_draw(ctx, sent, total);
+}
 
 int api_call_body(struct cli *cli, enum route_id id, const void *body, size_t body_n, void *ret, struct error *err)
 {
@@ -169,7 +183,7 @@ int api_call_body(struct cli *cli, enum route_id id, const void *body, size_t bo
     return rc;
 }
 
-/* ---- streams: bytes come in, records go out ---- */
+/* ---- streams: bytes come in, records go out ---------------------------------------------------------------------- */
 
 struct stream {
     struct cli *cli;
@@ -236,7 +250,7 @@ int api_stream(struct cli *cli, enum route_id id, const void *request, api_recor
     return rc;
 }
 
-/* ---- the first contact with the master ---- */
+/* ---- the first contact with the master --------------------------------------------------------------------------- */
 
 static int fetch_info(struct cli *cli, struct http_fetch_reply *reply, struct error *err)
 {
@@ -267,7 +281,9 @@ static const char *master_version(struct cli *cli)
 {
     cleanup_json struct json_object *info = api_info(cli);
     struct json_object *version;
-    return (json_object_object_get_ex(info, "program_version", &version) || json_object_object_get_ex(info, "version", &version)) && version
+    return (json_object_object_get_ex(info, "program_version", &version) ||
+            json_object_object_get_ex(info, "version", &version)) &&
+                   version
                ? arena_strdup(&cli->arena, json_object_get_string(version))
                : "";
 }
@@ -296,9 +312,11 @@ int api_greet(struct cli *cli, struct error *err)
         }
     }
     if (!*version)
-        cli_say(cli, CLI_YELLOW,
-                "Master not found at %s. Hint: name its address by the environment variable DET_MASTER or by '-m' (this one is "
-                "from %s).", cli->master, cli->master_source);
+        cli_say(
+            cli, CLI_YELLOW,
+            "Master not found at %s. Hint: name its address by the environment variable DET_MASTER or by '-m' (this one is "
+            "from %s).",
+            cli->master, cli->master_source);
     else if (strcmp(version, DET_VERSION) != 0)
         cli_say(cli, CLI_YELLOW, "This is det %s, the master is %s: consider bringing both to the same version.",
                 DET_VERSION, version);

@@ -4,8 +4,8 @@
  *
  * Errors are ready to be printed: "Failed to list agents: …". If a login or a permission is missing, they say what
  * to do. */
-#ifndef DET_CLI_API_H
-#define DET_CLI_API_H
+#ifndef DET_CLI_CONNECTION_API_H
+#define DET_CLI_CONNECTION_API_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,7 +43,7 @@ struct json_object *api_info(struct cli *cli); /* the caller puts it */
  * a warning. */
 int api_greet(struct cli *cli, struct error *err);
 
-/* ---- logging in ---- */
+/* ---- logging in -------------------------------------------------------------------------------------------------- */
 int api_username(struct cli *cli, const char **ret, struct error *err); /* opens the session */
 int api_token(struct cli *cli, const char **ret, struct error *err);
 /* Asks the master for a token. Does not use the stored logins. */

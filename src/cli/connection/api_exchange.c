@@ -37,22 +37,31 @@ void session_free(struct session *s)
         http_client_free(s->http);
 }
 
-/* ---- errors for people ---- */
+/* ---- errors for people ------------------------------------------------------------------------------------------- */
 
 static enum error_kind kind_of_status(int status)
 {
     switch (status) {
-    case 400: return ERR_INVALID;
-    case 401: return ERR_UNAUTHENTICATED;
-    case 403: return ERR_FORBIDDEN;
-    case 404: return ERR_NOT_FOUND;
-    case 409: return ERR_CONFLICT;
-    case 413: return ERR_TOO_LARGE;
-    case 501: return ERR_UNIMPLEMENTED;
+    case 400:
+        return ERR_INVALID;
+    case 401:
+        return ERR_UNAUTHENTICATED;
+    case 403:
+        return ERR_FORBIDDEN;
+    case 404:
+        return ERR_NOT_FOUND;
+    case 409:
+        return ERR_CONFLICT;
+    case 413:
+        return ERR_TOO_LARGE;
+    case 501:
+        return ERR_UNIMPLEMENTED;
     case 502:
     case 503:
-    case 504: return ERR_UNAVAILABLE;
-    default: return ERR_INTERNAL;
+    case 504:
+        return ERR_UNAVAILABLE;
+    default:
+        return ERR_INTERNAL;
     }
 }
 
@@ -66,7 +75,8 @@ static const char *page_title(const char *page, struct arena *a)
     title += strlen("<title>");
     title += strspn(title, " \t\r\n");
     size_t n = 0;
-    while (title[n] && title[n] != '<' && !iscntrl((unsigned char)title[n])) /* a terminal would execute control characters */
+    while (title[n] && title[n] != '<' &&
+           !iscntrl((unsigned char)title[n])) /* a terminal would execute control characters */
         n++;
     return n == 0 || n > TITLE_MAX || title[n] != '<' ? "" : arena_printf(a, " \"%s\"", arena_strndup(a, title, n));
 }
@@ -85,10 +95,16 @@ static const char *page_text(struct cli *cli, const struct strbuf *body, int sta
         return NULL;
     const char *title = page_title(strbuf_str(body), &cli->arena);
     if (kind_of_status(status) == ERR_UNAVAILABLE)
-        return arena_printf(&cli->arena, "a server in front of the master answers with status %d and a page for browsers%s; see whether the "
-                            "master is running, and try again", status, title);
-    return arena_printf(&cli->arena, "%s answers with status %d and a page for browsers%s, as no master does; look at the address, and at "
-                        "the proxy in front of the master if there is one", cli->master, status, title);
+        return arena_printf(
+            &cli->arena,
+            "a server in front of the master answers with status %d and a page for browsers%s; see whether the "
+            "master is running, and try again",
+            status, title);
+    return arena_printf(
+        &cli->arena,
+        "%s answers with status %d and a page for browsers%s, as no master does; look at the address, and at "
+        "the proxy in front of the master if there is one",
+        cli->master, status, title);
 }
 
 /* The text of an error's body: {"error":{"error":text}}, {"message":text}, or the body of a proxy in front of the
@@ -123,11 +139,12 @@ int api_status_error(struct cli *cli, int status, const struct strbuf *body, str
     else if (kind == ERR_FORBIDDEN && of_master)
         text = arena_printf(&cli->arena, "Forbidden(%s)%s", text,
                             strcmp(text, "invalid credentials") == 0 || strcmp(text, "user not found") == 0
-                                ? "" : ": Please contact your administrator in order to access this resource.");
+                                ? ""
+                                : ": Please contact your administrator in order to access this resource.");
     return error_set(err, kind, "Failed to %s: %s", cli->command ? cli->command->help : "reach the master", text);
 }
 
-/* ---- exchanges ---- */
+/* ---- exchanges --------------------------------------------------------------------------------------------------- */
 
 static int fetch_once(struct cli *cli, struct session *s, const struct exchange *x, struct http_fetch_reply *reply,
                       struct error *err)

@@ -3,8 +3,8 @@
  *    api_url.c       makes path, query and body of a request's struct
  *    api_exchange.c  one HTTP exchange with the master, and its errors for people
  *    api_login.c     which user det acts as, and the token for that user */
-#ifndef DET_CLI_API_INTERNAL_H
-#define DET_CLI_API_INTERNAL_H
+#ifndef DET_CLI_CONNECTION_API_INTERNAL_H
+#define DET_CLI_CONNECTION_API_INTERNAL_H
 
 #include "cli/connection/api.h"
 #include "cli/connection/trust.h"
@@ -25,7 +25,7 @@ struct exchange {
     const void *body;
     size_t body_n;
     bool with_token, no_retry;
-    uint64_t from; /* number of bytes that were received already: only the rest is requested */
+    uint64_t from;                  /* number of bytes that were received already: only the rest is requested */
     const struct http_fetch *extra; /* callbacks for streams and progress */
 };
 
@@ -35,8 +35,8 @@ int api_fetch(struct cli *cli, const struct exchange *x, struct http_fetch_reply
 /* Sets the error for a reply with this status. Always returns -1. */
 int api_status_error(struct cli *cli, int status, const struct strbuf *body, struct error *err);
 
-/* Whether a reply is a page for browsers. The master never sends one: api_status_error() says so, even if the status is one
- * of success. */
+/* Whether a reply is a page for browsers. The master never sends one: api_status_error() says so, even if the status is
+ * one of success. */
 bool api_is_page(const struct strbuf *body);
 
 /* request NULL: all fields are unset. */

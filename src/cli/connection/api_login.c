@@ -14,7 +14,7 @@
 #define DEFAULT_USER "determined"
 #define SALT "GubPEmmotfiK9TMD6Zdw"
 
-/* ---- passwords ---- */
+/* ---- passwords --------------------------------------------------------------------------------------------------- */
 
 const char *password_hash(struct arena *a, const char *password)
 {
@@ -53,7 +53,7 @@ int password_check_for(const char *password, const char *user, struct error *err
     return password_check(password, err);
 }
 
-/* ---- tokens ---- */
+/* ---- tokens ------------------------------------------------------------------------------------------------------ */
 
 int api_login(struct cli *cli, const char *user, const char *password, const char **ret_token, struct error *err)
 {
@@ -122,7 +122,7 @@ void api_use_token(struct cli *cli, const char *user, const char *token)
     s->token = token;
 }
 
-/* ---- which user to act as ---- */
+/* ---- which user to act as ---------------------------------------------------------------------------------------- */
 
 /* The user to act as, and the password if it is known without asking. */
 struct candidate {

@@ -20,16 +20,23 @@ static const char *scalar_text(struct arena *a, const struct codec_field *f, con
 {
     char time[CLOCK_TEXT_MAX];
     switch (f->type) {
-    case CODEC_STRING: return *(const char *const *)at && **(const char *const *)at ? *(const char *const *)at : NULL;
-    case CODEC_BOOL: return *(const bool *)at ? "true" : NULL;
-    case CODEC_INT32: return *(const int32_t *)at ? arena_printf(a, "%" PRId32, *(const int32_t *)at) : NULL;
-    case CODEC_UINT32: return *(const uint32_t *)at ? arena_printf(a, "%" PRIu32, *(const uint32_t *)at) : NULL;
-    case CODEC_INT64: return *(const int64_t *)at ? arena_printf(a, "%" PRId64, *(const int64_t *)at) : NULL;
-    case CODEC_ENUM: return *(const int32_t *)at ? codec_enum_name(f->enumeration, *(const int32_t *)at) : NULL;
+    case CODEC_STRING:
+        return *(const char *const *)at && **(const char *const *)at ? *(const char *const *)at : NULL;
+    case CODEC_BOOL:
+        return *(const bool *)at ? "true" : NULL;
+    case CODEC_INT32:
+        return *(const int32_t *)at ? arena_printf(a, "%" PRId32, *(const int32_t *)at) : NULL;
+    case CODEC_UINT32:
+        return *(const uint32_t *)at ? arena_printf(a, "%" PRIu32, *(const uint32_t *)at) : NULL;
+    case CODEC_INT64:
+        return *(const int64_t *)at ? arena_printf(a, "%" PRId64, *(const int64_t *)at) : NULL;
+    case CODEC_ENUM:
+        return *(const int32_t *)at ? codec_enum_name(f->enumeration, *(const int32_t *)at) : NULL;
     case CODEC_TIME:
         clock_format(*(const int64_t *)at, time);
         return arena_strdup(a, time);
-    default: return NULL; /* no route that det calls has a field of another type in its query */
+    default:
+        return NULL; /* no route that det calls has a field of another type in its query */
     }
 }
 

@@ -10,9 +10,9 @@
 
 #include "cli/connection/address.h"
 #include "common/base/cleanup.h"
-#include "common/system/files.h"
-#include "common/json/json.h"
 #include "common/base/must.h"
+#include "common/json/json.h"
+#include "common/system/files.h"
 
 #define STORE_MAX (16 << 20)
 
@@ -37,18 +37,20 @@ int config_directory(struct arena *a, const char **ret, struct error *err)
     return 0;
 }
 
-/* ---- checking the file, and converting older versions ---- */
+/* ---- checking the file, and converting older versions ------------------------------------------------------------ */
 
 static bool is_login_entry(struct json_object *entry)
 {
     if (!json_object_is_type(entry, json_type_object))
         return false;
-    json_object_object_foreach(entry, key, value) {
+    json_object_object_foreach(entry, key, value)
+    {
         if (strcmp(key, "active_user") == 0) {
             if (!json_object_is_type(value, json_type_string))
                 return false;
         } else if (strcmp(key, "tokens") == 0 && json_object_is_type(value, json_type_object)) {
-            json_object_object_foreach(value, user, token) {
+            json_object_object_foreach(value, user, token)
+            {
                 (void)user;
                 if (!json_object_is_type(token, json_type_string))
                     return false;
@@ -62,12 +64,14 @@ static bool is_login_entry(struct json_object *entry)
 
 static bool is_store(struct json_object *store)
 {
-    json_object_object_foreach(store, key, value) {
+    json_object_object_foreach(store, key, value)
+    {
         if (strcmp(key, "version") == 0)
             continue;
         if (strcmp(key, "masters") != 0 || !json_object_is_type(value, json_type_object))
             return false;
-        json_object_object_foreach(value, master, entry) {
+        json_object_object_foreach(value, master, entry)
+        {
             (void)master;
             if (!is_login_entry(entry))
                 return false;
@@ -91,7 +95,8 @@ static void merge_entry(struct json_object *to, struct json_object *entry)
 {
     struct json_object *tokens, *active, *have = child_object(to, "tokens");
     if (json_object_object_get_ex(entry, "tokens", &tokens)) {
-        json_object_object_foreach(tokens, user, token) {
+        json_object_object_foreach(tokens, user, token)
+        {
             json_object_object_add(have, user, json_object_get(token));
         }
     }
@@ -106,7 +111,8 @@ static struct json_object *raise_to_2(struct json_object *old)
     json_object_object_add(store, "version", json_object_new_int(2));
     struct json_object *to = child_object(store, "masters");
     if (json_object_object_get_ex(old, "masters", &masters)) {
-        json_object_object_foreach(masters, address, entry) {
+        json_object_object_foreach(masters, address, entry)
+        {
             struct arena a = ARENA_INIT;
             const char *canonical;
             if (address_canonical(address, &a, &canonical, NULL) == 0)
@@ -190,7 +196,8 @@ int logins_load(struct logins *l, const char *directory, const char *master, str
     size_t n = (size_t)json_object_object_length(tokens);
     l->user = arena_array(a, const char *, n + 1);
     l->token = arena_array(a, const char *, n + 1);
-    json_object_object_foreach(tokens, user, token) {
+    json_object_object_foreach(tokens, user, token)
+    {
         l->user[l->n] = arena_strdup(a, user);
         l->token[l->n++] = arena_strdup(a, json_object_get_string(token));
     }

@@ -4,8 +4,8 @@
  * read and converted at the next write). Every change reads, changes and writes the file under the same lock file.
  * The new file is written completely before it replaces the old one. A file that is not of this form is deleted,
  * with an error that says so. */
-#ifndef DET_CLI_LOGINS_H
-#define DET_CLI_LOGINS_H
+#ifndef DET_CLI_CONNECTION_LOGINS_H
+#define DET_CLI_CONNECTION_LOGINS_H
 
 #include "common/base/arena.h"
 #include "common/base/error.h"

@@ -15,9 +15,9 @@ struct follower {
     struct cli *cli;
     const struct log_query *q;
     const struct codec_message *message;
-    char *last_id; /* id of the last printed line, after which a new connection continues */
-    int64_t last_us; /* time of that line, from which a new connection asks */
-    bool skipping; /* set after a new connection until the line last_id has passed */
+    char *last_id;             /* id of the last printed line, after which a new connection continues */
+    int64_t last_us;           /* time of that line, from which a new connection asks */
+    bool skipping;             /* set after a new connection until the line last_id has passed */
     struct json_object **kept; /* for --tail, because the last line comes first */
     size_t kept_n, kept_cap;
 };
@@ -139,12 +139,26 @@ static int build_request(struct cli *cli, const struct log_query *q, struct wire
 static struct wire_trial_logs_request trial_request(const struct log_query *q, const struct wire_task_logs_request *r)
 {
     return (struct wire_trial_logs_request){
-        .trial_id = q->trial_id, .limit = r->limit, .follow = r->follow, .order_by = r->order_by,
-        .agent_ids = r->agent_ids, .agent_ids_n = r->agent_ids_n, .container_ids = r->container_ids,
-        .container_ids_n = r->container_ids_n, .rank_ids = r->rank_ids, .rank_ids_n = r->rank_ids_n, .levels = r->levels,
-        .levels_n = r->levels_n, .stdtypes = r->stdtypes, .stdtypes_n = r->stdtypes_n, .sources = r->sources, .sources_n = r->sources_n,
-        .timestamp_before = r->timestamp_before, .has_timestamp_before = r->has_timestamp_before,
-        .timestamp_after = r->timestamp_after, .has_timestamp_after = r->has_timestamp_after,
+        .trial_id = q->trial_id,
+        .limit = r->limit,
+        .follow = r->follow,
+        .order_by = r->order_by,
+        .agent_ids = r->agent_ids,
+        .agent_ids_n = r->agent_ids_n,
+        .container_ids = r->container_ids,
+        .container_ids_n = r->container_ids_n,
+        .rank_ids = r->rank_ids,
+        .rank_ids_n = r->rank_ids_n,
+        .levels = r->levels,
+        .levels_n = r->levels_n,
+        .stdtypes = r->stdtypes,
+        .stdtypes_n = r->stdtypes_n,
+        .sources = r->sources,
+        .sources_n = r->sources_n,
+        .timestamp_before = r->timestamp_before,
+        .has_timestamp_before = r->has_timestamp_before,
+        .timestamp_after = r->timestamp_after,
+        .has_timestamp_after = r->has_timestamp_after,
     };
 }
 
@@ -177,7 +191,8 @@ static int stream_lines(struct follower *f, struct wire_task_logs_request *r, st
             cli_say(f->cli, CLI_YELLOW, "The log stream broke off (%s); connecting again.", error_msg(&why));
         struct timespec pause = {.tv_sec = try > 2 ? 2 : 0, .tv_nsec = try > 2 ? 0 : 250000000};
         nanosleep(&pause, NULL);
-        if (f->last_id && f->last_us) { /* ask for lines from just before the last line's time, then skip up to that line */
+        if (f->last_id &&
+            f->last_us) { /* ask for lines from just before the last line's time, then skip up to that line */
             r->timestamp_after = f->last_us - 1;
             r->has_timestamp_after = true;
             f->skipping = true;
@@ -198,9 +213,12 @@ static void say_ended(struct cli *cli, const struct log_query *q)
 
 static const char *reopen_hint(struct cli *cli, const struct log_query *q)
 {
-    const char *stop = q->experiment_id ? arena_printf(&cli->arena, "; to end it: det experiment kill %d", q->experiment_id) : "";
+    const char *stop = q->experiment_id
+                           ? arena_printf(&cli->arena, "; to end it: det experiment kill %d", q->experiment_id)
+                           : "";
     if (q->task_id)
-        return arena_printf(&cli->arena, "The task goes on. To reopen the log stream, run: det task logs -f %s\n", q->task_id);
+        return arena_printf(&cli->arena, "The task goes on. To reopen the log stream, run: det task logs -f %s\n",
+                            q->task_id);
     return arena_printf(&cli->arena, "The %s goes on. To reopen the log stream, run: det trial logs -f %d%s\n",
                         q->experiment_id ? "experiment" : "trial", q->trial_id, stop);
 }

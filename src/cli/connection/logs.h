@@ -1,6 +1,6 @@
 /* Shows task logs: complete or only their end, filtered, and following them across broken connections. */
-#ifndef DET_CLI_LOGS_H
-#define DET_CLI_LOGS_H
+#ifndef DET_CLI_CONNECTION_LOGS_H
+#define DET_CLI_CONNECTION_LOGS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,7 +9,7 @@
 #include "common/json/json.h"
 
 struct log_query {
-    int32_t trial_id; /* shows the log of this trial's task */
+    int32_t trial_id;    /* shows the log of this trial's task */
     const char *task_id; /* if trial_id is 0: shows the log of this task */
     /* the experiment whose first trial it is, for the message at Ctrl-C; 0: the user named the trial */
     int32_t experiment_id;

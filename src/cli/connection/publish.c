@@ -11,11 +11,11 @@
 
 #include "cli/connection/api_internal.h"
 #include "common/base/cleanup.h"
-#include "common/json/json.h"
 #include "common/base/must.h"
+#include "common/json/json.h"
 #include "gen/experiment_config.h"
-#include "net/loop/loop.h"
 #include "net/http/tunnel.h"
+#include "net/loop/loop.h"
 #include "net/websocket/ws.h"
 
 struct published {
@@ -37,13 +37,13 @@ struct publish {
     FILE *err;
 };
 
-/* ---- before the trial runs ---- */
+/* ---- before the trial runs --------------------------------------------------------------------------------------- */
 
 static int parse_number(const char *text, size_t n, int *ret)
 {
     char digits[8] = "";
     char *end;
-    if (n == 0 || n >= sizeof digits)
+    if (n == 0 || n >= sizeof(digits))
         return -1;
     memcpy(digits, text, n);
     long value = strtol(digits, &end, 10);
@@ -58,31 +58,35 @@ static int parse_port(const char *text, struct published *p, struct error *err)
     const char *colon = strchr(text, ':');
     const char *remote = colon ? colon + 1 : text;
     if (parse_number(text, strcspn(text, ":"), &p->local) < 0 || parse_number(remote, strlen(remote), &p->remote) < 0)
-        return error_set(err, ERR_USAGE, "--publish %s: it must be PORT or LOCAL_PORT:PORT, each from 1 to 65535", text);
+        return error_set(err, ERR_USAGE, "--publish %s: it must be PORT or LOCAL_PORT:PORT, each from 1 to 65535",
+                         text);
     return 0;
 }
 
 static int listen_at(struct published *p, struct error *err)
 {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)p->local),
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)p->local),
                              .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
     const int on = 1;
     p->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (p->fd < 0)
         return error_errno(err, "--publish: no socket");
-    setsockopt(p->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (bind(p->fd, (struct sockaddr *)&at, sizeof at) == 0 && listen(p->fd, 64) == 0)
+    setsockopt(p->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    if (bind(p->fd, (struct sockaddr *)&at, sizeof(at)) == 0 && listen(p->fd, 64) == 0)
         return 0;
     if (errno == EADDRINUSE)
-        return error_set(err, ERR_CONFLICT, "--publish: port %d of this machine is in use; choose another one: --publish "
-                         "LOCAL_PORT:%d", p->local, p->remote);
+        return error_set(err, ERR_CONFLICT,
+                         "--publish: port %d of this machine is in use; choose another one: --publish "
+                         "LOCAL_PORT:%d",
+                         p->local, p->remote);
     return error_errno(err, "--publish: port %d of this machine", p->local);
 }
 
 int publish_open(const char *const *port, size_t n, struct publish **ret, struct error *err)
 {
-    struct publish *p = must_calloc(1, sizeof *p);
-    p->port = must_calloc(n, sizeof *p->port);
+    struct publish *p = must_calloc(1, sizeof(*p));
+    p->port = must_calloc(n, sizeof(*p->port));
     for (size_t i = 0; i < n; i++)
         p->port[i] = (struct published){.of = p, .fd = -1};
     p->port_n = n;
@@ -113,11 +117,13 @@ void publish_warn(const struct publish *p, struct cli *cli, const char *config_t
     exp_values_read(config, &cli->arena, &values);
     for (size_t i = 0; i < p->port_n; i++)
         if (!lets_through(&values.environment, p->port[i].remote))
-            cli_say(cli, CLI_YELLOW, "Warning: port %d is not among the configuration's environment.proxy_ports with proxy_tcp: true; "
-                    "the master lets nothing through to it.", p->port[i].remote);
+            cli_say(cli, CLI_YELLOW,
+                    "Warning: port %d is not among the configuration's environment.proxy_ports with proxy_tcp: true; "
+                    "the master lets nothing through to it.",
+                    p->port[i].remote);
 }
 
-/* ---- while the trial runs, on the thread ---- */
+/* ---- while the trial runs, on the thread ------------------------------------------------------------------------- */
 
 static void on_failed(void *ctx, const char *why)
 {
@@ -168,12 +174,14 @@ int publish_serve(struct publish *p, struct cli *cli, const char *task_id, struc
         return -1;
     p->err = cli->err;
     p->tunnels = tunnels_new(p->loop);
-    p->options = (struct ws_client_options){.ca_file = s->trust.ca_file, .tls_name = s->trust.name,
+    p->options = (struct ws_client_options){.ca_file = s->trust.ca_file,
+                                            .tls_name = s->trust.name,
                                             .tls_skip_verify = s->trust.skip_verify};
     for (size_t i = 0; i < p->port_n; i++) {
         struct published *one = &p->port[i];
         /* http://… becomes ws://…, and https://… becomes wss://… */
-        one->url = must_strdup(arena_printf(&cli->arena, "ws%s/proxy/%s:%d/", cli->master + strlen("http"), task_id, one->remote));
+        one->url = must_strdup(
+            arena_printf(&cli->arena, "ws%s/proxy/%s:%d/", cli->master + strlen("http"), task_id, one->remote));
         one->authorization = must_strdup(arena_printf(&cli->arena, "Authorization: Bearer %s", token));
         one->header[0] = one->authorization;
         one->watch = loop_watch_readable(p->loop, one->fd, on_connection, one);
@@ -182,7 +190,7 @@ int publish_serve(struct publish *p, struct cli *cli, const char *task_id, struc
     return start_thread(p, err);
 }
 
-/* ---- at the end ---- */
+/* ---- at the end -------------------------------------------------------------------------------------------------- */
 
 static void stop_serving(void *ctx)
 {

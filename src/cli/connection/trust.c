@@ -12,8 +12,8 @@
 #include "cli/connection/logins.h"
 #include "cli/terminal/terminal.h"
 #include "common/base/cleanup.h"
-#include "common/system/files.h"
 #include "common/json/json.h"
+#include "common/system/files.h"
 
 #define CERTS_MAX (16 << 20)
 
@@ -54,10 +54,14 @@ static int check_certificates(const char *file, struct error *err)
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     if (file_read(file, CERTS_MAX, &text, err) < 0)
         return error_wrap(err, "DET_MASTER_CERT_FILE");
-    if (strstr(strbuf_str(&text), "-----BEGIN CERTIFICATE-----") || strstr(strbuf_str(&text), "-----BEGIN TRUSTED CERTIFICATE-----"))
+    if (strstr(strbuf_str(&text), "-----BEGIN CERTIFICATE-----") ||
+        strstr(strbuf_str(&text), "-----BEGIN TRUSTED CERTIFICATE-----"))
         return 0;
-    return error_set(err, ERR_INVALID, "DET_MASTER_CERT_FILE: %s holds no certificate in PEM form; name a file with the certificate of the "
-                     "master or of its authority, or noverify to check none", file);
+    return error_set(
+        err, ERR_INVALID,
+        "DET_MASTER_CERT_FILE: %s holds no certificate in PEM form; name a file with the certificate of the "
+        "master or of its authority, or noverify to check none",
+        file);
 }
 
 int trust_load(struct cli *cli, struct trust *ret, struct error *err)

@@ -1,8 +1,8 @@
 /* Which certificates of the master are trusted: DET_MASTER_CERT_FILE (a PEM file or "noverify"), else what was
  * accepted for this master before (certs.json), else those of the system. DET_MASTER_CERT_NAME is the name that the
  * certificate must have. */
-#ifndef DET_CLI_TRUST_H
-#define DET_CLI_TRUST_H
+#ifndef DET_CLI_CONNECTION_TRUST_H
+#define DET_CLI_CONNECTION_TRUST_H
 
 #include <stdbool.h>
 
@@ -10,7 +10,7 @@
 
 struct trust {
     const char *ca_file; /* NULL: the certificates of the system */
-    const char *name; /* NULL: the host of the address */
+    const char *name;    /* NULL: the host of the address */
     bool skip_verify;
 };
 

@@ -5,8 +5,8 @@
 
 #include "cli/files/override.h"
 #include "common/base/cleanup.h"
-#include "common/system/files.h"
 #include "common/config/schema.h"
+#include "common/system/files.h"
 #include "core/config/expconf.h"
 
 #define CONFIG_MAX (16 << 20)
@@ -57,7 +57,8 @@ static int blame_yaml(const char *path, const char *text, struct error *err)
     if (sscanf(message, "line %d, column %d: %n", &line, &column, &taken) != 2 || !taken)
         return error_wrap(err, "%s", shown_name(path));
     show_place(text, line, column, &where);
-    return error_set(err, ERR_INVALID, "%s:%d:%d: %s%s", shown_name(path), line, column, message + taken, strbuf_str(&where));
+    return error_set(err, ERR_INVALID, "%s:%d:%d: %s%s", shown_name(path), line, column, message + taken,
+                     strbuf_str(&where));
 }
 
 int config_file_read(struct cli *cli, const char *path, struct strbuf *ret_text, struct json_object **ret,
@@ -70,8 +71,7 @@ int config_file_read(struct cli *cli, const char *path, struct strbuf *ret_text,
     if (yaml_parse(strbuf_str(ret_text), ret_text->n, &config, NULL, err) < 0)
         return blame_yaml(path, strbuf_str(ret_text), err);
     if (!json_object_is_type(config, json_type_object))
-        return error_set(err, ERR_USAGE, "Error: invalid config file %s: expected keys and values",
-                         shown_name(path));
+        return error_set(err, ERR_USAGE, "Error: invalid config file %s: expected keys and values", shown_name(path));
     *ret = take_ptr(config);
     return 0;
 }
@@ -106,7 +106,7 @@ int config_file_read_with(struct cli *cli, const char *path, const char *const *
     return 0;
 }
 
-/* ---- where in the file a mistake is ---- */
+/* ---- where in the file a mistake is ------------------------------------------------------------------------------ */
 
 /* Finds "PATH (line L, column C): " at the start of a line of n bytes. Returns the text after it, and sets the
  * path's length. */
@@ -173,7 +173,8 @@ static void locate_line(const char *line, size_t n, const struct schema_place *p
         strbuf_addf(&out->text, "%s%s", out->n++ ? "\n" : "", l);
         return;
     }
-    const char *at = l + root_n + (l[root_n] == '.'), *path = arena_strndup(&a, at, at < words ? (size_t)(words - at) : 0);
+    const char *at = l + root_n + (l[root_n] == '.'),
+               *path = arena_strndup(&a, at, at < words ? (size_t)(words - at) : 0);
     if (sscanf(words + 2, "unknown field \"%200[^\"]\"", name) == 1)
         schema_problem_member(out, place, path, name, "%s", words + 2);
     else

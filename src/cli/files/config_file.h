@@ -1,6 +1,6 @@
 /* Reads configuration files that commands send: YAML, or standard input for "-". */
-#ifndef DET_CLI_CONFIG_FILE_H
-#define DET_CLI_CONFIG_FILE_H
+#ifndef DET_CLI_FILES_CONFIG_FILE_H
+#define DET_CLI_FILES_CONFIG_FILE_H
 
 #include "cli/cli.h"
 #include "common/json/json.h"

@@ -11,8 +11,8 @@
 #include "cli/terminal/terminal.h"
 #include "common/base/base64.h"
 #include "common/base/cleanup.h"
-#include "common/task/context_depth.h"
 #include "common/system/files.h"
+#include "common/task/context_depth.h"
 
 #define DETIGNORE ".detignore"
 #define DETIGNORE_MAX (1 << 20)
@@ -28,18 +28,23 @@ void context_release(struct context *c)
 struct walk {
     struct context *c;
     struct ignore ignore;
-    const char *root; /* path on this machine */
+    const char *root;   /* path on this machine */
     const char *prefix; /* put before the paths; "" for the context */
     size_t limit;
 };
 
-static size_t size_in_base64(size_t n) { return (n + 2) / 3 * 3; }
+static size_t size_in_base64(size_t n)
+{
+    return (n + 2) / 3 * 3;
+}
 
 static int too_large(size_t limit, struct error *err)
 {
     struct arena a = ARENA_INIT;
-    error_set(err, ERR_TOO_LARGE, "the context and the included files exceed the maximum allowed size of %s; name in a "
-              "%s file what need not be sent", format_size(&a, (double)limit), DETIGNORE);
+    error_set(err, ERR_TOO_LARGE,
+              "the context and the included files exceed the maximum allowed size of %s; name in a "
+              "%s file what need not be sent",
+              format_size(&a, (double)limit), DETIGNORE);
     arena_release(&a);
     return -1;
 }
@@ -75,13 +80,20 @@ static int add_file(struct context *c, const char *path, const char *source, con
         skip_file(c, source, S_ISREG(st->st_mode) ? errno : ENOTSUP); /* sockets and devices are not sent */
         return 0;
     }
-    struct context_entry e = {.path = path, .source = source, .mode = st->st_mode, .mtime_s = st->st_mtime, .size = (size_t)st->st_size};
+    struct context_entry e = {
+        .path = path, .source = source, .mode = st->st_mode, .mtime_s = st->st_mtime, .size = (size_t)st->st_size};
     return add_entry(c, e, limit, err);
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b) { return strcmp((*a)->d_name, (*b)->d_name); }
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
 
-static int is_no_dot(const struct dirent *d) { return strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0; }
+static int is_no_dot(const struct dirent *d)
+{
+    return strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0;
+}
 
 /* A child of a directory that is sent, with what stat says of it. */
 struct child {
@@ -136,8 +148,8 @@ static int walk_directory(struct walk *w, const char *relative, int depth, struc
     if (list_children(w, relative, &child, &n, err) < 0)
         return -1;
     if (n > 0 && depth == CONTEXT_DEPTH_MAX)
-        return error_set(err, ERR_INVALID, "%s has too long a path: agents unpack at most %d names below %s", child[0].source, CONTEXT_DEPTH_MAX,
-                         w->root);
+        return error_set(err, ERR_INVALID, "%s has too long a path: agents unpack at most %d names below %s",
+                         child[0].source, CONTEXT_DEPTH_MAX, w->root);
     for (size_t i = 0; i < n; i++) {
         struct context_entry e = {.path = entry_path(w, child[i].relative),
                                   .mode = child[i].st.st_mode,
@@ -195,7 +207,8 @@ static int read_include(struct context *c, const char *path, size_t limit, struc
         return -1;
     const char *name = strrchr(real, '/') + 1;
     if (!*name)
-        return error_set(err, ERR_INVALID, "'%s' has no name under which it could be included; name a file or directory", path);
+        return error_set(err, ERR_INVALID,
+                         "'%s' has no name under which it could be included; name a file or directory", path);
     if (!S_ISDIR(st.st_mode))
         return add_file(c, name, real, &st, limit, err);
     struct context_entry e = {.path = name, .mode = st.st_mode, .mtime_s = st.st_mtime};
@@ -244,7 +257,7 @@ int context_read(struct context *c, const char *root, const char *const *include
     return check_duplicates(c, err);
 }
 
-/* ---- writing ---- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 /* Encodes a file piece by piece. A piece's length is a multiple of 3, so that only the last piece is padded. */
 static int write_content(const struct context_entry *e, struct strbuf *out, struct error *err)

@@ -5,8 +5,8 @@
  * a context of 95 MiB takes little memory beyond the request itself. The order is: of each directory the entries of
  * its subdirectories, then its files, then what is in the subdirectories; names are sorted. The context's own root
  * has no entry; an included directory has one. */
-#ifndef DET_CLI_CONTEXT_H
-#define DET_CLI_CONTEXT_H
+#ifndef DET_CLI_FILES_CONTEXT_H
+#define DET_CLI_FILES_CONTEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 #define CONTEXT_SIZE_MAX ((size_t)99614720) /* 95 MiB of file content */
 
 struct context_entry {
-    const char *path; /* path within the task's directory */
+    const char *path;   /* path within the task's directory */
     const char *source; /* path on this machine; NULL for directories */
     mode_t mode;
     int64_t mtime_s;
@@ -31,7 +31,7 @@ struct context {
     struct arena arena;
     struct context_entry *entry;
     size_t n, cap;
-    size_t size; /* number of bytes of content, before base64 */
+    size_t size;          /* number of bytes of content, before base64 */
     const char **skipped; /* "PATH: REASON" for each file that could not be read */
     size_t skipped_n;
 };

@@ -73,4 +73,7 @@ static int copy_level(const char *from, const char *to, int depth, struct error 
     return rc;
 }
 
-int copy_tree(const char *from, const char *to, struct error *err) { return copy_level(from, to, 0, err); }
+int copy_tree(const char *from, const char *to, struct error *err)
+{
+    return copy_level(from, to, 0, err);
+}

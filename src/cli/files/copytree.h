@@ -1,6 +1,6 @@
 /* Copies a checkpoint from its storage to a directory, like cp -r. */
-#ifndef DET_CLI_COPYTREE_H
-#define DET_CLI_COPYTREE_H
+#ifndef DET_CLI_FILES_COPYTREE_H
+#define DET_CLI_FILES_COPYTREE_H
 
 #include "common/base/error.h"
 

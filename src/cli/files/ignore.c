@@ -5,12 +5,12 @@
 
 struct ignore_pattern {
     const char *text;
-    bool negated; /* "!text": includes again what an earlier line left out */
+    bool negated;        /* "!text": includes again what an earlier line left out */
     bool directory_only; /* text/ */
-    bool anchored; /* has a slash before its end: is compared with whole paths, otherwise with last components */
+    bool anchored;       /* has a slash before its end: is compared with whole paths, otherwise with last components */
 };
 
-/* ---- reading the lines ---- */
+/* ---- reading the lines ------------------------------------------------------------------------------------------- */
 
 static size_t trim_blanks(const char *line, size_t n)
 {
@@ -83,7 +83,7 @@ void ignore_release(struct ignore *ig)
     *ig = (struct ignore)IGNORE_INIT;
 }
 
-/* ---- matching, as git's wildmatch does it ---- */
+/* ---- matching, as git's wildmatch does it ------------------------------------------------------------------------ */
 
 /* DEAD and DEAD_SEGMENT are failures that avoid useless tries. DEAD: no later start in the text can match.
  * DEAD_SEGMENT: no later start in this component can match; only a double star before it may move on. */
@@ -91,7 +91,9 @@ enum match { MATCH, NO_MATCH, DEAD, DEAD_SEGMENT };
 
 static bool class_has(const char *name, size_t n, unsigned char c)
 {
-    static const struct { const char *name; int (*is)(int);
+    static const struct {
+        const char *name;
+        int (*is)(int);
     } class[] = {
         {"alnum", isalnum}, {"alpha", isalpha}, {"blank", isblank}, {"cntrl", iscntrl},
         {"digit", isdigit}, {"graph", isgraph}, {"lower", islower}, {"print", isprint},

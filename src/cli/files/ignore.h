@@ -4,8 +4,8 @@
  *
  * Walk a tree from the top and do not enter ignored directories: a pattern cannot include a file of an ignored
  * directory again. */
-#ifndef DET_CLI_IGNORE_H
-#define DET_CLI_IGNORE_H
+#ifndef DET_CLI_FILES_IGNORE_H
+#define DET_CLI_FILES_IGNORE_H
 
 #include <stdbool.h>
 #include <stddef.h>

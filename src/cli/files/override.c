@@ -51,7 +51,8 @@ static void merge_objects(struct json_object *into, const char *key, struct json
         json_object_object_add(into, key, v);
         return;
     }
-    json_object_object_foreach(v, name, value) {
+    json_object_object_foreach(v, name, value)
+    {
         merge_objects(have, name, json_object_get(value));
     }
     json_object_put(v);
@@ -77,7 +78,8 @@ int override_apply(struct json_object *config, const char *key_value, struct err
             return 0;
         }
         struct json_object *next = json_object_object_get(at, strbuf_str(&name));
-        if (!json_object_is_type(next, json_type_object)) { /* a value that is absent, null or a scalar becomes an object */
+        if (!json_object_is_type(next,
+                                 json_type_object)) { /* a value that is absent, null or a scalar becomes an object */
             next = json_object_new_object();
             json_object_object_add(at, strbuf_str(&name), next);
         }

@@ -1,6 +1,6 @@
 /* Applies --config key=value to a configuration before it is sent. */
-#ifndef DET_CLI_OVERRIDE_H
-#define DET_CLI_OVERRIDE_H
+#ifndef DET_CLI_FILES_OVERRIDE_H
+#define DET_CLI_FILES_OVERRIDE_H
 
 #include "common/base/error.h"
 #include "common/json/json.h"

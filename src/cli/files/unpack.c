@@ -46,7 +46,8 @@ static int unpack_entry(struct archive *a, struct archive_entry *e, const char *
     cleanup_arena struct arena memory = ARENA_INIT;
     const char *name = archive_entry_pathname(e);
     if (leads_out(name))
-        return error_set(err, ERR_INVALID, "the archive holds '%s', which is outside of the directory to unpack to", name ? name : "");
+        return error_set(err, ERR_INVALID, "the archive holds '%s', which is outside of the directory to unpack to",
+                         name ? name : "");
     char *path = arena_printf(&memory, "%s/%s", to, name);
     if (archive_entry_filetype(e) == AE_IFDIR)
         return dir_make(path, 0755, err);

@@ -1,7 +1,7 @@
 /* Unpacks a tar of a checkpoint, as the master makes it: directories and regular files only, and nothing outside of
  * `to`. */
-#ifndef DET_CLI_UNPACK_H
-#define DET_CLI_UNPACK_H
+#ifndef DET_CLI_FILES_UNPACK_H
+#define DET_CLI_FILES_UNPACK_H
 
 #include <stddef.h>
 

@@ -3,8 +3,8 @@
  *
  * The pid file has the process id and the process's start time since boot, so that another process which has got the
  * same id since is not mistaken for ours. */
-#ifndef DET_CLI_DAEMON_H
-#define DET_CLI_DAEMON_H
+#ifndef DET_CLI_LOCAL_DAEMON_H
+#define DET_CLI_LOCAL_DAEMON_H
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -13,7 +13,7 @@
 
 struct daemon_start {
     const char *const *argv; /* argv[0] is the program's path; NULL-terminated */
-    const char *const *env; /* "NAME=value" in addition to our environment; NULL-terminated, or NULL */
+    const char *const *env;  /* "NAME=value" in addition to our environment; NULL-terminated, or NULL */
     const char *pid_file, *log_file;
 };
 

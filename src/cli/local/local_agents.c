@@ -12,9 +12,9 @@
 #include "cli/local/daemon.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
+#include "common/base/strbuf.h"
 #include "common/system/files.h"
 #include "common/system/process.h"
-#include "common/base/strbuf.h"
 
 enum { REGISTER_MS = 10000, SUPERVISORS_MS = 3000 };
 
@@ -162,8 +162,8 @@ static int check_agents_alive(struct local_cluster *c, struct error *err)
         const char *log = local_agent_file(c, agent[i], ".log");
         if (!daemon_find(local_agent_file(c, agent[i], ".pid"), &pid))
             return error_set(err, ERR_INTERNAL,
-                             "agent '%s' ended right after its start (the master is up). The end of its log %s:\n%s", agent[i],
-                             log, local_log_tail(c, log));
+                             "agent '%s' ended right after its start (the master is up). The end of its log %s:\n%s",
+                             agent[i], log, local_log_tail(c, log));
     }
     return 0;
 }
@@ -183,8 +183,8 @@ int local_agents_wait(struct local_cluster *c, size_t n, struct error *err)
         if (check_agents_alive(c, err) < 0)
             return -1;
         if (clock_monotonic_us() > deadline)
-            return error_set(err, ERR_DEADLINE, "%zu of %zu agents have registered; see the logs in %s", here,
-                             n, c->directory);
+            return error_set(err, ERR_DEADLINE, "%zu of %zu agents have registered; see the logs in %s", here, n,
+                             c->directory);
         sleep_ms(LOCAL_POLL_MS);
     }
 }

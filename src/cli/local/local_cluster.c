@@ -7,13 +7,13 @@
 
 #include "cli/cmd/experiment.h"
 #include "cli/connection/api.h"
-#include "cli/local/daemon.h"
 #include "cli/connection/logins.h"
+#include "cli/local/daemon.h"
 #include "cli/terminal/terminal.h"
 #include "common/base/cleanup.h"
+#include "common/base/strbuf.h"
 #include "common/system/files.h"
 #include "common/system/process.h"
-#include "common/base/strbuf.h"
 
 const char *local_file(const struct local_cluster *c, const char *name)
 {
@@ -69,7 +69,7 @@ const char *local_log_tail(struct local_cluster *c, const char *path)
     return arena_strdup(&c->cli->arena, text.s + from + (text.s[from] == '\n'));
 }
 
-/* ---- ending a cluster ---- */
+/* ---- ending a cluster -------------------------------------------------------------------------------------------- */
 
 static bool find_login(struct local_cluster *c)
 {
@@ -117,13 +117,16 @@ static void wait_for_tasks(struct local_cluster *c)
 
 static bool may_stop(struct local_cluster *c, const struct local_down *how, const char *ids, size_t n)
 {
-    const char *what = how->delete_db ? "They are lost with the master's data (--delete-db)."
-                       : how->kill    ? "They are killed (--kill), for good."
-                                      : "They are paused; when the cluster is up again, 'det experiment activate' goes on with them.";
+    const char *what =
+        how->delete_db ? "They are lost with the master's data (--delete-db)."
+        : how->kill    ? "They are killed (--kill), for good."
+                       : "They are paused; when the cluster is up again, 'det experiment activate' goes on with them.";
     if (how->yes || !c->cli->in_terminal)
         return true;
-    return terminal_ask_yes(c->cli, arena_printf(&c->cli->arena, "%zu experiment%s running on the cluster '%s': %s. %s\nStop the cluster?",
-                                                 n, n == 1 ? " is" : "s are", c->name, ids, what));
+    return terminal_ask_yes(c->cli,
+                            arena_printf(&c->cli->arena,
+                                         "%zu experiment%s running on the cluster '%s': %s. %s\nStop the cluster?", n,
+                                         n == 1 ? " is" : "s are", c->name, ids, what));
 }
 
 static void stop_experiment(struct local_cluster *c, int32_t id, bool kill)
@@ -161,7 +164,7 @@ bool local_cluster_stop_experiments(struct local_cluster *c, const struct local_
     return true;
 }
 
-/* ---- logs ---- */
+/* ---- logs -------------------------------------------------------------------------------------------------------- */
 
 struct log_view {
     const char *name, *path;

@@ -7,8 +7,8 @@
  *    checkpoints/        where experiments save checkpoints unless they name another storage
  *    <agent>/            the agent's data: tasks and their spools
  *    master.pid, master.log, <agent>.pid, <agent>.log, master.url */
-#ifndef DET_CLI_LOCAL_CLUSTER_H
-#define DET_CLI_LOCAL_CLUSTER_H
+#ifndef DET_CLI_LOCAL_LOCAL_CLUSTER_H
+#define DET_CLI_LOCAL_LOCAL_CLUSTER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,7 +28,7 @@ struct local_master {
     int64_t port;
     const char *config_path, *storage_path; /* NULL: defaults */
     const char *initial_password;           /* NULL: the master makes one */
-    const char *work_dir; /* working directory of tasks; NULL: a directory for each task */
+    const char *work_dir;                   /* working directory of tasks; NULL: a directory for each task */
     bool delete_db;
 };
 /* Starts the master and returns when it answers. From then on cli->master is its address. An error if a master runs

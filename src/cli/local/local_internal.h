@@ -1,7 +1,7 @@
 /* Implements cli/local/local_cluster.h: local_cluster.c knows the directory, local_master.c and local_agents.c know
  * the programs in it. */
-#ifndef DET_CLI_LOCAL_INTERNAL_H
-#define DET_CLI_LOCAL_INTERNAL_H
+#ifndef DET_CLI_LOCAL_LOCAL_INTERNAL_H
+#define DET_CLI_LOCAL_LOCAL_INTERNAL_H
 
 #include "cli/local/local_cluster.h"
 

@@ -10,13 +10,13 @@
 #include <unistd.h>
 
 #include "cli/connection/api.h"
-#include "cli/local/daemon.h"
 #include "cli/connection/logins.h"
+#include "cli/local/daemon.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
+#include "common/base/strbuf.h"
 #include "common/system/files.h"
 #include "common/system/process.h"
-#include "common/base/strbuf.h"
 #include "net/client/http_client.h"
 
 #define USER "determined"
@@ -29,7 +29,8 @@ static int check_port(int64_t port, struct error *err)
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     cleanup_close int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (port < 1 || port > 65535)
-        return error_set(err, ERR_USAGE, "argument --master-port: %" PRId64 " is not a port; give a number from 1 to 65535", port);
+        return error_set(err, ERR_USAGE,
+                         "argument --master-port: %" PRId64 " is not a port; give a number from 1 to 65535", port);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
     if (bind(fd, (struct sockaddr *)&at, sizeof(at)) == 0)
         return 0;
@@ -56,8 +57,8 @@ static int wait_healthy(struct local_cluster *c, pid_t pid, const char *log_file
     int64_t deadline = clock_monotonic_us() + START_MS * INT64_C(1000);
     while (!is_healthy(url)) {
         if (!process_alive(pid))
-            return error_set(err, ERR_INTERNAL, "the master ended right after its start. The end of its log %s:\n%s", log_file,
-                             local_log_tail(c, log_file));
+            return error_set(err, ERR_INTERNAL, "the master ended right after its start. The end of its log %s:\n%s",
+                             log_file, local_log_tail(c, log_file));
         if (clock_monotonic_us() > deadline)
             return error_set(err, ERR_DEADLINE, "the master does not answer at %s; its log is %s", url, log_file);
         sleep_ms(LOCAL_POLL_MS);
@@ -179,7 +180,7 @@ const char *local_master_password_file(const struct local_cluster *c)
     return access(path, R_OK) == 0 ? path : NULL;
 }
 
-/* ---- the first login ---- */
+/* ---- the first login --------------------------------------------------------------------------------------------- */
 
 int local_master_password(struct local_cluster *c, const char **ret)
 {

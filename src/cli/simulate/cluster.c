@@ -1,9 +1,9 @@
 #include <string.h>
 
 #include "cli/simulate/trace.h"
-#include "common/system/files.h"
-#include "common/json/json.h"
 #include "common/config/schema.h"
+#include "common/json/json.h"
+#include "common/system/files.h"
 #include "core/sched/policy.h"
 #include "gen/config_numbers.h"
 
@@ -28,25 +28,28 @@ static int check_names(struct reader *r, struct json_object *o, const char *path
 {
     if (!json_object_is_type(o, json_type_object))
         return bad_value(r, path, "must be a mapping");
-    json_object_object_foreach(o, name, value) {
+    json_object_object_foreach(o, name, value)
+    {
         (void)value;
         size_t i = 0;
-        while (known[i] != NULL && strcmp(known[i], name) != 0)
+        while (known[i] && strcmp(known[i], name) != 0)
             i++;
-        if (known[i] == NULL)
+        if (!known[i])
             return bad_value(r, arena_printf(r->arena, "%s.%s", path, name), "is no key that a simulation knows");
     }
     return 0;
 }
 
-static int take_int(struct reader *r, struct json_object *o, const char *path, const char *name, int min, int max, int *ret)
+static int take_int(struct reader *r, struct json_object *o, const char *path, const char *name, int min, int max,
+                    int *ret)
 {
     struct json_object *v = NULL;
     if (!json_object_object_get_ex(o, name, &v))
         return 0;
     int64_t n = json_object_get_int64(v);
     if (!json_object_is_type(v, json_type_int) || n < min || n > max)
-        return bad_value(r, arena_printf(r->arena, "%s.%s", path, name), arena_printf(r->arena, "must be a whole number from %d to %d", min, max));
+        return bad_value(r, arena_printf(r->arena, "%s.%s", path, name),
+                         arena_printf(r->arena, "must be a whole number from %d to %d", min, max));
     *ret = (int)n;
     return 0;
 }
@@ -62,20 +65,21 @@ static int take_bool(struct reader *r, struct json_object *o, const char *path, 
     return 0;
 }
 
-/* Sets *ret to the index of the key's value among the words; leaves *ret if the key is absent. -1: it is none of them. */
-static int take_word(struct reader *r, struct json_object *o, const char *path, const char *name, const char *const *words,
-                     int *ret)
+/* Sets *ret to the index of the key's value among the words; leaves *ret if the key is absent. -1: it is none of them.
+ */
+static int take_word(struct reader *r, struct json_object *o, const char *path, const char *name,
+                     const char *const *words, int *ret)
 {
     struct json_object *v = NULL;
     if (!json_object_object_get_ex(o, name, &v))
         return 0;
-    for (int i = 0; words[i] != NULL && json_object_is_type(v, json_type_string); i++)
+    for (int i = 0; words[i] && json_object_is_type(v, json_type_string); i++)
         if (strcmp(words[i], json_object_get_string(v)) == 0) {
             *ret = i;
             return 0;
         }
     struct strbuf all = STRBUF_INIT;
-    for (int i = 0; words[i] != NULL; i++)
+    for (int i = 0; words[i]; i++)
         strbuf_addf(&all, "%s%s", i > 0 ? ", " : "must be one of ", words[i]);
     const char *text = arena_strdup(r->arena, strbuf_str(&all));
     strbuf_release(&all);
@@ -96,7 +100,8 @@ static int take_aging(struct reader *r, struct json_object *o, const char *path,
 
 static int take_scheduler(struct reader *r, struct json_object *o, const char *path, struct core_pool_opts *ret)
 {
-    static const char *const known[] = {"type", "fitting_policy", "preemption", "allow_heterogeneous_fits", "aging", NULL};
+    static const char *const known[] = {"type", "fitting_policy", "preemption", "allow_heterogeneous_fits", "aging",
+                                        NULL};
     const char *types[SCHED_POLICY_NR + 1] = {NULL};
     static const char *const fits[] = {"best", "worst", NULL};
     int type = SCHED_BY_PRIORITY, fit = 0;
@@ -138,7 +143,8 @@ static int take_agents(struct reader *r, struct json_object *list, const char *p
 static int take_pool(struct reader *r, struct json_object *o, struct json_object *scheduler, const char *path,
                      struct core_pool_opts *ret, struct sim_agents **ret_agents)
 {
-    static const char *const known[] = {"pool_name", "description", "max_aux_containers_per_agent", "scheduler", "agents", NULL};
+    static const char *const known[] = {"pool_name", "description", "max_aux_containers_per_agent",
+                                        "scheduler", "agents",      NULL};
     struct json_object *name = NULL, *own = NULL, *agents = NULL;
     ret->max_aux_containers_per_agent = MASTER_CONFIG_RESOURCE_POOLS_MAX_AUX_CONTAINERS_PER_AGENT_DEFAULT;
     if (check_names(r, o, path, known) < 0 ||
@@ -151,7 +157,7 @@ static int take_pool(struct reader *r, struct json_object *o, struct json_object
     if (json_object_object_get_ex(o, "scheduler", &own)) {
         if (take_scheduler(r, own, arena_printf(r->arena, "%s.scheduler", path), ret) < 0)
             return -1;
-    } else if (scheduler != NULL && take_scheduler(r, scheduler, "resource_manager.scheduler", ret) < 0) {
+    } else if (scheduler && take_scheduler(r, scheduler, "resource_manager.scheduler", ret) < 0) {
         return -1;
     }
     if (!json_object_object_get_ex(o, "agents", &agents))

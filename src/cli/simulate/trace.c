@@ -11,10 +11,23 @@
 
 enum { TRACE_BYTES_MAX = 1 << 28, TRIALS_MAX = 100000, SLOTS_MAX = 1 << 20 };
 
-enum column { SUBMIT, SLOTS, DURATION, PRIORITY, WEIGHT, POOL, NAME, MAX_SLOTS, SEARCHER, TRIALS, CONCURRENT, COLUMN_NR };
+enum column {
+    SUBMIT,
+    SLOTS,
+    DURATION,
+    PRIORITY,
+    WEIGHT,
+    POOL,
+    NAME,
+    MAX_SLOTS,
+    SEARCHER,
+    TRIALS,
+    CONCURRENT,
+    COLUMN_NR
+};
 
-static const char *const names[COLUMN_NR] = {"submit", "slots", "duration", "priority", "weight", "pool", "name", "max_slots",
-                                             "searcher", "trials", "concurrent_trials"};
+static const char *const names[COLUMN_NR] = {"submit", "slots",     "duration", "priority", "weight",           "pool",
+                                             "name",   "max_slots", "searcher", "trials",   "concurrent_trials"};
 static const char *const searchers[] = {"single", "random", "adaptive_asha", NULL};
 
 struct reader {
@@ -24,7 +37,7 @@ struct reader {
     enum column column[64]; /* by place in the row */
     size_t column_n, place, row, cap;
     bool failed, empty; /* empty: the row has no field with text so far */
-    int last_end; /* the character that ended the row before this one */
+    int last_end;       /* the character that ended the row before this one */
     struct sim_job job;
     bool given[COLUMN_NR];
     struct sim_trace *ret;
@@ -33,14 +46,17 @@ struct reader {
 static int bad_field(struct reader *r, const char *column, const char *text, const char *wanted)
 {
     r->failed = true;
-    return error_set(r->err, ERR_INVALID, "%s: row %zu, column %s: \"%.60s\" is not %s", r->path, r->row, column, text, wanted);
+    return error_set(r->err, ERR_INVALID, "%s: row %zu, column %s: \"%.60s\" is not %s", r->path, r->row, column, text,
+                     wanted);
 }
 
 static void missing_column(struct reader *r, const char *column)
 {
     r->failed = true;
-    error_set(r->err, ERR_INVALID, "%s: row 1, column %s is missing: the first row names the columns, of which submit, slots and "
-              "duration are needed", r->path, column);
+    error_set(r->err, ERR_INVALID,
+              "%s: row 1, column %s is missing: the first row names the columns, of which submit, slots and "
+              "duration are needed",
+              r->path, column);
 }
 
 /* ---- fields ------------------------------------------------------------------------------------------------------ */
@@ -68,7 +84,8 @@ static void take_priority(struct reader *r, const char *text, int *ret)
     if (read_number(text, SCHED_PRIORITY_MIN, SCHED_PRIORITY_MAX, &v) && v == floor(v))
         *ret = (int)v;
     else
-        bad_field(r, names[PRIORITY], text, arena_printf(r->arena, "a priority from %d (first) to %d", SCHED_PRIORITY_MIN, SCHED_PRIORITY_MAX));
+        bad_field(r, names[PRIORITY], text,
+                  arena_printf(r->arena, "a priority from %d (first) to %d", SCHED_PRIORITY_MIN, SCHED_PRIORITY_MAX));
 }
 
 static void take_seconds(struct reader *r, enum column c, const char *text, double min, int64_t *ret)
@@ -82,7 +99,7 @@ static void take_seconds(struct reader *r, enum column c, const char *text, doub
 
 static void take_searcher(struct reader *r, const char *text)
 {
-    for (size_t i = 0; searchers[i] != NULL; i++)
+    for (size_t i = 0; searchers[i]; i++)
         if (strcmp(text, searchers[i]) == 0) {
             r->job.searcher = searchers[i];
             return;
@@ -148,8 +165,9 @@ static void take_title(struct reader *r, const char *text)
         r->column[r->column_n++] = (enum column)c;
         return;
     }
-    bad_field(r, text, text, "a column: there are submit, slots, duration, priority, weight, pool, name, max_slots, searcher, trials "
-        "and concurrent_trials");
+    bad_field(r, text, text,
+              "a column: there are submit, slots, duration, priority, weight, pool, name, max_slots, searcher, trials "
+              "and concurrent_trials");
 }
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
@@ -157,13 +175,14 @@ static void take_title(struct reader *r, const char *text)
 static void on_field(void *text, size_t n, void *arg)
 {
     struct reader *r = arg;
-    const char *s = text != NULL ? arena_strndup(r->arena, text, n) : "";
+    const char *s = text ? arena_strndup(r->arena, text, n) : "";
     r->empty = r->empty && s[0] == '\0';
     r->place++;
     if (r->failed)
         return;
     if (strlen(s) != n)
-        bad_field(r, r->row > 1 && r->place <= r->column_n ? names[r->column[r->place - 1]] : "1", s, "text: it holds a NUL");
+        bad_field(r, r->row > 1 && r->place <= r->column_n ? names[r->column[r->place - 1]] : "1", s,
+                  "text: it holds a NUL");
     else if (r->row == 1 && r->place > COLUMN_NR)
         bad_field(r, s, s, "allowed: there are too many columns");
     else if (r->row == 1)
@@ -185,9 +204,14 @@ static void begin_row(struct reader *r)
     r->row++;
     r->place = 0;
     r->empty = true;
-    r->job = (struct sim_job){.priority = SCHED_PRIORITY_DEFAULT, .weight = EXP_RESOURCES_WEIGHT_DEFAULT, .max_slots = -1, .pool = "", .name = "",
-                              .searcher = "single", .row = r->row};
-    memset(r->given, 0, sizeof r->given);
+    r->job = (struct sim_job){.priority = SCHED_PRIORITY_DEFAULT,
+                              .weight = EXP_RESOURCES_WEIGHT_DEFAULT,
+                              .max_slots = -1,
+                              .pool = "",
+                              .name = "",
+                              .searcher = "single",
+                              .row = r->row};
+    memset(r->given, 0, sizeof(r->given));
 }
 
 static void keep_job(struct reader *r)
@@ -196,8 +220,9 @@ static void keep_job(struct reader *r)
     if (r->job.trials == 0)
         r->job.trials = strcmp(r->job.searcher, "single") == 0 ? 1 : 16;
     if (r->job.concurrent == 0)
-        r->job.concurrent = r->job.trials < EXP_SEARCHER_MAX_CONCURRENT_TRIALS_DEFAULT ? r->job.trials
-                                                                                       : EXP_SEARCHER_MAX_CONCURRENT_TRIALS_DEFAULT;
+        r->job.concurrent = r->job.trials < EXP_SEARCHER_MAX_CONCURRENT_TRIALS_DEFAULT
+                                ? r->job.trials
+                                : EXP_SEARCHER_MAX_CONCURRENT_TRIALS_DEFAULT;
     if (strcmp(r->job.searcher, "single") == 0 && r->job.trials > 1) {
         bad_field(r, names[TRIALS], "more than 1", "what a single trial has; say searcher random or adaptive_asha");
         return;
@@ -206,7 +231,7 @@ static void keep_job(struct reader *r)
         r->cap = r->cap ? 2 * r->cap : 256;
         struct sim_job *more = arena_array(r->arena, struct sim_job, r->cap);
         if (t->n > 0)
-            memcpy(more, t->job, t->n * sizeof *more);
+            memcpy(more, t->job, t->n * sizeof(*more));
         t->job = more;
     }
     t->job[t->n++] = r->job;
@@ -259,13 +284,14 @@ int sim_trace_read(const char *path, struct arena *a, struct sim_trace *ret, str
                  csv_fini(&csv, on_field, on_row, &r) == 0;
     if (!whole && !r.failed) {
         r.failed = true;
-        error_set(err, ERR_INVALID, "%s: row %zu, column %zu: %s", path, r.row, r.place + 1, csv_strerror(csv_error(&csv)));
+        error_set(err, ERR_INVALID, "%s: row %zu, column %zu: %s", path, r.row, r.place + 1,
+                  csv_strerror(csv_error(&csv)));
     }
     csv_free(&csv);
     if (r.failed)
         return -1;
     if (ret->n == 0)
         return error_set(err, ERR_INVALID, "%s: there are no jobs in it; each row after the first is a job", path);
-    qsort(ret->job, ret->n, sizeof *ret->job, by_submission);
+    qsort(ret->job, ret->n, sizeof(*ret->job), by_submission);
     return 0;
 }

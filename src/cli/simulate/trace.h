@@ -6,7 +6,9 @@
 #include "common/base/error.h"
 #include "core/core.h"
 
-struct sim_agents { int count, slots; };
+struct sim_agents {
+    int count, slots;
+};
 
 struct sim_cluster {
     const char *file;

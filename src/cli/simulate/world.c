@@ -29,7 +29,7 @@ void world_step(struct world *w, const struct core_event *ev)
         carry_out(w, &effects.item[i]);
 }
 
-/* ---- before the simulation begins --------------------------------------------------------------------------------- */
+/* ---- before the simulation begins -------------------------------------------------------------------------------- */
 
 static void connect_agents(struct world *w)
 {
@@ -41,10 +41,14 @@ static void connect_agents(struct world *w)
         for (const struct sim_agents *group = w->cluster->agents[p]; group->count > 0; group++)
             for (int i = 0; i < group->count; i++) {
                 char id[32];
-                snprintf(id, sizeof id, "agent-%d", n++);
+                snprintf(id, sizeof(id), "agent-%d", n++);
                 world_step(w, &(struct core_event){.type = CORE_AGENT_CONNECTED,
-                                                   .agent = {.agent_id = id, .pool = w->cluster->pool[p].name, .version = "",
-                                                             .hostname = id, .device = device, .device_n = (size_t)group->slots}});
+                                                   .agent = {.agent_id = id,
+                                                             .pool = w->cluster->pool[p].name,
+                                                             .version = "",
+                                                             .hostname = id,
+                                                             .device = device,
+                                                             .device_n = (size_t)group->slots}});
                 w->share[p].slots += group->slots;
             }
 }
@@ -52,10 +56,13 @@ static void connect_agents(struct world *w)
 static const char *searcher_text(const struct sim_job *j, char buf[256])
 {
     if (strcmp(j->searcher, "random") == 0)
-        snprintf(buf, 256, "{\"name\": \"random\", \"max_trials\": %d, \"max_concurrent_trials\": %d}", j->trials, j->concurrent);
+        snprintf(buf, 256, "{\"name\": \"random\", \"max_trials\": %d, \"max_concurrent_trials\": %d}", j->trials,
+                 j->concurrent);
     else if (strcmp(j->searcher, "adaptive_asha") == 0)
-        snprintf(buf, 256, "{\"name\": \"adaptive_asha\", \"metric\": \"loss\", \"max_trials\": %d, \"max_time\": %d, "
-                 "\"time_metric\": \"batches\", \"max_concurrent_trials\": %d}", j->trials, SIM_STEPS, j->concurrent);
+        snprintf(buf, 256,
+                 "{\"name\": \"adaptive_asha\", \"metric\": \"loss\", \"max_trials\": %d, \"max_time\": %d, "
+                 "\"time_metric\": \"batches\", \"max_concurrent_trials\": %d}",
+                 j->trials, SIM_STEPS, j->concurrent);
     else
         snprintf(buf, 256, "{\"name\": \"single\"}");
     return buf;
@@ -65,11 +72,20 @@ static int submit_job(struct world *w, const struct sim_job *j, size_t index, st
 {
     cleanup_effects struct core_effects effects = CORE_EFFECTS_INIT;
     char searcher[256];
-    struct core_experiment_spec spec = {
-        .owner_id = 1, .pool = w->cluster->pool[w->job[index].pool].name, .slots_per_trial = j->slots, .priority = j->priority,
-        .weight = j->weight, .max_slots = j->max_slots, .preemption_timeout_s = MASTER_CONFIG_TASK_CONTAINER_DEFAULTS_PREEMPTION_TIMEOUT_S_DEFAULT, .seed = (uint32_t)index,
-        .searcher = searcher_text(j, searcher), .hyperparameters = "{}"};
-    struct core_event ev = {.type = CORE_EXPERIMENT_CREATE, .now_us = w->now_us, .create = {.spec = &spec, .activate = true}};
+    struct core_experiment_spec spec = {.owner_id = 1,
+                                        .pool = w->cluster->pool[w->job[index].pool].name,
+                                        .slots_per_trial = j->slots,
+                                        .priority = j->priority,
+                                        .weight = j->weight,
+                                        .max_slots = j->max_slots,
+                                        .preemption_timeout_s =
+                                            MASTER_CONFIG_TASK_CONTAINER_DEFAULTS_PREEMPTION_TIMEOUT_S_DEFAULT,
+                                        .seed = (uint32_t)index,
+                                        .searcher = searcher_text(j, searcher),
+                                        .hyperparameters = "{}"};
+    struct core_event ev = {.type = CORE_EXPERIMENT_CREATE,
+                            .now_us = w->now_us,
+                            .create = {.spec = &spec, .activate = true}};
     w->job_of[++w->experiment_n] = index;
     if (core_step(w->core, &ev, &effects, err) < 0)
         return error_wrap(err, "row %zu", j->row);
@@ -79,7 +95,7 @@ static int submit_job(struct world *w, const struct sim_job *j, size_t index, st
     return 0;
 }
 
-/* ---- time ---------------------------------------------------------------------------------------------------- */
+/* ---- time -------------------------------------------------------------------------------------------------------- */
 
 static void set_if_sooner(int64_t *next, int64_t candidate)
 {
@@ -125,7 +141,7 @@ static int run_all(struct world *w, struct error *err)
     }
 }
 
-/* ---- the whole simulation ----------------------------------------------------------------------------------------- */
+/* ---- the whole simulation ---------------------------------------------------------------------------------------- */
 
 static int find_pools(struct world *w, struct error *err)
 {
@@ -135,21 +151,27 @@ static int find_pools(struct world *w, struct error *err)
         while (p < w->cluster->pool_n && name[0] != '\0' && strcmp(w->cluster->pool[p].name, name) != 0)
             p++;
         if (p == w->cluster->pool_n)
-            return error_set(err, ERR_INVALID, "row %zu, column pool: %s has no pool \"%s\"", w->trace->job[i].row, w->cluster->file, name);
+            return error_set(err, ERR_INVALID, "row %zu, column pool: %s has no pool \"%s\"", w->trace->job[i].row,
+                             w->cluster->file, name);
         w->job[i].pool = (int)p;
     }
     return 0;
 }
 
-int sim_world_run(const struct sim_cluster *cluster, const struct sim_trace *trace, struct arena *a, struct sim_result **ret,
-                  struct error *err)
+int sim_world_run(const struct sim_cluster *cluster, const struct sim_trace *trace, struct arena *a,
+                  struct sim_result **ret, struct error *err)
 {
-    struct core_opts opts = {.pool = cluster->pool, .pool_n = cluster->pool_n,
+    struct core_opts opts = {.pool = cluster->pool,
+                             .pool_n = cluster->pool_n,
                              .agent_reconnect_wait_us = CORE_AGENT_RECONNECT_WAIT_US,
-                             .restore_wait_us = CORE_RESTORE_WAIT_US, .seed = 1};
-    struct world w = {.cluster = cluster, .trace = trace, .now_us = SIM_START_US,
+                             .restore_wait_us = CORE_RESTORE_WAIT_US,
+                             .seed = 1};
+    struct world w = {.cluster = cluster,
+                      .trace = trace,
+                      .now_us = SIM_START_US,
                       .job = arena_array(a, struct sim_job_result, trace->n + 1),
-                      .job_of = arena_array(a, size_t, trace->n + 2), .share = arena_array(a, struct share, cluster->pool_n)};
+                      .job_of = arena_array(a, size_t, trace->n + 2),
+                      .share = arena_array(a, struct share, cluster->pool_n)};
     const struct sim_job *last = &trace->job[trace->n - 1];
     w.look_every_us = 1 + (last->submit_us + last->duration_us) / FAIRNESS_LOOKS;
     for (size_t i = 0; i < cluster->pool_n; i++)

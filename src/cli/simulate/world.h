@@ -24,7 +24,7 @@ struct sim_result {
 
 /* Runs the simulation. Results: one for each pool, and one for all pools together: pool_n + 1. The array is in the
  * arena. */
-int sim_world_run(const struct sim_cluster *cluster, const struct sim_trace *trace, struct arena *a, struct sim_result **ret,
-                  struct error *err);
+int sim_world_run(const struct sim_cluster *cluster, const struct sim_trace *trace, struct arena *a,
+                  struct sim_result **ret, struct error *err);
 
 #endif

@@ -43,7 +43,7 @@ struct consequence { /* What follows from a step of the core, and is reported to
     char id[CORE_ALLOCATION_ID_MAX];
 };
 
-struct share { /* of a pool */
+struct share {                         /* of a pool */
     double used_us, fair_sum, fair_us; /* slots × µs; index × µs */
     int slots, used;
     int64_t fair_seen_us;

@@ -4,7 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-struct claim { double weight, demand, held, fair; };
+struct claim {
+    double weight, demand, held, fair;
+};
 
 static int by_need(const void *pa, const void *pb)
 {
@@ -23,7 +25,7 @@ static double jain_index(struct claim *claim, size_t n, double capacity)
     }
     if (n < 2 || wanted <= capacity)
         return -1;
-    qsort(claim, n, sizeof *claim, by_need);
+    qsort(claim, n, sizeof(*claim), by_need);
     for (size_t i = 0; i < n; i++) {
         double share = capacity * claim[i].weight / weight;
         double fair = share < claim[i].demand ? share : claim[i].demand;
@@ -49,7 +51,9 @@ void world_measure_fairness(struct world *w, size_t pool)
     struct claim *claim = arena_array(&a, struct claim, n + 1);
     for (size_t i = 0; i < n; i++)
         if (job[i].requested_slots > 0)
-            claim[claims++] = (struct claim){.weight = job[i].weight, .demand = job[i].requested_slots, .held = job[i].allocated_slots};
+            claim[claims++] = (struct claim){.weight = job[i].weight,
+                                             .demand = job[i].requested_slots,
+                                             .held = job[i].allocated_slots};
     double index = jain_index(claim, claims, s->slots);
     if (index < 0)
         return;
@@ -95,7 +99,7 @@ void world_sum_up(const struct world *w, int pool, struct arena *a, struct sim_r
         fair_sum += w->share[i].fair_sum;
         fair_us += w->share[i].fair_us;
     }
-    qsort(wait, n, sizeof *wait, by_size);
+    qsort(wait, n, sizeof(*wait), by_size);
     ret->wait_mean_s = n > 0 ? sum / (double)n : 0;
     ret->wait_p50_s = wait_percentile(wait, n, 0.5);
     ret->wait_p99_s = wait_percentile(wait, n, 0.99);

@@ -17,9 +17,9 @@ static struct progress *progress_of(struct world *w, int trial_id)
 {
     struct progress *p = NULL;
     HASH_FIND_INT(w->progress, &trial_id, p);
-    if (p != NULL)
+    if (p)
         return p;
-    p = must_calloc(1, sizeof *p);
+    p = must_calloc(1, sizeof(*p));
     p->id = trial_id;
     HASH_ADD_INT(w->progress, id, p);
     return p;
@@ -29,11 +29,11 @@ static void add_consequence(struct world *w, enum consequence_kind kind, const c
 {
     if (w->consequence_n == w->consequence_cap) {
         w->consequence_cap = w->consequence_cap ? 2 * w->consequence_cap : 64;
-        w->consequence = must_realloc(w->consequence, w->consequence_cap * sizeof *w->consequence);
+        w->consequence = must_realloc(w->consequence, w->consequence_cap * sizeof(*w->consequence));
     }
     struct consequence *t = &w->consequence[w->consequence_n++];
     t->kind = kind;
-    snprintf(t->id, sizeof t->id, "%s", id);
+    snprintf(t->id, sizeof(t->id), "%s", id);
 }
 
 static bool is_searched(const struct run *r)
@@ -51,9 +51,9 @@ void world_start_task(struct world *w, const struct core_start *e)
 {
     size_t index = w->job_of[e->experiment_id];
     struct run *r = run_find(w, e->allocation_id);
-    if (r == NULL) {
-        r = must_calloc(1, sizeof *r);
-        snprintf(r->id, sizeof r->id, "%s", e->allocation_id);
+    if (!r) {
+        r = must_calloc(1, sizeof(*r));
+        snprintf(r->id, sizeof(r->id), "%s", e->allocation_id);
         r->world = w;
         r->job = &w->job[index];
         r->wanted = &w->trace->job[index];
@@ -63,9 +63,9 @@ void world_start_task(struct world *w, const struct core_start *e)
         w->share[r->job->pool].used += r->slots;
         add_consequence(w, AFTER_RUNNING, r->id);
     }
-    struct task *k = must_calloc(1, sizeof *k);
-    snprintf(k->id, sizeof k->id, "%s", e->container_id);
-    snprintf(k->agent_id, sizeof k->agent_id, "%s", e->agent_id);
+    struct task *k = must_calloc(1, sizeof(*k));
+    snprintf(k->id, sizeof(k->id), "%s", e->container_id);
+    snprintf(k->agent_id, sizeof(k->agent_id), "%s", e->agent_id);
     k->run = r;
     k->next = r->tasks;
     r->tasks = k;
@@ -79,8 +79,11 @@ static void report_container(struct world *w, const struct task *k, enum contain
 {
     struct core_event ev = {.type = CORE_CONTAINER_CHANGED,
                             .container = {.agent_id = k->agent_id,
-                                          .report = {.container_id = k->id, .state = state, .address = "",
-                                                     .exit_kind = code == 0 ? EXIT_OK : EXIT_FAILED, .exit_code = code}}};
+                                          .report = {.container_id = k->id,
+                                                     .state = state,
+                                                     .address = "",
+                                                     .exit_kind = code == 0 ? EXIT_OK : EXIT_FAILED,
+                                                     .exit_code = code}}};
     world_step(w, &ev);
 }
 
@@ -89,7 +92,7 @@ static void begin_run(struct world *w, struct run *r)
     int64_t done_us = progress_of(w, r->trial_id)->done_us % step_us(r);
     r->since_us = w->now_us;
     timer_set(&w->timers, &r->timer, TIMER_POOL_PASS, w->now_us + step_us(r) - done_us);
-    for (struct task *k = r->tasks; k != NULL; k = k->next)
+    for (struct task *k = r->tasks; k; k = k->next)
         report_container(w, k, CONTAINER_RUNNING, 0);
 }
 
@@ -101,7 +104,7 @@ static void finish_run(struct world *w, struct run *r, int code)
     w->share[r->job->pool].used -= r->slots;
     w->end_us = w->now_us;
     r->job->end_us = w->now_us;
-    for (struct task *k = r->tasks, *next; k != NULL; k = next) {
+    for (struct task *k = r->tasks, *next; k; k = next) {
         next = k->next;
         HASH_DEL(w->tasks, k);
         report_container(w, k, CONTAINER_TERMINATED, code);
@@ -114,7 +117,9 @@ static void preempt_run(struct world *w, struct run *r)
 {
     struct progress *p = progress_of(w, r->trial_id);
     struct core_event saved = {.type = CORE_TRIAL_CHECKPOINTED,
-                               .checkpoint = {.trial_id = r->trial_id, .uuid = "checkpoint", .steps_completed = p->steps + 1}};
+                               .checkpoint = {.trial_id = r->trial_id,
+                                              .uuid = "checkpoint",
+                                              .steps_completed = p->steps + 1}};
     struct core_event acked = {.type = CORE_PREEMPTION_ACKED, .allocation = {.allocation_id = r->id}};
     struct core_trial_view trial;
     if (core_preemption(w->core, r->id) != CORE_ANSWER_YES)
@@ -137,8 +142,9 @@ static double loss_of(const struct run *r, int steps)
 static void validate_run(struct world *w, struct run *r, const struct progress *p)
 {
     char metrics[96];
-    snprintf(metrics, sizeof metrics, "{\"loss\": %.9g, \"batches\": %d}", loss_of(r, p->steps), p->steps);
-    world_step(w, &(struct core_event){.type = CORE_TRIAL_VALIDATED, .validated = {.trial_id = r->trial_id, .metrics = metrics}});
+    snprintf(metrics, sizeof(metrics), "{\"loss\": %.9g, \"batches\": %d}", loss_of(r, p->steps), p->steps);
+    world_step(w, &(struct core_event){.type = CORE_TRIAL_VALIDATED,
+                                       .validated = {.trial_id = r->trial_id, .metrics = metrics}});
 }
 
 static void work_done(struct world *w, struct run *r)
@@ -167,7 +173,7 @@ void world_must_stop(struct world *w, const struct core_effect *e)
     if (e->type != CORE_SIGNAL_CONTAINER)
         return;
     HASH_FIND_STR(w->tasks, e->signal.container_id, k);
-    if (k != NULL)
+    if (k)
         add_consequence(w, AFTER_KILLED, k->run->id);
 }
 
@@ -177,7 +183,7 @@ void world_report_consequences(struct world *w)
     for (size_t i = 0; i < w->consequence_n; i++) {
         struct consequence t = w->consequence[i];
         struct run *r = run_find(w, t.id);
-        if (r == NULL)
+        if (!r)
             continue;
         if (t.kind == AFTER_RUNNING)
             begin_run(w, r);
@@ -192,7 +198,7 @@ void world_report_consequences(struct world *w)
 void world_run_tasks(struct world *w)
 {
     struct timer *t;
-    while ((t = timers_take_due(&w->timers, w->now_us)) != NULL) {
+    while ((t = timers_take_due(&w->timers, w->now_us))) {
         work_done(w, (struct run *)((char *)t - offsetof(struct run, timer)));
         world_report_consequences(w);
     }

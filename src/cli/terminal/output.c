@@ -58,7 +58,8 @@ static void print_object(struct strbuf *out, const struct style *s, struct json_
         return;
     }
     const char **key = must_calloc(n, sizeof(*key));
-    json_object_object_foreach(v, name, value) {
+    json_object_object_foreach(v, name, value)
+    {
         (void)value;
         key[i++] = name;
     }
@@ -97,12 +98,18 @@ static void print_array(struct strbuf *out, const struct style *s, struct json_o
 static void print_value(struct strbuf *out, const struct style *s, struct json_object *v, int depth)
 {
     switch (json_object_get_type(v)) {
-    case json_type_object: print_object(out, s, v, depth); break;
-    case json_type_array: print_array(out, s, v, depth); break;
+    case json_type_object:
+        print_object(out, s, v, depth);
+        break;
+    case json_type_array:
+        print_array(out, s, v, depth);
+        break;
     case json_type_string:
         put_string(out, s, COLOR_STRING, json_object_get_string(v), (size_t)json_object_get_string_len(v));
         break;
-    default: json_print_sorted(v, 0, out); break;
+    default:
+        json_print_sorted(v, 0, out);
+        break;
     }
 }
 
@@ -160,7 +167,8 @@ static void fill_field(const struct codec_field *f, struct json_object *v)
         for (size_t i = 0; i < json_object_array_length(v); i++)
             output_fill_absent(f->message, json_object_array_get_idx(v, i));
     } else if (f->flags & CODEC_MAP && json_object_is_type(v, json_type_object)) {
-        json_object_object_foreach(v, key, value) {
+        json_object_object_foreach(v, key, value)
+        {
             (void)key;
             output_fill_absent(f->message, value);
         }
@@ -181,8 +189,7 @@ void output_fill_absent(const struct codec_message *m, struct json_object *docum
              * that release printed */
             if (!(f->flags & CODEC_ADDED))
                 json_object_object_add(document, f->json, NULL);
-        }
-        else if ((f->type == CODEC_DOUBLE || f->type == CODEC_FLOAT) && !(f->flags & (CODEC_REPEATED | CODEC_MAP)))
+        } else if ((f->type == CODEC_DOUBLE || f->type == CODEC_FLOAT) && !(f->flags & (CODEC_REPEATED | CODEC_MAP)))
             json_object_object_add(document, f->json, as_fraction(v));
         else if (f->type == CODEC_MESSAGE)
             fill_field(f, v);

@@ -1,6 +1,6 @@
 /* Prints documents: JSON with sorted keys and an indent of two blanks, YAML in block style. */
-#ifndef DET_CLI_OUTPUT_H
-#define DET_CLI_OUTPUT_H
+#ifndef DET_CLI_TERMINAL_OUTPUT_H
+#define DET_CLI_TERMINAL_OUTPUT_H
 
 #include <stdbool.h>
 

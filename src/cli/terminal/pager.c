@@ -50,7 +50,7 @@ static bool show_in_pager(const char *program, const char *text, size_t n)
     setenv("LESS", "FRX", /* overwrite= */ 0);
     setenv("LV", "-c", 0);
     signal(SIGPIPE, SIG_IGN); /* the user may leave the pager before it has read everything */
-    signal(SIGINT, SIG_IGN); /* Ctrl-C is for the pager */
+    signal(SIGINT, SIG_IGN);  /* Ctrl-C is for the pager */
     FILE *to = popen(program, "w");
     if (!to)
         return false;

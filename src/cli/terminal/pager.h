@@ -1,8 +1,8 @@
 /* Shows results that are longer than the terminal in a pager, as git does: DET_PAGER, PAGER, or less.
  *
  * Between begin and end, cli->out collects the text, so that a short result is shown without a pager. */
-#ifndef DET_CLI_PAGER_H
-#define DET_CLI_PAGER_H
+#ifndef DET_CLI_TERMINAL_PAGER_H
+#define DET_CLI_TERMINAL_PAGER_H
 
 #include <stddef.h>
 #include <stdio.h>

@@ -47,11 +47,20 @@ void table_brief(struct table *t, const char *text, const char *brief)
     t->cell[t->cell_n++] = arena_strdup(&t->arena, text);
 }
 
-void table_text(struct table *t, const char *text) { table_brief(t, text, NULL); }
+void table_text(struct table *t, const char *text)
+{
+    table_brief(t, text, NULL);
+}
 
-void table_int(struct table *t, int64_t v) { table_text(t, arena_printf(&t->arena, "%" PRId64, v)); }
+void table_int(struct table *t, int64_t v)
+{
+    table_text(t, arena_printf(&t->arena, "%" PRId64, v));
+}
 
-void table_bool(struct table *t, bool v) { table_text(t, v ? "True" : "False"); }
+void table_bool(struct table *t, bool v)
+{
+    table_text(t, v ? "True" : "False");
+}
 
 static const char *format_time_in(struct arena *a, bool has, int64_t us, const char *zone)
 {
@@ -63,11 +72,17 @@ static const char *format_time_in(struct arena *a, bool has, int64_t us, const c
     return arena_printf(a, "%.19s%s", text, zone);
 }
 
-const char *format_time(struct arena *a, bool has, int64_t us) { return format_time_in(a, has, us, "+0000"); }
+const char *format_time(struct arena *a, bool has, int64_t us)
+{
+    return format_time_in(a, has, us, "+0000");
+}
 
 const char *format_ago(struct arena *a, int64_t us, int64_t now_us)
 {
-    static const struct { int64_t s; const char *unit; } step[] = {{60, "s"}, {3600, "m"}, {48 * 3600, "h"}, {60 * 86400, "d"}};
+    static const struct {
+        int64_t s;
+        const char *unit;
+    } step[] = {{60, "s"}, {3600, "m"}, {48 * 3600, "h"}, {60 * 86400, "d"}};
     int64_t s = (now_us - us) / 1000000, away = s < 0 ? -s : s;
     if (away < 2)
         return "now";
@@ -84,9 +99,15 @@ static void time_cell(struct table *t, bool has, int64_t us, const char *zone)
     table_brief(t, format_time_in(&t->arena, has, us, zone), has ? format_ago(&t->arena, us, clock_now_us()) : NULL);
 }
 
-void table_time(struct table *t, bool has, int64_t us) { time_cell(t, has, us, "+0000"); }
+void table_time(struct table *t, bool has, int64_t us)
+{
+    time_cell(t, has, us, "+0000");
+}
 
-void table_time_iso(struct table *t, bool has, int64_t us) { time_cell(t, has, us, "+00:00"); }
+void table_time_iso(struct table *t, bool has, int64_t us)
+{
+    time_cell(t, has, us, "+00:00");
+}
 
 void table_percent(struct table *t, bool has, double fraction)
 {
@@ -340,7 +361,7 @@ void grid_init(struct grid *g, size_t column_n, size_t row_n)
 {
     *g = (struct grid){.column_n = column_n, .row_n = row_n};
     g->title = arena_array(&g->arena, const char *, column_n + 1);
-    g->cell = arena_array(&g->arena, const char *, column_n * row_n + 1);
+    g->cell = arena_array(&g->arena, const char *, column_n *row_n + 1);
     g->right = arena_array(&g->arena, bool, column_n + 1);
     g->width = arena_array(&g->arena, size_t, column_n + 1);
 }
@@ -376,7 +397,10 @@ static void print_grid(const struct table *t, bool framed, FILE *to)
     arena_release(&g.arena);
 }
 
-void table_print_grid(const struct table *t, FILE *to) { print_grid(t, /* framed= */ true, to); }
+void table_print_grid(const struct table *t, FILE *to)
+{
+    print_grid(t, /* framed= */ true, to);
+}
 
 static void print_csv_field(const char *s, FILE *to)
 {

@@ -5,8 +5,8 @@
  * cells are all numbers is aligned to the right (to the decimal point if there are fractions, which are printed with
  * six digits), every other column to the left. Cells may have several lines. A column is as wide as its widest cell,
  * or as its title plus two. A NULL cell is empty. */
-#ifndef DET_CLI_TABLE_H
-#define DET_CLI_TABLE_H
+#ifndef DET_CLI_TERMINAL_TABLE_H
+#define DET_CLI_TERMINAL_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ struct table {
     struct arena arena;
     const char **title;
     size_t column_n;
-    const char **cell; /* row by row */
+    const char **cell;  /* row by row */
     const char **brief; /* what a terminal shows instead of the cell; NULL: the cell itself */
     size_t cell_n, cell_cap;
 };
@@ -29,7 +29,8 @@ struct table {
 void table_column(struct table *t, const char *title); /* add all columns before the first cell */
 void table_columns(struct table *t, const char *const *title /* NULL-terminated */);
 void table_text(struct table *t, const char *text);
-void table_brief(struct table *t, const char *text, const char *brief); /* a terminal shows `brief` instead of the text */
+void table_brief(struct table *t, const char *text,
+                 const char *brief); /* a terminal shows `brief` instead of the text */
 void table_int(struct table *t, int64_t v);
 void table_bool(struct table *t, bool v); /* True, False */
 /* A time such as 2026-11-21 07:12:01+0000; on a terminal it is relative: "5m ago". */

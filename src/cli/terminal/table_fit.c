@@ -15,7 +15,10 @@ enum { BETWEEN = 3, EDGES = 2 }; /* widths of " | ", and of the blanks at both e
 /* TEXT_…: how short a column of text may become; FEW: how many columns may be left out before that */
 enum { TEXT_GOOD = 14, TEXT_MIN = 8, TEXT_STEP = 2, FEW = 2 };
 
-static const char *shown_cell(const struct table *t, size_t i) { return t->brief[i] ? t->brief[i] : t->cell[i]; }
+static const char *shown_cell(const struct table *t, size_t i)
+{
+    return t->brief[i] ? t->brief[i] : t->cell[i];
+}
 
 static bool column_is_empty(const struct table *t, size_t column)
 {
@@ -59,7 +62,10 @@ static size_t longest_word(const char *s)
     return longest;
 }
 
-static size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
+static size_t max_size(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
 
 static size_t total_width(const struct grid *g, size_t n)
 {
@@ -216,7 +222,8 @@ void table_show(struct cli *cli, const struct table *t, bool csv)
     cut_cells(&g);
     grid_print(&g, cli->out);
     if (missing)
-        terminal_wrap(cli->out, arena_printf(&g.arena, "(Left out: %s. A wider terminal or --csv shows all.)", missing), 0, cli->out_width);
+        terminal_wrap(cli->out, arena_printf(&g.arena, "(Left out: %s. A wider terminal or --csv shows all.)", missing),
+                      0, cli->out_width);
     arena_release(&g.arena);
 }
 

@@ -1,6 +1,6 @@
 /* Implements cli/terminal/table.h: table.c prints grids, table_fit.c makes grids that fit a terminal. */
-#ifndef DET_CLI_TABLE_INTERNAL_H
-#define DET_CLI_TABLE_INTERNAL_H
+#ifndef DET_CLI_TERMINAL_TABLE_INTERNAL_H
+#define DET_CLI_TERMINAL_TABLE_INTERNAL_H
 
 #include "cli/terminal/table.h"
 
@@ -10,7 +10,7 @@ struct grid {
     bool framed;
     size_t column_n, row_n;
     const char **title, **cell;
-    bool *right; /* by column: whether its cells are aligned to the right */
+    bool *right;   /* by column: whether its cells are aligned to the right */
     size_t *width; /* by column: width without the blank on each side */
 };
 

@@ -17,7 +17,8 @@ void terminal_measure(struct cli *cli)
 {
     enum { WIDTH = 80, HEIGHT = 24, WIDTH_MIN = 40 };
     struct winsize size = {0};
-    const char *columns = getenv("COLUMNS"); /* as in other programs, COLUMNS has precedence over the terminal's own size */
+    const char *columns = getenv(
+        "COLUMNS"); /* as in other programs, COLUMNS has precedence over the terminal's own size */
     cli->in_terminal = isatty(STDIN_FILENO);
     cli->out_terminal = isatty(STDOUT_FILENO);
     cli->err_terminal = isatty(STDERR_FILENO);
@@ -78,7 +79,10 @@ void terminal_wrap(FILE *to, const char *text, size_t column, size_t width)
 /* Ctrl-C ends a command at once, with a message and the exit code that scripts know. */
 static const char *volatile hint;
 
-void interrupt_hint(const char *text) { hint = text; }
+void interrupt_hint(const char *text)
+{
+    hint = text;
+}
 
 static void write_text(const char *text)
 {
@@ -95,7 +99,10 @@ static void on_interrupt(int signo)
     _exit(CLI_EXIT_INTERRUPTED);
 }
 
-void interrupt_install(void) { signal(SIGINT, on_interrupt); }
+void interrupt_install(void)
+{
+    signal(SIGINT, on_interrupt);
+}
 
 /* Reads one line from the stream, without its newline. */
 static int read_line(struct cli *cli, FILE *from, const char **ret, struct error *err)

@@ -1,6 +1,6 @@
 /* Asks the person at the terminal, and shows progress there. */
-#ifndef DET_CLI_TERMINAL_H
-#define DET_CLI_TERMINAL_H
+#ifndef DET_CLI_TERMINAL_TERMINAL_H
+#define DET_CLI_TERMINAL_TERMINAL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -20,12 +20,12 @@ struct arena_chunk {
 /* Chunks double in size, so that a big message costs few of them and a small one little memory. */
 static void arena_grow(struct arena *a, size_t n)
 {
-    size_t cap = a->head == NULL ? CHUNK_MIN : a->head->cap * 2;
+    size_t cap = !a->head ? CHUNK_MIN : a->head->cap * 2;
     if (cap > CHUNK_MAX)
         cap = CHUNK_MAX;
     if (cap < n)
         cap = n;
-    struct arena_chunk *chunk = must_malloc(sizeof *chunk + cap);
+    struct arena_chunk *chunk = must_malloc(sizeof(*chunk) + cap);
     *chunk = (struct arena_chunk){.next = a->head, .cap = cap};
     a->head = chunk;
 }
@@ -35,7 +35,7 @@ static void *arena_take(struct arena *a, size_t n)
     if (n > SIZE_MAX / 4)
         abort();
     n = (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-    if (a->head == NULL || a->head->cap - a->head->used < n)
+    if (!a->head || a->head->cap - a->head->used < n)
         arena_grow(a, n);
     void *p = a->head->data + a->head->used;
     a->head->used += n;
@@ -58,7 +58,7 @@ void *arena_dup(struct arena *a, const void *data, size_t n)
 
 char *arena_strdup(struct arena *a, const char *s)
 {
-    return s == NULL ? NULL : arena_dup(a, s, strlen(s) + 1);
+    return !s ? NULL : arena_dup(a, s, strlen(s) + 1);
 }
 
 char *arena_strndup(struct arena *a, const char *s, size_t n)
@@ -88,7 +88,7 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
 void arena_release(struct arena *a)
 {
     struct arena_chunk *next;
-    for (struct arena_chunk *chunk = a->head; chunk != NULL; chunk = next) {
+    for (struct arena_chunk *chunk = a->head; chunk; chunk = next) {
         next = chunk->next;
         free(chunk);
     }

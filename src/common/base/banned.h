@@ -1,7 +1,7 @@
 /* C library functions that cannot be used safely, turned into compile errors. The build includes this header into each
  * of our sources, before anything else; the system's declarations come first so that the macros do not hit them. */
-#ifndef DET_COMMON_BANNED_H
-#define DET_COMMON_BANNED_H
+#ifndef DET_COMMON_BASE_BANNED_H
+#define DET_COMMON_BASE_BANNED_H
 
 #include <stdio.h>
 #include <stdlib.h>

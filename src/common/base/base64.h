@@ -1,7 +1,7 @@
 /* Base64 (RFC 4648). Written in the standard alphabet with padding; read in that or the URL-safe alphabet, with or
  * without padding. */
-#ifndef DET_COMMON_BASE64_H
-#define DET_COMMON_BASE64_H
+#ifndef DET_COMMON_BASE_BASE64_H
+#define DET_COMMON_BASE_BASE64_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -9,7 +9,10 @@
 #include "common/base/strbuf.h"
 
 /* The most bytes to which n encoded characters decode. */
-static inline size_t base64_decoded_max(size_t n) { return n / 4 * 3 + 3; }
+static inline size_t base64_decoded_max(size_t n)
+{
+    return n / 4 * 3 + 3;
+}
 
 void base64_encode(const void *data, size_t n, struct strbuf *out);
 /* Decodes n characters; `out` has room for base64_decoded_max(n) bytes. Returns -1 if a character (white space

@@ -4,8 +4,8 @@
  * decoder reads all its fields in a row and checks once, at the end. A count is read by cursor_count(), which
  * refuses a number of elements that the remaining bytes cannot hold, so no allocation is larger than the input
  * justifies. */
-#ifndef DET_COMMON_BYTES_H
-#define DET_COMMON_BYTES_H
+#ifndef DET_COMMON_BASE_BYTES_H
+#define DET_COMMON_BASE_BYTES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,7 +26,10 @@ struct cursor {
     bool bad;
 };
 
-static inline struct cursor cursor_of(const void *data, size_t n) { return (struct cursor){.p = data, .n = n}; }
+static inline struct cursor cursor_of(const void *data, size_t n)
+{
+    return (struct cursor){.p = data, .n = n};
+}
 
 uint8_t cursor_u8(struct cursor *c);
 uint32_t cursor_u32(struct cursor *c);

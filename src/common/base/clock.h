@@ -1,13 +1,13 @@
 /* Time: microseconds since the epoch, UTC, everywhere (names end in "_us"). Only programs read the clock; the core gets
  * `now_us` with its events. */
-#ifndef DET_COMMON_CLOCK_H
-#define DET_COMMON_CLOCK_H
+#ifndef DET_COMMON_BASE_CLOCK_H
+#define DET_COMMON_BASE_CLOCK_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-int64_t clock_now_us(void);       /* wall clock */
-int64_t clock_monotonic_us(void); /* for intervals */
+int64_t clock_now_us(void);        /* wall clock */
+int64_t clock_monotonic_us(void);  /* for intervals */
 int64_t clock_thread_cpu_us(void); /* processor time of the calling thread, which stands still while the thread waits */
 
 /* Writes RFC 3339 with Z and 0, 3 or 6 fractional digits, whichever is the shortest exact form. */

@@ -16,10 +16,9 @@ static const struct {
     const char *text;
     int http, rpc, exit;
     const char *http_text, *rpc_name;
-} kinds[ERR_NR] = {
-    [ERR_NONE] = {"no error", 200, 0, 0, "OK", "OK"},
+} kinds[ERR_NR] = {[ERR_NONE] = {"no error", 200, 0, 0, "OK", "OK"},
 #define X(kind, http, rpc, name, exit) [ERR_##kind] = {#kind, http, rpc, exit, http_text_##http, name},
-    ERROR_KINDS(X)
+                   ERROR_KINDS(X)
 #undef X
 };
 
@@ -55,7 +54,7 @@ static char *join_messages(char *a, const char *b)
 
 int error_set(struct error *err, enum error_kind kind, const char *fmt, ...)
 {
-    if (err == NULL)
+    if (!err)
         return -1;
     va_list ap;
     va_start(ap, fmt);
@@ -66,7 +65,7 @@ int error_set(struct error *err, enum error_kind kind, const char *fmt, ...)
 
 int error_wrap(struct error *err, const char *fmt, ...)
 {
-    if (err == NULL)
+    if (!err)
         return -1;
     va_list ap;
     va_start(ap, fmt);
@@ -79,27 +78,27 @@ int error_wrap(struct error *err, const char *fmt, ...)
 
 int error_set_constraint(struct error *err, enum error_constraint constraint, const char *name, const char *fmt, ...)
 {
-    if (err == NULL)
+    if (!err)
         return -1;
     va_list ap;
     va_start(ap, fmt);
     set_message(err, ERR_CONFLICT, format(fmt, ap));
     va_end(ap);
     err->constraint = constraint;
-    snprintf(err->constraint_name, sizeof err->constraint_name, "%s", name);
+    snprintf(err->constraint_name, sizeof(err->constraint_name), "%s", name);
     return -1;
 }
 
 bool error_is_constraint(const struct error *err, enum error_constraint constraint, const char *name)
 {
-    return err != NULL && err->kind == ERR_CONFLICT && err->constraint == constraint &&
-           (name == NULL || strcmp(err->constraint_name, name) == 0);
+    return err && err->kind == ERR_CONFLICT && err->constraint == constraint &&
+           (!name || strcmp(err->constraint_name, name) == 0);
 }
 
 int error_errno(struct error *err, const char *fmt, ...)
 {
     int number = errno;
-    if (err == NULL)
+    if (!err)
         return -1;
     va_list ap;
     va_start(ap, fmt);
@@ -107,7 +106,7 @@ int error_errno(struct error *err, const char *fmt, ...)
     va_end(ap);
     enum error_kind kind = number == ENOENT ? ERR_NOT_FOUND : number == ENOMEM ? ERR_NO_MEMORY : ERR_IO;
     char text[128];
-    set_message(err, kind, join_messages(context, strerror_r(number, text, sizeof text)));
+    set_message(err, kind, join_messages(context, strerror_r(number, text, sizeof(text))));
     errno = number;
     return -1;
 }
@@ -116,7 +115,7 @@ void error_move(struct error *to, struct error *from)
 {
     if (to == from)
         return;
-    if (to == NULL) {
+    if (!to) {
         error_release(from);
         return;
     }
@@ -127,13 +126,13 @@ void error_move(struct error *to, struct error *from)
 
 void error_copy(struct error *to, const struct error *from)
 {
-    if (to == from || to == NULL)
+    if (to == from || !to)
         return;
     error_release(to);
-    if (from == NULL || from->kind == ERR_NONE)
+    if (!from || from->kind == ERR_NONE)
         return;
     *to = *from;
-    to->msg = from->msg != NULL ? must_strdup(from->msg) : NULL;
+    to->msg = from->msg ? must_strdup(from->msg) : NULL;
 }
 
 void error_release(struct error *err)
@@ -144,7 +143,7 @@ void error_release(struct error *err)
 
 const char *error_msg(const struct error *err)
 {
-    return err->msg != NULL ? err->msg : kinds[err->kind].text;
+    return err->msg ? err->msg : kinds[err->kind].text;
 }
 
 int error_http_status(enum error_kind kind)

@@ -1,12 +1,11 @@
 /* A histogram of durations, which shows more of latencies than their average. Buckets range from 0.1 ms to 10 s, two or
  * three to a decade; a bucket counts the durations up to its bound that do not fit the bucket before. */
-#ifndef DET_COMMON_HISTOGRAM_H
-#define DET_COMMON_HISTOGRAM_H
+#ifndef DET_COMMON_BASE_HISTOGRAM_H
+#define DET_COMMON_BASE_HISTOGRAM_H
 
 #include <stdint.h>
 
-#define HISTOGRAM_BOUNDS_US \
-    {100, 300, 1000, 3000, 10000, 30000, 100000, 300000, 1000000, 3000000, 10000000}
+#define HISTOGRAM_BOUNDS_US {100, 300, 1000, 3000, 10000, 30000, 100000, 300000, 1000000, 3000000, 10000000}
 enum { HISTOGRAM_BOUND_N = 11 };
 
 struct histogram {

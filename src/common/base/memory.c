@@ -35,14 +35,14 @@ void *HERE(realloc)(void *p, size_t n);
 /* Ends the program. It allocates nothing, and uses no stdio stream, since the caller may hold the lock of one. */
 static _Noreturn void out_of_memory(size_t n)
 {
-    char text[256], *end = text + sizeof text, *p = end;
+    char text[256], *end = text + sizeof(text), *p = end;
     static const char what[] = ": out of memory: ", unit[] = " bytes more can't be had\n";
     size_t name_n = strnlen(program_invocation_short_name, 64);
-    p = memcpy(p - (sizeof unit - 1), unit, sizeof unit - 1);
+    p = memcpy(p - (sizeof(unit) - 1), unit, sizeof(unit) - 1);
     do
         *--p = (char)('0' + n % 10);
     while (n /= 10);
-    p = memcpy(p - (sizeof what - 1), what, sizeof what - 1);
+    p = memcpy(p - (sizeof(what) - 1), what, sizeof(what) - 1);
     p = memcpy(p - name_n, program_invocation_short_name, name_n);
     ssize_t ignored = write(STDERR_FILENO, p, (size_t)(end - p));
     (void)ignored;
@@ -52,7 +52,7 @@ static _Noreturn void out_of_memory(size_t n)
 void *HERE(malloc)(size_t n)
 {
     void *p = REAL(malloc)(n);
-    if (p == NULL)
+    if (!p)
         out_of_memory(n);
     return p;
 }
@@ -60,7 +60,7 @@ void *HERE(malloc)(size_t n)
 void *HERE(calloc)(size_t n, size_t size)
 {
     void *p = REAL(calloc)(n, size);
-    if (p == NULL) {
+    if (!p) {
         size_t total;
         out_of_memory(__builtin_mul_overflow(n, size, &total) ? SIZE_MAX : total);
     }
@@ -71,7 +71,7 @@ void *HERE(calloc)(size_t n, size_t size)
 void *HERE(realloc)(void *old, size_t n)
 {
     void *p = REAL(realloc)(old, n);
-    if (p == NULL && n > 0)
+    if (!p && n > 0)
         out_of_memory(n);
     return p;
 }

@@ -9,14 +9,20 @@
  * (tests), and sizes that no memory can have. */
 void *must(void *p)
 {
-    if (p == NULL)
+    if (!p)
         abort();
     return p;
 }
 
-void *must_malloc(size_t n) { return must(malloc(n)); }
+void *must_malloc(size_t n)
+{
+    return must(malloc(n));
+}
 
-void *must_calloc(size_t n, size_t size) { return must(calloc(n, size)); }
+void *must_calloc(size_t n, size_t size)
+{
+    return must(calloc(n, size));
+}
 
 void *must_realloc(void *p, size_t n)
 {
@@ -30,9 +36,15 @@ void *must_reallocarray(void *p, size_t n, size_t size)
     return n == 0 || size == 0 ? moved : must(moved);
 }
 
-char *must_strdup(const char *s) { return must(strdup(s)); }
+char *must_strdup(const char *s)
+{
+    return must(strdup(s));
+}
 
-char *must_strndup(const char *s, size_t n) { return must(strndup(s, n)); }
+char *must_strndup(const char *s, size_t n)
+{
+    return must(strndup(s, n));
+}
 
 char *must_asprintf(const char *fmt, ...)
 {

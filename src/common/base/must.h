@@ -2,8 +2,8 @@
  * (docs/decisions/0007); so nobody checks their results. All of our code allocates through them;
  * tools/check-allocations finds what does not. The result of a library function that is NULL only for lack of memory is
  * passed through must(). */
-#ifndef DET_COMMON_MUST_H
-#define DET_COMMON_MUST_H
+#ifndef DET_COMMON_BASE_MUST_H
+#define DET_COMMON_BASE_MUST_H
 
 #include <stddef.h>
 
@@ -16,6 +16,7 @@ void *must_realloc(void *p, size_t n) __attribute__((alloc_size(2), warn_unused_
 void *must_reallocarray(void *p, size_t n, size_t size) __attribute__((alloc_size(2, 3), warn_unused_result));
 char *must_strdup(const char *s) __attribute__((malloc, returns_nonnull, warn_unused_result));
 char *must_strndup(const char *s, size_t n) __attribute__((malloc, returns_nonnull, warn_unused_result));
-char *must_asprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2), malloc, returns_nonnull, warn_unused_result));
+char *must_asprintf(const char *fmt, ...)
+    __attribute__((format(printf, 1, 2), malloc, returns_nonnull, warn_unused_result));
 
 #endif

@@ -81,7 +81,7 @@ static void shortest_decimal(double v, bool is_float, struct decimal *ret)
         least = 1;
     char text[NUMBER_TEXT_MAX];
     for (int digits = least; digits <= most; digits++) {
-        snprintf(text, sizeof text, "%.*e", digits - 1, v);
+        snprintf(text, sizeof(text), "%.*e", digits - 1, v);
         if (digits == most || reads_back(text, v, is_float))
             break;
     }
@@ -143,7 +143,7 @@ static const char *special_text(double v)
 static size_t put_real(double v, bool is_float, char *out)
 {
     const char *special = special_text(v);
-    if (special != NULL) {
+    if (special) {
         memcpy(out, special, strlen(special) + 1);
         return strlen(special);
     }
@@ -313,7 +313,7 @@ static double slow_real(const char *s, size_t n, bool is_float)
 {
     char buf[128];
     cleanup_free char *heap = NULL;
-    char *text = n < sizeof buf ? buf : (heap = must_malloc(n + 1));
+    char *text = n < sizeof(buf) ? buf : (heap = must_malloc(n + 1));
     memcpy(text, s, n);
     text[n] = '\0';
     return is_float ? strtof(text, NULL) : strtod(text, NULL);
@@ -371,7 +371,7 @@ int number_parse_any_base(const char *s, int64_t min, uint64_t max, int64_t *ret
     int base = base_of(&s);
     /* Checks first what strtoull() would accept, too: blanks, a second sign, and 0x after a base of 16. */
     bool again = base == 16 && s[0] == '0' && (s[1] | 0x20) == 'x';
-    if (strchr("0123456789abcdefABCDEF", *s) == NULL || *s == '\0' || again)
+    if (!strchr("0123456789abcdefABCDEF", *s) || *s == '\0' || again)
         return -1;
     char *end;
     errno = 0;

@@ -1,6 +1,6 @@
 /* Numbers as JSON writes them. LC_NUMERIC must stay "C", as it is in a program that never calls setlocale(). */
-#ifndef DET_COMMON_NUMBER_H
-#define DET_COMMON_NUMBER_H
+#ifndef DET_COMMON_BASE_NUMBER_H
+#define DET_COMMON_BASE_NUMBER_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  *
  * The whole state is the struct: copy it to save it with a snapshot. For secrets use the system's randomness
  * instead. */
-#ifndef DET_COMMON_RNG_H
-#define DET_COMMON_RNG_H
+#ifndef DET_COMMON_BASE_RNG_H
+#define DET_COMMON_BASE_RNG_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,12 +18,12 @@ struct rng {
 
 void rng_init(struct rng *r, uint32_t seed);
 uint32_t rng_bits32(struct rng *r);
-uint64_t rng_bits64(struct rng *r);                  /* two draws, the first one is the upper half */
+uint64_t rng_bits64(struct rng *r); /* two draws, the first one is the upper half */
 /* each draw gives four bytes, least significant first; bytes left over are dropped */
 void rng_bytes(struct rng *r, void *buf, size_t n);
-uint64_t rng_limit(struct rng *r, uint64_t limit);   /* 0 … limit, both possible; no draw when limit is 0 */
-uint64_t rng_int(struct rng *r, uint64_t n);         /* 0 … n-1; n is at least 1 */
-double rng_unit(struct rng *r);                      /* [0, 1) with 53 random bits */
+uint64_t rng_limit(struct rng *r, uint64_t limit); /* 0 … limit, both possible; no draw when limit is 0 */
+uint64_t rng_int(struct rng *r, uint64_t n);       /* 0 … n-1; n is at least 1 */
+double rng_unit(struct rng *r);                    /* [0, 1) with 53 random bits */
 double rng_uniform(struct rng *r, double low, double high);
 
 #endif

@@ -28,19 +28,19 @@ void sm_restore(struct sm *sm, const struct sm_type *type, int64_t id, int state
 
 bool sm_type_allows(const struct sm_type *type, int from, int to)
 {
-    return sm_type_name_of(type, from) != NULL && to >= 0 && to < type->state_n && (type->state[from].allowed & SM_TO(to)) != 0;
+    return sm_type_name_of(type, from) && to >= 0 && to < type->state_n && (type->state[from].allowed & SM_TO(to)) != 0;
 }
 
 int sm_check_move(const struct sm_type *type, int64_t id, int from, int to, struct error *err)
 {
     bool allowed = sm_type_allows(type, from, to);
-    if (trace_fn != NULL)
+    if (trace_fn)
         trace_fn(trace_ctx, type, id, from, to, !allowed);
     if (allowed)
         return 0;
     const char *from_name = sm_type_name_of(type, from), *to_name = sm_type_name_of(type, to);
     return error_set(err, ERR_PRECONDITION, "%s %lld cannot go from %s to %s", type->name, (long long)id,
-                     from_name != NULL ? from_name : "a state it cannot have", to_name != NULL ? to_name : "a state it does not have");
+                     from_name ? from_name : "a state it cannot have", to_name ? to_name : "a state it does not have");
 }
 
 int sm_move(struct sm *sm, int to, struct error *err)
@@ -64,7 +64,7 @@ const char *sm_type_name_of(const struct sm_type *type, int state)
 int sm_type_state_of(const struct sm_type *type, const char *name, int *ret)
 {
     for (int i = 0; i < type->state_n; i++)
-        if (type->state[i].name != NULL && strcmp(type->state[i].name, name) == 0) {
+        if (type->state[i].name && strcmp(type->state[i].name, name) == 0) {
             *ret = i;
             return 0;
         }
@@ -87,7 +87,7 @@ static int check_row(const struct sm_type *type, int i, struct error *err)
 {
     const struct sm_state *s = &type->state[i];
     uint64_t all = type->state_n == SM_STATES_MAX ? UINT64_MAX : SM_TO(type->state_n) - 1;
-    if (s->name == NULL)
+    if (!s->name)
         return error_set(err, ERR_INTERNAL, "%s: state %d has no row", type->name, i);
     if ((s->allowed & ~all) != 0)
         return error_set(err, ERR_INTERNAL, "%s: %s leads to a state without a row", type->name, s->name);

@@ -9,10 +9,10 @@
  *     static const struct sm_type door_type = {"door", door_states, DOOR_NR};
  *
  * A state is kept in a struct sm, and changed by sm_move(); or it is a member of something else, such as a row that a
- * store keeps, and changed by one function, which asks sm_check_move() first. Either refuses a move outside the set, names
- * it in the error and reports it to the trace. */
-#ifndef DET_COMMON_SM_H
-#define DET_COMMON_SM_H
+ * store keeps, and changed by one function, which asks sm_check_move() first. Either refuses a move outside the set,
+ * names it in the error and reports it to the trace. */
+#ifndef DET_COMMON_BASE_SM_H
+#define DET_COMMON_BASE_SM_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,13 +47,13 @@ struct sm {
     int state;
 };
 
-void sm_init(struct sm *sm, const struct sm_type *type, int64_t id);                 /* begins in the initial state */
+void sm_init(struct sm *sm, const struct sm_type *type, int64_t id); /* begins in the initial state */
 /* begins in a state that was stored */
 void sm_restore(struct sm *sm, const struct sm_type *type, int64_t id, int state);
 int sm_move(struct sm *sm, int to, struct error *err); /* moves if sm_check_move() allows it */
 
-const char *sm_name(const struct sm *sm); /* name of the present state */
-const char *sm_type_name_of(const struct sm_type *type, int state);          /* NULL if there is no such state */
+const char *sm_name(const struct sm *sm);                                     /* name of the present state */
+const char *sm_type_name_of(const struct sm_type *type, int state);           /* NULL if there is no such state */
 int sm_type_state_of(const struct sm_type *type, const char *name, int *ret); /* -1 if there is no such name */
 /* Checks a table: it has exactly one initial state, final states lead nowhere, others lead somewhere, and all can be
  * reached. */

@@ -150,7 +150,7 @@ void strbuf_add_json_with_nul(struct strbuf *b, const char *s, size_t n)
 
 void strbuf_truncate(struct strbuf *b, size_t n)
 {
-    if (n > b->n || b->s == NULL)
+    if (n > b->n || !b->s)
         return;
     b->n = n;
     b->s[n] = '\0';
@@ -158,7 +158,7 @@ void strbuf_truncate(struct strbuf *b, size_t n)
 
 void strbuf_consume(struct strbuf *b, size_t n)
 {
-    if (b->s == NULL)
+    if (!b->s)
         return;
     if (n > b->n)
         n = b->n;
@@ -176,5 +176,5 @@ char *strbuf_detach(struct strbuf *b)
 
 const char *strbuf_str(const struct strbuf *b)
 {
-    return b->s != NULL ? b->s : "";
+    return b->s ? b->s : "";
 }

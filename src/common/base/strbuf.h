@@ -2,8 +2,8 @@
  *
  * Running out of memory aborts the program: a string of a few KiB that cannot be had means the machine is gone.
  * Whatever a user can make grow without bound is limited where it enters (HTTP bodies, lines, lists), not here. */
-#ifndef DET_COMMON_STRBUF_H
-#define DET_COMMON_STRBUF_H
+#ifndef DET_COMMON_BASE_STRBUF_H
+#define DET_COMMON_BASE_STRBUF_H
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,8 +15,8 @@ struct strbuf {
 
 #define STRBUF_INIT {0}
 
-void strbuf_release(struct strbuf *b);            /* frees the memory; b is usable again */
-void strbuf_reset(struct strbuf *b);              /* keeps the memory */
+void strbuf_release(struct strbuf *b); /* frees the memory; b is usable again */
+void strbuf_reset(struct strbuf *b);   /* keeps the memory */
 void strbuf_reserve(struct strbuf *b, size_t extra);
 void strbuf_add(struct strbuf *b, const void *data, size_t n);
 void strbuf_adds(struct strbuf *b, const char *s);

@@ -1,7 +1,7 @@
 /* Ordered sets: the red-black trees of libbsd's <sys/tree.h>. libbsd's RB_GENERATE_STATIC needs an attribute `__unused`
  * that glibc does not have; this definition works. */
-#ifndef DET_COMMON_TREE_H
-#define DET_COMMON_TREE_H
+#ifndef DET_COMMON_BASE_TREE_H
+#define DET_COMMON_BASE_TREE_H
 
 #include <bsd/sys/tree.h>
 

@@ -16,11 +16,16 @@ static int is_tail(unsigned char c)
 static int second_is_fine(unsigned char first, unsigned char second)
 {
     switch (first) {
-    case 0xe0: return second >= 0xa0;
-    case 0xed: return second < 0xa0;
-    case 0xf0: return second >= 0x90;
-    case 0xf4: return second < 0x90;
-    default: return 1;
+    case 0xe0:
+        return second >= 0xa0;
+    case 0xed:
+        return second < 0xa0;
+    case 0xf0:
+        return second >= 0x90;
+    case 0xf4:
+        return second < 0x90;
+    default:
+        return 1;
     }
 }
 
@@ -45,10 +50,10 @@ size_t utf8_check(const char *s, size_t n)
     size_t i = 0;
     while (i < n) {
         uint64_t word;
-        if (n - i >= sizeof word) { /* eight bytes of ASCII at once */
-            memcpy(&word, s + i, sizeof word);
+        if (n - i >= sizeof(word)) { /* eight bytes of ASCII at once */
+            memcpy(&word, s + i, sizeof(word));
             if ((word & 0x8080808080808080u) == 0) {
-                i += sizeof word;
+                i += sizeof(word);
                 continue;
             }
         }

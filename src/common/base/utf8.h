@@ -1,6 +1,6 @@
 /* UTF-8 as RFC 3629 has it: no overlong forms, no surrogates, nothing above U+10FFFF. */
-#ifndef DET_COMMON_UTF8_H
-#define DET_COMMON_UTF8_H
+#ifndef DET_COMMON_BASE_UTF8_H
+#define DET_COMMON_BASE_UTF8_H
 
 #include <stddef.h>
 #include <stdint.h>

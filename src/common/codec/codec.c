@@ -5,8 +5,8 @@
 
 #include "common/base/base64.h"
 #include "common/base/clock.h"
-#include "common/codec/codec_internal.h"
 #include "common/base/number.h"
+#include "common/codec/codec_internal.h"
 
 static const struct {
     uint32_t size;
@@ -118,7 +118,7 @@ int codec_set_int(const struct codec_field *f, int64_t v, void *slot)
 {
     switch (f->type) {
     case CODEC_ENUM:
-        if (v < INT32_MIN || v > INT32_MAX || codec_enum_name(f->enumeration, (int32_t)v) == NULL)
+        if (v < INT32_MIN || v > INT32_MAX || !codec_enum_name(f->enumeration, (int32_t)v))
             return -1;
         *(int32_t *)slot = (int32_t)v;
         return 0;
@@ -153,10 +153,16 @@ int codec_set_number(const struct codec_field *f, const char *s, size_t n, void 
 /* The generated Python client of release 0.38.1 writes "Nan" in top-level fields. */
 int codec_set_special_real(const struct codec_field *f, const char *s, size_t n, void *slot)
 {
-    static const struct { const char *text; double value; } special[] = {
-        {"NaN", NAN}, {"Nan", NAN}, {"Infinity", INFINITY}, {"-Infinity", -INFINITY},
+    static const struct {
+        const char *text;
+        double value;
+    } special[] = {
+        {"NaN", NAN},
+        {"Nan", NAN},
+        {"Infinity", INFINITY},
+        {"-Infinity", -INFINITY},
     };
-    for (size_t i = 0; i < sizeof special / sizeof *special; i++) {
+    for (size_t i = 0; i < sizeof(special) / sizeof(*special); i++) {
         if (strlen(special[i].text) != n || memcmp(special[i].text, s, n) != 0)
             continue;
         if (f->type == CODEC_FLOAT)

@@ -1,7 +1,7 @@
 /* The table-driven JSON codec: walks generated message tables (src/gen/wire.c, made from the contract by
  * tools/gen-contract) to decode, encode and bind path and query parameters. It is the one place where our own code
- * reads and writes JSON, and only for messages of the contract; everything else uses json-c (common/json/json.h). The rules
- * are those of proto3 JSON with some differences (docs/spec/wire.md):
+ * reads and writes JSON, and only for messages of the contract; everything else uses json-c (common/json/json.h). The
+ * rules are those of proto3 JSON with some differences (docs/spec/wire.md):
  *
  * out: every field is written in declaration order, also when zero: 0 "" false [] {} and null for singular messages,
  * except
@@ -9,10 +9,10 @@
  *      Timestamps RFC 3339 Z. Map keys sorted. < > & escaped as \u003c … in strings.
  * in:  lowerCamelCase or snake_case names; unknown fields skipped; null means unset; numbers may be quoted; enums by
  * name
- *      or known number; depth at most 100; duplicate keys: the last wins; U+0000 becomes U+FFFD (but in texts of logs); bad UTF-8, trailing garbage
- *      and wrong types are ERR_INVALID with the JSON path: `experiment.labels[2]: expected a string, found 7`. An empty text
- *      is an empty message. More memory than 1 MiB and 32 times the text, or than the arena's
- *      decoded_max, is ERR_TOO_LARGE.
+ *      or known number; depth at most 100; duplicate keys: the last wins; U+0000 becomes U+FFFD (but in texts of logs);
+ * bad UTF-8, trailing garbage and wrong types are ERR_INVALID with the JSON path: `experiment.labels[2]: expected a
+ * string, found 7`. An empty text is an empty message. More memory than 1 MiB and 32 times the text, or than the
+ * arena's decoded_max, is ERR_TOO_LARGE.
  *
  * C types of generated structs (struct wire_<message>, names by tools/gen-contract):
  *      string        const char *x                 NULL reads as "", and is written as ""
@@ -21,15 +21,13 @@
  *      enum          enum wire_<enum> x            (int32 on the C side of the tables)
  *      Timestamp     int64_t x (µs UTC) with bool has_x
  *      *Value, opt   T x with bool has_x           (strings: NULL is unset; no has_ member)
- *      Struct/Value/ListValue   const char *x      raw JSON text, NULL is null; validated and freed of blanks on the way in,
- *                                                  copied out as is (so it must hold no newline: lines of streams)
- *      message       const struct wire_y *x        NULL is null
- *      repeated T    T *x with size_t x_n          repeated messages: array of structs
- *      map<string,T> struct wire_map_<T> *x with size_t x_n   entries {const char *key; T value;}, messages as structs;
- *                                                  sorted after decoding, in any order for encoding
- * Everything a decoder makes lives in the given arena. */
-#ifndef DET_COMMON_CODEC_H
-#define DET_COMMON_CODEC_H
+ *      Struct/Value/ListValue   const char *x      raw JSON text, NULL is null; validated and freed of blanks on the
+ * way in, copied out as is (so it must hold no newline: lines of streams) message       const struct wire_y *x NULL is
+ * null repeated T    T *x with size_t x_n          repeated messages: array of structs map<string,T> struct
+ * wire_map_<T> *x with size_t x_n   entries {const char *key; T value;}, messages as structs; sorted after decoding, in
+ * any order for encoding Everything a decoder makes lives in the given arena. */
+#ifndef DET_COMMON_CODEC_CODEC_H
+#define DET_COMMON_CODEC_CODEC_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,8 +43,19 @@ struct wire_bytes {
 };
 
 enum codec_type {
-    CODEC_STRING, CODEC_BYTES, CODEC_BOOL, CODEC_INT32, CODEC_UINT32, CODEC_INT64, CODEC_UINT64, CODEC_FLOAT, CODEC_DOUBLE,
-    CODEC_ENUM, CODEC_TIME, CODEC_RAW, CODEC_MESSAGE,
+    CODEC_STRING,
+    CODEC_BYTES,
+    CODEC_BOOL,
+    CODEC_INT32,
+    CODEC_UINT32,
+    CODEC_INT64,
+    CODEC_UINT64,
+    CODEC_FLOAT,
+    CODEC_DOUBLE,
+    CODEC_ENUM,
+    CODEC_TIME,
+    CODEC_RAW,
+    CODEC_MESSAGE,
 };
 
 enum codec_flag {
@@ -63,7 +72,10 @@ enum codec_flag {
 
 struct codec_enum {
     const char *name; /* contract name, e.g. "experiment.v1.State" */
-    const struct codec_enum_value { const char *name; int32_t number; } *value;
+    const struct codec_enum_value {
+        const char *name;
+        int32_t number;
+    } *value;
     size_t value_n;
 };
 
@@ -72,12 +84,12 @@ struct codec_field {
     const char *json, *snake; /* snake is json when they are the same */
     enum codec_type type;
     unsigned flags;
-    uint32_t offset;        /* of x in the struct */
-    uint32_t has_offset;    /* of has_x, or of x_n for repeated and maps; 0 if there is none */
+    uint32_t offset;     /* of x in the struct */
+    uint32_t has_offset; /* of has_x, or of x_n for repeated and maps; 0 if there is none */
     const struct codec_message *message;
     const struct codec_enum *enumeration;
-    uint32_t elem_size;     /* repeated and maps: size of one element or entry */
-    uint32_t value_offset;  /* maps: offset of `value` in the entry */
+    uint32_t elem_size;    /* repeated and maps: size of one element or entry */
+    uint32_t value_offset; /* maps: offset of `value` in the entry */
 };
 
 struct codec_message {
@@ -105,8 +117,8 @@ struct codec_text {
     const char *s;
     size_t n;
 };
-void codec_encode_listing(const struct codec_message *m, const void *msg, const char *list, const struct codec_text *element,
-                          size_t n, struct strbuf *out);
+void codec_encode_listing(const struct codec_message *m, const void *msg, const char *list,
+                          const struct codec_text *element, size_t n, struct strbuf *out);
 /* Sets one field from a path or query parameter. `name` may be dotted (filter.lt), in either spelling; a value of a
  * repeated field is appended. A name that the message does not have is ignored (returns 0). A value of the wrong form
  * is ERR_INVALID with the parameter's name. */
@@ -114,7 +126,7 @@ int codec_bind(const struct codec_message *m, void *msg, const char *name, const
                struct error *err);
 
 const struct codec_field *codec_field_by_name(const struct codec_message *m, const char *name, size_t n);
-const char *codec_enum_name(const struct codec_enum *e, int32_t number);               /* NULL if unknown */
-int codec_enum_number(const struct codec_enum *e, const char *name, int32_t *ret);     /* -1 if unknown */
+const char *codec_enum_name(const struct codec_enum *e, int32_t number);           /* NULL if unknown */
+int codec_enum_number(const struct codec_enum *e, const char *name, int32_t *ret); /* -1 if unknown */
 
 #endif

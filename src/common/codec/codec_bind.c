@@ -3,14 +3,14 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/codec/codec.h"
-#include "common/codec/codec_internal.h"
 #include "common/base/number.h"
 #include "common/base/utf8.h"
+#include "common/codec/codec.h"
+#include "common/codec/codec_internal.h"
 
 static bool one_of(const char *s, const char *const *list)
 {
-    while (*list != NULL && strcmp(s, *list) != 0)
+    while (*list && strcmp(s, *list) != 0)
         list++;
     return *list != NULL;
 }
@@ -75,12 +75,12 @@ static int set_value(const struct codec_field *f, const char *s, struct arena *a
 static void *descend_to_message(const struct codec_message **m, void *msg, const char **name, struct arena *a)
 {
     const char *dot;
-    while ((dot = strchr(*name, '.')) != NULL) {
+    while ((dot = strchr(*name, '.'))) {
         const struct codec_field *f = codec_field_by_name(*m, *name, (size_t)(dot - *name));
-        if (f == NULL || f->type != CODEC_MESSAGE || !codec_is_single(f))
+        if (!f || f->type != CODEC_MESSAGE || !codec_is_single(f))
             return NULL;
         void **slot = codec_at(msg, f->offset);
-        if (*slot == NULL)
+        if (!*slot)
             *slot = arena_alloc(a, f->message->size);
         msg = *slot;
         *m = f->message;
@@ -100,7 +100,7 @@ static int set_value_error(const struct codec_field *f, const char *name, const 
 
 /* Appends a value to a list; an invalid value leaves no element behind. */
 static int append_element(const struct codec_field *f, void *msg, const char *name, const char *value, struct arena *a,
-                  struct error *err)
+                          struct error *err)
 {
     _Alignas(16) char element[sizeof(struct wire_bytes)] = {0};
     if (set_value(f, value, a, element) < 0)
@@ -116,8 +116,8 @@ int codec_bind(const struct codec_message *m, void *msg, const char *name, const
     if (utf8_check(value, strlen(value)) != strlen(value))
         return error_set(err, ERR_INVALID, "%s: not valid UTF-8", name);
     msg = descend_to_message(&m, msg, &name, a);
-    const struct codec_field *f = msg != NULL ? codec_field_by_name(m, name, strlen(name)) : NULL;
-    if (f == NULL)
+    const struct codec_field *f = msg ? codec_field_by_name(m, name, strlen(name)) : NULL;
+    if (!f)
         return 0;
     if (f->flags & CODEC_MAP)
         return set_value_error(f, whole_name, value, err);

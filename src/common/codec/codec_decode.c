@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/number.h"
 #include "common/codec/codec.h"
 #include "common/codec/codec_internal.h"
 #include "common/json/json_reader.h"
-#include "common/base/number.h"
 
 /* --- values without a table --- */
 
@@ -188,7 +188,7 @@ static int sort_map(struct reader *r, const struct codec_field *f, void *msg)
     char **order = arena_array(r->a, char *, n), *sorted = arena_alloc(r->a, n * f->elem_size);
     for (size_t i = 0; i < n; i++)
         order[i] = *list + i * f->elem_size;
-    qsort(order, n, sizeof *order, compare_entries);
+    qsort(order, n, sizeof(*order), compare_entries);
     for (size_t i = 0; i < n; i++)
         if (i + 1 == n || strcmp(*(char **)order[i], *(char **)order[i + 1]) != 0)
             memcpy(sorted + kept++ * f->elem_size, order[i], f->elem_size);
@@ -248,7 +248,7 @@ static int read_known_or_skip(struct reader *r, const struct reader_slice *key, 
 {
     struct message_target *t = ctx;
     const struct codec_field *f = find_field(t, key);
-    if (f == NULL)
+    if (!f)
         return reader_skip(r);
     t->next = (size_t)(f - t->message->field) + 1;
     return read_field(r, f, t->msg);
@@ -267,7 +267,12 @@ static struct reader reader_of(const char *json, size_t n, struct arena *a, stru
     enum { BUDGET_FACTOR = 32, BUDGET_MIN = 1 << 20 };
     size_t limit = a->total + BUDGET_MIN + BUDGET_FACTOR * n;
     return (struct reader){
-        .start = json, .p = json, .end = json + n, .a = a, .err = err, .syntax = "not valid JSON: ",
+        .start = json,
+        .p = json,
+        .end = json + n,
+        .a = a,
+        .err = err,
+        .syntax = "not valid JSON: ",
         .arena_limit = a->decoded_max && a->decoded_max < limit ? a->decoded_max : limit,
     };
 }
@@ -282,8 +287,8 @@ int codec_decode(const struct codec_message *m, const char *json, size_t n, stru
     if (first == 'n' && reader_word(&r, "null"))
         return reader_end(&r);
     if (first != '{')
-        return strchr("[\"-0123456789tf", first) != NULL && first != '\0' ? reader_fail_type(&r, "an object", r.p)
-                                                                           : reader_fail_syntax(&r, "an object");
+        return strchr("[\"-0123456789tf", first) && first != '\0' ? reader_fail_type(&r, "an object", r.p)
+                                                                  : reader_fail_syntax(&r, "an object");
     return read_message(&r, m, ret) < 0 ? -1 : reader_end(&r);
 }
 

@@ -5,16 +5,16 @@
 
 #include "common/base/base64.h"
 #include "common/base/clock.h"
-#include "common/codec/codec.h"
-#include "common/codec/codec_internal.h"
 #include "common/base/must.h"
 #include "common/base/number.h"
+#include "common/codec/codec.h"
+#include "common/codec/codec_internal.h"
 
 static void put_message(const struct codec_message *m, const void *msg, struct strbuf *out);
 
 static void put_string(const char *s, struct strbuf *out)
 {
-    if (s == NULL)
+    if (!s)
         strbuf_add(out, "\"\"", 2);
     else
         strbuf_add_json(out, s, strlen(s));
@@ -22,7 +22,7 @@ static void put_string(const char *s, struct strbuf *out)
 
 static void put_string_with_nul(const char *s, struct strbuf *out)
 {
-    strbuf_add_json_with_nul(out, s != NULL ? s : "", s != NULL ? strlen(s) : 0);
+    strbuf_add_json_with_nul(out, s ? s : "", s ? strlen(s) : 0);
 }
 
 /* 64-bit integers are strings, because JavaScript's numbers cannot hold them. */
@@ -44,7 +44,7 @@ static void put_enum(const struct codec_enum *e, int32_t number, struct strbuf *
 {
     const char *name = codec_enum_name(e, number);
     char text[NUMBER_TEXT_MAX];
-    if (name != NULL)
+    if (name)
         put_quoted(name, strlen(name), out);
     else
         strbuf_add(out, text, number_put_int64(number, text));
@@ -76,22 +76,42 @@ static void put_value(const struct codec_field *f, const void *slot, struct strb
         else
             put_string(*(const char *const *)slot, out);
         break;
-    case CODEC_BYTES: put_bytes(slot, out); break;
-    case CODEC_BOOL: strbuf_adds(out, *(const bool *)slot ? "true" : "false"); break;
-    case CODEC_INT32: strbuf_add(out, text, number_put_int64(*(const int32_t *)slot, text)); break;
-    case CODEC_UINT32: strbuf_add(out, text, number_put_uint64(*(const uint32_t *)slot, text)); break;
-    case CODEC_INT64: put_quoted(text, number_put_int64(*(const int64_t *)slot, text), out); break;
-    case CODEC_UINT64: put_quoted(text, number_put_uint64(*(const uint64_t *)slot, text), out); break;
-    case CODEC_FLOAT: put_real(*(const float *)slot, text, number_put_float(*(const float *)slot, text), out); break;
+    case CODEC_BYTES:
+        put_bytes(slot, out);
+        break;
+    case CODEC_BOOL:
+        strbuf_adds(out, *(const bool *)slot ? "true" : "false");
+        break;
+    case CODEC_INT32:
+        strbuf_add(out, text, number_put_int64(*(const int32_t *)slot, text));
+        break;
+    case CODEC_UINT32:
+        strbuf_add(out, text, number_put_uint64(*(const uint32_t *)slot, text));
+        break;
+    case CODEC_INT64:
+        put_quoted(text, number_put_int64(*(const int64_t *)slot, text), out);
+        break;
+    case CODEC_UINT64:
+        put_quoted(text, number_put_uint64(*(const uint64_t *)slot, text), out);
+        break;
+    case CODEC_FLOAT:
+        put_real(*(const float *)slot, text, number_put_float(*(const float *)slot, text), out);
+        break;
     case CODEC_DOUBLE:
         put_real(*(const double *)slot, text, number_put_double(*(const double *)slot, text), out);
         break;
-    case CODEC_ENUM: put_enum(f->enumeration, *(const int32_t *)slot, out); break;
-    case CODEC_TIME: put_time(*(const int64_t *)slot, out); break;
-    case CODEC_MESSAGE: put_message(f->message, slot, out); break;
+    case CODEC_ENUM:
+        put_enum(f->enumeration, *(const int32_t *)slot, out);
+        break;
+    case CODEC_TIME:
+        put_time(*(const int64_t *)slot, out);
+        break;
+    case CODEC_MESSAGE:
+        put_message(f->message, slot, out);
+        break;
     case CODEC_RAW:
         raw = *(const char *const *)slot;
-        strbuf_adds(out, raw != NULL ? raw : "null");
+        strbuf_adds(out, raw ? raw : "null");
         break;
     }
 }
@@ -112,7 +132,7 @@ static void put_list(const struct codec_field *f, const void *msg, struct strbuf
 static const char *key_of(const char *entry)
 {
     const char *key = *(const char *const *)entry;
-    return key != NULL ? key : "";
+    return key ? key : "";
 }
 
 static int compare_entries(const void *a, const void *b)
@@ -128,10 +148,10 @@ static const char **sorted_entries(const struct codec_field *f, const char *entr
         i++;
     if (i >= n)
         return NULL;
-    const char **order = must_calloc(n, sizeof *order);
+    const char **order = must_calloc(n, sizeof(*order));
     for (i = 0; i < n; i++)
         order[i] = entry + i * f->elem_size;
-    qsort(order, n, sizeof *order, compare_entries);
+    qsort(order, n, sizeof(*order), compare_entries);
     return order;
 }
 
@@ -142,7 +162,7 @@ static void put_map(const struct codec_field *f, const void *msg, struct strbuf 
     const char **order = sorted_entries(f, entry, n);
     strbuf_addc(out, '{');
     for (size_t i = 0; i < n; i++) {
-        const char *e = order != NULL ? order[i] : entry + i * f->elem_size;
+        const char *e = order ? order[i] : entry + i * f->elem_size;
         if (i > 0)
             strbuf_addc(out, ',');
         put_string(key_of(e), out);
@@ -198,7 +218,8 @@ static void put_texts(const struct listing *l, struct strbuf *out)
     strbuf_addc(out, ']');
 }
 
-static void put_fields(const struct codec_message *m, const void *msg, const struct listing *listing, struct strbuf *out)
+static void put_fields(const struct codec_message *m, const void *msg, const struct listing *listing,
+                       struct strbuf *out)
 {
     char before = '{';
     for (size_t i = 0; i < m->field_n; i++) {
@@ -209,7 +230,7 @@ static void put_fields(const struct codec_message *m, const void *msg, const str
         strbuf_addc(out, before);
         put_quoted(f->json, strlen(f->json), out);
         strbuf_addc(out, ':');
-        if (listing != NULL && strcmp(f->json, listing->field) == 0)
+        if (listing && strcmp(f->json, listing->field) == 0)
             put_texts(listing, out);
         else
             put_field(f, msg, set, out);
@@ -230,8 +251,8 @@ void codec_encode(const struct codec_message *m, const void *msg, struct strbuf 
     put_message(m, msg, out);
 }
 
-void codec_encode_listing(const struct codec_message *m, const void *msg, const char *list, const struct codec_text *element,
-                          size_t n, struct strbuf *out)
+void codec_encode_listing(const struct codec_message *m, const void *msg, const char *list,
+                          const struct codec_text *element, size_t n, struct strbuf *out)
 {
     struct listing listing = {list, element, n};
     put_fields(m, msg, &listing, out);

@@ -1,19 +1,28 @@
 /* Shared by decoder, encoder and binder; included by codec*.c only. */
-#ifndef DET_COMMON_CODEC_INTERNAL_H
-#define DET_COMMON_CODEC_INTERNAL_H
+#ifndef DET_COMMON_CODEC_CODEC_INTERNAL_H
+#define DET_COMMON_CODEC_CODEC_INTERNAL_H
 
 #include "common/codec/codec.h"
 
-static inline void *codec_at(const void *msg, uint32_t offset) { return (char *)msg + offset; }
+static inline void *codec_at(const void *msg, uint32_t offset)
+{
+    return (char *)msg + offset;
+}
 
-static inline bool codec_is_single(const struct codec_field *f) { return !(f->flags & (CODEC_REPEATED | CODEC_MAP)); }
+static inline bool codec_is_single(const struct codec_field *f)
+{
+    return !(f->flags & (CODEC_REPEATED | CODEC_MAP));
+}
 static inline bool codec_is_pointer(enum codec_type type)
 {
     return type == CODEC_STRING || type == CODEC_RAW || type == CODEC_MESSAGE;
 }
 
 /* Where the length of a list or map is kept. */
-static inline size_t *codec_count(const struct codec_field *f, const void *msg) { return codec_at(msg, f->has_offset); }
+static inline size_t *codec_count(const struct codec_field *f, const void *msg)
+{
+    return codec_at(msg, f->has_offset);
+}
 
 static inline void codec_mark_present(const struct codec_field *f, void *msg)
 {

@@ -4,7 +4,9 @@
 
 static int check_list(const struct codec_field *f, size_t n, size_t max, struct error *err)
 {
-    return n <= max ? 0 : error_set(err, ERR_INVALID, "%s: %zu elements, at most %zu are allowed in one request", f->json, n, max);
+    return n <= max ? 0
+                    : error_set(err, ERR_INVALID, "%s: %zu elements, at most %zu are allowed in one request", f->json,
+                                n, max);
 }
 
 int codec_check_lists(const struct codec_message *m, const void *msg, size_t scalars_max, size_t messages_max,

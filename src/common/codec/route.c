@@ -44,11 +44,11 @@ static int split_at_slashes(char *path, struct split_path *ret)
     ret->n = 0;
     if (*path != '/')
         return -1;
-    for (char *p = path; p != NULL;) {
+    for (char *p = path; p;) {
         *p++ = '\0';
         char *next = strchr(p, '/');
-        size_t len = next != NULL ? (size_t)(next - p) : strlen(p);
-        if (next == NULL && len == 0 && ret->n > 0)
+        size_t len = next ? (size_t)(next - p) : strlen(p);
+        if (!next && len == 0 && ret->n > 0)
             break; /* a trailing slash */
         if (ret->n == SEGMENTS_MAX)
             return -1;
@@ -56,7 +56,7 @@ static int split_at_slashes(char *path, struct split_path *ret)
         ret->len[ret->n++] = len;
         p = next;
     }
-    return memchr(ret->segment[ret->n - 1], ':', ret->len[ret->n - 1]) != NULL ? -1 : 0;
+    return memchr(ret->segment[ret->n - 1], ':', ret->len[ret->n - 1]) ? -1 : 0;
 }
 
 /* Whether a row matches a path. Compares from the last segment on: rows differ there, while all of them begin with
@@ -65,8 +65,7 @@ static bool row_fits(const struct route *row, const struct split_path *path)
 {
     for (size_t i = row->segment_n; i-- > 0;) {
         const struct route_segment *s = &row->segment[i];
-        if (s->literal != NULL &&
-            (s->literal_n != path->len[i] || memcmp(s->literal, path->segment[i], path->len[i]) != 0))
+        if (s->literal && (s->literal_n != path->len[i] || memcmp(s->literal, path->segment[i], path->len[i]) != 0))
             return false;
     }
     return true;
@@ -76,7 +75,7 @@ static void collect_params(const struct split_path *path, struct route_match *m)
 {
     m->param_n = 0;
     for (size_t i = 0; i < m->route->segment_n && m->param_n < ROUTE_PARAMS_MAX; i++)
-        if (m->route->segment[i].param != NULL)
+        if (m->route->segment[i].param)
             m->param[m->param_n++] = (struct route_param){m->route->segment[i].param, path->segment[i]};
 }
 
@@ -85,7 +84,7 @@ int route_find(const struct route *rows, size_t row_n, const char *method, const
 {
     struct split_path parts;
     char *decoded = percent_decode(path, path_n, false, a);
-    if (decoded == NULL || split_at_slashes(decoded, &parts) < 0)
+    if (!decoded || split_at_slashes(decoded, &parts) < 0)
         return -1;
     for (size_t i = 0; i < row_n; i++) {
         if (rows[i].segment_n != parts.n || strcmp(rows[i].method, method) != 0 || !row_fits(&rows[i], &parts))
@@ -110,10 +109,10 @@ static int bind_pair(const struct codec_message *m, const char *pair, size_t n, 
                      struct error *err)
 {
     const char *equals = memchr(pair, '=', n);
-    size_t name_n = equals != NULL ? (size_t)(equals - pair) : n;
+    size_t name_n = equals ? (size_t)(equals - pair) : n;
     char *name = percent_decode(pair, name_n, true, a);
-    char *value = equals != NULL ? percent_decode(equals + 1, n - name_n - 1, true, a) : arena_strdup(a, "");
-    if (name == NULL || value == NULL)
+    char *value = equals ? percent_decode(equals + 1, n - name_n - 1, true, a) : arena_strdup(a, "");
+    if (!name || !value)
         return error_set(err, ERR_INVALID, "the query has a broken %% escape in \"%.*s\"", n > 100 ? 100 : (int)n,
                          pair);
     return codec_bind(m, ret, name, value, a, err);
@@ -121,7 +120,7 @@ static int bind_pair(const struct codec_message *m, const char *pair, size_t n, 
 
 static int bind_query(const struct codec_message *m, const char *query, struct arena *a, void *ret, struct error *err)
 {
-    for (const char *p = query; p != NULL && *p != '\0';) {
+    for (const char *p = query; p && *p != '\0';) {
         size_t n = strcspn(p, "&");
         if (n > 0 && bind_pair(m, p, n, a, ret, err) < 0)
             return -1;

@@ -5,16 +5,16 @@
  * method and path wins. The path is percent-decoded before it is split, so an encoded slash splits, too. A trailing
  * slash is ignored. A colon in the last segment matches no row. A request without a row is answered 501, not 404 or
  * 405. */
-#ifndef DET_COMMON_ROUTE_H
-#define DET_COMMON_ROUTE_H
+#ifndef DET_COMMON_CODEC_ROUTE_H
+#define DET_COMMON_CODEC_ROUTE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/arena.h"
-#include "common/codec/codec.h"
 #include "common/base/error.h"
+#include "common/codec/codec.h"
 
 /* The thread that serves a route. A planned route has no handler yet and is answered 501. */
 enum route_kind { ROUTE_PLANNED, ROUTE_LOOP, ROUTE_READ, ROUTE_LOOKUP, ROUTE_WRITE, ROUTE_WORK, ROUTE_STREAM };
@@ -35,7 +35,7 @@ struct route {
     size_t segment_n;
     const struct codec_message *request, *response;
     enum route_body body;
-    int body_field; /* ROUTE_BODY_FIELD: index into request->field; else -1 */
+    int body_field;    /* ROUTE_BODY_FIELD: index into request->field; else -1 */
     uint32_t body_max; /* bytes */
 };
 
@@ -43,7 +43,9 @@ enum { ROUTE_PARAMS_MAX = 8 };
 struct route_match {
     const struct route *route;
     size_t param_n;
-    struct route_param { const char *name, *value; } param[ROUTE_PARAMS_MAX]; /* values are decoded, in the arena */
+    struct route_param {
+        const char *name, *value;
+    } param[ROUTE_PARAMS_MAX]; /* values are decoded, in the arena */
 };
 
 /* Finds the row of a request. Returns -1 if no row matches, or the path is malformed. `path` is as it was received,

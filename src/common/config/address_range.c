@@ -53,7 +53,8 @@ int address_range_parse(const char *text, struct address_range *ret, struct erro
     const char *slash = strchr(text, '/');
     struct address_range r;
     if (address_parse(text, slash ? (size_t)(slash - text) : strlen(text), &r.base) < 0)
-        return error_set(err, ERR_INVALID, "\"%s\" is neither an IP address nor a range such as 10.0.0.0/8 or fd00::/8", text);
+        return error_set(err, ERR_INVALID, "\"%s\" is neither an IP address nor a range such as 10.0.0.0/8 or fd00::/8",
+                         text);
     int all = address_is_ipv4(&r.base) ? 32 : 128;
     char *end = NULL;
     long bits = slash ? strtol(slash + 1, &end, 10) : all;

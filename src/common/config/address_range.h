@@ -1,7 +1,7 @@
 /* IP addresses and ranges of them: "10.0.0.0/8", "fd00::/8", "192.168.1.7". An IPv4 address is kept as the IPv6 address
  * that stands for it (::ffff:a.b.c.d), so a client is the same one on sockets of either kind. */
-#ifndef DET_COMMON_ADDRESS_RANGE_H
-#define DET_COMMON_ADDRESS_RANGE_H
+#ifndef DET_COMMON_CONFIG_ADDRESS_RANGE_H
+#define DET_COMMON_CONFIG_ADDRESS_RANGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Linux capabilities by their names, as sets of bits. */
-#ifndef DET_COMMON_CAPABILITIES_H
-#define DET_COMMON_CAPABILITIES_H
+#ifndef DET_COMMON_CONFIG_CAPABILITIES_H
+#define DET_COMMON_CONFIG_CAPABILITIES_H
 
 #include <stdint.h>
 

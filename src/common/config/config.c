@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
-#include "common/system/log.h"
 #include "common/base/must.h"
+#include "common/system/log.h"
 
 void config_free(struct config *c)
 {
@@ -87,7 +87,7 @@ void config_set_origin(struct config *c, const char *path, const char *from)
     struct origin *o = find_origin(c, path);
     if (!o) {
         size_t n = strlen(path);
-        o = must_calloc(1, sizeof *o + n + 1);
+        o = must_calloc(1, sizeof(*o) + n + 1);
         memcpy(o->path, path, n + 1);
         HASH_ADD_KEYPTR(hh, c->origin, o->path, n, o);
     }

@@ -9,25 +9,25 @@
  * A missing default file is a warning, a missing file that somebody asked for (--config-file, DET_CONFIG_FILE) an
  * error. After loading, a `struct config` is only read, except through config_change(); it may be read from any thread
  * then (values and copies; printing a borrowed tree is not reading: json-c keeps the text within the tree). */
-#ifndef DET_COMMON_CONFIG_H
-#define DET_COMMON_CONFIG_H
+#ifndef DET_COMMON_CONFIG_CONFIG_H
+#define DET_COMMON_CONFIG_CONFIG_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "common/json/json.h"
-#include "common/config/schema.h"
 #include "common/base/strbuf.h"
+#include "common/config/schema.h"
+#include "common/json/json.h"
 
 struct config;
 
 struct config_input {
-    const char *program;           /* "determined-master": for messages and --help */
-    const struct schema_key *keys; /* master_config_keys or agent_config_keys of gen/config_tables.h */
+    const char *program;               /* "determined-master": for messages and --help */
+    const struct schema_key *keys;     /* master_config_keys or agent_config_keys of gen/config_tables.h */
     const struct schema_check *checks; /* further checks of single values, or NULL */
-    const char *default_file;      /* "/etc/determined/master.yaml" */
-    int argc;                      /* arguments only: without the program's name and its subcommand */
+    const char *default_file;          /* "/etc/determined/master.yaml" */
+    int argc;                          /* arguments only: without the program's name and its subcommand */
     char *const *argv;
     char *const *environ_;
 };
@@ -40,7 +40,7 @@ int config_read(const struct config_input *in, struct config **ret, struct error
 int config_load(const struct config_input *in, struct config **ret, struct error *err);
 void config_free(struct config *c); /* NULL is fine */
 
-bool config_wants_help(int argc, char *const *argv); /* -h or --help */
+bool config_wants_help(int argc, char *const *argv);                                    /* -h or --help */
 void config_help(const struct config_input *in, const char *usage, struct strbuf *out); /* usage: lines put first */
 
 /* Values by path. Asking for a path that is not in the table, or with the wrong type, is a mistake of ours (assert).
@@ -61,22 +61,26 @@ void config_derive(struct config *c, const char *path, struct json_object *take_
 /* A change at run time: only SCHEMA_RUNTIME keys. */
 int config_change(struct config *c, const char *path, struct json_object *take_value, struct error *err);
 
-struct json_object *config_effective(const struct config *c);         /* a copy with secrets masked; caller puts it */
+struct json_object *config_effective(const struct config *c); /* a copy with secrets masked; caller puts it */
 void config_print(const struct config *c, bool origins, struct strbuf *out); /* YAML, secrets masked */
 /* one warning in each line; "" if there is none */
 const char *config_warnings(const struct config *c);
 
-void config_log_warnings(const struct config *c);                     /* each as a line of the log */
+void config_log_warnings(const struct config *c); /* each as a line of the log */
 
 /* Checks across keys report through these, so that they join the list of mistakes and name the value's place. */
 void config_problem(struct config *c, const char *path, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void config_warn(struct config *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* A problem of the key if it names a file that cannot be read. */
 void config_check_file(struct config *c, const char *path);
-/* ERR_USAGE for command-line mistakes only, ERR_INVALID for the rest; warnings follow, so that one round shows everything. */
+/* ERR_USAGE for command-line mistakes only, ERR_INVALID for the rest; warnings follow, so that one round shows
+ * everything. */
 int config_problems(struct config *c, struct error *err);
 
-static inline void config_free_p(struct config **c) { config_free(*c); }
+static inline void config_free_p(struct config **c)
+{
+    config_free(*c);
+}
 #define cleanup_config __attribute__((cleanup(config_free_p)))
 
 #endif

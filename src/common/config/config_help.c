@@ -10,7 +10,8 @@ static void print_origins(const struct config *c, struct json_object *v, struct 
 {
     if (json_object_is_type(v, json_type_object) && json_object_object_length(v) > 0) {
         size_t length = path->n;
-        json_object_object_foreach(v, name, value) {
+        json_object_object_foreach(v, name, value)
+        {
             strbuf_addf(path, "%s%s", length ? "." : "", name);
             print_origins(c, value, path, out);
             strbuf_truncate(path, length);

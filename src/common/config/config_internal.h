@@ -1,10 +1,10 @@
 /* Shared by the files behind common/config/config.h: config.c holds values, origins and mistakes, config_load.c reads
  * the layers, config_help.c prints. */
-#ifndef DET_COMMON_CONFIG_INTERNAL_H
-#define DET_COMMON_CONFIG_INTERNAL_H
+#ifndef DET_COMMON_CONFIG_CONFIG_INTERNAL_H
+#define DET_COMMON_CONFIG_CONFIG_INTERNAL_H
 
-#include "common/config/config.h"
 #include "common/base/hash.h"
+#include "common/config/config.h"
 
 struct origin {
     char *from; /* "DET_PORT", "--port", "derived" */
@@ -21,7 +21,7 @@ struct config {
     struct json_object *tree;         /* given, filled with defaults */
     struct origin *origin;            /* origins of values that do not come from the file */
     struct schema_problems problems;
-    size_t by_table_n; /* bytes of problems.text: what the table knows of, before checks across keys add theirs */
+    size_t by_table_n;   /* bytes of problems.text: what the table knows of, before checks across keys add theirs */
     int option_problems; /* how many of them are about the command line */
     struct strbuf warnings;
 };

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/must.h"
 #include "common/config/config_names.h"
 #include "common/system/files.h"
-#include "common/base/must.h"
 
 #define CONFIG_FILE_MAX (4 << 20)
 
@@ -54,7 +54,7 @@ static void option_problem(struct config *c, const char *option, size_t n, const
 static bool is_bool_word(const char *s)
 {
     static const char *const words[] = {"true", "false", "yes", "no", "on", "off"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
         if (strcmp(s, words[i]) == 0)
             return true;
     }
@@ -178,7 +178,7 @@ static void tell_unserved(void *ctx, const char *path, const struct schema_key *
 
 int config_read(const struct config_input *in, struct config **ret, struct error *err)
 {
-    cleanup_config struct config *c = must_calloc(1, sizeof *c);
+    cleanup_config struct config *c = must_calloc(1, sizeof(*c));
     c->keys = in->keys;
     c->checks = in->checks;
     c->given = json_object_new_object();

@@ -1,6 +1,6 @@
 /* The names of a key besides its path: DET_DB_SSL_MODE, --db-ssl-mode; and values given through them as text. */
-#ifndef DET_COMMON_CONFIG_NAMES_H
-#define DET_COMMON_CONFIG_NAMES_H
+#ifndef DET_COMMON_CONFIG_CONFIG_NAMES_H
+#define DET_COMMON_CONFIG_CONFIG_NAMES_H
 
 #include "common/config/schema.h"
 

@@ -15,7 +15,7 @@ struct field {
 static const struct field fields[] = {
     {"minute", 0, 59}, {"hour", 0, 23}, {"day of the month", 1, 31}, {"month", 1, 12}, {"day of the week", 0, 7}};
 
-/* ---- reading ---- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 static bool take_number(const char **s, int *ret)
 {
@@ -69,8 +69,10 @@ static int parse_cron(const char *text, struct schedule *ret, struct error *err)
         s += strspn(s, " ");
         bool any = *s == '*';
         if (!take_field(&s, &fields[i], &set[i]))
-            return error_set(err, ERR_INVALID, "\"%s\" is neither an interval such as 24h nor five fields of cron: its %s must"
-                             " be %d to %d, a list, a range or *", text, fields[i].name, fields[i].min, fields[i].max);
+            return error_set(err, ERR_INVALID,
+                             "\"%s\" is neither an interval such as 24h nor five fields of cron: its %s must"
+                             " be %d to %d, a list, a range or *",
+                             text, fields[i].name, fields[i].min, fields[i].max);
         ret->any_day |= any && i == 2 ? ANY_DAY : any && i == 4 ? ANY_WEEKDAY : 0;
     }
     if (s[strspn(s, " ")])
@@ -94,7 +96,7 @@ int schedule_parse(const char *text, struct schedule *ret, struct error *err)
     return 0;
 }
 
-/* ---- the next time ---- */
+/* ---- the next time ----------------------------------------------------------------------------------------------- */
 
 static bool day_fits(const struct schedule *s, const struct tm *t)
 {

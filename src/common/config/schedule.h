@@ -1,8 +1,8 @@
 /* When something is done repeatedly: an interval ("24h", counted from the start of the program), or five fields of cron
  * ("30 3 * * 1-5": minute, hour, day of the month, month, day of the week; numbers, lists, ranges, steps), in UTC. As
  * in cron, if both days are given, either is enough. These functions do not read the clock; the time is an argument. */
-#ifndef DET_COMMON_SCHEDULE_H
-#define DET_COMMON_SCHEDULE_H
+#ifndef DET_COMMON_CONFIG_SCHEDULE_H
+#define DET_COMMON_CONFIG_SCHEDULE_H
 
 #include <stdint.h>
 

@@ -78,12 +78,18 @@ void schema_describe_types(unsigned types, struct strbuf *out)
         unsigned type;
         const char *name;
     } names[] = {
-        {SCHEMA_BOOL, "true or false"}, {SCHEMA_INT, "a whole number"}, {SCHEMA_NUMBER, "a number"}, {SCHEMA_STRING, "a text"},
-        {SCHEMA_DURATION, "a duration such as 20m"}, {SCHEMA_SIZE, "a size in bytes or such as 512m"}, {SCHEMA_LIST, "a list"},
-        {SCHEMA_MAP | SCHEMA_OBJECT, "a mapping"}, {SCHEMA_NULL, "nothing"},
+        {SCHEMA_BOOL, "true or false"},
+        {SCHEMA_INT, "a whole number"},
+        {SCHEMA_NUMBER, "a number"},
+        {SCHEMA_STRING, "a text"},
+        {SCHEMA_DURATION, "a duration such as 20m"},
+        {SCHEMA_SIZE, "a size in bytes or such as 512m"},
+        {SCHEMA_LIST, "a list"},
+        {SCHEMA_MAP | SCHEMA_OBJECT, "a mapping"},
+        {SCHEMA_NULL, "nothing"},
     };
     const char *joint = "";
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         if (types & names[i].type) {
             strbuf_addf(out, "%s%s", joint, names[i].name);
             joint = " or ";
@@ -136,9 +142,9 @@ static void add_place(struct strbuf *out, const struct schema_place *place, cons
         strbuf_adds(out, ": ");
 }
 
-static void __attribute__((format(printf, 5, 0)))
-add_problem(struct schema_problems *p, const struct schema_place *place, const char *path,
-            const struct yaml_mark *mark, const char *fmt, va_list ap)
+static void __attribute__((format(printf, 5, 0))) add_problem(struct schema_problems *p,
+                                                              const struct schema_place *place, const char *path,
+                                                              const struct yaml_mark *mark, const char *fmt, va_list ap)
 {
     if (p->n++)
         strbuf_addc(&p->text, '\n');
@@ -194,8 +200,7 @@ static struct json_object *mask_of(struct json_object *v, const char *shown)
         return json_object_get(v);
     if (json_object_is_type(v, json_type_object)) {
         struct json_object *object = json_object_new_object();
-        json_object_object_foreach(v, name, value)
-            json_object_object_add(object, name, mask_of(value, shown));
+        json_object_object_foreach(v, name, value) json_object_object_add(object, name, mask_of(value, shown));
         return object;
     }
     if (json_object_is_type(v, json_type_array)) {
@@ -221,7 +226,8 @@ static void mask_in_place(const struct schema_key *key, struct json_object *v, c
 {
     if (json_object_is_type(v, json_type_object)) {
         const char *kind = schema_kind(key, v);
-        json_object_object_foreach(v, name, value) {
+        json_object_object_foreach(v, name, value)
+        {
             const struct schema_key *member = row_of_member(key, name, kind);
             if (!member || !value)
                 continue;
@@ -269,7 +275,8 @@ void schema_rename(const struct schema_key *key, struct json_object *v)
         if (key->child[i].replaced_by && (!kind || !key->child[i].only || one_of(kind, key->child[i].only)))
             rename_member(v, &key->child[i]);
     }
-    json_object_object_foreach(v, name, value) {
+    json_object_object_foreach(v, name, value)
+    {
         const struct schema_key *member = schema_member(key, name, schema_kind(key, v));
         if (!member)
             member = key->item;

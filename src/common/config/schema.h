@@ -5,21 +5,21 @@
  * checking with every mistake named at once, defaults, merging, secrets, --help, environment variables, the reference
  * pages.
  *
- *     object       named members (`child`); with `selector` it is a union: the value of that member decides which rows exist
- *     list, map    `item` describes each element; NULL means anything
- *     a value      bool, int, number, string, duration ("1h30m" or nanoseconds), size (bytes or "1.5 GiB")
+ *     object       named members (`child`); with `selector` it is a union: the value of that member decides which rows
+ * exist list, map    `item` describes each element; NULL means anything a value      bool, int, number, string,
+ * duration ("1h30m" or nanoseconds), size (bytes or "1.5 GiB")
  *
  * Null always means "not set" and is accepted everywhere. */
-#ifndef DET_COMMON_SCHEMA_H
-#define DET_COMMON_SCHEMA_H
+#ifndef DET_COMMON_CONFIG_SCHEMA_H
+#define DET_COMMON_CONFIG_SCHEMA_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "common/json/json.h"
 #include "common/base/strbuf.h"
+#include "common/json/json.h"
 
 /* Accepted types are a set: an entrypoint is a string or a list. */
 enum schema_type {
@@ -60,9 +60,9 @@ enum schema_merge_rule {
 };
 
 struct schema_key {
-    const char *name;  /* member name; "[]" for items of a list, "*" for values of a map */
-    unsigned types;    /* enum schema_type */
-    unsigned flags;    /* enum schema_flag */
+    const char *name; /* member name; "[]" for items of a list, "*" for values of a map */
+    unsigned types;   /* enum schema_type */
+    unsigned flags;   /* enum schema_flag */
     /* default as JSON, NULL if there is none; an object with a default is filled, others stay null */
     const char *def;
     double min, max;
@@ -73,14 +73,14 @@ struct schema_key {
     const char *help;          /* one sentence */
     const char *check;         /* name of a further check, or NULL */
     const char *replaced_by;   /* this row is an older spelling of the sibling with this name */
-    /* A key of release 0.38.1 that is not served, with the reason: asked for, it is a warning, or a mistake where ignoring it would
-     * weaken security or lose data. NULL: it is served. */
+    /* A key of release 0.38.1 that is not served, with the reason: asked for, it is a warning, or a mistake where
+     * ignoring it would weaken security or lose data. NULL: it is served. */
     const char *ignored, *refused;
-    const char *option;        /* one letter for the command line, or NULL */
+    const char *option; /* one letter for the command line, or NULL */
     enum schema_merge_rule merge;
-    const char *merge_key;     /* KEYED: the member that tells items apart */
-    const char *selector;      /* union: name of the member that decides, e.g. "type" */
-    const char *const *only;   /* this row exists for these values of its parent's selector; NULL: for all */
+    const char *merge_key;   /* KEYED: the member that tells items apart */
+    const char *selector;    /* union: name of the member that decides, e.g. "type" */
+    const char *const *only; /* this row exists for these values of its parent's selector; NULL: for all */
     const struct schema_key *child;
     size_t child_n;
     const struct schema_key *item;
@@ -91,8 +91,8 @@ struct schema_place {
     const struct yaml_positions *positions; /* NULL if unknown */
     /* "master.yaml": gives "master.yaml:3:7: "; NULL gives "(line 3, column 7)" */
     const char *file;
-    const char *source;                     /* "DET_PORT" or "--port" instead of a file, or NULL */
-    const char *root;                       /* what paths start with: "<config>", or NULL for none */
+    const char *source; /* "DET_PORT" or "--port" instead of a file, or NULL */
+    const char *root;   /* what paths start with: "<config>", or NULL for none */
 };
 
 /* All mistakes of a document, one in each line, in the order of the document. */
@@ -123,7 +123,8 @@ struct schema_check {
 enum schema_phase {
     SCHEMA_PARTIAL,  /* judge names and types of what is there; it may need what another document has */
     SCHEMA_PRESENT,  /* judge what is there */
-    SCHEMA_FINISHED, /* and that nothing is missing (SCHEMA_COMPLETE); lengths (max_items, max_bytes) were judged before */
+    SCHEMA_FINISHED, /* and that nothing is missing (SCHEMA_COMPLETE); lengths (max_items, max_bytes) were judged before
+                      */
     SCHEMA_MISSING,  /* only that: what is there may be wrong, and was judged elsewhere */
 };
 
@@ -151,8 +152,8 @@ void schema_each_unserved(const struct schema_key *key, struct json_object *v, s
 /* Removes, in place, what the table does not know or what has another type, so that the rest can be filled and read. */
 void schema_prune(const struct schema_key *key, struct json_object *v);
 bool schema_has_type(unsigned types, struct json_object *v); /* whether v has one of the types; null has every type */
-/* A copy in which `shown` (NULL: null, as if it were not set) stands for each secret: for each value of a row that is marked so, or
- * each value within it. Caller puts it. */
+/* A copy in which `shown` (NULL: null, as if it were not set) stands for each secret: for each value of a row that is
+ * marked so, or each value within it. Caller puts it. */
 struct json_object *schema_mask(const struct schema_key *key, struct json_object *v, const char *shown);
 
 /* The row of a dotted path (`db.password`, `resource_pools[0].pool_name`); NULL if there is none. */

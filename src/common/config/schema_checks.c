@@ -4,13 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/cleanup.h"
 #include "common/config/address_range.h"
 #include "common/config/capabilities.h"
-#include "common/base/cleanup.h"
 #include "common/config/schedule.h"
 
 #define CHECK(check) \
-    static void check(struct json_object *v, const char *path, const struct schema_place *place, struct schema_problems *problems)
+    static void check(struct json_object *v, const char *path, const struct schema_place *place, \
+                      struct schema_problems *problems)
 #define problem(...) schema_problem(problems, place, path, __VA_ARGS__)
 
 static const char *member_text(struct json_object *v, const char *name)
@@ -31,7 +32,7 @@ static bool is_set(struct json_object *v, const char *name)
     return s && *s;
 }
 
-/* ---- Texts -------------------------------------------------------------------------------------------------------- */
+/* ---- Texts ------------------------------------------------------------------------------------------------------- */
 
 CHECK(check_not_empty)
 {
@@ -158,7 +159,7 @@ CHECK(check_url_with_port)
         problem("must be an address with a port, such as http://localhost:8080, found \"%s\"", s);
 }
 
-/* ---- Sections ----------------------------------------------------------------------------------------------------- */
+/* ---- Sections ---------------------------------------------------------------------------------------------------- */
 
 CHECK(check_checkpoint_storage)
 {
@@ -187,8 +188,8 @@ CHECK(check_tls_client)
         problem("certificate has no meaning while skip_verify accepts any");
 }
 
-static void need_all(struct json_object *v, const char *const *names, const char *path, const struct schema_place *place,
-                     struct schema_problems *problems)
+static void need_all(struct json_object *v, const char *const *names, const char *path,
+                     const struct schema_place *place, struct schema_problems *problems)
 {
     if (!json_object_get_boolean(json_object_object_get(v, "enabled")))
         return;
@@ -200,21 +201,24 @@ static void need_all(struct json_object *v, const char *const *names, const char
 
 CHECK(check_saml)
 {
-    static const char *const names[] = {"provider", "idp_recipient_url", "idp_sso_url", "idp_sso_descriptor_url",
+    static const char *const names[] = {"provider",         "idp_recipient_url",
+                                        "idp_sso_url",      "idp_sso_descriptor_url",
                                         "idp_metadata_url", NULL};
     need_all(v, names, path, place, problems);
 }
 
 CHECK(check_oidc)
 {
-    static const char *const names[] = {"provider", "client_id", "client_secret", "idp_sso_url", "idp_recipient_url", NULL};
+    static const char *const names[] = {"provider",    "client_id",         "client_secret",
+                                        "idp_sso_url", "idp_recipient_url", NULL};
     need_all(v, names, path, place, problems);
 }
 
 CHECK(check_resource_manager)
 {
     struct json_object *gateway = json_object_object_get(v, "internal_task_gateway");
-    if (gateway && member_number(gateway, "gateway_port_range_start", 32768) >= member_number(gateway, "gateway_port_range_end", 65535))
+    if (gateway && member_number(gateway, "gateway_port_range_start", 32768) >=
+                       member_number(gateway, "gateway_port_range_end", 65535))
         problem("internal_task_gateway.gateway_port_range_start must be below gateway_port_range_end");
 }
 
@@ -230,7 +234,8 @@ CHECK(check_pool_names)
     }
 }
 
-static void check_master_url(const char *url, const char *path, const struct schema_place *place, struct schema_problems *problems)
+static void check_master_url(const char *url, const char *path, const struct schema_place *place,
+                             struct schema_problems *problems)
 {
     size_t scheme = strncmp(url, "http://", 7) == 0 ? 7 : strncmp(url, "https://", 8) == 0 ? 8 : 0;
     if (!scheme || !url[scheme])
@@ -255,13 +260,17 @@ CHECK(check_gcp_instance_type)
         const char *gpu;
         int counts[7];
     } kinds[] = {
-        {"nvidia-tesla-t4", {0, 1, 2, 4, -1}}, {"nvidia-tesla-p100", {0, 1, 2, 4, -1}}, {"nvidia-tesla-p4", {0, 1, 2, 4, -1}},
-        {"nvidia-tesla-v100", {0, 1, 2, 4, 8, -1}}, {"nvidia-tesla-a100", {0, 1, 2, 4, 8, 16, -1}},
-        {"nvidia-a100-80gb", {0, 1, 2, 4, 8, -1}}, {"nvidia-l4", {0, 1, 2, 4, 8, -1}},
+        {"nvidia-tesla-t4", {0, 1, 2, 4, -1}},
+        {"nvidia-tesla-p100", {0, 1, 2, 4, -1}},
+        {"nvidia-tesla-p4", {0, 1, 2, 4, -1}},
+        {"nvidia-tesla-v100", {0, 1, 2, 4, 8, -1}},
+        {"nvidia-tesla-a100", {0, 1, 2, 4, 8, 16, -1}},
+        {"nvidia-a100-80gb", {0, 1, 2, 4, 8, -1}},
+        {"nvidia-l4", {0, 1, 2, 4, 8, -1}},
     };
     const char *gpu = is_set(v, "gpu_type") ? member_text(v, "gpu_type") : "nvidia-tesla-t4";
     int64_t count = member_number(v, "gpu_num", 4);
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
         if (strcmp(kinds[i].gpu, gpu) != 0)
             continue;
         for (const int *c = kinds[i].counts; *c >= 0; c++) {

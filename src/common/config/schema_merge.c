@@ -32,7 +32,7 @@ struct rule {
 };
 
 static struct json_object *merge_values(const struct schema_key *key, struct rule rule, struct json_object *upper,
-                                 struct json_object *lower);
+                                        struct json_object *lower);
 
 static struct json_object *concatenate_lists(struct json_object *upper, struct json_object *lower)
 {
@@ -121,7 +121,7 @@ static struct json_object *merge_lists(struct rule rule, struct json_object *upp
 /* Whether a member of `lower` is kept beside `upper`: if both are unions of different kinds, only members that all
  * kinds have are kept. */
 static bool member_survives(const struct schema_key *key, const struct schema_key *member, struct json_object *upper,
-                     struct json_object *lower)
+                            struct json_object *lower)
 {
     if (!key || key->merge != SCHEMA_MERGE_UNION || !member || !member->only)
         return true;
@@ -145,14 +145,16 @@ static struct json_object *merge_objects(const struct schema_key *key, struct ru
                                          struct json_object *lower)
 {
     struct json_object *object = json_object_new_object();
-    json_object_object_foreach(upper, name, value) {
+    json_object_object_foreach(upper, name, value)
+    {
         const struct schema_key *row = member_row(key, name, upper, lower);
         struct json_object *other = json_object_object_get(lower, name);
         if (!member_survives(key, row, upper, lower))
             other = NULL;
         json_object_object_add(object, name, merge_values(row, rule, value, other));
     }
-    json_object_object_foreach(lower, lower_name, lower_value) {
+    json_object_object_foreach(lower, lower_name, lower_value)
+    {
         const struct schema_key *row = member_row(key, lower_name, upper, lower);
         if (!json_object_object_get_ex(upper, lower_name, NULL) && member_survives(key, row, upper, lower))
             json_object_object_add(object, lower_name, copy_of(lower_value));
@@ -161,7 +163,7 @@ static struct json_object *merge_objects(const struct schema_key *key, struct ru
 }
 
 static struct json_object *merge_values(const struct schema_key *key, struct rule rule, struct json_object *upper,
-                                 struct json_object *lower)
+                                        struct json_object *lower)
 {
     if (!upper || !lower)
         return copy_of(upper ? upper : lower);
@@ -212,7 +214,8 @@ static struct json_object *fill_object(const struct schema_key *key, struct json
     }
     if (!(key->types & SCHEMA_MAP))
         return object;
-    json_object_object_foreach(v, name, value) {
+    json_object_object_foreach(v, name, value)
+    {
         if (!schema_member(key, name, NULL))
             json_object_object_add(object, name, key->item ? schema_fill(key->item, value) : copy_of(value));
     }

@@ -79,7 +79,8 @@ static size_t read_int32s(struct json_object *list, struct arena *a, const int32
     return n;
 }
 
-static size_t read_records(const struct schema_record *record, struct json_object *list, struct arena *a, const void **ret)
+static size_t read_records(const struct schema_record *record, struct json_object *list, struct arena *a,
+                           const void **ret)
 {
     size_t n = json_object_array_length(list);
     char *item = arena_alloc(a, (n + 1) * record->size);
@@ -100,7 +101,7 @@ static bool read_list(const struct schema_field *f, struct json_object *list, st
         n = read_int32s(list, a, (const int32_t **)(ret + f->offset));
     else
         n = read_records(f->record, list, a, (const void **)(ret + f->offset));
-    memcpy(ret + f->beside, &n, sizeof n);
+    memcpy(ret + f->beside, &n, sizeof(n));
     return false; /* `beside` of a list is its length */
 }
 
@@ -249,10 +250,12 @@ static const char *key_of(const struct schema_record *record, size_t offset)
 
 struct json_object *schema_get_at(const struct schema_record *record, size_t offset, struct json_object *section)
 {
-    return json_object_is_type(section, json_type_object) ? json_object_object_get(section, key_of(record, offset)) : NULL;
+    return json_object_is_type(section, json_type_object) ? json_object_object_get(section, key_of(record, offset))
+                                                          : NULL;
 }
 
-void schema_put_at(const struct schema_record *record, size_t offset, struct json_object *section, struct json_object *take_value)
+void schema_put_at(const struct schema_record *record, size_t offset, struct json_object *section,
+                   struct json_object *take_value)
 {
     json_object_object_add(section, key_of(record, offset), take_value);
 }

@@ -77,8 +77,8 @@ bool schema_has_type(unsigned types, struct json_object *v)
 static void describe_value(struct json_object *v, struct strbuf *out)
 {
     static const char *const names[] = {
-        [json_type_null] = "nothing", [json_type_boolean] = "a truth value", [json_type_double] = "a number",
-        [json_type_int] = "a whole number", [json_type_object] = "a mapping", [json_type_array] = "a list",
+        [json_type_null] = "nothing",       [json_type_boolean] = "a truth value", [json_type_double] = "a number",
+        [json_type_int] = "a whole number", [json_type_object] = "a mapping",      [json_type_array] = "a list",
         [json_type_string] = "a text",
     };
     strbuf_adds(out, names[json_object_get_type(v)]);
@@ -199,7 +199,8 @@ static void check_untyped(struct validation *w, struct json_object *v)
     if (json_object_is_type(v, json_type_double) && !isfinite(json_object_get_double(v))) {
         problem(w, "must be a finite number");
     } else if (json_object_is_type(v, json_type_object)) {
-        json_object_object_foreach(v, name, value) {
+        json_object_object_foreach(v, name, value)
+        {
             size_t length = enter_member(w, name);
             check_untyped(w, value);
             strbuf_truncate(&w->path, length);
@@ -306,7 +307,8 @@ static bool check_kind(struct validation *w, const struct schema_key *key, const
 static void check_members(struct validation *w, const struct schema_key *key, struct json_object *v, const char *kind)
 {
     bool open = key->types & SCHEMA_MAP;
-    json_object_object_foreach(v, name, value) {
+    json_object_object_foreach(v, name, value)
+    {
         const struct schema_key *member = schema_member(key, name, kind);
         size_t length;
         if (key->selector && strcmp(name, key->selector) == 0 && json_object_is_type(value, json_type_string))
@@ -368,7 +370,8 @@ static void run_named_check(struct validation *w, const struct schema_key *key, 
 /* Whether the value is the mask of a secret, which somebody sends back as it was shown. */
 static bool is_mask(const struct schema_key *key, struct json_object *v)
 {
-    return (key->flags & SCHEMA_SECRET) && json_object_is_type(v, json_type_string) && strcmp(json_object_get_string(v), SCHEMA_MASKED) == 0;
+    return (key->flags & SCHEMA_SECRET) && json_object_is_type(v, json_type_string) &&
+           strcmp(json_object_get_string(v), SCHEMA_MASKED) == 0;
 }
 
 static void check_typed(struct validation *w, const struct schema_key *key, struct json_object *v)
@@ -411,7 +414,8 @@ static void look_for_missing(struct validation *w, const struct schema_key *key,
     const char *kind = schema_kind(key, v);
     if (kind && key->selector && !is_choice(schema_member(key, key->selector, NULL), kind))
         kind = NULL;
-    json_object_object_foreach(v, name, value) {
+    json_object_object_foreach(v, name, value)
+    {
         const struct schema_key *member = schema_member(key, name, kind);
         size_t length = enter_member(w, name);
         if (member)
@@ -434,7 +438,8 @@ static void validate_value(struct validation *w, const struct schema_key *key, s
         return;
     }
     if (is_mask(key, v)) {
-        problem(w, "is " SCHEMA_MASKED ", which stands for a secret that is not shown: give the secret itself, or leave it out");
+        problem(w, "is " SCHEMA_MASKED
+                   ", which stands for a secret that is not shown: give the secret itself, or leave it out");
         return;
     }
     if (key->types & SCHEMA_ANY) {

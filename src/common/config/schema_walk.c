@@ -36,7 +36,8 @@ static void visit_value(struct walk *w, const struct schema_key *key, struct jso
 static void look_at_members(struct walk *w, const struct schema_key *key, struct json_object *v)
 {
     const char *kind = schema_kind(key, v);
-    json_object_object_foreach(v, name, value) {
+    json_object_object_foreach(v, name, value)
+    {
         const struct schema_key *member = schema_member(key, name, kind);
         if (!member)
             member = (key->types & SCHEMA_MAP) ? key->item : NULL;
@@ -83,7 +84,8 @@ void schema_each_unserved(const struct schema_key *key, struct json_object *v, s
 static void prune_members(const struct schema_key *key, struct json_object *v)
 {
     const char *kind = schema_kind(key, v);
-    json_object_object_foreach(v, name, value) {
+    json_object_object_foreach(v, name, value)
+    {
         const struct schema_key *member = schema_member(key, name, kind);
         if (!member)
             member = (key->types & SCHEMA_MAP) ? key->item : NULL;

@@ -15,9 +15,9 @@ static double duration_unit(const char **s)
     static const struct {
         const char *name;
         double ns;
-    } units[] = {{"ns", 1}, {"us", NS_MICRO}, {"\xc2\xb5s", NS_MICRO}, {"\xce\xbcs", NS_MICRO}, {"ms", NS_MILLI},
-                 {"s", NS_SECOND}, {"m", 60 * NS_SECOND}, {"h", 3600 * NS_SECOND}};
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+    } units[] = {{"ns", 1},        {"us", NS_MICRO}, {"\xc2\xb5s", NS_MICRO}, {"\xce\xbcs", NS_MICRO},
+                 {"ms", NS_MILLI}, {"s", NS_SECOND}, {"m", 60 * NS_SECOND},   {"h", 3600 * NS_SECOND}};
+    for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
         size_t n = strlen(units[i].name);
         char next = strncmp(*s, units[i].name, n) == 0 ? (*s)[n] : 'x';
         if (next == '\0' || next == '.' || isdigit((unsigned char)next)) {
@@ -34,7 +34,7 @@ static bool plain_number(const char **s, double *ret)
     size_t n = strspn(*s, "0123456789"), fraction = (*s)[n] == '.' ? strspn(*s + n + 1, "0123456789") : 0;
     char digits[64];
     size_t all = n + ((*s)[n] == '.') + fraction;
-    if (n + fraction == 0 || all >= sizeof digits)
+    if (n + fraction == 0 || all >= sizeof(digits))
         return false;
     memcpy(digits, *s, all);
     digits[all] = '\0';
@@ -80,7 +80,7 @@ void duration_format(int64_t ns, struct strbuf *out)
         strbuf_addf(out, "%llum", (unsigned long long)minutes);
     double seconds = (double)(u % 60000000000) / 1e9;
     char number[32];
-    snprintf(number, sizeof number, "%.9f", seconds);
+    snprintf(number, sizeof(number), "%.9f", seconds);
     size_t n = strlen(number);
     while (number[n - 1] == '0')
         n--;

@@ -4,15 +4,15 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
-#include "common/json/json_reader.h"
 #include "common/base/must.h"
 #include "common/base/number.h"
+#include "common/json/json_reader.h"
 
 /* ---- Parsing ----------------------------------------------------------------------------------------------------- */
 
-/* json-c's strict mode still lets through what RFC 8259 forbids (NaN, control characters within strings, numbers such as
- * "1."), and its errors name neither line nor column. So the text is read by common/json/json_reader.h first, and json-c builds the
- * tree of a text that is known to be good. */
+/* json-c's strict mode still lets through what RFC 8259 forbids (NaN, control characters within strings, numbers such
+ * as "1."), and its errors name neither line nor column. So the text is read by common/json/json_reader.h first, and
+ * json-c builds the tree of a text that is known to be good. */
 static int check_text(const char *text, size_t n, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT; /* names that have escapes */
@@ -41,7 +41,10 @@ int json_parse(const char *text, size_t n, struct json_object **ret, struct erro
 
 /* ---- Numbers ----------------------------------------------------------------------------------------------------- */
 
-void json_format_double(double d, char ret[JSON_DOUBLE_MAX]) { number_put_repr(d, ret); }
+void json_format_double(double d, char ret[JSON_DOUBLE_MAX])
+{
+    number_put_repr(d, ret);
+}
 
 struct json_object *json_new_double(double d)
 {
@@ -65,12 +68,13 @@ static int compare_names(const void *a, const void *b)
 const char **json_sorted_names(struct json_object *object, size_t *ret_n)
 {
     size_t n = 0;
-    const char **name = must_calloc((size_t)json_object_object_length(object) + 1, sizeof *name);
-    json_object_object_foreach(object, key, value) {
+    const char **name = must_calloc((size_t)json_object_object_length(object) + 1, sizeof(*name));
+    json_object_object_foreach(object, key, value)
+    {
         (void)value;
         name[n++] = key;
     }
-    qsort(name, n, sizeof *name, compare_names);
+    qsort(name, n, sizeof(*name), compare_names);
     *ret_n = n;
     return name;
 }

@@ -6,12 +6,12 @@
  * document and tabs as indentation are errors. Every error names line and column, counted from 1.
  *
  * Positions: yaml_parse() can fill a position table, so that later checks of the tree can say where a value stood. */
-#ifndef DET_COMMON_JSON_H
-#define DET_COMMON_JSON_H
+#ifndef DET_COMMON_JSON_JSON_H
+#define DET_COMMON_JSON_JSON_H
 
+#include <json-c/json.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <json-c/json.h>
 
 #include "common/base/error.h"
 #include "common/base/strbuf.h"
@@ -23,7 +23,9 @@ void json_print(struct json_object *v, struct strbuf *out); /* compact, keys in 
 void json_print_sorted(struct json_object *v, int indent, struct strbuf *out);
 
 struct yaml_positions; /* JSON path → line and column */
-struct yaml_mark { int line, column; };
+struct yaml_mark {
+    int line, column;
+};
 /* `positions` may be NULL; else caller frees *positions. An empty document gives a null tree. */
 int yaml_parse(const char *text, size_t n, struct json_object **ret, struct yaml_positions **positions,
                struct error *err);
@@ -36,7 +38,7 @@ void yaml_positions_free(struct yaml_positions *p);
 /* A plain y, n, yes, no, on or off, in any case: YAML 1.1 reads it as true or false, YAML 1.2 and many people as a
  * text. The first twenty of a document are kept with its positions. */
 struct yaml_word {
-    char *path;   /* path of the value, or of the mapping that has the key */
+    char *path; /* path of the value, or of the mapping that has the key */
     bool is_key, value;
     char text[4]; /* as it is written */
     struct yaml_mark mark;
@@ -51,10 +53,14 @@ void yaml_print(struct json_object *v, struct strbuf *out); /* block style, keys
 /* A double as Python's repr() writes it, the shortest text that reads back the same; NaN, Infinity, -Infinity. */
 #define JSON_DOUBLE_MAX 40
 void json_format_double(double d, char ret[JSON_DOUBLE_MAX]);
-struct json_object *json_new_double(double d); /* prints in that form */
+struct json_object *json_new_double(double d);                             /* prints in that form */
 const char **json_sorted_names(struct json_object *object, size_t *ret_n); /* caller frees the array, not the names */
 
-static inline void json_put_p(struct json_object **o) { if (*o) json_object_put(*o); }
+static inline void json_put_p(struct json_object **o)
+{
+    if (*o)
+        json_object_put(*o);
+}
 #define cleanup_json __attribute__((cleanup(json_put_p)))
 
 #endif

@@ -12,10 +12,10 @@ enum { FOUND_CUT = READER_FOUND_MAX - 8 };
 
 static void add_path(const struct reader_step *s, struct strbuf *out)
 {
-    if (s == NULL)
+    if (!s)
         return;
     add_path(s->parent, out);
-    if (s->name == NULL)
+    if (!s->name)
         strbuf_addf(out, "[%zu]", s->index);
     else
         strbuf_addf(out, "%s%.*s", out->n > 0 ? "." : "", s->name_n > 100 ? 100 : (int)s->name_n, s->name);
@@ -43,7 +43,7 @@ const char *reader_found(const char *p, const char *end, char buf[READER_FOUND_M
         return *p == '{' ? "an object" : "a list";
     size_t n = 1;
     bool quoted = *p == '"';
-    while (p + n < end && n < FOUND_CUT && (quoted ? p[n] != '"' : memchr(",]}: \n\r\t", p[n], 8) == NULL))
+    while (p + n < end && n < FOUND_CUT && (quoted ? p[n] != '"' : !memchr(",]}: \n\r\t", p[n], 8)))
         n += p[n] == '\\' && quoted && p + n + 1 < end ? 2 : 1;
     bool cut = n >= FOUND_CUT;
     if (quoted && !cut && p + n < end)
@@ -67,8 +67,8 @@ int reader_fail_syntax(struct reader *r, const char *expected)
         }
     }
     char found[READER_FOUND_MAX];
-    return reader_fail(r, ERR_INVALID, "%sline %d, column %d: expected %s, found %s", r->syntax ? r->syntax : "", line, column,
-                       expected, reader_found(r->p, r->end, found));
+    return reader_fail(r, ERR_INVALID, "%sline %d, column %d: expected %s, found %s", r->syntax ? r->syntax : "", line,
+                       column, expected, reader_found(r->p, r->end, found));
 }
 
 int reader_fail_type(struct reader *r, const char *expected, const char *at)
@@ -119,7 +119,7 @@ static bool is_hex(char c)
 /* Checks an escape; r->p is after the backslash. */
 static int scan_escape(struct reader *r)
 {
-    if (r->p == r->end || memchr("\"\\/bfnrtu", *r->p, 9) == NULL)
+    if (r->p == r->end || !memchr("\"\\/bfnrtu", *r->p, 9))
         return reader_fail_syntax(r, "an escape: one of \" \\ / b f n r t u");
     if (*r->p++ != 'u')
         return 0;
@@ -225,8 +225,14 @@ static const char *text_of(struct reader *r, struct reader_slice *in, const char
 }
 
 /* The text ends in a NUL byte and lives in the arena. */
-const char *reader_text(struct reader *r, struct reader_slice *in) { return text_of(r, in, UTF8_REPLACEMENT); }
-const char *reader_text_with_nul(struct reader *r, struct reader_slice *in) { return text_of(r, in, UTF8_NUL); }
+const char *reader_text(struct reader *r, struct reader_slice *in)
+{
+    return text_of(r, in, UTF8_REPLACEMENT);
+}
+const char *reader_text_with_nul(struct reader *r, struct reader_slice *in)
+{
+    return text_of(r, in, UTF8_NUL);
+}
 
 int reader_number(struct reader *r, struct reader_slice *ret)
 {
@@ -270,7 +276,7 @@ int reader_next(struct reader *r, char close, bool first, struct reader_slice *k
     }
     if (!more && !first)
         return reader_fail_syntax(r, close == '}' ? "',' or '}'" : "',' or ']'");
-    return key != NULL && read_key(r, key) < 0 ? -1 : 1;
+    return key && read_key(r, key) < 0 ? -1 : 1;
 }
 
 int reader_object(struct reader *r, reader_member_fn *fn, void *ctx)
@@ -319,10 +325,14 @@ int reader_skip(struct reader *r)
 {
     struct reader_slice ignored;
     switch (reader_peek(r)) {
-    case '{': return reader_object(r, skip_member, NULL);
-    case '[': return reader_list(r, skip_member, NULL);
-    case '"': return reader_string(r, &ignored);
-    default: break;
+    case '{':
+        return reader_object(r, skip_member, NULL);
+    case '[':
+        return reader_list(r, skip_member, NULL);
+    case '"':
+        return reader_string(r, &ignored);
+    default:
+        break;
     }
     if (reader_word(r, "null") || reader_word(r, "true") || reader_word(r, "false"))
         return 0;

@@ -1,10 +1,10 @@
-/* The grammar of JSON, strictly: the only place that knows it. The decoder of messages (codec_decode.c), json_parse() (json.c)
- * and the members of a stored metric (store/metrics/metric_value.c) read through it.
+/* The grammar of JSON, strictly: the only place that knows it. The decoder of messages (codec_decode.c), json_parse()
+ * (json.c) and the members of a stored metric (store/metrics/metric_value.c) read through it.
  *
  * A reader stands somewhere in a text that need not end in NUL. Each function takes one piece and moves on, or says
  * what is wrong, where, and at which JSON path. Nesting is bounded, so the recursion is, too. */
-#ifndef DET_COMMON_JSON_READER_H
-#define DET_COMMON_JSON_READER_H
+#ifndef DET_COMMON_JSON_JSON_READER_H
+#define DET_COMMON_JSON_JSON_READER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,14 +54,16 @@ bool reader_word(struct reader *r, const char *word); /* moves past the word if 
 int reader_string(struct reader *r, struct reader_slice *ret);
 /* The text of a string, unescaped and ending in a NUL byte, in the arena; *in becomes that text. */
 const char *reader_text(struct reader *r, struct reader_slice *in);
-const char *reader_text_with_nul(struct reader *r, struct reader_slice *in); /* U+0000 becomes UTF8_NUL instead of U+FFFD */
+const char *reader_text_with_nul(struct reader *r,
+                                 struct reader_slice *in); /* U+0000 becomes UTF8_NUL instead of U+FFFD */
 int reader_number(struct reader *r, struct reader_slice *ret);
 
 /* Checks that only blanks are left. */
 int reader_end(struct reader *r);
 
-/* One value after the other: reader_enter() at the opening brace or bracket, then reader_next() before each value, which the
- * caller takes. 1: the reader stands at a value, and *key is its name, unescaped (of a list key is NULL); 0: that was all. */
+/* One value after the other: reader_enter() at the opening brace or bracket, then reader_next() before each value,
+ * which the caller takes. 1: the reader stands at a value, and *key is its name, unescaped (of a list key is NULL); 0:
+ * that was all. */
 int reader_enter(struct reader *r);
 int reader_next(struct reader *r, char close, bool first, struct reader_slice *key);
 

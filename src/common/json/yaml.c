@@ -7,8 +7,8 @@
 #include <yaml.h>
 
 #include "common/base/cleanup.h"
-#include "common/json/json.h"
 #include "common/base/must.h"
+#include "common/json/json.h"
 #include "common/json/yaml_scalar.h"
 
 #define YAML_DEPTH_MAX 100
@@ -16,7 +16,7 @@
  * gigabytes of text. Both limits count the whole resulting document, copies included, and are checked while it is
  * built. */
 #define YAML_VALUES_MAX 100000
-#define POSITIONS_MAX 20000 /* values whose positions are kept */
+#define POSITIONS_MAX 20000              /* values whose positions are kept */
 #define YAML_BYTES_MAX (8 * 1024 * 1024) /* bytes of all texts and names; also the limit of the YAML text itself */
 #define YAML_PATH_MAX 2048               /* bytes of the path to one value; paths are copied for each value */
 
@@ -42,7 +42,7 @@ struct anchor {
 
 struct loader {
     yaml_parser_t parser;
-    yaml_event_t event; /* the current event */
+    yaml_event_t event;               /* the current event */
     struct yaml_positions *positions; /* NULL: no positions are wanted */
     struct anchor *anchor;
     struct strbuf path;
@@ -75,7 +75,7 @@ static void remember_position(struct loader *l, struct yaml_mark key, struct yam
         return;
     l->position_n++;
     l->position_bytes += n;
-    e = must_malloc(sizeof *e + n + 1);
+    e = must_malloc(sizeof(*e) + n + 1);
     e->key = key;
     e->value = value;
     memcpy(e->path, path, n + 1);
@@ -128,11 +128,13 @@ void yaml_positions_free(struct yaml_positions *p)
 static void remember_word(struct loader *l, bool is_key, const char *text, struct json_object *v)
 {
     struct yaml_positions *p = l->positions;
-    if (!p || !json_object_is_type(v, json_type_boolean) || strcasecmp(text, "true") == 0 || strcasecmp(text, "false") == 0 ||
-        p->word_n == YAML_WORDS_MAX || l->path.n > YAML_PATH_MAX)
+    if (!p || !json_object_is_type(v, json_type_boolean) || strcasecmp(text, "true") == 0 ||
+        strcasecmp(text, "false") == 0 || p->word_n == YAML_WORDS_MAX || l->path.n > YAML_PATH_MAX)
         return;
     struct yaml_word *word = &p->word[p->word_n++];
-    *word = (struct yaml_word){.path = must_strdup(strbuf_str(&l->path)), .is_key = is_key, .value = json_object_get_boolean(v),
+    *word = (struct yaml_word){.path = must_strdup(strbuf_str(&l->path)),
+                               .is_key = is_key,
+                               .value = json_object_get_boolean(v),
                                .mark = mark_of(l->event.start_mark)};
     if (!word->path)
         abort();
@@ -149,11 +151,15 @@ void yaml_word_describe(const struct yaml_word *w, struct strbuf *out)
 {
     const char *value = w->value ? "true" : "false", *behind = *w->path ? ": " : "";
     if (w->is_key)
-        strbuf_addf(out, "%s%sthe key %s (line %d) is read as \"%s\", as YAML 1.1 has it; write \"%s\" in quotes to keep the name",
-                    w->path, behind, w->text, w->mark.line, value, w->text);
+        strbuf_addf(
+            out,
+            "%s%sthe key %s (line %d) is read as \"%s\", as YAML 1.1 has it; write \"%s\" in quotes to keep the name",
+            w->path, behind, w->text, w->mark.line, value, w->text);
     else
-        strbuf_addf(out, "%s%s%s (line %d) is read as %s, as YAML 1.1 has it; write %s, or \"%s\" in quotes if the text is meant",
-                    w->path, behind, w->text, w->mark.line, value, value, w->text);
+        strbuf_addf(
+            out,
+            "%s%s%s (line %d) is read as %s, as YAML 1.1 has it; write %s, or \"%s\" in quotes if the text is meant",
+            w->path, behind, w->text, w->mark.line, value, value, w->text);
 }
 
 /* ---- Errors ------------------------------------------------------------------------------------------------------ */
@@ -205,7 +211,7 @@ static int define_anchor(struct loader *l, const char *name, struct json_object 
         free(a);
     }
     size_t n = strlen(name);
-    a = must_malloc(sizeof *a + n + 1);
+    a = must_malloc(sizeof(*a) + n + 1);
     a->value = json_object_get(value);
     memcpy(a->name, name, n + 1);
     HASH_ADD_KEYPTR(hh, l->anchor, a->name, n, a);
@@ -232,7 +238,8 @@ static int spend_copy(struct loader *l, struct json_object *v, yaml_mark_t mark)
     if (spend_budget(l, 1, text, mark) < 0)
         return -1;
     if (json_object_is_type(v, json_type_object)) {
-        json_object_object_foreach(v, key, value) {
+        json_object_object_foreach(v, key, value)
+        {
             if (spend_budget(l, 0, strlen(key), mark) < 0 || spend_copy(l, value, mark) < 0)
                 return -1;
         }
@@ -248,7 +255,8 @@ static int depth_of(struct json_object *v)
 {
     int deepest = 0;
     if (json_object_is_type(v, json_type_object)) {
-        json_object_object_foreach(v, key, value) {
+        json_object_object_foreach(v, key, value)
+        {
             (void)key;
             int d = 1 + depth_of(value);
             deepest = d > deepest ? d : deepest;
@@ -353,7 +361,8 @@ static int merge_mapping(struct loader *l, struct json_object *from, struct json
         return error_at(l, mark, "<< takes a mapping or a list of mappings");
     if (spend_copy(l, from, mark) < 0)
         return -1;
-    json_object_object_foreach(from, name, value) {
+    json_object_object_foreach(from, name, value)
+    {
         if (!json_object_object_get_ex(merged, name, NULL))
             json_object_object_add(merged, name, json_object_get(value));
     }
@@ -422,7 +431,8 @@ static int load_mapping(struct loader *l, struct json_object **ret)
         if (load_member(l, object, merged) < 0)
             return -1;
     }
-    json_object_object_foreach(merged, name, value) {
+    json_object_object_foreach(merged, name, value)
+    {
         if (!json_object_object_get_ex(object, name, NULL))
             json_object_object_add(object, name, json_object_get(value));
     }
@@ -490,7 +500,8 @@ static void loader_release(struct loader *l)
     strbuf_release(&l->path);
 }
 
-static int parse_document(const char *text, size_t n, struct json_object **ret, struct yaml_positions *positions, struct error *err)
+static int parse_document(const char *text, size_t n, struct json_object **ret, struct yaml_positions *positions,
+                          struct error *err)
 {
     struct loader l = {.err = err, .positions = positions};
     if (!yaml_parser_initialize(&l.parser))
@@ -507,7 +518,7 @@ static int parse_without_positions(const char *text, size_t n, struct json_objec
 {
     if (parse_document(text, n, ret, NULL, NULL) == 0)
         return 0;
-    struct yaml_positions *positions = must_calloc(1, sizeof *positions);
+    struct yaml_positions *positions = must_calloc(1, sizeof(*positions));
     int r = parse_document(text, n, ret, positions, err);
     yaml_positions_free(positions);
     return r;
@@ -517,10 +528,11 @@ int yaml_parse(const char *text, size_t n, struct json_object **ret, struct yaml
                struct error *err)
 {
     if (n > YAML_BYTES_MAX)
-        return error_set(err, ERR_TOO_LARGE, "the text has %zu bytes; at most %d bytes of YAML are read", n, YAML_BYTES_MAX);
+        return error_set(err, ERR_TOO_LARGE, "the text has %zu bytes; at most %d bytes of YAML are read", n,
+                         YAML_BYTES_MAX);
     if (!positions)
         return parse_without_positions(text, n, ret, err);
-    struct yaml_positions *found = must_calloc(1, sizeof *found);
+    struct yaml_positions *found = must_calloc(1, sizeof(*found));
     if (parse_document(text, n, ret, found, err) < 0) {
         yaml_positions_free(found);
         return -1;

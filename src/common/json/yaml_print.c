@@ -30,7 +30,7 @@ static bool looks_like_time(const char *s)
         return false;
     s += 6 + month;
     day = digits_at(s);
-    return day >= 1 && day <= 2 && strchr("Tt \t", s[day]) != NULL; /* a blank, or the end of the text */
+    return day >= 1 && day <= 2 && strchr("Tt \t", s[day]); /* a blank, or the end of the text */
 }
 
 /* Whether a text can stand without quotes: nothing in it means something to YAML. */

@@ -42,10 +42,21 @@ static const char *number_base(const char *s, int *base)
     if (s[0] != '0' || !s[1])
         return s;
     switch (s[1]) {
-    case 'x': case 'X': *base = 16; return s + 2;
-    case 'o': case 'O': *base = 8; return s + 2;
-    case 'b': case 'B': *base = 2; return s + 2;
-    default: *base = 8; return s + 1;
+    case 'x':
+    case 'X':
+        *base = 16;
+        return s + 2;
+    case 'o':
+    case 'O':
+        *base = 8;
+        return s + 2;
+    case 'b':
+    case 'B':
+        *base = 2;
+        return s + 2;
+    default:
+        *base = 8;
+        return s + 1;
     }
 }
 
@@ -138,7 +149,7 @@ static bool is_number(const char *s, size_t n, bool want_int, bool want_float, s
 {
     char bare[NUMBER_MAX];
     size_t m = 0;
-    if (n >= sizeof bare || *s == '_')
+    if (n >= sizeof(bare) || *s == '_')
         return false;
     for (size_t i = 0; i < n; i++) {
         if (s[i] != '_')

@@ -1,10 +1,10 @@
 /* What a scalar of YAML 1.1 means. */
-#ifndef DET_COMMON_YAML_SCALAR_H
-#define DET_COMMON_YAML_SCALAR_H
+#ifndef DET_COMMON_JSON_YAML_SCALAR_H
+#define DET_COMMON_JSON_YAML_SCALAR_H
 
+#include <json-c/json.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <json-c/json.h>
 
 /* `plain`: unquoted and without a tag, so that its form decides. `tag`: an explicit one, or NULL. *ret is NULL for
  * null. -1: the tag is unknown, or the text is not of that type. */

@@ -14,14 +14,14 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
-#include "common/system/files.h"
 #include "common/base/must.h"
+#include "common/system/files.h"
 
 #define ALWAYS (O_CLOEXEC | O_NOFOLLOW)
 #define NAME_TRIES 16
 #define REMOVE_ROUNDS 64 /* rounds over a tree to which somebody goes on adding files */
 
-/* ---- opening ---- */
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
 
 /* Opens the directory of `path`; *ret_name is the last component. Used where there is no openat2: it opens one
  * component after the other and refuses links. */
@@ -71,7 +71,8 @@ static int walk_open(int dir, const char *path, int flags, mode_t mode)
  * as they refuse every call that they do not know. */
 static int open_beneath(int dir, const char *path, int flags, mode_t mode)
 {
-    struct open_how how = {.flags = (uint64_t)(flags | ALWAYS), .mode = mode,
+    struct open_how how = {.flags = (uint64_t)(flags | ALWAYS),
+                           .mode = mode,
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
     if (leads_out(path)) {
         errno = EXDEV;
@@ -92,7 +93,8 @@ static int refuse_path(const char *what, const char *path, struct error *err)
     if (errno == EXDEV)
         return error_set(err, ERR_FORBIDDEN, "%s %s: the path leads out of its directory", what, path);
     if (errno == ELOOP || errno == ENOTDIR)
-        return error_set(err, ERR_FORBIDDEN, "%s %s: there is a link, or no directory, where a directory or file was expected", what, path);
+        return error_set(err, ERR_FORBIDDEN,
+                         "%s %s: there is a link, or no directory, where a directory or file was expected", what, path);
     return error_errno(err, "%s %s", what, path);
 }
 
@@ -109,12 +111,13 @@ static int open_parent(int dir, const char *path, const char **ret_name, struct 
     const char *slash = strrchr(path, '/');
     *ret_name = slash ? slash + 1 : path;
     if (!slash)
-        return leads_out(path) ? (errno = EXDEV, refuse_path("cannot open", path, err)) : fcntl(dir, F_DUPFD_CLOEXEC, 3);
+        return leads_out(path) ? (errno = EXDEV, refuse_path("cannot open", path, err))
+                               : fcntl(dir, F_DUPFD_CLOEXEC, 3);
     cleanup_free char *above = must_strndup(path, (size_t)(slash - path));
     return beneath_open(dir, above, O_PATH | O_DIRECTORY, err);
 }
 
-/* ---- making ---- */
+/* ---- making ------------------------------------------------------------------------------------------------------ */
 
 static int give_to_owner(int fd, mode_t mode, const struct beneath_owner *owner)
 {
@@ -147,7 +150,7 @@ int beneath_write(int dir, const char *path, const void *data, size_t n, mode_t 
     return 0;
 }
 
-/* ---- reading ---- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 int beneath_read(int dir, const char *path, size_t limit, struct strbuf *ret, struct error *err)
 {
@@ -172,11 +175,12 @@ int beneath_read(int dir, const char *path, size_t limit, struct strbuf *ret, st
         if (n > 0 && ret->n - from <= limit)
             continue;
         strbuf_truncate(ret, from);
-        return n < 0 ? error_errno(err, "cannot read %s", path) : error_set(err, ERR_TOO_LARGE, "%s is longer than %zu bytes", path, limit);
+        return n < 0 ? error_errno(err, "cannot read %s", path)
+                     : error_set(err, ERR_TOO_LARGE, "%s is longer than %zu bytes", path, limit);
     }
 }
 
-/* ---- listing ---- */
+/* ---- listing ----------------------------------------------------------------------------------------------------- */
 
 static bool is_entry(const struct dirent *e)
 {
@@ -195,9 +199,9 @@ static DIR *list_directory(int fd)
 
 /* ---- removing ----
  *
- * Level by level: a level is a directory of ours within the tree, of a name that nobody can guess. What a directory of one level
- * holds is removed or, where it is a directory itself, moved to the next level; then it is empty, and goes. So depth costs
- * nothing but time, and no directory is listed more than once. */
+ * Level by level: a level is a directory of ours within the tree, of a name that nobody can guess. What a directory of
+ * one level holds is removed or, where it is a directory itself, moved to the next level; then it is empty, and goes.
+ * So depth costs nothing but time, and no directory is listed more than once. */
 
 struct level {
     char name[32];
@@ -261,7 +265,9 @@ static int clear_entry(int dir, const char *name, int next, uint64_t *number, st
         return 0;
     if (errno != ENOTEMPTY && errno != EEXIST && errno != EACCES && errno != EPERM)
         return error_errno(err, "cannot remove the directory %s", name);
-    return move_down(dir, name, next, number) < 0 && errno != ENOENT ? error_errno(err, "cannot remove the directory %s", name) : 0;
+    return move_down(dir, name, next, number) < 0 && errno != ENOENT
+               ? error_errno(err, "cannot remove the directory %s", name)
+               : 0;
 }
 
 static int empty_into(int dir, const char *skip, int next, uint64_t *number, struct error *err)

@@ -5,7 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool begins_with(const char *variable, const char *with) { return strncmp(variable, with, strlen(with)) == 0; }
+static bool begins_with(const char *variable, const char *with)
+{
+    return strncmp(variable, with, strlen(with)) == 0;
+}
 
 static bool is_masters(const char *variable)
 {
@@ -31,8 +34,8 @@ char **child_program_environment(const char *instead, struct arena *a)
     return env;
 }
 
-int child_program_start(char *const argv[], char *const env[], const posix_spawn_file_actions_t *files, bool own_session,
-                        pid_t *ret)
+int child_program_start(char *const argv[], char *const env[], const posix_spawn_file_actions_t *files,
+                        bool own_session, pid_t *ret)
 {
     posix_spawnattr_t attr;
     sigset_t none, all;
@@ -41,7 +44,8 @@ int child_program_start(char *const argv[], char *const env[], const posix_spawn
     posix_spawnattr_init(&attr);
     posix_spawnattr_setsigmask(&attr, &none);
     posix_spawnattr_setsigdefault(&attr, &all);
-    posix_spawnattr_setflags(&attr, (own_session ? POSIX_SPAWN_SETSID : 0) | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setflags(&attr,
+                             (own_session ? POSIX_SPAWN_SETSID : 0) | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     int rc = posix_spawnp(ret, argv[0], files, &attr, argv, env);
     posix_spawnattr_destroy(&attr);
     return rc;

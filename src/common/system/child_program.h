@@ -1,6 +1,6 @@
 /* Programs that our programs start. */
-#ifndef DET_COMMON_CHILD_PROGRAM_H
-#define DET_COMMON_CHILD_PROGRAM_H
+#ifndef DET_COMMON_SYSTEM_CHILD_PROGRAM_H
+#define DET_COMMON_SYSTEM_CHILD_PROGRAM_H
 
 #include <spawn.h>
 #include <stdbool.h>
@@ -14,7 +14,7 @@ char **child_program_environment(const char *instead, struct arena *a);
 
 /* Starts argv[0], which is searched for in PATH, with no signals blocked or ignored; in a session of its own if a
  * signal from our terminal shall not end it. Returns 0 or an error number. */
-int child_program_start(char *const argv[], char *const env[], const posix_spawn_file_actions_t *files, bool own_session,
-                        pid_t *ret);
+int child_program_start(char *const argv[], char *const env[], const posix_spawn_file_actions_t *files,
+                        bool own_session, pid_t *ret);
 
 #endif

@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/system/beneath.h"
 #include "common/base/cleanup.h"
 #include "common/base/must.h"
+#include "common/system/beneath.h"
 
 static int read_all(int fd, const char *path, size_t limit, struct strbuf *ret, struct error *err)
 {

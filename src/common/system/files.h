@@ -1,7 +1,7 @@
 /* Reads and writes whole files and directories: for configuration, tokens and small state, never for data that
  * grows. */
-#ifndef DET_COMMON_FILES_H
-#define DET_COMMON_FILES_H
+#ifndef DET_COMMON_SYSTEM_FILES_H
+#define DET_COMMON_SYSTEM_FILES_H
 
 #include <stddef.h>
 #include <sys/types.h>

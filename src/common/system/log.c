@@ -18,8 +18,9 @@ static const struct {
     const char *name, *color;
     int priority; /* priority for the journal; the numbers of syslog */
 } levels[LOG_LEVEL_NR] = {
-    [LOG_TRACE] = {"trace", "\033[2m", 7},   [LOG_DEBUG] = {"debug", "\033[2m", 7},  [LOG_INFO] = {"info", "\033[32m", 6},
-    [LOG_WARNING] = {"warning", "\033[33m", 4}, [LOG_ERROR] = {"error", "\033[31m", 3}, [LOG_FATAL] = {"fatal", "\033[1;31m", 2},
+    [LOG_TRACE] = {"trace", "\033[2m", 7},  [LOG_DEBUG] = {"debug", "\033[2m", 7},
+    [LOG_INFO] = {"info", "\033[32m", 6},   [LOG_WARNING] = {"warning", "\033[33m", 4},
+    [LOG_ERROR] = {"error", "\033[31m", 3}, [LOG_FATAL] = {"fatal", "\033[1;31m", 2},
 };
 
 /* These are written while the program starts. log_set_sink() may be called later, and lines may come from any thread,
@@ -196,7 +197,7 @@ void log_write(enum log_level level, const char *event, const char *fmt, ...)
     print_line(time, level, &body);
 
     pthread_mutex_lock(&sink_lock);
-    if (sink_fn != NULL)
+    if (sink_fn)
         sink_fn(sink_ctx, now_us, level, body.s);
     pthread_mutex_unlock(&sink_lock);
     errno = saved_errno;
@@ -218,7 +219,7 @@ const char *log_quote(const char *s)
 {
     static _Thread_local char buffers[QUOTE_BUFFERS][QUOTE_MAX];
     static _Thread_local unsigned next;
-    if (s == NULL)
+    if (!s)
         return "-";
     char *out = buffers[next++ % QUOTE_BUFFERS], *p = out, *end = out + QUOTE_MAX - 4;
     int quoted = needs_quotes(s);

@@ -5,9 +5,10 @@
  *
  * error: someone should act; warning: went on regardless; info: life of an object; debug: the rest. Values with blanks
  * are quoted by the caller with "%s" through log_quote(). Secrets are never logged. Lines go to stderr (to the
- * systemd journal, if that is what it is, with its "<priority>" in the time's place) and to the sink, if one is set. Thread-safe: one write(2) a line. */
-#ifndef DET_COMMON_LOG_H
-#define DET_COMMON_LOG_H
+ * systemd journal, if that is what it is, with its "<priority>" in the time's place) and to the sink, if one is set.
+ * Thread-safe: one write(2) a line. */
+#ifndef DET_COMMON_SYSTEM_LOG_H
+#define DET_COMMON_SYSTEM_LOG_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -31,7 +31,10 @@ struct log_ring *log_ring_new(size_t lines_max, size_t bytes_max)
     return r;
 }
 
-static struct entry *entry_at(const struct log_ring *r, int64_t id) { return &r->entry[(size_t)id % r->lines_max]; }
+static struct entry *entry_at(const struct log_ring *r, int64_t id)
+{
+    return &r->entry[(size_t)id % r->lines_max];
+}
 
 static void forget_oldest(struct log_ring *r)
 {
@@ -80,7 +83,9 @@ size_t log_ring_read(struct log_ring *r, int64_t from, size_t max, struct arena 
     pthread_mutex_lock(&r->lock);
     for (int64_t id = from > r->first ? from : r->first; id < r->end && n < max; id++) {
         const struct entry *e = entry_at(r, id);
-        line[n++] = (struct log_ring_line){.id = id, .time_us = e->time_us, .level = e->level,
+        line[n++] = (struct log_ring_line){.id = id,
+                                           .time_us = e->time_us,
+                                           .level = e->level,
                                            .text = arena_strndup(a, e->text, e->n)};
     }
     pthread_mutex_unlock(&r->lock);

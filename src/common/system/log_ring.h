@@ -1,8 +1,8 @@
 /* The last lines of a program's own log, for those who cannot read its stderr: a sink of log.h that drops the oldest
  * lines when there are too many, or too much text. Lines are numbered from 0 in their order and keep their numbers. May
  * be used from any thread. */
-#ifndef DET_COMMON_LOG_RING_H
-#define DET_COMMON_LOG_RING_H
+#ifndef DET_COMMON_SYSTEM_LOG_RING_H
+#define DET_COMMON_SYSTEM_LOG_RING_H
 
 #include <stddef.h>
 

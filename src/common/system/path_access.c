@@ -8,8 +8,8 @@
 #include <sys/xattr.h>
 
 #include "common/base/cleanup.h"
-#include "common/system/files.h"
 #include "common/base/strbuf.h"
+#include "common/system/files.h"
 
 /* ---- one directory ----------------------------------------------------------------------------------------------- */
 
@@ -42,7 +42,8 @@ static enum path_access judge_access(const struct stat *st, const struct path_ac
     return PATH_UNKNOWN;
 }
 
-static enum path_access look_at(const char *path, const struct path_account *who, mode_t wanted, struct path_denial *ret)
+static enum path_access look_at(const char *path, const struct path_account *who, mode_t wanted,
+                                struct path_denial *ret)
 {
     struct stat st;
     if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode) || has_access_list(path) || !has_owners(path))
@@ -65,8 +66,8 @@ static bool is_in_private_tmp(const char *path)
         return true;
     for (const char *line = strbuf_str(&mounts); *line; line += strcspn(line, "\n"), line += *line == '\n') {
         char root[256], at[256]; /* longer paths are cut off; none of those that are searched for is so long */
-        if (sscanf(line, "%*s %*s %*s %255s %255s", root, at) == 2 && strcmp(at, below_tmp ? "/tmp" : "/var/tmp") == 0 &&
-            strstr(root, "systemd-private-"))
+        if (sscanf(line, "%*s %*s %*s %255s %255s", root, at) == 2 &&
+            strcmp(at, below_tmp ? "/tmp" : "/var/tmp") == 0 && strstr(root, "systemd-private-"))
             return true;
     }
     return false;
@@ -90,7 +91,8 @@ enum path_access path_access_of(const char *root, const char *path, const struct
         bool last = at >= end || next == at, missing = !last && stat(arena_strndup(a, path, next), &st) < 0;
         if (missing && errno != ENOENT)
             return PATH_UNKNOWN;
-        enum path_access found = look_at(arena_strndup(a, path, at), who, last || missing ? WRITE_AND_SEARCH : SEARCH, &seen);
+        enum path_access found = look_at(arena_strndup(a, path, at), who, last || missing ? WRITE_AND_SEARCH : SEARCH,
+                                         &seen);
         if (found == PATH_DENIED) {
             *ret = seen;
             ret->is_missing = stat(path, &st) < 0;

@@ -1,6 +1,6 @@
 /* Processes of this machine, whether they are our children or not: what /proc tells of them. */
-#ifndef DET_COMMON_PROCESS_H
-#define DET_COMMON_PROCESS_H
+#ifndef DET_COMMON_SYSTEM_PROCESS_H
+#define DET_COMMON_SYSTEM_PROCESS_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -12,8 +12,8 @@ struct process {
     pid_t pid;
     /* start in clock ticks since boot: process ids are used again later, with another start */
     unsigned long long start;
-    const char *args;         /* its arguments, each ends with a NUL byte; valid only during a callback */
-    size_t args_n;            /* bytes */
+    const char *args; /* its arguments, each ends with a NUL byte; valid only during a callback */
+    size_t args_n;    /* bytes */
 };
 
 /* Finds a process; returns false if there is none, or if it has ended and was not waited for yet. Without its

@@ -17,9 +17,10 @@ static bool parse_stat(const char *text, struct procstat *ret)
     char state;
     uint64_t utime, stime;
     int64_t cutime, cstime, pages;
-    if (!bracket || sscanf(bracket + 1, " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64 " %" SCNd64 " %" SCNd64
-                                        " %*d %*d %*d %*d %" SCNu64 " %*u %" SCNd64, &state, &ret->parent, &utime, &stime, &cutime,
-                           &cstime, &ret->start, &pages) != 8)
+    if (!bracket || sscanf(bracket + 1,
+                           " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64 " %" SCNd64 " %" SCNd64
+                           " %*d %*d %*d %*d %" SCNu64 " %*u %" SCNd64,
+                           &state, &ret->parent, &utime, &stime, &cutime, &cstime, &ret->start, &pages) != 8)
         return false;
     ret->over = state == 'Z' || state == 'X';
     ret->cpu_ticks = utime + stime + (uint64_t)(cutime > 0 ? cutime : 0) + (uint64_t)(cstime > 0 ? cstime : 0);

@@ -12,18 +12,18 @@
 #include <unistd.h>
 
 #include "common/base/arena.h"
-#include "common/system/child_program.h"
 #include "common/base/cleanup.h"
-#include "common/json/json.h"
 #include "common/base/must.h"
+#include "common/json/json.h"
+#include "common/system/child_program.h"
 
 enum { HELPERS_MAX = 16, NOT_THERE = 3, SILENCE_MS = 300 * 1000, WORDS_MAX = 4096 };
 
 static atomic_int helpers;
 
 struct checkpoint_helper {
-    pid_t pid;          /* 0: the process was waited for */
-    int out, words;     /* its stdout, and its stderr, which is a file without a name */
+    pid_t pid;           /* 0: the process was waited for */
+    int out, words;      /* its stdout, and its stderr, which is a file without a name */
     struct strbuf first; /* bytes that were read when it was started */
 };
 
@@ -40,7 +40,8 @@ static int request_file(const struct checkpoint_helper_options *o, struct error 
     return take_fd(fd);
 }
 
-static int spawn_helper(const struct checkpoint_helper_options *o, int in, int out, int words, pid_t *ret, struct error *err)
+static int spawn_helper(const struct checkpoint_helper_options *o, int in, int out, int words, pid_t *ret,
+                        struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     char *const argv[] = {(char *)o->python, "-m", "determined.exec.fetch_checkpoint", NULL};
@@ -49,10 +50,12 @@ static int spawn_helper(const struct checkpoint_helper_options *o, int in, int o
     posix_spawn_file_actions_adddup2(&files, in, 0);
     posix_spawn_file_actions_adddup2(&files, out, 1);
     posix_spawn_file_actions_adddup2(&files, words, 2);
-    int rc = child_program_start(argv, child_program_environment(arena_printf(&a, "PYTHONPATH=%s", o->python_path), &a), &files,
-                                 o->own_session, ret);
+    int rc = child_program_start(argv, child_program_environment(arena_printf(&a, "PYTHONPATH=%s", o->python_path), &a),
+                                 &files, o->own_session, ret);
     posix_spawn_file_actions_destroy(&files);
-    return rc == 0 ? 0 : error_set(err, ERR_PRECONDITION, "object stores are read by %s, which cannot be run: %s", o->python, strerror(rc));
+    return rc == 0 ? 0
+                   : error_set(err, ERR_PRECONDITION, "object stores are read by %s, which cannot be run: %s",
+                               o->python, strerror(rc));
 }
 
 static int launch_helper(struct checkpoint_helper *h, const struct checkpoint_helper_options *o, struct error *err)
@@ -70,12 +73,14 @@ static int launch_helper(struct checkpoint_helper *h, const struct checkpoint_he
     return rc;
 }
 
-int checkpoint_helper_start(const struct checkpoint_helper_options *o, struct checkpoint_helper **ret, struct error *err)
+int checkpoint_helper_start(const struct checkpoint_helper_options *o, struct checkpoint_helper **ret,
+                            struct error *err)
 {
     bool end;
     if (atomic_fetch_add(&helpers, 1) >= HELPERS_MAX) {
         atomic_fetch_sub(&helpers, 1);
-        return error_set(err, ERR_UNAVAILABLE, "%d checkpoints of object stores are being read already; try again later", HELPERS_MAX);
+        return error_set(err, ERR_UNAVAILABLE,
+                         "%d checkpoints of object stores are being read already; try again later", HELPERS_MAX);
     }
     struct checkpoint_helper *h = must_calloc(1, sizeof(*h));
     *h = (struct checkpoint_helper){.out = -1, .words = -1, .first = STRBUF_INIT};
@@ -125,7 +130,8 @@ static int read_helper_end(struct checkpoint_helper *h, bool *ret_end, struct er
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-int checkpoint_helper_read(struct checkpoint_helper *h, size_t wanted, struct strbuf *ret, bool *ret_end, struct error *err)
+int checkpoint_helper_read(struct checkpoint_helper *h, size_t wanted, struct strbuf *ret, bool *ret_end,
+                           struct error *err)
 {
     struct pollfd p = {.fd = h->out, .events = POLLIN};
     *ret_end = false;

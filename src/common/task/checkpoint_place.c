@@ -38,7 +38,9 @@ static int shared_fs_place(struct json_object *storage, struct arena *a, const c
         return error_set(err, ERR_PRECONDITION, "the shared_fs storage names no host_path");
     if (below && (leads_upwards(below) || (*below == '/' && !is_below(below, host))))
         return error_set(err, ERR_PRECONDITION, "the storage_path '%s' leads out of the host_path '%s'", below, host);
-    *ret = !below ? arena_strdup(a, host) : *below == '/' ? arena_strdup(a, below) : arena_printf(a, "%s/%s", host, below);
+    *ret = !below          ? arena_strdup(a, host)
+           : *below == '/' ? arena_strdup(a, below)
+                           : arena_printf(a, "%s/%s", host, below);
     return 0;
 }
 
@@ -48,8 +50,10 @@ int checkpoint_place(struct json_object *storage, struct arena *a, const char **
     if (type && strcmp(type, "shared_fs") == 0)
         return shared_fs_place(storage, a, ret, err);
     if (!type || strcmp(type, "directory") != 0)
-        return error_set(err, ERR_UNIMPLEMENTED, "the storage is %s, which only tasks can reach; allowed is shared_fs or "
-                         "directory", type ? type : "of no type");
+        return error_set(err, ERR_UNIMPLEMENTED,
+                         "the storage is %s, which only tasks can reach; allowed is shared_fs or "
+                         "directory",
+                         type ? type : "of no type");
     const char *path = text_of(storage, "container_path");
     if (!path)
         return error_set(err, ERR_PRECONDITION, "the directory storage names no container_path");

@@ -1,7 +1,7 @@
 /* Where a checkpoint storage that is a directory keeps its checkpoints: each in a
  * subdirectory named by its UUID. */
-#ifndef DET_COMMON_CHECKPOINT_PLACE_H
-#define DET_COMMON_CHECKPOINT_PLACE_H
+#ifndef DET_COMMON_TASK_CHECKPOINT_PLACE_H
+#define DET_COMMON_TASK_CHECKPOINT_PLACE_H
 
 #include <stdbool.h>
 

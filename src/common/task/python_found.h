@@ -1,7 +1,7 @@
 /* The result of `determined-task --look-for-python`, and the form in which it is written to standard output: binary
  * (common/base/bytes.h). */
-#ifndef DET_COMMON_PYTHON_FOUND_H
-#define DET_COMMON_PYTHON_FOUND_H
+#ifndef DET_COMMON_TASK_PYTHON_FOUND_H
+#define DET_COMMON_TASK_PYTHON_FOUND_H
 
 #include <stddef.h>
 

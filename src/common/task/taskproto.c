@@ -4,7 +4,7 @@
 
 #include "common/base/bytes.h"
 
-#define HEADER 4            /* bytes of a frame's length */
+#define HEADER 4 /* bytes of a frame's length */
 #define LINE_MIN (8 + 1 + 1 + 1 + 4 + 4 + 1)
 
 void task_line_encode(const struct task_line *l, struct strbuf *out)

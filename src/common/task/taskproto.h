@@ -1,7 +1,8 @@
 /* What the agent and determined-task (the supervisor of one task) say to each other over the Unix socket in the task's
  * directory. Both programs may be of different age: the supervisor outlives the agent that started it.
  *
- *   frame      u32 length of what follows (1 … TASK_FRAME_MAX), u8 type, fields; all little-endian (common/base/bytes.h)
+ *   frame      u32 length of what follows (1 … TASK_FRAME_MAX), u8 type, fields; all little-endian
+ * (common/base/bytes.h)
  *
  *   agent → supervisor
  *     HELLO      u32 protocol, u64 resume       everything up to line `resume` is stored for good; send what follows
@@ -10,14 +11,15 @@
  *     EXIT_ACK                                  the exit report is stored for good: the supervisor may go
  *   supervisor → agent
  *     HELLO      u32 protocol, u32 pid, u8 state, u64 last    answer to HELLO; `last` is the newest line so far
- *     LOGS       u64 first, u32 count, then per line: u64 time_us, u8 stdtype, u8 level, u8 has_rank, u32 rank, string text
- *     EXIT       u8 kind, u32 code, u32 signal, u64 time_us, string text    after the last line; again after each HELLO
+ *     LOGS       u64 first, u32 count, then per line: u64 time_us, u8 stdtype, u8 level, u8 has_rank, u32 rank, string
+ * text EXIT       u8 kind, u32 code, u32 signal, u64 time_us, string text    after the last line; again after each
+ * HELLO
  *
  * The supervisor says nothing before the agent's HELLO, and sends at most TASK_WINDOW bytes of lines beyond the last
  * acknowledgement. A newer connection replaces the older one. A frame that does not decode ends the connection, not the
  * task. */
-#ifndef DET_COMMON_TASKPROTO_H
-#define DET_COMMON_TASKPROTO_H
+#ifndef DET_COMMON_TASK_TASKPROTO_H
+#define DET_COMMON_TASK_TASKPROTO_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,11 +45,25 @@ enum task_frame_type {
 };
 
 enum task_stdtype { TASK_STDOUT = 1, TASK_STDERR = 2 };
-/* The numbers of log.v1.LogLevel, of which a line's prefix can give these. src/agent/task/task_run.c asserts that they are the same. */
-enum task_level { TASK_LEVEL_NONE = 0, TASK_LEVEL_DEBUG = 2, TASK_LEVEL_INFO, TASK_LEVEL_WARNING, TASK_LEVEL_ERROR, TASK_LEVEL_CRITICAL };
+/* The numbers of log.v1.LogLevel, of which a line's prefix can give these. src/agent/task/task_run.c asserts that they
+ * are the same. */
+enum task_level {
+    TASK_LEVEL_NONE = 0,
+    TASK_LEVEL_DEBUG = 2,
+    TASK_LEVEL_INFO,
+    TASK_LEVEL_WARNING,
+    TASK_LEVEL_ERROR,
+    TASK_LEVEL_CRITICAL
+};
 /* The numbers of link.v1.ExitKind. src/agent/task/task_tell.c asserts that they are the same. */
-enum task_exit_kind { TASK_EXIT_EXITED = 1, TASK_EXIT_SIGNALED, TASK_EXIT_OUT_OF_MEMORY, TASK_EXIT_START_FAILED, TASK_EXIT_LOST,
-                      TASK_EXIT_REFUSED /* the task cannot be started as it was submitted */ };
+enum task_exit_kind {
+    TASK_EXIT_EXITED = 1,
+    TASK_EXIT_SIGNALED,
+    TASK_EXIT_OUT_OF_MEMORY,
+    TASK_EXIT_START_FAILED,
+    TASK_EXIT_LOST,
+    TASK_EXIT_REFUSED /* the task cannot be started as it was submitted */
+};
 enum task_run_state { TASK_RUNNING = 1, TASK_EXITED = 2 };
 
 struct task_line {
@@ -72,12 +88,28 @@ struct task_exit {
 struct task_frame {
     enum task_frame_type type;
     union {
-        struct { uint32_t protocol; uint64_t resume; } hello;
-        struct { uint64_t seq; } log_ack;
-        struct { int32_t signo; } signal;
-        struct { uint32_t protocol, pid; enum task_run_state state; uint64_t last; } hello_reply;
+        struct {
+            uint32_t protocol;
+            uint64_t resume;
+        } hello;
+        struct {
+            uint64_t seq;
+        } log_ack;
+        struct {
+            int32_t signo;
+        } signal;
+        struct {
+            uint32_t protocol, pid;
+            enum task_run_state state;
+            uint64_t last;
+        } hello_reply;
         /* read by task_line_decode() */
-        struct { uint64_t first; uint32_t count; const void *lines; size_t lines_n; } logs;
+        struct {
+            uint64_t first;
+            uint32_t count;
+            const void *lines;
+            size_t lines_n;
+        } logs;
         struct task_exit exit;
     };
 };

@@ -8,7 +8,7 @@
 #define STRING_MIN 5      /* length and NUL byte */
 #define CHANGE_USER 1u    /* flags of a task */
 #define ISOLATED 2u
-#define READ_ONLY 1u      /* flags of a mount */
+#define READ_ONLY 1u /* flags of a mount */
 #define MAKE_SOURCE 2u
 
 static void put_string(struct strbuf *out, const char *s)

@@ -11,8 +11,8 @@
  *     spool/              lines that are not yet acknowledged
  *     exit                the exit report, once there is one
  *     supervisor.log      the supervisor's own log */
-#ifndef DET_COMMON_TASKSPEC_H
-#define DET_COMMON_TASKSPEC_H
+#ifndef DET_COMMON_TASK_TASKSPEC_H
+#define DET_COMMON_TASK_TASKSPEC_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,7 +37,7 @@ struct taskspec_limits {
 };
 
 struct taskspec {
-    char **argv, **env;   /* NULL-terminated; argv[0] is looked up in env's PATH */
+    char **argv, **env; /* NULL-terminated; argv[0] is looked up in env's PATH */
     const char *cwd;
     /* false: the task runs as the supervisor's user, and uid, gid and groups mean nothing. No value of uid or gid can
      * say that, so whoever chooses them from afar cannot choose it. */
@@ -46,18 +46,19 @@ struct taskspec {
      * tmp, /proc). */
     bool isolated;
     uint32_t uid, gid;
-    uint32_t *group;      /* supplementary groups */
+    uint32_t *group; /* supplementary groups */
     size_t group_n;
-    char **cgroup_procs;  /* files that take the task's process id before it becomes the task's user: `tasks` of v1, `cgroup.procs` of v2 */
+    char **cgroup_procs;  /* files that take the task's process id before it becomes the task's user: `tasks` of v1,
+                             `cgroup.procs` of v2 */
     const char *oom_file; /* "" or a cgroup file with a line `oom_kill N` */
     /* "" or a directory in which stdout.log and stderr.log become links to the task's own output */
     const char *log_links;
-    /* What the task sees at other places, in a mount namespace of its own; none: no such namespace. The first is the task's
-     * own directory at /run/determined, which the others may lie in. */
+    /* What the task sees at other places, in a mount namespace of its own; none: no such namespace. The first is the
+     * task's own directory at /run/determined, which the others may lie in. */
     struct taskspec_mount *mount;
     size_t mount_n;
-    /* Files and directories of the agent that the task must not see, absolute, for the task's mount namespace to cover. The
-     * task's own directory, which may lie below one of them, stays visible where it is. */
+    /* Files and directories of the agent that the task must not see, absolute, for the task's mount namespace to cover.
+     * The task's own directory, which may lie below one of them, stays visible where it is. */
     char **hidden;
     struct taskspec_limits limit;
     const char *pids_file; /* "" or a cgroup file with a line `max N`: how often a process was refused */
@@ -65,7 +66,7 @@ struct taskspec {
     /* "" or a directory that is the task's alone, which it sees as /tmp; without mounts, TMPDIR names it. */
     const char *tmp;
     uint64_t drop_capabilities; /* one bit for each capability, by the kernel's numbers */
-    uint64_t spool_max;   /* bytes of unacknowledged lines after which the task's output is no longer read */
+    uint64_t spool_max;         /* bytes of unacknowledged lines after which the task's output is no longer read */
 };
 
 void taskspec_encode(const struct taskspec *s, struct strbuf *out);

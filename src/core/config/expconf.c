@@ -69,14 +69,13 @@ static struct json_object *cluster_storage(const struct expconf_context *ctx)
 }
 
 /* Of a document that has mistakes anyway, so that whoever mends them need not come back for what it lacks. */
-static void check_missing(struct json_object *config, const struct expconf_context *ctx, const struct schema_place *place,
-                          struct schema_problems *problems)
+static void check_missing(struct json_object *config, const struct expconf_context *ctx,
+                          const struct schema_place *place, struct schema_problems *problems)
 {
     if (!json_object_is_type(config, json_type_object))
         return;
     cleanup_json struct json_object *whole = json_object_new_object(), *lower = cluster_storage(ctx);
-    json_object_object_foreach(config, name, value)
-        json_object_object_add(whole, name, json_object_get(value));
+    json_object_object_foreach(config, name, value) json_object_object_add(whole, name, json_object_get(value));
     struct json_object *storage = schema_merge(schema_find(keys(), "checkpoint_storage"),
                                                json_object_object_get(config, "checkpoint_storage"), lower);
     if (storage)
@@ -88,8 +87,8 @@ static void check_missing(struct json_object *config, const struct expconf_conte
 }
 
 /* What is there is right. ctx: if it is not, what is missing is told as well; NULL: nothing can be. */
-static int check_present(struct json_object *config, const struct yaml_positions *positions, const struct expconf_context *ctx,
-                         struct error *err)
+static int check_present(struct json_object *config, const struct yaml_positions *positions,
+                         const struct expconf_context *ctx, struct error *err)
 {
     struct schema_problems problems = SCHEMA_PROBLEMS_INIT;
     struct schema_place place = {.positions = positions, .root = "<config>"};
@@ -129,8 +128,8 @@ int expconf_parse(const char *yaml, size_t n, struct json_object **ret, struct e
 /* ---- The request ------------------------------------------------------------------------------------------------- */
 
 /* The document of the request over its template, checked. Mistakes of the request's own document come with their
- * lines; so do those that are found later, by *ret_positions (NULL with a template), which the caller frees. Sentences on its
- * words join *warnings. */
+ * lines; so do those that are found later, by *ret_positions (NULL with a template), which the caller frees. Sentences
+ * on its words join *warnings. */
 static int read_request(const char *yaml, size_t n, const struct expconf_context *ctx, struct json_object **ret,
                         struct yaml_positions **ret_positions, struct json_object **warnings, struct error *err)
 {
@@ -194,14 +193,18 @@ static void copy_member(struct json_object *from, const char *name, struct json_
         json_object_object_add(to, to_name, copy_of(v));
 }
 
-/* task_container_defaults in the form of an experiment's configuration. A key goes where the experiment's table has one of its name:
- * to the top, or to one of the sections that concern tasks. Others are none of an experiment's business. */
+/* task_container_defaults in the form of an experiment's configuration. A key goes where the experiment's table has one
+ * of its name: to the top, or to one of the sections that concern tasks. Others are none of an experiment's business.
+ */
 static struct json_object *config_of_defaults(struct json_object *defaults, bool with_slots)
 {
     struct json_object *config = json_object_new_object();
-    struct json_object *environment = schema_section(exp_values, config, environment), *resources = schema_section(exp_values, config, resources);
-    const struct schema_key *environment_keys = schema_find(keys(), "environment"), *resource_keys = schema_find(keys(), "resources");
-    json_object_object_foreach(defaults, name, value) {
+    struct json_object *environment = schema_section(exp_values, config, environment),
+                       *resources = schema_section(exp_values, config, resources);
+    const struct schema_key *environment_keys = schema_find(keys(), "environment"),
+                            *resource_keys = schema_find(keys(), "resources");
+    json_object_object_foreach(defaults, name, value)
+    {
         struct json_object *place = schema_member(keys(), name, NULL)             ? config
                                     : schema_member(environment_keys, name, NULL) ? environment
                                     : schema_member(resource_keys, name, NULL)    ? resources
@@ -279,7 +282,7 @@ static void add_request_defaults(struct json_object *config, const struct expcon
     if (!schema_get(exp_values, config, name)) {
         char words[64];
         cleanup_strbuf struct strbuf name = STRBUF_INIT;
-        expconf_pet_name(ctx->random, words, sizeof words);
+        expconf_pet_name(ctx->random, words, sizeof(words));
         strbuf_addf(&name, "Experiment (%s)", words);
         schema_put(exp_values, config, name, json_object_new_string(name.s));
     }
@@ -329,8 +332,8 @@ int expconf_check_runnable(struct json_object *config, struct error *err)
     return r;
 }
 
-static int check_new(struct json_object *config, const struct expconf_context *ctx, const struct yaml_positions *positions,
-                     struct error *err)
+static int check_new(struct json_object *config, const struct expconf_context *ctx,
+                     const struct yaml_positions *positions, struct error *err)
 {
     struct schema_problems problems = SCHEMA_PROBLEMS_INIT;
     struct schema_place place = {.positions = positions, .root = "<config>"};

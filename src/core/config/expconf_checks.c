@@ -9,7 +9,8 @@
 #include "gen/config_tables.h"
 
 #define CHECK(check) \
-    static void check(struct json_object *v, const char *path, const struct schema_place *place, struct schema_problems *problems)
+    static void check(struct json_object *v, const char *path, const struct schema_place *place, \
+                      struct schema_problems *problems)
 #define problem(...) schema_problem(problems, place, path, __VA_ARGS__)
 
 static const char *text(struct json_object *v, const char *name)
@@ -31,7 +32,7 @@ static char *member_path(const char *path, const char *name)
     return strbuf_detach(&b);
 }
 
-/* ---- Hyperparameters ---------------------------------------------------------------------------------------------- */
+/* ---- Hyperparameters --------------------------------------------------------------------------------------------- */
 
 static struct json_object *member(struct json_object *v, const char *name)
 {
@@ -60,7 +61,8 @@ static void check_hyperparameter(const struct site *s, struct json_object *v, co
                            s->place, s->problems);
         return;
     }
-    json_object_object_foreach(v, name, value) {
+    json_object_object_foreach(v, name, value)
+    {
         cleanup_free char *p = member_path(path, name);
         check_hyperparameter(s, value, p);
     }
@@ -69,7 +71,8 @@ static void check_hyperparameter(const struct site *s, struct json_object *v, co
 CHECK(check_hyperparameters)
 {
     struct site s = {place, problems};
-    json_object_object_foreach(v, name, value) {
+    json_object_object_foreach(v, name, value)
+    {
         cleanup_free char *p = member_path(path, name);
         check_hyperparameter(&s, value, p);
     }
@@ -84,7 +87,8 @@ static void check_counts(const struct site *s, struct json_object *v, const char
         schema_problem(s->problems, s->place, path, "a grid search needs \"count\" here");
     if (type)
         return;
-    json_object_object_foreach(v, name, value) {
+    json_object_object_foreach(v, name, value)
+    {
         cleanup_free char *p = member_path(path, name);
         check_counts(s, value, p);
     }
@@ -98,14 +102,15 @@ static void check_grid(struct json_object *hyperparameters, const struct schema_
     check_counts(&s, hyperparameters, "hyperparameters");
 }
 
-/* ---- Lengths ------------------------------------------------------------------------------------------------------ */
+/* ---- Lengths ----------------------------------------------------------------------------------------------------- */
 
 CHECK(check_length)
 {
     int n = 0;
     if (!json_object_is_type(v, json_type_object))
         return;
-    json_object_object_foreach(v, name, value) {
+    json_object_object_foreach(v, name, value)
+    {
         (void)name;
         n += value != NULL;
     }
@@ -113,7 +118,7 @@ CHECK(check_length)
         problem("a length has exactly one of batches, records, epochs; found %d of them", n);
 }
 
-/* ---- Sections ----------------------------------------------------------------------------------------------------- */
+/* ---- Sections ---------------------------------------------------------------------------------------------------- */
 
 /* Which searcher a document that names none will get is not known yet, so only a grid that is there asks for counts. */
 CHECK(check_experiment)
@@ -130,19 +135,22 @@ CHECK(check_searcher)
     struct json_object *max_length = json_object_object_get(v, "max_length");
     cleanup_free char *p = member_path(path, "max_length");
     if (name && strcmp(name, "async_halving") == 0 && json_object_is_type(max_length, json_type_int))
-        schema_problem(problems, place, p, "async_halving needs a unit: {batches: %s}", json_object_get_string(max_length));
+        schema_problem(problems, place, p, "async_halving needs a unit: {batches: %s}",
+                       json_object_get_string(max_length));
 }
 
 CHECK(check_entrypoint)
 {
     const char *s = json_object_is_type(v, json_type_string) ? json_object_get_string(v) : NULL;
-    if ((json_object_is_type(v, json_type_array) && json_object_array_length(v) == 0) || (s && s[strspn(s, " \t\n")] == '\0'))
+    if ((json_object_is_type(v, json_type_array) && json_object_array_length(v) == 0) ||
+        (s && s[strspn(s, " \t\n")] == '\0'))
         problem("must name a program");
 }
 
 CHECK(check_profiling)
 {
-    struct json_object *begin = json_object_object_get(v, "begin_on_batch"), *end = json_object_object_get(v, "end_after_batch");
+    struct json_object *begin = json_object_object_get(v, "begin_on_batch"),
+                       *end = json_object_object_get(v, "end_after_batch");
     if (end && json_object_get_int64(begin) > json_object_get_int64(end))
         problem("begin_on_batch is %s, after end_after_batch, which is %s", json_object_get_string(begin),
                 json_object_get_string(end));
@@ -199,9 +207,10 @@ static void check_our_container(const struct site *s, struct json_object *contai
 {
     static const char *const ours[] = {"image", "command", "args", "tty", "stdin"};
     const char *name = text(container, "name");
-    for (size_t i = 0; name && strcmp(name, "determined-container") == 0 && i < sizeof ours / sizeof *ours; i++) {
+    for (size_t i = 0; name && strcmp(name, "determined-container") == 0 && i < sizeof(ours) / sizeof(*ours); i++) {
         if (json_object_object_get(container, ours[i]))
-            schema_problem(s->problems, s->place, path, "%s of the container determined-container cannot be set in a pod", ours[i]);
+            schema_problem(s->problems, s->place, path,
+                           "%s of the container determined-container cannot be set in a pod", ours[i]);
     }
 }
 
@@ -212,7 +221,8 @@ CHECK(check_pod_spec)
     struct json_object *metadata = json_object_object_get(v, "metadata"), *spec = json_object_object_get(v, "spec");
     if (text(metadata, "name") || text(metadata, "namespace"))
         problem("metadata.name and metadata.namespace of a pod cannot be set");
-    struct json_object *list = json_object_is_type(spec, json_type_object) ? json_object_object_get(spec, "containers") : NULL;
+    struct json_object *list = json_object_is_type(spec, json_type_object) ? json_object_object_get(spec, "containers")
+                                                                           : NULL;
     for (size_t i = 0; json_object_is_type(list, json_type_array) && i < json_object_array_length(list); i++) {
         cleanup_strbuf struct strbuf p = STRBUF_INIT;
         strbuf_addf(&p, "%s.spec.containers[%zu]", path, i);

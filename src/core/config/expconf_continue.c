@@ -45,11 +45,13 @@ static struct json_object *overlay(const struct schema_key *key, bool hyperparam
         return copy_of(upper);
     struct json_object *object = json_object_new_object();
     hyperparameters = hyperparameters || has_check(key, "hyperparameters");
-    json_object_object_foreach(lower, lower_name, lower_value) {
+    json_object_object_foreach(lower, lower_name, lower_value)
+    {
         if (!is_foreign(key, lower_name, upper))
             json_object_object_add(object, lower_name, copy_of(lower_value));
     }
-    json_object_object_foreach(upper, name, value) {
+    json_object_object_foreach(upper, name, value)
+    {
         const struct schema_key *row = key ? schema_member(key, name, schema_kind(key, upper)) : NULL;
         struct json_object *below = json_object_object_get(lower, name);
         json_object_object_add(object, name, overlay(row, hyperparameters, value, below));
@@ -73,13 +75,16 @@ static int check_override(struct json_object *effective, struct json_object *ove
 {
     static const char *const fixed[] = {"workspace", "project"};
     if (json_object_object_length(override) > 0 && !is_single(effective))
-        return error_set(err, ERR_INVALID,
-                         "only an experiment with the searcher single can be continued with another configuration; this "
-                         "one has %s", searcher_name(effective));
-    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
+        return error_set(
+            err, ERR_INVALID,
+            "only an experiment with the searcher single can be continued with another configuration; this "
+            "one has %s",
+            searcher_name(effective));
+    for (size_t i = 0; i < sizeof(fixed) / sizeof(*fixed); i++) {
         if (json_object_object_get(override, fixed[i]))
             return error_set(err, ERR_INVALID,
-                             "<config>.%s: an experiment is continued where it is; 'det experiment move' moves it", fixed[i]);
+                             "<config>.%s: an experiment is continued where it is; 'det experiment move' moves it",
+                             fixed[i]);
     }
     if (*searcher_name(override) && !is_single(override))
         return error_set(err, ERR_INVALID, "<config>.searcher.name: must stay single, found \"%s\"",

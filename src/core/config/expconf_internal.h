@@ -1,9 +1,9 @@
 /* Between the files of the experiment configuration. */
-#ifndef DET_CORE_EXPCONF_INTERNAL_H
-#define DET_CORE_EXPCONF_INTERNAL_H
+#ifndef DET_CORE_CONFIG_EXPCONF_INTERNAL_H
+#define DET_CORE_CONFIG_EXPCONF_INTERNAL_H
 
-#include "common/json/json.h"
 #include "common/config/schema.h"
+#include "common/json/json.h"
 #include "core/config/expconf.h"
 
 void expconf_normalize_task_defaults(struct json_object *defaults); /* a task_container_defaults section */
@@ -33,9 +33,10 @@ void expconf_check_storage(struct json_object *config, const struct schema_place
 void expconf_check_searcher(struct json_object *config, const struct schema_place *place,
                             struct schema_problems *problems);
 
-/* That names of capabilities are known: what a task was to lose it must not have. Not before an experiment is created or goes on:
- * templates and parts of configurations take any text, as they always did. */
-void expconf_check_capabilities(struct json_object *config, const struct schema_place *place, struct schema_problems *problems);
+/* That names of capabilities are known: what a task was to lose it must not have. Not before an experiment is created
+ * or goes on: templates and parts of configurations take any text, as they always did. */
+void expconf_check_capabilities(struct json_object *config, const struct schema_place *place,
+                                struct schema_problems *problems);
 
 /* The typed view. Takes the filled tree; `original` may be NULL. */
 struct exp_config *expconf_view(struct json_object *take_tree, const char *original, size_t original_n);

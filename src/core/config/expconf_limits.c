@@ -19,8 +19,10 @@ int expconf_check_text(size_t n, const struct expconf_context *ctx, struct error
 {
     if (!ctx->config_max || n <= ctx->config_max)
         return 0;
-    return error_set(err, ERR_INVALID, "the configuration has %zu bytes, at most %zu are allowed (the master's "
-                     "limits.config_size); keep large data in files of the model definition", n, ctx->config_max);
+    return error_set(err, ERR_INVALID,
+                     "the configuration has %zu bytes, at most %zu are allowed (the master's "
+                     "limits.config_size); keep large data in files of the model definition",
+                     n, ctx->config_max);
 }
 
 /* ---- the document ------------------------------------------------------------------------------------------------ */
@@ -38,8 +40,7 @@ static void measure(struct json_object *v, size_t path, struct measure *m)
     if (m->values > VALUES_MAX || m->longest_path > PATH_MAX_BYTES)
         return;
     if (json_object_is_type(v, json_type_object)) {
-        json_object_object_foreach(v, name, value)
-            measure(value, path + 1 + strlen(name), m);
+        json_object_object_foreach(v, name, value) measure(value, path + 1 + strlen(name), m);
     } else if (json_object_is_type(v, json_type_array)) {
         for (size_t i = 0; i < json_object_array_length(v); i++)
             measure(json_object_array_get_idx(v, i), path + 2, m);
@@ -53,7 +54,8 @@ int expconf_check_values(struct json_object *document, struct error *err)
     if (m.values > VALUES_MAX)
         return error_set(err, ERR_INVALID, "the document is too large: more than %d values", VALUES_MAX);
     if (m.longest_path > PATH_MAX_BYTES)
-        return error_set(err, ERR_INVALID, "the document has a value whose names above it have more than %d bytes together",
+        return error_set(err, ERR_INVALID,
+                         "the document has a value whose names above it have more than %d bytes together",
                          PATH_MAX_BYTES);
     return 0;
 }
@@ -78,9 +80,12 @@ static int check_start(const struct exp_config *c, const char *device_type, stru
         n += strlen(variable[i]) + 1;
     if (n <= START_TEXT_MAX)
         return 0;
-    return error_set(err, ERR_INVALID, "<config>: entrypoint and environment.environment_variables (%s) have %zu bytes together, "
-                     "at most %d are allowed: no task could be started with more; put large values into files of the model "
-                     "definition", device_type, n, START_TEXT_MAX);
+    return error_set(
+        err, ERR_INVALID,
+        "<config>: entrypoint and environment.environment_variables (%s) have %zu bytes together, "
+        "at most %d are allowed: no task could be started with more; put large values into files of the model "
+        "definition",
+        device_type, n, START_TEXT_MAX);
 }
 
 static int check_hyperparameters(const struct exp_config *c, struct error *err)
@@ -89,9 +94,10 @@ static int check_hyperparameters(const struct exp_config *c, struct error *err)
     json_print(c->values.hyperparameters, &text);
     if (text.n <= HYPERPARAMETERS_MAX)
         return 0;
-    return error_set(err, ERR_INVALID, "<config>.hyperparameters: %zu bytes as JSON, at most %d are allowed: each trial gets its "
-                     "own in one variable of its environment; use `data` for large values that all trials share", text.n,
-                     HYPERPARAMETERS_MAX);
+    return error_set(err, ERR_INVALID,
+                     "<config>.hyperparameters: %zu bytes as JSON, at most %d are allowed: each trial gets its "
+                     "own in one variable of its environment; use `data` for large values that all trials share",
+                     text.n, HYPERPARAMETERS_MAX);
 }
 
 int expconf_check_limits(const struct exp_config *c, const struct expconf_context *ctx, struct error *err)
@@ -99,8 +105,10 @@ int expconf_check_limits(const struct exp_config *c, const struct expconf_contex
     const struct schema_record *by_device = &exp_environment_variables_record; /* a field for each type of device */
     size_t n = strlen(c->json);
     if (ctx->config_max && n > ctx->config_max)
-        return error_set(err, ERR_INVALID, "the configuration has %zu bytes with templates and defaults, as JSON; at most %zu are "
-                         "allowed (the master's limits.config_size)", n, ctx->config_max);
+        return error_set(err, ERR_INVALID,
+                         "the configuration has %zu bytes with templates and defaults, as JSON; at most %zu are "
+                         "allowed (the master's limits.config_size)",
+                         n, ctx->config_max);
     for (size_t i = 0; i < by_device->field_n; i++)
         if (check_start(c, by_device->field[i].name, err) < 0)
             return -1;

@@ -117,8 +117,7 @@ static struct json_object *normal_hyperparameter(struct json_object *v)
 {
     if (json_object_is_type(v, json_type_object)) {
         if (!json_object_object_get(v, "type")) {
-            json_object_object_foreach(v, name, value)
-                json_object_object_add(v, name, normal_hyperparameter(value));
+            json_object_object_foreach(v, name, value) json_object_object_add(v, name, normal_hyperparameter(value));
         }
         return json_object_get(v);
     }
@@ -133,6 +132,5 @@ void expconf_normalize_hyperparameters(struct json_object *config)
     struct json_object *all = member(config, "hyperparameters");
     if (!json_object_is_type(all, json_type_object))
         return;
-    json_object_object_foreach(all, name, value)
-        json_object_object_add(all, name, normal_hyperparameter(value));
+    json_object_object_foreach(all, name, value) json_object_object_add(all, name, normal_hyperparameter(value));
 }

@@ -24,7 +24,7 @@ static const char *const creature[] = {
     "salmon",  "seal",   "shrew",  "stork",   "tapir",  "toucan", "walrus", "wombat",
 };
 
-#define PICK(list, r) list[(r) % (sizeof list / sizeof *list)]
+#define PICK(list, r) list[(r) % (sizeof(list) / sizeof(*list))]
 
 void expconf_pet_name(const uint32_t random[3], char *ret, size_t cap)
 {

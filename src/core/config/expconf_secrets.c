@@ -1,4 +1,5 @@
-/* Configurations without their secrets, for those who may not see them. Which members are secrets is a flag of their rows. */
+/* Configurations without their secrets, for those who may not see them. Which members are secrets is a flag of their
+ * rows. */
 #include "core/config/expconf_secrets.h"
 
 #include <ctype.h>
@@ -21,7 +22,8 @@ static bool ends_with_secret(const char *text, size_t n)
 {
     for (const char *const *name = config_secret_names; *name; name++) {
         size_t length = strlen(*name);
-        if (n >= length && memcmp(text + n - length, *name, length) == 0 && (n == length || !is_word(text[n - length - 1])))
+        if (n >= length && memcmp(text + n - length, *name, length) == 0 &&
+            (n == length || !is_word(text[n - length - 1])))
             return true;
     }
     return false;
@@ -40,8 +42,8 @@ static bool is_null(const char *value)
     return strncmp(value, "null", 4) == 0 && (value[4] == ',' || value[4] == '}');
 }
 
-/* Lists hold thousands of configurations, and few of them have secrets: parsing all would be far too slow. JSON and YAML alike have a
- * colon behind each name. */
+/* Lists hold thousands of configurations, and few of them have secrets: parsing all would be far too slow. JSON and
+ * YAML alike have a colon behind each name. */
 static bool names_secret(const char *text, bool json)
 {
     bool last[UCHAR_MAX + 1] = {false}; /* letters that a name of a secret ends with */

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "common/base/arena.h"
-#include "common/config/capabilities.h"
 #include "common/base/cleanup.h"
 #include "common/base/must.h"
+#include "common/config/capabilities.h"
 #include "core/config/expconf.h"
 #include "core/config/expconf_checks.h"
 #include "core/config/expconf_internal.h"
@@ -32,8 +32,8 @@ static const char *text(struct json_object *v, const char *name)
 
 /* ---- Searcher ---------------------------------------------------------------------------------------------------- */
 
-/* What a kind runs as, and whether it has to know how long a trial trains. A row without `runs` is of a kind that cannot run:
- * docs/spec/searchers.md#retired-searchers. */
+/* What a kind runs as, and whether it has to know how long a trial trains. A row without `runs` is of a kind that
+ * cannot run: docs/spec/searchers.md#retired-searchers. */
 static const struct {
     bool runs, halving;
     enum exp_searcher_kind as;
@@ -63,7 +63,8 @@ enum exp_searcher_kind exp_searcher_runs_as(enum exp_searcher_kind kind)
     return searchers[kind].as;
 }
 
-void expconf_check_capabilities(struct json_object *config, const struct schema_place *place, struct schema_problems *problems)
+void expconf_check_capabilities(struct json_object *config, const struct schema_place *place,
+                                struct schema_problems *problems)
 {
     struct json_object *list = member(member(config, "environment"), "drop_capabilities");
     uint64_t mask;
@@ -111,8 +112,8 @@ int32_t exp_searcher_trials(const struct exp_searcher *s)
     return s->budget.units > 0 ? trials_of_budget(s) : s->max_trials;
 }
 
-int expconf_read_searcher(struct json_object *searcher, struct arena *a, struct json_object **ret_tree, struct exp_searcher *ret,
-                          struct error *err)
+int expconf_read_searcher(struct json_object *searcher, struct arena *a, struct json_object **ret_tree,
+                          struct exp_searcher *ret, struct error *err)
 {
     const struct schema_key *key = schema_find(experiment_config_keys, "searcher");
     struct schema_problems problems = SCHEMA_PROBLEMS_INIT;
@@ -169,7 +170,7 @@ const char *exp_checkpoint_storage_path(const struct exp_checkpoint_storage *s)
 
 struct exp_config *expconf_view(struct json_object *take_tree, const char *original, size_t original_n)
 {
-    struct view *view = must_calloc(1, sizeof *view);
+    struct view *view = must_calloc(1, sizeof(*view));
     struct exp_config *c = &view->config;
     cleanup_strbuf struct strbuf json = STRBUF_INIT;
     json_print(take_tree, &json);

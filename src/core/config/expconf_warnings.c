@@ -1,5 +1,5 @@
-/* What somebody has written that does something else than it looks like: keys without effect, and words that YAML 1.1 reads as
- * truth values. */
+/* What somebody has written that does something else than it looks like: keys without effect, and words that YAML 1.1
+ * reads as truth values. */
 #include <string.h>
 
 #include "core/config/expconf_internal.h"

@@ -29,9 +29,10 @@ static pcre2_code *compile(const char *pattern, struct error *err)
 {
     int code;
     PCRE2_SIZE offset;
-    const char *start = strncmp(pattern, ".*", 2) == 0 && pattern[2] && !strchr("?+", pattern[2]) ? pattern + 2 : pattern;
-    pcre2_code *re = pcre2_compile((PCRE2_SPTR)start, PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_MATCH_INVALID_UTF |
-                                   PCRE2_NEVER_BACKSLASH_C, &code, &offset, NULL);
+    const char *start = strncmp(pattern, ".*", 2) == 0 && pattern[2] && !strchr("?+", pattern[2]) ? pattern + 2
+                                                                                                  : pattern;
+    pcre2_code *re = pcre2_compile((PCRE2_SPTR)start, PCRE2_ZERO_TERMINATED,
+                                   PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C, &code, &offset, NULL);
     if (!re) {
         char text[128];
         pcre2_get_error_message(code, (PCRE2_UCHAR *)text, sizeof(text));
@@ -67,8 +68,11 @@ static void add(struct log_policies *p, const struct exp_log_policy *v)
         return;
     pcre2_jit_compile(re, PCRE2_JIT_COMPLETE); /* failing that, it is interpreted */
     struct compiled *c = &p->item[p->n++];
-    *c = (struct compiled){.policy = {.name = copy(v->name), .pattern = copy(v->pattern), .action = action_of(v->action)},
-                           .code = re, .match = must(pcre2_match_data_create(1, NULL))};
+    *c = (struct compiled){.policy = {.name = copy(v->name),
+                                      .pattern = copy(v->pattern),
+                                      .action = action_of(v->action)},
+                           .code = re,
+                           .match = must(pcre2_match_data_create(1, NULL))};
 }
 
 struct log_policies *log_policies_new(const struct exp_log_policy *list, size_t n)
@@ -99,8 +103,14 @@ void log_policies_free(struct log_policies *p)
     free(p);
 }
 
-size_t log_policies_n(const struct log_policies *p) { return p->n; }
-struct log_policy *log_policies_get(struct log_policies *p, size_t i) { return &p->item[i].policy; }
+size_t log_policies_n(const struct log_policies *p)
+{
+    return p->n;
+}
+struct log_policy *log_policies_get(struct log_policies *p, size_t i)
+{
+    return &p->item[i].policy;
+}
 
 bool log_policies_scan(struct log_policies *p, const char *text, size_t n)
 {

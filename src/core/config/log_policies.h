@@ -1,8 +1,9 @@
-/* Log policies of an experiment: patterns for the lines of its trials, and what follows from a match (docs/spec/logs.md#log-policies).
- * Patterns are PCRE2, and match anywhere in a line. The steps that a pattern may take on one line are bounded; a pattern that
- * needs more is not tried again (gave_up). Pure; one thread at a time may use one set. */
-#ifndef DET_CORE_LOG_POLICIES_H
-#define DET_CORE_LOG_POLICIES_H
+/* Log policies of an experiment: patterns for the lines of its trials, and what follows from a match
+ * (docs/spec/logs.md#log-policies). Patterns are PCRE2, and match anywhere in a line. The steps that a pattern may take
+ * on one line are bounded; a pattern that needs more is not tried again (gave_up). Pure; one thread at a time may use
+ * one set. */
+#ifndef DET_CORE_CONFIG_LOG_POLICIES_H
+#define DET_CORE_CONFIG_LOG_POLICIES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,8 +16,8 @@ struct log_policy {
     const char *name; /* NULL: it has none */
     const char *pattern;
     enum log_policy_action action;
-    bool matched;  /* set by log_policies_scan(), cleared by the caller */
-    bool gave_up;  /* too expensive: it is not looked for */
+    bool matched; /* set by log_policies_scan(), cleared by the caller */
+    bool gave_up; /* too expensive: it is not looked for */
 };
 
 struct log_policies;

@@ -1,10 +1,10 @@
-/* Makes of an experiment's configuration what the core needs of it. The result is the same when the experiment is created and when
- * a starting master reads it back. */
-#ifndef DET_CORE_SPEC_H
-#define DET_CORE_SPEC_H
+/* Makes of an experiment's configuration what the core needs of it. The result is the same when the experiment is
+ * created and when a starting master reads it back. */
+#ifndef DET_CORE_CONFIG_SPEC_H
+#define DET_CORE_CONFIG_SPEC_H
 
-#include "core/core.h"
 #include "core/config/expconf.h"
+#include "core/core.h"
 
 /* Everything in *ret lives in the arena. The warm start is the caller's to fill in: it takes a look into the store. */
 void core_spec_of_config(const struct exp_config *c, int32_t owner_id, struct arena *a,

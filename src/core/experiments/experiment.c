@@ -5,17 +5,17 @@
 #include <string.h>
 
 #include "common/base/strbuf.h"
-#include "core/state/ids.h"
-#include "core/resources/rm.h"
-#include "core/state/step.h"
 #include "core/experiments/trial.h"
+#include "core/resources/rm.h"
+#include "core/state/ids.h"
+#include "core/state/step.h"
 
 /* ---- create ------------------------------------------------------------------------------------------------------ */
 
 static struct experiment *new_experiment(struct core *c, const struct experiment_row *row,
                                          const struct core_experiment_spec *spec, struct pool *pool, bool stored)
 {
-    struct experiment *x = must_calloc(1, sizeof *x);
+    struct experiment *x = must_calloc(1, sizeof(*x));
     x->row = *row;
     x->row.failure = NULL;
     record_init(&x->record, RECORD_EXPERIMENT, &x->row, stored);
@@ -24,12 +24,12 @@ static struct experiment *new_experiment(struct core *c, const struct experiment
     x->spec.warning = NULL;
     x->spec.warning_n = 0;
     x->spec.pool = pool->name;
-    if (spec->warm_start_checkpoint != NULL)
+    if (spec->warm_start_checkpoint)
         x->spec.warm_start_checkpoint = must_strdup(spec->warm_start_checkpoint);
     x->pool = pool;
     x->job = job_new(x);
     LIST_INIT(&x->trials);
-    HASH_ADD(hh, c->experiments, row.id, sizeof x->row.id, x);
+    HASH_ADD(hh, c->experiments, row.id, sizeof(x->row.id), x);
     HASH_ADD(by_job, c->jobs, row.job_id, strlen(x->row.job_id), x);
     return x;
 }
@@ -38,11 +38,11 @@ static int check_spec(const struct core *c, const struct core_experiment_spec *s
                       struct error *err)
 {
     *ret_pool = pool_find(c, spec->pool);
-    if (*ret_pool == NULL)
+    if (!*ret_pool)
         return error_set(err, ERR_INVALID, "resource pool \"%s\" does not exist", spec->pool);
     if (spec->slots_per_trial < 0 || spec->max_restarts < 0 || spec->preemption_timeout_s < 0)
         return error_set(err, ERR_INVALID, "slots_per_trial, max_restarts and preemption_timeout must be 0 or more");
-    if (spec->warm_start_checkpoint != NULL && strlen(spec->warm_start_checkpoint) >= CORE_UUID_MAX)
+    if (spec->warm_start_checkpoint && strlen(spec->warm_start_checkpoint) >= CORE_UUID_MAX)
         return error_set(err, ERR_INVALID, "\"%s\" is not a checkpoint's uuid", spec->warm_start_checkpoint);
     if (HASH_COUNT(c->experiments) >= EXPERIMENTS_MAX)
         return error_set(err, ERR_TOO_LARGE, "%d experiments have not ended yet; wait for some to end, or kill some",
@@ -85,8 +85,11 @@ int experiment_create(struct core *c, const struct core_experiment_spec *spec, b
         return -1;
     }
 
-    struct experiment_row row = {.id = ++c->last_experiment_id, .state = RUN_PAUSED, .start_us = c->now_us,
-                                 .queue_position = c->now_us, .owner_id = spec->owner_id};
+    struct experiment_row row = {.id = ++c->last_experiment_id,
+                                 .state = RUN_PAUSED,
+                                 .start_us = c->now_us,
+                                 .queue_position = c->now_us,
+                                 .owner_id = spec->owner_id};
     new_uuid(c, row.job_id);
     struct experiment *x = new_experiment(c, &row, spec, pool, false);
     begin_search(x, searcher);
@@ -102,9 +105,10 @@ int experiment_create(struct core *c, const struct core_experiment_spec *spec, b
 
 /* ---- continue ---------------------------------------------------------------------------------------------------- */
 
-/* For the core, a continued experiment is a new one, which begins PAUSED: the table of states allows no move out of a state in which an
- * experiment has ended. */
-static struct experiment *reopen_experiment(struct core *c, const struct core_restored_experiment *from, struct pool *pool)
+/* For the core, a continued experiment is a new one, which begins PAUSED: the table of states allows no move out of a
+ * state in which an experiment has ended. */
+static struct experiment *reopen_experiment(struct core *c, const struct core_restored_experiment *from,
+                                            struct pool *pool)
 {
     struct experiment_row row = from->row;
     row.state = RUN_PAUSED;
@@ -123,7 +127,8 @@ static int check_trials_are_over(const struct core_event *ev, struct error *err)
     for (size_t i = 0; i < ev->resume.trial_n; i++) {
         const struct trial_row *t = &ev->resume.trial[i];
         if (!run_state_is_over(t->state))
-            return error_set(err, ERR_PRECONDITION, "experiment %d cannot be continued: its trial %d is %s, although the experiment has ended",
+            return error_set(err, ERR_PRECONDITION,
+                             "experiment %d cannot be continued: its trial %d is %s, although the experiment has ended",
                              t->experiment_id, t->id, run_state_name(t->state));
     }
     return 0;
@@ -134,7 +139,7 @@ int experiment_continue(struct core *c, const struct core_event *ev, struct erro
     const struct core_restored_experiment *from = ev->resume.experiment;
     struct pool *pool;
     struct searcher *searcher;
-    if (experiment_find(c, from->row.id) != NULL || !run_state_is_over(from->row.state))
+    if (experiment_find(c, from->row.id) || !run_state_is_over(from->row.state))
         return error_set(err, ERR_PRECONDITION, "experiment %d is not over yet: wait for its end, or kill it",
                          from->row.id);
     if (check_trials_are_over(ev, err) < 0 || check_spec(c, &from->spec, &pool, err) < 0 ||
@@ -160,7 +165,7 @@ int experiment_continue(struct core *c, const struct core_event *ev, struct erro
 static struct experiment *find_or_refuse(const struct core *c, int32_t id, struct error *err)
 {
     struct experiment *x = experiment_find(c, id);
-    if (x == NULL)
+    if (!x)
         error_set(err, ERR_NOT_FOUND, "experiment '%d' not found", id);
     return x;
 }
@@ -168,7 +173,7 @@ static struct experiment *find_or_refuse(const struct core *c, int32_t id, struc
 static int switch_between_active_and_paused(struct core *c, int32_t id, enum run_state to, struct error *err)
 {
     struct experiment *x = find_or_refuse(c, id, err);
-    if (x == NULL)
+    if (!x)
         return -1;
     if (x->row.state == to)
         return 0;
@@ -191,7 +196,7 @@ int experiment_pause(struct core *c, int32_t id, struct error *err)
 int experiment_cancel(struct core *c, int32_t id, struct error *err)
 {
     struct experiment *x = find_or_refuse(c, id, err);
-    if (x == NULL)
+    if (!x)
         return -1;
     if (!run_state_is_stopping(x->row.state))
         experiment_move(c, x, RUN_STOPPING_CANCELED);
@@ -201,7 +206,7 @@ int experiment_cancel(struct core *c, int32_t id, struct error *err)
 int experiment_kill(struct core *c, int32_t id, struct error *err)
 {
     struct experiment *x = find_or_refuse(c, id, err);
-    if (x == NULL)
+    if (!x)
         return -1;
     if (sm_type_allows(&experiment_sm, x->row.state, RUN_STOPPING_KILLED))
         experiment_move(c, x, RUN_STOPPING_KILLED);
@@ -211,7 +216,7 @@ int experiment_kill(struct core *c, int32_t id, struct error *err)
 int experiment_set_resources(struct core *c, int32_t id, const struct core_resources_patch *p, struct error *err)
 {
     struct experiment *x = find_or_refuse(c, id, err);
-    if (x == NULL)
+    if (!x)
         return -1;
     if ((p->set_priority && pool_check_priority(x->pool, p->priority, err) < 0) ||
         (p->set_weight && pool_check_weight(x->pool, p->weight, err) < 0))
@@ -232,10 +237,10 @@ int experiment_restore(struct core *c, const struct core_restored_experiment *r,
                        struct error *err)
 {
     struct pool *pool = pool_find(c, r->spec.pool);
-    struct experiment *x = *ret = new_experiment(c, &r->row, &r->spec, pool != NULL ? pool : pool_find(c, NULL), true);
-    if (pool == NULL)
+    struct experiment *x = *ret = new_experiment(c, &r->row, &r->spec, pool ? pool : pool_find(c, NULL), true);
+    if (!pool)
         return error_set(err, ERR_NOT_FOUND, "its resource pool \"%s\" does not exist any more", r->spec.pool);
-    if (r->searcher_snapshot == NULL)
+    if (!r->searcher_snapshot)
         return error_set(err, ERR_NOT_FOUND, "it has no searcher snapshot");
     if (searcher_new(r->spec.searcher, r->spec.hyperparameters, r->spec.seed, &x->searcher, err) < 0 ||
         searcher_restore(x->searcher, r->searcher_snapshot, r->searcher_events, err) < 0)
@@ -279,7 +284,7 @@ void experiment_fail(struct core *c, struct experiment *x, const char *reason)
 void experiment_free(struct core *c, struct experiment *x)
 {
     struct trial *t;
-    while ((t = LIST_FIRST(&x->trials)) != NULL) {
+    while ((t = LIST_FIRST(&x->trials))) {
         LIST_REMOVE(t, in_experiment);
         trial_free(c, t);
     }

@@ -1,10 +1,10 @@
 /* An experiment: which trials it has, which state they should be in, and when it is over.
  *
- * Users ask for states, and the searcher asks for trials and for the end; the experiment tells its trials. An experiment that is
- * stopping ends when its last trial has ended. The traffic between an experiment and its searcher is in experiment_search.c.
- * Rules: docs/spec/lifecycle.md. */
-#ifndef DET_CORE_EXPERIMENT_H
-#define DET_CORE_EXPERIMENT_H
+ * Users ask for states, and the searcher asks for trials and for the end; the experiment tells its trials. An
+ * experiment that is stopping ends when its last trial has ended. The traffic between an experiment and its searcher is
+ * in experiment_search.c. Rules: docs/spec/lifecycle.md. */
+#ifndef DET_CORE_EXPERIMENTS_EXPERIMENT_H
+#define DET_CORE_EXPERIMENTS_EXPERIMENT_H
 
 #include "core/state/objects.h"
 
@@ -23,7 +23,8 @@ int experiment_set_resources(struct core *c, int32_t id, const struct core_resou
 /* What experiments are told about their trials: facts (state/step.h) and reports of tasks. */
 void experiment_trial_ended(struct core *c, struct trial *t);
 void experiment_trial_invalid_hp(struct core *c, struct trial *t);
-/* What went wrong with a trial, in words for people; the last of these is the experiment's reason if it ends in error. */
+/* What went wrong with a trial, in words for people; the last of these is the experiment's reason if it ends in error.
+ */
 void experiment_note_failure(struct experiment *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* A method that cannot use the metrics ends the experiment in error and says why in effects.searcher_error. */
 void experiment_validated(struct core *c, int32_t trial_id, const char *metrics);
@@ -44,6 +45,8 @@ void experiment_resume(struct core *c, struct experiment *x);
 /* Ends the experiment and all its trials in ERROR at once. */
 void experiment_fail(struct core *c, struct experiment *x, const char *reason);
 
-void experiment_free(struct core *c, struct experiment *x); /* frees the trials, too; the experiment has been taken out of all tables before */
+void experiment_free(
+    struct core *c,
+    struct experiment *x); /* frees the trials, too; the experiment has been taken out of all tables before */
 
 #endif

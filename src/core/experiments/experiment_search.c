@@ -7,13 +7,13 @@
 
 #include "common/base/must.h"
 #include "common/base/strbuf.h"
-#include "core/state/step.h"
 #include "core/experiments/trial.h"
+#include "core/state/step.h"
 
 /* From one snapshot of a searcher to the next there are so many events, and one more for each of its trials. */
 enum { SEARCHER_EVENTS_MIN = 256 };
 
-/* ---- actions of the searcher ----------------------------------------------------------------------------------------------- */
+/* ---- actions of the searcher ------------------------------------------------------------------------------------- */
 
 void experiment_add_trial(struct experiment *x, struct trial *t)
 {
@@ -41,10 +41,10 @@ static void carry_out_shutdown(struct core *c, struct experiment *x, const struc
         experiment_move(c, x, to);
 }
 
-/* Gives an event to the searcher, whose actions are added to *actions. 1: the event has changed the searcher and is kept for restarts;
- * 0: it has changed nothing; -1: the searcher refused it. */
-static int step_searcher(struct core *c, struct experiment *x, const struct searcher_event *ev, struct searcher_actions *actions,
-                         struct error *err)
+/* Gives an event to the searcher, whose actions are added to *actions. 1: the event has changed the searcher and is
+ * kept for restarts; 0: it has changed nothing; -1: the searcher refused it. */
+static int step_searcher(struct core *c, struct experiment *x, const struct searcher_event *ev,
+                         struct searcher_actions *actions, struct error *err)
 {
     int64_t before = (int64_t)searcher_event_n(x->searcher);
     int rv = searcher_step(x->searcher, ev, actions, err);
@@ -61,9 +61,12 @@ static int step_searcher(struct core *c, struct experiment *x, const struct sear
 }
 
 /* A trial of a continued experiment that is not run again ends for the new searcher as it did for the old one. */
-static void replay_old_trial(struct core *c, struct experiment *x, const struct trial *t, struct searcher_actions *actions)
+static void replay_old_trial(struct core *c, struct experiment *x, const struct trial *t,
+                             struct searcher_actions *actions)
 {
-    struct searcher_event early = {.type = SEARCHER_EXITED_EARLY, .trial = t->number, .reason = SEARCHER_EXIT_INVALID_HP};
+    struct searcher_event early = {.type = SEARCHER_EXITED_EARLY,
+                                   .trial = t->number,
+                                   .reason = SEARCHER_EXIT_INVALID_HP};
     struct searcher_event exited = {.type = SEARCHER_EXITED, .trial = t->number};
     if (trial_has_invalid_hp(t))
         step_searcher(c, x, &early, actions, NULL);
@@ -81,7 +84,8 @@ static struct trial *unclaimed_trial(const struct experiment *x, const char *req
     return NULL;
 }
 
-/* The same seed draws the same trials. So in a continued experiment, some of the trials that the searcher creates exist already. */
+/* The same seed draws the same trials. So in a continued experiment, some of the trials that the searcher creates exist
+ * already. */
 static void carry_out_create(struct core *c, struct experiment *x, const struct searcher_action *create,
                              struct searcher_actions *actions)
 {
@@ -106,7 +110,8 @@ static struct trial *trial_of(const struct experiment *x, const struct searcher_
 }
 
 /* An experiment that is stopping takes no more trials, and does nothing for those that it has. */
-static void carry_out(struct core *c, struct experiment *x, const struct searcher_action *action, struct searcher_actions *actions)
+static void carry_out(struct core *c, struct experiment *x, const struct searcher_action *action,
+                      struct searcher_actions *actions)
 {
     bool goes_on = !run_state_is_stopping(x->row.state) && !run_state_is_terminal(x->row.state);
     struct trial *t = goes_on && action->type != SEARCHER_CREATE ? trial_of(x, action) : NULL;
@@ -116,15 +121,15 @@ static void carry_out(struct core *c, struct experiment *x, const struct searche
             carry_out_create(c, x, action, actions);
         return;
     case SEARCHER_VALIDATE_AFTER:
-        if (t != NULL)
+        if (t)
             trial_operation_given(c, t);
         return;
     case SEARCHER_CLOSE:
-        if (t != NULL)
+        if (t)
             trial_closed(c, t);
         return;
     case SEARCHER_STOP:
-        if (t != NULL)
+        if (t)
             trial_stop_by_searcher(c, t);
         return;
     case SEARCHER_SHUTDOWN:
@@ -147,11 +152,11 @@ int experiment_tell_searcher(struct core *c, struct experiment *x, const struct 
 
 static void exited_early(struct core *c, struct experiment *x, const struct trial *t, enum searcher_exit reason)
 {
-    experiment_tell_searcher(c, x, &(struct searcher_event){.type = SEARCHER_EXITED_EARLY, .trial = t->number, .reason = reason},
-                  NULL);
+    experiment_tell_searcher(
+        c, x, &(struct searcher_event){.type = SEARCHER_EXITED_EARLY, .trial = t->number, .reason = reason}, NULL);
 }
 
-/* ---- what the store keeps of the searcher ------------------------------------------------------------------------------------------------ */
+/* ---- what the store keeps of the searcher ------------------------------------------------------------------------ */
 
 static void put_snapshot(struct core *c, struct experiment *x)
 {
@@ -189,13 +194,13 @@ void experiments_save_searchers(struct core *c)
     }
 }
 
-/* ---- what trials report --------------------------------------------------------------------------------------------- */
+/* ---- what trials report ------------------------------------------------------------------------------------------ */
 
 void experiment_trial_ended(struct core *c, struct trial *t)
 {
     struct experiment *x = t->experiment;
     x->live_n--;
-    if (x->searcher != NULL) {
+    if (x->searcher) {
         if (t->row.state == RUN_ERROR)
             exited_early(c, x, t, SEARCHER_EXIT_ERRORED);
         else if (t->row.state == RUN_CANCELED)
@@ -213,7 +218,7 @@ void experiment_trial_invalid_hp(struct core *c, struct trial *t)
 void experiment_validated(struct core *c, int32_t trial_id, const char *metrics)
 {
     struct trial *t = trial_find(c, trial_id);
-    if (t == NULL || run_state_is_terminal(t->row.state))
+    if (!t || run_state_is_terminal(t->row.state))
         return;
     struct experiment *x = t->experiment;
     struct searcher_event ev = {.trial = t->number};
@@ -231,10 +236,13 @@ void experiment_validated(struct core *c, int32_t trial_id, const char *metrics)
 int experiment_operation_completed(struct core *c, int32_t trial_id, int64_t length, double metric, struct error *err)
 {
     struct trial *t = trial_find(c, trial_id);
-    if (t == NULL || run_state_is_terminal(t->row.state))
+    if (!t || run_state_is_terminal(t->row.state))
         return 0;
-    struct searcher_event ev = {.type = SEARCHER_OPERATION_COMPLETED, .trial = t->number, .length = length,
-                                .metric = metric, .run = t->row.run_id};
+    struct searcher_event ev = {.type = SEARCHER_OPERATION_COMPLETED,
+                                .trial = t->number,
+                                .length = length,
+                                .metric = metric,
+                                .run = t->row.run_id};
     if (experiment_tell_searcher(c, t->experiment, &ev, err) < 0)
         return error_wrap(err, "trial %d", trial_id);
     trial_operation_completed(c, t);
@@ -244,7 +252,7 @@ int experiment_operation_completed(struct core *c, int32_t trial_id, int64_t len
 void experiment_trial_progress(struct core *c, int32_t trial_id, double progress)
 {
     struct trial *t = trial_find(c, trial_id);
-    if (t == NULL || run_state_is_terminal(t->row.state))
+    if (!t || run_state_is_terminal(t->row.state))
         return;
     struct experiment *x = t->experiment;
     struct searcher_event ev = {.type = SEARCHER_PROGRESS, .trial = t->number, .progress = progress};

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 
 #include "common/base/strbuf.h"
-#include "core/state/step.h"
 #include "core/experiments/trial.h"
+#include "core/state/step.h"
 
 struct experiment *experiment_find(const struct core *c, int32_t id)
 {
     struct experiment *x = NULL;
-    HASH_FIND(hh, c->experiments, &id, sizeof id, x);
+    HASH_FIND(hh, c->experiments, &id, sizeof(id), x);
     return x;
 }
 

@@ -4,9 +4,9 @@
 
 #include "common/base/must.h"
 
-#define COMPARE(x, y)                  \
-    do {                               \
-        if ((x) != (y))                \
+#define COMPARE(x, y) \
+    do { \
+        if ((x) != (y)) \
             return (x) < (y) ? -1 : 1; \
     } while (0)
 
@@ -74,9 +74,9 @@ static void keep_newest(struct ranked *r, size_t n, int limit)
 
 static void keep_best(struct ranked *validated, size_t n, const struct gc_policy *policy)
 {
-    qsort(validated, n, sizeof *validated, best_of_experiment_first);
+    qsort(validated, n, sizeof(*validated), best_of_experiment_first);
     keep_first(validated, n, policy->experiment_best);
-    qsort(validated, n, sizeof *validated, best_of_trial_first);
+    qsort(validated, n, sizeof(*validated), best_of_trial_first);
     for (size_t from = 0, end; from < n; from = end) {
         end = end_of_trial(validated, from, n);
         keep_first(validated + from, end - from, policy->trial_best);
@@ -85,7 +85,7 @@ static void keep_best(struct ranked *validated, size_t n, const struct gc_policy
 
 static void keep_latest(struct ranked *all, size_t n, const struct gc_policy *policy)
 {
-    qsort(all, n, sizeof *all, newest_of_trial_first);
+    qsort(all, n, sizeof(*all), newest_of_trial_first);
     for (size_t from = 0, end; from < n; from = end) {
         end = end_of_trial(all, from, n);
         keep_newest(all + from, end - from, policy->trial_latest);
@@ -94,7 +94,7 @@ static void keep_latest(struct ranked *all, size_t n, const struct gc_policy *po
 
 void gc_choose(const struct gc_policy *policy, struct gc_candidate *candidate, size_t n)
 {
-    struct ranked *ranked = must_calloc(n + 1, sizeof *ranked);
+    struct ranked *ranked = must_calloc(n + 1, sizeof(*ranked));
     size_t validated = 0;
     for (size_t i = 0; i < n; i++) {
         candidate[i].keep = false;

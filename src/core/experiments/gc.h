@@ -1,10 +1,10 @@
 /* Chooses which checkpoints of an experiment are kept (docs/spec/lifecycle.md#checkpoints-that-are-kept).
  *
- * Three numbers decide. A checkpoint is kept if it is one of the newest `trial_latest` of its trial, or if it was validated and
- * is one of the best `experiment_best` of the experiment or `trial_best` of its trial. All others may be removed. Pure: the
- * caller leaves out checkpoints that must never be removed. */
-#ifndef DET_CORE_GC_H
-#define DET_CORE_GC_H
+ * Three numbers decide. A checkpoint is kept if it is one of the newest `trial_latest` of its trial, or if it was
+ * validated and is one of the best `experiment_best` of the experiment or `trial_best` of its trial. All others may be
+ * removed. Pure: the caller leaves out checkpoints that must never be removed. */
+#ifndef DET_CORE_EXPERIMENTS_GC_H
+#define DET_CORE_EXPERIMENTS_GC_H
 
 #include <stdbool.h>
 #include <stddef.h>

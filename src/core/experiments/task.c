@@ -5,8 +5,8 @@
 
 #include "common/base/must.h"
 #include "core/resources/allocation.h"
-#include "core/state/ids.h"
 #include "core/resources/rm.h"
+#include "core/state/ids.h"
 #include "core/state/step.h"
 
 struct task *task_find(const struct core *c, const char *id)
@@ -18,7 +18,7 @@ struct task *task_find(const struct core *c, const char *id)
 
 static struct task *new_task(struct core *c, const struct task_row *row, bool stored)
 {
-    struct task *t = must_calloc(1, sizeof *t);
+    struct task *t = must_calloc(1, sizeof(*t));
     t->row = *row;
     record_init(&t->record, RECORD_TASK, &t->row, stored);
     HASH_ADD_STR(c->tasks, row.id, t);
@@ -28,12 +28,12 @@ static struct task *new_task(struct core *c, const struct task_row *row, bool st
 int task_create(struct core *c, const struct core_task_spec *spec, struct error *err)
 {
     struct pool *pool = pool_find(c, spec->pool);
-    if (pool == NULL)
+    if (!pool)
         return error_set(err, ERR_NOT_FOUND, "resource pool \"%s\" does not exist", spec->pool);
     struct task_row row = {.owner_id = spec->owner_id, .experiment_id = spec->experiment_id, .start_us = c->now_us};
     char uuid[CORE_UUID_MAX];
     new_uuid(c, uuid);
-    snprintf(row.id, sizeof row.id, "%d.%s", spec->experiment_id, uuid);
+    snprintf(row.id, sizeof(row.id), "%d.%s", spec->experiment_id, uuid);
     new_uuid(c, row.job_id);
     struct task *t = new_task(c, &row, false);
     record_touch(c, &t->record);
@@ -65,7 +65,7 @@ void task_restore(struct core *c, const struct task_row *row)
 
 void task_resume(struct core *c, struct task *t)
 {
-    if (t->allocation == NULL)
+    if (!t->allocation)
         end_task(c, t);
 }
 

@@ -1,8 +1,8 @@
-/* A task of its own, which belongs to no trial: one allocation without slots, run once, for ALLOCATION_TASK_LIMIT_US at most, and
- * never preempted. The core does not know what the task is for. Whoever created it hears of its end (CORE_TASK_ENDED) and
- * decides whether to try again. */
-#ifndef DET_CORE_TASK_H
-#define DET_CORE_TASK_H
+/* A task of its own, which belongs to no trial: one allocation without slots, run once, for ALLOCATION_TASK_LIMIT_US at
+ * most, and never preempted. The core does not know what the task is for. Whoever created it hears of its end
+ * (CORE_TASK_ENDED) and decides whether to try again. */
+#ifndef DET_CORE_EXPERIMENTS_TASK_H
+#define DET_CORE_EXPERIMENTS_TASK_H
 
 #include "core/state/objects.h"
 

@@ -6,14 +6,14 @@
 #include "common/base/must.h"
 #include "common/base/strbuf.h"
 #include "core/resources/allocation.h"
-#include "core/state/ids.h"
 #include "core/searcher/searcher.h"
+#include "core/state/ids.h"
 #include "core/state/step.h"
 
 struct trial *trial_find(const struct core *c, int32_t id)
 {
     struct trial *t = NULL;
-    HASH_FIND(hh, c->trials, &id, sizeof id, t);
+    HASH_FIND(hh, c->trials, &id, sizeof(id), t);
     return t;
 }
 
@@ -29,11 +29,11 @@ static void set_trial_state(struct core *c, struct trial *t, enum run_state to)
 
 static struct trial *new_trial(struct core *c, struct experiment *x, const struct trial_row *row, bool stored)
 {
-    struct trial *t = must_calloc(1, sizeof *t);
+    struct trial *t = must_calloc(1, sizeof(*t));
     t->row = *row;
     t->row.hparams = t->hparams = must_strdup(row->hparams);
-    t->row.excluded_agents = t->excluded = row->excluded_agents != NULL ? must_strdup(row->excluded_agents) : NULL;
-    if ((t->excluded == NULL) != (row->excluded_agents == NULL))
+    t->row.excluded_agents = t->excluded = row->excluded_agents ? must_strdup(row->excluded_agents) : NULL;
+    if ((!t->excluded) != (!row->excluded_agents))
         abort();
     record_init(&t->record, RECORD_TRIAL, &t->row, stored);
     SET_TEXT(t->task.id, row->task_id);
@@ -48,19 +48,23 @@ static struct trial *new_trial(struct core *c, struct experiment *x, const struc
     LIST_INSERT_HEAD(&x->trials, t, in_experiment);
     x->trial_n++;
     x->live_n += !run_state_is_terminal(row->state);
-    HASH_ADD(hh, c->trials, row.id, sizeof t->row.id, t);
+    HASH_ADD(hh, c->trials, row.id, sizeof(t->row.id), t);
     return t;
 }
 
 struct trial *trial_create(struct core *c, struct experiment *x, const struct searcher_action *create)
 {
-    struct trial_row row = {.id = ++c->last_trial_id, .experiment_id = x->row.id, .state = RUN_PAUSED, .start_us = c->now_us,
-                            .seed = create->trial_seed, .hparams = create->hparams,
+    struct trial_row row = {.id = ++c->last_trial_id,
+                            .experiment_id = x->row.id,
+                            .state = RUN_PAUSED,
+                            .start_us = c->now_us,
+                            .seed = create->trial_seed,
+                            .hparams = create->hparams,
                             .has_log_retention = x->spec.has_log_retention,
                             .log_retention_days = x->spec.log_retention_days};
     SET_TEXT(row.request_id, create->request_id);
-    snprintf(row.task_id, sizeof row.task_id, "%d.%s", x->row.id, create->request_id);
-    if (x->spec.warm_start_checkpoint != NULL)
+    snprintf(row.task_id, sizeof(row.task_id), "%d.%s", x->row.id, create->request_id);
+    if (x->spec.warm_start_checkpoint)
         SET_TEXT(row.warm_start_checkpoint, x->spec.warm_start_checkpoint);
     struct trial *t = new_trial(c, x, &row, false);
     record_touch(c, &t->record);
@@ -72,13 +76,13 @@ struct trial *trial_create(struct core *c, struct experiment *x, const struct se
 static void next_task_id(struct trial *t)
 {
     char first[CORE_TASK_ID_MAX - 12];
-    int n = snprintf(first, sizeof first, "%d.%s", t->row.experiment_id, t->row.request_id);
+    int n = snprintf(first, sizeof(first), "%d.%s", t->row.experiment_id, t->row.request_id);
     int last = t->row.task_id[n] == '-' ? (int)strtol(t->row.task_id + n + 1, NULL, 10) : 0;
-    snprintf(t->row.task_id, sizeof t->row.task_id, "%s-%d", first, last + 1);
+    snprintf(t->row.task_id, sizeof(t->row.task_id), "%s-%d", first, last + 1);
 }
 
-/* The table of states allows a trial that has ended only the move to ACTIVE. From there it is PAUSED until its experiment is active
- * again. */
+/* The table of states allows a trial that has ended only the move to ACTIVE. From there it is PAUSED until its
+ * experiment is active again. */
 void trial_again(struct core *c, struct trial *t, const char *hparams)
 {
     set_trial_state(c, t, RUN_ACTIVE);
@@ -117,7 +121,8 @@ static void finish_trial(struct core *c, struct trial *t, enum run_state end)
 static void end_trial(struct core *c, struct trial *t, enum run_state state)
 {
     if (!sm_type_allows(&trial_sm, t->row.state, state))
-        set_trial_state(c, t, RUN_STOPPING_COMPLETED); /* the trial was PAUSED, and its program has ended by itself nevertheless */
+        set_trial_state(
+            c, t, RUN_STOPPING_COMPLETED); /* the trial was PAUSED, and its program has ended by itself nevertheless */
     finish_trial(c, t, state);
     fact_add(c, (struct fact){FACT_TRIAL_ENDED, .trial = t});
 }
@@ -127,7 +132,7 @@ void trial_fail(struct core *c, struct trial *t)
     if (run_state_is_terminal(t->row.state))
         return;
     finish_trial(c, t, RUN_ERROR);
-    if (t->allocation != NULL && allocation_is_open(t->allocation))
+    if (t->allocation && allocation_is_open(t->allocation))
         allocation_end(c, t->allocation, EXIT_RESTORE_ERROR, 0, "the experiment could not be restored");
 }
 
@@ -159,7 +164,7 @@ static bool waits_for_searcher(const struct trial *t)
 
 static void ask_for_allocation(struct core *c, struct trial *t)
 {
-    if (t->allocation == NULL && t->retry.place == 0 && !waits_for_searcher(t))
+    if (!t->allocation && t->retry.place == 0 && !waits_for_searcher(t))
         allocation_request(c, t);
 }
 
@@ -178,11 +183,11 @@ static void act_on_state(struct core *c, struct trial *t)
     char text[REASON_MAX];
     if (t->row.state == RUN_ACTIVE)
         ask_for_allocation(c, t);
-    else if (t->row.state == RUN_PAUSED && t->allocation != NULL)
+    else if (t->row.state == RUN_PAUSED && t->allocation)
         allocation_terminate(c, t->allocation, reason_with_user(c, "the trial was paused", text));
     if (!run_state_is_stopping(t->row.state))
         return;
-    if (t->allocation == NULL)
+    if (!t->allocation)
         end_trial(c, t, run_state_terminal_for(t->row.state));
     else if (t->row.state == RUN_STOPPING_CANCELED)
         allocation_terminate(c, t->allocation, reason_with_user(c, "the trial was canceled", text));
@@ -201,7 +206,7 @@ void trial_patch(struct core *c, struct trial *t, enum run_state wanted)
         if (!sm_type_allows(&trial_sm, t->row.state, wanted))
             return;
         set_trial_state(c, t, wanted);
-        if (wanted == RUN_ACTIVE && t->row.run_id > 0 && c->by.name != NULL)
+        if (wanted == RUN_ACTIVE && t->row.run_id > 0 && c->by.name)
             trial_log(c, t, false, "the trial was activated by %s", c->by.name);
     }
     act_on_state(c, t);
@@ -226,14 +231,14 @@ void trial_operation_given(struct core *c, struct trial *t)
  * needs no slots. */
 void trial_operation_completed(struct core *c, struct trial *t)
 {
-    if (waits_for_searcher(t) && t->allocation != NULL && t->allocation->row.state == ALLOCATION_PENDING)
+    if (waits_for_searcher(t) && t->allocation && t->allocation->row.state == ALLOCATION_PENDING)
         allocation_terminate(c, t->allocation, "the trial has nothing to do for now");
 }
 
 /* A trial that waits for its searcher ends now. One that runs ends by itself when it asks for its next operation. */
 void trial_closed(struct core *c, struct trial *t)
 {
-    if (!run_state_is_terminal(t->row.state) && t->allocation == NULL && waits_for_searcher(t))
+    if (!run_state_is_terminal(t->row.state) && !t->allocation && waits_for_searcher(t))
         end_trial(c, t, RUN_COMPLETED);
 }
 
@@ -256,7 +261,8 @@ static bool is_search_done(const struct trial *t)
     return op.completed && op.closed;
 }
 
-/* The trial's program has exited with 0 although the searcher may want more of the trial. Is this the trial's end? (trial.h) */
+/* The trial's program has exited with 0 although the searcher may want more of the trial. Is this the trial's end?
+ * (trial.h) */
 static bool ends_by_itself(const struct trial *t)
 {
     struct searcher_operation op = trial_operation(t);
@@ -285,8 +291,9 @@ static void run_again_later(struct core *c, struct trial *t)
     if (t->row.launch_failures >= TRIAL_LAUNCHES_MAX) {
         trial_log(c, t, true, "Trial %d (Experiment %d) could not be started %d times in a row: giving up", t->row.id,
                   t->row.experiment_id, TRIAL_LAUNCHES_MAX);
-        tell_failure(c, t, arena_printf(&c->out->arena, "trial %d could not be started %d times in a row", t->row.id,
-                                        TRIAL_LAUNCHES_MAX));
+        tell_failure(c, t,
+                     arena_printf(&c->out->arena, "trial %d could not be started %d times in a row", t->row.id,
+                                  TRIAL_LAUNCHES_MAX));
         end_trial(c, t, RUN_ERROR);
         return;
     }
@@ -320,7 +327,8 @@ static void handle_failure(struct core *c, struct trial *t)
 {
     int max_restarts = t->experiment->spec.max_restarts;
     if (t->row.retries_canceled) {
-        trial_log(c, t, true, "the trial failed and matched logs to a don't retry policy: a log policy canceled its retries");
+        trial_log(c, t, true,
+                  "the trial failed and matched logs to a don't retry policy: a log policy canceled its retries");
         end_trial(c, t, RUN_ERROR);
     } else if (t->row.restarts >= max_restarts) {
         end_trial(c, t, RUN_ERROR);
@@ -335,8 +343,10 @@ static void handle_failure(struct core *c, struct trial *t)
 static void log_not_counted(struct core *c, const struct trial *t, enum exit_kind kind)
 {
     if (t->row.state == RUN_ACTIVE && exit_kind_is_node_fault(kind))
-        trial_log(c, t, false, "the node failed, not the task: the trial runs again, and this does not count against "
-                  "max_restarts (restarts so far: %d of %d)", t->row.restarts, t->experiment->spec.max_restarts);
+        trial_log(c, t, false,
+                  "the node failed, not the task: the trial runs again, and this does not count against "
+                  "max_restarts (restarts so far: %d of %d)",
+                  t->row.restarts, t->experiment->spec.max_restarts);
 }
 
 static void run_after_other_end(struct core *c, struct trial *t, enum exit_kind kind)
@@ -378,7 +388,7 @@ void trial_allocation_ended(struct core *c, struct trial *t, const struct alloca
 int trial_kill(struct core *c, int32_t id, struct error *err)
 {
     struct trial *t = trial_find(c, id);
-    if (t == NULL)
+    if (!t)
         return error_set(err, ERR_NOT_FOUND, "trial '%d' not found", id);
     trial_patch(c, t, RUN_STOPPING_KILLED);
     return 0;
@@ -387,7 +397,7 @@ int trial_kill(struct core *c, int32_t id, struct error *err)
 int trial_early_exit(struct core *c, int32_t id, enum early_exit reason, struct error *err)
 {
     struct trial *t = trial_find(c, id);
-    if (t == NULL || run_state_is_terminal(t->row.state))
+    if (!t || run_state_is_terminal(t->row.state))
         return 0;
     if (t->row.early_exit != EARLY_EXIT_NONE)
         return error_set(err, ERR_PRECONDITION, "trial %d has already reported %s", id,
@@ -404,7 +414,7 @@ int trial_early_exit(struct core *c, int32_t id, enum early_exit reason, struct 
 void trial_checkpointed(struct core *c, int32_t id, const char *uuid, int32_t steps_completed)
 {
     struct trial *t = trial_find(c, id);
-    if (t == NULL || strlen(uuid) >= CORE_UUID_MAX)
+    if (!t || strlen(uuid) >= CORE_UUID_MAX)
         return;
     if (t->row.latest_checkpoint[0] != '\0' && steps_completed < t->row.steps_completed)
         return;
@@ -416,7 +426,7 @@ void trial_checkpointed(struct core *c, int32_t id, const char *uuid, int32_t st
 bool trial_excludes(const struct trial *t, const char *agent_id)
 {
     size_t n = strlen(agent_id);
-    for (const char *line = t->excluded; line != NULL && *line != '\0'; line += strcspn(line, "\n") + 1)
+    for (const char *line = t->excluded; line && *line != '\0'; line += strcspn(line, "\n") + 1)
         if (strncmp(line, agent_id, n) == 0 && line[n] == '\n')
             return true;
     return false;
@@ -424,22 +434,25 @@ bool trial_excludes(const struct trial *t, const char *agent_id)
 
 static void exclude_agent(struct core *c, struct trial *t, const char *policy, const char *agent_id)
 {
-    if (agent_id == NULL || agent_id[0] == '\0' || strlen(agent_id) >= CORE_AGENT_ID_MAX || trial_excludes(t, agent_id))
+    if (!agent_id || agent_id[0] == '\0' || strlen(agent_id) >= CORE_AGENT_ID_MAX || trial_excludes(t, agent_id))
         return;
     struct strbuf lines = STRBUF_INIT;
-    strbuf_addf(&lines, "%s%s\n", t->excluded != NULL ? t->excluded : "", agent_id);
+    strbuf_addf(&lines, "%s%s\n", t->excluded ? t->excluded : "", agent_id);
     free(t->excluded);
     t->row.excluded_agents = t->excluded = strbuf_detach(&lines);
     record_touch(c, &t->record);
-    trial_log(c, t, false, "log policy %s matched: the trial will not be restarted on node %s (the master therefore will not schedule on "
-              "it)", policy, agent_id);
+    trial_log(
+        c, t, false,
+        "log policy %s matched: the trial will not be restarted on node %s (the master therefore will not schedule on "
+        "it)",
+        policy, agent_id);
 }
 
 void trial_log_matched(struct core *c, int32_t id, const char *policy, const char *agent_id,
                        enum log_policy_action action)
 {
     struct trial *t = trial_find(c, id);
-    if (t == NULL || run_state_is_terminal(t->row.state))
+    if (!t || run_state_is_terminal(t->row.state))
         return;
     if (action == LOG_POLICY_EXCLUDE_NODE) {
         exclude_agent(c, t, policy, agent_id);
@@ -457,7 +470,7 @@ void trial_timer(struct core *c, struct timer *timer)
         return;
     }
     struct trial *t = container_of(timer, struct trial, invalid_hp);
-    if (t->allocation != NULL)
+    if (t->allocation)
         allocation_kill(c, t->allocation, "the trial reported invalid hyperparameters and did not exit");
 }
 
@@ -467,7 +480,7 @@ void trial_timer(struct core *c, struct timer *timer)
  * of its trials name it. */
 static void restore_warm_start(struct experiment *x, const struct trial_row *row)
 {
-    if (x->spec.warm_start_checkpoint != NULL || row->warm_start_checkpoint[0] == '\0')
+    if (x->spec.warm_start_checkpoint || row->warm_start_checkpoint[0] == '\0')
         return;
     x->spec.warm_start_checkpoint = must_strdup(row->warm_start_checkpoint);
 }

@@ -10,7 +10,7 @@ static void leave_pool(struct core *c, struct experiment *x)
 {
     struct trial *t;
     LIST_FOREACH(t, &x->trials, in_experiment)
-        if (t->allocation != NULL && t->allocation->pool != x->pool)
+        if (t->allocation && t->allocation->pool != x->pool)
             allocation_terminate(c, t->allocation, "its experiment was moved to another resource pool");
 }
 

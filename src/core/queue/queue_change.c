@@ -32,7 +32,7 @@ struct batch {
     bool refuse_misfits;
 };
 
-/* ---- checking each change ----------------------------------------------------------------------------------------------- */
+/* ---- checking each change ---------------------------------------------------------------------------------------- */
 
 static bool is_move(const struct core_queue_change *change)
 {
@@ -43,7 +43,7 @@ static struct experiment *job_by_beginning(const struct core *c, const char *id,
 {
     struct experiment *found = NULL;
     *ret_n = 0;
-    for (struct experiment *x = c->experiments; x != NULL; x = x->hh.next) {
+    for (struct experiment *x = c->experiments; x; x = x->hh.next) {
         if (strncmp(x->row.job_id, id, strlen(id)) != 0)
             continue;
         found = x;
@@ -56,7 +56,7 @@ static int find_job(const struct core *c, const char *id, struct experiment **re
 {
     int n = 0;
     HASH_FIND(by_job, c->jobs, id, strlen(id), *ret);
-    if (*ret != NULL)
+    if (*ret)
         return 0;
     if (id[0] == '\0')
         return error_set(err, ERR_INVALID, "a change of the queue names no job");
@@ -82,17 +82,19 @@ static int check_pool(const struct core *c, const struct batch *b, struct step *
     const struct experiment *x = s->job;
     const char *id = x->row.job_id, *name = s->change->pool;
     s->pool = name[0] == '\0' ? NULL : pool_find(c, name);
-    if (s->pool == NULL)
+    if (!s->pool)
         return error_set(err, ERR_NOT_FOUND, "job %s: resource pool \"%s\" does not exist", id, name);
     if (s->pool == x->pool)
         return error_set(err, ERR_INVALID, "job %s: resource pool is unchanged (%s == %s)", id, x->pool->name, name);
     if (run_state_is_stopping(x->row.state))
-        return error_set(err, ERR_PRECONDITION, "job %s is about to end (%s): its resource pool stays", id, run_state_name(x->row.state));
+        return error_set(err, ERR_PRECONDITION, "job %s is about to end (%s): its resource pool stays", id,
+                         run_state_name(x->row.state));
     cleanup_arena struct arena a = ARENA_INIT;
-    const char *misfit = b->refuse_misfits ? core_misfit(c, name, x->spec.slots_per_trial, x->spec.single_node, &a) : NULL;
-    if (misfit != NULL)
-        return error_set(err, ERR_INVALID, "job %s: slots requested exceeds cluster capacity (and launch_error is set): %s", id,
-                         misfit);
+    const char *misfit = b->refuse_misfits ? core_misfit(c, name, x->spec.slots_per_trial, x->spec.single_node, &a)
+                                           : NULL;
+    if (misfit)
+        return error_set(err, ERR_INVALID,
+                         "job %s: slots requested exceeds cluster capacity (and launch_error is set): %s", id, misfit);
     return 0;
 }
 
@@ -125,7 +127,8 @@ static int check_move(const struct core *c, struct step *s, struct error *err)
 {
     if (find_job(c, s->change->anchor, &s->anchor, err) < 0)
         return -1;
-    if (s->anchor == s->job) { /* a job is moved next to itself, such as the first job of a queue to its top: nothing is to be done */
+    if (s->anchor == s->job) { /* a job is moved next to itself, such as the first job of a queue to its top: nothing is
+                                  to be done */
         s->done = true;
         return 0;
     }
@@ -134,7 +137,8 @@ static int check_move(const struct core *c, struct step *s, struct error *err)
                          s->job->row.job_id, s->anchor->row.job_id, s->job->pool->name, s->anchor->pool->name);
     const struct sched_policy_type *policy = sched_policy_type(s->job->pool->opts.sched.policy);
     if (!policy->has_queue)
-        return error_set(err, ERR_INVALID, "job %s: unable to perform operation on resource pool with %s: %s has no order",
+        return error_set(err, ERR_INVALID,
+                         "job %s: unable to perform operation on resource pool with %s: %s has no order",
                          s->job->row.job_id, policy->name, s->job->pool->name);
     return check_waits(s->job, err) < 0 || check_waits(s->anchor, err) < 0 ? -1 : 0;
 }
@@ -153,7 +157,7 @@ static int check_change(const struct core *c, const struct batch *b, struct step
     return is_move(s->change) ? check_move(c, s, err) : check_value(b, s, err);
 }
 
-/* ---- checking changes against each other ------------------------------------------------------------------------------------------ */
+/* ---- checking changes against each other ------------------------------------------------------------------------- */
 
 static bool is_same_kind(const struct step *a, const struct step *b)
 {
@@ -202,11 +206,15 @@ static int asked_priority(const struct batch *b, const struct experiment *job, i
 static int check_chain(const struct batch *b, size_t i, struct error *err)
 {
     const struct experiment *job = b->step[i].job, *anchor = b->step[i].anchor, *last = last_anchor(b, i);
-    const struct experiment *leaves = asked_pool(b, job) != job->pool ? job : asked_pool(b, anchor) != anchor->pool ? anchor : NULL;
-    if (leaves != NULL)
-        return error_set(err, ERR_INVALID, "contradictory batch: job %s goes to another resource pool, and gets a place in its old one's queue",
-                         leaves->row.job_id);
-    if (last == NULL)
+    const struct experiment *leaves = asked_pool(b, job) != job->pool         ? job
+                                      : asked_pool(b, anchor) != anchor->pool ? anchor
+                                                                              : NULL;
+    if (leaves)
+        return error_set(
+            err, ERR_INVALID,
+            "contradictory batch: job %s goes to another resource pool, and gets a place in its old one's queue",
+            leaves->row.job_id);
+    if (!last)
         return error_set(err, ERR_INVALID, "contradictory batch: the moves of job %s and others lead in a circle",
                          job->row.job_id);
     int priority = asked_priority(b, last, last->job->sched.priority), own = asked_priority(b, job, priority);
@@ -226,7 +234,8 @@ static int check_batch(const struct core *c, struct batch *b, struct error *err)
         if (check_change(c, b, &b->step[i], err) < 0 || check_twice(b, i, err) < 0)
             return -1;
     for (size_t i = 0; i < b->n; i++)
-        b->step[i].anchor_step = is_move(b->step[i].change) && !b->step[i].done ? move_of(b, b->step[i].anchor) : NO_STEP;
+        b->step[i].anchor_step = is_move(b->step[i].change) && !b->step[i].done ? move_of(b, b->step[i].anchor)
+                                                                                : NO_STEP;
     for (size_t i = 0; i < b->n; i++)
         if (is_move(b->step[i].change) && check_chain(b, i, err) < 0)
             return -1;
@@ -260,7 +269,7 @@ static void set_value(struct core *c, const struct step *s)
 static void set_position(struct core *c, const struct sched_step *to)
 {
     struct experiment *x = container_of(to->job, struct job, sched)->experiment;
-    if (x == NULL)
+    if (!x)
         return;
     x->row.queue_position = to->queue_position;
     record_touch(c, &x->record);

@@ -1,6 +1,6 @@
 /* The job queue as people change it: a batch of changes, all of them or none. */
-#ifndef DET_CORE_QUEUE_CHANGE_H
-#define DET_CORE_QUEUE_CHANGE_H
+#ifndef DET_CORE_QUEUE_QUEUE_CHANGE_H
+#define DET_CORE_QUEUE_QUEUE_CHANGE_H
 
 #include "core/state/objects.h"
 

@@ -3,13 +3,13 @@
 
 #include <inttypes.h>
 
+#include "core/experiments/experiment.h"
 #include "core/resources/agents.h"
 #include "core/resources/allocation.h"
 #include "core/resources/elastic.h"
-#include "core/experiments/experiment.h"
-#include "core/state/objects.h"
 #include "core/resources/rm.h"
 #include "core/sched/policy.h"
+#include "core/state/objects.h"
 
 enum { SIZES_SHOWN = 4 };
 
@@ -23,9 +23,9 @@ static const char *plural_s(int64_t n)
 static struct agent_size *size_of(struct agent_size **largest, int slots, struct arena *a)
 {
     struct agent_size **at = largest;
-    while (*at != NULL && (*at)->slots > slots)
+    while (*at && (*at)->slots > slots)
         at = &(*at)->next;
-    if (*at == NULL || (*at)->slots != slots) {
+    if (!*at || (*at)->slots != slots) {
         struct agent_size *size = arena_new(a, struct agent_size);
         *size = (struct agent_size){.slots = slots, .next = *at};
         *at = size;
@@ -38,10 +38,10 @@ static struct agent_size *size_of(struct agent_size **largest, int slots, struct
 static const struct agent_size *count_sizes(const struct core *c, const struct pool *p, struct arena *a)
 {
     struct agent_size *largest = NULL;
-    for (const struct agent *agent = c->agents; agent != NULL; agent = agent->hh.next)
+    for (const struct agent *agent = c->agents; agent; agent = agent->hh.next)
         if (agent->pool == p && agent->presence != AGENT_GONE)
             size_of(&largest, (int)agent->slot_n, a)->n++;
-    if (p->elastic == NULL)
+    if (!p->elastic)
         return largest;
     struct agent_size *launched = size_of(&largest, p->opts.scale.slots_per_instance, a);
     size_t most = p->opts.scale.max_instances > 0 ? (size_t)p->opts.scale.max_instances : 0;
@@ -57,7 +57,8 @@ static struct core_pool_notes *notes_of(struct core_wait_notes *notes, const str
     return &notes->pool;
 }
 
-static const struct agent_size *all_sizes(const struct core *c, const struct pool *p, struct arena *a, struct core_wait_notes *notes)
+static const struct agent_size *all_sizes(const struct core *c, const struct pool *p, struct arena *a,
+                                          struct core_wait_notes *notes)
 {
     struct core_pool_notes *n = notes_of(notes, p);
     if (!n->counted)
@@ -69,7 +70,7 @@ static const struct agent_size *all_sizes(const struct core *c, const struct poo
 /* The first size from here on of which there are agents with slots; NULL: there is none. */
 static const struct agent_size *first_present(const struct agent_size *size)
 {
-    while (size != NULL && (size->n == 0 || size->slots == 0))
+    while (size && (size->n == 0 || size->slots == 0))
         size = size->next;
     return size;
 }
@@ -78,8 +79,8 @@ static const struct agent_size *first_present(const struct agent_size *size)
 static void add_sizes(const struct agent_size *largest, struct strbuf *out)
 {
     int shown = 0;
-    for (const struct agent_size *size = first_present(largest); size != NULL; size = first_present(size->next)) {
-        bool last = first_present(size->next) == NULL;
+    for (const struct agent_size *size = first_present(largest); size; size = first_present(size->next)) {
+        bool last = !first_present(size->next);
         if (shown == SIZES_SHOWN && !last) {
             strbuf_adds(out, " and fewer");
             return;
@@ -89,12 +90,14 @@ static void add_sizes(const struct agent_size *largest, struct strbuf *out)
     }
 }
 
-/* Adds the reason of the first agent that was disabled with a reason: " (node7: new disks)", and "; …" if there are more such agents. */
+/* Adds the reason of the first agent that was disabled with a reason: " (node7: new disks)", and "; …" if there are
+ * more such agents. */
 static void add_disabled_reason(const struct core *c, const struct pool *p, struct strbuf *out)
 {
     size_t n = 0;
-    for (const struct agent *agent = c->agents; agent != NULL; agent = agent->hh.next) {
-        if (agent->pool != p || agent->presence != AGENT_CONNECTED || agent->row.enabled || !agent->row.disabled_reason[0])
+    for (const struct agent *agent = c->agents; agent; agent = agent->hh.next) {
+        if (agent->pool != p || agent->presence != AGENT_CONNECTED || agent->row.enabled ||
+            !agent->row.disabled_reason[0])
             continue;
         if (n++ == 0)
             strbuf_addf(out, " (%s: %s", agent->row.id, agent->row.disabled_reason);
@@ -107,7 +110,7 @@ static void add_disabled_reason(const struct core *c, const struct pool *p, stru
 static void count_states(const struct core *c, const struct pool *p, struct strbuf *out)
 {
     size_t away = 0, draining = 0, disabled = 0;
-    for (const struct agent *agent = c->agents; agent != NULL; agent = agent->hh.next) {
+    for (const struct agent *agent = c->agents; agent; agent = agent->hh.next) {
         if (agent->pool != p || agent->presence == AGENT_GONE)
             continue;
         away += agent->presence == AGENT_AWAY;
@@ -124,11 +127,12 @@ static void count_states(const struct core *c, const struct pool *p, struct strb
     add_disabled_reason(c, p, out);
 }
 
-static void add_states(const struct core *c, const struct pool *p, struct arena *a, struct core_wait_notes *notes, struct strbuf *out)
+static void add_states(const struct core *c, const struct pool *p, struct arena *a, struct core_wait_notes *notes,
+                       struct strbuf *out)
 {
     struct core_pool_notes *n = notes_of(notes, p);
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    if (n->states == NULL) {
+    if (!n->states) {
         count_states(c, p, &text);
         n->states = arena_strdup(a, strbuf_str(&text));
     }
@@ -139,16 +143,18 @@ static void add_states(const struct core *c, const struct pool *p, struct arena 
 
 static void add_need(const struct sched_request *r, struct strbuf *out)
 {
-    strbuf_addf(out, "needs %d slot%s%s: ", r->slots, plural_s(r->slots), r->single_agent && r->slots > 1 ? " on one agent" : "");
+    strbuf_addf(out, "needs %d slot%s%s: ", r->slots, plural_s(r->slots),
+                r->single_agent && r->slots > 1 ? " on one agent" : "");
 }
 
 /* Says why no set of agents of these sizes can hold the request. */
-static void add_misfit(const struct sched_request *r, const struct agent_size *sizes, const struct pool *p, struct strbuf *out)
+static void add_misfit(const struct sched_request *r, const struct agent_size *sizes, const struct pool *p,
+                       struct strbuf *out)
 {
-    const char *pool = p->name, *has = p->elastic == NULL ? "has" : "launches";
+    const char *pool = p->name, *has = !p->elastic ? "has" : "launches";
     const struct agent_size *largest = first_present(sizes);
     add_need(r, out);
-    if (largest == NULL) {
+    if (!largest) {
         strbuf_addf(out, "the agents of pool %s have none", pool);
         return;
     }
@@ -156,9 +162,9 @@ static void add_misfit(const struct sched_request *r, const struct agent_size *s
         strbuf_addf(out, "the largest agent of pool %s has %d", pool, largest->slots);
         return;
     }
-    bool one_size = first_present(largest->next) == NULL;
+    bool one_size = !first_present(largest->next);
     if (one_size && r->slots % largest->slots == 0) {
-        strbuf_addf(out, "pool %s %s %s%zu agent%s of %d", pool, has, p->elastic == NULL ? "" : "at most ", largest->n,
+        strbuf_addf(out, "pool %s %s %s%zu agent%s of %d", pool, has, !p->elastic ? "" : "at most ", largest->n,
                     plural_s((int64_t)largest->n), largest->slots);
         return;
     }
@@ -175,12 +181,12 @@ const char *core_misfit(const struct core *c, const char *pool, int32_t slots, b
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     const struct pool *p = pool_find(c, pool);
     struct sched_request r = {.slots = slots, .single_agent = single_node};
-    if (p == NULL || slots == 0)
+    if (!p || slots == 0)
         return NULL;
     const struct agent_size *sizes = count_sizes(c, p, a);
     if (sizes_could_hold(sizes, &r, p->opts.sched.allow_heterogeneous_fits))
         return NULL;
-    if (sizes == NULL)
+    if (!sizes)
         strbuf_addf(&text, "pool %s has no agents", p->name);
     else
         add_misfit(&r, sizes, p, &text);
@@ -193,7 +199,8 @@ static void add_never(const struct core *c, const struct pool *p, const struct s
 {
     const struct agent_size *all = all_sizes(c, p, a, notes);
     if (r->slots == 0) {
-        strbuf_addf(out, "needs no slot: no agent of pool %s takes tasks without slots (max_aux_containers_per_agent)", p->name);
+        strbuf_addf(out, "needs no slot: no agent of pool %s takes tasks without slots (max_aux_containers_per_agent)",
+                    p->name);
     } else if (!sizes_could_hold(all, r, p->opts.sched.allow_heterogeneous_fits)) {
         add_misfit(r, all, p, out);
     } else {
@@ -207,12 +214,13 @@ static bool add_launch(const struct core *c, const struct pool *p, const struct 
                        struct core_wait_notes *notes, struct strbuf *out)
 {
     struct core_pool_view view = {0};
-    if (p->elastic == NULL || (r->slots > 0 && !sizes_could_hold(all_sizes(c, p, a, notes), r, p->opts.sched.allow_heterogeneous_fits)))
+    if (!p->elastic ||
+        (r->slots > 0 && !sizes_could_hold(all_sizes(c, p, a, notes), r, p->opts.sched.allow_heterogeneous_fits)))
         return false;
     elastic_view(c, p, &view);
-    if (view.problem == NULL && view.starting_n == 0 && view.instance_n >= view.scale->max_instances)
+    if (!view.problem && view.starting_n == 0 && view.instance_n >= view.scale->max_instances)
         return false;
-    if (view.problem != NULL)
+    if (view.problem)
         strbuf_addf(out, "pool %s could not launch agents: %s", p->name, view.problem);
     else if (view.starting_n == 0)
         strbuf_addf(out, "pool %s launches agents for what waits", p->name);
@@ -228,8 +236,9 @@ static void add_growth(const struct core *c, const struct pool *p, struct strbuf
     struct core_pool_view view = {0};
     elastic_view(c, p, &view);
     if (view.starting_n > 0)
-        strbuf_addf(out, "; %d agent%s %s starting", view.starting_n, plural_s(view.starting_n), view.starting_n == 1 ? "is" : "are");
-    else if (view.problem != NULL)
+        strbuf_addf(out, "; %d agent%s %s starting", view.starting_n, plural_s(view.starting_n),
+                    view.starting_n == 1 ? "is" : "are");
+    else if (view.problem)
         strbuf_addf(out, "; pool %s could not launch agents: %s", p->name, view.problem);
 }
 
@@ -249,7 +258,7 @@ static void add_no_room(const struct pool *p, const struct sched_request *r, con
         strbuf_addf(out, "granted by fair share, but not free in one place%s", where);
     else if (r->slots == 1)
         strbuf_addf(out, "none is free in pool %s%s", p->name, r->blocked_n > 0 ? " on agents that it may run on" : "");
-    else if (largest != NULL && r->slots <= largest->slots)
+    else if (largest && r->slots <= largest->slots)
         strbuf_addf(out, "no agent of pool %s%s has as many free", p->name, where);
     else
         strbuf_addf(out, "not enough whole agents of pool %s%s are free", p->name, where);
@@ -260,7 +269,7 @@ static void add_others(const struct sched_request *r, const struct sched_reason 
     if (reason->ahead > 0)
         strbuf_addf(out, "%swaits for %zu %s%s ahead of higher priority", out->n > 0 ? "; " : "", reason->ahead,
                     r->slots > 0 ? "trial" : "task", plural_s((int64_t)reason->ahead));
-    if (reason->stuck != NULL)
+    if (reason->stuck)
         strbuf_addf(out, ", of which job %.8s needs %d slot%s that no set of agents has", reason->stuck->job->job_id,
                     reason->stuck->slots, plural_s(reason->stuck->slots));
     if (reason->leaving > 0 && reason->why == SCHED_WHY_NO_ROOM)
@@ -268,13 +277,14 @@ static void add_others(const struct sched_request *r, const struct sched_reason 
 }
 
 static void add_reason(const struct core *c, const struct pool *p, const struct sched_request *r,
-                       const struct sched_reason *reason, struct arena *a, struct core_wait_notes *notes, struct strbuf *out)
+                       const struct sched_reason *reason, struct arena *a, struct core_wait_notes *notes,
+                       struct strbuf *out)
 {
     if (reason->why <= SCHED_WHY_NEVER && add_launch(c, p, r, a, notes, out))
         return;
     switch (reason->why) {
     case SCHED_WHY_NO_AGENTS:
-        if (p->elastic != NULL && r->slots > 0)
+        if (p->elastic && r->slots > 0)
             add_never(c, p, r, a, notes, out);
         else
             strbuf_addf(out, "pool %s has no agents", p->name);
@@ -297,8 +307,8 @@ static void add_reason(const struct core *c, const struct pool *p, const struct 
     case SCHED_WHY_KEPT:
         break;
     case SCHED_WHY_MAX_SLOTS:
-        strbuf_addf(out, "needs %d slot%s: its job has %d of its max_slots, %d", r->slots, plural_s(r->slots), r->job->active,
-                    r->job->max_slots);
+        strbuf_addf(out, "needs %d slot%s: its job has %d of its max_slots, %d", r->slots, plural_s(r->slots),
+                    r->job->active, r->job->max_slots);
         break;
     case SCHED_WHY_SHARE:
         add_need(r, out);
@@ -306,7 +316,9 @@ static void add_reason(const struct core *c, const struct pool *p, const struct 
         break;
     case SCHED_WHY_GANG:
         add_need(r, out);
-        strbuf_addf(out, "what is free in pool %s is kept for a larger one ahead of it, which waits for others to leave", p->name);
+        strbuf_addf(out,
+                    "what is free in pool %s is kept for a larger one ahead of it, which waits for others to leave",
+                    p->name);
         break;
     case SCHED_WHY_NEXT:
         strbuf_adds(out, "is about to be placed");
@@ -324,8 +336,9 @@ static int64_t wait_of(struct pool *p, const struct sched_request *r, const stru
 {
     struct sched_slot_count slots = sched_count_slots(p->sched);
     int64_t median_us = run_times_median(&p->run_times);
-    bool only_time = reason->why >= SCHED_WHY_NO_ROOM && reason->stuck == NULL;
-    if (!only_time || median_us == 0 || r->slots == 0 || slots.all == 0 || !sched_policy_type(p->opts.sched.policy)->has_queue)
+    bool only_time = reason->why >= SCHED_WHY_NO_ROOM && !reason->stuck;
+    if (!only_time || median_us == 0 || r->slots == 0 || slots.all == 0 ||
+        !sched_policy_type(p->opts.sched.policy)->has_queue)
         return 0;
     int64_t missing = sched_waiting_ahead(r->job) + r->slots - slots.free;
     return (int64_t)((double)median_us * (double)(missing > r->slots ? missing : r->slots) / (double)slots.all);
@@ -342,14 +355,14 @@ static const struct sched_request *first_waiting(const struct job *job)
     return NULL;
 }
 
-bool core_wait_noted(const struct core *c, int32_t experiment_id, int64_t now_us, struct arena *a, struct core_wait_notes *notes,
-                     struct core_wait_view *ret)
+bool core_wait_noted(const struct core *c, int32_t experiment_id, int64_t now_us, struct arena *a,
+                     struct core_wait_notes *notes, struct core_wait_view *ret)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     struct sched_reason reason;
     const struct experiment *x = experiment_find(c, experiment_id);
-    const struct sched_request *r = x == NULL ? NULL : first_waiting(x->job);
-    if (r == NULL)
+    const struct sched_request *r = !x ? NULL : first_waiting(x->job);
+    if (!r)
         return false;
     sched_why(x->pool->sched, r, &reason);
     add_reason(c, x->pool, r, &reason, a, notes, &text);

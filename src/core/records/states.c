@@ -7,7 +7,8 @@
 #include "core/records/rows.h"
 
 #define ANY_STOPPING \
-    (SM_TO(RUN_STOPPING_CANCELED) | SM_TO(RUN_STOPPING_KILLED) | SM_TO(RUN_STOPPING_COMPLETED) | SM_TO(RUN_STOPPING_ERROR))
+    (SM_TO(RUN_STOPPING_CANCELED) | SM_TO(RUN_STOPPING_KILLED) | SM_TO(RUN_STOPPING_COMPLETED) | \
+     SM_TO(RUN_STOPPING_ERROR))
 #define FAILING (SM_TO(RUN_STOPPING_ERROR) | SM_TO(RUN_ERROR))
 
 static const struct sm_state experiment_states[RUN_STATE_NR] = {
@@ -32,8 +33,10 @@ static const struct sm_state trial_states[RUN_ERROR + 1] = {
     [RUN_PAUSED] = {"PAUSED", SM_TO(RUN_ACTIVE) | ANY_STOPPING | SM_TO(RUN_ERROR), SM_INITIAL},
     [RUN_STOPPING_CANCELED] = {"STOPPING_CANCELED", SM_TO(RUN_CANCELED) | SM_TO(RUN_STOPPING_KILLED) | FAILING, 0},
     [RUN_STOPPING_KILLED] = {"STOPPING_KILLED", SM_TO(RUN_CANCELED) | FAILING, 0},
-    [RUN_STOPPING_COMPLETED] = {"STOPPING_COMPLETED", SM_TO(RUN_COMPLETED) | SM_TO(RUN_STOPPING_CANCELED) |
-                                SM_TO(RUN_STOPPING_KILLED) | FAILING, 0},
+    [RUN_STOPPING_COMPLETED] = {"STOPPING_COMPLETED",
+                                SM_TO(RUN_COMPLETED) | SM_TO(RUN_STOPPING_CANCELED) | SM_TO(RUN_STOPPING_KILLED) |
+                                    FAILING,
+                                0},
     [RUN_STOPPING_ERROR] = {"STOPPING_ERROR", SM_TO(RUN_ACTIVE) | SM_TO(RUN_ERROR), 0},
     [RUN_CANCELED] = {"CANCELED", SM_TO(RUN_ACTIVE), 0},
     [RUN_COMPLETED] = {"COMPLETED", SM_TO(RUN_ACTIVE), 0},
@@ -66,7 +69,10 @@ static const struct sm_state container_states[CONTAINER_STATE_NR] = {
 const struct sm_type container_sm = {"container", container_states, CONTAINER_STATE_NR};
 
 const char *const core_port_names[CORE_PORTS] = {
-    "DTRAIN_SSH_PORT", "INTER_TRAIN_PROCESS_COMM_PORT_1", "INTER_TRAIN_PROCESS_COMM_PORT_2", "C10D_PORT",
+    "DTRAIN_SSH_PORT",
+    "INTER_TRAIN_PROCESS_COMM_PORT_1",
+    "INTER_TRAIN_PROCESS_COMM_PORT_2",
+    "C10D_PORT",
 };
 
 bool run_state_is_terminal(enum run_state s)
@@ -115,7 +121,7 @@ const char *run_state_name(enum run_state s)
 
 static int parse_state(const struct sm_type *type, const char *name, int *ret)
 {
-    return name == NULL ? -1 : sm_type_state_of(type, name, ret);
+    return !name ? -1 : sm_type_state_of(type, name, ret);
 }
 
 int run_state_parse(const char *name, enum run_state *ret)
@@ -155,7 +161,9 @@ int container_state_parse(const char *name, enum container_state *ret)
     return 0;
 }
 
-static const struct { const char *name, *text; } exit_kinds[EXIT_KIND_NR] = {
+static const struct {
+    const char *name, *text;
+} exit_kinds[EXIT_KIND_NR] = {
 #define X(kind, sentence) [EXIT_##kind] = {#kind, sentence},
     EXIT_KINDS(X)
 #undef X
@@ -173,7 +181,7 @@ const char *exit_kind_text(enum exit_kind k)
 
 int exit_kind_parse(const char *name, enum exit_kind *ret)
 {
-    for (int k = 0; name != NULL && k < EXIT_KIND_NR; k++) {
+    for (int k = 0; name && k < EXIT_KIND_NR; k++) {
         if (strcmp(exit_kinds[k].name, name) == 0) {
             *ret = (enum exit_kind)k;
             return 0;
@@ -206,7 +214,7 @@ const char *early_exit_name(enum early_exit e)
 
 int early_exit_parse(const char *name, enum early_exit *ret)
 {
-    for (int e = 0; name != NULL && e < EARLY_EXIT_NR; e++) {
+    for (int e = 0; name && e < EARLY_EXIT_NR; e++) {
         if (strcmp(early_exits[e], name) == 0) {
             *ret = (enum early_exit)e;
             return 0;
@@ -220,7 +228,7 @@ enum run_state unmanaged_experiment_state(const enum run_state *trial, int trial
     static const enum run_state rising[] = {RUN_PAUSED, RUN_ERROR, RUN_COMPLETED, RUN_ACTIVE};
     int most = 0;
     for (int i = 0; i < trial_n; i++)
-        for (int rank = most + 1; rank < (int)(sizeof rising / sizeof rising[0]); rank++)
+        for (int rank = most + 1; rank < (int)(sizeof(rising) / sizeof(rising[0])); rank++)
             if (trial[i] == rising[rank])
                 most = rank;
     return rising[most];

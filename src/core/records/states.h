@@ -4,60 +4,81 @@
  * An experiment and its trials ("runs") share one list of states; which moves are legal differs,
  * hence two tables. States whose name begins with STOPPING have decided how they will end and wait for what still
  * runs. */
-#ifndef DET_CORE_STATES_H
-#define DET_CORE_STATES_H
+#ifndef DET_CORE_RECORDS_STATES_H
+#define DET_CORE_RECORDS_STATES_H
 
 #include <stdbool.h>
 
 #include "common/base/sm.h"
 
 enum run_state {
-    RUN_ACTIVE, RUN_PAUSED,
-    RUN_STOPPING_CANCELED, RUN_STOPPING_KILLED, RUN_STOPPING_COMPLETED, RUN_STOPPING_ERROR,
-    RUN_CANCELED, RUN_COMPLETED, RUN_ERROR,
-    RUN_DELETING, RUN_DELETED, RUN_DELETE_FAILED, /* experiments only */
+    RUN_ACTIVE,
+    RUN_PAUSED,
+    RUN_STOPPING_CANCELED,
+    RUN_STOPPING_KILLED,
+    RUN_STOPPING_COMPLETED,
+    RUN_STOPPING_ERROR,
+    RUN_CANCELED,
+    RUN_COMPLETED,
+    RUN_ERROR,
+    RUN_DELETING,
+    RUN_DELETED,
+    RUN_DELETE_FAILED, /* experiments only */
     RUN_STATE_NR,
 };
 
 /* Order matters: an allocation's state is that of its most advanced container and never goes back. */
 enum allocation_state {
-    ALLOCATION_PENDING, ALLOCATION_ASSIGNED, ALLOCATION_PULLING, ALLOCATION_STARTING, ALLOCATION_RUNNING, ALLOCATION_WAITING,
-    ALLOCATION_TERMINATING, ALLOCATION_TERMINATED,
+    ALLOCATION_PENDING,
+    ALLOCATION_ASSIGNED,
+    ALLOCATION_PULLING,
+    ALLOCATION_STARTING,
+    ALLOCATION_RUNNING,
+    ALLOCATION_WAITING,
+    ALLOCATION_TERMINATING,
+    ALLOCATION_TERMINATED,
     ALLOCATION_STATE_NR,
 };
 
 enum container_state {
-    CONTAINER_ASSIGNED, CONTAINER_PULLING, CONTAINER_STARTING, CONTAINER_RUNNING, CONTAINER_TERMINATED,
+    CONTAINER_ASSIGNED,
+    CONTAINER_PULLING,
+    CONTAINER_STARTING,
+    CONTAINER_RUNNING,
+    CONTAINER_TERMINATED,
     CONTAINER_STATE_NR,
 };
 
 /* Why a container or a whole allocation ended. What each kind means for a trial:
- * docs/spec/lifecycle.md#end-of-a-trials-allocation. Only FAILED, TASK_ERROR and TASK_REFUSED count against max_restarts.
- * People and tools search logs for the texts, so they stay as they are. */
-#define EXIT_KINDS(X)                                                                    \
-    X(NONE,              "")                              /* not ended */                \
-    X(OK,                "allocation exited successfully")                               \
-    X(FAILED,            "container failed with non-zero exit code")                     \
-    X(TASK_ERROR,        "task failed without an associated exit code")                  \
-    X(TASK_REFUSED,      "the task cannot be started as it was submitted")               \
-    X(KILLED,            "task was killed by the master")                                \
-    X(ABORTED,           "task was aborted before the task was started")                 \
-    X(CONTAINER_ABORTED, "container was aborted before it started")                      \
-    X(AGENT_FAILED,      "agent failed while the container was running")                 \
-    X(AGENT_ERROR,       "agent failed to launch the container")                         \
-    X(RESTORE_ERROR,     "container failed to restore after agent failure")              \
+ * docs/spec/lifecycle.md#end-of-a-trials-allocation. Only FAILED, TASK_ERROR and TASK_REFUSED count against
+ * max_restarts. People and tools search logs for the texts, so they stay as they are. */
+#define EXIT_KINDS(X) \
+    X(NONE, "") /* not ended */ \
+    X(OK, "allocation exited successfully") \
+    X(FAILED, "container failed with non-zero exit code") \
+    X(TASK_ERROR, "task failed without an associated exit code") \
+    X(TASK_REFUSED, "the task cannot be started as it was submitted") \
+    X(KILLED, "task was killed by the master") \
+    X(ABORTED, "task was aborted before the task was started") \
+    X(CONTAINER_ABORTED, "container was aborted before it started") \
+    X(AGENT_FAILED, "agent failed while the container was running") \
+    X(AGENT_ERROR, "agent failed to launch the container") \
+    X(RESTORE_ERROR, "container failed to restore after agent failure") \
     X(UNKNOWN_CONTAINER, "request for action on unknown container")
 
 enum exit_kind {
 #define X(kind, text) EXIT_##kind,
     EXIT_KINDS(X)
 #undef X
-    EXIT_KIND_NR,
+        EXIT_KIND_NR,
 };
 
 /* What a trial said about its own end before its container exited. */
 enum early_exit {
-    EARLY_EXIT_NONE, EARLY_EXIT_USER_REQUESTED_STOP, EARLY_EXIT_INVALID_HP, EARLY_EXIT_INIT_INVALID_HP,
+    EARLY_EXIT_NONE,
+    EARLY_EXIT_USER_REQUESTED_STOP,
+    EARLY_EXIT_INVALID_HP,
+    EARLY_EXIT_INIT_INVALID_HP,
     EARLY_EXIT_NR,
 };
 
@@ -81,8 +102,8 @@ int container_state_parse(const char *name, enum container_state *ret);
 const char *exit_kind_name(enum exit_kind k); /* "AGENT_FAILED", as stored */
 const char *exit_kind_text(enum exit_kind k); /* the sentence for people */
 int exit_kind_parse(const char *name, enum exit_kind *ret);
-/* True: the cause is the machine or the platform, not the task. The trial asks for another allocation, which does not count against
- * max_restarts. */
+/* True: the cause is the machine or the platform, not the task. The trial asks for another allocation, which does not
+ * count against max_restarts. */
 bool exit_kind_is_transient(enum exit_kind k);
 
 /* True: the agent was lost or could not launch the container. The log says so, and the failure never counts. */
@@ -91,8 +112,8 @@ bool exit_kind_is_node_fault(enum exit_kind k);
 const char *early_exit_name(enum early_exit e);
 int early_exit_parse(const char *name, enum early_exit *ret);
 
-/* An unmanaged experiment, which runs elsewhere, takes the state of its most progressed trial, by PAUSED < ERROR < COMPLETED < RUNNING
- * (which is RUN_ACTIVE here); other states do not count. */
+/* An unmanaged experiment, which runs elsewhere, takes the state of its most progressed trial, by PAUSED < ERROR <
+ * COMPLETED < RUNNING (which is RUN_ACTIVE here); other states do not count. */
 enum run_state unmanaged_experiment_state(const enum run_state *trial, int trial_n);
 
 #endif

@@ -11,7 +11,7 @@
 static struct agent *find_connected(const struct core *c, const char *id, struct error *err)
 {
     struct agent *agent = agent_find(c, id);
-    if (agent == NULL || (agent->presence == AGENT_GONE && agent->row.lost_us == 0)) {
+    if (!agent || (agent->presence == AGENT_GONE && agent->row.lost_us == 0)) {
         error_set(err, ERR_NOT_FOUND, "agent '%s' not found", id);
         return NULL;
     }
@@ -39,13 +39,13 @@ static void keep_reason(struct agent_row *row, const char *reason)
 int agent_enable(struct core *c, const char *id, bool enable, bool drain, const char *reason, struct error *err)
 {
     struct agent *agent = find_connected(c, id, err);
-    if (agent == NULL)
+    if (!agent)
         return -1;
     agent->row.enabled = enable;
     agent->row.draining = !enable && drain;
     if (enable)
         agent->row.disabled_slot_n = 0; /* slots are enabled along */
-    if (enable || reason != NULL)
+    if (enable || reason)
         keep_reason(&agent->row, enable ? "" : reason);
     record_touch(c, &agent->record);
     agent_changed(c, agent);
@@ -69,7 +69,7 @@ static void forget_disabled(struct agent *agent, int32_t device_id)
 static void remember_disabled(struct agent *agent, int32_t device_id, bool drain)
 {
     for (int i = agent->row.disabled_slot_n - 1; i >= 0; i--)
-        if (agent_slot(agent, agent->row.disabled_slot[i]) == NULL)
+        if (!agent_slot(agent, agent->row.disabled_slot[i]))
             forget_disabled(agent, agent->row.disabled_slot[i]);
     int i = agent->row.disabled_slot_n++;
     agent->row.disabled_slot[i] = device_id;
@@ -79,17 +79,17 @@ static void remember_disabled(struct agent *agent, int32_t device_id, bool drain
 int slot_enable(struct core *c, const char *id, int32_t device_id, bool enable, bool drain, struct error *err)
 {
     struct agent *agent = find_connected(c, id, err);
-    if (agent == NULL)
+    if (!agent)
         return -1;
     struct slot *s = agent_slot(agent, device_id);
-    if (s == NULL)
+    if (!s)
         return error_set(err, ERR_NOT_FOUND, "slot '%d' not found on agent '%s'", device_id, id);
     forget_disabled(agent, device_id);
     if (!enable)
         remember_disabled(agent, device_id, drain);
     record_touch(c, &agent->record);
     agent_changed(c, agent);
-    if (!enable && !drain && s->container != NULL)
+    if (!enable && !drain && s->container)
         allocation_kill(c, s->container->allocation, "slot disabled");
     return 0;
 }

@@ -7,9 +7,9 @@
 #include "common/base/must.h"
 #include "core/resources/allocation.h"
 #include "core/resources/elastic.h"
-#include "core/state/ids.h"
 #include "core/resources/machines.h"
 #include "core/resources/rm.h"
+#include "core/state/ids.h"
 #include "core/state/step.h"
 
 static int by_id(const struct agent *a, const struct agent *b)
@@ -19,10 +19,10 @@ static int by_id(const struct agent *a, const struct agent *b)
 
 static struct agent *new_agent(struct core *c, const struct agent_row *row, bool stored)
 {
-    struct agent *agent = must_calloc(1, sizeof *agent);
+    struct agent *agent = must_calloc(1, sizeof(*agent));
     agent->row = *row;
     agent->pool = pool_find(c, row->pool);
-    if (agent->pool == NULL)
+    if (!agent->pool)
         agent->pool = pool_find(c, NULL); /* its pool is no longer configured; it will say which one it is in */
     record_init(&agent->record, RECORD_AGENT, &agent->row, stored);
     agent_revised(c, agent);
@@ -59,7 +59,7 @@ void agent_free(struct core *c, struct agent *agent)
 
 static char *copy_text(const char *text)
 {
-    char *copy = must_strdup(text != NULL ? text : "");
+    char *copy = must_strdup(text ? text : "");
     return copy;
 }
 
@@ -72,14 +72,14 @@ static int by_device(const void *a, const void *b)
 static void set_devices(struct agent *agent, const struct core_device *device, size_t n)
 {
     free_slots(agent);
-    agent->slot = must_calloc(n + 1, sizeof *agent->slot);
+    agent->slot = must_calloc(n + 1, sizeof(*agent->slot));
     agent->slot_n = n;
     for (size_t i = 0; i < n; i++) {
         agent->slot[i].device = device[i];
         agent->slot[i].device.brand = copy_text(device[i].brand);
         agent->slot[i].device.uuid = copy_text(device[i].uuid);
     }
-    qsort(agent->slot, n, sizeof *agent->slot, by_device);
+    qsort(agent->slot, n, sizeof(*agent->slot), by_device);
 }
 
 /* The container takes up the slots that it had. False: the agent does not have one of its devices any more. */
@@ -87,7 +87,7 @@ static bool bind_slots(struct agent *agent, struct container *k)
 {
     for (int32_t i = 0; i < k->row.device_n; i++) {
         struct slot *s = agent_slot(agent, k->row.device_id[i]);
-        if (s == NULL)
+        if (!s)
             return false;
         s->container = k;
     }
@@ -114,11 +114,11 @@ static int check_hello(const struct core *c, const struct core_event *ev, struct
     if (id[0] == '\0' || strlen(id) >= CORE_AGENT_ID_MAX)
         return error_set(err, ERR_INVALID, "agent id \"%.200s\": must have 1 to %d characters", id,
                          CORE_AGENT_ID_MAX - 1);
-    if (pool_find(c, ev->agent.pool) == NULL)
+    if (!pool_find(c, ev->agent.pool))
         return refuse_unknown_pool(c, ev, err);
-    if (known != NULL && known->presence == AGENT_CONNECTED)
+    if (known && known->presence == AGENT_CONNECTED)
         return error_set(err, ERR_CONFLICT, "agent \"%s\": websocket already connected", id);
-    if (known == NULL && HASH_COUNT(c->agents) >= AGENTS_MAX)
+    if (!known && HASH_COUNT(c->agents) >= AGENTS_MAX)
         return error_set(err, ERR_TOO_LARGE, "agent \"%s\": %d agents are known already", id, AGENTS_MAX);
     if (ev->agent.device_n > CORE_DEVICES_MAX)
         return error_set(err, ERR_INVALID, "agent \"%s\": has %zu devices, allowed are %d", id, ev->agent.device_n,
@@ -135,7 +135,7 @@ static struct agent *known_or_new(struct core *c, const struct core_event *ev)
 {
     struct pool *pool = pool_find(c, ev->agent.pool);
     struct agent *agent = agent_find(c, ev->agent.agent_id);
-    if (agent == NULL) {
+    if (!agent) {
         struct agent_row row = {.enabled = true};
         SET_TEXT(row.id, ev->agent.agent_id);
         SET_TEXT(row.pool, pool->name);
@@ -155,7 +155,8 @@ static struct agent *known_or_new(struct core *c, const struct core_event *ev)
     return agent;
 }
 
-static void acknowledge_report(struct core *c, const char *agent_id, const char *container_id, enum container_state state)
+static void acknowledge_report(struct core *c, const char *agent_id, const char *container_id,
+                               enum container_state state)
 {
     struct core_effect *e = effect_add(c, CORE_ACK_CONTAINER);
     e->ack.agent_id = arena_strdup(&c->out->arena, agent_id);
@@ -176,7 +177,7 @@ static void kill_unknown_container(struct core *c, const char *agent_id, const c
 static void take_report(struct core *c, const char *agent_id, const struct core_container_report *r)
 {
     struct container *k = container_find(c, r->container_id);
-    bool ours = k != NULL && strcmp(k->row.agent_id, agent_id) == 0;
+    bool ours = k && strcmp(k->row.agent_id, agent_id) == 0;
     if (r->state == CONTAINER_TERMINATED)
         acknowledge_report(c, agent_id, r->container_id, r->state);
     else if (!ours)
@@ -209,7 +210,7 @@ static void handle_missing_container(struct core *c, struct container *k)
 static void reconcile_containers(struct core *c, struct agent *agent, const struct core_event *ev)
 {
     struct container *k, *next;
-    for (k = LIST_FIRST(&agent->containers); k != NULL; k = next) {
+    for (k = LIST_FIRST(&agent->containers); k; k = next) {
         next = LIST_NEXT(k, in_agent);
         if (k->allocation->pool != agent->pool)
             container_exited(c, k, EXIT_AGENT_FAILED, 0, "the agent came back in another resource pool");
@@ -218,7 +219,7 @@ static void reconcile_containers(struct core *c, struct agent *agent, const stru
     }
     for (size_t i = 0; i < ev->agent.container_n; i++)
         take_report(c, agent->row.id, &ev->agent.container[i]);
-    for (k = LIST_FIRST(&agent->containers); k != NULL; k = next) {
+    for (k = LIST_FIRST(&agent->containers); k; k = next) {
         next = LIST_NEXT(k, in_agent);
         if (!is_reported(ev, k))
             handle_missing_container(c, k);
@@ -277,7 +278,7 @@ int agent_connected(struct core *c, const struct core_event *ev, struct error *e
 void agent_devices_changed(struct core *c, const struct core_event *ev)
 {
     struct agent *agent = agent_find(c, ev->devices.agent_id);
-    if (agent == NULL || agent->presence != AGENT_CONNECTED)
+    if (!agent || agent->presence != AGENT_CONNECTED)
         return;
     for (size_t i = 0; i < agent->slot_n; i++) {
         struct core_device *d = &agent->slot[i].device;
@@ -306,7 +307,7 @@ static void wait_for_agent(struct core *c, struct agent *agent, int64_t wait_us)
 void agent_disconnected(struct core *c, const char *id)
 {
     struct agent *agent = agent_find(c, id);
-    if (agent == NULL || agent->presence != AGENT_CONNECTED)
+    if (!agent || agent->presence != AGENT_CONNECTED)
         return;
     int64_t of_pool_us = agent->pool->opts.agent_reconnect_wait_us;
     wait_for_agent(c, agent, of_pool_us != 0 ? of_pool_us : c->agent_reconnect_wait_us);
@@ -319,7 +320,7 @@ static void give_up_agent(struct core *c, struct agent *agent, enum exit_kind ki
     timer_clear(&c->timers, &agent->lost);
     agent->presence = AGENT_GONE;
     agent_changed(c, agent);
-    while ((k = LIST_FIRST(&agent->containers)) != NULL)
+    while ((k = LIST_FIRST(&agent->containers)))
         container_exited(c, k, kind, 0, text);
     free_slots(agent);
 }
@@ -329,10 +330,11 @@ static void give_up_agent(struct core *c, struct agent *agent, enum exit_kind ki
 void agent_timer(struct core *c, struct timer *t)
 {
     struct agent *agent = container_of(t, struct agent, lost);
-    bool restored = agent->slot == NULL;
+    bool restored = !agent->slot;
     agent->row.lost_us = c->now_us;
     record_touch(c, &agent->record);
-    give_up_agent(c, agent, restored ? EXIT_RESTORE_ERROR : EXIT_AGENT_FAILED, "agent closed with allocated containers");
+    give_up_agent(c, agent, restored ? EXIT_RESTORE_ERROR : EXIT_AGENT_FAILED,
+                  "agent closed with allocated containers");
     if (agent->row.instance && !elastic_lists(agent))
         agent_forget(c, agent);
 }
@@ -340,12 +342,14 @@ void agent_timer(struct core *c, struct timer *t)
 int agent_remove(struct core *c, const char *id, struct error *err)
 {
     struct agent *agent = agent_find(c, id);
-    if (agent == NULL || (agent->presence == AGENT_GONE && agent->row.lost_us == 0))
+    if (!agent || (agent->presence == AGENT_GONE && agent->row.lost_us == 0))
         return error_set(err, ERR_NOT_FOUND, "agent '%s' not found", id);
     if (agent->presence == AGENT_CONNECTED)
-        return error_set(err, ERR_PRECONDITION, "agent '%s' is connected: end its program first; to keep tasks from it, disable it", id);
+        return error_set(err, ERR_PRECONDITION,
+                         "agent '%s' is connected: end its program first; to keep tasks from it, disable it", id);
     if (agent->presence == AGENT_AWAY)
-        return error_set(err, ERR_PRECONDITION, "agent '%s' is disconnected and may come back; remove it when it is lost", id);
+        return error_set(err, ERR_PRECONDITION,
+                         "agent '%s' is disconnected and may come back; remove it when it is lost", id);
     agent_forget(c, agent);
     return 0;
 }

@@ -1,11 +1,11 @@
 /* Agents: which ones there are, their slots, and what runs on them.
  *
- * An agent whose connection breaks has agent_reconnect_wait to come back; until then the core takes its containers to run on.
- * An agent that comes tells which containers it knows, and both sides are brought together (docs/spec/agents.md): those that it
- * knows go on or have ended, starts that it never heard of are sent again, those that it has lost end as RESTORE_ERROR, and
- * those that it should not run are killed. */
-#ifndef DET_CORE_AGENTS_H
-#define DET_CORE_AGENTS_H
+ * An agent whose connection breaks has agent_reconnect_wait to come back; until then the core takes its containers to
+ * run on. An agent that comes tells which containers it knows, and both sides are brought together
+ * (docs/spec/agents.md): those that it knows go on or have ended, starts that it never heard of are sent again, those
+ * that it has lost end as RESTORE_ERROR, and those that it should not run are killed. */
+#ifndef DET_CORE_RESOURCES_AGENTS_H
+#define DET_CORE_RESOURCES_AGENTS_H
 
 #include "core/state/objects.h"
 
@@ -21,11 +21,12 @@ void agent_container_changed(struct core *c, const char *agent_id, const struct 
 
 struct agent *agent_find(const struct core *c, const char *id);
 struct agent *agent_restore(struct core *c, const struct agent_row *row);
-void agent_await(struct core *c, struct agent *agent); /* after a restart of the master: waits for the agent to connect */
+void agent_await(struct core *c,
+                 struct agent *agent); /* after a restart of the master: waits for the agent to connect */
 void agent_free(struct core *c, struct agent *agent);
 int agent_remove(struct core *c, const char *id, struct error *err); /* takes a lost agent off the list of agents */
-/* The agent's machine is gone for good: containers there have failed, the agent's row is deleted, and the agent is freed. It must not
- * be connected. */
+/* The agent's machine is gone for good: containers there have failed, the agent's row is deleted, and the agent is
+ * freed. It must not be connected. */
 void agent_forget(struct core *c, struct agent *agent);
 
 /* Something about the agent has changed that the scheduler must know: the scheduler is told at the end of the step. */
@@ -36,7 +37,8 @@ void agent_revised(struct core *c, struct agent *agent);
 /* Devices and slots. */
 void agent_devices_changed(struct core *c, const struct core_event *ev);
 struct slot *agent_slot(struct agent *agent, int32_t device_id);
-int agent_find_disabled(const struct agent *agent, int32_t device_id); /* index into row.disabled_slot; -1: the slot is enabled */
+int agent_find_disabled(const struct agent *agent,
+                        int32_t device_id); /* index into row.disabled_slot; -1: the slot is enabled */
 bool slot_usable(const struct agent *agent, const struct slot *s);
 int agent_slots_used(const struct agent *agent);
 int agent_aux_used(const struct agent *agent);

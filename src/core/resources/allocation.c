@@ -5,18 +5,18 @@
 #include <string.h>
 
 #include "core/resources/agents.h"
-#include "core/state/ids.h"
 #include "core/resources/machines.h"
 #include "core/resources/rm.h"
+#include "core/state/ids.h"
 #include "core/state/step.h"
 
 enum { LOOK_AT_MACHINES_MAX = 512 }; /* agents and containers, for one allocation's ports */
 
 static struct allocation *find_open(const struct core *c, const char *id, struct error *err)
 {
-    struct allocation *a = id == NULL ? NULL : allocation_find(c, id);
-    if (a == NULL)
-        error_set(err, ERR_NOT_FOUND, "allocation '%s' not found", id == NULL ? "" : id);
+    struct allocation *a = !id ? NULL : allocation_find(c, id);
+    if (!a)
+        error_set(err, ERR_NOT_FOUND, "allocation '%s' not found", !id ? "" : id);
     return a;
 }
 
@@ -25,13 +25,13 @@ static struct allocation *find_open(const struct core *c, const char *id, struct
 static struct allocation *new_allocation(struct core *c, struct trial *trial, struct task *task,
                                          const struct allocation_row *row, bool stored)
 {
-    struct allocation *a = must_calloc(1, sizeof *a);
+    struct allocation *a = must_calloc(1, sizeof(*a));
     a->row = *row;
     record_init(&a->record, RECORD_ALLOCATION, &a->row, stored);
     a->trial = trial;
     a->task = task;
     a->pool = pool_find(c, row->pool);
-    if (trial != NULL) {
+    if (trial) {
         trial->allocation = a;
     } else {
         task->allocation = a;
@@ -49,9 +49,12 @@ static void log_scheduling(struct core *c, const struct allocation *a)
 
 struct allocation *allocation_request(struct core *c, struct trial *t)
 {
-    struct allocation_row row = {.trial_id = t->row.id, .run_id = ++t->row.run_id, .state = ALLOCATION_PENDING,
-                                 .slots = t->experiment->spec.slots_per_trial, .request_us = c->now_us};
-    snprintf(row.id, sizeof row.id, "%s.%d", t->row.task_id, t->row.run_id - t->row.runs_before_task);
+    struct allocation_row row = {.trial_id = t->row.id,
+                                 .run_id = ++t->row.run_id,
+                                 .state = ALLOCATION_PENDING,
+                                 .slots = t->experiment->spec.slots_per_trial,
+                                 .request_us = c->now_us};
+    snprintf(row.id, sizeof(row.id), "%s.%d", t->row.task_id, t->row.run_id - t->row.runs_before_task);
     SET_TEXT(row.task_id, t->row.task_id);
     SET_TEXT(row.pool, t->experiment->pool->name);
     record_touch(c, &t->record);
@@ -65,7 +68,7 @@ struct allocation *allocation_request(struct core *c, struct trial *t)
 void allocation_request_for_task(struct core *c, struct task *t, struct pool *pool)
 {
     struct allocation_row row = {.run_id = 1, .state = ALLOCATION_PENDING, .request_us = c->now_us};
-    snprintf(row.id, sizeof row.id, "%s.%d", t->row.id, row.run_id);
+    snprintf(row.id, sizeof(row.id), "%s.%d", t->row.id, row.run_id);
     SET_TEXT(row.task_id, t->row.id);
     SET_TEXT(row.pool, pool->name);
     struct allocation *a = new_allocation(c, NULL, t, &row, false);
@@ -73,12 +76,12 @@ void allocation_request_for_task(struct core *c, struct task *t, struct pool *po
     log_scheduling(c, a);
 }
 
-/* ---- when it is placed ------------------------------------------------------------------------------------------------------ */
+/* ---- when it is placed ------------------------------------------------------------------------------------------- */
 
 static struct container *new_container(struct core *c, struct allocation *a, const struct container_row *row,
                                        bool stored)
 {
-    struct container *k = must_calloc(1, sizeof *k);
+    struct container *k = must_calloc(1, sizeof(*k));
     a->container = must_realloc(a->container, (a->container_n + 1) * sizeof(struct container *));
     k->row = *row;
     record_init(&k->record, RECORD_CONTAINER, &k->row, stored);
@@ -105,8 +108,9 @@ struct container *allocation_add_container(struct core *c, struct allocation *a,
 /* A task of its own may hang, for example on a storage that does not answer. It is killed when its time is over. */
 static void limit_task(struct core *c, struct allocation *a, int64_t since_us)
 {
-    int64_t due_us = (since_us < c->now_us ? since_us : c->now_us) + ALLOCATION_TASK_LIMIT_US; /* the clock may have been set back */
-    if (a->task != NULL)
+    int64_t due_us = (since_us < c->now_us ? since_us : c->now_us) +
+                     ALLOCATION_TASK_LIMIT_US; /* the clock may have been set back */
+    if (a->task)
         timer_set(&c->timers, &a->task_limit, TIMER_TASK_LIMIT, due_us);
 }
 
@@ -126,7 +130,7 @@ static void take_ports(struct core *c, struct allocation *a)
 void allocation_assigned(struct core *c, struct allocation *a)
 {
     limit_task(c, a, c->now_us);
-    if (a->trial != NULL)
+    if (a->trial)
         take_ports(c, a);
     allocation_raise_state(c, a, ALLOCATION_ASSIGNED);
     task_log(c, a, false, "%s was assigned to an agent", allocation_name(c, a));
@@ -143,7 +147,8 @@ static void fill_start_from_trial(struct core *c, const struct allocation *a, st
     const char *checkpoint = own ? t->row.latest_checkpoint : t->row.warm_start_checkpoint;
     ret->experiment_id = t->row.experiment_id;
     ret->trial_id = t->row.id;
-    ret->description = arena_printf(arena, "exp-%d-trial-%d-attempt-%d", t->row.experiment_id, t->row.id, a->row.run_id);
+    ret->description = arena_printf(arena, "exp-%d-trial-%d-attempt-%d", t->row.experiment_id, t->row.id,
+                                    a->row.run_id);
     ret->owner_id = spec->owner_id;
     ret->trial_seed = t->row.seed;
     ret->hparams = arena_strdup(arena, t->row.hparams);
@@ -165,7 +170,7 @@ void allocation_start_container(struct core *c, struct container *k)
     struct arena *arena = &c->out->arena;
     const struct allocation *a = k->allocation;
     struct core_effect *e = effect_add(c, CORE_START_CONTAINER);
-    if (a->trial != NULL)
+    if (a->trial)
         fill_start_from_trial(c, a, &e->start);
     else
         fill_start_from_task(c, a->task, &e->start);
@@ -177,10 +182,10 @@ void allocation_start_container(struct core *c, struct container *k)
     e->start.run_id = a->row.run_id;
     e->start.rank = k->row.rank;
     e->start.container_n = (int32_t)a->container_n;
-    e->start.device_id = arena_dup(arena, k->row.device_id, (size_t)k->row.device_n * sizeof k->row.device_id[0]);
+    e->start.device_id = arena_dup(arena, k->row.device_id, (size_t)k->row.device_n * sizeof(k->row.device_id[0]));
     e->start.device_n = (size_t)k->row.device_n;
     e->start.slots = a->row.slots;
-    memcpy(e->start.port, a->row.port, sizeof e->start.port);
+    memcpy(e->start.port, a->row.port, sizeof(e->start.port));
 }
 
 /* ---- what the task says ------------------------------------------------------------------------------------------ */
@@ -188,7 +193,7 @@ void allocation_start_container(struct core *c, struct container *k)
 int allocation_ready(struct core *c, const char *id, struct error *err)
 {
     struct allocation *a = find_open(c, id, err);
-    if (a == NULL)
+    if (!a)
         return -1;
     allocation_set_ready(c, a);
     return 0;
@@ -197,7 +202,7 @@ int allocation_ready(struct core *c, const char *id, struct error *err)
 int allocation_waiting(struct core *c, const char *id, struct error *err)
 {
     struct allocation *a = find_open(c, id, err);
-    if (a == NULL)
+    if (!a)
         return -1;
     allocation_raise_state(c, a, ALLOCATION_WAITING);
     return 0;
@@ -206,7 +211,7 @@ int allocation_waiting(struct core *c, const char *id, struct error *err)
 int allocation_preempt_acked(struct core *c, const char *id, struct error *err)
 {
     struct allocation *a = find_open(c, id, err);
-    if (a == NULL)
+    if (!a)
         return -1;
     if (a->row.preempt_deadline_us == 0)
         return 0; /* older libraries also acknowledge when they have no more work */
@@ -219,7 +224,7 @@ int allocation_preempt_acked(struct core *c, const char *id, struct error *err)
 int allocation_preempt_pending(struct core *c, const char *id, struct error *err)
 {
     struct allocation *a = find_open(c, id, err);
-    if (a == NULL)
+    if (!a)
         return -1;
     a->row.preempt_pending = true;
     record_touch(c, &a->record);
@@ -238,10 +243,10 @@ static bool all_daemons(const struct allocation *a)
 int allocation_daemon(struct core *c, const char *id, const char *container_id, struct error *err)
 {
     struct allocation *a = find_open(c, id, err);
-    if (a == NULL)
+    if (!a)
         return -1;
-    struct container *k = container_id == NULL ? NULL : container_find(c, container_id);
-    if (k == NULL || k->allocation != a)
+    struct container *k = !container_id ? NULL : container_find(c, container_id);
+    if (!k || k->allocation != a)
         return error_set(err, ERR_NOT_FOUND, "resources '%s' not found in allocation '%s'",
                          container_id ? container_id : "", id);
     if (a->container_n == 1)
@@ -258,9 +263,9 @@ int allocation_daemon(struct core *c, const char *id, const char *container_id, 
 int allocation_gather(struct core *c, const struct core_event *ev, struct error *err)
 {
     struct allocation *a = find_open(c, ev->gather.allocation_id, err);
-    if (a == NULL)
+    if (!a)
         return -1;
-    const char *data = ev->gather.data != NULL ? ev->gather.data : "null";
+    const char *data = ev->gather.data ? ev->gather.data : "null";
     if (gather_join(&a->gather, ev->gather.request_uuid, ev->gather.num_peers, data, err) < 0)
         return -1;
     if (gather_complete(&a->gather))

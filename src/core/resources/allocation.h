@@ -1,15 +1,16 @@
 /* An allocation: one run of a task on the resources that a pool gave it, from request to exit.
  *
- * It is PENDING until its resource manager has placed it, then as far as its most advanced container. The first container that fails
- * decides how the allocation ended, and the others are killed (docs/spec/lifecycle.md#end-of-an-allocation). Two ways to end it early:
- *   terminate  asks the task to checkpoint and exit (preemption), and kills it after preemption_timeout. An allocation that
- *              is not ready yet has nothing to save: it is killed.
- *   kill       SIGKILL to all containers, every 30 s until they are gone; asking again within 15 s does nothing.
+ * It is PENDING until its resource manager has placed it, then as far as its most advanced container. The first
+ * container that fails decides how the allocation ended, and the others are killed
+ * (docs/spec/lifecycle.md#end-of-an-allocation). Two ways to end it early: terminate  asks the task to checkpoint and
+ * exit (preemption), and kills it after preemption_timeout. An allocation that is not ready yet has nothing to save: it
+ * is killed. kill       SIGKILL to all containers, every 30 s until they are gone; asking again within 15 s does
+ * nothing.
  *
- * allocation.c creates allocations, starts their containers, handles what their tasks report, and restores them; container.c
- * handles reports about containers, allocation_end.c the end, and allocation_state.c the states of both. */
-#ifndef DET_CORE_ALLOCATION_H
-#define DET_CORE_ALLOCATION_H
+ * allocation.c creates allocations, starts their containers, handles what their tasks report, and restores them;
+ * container.c handles reports about containers, allocation_end.c the end, and allocation_state.c the states of both. */
+#ifndef DET_CORE_RESOURCES_ALLOCATION_H
+#define DET_CORE_RESOURCES_ALLOCATION_H
 
 #include "core/state/objects.h"
 
@@ -19,7 +20,10 @@ enum { ALLOCATION_KILL_DEBOUNCE_US = 15000000, ALLOCATION_KILL_AGAIN_US = 300000
 struct allocation *allocation_request(struct core *c, struct trial *t);
 void allocation_request_for_task(struct core *c, struct task *t, struct pool *pool);
 /* An allocation that has ended stays that of its trial until the trial has been told (FACT_ALLOCATION_ENDED). */
-static inline bool allocation_is_open(const struct allocation *a) { return a->row.state != ALLOCATION_TERMINATED; }
+static inline bool allocation_is_open(const struct allocation *a)
+{
+    return a->row.state != ALLOCATION_TERMINATED;
+}
 /* These two do nothing when the allocation has ended already. */
 void allocation_terminate(struct core *c, struct allocation *a, const char *reason);
 void allocation_kill(struct core *c, struct allocation *a, const char *reason);

@@ -52,7 +52,7 @@ void allocation_terminate(struct core *c, struct allocation *a, const char *reas
 {
     if (!allocation_is_open(a))
         return;
-    if (!a->row.ready || a->container_n == 0 || a->trial == NULL) { /* only trials go on from a checkpoint */
+    if (!a->row.ready || a->container_n == 0 || !a->trial) { /* only trials go on from a checkpoint */
         allocation_kill(c, a, reason);
         return;
     }
@@ -69,7 +69,7 @@ void allocation_terminate(struct core *c, struct allocation *a, const char *reas
 static void preempt_deadline_passed(struct core *c, struct allocation *a)
 {
     char reason[64];
-    snprintf(reason, sizeof reason, "allocation did not preempt in %ds",
+    snprintf(reason, sizeof(reason), "allocation did not preempt in %ds",
              a->trial->experiment->spec.preemption_timeout_s);
     allocation_kill(c, a, reason);
 }
@@ -97,7 +97,7 @@ static const char *end_text(const struct allocation *a)
 static void log_end(struct core *c, const struct allocation *a, const char *text)
 {
     enum exit_kind kind = a->row.exit_kind;
-    const char *words = text != NULL ? text : "";
+    const char *words = text ? text : "";
     const char *colon = words[0] != '\0' ? ": " : "";
     if (kind == EXIT_FAILED)
         task_log(c, a, true, "crashed: resources failed with non-zero exit code: %s: %d%s%s", exit_kind_text(kind),
@@ -136,7 +136,8 @@ static void unlink_allocation(struct core *c, struct allocation *a)
  * run takes, and one without slots keeps nobody waiting. */
 static void keep_run_time(struct allocation *a)
 {
-    if (a->row.exit_kind == EXIT_OK && !a->row.preempt_acked && a->row.slots > 0 && a->row.start_us != 0 && a->row.end_us > a->row.start_us)
+    if (a->row.exit_kind == EXIT_OK && !a->row.preempt_acked && a->row.slots > 0 && a->row.start_us != 0 &&
+        a->row.end_us > a->row.start_us)
         run_times_add(&a->pool->run_times, a->row.end_us - a->row.start_us);
 }
 

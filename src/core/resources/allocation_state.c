@@ -43,7 +43,7 @@ void allocation_set_ready(struct core *c, struct allocation *a)
 const char *allocation_name(struct core *c, const struct allocation *a)
 {
     struct arena *arena = &c->out->arena;
-    if (a->trial == NULL)
+    if (!a->trial)
         return arena_printf(arena, "Checkpoint GC (Experiment %d)", a->task->row.experiment_id);
     return arena_printf(arena, "Trial %d (Experiment %d)", a->trial->row.id, a->trial->row.experiment_id);
 }
@@ -54,7 +54,7 @@ void container_set_state(struct core *c, struct container *k, enum container_sta
         abort();
     k->row.state = to;
     record_touch(c, &k->record);
-    if (k->agent != NULL)
+    if (k->agent)
         agent_revised(c, k->agent);
 }
 

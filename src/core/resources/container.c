@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "core/state/ids.h"
 #include "core/resources/rm.h"
+#include "core/state/ids.h"
 #include "core/state/step.h"
 
 static bool all_are(const struct allocation *a, enum container_state first, enum container_state last)
@@ -35,12 +35,14 @@ static void maybe_all_running(struct core *c, struct allocation *a)
 static void note_container_progress(struct core *c, struct container *k, const struct core_container_report *r)
 {
     static const enum allocation_state raised_to[] = {
-        [CONTAINER_ASSIGNED] = ALLOCATION_ASSIGNED, [CONTAINER_PULLING] = ALLOCATION_PULLING,
-        [CONTAINER_STARTING] = ALLOCATION_STARTING, [CONTAINER_RUNNING] = ALLOCATION_RUNNING,
+        [CONTAINER_ASSIGNED] = ALLOCATION_ASSIGNED,
+        [CONTAINER_PULLING] = ALLOCATION_PULLING,
+        [CONTAINER_STARTING] = ALLOCATION_STARTING,
+        [CONTAINER_RUNNING] = ALLOCATION_RUNNING,
     };
     if (r->state <= k->row.state)
         return;
-    if (r->address != NULL && strlen(r->address) < CORE_ADDRESS_MAX)
+    if (r->address && strlen(r->address) < CORE_ADDRESS_MAX)
         SET_TEXT(k->row.address, r->address);
     container_set_state(c, k, r->state);
     allocation_raise_state(c, k->allocation, raised_to[r->state]);

@@ -20,8 +20,9 @@ struct elastic {
     struct instances instances;
     struct scale_demand waits; /* what waits, as far as an agent could be launched for it */
     bool listed;               /* the provider has sent a list at least once */
-    uint64_t ordered, seen;    /* the number of the last order, and of the last order that was carried out before the latest list */
-    int failures;              /* launches that failed, in a row */
+    uint64_t ordered,
+        seen;     /* the number of the last order, and of the last order that was carried out before the latest list */
+    int failures; /* launches that failed, in a row */
     int64_t retry_us;
     char *problem;
     struct timer timer;
@@ -30,7 +31,7 @@ struct elastic {
 
 struct elastic *elastic_new(const struct scale_opts *opts)
 {
-    struct elastic *e = must_calloc(1, sizeof *e);
+    struct elastic *e = must_calloc(1, sizeof(*e));
     e->opts = *opts;
     instances_init(&e->instances, &e->opts);
     return e;
@@ -38,7 +39,7 @@ struct elastic *elastic_new(const struct scale_opts *opts)
 
 void elastic_free(struct core *c, struct elastic *e)
 {
-    if (e == NULL)
+    if (!e)
         return;
     timer_clear(&c->timers, &e->timer);
     instances_release(c, &e->instances);
@@ -53,15 +54,15 @@ void elastic_timer(struct timer *t)
 
 void elastic_touch(struct pool *p, const struct agent *agent)
 {
-    struct instance *x = p->elastic == NULL ? NULL : instances_find(&p->elastic->instances, agent->row.id);
-    if (x != NULL)
+    struct instance *x = !p->elastic ? NULL : instances_find(&p->elastic->instances, agent->row.id);
+    if (x)
         instances_touch(&p->elastic->instances, x);
 }
 
 bool elastic_lists(const struct agent *agent)
 {
     const struct elastic *e = agent->pool->elastic;
-    return e != NULL && (!e->listed || instances_find(&e->instances, agent->row.id) != NULL);
+    return e && (!e->listed || instances_find(&e->instances, agent->row.id));
 }
 
 /* ---- launches that fail ------------------------------------------------------------------------------------------ */
@@ -76,7 +77,8 @@ static int64_t pause_us(const struct elastic *e)
 }
 
 /* A launch that fails during the pause after a failure does not count as another failure. */
-__attribute__((format(printf, 3, 4))) static void note_launch_failure(const struct core *c, struct elastic *e, const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static void note_launch_failure(const struct core *c, struct elastic *e,
+                                                                      const char *fmt, ...)
 {
     struct strbuf text = STRBUF_INIT;
     va_list ap;
@@ -108,13 +110,13 @@ static const char *duration_text(struct core *c, int64_t us)
     return copy;
 }
 
-/* ---- what the provider lists ------------------------------------------------------------------------------------------------- */
+/* ---- what the provider lists ------------------------------------------------------------------------------------- */
 
 /* Forgets the agents whose machines are not there any more. An agent that is still connected is forgotten when its
  * connection ends. */
 static void forget_vanished(struct core *c, const struct pool *p)
 {
-    for (struct agent *agent = c->agents; agent != NULL; agent = agent->hh.next)
+    for (struct agent *agent = c->agents; agent; agent = agent->hh.next)
         if (agent->pool == p && agent->row.instance && agent->presence != AGENT_CONNECTED && !elastic_lists(agent))
             fact_add(c, (struct fact){FACT_MACHINE_GONE, .agent = agent});
 }
@@ -124,7 +126,7 @@ static bool update_instances(struct core *c, struct pool *p)
 {
     struct elastic *e = p->elastic;
     bool any = false, came;
-    while (instances_look(c, p, &e->instances, &came) != NULL) {
+    while (instances_look(c, p, &e->instances, &came)) {
         any = true;
         if (came)
             note_launch_success(e);
@@ -138,14 +140,15 @@ static void note_stopped(struct core *c, struct elastic *e, const struct core_in
     if (seen->state != INSTANCE_STOPPED || x->has_connected || x->failed)
         return;
     x->failed = true;
-    note_launch_failure(c, e, "instance %s ended before its agent had connected%s%s", x->id, x->stop_detail[0] != '\0' ? ": " : "", x->stop_detail);
+    note_launch_failure(c, e, "instance %s ended before its agent had connected%s%s", x->id,
+                        x->stop_detail[0] != '\0' ? ": " : "", x->stop_detail);
 }
 
 int elastic_listed(struct core *c, const struct core_event *ev, struct error *err)
 {
     struct pool *p = pool_find(c, ev->listed.pool);
-    struct elastic *e = p != NULL ? p->elastic : NULL;
-    if (e == NULL)
+    struct elastic *e = p ? p->elastic : NULL;
+    if (!e)
         return error_set(err, ERR_NOT_FOUND, "resource pool \"%s\" is not elastic", ev->listed.pool);
     if (instances_take_list(c, &e->instances, ev->listed.instance, ev->listed.n, !e->listed, err) < 0)
         return -1;
@@ -155,7 +158,7 @@ int elastic_listed(struct core *c, const struct core_event *ev, struct error *er
     update_instances(c, p);
     for (size_t i = 0; i < ev->listed.n; i++)
         note_stopped(c, e, &ev->listed.instance[i]);
-    if (answers && ev->listed.launch_error != NULL)
+    if (answers && ev->listed.launch_error)
         note_launch_failure(c, e, "%s", ev->listed.launch_error);
     forget_vanished(c, p);
     return 0;
@@ -181,7 +184,7 @@ void elastic_waits(struct pool *p, const struct sched_request *r, int by)
 {
     struct elastic *e = p->elastic;
     struct job *job = container_of(r->job, struct job, sched);
-    if (e == NULL)
+    if (!e)
         return;
     e->waits.aux += r->slots == 0 ? by : 0;
     e->waits.slots -= slots_of(job);
@@ -191,7 +194,7 @@ void elastic_waits(struct pool *p, const struct sched_request *r, int by)
 
 void elastic_limits(struct pool *p, const struct job *job, int max_slots_before)
 {
-    if (p->elastic != NULL)
+    if (p->elastic)
         p->elastic->waits.slots += slots_of(job) - scale_job_slots(job->calling_slots, max_slots_before);
 }
 
@@ -221,7 +224,7 @@ static void set_leaving(struct core *c, struct pool *p, struct instance *x, bool
 {
     struct agent *agent = agent_find(c, x->id);
     instances_set_leaving(x, leaving);
-    if (agent == NULL || agent->leaving == leaving)
+    if (!agent || agent->leaving == leaving)
         return;
     agent->leaving = leaving;
     agent_changed(c, agent);
@@ -249,7 +252,8 @@ static int by_launch(const void *pa, const void *pb)
 
 /* Chooses the machines that are to end; these get nothing more to do. Of machines of one class the oldest ends
  * first, so that each is replaced some day. */
-static size_t choose_terminations(struct core *c, struct pool *p, int min_instances, int max_instances, struct core_termination **ret)
+static size_t choose_terminations(struct core *c, struct pool *p, int min_instances, int max_instances,
+                                  struct core_termination **ret)
 {
     struct elastic *e = p->elastic;
     const struct instances *all = &e->instances;
@@ -272,7 +276,8 @@ static size_t choose_terminations(struct core *c, struct pool *p, int min_instan
     return n;
 }
 
-static void give_order(struct core *c, struct pool *p, struct core_termination *terminate, size_t terminate_n, int launch)
+static void give_order(struct core *c, struct pool *p, struct core_termination *terminate, size_t terminate_n,
+                       int launch)
 {
     if (terminate_n == 0 && launch == 0)
         return;
@@ -293,11 +298,13 @@ static void note_silent(struct core *c, struct elastic *e)
         if (x->class != SCALE_LONG_DISCONNECTED || x->has_connected || x->failed)
             continue;
         x->failed = true;
-        note_launch_failure(c, e, "instance %s has not connected within %s", x->id, duration_text(c, e->opts.max_starting_us));
+        note_launch_failure(c, e, "instance %s has not connected within %s", x->id,
+                            duration_text(c, e->opts.max_starting_us));
     }
 }
 
-/* Decides how many machines to launch and which to end. It looks at every machine only when some are to end, or were to end before. */
+/* Decides how many machines to launch and which to end. It looks at every machine only when some are to end, or were to
+ * end before. */
 static void decide_size(struct core *c, struct pool *p)
 {
     struct elastic *e = p->elastic;
@@ -313,7 +320,8 @@ static void decide_size(struct core *c, struct pool *p)
         ended = choose_terminations(c, p, min_instances, max_instances, &terminate);
     if (c->now_us >= e->retry_us && (int)all->n < e->opts.max_instances)
         launch = scale_launch(&e->opts, (int)all->n, starting,
-                              scale_desired(&e->waits, e->opts.slots_per_instance, p->opts.max_aux_containers_per_agent));
+                              scale_desired(&e->waits, e->opts.slots_per_instance,
+                                            p->opts.max_aux_containers_per_agent));
     give_order(c, p, terminate, ended, launch);
     if (e->retry_us > c->now_us)
         timer_set(&c->timers, &e->timer, TIMER_POOL_SCALE, e->retry_us);
@@ -332,7 +340,7 @@ void elastic_turn(struct core *c, struct pool *p, bool changed)
         decide_size(c, p);
 }
 
-/* ---- clock, restart, views ---------------------------------------------------------------------------------------------------- */
+/* ---- clock, restart, views --------------------------------------------------------------------------------------- */
 
 static void shift_time(int64_t *us, int64_t by_us)
 {
@@ -344,7 +352,7 @@ void elastic_clock_set(struct core *c, int64_t by_us)
     shift_time(&c->settled_us, by_us);
     for (size_t i = 0; i < c->pool_n; i++) {
         struct elastic *e = c->pool[i].elastic;
-        if (e == NULL)
+        if (!e)
             continue;
         shift_time(&e->retry_us, by_us);
         instances_clock_set(&e->instances, by_us);
@@ -353,7 +361,7 @@ void elastic_clock_set(struct core *c, int64_t by_us)
 
 void elastic_restored(struct core *c)
 {
-    for (struct agent *agent = c->agents; agent != NULL; agent = agent->hh.next)
+    for (struct agent *agent = c->agents; agent; agent = agent->hh.next)
         if (agent->row.instance && agent->presence == AGENT_GONE && !elastic_lists(agent))
             fact_add(c, (struct fact){FACT_MACHINE_GONE, .agent = agent});
 }
@@ -361,7 +369,7 @@ void elastic_restored(struct core *c)
 void elastic_view(const struct core *c, const struct pool *p, struct core_pool_view *ret)
 {
     const struct elastic *e = p->elastic;
-    if (e == NULL)
+    if (!e)
         return;
     ret->elastic = true;
     ret->scale = &e->opts;
@@ -375,7 +383,7 @@ bool elastic_adds_up(const struct core *c, const struct pool *p)
 {
     const struct elastic *e = p->elastic;
     struct scale_demand waits = {0};
-    for (const struct sched_job *job = sched_first_job(p->sched); job != NULL; job = sched_next_job(job)) {
+    for (const struct sched_job *job = sched_first_job(p->sched); job; job = sched_next_job(job)) {
         struct sched_request *r;
         int64_t slots = 0;
         RB_FOREACH(r, sched_job_requests, (struct sched_job_requests *)&job->requests) {

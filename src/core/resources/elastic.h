@@ -4,11 +4,11 @@
  *     agents come, go, get work, idle ────────┼─→ elastic_turn ──→ scale.h ──→ CORE_ORDER_INSTANCES
  *     requests wait, time passes ─────────────┘
  *
- * The provider's list alone says which machines there are, so that no crash can make the master forget one. After an order the
- * pool waits for a list that was made after the order had been carried out; so it never decides twice by the same list. From
- * the decision to end a machine on, its agent gets nothing to do (docs/decisions/0006). */
-#ifndef DET_CORE_ELASTIC_H
-#define DET_CORE_ELASTIC_H
+ * The provider's list alone says which machines there are, so that no crash can make the master forget one. After an
+ * order the pool waits for a list that was made after the order had been carried out; so it never decides twice by the
+ * same list. From the decision to end a machine on, its agent gets nothing to do (docs/decisions/0006). */
+#ifndef DET_CORE_RESOURCES_ELASTIC_H
+#define DET_CORE_RESOURCES_ELASTIC_H
 
 #include "core/state/objects.h"
 
@@ -17,7 +17,8 @@ void elastic_free(struct core *c, struct elastic *e); /* NULL is fine */
 
 int elastic_listed(struct core *c, const struct core_event *ev, struct error *err);
 void elastic_timer(struct timer *t);
-/* At the end of each step, after the pool's scheduler. Its cost depends on what the next three functions have been told: */
+/* At the end of each step, after the pool's scheduler. Its cost depends on what the next three functions have been
+ * told: */
 void elastic_turn(struct core *c, struct pool *p, bool changed);
 /* The agent has come or gone, has got something to do, or has given it back. */
 void elastic_touch(struct pool *p, const struct agent *agent);

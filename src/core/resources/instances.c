@@ -21,7 +21,7 @@ static int compare_id(const void *id, const void *member)
 struct instance *instances_find(const struct instances *s, const char *id)
 {
     struct instance **found = s->n == 0 ? NULL : bsearch(id, s->at, s->n, sizeof(struct instance *), compare_id);
-    return found == NULL ? NULL : *found;
+    return !found ? NULL : *found;
 }
 
 /* ---- classes ----------------------------------------------------------------------------------------------------- */
@@ -97,13 +97,13 @@ void instance_timer(struct timer *t)
 static bool look_at_agent(struct core *c, struct pool *p, struct instance *x)
 {
     struct agent *agent = agent_find(c, x->id);
-    bool connected = agent != NULL && agent->pool == p && agent->presence == AGENT_CONNECTED;
+    bool connected = agent && agent->pool == p && agent->presence == AGENT_CONNECTED;
     if (connected && !agent->row.instance) {
         agent->row.instance = true;
         record_touch(c, &agent->record);
     }
     bool comes = connected && !x->has_connected;
-    x->has_connected = x->has_connected || agent != NULL;
+    x->has_connected = x->has_connected || agent;
     if (!connected || !LIST_EMPTY(&agent->containers))
         x->idle_us = 0;
     else if (x->idle_us == 0)
@@ -118,7 +118,7 @@ static bool look_at_agent(struct core *c, struct pool *p, struct instance *x)
 struct instance *instances_look(struct core *c, struct pool *p, struct instances *s, bool *ret_came)
 {
     struct instance *x = TAILQ_FIRST(&s->touched);
-    if (x == NULL)
+    if (!x)
         return NULL;
     TAILQ_REMOVE(&s->touched, x, in_touched);
     x->touched = false;
@@ -133,8 +133,8 @@ struct instance *instances_look(struct core *c, struct pool *p, struct instances
 static void set_stop_detail(struct instance *x, const char *text)
 {
     size_t n = strlen(text);
-    if (n >= sizeof x->stop_detail)
-        for (n = sizeof x->stop_detail - 1; n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80;)
+    if (n >= sizeof(x->stop_detail))
+        for (n = sizeof(x->stop_detail) - 1; n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80;)
             n--;
     memcpy(x->stop_detail, text, n);
     x->stop_detail[n] = '\0';
@@ -142,7 +142,7 @@ static void set_stop_detail(struct instance *x, const char *text)
 
 static struct instance *new_instance(struct instances *s, const char *id, bool inherited)
 {
-    struct instance *x = must_calloc(1, sizeof *x);
+    struct instance *x = must_calloc(1, sizeof(*x));
     memcpy(x->id, id, strlen(id) + 1);
     x->inherited = inherited;
     x->set = s;
@@ -193,14 +193,14 @@ int instances_take_list(struct core *c, struct instances *s, const struct core_i
         s->at[i]->listed = false;
     for (size_t i = 0; i < n; i++) {
         struct instance *x = instances_find(s, seen[i].id);
-        if (x == NULL)
+        if (!x)
             x = new_instance(s, seen[i].id, first);
         if (!x->listed)
             now[now_n++] = x;
         x->listed = true;
         x->state = seen[i].state;
         x->launch_us = seen[i].launch_us;
-        set_stop_detail(x, seen[i].detail != NULL ? seen[i].detail : "");
+        set_stop_detail(x, seen[i].detail ? seen[i].detail : "");
         instances_touch(s, x);
     }
     free_vanished(c, s->at, s->n);
@@ -242,7 +242,8 @@ bool instances_add_up(const struct core *c, const struct instances *s)
         settling += x->inherited && x->lost_us != 0;
         leaving += x->leaving;
         bool ends = x->class_timer.place != 0 && x->class_timer.due_us <= c->now_us; /* by the timer that is due */
-        right = right && (ends || class_of(c, s->opts, x, &until_us) == x->class) && (i == 0 || strcmp(s->at[i - 1]->id, x->id) < 0);
+        right = right && (ends || class_of(c, s->opts, x, &until_us) == x->class) &&
+                (i == 0 || strcmp(s->at[i - 1]->id, x->id) < 0);
     }
-    return right && memcmp(n_in, s->n_in, sizeof n_in) == 0 && settling == s->may_return_n && leaving == s->leaving_n;
+    return right && memcmp(n_in, s->n_in, sizeof(n_in)) == 0 && settling == s->may_return_n && leaving == s->leaving_n;
 }

@@ -1,8 +1,8 @@
-/* The machines of an elastic pool: those that the provider lists, and what the agents on them do. Each machine is of one class
- * (scale.h). The classes are counted, so that the cost of a decision depends on what has changed, not on how many machines there
- * are. */
-#ifndef DET_CORE_INSTANCES_H
-#define DET_CORE_INSTANCES_H
+/* The machines of an elastic pool: those that the provider lists, and what the agents on them do. Each machine is of
+ * one class (scale.h). The classes are counted, so that the cost of a decision depends on what has changed, not on how
+ * many machines there are. */
+#ifndef DET_CORE_RESOURCES_INSTANCES_H
+#define DET_CORE_RESOURCES_INSTANCES_H
 
 #include "core/state/objects.h"
 
@@ -13,16 +13,16 @@ struct instance {
     char id[CORE_AGENT_ID_MAX];
     enum core_instance_state state;
     int64_t launch_us;
-    bool has_connected;           /* an agent with its id has connected, since this start of the master or before */
-    bool failed;         /* counted as a failed launch */
-    bool inherited;      /* launched before this start of the master: its agent may be on its way back */
-    bool leaving;        /* the core has decided to end it */
+    bool has_connected;       /* an agent with its id has connected, since this start of the master or before */
+    bool failed;              /* counted as a failed launch */
+    bool inherited;           /* launched before this start of the master: its agent may be on its way back */
+    bool leaving;             /* the core has decided to end it */
     int64_t idle_us, lost_us; /* since when it is idle, or its agent is not connected; 0: it is not */
-    char stop_detail[200]; /* the last line of its log, when it has stopped */
+    char stop_detail[200];    /* the last line of its log, when it has stopped */
     /* the values that `set` has counted, and what follows from them */
     enum scale_class class;
-    bool may_return;        /* it is inherited, and its agent is not connected: the agent may come back */
-    struct timer class_timer;   /* due when time alone moves it to another class */
+    bool may_return;          /* it is inherited, and its agent is not connected: the agent may come back */
+    struct timer class_timer; /* due when time alone moves it to another class */
     struct instances *set;
     bool touched, listed;
     TAILQ_ENTRY(instance) in_touched;
@@ -48,8 +48,8 @@ int instances_take_list(struct core *c, struct instances *s, const struct core_i
 /* Something about the machine may have changed: it is put on the list of those to be looked at. */
 void instances_touch(struct instances *s, struct instance *x);
 void instance_timer(struct timer *t);
-/* Looks at the next machine of that list and takes it off; NULL: there are no more. *ret_came: its agent has connected for the
- * first time. */
+/* Looks at the next machine of that list and takes it off; NULL: there are no more. *ret_came: its agent has connected
+ * for the first time. */
 struct instance *instances_look(struct core *c, struct pool *p, struct instances *s, bool *ret_came);
 void instances_set_leaving(struct instance *x, bool leaving);
 

@@ -15,10 +15,10 @@ static struct machine *find_machine(const struct core *c, const char *hostname)
 static struct machine *find_or_add_machine(struct core *c, const char *hostname)
 {
     struct machine *m = find_machine(c, hostname);
-    if (m != NULL)
+    if (m)
         return m;
     size_t n = strlen(hostname);
-    m = must_calloc(1, sizeof *m + n + 1);
+    m = must_calloc(1, sizeof(*m) + n + 1);
     memcpy(m->hostname, hostname, n);
     LIST_INIT(&m->agents);
     HASH_ADD_KEYPTR(hh, c->machines, m->hostname, (unsigned)n, m);
@@ -28,7 +28,7 @@ static struct machine *find_or_add_machine(struct core *c, const char *hostname)
 void machine_leave(struct core *c, struct agent *agent)
 {
     struct machine *m = agent->machine;
-    if (m == NULL)
+    if (!m)
         return;
     LIST_REMOVE(agent, in_machine);
     agent->machine = NULL;
@@ -40,7 +40,7 @@ void machine_leave(struct core *c, struct agent *agent)
 
 void machine_join(struct core *c, struct agent *agent, const char *hostname)
 {
-    if (agent->machine != NULL && strcmp(agent->machine->hostname, hostname) == 0)
+    if (agent->machine && strcmp(agent->machine->hostname, hostname) == 0)
         return;
     machine_leave(c, agent);
     agent->machine = find_or_add_machine(c, hostname);
@@ -51,7 +51,7 @@ static bool add_ports(const struct machine *m, size_t max, size_t *seen, struct 
 {
     const struct agent *agent;
     const struct container *k;
-    if (m == NULL)
+    if (!m)
         return true;
     LIST_FOREACH(agent, &m->agents, in_machine) {
         ++*seen;
@@ -69,12 +69,12 @@ bool machines_ports(const struct core *c, const struct allocation *a, size_t max
 {
     const struct machine *anywhere = find_machine(c, "");
     size_t seen = 0;
-    memset(ret, 0, sizeof *ret);
+    memset(ret, 0, sizeof(*ret));
     if (!add_ports(anywhere, max, &seen, ret))
         return false;
     for (size_t i = 0; i < a->container_n; i++) {
         const struct agent *agent = a->container[i]->agent;
-        if (agent != NULL && agent->machine != anywhere && !add_ports(agent->machine, max, &seen, ret))
+        if (agent && agent->machine != anywhere && !add_ports(agent->machine, max, &seen, ret))
             return false;
     }
     return true;

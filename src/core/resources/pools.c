@@ -9,7 +9,7 @@
 void pools_init(struct core *c, const struct core_opts *opts, const struct rm_type *rm)
 {
     c->pool_n = opts->pool_n;
-    c->pool = must_calloc(opts->pool_n, sizeof *c->pool);
+    c->pool = must_calloc(opts->pool_n, sizeof(*c->pool));
     for (size_t i = 0; i < c->pool_n; i++) {
         struct pool *p = &c->pool[i];
         p->opts = opts->pool[i];
@@ -34,7 +34,7 @@ void pools_turn(struct core *c)
         p->changed = false;
         if (changed)
             p->rm->turn(c, p);
-        if (p->elastic != NULL)
+        if (p->elastic)
             elastic_turn(c, p, changed);
         if (p->changed) /* machines that are to end are not what jobs wait for any more */
             p->rm->take_stock(p);

@@ -1,6 +1,6 @@
 /* All pools: at the core's beginning and end, and at the end of each step. */
-#ifndef DET_CORE_POOLS_H
-#define DET_CORE_POOLS_H
+#ifndef DET_CORE_RESOURCES_POOLS_H
+#define DET_CORE_RESOURCES_POOLS_H
 
 #include "core/resources/rm.h"
 

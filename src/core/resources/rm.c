@@ -9,7 +9,7 @@
 
 struct pool *pool_find(const struct core *c, const char *name)
 {
-    if (name == NULL || name[0] == '\0')
+    if (!name || name[0] == '\0')
         return &c->pool[0];
     for (size_t i = 0; i < c->pool_n; i++)
         if (strcmp(c->pool[i].name, name) == 0)
@@ -21,7 +21,7 @@ void pool_add(struct pool *p, struct allocation *a)
 {
     TAILQ_INSERT_TAIL(&p->allocations, a, in_pool);
     TAILQ_INSERT_TAIL(&p->new, a, in_new);
-    if (a->trial != NULL)
+    if (a->trial)
         a->trial->experiment->open_n++;
     p->changed = true;
 }
@@ -37,7 +37,7 @@ void pool_remove(struct pool *p, struct allocation *a)
     a->job = NULL;
     a->known_to_sched = false;
     TAILQ_REMOVE(&p->allocations, a, in_pool);
-    if (a->trial != NULL)
+    if (a->trial)
         a->trial->experiment->open_n--;
     p->changed = true;
 }
@@ -52,10 +52,11 @@ int pool_priority(const struct pool *p, int wanted)
 int pool_check_priority(const struct pool *p, int32_t priority, struct error *err)
 {
     if (priority < SCHED_PRIORITY_MIN || priority > SCHED_PRIORITY_MAX)
-        return error_set(err, ERR_INVALID, "priority must be between %d and %d (lower goes first), and %d was asked for",
+        return error_set(err, ERR_INVALID,
+                         "priority must be between %d and %d (lower goes first), and %d was asked for",
                          SCHED_PRIORITY_MIN, SCHED_PRIORITY_MAX, priority);
     const char *none = sched_policy_type(p->opts.sched.policy)->no_priorities;
-    return none == NULL ? 0 : error_set(err, ERR_INVALID, "resource pool %s %s", p->name, none);
+    return !none ? 0 : error_set(err, ERR_INVALID, "resource pool %s %s", p->name, none);
 }
 
 int pool_check_weight(const struct pool *p, double weight, struct error *err)
@@ -63,15 +64,18 @@ int pool_check_weight(const struct pool *p, double weight, struct error *err)
     if (!(weight > 0) || !isfinite(weight))
         return error_set(err, ERR_INVALID, "weight must be a number above 0, and %g was asked for", weight);
     const char *none = sched_policy_type(p->opts.sched.policy)->no_weights;
-    return none == NULL ? 0 : error_set(err, ERR_INVALID, "resource pool %s %s", p->name, none);
+    return !none ? 0 : error_set(err, ERR_INVALID, "resource pool %s %s", p->name, none);
 }
 
 static struct job *new_job_in(const struct experiment *x, const struct pool *p)
 {
-    struct job *job = must_calloc(1, sizeof *job);
-    job->sched = (struct sched_job){.job_id = x->row.job_id, .priority = pool_priority(p, x->spec.priority),
-                                      .weight = x->spec.weight, .max_slots = x->spec.max_slots,
-                                      .queue_position = x->row.queue_position, .submitted_us = x->row.start_us};
+    struct job *job = must_calloc(1, sizeof(*job));
+    job->sched = (struct sched_job){.job_id = x->row.job_id,
+                                    .priority = pool_priority(p, x->spec.priority),
+                                    .weight = x->spec.weight,
+                                    .max_slots = x->spec.max_slots,
+                                    .queue_position = x->row.queue_position,
+                                    .submitted_us = x->row.start_us};
     return job;
 }
 
@@ -85,29 +89,33 @@ struct job *job_new(struct experiment *x)
 struct job *job_in_pool(struct experiment *x, struct pool *p)
 {
     const struct trial *t;
-    if (x->job != NULL && x->pool == p)
+    if (x->job && x->pool == p)
         return x->job;
     LIST_FOREACH(t, &x->trials, in_experiment)
-        if (t->allocation != NULL && t->allocation->pool == p && t->allocation->known_to_sched)
+        if (t->allocation && t->allocation->pool == p && t->allocation->known_to_sched)
             return container_of(t->allocation->request.job, struct job, sched);
     return new_job_in(x, p);
 }
 
 struct experiment *job_experiment(const struct job *job)
 {
-    if (job->experiment != NULL || job->sched.request_n == 0)
+    if (job->experiment || job->sched.request_n == 0)
         return job->experiment;
     struct sched_request *any = RB_ROOT((struct sched_job_requests *)&job->sched.requests);
     const struct trial *t = container_of(any, struct allocation, request)->trial;
-    return t != NULL ? t->experiment : NULL;
+    return t ? t->experiment : NULL;
 }
 
 void job_new_for_task(struct allocation *a)
 {
-    a->job = must_calloc(1, sizeof *a->job);
-    a->job->sched = (struct sched_job){.uncounted = true, .job_id = a->task->row.job_id, .priority = SCHED_PRIORITY_DEFAULT, .weight = 1,
-                                         .max_slots = -1, .queue_position = a->row.request_us,
-                                         .submitted_us = a->row.request_us};
+    a->job = must_calloc(1, sizeof(*a->job));
+    a->job->sched = (struct sched_job){.uncounted = true,
+                                       .job_id = a->task->row.job_id,
+                                       .priority = SCHED_PRIORITY_DEFAULT,
+                                       .weight = 1,
+                                       .max_slots = -1,
+                                       .queue_position = a->row.request_us,
+                                       .submitted_us = a->row.request_us};
 }
 
 void job_reweigh(struct experiment *x)

@@ -38,7 +38,7 @@ static int slots_held(const struct agent *agent)
 static struct sched_agent offer_of(const struct agent *agent, int aux_max)
 {
     struct sched_agent s = {.open = agent->presence == AGENT_CONNECTED && agent->row.enabled && !agent->leaving,
-                             .aux = aux_max};
+                            .aux = aux_max};
     if (!s.open) {
         s.slots = slots_held(agent);
         return s;
@@ -47,7 +47,7 @@ static struct sched_agent offer_of(const struct agent *agent, int aux_max)
         if (!slot_usable(agent, &agent->slot[i]))
             continue;
         s.slots++;
-        s.empty_slots += agent->slot[i].container == NULL;
+        s.empty_slots += !agent->slot[i].container;
     }
     int empty_aux = aux_max - agent_aux_used(agent);
     s.empty_aux = empty_aux > 0 ? empty_aux : 0;
@@ -56,7 +56,7 @@ static struct sched_agent offer_of(const struct agent *agent, int aux_max)
 
 static void withdraw_agent(struct agent *agent)
 {
-    if (agent->offered_to != NULL)
+    if (agent->offered_to)
         sched_agent_leave(agent->offered_to->sched, &agent->sched);
     agent->offered_to = NULL;
 }
@@ -93,7 +93,7 @@ static void offer_agent(struct agent *agent)
 static void tell_agents(struct pool *p)
 {
     struct agent *agent;
-    while ((agent = LIST_FIRST(&p->stale)) != NULL) {
+    while ((agent = LIST_FIRST(&p->stale))) {
         take_off_stale_list(agent);
         elastic_touch(p, agent);
         if (agent->presence == AGENT_GONE)
@@ -114,7 +114,7 @@ static void hold_restored(struct pool *p, struct allocation *al, int64_t now_us)
     size_t n = 0;
     for (size_t i = 0; i < al->container_n; i++) {
         const struct container *k = al->container[i];
-        if (k->agent != NULL && k->agent->offered_to == p)
+        if (k->agent && k->agent->offered_to == p)
             share[n++] = (struct sched_share){&k->agent->sched, k->row.device_n};
     }
     sched_request_hold(p->sched, &al->request, al->row.start_us != 0 ? al->row.start_us : now_us, share, n);
@@ -125,8 +125,8 @@ static void hold_restored(struct pool *p, struct allocation *al, int64_t now_us)
 /* Makes a list of the excluded agents, which the trial has as lines of text. */
 static void block_agents(struct allocation *al)
 {
-    const char *excluded = al->trial != NULL ? al->trial->excluded : NULL;
-    if (excluded == NULL)
+    const char *excluded = al->trial ? al->trial->excluded : NULL;
+    if (!excluded)
         return;
     const char **id = arena_array(&al->blocked, const char *, strlen(excluded));
     for (const char *line = excluded; *line != '\0'; line += strcspn(line, "\n") + 1)
@@ -137,13 +137,15 @@ static void block_agents(struct allocation *al)
 static void tell_requests(struct core *c, struct pool *p)
 {
     struct allocation *al;
-    while ((al = TAILQ_FIRST(&p->new)) != NULL) {
-        struct experiment *x = al->trial != NULL ? al->trial->experiment : NULL;
+    while ((al = TAILQ_FIRST(&p->new))) {
+        struct experiment *x = al->trial ? al->trial->experiment : NULL;
         TAILQ_REMOVE(&p->new, al, in_new);
         al->request = (struct sched_request){.allocation_id = al->row.id,
-                                             .job = x != NULL ? &job_in_pool(x, p)->sched : &al->job->sched,
-                                             .slots = al->row.slots, .single_agent = x != NULL && x->spec.single_node,
-                                             .preemptible = x != NULL, .request_us = al->row.request_us};
+                                             .job = x ? &job_in_pool(x, p)->sched : &al->job->sched,
+                                             .slots = al->row.slots,
+                                             .single_agent = x && x->spec.single_node,
+                                             .preemptible = x != NULL,
+                                             .request_us = al->row.request_us};
         block_agents(al);
         al->known_to_sched = true;
         if (al->row.state == ALLOCATION_PENDING) {
@@ -161,7 +163,7 @@ static void remove_request(struct pool *p, struct allocation *al)
     if (al->request.state == SCHED_PENDING)
         elastic_waits(p, &al->request, -1);
     sched_request_remove(p->sched, &al->request);
-    if (job->experiment == NULL && job->sched.request_n == 0)
+    if (!job->experiment && job->sched.request_n == 0)
         free(job);
 }
 
@@ -179,8 +181,10 @@ static void reweigh_job(struct pool *p, struct job *job)
     const struct experiment *x = job->experiment;
     int max_slots_before = job->sched.max_slots;
     sched_job_set(p->sched, &job->sched,
-                    &(struct sched_job){.priority = pool_priority(p, x->spec.priority), .weight = x->spec.weight,
-                                          .max_slots = x->spec.max_slots, .queue_position = x->row.queue_position});
+                  &(struct sched_job){.priority = pool_priority(p, x->spec.priority),
+                                      .weight = x->spec.weight,
+                                      .max_slots = x->spec.max_slots,
+                                      .queue_position = x->row.queue_position});
     elastic_limits(p, job, max_slots_before);
 }
 
@@ -190,7 +194,7 @@ static void take_slots(struct agent *agent, struct container *k, int n)
 {
     for (size_t i = 0; i < agent->slot_n && k->row.device_n < n; i++) {
         struct slot *s = &agent->slot[i];
-        if (s->container != NULL || !slot_usable(agent, s))
+        if (s->container || !slot_usable(agent, s))
             continue;
         s->container = k;
         k->row.device_id[k->row.device_n++] = s->device.id;
@@ -242,14 +246,14 @@ static void run_turn(struct core *c, struct pool *p)
 /* An agent that is not connected gets the signal when it connects again (agents.c). */
 static void send_signal(struct core *c, struct container *k, int signal)
 {
-    if (k->agent != NULL && k->agent->presence == AGENT_CONNECTED)
+    if (k->agent && k->agent->presence == AGENT_CONNECTED)
         signal_container(c, k, signal);
 }
 
 static void release_container(struct core *c, struct container *k)
 {
     struct agent *agent = k->agent;
-    if (agent == NULL)
+    if (!agent)
         return;
     for (size_t i = 0; i < agent->slot_n; i++)
         if (agent->slot[i].container == k)
@@ -261,8 +265,14 @@ static void release_container(struct core *c, struct container *k)
     agent_changed(c, agent);
 }
 
-const struct rm_type rm_agents = {.name = "agents", .open = open_pool, .close = close_pool, .take_stock = tell_agents,
+const struct rm_type rm_agents = {.name = "agents",
+                                  .open = open_pool,
+                                  .close = close_pool,
+                                  .take_stock = tell_agents,
                                   .turn = run_turn,
-                                  .signal = send_signal, .released = release_container, .leaving = release_request,
-                                  .agent_forgotten = agent_forgotten, .removed = remove_request,
+                                  .signal = send_signal,
+                                  .released = release_container,
+                                  .leaving = release_request,
+                                  .agent_forgotten = agent_forgotten,
+                                  .removed = remove_request,
                                   .reweighed = reweigh_job};

@@ -55,7 +55,7 @@ static struct scale_instance *newest_instance(struct scale_instance *instance, s
 {
     struct scale_instance *found = NULL;
     for (size_t i = 0; i < n; i++)
-        if (!instance[i].terminate && (found == NULL || instance[i].launch_us > found->launch_us))
+        if (!instance[i].terminate && (!found || instance[i].launch_us > found->launch_us))
             found = &instance[i];
     return found;
 }
@@ -69,7 +69,7 @@ int scale_terminate(struct scale_instance *instance, size_t n, int min_instances
     left -= end_class(instance, n, SCALE_STOPPED, left, 0);
     left -= end_class(instance, n, SCALE_LONG_DISCONNECTED, left, 0);
     left -= end_class(instance, n, SCALE_LONG_IDLE, left, min_instances);
-    for (size_t i = 0; i < sizeof surplus / sizeof *surplus; i++)
+    for (size_t i = 0; i < sizeof(surplus) / sizeof(*surplus); i++)
         left -= end_class(instance, n, surplus[i], left, max_instances);
     for (; left > max_instances; left--)
         newest_instance(instance, n)->terminate = true;

@@ -7,8 +7,8 @@
  *
  * An instance is a machine that a provider has launched, from the launch until the provider does not list it any more;
  * it becomes useful when the agent on it connects. */
-#ifndef DET_CORE_SCALE_H
-#define DET_CORE_SCALE_H
+#ifndef DET_CORE_RESOURCES_SCALE_H
+#define DET_CORE_RESOURCES_SCALE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,11 +27,12 @@ struct scale_opts {
 
 /* What waits for agents, added up over all jobs. */
 struct scale_demand {
-    int64_t aux;   /* tasks without slots */
+    int64_t aux; /* tasks without slots */
     int64_t slots;
 };
 
-/* Can a request be served by whole agents of so many slots, or by a part of one? No agent is launched for other requests. */
+/* Can a request be served by whole agents of so many slots, or by a part of one? No agent is launched for other
+ * requests. */
 bool scale_counts(int slots, int slots_per_instance);
 /* The slots that one job waits for, at most its max_slots. max_slots -1: no limit. */
 int64_t scale_job_slots(int64_t slots, int max_slots);
@@ -40,8 +41,8 @@ int scale_desired(const struct scale_demand *d, int slots_per_instance, int aux_
 /* ---- which fewer ------------------------------------------------------------------------------------------------- */
 
 enum scale_class {
-    SCALE_PENDING,           /* asked for, not there yet */
-    SCALE_STARTING,          /* launched a moment ago: its agent may still come */
+    SCALE_PENDING,  /* asked for, not there yet */
+    SCALE_STARTING, /* launched a moment ago: its agent may still come */
     SCALE_OCCUPIED,
     SCALE_IDLE,
     SCALE_LONG_IDLE,

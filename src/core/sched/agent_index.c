@@ -41,20 +41,21 @@ static double fitting_score(enum fitting_policy policy, int all, int empty)
 double sched_score(enum fitting_policy policy, const struct sched_agent *agent, int slots_needed)
 {
     bool by_slots = agent->slots > agent->empty_slots || slots_needed > 0;
-    return by_slots ? fitting_score(policy, agent->slots, agent->empty_slots) : fitting_score(policy, agent->aux, agent->empty_aux);
+    return by_slots ? fitting_score(policy, agent->slots, agent->empty_slots)
+                    : fitting_score(policy, agent->aux, agent->empty_aux);
 }
 
 static struct sched_bucket *bucket_of(struct agent_index *p, struct bucket_set *set, const struct bucket_key *key)
 {
     struct sched_bucket *b = NULL;
-    HASH_FIND(hh, set->by_key, key, sizeof *key, b);
-    if (b != NULL)
+    HASH_FIND(hh, set->by_key, key, sizeof(*key), b);
+    if (b)
         return b;
-    b = must_calloc(1, sizeof *b);
+    b = must_calloc(1, sizeof(*b));
     b->key = *key;
     b->score = fitting_score(p->fitting, key->all, key->empty);
     RB_INIT(&b->entries);
-    HASH_ADD(hh, set->by_key, key, sizeof b->key, b);
+    HASH_ADD(hh, set->by_key, key, sizeof(b->key), b);
     b->next = set->first;
     set->first = b;
     return b;
@@ -65,18 +66,18 @@ struct agent_index_entry *bucket_first(struct sched_bucket *b, uint64_t hash)
     struct sched_agent at = {.id = "", .hash = hash};
     struct agent_index_entry key = {.agent = &at};
     struct agent_index_entry *found = RB_NFIND(agent_index_entries, &b->entries, &key);
-    return found != NULL ? found : RB_MIN(agent_index_entries, &b->entries);
+    return found ? found : RB_MIN(agent_index_entries, &b->entries);
 }
 
 struct agent_index_entry *bucket_next(struct sched_bucket *b, struct agent_index_entry *entry)
 {
     struct agent_index_entry *next = RB_NEXT(agent_index_entries, &b->entries, entry);
-    return next != NULL ? next : RB_MIN(agent_index_entries, &b->entries);
+    return next ? next : RB_MIN(agent_index_entries, &b->entries);
 }
 
 static void leave_bucket(struct agent_index_entry *entry)
 {
-    if (entry->bucket == NULL)
+    if (!entry->bucket)
         return;
     RB_REMOVE(agent_index_entries, &entry->bucket->entries, entry);
     entry->bucket->n--;
@@ -86,7 +87,7 @@ static void leave_bucket(struct agent_index_entry *entry)
 /* Counts how many agents have each number of empty slots; agents with more than 64 count as having 64. */
 static void count_room(struct agent_index *p, const struct agent_index_entry *entry, int by)
 {
-    if (entry->bucket == NULL)
+    if (!entry->bucket)
         return;
     int empty = entry->bucket->key.empty < 64 ? entry->bucket->key.empty : 64;
     p->room_n[empty - 1] += by;
@@ -99,7 +100,7 @@ static void count_room(struct agent_index *p, const struct agent_index_entry *en
 static void enter_bucket(struct agent_index *p, struct bucket_set *set, struct agent_index_entry *entry,
                          const struct bucket_key *key)
 {
-    if (entry->bucket != NULL && memcmp(&entry->bucket->key, key, sizeof *key) == 0)
+    if (entry->bucket && memcmp(&entry->bucket->key, key, sizeof(*key)) == 0)
         return;
     leave_bucket(entry);
     entry->bucket = bucket_of(p, set, key);
@@ -130,7 +131,7 @@ static void sort_in(struct agent_index *p, struct sched_agent *agent)
 static void free_buckets(struct bucket_set *set)
 {
     HASH_CLEAR(hh, set->by_key);
-    while (set->first != NULL) {
+    while (set->first) {
         struct sched_bucket *b = set->first;
         set->first = b->next;
         free(b);
@@ -142,10 +143,10 @@ static void free_buckets(struct bucket_set *set)
 static struct agent_size *size_of(struct agent_index *p, int slots)
 {
     struct agent_size **at = &p->sizes;
-    while (*at != NULL && (*at)->slots > slots)
+    while (*at && (*at)->slots > slots)
         at = &(*at)->next;
-    if (*at == NULL || (*at)->slots != slots) {
-        struct agent_size *size = must_calloc(1, sizeof *size);
+    if (!*at || (*at)->slots != slots) {
+        struct agent_size *size = must_calloc(1, sizeof(*size));
         *size = (struct agent_size){.slots = slots, .next = *at};
         *at = size;
     }
@@ -173,7 +174,7 @@ void agent_index_free(struct agent_index *p)
     HASH_CLEAR(hh, p->by_id);
     free_buckets(&p->for_slots);
     free_buckets(&p->for_aux);
-    while (p->sizes != NULL) {
+    while (p->sizes) {
         struct agent_size *size = p->sizes;
         p->sizes = size->next;
         free(size);
@@ -217,7 +218,7 @@ static void note_for_undo(struct agent_index *p, struct sched_agent *agent)
 {
     if (p->undo_n == p->undo_cap) {
         p->undo_cap = p->undo_cap == 0 ? 256 : 2 * p->undo_cap;
-        p->undo = must_reallocarray(p->undo, p->undo_cap, sizeof *p->undo);
+        p->undo = must_reallocarray(p->undo, p->undo_cap, sizeof(*p->undo));
     }
     p->undo[p->undo_n++] = (struct undo_entry){agent, agent->empty_slots, agent->empty_aux};
 }
@@ -240,7 +241,8 @@ void agent_index_take(struct agent_index *p, const struct sched_share *share, si
     }
 }
 
-/* An agent may offer less than it did when the share was taken, because some or all of its slots have been disabled since. */
+/* An agent may offer less than it did when the share was taken, because some or all of its slots have been disabled
+ * since. */
 void agent_index_give(struct agent_index *p, const struct sched_share *share, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

@@ -45,7 +45,7 @@ static void add_up(struct pass *p, struct claim *ret)
 static void claim_of(struct pass *p, struct sched_job *job, struct claim *ret)
 {
     *ret = (struct claim){.job = job, .weight = claim_weight(job->weight)};
-    if (job->largest != job->smallest || job->largest > p->s->agents.capacity || (job->waiting_n > 0 && job->shape == NULL)) {
+    if (job->largest != job->smallest || job->largest > p->s->agents.capacity || (job->waiting_n > 0 && !job->shape)) {
         add_up(p, ret);
     } else {
         bool wait = job->waiting_n > 0 && waiting_counts(p, job, job->shape);
@@ -65,7 +65,7 @@ static struct claims collect_claims(struct pass *p)
     struct sched *s = p->s;
     claims_reserve(&s->claims, s->job_n + 1);
     struct claims c = {.item = s->claims.item, .capacity = s->agents.capacity};
-    for (struct sched_job *job = TAILQ_FIRST(&s->order.list); job != NULL; job = TAILQ_NEXT(job, in_order)) {
+    for (struct sched_job *job = TAILQ_FIRST(&s->order.list); job; job = TAILQ_NEXT(job, in_order)) {
         struct claim *claim = &c.item[c.n];
         claim_of(p, job, claim);
         c.n += claim->demand > 0 || claim->active > 0;
@@ -75,7 +75,7 @@ static struct claims collect_claims(struct pass *p)
     return c;
 }
 
-/* ---- jobs that hold too much ---------------------------------------------------------------------------------------------------- */
+/* ---- jobs that hold too much ------------------------------------------------------------------------------------- */
 
 /* Slots that this pass has taken from the job for a gang count as given back. */
 static void release_too_much(struct pass *p, const struct claim *claim)
@@ -94,7 +94,7 @@ static void release_too_much(struct pass *p, const struct claim *claim)
     }
 }
 
-/* ---- jobs that hold too little -------------------------------------------------------------------------------------------------- */
+/* ---- jobs that hold too little ----------------------------------------------------------------------------------- */
 
 static bool place_at_once(struct pass *p, struct sched_request *r)
 {
@@ -218,7 +218,8 @@ static void place_single(struct pass *p, const struct claim *claim)
 
 /* ---- the pass ---------------------------------------------------------------------------------------------------- */
 
-/* Larger gangs come first, since they would stop smaller ones otherwise; of equally large ones the one whose turn is earlier. */
+/* Larger gangs come first, since they would stop smaller ones otherwise; of equally large ones the one whose turn is
+ * earlier. */
 static int by_size(const void *pa, const void *pb)
 {
     const struct claim *const *a = pa, *const *b = pb;
@@ -321,5 +322,7 @@ static void why_by_fair_share(struct sched *s, const struct sched_request *r, st
 }
 
 const struct sched_policy_type sched_policy_fair_share = {
-    .name = "fair_share", .no_priorities = "is scheduled by fair_share and has no priorities; set a weight",
-    .pass = pass_by_fair_share, .why = why_by_fair_share};
+    .name = "fair_share",
+    .no_priorities = "is scheduled by fair_share and has no priorities; set a weight",
+    .pass = pass_by_fair_share,
+    .why = why_by_fair_share};

@@ -11,7 +11,8 @@ bool sched_is_blocked(const struct sched_request *r, const struct sched_agent *a
 }
 
 /* Chooses up to `wanted` agents of one bucket, in the request's order of preference. Returns how many it found. */
-static size_t choose_agents(struct sched_bucket *b, const struct sched_request *r, size_t wanted, struct sched_agent **ret)
+static size_t choose_agents(struct sched_bucket *b, const struct sched_request *r, size_t wanted,
+                            struct sched_agent **ret)
 {
     struct agent_index_entry *entry = bucket_first(b, r->hash);
     size_t n = 0;
@@ -41,12 +42,12 @@ static struct sched_agent *fit_one(struct agent_index *p, const struct sched_req
         return NULL;
     struct sched_agent *best = NULL, *agent;
     double best_score = 0;
-    for (struct sched_bucket *b = set->first; b != NULL; b = b->next) {
-        if (b->n == 0 || (r->slots > 0 && b->key.empty < r->slots) || (best != NULL && b->score < best_score))
+    for (struct sched_bucket *b = set->first; b; b = b->next) {
+        if (b->n == 0 || (r->slots > 0 && b->key.empty < r->slots) || (best && b->score < best_score))
             continue;
         if (choose_agents(b, r, 1, &agent) == 0)
             continue;
-        if (best == NULL || b->score > best_score || is_nearer(r, agent, best)) {
+        if (!best || b->score > best_score || is_nearer(r, agent, best)) {
             best = agent;
             best_score = b->score;
         }
@@ -54,12 +55,12 @@ static struct sched_agent *fit_one(struct agent_index *p, const struct sched_req
     return best;
 }
 
-/* The bucket of idle agents of the next size below `slots`; NULL: there are no such agents. All idle agents of one size are in one
- * bucket. */
+/* The bucket of idle agents of the next size below `slots`; NULL: there are no such agents. All idle agents of one size
+ * are in one bucket. */
 static struct sched_bucket *idle_below(struct agent_index *p, int slots)
 {
-    for (struct agent_size *size = p->sizes; size != NULL && size->slots > 0; size = size->next)
-        if (size->slots < slots && size->idle != NULL && size->idle->n > 0)
+    for (struct agent_size *size = p->sizes; size && size->slots > 0; size = size->next)
+        if (size->slots < slots && size->idle && size->idle->n > 0)
             return size->idle;
     return NULL;
 }
@@ -67,7 +68,8 @@ static struct sched_bucket *idle_below(struct agent_index *p, int slots)
 typedef bool agent_test(const struct sched_agent *agent, const void *arg);
 
 /* How many of the request's blocked agents pass the test; one named twice counts once. */
-static size_t count_blocked(const struct agent_index *p, const struct sched_request *r, agent_test *test, const void *arg)
+static size_t count_blocked(const struct agent_index *p, const struct sched_request *r, agent_test *test,
+                            const void *arg)
 {
     size_t n = 0;
     for (size_t i = 0; i < r->blocked_n; i++) {
@@ -76,7 +78,7 @@ static size_t count_blocked(const struct agent_index *p, const struct sched_requ
         for (size_t k = 0; k < i && !again; k++)
             again = strcmp(r->blocked_agent[k], r->blocked_agent[i]) == 0;
         HASH_FIND_STR(p->by_id, r->blocked_agent[i], agent);
-        n += !again && agent != NULL && test(agent, arg);
+        n += !again && agent && test(agent, arg);
     }
     return n;
 }
@@ -100,7 +102,7 @@ static size_t take_whole(struct sched_bucket *b, const struct sched_request *r, 
 static size_t fit_one_size(struct agent_index *p, const struct sched_request *r, struct sched_share *ret)
 {
     int size = INT32_MAX;
-    for (struct sched_bucket *b; (b = idle_below(p, size)) != NULL; size = b->key.all) {
+    for (struct sched_bucket *b; (b = idle_below(p, size)); size = b->key.all) {
         size_t wanted = (size_t)(r->slots / b->key.all);
         if (r->slots % b->key.all == 0 && wanted <= b->n - count_blocked(p, r, is_in_bucket, b))
             return take_whole(b, r, wanted, ret);
@@ -114,7 +116,7 @@ static size_t fit_any_size(struct agent_index *p, const struct sched_request *r,
 {
     int size = INT32_MAX, missing = r->slots;
     size_t n = 0;
-    for (struct sched_bucket *b; missing > 0 && (b = idle_below(p, size)) != NULL; size = b->key.all) {
+    for (struct sched_bucket *b; missing > 0 && (b = idle_below(p, size)); size = b->key.all) {
         size_t got = take_whole(b, r, (size_t)(missing / b->key.all), ret + n);
         n += got;
         missing -= (int)got * b->key.all;
@@ -125,7 +127,7 @@ static size_t fit_any_size(struct agent_index *p, const struct sched_request *r,
 size_t agent_index_fit(struct agent_index *p, const struct sched_request *r, struct sched_share *ret)
 {
     struct sched_agent *one = fit_one(p, r);
-    if (one != NULL) {
+    if (one) {
         ret[0] = (struct sched_share){one, r->slots};
         return 1;
     }
@@ -147,12 +149,12 @@ static bool takes_aux(const struct sched_agent *agent, const void *unused)
 }
 
 /* blocked_in: the index that holds the request's blocked agents; NULL: blocked agents are not looked at. */
-static bool could_hold(const struct agent_size *sizes, const struct agent_index *blocked_in, const struct sched_request *r,
-                       bool any_sizes)
+static bool could_hold(const struct agent_size *sizes, const struct agent_index *blocked_in,
+                       const struct sched_request *r, bool any_sizes)
 {
     int64_t all = 0;
-    for (const struct agent_size *size = sizes; size != NULL && size->slots > 0; size = size->next) {
-        size_t blocked_n = blocked_in == NULL ? 0 : count_blocked(blocked_in, r, has_size, &size->slots);
+    for (const struct agent_size *size = sizes; size && size->slots > 0; size = size->next) {
+        size_t blocked_n = !blocked_in ? 0 : count_blocked(blocked_in, r, has_size, &size->slots);
         int64_t n = (int64_t)(size->n - blocked_n);
         if (n > 0 && size->slots >= r->slots)
             return true;
@@ -170,7 +172,8 @@ bool agent_index_could_fit(const struct agent_index *p, const struct sched_reque
     return could_hold(p->sizes, p, r, p->allow_heterogeneous_fits);
 }
 
-bool sizes_could_hold(const struct agent_size *largest_first, const struct sched_request *r, bool allow_heterogeneous_fits)
+bool sizes_could_hold(const struct agent_size *largest_first, const struct sched_request *r,
+                      bool allow_heterogeneous_fits)
 {
     return could_hold(largest_first, NULL, r, allow_heterogeneous_fits);
 }

@@ -16,7 +16,7 @@
 bool shape_set_has(const struct shape_set *set, const struct sched_shape *shape)
 {
     for (size_t i = 0; i < set->n; i++)
-        if (memcmp(&set->key[i], &shape->key, sizeof shape->key) == 0)
+        if (memcmp(&set->key[i], &shape->key, sizeof(shape->key)) == 0)
             return true;
     return false;
 }
@@ -35,7 +35,7 @@ struct room_count {
 static struct agent_size *size_of(struct sched *s, int slots)
 {
     struct agent_size *size = s->projection.agents.sizes;
-    while (size != NULL && size->slots != slots)
+    while (size && size->slots != slots)
         size = size->next;
     return size;
 }
@@ -46,9 +46,9 @@ static void count_what_will_be_free(struct room_count *o)
     struct sched *s = o->s;
     s->room_counts++;
     o->most = 0;
-    for (struct agent_size *size = s->projection.agents.sizes; size != NULL; size = size->next)
+    for (struct agent_size *size = s->projection.agents.sizes; size; size = size->next)
         size->whole = 0;
-    for (const struct sched_bucket *b = s->projection.agents.for_slots.first; b != NULL; b = b->next) {
+    for (const struct sched_bucket *b = s->projection.agents.for_slots.first; b; b = b->next) {
         if (b->n == 0)
             continue;
         o->most = b->key.empty > o->most ? b->key.empty : o->most;
@@ -85,7 +85,7 @@ static bool would_hold(const struct room_count *o, const struct sched_shape *sha
         return true;
     if (shape->key.single_agent)
         return false;
-    for (const struct agent_size *size = o->s->projection.agents.sizes; size != NULL && size->slots > 0; size = size->next) {
+    for (const struct agent_size *size = o->s->projection.agents.sizes; size && size->slots > 0; size = size->next) {
         if (slots % size->slots == 0 && size->whole >= (size_t)(slots / size->slots))
             return true;
         all += size->whole * (size_t)size->slots;
@@ -108,12 +108,12 @@ static void find_infeasible_in_level(struct room_count *o, struct pass *p, struc
     struct sched_shape **shape = arena_array(p->arena, struct sched_shape *, l->shape_n + 1);
     struct sched_request *r = RB_MAX(sched_requests, &l->running);
     size_t n = 0;
-    for (struct sched_shape *each = l->first; each != NULL; each = each->next)
+    for (struct sched_shape *each = l->first; each; each = each->next)
         shape[n++] = each;
     qsort(shape, n, sizeof(struct sched_shape *), latest_first);
     for (size_t i = 0; i <= n; i++) {
         int64_t position = i < n ? RB_MIN(sched_requests, &shape[i]->pending)->job->queue_position : INT64_MIN;
-        for (; r != NULL && (i == n || r->job->queue_position > position); r = RB_PREV(sched_requests, , r))
+        for (; r && (i == n || r->job->queue_position > position); r = RB_PREV(sched_requests, , r))
             if (r->released_in != p->s->pass)
                 would_give_back(o, r);
         if (i < n)
@@ -135,7 +135,7 @@ static void find_too_large(struct pass *p)
     struct room_count o = {.s = p->s};
     count_what_will_be_free(&o);
     for (int priority = SCHED_PRIORITY_MIN; priority <= SCHED_PRIORITY_MAX; priority++)
-        for (struct sched_shape *shape = p->s->with_slots[priority].first; shape != NULL; shape = shape->next)
+        for (struct sched_shape *shape = p->s->with_slots[priority].first; shape; shape = shape->next)
             shape->too_large = !would_hold(&o, shape);
 }
 
@@ -151,7 +151,7 @@ bool pass_is_infeasible(struct pass *p, const struct sched_shape *shape)
 {
     if (shape_set_has(&p->infeasible, shape))
         return true;
-    if (shape->key.slots == 0 || (shape->key.slots == 1 && shape->key.own == NULL))
+    if (shape->key.slots == 0 || (shape->key.slots == 1 && !shape->key.own))
         return false; /* the first thing that may be stopped is enough: trying is quicker than looking */
     if (!p->has_counted_room)
         find_infeasible(p);

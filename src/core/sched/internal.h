@@ -2,11 +2,11 @@
 #ifndef DET_CORE_SCHED_INTERNAL_H
 #define DET_CORE_SCHED_INTERNAL_H
 
-#include "core/sched/projection.h"
-#include "core/sched/job_order.h"
 #include "core/sched/agent_index.h"
-#include "core/sched/policy.h"
+#include "core/sched/job_order.h"
 #include "core/sched/levels.h"
+#include "core/sched/policy.h"
+#include "core/sched/projection.h"
 #include "core/sched/shares.h"
 
 enum { SCHED_LEVELS = SCHED_PRIORITY_MAX + 1 }; /* level 0: all requests, by fair share */
@@ -31,8 +31,8 @@ struct sched {
 /* The level of a priority that holds requests like r: those with slots, or those without. */
 struct sched_level *sched_level_of(struct sched *s, const struct sched_request *r, int priority);
 
-/* A set of shapes of requests that need not be tried again in a pass: while free room only shrinks, a shape that failed once fails
- * again. */
+/* A set of shapes of requests that need not be tried again in a pass: while free room only shrinks, a shape that failed
+ * once fails again. */
 enum { SHAPE_SET_MAX = 64 };
 struct shape_set {
     struct shape_key key[SHAPE_SET_MAX];
@@ -49,24 +49,28 @@ struct pass {
     size_t allocate_cap, unplaced_cap, release_cap;
     bool backfilling; /* a more important request waits */
     bool releasing;   /* room is being made for that request: slots that are free now may be slots that it will need */
-    struct shape_set unfit, infeasible, too_large; /* shapes that do not fit now; that would not fit whatever is stopped; that do not fit into what is free or leaving */
+    struct shape_set unfit, infeasible, too_large; /* shapes that do not fit now; that would not fit whatever is
+                                                      stopped; that do not fit into what is free or leaving */
     bool has_counted_room, has_counted_what_leaves;
-    /* By priority: the levels that are served, and the one that would be stopped first of what is not released yet. The least
-     * important and latest goes first, whoever it is for: what is released is always all that comes before this one. */
+    /* By priority: the levels that are served, and the one that would be stopped first of what is not released yet. The
+     * least important and latest goes first, whoever it is for: what is released is always all that comes before this
+     * one. */
     struct sched_level *level;
     struct sched_request *next_victim;
-    int kept_n; /* gangs for which slots of leaving requests are kept */
+    int kept_n;     /* gangs for which slots of leaving requests are kept */
     uint64_t began; /* the number of the pass at its beginning; by fair share each plan counts on from it */
 };
 
 void pass_allocate(struct pass *p, struct sched_request *r, const struct sched_share *share, size_t n);
-void pass_grant(struct pass *p, struct sched_request *r); /* the request is granted its slots although no agents were found for them */
+void pass_grant(struct pass *p,
+                struct sched_request *r); /* the request is granted its slots although no agents were found for them */
 void pass_release(struct pass *p, struct sched_request *r);
 
-/* True: requests of the shape do not fit into what is free together with what is on its way out. False: they may fit. */
+/* True: requests of the shape do not fit into what is free together with what is on its way out. False: they may fit.
+ */
 bool pass_is_too_large(struct pass *p, const struct sched_shape *shape);
-/* True: requests of the shape do not fit whatever is stopped for them. False: they may fit. A shape that is infeasible at one
- * priority is infeasible at all less important ones, for which fewer requests can be stopped. */
+/* True: requests of the shape do not fit whatever is stopped for them. False: they may fit. A shape that is infeasible
+ * at one priority is infeasible at all less important ones, for which fewer requests can be stopped. */
 bool pass_is_infeasible(struct pass *p, const struct sched_shape *shape);
 void pass_note_infeasible(struct pass *p, const struct sched_shape *shape);
 void pass_forget_infeasible(struct pass *p); /* to be called when there is more room than before */

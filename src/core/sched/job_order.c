@@ -10,7 +10,7 @@ static void count_below(struct sched_job *job);
 
 static void add_subtree(struct sched_job *job, const struct sched_job *child)
 {
-    if (child == NULL)
+    if (!child)
         return;
     job->subtree_n += child->subtree_n;
     job->subtree_waiting += child->subtree_waiting;
@@ -28,7 +28,7 @@ RB_GENERATE(sched_jobs, sched_job, node, sched_job_compare)
 
 static void count_upwards(struct sched_job *job)
 {
-    for (; job != NULL; job = RB_PARENT(job, node))
+    for (; job; job = RB_PARENT(job, node))
         count_below(job);
 }
 
@@ -42,7 +42,7 @@ void job_order_insert(struct job_order *order, struct sched_job *job)
 {
     RB_INSERT(sched_jobs, &order->tree, job);
     struct sched_job *before = RB_PREV(sched_jobs, &order->tree, job);
-    if (before != NULL)
+    if (before)
         TAILQ_INSERT_AFTER(&order->list, before, job, in_order);
     else
         TAILQ_INSERT_HEAD(&order->list, job, in_order);
@@ -55,7 +55,7 @@ void job_order_remove(struct job_order *order, struct sched_job *job)
 {
     TAILQ_REMOVE(&order->list, job, in_order);
     struct sched_job *above = RB_PARENT(job, node);
-    if (RB_LEFT(job, node) != NULL && RB_RIGHT(job, node) != NULL) {
+    if (RB_LEFT(job, node) && RB_RIGHT(job, node)) {
         struct sched_job *next = RB_NEXT(sched_jobs, &order->tree, job);
         above = RB_PARENT(next, node) == job ? next : RB_PARENT(next, node);
     }
@@ -66,7 +66,7 @@ void job_order_remove(struct job_order *order, struct sched_job *job)
 void job_order_add_waiting(struct sched_job *job, int64_t slots)
 {
     job->waiting_slots += slots;
-    for (; job != NULL; job = RB_PARENT(job, node))
+    for (; job; job = RB_PARENT(job, node))
         job->subtree_waiting += slots;
 }
 
@@ -74,14 +74,14 @@ struct jobs_ahead jobs_ahead(const struct sched_job *job)
 {
     struct jobs_ahead ahead = {0};
     const struct sched_job *below = RB_LEFT(job, node);
-    for (const struct sched_job *child = job; child != NULL; child = RB_PARENT(child, node)) {
-        if (below != NULL) {
+    for (const struct sched_job *child = job; child; child = RB_PARENT(child, node)) {
+        if (below) {
             ahead.jobs += below->subtree_n;
             ahead.waiting_slots += below->subtree_waiting;
         }
         const struct sched_job *parent = RB_PARENT(child, node);
         below = NULL;
-        if (parent != NULL && RB_RIGHT(parent, node) == child) {
+        if (parent && RB_RIGHT(parent, node) == child) {
             ahead.jobs += parent->uncounted ? 0 : 1;
             ahead.waiting_slots += parent->waiting_slots;
             below = RB_LEFT(parent, node);

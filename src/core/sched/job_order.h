@@ -1,5 +1,5 @@
-/* The jobs of a pool in the order in which they are served, and how many stand ahead of one. They are a tree in which each job also
- * counts the jobs below it, so that the number of jobs ahead is found without a walk over all of them. */
+/* The jobs of a pool in the order in which they are served, and how many stand ahead of one. They are a tree in which
+ * each job also counts the jobs below it, so that the number of jobs ahead is found without a walk over all of them. */
 #ifndef DET_CORE_SCHED_JOB_ORDER_H
 #define DET_CORE_SCHED_JOB_ORDER_H
 
@@ -10,7 +10,7 @@ RB_PROTOTYPE(sched_jobs, sched_job, node, sched_job_compare)
 
 struct job_order {
     struct sched_jobs tree;
-    TAILQ_HEAD(, sched_job) list;  /* the same as a list, for walks over all jobs */
+    TAILQ_HEAD(, sched_job) list; /* the same as a list, for walks over all jobs */
 };
 
 void job_order_init(struct job_order *order);

@@ -5,9 +5,9 @@
 
 #include "common/base/must.h"
 
-#define COMPARE(x, y)                  \
-    do {                               \
-        if ((x) != (y))                \
+#define COMPARE(x, y) \
+    do { \
+        if ((x) != (y)) \
             return (x) < (y) ? -1 : 1; \
     } while (0)
 
@@ -43,7 +43,7 @@ void level_init(struct sched_level *l, const struct sched_opts *opts)
 void level_free(struct sched_level *l)
 {
     HASH_CLEAR(hh, l->by_key);
-    while (l->first != NULL) {
+    while (l->first) {
         struct sched_shape *shape = l->first;
         l->first = shape->next;
         free(shape);
@@ -54,20 +54,20 @@ static struct sched_shape *shape_of(struct sched_level *l, const struct sched_re
 {
     struct shape_key key;
     struct sched_shape *shape = NULL;
-    memset(&key, 0, sizeof key); /* padding, too, is part of what is hashed */
+    memset(&key, 0, sizeof(key)); /* padding, too, is part of what is hashed */
     key.slots = r->slots;
     key.single_agent = r->single_agent;
     if (l->opts->allow_heterogeneous_fits && r->slots > 1 && !r->single_agent)
         key.own = r;
     else if (r->blocked_n > 0)
         key.own = r->blocked_agent;
-    HASH_FIND(hh, l->by_key, &key, sizeof key, shape);
-    if (shape != NULL)
+    HASH_FIND(hh, l->by_key, &key, sizeof(key), shape);
+    if (shape)
         return shape;
-    shape = must_calloc(1, sizeof *shape);
+    shape = must_calloc(1, sizeof(*shape));
     shape->key = key;
     RB_INIT(&shape->pending);
-    HASH_ADD(hh, l->by_key, key, sizeof shape->key, shape);
+    HASH_ADD(hh, l->by_key, key, sizeof(shape->key), shape);
     shape->next = l->first;
     l->first = shape;
     l->shape_n++;
@@ -141,13 +141,13 @@ void walk_init(struct walk *w, size_t shape_n, struct arena *a)
 void walk_start(struct walk *w, struct sched_level *l, struct arena *a)
 {
     walk_init(w, l->shape_n, a);
-    for (struct sched_shape *shape = l->first; shape != NULL; shape = shape->next)
+    for (struct sched_shape *shape = l->first; shape; shape = shape->next)
         walk_push(w, (struct cursor){shape, RB_MIN(sched_requests, &shape->pending)});
 }
 
 void walk_push(struct walk *w, struct cursor c)
 {
-    if (c.next == NULL)
+    if (!c.next)
         return;
     size_t i = w->n++;
     w->heap[i] = c;

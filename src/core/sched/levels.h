@@ -1,9 +1,10 @@
 /* The requests of a pool by priority and shape, those of each shape in the order of their turns.
  *
- * Requests have the same *shape* if they need as many slots, may be spread or not, and have the same blocked agents. While room
- * only shrinks, requests of one shape fit or fail together. So a pass that sees one fail need not look at the thousands like it:
- * it walks over shapes, not over requests. Gangs that may take agents of several sizes are the exception: each is a shape of its
- * own, because the choice of the largest sizes first can fail with more room and succeed with less. */
+ * Requests have the same *shape* if they need as many slots, may be spread or not, and have the same blocked agents.
+ * While room only shrinks, requests of one shape fit or fail together. So a pass that sees one fail need not look at
+ * the thousands like it: it walks over shapes, not over requests. Gangs that may take agents of several sizes are the
+ * exception: each is a shape of its own, because the choice of the largest sizes first can fail with more room and
+ * succeed with less. */
 #ifndef DET_CORE_SCHED_LEVELS_H
 #define DET_CORE_SCHED_LEVELS_H
 
@@ -19,7 +20,8 @@ struct sched_shape {
     struct sched_requests pending;
     size_t n;
     bool infeasible, too_large; /* what infeasible.c found out in this pass */
-    bool fits_now, counts; /* by fair share: fits_now: it fits now. counts: it fits now, or room for it could be made (room.h) */
+    bool fits_now,
+        counts; /* by fair share: fits_now: it fits now. counts: it fits now, or room for it could be made (room.h) */
     struct sched_shape *next;
     UT_hash_handle hh;
 };
@@ -34,7 +36,8 @@ struct sched_level {
 
 void level_init(struct sched_level *l, const struct sched_opts *opts /* outlives it */);
 void level_free(struct sched_level *l);
-void level_add(struct sched_level *l, struct sched_request *r); /* its state says into which of the level's indexes it goes */
+void level_add(struct sched_level *l,
+               struct sched_request *r); /* its state says into which of the level's indexes it goes */
 void level_remove(struct sched_level *l, struct sched_request *r);
 
 /* A walk over several shapes at once in the order of turns: a heap of each shape's next request. */
@@ -46,9 +49,12 @@ struct walk {
     struct cursor *heap;
     size_t n;
 };
-void walk_start(struct walk *w, struct sched_level *l, struct arena *a); /* begins a walk over all pending requests of the level */
-void walk_init(struct walk *w, size_t shape_n, struct arena *a);         /* begins a walk over no shape; walk_push() adds some */
-void walk_push(struct walk *w, struct cursor c);                         /* does nothing when the cursor has passed the last request of its shape */
+void walk_start(struct walk *w, struct sched_level *l,
+                struct arena *a); /* begins a walk over all pending requests of the level */
+void walk_init(struct walk *w, size_t shape_n,
+               struct arena *a); /* begins a walk over no shape; walk_push() adds some */
+void walk_push(struct walk *w,
+               struct cursor c); /* does nothing when the cursor has passed the last request of its shape */
 bool walk_pop(struct walk *w, struct cursor *ret);
 struct cursor cursor_after(const struct cursor *c);
 /* The first of the shape whose turn is after r's. */

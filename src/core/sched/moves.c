@@ -12,8 +12,7 @@ struct gap {
 
 static struct gap gap_between(const struct sched_job *earlier, const struct sched_job *later, int priority)
 {
-    struct gap gap = {.from = earlier != NULL && earlier->priority == priority,
-                      .to = later != NULL && later->priority == priority};
+    struct gap gap = {.from = earlier && earlier->priority == priority, .to = later && later->priority == priority};
     gap.low = gap.from ? earlier->queue_position : 0;
     gap.high = gap.to ? later->queue_position : 0;
     return gap;
@@ -42,7 +41,7 @@ static int64_t position_in_gap(const struct gap *gap, int64_t now_us)
 static size_t count_pushed(struct sched_job *later, int64_t position)
 {
     size_t n = 0;
-    for (int priority = later->priority; later != NULL && later->priority == priority && later->queue_position <= position;
+    for (int priority = later->priority; later && later->priority == priority && later->queue_position <= position;
          later = RB_NEXT(sched_jobs, , later)) {
         n++;
         position++;
@@ -59,7 +58,7 @@ static void add_step(struct sched_move *m, struct sched_job *job, int priority, 
 static void push_on(struct sched_move *m, struct sched_job *job, struct sched_job *later, int64_t position)
 {
     int priority = later->priority;
-    for (; later != NULL && later->priority == priority && later->queue_position <= position;
+    for (; later && later->priority == priority && later->queue_position <= position;
          later = RB_NEXT(sched_jobs, , later)) {
         if (later == job)
             continue;

@@ -1,5 +1,5 @@
-/* Moves a job in the queue ahead of another or behind it (docs/spec/scheduling.md#moving-a-job). Positions are numbers with room
- * between them. Where no number is left between two jobs, the jobs behind are pushed on. */
+/* Moves a job in the queue ahead of another or behind it (docs/spec/scheduling.md#moving-a-job). Positions are numbers
+ * with room between them. Where no number is left between two jobs, the jobs behind are pushed on. */
 #ifndef DET_CORE_SCHED_MOVES_H
 #define DET_CORE_SCHED_MOVES_H
 
@@ -14,13 +14,14 @@ struct sched_step {
 struct sched_move {
     /* The other neighbour of the new place; NULL: none, it becomes the first or the last of all. */
     const struct sched_job *second;
-    bool adopts_priority; /* the job takes over the anchor's priority */
-    struct sched_step *step; /* the calls of sched_job_set() that carry out the move, in this order; none: the job stands there already */
+    bool adopts_priority;    /* the job takes over the anchor's priority */
+    struct sched_step *step; /* the calls of sched_job_set() that carry out the move, in this order; none: the job
+                                stands there already */
     size_t step_n;
 };
 
-/* Plans the move of a job to a place right ahead of `anchor` or right behind it, and changes nothing. Both jobs must have requests in
- * this pool's queue. The steps are allocated in the arena. */
+/* Plans the move of a job to a place right ahead of `anchor` or right behind it, and changes nothing. Both jobs must
+ * have requests in this pool's queue. The steps are allocated in the arena. */
 void sched_plan_move(struct sched_job *job, struct sched_job *anchor, bool ahead, int64_t now_us, struct arena *a,
                      struct sched_move *ret);
 

@@ -18,21 +18,22 @@ enum {
 enum fitting_policy { FITTING_BEST, FITTING_WORST };
 
 /* One row for each policy (policy.h): its constant SCHED_BY_…, and the end of sched_policy_…. */
-#define SCHED_POLICIES(X)      \
-    X(PRIORITY, priority)      \
-    X(FAIR_SHARE, fair_share)  \
+#define SCHED_POLICIES(X) \
+    X(PRIORITY, priority) \
+    X(FAIR_SHARE, fair_share) \
     X(ROUND_ROBIN, round_robin)
 
 enum sched_policy {
 #define X(id, name) SCHED_BY_##id,
     SCHED_POLICIES(X)
 #undef X
-    SCHED_POLICY_NR,
+        SCHED_POLICY_NR,
 };
 
 struct sched_opts {
     enum sched_policy policy;
-    bool preemption; /* where jobs have a queue: may what runs be stopped for what is more important? Fair share always may */
+    bool preemption; /* where jobs have a queue: may what runs be stopped for what is more important? Fair share always
+                        may */
     enum fitting_policy fitting;
     bool allow_heterogeneous_fits; /* may a gang take whole agents of different sizes? */
     /* A waiting request counts as one priority better for each of these that it has waited, and keeps that while it

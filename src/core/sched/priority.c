@@ -38,7 +38,8 @@ static void take_slots(struct pass *p, size_t n)
 static size_t fit_into_what_leaves(struct pass *p, const struct sched_request *r)
 {
     struct sched *s = p->s;
-    if (!s->opts.preemption || p->releasing || r->slots <= 1 || s->releasing_n[1] == 0 || s->releasing_n[1] > SCHED_LEAVING_MAX)
+    if (!s->opts.preemption || p->releasing || r->slots <= 1 || s->releasing_n[1] == 0 ||
+        s->releasing_n[1] > SCHED_LEAVING_MAX)
         return 0;
     if (p->kept_n >= SCHED_KEPT_MAX || pass_is_too_large(p, r->shape))
         return 0;
@@ -73,7 +74,7 @@ static void place_in_turn(struct pass *p, struct sched_level *l, struct walk *re
     }
 }
 
-/* ---- requests that do not fit --------------------------------------------------------------------------------------- */
+/* ---- requests that do not fit ------------------------------------------------------------------------------------ */
 
 struct victims {
     struct sched_request **item;
@@ -98,7 +99,7 @@ static void add_victim(struct victims *v, struct sched_request *r, struct arena 
 static struct sched_request *last_running(struct sched_level *level, int priority)
 {
     struct sched_request *last = NULL;
-    for (; last == NULL && priority >= SCHED_PRIORITY_MIN; priority--)
+    for (; !last && priority >= SCHED_PRIORITY_MIN; priority--)
         last = RB_MAX(sched_requests, &level[priority].running);
     return last;
 }
@@ -106,15 +107,15 @@ static struct sched_request *last_running(struct sched_level *level, int priorit
 static struct sched_request *victim_after(struct sched_level *level, struct sched_request *victim)
 {
     struct sched_request *next = RB_PREV(sched_requests, &level[victim->priority].running, victim);
-    return next != NULL ? next : last_running(level, victim->priority - 1);
+    return next ? next : last_running(level, victim->priority - 1);
 }
 
 /* For a request, others may be stopped that are less important; of its own priority only those whose jobs stand
  * behind its job. */
 static bool may_stop(const struct sched_request *r, const struct sched_request *victim)
 {
-    if (victim == NULL || victim->priority != r->priority)
-        return victim != NULL && victim->priority > r->priority;
+    if (!victim || victim->priority != r->priority)
+        return victim && victim->priority > r->priority;
     return victim->job->queue_position > r->job->queue_position;
 }
 
@@ -153,7 +154,8 @@ static size_t make_room(struct pass *p, const struct sched_request *r)
     struct victims victims = {0};
     size_t mark = agent_index_mark(&s->projection.agents);
     size_t n = TAILQ_EMPTY(&s->releasing) || p->releasing ? 0 : projection_fit(&s->projection, r, s->share);
-    if (n == 0 && (!may_stop(r, p->next_victim) || !agent_index_could_fit(&s->agents, r) || pass_is_infeasible(p, r->shape)))
+    if (n == 0 &&
+        (!may_stop(r, p->next_victim) || !agent_index_could_fit(&s->agents, r) || pass_is_infeasible(p, r->shape)))
         return 0;
     if (n == 0)
         n = fit_after_stopping(p, r, &victims);
@@ -208,7 +210,7 @@ static void serve_levels(struct pass *p, struct sched_level *level)
         struct walk failed;
         if (level[priority].pending_n == 0)
             continue;
-        if (p->releasing && (p->next_victim == NULL || p->next_victim->priority < priority))
+        if (p->releasing && (!p->next_victim || p->next_victim->priority < priority))
             break;
         place_in_turn(p, &level[priority], &failed);
         if (failed.n == 0)
@@ -237,7 +239,7 @@ enum { SHAPES_LOOKED_AT = 64 };
 static const struct sched_request *first_stuck(const struct sched *s, const struct sched_level *l)
 {
     int looks = SHAPES_LOOKED_AT;
-    for (const struct sched_shape *shape = l->first; shape != NULL && looks-- > 0; shape = shape->next) {
+    for (const struct sched_shape *shape = l->first; shape && looks-- > 0; shape = shape->next) {
         const struct sched_request *first = RB_MIN(sched_requests, (struct sched_requests *)&shape->pending);
         if (!agent_index_could_fit(&s->agents, first))
             return first;
@@ -250,7 +252,7 @@ static void count_ahead(struct sched *s, const struct sched_request *r, struct s
     for (int priority = SCHED_PRIORITY_MIN; priority < r->priority; priority++) {
         const struct sched_level *l = sched_level_of(s, r, priority);
         ret->ahead += l->pending_n;
-        if (ret->stuck == NULL && l->pending_n > 0)
+        if (!ret->stuck && l->pending_n > 0)
             ret->stuck = first_stuck(s, l);
     }
 }
@@ -263,11 +265,20 @@ static void why_by_priority(struct sched *s, const struct sched_request *r, stru
 }
 
 const struct sched_policy_type sched_policy_priority = {
-    .name = "priority", .no_weights = "is scheduled by priority and has no weights; set a priority", .has_queue = true,
-    .plans_on_projection = true, .pass = pass_by_priority, .why = why_by_priority};
+    .name = "priority",
+    .no_weights = "is scheduled by priority and has no weights; set a priority",
+    .has_queue = true,
+    .plans_on_projection = true,
+    .pass = pass_by_priority,
+    .why = why_by_priority};
 
 /* The legacy round_robin: by priority, where all priorities are equal. */
 const struct sched_policy_type sched_policy_round_robin = {
-    .name = "round_robin", .no_priorities = "is scheduled by round_robin, where all priorities are equal",
-    .no_weights = "is scheduled by priority and has no weights; set a priority", .equal_priorities = true, .has_queue = true,
-    .plans_on_projection = true, .pass = pass_by_priority, .why = why_by_priority};
+    .name = "round_robin",
+    .no_priorities = "is scheduled by round_robin, where all priorities are equal",
+    .no_weights = "is scheduled by priority and has no weights; set a priority",
+    .equal_priorities = true,
+    .has_queue = true,
+    .plans_on_projection = true,
+    .pass = pass_by_priority,
+    .why = why_by_priority};

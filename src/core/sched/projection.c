@@ -44,15 +44,20 @@ void projection_join(struct projection *pr, struct sched_agent *agent)
     agent->projected = NULL;
     if (!pr->kept)
         return;
-    agent->projected = must_calloc(1, sizeof *agent->projected);
-    *agent->projected = (struct sched_agent){.id = agent->id, .projects = agent, .open = agent->open, .slots = agent->slots,
-                                          .empty_slots = agent->empty_slots, .aux = agent->aux, .empty_aux = agent->empty_aux};
+    agent->projected = must_calloc(1, sizeof(*agent->projected));
+    *agent->projected = (struct sched_agent){.id = agent->id,
+                                             .projects = agent,
+                                             .open = agent->open,
+                                             .slots = agent->slots,
+                                             .empty_slots = agent->empty_slots,
+                                             .aux = agent->aux,
+                                             .empty_aux = agent->empty_aux};
     agent_index_add(&pr->agents, agent->projected);
 }
 
 void projection_leave(struct projection *pr, struct sched_agent *agent)
 {
-    if (agent->projected == NULL)
+    if (!agent->projected)
         return;
     agent_index_remove(&pr->agents, agent->projected);
     free(agent->projected);
@@ -62,7 +67,7 @@ void projection_leave(struct projection *pr, struct sched_agent *agent)
 void projection_follow(struct projection *pr, struct sched_agent *agent)
 {
     struct sched_agent offer = offer_of(agent);
-    if (agent->projected != NULL)
+    if (agent->projected)
         agent_index_set(&pr->agents, agent->projected, &offer);
 }
 

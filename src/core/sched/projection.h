@@ -21,7 +21,8 @@ void projection_follow(struct projection *pr, struct sched_agent *agent);
 /* Of what is held on the agent, this begins to leave (by 1), or has gone (-1). */
 void projection_leaves(struct projection *pr, const struct sched_share *share, int by);
 
-/* As agent_index_fit, agent_index_take and agent_index_give. Shares are of the agents themselves, not of the projected ones. */
+/* As agent_index_fit, agent_index_take and agent_index_give. Shares are of the agents themselves, not of the projected
+ * ones. */
 size_t projection_fit(struct projection *pr, const struct sched_request *r, struct sched_share *ret);
 void projection_take(struct projection *pr, const struct sched_share *share, size_t n);
 void projection_give(struct projection *pr, const struct sched_share *share, size_t n);

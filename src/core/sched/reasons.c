@@ -4,7 +4,7 @@
 
 static bool is_any_open(const struct sched *s)
 {
-    for (const struct agent_size *size = s->agents.sizes; size != NULL; size = size->next)
+    for (const struct agent_size *size = s->agents.sizes; size; size = size->next)
         if (size->n > 0)
             return true;
     return false;
@@ -19,7 +19,7 @@ static bool is_blocked_only(const struct sched *s, const struct sched_request *r
 
 static bool is_any_blocked_in(const struct sched *s, const struct sched_level *l)
 {
-    for (const struct sched_shape *shape = l->first; shape != NULL; shape = shape->next) {
+    for (const struct sched_shape *shape = l->first; shape; shape = shape->next) {
         const struct sched_request *first = RB_MIN(sched_requests, (struct sched_requests *)&shape->pending);
         if (first->blocked_n > 0 && !agent_index_could_fit(&s->agents, first) && is_blocked_only(s, first))
             return true;
@@ -51,7 +51,8 @@ static bool cannot_ever(const struct sched *s, const struct sched_request *r, en
 
 void sched_why(struct sched *s, const struct sched_request *r, struct sched_reason *ret)
 {
-    struct sched_reason reason = {.granted = r->granted_in == s->pass && s->pass > 0, .leaving = s->releasing_n[r->slots > 0]};
+    struct sched_reason reason = {.granted = r->granted_in == s->pass && s->pass > 0,
+                                  .leaving = s->releasing_n[r->slots > 0]};
     s->policy->why(s, r, &reason);
     if (!cannot_ever(s, r, &reason.why) && agent_index_fit(&s->agents, r, s->share) == 0)
         reason.why = SCHED_WHY_NO_ROOM;
@@ -66,9 +67,9 @@ const struct agent_size *sched_sizes(const struct sched *s)
 struct sched_slot_count sched_count_slots(const struct sched *s)
 {
     struct sched_slot_count slots = {0};
-    for (const struct agent_size *size = s->agents.sizes; size != NULL; size = size->next)
+    for (const struct agent_size *size = s->agents.sizes; size; size = size->next)
         slots.all += (int64_t)size->n * size->slots;
-    for (const struct sched_bucket *b = s->agents.for_slots.first; b != NULL; b = b->next)
+    for (const struct sched_bucket *b = s->agents.for_slots.first; b; b = b->next)
         slots.free += (int64_t)b->n * b->key.empty;
     return slots;
 }

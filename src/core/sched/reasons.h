@@ -1,4 +1,5 @@
-/* Why a request waits (docs/spec/scheduling.md#why-a-job-waits). The reason is found when somebody asks; passes keep no record. */
+/* Why a request waits (docs/spec/scheduling.md#why-a-job-waits). The reason is found when somebody asks; passes keep no
+ * record. */
 #ifndef DET_CORE_SCHED_REASONS_H
 #define DET_CORE_SCHED_REASONS_H
 
@@ -19,7 +20,7 @@ enum sched_why {
 
 struct sched_reason {
     enum sched_why why;
-    size_t ahead;                      /* requests of higher priority that wait; without preemption they keep this one waiting */
+    size_t ahead; /* requests of higher priority that wait; without preemption they keep this one waiting */
     const struct sched_request *stuck; /* the first of those ahead that no set of agents can ever hold; NULL: none */
     size_t leaving;                    /* requests that are on their way out */
     bool granted;                      /* by fair share it got its slots, but no place */
@@ -29,7 +30,8 @@ struct sched_reason {
 void sched_why(struct sched *s, const struct sched_request *r, struct sched_reason *ret);
 /* Does something wait only because it may not run on the agents that could hold it? */
 bool sched_is_any_blocked(const struct sched *s);
-const struct agent_size *sched_sizes(const struct sched *s); /* of the open agents, with slots first; NULL: there are none */
+const struct agent_size *
+sched_sizes(const struct sched *s); /* of the open agents, with slots first; NULL: there are none */
 
 /* Slots that are free and kept for no request, and all slots of open agents. */
 struct sched_slot_count {

@@ -5,14 +5,14 @@
 
 /* ---- who could have a place -------------------------------------------------------------------------------------- */
 
-/* Returns the largest number of free slots on one agent if everything that can be preempted were gone. Sets size->whole to the
- * number of agents of each size that would be idle then. */
+/* Returns the largest number of free slots on one agent if everything that can be preempted were gone. Sets size->whole
+ * to the number of agents of each size that would be idle then. */
 static int count_what_could_be_free(struct sched *s, const struct sched_request *r)
 {
     int most = 0;
-    for (struct agent_size *size = s->agents.sizes; size != NULL; size = size->next)
+    for (struct agent_size *size = s->agents.sizes; size; size = size->next)
         size->whole = 0;
-    for (const struct sched_agent *agent = s->agents.by_id; agent != NULL; agent = agent->hh.next) {
+    for (const struct sched_agent *agent = s->agents.by_id; agent; agent = agent->hh.next) {
         if (!agent->open || sched_is_blocked(r, agent))
             continue;
         most = agent->slots - agent->fixed > most ? agent->slots - agent->fixed : most;
@@ -34,7 +34,7 @@ static bool would_fit(const struct sched *s, const struct sched_request *r, int 
         return true;
     if (needs_one_agent(s, r))
         return false;
-    for (const struct agent_size *size = s->agents.sizes; size != NULL && size->slots > 0; size = size->next)
+    for (const struct agent_size *size = s->agents.sizes; size && size->slots > 0; size = size->next)
         if (r->slots % size->slots == 0 && size->whole >= (size_t)(r->slots / size->slots))
             return true;
     return false;
@@ -45,7 +45,7 @@ void room_find_who_counts(struct sched *s)
 {
     int most = -1;
     for (int blocked = 0; blocked < 2; blocked++)
-        for (struct sched_shape *shape = s->with_slots[0].first; shape != NULL; shape = shape->next) {
+        for (struct sched_shape *shape = s->with_slots[0].first; shape; shape = shape->next) {
             struct sched_request *first = RB_MIN(sched_requests, &shape->pending);
             if ((first->blocked_n > 0) != blocked)
                 continue;
@@ -103,18 +103,18 @@ static int by_ease(const void *pa, const void *pb)
     return strcmp(a->agent->id, b->agent->id);
 }
 
-/* Finds agents on which r could run after something was stopped. size 0: any agent that could hold all of r; otherwise agents of this
- * size that could be idle. */
+/* Finds agents on which r could run after something was stopped. size 0: any agent that could hold all of r; otherwise
+ * agents of this size that could be idle. */
 static size_t find_candidates(struct sched *s, const struct sched_request *r, int size, struct candidate *ret)
 {
     size_t n = 0;
-    for (struct sched_agent *agent = s->agents.by_id; agent != NULL; agent = agent->hh.next) {
+    for (struct sched_agent *agent = s->agents.by_id; agent; agent = agent->hh.next) {
         if (!agent->open || sched_is_blocked(r, agent) || (size > 0 && agent->slots != size))
             continue;
         if (room_on(s, agent) >= (size > 0 ? size : r->slots))
             ret[n++] = (struct candidate){agent, r->hash - agent->hash};
     }
-    qsort(ret, n, sizeof *ret, by_ease);
+    qsort(ret, n, sizeof(*ret), by_ease);
     return n;
 }
 
@@ -126,7 +126,7 @@ static size_t choose_agents(struct pass *p, const struct sched_request *r, struc
         ret[0] = (struct sched_share){c[0].agent, r->slots};
         return 1;
     }
-    for (const struct agent_size *size = s->agents.sizes; size != NULL && !needs_one_agent(s, r); size = size->next) {
+    for (const struct agent_size *size = s->agents.sizes; size && !needs_one_agent(s, r); size = size->next) {
         if (size->slots == 0 || r->slots % size->slots != 0)
             continue;
         size_t wanted = (size_t)(r->slots / size->slots);

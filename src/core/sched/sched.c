@@ -23,7 +23,7 @@ RB_GENERATE_STATIC(sched_promotions, sched_request, in_promotions, by_promotion)
 
 struct sched *sched_new(const struct sched_opts *opts)
 {
-    struct sched *s = must_calloc(1, sizeof *s);
+    struct sched *s = must_calloc(1, sizeof(*s));
     s->opts = *opts;
     s->policy = sched_policy_type(opts->policy);
     agent_index_init(&s->agents, opts);
@@ -40,7 +40,7 @@ struct sched *sched_new(const struct sched_opts *opts)
 
 void sched_free(struct sched *s)
 {
-    if (s == NULL)
+    if (!s)
         return;
     for (int i = 0; i < SCHED_LEVELS; i++) {
         level_free(&s->with_slots[i]);
@@ -69,7 +69,7 @@ void sched_agent_join(struct sched *s, struct sched_agent *agent)
     if (++s->agent_n <= s->share_cap)
         return;
     s->share_cap = 2 * s->agent_n;
-    s->share = must_reallocarray(s->share, s->share_cap, sizeof *s->share);
+    s->share = must_reallocarray(s->share, s->share_cap, sizeof(*s->share));
 }
 
 static void count_held(const struct sched_request *r, const struct sched_share *share, int by)
@@ -224,7 +224,7 @@ void sched_request_add(struct sched *s, struct sched_request *r)
 
 static void keep_shares(struct sched_request *r, const struct sched_share *share, size_t n)
 {
-    r->share = must_reallocarray(NULL, n + 1, sizeof *share);
+    r->share = must_reallocarray(NULL, n + 1, sizeof(*share));
     for (size_t i = 0; i < n; i++) {
         r->share[i] = share[i];
         count_held(r, &share[i], 1);
@@ -238,7 +238,8 @@ static int aged_until(const struct sched *s, const struct sched_request *r, int6
     return aged < SCHED_PRIORITY_MAX ? (int)aged : SCHED_PRIORITY_MAX;
 }
 
-void sched_request_hold(struct sched *s, struct sched_request *r, int64_t placed_us, const struct sched_share *share, size_t n)
+void sched_request_hold(struct sched *s, struct sched_request *r, int64_t placed_us, const struct sched_share *share,
+                        size_t n)
 {
     add_request(s, r, SCHED_ALLOCATED, aged_until(s, r, placed_us));
     keep_shares(r, share, n);
@@ -344,7 +345,7 @@ void pass_allocate(struct pass *p, struct sched_request *r, const struct sched_s
         d->allocate = more;
     }
     r->backfilled = p->backfilling;
-    d->allocate[d->allocate_n++] = (struct sched_placement){r, arena_dup(p->arena, share, n * sizeof *share), n};
+    d->allocate[d->allocate_n++] = (struct sched_placement){r, arena_dup(p->arena, share, n * sizeof(*share)), n};
 }
 
 static void add_to(struct arena *a, struct sched_request ***list, size_t *n, size_t *cap, struct sched_request *r)
@@ -375,7 +376,7 @@ void pass_release(struct pass *p, struct sched_request *r)
 static void promote_waiting(struct sched *s, int64_t now_us)
 {
     struct sched_request *r;
-    while ((r = RB_MIN(sched_promotions, &s->promotions)) != NULL && r->promote_us <= now_us) {
+    while ((r = RB_MIN(sched_promotions, &s->promotions)) && r->promote_us <= now_us) {
         unindex_request(s, r);
         set_priority(s, r, aged_by(r) + 1);
         index_request(s, r);
@@ -400,11 +401,11 @@ void sched_pass(struct sched *s, int64_t now_us, struct arena *a, struct sched_d
     struct pass p = {.s = s, .arena = a, .ret = ret};
     *ret = (struct sched_decision){0};
     s->pass++;
-    if (s->share == NULL)
+    if (!s->share)
         return; /* there never was an agent */
     promote_waiting(s, now_us);
     s->policy->pass(&p);
     carry_out(s, ret);
     const struct sched_request *next = RB_MIN(sched_promotions, &s->promotions);
-    ret->again_us = next == NULL ? 0 : next->promote_us;
+    ret->again_us = !next ? 0 : next->promote_us;
 }

@@ -1,16 +1,17 @@
 /* Scheduling: which request gets which slots of one pool, and which requests are stopped for it.
  *
- * The caller tells the scheduler of agents, jobs and requests as they come, change and go, and asks for a pass when something
- * has changed. The scheduler keeps them in indexes (agents by what they have free, requests by their turn), so that the cost of
- * a pass depends on what it decides, not on how much there is. The scheduler starts nothing and knows no clock. tests/sim
- * compares it, pass by pass, with an obvious version that looks at everything.
+ * The caller tells the scheduler of agents, jobs and requests as they come, change and go, and asks for a pass when
+ * something has changed. The scheduler keeps them in indexes (agents by what they have free, requests by their turn),
+ * so that the cost of a pass depends on what it decides, not on how much there is. The scheduler starts nothing and
+ * knows no clock. tests/sim compares it, pass by pass, with an obvious version that looks at everything.
  *
- *     agents ──→ agent_index.c, fits.c: where would it fit, whole agents for gangs; projection.c: where, once what leaves has gone
- *     requests → levels.c: whose turn is it
- *     sched_pass → priority.c or fair_share.c: the two policies; shares.c: what is fair
+ *     agents ──→ agent_index.c, fits.c: where would it fit, whole agents for gangs; projection.c: where, once what
+ * leaves has gone requests → levels.c: whose turn is it sched_pass → priority.c or fair_share.c: the two policies;
+ * shares.c: what is fair
  *
- * The structs below are parts of the caller's own objects. The caller does not touch the fields below "the scheduler's own".
- * Rules: docs/spec/scheduling.md; "max-min" fairness as in Bertsekas and Gallager, Data Networks (1992), section 6.5.2. */
+ * The structs below are parts of the caller's own objects. The caller does not touch the fields below "the scheduler's
+ * own". Rules: docs/spec/scheduling.md; "max-min" fairness as in Bertsekas and Gallager, Data Networks (1992),
+ * section 6.5.2. */
 #ifndef DET_CORE_SCHED_SCHED_H
 #define DET_CORE_SCHED_SCHED_H
 
@@ -35,16 +36,18 @@ struct agent_index_entry {
 /* An agent, with what the scheduler knows of it. */
 struct sched_agent {
     const char *id;
-    bool open;              /* the agent takes new work: it is enabled, not draining, and connected */
-    int slots, empty_slots; /* its usable slots, and how many of them are free; when it drains: the slots in use, and 0 */
-    int aux, empty_aux;     /* how many containers without slots it may have in all, and how many more it may take */
+    bool open; /* the agent takes new work: it is enabled, not draining, and connected */
+    int slots,
+        empty_slots;    /* its usable slots, and how many of them are free; when it drains: the slots in use, and 0 */
+    int aux, empty_aux; /* how many containers without slots it may have in all, and how many more it may take */
     /* the scheduler's own */
     uint64_t hash;
-    size_t held; /* how many shares of requests lie on this agent */
-    int fixed;   /* slots that requests hold here which cannot be preempted */
-    int leaving_slots, leaving_aux; /* slots and zero-slot places of requests that are on their way out */
-    struct sched_agent *projected, *projects; /* projected: the agent as it will be (projection.h). projects: of a projected agent, the agent itself */
-    struct agent_size *size; /* of an open one (agent_index.h) */
+    size_t held;                              /* how many shares of requests lie on this agent */
+    int fixed;                                /* slots that requests hold here which cannot be preempted */
+    int leaving_slots, leaving_aux;           /* slots and zero-slot places of requests that are on their way out */
+    struct sched_agent *projected, *projects; /* projected: the agent as it will be (projection.h). projects: of a
+                                                 projected agent, the agent itself */
+    struct agent_size *size;                  /* of an open one (agent_index.h) */
     uint64_t room_counted_in; /* the number of the count that `room` belongs to (infeasible.c, room.c) */
     int room;
     struct agent_index_entry by_slots, by_aux;
@@ -66,7 +69,8 @@ struct sched_job {
     int max_slots; /* -1: no limit. Fair share heeds it, priority does not */
     /* the scheduler's own; first, with the two before, what a pass by fair share reads of each job */
     /* Sums over the job's requests that have slots. */
-    int active, held_for_good; /* slots held by requests that are not on their way out; those of them that cannot be preempted */
+    int active, held_for_good; /* slots held by requests that are not on their way out; those of them that cannot be
+                                  preempted */
     int leaving;               /* slots held by preemptible requests that are on their way out */
     int largest, smallest;     /* the sizes of the largest and the smallest request with slots that the job ever had */
     size_t waiting_n;
@@ -75,7 +79,7 @@ struct sched_job {
     /* its place in the order of jobs (job_order.h) */
     RB_ENTRY(sched_job) node;
     TAILQ_ENTRY(sched_job) in_order;
-    int stopped; /* slots that the pass stopped_in took from it for gangs of others */
+    int stopped;                      /* slots that the pass stopped_in took from it for gangs of others */
     uint64_t stopped_in, no_place_in; /* no_place_in: the pass that found no place for its gangs */
     bool by_age;
     size_t subtree_n;
@@ -95,8 +99,8 @@ struct sched_shape;
 struct sched_request {
     const char *allocation_id;
     struct sched_job *job;
-    int slots;          /* of the whole gang; 0: a zero-slot task */
-    bool single_agent;  /* the request is never spread over several agents */
+    int slots;         /* of the whole gang; 0: a zero-slot task */
+    bool single_agent; /* the request is never spread over several agents */
     bool preemptible;
     int64_t request_us;
     const char *const *blocked_agent; /* ids of agents on which the request must not run */
@@ -125,13 +129,15 @@ struct sched_placement {
 struct sched_decision {
     struct sched_placement *allocate;
     size_t allocate_n;
-    /* By fair share: granted their slots, but the places were taken by others in this pass. They keep the grant: nothing
-     * behind them in their job gets it instead. */
+    /* By fair share: granted their slots, but the places were taken by others in this pass. They keep the grant:
+     * nothing behind them in their job gets it instead. */
     struct sched_request **unplaced;
     size_t unplaced_n;
-    struct sched_request **release; /* requests to be stopped: they are preempted, or killed if they cannot be preempted */
+    struct sched_request *
+        *release; /* requests to be stopped: they are preempted, or killed if they cannot be preempted */
     size_t release_n;
-    int64_t again_us; /* at this time another pass may decide otherwise, even if nothing else happens before; 0: never */
+    int64_t
+        again_us; /* at this time another pass may decide otherwise, even if nothing else happens before; 0: never */
 };
 
 /* By priority, at most SCHED_KEPT_MAX gangs have places kept in what is on its way out, and none has while more than
@@ -146,14 +152,16 @@ void sched_free(struct sched *s);
 const struct sched_opts *sched_get_opts(const struct sched *s);
 
 void sched_agent_join(struct sched *s, struct sched_agent *agent);
-void sched_agent_leave(struct sched *s, struct sched_agent *agent); /* requests that held something on the agent hold it no longer */
+void sched_agent_leave(struct sched *s,
+                       struct sched_agent *agent); /* requests that held something on the agent hold it no longer */
 /* Sets what the agent offers from now on: the members open, slots … empty_aux of *to. */
 void sched_agent_set(struct sched *s, struct sched_agent *agent, const struct sched_agent *to);
 
 void sched_request_add(struct sched *s, struct sched_request *r); /* the request waits from now on */
-/* After a restart: the request has had its slots since placed_us, and the agents' empty_slots and empty_aux say so already. Shares
- * are copied. The request keeps the priority that aging had given it by then. */
-void sched_request_hold(struct sched *s, struct sched_request *r, int64_t placed_us, const struct sched_share *share, size_t n);
+/* After a restart: the request has had its slots since placed_us, and the agents' empty_slots and empty_aux say so
+ * already. Shares are copied. The request keeps the priority that aging had given it by then. */
+void sched_request_hold(struct sched *s, struct sched_request *r, int64_t placed_us, const struct sched_share *share,
+                        size_t n);
 /* The request is on its way out: its slots will be free, so that nothing else need be stopped for them. */
 void sched_request_releasing(struct sched *s, struct sched_request *r);
 /* The request has given back what it had on one agent. The caller sets what that agent offers now. */
@@ -163,9 +171,9 @@ void sched_request_remove(struct sched *s, struct sched_request *r);
 /* Sets a job's priority, weight, max_slots and queue_position to those of *to. */
 void sched_job_set(struct sched *s, struct sched_job *job, const struct sched_job *to);
 
-/* One pass: decides which requests get slots and which are stopped. When it returns, placements have been made: the requests hold their shares, and their agents have that much less free.
- * Releases have not been made: each pass asks for them again until sched_request_releasing() is called. Arrays live in the
- * arena. */
+/* One pass: decides which requests get slots and which are stopped. When it returns, placements have been made: the
+ * requests hold their shares, and their agents have that much less free. Releases have not been made: each pass asks
+ * for them again until sched_request_releasing() is called. Arrays live in the arena. */
 void sched_pass(struct sched *s, int64_t now_us, struct arena *a, struct sched_decision *ret);
 
 /* The jobs that have requests, in the order in which they are served. */
@@ -184,7 +192,8 @@ int sched_job_compare(const struct sched_job *a, const struct sched_job *b);
 int sched_by_age(const struct sched_request *a, const struct sched_request *b);
 RB_PROTOTYPE(sched_job_requests, sched_request, in_job, sched_by_age)
 
-/* The score of an agent for a request of so many slots (docs/spec/scheduling.md#which-agent-is-preferred); more is better. */
+/* The score of an agent for a request of so many slots (docs/spec/scheduling.md#which-agent-is-preferred); more is
+ * better. */
 double sched_score(enum fitting_policy policy, const struct sched_agent *agent, int slots_needed);
 
 #endif

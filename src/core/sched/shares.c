@@ -15,9 +15,9 @@ void claims_reserve(struct claims_memory *memory, size_t n)
     if (n <= memory->cap)
         return;
     memory->cap = 2 * n;
-    memory->item = must_reallocarray(memory->item, memory->cap, sizeof *memory->item);
-    memory->order = must_reallocarray(memory->order, memory->cap, sizeof *memory->order);
-    memory->sorted = must_reallocarray(memory->sorted, memory->cap, sizeof *memory->sorted);
+    memory->item = must_reallocarray(memory->item, memory->cap, sizeof(*memory->item));
+    memory->order = must_reallocarray(memory->order, memory->cap, sizeof(*memory->order));
+    memory->sorted = must_reallocarray(memory->sorted, memory->cap, sizeof(*memory->sorted));
 }
 
 void claims_release(struct claims_memory *memory)
@@ -41,7 +41,7 @@ static uint32_t need_of(const struct claim *claim)
 {
     float need = (float)(claim->demand / claim->weight);
     uint32_t bits;
-    memcpy(&bits, &need, sizeof bits);
+    memcpy(&bits, &need, sizeof(bits));
     return bits;
 }
 
@@ -145,7 +145,8 @@ static int64_t round_up(struct claims *c, int64_t left, bool those_that_run)
 {
     for (size_t i = 0; i < c->n && left > 0; i++) {
         struct claim *claim = &c->item[c->order[i].item];
-        if (!takes_one_more(claim, left) || claim->offered + ALMOST >= claim->fair || (those_that_run && !runs_one_more(claim)))
+        if (!takes_one_more(claim, left) || claim->offered + ALMOST >= claim->fair ||
+            (those_that_run && !runs_one_more(claim)))
             continue;
         claim->offered += claim->unit;
         left -= claim->unit;

@@ -19,7 +19,7 @@ struct adaptive {
 
 void adaptive_share_trials(struct adaptive_bracket *b, size_t n, int64_t max_trials, double divisor)
 {
-    cleanup_free double *weight = must_calloc(n + 1, sizeof *weight);
+    cleanup_free double *weight = must_calloc(n + 1, sizeof(*weight));
     double all = 0;
     int64_t left = max_trials;
     for (size_t i = 0; i < n; i++) {
@@ -80,7 +80,7 @@ static void brackets_of_mode(const struct exp_searcher *config, int64_t units, s
     most = by_trials < most ? by_trials : most;
     int fewest = fewest_rungs(config->mode, (int)most);
     *ret_n = (size_t)(most - fewest + 1);
-    *ret = must_calloc(*ret_n, sizeof **ret);
+    *ret = must_calloc(*ret_n, sizeof(**ret));
     for (size_t i = 0; i < *ret_n; i++)
         (*ret)[i].rungs = (int)most - (int)i;
 }
@@ -90,18 +90,19 @@ static int by_rungs_down(const void *a, const void *b)
     return ((const struct adaptive_bracket *)b)->rungs - ((const struct adaptive_bracket *)a)->rungs;
 }
 
-static int brackets_as_given(const int32_t *rungs, size_t n, struct adaptive_bracket **ret, size_t *ret_n, struct error *err)
+static int brackets_as_given(const int32_t *rungs, size_t n, struct adaptive_bracket **ret, size_t *ret_n,
+                             struct error *err)
 {
     if (n > ADAPTIVE_BRACKETS_MAX)
         return error_set(err, ERR_INVALID, "searcher.bracket_rungs: %zu brackets, at most %d are possible", n,
                          ADAPTIVE_BRACKETS_MAX);
-    cleanup_free struct adaptive_bracket *b = must_calloc(n, sizeof *b);
+    cleanup_free struct adaptive_bracket *b = must_calloc(n, sizeof(*b));
     for (size_t i = 0; i < n; i++) {
         if (rungs[i] < EXP_SEARCHER_BRACKET_RUNGS_MIN || rungs[i] > ASHA_RUNGS_MAX)
             return error_set(err, ERR_INVALID, "searcher.bracket_rungs[%zu]: must be 1 to %d", i, ASHA_RUNGS_MAX);
         b[i].rungs = rungs[i];
     }
-    qsort(b, n, sizeof *b, by_rungs_down);
+    qsort(b, n, sizeof(*b), by_rungs_down);
     *ret = take_ptr(b);
     *ret_n = n;
     return 0;
@@ -154,7 +155,7 @@ static int adaptive_new(const struct exp_searcher *config, struct json_object *h
     size_t n;
     if (adaptive_brackets(config, &b, &n, err) < 0 || asha_length(config, &length, err) < 0)
         return -1;
-    struct adaptive *a = must_calloc(1, sizeof *a);
+    struct adaptive *a = must_calloc(1, sizeof(*a));
     a->bracket = must_calloc(n, sizeof(struct asha));
     a->bracket_n = n;
     for (size_t i = 0; i < n; i++)
@@ -173,7 +174,7 @@ static void set_bracket(struct adaptive *a, size_t trial, size_t bracket)
 {
     if (trial >= a->trial_cap) {
         a->trial_cap = trial + 1 > 2 * a->trial_cap ? trial + 1 : 2 * a->trial_cap;
-        a->bracket_of = must_realloc(a->bracket_of, a->trial_cap * sizeof *a->bracket_of);
+        a->bracket_of = must_realloc(a->bracket_of, a->trial_cap * sizeof(*a->bracket_of));
     }
     while (a->trial_n <= trial)
         a->bracket_of[a->trial_n++] = -1;
@@ -181,7 +182,8 @@ static void set_bracket(struct adaptive *a, size_t trial, size_t bracket)
 }
 
 /* The trials that the bracket has created since there were `from` actions are its own. */
-static void adopt_created_trials(struct adaptive *a, size_t bracket, const struct searcher_actions *actions, size_t from)
+static void adopt_created_trials(struct adaptive *a, size_t bracket, const struct searcher_actions *actions,
+                                 size_t from)
 {
     for (size_t i = from; i < actions->n; i++)
         if (actions->item[i].type == SEARCHER_CREATE)
@@ -199,7 +201,7 @@ static void adaptive_start(void *method, struct searcher *s, struct searcher_act
 }
 
 static void adaptive_validated(void *method, struct searcher *s, size_t trial, double metric, double time,
-                      struct searcher_actions *ret)
+                               struct searcher_actions *ret)
 {
     struct adaptive *a = method;
     size_t from = ret->n, i = (size_t)a->bracket_of[trial];
@@ -208,7 +210,7 @@ static void adaptive_validated(void *method, struct searcher *s, size_t trial, d
 }
 
 static void adaptive_operation_completed(void *method, struct searcher *s, size_t trial, double metric,
-                                struct searcher_actions *ret)
+                                         struct searcher_actions *ret)
 {
     struct adaptive *a = method;
     size_t from = ret->n, i = (size_t)a->bracket_of[trial];
@@ -217,7 +219,7 @@ static void adaptive_operation_completed(void *method, struct searcher *s, size_
 }
 
 static void adaptive_exited_early(void *method, struct searcher *s, size_t trial, enum searcher_exit reason,
-                         struct searcher_actions *ret)
+                                  struct searcher_actions *ret)
 {
     struct adaptive *a = method;
     size_t from = ret->n, i = (size_t)a->bracket_of[trial];
@@ -294,7 +296,17 @@ static void adaptive_preview(const void *method, struct search_plan *ret)
 }
 
 const struct search_method_type search_method_adaptive_asha = {
-    .name = "adaptive_asha", .new = adaptive_new, .free = adaptive_free, .start = adaptive_start, .at_once = adaptive_at_once, .validated = adaptive_validated,
-    .operation_completed = adaptive_operation_completed, .exited_early = adaptive_exited_early, .exited = adaptive_exited, .progress = adaptive_progress,
-    .snapshot = adaptive_snapshot, .restore = adaptive_restore, .preview = adaptive_preview,
+    .name = "adaptive_asha",
+    .new = adaptive_new,
+    .free = adaptive_free,
+    .start = adaptive_start,
+    .at_once = adaptive_at_once,
+    .validated = adaptive_validated,
+    .operation_completed = adaptive_operation_completed,
+    .exited_early = adaptive_exited_early,
+    .exited = adaptive_exited,
+    .progress = adaptive_progress,
+    .snapshot = adaptive_snapshot,
+    .restore = adaptive_restore,
+    .preview = adaptive_preview,
 };

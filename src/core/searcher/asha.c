@@ -27,7 +27,7 @@ void asha_rung_units(int rung_n, int64_t units, double divisor, int64_t *ret)
 int asha_length(const struct exp_searcher *config, struct asha_length *ret, struct error *err)
 {
     int unit = config->max_length.unit;
-    if (config->has_max_time && config->time_metric != NULL)
+    if (config->has_max_time && config->time_metric)
         *ret = (struct asha_length){ASHA_BY_TIME, config->max_time, config->time_metric};
     else if (config->has_max_length && config->max_length.units > 0)
         *ret = (struct asha_length){config->stop_once ? ASHA_STOP_ONCE : ASHA_PROMOTE, config->max_length.units,
@@ -46,8 +46,12 @@ void asha_init(struct asha *a, const struct asha_length *length, double divisor,
                int64_t max_concurrent)
 {
     int64_t units[ASHA_RUNGS_MAX];
-    *a = (struct asha){.form = length->form, .unit = length->unit, .divisor = divisor, .max_trials = max_trials,
-                       .max_concurrent = max_concurrent, .rung_n = rung_n};
+    *a = (struct asha){.form = length->form,
+                       .unit = length->unit,
+                       .divisor = divisor,
+                       .max_trials = max_trials,
+                       .max_concurrent = max_concurrent,
+                       .rung_n = rung_n};
     a->rung = must_calloc((size_t)rung_n, sizeof(struct asha_rung));
     asha_rung_units(rung_n, length->units, divisor, units);
     for (int i = 0; i < rung_n; i++)
@@ -105,7 +109,8 @@ void asha_start(struct asha *a, struct searcher *s, struct searcher_actions *ret
 
 /* ---- stopping ---------------------------------------------------------------------------------------------------- */
 
-/* Enters a result at a rung. True: it is among the best of the rung so far. A result goes before equal ones that were there. */
+/* Enters a result at a rung. True: it is among the best of the rung so far. A result goes before equal ones that were
+ * there. */
 static bool is_among_best(const struct asha *a, struct asha_rung *rung, size_t trial, double metric)
 {
     struct ranked result = {.metric = metric, .trial = (uint32_t)trial};
@@ -136,8 +141,7 @@ void asha_validated(struct asha *a, struct searcher *s, size_t trial, double met
     }
 }
 
-static void stop_or_go_on(struct asha *a, struct searcher *s, size_t trial, double metric,
-                          struct searcher_actions *ret)
+static void stop_or_go_on(struct asha *a, struct searcher *s, size_t trial, double metric, struct searcher_actions *ret)
 {
     struct asha_trial *t = &a->trial[trial];
     struct asha_rung *rung = &a->rung[t->rung];
@@ -172,7 +176,7 @@ static struct ranked *choose_promotion(const struct asha *a, struct asha_rung *r
         chosen = ranking_at(results, index);
     else if (after != before)
         chosen = ranking_at(results, (size_t)before);
-    if (chosen == NULL || chosen->promoted)
+    if (!chosen || chosen->promoted)
         return NULL;
     chosen->promoted = true;
     return chosen;
@@ -184,7 +188,7 @@ static void close_out(struct asha *a, struct searcher *s, struct searcher_action
     for (; a->closed_out < a->rung_n && a->rung[a->closed_out].outstanding == 0; a->closed_out++) {
         const struct ranked *result;
         struct ranking_cursor at = {0};
-        while ((result = ranking_next(&a->rung[a->closed_out].results, &at)) != NULL) {
+        while ((result = ranking_next(&a->rung[a->closed_out].results, &at))) {
             struct asha_trial *t = &a->trial[result->trial];
             if (result->promoted || t->closed)
                 continue;
@@ -196,7 +200,8 @@ static void close_out(struct asha *a, struct searcher *s, struct searcher_action
 
 /* The trial's result at its rung. A promoted trial that cannot go on counts as if it had climbed and done worst:
  * then it is the next one's turn. True: a trial has been given an operation. */
-static bool promote_from_rung(struct asha *a, struct searcher *s, size_t trial, double metric, struct searcher_actions *ret)
+static bool promote_from_rung(struct asha *a, struct searcher *s, size_t trial, double metric,
+                              struct searcher_actions *ret)
 {
     for (;;) {
         int r = a->trial[trial].rung;
@@ -211,7 +216,7 @@ static bool promote_from_rung(struct asha *a, struct searcher *s, size_t trial, 
             return false;
         }
         const struct ranked *next = choose_promotion(a, rung, trial, metric);
-        if (next == NULL)
+        if (!next)
             return false;
         trial = next->trial;
         a->trial[trial].rung = (int8_t)(r + 1);

@@ -1,7 +1,8 @@
 /* Asynchronous successive halving, one bracket of it.
  *
- * L. Li, K. Jamieson, A. Rostamizadeh, E. Gonina, J. Ben-Tzur, M. Hardt, B. Recht, A. Talwalkar: "A System for Massively
- * Parallel Hyperparameter Tuning", MLSys 2020, Algorithm 2; the variant that stops instead of promoting is theirs, too.
+ * L. Li, K. Jamieson, A. Rostamizadeh, E. Gonina, J. Ben-Tzur, M. Hardt, B. Recht, A. Talwalkar: "A System for
+ * Massively Parallel Hyperparameter Tuning", MLSys 2020, Algorithm 2; the variant that stops instead of promoting is
+ * theirs, too.
  *
  * Trials climb rungs. On each their results are compared with all that were there before; one in `divisor` goes on.
  * Three forms, chosen by the configuration:
@@ -10,8 +11,8 @@
  *                                    of those seen so far
  *     ASHA_STOP_ONCE   max_length,   the same with operations: train to the next rung, or close
  *                      stop_once
- *     ASHA_PROMOTE     max_length    a trial waits at its rung, and goes on when it has come to be among the best: later
- *                                    results may promote earlier trials */
+ *     ASHA_PROMOTE     max_length    a trial waits at its rung, and goes on when it has come to be among the best:
+ * later results may promote earlier trials */
 #ifndef DET_CORE_SEARCHER_ASHA_H
 #define DET_CORE_SEARCHER_ASHA_H
 
@@ -40,7 +41,7 @@ struct asha {
     int64_t max_trials, max_concurrent; /* 0: as many as bring one to the top */
     struct asha_rung *rung;
     int rung_n;
-    int closed_out; /* ASHA_PROMOTE: rungs from below that nobody will be promoted from any more */
+    int closed_out;           /* ASHA_PROMOTE: rungs from below that nobody will be promoted from any more */
     struct asha_trial *trial; /* by number */
     size_t trial_n, trial_cap;
     int64_t created, exited, invalid;

@@ -9,7 +9,7 @@ static struct json_object *snapshot_rung(const struct asha_rung *rung)
     struct json_object *metrics = json_object_new_array(), *promoted = json_object_new_array();
     const struct ranked *result;
     struct ranking_cursor at = {0};
-    for (size_t i = 0; (result = ranking_next(&rung->results, &at)) != NULL; i++) {
+    for (size_t i = 0; (result = ranking_next(&rung->results, &at)); i++) {
         json_object_array_add(trials, json_object_new_int64(result->trial));
         json_object_array_add(metrics, json_new_double(result->metric));
         if (result->promoted)
@@ -31,7 +31,8 @@ struct json_object *asha_snapshot(const struct asha *a)
         json_object_array_add(rungs, snapshot_rung(&a->rung[r]));
     for (size_t i = 0; i < a->trial_n; i++) {
         const struct asha_trial *t = &a->trial[i];
-        json_object_array_add(trials, json_object_new_int(t->rung < 0 ? -1 : 4 * t->rung + 2 * t->exited_early + t->closed));
+        json_object_array_add(trials,
+                              json_object_new_int(t->rung < 0 ? -1 : 4 * t->rung + 2 * t->exited_early + t->closed));
     }
     json_object_object_add(o, "rungs", rungs);
     json_object_object_add(o, "trials", trials);
@@ -64,7 +65,8 @@ static int restore_results(struct asha *a, struct asha_rung *rung, struct json_o
                            struct json_object *metrics)
 {
     for (size_t i = 0; i < json_object_array_length(trials); i++) {
-        struct json_object *trial = json_object_array_get_idx(trials, i), *metric = json_object_array_get_idx(metrics, i);
+        struct json_object *trial = json_object_array_get_idx(trials, i),
+                           *metric = json_object_array_get_idx(metrics, i);
         if (!is_int(trial, 0, (int64_t)a->trial_n - 1) || !is_metric(metric) ||
             a->trial[json_object_get_int64(trial)].rung < 0)
             return -1;
@@ -81,8 +83,7 @@ static int restore_rung(struct asha *a, struct asha_rung *rung, struct json_obje
     struct json_object *trials = list_of(o, "trials", SIZE_MAX), *metrics = list_of(o, "metrics", SIZE_MAX);
     struct json_object *promoted = list_of(o, "promoted", SIZE_MAX);
     int64_t outstanding;
-    if (trials == NULL || metrics == NULL || promoted == NULL ||
-        json_object_array_length(trials) != json_object_array_length(metrics) ||
+    if (!trials || !metrics || !promoted || json_object_array_length(trials) != json_object_array_length(metrics) ||
         restore_results(a, rung, trials, metrics) < 0)
         return error_set(err, ERR_INVALID, "the results of a rung are not in their form");
     for (size_t i = 0; i < json_object_array_length(promoted); i++) {
@@ -117,8 +118,9 @@ static int restore_trials(struct asha *a, struct json_object *trials, size_t tri
 
 int asha_restore(struct asha *a, struct json_object *state, size_t trial_n, struct error *err)
 {
-    struct json_object *rungs = list_of(state, "rungs", (size_t)a->rung_n), *trials = list_of(state, "trials", SIZE_MAX);
-    if (rungs == NULL || json_object_array_length(rungs) != (size_t)a->rung_n || trials == NULL)
+    struct json_object *rungs = list_of(state, "rungs", (size_t)a->rung_n),
+                       *trials = list_of(state, "trials", SIZE_MAX);
+    if (!rungs || json_object_array_length(rungs) != (size_t)a->rung_n || !trials)
         return error_set(err, ERR_INVALID, "rungs or trials: do not fit this search");
     if (restore_trials(a, trials, trial_n, err) < 0)
         return -1;

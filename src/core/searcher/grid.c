@@ -23,7 +23,7 @@ static int grid_new(const struct exp_searcher *config, struct json_object *hyper
     struct grid g = {.space = hyperparameters, .max_concurrent = config->max_concurrent_trials};
     if (hparams_grid_size(hyperparameters, &g.points, err) < 0 || method_check_start(grid_at_once(&g), err) < 0)
         return -1;
-    struct grid *copy = must_malloc(sizeof g);
+    struct grid *copy = must_malloc(sizeof(g));
     *copy = g;
     *ret = copy;
     return 0;
@@ -45,7 +45,7 @@ static void grid_start(void *method, struct searcher *s, struct searcher_actions
 }
 
 static void grid_operation_completed(void *method, struct searcher *s, size_t trial, double metric,
-                                struct searcher_actions *ret)
+                                     struct searcher_actions *ret)
 {
     method_close(s, ret, trial);
 }
@@ -85,7 +85,15 @@ static void grid_preview(const void *method, struct search_plan *ret)
 }
 
 const struct search_method_type search_method_grid = {
-    .name = "grid", .new = grid_new, .free = free, .start = grid_start, .at_once = grid_at_once, .operation_completed = grid_operation_completed,
-    .exited = grid_exited, .hyperparameters = hyperparameters_of, .snapshot = grid_snapshot, .restore = grid_restore,
+    .name = "grid",
+    .new = grid_new,
+    .free = free,
+    .start = grid_start,
+    .at_once = grid_at_once,
+    .operation_completed = grid_operation_completed,
+    .exited = grid_exited,
+    .hyperparameters = hyperparameters_of,
+    .snapshot = grid_snapshot,
+    .restore = grid_restore,
     .preview = grid_preview,
 };

@@ -16,7 +16,7 @@ static int halving_new(const struct exp_searcher *config, struct json_object *hy
     int32_t trials = exp_searcher_trials(config);
     if (trials < 1)
         return error_set(err, ERR_INVALID, "searcher.max_trials: must be 1 or more");
-    struct asha *a = must_malloc(sizeof *a);
+    struct asha *a = must_malloc(sizeof(*a));
     asha_init(a, &length, config->divisor, config->num_rungs, trials, config->max_concurrent_trials);
     if (method_check_start(asha_at_once(a), err) < 0) {
         asha_release(a);
@@ -92,9 +92,17 @@ static int64_t halving_at_once(const void *method)
 }
 
 const struct search_method_type search_method_halving = {
-    .name = "async_halving", .new = halving_new, .free = halving_free, .start = halving_start,
+    .name = "async_halving",
+    .new = halving_new,
+    .free = halving_free,
+    .start = halving_start,
     .at_once = halving_at_once,
-    .validated = halving_validated, .operation_completed = halving_operation_completed,
-    .exited_early = halving_exited_early, .exited = halving_exited, .progress = halving_progress,
-    .snapshot = halving_snapshot, .restore = halving_restore, .preview = halving_preview,
+    .validated = halving_validated,
+    .operation_completed = halving_operation_completed,
+    .exited_early = halving_exited_early,
+    .exited = halving_exited,
+    .progress = halving_progress,
+    .snapshot = halving_snapshot,
+    .restore = halving_restore,
+    .preview = halving_preview,
 };

@@ -92,7 +92,8 @@ int hparams_check(struct json_object *space, struct error *err)
 {
     if (!json_object_is_type(space, json_type_object))
         return error_set(err, ERR_INVALID, "hyperparameters: expected an object");
-    json_object_object_foreach(space, name, v) {
+    json_object_object_foreach(space, name, v)
+    {
         if (check_one(name, v, err) < 0)
             return -1;
     }
@@ -105,13 +106,14 @@ static struct json_object *sample_one(struct json_object *v, struct rng *rng)
     case HPARAM_CONST:
         return json_object_get(member_of(v, "val"));
     case HPARAM_INT: {
-        int64_t low = json_object_get_int64(member_of(v, "minval")), high = json_object_get_int64(member_of(v, "maxval"));
+        int64_t low = json_object_get_int64(member_of(v, "minval")),
+                high = json_object_get_int64(member_of(v, "maxval"));
         uint64_t drawn = rng_limit(rng, (uint64_t)high - (uint64_t)low);
         return json_object_new_int64((int64_t)((uint64_t)low + drawn));
     }
     case HPARAM_DOUBLE:
         return json_new_double(rng_uniform(rng, json_object_get_double(member_of(v, "minval")),
-                                      json_object_get_double(member_of(v, "maxval"))));
+                                           json_object_get_double(member_of(v, "maxval"))));
     case HPARAM_LOG: {
         double exponent = rng_uniform(rng, json_object_get_double(member_of(v, "minval")),
                                       json_object_get_double(member_of(v, "maxval")));
@@ -202,7 +204,8 @@ static bool is_group(struct json_object *v)
 int hparams_grid_size(struct json_object *space, int64_t *ret, struct error *err)
 {
     int64_t size = 1;
-    json_object_object_foreach(space, name, v) {
+    json_object_object_foreach(space, name, v)
+    {
         int64_t n = 0;
         if (is_group(v)) {
             if (hparams_grid_size(v, &n, err) < 0)
@@ -214,8 +217,9 @@ int hparams_grid_size(struct json_object *space, int64_t *ret, struct error *err
             return error_set(err, ERR_INVALID, "hyperparameters.%s: a grid search needs a \"count\" of 1 or more here",
                              name);
         if (__builtin_mul_overflow(size, n, &size) || size > HPARAMS_GRID_MAX)
-            return error_set(err, ERR_INVALID, "hyperparameters: the grid has more than %" PRId64
-                             " points; give smaller counts", HPARAMS_GRID_MAX);
+            return error_set(err, ERR_INVALID,
+                             "hyperparameters: the grid has more than %" PRId64 " points; give smaller counts",
+                             HPARAMS_GRID_MAX);
     }
     *ret = size;
     return 0;

@@ -6,8 +6,8 @@
 #define DET_CORE_SEARCHER_HPARAMS_H
 
 #include "common/base/error.h"
-#include "common/json/json.h"
 #include "common/base/rng.h"
+#include "common/json/json.h"
 
 int hparams_check(struct json_object *space, struct error *err);
 /* Of a space that was checked. Caller puts the result. */
@@ -17,6 +17,6 @@ struct json_object *hparams_sample(struct json_object *space, struct rng *rng);
  * Points are made from their index, so that a large grid takes no memory. */
 #define HPARAMS_GRID_MAX (INT64_C(1) << 53)
 int hparams_grid_size(struct json_object *space, int64_t *ret, struct error *err); /* of a space that was checked */
-struct json_object *hparams_grid_point(struct json_object *space, int64_t index);   /* caller puts it */
+struct json_object *hparams_grid_point(struct json_object *space, int64_t index);  /* caller puts it */
 
 #endif

@@ -32,7 +32,8 @@ struct searcher {
     uint64_t event_n;
 };
 
-/* Adds a trial to the searcher's table, with as much randomness as one takes. ret_hparams NULL: nobody wants to know them. */
+/* Adds a trial to the searcher's table, with as much randomness as one takes. ret_hparams NULL: nobody wants to know
+ * them. */
 void searcher_draw_trial(struct searcher *s, uint32_t *ret_seed, struct json_object **ret_hparams);
 
 #endif

@@ -1,12 +1,13 @@
 /* A search method: the part of a searcher that decides what to try next. One file each, one row in searcher.c's table.
  *
- * Methods cannot fail: whatever is given to them has been checked. Smaller metrics are better, and all are finite. Trials are known
- * by their number. Actions are made with method_create(), method_validate_after(), method_close() and method_stop(). */
+ * Methods cannot fail: whatever is given to them has been checked. Smaller metrics are better, and all are finite.
+ * Trials are known by their number. Actions are made with method_create(), method_validate_after(), method_close() and
+ * method_stop(). */
 #ifndef DET_CORE_SEARCHER_METHOD_H
 #define DET_CORE_SEARCHER_METHOD_H
 
-#include "common/json/json.h"
 #include "common/base/rng.h"
+#include "common/json/json.h"
 #include "core/config/expconf.h"
 #include "core/searcher/preview.h"
 #include "core/searcher/searcher.h"
@@ -30,7 +31,8 @@ struct search_method_type {
     /* The hyperparameters of the n-th trial; NULL: drawn at random from the space. */
     struct json_object *(*hyperparameters)(const void *method, size_t n);
     struct json_object *(*snapshot)(const void *method);
-    /* On a new one. The state may be any JSON: ERR_INVALID when it is no state of this method. trial_n: that the searcher has. */
+    /* On a new one. The state may be any JSON: ERR_INVALID when it is no state of this method. trial_n: that the
+     * searcher has. */
     int (*restore)(void *method, struct json_object *state, size_t trial_n, struct error *err);
     void (*preview)(const void *method, struct search_plan *ret);
 };

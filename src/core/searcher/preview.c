@@ -15,8 +15,8 @@ void search_plan_release(struct search_plan *p)
 
 static struct search_plan_row *insert_row(struct search_plan *p, size_t at)
 {
-    p->row = must_realloc(p->row, (p->n + 1) * sizeof *p->row);
-    memmove(p->row + at + 1, p->row + at, (p->n - at) * sizeof *p->row);
+    p->row = must_realloc(p->row, (p->n + 1) * sizeof(*p->row));
+    memmove(p->row + at + 1, p->row + at, (p->n - at) * sizeof(*p->row));
     p->n++;
     return &p->row[at];
 }
@@ -54,7 +54,7 @@ static int read_config(const char *config, size_t n, struct json_object **ret, s
     cleanup_json struct json_object *parsed = NULL;
     if (expconf_parse(config, n, &parsed, err) < 0 || expconf_check_runnable(parsed, err) < 0)
         return -1;
-    if (json_object_object_get(parsed, "searcher") == NULL)
+    if (!json_object_object_get(parsed, "searcher"))
         return error_set(err, ERR_INVALID, "<config>: \"searcher\" must be set");
     expconf_normalize(parsed);
     *ret = expconf_fill(parsed);

@@ -29,8 +29,8 @@ void search_plan_set_unit(struct search_plan *p, const char *unit);
 
 struct searcher;
 void searcher_preview(const struct searcher *s, struct search_plan *ret);
-/* The plan of the search of an experiment's configuration (JSON), of which only the keys that a search needs have to be there.
- * ret_searcher gets its `searcher` section with all defaults. */
+/* The plan of the search of an experiment's configuration (JSON), of which only the keys that a search needs have to be
+ * there. ret_searcher gets its `searcher` section with all defaults. */
 int search_preview(const char *config, size_t n, struct search_plan *ret, struct strbuf *ret_searcher,
                    struct error *err);
 /* The seed of such an experiment's first trial. */

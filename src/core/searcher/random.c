@@ -12,7 +12,7 @@ struct random {
 
 static struct random *new_random(int64_t max_trials, int64_t max_concurrent, bool replace_invalid)
 {
-    struct random *r = must_calloc(1, sizeof *r);
+    struct random *r = must_calloc(1, sizeof(*r));
     *r = (struct random){.max_trials = max_trials,
                          .max_concurrent = max_concurrent,
                          .replace_invalid = replace_invalid};
@@ -61,13 +61,13 @@ static void random_start(void *method, struct searcher *s, struct searcher_actio
 }
 
 static void random_operation_completed(void *method, struct searcher *s, size_t trial, double metric,
-                                struct searcher_actions *ret)
+                                       struct searcher_actions *ret)
 {
     method_close(s, ret, trial);
 }
 
 static void random_exited_early(void *method, struct searcher *s, size_t trial, enum searcher_exit reason,
-                         struct searcher_actions *ret)
+                                struct searcher_actions *ret)
 {
     struct random *r = method;
     if (reason == SEARCHER_EXIT_INVALID_HP && r->replace_invalid)
@@ -101,11 +101,29 @@ static void random_preview(const void *method, struct search_plan *ret)
 }
 
 const struct search_method_type search_method_single = {
-    .name = "single", .new = single_new, .free = free, .start = random_start, .at_once = random_at_once, .operation_completed = random_operation_completed,
-    .exited_early = random_exited_early, .exited = random_exited, .snapshot = random_snapshot, .restore = random_restore, .preview = random_preview,
+    .name = "single",
+    .new = single_new,
+    .free = free,
+    .start = random_start,
+    .at_once = random_at_once,
+    .operation_completed = random_operation_completed,
+    .exited_early = random_exited_early,
+    .exited = random_exited,
+    .snapshot = random_snapshot,
+    .restore = random_restore,
+    .preview = random_preview,
 };
 
 const struct search_method_type search_method_random = {
-    .name = "random", .new = random_new, .free = free, .start = random_start, .at_once = random_at_once, .operation_completed = random_operation_completed,
-    .exited_early = random_exited_early, .exited = random_exited, .snapshot = random_snapshot, .restore = random_restore, .preview = random_preview,
+    .name = "random",
+    .new = random_new,
+    .free = free,
+    .start = random_start,
+    .at_once = random_at_once,
+    .operation_completed = random_operation_completed,
+    .exited_early = random_exited_early,
+    .exited = random_exited,
+    .snapshot = random_snapshot,
+    .restore = random_restore,
+    .preview = random_preview,
 };

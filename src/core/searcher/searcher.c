@@ -26,7 +26,7 @@ static struct searcher_action *add_action(struct searcher_actions *a, enum searc
 {
     if (a->n == a->cap) {
         a->cap = a->cap ? 2 * a->cap : 8;
-        a->item = must_realloc(a->item, a->cap * sizeof *a->item);
+        a->item = must_realloc(a->item, a->cap * sizeof(*a->item));
     }
     struct searcher_action *action = &a->item[a->n++];
     *action = (struct searcher_action){.type = type, .trial = trial};
@@ -48,7 +48,7 @@ static void draw_request_id(struct rng *rng, char ret[CORE_UUID_MAX])
 {
     static const char hex[] = "0123456789abcdef";
     uint8_t b[16];
-    rng_bytes(rng, b, sizeof b);
+    rng_bytes(rng, b, sizeof(b));
     b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
     b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
     for (int i = 0; i < 16; i++) {
@@ -64,7 +64,7 @@ static struct searcher_trial *add_trial(struct searcher *s)
 {
     if (s->trial_n == s->trial_cap) {
         s->trial_cap = s->trial_cap ? 2 * s->trial_cap : 1;
-        s->trial = must_realloc(s->trial, s->trial_cap * sizeof *s->trial);
+        s->trial = must_realloc(s->trial, s->trial_cap * sizeof(*s->trial));
     }
     struct searcher_trial *t = &s->trial[s->trial_n++];
     *t = (struct searcher_trial){.has_progress = true};
@@ -78,13 +78,13 @@ void searcher_draw_trial(struct searcher *s, uint32_t *ret_seed, struct json_obj
 {
     struct searcher_trial *t = add_trial(s);
     struct json_object *sample = NULL;
-    if (s->type->hyperparameters == NULL)
+    if (!s->type->hyperparameters)
         sample = hparams_sample(s->hyperparameters, &s->rng);
-    else if (ret_hparams != NULL)
+    else if (ret_hparams)
         sample = s->type->hyperparameters(s->method, s->trial_n - 1);
     draw_request_id(&s->rng, t->request_id);
     *ret_seed = (uint32_t)rng_int(&s->rng, UINT64_C(1) << 31);
-    if (ret_hparams != NULL)
+    if (ret_hparams)
         *ret_hparams = sample;
     else
         json_object_put(sample);
@@ -138,7 +138,8 @@ int method_check_start(int64_t trials, struct error *err)
     if (trials > SEARCHER_START_MAX)
         return error_set(err, ERR_INVALID,
                          "searcher.max_concurrent_trials: %" PRId64 " trials would begin at once, at most %d can; "
-                         "set it, or set it lower", trials, SEARCHER_START_MAX);
+                         "set it, or set it lower",
+                         trials, SEARCHER_START_MAX);
     return 0;
 }
 
@@ -163,19 +164,22 @@ int searcher_check_start(const struct searcher *s, size_t hyperparameters_n, str
     enum { TRIALS_MAX = 3000, BYTES_MAX = 4 * 1024 * 1024 };
     int64_t n = s->type->at_once(s->method);
     if (n > TRIALS_MAX)
-        return error_set(err, ERR_INVALID, "searcher.max_concurrent_trials: %" PRId64 " trials would begin at once, at most %d "
-                         "can; set it, or set it lower", n, TRIALS_MAX);
+        return error_set(err, ERR_INVALID,
+                         "searcher.max_concurrent_trials: %" PRId64 " trials would begin at once, at most %d "
+                         "can; set it, or set it lower",
+                         n, TRIALS_MAX);
     if (n > 1 && (size_t)n * hyperparameters_n > BYTES_MAX)
-        return error_set(err, ERR_INVALID, "searcher.max_concurrent_trials: %" PRId64 " trials would begin at once, each with up to %zu "
-                         "bytes of hyperparameters; at most %zu such trials can, set it lower", n, hyperparameters_n,
-                         BYTES_MAX / hyperparameters_n);
+        return error_set(err, ERR_INVALID,
+                         "searcher.max_concurrent_trials: %" PRId64 " trials would begin at once, each with up to %zu "
+                         "bytes of hyperparameters; at most %zu such trials can, set it lower",
+                         n, hyperparameters_n, BYTES_MAX / hyperparameters_n);
     return 0;
 }
 
 int searcher_new(const char *config, const char *hyperparameters, uint32_t seed, struct searcher **ret,
                  struct error *err)
 {
-    struct searcher *s = must_calloc(1, sizeof *s);
+    struct searcher *s = must_calloc(1, sizeof(*s));
     rng_init(&s->rng, seed);
     if (make_searcher(s, config, hyperparameters, err) < 0) {
         searcher_free(s);
@@ -187,9 +191,9 @@ int searcher_new(const char *config, const char *hyperparameters, uint32_t seed,
 
 void searcher_free(struct searcher *s)
 {
-    if (s == NULL)
+    if (!s)
         return;
-    if (s->method != NULL)
+    if (s->method)
         s->type->free(s->method);
     json_object_put(s->hyperparameters);
     json_object_put(s->config_tree);
@@ -230,7 +234,9 @@ size_t searcher_find(struct searcher *s, const char *request_id)
 struct searcher_operation searcher_operation(const struct searcher *s, size_t trial)
 {
     const struct searcher_trial *t = &s->trial[trial];
-    return (struct searcher_operation){.length = t->length, .completed = t->completed, .closed = t->closed,
+    return (struct searcher_operation){.length = t->length,
+                                       .completed = t->completed,
+                                       .closed = t->closed,
                                        .completed_run = t->completed_run};
 }
 
@@ -254,7 +260,7 @@ double searcher_oriented(const struct searcher *s, double metric)
 }
 
 static int step_operation_completed(struct searcher *s, const struct searcher_event *ev, struct searcher_actions *ret,
-                               struct error *err)
+                                    struct error *err)
 {
     struct searcher_trial *t = &s->trial[ev->trial];
     if (t->length == 0)
@@ -282,7 +288,7 @@ static void set_progress(struct searcher *s, struct searcher_trial *t, double pr
 static int step_progressed(struct searcher *s, const struct searcher_event *ev)
 {
     struct searcher_trial *t = &s->trial[ev->trial];
-    if (s->type->progress != NULL || !t->has_progress || t->exited)
+    if (s->type->progress || !t->has_progress || t->exited)
         return 0;
     set_progress(s, t, ev->progress);
     return 1;
@@ -303,7 +309,7 @@ static int step_exited_early(struct searcher *s, const struct searcher_event *ev
     t->failed = ev->reason == SEARCHER_EXIT_ERRORED;
     s->canceled += t->canceled;
     s->failed += t->failed;
-    if (s->type->exited_early != NULL)
+    if (s->type->exited_early)
         s->type->exited_early(s->method, s, ev->trial, ev->reason, ret);
     maybe_shut_down(s, false, ret);
     return 1;
@@ -318,7 +324,7 @@ static int step_exited(struct searcher *s, const struct searcher_event *ev, stru
     s->exited++;
     if (t->has_progress)
         set_progress(s, t, 1);
-    if (s->type->exited != NULL)
+    if (s->type->exited)
         s->type->exited(s->method, s, ev->trial, ret);
     maybe_shut_down(s, true, ret);
     return 1;
@@ -327,14 +333,14 @@ static int step_exited(struct searcher *s, const struct searcher_event *ev, stru
 static int step_validated(struct searcher *s, const struct searcher_event *ev, struct searcher_actions *ret)
 {
     const struct searcher_trial *t = &s->trial[ev->trial];
-    if (s->type->validated == NULL || t->exited || t->exited_early)
+    if (!s->type->validated || t->exited || t->exited_early)
         return 0;
     s->type->validated(s->method, s, ev->trial, searcher_oriented(s, ev->metric), ev->time, ret);
     return 1;
 }
 
 static int dispatch_event(struct searcher *s, const struct searcher_event *ev, struct searcher_actions *ret,
-                    struct error *err)
+                          struct error *err)
 {
     if (ev->type == SEARCHER_STARTED) {
         if (s->trial_n > 0)
@@ -385,14 +391,14 @@ int searcher_read_metrics(const struct searcher *s, const char *metrics, struct 
 {
     cleanup_json struct json_object *tree = NULL;
     const struct exp_searcher *c = &s->config;
-    if (s->type->validated == NULL || c->time_metric == NULL || !c->has_max_time)
+    if (!s->type->validated || !c->time_metric || !c->has_max_time)
         return 0;
     if (json_parse(metrics, strlen(metrics), &tree, err) < 0)
         return error_wrap(err, "validation metrics");
     if (!json_object_is_type(tree, json_type_object))
         return error_set(err, ERR_INVALID, "validation metrics: are no object");
     ret->type = SEARCHER_VALIDATED;
-    if (read_number(tree, c->metric != NULL ? c->metric : "", "error parsing searcher metric", &ret->metric, err) < 0 ||
+    if (read_number(tree, c->metric ? c->metric : "", "error parsing searcher metric", &ret->metric, err) < 0 ||
         read_number(tree, c->time_metric, "error parsing searcher time metric", &ret->time, err) < 0)
         return -1;
     return 1;
@@ -400,7 +406,7 @@ int searcher_read_metrics(const struct searcher *s, const char *metrics, struct 
 
 double searcher_progress(const struct searcher *s)
 {
-    if (s->type->progress != NULL)
+    if (s->type->progress)
         return s->type->progress(s->method);
     return s->progress_n > 0 ? (double)s->progress_sum / (double)PROGRESS_ONE / (double)s->progress_n : 0;
 }

@@ -2,9 +2,9 @@
  * was validated, finished what it was asked for, made progress, ended) and answers with actions, which the experiment
  * carries out in order.
  *
- * The searcher keeps what all methods need: which trials were created, which have ended and how, and when to shut down. The method
- * behind it (method.h) only decides what to try next. Each method is a row in the table of searcher.c. Rules:
- * docs/spec/searchers.md.
+ * The searcher keeps what all methods need: which trials were created, which have ended and how, and when to shut down.
+ * The method behind it (method.h) only decides what to try next. Each method is a row in the table of searcher.c.
+ * Rules: docs/spec/searchers.md.
  *
  * Deterministic to the bit: all randomness comes from one generator seeded with experiment_seed, consumed in one
  * order, so that an experiment's seed always gives the same trials, on every platform. The same events in the same
@@ -68,8 +68,8 @@ enum searcher_event_type {
 
 struct searcher_event {
     enum searcher_event_type type;
-    size_t trial;    /* all but STARTED */
-    double metric;   /* as reported */
+    size_t trial;  /* all but STARTED */
+    double metric; /* as reported */
     double time;
     int64_t length;
     int32_t run;     /* run_id of the trial */
@@ -82,14 +82,14 @@ struct searcher;
  * ERR_INVALID for a searcher that cannot run, with every reason. */
 int searcher_new(const char *config, const char *hyperparameters, uint32_t seed, struct searcher **ret,
                  struct error *err);
-/* Whether a search may begin with as many trials at once as it would: they are one step of the core and one transaction, and
- * each has a copy of its hyperparameters. Asked of new searches only: what runs goes on. */
+/* Whether a search may begin with as many trials at once as it would: they are one step of the core and one
+ * transaction, and each has a copy of its hyperparameters. Asked of new searches only: what runs goes on. */
 int searcher_check_start(const struct searcher *s, size_t hyperparameters_n, struct error *err);
 void searcher_free(struct searcher *s);
 
-/* Handles one event, and appends the searcher's actions to *ret. 1: the searcher's state has changed, and the caller has to keep the
- * event. 0: the event does not matter to this method. -1: the event is refused (such as an operation that nobody asked for), and
- * nothing has changed. */
+/* Handles one event, and appends the searcher's actions to *ret. 1: the searcher's state has changed, and the caller
+ * has to keep the event. 0: the event does not matter to this method. -1: the event is refused (such as an operation
+ * that nobody asked for), and nothing has changed. */
 int searcher_step(struct searcher *s, const struct searcher_event *ev, struct searcher_actions *ret, struct error *err);
 /* Fills in metric and time of a SEARCHER_VALIDATED event from the validation's JSON object. 0: this method does not
  * look at validations. -1: they are not there, or no numbers; the experiment ends in error then. 1: done. */

@@ -87,8 +87,10 @@ static bool take_double(struct words *w, double *ret)
 {
     const char *s;
     size_t n = next_word(w, &s);
-    static const struct { const char *text; double value; } special[] = {
-        {"NaN", NAN}, {"Infinity", HUGE_VAL}, {"-Infinity", -HUGE_VAL}};
+    static const struct {
+        const char *text;
+        double value;
+    } special[] = {{"NaN", NAN}, {"Infinity", HUGE_VAL}, {"-Infinity", -HUGE_VAL}};
     for (size_t i = 0; i < 3; i++) {
         if (n == strlen(special[i].text) && memcmp(s, special[i].text, n) == 0) {
             *ret = special[i].value;
@@ -132,25 +134,25 @@ int searcher_event_parse(const char *line, size_t n, struct searcher_event *ret,
     int64_t trial = 0;
     if (next_word(&w, &word) == 1 && *word != '\0')
         letter = strchr(letters, *word);
-    if (letter != NULL)
+    if (letter)
         ev.type = (enum searcher_event_type)(letter - letters);
-    if (letter == NULL || (ev.type != SEARCHER_STARTED && !take_int(&w, 0, UINT32_MAX, &trial)) ||
-        !take_rest(&w, &ev) || next_word(&w, &word) != 0)
+    if (!letter || (ev.type != SEARCHER_STARTED && !take_int(&w, 0, UINT32_MAX, &trial)) || !take_rest(&w, &ev) ||
+        next_word(&w, &word) != 0)
         return error_set(err, ERR_INVALID, "\"%.*s\" is no event of a searcher", (int)(n < 100 ? n : 100), line);
     ev.trial = (size_t)trial;
     *ret = ev;
     return 0;
 }
 
-/* ---- taking a snapshot -------------------------------------------------------------------------------------------------- */
+/* ---- taking a snapshot ------------------------------------------------------------------------------------------- */
 
 static const size_t flags[] = {
-    offsetof(struct searcher_trial, exited),   offsetof(struct searcher_trial, exited_early),
-    offsetof(struct searcher_trial, failed),   offsetof(struct searcher_trial, canceled),
+    offsetof(struct searcher_trial, exited),       offsetof(struct searcher_trial, exited_early),
+    offsetof(struct searcher_trial, failed),       offsetof(struct searcher_trial, canceled),
     offsetof(struct searcher_trial, has_progress), offsetof(struct searcher_trial, completed),
     offsetof(struct searcher_trial, closed),
 };
-enum { FLAG_N = sizeof flags / sizeof flags[0] };
+enum { FLAG_N = sizeof(flags) / sizeof(flags[0]) };
 
 static bool *flag_of_trial(struct searcher_trial *t, size_t i)
 {
@@ -200,7 +202,7 @@ void searcher_snapshot(const struct searcher *s, struct strbuf *ret)
         add_list(o, s, "lengths", length_of);
         add_list(o, s, "runs", run_of);
     }
-    if (s->type->progress == NULL)
+    if (!s->type->progress)
         add_list(o, s, "progress", progress_of);
     json_object_object_add(o, "state", s->type->snapshot(s->method));
     json_print(o, ret);
@@ -211,7 +213,7 @@ uint64_t searcher_event_n(const struct searcher *s)
     return s->event_n;
 }
 
-/* ---- reading a snapshot ------------------------------------------------------------------------------------------------- */
+/* ---- reading a snapshot ------------------------------------------------------------------------------------------ */
 
 int method_read_count(struct json_object *state, const char *name, int64_t max, int64_t *ret, struct error *err)
 {
@@ -333,7 +335,8 @@ static int restore_version_1(struct searcher *s, struct json_object *o, struct e
     if (drawn != json_object_object_length(trials))
         return error_set(err, ERR_INVALID, "drawn: is not the number of trials");
     draw_again(s, (size_t)drawn);
-    json_object_object_foreach(trials, request_id, letters_of) {
+    json_object_object_foreach(trials, request_id, letters_of)
+    {
         size_t i = searcher_find(s, request_id);
         if (i == SIZE_MAX || !json_object_is_type(letters_of, json_type_string))
             return error_set(err, ERR_INVALID, "trials: %s is none of this search", request_id);
@@ -350,7 +353,7 @@ static int restore_snapshot(struct searcher *s, struct json_object *o, struct er
     json_object_object_get_ex(o, "method", &method);
     if (!json_object_is_type(method, json_type_string) || strcmp(json_object_get_string(method), s->type->name) != 0)
         return error_set(err, ERR_INVALID, "is not one of a %s searcher", s->type->name);
-    if (version == NULL)
+    if (!version)
         return restore_version_1(s, o, err);
     if (!json_object_is_type(version, json_type_int) || json_object_get_int64(version) != SNAPSHOT_VERSION)
         return error_set(err, ERR_INVALID, "is of version %s, this program knows up to %d",
@@ -358,7 +361,8 @@ static int restore_snapshot(struct searcher *s, struct json_object *o, struct er
     return restore_current(s, o, err);
 }
 
-/* Gives the kept events to the searcher once more. The actions are dropped: they were carried out when the events were new. */
+/* Gives the kept events to the searcher once more. The actions are dropped: they were carried out when the events were
+ * new. */
 static int replay_events(struct searcher *s, const char *events, struct error *err)
 {
     while (*events != '\0') {
@@ -385,7 +389,7 @@ int searcher_restore(struct searcher *s, const char *snapshot, const char *event
         return error_set(err, ERR_INVALID, "searcher snapshot: is no object");
     if (restore_snapshot(s, o, err) < 0)
         return error_wrap(err, "searcher snapshot");
-    if (events != NULL && replay_events(s, events, err) < 0)
+    if (events && replay_events(s, events, err) < 0)
         return error_wrap(err, "searcher events");
     return 0;
 }

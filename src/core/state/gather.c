@@ -25,8 +25,10 @@ static int check_piece(const struct gather *g, const char *uuid, int32_t num_pee
         return error_set(err, ERR_TOO_LARGE, "all-gather: more than %d bytes from one peer or %d from all",
                          GATHER_PIECE_MAX, GATHER_BYTES_MAX);
     if ((held + length) * (size_t)num_peers > GATHER_ANSWERS_MAX)
-        return error_set(err, ERR_TOO_LARGE, "all-gather: %d peers that get %zu bytes each are more than %d bytes together; "
-                         "exchange less, or by way of files", num_peers, held + length, GATHER_ANSWERS_MAX);
+        return error_set(err, ERR_TOO_LARGE,
+                         "all-gather: %d peers that get %zu bytes each are more than %d bytes together; "
+                         "exchange less, or by way of files",
+                         num_peers, held + length, GATHER_ANSWERS_MAX);
     if (!gather_complete(g) && g->wanted != 0 && g->wanted != (size_t)num_peers)
         return error_set(err, ERR_INVALID, "all-gather: num_peers is %d, the peers before said %zu", num_peers,
                          g->wanted);
@@ -37,7 +39,7 @@ static struct gather_piece *add_piece(struct gather *g, const char *uuid)
 {
     if (g->n == g->cap) {
         g->cap = g->cap ? 2 * g->cap : 4;
-        g->piece = must_realloc(g->piece, g->cap * sizeof *g->piece);
+        g->piece = must_realloc(g->piece, g->cap * sizeof(*g->piece));
     }
     struct gather_piece *p = &g->piece[g->n++];
     *p = (struct gather_piece){0};
@@ -54,7 +56,7 @@ int gather_join(struct gather *g, const char *uuid, int32_t num_peers, const cha
     if (gather_complete(g))
         gather_release(g);
     struct gather_piece *p = find_piece(g, uuid);
-    if (p == NULL)
+    if (!p)
         p = add_piece(g, uuid);
     else
         g->bytes -= strlen(p->data);

@@ -1,10 +1,10 @@
 /* All-gather: each of n peers of an allocation gives a piece of data and gets those of all.
  *
- * Peers are told apart by the uuid of their request. Whoever gives again under the same uuid replaces the piece while the round is
- * open, and gets the result once the round is complete. A uuid that a complete round does not know opens the next round.
- * Rules: docs/spec/task-environment.md#all-gather. */
-#ifndef DET_CORE_GATHER_H
-#define DET_CORE_GATHER_H
+ * Peers are told apart by the uuid of their request. Whoever gives again under the same uuid replaces the piece while
+ * the round is open, and gets the result once the round is complete. A uuid that a complete round does not know opens
+ * the next round. Rules: docs/spec/task-environment.md#all-gather. */
+#ifndef DET_CORE_STATE_GATHER_H
+#define DET_CORE_STATE_GATHER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,8 +13,13 @@
 #include "common/base/error.h"
 #include "core/records/rows.h"
 
-enum { GATHER_PEERS_MAX = 4096, GATHER_PIECE_MAX = 1 << 20, GATHER_BYTES_MAX = 16 << 20,
-       GATHER_ANSWERS_MAX = 48 << 20 /* all that was given, once for each peer: they are answered in one turn of the loop */ };
+enum {
+    GATHER_PEERS_MAX = 4096,
+    GATHER_PIECE_MAX = 1 << 20,
+    GATHER_BYTES_MAX = 16 << 20,
+    GATHER_ANSWERS_MAX = 48
+        << 20 /* all that was given, once for each peer: they are answered in one turn of the loop */
+};
 
 struct gather_piece {
     char uuid[CORE_UUID_MAX];

@@ -1,6 +1,6 @@
 /* Identifiers that the core makes up: version 4 UUIDs from its seeded generator. Not secrets. */
-#ifndef DET_CORE_IDS_H
-#define DET_CORE_IDS_H
+#ifndef DET_CORE_STATE_IDS_H
+#define DET_CORE_STATE_IDS_H
 
 #include <stddef.h>
 

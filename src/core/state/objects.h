@@ -8,24 +8,23 @@
  * An object's state is in its row and nowhere else. One function of each kind of object changes it, by its table
  * (states.h).
  *
- * Calls go down this picture, never up: upward there are facts (step.h). What has ended is unlinked from all tables at once,
- * and is freed when its end has been told: core.c does that while no other function of the step runs. A trial's allocation
- * is its own until then. */
-#ifndef DET_CORE_OBJECTS_H
-#define DET_CORE_OBJECTS_H
+ * Calls go down this picture, never up: upward there are facts (step.h). What has ended is unlinked from all tables at
+ * once, and is freed when its end has been told: core.c does that while no other function of the step runs. A trial's
+ * allocation is its own until then. */
+#ifndef DET_CORE_STATE_OBJECTS_H
+#define DET_CORE_STATE_OBJECTS_H
 
 #include <bsd/sys/queue.h>
 
 #include "common/base/hash.h"
 #include "common/base/strbuf.h"
 #include "core/core.h"
+#include "core/sched/sched.h"
+#include "core/searcher/searcher.h"
 #include "core/state/gather.h"
 #include "core/state/ports.h"
 #include "core/state/run_times.h"
-#include "core/sched/sched.h"
-#include "core/searcher/searcher.h"
 #include "core/state/timers.h"
-
 
 /* What an experiment is to a pool's scheduler. One that has moved to another pool has a new one there; the old one is
  * freed with its last allocation. */
@@ -37,7 +36,12 @@ struct job {
 
 /* Rows that the store keeps, parents before children. */
 enum record_kind {
-    RECORD_EXPERIMENT, RECORD_TRIAL, RECORD_TASK, RECORD_ALLOCATION, RECORD_CONTAINER, RECORD_AGENT,
+    RECORD_EXPERIMENT,
+    RECORD_TRIAL,
+    RECORD_TASK,
+    RECORD_ALLOCATION,
+    RECORD_CONTAINER,
+    RECORD_AGENT,
     RECORD_KIND_NR,
 };
 
@@ -57,13 +61,15 @@ struct experiment {
     struct pool *pool;
     struct job *job;
     struct searcher *searcher;
-    struct trial **trial_at;       /* trials by the number that the searcher knows them by; NULL: that trial was never created */
+    struct trial *
+        *trial_at; /* trials by the number that the searcher knows them by; NULL: that trial was never created */
     size_t trial_at_n;
-    size_t unclaimed_n; /* trials from before it was continued that its searcher has not asked for again */
+    size_t unclaimed_n;            /* trials from before it was continued that its searcher has not asked for again */
     struct strbuf searcher_events; /* lines that this step has added */
     int64_t searcher_events_from;
-    uint64_t searcher_events_since; /* how many events there were since the last snapshot; many events cause the next one */
-    bool searcher_touched;         /* in core.searchers_touched */
+    uint64_t
+        searcher_events_since; /* how many events there were since the last snapshot; many events cause the next one */
+    bool searcher_touched;     /* in core.searchers_touched */
     STAILQ_ENTRY(experiment) searcher_next;
     LIST_HEAD(, trial) trials; /* newest first */
     int trial_n, live_n;       /* live: not in a terminal state */
@@ -111,7 +117,7 @@ struct allocation {
     struct gather gather;
     TAILQ_ENTRY(allocation) in_pool, in_new;
     struct sched_request request;
-    bool known_to_sched; /* the scheduler knows of it */
+    bool known_to_sched;  /* the scheduler knows of it */
     struct arena blocked; /* memory of the list of agents that the request must not run on */
     UT_hash_handle hh;
 };
@@ -131,8 +137,8 @@ struct slot {
 };
 
 enum agent_presence {
-    AGENT_GONE,      /* known by its row only */
-    AGENT_AWAY,      /* lost a moment ago, or not yet back after a restart: its containers are thought to run on */
+    AGENT_GONE, /* known by its row only */
+    AGENT_AWAY, /* lost a moment ago, or not yet back after a restart: its containers are thought to run on */
     AGENT_CONNECTED,
 };
 
@@ -159,7 +165,7 @@ struct agent {
     struct pool *offered_to; /* the pool whose scheduler has it; NULL: none */
     bool stale;              /* the scheduler should look at it again */
     LIST_ENTRY(agent) in_stale;
-    bool leaving;            /* its machine is about to be ended: it gets no new work */
+    bool leaving; /* its machine is about to be ended: it gets no new work */
     struct timer lost;
     LIST_HEAD(, container) containers;
     UT_hash_handle hh;
@@ -169,28 +175,28 @@ struct pool {
     struct core_pool_opts opts;
     char *name;
     const struct rm_type *rm;
-    bool changed; /* since the scheduler last looked */
+    bool changed;                         /* since the scheduler last looked */
     TAILQ_HEAD(, allocation) allocations; /* in the order in which they were asked for */
     TAILQ_HEAD(, allocation) new;         /* of these, what the scheduler has not been told of */
     struct sched *sched;
     LIST_HEAD(, agent) stale;
-    struct timer pass; /* due when another pass may decide otherwise, because requests have aged */
+    struct timer pass;       /* due when another pass may decide otherwise, because requests have aged */
     struct elastic *elastic; /* NULL: it has the agents that connect */
     struct run_times run_times;
 };
 
 struct core {
-    int64_t now_us; /* of this step */
+    int64_t now_us;       /* of this step */
     struct core_actor by; /* who asked for this step */
     struct core_effects *out;
     STAILQ_HEAD(, pending_put) puts;
     STAILQ_HEAD(, fact) facts;
     struct fact *last_fact; /* added since the last one was taken */
-    uint64_t id_state; /* of the generator of container and job ids */
+    uint64_t id_state;      /* of the generator of container and job ids */
     int64_t agent_reconnect_wait_us, restore_wait_us;
     int64_t settled_us; /* until then agents from before a restart may come back */
     int32_t last_experiment_id, last_trial_id;
-    uint64_t last_revision; /* of an agent */
+    uint64_t last_revision;                /* of an agent */
     struct experiment *experiments, *jobs; /* jobs: the same experiments, by the ids of their jobs */
     struct trial *trials;
     struct task *tasks; /* tasks of their own, which belong to no trial */

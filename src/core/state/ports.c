@@ -4,7 +4,10 @@
 
 static const int32_t bases[CORE_PORTS] = {12350, 12360, 12365, 29400};
 
-static bool is_port(int32_t port) { return port > 0 && port <= 65535; }
+static bool is_port(int32_t port)
+{
+    return port > 0 && port <= 65535;
+}
 
 static void mark_port(struct port_set *s, int32_t port, bool in)
 {
@@ -29,7 +32,7 @@ void port_set_add(struct port_set *s, const int32_t port[CORE_PORTS])
 
 void ports_init(struct ports *p, const int32_t *reserved, size_t n)
 {
-    memset(p, 0, sizeof *p);
+    memset(p, 0, sizeof(*p));
     for (size_t i = 0; i < n; i++)
         if (is_port(reserved[i]))
             mark_port(&p->reserved, reserved[i], true);
@@ -81,7 +84,7 @@ bool ports_take(struct ports *p, int32_t end, int32_t ret[CORE_PORTS])
             return false;
         }
     }
-    memcpy(ret, port, sizeof port);
+    memcpy(ret, port, sizeof(port));
     return true;
 }
 

@@ -1,10 +1,11 @@
 /* The port registry: processes of a trial need ports that no other trial uses on the same machine
- * (docs/spec/task-environment.md#ports). From each base, an allocation gets the lowest number that no trial of the cluster has,
- * below PORTS_EPHEMERAL, where the system's own choice begins. With many thousands of trials these are used up; then it gets the
- * lowest number that is free on its own machines (machines.h). If that look would take too long, because a machine has hundreds of
- * trials, the cluster's numbers up to PORTS_END are tried before it. A port is free again when the allocation ends. */
-#ifndef DET_CORE_PORTS_H
-#define DET_CORE_PORTS_H
+ * (docs/spec/task-environment.md#ports). From each base, an allocation gets the lowest number that no trial of the
+ * cluster has, below PORTS_EPHEMERAL, where the system's own choice begins. With many thousands of trials these are
+ * used up; then it gets the lowest number that is free on its own machines (machines.h). If that look would take too
+ * long, because a machine has hundreds of trials, the cluster's numbers up to PORTS_END are tried before it. A port is
+ * free again when the allocation ends. */
+#ifndef DET_CORE_STATE_PORTS_H
+#define DET_CORE_STATE_PORTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,7 +33,8 @@ void ports_init(struct ports *p, const int32_t *reserved, size_t n);
 bool ports_take(struct ports *p, int32_t end, int32_t ret[CORE_PORTS]);
 /* The same, but ports count as taken only if they are in use `here`. A port is 0 where none is left. */
 void ports_take_here(struct ports *p, const struct port_set *here, int32_t ret[CORE_PORTS]);
-void ports_restore(struct ports *p, const int32_t port[CORE_PORTS]);  /* ports of an allocation that was restored after a restart */
+void ports_restore(struct ports *p,
+                   const int32_t port[CORE_PORTS]); /* ports of an allocation that was restored after a restart */
 void ports_give_back(struct ports *p, const int32_t port[CORE_PORTS]);
 
 #endif

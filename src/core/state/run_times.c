@@ -23,8 +23,8 @@ int64_t run_times_median(struct run_times *t)
     if (t->n < RUN_TIMES_MIN)
         return 0;
     if (t->median_us == 0) {
-        memcpy(sorted, t->us, t->n * sizeof sorted[0]);
-        qsort(sorted, t->n, sizeof sorted[0], by_length);
+        memcpy(sorted, t->us, t->n * sizeof(sorted[0]));
+        qsort(sorted, t->n, sizeof(sorted[0]), by_length);
         t->median_us = sorted[t->n / 2];
     }
     return t->median_us;

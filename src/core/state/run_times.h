@@ -1,7 +1,7 @@
-/* How long allocations of a pool have taken lately: the median of those that ended by themselves. Estimates of start times rest on
- * it (docs/spec/scheduling.md#why-a-job-waits). */
-#ifndef DET_CORE_RUN_TIMES_H
-#define DET_CORE_RUN_TIMES_H
+/* How long allocations of a pool have taken lately: the median of those that ended by themselves. Estimates of start
+ * times rest on it (docs/spec/scheduling.md#why-a-job-waits). */
+#ifndef DET_CORE_STATE_RUN_TIMES_H
+#define DET_CORE_STATE_RUN_TIMES_H
 
 #include "core/core.h"
 

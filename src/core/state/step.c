@@ -12,7 +12,7 @@ struct core_effect *effect_add(struct core *c, enum core_effect_type type)
     struct core_effects *e = c->out;
     if (e->n == e->cap) {
         e->cap = e->cap ? 2 * e->cap : 16;
-        e->item = must_realloc(e->item, e->cap * sizeof *e->item);
+        e->item = must_realloc(e->item, e->cap * sizeof(*e->item));
     }
     struct core_effect *effect = &e->item[e->n++];
     *effect = (struct core_effect){.type = type};
@@ -29,25 +29,29 @@ void core_effects_release(struct core_effects *e)
 static const struct trial_row *copy_trial(struct arena *a, const struct record *r)
 {
     struct trial *t = container_of(r, struct trial, record);
-    struct trial_row *copy = arena_dup(a, &t->row, sizeof t->row);
+    struct trial_row *copy = arena_dup(a, &t->row, sizeof(t->row));
     copy->hparams = t->new_hparams || !r->stored ? arena_strdup(a, t->row.hparams) : NULL;
-    copy->excluded_agents = t->excluded != NULL ? arena_strdup(a, t->excluded) : NULL;
+    copy->excluded_agents = t->excluded ? arena_strdup(a, t->excluded) : NULL;
     t->new_hparams = false;
     return copy;
 }
 
 static const struct experiment_row *copy_experiment(struct arena *a, const struct experiment_row *row)
 {
-    struct experiment_row *copy = arena_dup(a, row, sizeof *row);
-    copy->failure = row->failure != NULL ? arena_strdup(a, row->failure) : NULL;
+    struct experiment_row *copy = arena_dup(a, row, sizeof(*row));
+    copy->failure = row->failure ? arena_strdup(a, row->failure) : NULL;
     return copy;
 }
 
 static void fill_put(struct arena *a, const struct record *r, struct core_effect *ret)
 {
     static const enum core_effect_type types[RECORD_KIND_NR] = {
-        [RECORD_EXPERIMENT] = CORE_PUT_EXPERIMENT, [RECORD_TRIAL] = CORE_PUT_TRIAL, [RECORD_TASK] = CORE_PUT_TASK,
-        [RECORD_ALLOCATION] = CORE_PUT_ALLOCATION, [RECORD_CONTAINER] = CORE_PUT_CONTAINER, [RECORD_AGENT] = CORE_PUT_AGENT,
+        [RECORD_EXPERIMENT] = CORE_PUT_EXPERIMENT,
+        [RECORD_TRIAL] = CORE_PUT_TRIAL,
+        [RECORD_TASK] = CORE_PUT_TASK,
+        [RECORD_ALLOCATION] = CORE_PUT_ALLOCATION,
+        [RECORD_CONTAINER] = CORE_PUT_CONTAINER,
+        [RECORD_AGENT] = CORE_PUT_AGENT,
     };
     *ret = (struct core_effect){.type = types[r->kind], .insert = !r->stored};
     switch (r->kind) {
@@ -90,7 +94,7 @@ void record_init(struct record *r, enum record_kind kind, const void *row, bool 
 
 void record_touch(struct core *c, struct record *r)
 {
-    if (r->put != NULL)
+    if (r->put)
         return;
     r->put = arena_new(&c->out->arena, struct pending_put);
     r->put->record = r;
@@ -100,7 +104,7 @@ void record_touch(struct core *c, struct record *r)
 
 void record_release(struct core *c, struct record *r)
 {
-    if (r->put == NULL)
+    if (!r->put)
         return;
     fill_put(&c->out->arena, r, &r->put->effect);
     r->put->record = NULL;
@@ -119,7 +123,7 @@ static size_t count_puts(const struct core *c)
 static struct core_effect take_put(struct core *c, struct pending_put *put)
 {
     struct record *r = put->record;
-    if (r == NULL)
+    if (!r)
         return put->effect;
     fill_put(&c->out->arena, r, &put->effect);
     r->stored = true;
@@ -134,7 +138,7 @@ void effects_put_touched(struct core *c)
     size_t puts = count_puts(c), n = 0;
     if (puts == 0)
         return;
-    struct core_effect *all = must_calloc(puts + e->n, sizeof *all);
+    struct core_effect *all = must_calloc(puts + e->n, sizeof(*all));
     for (int kind = 0; kind < RECORD_KIND_NR; kind++) {
         struct pending_put *put;
         STAILQ_FOREACH(put, &c->puts, next)
@@ -143,7 +147,7 @@ void effects_put_touched(struct core *c)
     }
     STAILQ_INIT(&c->puts);
     if (e->n > 0)
-        memcpy(all + puts, e->item, e->n * sizeof *all);
+        memcpy(all + puts, e->item, e->n * sizeof(*all));
     free(e->item);
     e->item = all;
     e->n = e->cap = puts + e->n;
@@ -151,8 +155,8 @@ void effects_put_touched(struct core *c)
 
 void fact_add(struct core *c, struct fact fact)
 {
-    struct fact *copy = arena_dup(&c->out->arena, &fact, sizeof fact);
-    if (c->last_fact != NULL)
+    struct fact *copy = arena_dup(&c->out->arena, &fact, sizeof(fact));
+    if (c->last_fact)
         STAILQ_INSERT_AFTER(&c->facts, c->last_fact, copy, next);
     else
         STAILQ_INSERT_HEAD(&c->facts, copy, next);
@@ -163,16 +167,15 @@ bool fact_take(struct core *c, struct fact *ret)
 {
     struct fact *first = STAILQ_FIRST(&c->facts);
     c->last_fact = NULL; /* what follows from this one goes before all others */
-    if (first == NULL)
+    if (!first)
         return false;
     STAILQ_REMOVE_HEAD(&c->facts, next);
     *ret = *first;
     return true;
 }
 
-__attribute__((format(printf, 5, 0))) static void add_log(struct core *c, const char *task_id,
-                                                          const char *allocation_id, bool error, const char *fmt,
-                                                          va_list ap)
+__attribute__((format(printf, 5, 0))) static void
+add_log(struct core *c, const char *task_id, const char *allocation_id, bool error, const char *fmt, va_list ap)
 {
     struct strbuf text = STRBUF_INIT;
     strbuf_vaddf(&text, fmt, ap);

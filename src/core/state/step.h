@@ -1,7 +1,7 @@
 /* What a step collects: effects for the driver, rows that are to be put, and facts that are still to be told. All of
  * it is copied into the arena of the step's effects, so that it outlives the core's objects. */
-#ifndef DET_CORE_STEP_H
-#define DET_CORE_STEP_H
+#ifndef DET_CORE_STATE_STEP_H
+#define DET_CORE_STATE_STEP_H
 
 #include "core/state/objects.h"
 
@@ -22,12 +22,12 @@ void effects_put_touched(struct core *c); /* rows first, then the effects added 
  *
  * Facts are told in the order in which they were added, but what follows from a fact is told before the next one. */
 enum fact_type {
-    FACT_ALLOCATION_ENDED,  /* .allocation, to its trial or task */
-    FACT_TRIAL_FAILED,      /* .trial, .text: in words for people, to its experiment */
-    FACT_TRIAL_INVALID_HP,  /* .trial reported it; to its experiment */
-    FACT_TRIAL_ENDED,       /* .trial, to its experiment */
-    FACT_EXPERIMENT_ENDED,  /* .experiment */
-    FACT_MACHINE_GONE,      /* the machine of .agent is not listed any more; to the agents */
+    FACT_ALLOCATION_ENDED, /* .allocation, to its trial or task */
+    FACT_TRIAL_FAILED,     /* .trial, .text: in words for people, to its experiment */
+    FACT_TRIAL_INVALID_HP, /* .trial reported it; to its experiment */
+    FACT_TRIAL_ENDED,      /* .trial, to its experiment */
+    FACT_EXPERIMENT_ENDED, /* .experiment */
+    FACT_MACHINE_GONE,     /* the machine of .agent is not listed any more; to the agents */
 };
 struct fact {
     enum fact_type type;

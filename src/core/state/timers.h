@@ -1,13 +1,22 @@
 /* Timers of the core: a heap of deadlines that live inside the objects they belong to. The heap never looks at a clock;
  * it is told the time. Equal deadlines fire in the order in which they were set. */
-#ifndef DET_CORE_TIMERS_H
-#define DET_CORE_TIMERS_H
+#ifndef DET_CORE_STATE_TIMERS_H
+#define DET_CORE_STATE_TIMERS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum timer_kind { TIMER_AGENT_LOST, TIMER_PREEMPT_DEADLINE, TIMER_KILL_AGAIN, TIMER_TASK_LIMIT, TIMER_TRIAL_INVALID_HP,
-                  TIMER_TRIAL_RETRY, TIMER_POOL_PASS, TIMER_POOL_SCALE, TIMER_INSTANCE };
+enum timer_kind {
+    TIMER_AGENT_LOST,
+    TIMER_PREEMPT_DEADLINE,
+    TIMER_KILL_AGAIN,
+    TIMER_TASK_LIMIT,
+    TIMER_TRIAL_INVALID_HP,
+    TIMER_TRIAL_RETRY,
+    TIMER_POOL_PASS,
+    TIMER_POOL_SCALE,
+    TIMER_INSTANCE
+};
 
 struct timer {
     enum timer_kind kind;
@@ -25,9 +34,9 @@ struct timers {
 /* Sets the timer; a timer that is set already gets the new deadline. */
 void timer_set(struct timers *ts, struct timer *t, enum timer_kind kind, int64_t due_us);
 void timer_clear(struct timers *ts, struct timer *t);
-int64_t timers_next_us(const struct timers *ts);                 /* 0: none */
+int64_t timers_next_us(const struct timers *ts);                  /* 0: none */
 struct timer *timers_take_due(struct timers *ts, int64_t now_us); /* cleared; NULL: none is due */
-void timers_shift(struct timers *ts, int64_t by_us); /* makes all timers due that much later */
+void timers_shift(struct timers *ts, int64_t by_us);              /* makes all timers due that much later */
 void timers_release(struct timers *ts);
 
 #endif

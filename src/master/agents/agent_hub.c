@@ -59,7 +59,7 @@ struct link *hub_find_link(struct agent_hub *h, const char *agent_id)
     return l && l->ws ? l : NULL;
 }
 
-/* ---- to the agent ---- */
+/* ---- to the agent ------------------------------------------------------------------------------------------------ */
 
 static void send_text(struct link *l, const struct strbuf *text)
 {
@@ -142,8 +142,10 @@ void agent_hub_signal(struct agent_hub *h, const char *agent_id, const char *con
 enum wire_container_state wire_of_container_state(enum container_state state)
 {
     static const enum wire_container_state wire[CONTAINER_STATE_NR] = {
-        [CONTAINER_ASSIGNED] = WIRE_CONTAINER_STATE_ASSIGNED, [CONTAINER_PULLING] = WIRE_CONTAINER_STATE_PULLING,
-        [CONTAINER_STARTING] = WIRE_CONTAINER_STATE_STARTING, [CONTAINER_RUNNING] = WIRE_CONTAINER_STATE_RUNNING,
+        [CONTAINER_ASSIGNED] = WIRE_CONTAINER_STATE_ASSIGNED,
+        [CONTAINER_PULLING] = WIRE_CONTAINER_STATE_PULLING,
+        [CONTAINER_STARTING] = WIRE_CONTAINER_STATE_STARTING,
+        [CONTAINER_RUNNING] = WIRE_CONTAINER_STATE_RUNNING,
         [CONTAINER_TERMINATED] = WIRE_CONTAINER_STATE_TERMINATED};
     return wire[state];
 }
@@ -184,9 +186,13 @@ static void welcome_send(void *job)
     struct link *l = hub_find_link(w->hub, w->agent_id);
     if (l && l->serial == w->serial && !w->err.kind) {
         const struct api_info *info = &w->hub->m->info;
-        struct wire_link_master_hello hello = {
-            .protocol = LINK_PROTOCOL, .master_id = info->master_id, .cluster_id = info->cluster_id,
-            .cluster_name = info->cluster_name, .version = info->version, .expected = w->expected, .expected_n = w->n};
+        struct wire_link_master_hello hello = {.protocol = LINK_PROTOCOL,
+                                               .master_id = info->master_id,
+                                               .cluster_id = info->cluster_id,
+                                               .cluster_name = info->cluster_name,
+                                               .version = info->version,
+                                               .expected = w->expected,
+                                               .expected_n = w->n};
         struct wire_link_master_message out = hub_message(w->hub);
         out.hello = &hello;
         link_answer_hello(l, &out);
@@ -214,7 +220,7 @@ void agent_hub_welcome(struct agent_hub *h, const char *agent_id, const char *co
         welcome_send(w);
 }
 
-/* ---- the connection ---- */
+/* ---- the connection ---------------------------------------------------------------------------------------------- */
 
 static void on_inbox_message(void *ctx, struct agent_inbox_message *received)
 {
@@ -261,7 +267,8 @@ void agent_hub_drop(struct agent_hub *h, const char *agent_id, const char *why)
         ws_close(l->ws, 1008, why);
 }
 
-int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char *agent_id, bool joins, struct error *err)
+int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char *agent_id, bool joins,
+                     struct error *err)
 {
     if (config_bool(h->m->config, "resource_manager.require_authentication") && !http_request_client_verified(http))
         return error_set(err, ERR_FORBIDDEN,
@@ -279,9 +286,13 @@ int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char 
     STAILQ_INIT(&l->held);
     memcpy(l->agent_id, agent_id, strlen(agent_id));
     take_peer(l, http_request_peer(http));
-    struct ws_handler handler = {.on_message = on_message, .on_close = on_close, .ctx = l, .message_max = MESSAGE_MAX,
+    struct ws_handler handler = {.on_message = on_message,
+                                 .on_close = on_close,
+                                 .ctx = l,
+                                 .message_max = MESSAGE_MAX,
                                  .pending_max = PENDING_MAX,
-                                 .ping_s = PING_S, .dead_s = DEAD_S};
+                                 .ping_s = PING_S,
+                                 .dead_s = DEAD_S};
     if (http_upgrade_ws(http, &handler, &l->ws, err) < 0) {
         free(l);
         return -1;

@@ -1,7 +1,7 @@
 /* The agents' connections: one WebSocket each, messages of contract/link.json. Turns what agents say into core events
  * and log batches, and sends them what the core decided. Loop's thread only. */
-#ifndef DET_MASTER_AGENT_HUB_H
-#define DET_MASTER_AGENT_HUB_H
+#ifndef DET_MASTER_AGENTS_AGENT_HUB_H
+#define DET_MASTER_AGENTS_AGENT_HUB_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,8 +21,10 @@ void agent_hub_stop(struct agent_hub *h);
 void agent_hub_free(struct agent_hub *h); /* after the HTTP server, which owns the connections */
 
 /* Takes over an authenticated GET /agents. After a failure the caller still has to answer the request. */
-int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char *agent_id, bool joins, struct error *err);
-void agent_hub_drop(struct agent_hub *h, const char *agent_id, const char *why); /* closes its connection; the agent may connect again */
+int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char *agent_id, bool joins,
+                     struct error *err);
+void agent_hub_drop(struct agent_hub *h, const char *agent_id,
+                    const char *why); /* closes its connection; the agent may connect again */
 
 /* These functions do nothing while the agent is not connected: the core asks again when the agent comes back. */
 void agent_hub_welcome(struct agent_hub *h, const char *agent_id, const char *const *container_id, size_t n);

@@ -1,9 +1,9 @@
 /* What agent_hub.c, agent_reports.c and agent_keys.c share. Other files do not include it.
  *
- *   agent_hub.c      the connections: who may connect, the first and the last message, and everything that is sent to agents
- *   agent_reports.c  messages of agents become events of the core and log lines of the store */
-#ifndef DET_MASTER_AGENT_HUB_INTERNAL_H
-#define DET_MASTER_AGENT_HUB_INTERNAL_H
+ *   agent_hub.c      the connections: who may connect, the first and the last message, and everything that is sent to
+ * agents agent_reports.c  messages of agents become events of the core and log lines of the store */
+#ifndef DET_MASTER_AGENTS_AGENT_HUB_INTERNAL_H
+#define DET_MASTER_AGENTS_AGENT_HUB_INTERNAL_H
 
 #include <stdbool.h>
 #include <sys/queue.h>
@@ -18,14 +18,15 @@ enum { LINK_PROTOCOL = 1 };
 struct held;
 struct log_batch;
 
-/* One agent's connection. The hub knows it by the agent's id once the agent has sent its hello; no other message is taken before
- * that. The welcome is the master's answer, and is made of what the store says. An agent takes no order before its welcome, so
- * messages to it are held until then. */
+/* One agent's connection. The hub knows it by the agent's id once the agent has sent its hello; no other message is
+ * taken before that. The welcome is the master's answer, and is made of what the store says. An agent takes no order
+ * before its welcome, so messages to it are held until then. */
 struct link {
     struct agent_hub *hub;
     struct ws *ws;
     struct agent_inbox *inbox;
-    uint64_t serial; /* another one for each connection, so that a completion that comes late does not take a new connection for its own */
+    uint64_t serial; /* another one for each connection, so that a completion that comes late does not take a new
+                        connection for its own */
     char agent_id[CORE_AGENT_ID_MAX];
     char peer[CORE_ADDRESS_MAX]; /* the address of its containers, unless they report another one */
     bool greeted, welcomed;
@@ -44,16 +45,17 @@ struct agent_hub {
     struct log_batch *newest; /* batches of lines that the writer has: the newest of each container */
 };
 
-/* ---- agent_hub.c ---- */
+/* ---- agent_hub.c ------------------------------------------------------------------------------------------------- */
 
-struct link *hub_find_link(struct agent_hub *h, const char *agent_id); /* NULL: not connected */
+struct link *hub_find_link(struct agent_hub *h, const char *agent_id);  /* NULL: not connected */
 struct wire_link_master_message hub_message(const struct agent_hub *h); /* with the epoch, otherwise empty */
 void link_send(struct link *l, const struct wire_link_master_message *message);
 void link_refuse(struct link *l, bool fatal, const char *reason); /* sends the reason, and closes the connection */
 enum wire_container_state wire_of_container_state(enum container_state state);
 
-/* ---- agent_reports.c ---- */
+/* ---- agent_reports.c --------------------------------------------------------------------------------------------- */
 
-void link_hear(struct link *l, struct agent_inbox_message *received); /* handles one message; may take over its arena and lines */
+void link_hear(struct link *l,
+               struct agent_inbox_message *received); /* handles one message; may take over its arena and lines */
 
 #endif

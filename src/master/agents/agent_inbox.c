@@ -79,16 +79,22 @@ static void free_if_done(struct agent_inbox *in)
         free(in);
 }
 
-/* ---- on either side ---- */
+/* ---- on either side ---------------------------------------------------------------------------------------------- */
 
 static struct store_log_line line_of(const struct wire_link_task_logs *logs, const struct wire_link_log_line *w,
                                      const char *agent_id)
 {
-    return (struct store_log_line){
-        .time_us = w->timestamp, .allocation_id = logs->allocation_id, .agent_id = agent_id,
-        .container_id = logs->container_id ? logs->container_id : "", .has_rank = w->has_rank_id, .rank = w->rank_id,
-        .level = (int32_t)w->level, .source = w->source, .stdtype = w->stdtype, .text = w->log ? w->log : "",
-        .text_n = w->log ? strlen(w->log) : 0};
+    return (struct store_log_line){.time_us = w->timestamp,
+                                   .allocation_id = logs->allocation_id,
+                                   .agent_id = agent_id,
+                                   .container_id = logs->container_id ? logs->container_id : "",
+                                   .has_rank = w->has_rank_id,
+                                   .rank = w->rank_id,
+                                   .level = (int32_t)w->level,
+                                   .source = w->source,
+                                   .stdtype = w->stdtype,
+                                   .text = w->log ? w->log : "",
+                                   .text_n = w->log ? strlen(w->log) : 0};
 }
 
 static void read_lines(struct agent_inbox_message *l, const char *agent_id)
@@ -118,9 +124,12 @@ static void decode_on_worker(void *worker, void *job)
         store_log_batch_make(&e->received.lines, e->received.lines.line, e->received.lines.line_n);
 }
 
-/* ---- on the loop ---- */
+/* ---- on the loop ------------------------------------------------------------------------------------------------- */
 
-static bool is_time(const struct agent_inboxes *all) { return all->heard_us < AGENT_HEARING_US; }
+static bool is_time(const struct agent_inboxes *all)
+{
+    return all->heard_us < AGENT_HEARING_US;
+}
 
 static void hear_one(struct agent_inbox *in, struct entry *e)
 {

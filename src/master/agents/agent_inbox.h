@@ -1,12 +1,12 @@
 /* Messages of an agent, decoded off the loop where they are large, and handled in the order in which they came.
  *
- * Small messages are decoded at once. Large ones, which are batches of log lines, are decoded and packed by a worker. Messages
- * that come after such a batch wait until it has been handled: a task's exit must not overtake its last lines.
+ * Small messages are decoded at once. Large ones, which are batches of log lines, are decoded and packed by a worker.
+ * Messages that come after such a batch wait until it has been handled: a task's exit must not overtake its last lines.
  *
- * When thousands of agents speak at once, the loop hears them for AGENT_HEARING_US in each of its turns. What else they have said waits
- * for the next turn, so that other work of the loop goes on. */
-#ifndef DET_MASTER_AGENT_INBOX_H
-#define DET_MASTER_AGENT_INBOX_H
+ * When thousands of agents speak at once, the loop hears them for AGENT_HEARING_US in each of its turns. What else they
+ * have said waits for the next turn, so that other work of the loop goes on. */
+#ifndef DET_MASTER_AGENTS_AGENT_INBOX_H
+#define DET_MASTER_AGENTS_AGENT_INBOX_H
 
 #include "common/base/arena.h"
 #include "common/base/error.h"
@@ -27,7 +27,8 @@ struct agent_inbox_message {
     struct store_log_batch lines; /* of message->logs; lines.block is empty unless they were packed */
 };
 
-typedef void agent_hear_fn(void *ctx, struct agent_inbox_message *received); /* called on the loop; it may close the inbox */
+typedef void agent_hear_fn(void *ctx,
+                           struct agent_inbox_message *received); /* called on the loop; it may close the inbox */
 
 struct agent_inboxes; /* the inboxes of all agents, which share the loop's time */
 /* now_us() is a clock that never goes back, in microseconds: clock_monotonic_us(), or a test's own. */
@@ -36,8 +37,8 @@ void agent_inboxes_free(struct agent_inboxes *all); /* all have been closed, and
 
 struct agent_inbox *agent_inbox_new(struct agent_inboxes *all, const char *agent_id, agent_hear_fn *hear, void *ctx);
 void agent_inbox_put(struct agent_inbox *in, const void *data, size_t n);
-/* No further message is handled, and the inbox is freed as soon as no worker has a part of it. The agent sends again whatever
- * was not handled, since nobody has acknowledged it. */
+/* No further message is handled, and the inbox is freed as soon as no worker has a part of it. The agent sends again
+ * whatever was not handled, since nobody has acknowledged it. */
 void agent_inbox_close(struct agent_inbox *in);
 
 #endif

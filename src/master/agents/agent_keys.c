@@ -8,8 +8,8 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/hash.h"
-#include "common/system/log.h"
 #include "common/base/must.h"
+#include "common/system/log.h"
 #include "master/agents/agent_hub_internal.h"
 #include "master/master.h"
 #include "store/functions.h"
@@ -35,8 +35,7 @@ void agent_keys_free(struct agent_keys *k)
     struct agent_key *x, *next;
     if (!k)
         return;
-    HASH_ITER(hh, k->by_id, x, next)
-    {
+    HASH_ITER(hh, k->by_id, x, next) {
         HASH_DEL(k->by_id, x);
         free(x);
     }
@@ -90,7 +89,7 @@ void agent_keys_forget(struct agent_keys *k, const char *agent_id)
     free(x);
 }
 
-/* ---- a new one ---- */
+/* ---- a new one --------------------------------------------------------------------------------------------------- */
 
 struct issue {
     struct master *m;

@@ -1,8 +1,9 @@
-/* The keys with which agents prove who they are once they have joined. An agent shows the cluster's join token the first time,
- * and gets a key of its own over that connection. From then on it shows the key, which is good for this agent id only. Keys are made
- * on the loop, stored by the writer as hashes, and told to the agent after the commit. Loop's thread only. */
-#ifndef DET_MASTER_AGENT_KEYS_H
-#define DET_MASTER_AGENT_KEYS_H
+/* The keys with which agents prove who they are once they have joined. An agent shows the cluster's join token the
+ * first time, and gets a key of its own over that connection. From then on it shows the key, which is good for this
+ * agent id only. Keys are made on the loop, stored by the writer as hashes, and told to the agent after the commit.
+ * Loop's thread only. */
+#ifndef DET_MASTER_AGENTS_AGENT_KEYS_H
+#define DET_MASTER_AGENTS_AGENT_KEYS_H
 
 #include <stdbool.h>
 

@@ -5,20 +5,20 @@
 #include "core/records/rows.h"
 
 enum {
-    TEXT_MAX = 255,              /* of a name that people read: version, host name, brand */
-    ID_MAX = 64,                 /* of a container */
+    TEXT_MAX = 255, /* of a name that people read: version, host name, brand */
+    ID_MAX = 64,    /* of a container */
     EXIT_TEXT_MAX = 64 * 1024,
-    CODE_MAX = 255,              /* of an exit; an engine's own failures are -1 */
+    CODE_MAX = 255, /* of an exit; an engine's own failures are -1 */
     SIGNAL_MAX = 64,
     DEVICE_ID_MAX = 1 << 20,
-    TASKS_MAX = 10000,           /* of one agent, ended ones whose end is not acknowledged included */
+    TASKS_MAX = 10000, /* of one agent, ended ones whose end is not acknowledged included */
     LINES_MAX = 100000,
-    LINE_MAX = 8 * 1024 * 1024,  /* bytes: far beyond what a supervisor lets a line become */
+    LINE_MAX = 8 * 1024 * 1024, /* bytes: far beyond what a supervisor lets a line become */
     RANK_MAX = 1 << 20,
 };
 #define SEQ_MAX (INT64_C(1) << 53)
 
-/* ---- kinds of text ---- */
+/* ---- kinds of text ----------------------------------------------------------------------------------------------- */
 
 /* True: the text has neither spaces nor control characters, so it can be written into log lines as it is. */
 static bool is_plain(const char *s)
@@ -58,7 +58,8 @@ static int check_container(const char *id, struct error *err)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
     if (!id || !*id || strlen(id) > ID_MAX || strspn(id, letters) != strlen(id))
-        return error_set(err, ERR_INVALID, "containerId '%.80s' must have 1 to %d letters, digits, '-' and '_'", id ? id : "", ID_MAX);
+        return error_set(err, ERR_INVALID, "containerId '%.80s' must have 1 to %d letters, digits, '-' and '_'",
+                         id ? id : "", ID_MAX);
     return 0;
 }
 
@@ -66,24 +67,27 @@ static int check_range(const char *what, int64_t n, int64_t min, int64_t max, st
 {
     if (n >= min && n <= max)
         return 0;
-    return error_set(err, ERR_INVALID, "%s is %lld, allowed are %lld to %lld", what, (long long)n, (long long)min, (long long)max);
+    return error_set(err, ERR_INVALID, "%s is %lld, allowed are %lld to %lld", what, (long long)n, (long long)min,
+                     (long long)max);
 }
 
-/* ---- messages ---- */
+/* ---- messages ---------------------------------------------------------------------------------------------------- */
 
 int agent_message_check_agent_id(const char *agent_id, struct error *err)
 {
     if (!*agent_id || strlen(agent_id) >= CORE_AGENT_ID_MAX)
         return error_set(err, ERR_INVALID, "agent id '%.40s' must have 1 to %d bytes", agent_id, CORE_AGENT_ID_MAX - 1);
     if (!is_plain(agent_id) || strchr(agent_id, '/'))
-        return error_set(err, ERR_INVALID, "an agent id must hold no space, control character or '/'; set agent_id in agent.yaml");
+        return error_set(err, ERR_INVALID,
+                         "an agent id must hold no space, control character or '/'; set agent_id in agent.yaml");
     return 0;
 }
 
 static int check_exit(const struct wire_link_task_exit *x, struct error *err)
 {
     if (check_range("exit.kind", x->kind, WIRE_LINK_EXIT_KIND_UNSPECIFIED, WIRE_LINK_EXIT_KIND_REFUSED, err) < 0 ||
-        check_range("exit.code", x->code, -1, CODE_MAX, err) < 0 || check_range("exit.signal", x->signal, 0, SIGNAL_MAX, err) < 0)
+        check_range("exit.code", x->code, -1, CODE_MAX, err) < 0 ||
+        check_range("exit.signal", x->signal, 0, SIGNAL_MAX, err) < 0)
         return -1;
     if (x->text && strlen(x->text) > EXIT_TEXT_MAX)
         return error_set(err, ERR_INVALID, "exit.text has %zu bytes, allowed are %d", strlen(x->text), EXIT_TEXT_MAX);
@@ -106,13 +110,16 @@ static int check_device(const struct wire_link_device *d, struct error *err)
                    check_range("a device's type", d->type, WIRE_DEVICE_TYPE_CPU, WIRE_DEVICE_TYPE_ROCM, err) < 0 ||
                    check_text("a device's brand", d->brand, TEXT_MAX, err) < 0 ||
                    check_text("a device's uuid", d->uuid, TEXT_MAX, err) < 0
-               ? -1 : 0;
+               ? -1
+               : 0;
 }
 
 static int check_hello(const struct wire_link_agent_hello *h, struct error *err)
 {
-    if (check_word("version", h->version, TEXT_MAX, err) < 0 || check_text("hostname", h->hostname, TEXT_MAX, err) < 0 ||
-        check_text("resourcePool", h->resource_pool, TEXT_MAX, err) < 0 || check_word("clusterId", h->cluster_id, TEXT_MAX, err) < 0 ||
+    if (check_word("version", h->version, TEXT_MAX, err) < 0 ||
+        check_text("hostname", h->hostname, TEXT_MAX, err) < 0 ||
+        check_text("resourcePool", h->resource_pool, TEXT_MAX, err) < 0 ||
+        check_word("clusterId", h->cluster_id, TEXT_MAX, err) < 0 ||
         check_range("the number of devices", (int64_t)h->devices_n, 0, CORE_DEVICES_MAX, err) < 0 ||
         check_range("the number of tasks", (int64_t)h->tasks_n, 0, TASKS_MAX, err) < 0)
         return -1;
@@ -127,7 +134,8 @@ static int check_hello(const struct wire_link_agent_hello *h, struct error *err)
 
 static int check_line(const struct wire_link_log_line *w, struct error *err)
 {
-    if (check_word("a line's stdtype", w->stdtype, ID_MAX, err) < 0 || check_text("a line's source", w->source, TEXT_MAX, err) < 0 ||
+    if (check_word("a line's stdtype", w->stdtype, ID_MAX, err) < 0 ||
+        check_text("a line's source", w->source, TEXT_MAX, err) < 0 ||
         check_range("a line's level", w->level, WIRE_LOG_LEVEL_UNSPECIFIED, WIRE_LOG_LEVEL_CRITICAL, err) < 0 ||
         (w->has_rank_id && check_range("a line's rankId", w->rank_id, -1, RANK_MAX, err) < 0))
         return -1;
@@ -137,7 +145,8 @@ static int check_line(const struct wire_link_log_line *w, struct error *err)
 
 static int check_logs(const struct wire_link_task_logs *logs, struct error *err)
 {
-    if (check_container(logs->container_id, err) < 0 || check_word("taskId", logs->task_id, CORE_TASK_ID_MAX - 1, err) < 0 ||
+    if (check_container(logs->container_id, err) < 0 ||
+        check_word("taskId", logs->task_id, CORE_TASK_ID_MAX - 1, err) < 0 ||
         check_word("allocationId", logs->allocation_id, CORE_ALLOCATION_ID_MAX - 1, err) < 0 ||
         check_range("firstSeq", logs->first_seq, 1, SEQ_MAX, err) < 0 ||
         check_range("the number of lines", (int64_t)logs->lines_n, 0, LINES_MAX, err) < 0)

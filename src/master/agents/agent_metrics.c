@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "common/system/log.h"
 #include "common/base/must.h"
+#include "common/system/log.h"
 #include "master/master.h"
 #include "master/writer/metric_sealer.h"
 #include "master/writer/writer.h"
@@ -52,8 +52,9 @@ static bool is_measured_by_agents(const char *group)
 static const struct allocation_row *allocation_of(const struct core *c, const char *agent_id, const char *container_id)
 {
     const struct container_row *container = container_id ? core_container(c, container_id) : NULL;
-    const struct allocation_row *a =
-        container && strcmp(container->agent_id, agent_id) == 0 ? core_allocation(c, container->allocation_id) : NULL;
+    const struct allocation_row *a = container && strcmp(container->agent_id, agent_id) == 0
+                                         ? core_allocation(c, container->allocation_id)
+                                         : NULL;
     return a && a->trial_id ? a : NULL;
 }
 
@@ -62,21 +63,27 @@ static int check_report(const struct master *m, const struct store_report *r, st
     if (!is_measured_by_agents(r->group) || !r->avg_metrics)
         return error_set(err, ERR_INVALID, "agents report cpu, memory, disk, network and gpu, each with its metrics");
     if (strlen(r->avg_metrics) > METRICS_MAX)
-        return error_set(err, ERR_TOO_LARGE, "a report of %zu bytes, allowed are %d", strlen(r->avg_metrics), METRICS_MAX);
+        return error_set(err, ERR_TOO_LARGE, "a report of %zu bytes, allowed are %d", strlen(r->avg_metrics),
+                         METRICS_MAX);
     return store_report_valid(r, err) < 0 || !writer_admits(m->writer, err) ? -1 : 0;
 }
 
-void agent_metrics_take(struct master *m, const char *agent_id, const struct wire_link_task_metrics *in, struct arena *a)
+void agent_metrics_take(struct master *m, const char *agent_id, const struct wire_link_task_metrics *in,
+                        struct arena *a)
 {
     const struct allocation_row *allocation = allocation_of(m->core, agent_id, in->container_id);
     cleanup_error struct error err = ERROR_INIT;
     if (!allocation)
         return;
-    struct store_report report = {.trial_id = allocation->trial_id, .run_id = allocation->run_id, .group = in->group,
-                                  .report_us = in->has_time ? in->time : clock_now_us(), .avg_metrics = in->metrics};
+    struct store_report report = {.trial_id = allocation->trial_id,
+                                  .run_id = allocation->run_id,
+                                  .group = in->group,
+                                  .report_us = in->has_time ? in->time : clock_now_us(),
+                                  .avg_metrics = in->metrics};
     struct job *j = check_report(m, &report, &err) < 0 ? NULL : must_calloc(1, sizeof(*j));
     if (!j) {
-        log_warning("agent_metrics.refused", "agent=%s trial=%d reason=%s", agent_id, report.trial_id, log_quote(error_msg(&err)));
+        log_warning("agent_metrics.refused", "agent=%s trial=%d reason=%s", agent_id, report.trial_id,
+                    log_quote(error_msg(&err)));
         return;
     }
     *j = (struct job){.master = m, .arena = *a, .report = report};

@@ -1,7 +1,8 @@
-/* Agents measure system metrics of trials (agent/task/profile.h). Here these become reports of the trials, in the groups that the
- * library's own profiler uses. Nobody waits for these reports: one that cannot be stored is logged and dropped. */
-#ifndef DET_MASTER_AGENT_METRICS_H
-#define DET_MASTER_AGENT_METRICS_H
+/* Agents measure system metrics of trials (agent/task/profile.h). Here these become reports of the trials, in the
+ * groups that the library's own profiler uses. Nobody waits for these reports: one that cannot be stored is logged and
+ * dropped. */
+#ifndef DET_MASTER_AGENTS_AGENT_METRICS_H
+#define DET_MASTER_AGENTS_AGENT_METRICS_H
 
 #include "common/base/arena.h"
 #include "gen/wire.h"
@@ -9,6 +10,7 @@
 struct master;
 
 /* To be called on the loop. Takes over the message's memory, `a`, when the report is to be stored. */
-void agent_metrics_take(struct master *m, const char *agent_id, const struct wire_link_task_metrics *in, struct arena *a);
+void agent_metrics_take(struct master *m, const char *agent_id, const struct wire_link_task_metrics *in,
+                        struct arena *a);
 
 #endif

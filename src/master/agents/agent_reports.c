@@ -1,18 +1,18 @@
-/* Messages of agents become events of the core and batches of log lines. Everything runs on the loop, except log_batch_store(), which
- * runs on the writer's thread. */
+/* Messages of agents become events of the core and batches of log lines. Everything runs on the loop, except
+ * log_batch_store(), which runs on the writer's thread. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/logs/log_ingest.h"
 #include "common/base/clock.h"
-#include "common/system/log.h"
 #include "common/base/must.h"
+#include "common/system/log.h"
 #include "master/agents/agent_hub_internal.h"
 #include "master/agents/agent_keys.h"
 #include "master/agents/agent_metrics.h"
 #include "master/logs/log_policies.h"
 
-/* ---- hello, and what tasks and devices do ---- */
+/* ---- hello, and what tasks and devices do ------------------------------------------------------------------------ */
 
 static enum container_state state_of_wire(enum wire_container_state state)
 {
@@ -58,32 +58,43 @@ static void on_hello(struct link *l, const struct wire_link_agent_hello *hello, 
 {
     struct agent_hub *h = l->hub;
     if (hello->protocol != LINK_PROTOCOL) {
-        link_refuse(l, true,
-               arena_printf(a, "this master speaks protocol %d of the link, the agent %d; use programs of one version",
-                            LINK_PROTOCOL, hello->protocol));
+        link_refuse(
+            l, true,
+            arena_printf(a, "this master speaks protocol %d of the link, the agent %d; use programs of one version",
+                         LINK_PROTOCOL, hello->protocol));
         return;
     }
     if (!hello->isolated && strcmp(config_str(h->m->config, "security.task_isolation"), "required") == 0) {
-        link_refuse(l, true,
-                    arena_printf(a, "this cluster takes only agents that keep the tasks of different users apart (security.task_isolation is "
-                                    "required), which this one does not do: %s",
-                                 hello->isolation_gap && *hello->isolation_gap ? hello->isolation_gap : "it does not say that it can"));
+        link_refuse(
+            l, true,
+            arena_printf(
+                a,
+                "this cluster takes only agents that keep the tasks of different users apart (security.task_isolation is "
+                "required), which this one does not do: %s",
+                hello->isolation_gap && *hello->isolation_gap ? hello->isolation_gap : "it does not say that it can"));
         return;
     }
     struct core_device *device = arena_array(a, struct core_device, hello->devices_n + 1);
     for (size_t i = 0; i < hello->devices_n; i++)
-        device[i] = (struct core_device){.id = hello->devices[i].id, .type = hello->devices[i].type,
+        device[i] = (struct core_device){.id = hello->devices[i].id,
+                                         .type = hello->devices[i].type,
                                          .brand = hello->devices[i].brand ? hello->devices[i].brand : "",
                                          .uuid = hello->devices[i].uuid ? hello->devices[i].uuid : "",
                                          .lost = hello->devices[i].lost};
     struct core_container_report *report = arena_array(a, struct core_container_report, hello->tasks_n + 1);
     for (size_t i = 0; i < hello->tasks_n; i++)
         report[i] = report_of(l, &hello->tasks[i]);
-    struct core_event ev = {
-        .type = CORE_AGENT_CONNECTED, .now_us = clock_now_us(),
-        .agent = {.agent_id = l->agent_id, .pool = hello->resource_pool, .version = hello->version, .hostname = hello->hostname,
-                  .isolation_gap = hello->isolated ? "" : hello->isolation_gap,
-                  .device = device, .device_n = hello->devices_n, .container = report, .container_n = hello->tasks_n}};
+    struct core_event ev = {.type = CORE_AGENT_CONNECTED,
+                            .now_us = clock_now_us(),
+                            .agent = {.agent_id = l->agent_id,
+                                      .pool = hello->resource_pool,
+                                      .version = hello->version,
+                                      .hostname = hello->hostname,
+                                      .isolation_gap = hello->isolated ? "" : hello->isolation_gap,
+                                      .device = device,
+                                      .device_n = hello->devices_n,
+                                      .container = report,
+                                      .container_n = hello->tasks_n}};
     cleanup_error struct error err = ERROR_INIT;
     l->greeted = true;
     if (master_step(h->m, &ev, NULL, &err) < 0) {
@@ -100,7 +111,8 @@ static void on_hello(struct link *l, const struct wire_link_agent_hello *hello, 
 
 static void report_state(struct link *l, const struct wire_link_task_state *state)
 {
-    struct core_event ev = {.type = CORE_CONTAINER_CHANGED, .now_us = clock_now_us(),
+    struct core_event ev = {.type = CORE_CONTAINER_CHANGED,
+                            .now_us = clock_now_us(),
                             .container = {.agent_id = l->agent_id, .report = report_of(l, state)}};
     cleanup_error struct error err = ERROR_INIT;
     if (master_step(l->hub->m, &ev, NULL, &err) < 0)
@@ -110,8 +122,11 @@ static void report_state(struct link *l, const struct wire_link_task_state *stat
 
 static void on_devices(struct link *l, const struct wire_link_devices_state *devices)
 {
-    struct core_event ev = {.type = CORE_AGENT_DEVICES, .now_us = clock_now_us(),
-                            .devices = {.agent_id = l->agent_id, .lost_id = devices->lost_ids, .lost_n = devices->lost_ids_n}};
+    struct core_event ev = {.type = CORE_AGENT_DEVICES,
+                            .now_us = clock_now_us(),
+                            .devices = {.agent_id = l->agent_id,
+                                        .lost_id = devices->lost_ids,
+                                        .lost_n = devices->lost_ids_n}};
     cleanup_error struct error err = ERROR_INIT;
     if (master_step(l->hub->m, &ev, NULL, &err) < 0)
         log_warning("agent.devices_ignored", "agent=%s reason=%s", l->agent_id, log_quote(error_msg(&err)));
@@ -119,7 +134,7 @@ static void on_devices(struct link *l, const struct wire_link_devices_state *dev
         log_warning("agent.devices", "agent=%s lost=%zu", l->agent_id, devices->lost_ids_n);
 }
 
-/* ---- logs ---- */
+/* ---- logs -------------------------------------------------------------------------------------------------------- */
 
 struct log_batch {
     struct agent_hub *hub;
@@ -131,8 +146,9 @@ struct log_batch {
     const struct wire_link_task_state *end;
     struct arena end_arena;
     uint64_t end_serial;
-    const char *unproved; /* allocation id: the core does not know the container any more, so the store is asked whose it was */
-    bool newest; /* of its container's, in the hub's table */
+    const char *
+        unproved; /* allocation id: the core does not know the container any more, so the store is asked whose it was */
+    bool newest;  /* of its container's, in the hub's table */
     UT_hash_handle hh;
 };
 
@@ -177,8 +193,9 @@ static int64_t acknowledged_seq(const struct log_batch *b, const struct error *e
     const struct log_ingest *g = &b->ingest;
     if (!err)
         return g->seq;
-    /* Lines of an unknown container cannot be stored, so the agent need not keep them. If lines are missing before these
-     * (ERR_OUT_OF_RANGE), nothing is acknowledged: the answer to the agent's next hello says from which line to go on. */
+    /* Lines of an unknown container cannot be stored, so the agent need not keep them. If lines are missing before
+     * these (ERR_OUT_OF_RANGE), nothing is acknowledged: the answer to the agent's next hello says from which line to
+     * go on. */
     return err->kind == ERR_OUT_OF_RANGE ? 0 : g->first_seq + (int64_t)g->lines.line_n - 1;
 }
 
@@ -187,8 +204,8 @@ static void log_batch_done(void *job, const struct error *err)
     struct log_batch *b = job;
     const struct log_ingest *g = &b->ingest;
     if (err)
-        log_warning("log.rejected", "agent=%s container=%s first_seq=%lld lines=%zu reason=%s", b->agent_id, g->container_id,
-                    (long long)g->first_seq, g->lines.line_n, log_quote(error_msg(err)));
+        log_warning("log.rejected", "agent=%s container=%s first_seq=%lld lines=%zu reason=%s", b->agent_id,
+                    g->container_id, (long long)g->first_seq, g->lines.line_n, log_quote(error_msg(err)));
     else
         log_ingest_stored(b->hub->m->api, g);
     struct link *l = hub_find_link(b->hub, b->agent_id);
@@ -214,7 +231,8 @@ static void submit_scanned_batch(struct log_scan *s)
 static void scan_batch(struct log_batch *b, const char *allocation_id)
 {
     log_ingest_scan(&b->ingest, b->agent_id, submit_scanned_batch, b);
-    log_policies_find_trial(b->hub->m, allocation_id, &b->ingest.scan); /* a batch that belongs to no trial still keeps its place in the order */
+    log_policies_find_trial(b->hub->m, allocation_id,
+                            &b->ingest.scan); /* a batch that belongs to no trial still keeps its place in the order */
     log_policies_scan_soon(b->hub->m->log_policies, &b->ingest.scan);
 }
 
@@ -226,9 +244,11 @@ static enum ownership ownership_of(const struct link *l, const struct wire_link_
     const struct allocation_row *a = k ? core_allocation(l->hub->m->core, k->allocation_id) : NULL;
     if (!a)
         return OWNER_UNKNOWN;
-    return strcmp(k->agent_id, l->agent_id) == 0 && strcmp(a->id, logs->allocation_id ? logs->allocation_id : "") == 0 &&
+    return strcmp(k->agent_id, l->agent_id) == 0 &&
+                   strcmp(a->id, logs->allocation_id ? logs->allocation_id : "") == 0 &&
                    strcmp(a->task_id, logs->task_id ? logs->task_id : "") == 0
-               ? OWNED : NOT_OWNED;
+               ? OWNED
+               : NOT_OWNED;
 }
 
 /* Takes over the message's arena and lines. */
@@ -237,14 +257,18 @@ static void on_logs(struct link *l, struct agent_inbox_message *received)
     const struct wire_link_task_logs *logs = received->message->logs;
     enum ownership ownership = ownership_of(l, logs);
     if (ownership == NOT_OWNED)
-        log_warning("log.rejected", "agent=%s container=%s lines=%zu reason=\"the container is not on this agent, or of another task\"",
+        log_warning("log.rejected",
+                    "agent=%s container=%s lines=%zu reason=\"the container is not on this agent, or of another task\"",
                     l->agent_id, logs->container_id, logs->lines_n);
     if (logs->lines_n == 0 || ownership == NOT_OWNED)
         return;
     struct log_batch *b = must_calloc(1, sizeof(*b));
     *b = (struct log_batch){.hub = l->hub, .serial = l->serial, .arena = received->arena};
-    b->ingest = (struct log_ingest){.task_id = logs->task_id ? logs->task_id : "", .lines = received->lines, .arena = &b->arena,
-                                    .container_id = logs->container_id ? logs->container_id : "", .first_seq = logs->first_seq};
+    b->ingest = (struct log_ingest){.task_id = logs->task_id ? logs->task_id : "",
+                                    .lines = received->lines,
+                                    .arena = &b->arena,
+                                    .container_id = logs->container_id ? logs->container_id : "",
+                                    .first_seq = logs->first_seq};
     received->arena = (struct arena)ARENA_INIT;
     received->lines = (struct store_log_batch){0};
     b->agent_id = arena_strdup(&b->arena, l->agent_id);
@@ -273,7 +297,7 @@ static void on_state(struct link *l, const struct wire_link_task_state *state, s
     *a = (struct arena)ARENA_INIT;
 }
 
-/* ---- any message ---- */
+/* ---- any message ------------------------------------------------------------------------------------------------- */
 
 void link_hear(struct link *l, struct agent_inbox_message *received)
 {
@@ -284,11 +308,13 @@ void link_hear(struct link *l, struct agent_inbox_message *received)
     }
     const char *cluster = in->hello && in->hello->cluster_id ? in->hello->cluster_id : "";
     if (!l->greeted && *cluster && strcmp(cluster, l->hub->m->info.cluster_id) != 0) {
-        /* Epochs are counted within a cluster, so they are not compared. The core kills what the agent runs for the other cluster. */
+        /* Epochs are counted within a cluster, so they are not compared. The core kills what the agent runs for the
+         * other cluster. */
         log_warning("agent.of_another_cluster", "id=%s cluster=%s containers=%zu", l->agent_id, log_quote(cluster),
                     in->hello->tasks_n);
         for (size_t i = 0; i < in->hello->tasks_n; i++)
-            log_warning("container.of_another_cluster", "agent=%s container=%s action=kill", l->agent_id, in->hello->tasks[i].container_id);
+            log_warning("container.of_another_cluster", "agent=%s container=%s action=kill", l->agent_id,
+                        in->hello->tasks[i].container_id);
     } else if (in->epoch > l->hub->m->info.epoch) {
         /* A later master exists, so this one is out of date. Its next write to the store would fail as well. */
         link_refuse(l, false, "another master has taken over");

@@ -11,9 +11,9 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
+#include "common/base/must.h"
 #include "common/system/files.h"
 #include "common/system/log.h"
-#include "common/base/must.h"
 #include "master/commands/data_dir.h"
 #include "master/master.h"
 #include "store/engine/backup.h"
@@ -34,7 +34,7 @@ struct admin_job {
     int fd; /* the caller's */
 };
 
-/* ---- What callers ask for; on the pool's thread ---- */
+/* ---- What callers ask for; on the pool's thread ------------------------------------------------------------------ */
 
 static int make_backup(struct admin *a, int *ret_fd, struct error *err)
 {
@@ -51,7 +51,8 @@ static int make_backup(struct admin *a, int *ret_fd, struct error *err)
     unlink(a->backup_path); /* the file exists as long as its descriptor is open */
     if (fd < 0)
         return error_errno(err, "opening %s", a->backup_path);
-    log_info("backup.made", "bytes=%lld ms=%lld", (long long)lseek(fd, 0, SEEK_END), (long long)(clock_monotonic_us() - from_us) / 1000);
+    log_info("backup.made", "bytes=%lld ms=%lld", (long long)lseek(fd, 0, SEEK_END),
+             (long long)(clock_monotonic_us() - from_us) / 1000);
     lseek(fd, 0, SEEK_SET);
     *ret_fd = fd;
     return 0;
@@ -64,12 +65,15 @@ static const struct word {
     {"backup\n", make_backup},
 };
 
-/* ---- Messages ---- */
+/* ---- Messages ---------------------------------------------------------------------------------------------------- */
 
 /* One message, with a descriptor if there is one. */
 static int send_message(int to, const char *text, int fd)
 {
-    union { char bytes[CMSG_SPACE(sizeof(int))]; struct cmsghdr align; } control = {0};
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control = {0};
     struct iovec part = {.iov_base = (void *)text, .iov_len = strlen(text)};
     struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1};
     if (fd >= 0) {
@@ -84,9 +88,15 @@ static int send_message(int to, const char *text, int fd)
 
 static int receive_message(int from, char text[ANSWER_MAX], int *ret_fd)
 {
-    union { char bytes[CMSG_SPACE(sizeof(int))]; struct cmsghdr align; } control;
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control;
     struct iovec part = {.iov_base = text, .iov_len = ANSWER_MAX - 1};
-    struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
+    struct msghdr msg = {.msg_iov = &part,
+                         .msg_iovlen = 1,
+                         .msg_control = control.bytes,
+                         .msg_controllen = sizeof(control.bytes)};
     ssize_t n;
     do {
         n = recvmsg(from, &msg, MSG_CMSG_CLOEXEC);
@@ -100,7 +110,7 @@ static int receive_message(int from, char text[ANSWER_MAX], int *ret_fd)
     return 0;
 }
 
-/* ---- Serving ---- */
+/* ---- Serving ----------------------------------------------------------------------------------------------------- */
 
 static int carry_out(struct admin *a, const char *text, int *ret_fd, struct error *err)
 {
@@ -193,7 +203,7 @@ void admin_free(struct admin *a)
     free(a);
 }
 
-/* ---- Calling ---- */
+/* ---- Calling ----------------------------------------------------------------------------------------------------- */
 
 int admin_call(const char *data_dir, const char *word, int *ret_fd, struct error *err)
 {
@@ -205,8 +215,8 @@ int admin_call(const char *data_dir, const char *word, int *ret_fd, struct error
     if (data_dir_socket(data_dir, &address, &dir, err) < 0)
         return -1;
     if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-        return error_set(err, errno == ECONNREFUSED || errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, "%s/admin.sock: %s", data_dir,
-                         strerror(errno));
+        return error_set(err, errno == ECONNREFUSED || errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, "%s/admin.sock: %s",
+                         data_dir, strerror(errno));
     snprintf(text, sizeof(text), "%s\n", word);
     if (send_message(fd, text, -1) < 0 || receive_message(fd, text, &answer) < 0)
         return error_set(err, ERR_UNAVAILABLE, "the master of %s has gone before it was done", data_dir);

@@ -1,10 +1,12 @@
 /* The socket DATA_DIR/admin.sock, for commands on this machine that the running master has to carry out itself
- * (determined-master backup). Only the master's own user and root can connect: the socket has mode 0600, its directory 0700.
+ * (determined-master backup). Only the master's own user and root can connect: the socket has mode 0600, its directory
+ * 0700.
  *
- * A caller sends one word and a newline. The answer is "ok" with an open descriptor as SCM_RIGHTS, or "error " and a sentence.
- *     backup    the descriptor reads a backup of the store (store/engine/backup.h); its file has no name any more */
-#ifndef DET_MASTER_ADMIN_H
-#define DET_MASTER_ADMIN_H
+ * A caller sends one word and a newline. The answer is "ok" with an open descriptor as SCM_RIGHTS, or "error " and a
+ * sentence. backup    the descriptor reads a backup of the store (store/engine/backup.h); its file has no name any more
+ */
+#ifndef DET_MASTER_COMMANDS_ADMIN_H
+#define DET_MASTER_COMMANDS_ADMIN_H
 
 #include "common/base/error.h"
 

@@ -8,8 +8,8 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
-#include "common/system/files.h"
 #include "common/base/must.h"
+#include "common/system/files.h"
 #include "master/commands/admin.h"
 #include "master/commands/commands.h"
 #include "master/commands/data_dir.h"
@@ -27,8 +27,10 @@ static int read_arguments(int argc, char *const *argv, const char *verb, struct 
     if (master_settings_load(&in, ret, err) < 0)
         return -1;
     if (strcmp(config_str(*ret, "db.type"), "sqlite") != 0)
-        return error_set(err, ERR_UNIMPLEMENTED, "db.type is %s: use the server's own tools (pg_dump, pg_restore), and keep agent.token of"
-                         " the data directory with the dump", config_str(*ret, "db.type"));
+        return error_set(err, ERR_UNIMPLEMENTED,
+                         "db.type is %s: use the server's own tools (pg_dump, pg_restore), and keep agent.token of"
+                         " the data directory with the dump",
+                         config_str(*ret, "db.type"));
     return 0;
 }
 
@@ -85,8 +87,8 @@ int backup_command(int argc, char *const *argv, struct error *err)
     return -1;
 }
 
-/* Removes what a restore that was killed has left. The marker shows that the restore began in an empty directory, so that everything
- * in it was made by the restore. */
+/* Removes what a restore that was killed has left. The marker shows that the restore began in an empty directory, so
+ * that everything in it was made by the restore. */
 static int clear_unfinished(const char *dir, const char *db_path, const char *marker, struct error *err)
 {
     const char *slash = strrchr(db_path, '/'), *db_name = slash ? slash + 1 : db_path;
@@ -113,8 +115,10 @@ static int expect_empty(const char *dir, struct error *err)
     int rc = 0;
     for (const struct dirent *e = readdir(d); e && rc == 0; e = readdir(d)) {
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 && strcmp(e->d_name, "lock") != 0)
-            rc = error_set(err, ERR_CONFLICT, "%s is not empty (%s): a backup is brought back into an empty directory, --data-dir"
-                           " chooses another", dir, e->d_name);
+            rc = error_set(err, ERR_CONFLICT,
+                           "%s is not empty (%s): a backup is brought back into an empty directory, --data-dir"
+                           " chooses another",
+                           dir, e->d_name);
     }
     closedir(d);
     return rc;
@@ -129,7 +133,8 @@ static int restore_store(const struct config *c, const char *file, const char *p
     if (fd < 0)
         return error_errno(err, "opening %s", file);
     /* Epochs count starts of a master; seconds are more than that, and grow from one restore to the next. */
-    if (file_write_from(partial, fd, 0600, err) < 0 || store_revive(partial, clock_now_us() / 1000000, &a, &token, err) < 0)
+    if (file_write_from(partial, fd, 0600, err) < 0 ||
+        store_revive(partial, clock_now_us() / 1000000, &a, &token, err) < 0)
         return error_wrap(err, "restoring %s", file);
     if (file_write(token_path, token, strlen(token), 0600, err) < 0)
         return -1;
@@ -137,11 +142,12 @@ static int restore_store(const struct config *c, const char *file, const char *p
         return error_errno(err, "%s", config_str(c, "db.path"));
     cleanup_free char *parent = path_parent(config_str(c, "db.path"));
     cleanup_close int dir_fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return dir_fd < 0 || fsync(dir_fd) < 0 ? error_errno(err, "%s", parent) : 0; /* the new name, too, outlives a power loss */
+    return dir_fd < 0 || fsync(dir_fd) < 0 ? error_errno(err, "%s", parent)
+                                           : 0; /* the new name, too, outlives a power loss */
 }
 
-/* Up to the last step, a rename, there is no store in the directory, and the marker keeps a master from making an empty one
- * there. */
+/* Up to the last step, a rename, there is no store in the directory, and the marker keeps a master from making an empty
+ * one there. */
 int restore_command(int argc, char *const *argv, struct error *err)
 {
     cleanup_config struct config *c = NULL;

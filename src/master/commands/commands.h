@@ -1,7 +1,8 @@
-/* The commands of determined-master, such as `backup`: a word that comes first on its command line, and its arguments. A command
- * takes the options of the master itself, so that it finds the configuration that a master started with them would have. */
-#ifndef DET_MASTER_COMMANDS_H
-#define DET_MASTER_COMMANDS_H
+/* The commands of determined-master, such as `backup`: a word that comes first on its command line, and its arguments.
+ * A command takes the options of the master itself, so that it finds the configuration that a master started with them
+ * would have. */
+#ifndef DET_MASTER_COMMANDS_COMMANDS_H
+#define DET_MASTER_COMMANDS_COMMANDS_H
 
 #include "common/base/error.h"
 

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
-#include "common/system/files.h"
 #include "common/base/must.h"
+#include "common/system/files.h"
 #include "core/config/expconf_checks.h"
 #include "gen/config_tables.h"
 #include "master/pools/provider.h"
@@ -113,7 +113,8 @@ static void check_tls(struct config *c)
 static void check_agents_certificates(struct config *c)
 {
     bool tls = is_set(c, "security.tls.cert") || config_bool(c, "security.tls.self_signed");
-    bool wanted = config_bool(c, "resource_manager.require_authentication"), ca = is_set(c, "resource_manager.client_ca");
+    bool wanted = config_bool(c, "resource_manager.require_authentication"),
+         ca = is_set(c, "resource_manager.client_ca");
     if (wanted && !ca)
         config_problem(c, "resource_manager.require_authentication", "resource_manager.client_ca must be set, too");
     if (ca && !tls)
@@ -143,7 +144,7 @@ static void check_ssh(struct config *c)
 static void check_logos(struct config *c)
 {
     static const char *const logos[] = {"light_horizontal", "light_vertical", "dark_horizontal", "dark_vertical"};
-    for (size_t i = 0; config_get(c, "ui_customization.logo_paths") && i < sizeof logos / sizeof *logos; i++) {
+    for (size_t i = 0; config_get(c, "ui_customization.logo_paths") && i < sizeof(logos) / sizeof(*logos); i++) {
         cleanup_strbuf struct strbuf path = STRBUF_INIT;
         struct stat st;
         strbuf_addf(&path, "ui_customization.logo_paths.%s", logos[i]);
@@ -153,33 +154,39 @@ static void check_logos(struct config *c)
     }
 }
 
-/* A configuration that names a server means PostgreSQL: a file of release 0.38.1, which knew no other database, does not say its type. */
+/* A configuration that names a server means PostgreSQL: a file of release 0.38.1, which knew no other database, does
+ * not say its type. */
 static void derive_database_type(struct config *c)
 {
     if (is_set(c, "db.host"))
         config_derive(c, "db.type", json_object_new_string("postgres"));
 }
 
-/* Checks that the files named in the configuration can be read. The files of a self-signed pair are not named yet at this point. */
+/* Checks that the files named in the configuration can be read. The files of a self-signed pair are not named yet at
+ * this point. */
 static void check_files(struct config *c)
 {
     static const char *const files[] = {"security.tls.cert", "security.tls.key", "resource_manager.client_ca",
                                         "observability.token_file"};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
         config_check_file(c, files[i]);
     if (strcmp(config_str(c, "db.type"), "postgres") == 0)
         config_check_file(c, "db.ssl_root_cert");
 }
 
-static bool is_postgres(const struct config *c) { return strcmp(config_str(c, "db.type"), "postgres") == 0; }
+static bool is_postgres(const struct config *c)
+{
+    return strcmp(config_str(c, "db.type"), "postgres") == 0;
+}
 
 static void check_database(struct config *c)
 {
     static const char *const needed[] = {"db.host", "db.user", "db.name"};
-    for (size_t i = 0; is_postgres(c) && i < sizeof needed / sizeof *needed; i++)
+    for (size_t i = 0; is_postgres(c) && i < sizeof(needed) / sizeof(*needed); i++)
         if (!*config_str(c, needed[i]))
             config_problem(c, needed[i], "is needed for db.type postgres");
-    if (is_postgres(c) && strncmp(config_str(c, "db.ssl_mode"), "verify-", 7) == 0 && !*config_str(c, "db.ssl_root_cert"))
+    if (is_postgres(c) && strncmp(config_str(c, "db.ssl_mode"), "verify-", 7) == 0 &&
+        !*config_str(c, "db.ssl_root_cert"))
         config_problem(c, "db.ssl_root_cert", "is needed for db.ssl_mode %s", config_str(c, "db.ssl_mode"));
 }
 
@@ -231,8 +238,10 @@ static void warn_of_schedulers(struct config *c)
     struct json_object *pools = config_get(c, "resource_pools");
     warn_of_round_robin(c, config_get(c, "resource_manager.scheduler"), "resource_manager.scheduler");
     for (size_t i = 0; pools && i < json_object_array_length(pools); i++) {
-        struct json_object *pool = json_object_array_get_idx(pools, i), *name = json_object_object_get(pool, "pool_name");
-        warn_of_round_robin(c, json_object_object_get(pool, "scheduler"), name ? json_object_get_string(name) : "a pool");
+        struct json_object *pool = json_object_array_get_idx(pools, i),
+                           *name = json_object_object_get(pool, "pool_name");
+        warn_of_round_robin(c, json_object_object_get(pool, "scheduler"),
+                            name ? json_object_get_string(name) : "a pool");
     }
 }
 
@@ -247,8 +256,10 @@ static void check_providers(struct config *c)
         if (!type || provider_find(type))
             continue;
         strbuf_addf(&path, "resource_pools[%zu].provider.type", i);
-        config_problem(c, path.s, "this build launches no machines of provider \"%s\", only of \"local\"; leave `provider` out"
-                       " and start this pool's agents yourself", type);
+        config_problem(c, path.s,
+                       "this build launches no machines of provider \"%s\", only of \"local\"; leave `provider` out"
+                       " and start this pool's agents yourself",
+                       type);
     }
 }
 
@@ -309,8 +320,12 @@ static void derive_defaults(struct config *c)
 
 struct config_input master_config_input(int argc, char *const *argv)
 {
-    return (struct config_input){.program = "determined-master", .keys = master_config_keys,
-                                 .default_file = "/etc/determined/master.yaml", .argc = argc, .argv = argv, .environ_ = environ};
+    return (struct config_input){.program = "determined-master",
+                                 .keys = master_config_keys,
+                                 .default_file = "/etc/determined/master.yaml",
+                                 .argc = argc,
+                                 .argv = argv,
+                                 .environ_ = environ};
 }
 
 int master_settings_load(const struct config_input *in, struct config **ret, struct error *err)

@@ -7,10 +7,10 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
-#include "common/system/log.h"
 #include "common/base/must.h"
-#include "net/loop/loop.h"
+#include "common/system/log.h"
 #include "net/http/tls.h"
+#include "net/loop/loop.h"
 
 #define EXPIRES_SOON_US ((int64_t)30 * 86400 * 1000000)
 
@@ -32,7 +32,7 @@ struct tls_files {
     void *ctx;
 };
 
-/* ---- the self-signed pair ---- */
+/* ---- the self-signed pair ---------------------------------------------------------------------------------------- */
 
 static bool is_any_address(const char *host)
 {
@@ -75,11 +75,12 @@ int tls_files_make_self_signed(const struct config *c, struct error *err)
     if (has_cert)
         return error_set(err, ERR_CONFLICT,
                          "%s is there, but its key %s is not; remove the one or bring back the other", cert, key);
-    /* A crash between writing the key and the certificate leaves a key alone (tls.h). It has never been used, so a new pair is made. */
+    /* A crash between writing the key and the certificate leaves a key alone (tls.h). It has never been used, so a new
+     * pair is made. */
     return make_pair(cert, key, config_str(c, "bind_host"), err);
 }
 
-/* ---- looking at the files ---- */
+/* ---- looking at the files ---------------------------------------------------------------------------------------- */
 
 static struct stamp stamp_of(const char *path)
 {
@@ -150,7 +151,7 @@ static void on_time(void *ctx)
         tls_files_reload(t);
 }
 
-/* ---- life ---- */
+/* ---- life -------------------------------------------------------------------------------------------------------- */
 
 int tls_files_new(struct loop *l, const struct tls_files_options *o, struct tls_files **ret, struct error *err)
 {

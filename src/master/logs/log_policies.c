@@ -5,9 +5,9 @@
 
 #include "common/base/clock.h"
 #include "common/base/hash.h"
+#include "common/base/must.h"
 #include "common/json/json.h"
 #include "common/system/log.h"
-#include "common/base/must.h"
 #include "core/config/log_policies.h"
 #include "master/master.h"
 #include "net/loop/pool.h"
@@ -34,7 +34,7 @@ struct log_policies_scanner {
     bool busy;
 };
 
-/* ---- the policies of an experiment; on a reader's thread ---------------------------------------------------------- */
+/* ---- the policies of an experiment; on a reader's thread --------------------------------------------------------- */
 
 static void drop_set(struct log_policies_scanner *p, struct set *s)
 {
@@ -78,7 +78,7 @@ static struct log_policies *policies_of(struct log_policies_scanner *p, struct s
     return policies;
 }
 
-/* ---- one batch ---------------------------------------------------------------------------------------------------- */
+/* ---- one batch --------------------------------------------------------------------------------------------------- */
 
 /* Adds the matches found in the lines of one agent to those of the agents before. */
 static void note_matches(struct log_scan *s, struct log_policies *policies, const char *agent_id)
@@ -93,10 +93,12 @@ static void note_matches(struct log_scan *s, struct log_policies *policies, cons
         if (!l->matched)
             continue;
         l->matched = false;
-        s->match[s->match_n++] = (struct store_log_match){
-            .trial_id = s->trial_id, .task_id = s->task_id, .agent_id = agent_id,
-            .pattern = arena_strdup(s->arena, l->pattern), .policy = l->name ? arena_strdup(s->arena, l->name) : NULL,
-            .action = l->action};
+        s->match[s->match_n++] = (struct store_log_match){.trial_id = s->trial_id,
+                                                          .task_id = s->task_id,
+                                                          .agent_id = agent_id,
+                                                          .pattern = arena_strdup(s->arena, l->pattern),
+                                                          .policy = l->name ? arena_strdup(s->arena, l->name) : NULL,
+                                                          .action = l->action};
     }
 }
 
@@ -135,7 +137,7 @@ static void scan_batch(struct log_policies_scanner *p, struct store *db, struct 
     warn_of_expensive(s, policies, gave_up);
 }
 
-/* ---- rounds: everything that waits at a time, so that the order stays ---------------------------------------------- */
+/* ---- rounds: everything that waits at a time, so that the order stays -------------------------------------------- */
 
 static void scan_round(void *worker, void *job)
 {
@@ -178,7 +180,10 @@ static void start_round(struct log_policies_scanner *p)
     loop_timer_arm(p->retry, RETRY_US);
 }
 
-static void on_retry(void *ctx) { start_round(ctx); }
+static void on_retry(void *ctx)
+{
+    start_round(ctx);
+}
 
 bool log_policies_find_trial(const struct master *m, const char *allocation_id, struct log_scan *s)
 {
@@ -195,7 +200,10 @@ bool log_policies_find_trial(const struct master *m, const char *allocation_id, 
     return true;
 }
 
-bool log_policies_is_idle(const struct log_policies_scanner *p) { return !p || (!p->busy && STAILQ_EMPTY(&p->waiting)); }
+bool log_policies_is_idle(const struct log_policies_scanner *p)
+{
+    return !p || (!p->busy && STAILQ_EMPTY(&p->waiting));
+}
 
 void log_policies_scan_soon(struct log_policies_scanner *p, struct log_scan *s)
 {
@@ -224,13 +232,15 @@ void log_policies_scanner_free(struct log_policies_scanner *p)
     free(p);
 }
 
-/* ---- the core ------------------------------------------------------------------------------------------------------ */
+/* ---- the core ---------------------------------------------------------------------------------------------------- */
 
 void log_policies_tell(struct master *m, const struct store_log_match *match)
 {
     cleanup_error struct error err = ERROR_INIT;
-    struct core_event ev = {.type = CORE_TRIAL_LOG_MATCHED, .now_us = clock_now_us(),
-                            .log_matched = {.trial_id = match->trial_id, .agent_id = match->agent_id,
+    struct core_event ev = {.type = CORE_TRIAL_LOG_MATCHED,
+                            .now_us = clock_now_us(),
+                            .log_matched = {.trial_id = match->trial_id,
+                                            .agent_id = match->agent_id,
                                             .policy = match->policy ? match->policy : match->pattern,
                                             .action = match->action}};
     if (match->action != LOG_POLICY_NONE && master_step(m, &ev, NULL, &err) < 0)

@@ -1,14 +1,14 @@
-/* Matches lines of trials against the log policies of their experiments (docs/spec/logs.md#log-policies), on a reader's thread,
- * before the lines are stored.
+/* Matches lines of trials against the log policies of their experiments (docs/spec/logs.md#log-policies), on a reader's
+ * thread, before the lines are stored.
  *
  *     agent_hub, POST /task-logs ─▶ scan, in the order in which batches came ─▶ lines and matches in one transaction
  *                                                                                            └▶ events of the core
  *
- * A crash may come after a match was stored and before the core has heard of it. So each master tells its core all stored
- * matches when it starts. Patterns are compiled once, and read again every minute, since an experiment may be continued with
- * other patterns. */
-#ifndef DET_MASTER_LOG_POLICIES_H
-#define DET_MASTER_LOG_POLICIES_H
+ * A crash may come after a match was stored and before the core has heard of it. So each master tells its core all
+ * stored matches when it starts. Patterns are compiled once, and read again every minute, since an experiment may be
+ * continued with other patterns. */
+#ifndef DET_MASTER_LOGS_LOG_POLICIES_H
+#define DET_MASTER_LOGS_LOG_POLICIES_H
 
 #include "api/logs/log_scan.h"
 

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
-#include "common/system/log.h"
 #include "common/base/must.h"
 #include "common/config/schedule.h"
+#include "common/system/log.h"
 #include "master/master.h"
 #include "store/logs/task_logs.h"
 
@@ -28,7 +28,7 @@ struct log_retention {
     void *ctx;
 };
 
-/* ---- a sweep ---- */
+/* ---- a sweep ----------------------------------------------------------------------------------------------------- */
 
 static int sweep_part(struct store *db, void *job, struct error *err)
 {
@@ -75,7 +75,7 @@ int log_retention_sweep(struct log_retention *r, log_sweep_done_fn *done, void *
     return 0;
 }
 
-/* ---- the schedule ---- */
+/* ---- the schedule ------------------------------------------------------------------------------------------------ */
 
 static void sleep_until_next(struct log_retention *r, int64_t now_us)
 {
@@ -103,7 +103,8 @@ struct log_retention *log_retention_new(struct master *m)
     struct json_object *days = config_get(m->config, "retention_policy.log_retention_days");
     *r = (struct log_retention){.m = m, .days = days ? json_object_get_int(days) : FOR_EVER};
     r->timer = loop_timer_new(m->loop, on_time, r);
-    if (schedule && *schedule && schedule_parse(schedule, &r->schedule, NULL) == 0) { /* checked with the configuration */
+    if (schedule && *schedule &&
+        schedule_parse(schedule, &r->schedule, NULL) == 0) { /* checked with the configuration */
         int64_t now = clock_now_us();
         r->next_us = schedule_next_us(&r->schedule, now);
         sleep_until_next(r, now);

@@ -1,11 +1,12 @@
-/* Deletes logs of tasks that need not be kept any longer: at the times of retention_policy.schedule (unset: never by itself),
- * and when an admin asks. There is one sweep at a time. Each job of the writer deletes a few hundred blocks, so that other jobs
- * come in between.
+/* Deletes logs of tasks that need not be kept any longer: at the times of retention_policy.schedule (unset: never by
+ * itself), and when an admin asks. There is one sweep at a time. Each job of the writer deletes a few hundred blocks,
+ * so that other jobs come in between.
  *
- * How many days a log is kept after its task's end: what was set for the task's trial, else in its experiment's configuration,
- * else in retention_policy.log_retention_days. -1, or nothing anywhere, means for ever. These functions are for the loop only. */
-#ifndef DET_MASTER_LOG_RETENTION_H
-#define DET_MASTER_LOG_RETENTION_H
+ * How many days a log is kept after its task's end: what was set for the task's trial, else in its experiment's
+ * configuration, else in retention_policy.log_retention_days. -1, or nothing anywhere, means for ever. These functions
+ * are for the loop only. */
+#ifndef DET_MASTER_LOGS_LOG_RETENTION_H
+#define DET_MASTER_LOGS_LOG_RETENTION_H
 
 #include <stdint.h>
 

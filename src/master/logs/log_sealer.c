@@ -26,12 +26,15 @@ static int put_block(struct store *db, const void *seal, struct sealer_size *ret
     return 0;
 }
 
-static void free_seal(void *seal) { log_seal_free(seal); }
+static void free_seal(void *seal)
+{
+    log_seal_free(seal);
+}
 
-/* Lists all tasks at once, because few tasks have heads. The tasks may still be running, so heads that are too few for a block go on
- * waiting. */
-static int list_left_tasks(struct store *reader, const char *after, struct arena *a, struct sealer_left **ret, size_t *ret_n,
-                struct error *err)
+/* Lists all tasks at once, because few tasks have heads. The tasks may still be running, so heads that are too few for
+ * a block go on waiting. */
+static int list_left_tasks(struct store *reader, const char *after, struct arena *a, struct sealer_left **ret,
+                           size_t *ret_n, struct error *err)
 {
     struct store_log_waiting *task;
     size_t n;
@@ -42,12 +45,20 @@ static int list_left_tasks(struct store *reader, const char *after, struct arena
         return -1;
     *ret = arena_array(a, struct sealer_left, n);
     for (size_t i = 0; i < n; i++)
-        (*ret)[i] = (struct sealer_left){.subject = task[i].task_id, .size = {task[i].size.heads, task[i].size.text_bytes}};
+        (*ret)[i] = (struct sealer_left){.subject = task[i].task_id,
+                                         .size = {task[i].size.heads, task[i].size.text_bytes}};
     *ret_n = n;
     return 0;
 }
 
 const struct sealer_type log_sealer = {
-    .subject = "task", .failed = "log.seal_failed", .enough = {LOG_SEAL_HEADS, LOG_SEAL_BYTES}, .quiet_us = QUIET_US,
-    .period_us = PERIOD_US, .look = look_for_heads, .put = put_block, .free = free_seal, .left = list_left_tasks,
+    .subject = "task",
+    .failed = "log.seal_failed",
+    .enough = {LOG_SEAL_HEADS, LOG_SEAL_BYTES},
+    .quiet_us = QUIET_US,
+    .period_us = PERIOD_US,
+    .look = look_for_heads,
+    .put = put_block,
+    .free = free_seal,
+    .left = list_left_tasks,
 };

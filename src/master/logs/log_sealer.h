@@ -1,10 +1,10 @@
-/* The sealer for logs of tasks (store/logs/log_seal.h): the heads of a log are packed into blocks as soon as there are enough, and all
- * that are left when the task is over or nothing has come for ten minutes.
+/* The sealer for logs of tasks (store/logs/log_seal.h): the heads of a log are packed into blocks as soon as there are
+ * enough, and all that are left when the task is over or nothing has come for ten minutes.
  *
- * When more than 8 MiB wait, blocks are compressed less, which takes a sixth of the time (to a fourteenth of the text instead of
- * a sixteenth), until the sealer has caught up. */
-#ifndef DET_MASTER_LOG_SEALER_H
-#define DET_MASTER_LOG_SEALER_H
+ * When more than 8 MiB wait, blocks are compressed less, which takes a sixth of the time (to a fourteenth of the text
+ * instead of a sixteenth), until the sealer has caught up. */
+#ifndef DET_MASTER_LOGS_LOG_SEALER_H
+#define DET_MASTER_LOGS_LOG_SEALER_H
 
 #include "master/writer/sealer.h"
 

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/system/child_program.h"
 #include "common/base/cleanup.h"
+#include "common/system/child_program.h"
 #include "common/system/files.h"
 
 static struct json_object *member_of(struct json_object *o, const char *name)
@@ -44,8 +44,8 @@ static void add_tls(struct json_object *c, const struct provider_setup *s)
         set_text(tls, "master_cert_name", json_object_get_string(name));
 }
 
-/* What the administrator gives the agents, and over it what makes them ours. The configuration is the loop's: it is read
- * and copied here, and nothing of it is referred to. */
+/* What the administrator gives the agents, and over it what makes them ours. The configuration is the loop's: it is
+ * read and copied here, and nothing of it is referred to. */
 static struct json_object *agent_config(const struct provider_setup *s, const char *id, const char *token_file)
 {
     struct json_object *given = member_of(s->config, "agent_config_file_contents"), *c = NULL;
@@ -97,8 +97,10 @@ int local_agent_start(const struct provider_setup *s, const char *program, const
                       pid_t *ret, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
-    const char *config = arena_printf(&a, "%s/agent.json", directory), *log = arena_printf(&a, "%s/agent.log", directory);
-    char *const argv[] = {(char *)program, "run", "--config-file", (char *)config, "--data-dir", (char *)directory, NULL};
+    const char *config = arena_printf(&a, "%s/agent.json", directory),
+               *log = arena_printf(&a, "%s/agent.log", directory);
+    char *const argv[] = {(char *)program,   "run", "--config-file", (char *)config, "--data-dir",
+                          (char *)directory, NULL};
     /* 0711: tasks of other users find their own directories below */
     if (dir_make(directory, 0711, err) < 0 ||
         write_files(s, id, arena_printf(&a, "%s/token", directory), config, err) < 0)

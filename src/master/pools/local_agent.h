@@ -1,6 +1,6 @@
 /* One agent of the provider `local`: its settings, and its start as a process. */
-#ifndef DET_MASTER_LOCAL_AGENT_H
-#define DET_MASTER_LOCAL_AGENT_H
+#ifndef DET_MASTER_POOLS_LOCAL_AGENT_H
+#define DET_MASTER_POOLS_LOCAL_AGENT_H
 
 #include <sys/types.h>
 

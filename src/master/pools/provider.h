@@ -1,10 +1,11 @@
-/* Providers: they launch, list and end the machines of elastic pools (docs/decisions/0006). Each kind is one file with a table of
- * functions. The provisioner (provisioner.c) calls them on a thread that belongs to the pool, one at a time; they may block.
+/* Providers: they launch, list and end the machines of elastic pools (docs/decisions/0006). Each kind is one file with
+ * a table of functions. The provisioner (provisioner.c) calls them on a thread that belongs to the pool, one at a time;
+ * they may block.
  *
- * A provider keeps no record of machines. It lists those that carry the pool's tag, so that a master that starts finds whatever
- * an earlier one has launched. The agent on a machine has the machine's id. */
-#ifndef DET_MASTER_PROVIDER_H
-#define DET_MASTER_PROVIDER_H
+ * A provider keeps no record of machines. It lists those that carry the pool's tag, so that a master that starts finds
+ * whatever an earlier one has launched. The agent on a machine has the machine's id. */
+#ifndef DET_MASTER_POOLS_PROVIDER_H
+#define DET_MASTER_POOLS_PROVIDER_H
 
 #include <stdatomic.h>
 
@@ -14,12 +15,13 @@
 
 struct provider_setup {
     const char *pool;
-    struct json_object *config;  /* provider of the pool, with defaults; NULL: only list and terminate will be asked for */
-    const char *data_dir;        /* of the master */
-    const char *master_host;     /* as agents reach it */
+    struct json_object
+        *config;             /* provider of the pool, with defaults; NULL: only list and terminate will be asked for */
+    const char *data_dir;    /* of the master */
+    const char *master_host; /* as agents reach it */
     int master_port;
     bool master_tls;
-    const char *master_cert;     /* file; "": none */
+    const char *master_cert; /* file; "": none */
     const char *agent_token;
     const atomic_bool *stopping; /* the master ends: what takes long can be given up */
 };
@@ -38,7 +40,8 @@ struct provider_type {
     /* -1: not all of them were launched; *err says why. */
     int (*launch)(struct provider *p, int n, struct error *err);
     int (*terminate)(struct provider *p, const char *id, struct error *err);
-    /* Pools of which this kind of provider has launched something, whatever is configured now. Strings from the arena. */
+    /* Pools of which this kind of provider has launched something, whatever is configured now. Strings from the arena.
+     */
     int (*pools)(const char *data_dir, struct arena *a, const char ***ret, size_t *ret_n, struct error *err);
 };
 

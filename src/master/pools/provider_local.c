@@ -1,10 +1,12 @@
-/* The provider `local`: each of its machines is an agent, started as a process of the master's own machine. It takes the place
- * of a cloud, to try out and to test elastic pools. Its slots stand for no devices, unless agent_config_file_contents says which.
+/* The provider `local`: each of its machines is an agent, started as a process of the master's own machine. It takes
+ * the place of a cloud, to try out and to test elastic pools. Its slots stand for no devices, unless
+ * agent_config_file_contents says which.
  *
  *     <data_dir>-instances/<pool>/<id>/   agent.json, token, agent.log, and the agent's own data
  *
- * The tag of an instance is that directory. It stands in the agent's arguments (--data-dir), so that the system's list of
- * processes shows what runs, whoever has started it. A directory without a process is an instance that has stopped. */
+ * The tag of an instance is that directory. It stands in the agent's arguments (--data-dir), so that the system's list
+ * of processes shows what runs, whoever has started it. A directory without a process is an instance that has stopped.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,8 +19,8 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
-#include "common/system/files.h"
 #include "common/base/must.h"
+#include "common/system/files.h"
 #include "common/system/process.h"
 #include "master/pools/local_agent.h"
 #include "master/pools/provider.h"
@@ -48,7 +50,7 @@ static struct json_object *member_of(struct json_object *o, const char *name)
     return o && json_object_object_get_ex(o, name, &v) ? v : NULL;
 }
 
-/* ---- directories ------------------------------------------------------------------------------------------------------- */
+/* ---- directories ------------------------------------------------------------------------------------------------- */
 
 static const char *root_of(const char *data_dir, struct arena *a)
 {
@@ -218,7 +220,7 @@ static const char *last_log_line(const struct provider *p, const char *id, struc
     return arena_printf(a, "%.*s", DETAIL_MAX, newline ? newline + 1 : text);
 }
 
-/* ---- known processes: so that the table of all is not read each time ---- */
+/* ---- known processes: so that the table of all is not read each time --------------------------------------------- */
 
 static void remember_process(struct provider *p, const char *id, const struct process *process)
 {
@@ -280,8 +282,8 @@ static void list_process(const struct process *process, void *ctx)
         remember_process(l->provider, id, process);
 }
 
-/* A process that has just been started has no arguments for a moment, which makes it no process of ours: what is as young
- * as that is not called stopped. */
+/* A process that has just been started has no arguments for a moment, which makes it no process of ours: what is as
+ * young as that is not called stopped. */
 static void describe_stopped(struct listing *l, struct core_instance *x)
 {
     struct stat st = {0};

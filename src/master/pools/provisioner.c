@@ -5,8 +5,8 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
-#include "common/system/log.h"
 #include "common/base/must.h"
+#include "common/system/log.h"
 #include "master/master.h"
 #include "master/pools/provider.h"
 
@@ -26,7 +26,7 @@ struct order {
 struct member {
     struct provisioner *of;
     const char *pool;
-    bool wanted;      /* false: the pool is not elastic any more, and all its machines are to be ended */
+    bool wanted; /* false: the pool is not elastic any more, and all its machines are to be ended */
     const struct provider_type *type;
     struct provider *provider;
     struct pool *thread;
@@ -121,8 +121,12 @@ static void tell_core(struct turn *t)
     struct member *e = t->of;
     cleanup_error struct error err = ERROR_INIT;
     const char *launch_error = t->launch_failed.kind != ERR_NONE ? error_msg(&t->launch_failed) : NULL;
-    struct core_event ev = {.type = CORE_INSTANCES_LISTED, .now_us = clock_now_us(),
-                            .listed = {.pool = e->pool, .instance = t->instance, .n = t->n, .order = t->order.number,
+    struct core_event ev = {.type = CORE_INSTANCES_LISTED,
+                            .now_us = clock_now_us(),
+                            .listed = {.pool = e->pool,
+                                       .instance = t->instance,
+                                       .n = t->n,
+                                       .order = t->order.number,
                                        .launch_error = launch_error}};
     if (master_step(e->of->m, &ev, NULL, &err) < 0)
         log_error("instance.list_ignored", "pool=%s reason=%s", e->pool, log_quote(error_msg(&err)));
@@ -139,7 +143,8 @@ static void end_all(struct member *e, const struct turn *t)
     e->again = t->n > 0;
 }
 
-/* Begins the next turn at once if there is an order, unless the provider has just failed. Otherwise the timer begins it. */
+/* Begins the next turn at once if there is an order, unless the provider has just failed. Otherwise the timer begins
+ * it. */
 static void go_on(struct member *e)
 {
     int64_t pause_us = e->type->list_period_us;
@@ -243,7 +248,8 @@ static void master_address(struct master *m, struct json_object *provider, struc
     s->master_port = (int)config_int(m->config, "port");
     if (!url || !*url)
         return;
-    const char *host = strstr(url, "://") + 3, *bracket = strchr(host, ']'), *colon = strchr(bracket ? bracket : host, ':');
+    const char *host = strstr(url, "://") + 3, *bracket = strchr(host, ']'),
+               *colon = strchr(bracket ? bracket : host, ':');
     s->master_tls = strncmp(url, "https:", 6) == 0;
     s->master_host = colon ? arena_strndup(a, host, (size_t)(colon - host)) : host;
     s->master_port = colon ? (int)strtol(colon + 1, NULL, 10) : MASTER_PORT_DEFAULT;
@@ -253,11 +259,15 @@ static int add_member(struct provisioner *p, const char *pool, const struct prov
                       struct json_object *config, struct error *err)
 {
     struct master *m = p->m;
-    struct member *e = must_calloc(1, sizeof(*e)), **all = must_realloc(p->member, (p->n + 1) * sizeof(struct member *));
+    struct member *e = must_calloc(1, sizeof(*e)),
+                  **all = must_realloc(p->member, (p->n + 1) * sizeof(struct member *));
     const struct pool_options thread = {.name = "det-provider", .threads = 1, .queue_max = 1};
-    struct provider_setup setup = {.pool = pool, .config = config, .data_dir = m->data_dir,
+    struct provider_setup setup = {.pool = pool,
+                                   .config = config,
+                                   .data_dir = m->data_dir,
                                    .master_cert = config_str(m->config, "security.tls.cert"),
-                                   .agent_token = m->agent_token, .stopping = &p->stopping};
+                                   .agent_token = m->agent_token,
+                                   .stopping = &p->stopping};
     master_address(m, config, &setup, &p->texts);
     *e = (struct member){.of = p, .pool = pool, .wanted = config != NULL, .type = type, .provider = type->open(&setup)};
     p->member = all;
@@ -290,10 +300,11 @@ int provisioner_new(struct master *m, struct provisioner **ret, struct error *er
     const struct provider_type *type;
     p->m = m;
     for (size_t i = 0; pools && i < json_object_array_length(pools); i++) {
-        struct json_object *pool = json_object_array_get_idx(pools, i), *config = json_object_object_get(pool, "provider");
-        if (config && add_member(p, json_object_get_string(json_object_object_get(pool, "pool_name")),
-                                 provider_find(json_object_get_string(json_object_object_get(config, "type"))), config,
-                                 err) < 0)
+        struct json_object *pool = json_object_array_get_idx(pools, i),
+                           *config = json_object_object_get(pool, "provider");
+        if (config &&
+            add_member(p, json_object_get_string(json_object_object_get(pool, "pool_name")),
+                       provider_find(json_object_get_string(json_object_object_get(config, "type"))), config, err) < 0)
             return -1;
     }
     for (size_t i = 0; (type = provider_at(i)); i++)

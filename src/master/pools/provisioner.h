@@ -1,7 +1,7 @@
 /* Carries out the orders of elastic pools: each has a provider (provider.h) and a thread that calls it. What a provider
  * lists goes to the core, which decides; orders come back as effects. */
-#ifndef DET_MASTER_PROVISIONER_H
-#define DET_MASTER_PROVISIONER_H
+#ifndef DET_MASTER_POOLS_PROVISIONER_H
+#define DET_MASTER_POOLS_PROVISIONER_H
 
 #include <stdint.h>
 
@@ -16,7 +16,9 @@ void provisioner_stop(struct provisioner *p); /* begins no further turn; the mac
 void provisioner_free(struct provisioner *p);
 
 /* For metrics: since the start of the master. false: the pool is not elastic. */
-struct provisioner_counts { int64_t launched, launch_failures, terminated; };
+struct provisioner_counts {
+    int64_t launched, launch_failures, terminated;
+};
 bool provisioner_counts(const struct provisioner *p, const char *pool, struct provisioner_counts *ret);
 
 #endif

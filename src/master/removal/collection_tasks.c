@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/must.h"
 #include "common/json/json.h"
 #include "common/system/log.h"
-#include "common/base/must.h"
 #include "master/master.h"
 
 #define FILES_DIR "/run/determined/checkpoint_gc"
@@ -49,7 +49,8 @@ int collection_task_start(struct master *m, const struct store_removal_group *g,
     *k = (struct claim){.group = *g, .arena = ARENA_INIT, .now_us = clock_now_us(), .done = done, .ctx = ctx};
     if (g->globs)
         k->group.globs = arena_strdup(&k->arena, g->globs);
-    const struct core_task_spec spec = {.owner_id = g->owner_id, .experiment_id = g->experiment_id,
+    const struct core_task_spec spec = {.owner_id = g->owner_id,
+                                        .experiment_id = g->experiment_id,
                                         .pool = m->defaults.aux_pool};
     const struct core_event ev = {.type = CORE_TASK_CREATE, .now_us = k->now_us, .task = &spec};
     const struct companion companion = {.stepped = note_task_id, .store = claim_group, .done = group_claimed, .ctx = k};
@@ -60,13 +61,14 @@ int collection_task_start(struct master *m, const struct store_removal_group *g,
     return -1;
 }
 
-/* ---- the task's command and files ------------------------------------------------------------------------------- */
+/* ---- the task's command and files -------------------------------------------------------------------------------- */
 
 static void add_file(struct wire_link_start_task *t, const char *name, const char *content, struct arena *a)
 {
-    t->files[t->files_n++] = (struct wire_link_task_file){
-        .path = arena_printf(a, FILES_DIR "/%s", name), .mode = 0600,
-        .content = {.data = (uint8_t *)content, .n = strlen(content)}};
+    t->files[t->files_n++] = (struct wire_link_task_file){.path = arena_printf(a, FILES_DIR "/%s", name),
+                                                          .mode = 0600,
+                                                          .content = {.data = (uint8_t *)content,
+                                                                      .n = strlen(content)}};
 }
 
 static const char *list_of_uuids(const struct store_removal *r, size_t n, struct arena *a)
@@ -80,7 +82,8 @@ static const char *list_of_uuids(const struct store_removal *r, size_t n, struct
 }
 
 /* The storage of the checkpoint itself, otherwise the one in the experiment's configuration. */
-static int storage_of(const char *own, const char *experiment_config, const char **ret, struct arena *a, struct error *err)
+static int storage_of(const char *own, const char *experiment_config, const char **ret, struct arena *a,
+                      struct error *err)
 {
     cleanup_json struct json_object *tree = NULL;
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
@@ -115,10 +118,11 @@ int collection_task_fill(struct store *db, const char *task_id, int32_t experime
     add_file(t, "checkpoints_globs.json", everything ? "[\"**/*\"]" : r[0].globs, a);
     t->argv = arena_array(a, const char *, 1);
     t->argv_n = 1;
-    t->argv[0] = arena_printf(a,
-                              "cd \"$DET_RUN_DIR/checkpoint_gc\" && exec \"${DET_PYTHON_EXECUTABLE:-python3}\" "
-                              "-m determined.exec.gc_checkpoints --experiment-id %d --storage-config storage_config.json "
-                              "--delete checkpoints_to_delete.json --globs checkpoints_globs.json%s",
-                              experiment_id, b.experiment_id ? " --delete-tensorboards" : "");
+    t->argv[0] =
+        arena_printf(a,
+                     "cd \"$DET_RUN_DIR/checkpoint_gc\" && exec \"${DET_PYTHON_EXECUTABLE:-python3}\" "
+                     "-m determined.exec.gc_checkpoints --experiment-id %d --storage-config storage_config.json "
+                     "--delete checkpoints_to_delete.json --globs checkpoints_globs.json%s",
+                     experiment_id, b.experiment_id ? " --delete-tensorboards" : "");
     return 0;
 }

@@ -1,9 +1,9 @@
-/* Tasks that remove the files of checkpoints where only agents reach them: determined.exec.gc_checkpoints with the rights,
- * the image and the environment of the experiment's owner. Such a task removes
- * what is marked for it in the store (store/experiments/removals.h), and reports by PATCH /checkpoints what is left of each checkpoint. The
+/* Tasks that remove the files of checkpoints where only agents reach them: determined.exec.gc_checkpoints with the
+ * rights, the image and the environment of the experiment's owner. Such a task removes what is marked for it in the
+ * store (store/experiments/removals.h), and reports by PATCH /checkpoints what is left of each checkpoint. The
  * functions are for the loop, but for the last one. */
-#ifndef DET_MASTER_COLLECTION_TASKS_H
-#define DET_MASTER_COLLECTION_TASKS_H
+#ifndef DET_MASTER_REMOVAL_COLLECTION_TASKS_H
+#define DET_MASTER_REMOVAL_COLLECTION_TASKS_H
 
 #include "core/core.h"
 #include "gen/wire.h"

@@ -7,15 +7,16 @@
 #include "api/checkpoints/checkpoint_choice.h"
 #include "api/checkpoints/checkpoint_files.h"
 #include "common/base/clock.h"
-#include "common/system/log.h"
 #include "common/base/must.h"
-#include "master/removal/collection_tasks.h"
+#include "common/system/log.h"
 #include "master/master.h"
+#include "master/removal/collection_tasks.h"
 #include "store/experiments/removals.h"
 
 enum { REMOVALS_PER_TURN = 16, TASKS_AT_ONCE = 8 };
 #define PAUSE_AFTER_FAILURE_US 60000000ll
-#define LOOK_EVERY_US 300000000ll /* finds what becomes due without collector_wake(), such as the end of a silent trial */
+#define LOOK_EVERY_US \
+    300000000ll /* finds what becomes due without collector_wake(), such as the end of a silent trial */
 
 /* What became of one removal: exactly one of the three texts is set. */
 struct outcome {
@@ -79,7 +80,8 @@ static struct outcome remove_one(const struct storage_roots *roots, const struct
     const char *elsewhere;
     if (checkpoint_files_remove(&site, r->globs, a, &elsewhere, &left, &err) < 0)
         return (struct outcome){.of = r, .reason = arena_strdup(a, error_msg(&err))};
-    return elsewhere ? (struct outcome){.of = r, .elsewhere = elsewhere} : (struct outcome){.of = r, .left = arena_strdup(a, strbuf_str(&left))};
+    return elsewhere ? (struct outcome){.of = r, .elsewhere = elsewhere}
+                     : (struct outcome){.of = r, .left = arena_strdup(a, strbuf_str(&left))};
 }
 
 static void remove_some(struct store *db, struct turn *t)
@@ -99,8 +101,11 @@ static void remove_tensorboard(struct store *db, struct turn *t)
     struct store_tensorboard_removal *b = &t->tensorboard;
     if (store_tensorboard_removal_due(db, t->now_us, &t->arena, b, &t->failed) < 0 || !b->experiment_id)
         return;
-    const struct checkpoint_site site = {.uuid = "TensorBoard", .where = b->site, .roots = t->of->m->info.storage_roots};
-    if (tensorboard_files_remove(&site, t->of->m->info.cluster_id, b->experiment_id, &t->arena, &t->tensorboard_elsewhere, &err) < 0)
+    const struct checkpoint_site site = {.uuid = "TensorBoard",
+                                         .where = b->site,
+                                         .roots = t->of->m->info.storage_roots};
+    if (tensorboard_files_remove(&site, t->of->m->info.cluster_id, b->experiment_id, &t->arena,
+                                 &t->tensorboard_elsewhere, &err) < 0)
         t->tensorboard_reason = arena_strdup(&t->arena, error_msg(&err));
 }
 
@@ -116,7 +121,8 @@ static void look_for_task(struct store *db, struct turn *t)
         store_removals_next(db, t->now_us, &t->next_us, &t->failed);
 }
 
-/* Does the first of these that is due: choosing checkpoints, removing files, removing TensorBoard files, looking for work for a task. */
+/* Does the first of these that is due: choosing checkpoints, removing files, removing TensorBoard files, looking for
+ * work for a task. */
 static void do_turn(void *worker, void *job)
 {
     struct turn *t = job;
@@ -135,8 +141,8 @@ static void do_turn(void *worker, void *job)
 
 /* ---- on the writer's thread -------------------------------------------------------------------------------------- */
 
-/* Stores which checkpoints are to be removed. If the policy was set since they were chosen, nothing is stored, and the next turn
- * chooses by the new policy. */
+/* Stores which checkpoints are to be removed. If the policy was set since they were chosen, nothing is stored, and the
+ * next turn chooses by the new policy. */
 static int record_choice(struct store *db, struct turn *t, struct error *err)
 {
     bool counts;
@@ -259,7 +265,8 @@ static void log_turn(const struct turn *t)
         log_warning("tensorboard.remove_failed", "exp=%d tries=%d reason=%s", t->tensorboard.experiment_id,
                     t->tensorboard.tries + 1, log_quote(t->tensorboard_reason));
     else if (t->tensorboard_elsewhere)
-        log_info("tensorboard.handed_over", "exp=%d reason=%s to=task", t->tensorboard.experiment_id, log_quote(t->tensorboard_elsewhere));
+        log_info("tensorboard.handed_over", "exp=%d reason=%s to=task", t->tensorboard.experiment_id,
+                 log_quote(t->tensorboard_elsewhere));
 }
 
 static void next_turn(void *ctx, const struct error *err)
@@ -293,12 +300,12 @@ static void start_task(struct turn *t)
         pause_after_failure(c, &err);
 }
 
-/* The choice cannot be made, and would fail again. Then the failure is logged, and the collection is dropped until somebody sets the
- * policy. */
+/* The choice cannot be made, and would fail again. Then the failure is logged, and the collection is dropped until
+ * somebody sets the policy. */
 static bool is_choice_impossible(const struct turn *t)
 {
-    return t->collection.experiment_id && (t->failed.kind == ERR_INVALID || t->failed.kind == ERR_PRECONDITION ||
-                                t->failed.kind == ERR_NOT_FOUND);
+    return t->collection.experiment_id &&
+           (t->failed.kind == ERR_INVALID || t->failed.kind == ERR_PRECONDITION || t->failed.kind == ERR_NOT_FOUND);
 }
 
 static void turn_done(void *job)
@@ -307,12 +314,14 @@ static void turn_done(void *job)
     struct collector *c = t->of;
     bool failed = t->failed.kind != ERR_NONE;
     if (is_choice_impossible(t))
-        log_warning("checkpoint.choice_failed", "exp=%d reason=%s", t->collection.experiment_id, log_quote(error_msg(&t->failed)));
+        log_warning("checkpoint.choice_failed", "exp=%d reason=%s", t->collection.experiment_id,
+                    log_quote(error_msg(&t->failed)));
     if (!failed && t->wants_task && !atomic_load(&c->stopping)) {
         start_task(t);
         return;
     }
-    if (is_choice_impossible(t) || (!failed && (t->collection.experiment_id || t->outcome_n || t->tensorboard.experiment_id))) {
+    if (is_choice_impossible(t) ||
+        (!failed && (t->collection.experiment_id || t->outcome_n || t->tensorboard.experiment_id))) {
         struct writer_job write = {record_turn, turn_recorded, t};
         writer_submit(c->m->writer, &write, 1);
         return;
@@ -352,7 +361,10 @@ void collector_wake_then(struct collector *c, void (*fn)(void *ctx), void *ctx)
     collector_wake(c);
 }
 
-static void on_time(void *ctx) { collector_wake(ctx); }
+static void on_time(void *ctx)
+{
+    collector_wake(ctx);
+}
 
 static int open_reader(void *ctx, void **ret_worker, struct error *err)
 {
@@ -360,12 +372,19 @@ static int open_reader(void *ctx, void **ret_worker, struct error *err)
     return store_open_reader(m->db_place, (struct store **)ret_worker, err);
 }
 
-static void close_reader(void *worker) { store_close(worker); }
+static void close_reader(void *worker)
+{
+    store_close(worker);
+}
 
 int collector_new(struct master *m, struct collector **ret, struct error *err)
 {
-    const struct pool_options thread = {.name = "det-collector", .threads = 1, .queue_max = 1,
-                                        .worker_init = open_reader, .worker_release = close_reader, .ctx = m};
+    const struct pool_options thread = {.name = "det-collector",
+                                        .threads = 1,
+                                        .queue_max = 1,
+                                        .worker_init = open_reader,
+                                        .worker_release = close_reader,
+                                        .ctx = m};
     struct collector *c = must_calloc(1, sizeof(*c));
     c->m = m;
     STAILQ_INIT(&c->waiters);
@@ -379,7 +398,10 @@ int collector_new(struct master *m, struct collector **ret, struct error *err)
     return 0;
 }
 
-bool collector_is_idle(const struct collector *c) { return !c || pool_is_idle(c->thread); }
+bool collector_is_idle(const struct collector *c)
+{
+    return !c || pool_is_idle(c->thread);
+}
 
 void collector_stop(struct collector *c)
 {

@@ -5,13 +5,13 @@
 
 #include "common/base/clock.h"
 #include "common/base/hash.h"
-#include "common/system/log.h"
 #include "common/base/must.h"
+#include "common/system/log.h"
 #include "core/core.h"
-#include "master/removal/collector.h"
 #include "master/master.h"
-#include "store/experiments/experiments.h"
+#include "master/removal/collector.h"
 #include "store/accounts/workspace_deletion.h"
+#include "store/experiments/experiments.h"
 #include "store/experiments/removals.h"
 
 enum { ROWS_PER_JOB = 1000 };
@@ -67,10 +67,10 @@ static int mark_failed(struct store *db, void *job, struct error *err)
         return store_run_deletion_forget(db, x->trial_id, err);
     if (x->trial_id)
         return store_run_deletion_failed(db, x->trial_id, error_msg(&x->failed), err);
-    if (!x->goes_on &&
-        store_experiment_set_state(db, x->experiment_id, run_state_name(RUN_DELETE_FAILED), 0, err) < 0)
+    if (!x->goes_on && store_experiment_set_state(db, x->experiment_id, run_state_name(RUN_DELETE_FAILED), 0, err) < 0)
         return -1;
-    const char *reason = arena_printf(&a, "experiment %d could not be deleted: %s", x->experiment_id, error_msg(&x->failed));
+    const char *reason = arena_printf(&a, "experiment %d could not be deleted: %s", x->experiment_id,
+                                      error_msg(&x->failed));
     return store_workspace_deletions_fail(db, x->experiment_id, reason, err);
 }
 
@@ -288,14 +288,16 @@ static void refusal_stored(void *job, const struct error *err)
     free(x);
 }
 
-/* Refuses the deletion of an experiment that was continued. The reason is stored for a project or workspace that is being deleted with
- * it, and for a deleted trial. The experiment's state is left as the continuation has written it. */
+/* Refuses the deletion of an experiment that was continued. The reason is stored for a project or workspace that is
+ * being deleted with it, and for a deleted trial. The experiment's state is left as the continuation has written it. */
 static int refuse_deletion(struct deletions *d, int32_t experiment_id, int32_t trial_id, struct error *err)
 {
     struct deletion *x = new_deletion(d, experiment_id, trial_id);
     x->goes_on = true;
-    error_set(&x->failed, ERR_PRECONDITION, "experiment %d was continued at the same moment: it goes on, and nothing of it is "
-              "deleted", experiment_id);
+    error_set(&x->failed, ERR_PRECONDITION,
+              "experiment %d was continued at the same moment: it goes on, and nothing of it is "
+              "deleted",
+              experiment_id);
     error_copy(err, &x->failed);
     log_warning("experiment.delete_refused", "exp=%d trial=%d reason=goes_on", experiment_id, trial_id);
     struct writer_job job = {mark_failed, refusal_stored, x};

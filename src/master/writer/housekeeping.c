@@ -4,8 +4,8 @@
 
 #include "api/pipeline/identity.h"
 #include "common/base/clock.h"
-#include "common/system/log.h"
 #include "common/base/must.h"
+#include "common/system/log.h"
 #include "master/writer/writer.h"
 #include "net/loop/loop.h"
 #include "store/engine/meta.h"

@@ -1,7 +1,8 @@
-/* What the master does every five minutes (HOUSEKEEPING_PERIOD_US): it stores the time (the cluster's heartbeat), forgets sessions that have expired, in
- * the store and in memory, and ends trials that run elsewhere and have been silent for too long. */
-#ifndef DET_MASTER_HOUSEKEEPING_H
-#define DET_MASTER_HOUSEKEEPING_H
+/* What the master does every five minutes (HOUSEKEEPING_PERIOD_US): it stores the time (the cluster's heartbeat),
+ * forgets sessions that have expired, in the store and in memory, and ends trials that run elsewhere and have been
+ * silent for too long. */
+#ifndef DET_MASTER_WRITER_HOUSEKEEPING_H
+#define DET_MASTER_WRITER_HOUSEKEEPING_H
 
 #include <stdint.h>
 

@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-#include "common/system/log.h"
 #include "common/base/must.h"
+#include "common/system/log.h"
 #include "master/writer/writer.h"
 #include "net/loop/pool.h"
 #include "store/lookup/lookup.h"
@@ -25,7 +25,10 @@ static void refresh_lookup(void *db, void *job)
     store_lookup_refresh(db, &f->state, &f->err);
 }
 
-static int trim_changes(struct store *db, void *job, struct error *err) { return store_lookup_trim(db, err); }
+static int trim_changes(struct store *db, void *job, struct error *err)
+{
+    return store_lookup_trim(db, err);
+}
 
 static void changes_trimmed(void *job, const struct error *err)
 {
@@ -83,4 +86,7 @@ void lookup_follower_free(struct lookup_follower *f)
     free(f);
 }
 
-size_t lookup_follower_bytes(const struct lookup_follower *f) { return f->state.bytes; }
+size_t lookup_follower_bytes(const struct lookup_follower *f)
+{
+    return f->state.bytes;
+}

@@ -1,8 +1,8 @@
-/* Once a second, on the thread of lookups, brings the columns in memory that lookups read (store/lookup/lookup_tables.h) up to date
- * with the database, so that no search has many changes to read first. Then the writer deletes the notes of changes that were
- * read long ago. */
-#ifndef DET_MASTER_SEARCH_FOLLOWER_H
-#define DET_MASTER_SEARCH_FOLLOWER_H
+/* Once a second, on the thread of lookups, brings the columns in memory that lookups read
+ * (store/lookup/lookup_tables.h) up to date with the database, so that no search has many changes to read first. Then
+ * the writer deletes the notes of changes that were read long ago. */
+#ifndef DET_MASTER_WRITER_LOOKUP_FOLLOWER_H
+#define DET_MASTER_WRITER_LOOKUP_FOLLOWER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,8 +14,8 @@ struct lookup_follower;
 struct writer;
 
 struct lookup_follower *lookup_follower_new(struct loop *l, struct pool *lookups, struct writer *w);
-void lookup_follower_stop(struct lookup_follower *f); /* begins nothing more; NULL is fine */
-void lookup_follower_free(struct lookup_follower *f); /* after the pool and the writer; NULL is fine */
+void lookup_follower_stop(struct lookup_follower *f);          /* begins nothing more; NULL is fine */
+void lookup_follower_free(struct lookup_follower *f);          /* after the pool and the writer; NULL is fine */
 size_t lookup_follower_bytes(const struct lookup_follower *f); /* of columns, when they were last looked at */
 
 #endif

@@ -6,8 +6,9 @@
 #include "store/metrics/metric_seal.h"
 
 enum {
-    ENOUGH = 1024, /* rows of one group, while reports come. They are counted together: a look may find too few of each */
-    REST = 32,     /* when none come any more: fewer cost less as rows */
+    ENOUGH =
+        1024,  /* rows of one group, while reports come. They are counted together: a look may find too few of each */
+    REST = 32, /* when none come any more: fewer cost less as rows */
     PERIOD_US = 15000000,
     QUIET_US = 60000000,
     LEFT_MAX = 1000, /* trials that an earlier master left, at a time */
@@ -20,7 +21,10 @@ void metric_sealer_reported(struct sealer *s, int32_t trial_id)
     sealer_added(s, subject, 0);
 }
 
-static int32_t trial_of(const char *subject) { return (int32_t)strtol(subject, NULL, 10); }
+static int32_t trial_of(const char *subject)
+{
+    return (int32_t)strtol(subject, NULL, 10);
+}
 
 static int look_for_reports(struct store *reader, const struct sealer_look *l, void **ret_seal, struct error *err)
 {
@@ -40,11 +44,15 @@ static int put_block(struct store *db, const void *seal, struct sealer_size *ret
     return 0;
 }
 
-static void free_seal(void *seal) { store_seal_free(seal); }
+static void free_seal(void *seal)
+{
+    store_seal_free(seal);
+}
 
-/* Lists trials whose reports an earlier master has left in rows. No more reports of them are expected; each counts as having one row. */
-static int list_left_trials(struct store *reader, const char *after, struct arena *a, struct sealer_left **ret, size_t *ret_n,
-                struct error *err)
+/* Lists trials whose reports an earlier master has left in rows. No more reports of them are expected; each counts as
+ * having one row. */
+static int list_left_trials(struct store *reader, const char *after, struct arena *a, struct sealer_left **ret,
+                            size_t *ret_n, struct error *err)
 {
     int32_t *trial;
     size_t n;
@@ -59,6 +67,13 @@ static int list_left_trials(struct store *reader, const char *after, struct aren
 }
 
 const struct sealer_type metric_sealer = {
-    .subject = "trial", .failed = "metrics.seal_failed", .enough = {ENOUGH, INT64_MAX}, .quiet_us = QUIET_US,
-    .period_us = PERIOD_US, .look = look_for_reports, .put = put_block, .free = free_seal, .left = list_left_trials,
+    .subject = "trial",
+    .failed = "metrics.seal_failed",
+    .enough = {ENOUGH, INT64_MAX},
+    .quiet_us = QUIET_US,
+    .period_us = PERIOD_US,
+    .look = look_for_reports,
+    .put = put_block,
+    .free = free_seal,
+    .left = list_left_trials,
 };

@@ -1,7 +1,7 @@
-/* The sealer for metrics (store/metrics/metric_seal.h): reports of a trial are packed into blocks as soon as some thousand of them are in
- * rows, and all that are left when none has come for a minute. */
-#ifndef DET_MASTER_METRIC_SEALER_H
-#define DET_MASTER_METRIC_SEALER_H
+/* The sealer for metrics (store/metrics/metric_seal.h): reports of a trial are packed into blocks as soon as some
+ * thousand of them are in rows, and all that are left when none has come for a minute. */
+#ifndef DET_MASTER_WRITER_METRIC_SEALER_H
+#define DET_MASTER_WRITER_METRIC_SEALER_H
 
 #include "master/writer/sealer.h"
 

@@ -3,12 +3,13 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
-#include "common/system/log.h"
 #include "common/base/must.h"
+#include "common/system/log.h"
 #include "store/engine/meta.h"
 
-#define PERIOD_US 1000000ll  /* from the end of one probe to the next one */
-#define PATIENCE_US 15000000ll /* a probe may wait this long for a busy reader before the store counts as unreadable */
+#define PERIOD_US 1000000ll /* from the end of one probe to the next one */
+/* So long may a probe wait for a busy reader before the store counts as unreadable. */
+#define PATIENCE_US 15000000ll
 
 struct read_probe {
     struct loop_timer *timer;
@@ -44,7 +45,8 @@ static void on_time(void *ctx)
     struct read_probe *p = ctx;
     cleanup_error struct error full = ERROR_INIT;
     p->since_us = clock_monotonic_us();
-    if (pool_submit(p->readers, read_on_thread, probe_done, p, &full) < 0) { /* the readers' queue is full, so they do read */
+    if (pool_submit(p->readers, read_on_thread, probe_done, p, &full) <
+        0) { /* the readers' queue is full, so they do read */
         p->since_us = 0;
         loop_timer_arm(p->timer, PERIOD_US);
     }

@@ -1,9 +1,9 @@
-/* Finds out whether the store can be read, by one small read at intervals, on a reader's thread as requests read. Writes cannot
- * tell it: they fail for other reasons, and there are none while nothing runs.
+/* Finds out whether the store can be read, by one small read at intervals, on a reader's thread as requests read.
+ * Writes cannot tell it: they fail for other reasons, and there are none while nothing runs.
  *
  * The store counts as unreadable when the last probe failed, or has been under way for longer than a read may take. */
-#ifndef DET_MASTER_READ_PROBE_H
-#define DET_MASTER_READ_PROBE_H
+#ifndef DET_MASTER_WRITER_READ_PROBE_H
+#define DET_MASTER_WRITER_READ_PROBE_H
 
 #include <stdbool.h>
 

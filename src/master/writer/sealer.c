@@ -6,8 +6,8 @@
 
 #include "common/base/clock.h"
 #include "common/base/hash.h"
-#include "common/system/log.h"
 #include "common/base/must.h"
+#include "common/system/log.h"
 #include "master/writer/writer.h"
 #include "net/loop/loop.h"
 #include "net/loop/pool.h"
@@ -34,7 +34,7 @@ struct sealer {
     struct sealer_stats stats;
 };
 
-/* ---- who has rows ---- */
+/* ---- who has rows ------------------------------------------------------------------------------------------------ */
 
 static struct unsealed *find_unsealed(struct sealer *s, const char *subject)
 {
@@ -121,7 +121,7 @@ static void on_time(void *ctx)
     start_round(s); /* starts a round that could not be started before, because the readers' queue was full */
 }
 
-/* ---- a round ---- */
+/* ---- a round ----------------------------------------------------------------------------------------------------- */
 
 struct round {
     struct sealer *sealer;
@@ -141,10 +141,13 @@ static void free_round(struct round *r)
     free(r);
 }
 
-static int64_t at_least(int64_t n, int64_t least) { return n > least ? n : least; }
+static int64_t at_least(int64_t n, int64_t least)
+{
+    return n > least ? n : least;
+}
 
-/* After a round: takes the rows that were sealed off the subject's count, or the rows that were counted but not found. If there may be
- * more rows than are counted, at least one is counted. */
+/* After a round: takes the rows that were sealed off the subject's count, or the rows that were counted but not found.
+ * If there may be more rows than are counted, at least one is counted. */
 static void settle_unsealed(struct sealer *s, struct unsealed *u, const struct round *r, bool failed)
 {
     struct sealer_size gone = r->seal && !failed ? r->gone : r->before;
@@ -166,7 +169,8 @@ static void end_round(struct round *r, const struct error *err)
     struct sealer *s = r->sealer;
     struct unsealed *u = find_unsealed(s, r->subject);
     if (err)
-        log_warning(s->type->failed, "%s=%s reason=%s action=later", s->type->subject, r->subject, log_quote(error_msg(err)));
+        log_warning(s->type->failed, "%s=%s reason=%s action=later", s->type->subject, r->subject,
+                    log_quote(error_msg(err)));
     else if (r->gone.rows > 0)
         s->stats.rounds++;
     s->stats.rows += (uint64_t)r->gone.rows;
@@ -230,7 +234,7 @@ static void start_round(struct sealer *s)
     u->in_round = s->busy = true;
 }
 
-/* ---- what an earlier master left ---- */
+/* ---- what an earlier master left --------------------------------------------------------------------------------- */
 
 struct left {
     struct sealer *sealer;
@@ -249,7 +253,8 @@ static void read_left(void *worker, void *job)
 
 static void look_for_left(struct sealer *s, const char *after);
 
-/* Counts rows that an earlier master has left. Rows that came since the start are counted twice; a look corrects that. */
+/* Counts rows that an earlier master has left. Rows that came since the start are counted twice; a look corrects that.
+ */
 static void add_left(void *job)
 {
     struct left *l = job;
@@ -276,7 +281,7 @@ static void look_for_left(struct sealer *s, const char *after)
         add_left(l);
 }
 
-/* ---- life ---- */
+/* ---- life -------------------------------------------------------------------------------------------------------- */
 
 struct sealer *sealer_new(const struct sealer_type *type, struct loop *l, struct pool *readers, struct writer *w)
 {
@@ -306,4 +311,7 @@ void sealer_free(struct sealer *s)
     free(s);
 }
 
-struct sealer_stats sealer_stats(const struct sealer *s) { return s->stats; }
+struct sealer_stats sealer_stats(const struct sealer *s)
+{
+    return s->stats;
+}

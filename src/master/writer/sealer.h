@@ -1,21 +1,21 @@
-/* Sealing: what was written as single rows, so that it was durable at once, is packed into blocks in the background. One sealer
- * packs the logs of tasks (log_sealer.h), another one the metrics of trials (metric_sealer.h). What differs between them is a
- * struct sealer_type.
+/* Sealing: what was written as single rows, so that it was durable at once, is packed into blocks in the background.
+ * One sealer packs the logs of tasks (log_sealer.h), another one the metrics of trials (metric_sealer.h). What differs
+ * between them is a struct sealer_type.
  *
- *     sealer_added ──→ counted for its subject ──→ in line ──→ a round: look (a reader) ──→ put (the writer) ──→ settled
- *                            ↑         enough came, or it rests                                                 │
+ *     sealer_added ──→ counted for its subject ──→ in line ──→ a round: look (a reader) ──→ put (the writer) ──→
+ * settled ↑         enough came, or it rests                                                 │
  *                            └──────────────────────── there may be more ───────────────────────────────────────┘
  *
- * A subject is a task or a trial. It gets in line when it has enough rows, and when it *rests*: it is over, or nothing has come for
- * a while. A subject that rests has another round until a look finds nothing to pack; then it is forgotten. After a failed round
- * it gets in line when it rests the next time. The counts may be wrong (an earlier master's rows, rows that retention has
- * deleted); a look at the store corrects them.
+ * A subject is a task or a trial. It gets in line when it has enough rows, and when it *rests*: it is over, or nothing
+ * has come for a while. A subject that rests has another round until a look finds nothing to pack; then it is
+ * forgotten. After a failed round it gets in line when it rests the next time. The counts may be wrong (an earlier
+ * master's rows, rows that retention has deleted); a look at the store corrects them.
  *
- * There is one round at a time, so that sealing takes one thread, however much comes in. The writer's part of a round is one
- * small job, which does nothing if something has changed since the look. So a crash finds either the rows or the block. These
- * functions are for the loop only. */
-#ifndef DET_MASTER_SEALER_H
-#define DET_MASTER_SEALER_H
+ * There is one round at a time, so that sealing takes one thread, however much comes in. The writer's part of a round
+ * is one small job, which does nothing if something has changed since the look. So a crash finds either the rows or the
+ * block. These functions are for the loop only. */
+#ifndef DET_MASTER_WRITER_SEALER_H
+#define DET_MASTER_WRITER_SEALER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,7 +30,9 @@ struct sealer;
 struct store;
 struct writer;
 
-struct sealer_size { int64_t rows, bytes; };
+struct sealer_size {
+    int64_t rows, bytes;
+};
 
 struct sealer_look {
     const char *subject;
@@ -46,31 +48,35 @@ struct sealer_left {
 };
 
 struct sealer_type {
-    const char *subject; /* "task" */
-    const char *failed;  /* the event that is logged when a round fails */
+    const char *subject;       /* "task" */
+    const char *failed;        /* the event that is logged when a round fails */
     struct sealer_size enough; /* rows or bytes: either is enough */
-    int64_t quiet_us;    /* without a new row for so long, a subject rests */
-    int64_t period_us;   /* between looks for what rests */
+    int64_t quiet_us;          /* without a new row for so long, a subject rests */
+    int64_t period_us;         /* between looks for what rests */
     /* On a reader's thread: packs what it finds. *ret_seal stays NULL when that is too little. */
     int (*look)(struct store *reader, const struct sealer_look *l, void **ret_seal, struct error *err);
     /* On the writer's thread. *ret_gone: the rows that were replaced; none if something has changed since the look. */
     int (*put)(struct store *db, const void *seal, struct sealer_size *ret_gone, struct error *err);
     void (*free)(void *seal); /* NULL is fine */
-    /* On a reader's thread: some of the subjects that an earlier master has left, in order, those after `after` ("": from the first
-     * on). None: there are no more. */
+    /* On a reader's thread: some of the subjects that an earlier master has left, in order, those after `after` ("":
+     * from the first on). None: there are no more. */
     int (*left)(struct store *reader, const char *after, struct arena *a, struct sealer_left **ret, size_t *ret_n,
                 struct error *err);
 };
 
 /* Asks the store, off the loop, what was left to be sealed. */
 struct sealer *sealer_new(const struct sealer_type *type, struct loop *l, struct pool *readers, struct writer *w);
-void sealer_stop(struct sealer *s); /* no further round; the one under way comes to its end. NULL is fine, here and below */
+void sealer_stop(
+    struct sealer *s); /* no further round; the one under way comes to its end. NULL is fine, here and below */
 void sealer_free(struct sealer *s); /* after that */
 
 void sealer_added(struct sealer *s, const char *subject, size_t bytes); /* a row more is in the store */
 void sealer_ended(struct sealer *s, const char *subject);               /* the subject is over: it rests */
 
-struct sealer_stats { uint64_t rounds, rows; int64_t waiting_bytes; };
+struct sealer_stats {
+    uint64_t rounds, rows;
+    int64_t waiting_bytes;
+};
 struct sealer_stats sealer_stats(const struct sealer *s); /* rounds that sealed something, and so many rows */
 
 #endif

@@ -7,17 +7,17 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
-#include "common/system/log.h"
 #include "common/base/must.h"
+#include "common/system/log.h"
 #include "net/loop/loop.h"
 #include "store/store.h"
 
 enum {
-    GROUP_GROWS_US = 5000,    /* a group that is younger takes in jobs that arrive */
+    GROUP_GROWS_US = 5000, /* a group that is younger takes in jobs that arrive */
     GROUP_US_MAX = 50000,
     GROUP_JOBS_MAX = 5000,
-    TURN_US_MAX = 2000,       /* of completions, in one turn of the loop */
-    DEPTH_MAX = 100000,       /* jobs; beyond it the edge answers 503 */
+    TURN_US_MAX = 2000, /* of completions, in one turn of the loop */
+    DEPTH_MAX = 100000, /* jobs; beyond it the edge answers 503 */
     RETRY_US = 1000000,
 };
 
@@ -41,7 +41,12 @@ struct waiter {
 };
 
 /* Why nothing can be committed at the moment. The trouble passes by itself, so the writer tries again. */
-enum trouble { TROUBLE_NONE, TROUBLE_FULL, TROUBLE_AWAY, TROUBLE_TANGLED /* a job failed after others had trusted it: the group is done again, job by job */ };
+enum trouble {
+    TROUBLE_NONE,
+    TROUBLE_FULL,
+    TROUBLE_AWAY,
+    TROUBLE_TANGLED /* a job failed after others had trusted it: the group is done again, job by job */
+};
 
 struct writer {
     struct loop *loop;
@@ -65,13 +70,14 @@ struct writer {
     struct writer_stats stats;
 };
 
-/* The trouble that the store has. It may be called from any thread; the writer may be waiting for the server and not have noted it yet. */
+/* The trouble that the store has. It may be called from any thread; the writer may be waiting for the server and not
+ * have noted it yet. */
 static enum trouble trouble_of(const struct store *db)
 {
     return store_is_full(db) ? TROUBLE_FULL : store_is_away(db) ? TROUBLE_AWAY : TROUBLE_NONE;
 }
 
-/* ---- the loop's side ---- */
+/* ---- the loop's side --------------------------------------------------------------------------------------------- */
 
 uint64_t writer_submit(struct writer *w, const struct writer_job *job, size_t n)
 {
@@ -79,8 +85,12 @@ uint64_t writer_submit(struct writer *w, const struct writer_job *job, size_t n)
     struct job_list list = STAILQ_HEAD_INITIALIZER(list);
     for (size_t i = 0; i < n; i++) {
         struct job *j = must_calloc(1, sizeof(*j));
-        *j = (struct job){.work = job[i].work, .done = job[i].done, .arg = job[i].arg, .must = job[i].must,
-                          .last = i + 1 == n, .ticket = ++w->last_ticket};
+        *j = (struct job){.work = job[i].work,
+                          .done = job[i].done,
+                          .arg = job[i].arg,
+                          .must = job[i].must,
+                          .last = i + 1 == n,
+                          .ticket = ++w->last_ticket};
         STAILQ_INSERT_TAIL(&list, j, link);
     }
     pthread_mutex_lock(&w->lock);
@@ -206,7 +216,7 @@ static void on_finished(void *ctx)
         loop_post(w->loop, on_finished, w);
 }
 
-/* ---- the writer's side ---- */
+/* ---- the writer's side ------------------------------------------------------------------------------------------- */
 
 static _Noreturn void die(const struct error *err)
 {
@@ -214,11 +224,18 @@ static _Noreturn void die(const struct error *err)
     _exit(75); /* EX_TEMPFAIL: restart me */
 }
 
-static bool is_passing(enum error_kind kind) { return kind == ERR_UNAVAILABLE || kind == ERR_NO_MEMORY; }
+static bool is_passing(enum error_kind kind)
+{
+    return kind == ERR_UNAVAILABLE || kind == ERR_NO_MEMORY;
+}
 
-static bool is_in_trouble(const struct store *db) { return trouble_of(db) != TROUBLE_NONE || store_is_tangled(db); }
+static bool is_in_trouble(const struct store *db)
+{
+    return trouble_of(db) != TROUBLE_NONE || store_is_tangled(db);
+}
 
-/* Runs a job in a savepoint of its own. -1: the store is in trouble, and the caller rolls the whole transaction back. */
+/* Runs a job in a savepoint of its own. -1: the store is in trouble, and the caller rolls the whole transaction back.
+ */
 static int run_job(struct writer *w, struct job *j, struct error *why)
 {
     cleanup_error struct error err = ERROR_INIT;
@@ -283,8 +300,8 @@ static int run_jobs(struct writer *w, struct job_list *group, int64_t start_us, 
     return 0;
 }
 
-/* Rolls the transaction back and returns the trouble, which passes by itself. If the failure is of a kind that does not pass, the
- * program ends. */
+/* Rolls the transaction back and returns the trouble, which passes by itself. If the failure is of a kind that does not
+ * pass, the program ends. */
 static enum trouble roll_back(struct writer *w, const struct error *err)
 {
     enum trouble trouble = trouble_of(w->db);

@@ -14,7 +14,7 @@ void http_fetch_reply_release(struct http_fetch_reply *r)
     strbuf_release(&r->body);
 }
 
-/* ---- blocking ---- */
+/* ---- blocking ---------------------------------------------------------------------------------------------------- */
 
 struct http_client {
     CURL *easy; /* keeps its connections from one fetch to the next */
@@ -22,7 +22,7 @@ struct http_client {
 
 struct http_client *http_client_new(void)
 {
-    struct http_client *c = must_calloc(1, sizeof *c);
+    struct http_client *c = must_calloc(1, sizeof(*c));
     c->easy = transfer_new_easy();
     return c;
 }
@@ -51,7 +51,7 @@ int http_fetch(struct http_client *c, const struct http_fetch *f, struct http_fe
     return rc;
 }
 
-/* ---- on a loop ---- */
+/* ---- on a loop --------------------------------------------------------------------------------------------------- */
 
 struct http_fetch_handle {
     struct transfer transfer;
@@ -59,8 +59,8 @@ struct http_fetch_handle {
     http_fetch_done_fn *done;
     void *ctx;
     struct error bad_options; /* an error of the options; reported through `done`, as every other failure */
-    bool added;     /* to the multi handle */
-    bool canceled;  /* canceled while libcurl was calling a callback; it ends once libcurl has returned */
+    bool added;               /* to the multi handle */
+    bool canceled;            /* canceled while libcurl was calling a callback; it ends once libcurl has returned */
     LIST_ENTRY(http_fetch_handle) all;
 };
 
@@ -199,7 +199,7 @@ static struct fetcher *fetcher_of(struct loop *l)
     struct fetcher *f = loop_fetcher(l);
     if (f)
         return f;
-    f = must_calloc(1, sizeof *f);
+    f = must_calloc(1, sizeof(*f));
     f->loop = l;
     f->timer = loop_timer_new(l, on_curl_timer, f);
     f->kick = loop_timer_new(l, on_kick, f);
@@ -216,7 +216,7 @@ static struct fetcher *fetcher_of(struct loop *l)
 struct http_fetch_handle *http_fetch_start(struct loop *l, const struct http_fetch *f, http_fetch_done_fn *done,
                                            void *ctx)
 {
-    struct http_fetch_handle *h = must_calloc(1, sizeof *h);
+    struct http_fetch_handle *h = must_calloc(1, sizeof(*h));
     h->transfer.easy = transfer_new_easy();
     h->fetcher = fetcher_of(l);
     h->done = done;

@@ -3,8 +3,8 @@
  * for GET only, and no credentials are sent to another host. Proxies come from the environment. Errors are sentences
  * for the person at the keyboard: "can't reach http://localhost:8080: connection refused; is the master running
  * there?" */
-#ifndef DET_NET_HTTP_CLIENT_H
-#define DET_NET_HTTP_CLIENT_H
+#ifndef DET_NET_CLIENT_HTTP_CLIENT_H
+#define DET_NET_CLIENT_HTTP_CLIENT_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -15,23 +15,23 @@
 #include "net/loop/loop.h"
 
 struct http_fetch {
-    const char *method;        /* "GET" … */
+    const char *method; /* "GET" … */
     const char *url;
     const char *const *header; /* "Name: value" …, NULL-terminated; NULL for none */
     const void *body;          /* NULL for none; http_fetch() does not copy it */
     size_t body_n;
-    int connect_timeout_s;     /* 0: 10 */
-    int timeout_s;             /* of the whole exchange; 0: none (streams) */
+    int connect_timeout_s; /* 0: 10 */
+    int timeout_s;         /* of the whole exchange; 0: none (streams) */
     const char *ca_file, *tls_name;
     bool tls_skip_verify;
-    size_t reply_max;          /* bytes; 0: 256 MiB */
+    size_t reply_max; /* bytes; 0: 256 MiB */
     /* If on_data is set, it gets the body piece by piece as it arrives (returning -1 stops the fetch with
      * ERR_CANCELED), and reply.body stays empty for statuses below 300. The body of an error is always collected in
      * reply.body. */
     int (*on_data)(const void *data, size_t n, void *ctx);
     void (*on_upload)(size_t sent, size_t total, void *ctx); /* progress; may be NULL */
-    /* NULL, or what another thread sets when nobody wants the answer any more: http_fetch() ends about a second later at most,
-     * with ERR_CANCELED. */
+    /* NULL, or what another thread sets when nobody wants the answer any more: http_fetch() ends about a second later
+     * at most, with ERR_CANCELED. */
     const atomic_bool *abandoned;
     void *ctx;
 };

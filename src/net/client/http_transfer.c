@@ -26,7 +26,7 @@ CURL *transfer_new_easy(void)
     return easy;
 }
 
-/* ---- libcurl's callbacks ---- */
+/* ---- libcurl's callbacks ----------------------------------------------------------------------------------------- */
 
 static int status_of(const struct transfer *t)
 {
@@ -60,7 +60,7 @@ static int on_progress(void *ctx, curl_off_t down_total, curl_off_t down, curl_o
     return t->stopped; /* not 0: libcurl ends the exchange */
 }
 
-/* ---- preparing ---- */
+/* ---- preparing --------------------------------------------------------------------------------------------------- */
 
 static void add_line(struct curl_slist **list, const char *line)
 {
@@ -173,14 +173,14 @@ static char *place_of(CURLU *u)
     return strbuf_detach(&place);
 }
 
-/* ---- proxies ---- */
+/* ---- proxies ----------------------------------------------------------------------------------------------------- */
 
 /* The proxy that the environment names for this address, in the variables that libcurl reads; NULL: none. */
 static const char *proxy_in_environment(const char *place)
 {
     bool tls = strncmp(place, "https:", 6) == 0;
-    const char *name[] = {tls ? "https_proxy" : "http_proxy", tls ? "HTTPS_PROXY" : "all_proxy", tls ? "all_proxy" : "ALL_PROXY",
-                          tls ? "ALL_PROXY" : ""};
+    const char *name[] = {tls ? "https_proxy" : "http_proxy", tls ? "HTTPS_PROXY" : "all_proxy",
+                          tls ? "all_proxy" : "ALL_PROXY", tls ? "ALL_PROXY" : ""};
     for (size_t i = 0; i < sizeof(name) / sizeof(*name); i++) {
         const char *v = *name[i] ? getenv(name[i]) : NULL;
         if (v && *v)
@@ -257,7 +257,7 @@ void transfer_release(struct transfer *t)
     free(t->place);
 }
 
-/* ---- how it ended ---- */
+/* ---- how it ended ------------------------------------------------------------------------------------------------ */
 
 /* Adds a text with a small first letter: texts of strerror() and libcurl begin with a capital, and here they follow a
  * colon. */
@@ -300,8 +300,10 @@ static const char *other_protocol(const struct transfer *t, CURLcode code)
                    strstr(t->detail, "record layer failure");
     if (tls && code == CURLE_SSL_CONNECT_ERROR && not_tls)
         return "this port does not speak HTTPS; if it is the master's HTTP port, write http:// instead of https://";
-    if (!tls && (code == CURLE_GOT_NOTHING || code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY ||
-                 code == CURLE_RECV_ERROR) && t->reply.body.n == 0)
+    if (!tls &&
+        (code == CURLE_GOT_NOTHING || code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY ||
+         code == CURLE_RECV_ERROR) &&
+        t->reply.body.n == 0)
         return "this port does not answer to HTTP; if it is the master's HTTPS port, write https:// instead of http://";
     return NULL;
 }
@@ -319,7 +321,8 @@ static const char *failed_proxy(const struct transfer *t, CURLcode code)
     if (code == CURLE_COULDNT_RESOLVE_PROXY)
         return host;
     strbuf_add(&name, host, strcspn(host, ":/"));
-    bool tried = (code == CURLE_COULDNT_CONNECT || code == CURLE_OPERATION_TIMEDOUT) && strstr(t->detail, strbuf_str(&name));
+    bool tried = (code == CURLE_COULDNT_CONNECT || code == CURLE_OPERATION_TIMEDOUT) &&
+                 strstr(t->detail, strbuf_str(&name));
     const char *place = strstr(t->place, "://") + 3;
     return tried && strncmp(place, host, strcspn(host, "/")) != 0 ? host : NULL;
 }
@@ -329,8 +332,11 @@ static void describe_distrust(const struct transfer *t, CURLcode code, struct st
     const char *wanted = strstr(t->detail, "target host"); /* … name 'host', or hostname 'host' */
     wanted = wanted ? strchr(wanted, '\'') : NULL;
     if (wanted) {
-        strbuf_addf(why, "its certificate is not for the name %s; use an address that the certificate holds, or say which name to look for "
-                    "in it (DET_MASTER_CERT_NAME; of an agent, master_cert_name)", wanted);
+        strbuf_addf(
+            why,
+            "its certificate is not for the name %s; use an address that the certificate holds, or say which name to look for "
+            "in it (DET_MASTER_CERT_NAME; of an agent, master_cert_name)",
+            wanted);
         return;
     }
     strbuf_adds(why, "its certificate is not trusted: ");
@@ -369,8 +375,10 @@ static int transfer_failed(const struct transfer *t, CURLcode code, struct error
         add_lower(&why, *t->detail ? t->detail : curl_easy_strerror(code));
     }
     if (proxy)
-        return error_set(err, ERR_UNAVAILABLE, "can't reach %s through the proxy %.*s, which the environment names: %s; "
-                         "NO_PROXY lists the addresses that need none", t->place, (int)strcspn(proxy, "/"), proxy, why.s);
+        return error_set(err, ERR_UNAVAILABLE,
+                         "can't reach %s through the proxy %.*s, which the environment names: %s; "
+                         "NO_PROXY lists the addresses that need none",
+                         t->place, (int)strcspn(proxy, "/"), proxy, why.s);
     return error_set(err, ERR_UNAVAILABLE, "can't reach %s: %s", t->place, why.s);
 }
 
@@ -384,6 +392,6 @@ int transfer_finish(struct transfer *t, CURLcode code, struct error *err)
     const char *type = NULL;
     curl_easy_getinfo(t->easy, CURLINFO_CONTENT_TYPE, &type);
     t->reply.status = status;
-    snprintf(t->reply.content_type, sizeof t->reply.content_type, "%s", type ? type : "");
+    snprintf(t->reply.content_type, sizeof(t->reply.content_type), "%s", type ? type : "");
     return 0;
 }

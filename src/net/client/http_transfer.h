@@ -1,7 +1,7 @@
 /* Internal to the HTTP client (http_client.c): one exchange through libcurl, blocking or not, from the options of a
  * fetch to its reply or its error. */
-#ifndef DET_NET_HTTP_TRANSFER_H
-#define DET_NET_HTTP_TRANSFER_H
+#ifndef DET_NET_CLIENT_HTTP_TRANSFER_H
+#define DET_NET_CLIENT_HTTP_TRANSFER_H
 
 #include <curl/curl.h>
 
@@ -12,7 +12,7 @@ struct transfer {
     /* of the pointers in it only on_data, on_upload, abandoned and ctx are used after transfer_prepare() */
     struct http_fetch options;
     struct curl_slist *header, *connect_to;
-    char *place; /* "http://host:port", for error messages: without the path and without secrets */
+    char *place;       /* "http://host:port", for error messages: without the path and without secrets */
     const char *proxy; /* the proxy that the environment names and this exchange uses; NULL: none */
     char detail[CURL_ERROR_SIZE];
     struct http_fetch_reply reply;

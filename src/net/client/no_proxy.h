@@ -1,6 +1,6 @@
 /* NO_PROXY: which addresses are reached without the proxy that the environment names. */
-#ifndef DET_NET_NO_PROXY_H
-#define DET_NET_NO_PROXY_H
+#ifndef DET_NET_CLIENT_NO_PROXY_H
+#define DET_NET_CLIENT_NO_PROXY_H
 
 #include <stdbool.h>
 

@@ -30,7 +30,7 @@
 /* connections over the limit that are answered at the same time; further ones are closed without an answer */
 #define REFUSED_MAX 64
 
-/* ---- time-outs ---- */
+/* ---- time-outs --------------------------------------------------------------------------------------------------- */
 
 /* Ends connections whose time is over. One walk a second over all of them costs less than a timer that each request
  * moves. */
@@ -47,7 +47,7 @@ static void on_sweep(void *ctx)
         loop_timer_arm(s->sweep, SWEEP_US);
 }
 
-/* ---- accepting ---- */
+/* ---- accepting --------------------------------------------------------------------------------------------------- */
 
 static void format_peer(const struct sockaddr *address, char ret[INET6_ADDRSTRLEN])
 {
@@ -68,7 +68,8 @@ static struct bufferevent *new_bufferevent(struct http_server *s, int fd)
         return bufferevent_socket_new(base, fd, BEV_OPT_CLOSE_ON_FREE);
     SSL *ssl = SSL_new(s->options.tls);
     struct bufferevent *bev = ssl ? bufferevent_openssl_socket_new(base, fd, ssl, BUFFEREVENT_SSL_ACCEPTING,
-                                                                   BEV_OPT_CLOSE_ON_FREE) : NULL;
+                                                                   BEV_OPT_CLOSE_ON_FREE)
+                                  : NULL;
     if (bev)
         bufferevent_openssl_set_allow_dirty_shutdown(bev, 1);
     else
@@ -127,7 +128,7 @@ static void on_accept_error(struct evconnlistener *listener, void *ctx)
     loop_timer_arm(s->accept_again, ACCEPT_PAUSE_US);
 }
 
-/* ---- listening ---- */
+/* ---- listening --------------------------------------------------------------------------------------------------- */
 
 static int try_listen(const struct sockaddr *address, socklen_t n)
 {
@@ -151,18 +152,18 @@ static int try_listen(const struct sockaddr *address, socklen_t n)
 static int listen_on_all(int port)
 {
     struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port), .sin6_addr = in6addr_any};
-    int fd = try_listen((struct sockaddr *)&v6, sizeof v6);
+    int fd = try_listen((struct sockaddr *)&v6, sizeof(v6));
     if (fd >= 0 || errno == EADDRINUSE || errno == EACCES)
         return fd;
     struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)}; /* for a kernel without IPv6 */
-    return try_listen((struct sockaddr *)&v4, sizeof v4);
+    return try_listen((struct sockaddr *)&v4, sizeof(v4));
 }
 
 static int listen_on_host(const char *host, int port, struct error *err)
 {
     struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM}, *found;
     char service[16];
-    snprintf(service, sizeof service, "%d", port);
+    snprintf(service, sizeof(service), "%d", port);
     int rc = getaddrinfo(host, service, &hints, &found);
     if (rc)
         return error_set(err, ERR_INVALID, "can't listen on %s: %s", host, gai_strerror(rc));
@@ -181,7 +182,7 @@ static int open_listener(struct http_server *s, struct error *err)
         return o->bind_host ? -1 : error_errno(err, "can't listen on port %d", o->port);
 
     struct sockaddr_storage bound = {0};
-    socklen_t n = sizeof bound;
+    socklen_t n = sizeof(bound);
     getsockname(fd, (struct sockaddr *)&bound, &n);
     s->port = ntohs(bound.ss_family == AF_INET ? ((struct sockaddr_in *)&bound)->sin_port
                                                : ((struct sockaddr_in6 *)&bound)->sin6_port);
@@ -195,12 +196,16 @@ static int open_listener(struct http_server *s, struct error *err)
     return 0;
 }
 
-/* ---- the server ---- */
+/* ---- the server -------------------------------------------------------------------------------------------------- */
 
 static void default_limits(struct http_limits *l)
 {
-    const struct http_limits def = {.body_max = 96 << 20, .bodies_max = 1 << 30, .anonymous_body_max = 1 << 20,
-                                    .anonymous_bodies_max = 64 << 20, .connections_max = 20000, .idle_timeout_s = 75,
+    const struct http_limits def = {.body_max = 96 << 20,
+                                    .bodies_max = 1 << 30,
+                                    .anonymous_body_max = 1 << 20,
+                                    .anonymous_bodies_max = 64 << 20,
+                                    .connections_max = 20000,
+                                    .idle_timeout_s = 75,
                                     .read_timeout_s = 30};
 #define DEFAULT(field) l->field = l->field ? l->field : def.field
     DEFAULT(body_max);
@@ -219,7 +224,7 @@ static void default_limits(struct http_limits *l)
 
 int http_server_new(struct loop *l, const struct http_server_options *o, struct http_server **ret, struct error *err)
 {
-    struct http_server *s = must_calloc(1, sizeof *s);
+    struct http_server *s = must_calloc(1, sizeof(*s));
     s->loop = l;
     s->options = *o;
     if (o->tls)

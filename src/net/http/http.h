@@ -12,16 +12,17 @@
  * Reading is our own, on libevent's bufferevents (docs/decisions/0002-own-http-reader.md): evhttp buffers a whole body
  * before anyone sees the request, which is too late for all that follows. The head is parsed when it is complete, so
  * that
- *   - a body whose Content-Length is over its limit is 413 before a byte of it was read, a chunked one as soon as it is over;
+ *   - a body whose Content-Length is over its limit is 413 before a byte of it was read, a chunked one as soon as it is
+ * over;
  *   - whether a request may have a big body is asked of `has_credentials` with the headers alone;
  *   - bytes of bodies in flight are reserved before they come, and input of which nobody knows yet whom it comes from
  *     is counted: no room is 503 with Retry-After;
  *   - a head over 64 KiB or of more than 100 headers is 431, a malformed request 400, a slow one 408.
- * Such faults are answered in the API's form (docs/spec/wire.md#errors, struct http_server_options.error_body) and close the connection,
- * which goes on discarding what the client still sends for a few seconds, so that the client gets to read the
- * answer. */
-#ifndef DET_NET_HTTP_H
-#define DET_NET_HTTP_H
+ * Such faults are answered in the API's form (docs/spec/wire.md#errors, struct http_server_options.error_body) and
+ * close the connection, which goes on discarding what the client still sends for a few seconds, so that the client gets
+ * to read the answer. */
+#ifndef DET_NET_HTTP_HTTP_H
+#define DET_NET_HTTP_HTTP_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,15 +41,15 @@ const char *http_method_name(enum http_method m);
 
 /* Limits; 0 means the default. The bytes of a body count from when it is admitted until its request is answered. */
 struct http_limits {
-    size_t body_max;             /* of one request, unless http_server_options.body_max allows it more; 96 MiB */
-    size_t bodies_max;           /* of all requests together; 1 GiB */
-    size_t anonymous_body_max;   /* of one request without credentials; 1 MiB */
+    size_t body_max;           /* of one request, unless http_server_options.body_max allows it more; 96 MiB */
+    size_t bodies_max;         /* of all requests together; 1 GiB */
+    size_t anonymous_body_max; /* of one request without credentials; 1 MiB */
     /* of all bodies without credentials together; half of it is left to heads that are not complete; 64 MiB */
     size_t anonymous_bodies_max;
     /* 20,000, but at most 256 less than the files that the process may open; further connections are answered 503 at
      * once */
     int connections_max;
-    int idle_timeout_s;          /* between two requests; 75 */
+    int idle_timeout_s; /* between two requests; 75 */
     /* for a head, counted from its first byte; a body gets one more second for each 16 KiB; 30 */
     int read_timeout_s;
 };
@@ -64,8 +65,8 @@ typedef void http_error_body_fn(int status, const struct error *e, struct strbuf
 
 struct ssl_ctx_st; /* OpenSSL's SSL_CTX */
 struct http_server_options {
-    const char *bind_host;  /* NULL: all addresses, IPv6 and IPv4 */
-    int port;               /* 0: any free port; http_server_port() returns it */
+    const char *bind_host; /* NULL: all addresses, IPv6 and IPv4 */
+    int port;              /* 0: any free port; http_server_port() returns it */
     struct http_limits limits;
     http_request_fn *on_request;
     http_credentials_fn *has_credentials; /* NULL: every request counts as authenticated */
@@ -88,14 +89,14 @@ void http_server_free(struct http_server *s);
 enum http_method http_request_method(const struct http_request *r);
 /* whether the client has shown a valid certificate over TLS (tls_pair_ask_clients()) */
 bool http_request_client_verified(const struct http_request *r);
-const char *http_request_path(const struct http_request *r);   /* as sent: still percent-encoded, no query */
-const char *http_request_query(const struct http_request *r);  /* as sent, "" if none */
+const char *http_request_path(const struct http_request *r);  /* as sent: still percent-encoded, no query */
+const char *http_request_query(const struct http_request *r); /* as sent, "" if none */
 const char *http_request_header(const struct http_request *r, const char *name); /* NULL if absent */
 /* The last of several lines of one name: the one that a proxy has added. */
 const char *http_request_last_header(const struct http_request *r, const char *name);
 /* NULL if absent; lives as long as r */
 const char *http_request_cookie(struct http_request *r, const char *name);
-const char *http_request_peer(const struct http_request *r);   /* "10.0.0.7" */
+const char *http_request_peer(const struct http_request *r); /* "10.0.0.7" */
 /* contiguous, with a NUL byte after the last byte */
 const void *http_request_body(struct http_request *r, size_t *ret_n);
 /* Gives the body to the caller, who frees it with free(3); for passing big bodies to a worker. */

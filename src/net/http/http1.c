@@ -6,7 +6,7 @@
 #define CHUNK_IGNORED_MAX 16384 /* bytes of chunk extensions and trailers in one body */
 
 static const char *const method_names[HTTP_METHOD_NR] = {
-    [HTTP_GET] = "GET",     [HTTP_HEAD] = "HEAD",   [HTTP_POST] = "POST",       [HTTP_PUT] = "PUT",
+    [HTTP_GET] = "GET",     [HTTP_HEAD] = "HEAD",     [HTTP_POST] = "POST",       [HTTP_PUT] = "PUT",
     [HTTP_PATCH] = "PATCH", [HTTP_DELETE] = "DELETE", [HTTP_OPTIONS] = "OPTIONS",
 };
 
@@ -17,9 +17,9 @@ const char *http_method_name(enum http_method m)
 
 /* The characters of methods and header names (RFC 9110 5.6.2). */
 static const bool token_char[256] = {
-    ['!'] = 1, ['#'] = 1, ['$'] = 1, ['%'] = 1, ['&'] = 1, ['\''] = 1, ['*'] = 1, ['+'] = 1, ['-'] = 1, ['.'] = 1,
-    ['^'] = 1, ['_'] = 1, ['`'] = 1, ['|'] = 1, ['~'] = 1,
-    ['0' ... '9'] = 1, ['A' ... 'Z'] = 1, ['a' ... 'z'] = 1,
+    ['!'] = 1, ['#'] = 1, ['$'] = 1, ['%'] = 1,         ['&'] = 1,         ['\''] = 1,
+    ['*'] = 1, ['+'] = 1, ['-'] = 1, ['.'] = 1,         ['^'] = 1,         ['_'] = 1,
+    ['`'] = 1, ['|'] = 1, ['~'] = 1, ['0' ... '9'] = 1, ['A' ... 'Z'] = 1, ['a' ... 'z'] = 1,
 };
 
 struct fault {
@@ -33,7 +33,7 @@ static int set_fault(struct fault f, const char *why)
     return error_set(f.err, ERR_INVALID, "malformed HTTP request: %s", why);
 }
 
-/* ---- the request line ---- */
+/* ---- the request line -------------------------------------------------------------------------------------------- */
 
 static int parse_method(const char *s, size_t n, enum http_method *ret, struct fault f)
 {
@@ -103,7 +103,7 @@ static int parse_request_line(char *line, size_t n, struct http1_head *h, struct
     return parse_target(target, (size_t)(version - target), h, f);
 }
 
-/* ---- header lines ---- */
+/* ---- header lines ------------------------------------------------------------------------------------------------ */
 
 static int parse_header_line(char *line, size_t n, struct http1_head *h, struct fault f)
 {
@@ -247,7 +247,7 @@ int http1_parse_head(char *text, size_t n, struct http1_head *ret, int *ret_stat
     }
 }
 
-/* ---- chunked bodies ---- */
+/* ---- chunked bodies ---------------------------------------------------------------------------------------------- */
 
 static int hex_digit(char c)
 {

@@ -4,8 +4,8 @@
  * Strict where leniency lets two parsers disagree about where a request ends (request smuggling): lines end in CRLF, no
  * bare CR or LF, no blank before a colon, no folded lines, Content-Length at most once and never beside
  * Transfer-Encoding, one Host. */
-#ifndef DET_NET_HTTP1_H
-#define DET_NET_HTTP1_H
+#ifndef DET_NET_HTTP_HTTP1_H
+#define DET_NET_HTTP_HTTP1_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,8 +40,17 @@ bool http1_has_token(const struct http1_head *h, const char *name, const char *t
 
 struct http1_chunks {
     enum http1_chunk_state {
-        CHUNK_SIZE, CHUNK_EXTENSION, CHUNK_SIZE_LF, CHUNK_DATA, CHUNK_DATA_CR, CHUNK_DATA_LF,
-        CHUNK_TRAILER_START, CHUNK_TRAILER, CHUNK_TRAILER_LF, CHUNK_LAST_LF, CHUNK_END,
+        CHUNK_SIZE,
+        CHUNK_EXTENSION,
+        CHUNK_SIZE_LF,
+        CHUNK_DATA,
+        CHUNK_DATA_CR,
+        CHUNK_DATA_LF,
+        CHUNK_TRAILER_START,
+        CHUNK_TRAILER,
+        CHUNK_TRAILER_LF,
+        CHUNK_LAST_LF,
+        CHUNK_END,
     } state;
     uint64_t left;    /* bytes of the current chunk still to come */
     unsigned digits;  /* digits of the chunk size read so far */

@@ -70,7 +70,7 @@ void conn_free(struct conn *c)
     free(c);
 }
 
-/* ---- from request to request ---- */
+/* ---- from request to request ------------------------------------------------------------------------------------- */
 
 /* Counts the input that waits in the server's `unread`. Returns false if it has grown and there is no room for it. Half
  * of the room is reserved for bodies, so that heads which never end cannot keep everybody from logging in. */
@@ -143,7 +143,7 @@ static void stream_drained(struct conn *c)
         r->on_drained(r, r->ctx);
 }
 
-/* ---- what happens in the loop's next turn ---- */
+/* ---- what happens in the loop's next turn ------------------------------------------------------------------------ */
 
 void conn_soon(struct conn *c, unsigned what)
 {
@@ -190,7 +190,7 @@ void conns_run_soon(void *ctx)
     }
 }
 
-/* ---- writing ---- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 size_t conn_unsent(const struct conn *c)
 {
@@ -288,7 +288,7 @@ void conn_fault(struct conn *c, int status, struct error *e)
     error_release(e);
 }
 
-/* ---- libevent's callbacks ---- */
+/* ---- libevent's callbacks ---------------------------------------------------------------------------------------- */
 
 static void on_readable(struct bufferevent *bev, void *ctx)
 {
@@ -323,7 +323,7 @@ static void on_event(struct bufferevent *bev, short what, void *ctx)
         conn_end(c);
 }
 
-/* ---- time-outs ---- */
+/* ---- time-outs --------------------------------------------------------------------------------------------------- */
 
 void conn_timed_out(struct conn *c)
 {
@@ -353,11 +353,11 @@ void conn_timed_out(struct conn *c)
     }
 }
 
-/* ---- its beginning ---- */
+/* ---- its beginning ----------------------------------------------------------------------------------------------- */
 
 struct conn *conn_new(struct http_server *s, struct bufferevent *bev, int fd)
 {
-    struct conn *c = must_calloc(1, sizeof *c);
+    struct conn *c = must_calloc(1, sizeof(*c));
     c->server = s;
     c->bev = bev;
     c->fd = fd;

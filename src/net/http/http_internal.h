@@ -5,8 +5,8 @@
  *   http_request.c  what a handler asks of a request
  *   http_reply.c    answers: whole ones and streams
  *   http_upgrade.c  turns a connection into a WebSocket */
-#ifndef DET_NET_HTTP_INTERNAL_H
-#define DET_NET_HTTP_INTERNAL_H
+#ifndef DET_NET_HTTP_HTTP_INTERNAL_H
+#define DET_NET_HTTP_HTTP_INTERNAL_H
 
 #include <netinet/in.h>
 #include <sys/queue.h>
@@ -33,7 +33,7 @@ enum soon {
     SOON_PROCESS = 1 << 0, /* input may hold the next request */
     SOON_DRAINED = 1 << 1, /* call on_drained of the stream */
     SOON_FLUSHED = 1 << 2,
-    SOON_LOST = 1 << 3,    /* writing failed */
+    SOON_LOST = 1 << 3, /* writing failed */
     SOON_DESTROY = 1 << 4,
 };
 
@@ -69,10 +69,10 @@ struct conn {
     unsigned soon;
     int64_t deadline_us; /* 0: none */
     int64_t body_start_us;
-    size_t searched;   /* bytes of the input that were searched and hold no end of a head */
-    size_t unread;     /* bytes of the input that are counted in the server's `unread` */
-    size_t unflushed;  /* bytes of output at the last sweep, to see whether the client reads */
-    char *head_text;   /* of the current request; http1_head points into it */
+    size_t searched;  /* bytes of the input that were searched and hold no end of a head */
+    size_t unread;    /* bytes of the input that are counted in the server's `unread` */
+    size_t unflushed; /* bytes of output at the last sweep, to see whether the client reads */
+    char *head_text;  /* of the current request; http1_head points into it */
     size_t head_cap;
     struct ws *ws;
     char peer[INET6_ADDRSTRLEN];
@@ -85,15 +85,15 @@ struct http_server {
     struct loop *loop;
     struct http_server_options options;
     struct evconnlistener *listener;
-    struct loop_timer *sweep;      /* time-outs, once a second while there are connections */
+    struct loop_timer *sweep; /* time-outs, once a second while there are connections */
     struct loop_timer *soon_timer;
     struct loop_timer *accept_again;
     TAILQ_HEAD(soon_list, conn) soon;
     LIST_HEAD(, conn) conns;
     int port, connections;
-    bool stopped; /* no further connections are accepted */
+    bool stopped;                    /* no further connections are accepted */
     size_t bodies, anonymous_bodies; /* bytes in flight */
-    size_t unread; /* bytes in input buffers: incomplete heads, and requests that clients send ahead */
+    size_t unread;     /* bytes in input buffers: incomplete heads, and requests that clients send ahead */
     struct strbuf out; /* reused for each answer */
     time_t date_s;
     char date[48]; /* the Date header's line of that second */
@@ -103,7 +103,7 @@ struct http_server {
 #define INPUT_MAX (HEAD_MAX + 4096) /* bytes that one connection reads ahead */
 #define WRITE_MAX (1024 * 1024)     /* bytes written in one turn of the loop, as far as the kernel accepts them */
 
-/* ---- http_conn.c ---- */
+/* ---- http_conn.c ------------------------------------------------------------------------------------------------- */
 
 /* Makes a connection that waits for its first request. Takes over the bufferevent, unless it returns NULL (no
  * memory). */
@@ -128,12 +128,12 @@ void conn_fault(struct conn *c, int status, struct error *e);
 /* Called when the answer is written: goes on with the next request, or ends the connection. */
 void request_finish(struct http_request *r);
 
-/* ---- http_request.c ---- */
+/* ---- http_request.c ---------------------------------------------------------------------------------------------- */
 
 /* Releases what belongs to one request; memory for the texts of the next one is kept. */
 void request_reset(struct http_request *r);
 
-/* ---- http_read.c ---- */
+/* ---- http_read.c ------------------------------------------------------------------------------------------------- */
 
 /* Read what has come in of the head, or of the body. They return true if processing can go on with what follows. */
 bool conn_read_head(struct conn *c);

@@ -13,9 +13,9 @@
 
 /* bytes of a body that are read in one turn, so that one upload does not hold up the loop */
 #define READ_AT_ONCE_MAX (1024 * 1024)
-#define BODY_BYTES_PER_S (16 * 1024)   /* a client slower than this is cut off: 408 */
+#define BODY_BYTES_PER_S (16 * 1024) /* a client slower than this is cut off: 408 */
 
-/* ---- bodies ---- */
+/* ---- bodies ------------------------------------------------------------------------------------------------------ */
 
 /* Reserves n more bytes in the server's counts of bodies. Returns false if there is no room. */
 static bool reserve_body_bytes(struct http_request *r, size_t n)
@@ -180,7 +180,7 @@ bool conn_read_body(struct conn *c)
     return false;
 }
 
-/* ---- heads ---- */
+/* ---- heads ------------------------------------------------------------------------------------------------------- */
 
 /* Prepares for the body of a request. Returns true if the body may be read. */
 static bool start_body(struct conn *c)
@@ -196,7 +196,7 @@ static bool start_body(struct conn *c)
     }
     if (r->head.expects_continue && evbuffer_get_length(bufferevent_get_input(c->bev)) == 0) {
         static char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
-        conn_send(c, &(struct iovec){go_on, sizeof go_on - 1}, 1);
+        conn_send(c, &(struct iovec){go_on, sizeof(go_on) - 1}, 1);
     }
     c->phase = PHASE_BODY;
     c->body_start_us = clock_monotonic_us();

@@ -1,9 +1,9 @@
 /* Answers: whole replies, streams, and the headers of both. */
 #include "net/http/http_internal.h"
 
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <event2/buffer.h>
@@ -18,20 +18,49 @@ static const struct status_name {
     int status;
     const char *name;
 } status_names[] = {
-    {200, "OK"}, {201, "Created"}, {202, "Accepted"}, {204, "No Content"}, {206, "Partial Content"},
-    {301, "Moved Permanently"}, {302, "Found"}, {303, "See Other"}, {304, "Not Modified"}, {307, "Temporary Redirect"},
-    {308, "Permanent Redirect"}, {400, "Bad Request"}, {401, "Unauthorized"}, {403, "Forbidden"}, {404, "Not Found"},
-    {405, "Method Not Allowed"}, {406, "Not Acceptable"}, {408, "Request Timeout"}, {409, "Conflict"}, {410, "Gone"},
-    {411, "Length Required"}, {412, "Precondition Failed"}, {413, "Content Too Large"}, {415, "Unsupported Media Type"},
-    {416, "Range Not Satisfiable"}, {417, "Expectation Failed"}, {422, "Unprocessable Content"}, {426, "Upgrade Required"},
-    {429, "Too Many Requests"}, {431, "Request Header Fields Too Large"}, {499, "Client Closed Request"},
-    {500, "Internal Server Error"}, {501, "Not Implemented"}, {502, "Bad Gateway"}, {503, "Service Unavailable"},
-    {504, "Gateway Timeout"}, {505, "HTTP Version Not Supported"}, {507, "Insufficient Storage"},
+    {200, "OK"},
+    {201, "Created"},
+    {202, "Accepted"},
+    {204, "No Content"},
+    {206, "Partial Content"},
+    {301, "Moved Permanently"},
+    {302, "Found"},
+    {303, "See Other"},
+    {304, "Not Modified"},
+    {307, "Temporary Redirect"},
+    {308, "Permanent Redirect"},
+    {400, "Bad Request"},
+    {401, "Unauthorized"},
+    {403, "Forbidden"},
+    {404, "Not Found"},
+    {405, "Method Not Allowed"},
+    {406, "Not Acceptable"},
+    {408, "Request Timeout"},
+    {409, "Conflict"},
+    {410, "Gone"},
+    {411, "Length Required"},
+    {412, "Precondition Failed"},
+    {413, "Content Too Large"},
+    {415, "Unsupported Media Type"},
+    {416, "Range Not Satisfiable"},
+    {417, "Expectation Failed"},
+    {422, "Unprocessable Content"},
+    {426, "Upgrade Required"},
+    {429, "Too Many Requests"},
+    {431, "Request Header Fields Too Large"},
+    {499, "Client Closed Request"},
+    {500, "Internal Server Error"},
+    {501, "Not Implemented"},
+    {502, "Bad Gateway"},
+    {503, "Service Unavailable"},
+    {504, "Gateway Timeout"},
+    {505, "HTTP Version Not Supported"},
+    {507, "Insufficient Storage"},
 };
 
 static const char *status_name(int status)
 {
-    for (size_t i = 0; i < sizeof status_names / sizeof *status_names; i++)
+    for (size_t i = 0; i < sizeof(status_names) / sizeof(*status_names); i++)
         if (status_names[i].status == status)
             return status_names[i].name;
     return "Status";
@@ -40,11 +69,11 @@ static const char *status_name(int status)
 /* Adds a number. strbuf_addf() would cost as much as the rest of the head. */
 static void add_number(struct strbuf *b, size_t value, unsigned base)
 {
-    char text[24], *p = text + sizeof text;
+    char text[24], *p = text + sizeof(text);
     do
         *--p = "0123456789abcdef"[value % base];
     while (value /= base);
-    strbuf_add(b, p, (size_t)(text + sizeof text - p));
+    strbuf_add(b, p, (size_t)(text + sizeof(text) - p));
 }
 
 static void add_date(struct http_server *s)
@@ -53,7 +82,7 @@ static void add_date(struct http_server *s)
     if (now != s->date_s) {
         struct tm tm;
         gmtime_r(&now, &tm);
-        strftime(s->date, sizeof s->date, "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &tm);
+        strftime(s->date, sizeof(s->date), "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &tm);
         s->date_s = now;
     }
     strbuf_adds(&s->out, s->date);
@@ -143,7 +172,7 @@ void http_reply_take(struct http_request *r, int status, const char *content_typ
     request_finish(r);
 }
 
-/* ---- streams ---- */
+/* ---- streams ----------------------------------------------------------------------------------------------------- */
 
 static void begin_stream(struct http_request *r, int status, const char *content_type, const char *framing,
                          void (*on_drained)(struct http_request *r, void *ctx))

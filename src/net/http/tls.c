@@ -11,16 +11,16 @@
 #include <time.h>
 
 #include "common/base/cleanup.h"
-#include "common/system/files.h"
 #include "common/base/must.h"
 #include "common/base/strbuf.h"
+#include "common/system/files.h"
 
 #define FILE_MAX (1 << 20)
 #define CIPHERS_TLS12 "ECDHE+AESGCM:ECDHE+CHACHA20" /* all ciphers of TLS 1.3 are acceptable */
 /* so that the certificate is valid for agents whose clocks are slow, and after a clock was set back */
 #define BACKDATED_S (2 * 86400L)
 
-/* ---- errors ---- */
+/* ---- errors ------------------------------------------------------------------------------------------------------ */
 
 /* OpenSSL's reason for an error, or `otherwise` if it gives none. Empties OpenSSL's queue of errors, because errors
  * left in it would be blamed on the next connection. */
@@ -37,7 +37,7 @@ static int no_memory(struct error *err)
     return error_set(err, ERR_NO_MEMORY, "no memory for TLS");
 }
 
-/* ---- reading ---- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 static int read_pem(const char *path, const char *what, struct strbuf *ret, struct error *err)
 {
@@ -127,7 +127,8 @@ static int use_key(struct tls_pair *p, BIO *in, const char *cert_file, const cha
     if (same != 1)
         return error_set(err, ERR_INVALID, "%s is not the key of the certificate in %s", file, cert_file);
     return ok == 1 ? 0
-                   : error_set(err, ERR_INVALID, "%s: the key can't be used: %s", file, openssl_reason("OpenSSL refuses it"));
+                   : error_set(err, ERR_INVALID, "%s: the key can't be used: %s", file,
+                               openssl_reason("OpenSSL refuses it"));
 }
 
 static int load_key(struct tls_pair *p, const char *cert_file, const char *file, struct error *err)
@@ -152,7 +153,8 @@ static int set_protocol(SSL_CTX *ctx, struct error *err)
     SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
     if (SSL_CTX_set_cipher_list(ctx, CIPHERS_TLS12) != 1)
-        return error_set(err, ERR_INTERNAL, "OpenSSL has none of the ciphers " CIPHERS_TLS12 ": %s", openssl_reason("unknown"));
+        return error_set(err, ERR_INTERNAL, "OpenSSL has none of the ciphers " CIPHERS_TLS12 ": %s",
+                         openssl_reason("unknown"));
     return 0;
 }
 
@@ -177,7 +179,8 @@ int tls_pair_ask_clients(struct tls_pair *p, const char *ca_file, struct error *
     STACK_OF(X509_NAME) *names = SSL_load_client_CA_file(ca_file);
     if (!names || SSL_CTX_load_verify_locations(p->ctx, ca_file, NULL) != 1) {
         sk_X509_NAME_pop_free(names, X509_NAME_free);
-        return error_set(err, ERR_INVALID, "%s holds no certificates of authorities in PEM form: %s", ca_file, openssl_reason("empty"));
+        return error_set(err, ERR_INVALID, "%s holds no certificates of authorities in PEM form: %s", ca_file,
+                         openssl_reason("empty"));
     }
     SSL_CTX_set_client_CA_list(p->ctx, names);
     X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(p->ctx), X509_V_FLAG_PARTIAL_CHAIN);
@@ -193,7 +196,7 @@ void tls_pair_release(struct tls_pair *p)
     *p = (struct tls_pair){0};
 }
 
-/* ---- making ---- */
+/* ---- making ------------------------------------------------------------------------------------------------------ */
 
 static bool is_address(const char *name)
 {
@@ -225,10 +228,10 @@ static int add_names(X509 *x, const char *const *name, size_t n)
 static int set_serial(X509 *x)
 {
     unsigned char bytes[16];
-    if (RAND_bytes(bytes, sizeof bytes) != 1)
+    if (RAND_bytes(bytes, sizeof(bytes)) != 1)
         return -1;
     bytes[0] &= 0x7f; /* the number must be positive */
-    BIGNUM *number = BN_bin2bn(bytes, sizeof bytes, NULL);
+    BIGNUM *number = BN_bin2bn(bytes, sizeof(bytes), NULL);
     ASN1_INTEGER *set = number ? BN_to_ASN1_INTEGER(number, X509_get_serialNumber(x)) : NULL;
     BN_free(number);
     return set ? 0 : -1;

@@ -2,8 +2,8 @@
  *
  * Only TLS 1.2 and 1.3, with forward secrecy and authenticated ciphers. The first pair that is loaded goes to
  * http_server_options.tls, later ones to http_server_set_tls(); connections keep the pair that they began with. */
-#ifndef DET_NET_TLS_H
-#define DET_NET_TLS_H
+#ifndef DET_NET_HTTP_TLS_H
+#define DET_NET_HTTP_TLS_H
 
 #include <stddef.h>
 #include <stdint.h>

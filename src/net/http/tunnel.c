@@ -19,7 +19,7 @@
 #include "net/websocket/ws.h"
 
 enum {
-    HELD_MAX = 256 * 1024,    /* bytes that may wait for one side */
+    HELD_MAX = 256 * 1024,     /* bytes that may wait for one side */
     MESSAGE_MAX = 1024 * 1024, /* bytes of one message; peers send a few KiB at a time */
     CHUNK = 64 * 1024,
     PING_S = 15,
@@ -46,13 +46,16 @@ struct tunnels {
 
 struct tunnels *tunnels_new(struct loop *l)
 {
-    struct tunnels *all = must_calloc(1, sizeof *all);
+    struct tunnels *all = must_calloc(1, sizeof(*all));
     all->loop = l;
     LIST_INIT(&all->list);
     return all;
 }
 
-size_t tunnels_count(const struct tunnels *all) { return all->n; }
+size_t tunnels_count(const struct tunnels *all)
+{
+    return all->n;
+}
 
 static void tunnel_free(struct tunnel *t)
 {
@@ -78,14 +81,14 @@ void tunnels_free(struct tunnels *all)
     free(all);
 }
 
-/* ---- from TCP to the WebSocket ---- */
+/* ---- from TCP to the WebSocket ----------------------------------------------------------------------------------- */
 
 static void pass_on(struct tunnel *t, bool all)
 {
     static char chunk[CHUNK]; /* static, since only the loop's thread uses it */
     struct evbuffer *in = bufferevent_get_input(t->tcp);
     while (t->ws && t->open && evbuffer_get_length(in) > 0 && (all || ws_pending(t->ws) < HELD_MAX)) {
-        int n = evbuffer_remove(in, chunk, sizeof chunk);
+        int n = evbuffer_remove(in, chunk, sizeof(chunk));
         if (n <= 0)
             return;
         ws_send(t->ws, chunk, (size_t)n, /* is_text= */ false);
@@ -104,7 +107,7 @@ static void on_ws_drained(struct ws *w, void *ctx)
         pass_on(t, /* all= */ false);
 }
 
-/* ---- from the WebSocket to TCP ---- */
+/* ---- from the WebSocket to TCP ----------------------------------------------------------------------------------- */
 
 static void hold_websocket(struct tunnel *t, bool on)
 {
@@ -131,13 +134,13 @@ static void on_tcp_writable(struct bufferevent *bev, void *ctx)
         hold_websocket(t, false);
 }
 
-/* ---- ends ---- */
+/* ---- ends -------------------------------------------------------------------------------------------------------- */
 
 static void on_tcp_end(struct tunnel *t, const char *why)
 {
     if (t->dialling) {
         char text[128];
-        snprintf(text, sizeof text, "%s", why);
+        snprintf(text, sizeof(text), "%s", why);
         tunnel_dialled_fn *dialled = t->dialled;
         void *ctx = t->ctx;
         tunnel_free(t);
@@ -172,7 +175,8 @@ static void on_tcp_event(struct bufferevent *bev, short what, void *ctx)
     } else if (what & BEV_EVENT_TIMEOUT) {
         on_tcp_end(t, "no answer");
     } else {
-        on_tcp_end(t, what & BEV_EVENT_ERROR ? evutil_socket_error_to_string(EVUTIL_SOCKET_ERROR()) : "the connection ended");
+        on_tcp_end(t, what & BEV_EVENT_ERROR ? evutil_socket_error_to_string(EVUTIL_SOCKET_ERROR())
+                                             : "the connection ended");
     }
 }
 
@@ -191,11 +195,11 @@ static void on_ws_close(struct ws *w, int code, const char *why, void *ctx)
     bufferevent_set_timeouts(t->tcp, NULL, &patience);
 }
 
-/* ---- beginnings ---- */
+/* ---- beginnings -------------------------------------------------------------------------------------------------- */
 
 static struct tunnel *tunnel_new(struct tunnels *all, int fd)
 {
-    struct tunnel *t = must_calloc(1, sizeof *t);
+    struct tunnel *t = must_calloc(1, sizeof(*t));
     t->all = all;
     t->tcp = must(bufferevent_socket_new(loop_base(all->loop), fd, BEV_OPT_CLOSE_ON_FREE));
     bufferevent_setwatermark(t->tcp, EV_READ, 0, HELD_MAX);
@@ -209,11 +213,15 @@ static void listen_to_tcp(struct tunnel *t)
     bufferevent_setcb(t->tcp, on_tcp_readable, on_tcp_writable, on_tcp_event, t);
 }
 
-static const struct ws_handler handler = {.on_message = on_ws_message, .on_drained = on_ws_drained, .on_close = on_ws_close,
-                                          .message_max = MESSAGE_MAX, .ping_s = PING_S, .dead_s = DEAD_S};
+static const struct ws_handler handler = {.on_message = on_ws_message,
+                                          .on_drained = on_ws_drained,
+                                          .on_close = on_ws_close,
+                                          .message_max = MESSAGE_MAX,
+                                          .ping_s = PING_S,
+                                          .dead_s = DEAD_S};
 
-int tunnel_dial(struct tunnels *all, const char *address, int port, int timeout_s, tunnel_dialled_fn *dialled, void *ctx,
-                struct tunnel **ret, struct error *err)
+int tunnel_dial(struct tunnels *all, const char *address, int port, int timeout_s, tunnel_dialled_fn *dialled,
+                void *ctx, struct tunnel **ret, struct error *err)
 {
     struct sockaddr_storage to = {0};
     struct sockaddr_in *v4 = (struct sockaddr_in *)&to;
@@ -233,7 +241,8 @@ int tunnel_dial(struct tunnels *all, const char *address, int port, int timeout_
     t->dialled = dialled;
     t->ctx = ctx;
     bufferevent_set_timeouts(t->tcp, &patience, &patience);
-    if (bufferevent_socket_connect(t->tcp, (struct sockaddr *)&to, v4->sin_family == AF_INET ? sizeof *v4 : sizeof *v6) < 0) {
+    if (bufferevent_socket_connect(t->tcp, (struct sockaddr *)&to,
+                                   v4->sin_family == AF_INET ? sizeof(*v4) : sizeof(*v6)) < 0) {
         t->dialling = false;
         tunnel_free(t);
         return error_set(err, ERR_BAD_GATEWAY, "can't connect to port %d of %s", port, address);
@@ -258,7 +267,8 @@ int tunnel_upgrade(struct tunnel *t, struct http_request *http, struct error *er
 {
     struct ws_handler h = handler;
     h.ctx = t;
-    int rc = t->tcp ? http_upgrade_ws(http, &h, &t->ws, err) : error_set(err, ERR_BAD_GATEWAY, "the task closed the connection");
+    int rc = t->tcp ? http_upgrade_ws(http, &h, &t->ws, err)
+                    : error_set(err, ERR_BAD_GATEWAY, "the task closed the connection");
     if (rc < 0) {
         tunnel_free(t);
         return -1;

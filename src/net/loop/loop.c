@@ -68,13 +68,13 @@ struct loop_watch {
     void *ctx;
 };
 
-/* ---- posts from other threads ---- */
+/* ---- posts from other threads ------------------------------------------------------------------------------------ */
 
 static void post_queue_add(struct post_queue *q, struct post p)
 {
     if (q->n == q->cap) {
         q->cap = q->cap ? 2 * q->cap : 64;
-        q->item = must_realloc(q->item, q->cap * sizeof *q->item);
+        q->item = must_realloc(q->item, q->cap * sizeof(*q->item));
     }
     q->item[q->n++] = p;
 }
@@ -110,7 +110,7 @@ static void run_posts(evutil_socket_t fd, short what, void *ctx)
 {
     struct loop *l = ctx;
     uint64_t count;
-    ssize_t got = read(fd, &count, sizeof count);
+    ssize_t got = read(fd, &count, sizeof(count));
     (void)got; /* EAGAIN means that an earlier turn has taken the posts already */
 
     pthread_mutex_lock(&l->mutex);
@@ -127,7 +127,7 @@ static void run_posts(evutil_socket_t fd, short what, void *ctx)
     l->running.n = l->running_at = 0;
 }
 
-/* ---- the loop ---- */
+/* ---- the loop ---------------------------------------------------------------------------------------------------- */
 
 static void raise_open_files(void)
 {
@@ -157,7 +157,7 @@ int loop_new(struct loop **ret, struct error *err)
     raise_open_files();
     signal(SIGPIPE, SIG_IGN);
 
-    struct loop *l = must_calloc(1, sizeof *l);
+    struct loop *l = must_calloc(1, sizeof(*l));
     pthread_mutex_init(&l->mutex, NULL);
     l->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (l->wake_fd < 0) {
@@ -272,7 +272,7 @@ struct event_base *loop_base(struct loop *l)
 
 static struct hook *hook_append(struct hook **list, loop_fn *fn, void *ctx)
 {
-    struct hook *h = must_calloc(1, sizeof *h);
+    struct hook *h = must_calloc(1, sizeof(*h));
     h->fn = fn;
     h->ctx = ctx;
     while (*list)
@@ -299,7 +299,7 @@ void loop_on_signal(struct loop *l, int signo, loop_fn *fn, void *ctx)
     event_add(h->event, NULL);
 }
 
-/* ---- timers ---- */
+/* ---- timers ------------------------------------------------------------------------------------------------------ */
 
 static void on_timer(evutil_socket_t fd, short what, void *ctx)
 {
@@ -313,7 +313,7 @@ static void on_timer(evutil_socket_t fd, short what, void *ctx)
 
 struct loop_timer *loop_timer_new(struct loop *l, loop_fn *fn, void *ctx)
 {
-    struct loop_timer *t = must_calloc(1, sizeof *t);
+    struct loop_timer *t = must_calloc(1, sizeof(*t));
     t->loop = l;
     t->fn = fn;
     t->ctx = ctx;
@@ -366,7 +366,7 @@ const struct histogram *loop_turns(const struct loop *l)
     return &l->turns;
 }
 
-/* ---- file descriptors ---- */
+/* ---- file descriptors -------------------------------------------------------------------------------------------- */
 
 static void on_fd(evutil_socket_t fd, short what, void *ctx)
 {
@@ -376,7 +376,7 @@ static void on_fd(evutil_socket_t fd, short what, void *ctx)
 
 static struct loop_watch *watch_new(struct loop *l, int fd, short what, loop_fd_fn *fn, void *ctx)
 {
-    struct loop_watch *w = must_calloc(1, sizeof *w);
+    struct loop_watch *w = must_calloc(1, sizeof(*w));
     w->fn = fn;
     w->ctx = ctx;
     w->event = must(event_new(l->base, fd, what | EV_PERSIST, on_fd, w));
@@ -402,7 +402,7 @@ void loop_watch_free(struct loop_watch *w)
     free(w);
 }
 
-/* ---- for the other files of src/net ---- */
+/* ---- for the other files of src/net ------------------------------------------------------------------------------ */
 
 struct evdns_base *loop_dns(struct loop *l)
 {

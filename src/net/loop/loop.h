@@ -1,8 +1,8 @@
 /* The event loop: one thread, callbacks, timers, and messages from other threads. It wraps libevent, so that nothing
  * above src/net names that library. Every callback runs on the loop's thread, and must not block. Unless a function
  * says otherwise, call it on the loop's thread, or while no loop runs. */
-#ifndef DET_NET_LOOP_H
-#define DET_NET_LOOP_H
+#ifndef DET_NET_LOOP_LOOP_H
+#define DET_NET_LOOP_LOOP_H
 
 #include <stdint.h>
 
@@ -14,12 +14,12 @@ struct event_base;
 /* also raises RLIMIT_NOFILE to its hard limit and ignores SIGPIPE */
 int loop_new(struct loop **ret, struct error *err);
 void loop_free(struct loop *l);
-int loop_run(struct loop *l, struct error *err);    /* returns after loop_stop() */
-void loop_stop(struct loop *l);                     /* call it on the loop's thread */
+int loop_run(struct loop *l, struct error *err); /* returns after loop_stop() */
+void loop_stop(struct loop *l);                  /* call it on the loop's thread */
 /* Ends the program if the calling thread is not the loop's thread while a loop runs in this program. For functions that
  * touch what belongs to the loop's thread, and that a step on another thread could call by mistake. */
 void loop_assert(void);
-struct event_base *loop_base(struct loop *l);       /* only for files of src/net */
+struct event_base *loop_base(struct loop *l); /* only for files of src/net */
 
 typedef void loop_fn(void *ctx);
 

@@ -1,6 +1,6 @@
 /* What only other files of src/net may know of a loop. */
-#ifndef DET_NET_LOOP_INTERNAL_H
-#define DET_NET_LOOP_INTERNAL_H
+#ifndef DET_NET_LOOP_LOOP_INTERNAL_H
+#define DET_NET_LOOP_LOOP_INTERNAL_H
 
 #include "net/loop/loop.h"
 

@@ -168,12 +168,12 @@ static int start_threads(struct pool *p, struct error *err)
 
 int pool_new(struct loop *l, const struct pool_options *o, struct pool **ret, struct error *err)
 {
-    struct pool *p = must_calloc(1, sizeof *p);
-    struct pool_thread *threads = must_calloc((size_t)o->threads, sizeof *threads);
+    struct pool *p = must_calloc(1, sizeof(*p));
+    struct pool_thread *threads = must_calloc((size_t)o->threads, sizeof(*threads));
     p->loop = l;
     p->options = *o;
     p->thread = threads;
-    snprintf(p->name, sizeof p->name, "%s", o->name);
+    snprintf(p->name, sizeof(p->name), "%s", o->name);
     pthread_mutex_init(&p->mutex, NULL);
     pthread_cond_init(&p->work_to_do, NULL);
     pthread_cond_init(&p->thread_ready, NULL);
@@ -189,7 +189,7 @@ int pool_new(struct loop *l, const struct pool_options *o, struct pool **ret, st
 
 int pool_submit(struct pool *p, pool_work_fn *work, pool_done_fn *done, void *job, struct error *err)
 {
-    struct pool_job *j = must_malloc(sizeof *j);
+    struct pool_job *j = must_malloc(sizeof(*j));
     *j = (struct pool_job){.work = work, .done = done, .job = job};
 
     pthread_mutex_lock(&p->mutex);

@@ -2,8 +2,8 @@
  * a worker, `done` on the loop's thread afterwards, in the order of completion. Each worker may own a context made by
  * `worker_init` in its own thread (a database connection). The queue is bounded: when full, pool_submit() fails with
  * ERR_UNAVAILABLE and nothing has happened. Jobs hold ids, never pointers into live state. */
-#ifndef DET_NET_POOL_H
-#define DET_NET_POOL_H
+#ifndef DET_NET_LOOP_POOL_H
+#define DET_NET_LOOP_POOL_H
 
 #include <stdbool.h>
 
@@ -26,7 +26,7 @@ struct pool_options {
 
 int pool_new(struct loop *l, const struct pool_options *o, struct pool **ret, struct error *err);
 int pool_submit(struct pool *p, pool_work_fn *work, pool_done_fn *done, void *job, struct error *err);
-int pool_depth(struct pool *p);  /* number of jobs that wait or run */
+int pool_depth(struct pool *p);    /* number of jobs that wait or run */
 bool pool_is_idle(struct pool *p); /* whether no job waits or runs and every `done` has run; on the loop's thread */
 /* Runs the jobs that are queued, joins the threads, and runs their `done` callbacks before it returns. */
 void pool_free(struct pool *p);

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/system/log.h"
 #include "common/base/must.h"
+#include "common/system/log.h"
 
 #define MESSAGE_MAX 512
 
@@ -26,7 +26,8 @@ struct service {
 
 /* Sends a datagram. flags: MSG_DONTWAIT for a message that may be lost. Other messages wait for a busy manager, but
  * only a short time, since this runs on the loop. */
-static void notify_manager(const struct service *s, int flags, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void notify_manager(const struct service *s, int flags, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 static void notify_manager(const struct service *s, int flags, const char *fmt, ...)
 {
     char text[MESSAGE_MAX + 32];

@@ -7,8 +7,8 @@
  *
  * The protocol is implemented here, since one datagram is no reason to link libsystemd, which brings four other
  * libraries. */
-#ifndef DET_NET_SERVICE_H
-#define DET_NET_SERVICE_H
+#ifndef DET_NET_LOOP_SERVICE_H
+#define DET_NET_LOOP_SERVICE_H
 
 #include "net/loop/loop.h"
 

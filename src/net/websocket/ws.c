@@ -14,8 +14,8 @@
 #include <wslay/wslay.h>
 
 #include "common/base/clock.h"
-#include "common/system/log.h"
 #include "common/base/must.h"
+#include "common/system/log.h"
 #include "net/websocket/ws_internal.h"
 
 /* Limits of what a peer can make us queue by pings, which ask for pongs. Our own ends send a ping every 15 s. */
@@ -23,8 +23,8 @@
 #define ANSWERS_QUEUED_MAX 32
 /* answers in the output; beyond it nothing is read until the peer has taken them */
 #define ANSWER_BYTES_MAX (64 * 1024)
-#define CONTROL_FRAMES_MAX 1000        /* in one second; a peer that sends more is cut off */
-#define FRAGMENTS_MAX 16384            /* of one message; each takes memory of its own */
+#define CONTROL_FRAMES_MAX 1000 /* in one second; a peer that sends more is cut off */
+#define FRAGMENTS_MAX 16384     /* of one message; each takes memory of its own */
 #define SECOND_US 1000000ll
 #define CLOSE_WAIT_US (5 * 1000000ll) /* how long to wait for the peer's close frame */
 #define CLOSE_GOING_AWAY 1001
@@ -42,12 +42,12 @@ struct ws {
     struct ws_dial *dial;
     struct loop_timer *timer; /* starts dialling, then sends pings while open, then limits the wait while closing */
     enum ws_state state;
-    bool held;         /* ws_hold(): nothing is read */
-    bool stalled;      /* nothing is read until the peer has taken its answers */
+    bool held;           /* ws_hold(): nothing is read */
+    bool stalled;        /* nothing is read until the peer has taken its answers */
     size_t answer_bytes; /* bytes of answers queued since the output was empty */
     int control_n;       /* control frames that came in the present second */
     int64_t control_since_us;
-    int fragments;       /* fragments of the message that is being received */
+    int fragments;     /* fragments of the message that is being received */
     bool receiving;    /* wslay is receiving: what callbacks queue is sent afterwards */
     bool close_after;  /* ws_close() was called while receiving */
     bool dialled_away; /* ws_close() was called before the connection was open */
@@ -63,12 +63,12 @@ void ws_accept_key(const char *key, char ret[WS_ACCEPT_MAX])
     char text[128];
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned digest_n = 0;
-    int n = snprintf(text, sizeof text, "%.64s258EAFA5-E914-47DA-95CA-C5AB0DC85B11", key);
+    int n = snprintf(text, sizeof(text), "%.64s258EAFA5-E914-47DA-95CA-C5AB0DC85B11", key);
     EVP_Digest(text, (size_t)n, digest, &digest_n, EVP_sha1(), NULL);
     EVP_EncodeBlock((unsigned char *)ret, digest, (int)digest_n);
 }
 
-/* ---- the end ---- */
+/* ---- the end ----------------------------------------------------------------------------------------------------- */
 
 static void ws_free(struct ws *w)
 {
@@ -102,11 +102,11 @@ void ws_drop(struct ws *w)
 static void remember_close(struct ws *w, int code, const char *why, size_t n)
 {
     w->close_code = code;
-    snprintf(w->close_why, sizeof w->close_why, "%.*s", (int)(n < sizeof w->close_why ? n : sizeof w->close_why - 1),
+    snprintf(w->close_why, sizeof(w->close_why), "%.*s", (int)(n < sizeof(w->close_why) ? n : sizeof(w->close_why) - 1),
              why);
 }
 
-/* ---- wslay's callbacks ---- */
+/* ---- wslay's callbacks ------------------------------------------------------------------------------------------- */
 
 static ssize_t take_input(wslay_event_context_ptr frames, uint8_t *buf, size_t n, int flags, void *ctx)
 {
@@ -141,7 +141,8 @@ static void cut_off(struct ws *w, const char *why)
     ws_close(w, CLOSE_POLICY, why);
 }
 
-static void on_frame_start(wslay_event_context_ptr frames, const struct wslay_event_on_frame_recv_start_arg *f, void *ctx)
+static void on_frame_start(wslay_event_context_ptr frames, const struct wslay_event_on_frame_recv_start_arg *f,
+                           void *ctx)
 {
     struct ws *w = ctx;
     if (!wslay_is_ctrl_frame(f->opcode)) {
@@ -191,7 +192,7 @@ static int frames_init(struct ws *w, bool server)
     return rc;
 }
 
-/* ---- reading and writing ---- */
+/* ---- reading and writing ----------------------------------------------------------------------------------------- */
 
 static bool frames_finished(const struct ws *w)
 {
@@ -208,8 +209,9 @@ static void note_own_close(struct ws *w)
     }
     if (!w->close_code && wslay_event_get_close_sent(w->frames)) {
         int code = wslay_event_get_status_code_sent(w->frames);
-        const char *why = code == 1009 ? "a message over the limit" : code == 1007 ? "text that is not UTF-8"
-                                                                                  : "broken frames";
+        const char *why = code == 1009   ? "a message over the limit"
+                          : code == 1007 ? "text that is not UTF-8"
+                                         : "broken frames";
         remember_close(w, code, why, strlen(why));
     }
 }
@@ -235,7 +237,8 @@ static void say_goodbye(struct ws *w)
 /* Returns true when the closing handshake is done and everything was sent. */
 static bool ws_finish(struct ws *w)
 {
-    if (w->state != WS_CLOSING || w->close_after || !frames_finished(w) || evbuffer_get_length(bufferevent_get_output(w->bev)) > 0)
+    if (w->state != WS_CLOSING || w->close_after || !frames_finished(w) ||
+        evbuffer_get_length(bufferevent_get_output(w->bev)) > 0)
         return false;
     ws_end(w, w->close_code, w->close_why);
     return true;
@@ -284,7 +287,8 @@ static void ws_receive(struct ws *w)
             return;
         }
         stall_on_answers(w);
-    } while (w->state == WS_OPEN && !w->stalled && input_waits(w) && evbuffer_get_length(bufferevent_get_input(w->bev)) < before);
+    } while (w->state == WS_OPEN && !w->stalled && input_waits(w) &&
+             evbuffer_get_length(bufferevent_get_input(w->bev)) < before);
     if (w->close_after)
         say_goodbye(w);
     ws_finish(w);
@@ -330,7 +334,7 @@ static void on_event(struct bufferevent *bev, short what, void *ctx)
         ws_end(w, CLOSE_ABNORMAL, "the connection broke off without a goodbye");
 }
 
-/* ---- time ---- */
+/* ---- time -------------------------------------------------------------------------------------------------------- */
 
 static void arm_tick(struct ws *w)
 {
@@ -344,7 +348,7 @@ static void ws_tick(struct ws *w)
     int64_t silent_us = clock_monotonic_us() - w->heard_us;
     if (w->handler.dead_s && !w->held && silent_us >= w->handler.dead_s * 1000000ll) {
         char why[64];
-        snprintf(why, sizeof why, "no word from the peer for %d s", w->handler.dead_s);
+        snprintf(why, sizeof(why), "no word from the peer for %d s", w->handler.dead_s);
         ws_end(w, CLOSE_ABNORMAL, why);
         return;
     }
@@ -367,11 +371,11 @@ static void on_timer(void *ctx)
         ws_dial_start(w->dial); /* this may end w */
 }
 
-/* ---- the user's side ---- */
+/* ---- the user's side --------------------------------------------------------------------------------------------- */
 
 static struct ws *ws_new(struct loop *l, const struct ws_handler *h)
 {
-    struct ws *w = must_calloc(1, sizeof *w);
+    struct ws *w = must_calloc(1, sizeof(*w));
     w->handler = *h;
     w->timer = loop_timer_new(l, on_timer, w);
     return w;

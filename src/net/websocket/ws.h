@@ -3,10 +3,10 @@
  * thread; on_close is called exactly once, after which the ws is gone. ws_send copies; ws_pending tells what has not
  * left yet, so that a sender can hold back.
  *
- * What a peer can make us queue is bounded: pings are answered as long as it takes the answers, then nothing more is read
- * from it; a thousand control frames in one second, or a message of 16,384 fragments, ends it (1008). */
-#ifndef DET_NET_WS_H
-#define DET_NET_WS_H
+ * What a peer can make us queue is bounded: pings are answered as long as it takes the answers, then nothing more is
+ * read from it; a thousand control frames in one second, or a message of 16,384 fragments, ends it (1008). */
+#ifndef DET_NET_WEBSOCKET_WS_H
+#define DET_NET_WEBSOCKET_WS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 struct ws;
 
 struct ws_handler {
-    void (*on_open)(struct ws *w, void *ctx);    /* a client's handshake is done; not called for servers */
+    void (*on_open)(struct ws *w, void *ctx); /* a client's handshake is done; not called for servers */
     void (*on_message)(struct ws *w, const void *data, size_t n, bool is_text, void *ctx);
     void (*on_drained)(struct ws *w, void *ctx); /* everything sent has gone to the kernel; may be NULL */
     void (*on_close)(struct ws *w, int code, const char *why, void *ctx);
@@ -29,10 +29,10 @@ struct ws_handler {
 };
 
 struct ws_client_options {
-    const char *url;          /* ws:// or wss:// */
+    const char *url;           /* ws:// or wss:// */
     const char *const *header; /* "Name: value" …, NULL-terminated; NULL for none */
-    const char *ca_file;      /* wss: NULL for the system's */
-    const char *tls_name;     /* wss: name to verify instead of the host; NULL for the host */
+    const char *ca_file;       /* wss: NULL for the system's */
+    const char *tls_name;      /* wss: name to verify instead of the host; NULL for the host */
     bool tls_skip_verify;
     const char *client_cert, *client_key; /* wss: PEM files of the certificate to show; NULL for none */
     int connect_timeout_s;

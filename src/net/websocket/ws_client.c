@@ -52,7 +52,7 @@ struct ws_dial {
 
 static void try_next_address(struct ws_dial *d);
 
-/* ---- the end of dialling ---- */
+/* ---- the end of dialling ----------------------------------------------------------------------------------------- */
 
 void ws_dial_free(struct ws_dial *d)
 {
@@ -77,7 +77,7 @@ void ws_dial_free(struct ws_dial *d)
 static void dial_fail(struct ws_dial *d, int code, const char *why)
 {
     char text[512];
-    snprintf(text, sizeof text, "can't connect to %s: %s", d->url, why);
+    snprintf(text, sizeof(text), "can't connect to %s: %s", d->url, why);
     ws_dial_failed(d->ws, code, text);
 }
 
@@ -92,11 +92,11 @@ static void on_timeout(void *ctx)
 {
     struct ws_dial *d = ctx;
     char why[64];
-    snprintf(why, sizeof why, "no answer within %d s", d->timeout_s);
+    snprintf(why, sizeof(why), "no answer within %d s", d->timeout_s);
     dial_fail(d, 1006, why);
 }
 
-/* ---- the upgrade's answer ---- */
+/* ---- the upgrade's answer ---------------------------------------------------------------------------------------- */
 
 /* Copies the value of a header into `ret`; `head` consists of CRLF lines. */
 static bool answer_header(const char *head, const char *name, char *ret, size_t size)
@@ -117,8 +117,8 @@ static bool answer_header(const char *head, const char *name, char *ret, size_t 
 static void check_accepted(struct ws_dial *d, const char *head)
 {
     char accept[64], upgrade[64];
-    if (!answer_header(head, "Upgrade", upgrade, sizeof upgrade) || strcasecmp(upgrade, "websocket") != 0 ||
-        !answer_header(head, "Sec-WebSocket-Accept", accept, sizeof accept) || strcmp(accept, d->accept) != 0)
+    if (!answer_header(head, "Upgrade", upgrade, sizeof(upgrade)) || strcasecmp(upgrade, "websocket") != 0 ||
+        !answer_header(head, "Sec-WebSocket-Accept", accept, sizeof(accept)) || strcmp(accept, d->accept) != 0)
         dial_fail(d, 1006, "what answers there is not a WebSocket server (its Sec-WebSocket-Accept is wrong)");
     else
         dial_succeed(d);
@@ -129,16 +129,16 @@ static bool check_refused(struct ws_dial *d, const char *head, int status, bool 
 {
     struct evbuffer *in = bufferevent_get_input(d->bev);
     char length[32] = "0", why[400], line[256] = "";
-    answer_header(head, "Content-Length", length, sizeof length);
+    answer_header(head, "Content-Length", length, sizeof(length));
     size_t head_n = strlen(head), expected = strtoul(length, NULL, 10);
     if (expected > REFUSAL_MAX)
         expected = REFUSAL_MAX;
     if (!at_eof && evbuffer_get_length(in) - head_n < expected)
         return false;
     evbuffer_drain(in, head_n);
-    evbuffer_remove(in, line, expected < sizeof line ? expected : sizeof line - 1);
+    evbuffer_remove(in, line, expected < sizeof(line) ? expected : sizeof(line) - 1);
     line[strcspn(line, "\r\n")] = '\0';
-    snprintf(why, sizeof why, "HTTP status %d%s%s", status, *line ? ": " : "", line);
+    snprintf(why, sizeof(why), "HTTP status %d%s%s", status, *line ? ": " : "", line);
     dial_fail(d, status, why);
     return true;
 }
@@ -157,8 +157,7 @@ static bool read_answer(struct ws_dial *d, bool at_eof)
     char *head = must_strndup((const char *)evbuffer_pullup(in, end + 4), (size_t)end + 4);
     int status;
     bool done = true;
-    if (strlen(head) != (size_t)end + 4 || sscanf(head, "HTTP/1.%*1[01] %3d", &status) != 1 ||
-        status < 100) {
+    if (strlen(head) != (size_t)end + 4 || sscanf(head, "HTTP/1.%*1[01] %3d", &status) != 1 || status < 100) {
         dial_fail(d, 1006, "what answers there does not speak HTTP");
     } else if (status == 101) {
         evbuffer_drain(in, (size_t)end + 4);
@@ -170,19 +169,19 @@ static bool read_answer(struct ws_dial *d, bool at_eof)
     return done;
 }
 
-/* ---- connecting ---- */
+/* ---- connecting -------------------------------------------------------------------------------------------------- */
 
 static void describe_failure(struct ws_dial *d, struct bufferevent *bev)
 {
     unsigned long tls_error = d->tls ? bufferevent_get_openssl_error(bev) : 0;
     long verify = d->tls && !d->tls_skip_verify ? SSL_get_verify_result(bufferevent_openssl_get_ssl(bev)) : X509_V_OK;
     if (verify != X509_V_OK)
-        snprintf(d->last_error, sizeof d->last_error, "its certificate is not valid for %s: %s",
+        snprintf(d->last_error, sizeof(d->last_error), "its certificate is not valid for %s: %s",
                  d->tls_name ? d->tls_name : d->host, X509_verify_cert_error_string(verify));
     else if (tls_error)
-        snprintf(d->last_error, sizeof d->last_error, "TLS: %s", ERR_reason_error_string(tls_error));
+        snprintf(d->last_error, sizeof(d->last_error), "TLS: %s", ERR_reason_error_string(tls_error));
     else
-        snprintf(d->last_error, sizeof d->last_error, "%s", errno ? strerror(errno) : "the connection broke off");
+        snprintf(d->last_error, sizeof(d->last_error), "%s", errno ? strerror(errno) : "the connection broke off");
 }
 
 static void on_readable(struct bufferevent *bev, void *ctx)
@@ -224,8 +223,8 @@ static struct bufferevent *new_bufferevent(struct ws_dial *d)
         SSL_set1_host(ssl, name);
         SSL_set_tlsext_host_name(ssl, name);
     }
-    struct bufferevent *bev =
-        bufferevent_openssl_socket_new(base, -1, ssl, BUFFEREVENT_SSL_CONNECTING, BEV_OPT_CLOSE_ON_FREE);
+    struct bufferevent *bev = bufferevent_openssl_socket_new(base, -1, ssl, BUFFEREVENT_SSL_CONNECTING,
+                                                             BEV_OPT_CLOSE_ON_FREE);
     if (bev)
         bufferevent_openssl_set_allow_dirty_shutdown(bev, 1);
     else
@@ -253,7 +252,7 @@ static void try_next_address(struct ws_dial *d)
     bufferevent_enable(d->bev, EV_READ | EV_WRITE);
     /* there is no route; other failures come through on_event */
     if (bufferevent_socket_connect(d->bev, a->ai_addr, (int)a->ai_addrlen) < 0) {
-        snprintf(d->last_error, sizeof d->last_error, "%s", strerror(errno));
+        snprintf(d->last_error, sizeof(d->last_error), "%s", strerror(errno));
         try_next_address(d);
     }
 }
@@ -266,7 +265,7 @@ static void on_resolved(int rc, struct evutil_addrinfo *found, void *ctx)
     d->resolving = NULL;
     if (rc) {
         char why[300];
-        snprintf(why, sizeof why, "the name %.200s can't be resolved: %s", d->host, evutil_gai_strerror(rc));
+        snprintf(why, sizeof(why), "the name %.200s can't be resolved: %s", d->host, evutil_gai_strerror(rc));
         dial_fail(d, 1006, why);
         return;
     }
@@ -289,7 +288,7 @@ void ws_dial_start(struct ws_dial *d)
         d->resolving = request;
 }
 
-/* ---- options ---- */
+/* ---- options ----------------------------------------------------------------------------------------------------- */
 
 static int parse_url(struct ws_dial *d, struct strbuf *target, struct error *err)
 {
@@ -303,7 +302,7 @@ static int parse_url(struct ws_dial *d, struct strbuf *target, struct error *err
         size_t host_n = strlen(host);
         bool bracketed = host[0] == '[' && host_n > 2; /* [::1] */
         d->host = must_strndup(host + bracketed, host_n - 2 * bracketed);
-        snprintf(d->port, sizeof d->port, "%d", port > 0 ? port : d->tls ? 443 : 80);
+        snprintf(d->port, sizeof(d->port), "%d", port > 0 ? port : d->tls ? 443 : 80);
         strbuf_addf(target, "%s%s%s", path && *path ? path : "/", query ? "?" : "", query ? query : "");
     }
     if (u)
@@ -316,8 +315,8 @@ static void make_request(struct ws_dial *d, const char *target, const char *cons
 {
     unsigned char nonce[16];
     char key[32];
-    RAND_bytes(nonce, sizeof nonce);
-    EVP_EncodeBlock((unsigned char *)key, nonce, sizeof nonce);
+    RAND_bytes(nonce, sizeof(nonce));
+    EVP_EncodeBlock((unsigned char *)key, nonce, sizeof(nonce));
     ws_accept_key(key, d->accept);
     bool v6 = strchr(d->host, ':');
     strbuf_addf(&d->request,
@@ -341,8 +340,8 @@ static int show_certificate(SSL_CTX *ctx, const struct ws_client_options *o, str
         return 0;
     const char *why = ERR_reason_error_string(ERR_get_error());
     ERR_clear_error();
-    return error_set(err, ERR_INVALID, "%s cannot be used as %s: %s", file, file == o->client_key ? "key" : "certificate",
-                     why ? why : "unknown reason");
+    return error_set(err, ERR_INVALID, "%s cannot be used as %s: %s", file,
+                     file == o->client_key ? "key" : "certificate", why ? why : "unknown reason");
 }
 
 static int make_tls(struct ws_dial *d, const struct ws_client_options *o, struct error *err)
@@ -366,7 +365,7 @@ static int make_tls(struct ws_dial *d, const struct ws_client_options *o, struct
 
 struct ws_dial *ws_dial_new(struct ws *w, struct loop *l, const struct ws_client_options *o, struct error *err)
 {
-    struct ws_dial *d = must_calloc(1, sizeof *d);
+    struct ws_dial *d = must_calloc(1, sizeof(*d));
     d->ws = w;
     d->loop = l;
     d->url = must_strdup(o->url);

@@ -1,6 +1,6 @@
 /* Shared by the files of src/net that know WebSockets: ws.c (frames), ws_client.c (dialling), http_upgrade.c. */
-#ifndef DET_NET_WS_INTERNAL_H
-#define DET_NET_WS_INTERNAL_H
+#ifndef DET_NET_WEBSOCKET_WS_INTERNAL_H
+#define DET_NET_WEBSOCKET_WS_INTERNAL_H
 
 #include <stdint.h>
 

@@ -11,7 +11,7 @@ static int check_mutable(struct store *st, enum sql_query immutable, const char 
     return is ? error_set(err, ERR_PRECONDITION, "%s %d is immutable: it belongs to every cluster", kind, id) : 0;
 }
 
-/* ---- workspaces ---- */
+/* ---- workspaces -------------------------------------------------------------------------------------------------- */
 
 int store_workspace_update(struct store *st, const struct store_workspace *w, struct error *err)
 {
@@ -31,7 +31,7 @@ int store_workspace_pin(struct store *st, int32_t id, int32_t user_id, bool pinn
     return 0;
 }
 
-/* ---- projects ---- */
+/* ---- projects ---------------------------------------------------------------------------------------------------- */
 
 /* Which of the two unique things is taken, or which parent is missing. */
 static int explain_project(struct error *err, const struct store_project *p)

@@ -1,6 +1,6 @@
 /* Which workspaces may use which resource pools. All workspaces may use a pool that is bound to none. */
-#ifndef DET_STORE_POOL_BINDINGS_H
-#define DET_STORE_POOL_BINDINGS_H
+#ifndef DET_STORE_CLUSTER_POOL_BINDINGS_H
+#define DET_STORE_CLUSTER_POOL_BINDINGS_H
 
 #include "store/functions.h"
 

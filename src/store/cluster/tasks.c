@@ -2,24 +2,35 @@
 
 #include "store/row_io.h"
 
-/* ---- tasks ---- */
+/* ---- tasks ------------------------------------------------------------------------------------------------------- */
 
 static void fill_task_of_core(void *ctx, size_t i, struct sql_value *ret)
 {
     const struct task_row *t = ((const struct task_row *const *)ctx)[i];
     const struct store_task task = {
-        .id = t->id, .type = t->trial_id ? "TRIAL" : "CHECKPOINT_GC", .job_id = t->job_id,
-        .has_trial = t->trial_id != 0, .trial_id = t->trial_id, .start_us = t->start_us, .end_us = t->end_us,
-        .has_log_retention = t->has_log_retention, .log_retention_days = t->log_retention_days,
-        .owner_id = t->owner_id, .experiment_id = t->experiment_id,
+        .id = t->id,
+        .type = t->trial_id ? "TRIAL" : "CHECKPOINT_GC",
+        .job_id = t->job_id,
+        .has_trial = t->trial_id != 0,
+        .trial_id = t->trial_id,
+        .start_us = t->start_us,
+        .end_us = t->end_us,
+        .has_log_retention = t->has_log_retention,
+        .log_retention_days = t->log_retention_days,
+        .owner_id = t->owner_id,
+        .experiment_id = t->experiment_id,
     };
     bind_tasks(ret, &task);
 }
 
 int store_tasks_insert(struct store *st, const struct task_row *const *t, size_t n, struct error *err)
 {
-    const struct engine_rows rows = {.column_n = COPY_TASKS_COLUMNS, .row_n = n, .fill = fill_task_of_core, .ctx = (void *)t};
-    return query_copy(st, C_TASKS, &rows, err) < 0 ? error_wrap(err, "task %s%s", t[0]->id, n > 1 ? " and others" : "") : 0;
+    const struct engine_rows rows = {.column_n = COPY_TASKS_COLUMNS,
+                                     .row_n = n,
+                                     .fill = fill_task_of_core,
+                                     .ctx = (void *)t};
+    return query_copy(st, C_TASKS, &rows, err) < 0 ? error_wrap(err, "task %s%s", t[0]->id, n > 1 ? " and others" : "")
+                                                   : 0;
 }
 
 static int set_end(struct store *st, const char *id, int64_t end_us, struct error *err)
@@ -32,7 +43,7 @@ int store_task_put(struct store *st, const struct task_row *t, bool insert, stru
     return insert ? store_tasks_insert(st, &t, 1, err) : set_end(st, t->id, t->end_us, err);
 }
 
-/* ---- allocations ---- */
+/* ---- allocations ------------------------------------------------------------------------------------------------- */
 
 int store_allocation_put(struct store *st, const struct allocation_row *x, bool insert, struct error *err)
 {
@@ -44,7 +55,7 @@ int store_allocation_put(struct store *st, const struct allocation_row *x, bool 
     return 0;
 }
 
-/* ---- containers ---- */
+/* ---- containers -------------------------------------------------------------------------------------------------- */
 
 int store_container_put(struct store *st, const struct container_row *c, bool insert, struct error *err)
 {
@@ -56,5 +67,4 @@ int store_container_put(struct store *st, const struct container_row *c, bool in
     return 0;
 }
 
-/* ---- accelerators ---- */
-
+/* ---- accelerators ------------------------------------------------------------------------------------------------ */

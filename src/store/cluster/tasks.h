@@ -1,7 +1,7 @@
 /* Tasks (what somebody asked to run), their allocations (one run each, on slots) and the containers of an
  * allocation. */
-#ifndef DET_STORE_TASKS_H
-#define DET_STORE_TASKS_H
+#ifndef DET_STORE_CLUSTER_TASKS_H
+#define DET_STORE_CLUSTER_TASKS_H
 
 #include "store/functions.h"
 

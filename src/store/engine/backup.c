@@ -33,8 +33,10 @@ int store_backup(struct store *reader, const char *to, const char *note, const a
 {
     struct engine *e = store_engine(reader);
     if (!e->ops->backup)
-        return error_set(err, ERR_UNIMPLEMENTED, "the store is a %s server: copy it with the server's own tools (pg_dump) and keep"
-                         " agent.token of the data directory with it", e->ops->name);
+        return error_set(err, ERR_UNIMPLEMENTED,
+                         "the store is a %s server: copy it with the server's own tools (pg_dump) and keep"
+                         " agent.token of the data directory with it",
+                         e->ops->name);
     if (e->ops->backup(e, to, cancel, err) == 0 && add_note(to, note, err) == 0)
         return 0;
     store_file_remove(to);
@@ -52,7 +54,8 @@ static int check_integrity(struct store *st, const char *path, struct error *err
         size_t n;
         const char *verdict = e->ops->data(s, 0, &n);
         rc = n == 2 && memcmp(verdict, "ok", 2) == 0
-                 ? 0 : error_set(err, ERR_INVALID, "%s is damaged: %.*s", path, (int)n, verdict);
+                 ? 0
+                 : error_set(err, ERR_INVALID, "%s is damaged: %.*s", path, (int)n, verdict);
     }
     e->ops->finalize(s);
     return rc;

@@ -3,11 +3,11 @@
  * SQLite is the engine that is embedded (engine_sqlite.c), PostgreSQL the one that is a server (engine_postgres.c and
  * postgres_*.c).
  * Nothing else in the store calls a database library. Errors have the kinds that store.h promises, and leave their mark
- * in `failure`. A conflict names the kind of the constraint that refused the row, and its name (common/base/error.h), alike in
- * both engines. One difference is left: of a unique index with a name of its own PostgreSQL tells that name
+ * in `failure`. A conflict names the kind of the constraint that refused the row, and its name (common/base/error.h),
+ * alike in both engines. One difference is left: of a unique index with a name of its own PostgreSQL tells that name
  * ("trials_by_external_id"), SQLite the columns ("trials.experiment_id_external_id"). */
-#ifndef DET_STORE_ENGINE_H
-#define DET_STORE_ENGINE_H
+#ifndef DET_STORE_ENGINE_ENGINE_H
+#define DET_STORE_ENGINE_ENGINE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -38,8 +38,8 @@ enum engine_failure {
     ENGINE_TANGLED = 1 << 4,
 };
 
-/* Rows for one table, COPY_COLUMNS_MAX columns at most, made one after the other: fill() sets the column_n values of row i, which it lends until the
- * next call. */
+/* Rows for one table, COPY_COLUMNS_MAX columns at most, made one after the other: fill() sets the column_n values of
+ * row i, which it lends until the next call. */
 enum { COPY_COLUMNS_MAX = 64 };
 struct engine_rows {
     size_t column_n, row_n;
@@ -67,12 +67,13 @@ struct engine_ops {
     int (*begin)(struct engine *e, bool write, struct error *err);
     /* A write transaction, and one number out of the database: `ask` is a SELECT. NULL: the two are as fast apart. */
     int (*begin_asking)(struct engine *e, const char *ask, int64_t *ret, struct error *err);
-    /* Whether a release may leave what was sent since to be looked at later (store_trust). NULL: nothing is sent ahead. */
+    /* Whether a release may leave what was sent since to be looked at later (store_trust). NULL: nothing is sent ahead.
+     */
     void (*trust)(struct engine *e, bool trusting);
     int (*commit)(struct engine *e, struct error *err); /* on failure the transaction may still be open */
     void (*rollback)(struct engine *e);                 /* whatever is left of it */
     int (*savepoint)(struct engine *e, struct error *err);
-    int (*release)(struct engine *e, struct error *err); /* fails for what was sent since; then rollback_to */
+    int (*release)(struct engine *e, struct error *err);     /* fails for what was sent since; then rollback_to */
     int (*rollback_to)(struct engine *e, struct error *err); /* and ends the savepoint */
     /* One version of everything, as a database file of its own; ERR_ABORTED once *cancel is true.
      * NULL: the engine is no file; its own tools make copies of it. */
@@ -89,8 +90,8 @@ struct engine_ops {
     int (*settle)(struct engine *e, struct error *err);
     /* Many rows at once; into is "table (column, …)". NULL: sending one after the other is as fast as it gets. */
     int (*copy)(struct engine *e, const char *into, const struct engine_rows *rows, struct error *err);
-    int64_t (*changes)(struct engine_stmt *s); /* rows that the last run wrote, before reset */
-    void (*reset)(struct engine_stmt *s); /* ready for new values; ends what it was reading */
+    int64_t (*changes)(struct engine_stmt *s);          /* rows that the last run wrote, before reset */
+    void (*reset)(struct engine_stmt *s);               /* ready for new values; ends what it was reading */
     bool (*is_null)(struct engine_stmt *s, int column); /* columns from 0 */
     int64_t (*integer)(struct engine_stmt *s, int column);
     double (*real)(struct engine_stmt *s, int column);

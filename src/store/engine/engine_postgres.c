@@ -16,7 +16,7 @@ enum {
 };
 #define WRITER_LOCK "pg_advisory_xact_lock(4919360147)"
 
-/* ---- opening ---- */
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
 
 static void op_close(struct engine *base)
 {
@@ -63,10 +63,13 @@ static int op_exec(struct engine *base, const char *sql, struct error *err)
     return postgres_finish(e, postgres_query(e, sql), sql, err);
 }
 
-/* ---- transactions ---- */
+/* ---- transactions ------------------------------------------------------------------------------------------------ */
 
 /* Lost with its connection it still is one: nothing may be done beside it until the caller has given it up. */
-static bool op_in_transaction(const struct engine *base) { return postgres_of(base)->open; }
+static bool op_in_transaction(const struct engine *base)
+{
+    return postgres_of(base)->open;
+}
 
 static void op_rollback(struct engine *base)
 {
@@ -77,9 +80,10 @@ static void op_rollback(struct engine *base)
     e->open = false;
 }
 
-/* Each write transaction leaves its mark in one row, so that after a connection is lost the database itself says whether the
- * commit took place. pg_xact_status() cannot: of a transaction that a crash wiped out it knows nothing, or worse, speaks of
- * another one that has got its number. Before the tables are there (migrations) there is nowhere to leave one. */
+/* Each write transaction leaves its mark in one row, so that after a connection is lost the database itself says
+ * whether the commit took place. pg_xact_status() cannot: of a transaction that a crash wiped out it knows nothing, or
+ * worse, speaks of another one that has got its number. Before the tables are there (migrations) there is nowhere to
+ * leave one. */
 #define MARK_KEY "store.commit"
 
 static int begin_write(struct postgres_engine *e, struct error *err)
@@ -88,8 +92,10 @@ static int begin_write(struct postgres_engine *e, struct error *err)
     uint64_t mark = ++e->last_mark;
     strbuf_adds(&sql, "BEGIN; SELECT " WRITER_LOCK);
     if (e->serving)
-        strbuf_addf(&sql, "; INSERT INTO kv (key, value) VALUES ('" MARK_KEY "', '%s-%llu') ON CONFLICT (key) DO UPDATE"
-                    " SET value = excluded.value", e->mark_of, (unsigned long long)mark);
+        strbuf_addf(&sql,
+                    "; INSERT INTO kv (key, value) VALUES ('" MARK_KEY "', '%s-%llu') ON CONFLICT (key) DO UPDATE"
+                    " SET value = excluded.value",
+                    e->mark_of, (unsigned long long)mark);
     if (e->ask)
         strbuf_addf(&sql, "; %s", e->ask);
     PGresult *result = postgres_query(e, sql.s);
@@ -138,16 +144,18 @@ static int op_begin_asking(struct engine *base, const char *ask, int64_t *ret, s
     return rc;
 }
 
-/* ---- the end of a commit ---- */
+/* ---- the end of a commit ----------------------------------------------------------------------------------------- */
 
-/* 1 it is committed, 0 it is not, -1 the server can't tell yet. The writer's lock waits for the lost connection's own end
- * at the server, which may be committing still. */
+/* 1 it is committed, 0 it is not, -1 the server can't tell yet. The writer's lock waits for the lost connection's own
+ * end at the server, which may be committing still. */
 static int ask_what_became(struct postgres_engine *e)
 {
     char sql[256];
     if (postgres_connected(e, NULL) < 0)
         return -1;
-    snprintf(sql, sizeof(sql), "BEGIN; SELECT " WRITER_LOCK "; SELECT count(*)::text FROM kv WHERE key = '" MARK_KEY "' AND value = '%s-%llu'",
+    snprintf(sql, sizeof(sql),
+             "BEGIN; SELECT " WRITER_LOCK "; SELECT count(*)::text FROM kv WHERE key = '" MARK_KEY
+             "' AND value = '%s-%llu'",
              e->mark_of, (unsigned long long)e->mark);
     PGresult *result = postgres_query(e, sql);
     int rc = PQresultStatus(result) == PGRES_TUPLES_OK ? PQgetvalue(result, 0, 0)[0] == '1' : -1;
@@ -199,7 +207,7 @@ static int op_commit(struct engine *base, struct error *err)
     return rolled_back ? error_set(err, ERR_INTERNAL, "COMMIT: a statement of the transaction has failed") : 0;
 }
 
-/* ---- savepoints ---- */
+/* ---- savepoints -------------------------------------------------------------------------------------------------- */
 
 /* Two statements and a number of its own for each: dear, beside a small job. Jobs that trust each other have none. */
 static int op_savepoint(struct engine *base, struct error *err)
@@ -209,7 +217,10 @@ static int op_savepoint(struct engine *base, struct error *err)
     return e->trusting ? 0 : postgres_send_text(e, "SAVEPOINT job", "SAVEPOINT", err);
 }
 
-static void op_trust(struct engine *base, bool trusting) { postgres_of(base)->trusting = trusting; }
+static void op_trust(struct engine *base, bool trusting)
+{
+    postgres_of(base)->trusting = trusting;
+}
 
 /* What the job sent ahead may have failed, and must be known to belong to it: now, or when it shows. */
 static int op_release(struct engine *base, struct error *err)
@@ -241,7 +252,10 @@ static int op_rollback_to(struct engine *base, struct error *err)
     return op_exec(base, "ROLLBACK TO job; RELEASE job", err);
 }
 
-static int op_settle(struct engine *base, struct error *err) { return postgres_settle(postgres_of(base), NULL, err); }
+static int op_settle(struct engine *base, struct error *err)
+{
+    return postgres_settle(postgres_of(base), NULL, err);
+}
 
 const struct engine_ops engine_postgres = {
     .name = "postgres",

@@ -22,8 +22,9 @@ struct engine_stmt {
     sqlite3_stmt *stmt;
 };
 
-/* The name that error.h gives the constraint, out of SQLite's sentence: "UNIQUE constraint failed: projects.workspace_id,
- * projects.name" is projects.workspace_id_name. An index over expressions is told by its name: "…: index 'users_by_name'". */
+/* The name that error.h gives the constraint, out of SQLite's sentence: "UNIQUE constraint failed:
+ * projects.workspace_id, projects.name" is projects.workspace_id_name. An index over expressions is told by its name:
+ * "…: index 'users_by_name'". */
 static void name_unique(const char *text, char ret[ERROR_CONSTRAINT_NAME_MAX])
 {
     const char *p = strstr(text, "failed: ");
@@ -82,14 +83,16 @@ static int fail_call(struct sqlite_engine *e, const char *doing, struct error *e
     case SQLITE_LOCKED:
         return error_set(err, ERR_UNAVAILABLE,
                          "the database is locked by another process for more than %d s (is a second master"
-                         " running on it?)", BUSY_TIMEOUT_MS / 1000);
+                         " running on it?)",
+                         BUSY_TIMEOUT_MS / 1000);
     case SQLITE_NOMEM:
         return error_set(err, ERR_NO_MEMORY, "out of memory in the database");
     case SQLITE_TOOBIG:
         return error_set(err, ERR_TOO_LARGE, "a value is too large for the database");
     case SQLITE_CORRUPT: /* the statement says nothing to whoever reads this: the file is what is wrong */
         e->base.failure |= ENGINE_BROKEN;
-        return error_set(err, ERR_IO, "the file is damaged: a part of it is missing or was overwritten (SQLite error %d: %s)",
+        return error_set(err, ERR_IO,
+                         "the file is damaged: a part of it is missing or was overwritten (SQLite error %d: %s)",
                          sqlite3_extended_errcode(e->db), text);
     case SQLITE_NOTADB:
         e->base.failure |= ENGINE_BROKEN;
@@ -141,8 +144,10 @@ static int configure_connection(struct sqlite_engine *e, bool writer, bool fresh
     /* An empty file has nothing that a journal on disk could save while it becomes a WAL database: four fsyncs less. */
     if (fresh && op_exec(&e->base, "PRAGMA journal_mode=MEMORY", err) < 0)
         return -1;
-    return op_exec(&e->base, "PRAGMA synchronous=NORMAL; PRAGMA journal_mode=WAL; PRAGMA foreign_keys=ON;"
-                   " PRAGMA wal_autocheckpoint=1000; PRAGMA journal_size_limit=67108864", err);
+    return op_exec(&e->base,
+                   "PRAGMA synchronous=NORMAL; PRAGMA journal_mode=WAL; PRAGMA foreign_keys=ON;"
+                   " PRAGMA wal_autocheckpoint=1000; PRAGMA journal_size_limit=67108864",
+                   err);
 }
 
 /* The file holds password hashes: it is for its owner alone, whatever the umask. */
@@ -191,7 +196,10 @@ static int op_begin(struct engine *base, bool write, struct error *err)
     return op_exec(base, write ? "BEGIN IMMEDIATE" : "BEGIN", err);
 }
 
-static int op_commit(struct engine *base, struct error *err) { return op_exec(base, "COMMIT", err); }
+static int op_commit(struct engine *base, struct error *err)
+{
+    return op_exec(base, "COMMIT", err);
+}
 
 static bool op_in_transaction(const struct engine *base)
 {
@@ -204,8 +212,14 @@ static void op_rollback(struct engine *base)
         op_exec(base, "ROLLBACK", NULL);
 }
 
-static int op_savepoint(struct engine *base, struct error *err) { return op_exec(base, "SAVEPOINT job", err); }
-static int op_release(struct engine *base, struct error *err) { return op_exec(base, "RELEASE job", err); }
+static int op_savepoint(struct engine *base, struct error *err)
+{
+    return op_exec(base, "SAVEPOINT job", err);
+}
+static int op_release(struct engine *base, struct error *err)
+{
+    return op_exec(base, "RELEASE job", err);
+}
 static int op_rollback_to(struct engine *base, struct error *err)
 {
     return op_exec(base, "ROLLBACK TO job; RELEASE job", err);
@@ -297,7 +311,10 @@ static int op_step(struct engine_stmt *s, struct error *err)
 }
 
 /* Its own, as PostgreSQL counts them: neither those of triggers nor those of foreign keys. */
-static int64_t op_changes(struct engine_stmt *s) { return sqlite3_changes64(s->engine->db); }
+static int64_t op_changes(struct engine_stmt *s)
+{
+    return sqlite3_changes64(s->engine->db);
+}
 
 static void op_reset(struct engine_stmt *s)
 {
@@ -306,21 +323,33 @@ static void op_reset(struct engine_stmt *s)
 }
 
 /* A call is all the way there is: nothing to send ahead. */
-static int op_send(struct engine_stmt *s, struct error *err) { return op_step(s, err) < 0 ? -1 : 0; }
-static int op_settle(struct engine *e, struct error *err) { return 0; }
+static int op_send(struct engine_stmt *s, struct error *err)
+{
+    return op_step(s, err) < 0 ? -1 : 0;
+}
+static int op_settle(struct engine *e, struct error *err)
+{
+    return 0;
+}
 
 static bool op_is_null(struct engine_stmt *s, int column)
 {
     return sqlite3_column_type(s->stmt, column) == SQLITE_NULL;
 }
-static int64_t op_integer(struct engine_stmt *s, int column) { return sqlite3_column_int64(s->stmt, column); }
-static double op_real(struct engine_stmt *s, int column) { return sqlite3_column_double(s->stmt, column); }
+static int64_t op_integer(struct engine_stmt *s, int column)
+{
+    return sqlite3_column_int64(s->stmt, column);
+}
+static double op_real(struct engine_stmt *s, int column)
+{
+    return sqlite3_column_double(s->stmt, column);
+}
 
 static const void *op_data(struct engine_stmt *s, int column, size_t *ret_n)
 {
     /* The order matters: the pointer first, for it may convert, then the length of what it became. */
     const void *data = sqlite3_column_type(s->stmt, column) == SQLITE_BLOB ? sqlite3_column_blob(s->stmt, column)
-                                                                          : sqlite3_column_text(s->stmt, column);
+                                                                           : sqlite3_column_text(s->stmt, column);
     *ret_n = (size_t)sqlite3_column_bytes(s->stmt, column);
     return data;
 }

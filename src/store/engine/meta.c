@@ -33,8 +33,10 @@ int store_heartbeat_set(struct store *st, int64_t now_us, struct error *err)
 int store_last_id(struct store *st, enum store_ids which, int64_t *ret, struct error *err)
 {
     static const enum sql_query query[] = {
-        [STORE_IDS_EXPERIMENTS] = Q_LAST_ID_EXPERIMENTS, [STORE_IDS_TRIALS] = Q_LAST_ID_TRIALS,
-        [STORE_IDS_USERS] = Q_LAST_ID_USERS,             [STORE_IDS_WORKSPACES] = Q_LAST_ID_WORKSPACES,
+        [STORE_IDS_EXPERIMENTS] = Q_LAST_ID_EXPERIMENTS,
+        [STORE_IDS_TRIALS] = Q_LAST_ID_TRIALS,
+        [STORE_IDS_USERS] = Q_LAST_ID_USERS,
+        [STORE_IDS_WORKSPACES] = Q_LAST_ID_WORKSPACES,
         [STORE_IDS_PROJECTS] = Q_LAST_ID_PROJECTS,
     };
     return query_int(st, query[which], SQL_NO_ARGS, ret, err);
@@ -43,8 +45,10 @@ int store_last_id(struct store *st, enum store_ids which, int64_t *ret, struct e
 int mark_last_id(struct store *st, enum store_ids which, struct error *err)
 {
     static const char *const key[] = {
-        [STORE_IDS_EXPERIMENTS] = "last_id.experiments", [STORE_IDS_TRIALS] = "last_id.trials",
-        [STORE_IDS_USERS] = "last_id.users",             [STORE_IDS_WORKSPACES] = "last_id.workspaces",
+        [STORE_IDS_EXPERIMENTS] = "last_id.experiments",
+        [STORE_IDS_TRIALS] = "last_id.trials",
+        [STORE_IDS_USERS] = "last_id.users",
+        [STORE_IDS_WORKSPACES] = "last_id.workspaces",
         [STORE_IDS_PROJECTS] = "last_id.projects",
     };
     int64_t last;

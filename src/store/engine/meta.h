@@ -1,6 +1,6 @@
 /* What the cluster knows about itself: its id, the agents' token, small values by key, the heartbeat. */
-#ifndef DET_STORE_META_H
-#define DET_STORE_META_H
+#ifndef DET_STORE_ENGINE_META_H
+#define DET_STORE_ENGINE_META_H
 
 #include "store/functions.h"
 

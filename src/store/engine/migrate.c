@@ -50,8 +50,8 @@ static int apply_migration(struct engine *e, int number, struct error *err)
     return 0;
 }
 
-/* A database that we did not begin, such as one of release 0.38.1, has tables of the names of ours. Others, as extensions
- * of a server bring them, do no harm. */
+/* A database that we did not begin, such as one of release 0.38.1, has tables of the names of ours. Others, as
+ * extensions of a server bring them, do no harm. */
 static int expect_empty(struct engine *e, const char *path, struct error *err)
 {
     static const char *const count_tables[SQL_DIALECT_NR] = {
@@ -61,12 +61,18 @@ static int expect_empty(struct engine *e, const char *path, struct error *err)
     int64_t n;
     if (run_int(e, count_tables[e->ops->dialect], NULL, 0, &n, err) < 0)
         return -1;
-    return n == 0 ? 0 : error_set(err, ERR_PRECONDITION, "the database %s holds users and experiments of another program (release 0.38.1"
-                                  " of Determined, for one), and stays as it is: name another, empty database in db.name, or keep the"
-                                  " platform's state in a file of its own with db.type: sqlite", path);
+    return n == 0
+               ? 0
+               : error_set(
+                     err, ERR_PRECONDITION,
+                     "the database %s holds users and experiments of another program (release 0.38.1"
+                     " of Determined, for one), and stays as it is: name another, empty database in db.name, or keep the"
+                     " platform's state in a file of its own with db.type: sqlite",
+                     path);
 }
 
-/* A new database gets all migrations at once, which saves a sync of the disk for each; one with contents gets them one by one. */
+/* A new database gets all migrations at once, which saves a sync of the disk for each; one with contents gets them one
+ * by one. */
 static int apply_from(struct engine *e, int version, struct error *err)
 {
     int last = version == 0 ? SQL_MIGRATION_NR : version + 1;
@@ -85,8 +91,8 @@ static int migrate_one_version(struct engine *e, const char *path, struct error 
     if (version > SQL_MIGRATION_NR)
         return error_set(err, ERR_PRECONDITION,
                          "the database %s is of version %d, this program knows versions up to %d: run the"
-                         " release that wrote it, or restore a backup from before the upgrade", path, version,
-                         (int)SQL_MIGRATION_NR);
+                         " release that wrote it, or restore a backup from before the upgrade",
+                         path, version, (int)SQL_MIGRATION_NR);
     if (version == SQL_MIGRATION_NR)
         return 0;
     if (version == 0 && expect_empty(e, path, err) < 0)

@@ -7,11 +7,12 @@
  *     postgres_wire.c         values in the form of the wire
  *     engine_postgres.c       transactions, and the table of operations
  *
- * Two things that SQLite has by itself are made here. There is one writer at a time: each write transaction takes an advisory lock.
- * And a connection that was lost is opened again, at the beginning of the next transaction or single read. It is never opened again
- * within a transaction, since the first half of the transaction was lost with the connection. */
-#ifndef DET_STORE_POSTGRES_H
-#define DET_STORE_POSTGRES_H
+ * Two things that SQLite has by itself are made here. There is one writer at a time: each write transaction takes an
+ * advisory lock. And a connection that was lost is opened again, at the beginning of the next transaction or single
+ * read. It is never opened again within a transaction, since the first half of the transaction was lost with the
+ * connection. */
+#ifndef DET_STORE_ENGINE_POSTGRES_H
+#define DET_STORE_ENGINE_POSTGRES_H
 
 #include <libpq-fe.h>
 
@@ -20,12 +21,18 @@
 
 enum {
     POSTGRES_PARAMS_MAX = 128,
-    POSTGRES_AHEAD_MAX = 256,        /* statements sent ahead before one waits for their results */
+    POSTGRES_AHEAD_MAX = 256, /* statements sent ahead before one waits for their results */
 };
 
 /* Types by their fixed numbers (pg_type.dat). */
 enum postgres_type {
-    TYPE_BOOL = 16, TYPE_BYTEA = 17, TYPE_INT8 = 20, TYPE_INT2 = 21, TYPE_INT4 = 23, TYPE_TEXT = 25, TYPE_JSON = 114,
+    TYPE_BOOL = 16,
+    TYPE_BYTEA = 17,
+    TYPE_INT8 = 20,
+    TYPE_INT2 = 21,
+    TYPE_INT4 = 23,
+    TYPE_TEXT = 25,
+    TYPE_JSON = 114,
     TYPE_FLOAT8 = 701,
 };
 
@@ -33,24 +40,24 @@ struct postgres_engine {
     struct engine base;
     PGconn *conn;
     bool writer;
-    bool serving;           /* set_durability was called: time-outs apply */
-    bool open;              /* a transaction is open as far as the caller knows, whatever became of the connection */
+    bool serving; /* set_durability was called: time-outs apply */
+    bool open;    /* a transaction is open as far as the caller knows, whatever became of the connection */
     enum store_durability durability;
-    unsigned connection;    /* counts them: statements belong to one */
+    unsigned connection; /* counts them: statements belong to one */
     unsigned last_name;
-    uint64_t mark, last_mark; /* of the write transaction that is open; 0: none */
-    char mark_of[24];       /* whose marks they are: made at random for each engine */
+    uint64_t mark, last_mark;                    /* of the write transaction that is open; 0: none */
+    char mark_of[24];                            /* whose marks they are: made at random for each engine */
     int64_t own_timeout_ms, own_lock_timeout_ms; /* set for the role or the database; 0: not set, ours apply */
     int64_t timeout_ms, lock_timeout_ms;         /* of a statement; 0: none */
-    int64_t retry_us;       /* when a lost connection may be tried again, and how long to wait after that */
+    int64_t retry_us; /* when a lost connection may be tried again, and how long to wait after that */
     int retry_pause_ms;
     const char *ahead[POSTGRES_AHEAD_MAX]; /* what was sent and not looked at yet */
     int ahead_n;
-    int ahead_released;     /* so many of them belong to savepoints that were released */
-    bool ahead_of_job;      /* among them is more than the beginning and the end of savepoints */
-    bool trusting;          /* jobs have no savepoints, and their end does not wait */
-    bool job_wrote;         /* or may have: something other than a SELECT was sent since it began */
-    const char *ask;        /* what the beginning of a write transaction asks for, and the answer */
+    int ahead_released; /* so many of them belong to savepoints that were released */
+    bool ahead_of_job;  /* among them is more than the beginning and the end of savepoints */
+    bool trusting;      /* jobs have no savepoints, and their end does not wait */
+    bool job_wrote;     /* or may have: something other than a SELECT was sent since it began */
+    const char *ask;    /* what the beginning of a write transaction asks for, and the answer */
     int64_t answer;
     unsigned long round_trips; /* how often the server's answer was waited for, but for connecting */
 };
@@ -67,9 +74,12 @@ struct engine_stmt {
     int row;
 };
 
-static inline struct postgres_engine *postgres_of(const struct engine *base) { return (struct postgres_engine *)base; }
+static inline struct postgres_engine *postgres_of(const struct engine *base)
+{
+    return (struct postgres_engine *)base;
+}
 
-/* ---- postgres_errors.c: all return -1 ---- */
+/* ---- postgres_errors.c: all return -1 ---------------------------------------------------------------------------- */
 
 int postgres_fail(struct postgres_engine *e, const PGresult *result, const char *doing, struct error *err);
 int postgres_fail_connect(struct postgres_engine *e, struct error *err); /* no connection could be made at all */
@@ -78,23 +88,24 @@ bool postgres_is_good(const PGresult *result);
 /* Takes the result: 0 when it is good. */
 int postgres_finish(struct postgres_engine *e, PGresult *result, const char *doing, struct error *err);
 
-/* ---- postgres_connection.c ---- */
+/* ---- postgres_connection.c --------------------------------------------------------------------------------------- */
 
 int postgres_connect(struct postgres_engine *e, const char *uri, struct error *err);
-/* Connects again, but not before a pause that doubles with each attempt, so that a server that has just started is not flooded. */
+/* Connects again, but not before a pause that doubles with each attempt, so that a server that has just started is not
+ * flooded. */
 int postgres_reconnect(struct postgres_engine *e, struct error *err);
 /* 0 when there is a connection or one can be made. No connection is made within a transaction. */
 int postgres_connected(struct postgres_engine *e, struct error *err);
 /* Sets the connection's time-outs and durability. */
 int postgres_configure(struct postgres_engine *e, struct error *err);
-/* The next result of what was sent; NULL after the last. If the server has not answered when the statement's time is over, the
- * connection is given up. */
+/* The next result of what was sent; NULL after the last. If the server has not answered when the statement's time is
+ * over, the connection is given up. */
 PGresult *postgres_next_result(struct postgres_engine *e);
 /* Reads all results, and returns the first bad one, else the last. */
 PGresult *postgres_result(struct postgres_engine *e);
 PGresult *postgres_query(struct postgres_engine *e, const char *sql); /* several statements without parameters */
 
-/* ---- postgres_pipeline.c ---- */
+/* ---- postgres_pipeline.c ----------------------------------------------------------------------------------------- */
 
 /* doing names the statement in sentences; it must live until it is settled. */
 int postgres_send_text(struct postgres_engine *e, const char *text, const char *doing, struct error *err);
@@ -105,7 +116,7 @@ int postgres_settle(struct postgres_engine *e, PGresult **ret_last, struct error
 void postgres_forget_text(struct postgres_engine *e, const char *text);
 int postgres_copy(struct engine *base, const char *into, const struct engine_rows *rows, struct error *err);
 
-/* ---- postgres_statements.c: operations of engine.h ---- */
+/* ---- postgres_statements.c: operations of engine.h --------------------------------------------------------------- */
 
 int postgres_prepare(struct engine *base, const char *sql, struct engine_stmt **ret, struct error *err);
 void postgres_finalize(struct engine_stmt *s);
@@ -119,7 +130,7 @@ int64_t postgres_integer(struct engine_stmt *s, int column);
 double postgres_real(struct engine_stmt *s, int column);
 const void *postgres_data(struct engine_stmt *s, int column, size_t *ret_n);
 
-/* ---- postgres_wire.c ---- */
+/* ---- postgres_wire.c --------------------------------------------------------------------------------------------- */
 
 struct postgres_params {
     const char *value[POSTGRES_PARAMS_MAX];

@@ -16,10 +16,10 @@ enum {
     ANSWER_GRACE_MS = 2000,    /* beyond that, for the server to say itself that the time is over */
     RETRY_FIRST_MS = 50,
     RETRY_LAST_MS = 5000,
-    VERSION_MIN = 130000,      /* pg_current_xact_id */
+    VERSION_MIN = 130000, /* pg_current_xact_id */
 };
 
-/* ---- waiting ---- */
+/* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
 /* False when the time is over. */
 static bool wait_readable(PGconn *conn, int64_t end_us)
@@ -63,7 +63,7 @@ PGresult *postgres_query(struct postgres_engine *e, const char *sql)
     return PQsendQuery(e->conn, sql) ? postgres_result(e) : NULL;
 }
 
-/* ---- a connection that was just made ---- */
+/* ---- a connection that was just made ----------------------------------------------------------------------------- */
 
 static void ignore_notice(void *arg, const char *text)
 {
@@ -123,17 +123,24 @@ static int greet_server(struct postgres_engine *e, struct error *err)
     return postgres_configure(e, err);
 }
 
-/* ---- connecting ---- */
+/* ---- connecting -------------------------------------------------------------------------------------------------- */
 
 /* A peer that is gone without a word is noticed after 25 s of silence, or when it leaves something sent unacknowledged
  * for 20 s. What the configuration's URI says comes last and wins. */
 int postgres_connect(struct postgres_engine *e, const char *uri, struct error *err)
 {
-    static const char *const key[] = {
-        "connect_timeout", "fallback_application_name", "client_encoding", "keepalives_idle", "keepalives_interval",
-        "keepalives_count", "tcp_user_timeout", "target_session_attrs", "dbname", NULL};
-    const char *const value[] = {"5", "determined-master", "UTF8", "10", "5", "3", "20000", e->writer ? "primary" : "any",
-                                 uri, NULL};
+    static const char *const key[] = {"connect_timeout",
+                                      "fallback_application_name",
+                                      "client_encoding",
+                                      "keepalives_idle",
+                                      "keepalives_interval",
+                                      "keepalives_count",
+                                      "tcp_user_timeout",
+                                      "target_session_attrs",
+                                      "dbname",
+                                      NULL};
+    const char *const value[] = {"5",     "determined-master",           "UTF8", "10", "5", "3",
+                                 "20000", e->writer ? "primary" : "any", uri,    NULL};
     e->conn = PQconnectdbParams(key, value, 1);
     if (!e->conn)
         return error_set(err, ERR_NO_MEMORY, "out of memory");

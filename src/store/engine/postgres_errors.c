@@ -4,14 +4,22 @@
 
 #include "store/engine/postgres.h"
 
-static int line_n(const char *text) { return (int)strcspn(text, "\n"); } /* libpq ends its sentences with a line feed */
+static int line_n(const char *text)
+{
+    return (int)strcspn(text, "\n");
+} /* libpq ends its sentences with a line feed */
 
-static bool is_class(const char *state, const char *class) { return strncmp(state, class, strlen(class)) == 0; }
+static bool is_class(const char *state, const char *class)
+{
+    return strncmp(state, class, strlen(class)) == 0;
+}
 
-/* ---- no connection ---- */
+/* ---- no connection ----------------------------------------------------------------------------------------------- */
 
 /* libpq keeps no SQLSTATE of a refusal, so the words decide; they only choose an advice. */
-static const struct { const char *words, *advice; } advices[] = {
+static const struct {
+    const char *words, *advice;
+} advices[] = {
     {"too many clients", ": the master needs four connections, raise max_connections or find who holds them"},
     {"remaining connection slots", ": the master needs four connections, raise max_connections or find who holds them"},
     {"too many connections for", ": the master needs four connections, raise the limit of the role or of the database"},
@@ -44,14 +52,15 @@ int postgres_fail_away(struct postgres_engine *e, struct error *err)
                      line_n(text), text, advice_for(text));
 }
 
-/* ---- statements that failed ---- */
+/* ---- statements that failed -------------------------------------------------------------------------------------- */
 
-/* The name that error.h gives the constraint. PostgreSQL makes projects_workspace_id_name_key of the constraint that error.h
- * calls projects.workspace_id_name; another name is that of an index, and stays as it is. */
+/* The name that error.h gives the constraint. PostgreSQL makes projects_workspace_id_name_key of the constraint that
+ * error.h calls projects.workspace_id_name; another name is that of an index, and stays as it is. */
 static void name_unique(const char *table, const char *name, char ret[ERROR_CONSTRAINT_NAME_MAX])
 {
     size_t table_n = strlen(table), n = strlen(name);
-    if (strncmp(name, table, table_n) == 0 && name[table_n] == '_' && n > table_n + 5 && strcmp(name + n - 4, "_key") == 0)
+    if (strncmp(name, table, table_n) == 0 && name[table_n] == '_' && n > table_n + 5 &&
+        strcmp(name + n - 4, "_key") == 0)
         snprintf(ret, ERROR_CONSTRAINT_NAME_MAX, "%s.%.*s", table, (int)(n - table_n - 5), name + table_n + 1);
     else
         snprintf(ret, ERROR_CONSTRAINT_NAME_MAX, "%s", name);
@@ -79,7 +88,11 @@ static int fail_conflict(const PGresult *result, const char *state, const char *
 }
 
 /* What passes: the writer rolls back and tries the same group again. */
-static const struct { const char *state; enum engine_failure failure; const char *sentence; } passing[] = {
+static const struct {
+    const char *state;
+    enum engine_failure failure;
+    const char *sentence;
+} passing[] = {
     {"53100", ENGINE_FULL, "the disk that holds the database is full: make room, the master goes on by itself"},
     {"40", ENGINE_AWAY, "the database asks to try again"}, /* serialization, deadlock */
     {"25006", ENGINE_AWAY, "the database takes no writes for now"},

@@ -4,9 +4,9 @@
  *     job 1: SELECT ┘ one round trip ─ INSERT ─ INSERT ┐
  *     job 2: SELECT ───────────────────────────────────┘ one round trip ─ UPDATE …
  *
- * The server runs them in order and skips, after one that failed, all others up to the settling. So when a job is told of
- * a failure that belongs to one before it, neither is to blame alone: the engine says that it is tangled, and the group is
- * done once more without trust, in which every job has a savepoint and its release waits (store_trust).
+ * The server runs them in order and skips, after one that failed, all others up to the settling. So when a job is told
+ * of a failure that belongs to one before it, neither is to blame alone: the engine says that it is tangled, and the
+ * group is done once more without trust, in which every job has a savepoint and its release waits (store_trust).
  *
  * Many rows of one table go by COPY, in chunks, so that memory holds only one of them. */
 #include <stdio.h>
@@ -24,7 +24,7 @@ static int fail_send(struct postgres_engine *e, const char *doing, struct error 
                      PQerrorMessage(e->conn));
 }
 
-/* ---- sending ---- */
+/* ---- sending ----------------------------------------------------------------------------------------------------- */
 
 static int open_pipeline(struct postgres_engine *e, const char *doing, struct error *err)
 {
@@ -61,7 +61,8 @@ int postgres_send_stmt(struct engine_stmt *s, struct error *err)
         return -1;
     e->ahead_of_job = true;
     e->job_wrote |= !s->reads;
-    return check_sent(e, PQsendQueryPrepared(e->conn, s->name, s->param_n, w.value, w.length, w.format, 1), s->sql, err);
+    return check_sent(e, PQsendQueryPrepared(e->conn, s->name, s->param_n, w.value, w.length, w.format, 1), s->sql,
+                      err);
 }
 
 void postgres_forget_text(struct postgres_engine *e, const char *text)
@@ -71,7 +72,7 @@ void postgres_forget_text(struct postgres_engine *e, const char *text)
             e->ahead[i] = "a statement that is no longer there";
 }
 
-/* ---- settling ---- */
+/* ---- settling ---------------------------------------------------------------------------------------------------- */
 
 static int fail_result(struct postgres_engine *e, const PGresult *result, int i, int released, struct error *err)
 {
@@ -125,7 +126,7 @@ int postgres_settle(struct postgres_engine *e, PGresult **ret_last, struct error
     return rc;
 }
 
-/* ---- COPY ---- */
+/* ---- COPY -------------------------------------------------------------------------------------------------------- */
 
 static int put_chunk(struct postgres_engine *e, struct strbuf *chunk, struct error *err)
 {

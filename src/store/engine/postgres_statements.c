@@ -6,7 +6,7 @@
 #include "common/base/must.h"
 #include "store/engine/postgres.h"
 
-/* ---- preparing ---- */
+/* ---- preparing --------------------------------------------------------------------------------------------------- */
 
 static bool is_known_column(Oid type)
 {
@@ -102,7 +102,7 @@ void postgres_finalize(struct engine_stmt *s)
     free(s);
 }
 
-/* ---- running ---- */
+/* ---- running ----------------------------------------------------------------------------------------------------- */
 
 int postgres_bind(struct engine_stmt *s, int index, const struct sql_value *v, struct error *err)
 {
@@ -168,9 +168,12 @@ void postgres_reset(struct engine_stmt *s)
         s->value[i] = (struct sql_value){.type = SQL_NULL};
 }
 
-/* ---- columns ---- */
+/* ---- columns ----------------------------------------------------------------------------------------------------- */
 
-bool postgres_is_null(struct engine_stmt *s, int column) { return PQgetisnull(s->result, s->row, column); }
+bool postgres_is_null(struct engine_stmt *s, int column)
+{
+    return PQgetisnull(s->result, s->row, column);
+}
 
 int64_t postgres_integer(struct engine_stmt *s, int column)
 {
@@ -178,11 +181,16 @@ int64_t postgres_integer(struct engine_stmt *s, int column)
     if (postgres_is_null(s, column))
         return 0;
     switch (PQftype(s->result, column)) {
-    case TYPE_INT8: return postgres_get_integer(at, 8);
-    case TYPE_INT4: return postgres_get_integer(at, 4);
-    case TYPE_BOOL: return *at != 0;
-    case TYPE_FLOAT8: return (int64_t)postgres_get_real(at);
-    default: return 0;
+    case TYPE_INT8:
+        return postgres_get_integer(at, 8);
+    case TYPE_INT4:
+        return postgres_get_integer(at, 4);
+    case TYPE_BOOL:
+        return *at != 0;
+    case TYPE_FLOAT8:
+        return (int64_t)postgres_get_real(at);
+    default:
+        return 0;
     }
 }
 

@@ -11,11 +11,17 @@ static uint64_t bits_of(double v)
     return bits;
 }
 
-static bool is_bytes(const struct sql_value *v) { return v->type == SQL_TEXT || v->type == SQL_BLOB; }
+static bool is_bytes(const struct sql_value *v)
+{
+    return v->type == SQL_TEXT || v->type == SQL_BLOB;
+}
 
-static int fail_too_large(struct error *err) { return error_set(err, ERR_TOO_LARGE, "a value is too large for the database"); }
+static int fail_too_large(struct error *err)
+{
+    return error_set(err, ERR_TOO_LARGE, "a value is too large for the database");
+}
 
-/* ---- parameters ---- */
+/* ---- parameters -------------------------------------------------------------------------------------------------- */
 
 static void put_number(struct postgres_params *w, int i, uint64_t bits)
 {
@@ -47,7 +53,7 @@ int postgres_put_param(const struct engine_stmt *s, struct postgres_params *w, i
     return 0;
 }
 
-/* ---- columns ---- */
+/* ---- columns ----------------------------------------------------------------------------------------------------- */
 
 static uint64_t get_bits(const char *at, int size)
 {
@@ -71,7 +77,7 @@ double postgres_get_real(const char *at)
     return v;
 }
 
-/* ---- COPY (FORMAT binary): a header, rows of a count and length-prefixed fields, a count of -1 ---- */
+/* ---- COPY (FORMAT binary): a header, rows of a count and length-prefixed fields, a count of -1 ------------------- */
 
 static void add_be16(struct strbuf *out, uint16_t v)
 {
@@ -95,8 +101,8 @@ static void add_number(struct strbuf *out, uint64_t bits)
 void postgres_copy_header(struct strbuf *out)
 {
     strbuf_add(out, "PGCOPY\n\377\r\n", 11); /* its NUL is part of the signature */
-    add_be32(out, 0); /* flags */
-    add_be32(out, 0); /* no extension */
+    add_be32(out, 0);                        /* flags */
+    add_be32(out, 0);                        /* no extension */
 }
 
 int postgres_copy_row(const struct sql_value *value, size_t n, struct strbuf *out, struct error *err)
@@ -119,4 +125,7 @@ int postgres_copy_row(const struct sql_value *value, size_t n, struct strbuf *ou
     return 0;
 }
 
-void postgres_copy_trailer(struct strbuf *out) { add_be16(out, UINT16_MAX); }
+void postgres_copy_trailer(struct strbuf *out)
+{
+    add_be16(out, UINT16_MAX);
+}

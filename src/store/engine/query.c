@@ -6,7 +6,10 @@
 /* A COPY costs two round trips of its own; fewer rows than this are sent ahead with what else the job writes. */
 enum { COPY_ROWS_MIN = 16 };
 
-static const struct engine_ops *ops_of(const struct query *q) { return store_engine(q->st)->ops; }
+static const struct engine_ops *ops_of(const struct query *q)
+{
+    return store_engine(q->st)->ops;
+}
 
 static int bind_all(struct query *q, const struct sql_value *value, size_t n, struct error *err)
 {
@@ -16,8 +19,8 @@ static int bind_all(struct query *q, const struct sql_value *value, size_t n, st
     return 0;
 }
 
-static int start_statement(struct store *st, struct engine_stmt *stmt, const struct sql_value *value, size_t n, struct query *ret,
-                 struct error *err)
+static int start_statement(struct store *st, struct engine_stmt *stmt, const struct sql_value *value, size_t n,
+                           struct query *ret, struct error *err)
 {
     struct query q = {.st = st, .stmt = stmt};
     *ret = (struct query){.st = st};
@@ -144,10 +147,22 @@ int query_one(struct store *st, enum sql_query name, struct sql_args args, row_f
     return read_first_row(&q, read, a, ret, err);
 }
 
-static void read_int(struct query *q, struct arena *a, void *row) { *(int64_t *)row = take_int(q); }
-static void read_i32(struct query *q, struct arena *a, void *row) { *(int32_t *)row = take_i32(q); }
-static void read_bool(struct query *q, struct arena *a, void *row) { *(bool *)row = take_bool(q); }
-static void read_text(struct query *q, struct arena *a, void *row) { *(const char **)row = take_text(q, a); }
+static void read_int(struct query *q, struct arena *a, void *row)
+{
+    *(int64_t *)row = take_int(q);
+}
+static void read_i32(struct query *q, struct arena *a, void *row)
+{
+    *(int32_t *)row = take_i32(q);
+}
+static void read_bool(struct query *q, struct arena *a, void *row)
+{
+    *(bool *)row = take_bool(q);
+}
+static void read_text(struct query *q, struct arena *a, void *row)
+{
+    *(const char **)row = take_text(q, a);
+}
 
 int query_int(struct store *st, enum sql_query name, struct sql_args args, int64_t *ret, struct error *err)
 {
@@ -174,14 +189,14 @@ int query_text(struct store *st, enum sql_query name, struct sql_args args, stru
     return query_one(st, name, args, read_text, a, ret, err) < 0 ? -1 : 0;
 }
 
-int query_ints(struct store *st, enum sql_query name, struct sql_args args, struct arena *a, int64_t **ret, size_t *ret_n,
-               struct error *err)
+int query_ints(struct store *st, enum sql_query name, struct sql_args args, struct arena *a, int64_t **ret,
+               size_t *ret_n, struct error *err)
 {
     return query_all(st, name, args, read_int, sizeof(**ret), a, ret, ret_n, err);
 }
 
-int query_ids(struct store *st, enum sql_query name, struct sql_args args, struct arena *a, int32_t **ret, size_t *ret_n,
-              struct error *err)
+int query_ids(struct store *st, enum sql_query name, struct sql_args args, struct arena *a, int32_t **ret,
+              size_t *ret_n, struct error *err)
 {
     return query_all(st, name, args, read_i32, sizeof(**ret), a, ret, ret_n, err);
 }
@@ -193,7 +208,7 @@ int query_texts(struct store *st, enum sql_query name, struct sql_args args, str
 }
 
 static int read_all_rows(struct query *q, row_fn *read, size_t row_size, struct arena *a, void *ret, size_t *ret_n,
-               struct error *err)
+                         struct error *err)
 {
     char *rows = NULL;
     size_t n = 0, cap = 0;
@@ -226,12 +241,24 @@ int query_all(struct store *st, enum sql_query name, struct sql_args args, row_f
     return read_all_rows(&q, read, row_size, a, ret, ret_n, err);
 }
 
-/* ---- columns ---- */
+/* ---- columns ----------------------------------------------------------------------------------------------------- */
 
-int64_t take_int(struct query *q) { return ops_of(q)->integer(q->stmt, q->column++); }
-int32_t take_i32(struct query *q) { return (int32_t)take_int(q); }
-bool take_bool(struct query *q) { return take_int(q) != 0; }
-double take_real(struct query *q) { return ops_of(q)->real(q->stmt, q->column++); }
+int64_t take_int(struct query *q)
+{
+    return ops_of(q)->integer(q->stmt, q->column++);
+}
+int32_t take_i32(struct query *q)
+{
+    return (int32_t)take_int(q);
+}
+bool take_bool(struct query *q)
+{
+    return take_int(q) != 0;
+}
+double take_real(struct query *q)
+{
+    return ops_of(q)->real(q->stmt, q->column++);
+}
 bool take_opt_int(struct query *q, int64_t *ret)
 {
     bool has = !ops_of(q)->is_null(q->stmt, q->column);
@@ -253,7 +280,10 @@ bool take_opt_real(struct query *q, double *ret)
     return has;
 }
 
-const void *take_borrowed(struct query *q, size_t *ret_n) { return ops_of(q)->data(q->stmt, q->column++, ret_n); }
+const void *take_borrowed(struct query *q, size_t *ret_n)
+{
+    return ops_of(q)->data(q->stmt, q->column++, ret_n);
+}
 
 const char *take_opt_text(struct query *q, struct arena *a)
 {
@@ -294,7 +324,7 @@ const void *take_blob(struct query *q, struct arena *a, size_t *ret_n)
     return *ret_n ? arena_dup(a, data, *ret_n) : NULL;
 }
 
-/* ---- composed statements ---- */
+/* ---- composed statements ----------------------------------------------------------------------------------------- */
 
 /* Each fragment counts its own parameters from 1: "?2" becomes "?(base+2)". */
 static void add_renumbered(struct strbuf *sql, const char *text, char mark, size_t base)
@@ -351,7 +381,7 @@ int query_int_composed(struct store *st, const struct compose *c, int64_t *ret, 
     return read_first_row(&q, read_int, NULL, ret, err) < 0 ? -1 : 0;
 }
 
-/* ---- helpers ---- */
+/* ---- helpers ----------------------------------------------------------------------------------------------------- */
 
 const char *json_of_texts(struct arena *a, struct store_texts t)
 {

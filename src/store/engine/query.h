@@ -2,8 +2,8 @@
  *
  *     query_exec(st, Q_SESSIONS_REVOKE_OF_USER, SQL_ARGS(sql_int(user_id)), NULL, err)
  *
- * A function that would only do that is not written: `-- function:` below the statement's name makes it (store/functions.h,
- * tools/sql_functions.py).
+ * A function that would only do that is not written: `-- function:` below the statement's name makes it
+ * (store/functions.h, tools/sql_functions.py).
  *
  * Records are declared as rows in queries/NAME.sql. What reads and binds them is made of that, in store/row_io.h:
  *
@@ -28,8 +28,8 @@
  *     query_copy(st, C_LOG_BLOCKS, &(struct engine_rows){.column_n = 3, .row_n = n, .fill = fill, .ctx = x}, err)
  *
  * Statements are prepared once per connection. The same statement must not be run while its rows are being read. */
-#ifndef DET_STORE_QUERY_H
-#define DET_STORE_QUERY_H
+#ifndef DET_STORE_ENGINE_QUERY_H
+#define DET_STORE_ENGINE_QUERY_H
 
 #include <string.h>
 
@@ -37,32 +37,65 @@
 #include "store/engine/engine.h"
 #include "store/sql.h"
 
-struct sql_args { const struct sql_value *value; size_t n; };
-#define SQL_ARGS(...)                                                                                            \
-    ((struct sql_args){(const struct sql_value[]){__VA_ARGS__},                                                  \
+struct sql_args {
+    const struct sql_value *value;
+    size_t n;
+};
+#define SQL_ARGS(...) \
+    ((struct sql_args){(const struct sql_value[]){__VA_ARGS__}, \
                        sizeof((const struct sql_value[]){__VA_ARGS__}) / sizeof(struct sql_value)})
 #define SQL_NO_ARGS ((struct sql_args){NULL, 0})
 
-static inline struct sql_value sql_null(void) { return (struct sql_value){.type = SQL_NULL}; }
-static inline struct sql_value sql_int(int64_t v) { return (struct sql_value){.type = SQL_INT, .integer = v}; }
-static inline struct sql_value sql_bool(bool v) { return sql_int(v); }
-static inline struct sql_value sql_real(double v) { return (struct sql_value){.type = SQL_REAL, .real = v}; }
+static inline struct sql_value sql_null(void)
+{
+    return (struct sql_value){.type = SQL_NULL};
+}
+static inline struct sql_value sql_int(int64_t v)
+{
+    return (struct sql_value){.type = SQL_INT, .integer = v};
+}
+static inline struct sql_value sql_bool(bool v)
+{
+    return sql_int(v);
+}
+static inline struct sql_value sql_real(double v)
+{
+    return (struct sql_value){.type = SQL_REAL, .real = v};
+}
 static inline struct sql_value sql_blob(const void *v, size_t n)
 {
     return (struct sql_value){.type = SQL_BLOB, .data = v, .n = n};
 }
 /* NULL for no buffer; an empty one is an empty blob. */
-static inline struct sql_value sql_strbuf(const struct strbuf *b) { return b ? sql_blob(strbuf_str(b), b->n) : sql_null(); }
-static inline struct sql_value sql_opt_int(bool has, int64_t v) { return has ? sql_int(v) : sql_null(); }
-static inline struct sql_value sql_opt_real(bool has, double v) { return has ? sql_real(v) : sql_null(); }
-static inline struct sql_value sql_time(int64_t us) { return sql_opt_int(us != 0, us); } /* 0 is NULL */
+static inline struct sql_value sql_strbuf(const struct strbuf *b)
+{
+    return b ? sql_blob(strbuf_str(b), b->n) : sql_null();
+}
+static inline struct sql_value sql_opt_int(bool has, int64_t v)
+{
+    return has ? sql_int(v) : sql_null();
+}
+static inline struct sql_value sql_opt_real(bool has, double v)
+{
+    return has ? sql_real(v) : sql_null();
+}
+static inline struct sql_value sql_time(int64_t us)
+{
+    return sql_opt_int(us != 0, us);
+} /* 0 is NULL */
 static inline struct sql_value sql_text_n(const char *v, size_t n)
 {
     return (struct sql_value){.type = SQL_TEXT, .data = v, .n = n};
 }
 /* A NULL pointer is NULL; with sql_text it is the empty text. */
-static inline struct sql_value sql_opt_text(const char *v) { return v ? sql_text_n(v, strlen(v)) : sql_null(); }
-static inline struct sql_value sql_text(const char *v) { return sql_text_n(v ? v : "", v ? strlen(v) : 0); }
+static inline struct sql_value sql_opt_text(const char *v)
+{
+    return v ? sql_text_n(v, strlen(v)) : sql_null();
+}
+static inline struct sql_value sql_text(const char *v)
+{
+    return sql_text_n(v ? v : "", v ? strlen(v) : 0);
+}
 
 struct query {
     struct store *st;
@@ -94,21 +127,22 @@ int query_bool(struct store *st, enum sql_query name, struct sql_args args, bool
 int query_text(struct store *st, enum sql_query name, struct sql_args args, struct arena *a, const char **ret,
                struct error *err);
 /* The first column of all rows. */
-int query_ints(struct store *st, enum sql_query name, struct sql_args args, struct arena *a, int64_t **ret, size_t *ret_n,
-               struct error *err);
-int query_ids(struct store *st, enum sql_query name, struct sql_args args, struct arena *a, int32_t **ret, size_t *ret_n,
-              struct error *err);
+int query_ints(struct store *st, enum sql_query name, struct sql_args args, struct arena *a, int64_t **ret,
+               size_t *ret_n, struct error *err);
+int query_ids(struct store *st, enum sql_query name, struct sql_args args, struct arena *a, int32_t **ret,
+              size_t *ret_n, struct error *err);
 int query_texts(struct store *st, enum sql_query name, struct sql_args args, struct arena *a, const char ***ret,
                 size_t *ret_n, struct error *err);
 
-/* What get_NAME() and list_NAME() are made of. *ret of query_all is an array in the arena; NULL when there are no rows. */
+/* What get_NAME() and list_NAME() are made of. *ret of query_all is an array in the arena; NULL when there are no rows.
+ */
 int query_one(struct store *st, enum sql_query name, struct sql_args args, row_fn *read, struct arena *a, void *ret,
               struct error *err);
 int query_all(struct store *st, enum sql_query name, struct sql_args args, row_fn *read, size_t row_size,
               struct arena *a, void *ret, size_t *ret_n, struct error *err);
 
-/* Step by step, for rows that are handed on one at a time: start, next until it is not 1, end (always). A row is read with
- * read_ROW() of store/row_io.h. */
+/* Step by step, for rows that are handed on one at a time: start, next until it is not 1, end (always). A row is read
+ * with read_ROW() of store/row_io.h. */
 int query_start(struct store *st, enum sql_query name, struct sql_args args, struct query *ret, struct error *err);
 int query_next(struct query *q, struct error *err);
 void query_end(struct query *q);
@@ -116,7 +150,10 @@ void query_end(struct query *q);
 enum { COMPOSE_ARGS_MAX = 128 };
 enum { COMPOSE_PARTS_MAX = 512 };
 struct compose {
-    struct { enum sql_fragment fragment; size_t base; } part[COMPOSE_PARTS_MAX]; /* base: parameters before its $1 */
+    struct {
+        enum sql_fragment fragment;
+        size_t base;
+    } part[COMPOSE_PARTS_MAX]; /* base: parameters before its $1 */
     size_t part_n;
     struct sql_value value[COMPOSE_ARGS_MAX];
     size_t value_n;

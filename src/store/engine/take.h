@@ -1,9 +1,9 @@
 /* Columns of the current row, in their order. NULL reads as 0, "" or false; take_opt_* tell.
  *
- * This is for the readers that tools/gen-sql makes: who takes columns by hand takes the wrong one when a column comes or
- * goes (tools/check-deps knows who may). */
-#ifndef DET_STORE_TAKE_H
-#define DET_STORE_TAKE_H
+ * This is for the readers that tools/gen-sql makes: who takes columns by hand takes the wrong one when a column comes
+ * or goes (tools/check-deps knows who may). */
+#ifndef DET_STORE_ENGINE_TAKE_H
+#define DET_STORE_ENGINE_TAKE_H
 
 #include "store/engine/query.h"
 
@@ -19,6 +19,6 @@ const char *take_opt_text(struct query *q, struct arena *a); /* NULL for NULL */
 void take_chars(struct query *q, char *buf, size_t size);    /* into a fixed field; too long is cut */
 void take_bytes(struct query *q, uint8_t *buf, size_t size); /* as take_chars; zeros fill it up */
 const void *take_blob(struct query *q, struct arena *a, size_t *ret_n);
-const void *take_borrowed(struct query *q, size_t *ret_n);   /* text or blob, valid until the next step */
+const void *take_borrowed(struct query *q, size_t *ret_n); /* text or blob, valid until the next step */
 
 #endif

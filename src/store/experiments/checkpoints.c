@@ -4,7 +4,7 @@
 #include "store/lists/list.h"
 #include "store/metrics/metric_seal.h"
 
-/* ---- counters: a checkpoint counts while it has files ---- */
+/* ---- counters: a checkpoint counts while it has files ------------------------------------------------------------ */
 
 static bool has_files(const char *state)
 {
@@ -22,7 +22,8 @@ static int add_to_counters(struct store *st, const struct counted_checkpoint *c,
 }
 
 /* Runs the statement that changes a checkpoint, and moves the counters by what changed. */
-static int change_checkpoint(struct store *st, const char *uuid, enum sql_query name, struct sql_args args, struct error *err)
+static int change_checkpoint(struct store *st, const char *uuid, enum sql_query name, struct sql_args args,
+                             struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct counted_checkpoint before, after;
@@ -44,7 +45,8 @@ static int parse_resources(const char *resources, int64_t *ret_size, int *ret_n,
         return error_wrap(err, "checkpoint resources");
     if (!json_object_is_type(files, json_type_object))
         return error_set(err, ERR_INVALID, "checkpoint resources: expected an object of paths and sizes");
-    json_object_object_foreach(files, path, v) {
+    json_object_object_foreach(files, path, v)
+    {
         (void)path;
         size += json_object_get_int64(v);
     }
@@ -53,7 +55,7 @@ static int parse_resources(const char *resources, int64_t *ret_size, int *ret_n,
     return 0;
 }
 
-/* ---- whose they are ---- */
+/* ---- whose they are ---------------------------------------------------------------------------------------------- */
 
 int store_checkpoint_owner(struct store *st, const char *uuid, struct arena *a, struct store_checkpoint_owner *ret,
                            bool *ret_found, struct error *err)
@@ -72,11 +74,13 @@ int store_checkpoint_check_trial(struct store *st, const char *uuid, int32_t tri
         return -1;
     if (!found || owner.trial_id == trial_id)
         return 0;
-    return error_set(err, ERR_CONFLICT, "checkpoint %s was reported by another trial, to which it belongs: nothing was changed; "
-                     "a new checkpoint needs a UUID of its own", uuid);
+    return error_set(err, ERR_CONFLICT,
+                     "checkpoint %s was reported by another trial, to which it belongs: nothing was changed; "
+                     "a new checkpoint needs a UUID of its own",
+                     uuid);
 }
 
-/* ---- writing ---- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 int store_checkpoint_put(struct store *st, const struct store_checkpoint *c, struct error *err)
 {
@@ -98,14 +102,15 @@ int store_checkpoint_set_resources(struct store *st, const char *uuid, const cha
     int64_t size, old_size;
     int n, old_n;
     int rc = get_checkpoints_counted(st, SQL_ARGS(sql_text(uuid)), &a, &before, err);
-    if (query_found(rc, err, "checkpoint '%s'", uuid) < 0 || parse_resources(resources, &size, &n, err) < 0 || parse_resources(before.resources, &old_size, &old_n, err) < 0)
+    if (query_found(rc, err, "checkpoint '%s'", uuid) < 0 || parse_resources(resources, &size, &n, err) < 0 ||
+        parse_resources(before.resources, &old_size, &old_n, err) < 0)
         return -1;
     const char *state = n == 0 ? "DELETED" : n < old_n ? "PARTIALLY_DELETED" : before.state;
     return change_checkpoint(st, uuid, Q_CHECKPOINTS_SET_RESOURCES,
-                  SQL_ARGS(sql_text(uuid), sql_text(resources), sql_int(size), sql_text(state)), err);
+                             SQL_ARGS(sql_text(uuid), sql_text(resources), sql_int(size), sql_text(state)), err);
 }
 
-/* ---- reading ---- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 /* Training metrics of the checkpoint's step that were not found in a row may have been sealed. */
 static int add_sealed_metrics(struct store *st, struct store_checkpoint *c, size_t n, struct arena *a,
@@ -153,8 +158,9 @@ int store_checkpoint_find(struct store *st, const char *beginning, struct arena 
     if (get_checkpoints_by_beginning(st, SQL_ARGS(sql_text(beginning)), a, &r, err) < 0)
         return -1;
     if (strcmp(r.first, r.last) != 0)
-        return error_set(err, ERR_INVALID, "several checkpoints begin with '%s', such as %s and %s; give more of the UUID",
-                         beginning, r.first, r.last);
+        return error_set(err, ERR_INVALID,
+                         "several checkpoints begin with '%s', such as %s and %s; give more of the UUID", beginning,
+                         r.first, r.last);
     *ret = *r.first ? r.first : beginning;
     return 0;
 }
@@ -191,7 +197,7 @@ int store_checkpoint_list(struct store *st, const struct store_checkpoint_filter
     return rc;
 }
 
-/* ---- storage backends ---- */
+/* ---- storage backends -------------------------------------------------------------------------------------------- */
 
 int store_storage_backend_id(struct store *st, const char *config, int32_t *ret, struct error *err)
 {

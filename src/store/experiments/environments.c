@@ -34,8 +34,9 @@ int store_environment_put(struct store *st, const struct store_environment *e, s
     if (put_document(st, e->host, &host, err) < 0 || put_document(st, e->python, &python, err) < 0)
         return -1;
     if (query_exec(st, Q_ALLOCATION_ENVIRONMENTS_PUT,
-                   SQL_ARGS(sql_text(e->allocation_id), sql_text(e->container_id), host, python, sql_int(e->python_seen)), NULL, err) < 0)
+                   SQL_ARGS(sql_text(e->allocation_id), sql_text(e->container_id), host, python,
+                            sql_int(e->python_seen)),
+                   NULL, err) < 0)
         return explain_conflict(err, "allocation '%.80s' does not exist", e->allocation_id);
     return 0;
 }
-

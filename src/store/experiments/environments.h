@@ -1,11 +1,11 @@
-/* What allocations ran in. Two documents describe each container: the machine, which its agent tells, and Python with its packages,
- * which the task tells, or the agent for a task that does not.
+/* What allocations ran in. Two documents describe each container: the machine, which its agent tells, and Python with
+ * its packages, which the task tells, or the agent for a task that does not.
  *
- * Documents are JSON that the caller has checked. Equal documents are kept once, however many allocations refer to them: a list of
- * packages takes some kilobytes, and thousands of trials run with the same. A document that no allocation refers to any more is
- * deleted when runs are deleted. */
-#ifndef DET_STORE_ENVIRONMENTS_H
-#define DET_STORE_ENVIRONMENTS_H
+ * Documents are JSON that the caller has checked. Equal documents are kept once, however many allocations refer to
+ * them: a list of packages takes some kilobytes, and thousands of trials run with the same. A document that no
+ * allocation refers to any more is deleted when runs are deleted. */
+#ifndef DET_STORE_EXPERIMENTS_ENVIRONMENTS_H
+#define DET_STORE_EXPERIMENTS_ENVIRONMENTS_H
 
 #include "store/functions.h"
 

@@ -1,10 +1,10 @@
-#include "store/experiments/environments.h"
 #include "store/experiments/experiments.h"
+#include "store/experiments/environments.h"
 
-#include "store/lists/list.h"
 #include "store/accounts/workspace_deletion.h"
+#include "store/lists/list.h"
 
-/* ---- writing ---- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 static int insert_row(struct store *st, const struct store_experiment *x, struct error *err)
 {
@@ -66,8 +66,9 @@ int store_experiment_set_config(struct store *st, int32_t id, const char *config
                        "experiment %d", id) < 0)
         return -1;
     const struct sql_args args = SQL_ARGS(sql_int(id), sql_text(resource_pool));
-    return query_send(st, Q_EXPERIMENTS_SET_POOL, args, err) < 0 ? -1
-                                                                 : query_send(st, Q_JOBS_SET_POOL_OF_EXPERIMENT, args, err);
+    return query_send(st, Q_EXPERIMENTS_SET_POOL, args, err) < 0
+               ? -1
+               : query_send(st, Q_JOBS_SET_POOL_OF_EXPERIMENT, args, err);
 }
 
 int store_experiment_patch(struct store *st, int32_t id, const struct store_experiment_patch *p, struct error *err)
@@ -82,7 +83,9 @@ int store_experiment_patch(struct store *st, int32_t id, const struct store_expe
 static int delete_row(struct store *st, int32_t id, struct error *err)
 {
     static const enum sql_query hanging[] = {
-        Q_EXPERIMENTS_DELETE_LOGS, Q_EXPERIMENTS_DELETE_LOG_STATE, Q_EXPERIMENTS_DELETE_LOG_MARKS,
+        Q_EXPERIMENTS_DELETE_LOGS,
+        Q_EXPERIMENTS_DELETE_LOG_STATE,
+        Q_EXPERIMENTS_DELETE_LOG_MARKS,
         Q_EXPERIMENTS_DELETE_JOB,
     };
     if (mark_last_id(st, STORE_IDS_EXPERIMENTS, err) < 0 || mark_last_id(st, STORE_IDS_TRIALS, err) < 0 ||
@@ -101,7 +104,8 @@ static int run_deleted(struct store *st, int32_t experiment_id, int32_t trial_id
 {
     const struct sql_args of_experiment = SQL_ARGS(sql_int(experiment_id));
     if (query_exec(st, Q_EXPERIMENTS_COUNT_TRIALS, of_experiment, NULL, err) < 0 ||
-        query_exec(st, Q_EXPERIMENTS_RECOMPUTE_BEST, of_experiment, NULL, err) < 0 || store_environments_forget(st, err) < 0)
+        query_exec(st, Q_EXPERIMENTS_RECOMPUTE_BEST, of_experiment, NULL, err) < 0 ||
+        store_environments_forget(st, err) < 0)
         return -1;
     return query_exec(st, Q_RUN_DELETIONS_DONE, SQL_ARGS(sql_int(trial_id)), NULL, err);
 }
@@ -110,8 +114,9 @@ int store_experiment_delete_part(struct store *st, int32_t id, int32_t trial_id,
                                  struct error *err)
 {
     static const enum sql_query parts[] = {
-        Q_EXPERIMENTS_DELETE_SOME_REPORTS, Q_EXPERIMENTS_DELETE_SOME_BLOCKS, Q_EXPERIMENTS_DELETE_SOME_LOGS,
-        Q_EXPERIMENTS_DELETE_SOME_LOG_STATES, Q_EXPERIMENTS_DELETE_SOME_LOG_MARKS, Q_EXPERIMENTS_DELETE_SOME_CHECKPOINTS,
+        Q_EXPERIMENTS_DELETE_SOME_REPORTS,   Q_EXPERIMENTS_DELETE_SOME_BLOCKS,
+        Q_EXPERIMENTS_DELETE_SOME_LOGS,      Q_EXPERIMENTS_DELETE_SOME_LOG_STATES,
+        Q_EXPERIMENTS_DELETE_SOME_LOG_MARKS, Q_EXPERIMENTS_DELETE_SOME_CHECKPOINTS,
     };
     /* Logs and their like are found by tasks, and tasks by trials: those go when nothing hangs on them any more. */
     static const enum sql_query last_parts[] = {Q_EXPERIMENTS_DELETE_SOME_TASKS, Q_EXPERIMENTS_DELETE_SOME_TRIALS};
@@ -128,7 +133,8 @@ int store_experiment_delete_part(struct store *st, int32_t id, int32_t trial_id,
     for (size_t i = 0; i < sizeof(last_parts) / sizeof(*last_parts); i++) {
         if (query_exec(st, last_parts[i], SQL_ARGS(sql_int(id), sql_int(trial_id), sql_int(limit)), &changes, err) < 0)
             return -1;
-        bool last_run = trial_id && last_parts[i] == Q_EXPERIMENTS_DELETE_SOME_TRIALS; /* goes with what its experiment counts */
+        bool last_run = trial_id &&
+                        last_parts[i] == Q_EXPERIMENTS_DELETE_SOME_TRIALS; /* goes with what its experiment counts */
         if (changes > 0 && !last_run)
             return 0;
     }
@@ -143,13 +149,14 @@ int store_experiments_fail_deletions(struct store *st, struct error *err)
     return store_workspace_deletions_fail_all(st, err);
 }
 
-/* ---- reading ---- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 int store_experiment_get(struct store *st, int32_t id, bool with_config, struct arena *a, struct store_experiment *ret,
                          struct error *err)
 {
     const struct sql_args args = SQL_ARGS(sql_int(id));
-    int rc = with_config ? get_experiments_by_id_with_config(st, args, a, ret, err) : get_experiments_by_id(st, args, a, ret, err);
+    int rc = with_config ? get_experiments_by_id_with_config(st, args, a, ret, err)
+                         : get_experiments_by_id(st, args, a, ret, err);
     return query_found(rc, err, "experiment '%d'", id);
 }
 
@@ -165,7 +172,7 @@ int store_experiment_model_definition(struct store *st, int32_t id, struct arena
     return 0;
 }
 
-/* ---- snapshots ---- */
+/* ---- snapshots --------------------------------------------------------------------------------------------------- */
 
 int store_searcher_events_get(struct store *st, int32_t experiment_id, struct arena *a, const char **ret,
                               struct error *err)

@@ -46,8 +46,8 @@ int store_removal_group_next(struct store *st, int64_t now_us, struct arena *a, 
     return 0;
 }
 
-int store_removal_group_claim(struct store *st, const struct store_removal_group *g, const char *task_id, int64_t now_us,
-                              struct error *err)
+int store_removal_group_claim(struct store *st, const struct store_removal_group *g, const char *task_id,
+                              int64_t now_us, struct error *err)
 {
     if (!g->globs)
         return query_exec(st, Q_TENSORBOARDS_CLAIM, SQL_ARGS(sql_text(task_id), sql_int(g->experiment_id)), NULL, err);
@@ -60,8 +60,8 @@ int store_removal_reported(struct store *st, const char *uuid, const char *resou
     if (store_checkpoint_set_resources(st, uuid, resources, err) < 0)
         return -1;
     bool nothing_left = strcmp(resources, "{}") == 0;
-    return query_exec(st, Q_REMOVALS_REPORTED, SQL_ARGS(sql_text(uuid), sql_text(task_id), sql_bool(nothing_left)), NULL,
-                      err);
+    return query_exec(st, Q_REMOVALS_REPORTED, SQL_ARGS(sql_text(uuid), sql_text(task_id), sql_bool(nothing_left)),
+                      NULL, err);
 }
 
 int store_removals_task_ended(struct store *st, const char *task_id, bool well, int64_t now_us, const char *reason,
@@ -75,7 +75,8 @@ int store_removals_task_ended(struct store *st, const char *task_id, bool well, 
         store_tensorboard_removal_of_task(st, task_id, &a, &b, err) < 0)
         return -1;
     for (size_t i = 0; i < n; i++)
-        if (store_removal_failed(st, r[i].uuid, r[i].globs, now_us + store_removal_pause_us(r[i].tries), reason, err) < 0)
+        if (store_removal_failed(st, r[i].uuid, r[i].globs, now_us + store_removal_pause_us(r[i].tries), reason, err) <
+            0)
             return -1;
     if (b.experiment_id == 0)
         return 0;
@@ -83,4 +84,3 @@ int store_removals_task_ended(struct store *st, const char *task_id, bool well, 
         return store_tensorboard_removal_done(st, b.experiment_id, err);
     return store_tensorboard_removal_failed(st, b.experiment_id, now_us + store_removal_pause_us(b.tries), reason, err);
 }
-

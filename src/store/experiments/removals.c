@@ -18,4 +18,3 @@ int store_removal_done(struct store *st, const char *uuid, const char *globs, co
         return -1;
     return query_exec(st, Q_REMOVALS_DONE, SQL_ARGS(sql_text(uuid), sql_text(globs)), NULL, err);
 }
-

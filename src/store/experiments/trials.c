@@ -3,7 +3,7 @@
 #include "store/lists/list.h"
 #include "store/metrics/metrics.h"
 
-/* ---- writing ---- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 static void fill_trial(void *ctx, size_t i, struct sql_value *ret)
 {
@@ -14,7 +14,8 @@ int store_trials_insert(struct store *st, const struct trial_row *const *t, size
 {
     const struct engine_rows rows = {.column_n = COPY_TRIALS_COLUMNS, .row_n = n, .fill = fill_trial, .ctx = (void *)t};
     if (query_copy(st, C_TRIALS, &rows, err) < 0)
-        return error_wrap(err, "trial %d of experiment %d%s", t[0]->id, t[0]->experiment_id, n > 1 ? " and others" : "");
+        return error_wrap(err, "trial %d of experiment %d%s", t[0]->id, t[0]->experiment_id,
+                          n > 1 ? " and others" : "");
     return query_send(st, Q_EXPERIMENTS_ADD_TRIALS, SQL_ARGS(sql_int(t[0]->experiment_id), sql_int((int64_t)n)), err);
 }
 
@@ -28,7 +29,7 @@ int store_trial_put(struct store *st, const struct trial_row *t, bool is_new, st
     return is_new ? store_trials_insert(st, &t, 1, err) : update_trial(st, t, err);
 }
 
-/* ---- reading ---- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 static struct store_ints ids_of(const struct store_trial *t, size_t n, struct arena *a)
 {
@@ -39,7 +40,8 @@ static struct store_ints ids_of(const struct store_trial *t, size_t n, struct ar
 }
 
 /* Of all of them at once. */
-static int add_task_ids(struct store *st, struct store_ints ids, struct arena *a, struct store_trial *t, struct error *err)
+static int add_task_ids(struct store *st, struct store_ints ids, struct arena *a, struct store_trial *t,
+                        struct error *err)
 {
     struct task_of_trial *task;
     size_t task_n;
@@ -81,17 +83,18 @@ int store_trial_get(struct store *st, int32_t id, bool full, struct arena *a, st
     return 0;
 }
 
-int store_trials_by_ids(struct store *st, struct store_ints ids, struct arena *a, struct store_trial **ret, size_t *ret_n,
-                        struct error *err)
+int store_trials_by_ids(struct store *st, struct store_ints ids, struct arena *a, struct store_trial **ret,
+                        size_t *ret_n, struct error *err)
 {
     if (list_trials_by_ids_full(st, SQL_ARGS(sql_text(json_of_ints(a, ids))), a, ret, ret_n, err) < 0)
         return -1;
     return add_details(st, true, a, *ret, *ret_n, err);
 }
 
-/* ---- the list ---- */
+/* ---- the list ---------------------------------------------------------------------------------------------------- */
 
-int store_trial_list(struct store *st, const struct store_trial_filter *f, struct arena *a, struct store_trial_list *ret, struct error *err)
+int store_trial_list(struct store *st, const struct store_trial_filter *f, struct arena *a,
+                     struct store_trial_list *ret, struct error *err)
 {
     if (trial_list(st, f, a, ret, err) < 0)
         return -1;

@@ -1,7 +1,8 @@
-/* Experiments and trials that run elsewhere and only report here (docs/spec/lifecycle.md#experiments-that-run-elsewhere). The core does
- * not know them; their states are changed here, as they report. RUNNING is stored as ACTIVE. */
-#ifndef DET_STORE_UNMANAGED_H
-#define DET_STORE_UNMANAGED_H
+/* Experiments and trials that run elsewhere and only report here
+ * (docs/spec/lifecycle.md#experiments-that-run-elsewhere). The core does not know them; their states are changed here,
+ * as they report. RUNNING is stored as ACTIVE. */
+#ifndef DET_STORE_EXPERIMENTS_UNMANAGED_H
+#define DET_STORE_EXPERIMENTS_UNMANAGED_H
 
 #include "core/records/states.h"
 #include "store/functions.h"

@@ -43,7 +43,7 @@ static int read_page(struct store *st, const struct list_spec *s, enum sql_fragm
 }
 
 static int read_list(struct store *st, const struct list_spec *s, struct arena *a, void *ret_rows, size_t *ret_n,
-               struct page_window *ret_window, struct error *err)
+                     struct page_window *ret_window, struct error *err)
 {
     enum sql_fragment sort = 0;
     int64_t total;

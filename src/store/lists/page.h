@@ -5,8 +5,8 @@
  * query lists (experiments, trials …): limit 0 = 100, -1 = all, -2 = no rows but the counts; an offset past the end is
  * an empty page.
  * trial workloads: as query lists, but limit 0 = all. */
-#ifndef DET_STORE_PAGE_H
-#define DET_STORE_PAGE_H
+#ifndef DET_STORE_LISTS_PAGE_H
+#define DET_STORE_LISTS_PAGE_H
 
 #include <stdint.h>
 

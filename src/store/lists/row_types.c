@@ -26,7 +26,10 @@ static int32_t ints_read(const char *text, int32_t *value, int max)
     return n;
 }
 
-void allocation_ports_read(const char *text, struct allocation_row *x) { ints_read(text, x->port, CORE_PORTS); }
+void allocation_ports_read(const char *text, struct allocation_row *x)
+{
+    ints_read(text, x->port, CORE_PORTS);
+}
 
 const char *allocation_ports_write(const struct allocation_row *x, struct arena *a)
 {
@@ -65,10 +68,11 @@ const char *disabled_slots_write(const struct agent_row *x, struct arena *a)
     return arena_strndup(a, out.s, out.n);
 }
 
-/* ---- what a log policy has done about a line ---- */
+/* ---- what a log policy has done about a line --------------------------------------------------------------------- */
 
-static const char *const actions[LOG_POLICY_ACTION_NR] = {
-    [LOG_POLICY_NONE] = "", [LOG_POLICY_CANCEL_RETRIES] = "cancel_retries", [LOG_POLICY_EXCLUDE_NODE] = "exclude_node"};
+static const char *const actions[LOG_POLICY_ACTION_NR] = {[LOG_POLICY_NONE] = "",
+                                                          [LOG_POLICY_CANCEL_RETRIES] = "cancel_retries",
+                                                          [LOG_POLICY_EXCLUDE_NODE] = "exclude_node"};
 
 void log_match_action_read(const char *text, struct store_log_match *x)
 {
@@ -77,4 +81,7 @@ void log_match_action_read(const char *text, struct store_log_match *x)
             x->action = (enum log_policy_action)i;
 }
 
-const char *log_match_action_write(const struct store_log_match *x, struct arena *a) { return actions[x->action]; }
+const char *log_match_action_write(const struct store_log_match *x, struct arena *a)
+{
+    return actions[x->action];
+}

@@ -1,8 +1,8 @@
-/* Within the store: columns that are a text in the database and something else in a record (`: by NAME` of a row). Each has a
- * reader, which fills its part of the record, and a writer, whose text lives in the arena. The texts are our own, so that
- * their shape is known. */
-#ifndef DET_STORE_ROW_TYPES_H
-#define DET_STORE_ROW_TYPES_H
+/* Within the store: columns that are a text in the database and something else in a record (`: by NAME` of a row). Each
+ * has a reader, which fills its part of the record, and a writer, whose text lives in the arena. The texts are our own,
+ * so that their shape is known. */
+#ifndef DET_STORE_LISTS_ROW_TYPES_H
+#define DET_STORE_LISTS_ROW_TYPES_H
 
 #include "common/base/arena.h"
 #include "store/rows.h"

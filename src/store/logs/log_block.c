@@ -21,17 +21,18 @@ enum {
 };
 
 /* Where a line keeps the strings of the first columns. */
-static const size_t string_at[STRING_COLUMNS] = {
-    offsetof(struct store_log_line, allocation_id), offsetof(struct store_log_line, agent_id),
-    offsetof(struct store_log_line, container_id), offsetof(struct store_log_line, source),
-    offsetof(struct store_log_line, stdtype)};
+static const size_t string_at[STRING_COLUMNS] = {offsetof(struct store_log_line, allocation_id),
+                                                 offsetof(struct store_log_line, agent_id),
+                                                 offsetof(struct store_log_line, container_id),
+                                                 offsetof(struct store_log_line, source),
+                                                 offsetof(struct store_log_line, stdtype)};
 
 static const char **string_of(struct store_log_line *l, int column)
 {
     return (const char **)((char *)l + string_at[column]);
 }
 
-/* ---- encoding ---- */
+/* ---- encoding ---------------------------------------------------------------------------------------------------- */
 
 /* The distinct strings of a batch: a handful, so a walk is quicker than a hash. Beyond TABLE_SCAN the walk stops and a
  * string may be written again, which costs room but is right. */
@@ -141,7 +142,7 @@ void log_block_encode(const struct store_log_line *line, size_t line_n, int leve
     strbuf_add(out, strbuf_str(&text_packed), text_packed.n);
 }
 
-/* ---- decoding ---- */
+/* ---- decoding ---------------------------------------------------------------------------------------------------- */
 
 struct part {
     const uint8_t *stored;

@@ -12,8 +12,8 @@
  * Text apart from the rest compresses better, and a search for a text looks at nothing else (log_block_open). Lines are
  * numbered on from the row's first_id. What is read is not trusted: every size is checked. Version 1, which stores from
  * before sealed blocks hold, is still read (log_block_v1.c). */
-#ifndef DET_STORE_LOG_BLOCK_H
-#define DET_STORE_LOG_BLOCK_H
+#ifndef DET_STORE_LOGS_LOG_BLOCK_H
+#define DET_STORE_LOGS_LOG_BLOCK_H
 
 #include "common/base/strbuf.h"
 #include "store/logs/task_logs.h"

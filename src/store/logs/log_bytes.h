@@ -1,6 +1,6 @@
 /* Within the store: varints in and out of blocks of log lines, with every end checked. */
-#ifndef DET_STORE_LOG_BYTES_H
-#define DET_STORE_LOG_BYTES_H
+#ifndef DET_STORE_LOGS_LOG_BYTES_H
+#define DET_STORE_LOGS_LOG_BYTES_H
 
 #include <stdint.h>
 
@@ -31,7 +31,10 @@ static inline int log_bytes_count(struct log_bytes *c, uint64_t *ret)
     return log_bytes_varint(c, ret) < 0 || *ret > (uint64_t)(c->end - c->p) ? -1 : 0;
 }
 
-static inline int64_t log_bytes_unzigzag(uint64_t v) { return (int64_t)((v >> 1) ^ (0 - (v & 1))); }
+static inline int64_t log_bytes_unzigzag(uint64_t v)
+{
+    return (int64_t)((v >> 1) ^ (0 - (v & 1)));
+}
 
 static inline void log_bytes_add_varint(struct strbuf *b, uint64_t v)
 {
@@ -43,7 +46,10 @@ static inline void log_bytes_add_varint(struct strbuf *b, uint64_t v)
     strbuf_add(b, byte, n);
 }
 
-static inline uint64_t log_bytes_zigzag(int64_t v) { return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63); }
+static inline uint64_t log_bytes_zigzag(int64_t v)
+{
+    return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63);
+}
 
 static inline int log_block_damaged(struct error *err)
 {

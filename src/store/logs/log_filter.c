@@ -7,7 +7,7 @@
 #include "store/logs/log_regex.h"
 #include "store/logs/log_words.h"
 
-/* ---- made ready ---- */
+/* ---- made ready -------------------------------------------------------------------------------------------------- */
 
 static struct store_texts copy_texts(struct arena *a, struct store_texts t)
 {
@@ -92,7 +92,7 @@ void log_filter_release(struct log_filter *f)
     arena_release(&f->arena);
 }
 
-/* ---- blocks ---- */
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
 static bool holds_all(const void *words, size_t n, struct log_keys keys)
 {
@@ -126,7 +126,7 @@ bool log_filter_may_match_text(const struct log_filter *f, const char *text, siz
     return log_find_any(text, n, f->needs);
 }
 
-/* ---- lines ---- */
+/* ---- lines ------------------------------------------------------------------------------------------------------- */
 
 /* Lines that lie one behind the other, each with its newline, as one text; NULL if they do not. */
 static const char *as_one_text(const struct store_log_line *line, size_t n, size_t *ret_n)
@@ -174,5 +174,6 @@ int log_filter_matches(const struct log_filter *f, const struct store_log_line *
                 is_among(w->sources, l->source);
     if (!fits || !w->search)
         return fits;
-    return f->regex ? log_regex_matches(f->regex, l->text, l->text_n, l->id, err) : log_find_any(l->text, l->text_n, f->needs);
+    return f->regex ? log_regex_matches(f->regex, l->text, l->text_n, l->id, err)
+                    : log_find_any(l->text, l->text_n, f->needs);
 }

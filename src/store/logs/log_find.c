@@ -19,7 +19,10 @@ static struct folded fold_of(char c)
     return (struct folded){letter ? 0x20 : 0, letter ? lower : (uint8_t)c};
 }
 
-static bool char_fits(struct folded f, char c) { return ((uint8_t)c | f.fold) == f.byte; }
+static bool char_fits(struct folded f, char c)
+{
+    return ((uint8_t)c | f.fold) == f.byte;
+}
 
 static bool find_slowly(const char *text, size_t n, const char *what, size_t what_n)
 {

@@ -1,6 +1,7 @@
-/* Within the store: finds texts within a text, without regard to the case of ASCII letters, about as fast as memory can be read. */
-#ifndef DET_STORE_LOG_FIND_H
-#define DET_STORE_LOG_FIND_H
+/* Within the store: finds texts within a text, without regard to the case of ASCII letters, about as fast as memory can
+ * be read. */
+#ifndef DET_STORE_LOGS_LOG_FIND_H
+#define DET_STORE_LOGS_LOG_FIND_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,14 +1,20 @@
-/* Within the store: the bits of task_log_blocks.level_mask and rank_mask, by which a reader sees that a whole block has no line of the
- * wanted level or rank. */
-#ifndef DET_STORE_LOG_MASKS_H
-#define DET_STORE_LOG_MASKS_H
+/* Within the store: the bits of task_log_blocks.level_mask and rank_mask, by which a reader sees that a whole block has
+ * no line of the wanted level or rank. */
+#ifndef DET_STORE_LOGS_LOG_MASKS_H
+#define DET_STORE_LOGS_LOG_MASKS_H
 
 #include <stdint.h>
 
 /* Levels are numbers of log.v1.LogLevel; what lies outside shares a bit, so a mask never hides a line. */
-static inline int64_t log_level_bit(int32_t level) { return (int64_t)1 << (level >= 0 && level < 32 ? level : 32); }
+static inline int64_t log_level_bit(int32_t level)
+{
+    return (int64_t)1 << (level >= 0 && level < 32 ? level : 32);
+}
 
 /* -1: no rank. The reader looks at the lines themselves, so that ranks may share bits. */
-static inline int64_t log_rank_bit(int32_t rank) { return (int64_t)1 << (rank < 0 ? 62 : rank % 62); }
+static inline int64_t log_rank_bit(int32_t rank)
+{
+    return (int64_t)1 << (rank < 0 ? 62 : rank % 62);
+}
 
 #endif

@@ -1,7 +1,7 @@
 #include "store/logs/log_matches.h"
 
-#include "store/row_io.h"
 #include "store/experiments/trials.h"
+#include "store/row_io.h"
 
 int store_log_match_add(struct store *st, const struct store_log_match *m, int64_t now_us, bool *ret_new,
                         struct error *err)
@@ -13,4 +13,3 @@ int store_log_match_add(struct store *st, const struct store_log_match *m, int64
     *ret_new = changes > 0;
     return *ret_new && m->policy ? store_trial_set_log_policy_matched(st, m->trial_id, m->policy, err) : 0;
 }
-

@@ -14,13 +14,13 @@ enum {
 struct scan {
     const char *p;
     struct arena *a;
-    int depth;        /* of groups */
-    bool caseless;    /* maybe, from here on */
-    bool beyond;      /* it may match, or see, the end of a line */
+    int depth;     /* of groups */
+    bool caseless; /* maybe, from here on */
+    bool beyond;   /* it may match, or see, the end of a line */
     bool give_up;
 };
 
-/* ---- texts of which one must be there ---- */
+/* ---- texts of which one must be there ---------------------------------------------------------------------------- */
 
 struct needs {
     const char *text[NEEDS_MAX];
@@ -53,7 +53,7 @@ static void unite(struct needs *all, const struct needs *v)
     }
 }
 
-/* ---- repetitions ---- */
+/* ---- repetitions ------------------------------------------------------------------------------------------------- */
 
 enum times { ONCE, MAYBE, AT_LEAST_ONCE };
 
@@ -86,7 +86,7 @@ static enum times take_times(struct scan *s)
     return times;
 }
 
-/* ---- a sequence: its parts one after the other ---- */
+/* ---- a sequence: its parts one after the other ------------------------------------------------------------------- */
 
 struct sequence {
     struct strbuf run; /* of characters that stand for themselves */

@@ -1,7 +1,7 @@
-/* Within the store: finds out some properties of a regular expression (PCRE2's syntax), such as a text that every match must
- * contain. It understands a part of the syntax only; for an expression with other parts it reports no property. */
-#ifndef DET_STORE_LOG_PATTERN_H
-#define DET_STORE_LOG_PATTERN_H
+/* Within the store: finds out some properties of a regular expression (PCRE2's syntax), such as a text that every match
+ * must contain. It understands a part of the syntax only; for an expression with other parts it reports no property. */
+#ifndef DET_STORE_LOGS_LOG_PATTERN_H
+#define DET_STORE_LOGS_LOG_PATTERN_H
 
 #include <stdbool.h>
 

@@ -29,8 +29,8 @@ struct log_regex {
 
 static pcre2_code *compile_as(const char *pattern, uint32_t options, int *ret_code, size_t *ret_offset)
 {
-    pcre2_code *code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | options,
-                                     ret_code, ret_offset, NULL);
+    pcre2_code *code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
+                                     PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | options, ret_code, ret_offset, NULL);
     if (code)
         pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* failing that, it is interpreted */
     return code;
@@ -81,7 +81,10 @@ void log_regex_free(struct log_regex *r)
     free(r);
 }
 
-struct store_texts log_regex_needs(const struct log_regex *r) { return r->shown.needs; }
+struct store_texts log_regex_needs(const struct log_regex *r)
+{
+    return r->shown.needs;
+}
 
 static int match_regex(const struct log_regex *r, const pcre2_code *code, const char *text, size_t n)
 {
@@ -104,6 +107,8 @@ int log_regex_matches(const struct log_regex *r, const char *text, size_t n, int
         return rc >= 0;
     char why[160];
     pcre2_get_error_message(rc, (PCRE2_UCHAR *)why, sizeof(why));
-    return error_set(err, ERR_INVALID, "search \"%s\" takes too long on line %lld (%s): write it with fewer"
-                     " repetitions within repetitions", r->pattern, (long long)id, why);
+    return error_set(err, ERR_INVALID,
+                     "search \"%s\" takes too long on line %lld (%s): write it with fewer"
+                     " repetitions within repetitions",
+                     r->pattern, (long long)id, why);
 }

@@ -35,9 +35,12 @@ void log_seal_free(struct log_seal *s)
     free(s);
 }
 
-struct log_seal_size log_seal_taken(const struct log_seal *s) { return s->size; }
+struct log_seal_size log_seal_taken(const struct log_seal *s)
+{
+    return s->size;
+}
 
-/* ---- the heads ---- */
+/* ---- the heads --------------------------------------------------------------------------------------------------- */
 
 struct lines {
     struct arena arena;
@@ -125,7 +128,7 @@ static int read_heads(struct store *st, struct log_seal *s, struct lines *all, s
     return rc < 0 ? -1 : 0;
 }
 
-/* ---- the blocks ---- */
+/* ---- the blocks -------------------------------------------------------------------------------------------------- */
 
 static void add_block(struct log_seal *s, const struct store_log_line *line, size_t n, int level)
 {
@@ -178,8 +181,8 @@ int store_log_seal_make(struct store *reader, const char *task_id, enum log_seal
 int store_log_seal_put(struct store *st, const struct log_seal *s, struct error *err)
 {
     int64_t gone;
-    if (query_exec(st, Q_TASK_LOG_HEADS_DELETE, SQL_ARGS(sql_text(s->task_id), sql_int(s->first_id),
-                                                         sql_int(s->last_id)), &gone, err) < 0)
+    if (query_exec(st, Q_TASK_LOG_HEADS_DELETE,
+                   SQL_ARGS(sql_text(s->task_id), sql_int(s->first_id), sql_int(s->last_id)), &gone, err) < 0)
         return -1;
     if (gone != s->size.heads)
         return error_set(err, ERR_CONFLICT, "task %s: %lld of %lld heads of its log are gone", s->task_id,
@@ -192,5 +195,4 @@ int store_log_seal_put(struct store *st, const struct log_seal *s, struct error 
     return 0;
 }
 
-/* ---- what waits ---- */
-
+/* ---- what waits -------------------------------------------------------------------------------------------------- */

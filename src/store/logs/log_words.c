@@ -7,7 +7,7 @@
 
 enum { LETTERS = 26, TRIPLES = LETTERS * LETTERS * LETTERS, HASHES = 3, BITS_PER_KEY = 8 };
 
-/* ---- keys ---- */
+/* ---- keys -------------------------------------------------------------------------------------------------------- */
 
 /* splitmix64: neighbouring triples get bits far from each other. */
 static uint64_t mix_hash(uint64_t v)
@@ -26,7 +26,10 @@ uint64_t log_words_field_key(enum log_words_field field, const char *value)
     return mix_hash(h);
 }
 
-static uint64_t triple_key(uint32_t triple) { return mix_hash(triple); }
+static uint64_t triple_key(uint32_t triple)
+{
+    return mix_hash(triple);
+}
 
 /* Marks the triples of a text in `seen`, one byte each. */
 static void mark_triples(const char *text, size_t n, uint8_t seen[TRIPLES])
@@ -57,7 +60,7 @@ size_t log_words_text_keys(const char *text, size_t n, struct arena *a, uint64_t
     return key_n;
 }
 
-/* ---- the filter ---- */
+/* ---- the filter -------------------------------------------------------------------------------------------------- */
 
 static size_t bit_of(uint64_t key, int hash, size_t bytes)
 {

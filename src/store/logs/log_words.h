@@ -1,11 +1,13 @@
-/* Within the store: a small Bloom filter of what a sealed block contains, so that a search need not read blocks without a match.
+/* Within the store: a small Bloom filter of what a sealed block contains, so that a search need not read blocks without
+ * a match.
  *
- * The filter contains every three letters that follow one another in a line, without regard to case, and every distinct value of
- * the lines' fields. Digits are left out: they differ in every block and would fill the filter. A text can be in a block only if
- * all its triples are in the filter; a text without three letters in a row is searched for in all blocks. A "no" is certain, a
- * "yes" is not. The filter has 8 bits for each key, and at most LOG_WORDS_MAX bytes. Heads have no filter: they are read. */
-#ifndef DET_STORE_LOG_WORDS_H
-#define DET_STORE_LOG_WORDS_H
+ * The filter contains every three letters that follow one another in a line, without regard to case, and every distinct
+ * value of the lines' fields. Digits are left out: they differ in every block and would fill the filter. A text can be
+ * in a block only if all its triples are in the filter; a text without three letters in a row is searched for in all
+ * blocks. A "no" is certain, a "yes" is not. The filter has 8 bits for each key, and at most LOG_WORDS_MAX bytes. Heads
+ * have no filter: they are read. */
+#ifndef DET_STORE_LOGS_LOG_WORDS_H
+#define DET_STORE_LOGS_LOG_WORDS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,7 +17,13 @@
 
 enum { LOG_WORDS_MIN = 64, LOG_WORDS_MAX = 2048 };
 
-enum log_words_field { LOG_WORDS_ALLOCATION, LOG_WORDS_AGENT, LOG_WORDS_CONTAINER, LOG_WORDS_SOURCE, LOG_WORDS_STDTYPE };
+enum log_words_field {
+    LOG_WORDS_ALLOCATION,
+    LOG_WORDS_AGENT,
+    LOG_WORDS_CONTAINER,
+    LOG_WORDS_SOURCE,
+    LOG_WORDS_STDTYPE
+};
 
 void log_words_make(const struct store_log_line *line, size_t n, struct strbuf *out);
 

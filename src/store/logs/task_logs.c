@@ -7,7 +7,7 @@
 #include "store/logs/log_seal.h"
 #include "store/row_io.h"
 
-/* ---- the state of a task's log: last line, distinct values of the fields ---- */
+/* ---- the state of a task's log: last line, distinct values of the fields ----------------------------------------- */
 
 static int get_state(struct store *st, const char *task_id, struct arena *a, struct log_state *ret, struct error *err)
 {
@@ -15,8 +15,8 @@ static int get_state(struct store *st, const char *task_id, struct arena *a, str
     return get_task_log_state_get(st, SQL_ARGS(sql_text(task_id)), a, ret, err) < 0 ? -1 : 0;
 }
 
-static int get_place(struct store *st, const char *task_id, const char *container_id, struct arena *a, struct log_place *ret,
-                     struct error *err)
+static int get_place(struct store *st, const char *task_id, const char *container_id, struct arena *a,
+                     struct log_place *ret, struct error *err)
 {
     const struct sql_args args = SQL_ARGS(sql_text(task_id), sql_text(container_id));
     return get_task_log_place(st, args, a, ret, err) < 0 ? -1 : 0;
@@ -52,7 +52,10 @@ static bool add_text(struct json_object *fields, const char *name, const char *s
     return add_value(fields, name, json_object_new_string(s));
 }
 
-static int rank_of(const struct store_log_line *l) { return l->has_rank ? l->rank : -1; }
+static int rank_of(const struct store_log_line *l)
+{
+    return l->has_rank ? l->rank : -1;
+}
 
 static bool add_fields(struct json_object *fields, const struct store_log_line *line, size_t n)
 {
@@ -82,11 +85,11 @@ static int set_state(struct store *st, const char *task_id, const struct log_sta
         json_print(fields, &text);
     else
         strbuf_adds(&text, s->fields);
-    return query_send(st, Q_TASK_LOG_STATE_SET, SQL_ARGS(sql_text(task_id), sql_int(s->last_id + (int64_t)n),
-                                                         sql_text(text.s)), err);
+    return query_send(st, Q_TASK_LOG_STATE_SET,
+                      SQL_ARGS(sql_text(task_id), sql_int(s->last_id + (int64_t)n), sql_text(text.s)), err);
 }
 
-/* ---- appending ---- */
+/* ---- appending --------------------------------------------------------------------------------------------------- */
 
 void log_batch_make(struct store_log_batch *b, const struct store_log_line *line, size_t line_n, int level)
 {
@@ -114,15 +117,20 @@ void store_log_batch_release(struct store_log_batch *b)
 int insert_log_block(struct store *st, const char *task_id, int64_t first_id, const struct store_log_batch *b,
                      bool sealed, const struct strbuf *words, struct error *err)
 {
-    const struct log_block_row row = {
-        .task_id = task_id, .first_id = first_id, .last_id = first_id + (int64_t)b->line_n - 1, .sealed = sealed,
-        .first_us = b->first_us, .last_us = b->last_us, .level_mask = b->levels, .rank_mask = b->ranks,
-        .text_bytes = (int64_t)b->text_n};
+    const struct log_block_row row = {.task_id = task_id,
+                                      .first_id = first_id,
+                                      .last_id = first_id + (int64_t)b->line_n - 1,
+                                      .sealed = sealed,
+                                      .first_us = b->first_us,
+                                      .last_us = b->last_us,
+                                      .level_mask = b->levels,
+                                      .rank_mask = b->ranks,
+                                      .text_bytes = (int64_t)b->text_n};
     return query_send(st, Q_TASK_LOG_BLOCKS_INSERT, ARGS_TASK_LOG_BLOCKS_INSERT(&row, words, &b->block), err);
 }
 
-static int append_batch(struct store *st, const char *task_id, const struct log_state *state, const struct store_log_batch *b,
-                  int64_t *ret_first_id, struct error *err)
+static int append_batch(struct store *st, const char *task_id, const struct log_state *state,
+                        const struct store_log_batch *b, int64_t *ret_first_id, struct error *err)
 {
     if (insert_log_block(st, task_id, state->last_id + 1, b, /* sealed= */ false, /* words= */ NULL, err) < 0 ||
         set_state(st, task_id, state, b->line, b->line_n, err) < 0)
@@ -152,8 +160,8 @@ int store_task_log_append(struct store *st, const char *task_id, const struct st
 }
 
 /* What is left of a batch of which the first lines are stored: rare, a link was cut before their acknowledgement. */
-static int append_rest(struct store *st, const char *task_id, const struct log_state *state, const struct store_log_batch *b,
-                       size_t skip, int64_t *ret_first_id, struct error *err)
+static int append_rest(struct store *st, const char *task_id, const struct log_state *state,
+                       const struct store_log_batch *b, size_t skip, int64_t *ret_first_id, struct error *err)
 {
     struct store_log_batch rest;
     store_log_batch_make(&rest, b->line + skip, b->line_n - skip);
@@ -174,14 +182,15 @@ int store_task_log_append_numbered(struct store *st, const char *task_id, const 
     if (first_seq < 1 || first_seq > at.mark + 1)
         return error_set(err, ERR_OUT_OF_RANGE,
                          "container %s sent log lines from %lld on, but %lld are stored: lines between"
-                         " are missing", container_id, (long long)first_seq, (long long)at.mark);
+                         " are missing",
+                         container_id, (long long)first_seq, (long long)at.mark);
     size_t stored = (size_t)(at.mark + 1 - first_seq), skip = stored < b->line_n ? stored : b->line_n;
     if (skip < b->line_n) {
         int rc = skip ? append_rest(st, task_id, &at.state, b, skip, &first_id, err)
                       : append_batch(st, task_id, &at.state, b, &first_id, err);
         at.mark = first_seq + (int64_t)b->line_n - 1;
-        if (rc < 0 || query_send(st, Q_CONTAINER_LOG_MARKS_SET, SQL_ARGS(sql_text(container_id), sql_text(task_id),
-                                                                         sql_int(at.mark)), err) < 0)
+        if (rc < 0 || query_send(st, Q_CONTAINER_LOG_MARKS_SET,
+                                 SQL_ARGS(sql_text(container_id), sql_text(task_id), sql_int(at.mark)), err) < 0)
             return -1;
     }
     *ret_first_id = first_id;
@@ -190,20 +199,25 @@ int store_task_log_append_numbered(struct store *st, const char *task_id, const 
     return 0;
 }
 
-int store_container_check_owner(struct store *st, const char *container_id, const char *agent_id, const char *allocation_id,
-                                const char *task_id, struct error *err)
+int store_container_check_owner(struct store *st, const char *container_id, const char *agent_id,
+                                const char *allocation_id, const char *task_id, struct error *err)
 {
     int64_t n = 0;
     if (query_int(st, Q_CONTAINERS_OF_AGENT,
-                  SQL_ARGS(sql_text(container_id), sql_text(agent_id), sql_text(allocation_id), sql_text(task_id)), &n, err) < 0)
+                  SQL_ARGS(sql_text(container_id), sql_text(agent_id), sql_text(allocation_id), sql_text(task_id)), &n,
+                  err) < 0)
         return -1;
-    return n > 0 ? 0 : error_set(err, ERR_FORBIDDEN, "container %s of task %s is not on agent %s", container_id, task_id, agent_id);
+    return n > 0 ? 0
+                 : error_set(err, ERR_FORBIDDEN, "container %s of task %s is not on agent %s", container_id, task_id,
+                             agent_id);
 }
 
-/* ---- fields ---- */
+/* ---- fields ------------------------------------------------------------------------------------------------------ */
 
-static int compare_texts(const void *a, const void *b) { return strcmp(*(const char *const *)a,
-                                                                       *(const char *const *)b); }
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 static int compare_ints(const void *a, const void *b)
 {
     int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
@@ -221,7 +235,8 @@ static size_t all_texts(struct json_object **task, size_t task_n, const char *na
     const char **s = arena_array(a, const char *, n + 1);
     n = 0;
     for (size_t t = 0; t < task_n; t++)
-        for (size_t i = 0; json_object_object_get_ex(task[t], name, &values) && i < json_object_array_length(values); i++)
+        for (size_t i = 0; json_object_object_get_ex(task[t], name, &values) && i < json_object_array_length(values);
+             i++)
             s[n++] = arena_strdup(a, json_object_get_string(json_object_array_get_idx(values, i)));
     qsort(s, n, sizeof(*s), compare_texts);
     for (size_t i = 0; i < n; i++)
@@ -274,10 +289,10 @@ int store_task_log_fields(struct store *st, struct store_texts task_ids, struct 
     return rc;
 }
 
-/* ---- deletion ---- */
+/* ---- deletion ---------------------------------------------------------------------------------------------------- */
 
-/* Up to *blocks of a task's log, oldest first; takes what it did off *blocks. When all is gone the marks go as well, but
- * the numbers go on where they were. */
+/* Up to *blocks of a task's log, oldest first; takes what it did off *blocks. When all is gone the marks go as well,
+ * but the numbers go on where they were. */
 static int delete_log(struct store *st, const char *task_id, int64_t *blocks, int64_t *lines, struct error *err)
 {
     int64_t count, deleted;
@@ -294,8 +309,8 @@ static int delete_log(struct store *st, const char *task_id, int64_t *blocks, in
     return query_exec(st, Q_CONTAINER_LOG_MARKS_DELETE, SQL_ARGS(sql_text(task_id)), NULL, err);
 }
 
-int store_task_log_sweep(struct store *st, int64_t now_us, int32_t default_days, int64_t max_blocks,
-                         int64_t *ret_lines, bool *ret_more, struct error *err)
+int store_task_log_sweep(struct store *st, int64_t now_us, int32_t default_days, int64_t max_blocks, int64_t *ret_lines,
+                         bool *ret_more, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     const char **task;

@@ -1,25 +1,28 @@
-/* Task logs: lines in durable heads, one row per batch, that are sealed into compressed blocks later (log_seal.h). Lines
- * of a task are numbered 1, 2, 3 … as they arrive, and keep their numbers for ever. A batch of a container's spool names
- * its first sequence number; what was stored before is skipped, so that each line is stored exactly once however often
- * the agent sends it. */
-#ifndef DET_STORE_TASK_LOGS_H
-#define DET_STORE_TASK_LOGS_H
+/* Task logs: lines in durable heads, one row per batch, that are sealed into compressed blocks later (log_seal.h).
+ * Lines of a task are numbered 1, 2, 3 … as they arrive, and keep their numbers for ever. A batch of a container's
+ * spool names its first sequence number; what was stored before is skipped, so that each line is stored exactly once
+ * however often the agent sends it. */
+#ifndef DET_STORE_LOGS_TASK_LOGS_H
+#define DET_STORE_LOGS_TASK_LOGS_H
 
 #include "common/base/strbuf.h"
-#include "store/store.h"
 #include "store/functions.h"
+#include "store/store.h"
 
 struct store_log_line {
     int64_t id; /* within the task, from 1; given by the store */
     int64_t time_us;
     const char *allocation_id, *agent_id, *container_id; /* NULL: unset */
-    bool has_rank; int32_t rank;
-    int32_t level; /* number of log.v1.LogLevel; 0: unset */
+    bool has_rank;
+    int32_t rank;
+    int32_t level;                /* number of log.v1.LogLevel; 0: unset */
     const char *source, *stdtype; /* NULL: unset */
-    const char *text; size_t text_n; /* any bytes; the line's own newline included if it has one */
+    const char *text;
+    size_t text_n; /* any bytes; the line's own newline included if it has one */
 };
 
-/* A batch as it will stand in the store, made on any thread: what the writer's thread need not do. Borrows the lines. */
+/* A batch as it will stand in the store, made on any thread: what the writer's thread need not do. Borrows the lines.
+ */
 struct store_log_batch {
     const struct store_log_line *line;
     size_t line_n, text_n;
@@ -40,14 +43,14 @@ int store_task_log_append_numbered(struct store *st, const char *task_id, const 
                                    const struct store_log_batch *b, int64_t *ret_first_id, size_t *ret_skipped,
                                    int64_t *ret_seq, struct error *err);
 /* ERR_FORBIDDEN unless the container is on that agent, and of that allocation and task. */
-int store_container_check_owner(struct store *st, const char *container_id, const char *agent_id, const char *allocation_id,
-                                const char *task_id, struct error *err);
+int store_container_check_owner(struct store *st, const char *container_id, const char *agent_id,
+                                const char *allocation_id, const char *task_id, struct error *err);
 
 struct store_log_filter {
     const char *task_id;
     struct store_texts allocation_ids, agent_ids, container_ids, stdtypes, sources;
-    struct store_ints rank_ids; /* -1: lines without a rank */
-    struct store_ints levels;   /* numbers of log.v1.LogLevel */
+    struct store_ints rank_ids;  /* -1: lines without a rank */
+    struct store_ints levels;    /* numbers of log.v1.LogLevel */
     int64_t before_us, after_us; /* 0: open; up to and including before_us, later than after_us */
     const char *search;          /* substring without regard to case, or a regular expression */
     bool regex;                  /* PCRE2, bounded; a bad one is ERR_INVALID with the position */
@@ -74,14 +77,15 @@ int store_task_log_last_id(struct store *st, const char *task_id, int64_t *ret, 
 struct store_log_fields {
     const char **allocation_id, **agent_id, **container_id, **stdtype, **source;
     size_t allocation_id_n, agent_id_n, container_id_n, stdtype_n, source_n;
-    int32_t *rank; size_t rank_n; /* -1: lines without a rank */
+    int32_t *rank;
+    size_t rank_n; /* -1: lines without a rank */
 };
 int store_task_log_fields(struct store *st, struct store_texts task_ids, struct arena *a, struct store_log_fields *ret,
                           struct error *err);
 
 /* Retention: deletes of the logs of tasks that ended at least their retention (their own, else default_days; negative:
  * for ever) ago, whole blocks, at most max_blocks a call. *ret_more: call again. */
-int store_task_log_sweep(struct store *st, int64_t now_us, int32_t default_days, int64_t max_blocks,
-                         int64_t *ret_lines, bool *ret_more, struct error *err);
+int store_task_log_sweep(struct store *st, int64_t now_us, int32_t default_days, int64_t max_blocks, int64_t *ret_lines,
+                         bool *ret_more, struct error *err);
 
 #endif

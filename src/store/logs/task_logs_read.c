@@ -14,8 +14,8 @@ enum {
     /* A call looks at no more, so that one reader cannot hold its thread for long. */
     BLOCKS_PER_CALL = 64,
     LINES_BYTES_PER_CALL = 4 * 1024 * 1024, /* of text that is unpacked; one block at least */
-    US_PER_CALL = 20000, /* regular expressions can take long on each line */
-    PIECE = 32, /* lines that are asked at once whether one of them matches; then it may be late */
+    US_PER_CALL = 20000,                    /* regular expressions can take long on each line */
+    PIECE = 32,                /* lines that are asked at once whether one of them matches; then it may be late */
     TEXT_PER_CALL = 64 * 1024, /* bytes of matching lines; the line that goes over it is the last one */
     /* Readers that may keep the block they stopped in, so that the next call need not unpack it again. The others do
      * that, so ever so many slow followers take no more memory than these. */
@@ -76,7 +76,7 @@ int store_log_matches(const struct store_log_reader *r, const struct store_log_l
     return log_filter_matches(&r->filter, l, err);
 }
 
-/* ---- what a call gives ---- */
+/* ---- what a call gives ------------------------------------------------------------------------------------------- */
 
 struct walk {
     struct store_log_reader *r;
@@ -156,7 +156,7 @@ static int take_lines(struct walk *w, const struct store_log_line *line, size_t 
     return 1;
 }
 
-/* ---- the walk over blocks ---- */
+/* ---- the walk over blocks ---------------------------------------------------------------------------------------- */
 
 /* What is known of a block before its lines are read. */
 struct candidate {
@@ -174,15 +174,18 @@ static int read_candidates(struct store *st, const struct store_log_reader *r, i
     size_t n = 0;
     const char *task_id = wanted->task_id;
     const int64_t before_us = wanted->before_us, after_us = wanted->after_us;
-    const struct sql_args args = r->descending
-        ? ARGS_TASK_LOG_BLOCKS_BEFORE(task_id, cursor, f->levels, f->ranks, before_us, after_us, BLOCKS_PER_CALL)
-        : ARGS_TASK_LOG_BLOCKS_AFTER(task_id, cursor, f->levels, f->ranks, before_us, after_us, BLOCKS_PER_CALL);
+    const struct sql_args args = r->descending ? ARGS_TASK_LOG_BLOCKS_BEFORE(task_id, cursor, f->levels, f->ranks,
+                                                                             before_us, after_us, BLOCKS_PER_CALL)
+                                               : ARGS_TASK_LOG_BLOCKS_AFTER(task_id, cursor, f->levels, f->ranks,
+                                                                            before_us, after_us, BLOCKS_PER_CALL);
     if (query_start(st, r->descending ? Q_TASK_LOG_BLOCKS_BEFORE : Q_TASK_LOG_BLOCKS_AFTER, args, &q, err) < 0)
         return -1;
     while (n < BLOCKS_PER_CALL && (rc = query_next(&q, err)) > 0) {
         struct log_candidate row;
         read_log_candidate(&q, NULL, &row);
-        list[n++] = (struct candidate){.first_id = row.first_id, .last_id = row.last_id, .text_bytes = row.text_bytes,
+        list[n++] = (struct candidate){.first_id = row.first_id,
+                                       .last_id = row.last_id,
+                                       .text_bytes = row.text_bytes,
                                        .wanted = log_filter_may_be_in(f, row.words, row.words_n)};
     }
     query_end(&q);
@@ -310,14 +313,18 @@ static int walk_version(struct store *st, struct walk *w, struct error *err)
 int store_log_read(struct store *st, struct store_log_reader *r, int64_t *cursor, size_t max, struct arena *a,
                    struct store_log_line **ret, size_t *ret_n, bool *ret_end, struct error *err)
 {
-    struct walk w = {.r = r, .arena = a, .max = max, .cursor = *cursor, .deadline_us = clock_monotonic_us() + US_PER_CALL,
+    struct walk w = {.r = r,
+                     .arena = a,
+                     .max = max,
+                     .cursor = *cursor,
+                     .deadline_us = clock_monotonic_us() + US_PER_CALL,
                      .out = arena_array(a, struct store_log_line, max + 1)};
     int rc = 1;
     if (r->descending && w.cursor == 0)
         w.cursor = INT64_MAX;
     if (r->keeps && (rc = take_lines(&w, r->kept, r->kept_n, err)) == 1)
         drop_kept(r);
-    if (r->block == NULL)
+    if (!r->block)
         r->block = log_block_new();
     int end = rc == 1 && w.n < max && w.bytes < TEXT_PER_CALL ? walk_version(st, &w, err) : rc < 0 ? -1 : 0;
     if (!r->keeps)
@@ -330,4 +337,3 @@ int store_log_read(struct store *st, struct store_log_reader *r, int64_t *cursor
     *ret_end = end;
     return 0;
 }
-

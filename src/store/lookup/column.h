@@ -1,18 +1,18 @@
 /* Within the store: one column of a table in memory. Each row has a number, a text, or nothing in it. */
-#ifndef DET_STORE_COLUMN_H
-#define DET_STORE_COLUMN_H
+#ifndef DET_STORE_LOOKUP_COLUMN_H
+#define DET_STORE_LOOKUP_COLUMN_H
 
 #include <stdbool.h>
 
 #include "store/lookup/texts.h"
 
 struct column {
-    size_t first, n, cap;  /* rows first … first + n − 1 have room; others have nothing */
-    double *number;        /* NAN: none; NULL: no row has one */
-    uint32_t *text;        /* of texts, 0: none; NULL: no row has one */
+    size_t first, n, cap; /* rows first … first + n − 1 have room; others have nothing */
+    double *number;       /* NAN: none; NULL: no row has one */
+    uint32_t *text;       /* of texts, 0: none; NULL: no row has one */
     struct texts texts;
-    bool worded;           /* some row may have had a text of its own */
-    bool spelled;          /* numbers are there as texts, too (column_spell) */
+    bool worded;  /* some row may have had a text of its own */
+    bool spelled; /* numbers are there as texts, too (column_spell) */
 };
 
 void column_set_number(struct column *c, size_t row, double v);

@@ -2,25 +2,48 @@
 #include "store/lookup/lookup_internal.h"
 
 /* By the numbers of api.v1.GetExperimentsRequest.SortBy. */
-static const struct { int32_t number; const char *column; } sorts[] = {
-    {0, "id"}, {1, "id"}, {2, "description"}, {4, "startTime"}, {5, "endTime"}, {6, "state"}, {8, "numTrials"},
-    {9, "progress"}, {10, "user"}, {11, "name"}, {12, "forkedFrom"}, {13, "resourcePool"}, {14, "projectId"},
-    {15, "checkpointSize"}, {16, "checkpointCount"}, {17, "searcherMetricsVal"},
+static const struct {
+    int32_t number;
+    const char *column;
+} sorts[] = {
+    {0, "id"},
+    {1, "id"},
+    {2, "description"},
+    {4, "startTime"},
+    {5, "endTime"},
+    {6, "state"},
+    {8, "numTrials"},
+    {9, "progress"},
+    {10, "user"},
+    {11, "name"},
+    {12, "forkedFrom"},
+    {13, "resourcePool"},
+    {14, "projectId"},
+    {15, "checkpointSize"},
+    {16, "checkpointCount"},
+    {17, "searcherMetricsVal"},
 };
 
 /* What the filter language has no names for. */
-static const struct lookup_column archived = {"archived", LOOKUP_NUMBER, .table = LOOKUP_TABLE_EXPERIMENTS, .column = X_ARCHIVED},
-    archived_anywhere = {"archived", LOOKUP_NUMBER, .table = LOOKUP_TABLE_EXPERIMENTS, .how = LOOKUP_BY_PARENT_ARCHIVED},
-    user_id = {"userId", LOOKUP_NUMBER, .table = LOOKUP_TABLE_USERS, .how = LOOKUP_BY_ID},
-    username = {"username", LOOKUP_TEXT, .table = LOOKUP_TABLE_USERS, .column = U_USERNAME};
+static const struct lookup_column archived = {"archived", LOOKUP_NUMBER, .table = LOOKUP_TABLE_EXPERIMENTS,
+                                              .column = X_ARCHIVED},
+                                  archived_anywhere = {"archived", LOOKUP_NUMBER, .table = LOOKUP_TABLE_EXPERIMENTS,
+                                                       .how = LOOKUP_BY_PARENT_ARCHIVED},
+                                  user_id = {"userId", LOOKUP_NUMBER, .table = LOOKUP_TABLE_USERS, .how = LOOKUP_BY_ID},
+                                  username = {"username", LOOKUP_TEXT, .table = LOOKUP_TABLE_USERS,
+                                              .column = U_USERNAME};
 
 enum { LABELS_MAX = 256 }; /* each is a look at all experiments */
 
-static const struct lookup_column *column_named(const char *column) { return lookup_column_find(LOOKUP_EXPERIMENTS, column, NULL); }
+static const struct lookup_column *column_named(const char *column)
+{
+    return lookup_column_find(LOOKUP_EXPERIMENTS, column, NULL);
+}
 
 /* ---- conditions -------------------------------------------------------------------------------------------------- */
 
-static struct lookup_node *add_node(struct lookup_node *group, const struct lookup_column *column, enum lookup_operator op)
+static struct lookup_node *add_node(struct lookup_node *group, const struct lookup_column *column,
+                                    enum lookup_operator op)
 {
     struct lookup_node *n = &group->child[group->child_n++];
     *n = (struct lookup_node){.operand.column = column, .op = op};
@@ -33,7 +56,8 @@ static void add_text(struct lookup_node *group, const char *column, enum lookup_
         add_node(group, column_named(column), op)->text = text;
 }
 
-static void add_number(struct lookup_node *group, bool has, const struct lookup_column *column, enum lookup_operator op, double number)
+static void add_number(struct lookup_node *group, bool has, const struct lookup_column *column, enum lookup_operator op,
+                       double number)
 {
     if (!has)
         return;
@@ -42,13 +66,15 @@ static void add_number(struct lookup_node *group, bool has, const struct lookup_
     n->number = number;
 }
 
-static void add_ids(struct lookup_node *group, const struct lookup_column *column, enum lookup_operator op, struct store_ints ids)
+static void add_ids(struct lookup_node *group, const struct lookup_column *column, enum lookup_operator op,
+                    struct store_ints ids)
 {
     if (ids.n)
         add_node(group, column, op)->ids = ids;
 }
 
-static void add_texts(struct lookup_node *group, const struct lookup_column *column, enum lookup_operator op, struct store_texts texts)
+static void add_texts(struct lookup_node *group, const struct lookup_column *column, enum lookup_operator op,
+                      struct store_texts texts)
 {
     if (texts.n)
         add_node(group, column, op)->texts = texts;
@@ -107,7 +133,8 @@ static void add_sort(struct lookup *s, const struct lookup_column *column, bool 
     s->sort[s->sort_n++] = (struct lookup_sort){.operand.column = column, .descending = descending};
 }
 
-/* Who shares a name is told apart by number; equal rows follow in the order of their ids, in the direction of the list. */
+/* Who shares a name is told apart by number; equal rows follow in the order of their ids, in the direction of the list.
+ */
 static int choose_order(const struct store_experiment_filter *f, struct lookup *s, struct error *err)
 {
     size_t i = 0, n = sizeof(sorts) / sizeof(*sorts);
@@ -123,8 +150,8 @@ static int choose_order(const struct store_experiment_filter *f, struct lookup *
     return 0;
 }
 
-int store_experiment_find(struct store *st, const struct store_experiment_filter *f, struct arena *a, struct lookup_found *ret,
-                          struct error *err)
+int store_experiment_find(struct store *st, const struct store_experiment_filter *f, struct arena *a,
+                          struct lookup_found *ret, struct error *err)
 {
     struct lookup s = {.kind = LOOKUP_EXPERIMENTS, .root = {.is_group = true}, .show_archived = true};
     if (f->labels.n > LABELS_MAX)

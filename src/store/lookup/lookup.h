@@ -5,14 +5,14 @@
  *     FIELD    {"kind": "field", "columnName": "searcherMetricsVal", "location": …, "operator": "<", "value": 0.1}
  *     sort     "startTime=desc,id=asc"
  *
- * lookup_parse() judges the texts and keeps them as a tree. store_lookup() finds the rows of a page, by columns that its
- * connection holds in memory (lookup_tables.h): one connection of a program should do all of them. What the rows hold is
- * read afterwards, by any connection.
+ * lookup_parse() judges the texts and keeps them as a tree. store_lookup() finds the rows of a page, by columns that
+ * its connection holds in memory (lookup_tables.h): one connection of a program should do all of them. What the rows
+ * hold is read afterwards, by any connection.
  *
  * `!=` and `notContains` are the opposites of `=` and `contains`: what has no value matches them. Sorts put what has no
  * value last. */
-#ifndef DET_STORE_LOOKUP_H
-#define DET_STORE_LOOKUP_H
+#ifndef DET_STORE_LOOKUP_LOOKUP_H
+#define DET_STORE_LOOKUP_LOOKUP_H
 
 #include "common/base/arena.h"
 #include "common/base/error.h"
@@ -42,7 +42,7 @@ struct lookup_state {
 int store_lookup_refresh(struct store *st, struct lookup_state *ret, struct error *err);
 int store_lookup_trim(struct store *st, struct error *err); /* for the writer; a part at a time */
 
-/* ---- experiments ---- */
+/* ---- experiments ------------------------------------------------------------------------------------------------- */
 
 /* A filter on numbers, as common.v1.Int32FieldFilter. */
 struct store_int_filter {
@@ -67,14 +67,14 @@ struct store_experiment_filter {
     struct page page;
 };
 /* As store_lookup(), on the same connection. */
-int store_experiment_find(struct store *st, const struct store_experiment_filter *f, struct arena *a, struct lookup_found *ret,
-                          struct error *err);
+int store_experiment_find(struct store *st, const struct store_experiment_filter *f, struct arena *a,
+                          struct lookup_found *ret, struct error *err);
 
 /* In the order of the ids; who is gone meanwhile is missing. */
 int store_experiments_shown(struct store *st, struct store_ints ids, struct arena *a, struct store_experiment **ret,
                             size_t *ret_n, struct error *err);
 
-/* ---- what experiments and runs of a project can be looked up by ---- */
+/* ---- what experiments and runs of a project can be looked up by -------------------------------------------------- */
 
 struct lookup_name {
     const char *name;
@@ -88,7 +88,10 @@ int store_lookup_value_names(struct store *st, int32_t project_id, bool metadata
 
 enum lookup_qualifier { LOOKUP_MIN, LOOKUP_MAX, LOOKUP_MEAN, LOOKUP_LAST, LOOKUP_QUALIFIER_NR };
 extern const char *const lookup_qualifier_name[LOOKUP_QUALIFIER_NR];
-struct lookup_extent { bool known; double min, max; }; /* unknown: there is no finite number */
+struct lookup_extent {
+    bool known;
+    double min, max;
+}; /* unknown: there is no finite number */
 struct lookup_metric {
     const char *group, *name;
     bool number; /* whatever was reported */
@@ -99,7 +102,7 @@ int store_lookup_metrics(struct store *st, enum lookup_kind kind, int32_t projec
                          struct lookup_metric **ret, size_t *ret_n, struct error *err);
 int store_lookup_searcher_metric(struct store *st, int32_t project_id, struct lookup_extent *ret, struct error *err);
 
-/* ---- runs ---- */
+/* ---- runs -------------------------------------------------------------------------------------------------------- */
 
 int store_runs_shown(struct store *st, struct store_ints ids, struct arena *a, struct store_run **ret, size_t *ret_n,
                      struct error *err);

@@ -105,10 +105,10 @@ void lookup_fixed_names(enum lookup_kind kind, struct arena *a, struct lookup_na
     *ret_n = 0;
     for (const struct lookup_column *c = table(kind); c->name; c++)
         if (!c->only_sort)
-            (*ret)[(*ret_n)++] = (struct lookup_name){
-                .name = c->name,
-                .type = c->type == LOOKUP_NUMBER ? LOOKUP_NAME_NUMBER
-                        : c->type == LOOKUP_TIME ? LOOKUP_NAME_TIME : LOOKUP_NAME_TEXT};
+            (*ret)[(*ret_n)++] = (struct lookup_name){.name = c->name,
+                                                      .type = c->type == LOOKUP_NUMBER ? LOOKUP_NAME_NUMBER
+                                                              : c->type == LOOKUP_TIME ? LOOKUP_NAME_TIME
+                                                                                       : LOOKUP_NAME_TEXT};
 }
 
 /* ---- paths ------------------------------------------------------------------------------------------------------- */
@@ -116,7 +116,7 @@ void lookup_fixed_names(enum lookup_kind kind, struct arena *a, struct lookup_na
 /* A path's name after the letter of its kind of document (lookup_paths.h). */
 static int make_path(enum lookup_document kind, const char *name, struct arena *a, const char **ret, struct error *err)
 {
-    for (const char *p = name; ;) {
+    for (const char *p = name;;) {
         size_t n = strcspn(p, ".");
         if (n == 0)
             return error_set(err, ERR_INVALID, "\"%s\" is no name: its parts must not be empty", name);
@@ -135,8 +135,10 @@ static int parse_metric(const char *name, struct arena *a, struct lookup_operand
     for (size_t i = 0; i < LOOKUP_QUALIFIER_NR; i++)
         known = known || strcmp(last + 1, lookup_qualifier_name[i]) == 0;
     if (!known || first == last || first == name)
-        return error_set(err, ERR_INVALID, "\"%s\" is no metric: GROUP.NAME.QUALIFIER is expected, with one of min, max, "
-                         "mean and last at the end", name);
+        return error_set(err, ERR_INVALID,
+                         "\"%s\" is no metric: GROUP.NAME.QUALIFIER is expected, with one of min, max, "
+                         "mean and last at the end",
+                         name);
     ret->may_be_text = strcmp(last, ".last") == 0;
     ret->path = arena_printf(a, "%c%s", LOOKUP_SUMMARY, name);
     return 0;

@@ -7,7 +7,10 @@
 #include "store/logs/log_find.h"
 #include "store/lookup/lookup_internal.h"
 
-static uint8_t *new_mask(const struct looking *x, size_t n) { return arena_array(x->a, uint8_t, n + 1); }
+static uint8_t *new_mask(const struct looking *x, size_t n)
+{
+    return arena_array(x->a, uint8_t, n + 1);
+}
 
 static void negate_mask(uint8_t *mask, size_t n)
 {
@@ -20,26 +23,40 @@ static bool is_negation(enum lookup_operator op)
     return op == LOOKUP_NOT_EQUAL || op == LOOKUP_NOT_CONTAINS || op == LOOKUP_NOT_EMPTY || op == LOOKUP_NOT_AMONG;
 }
 
-static bool is_containing(enum lookup_operator op) { return op == LOOKUP_CONTAINS || op == LOOKUP_NOT_CONTAINS; }
-static bool is_emptiness(enum lookup_operator op) { return op == LOOKUP_IS_EMPTY || op == LOOKUP_NOT_EMPTY; }
-static bool is_among(enum lookup_operator op) { return op == LOOKUP_AMONG || op == LOOKUP_NOT_AMONG; }
+static bool is_containing(enum lookup_operator op)
+{
+    return op == LOOKUP_CONTAINS || op == LOOKUP_NOT_CONTAINS;
+}
+static bool is_emptiness(enum lookup_operator op)
+{
+    return op == LOOKUP_IS_EMPTY || op == LOOKUP_NOT_EMPTY;
+}
+static bool is_among(enum lookup_operator op)
+{
+    return op == LOOKUP_AMONG || op == LOOKUP_NOT_AMONG;
+}
 
 /* ---- one condition, for each place of the operand's table; negations are made of it afterwards ------------------- */
 
-#define EACH(condition)                       \
-    for (size_t i = 0; i < n; i++)            \
-        ret[i] = (condition);                 \
+#define EACH(condition) \
+    for (size_t i = 0; i < n; i++) \
+        ret[i] = (condition); \
     break
 
 /* NAN, no value, compares with nothing. */
 static void judge_numbers(const double *v, size_t n, enum lookup_operator op, double with, uint8_t *ret)
 {
     switch (op) {
-    case LOOKUP_LESS: EACH(v[i] < with);
-    case LOOKUP_LESS_EQUAL: EACH(v[i] <= with);
-    case LOOKUP_GREATER: EACH(v[i] > with);
-    case LOOKUP_GREATER_EQUAL: EACH(v[i] >= with);
-    default: EACH(v[i] == with);
+    case LOOKUP_LESS:
+        EACH(v[i] < with);
+    case LOOKUP_LESS_EQUAL:
+        EACH(v[i] <= with);
+    case LOOKUP_GREATER:
+        EACH(v[i] > with);
+    case LOOKUP_GREATER_EQUAL:
+        EACH(v[i] >= with);
+    default:
+        EACH(v[i] == with);
     }
 }
 
@@ -59,8 +76,8 @@ static bool label_matches(const struct lookup_node *n, const char *labels, size_
 }
 
 /* Each text is judged once, whoever has it. */
-static void judge_texts(const struct looking *x, const struct lookup_values *v, size_t rows_n, const struct lookup_node *n,
-                        uint8_t *ret)
+static void judge_texts(const struct looking *x, const struct lookup_values *v, size_t rows_n,
+                        const struct lookup_node *n, uint8_t *ret)
 {
     bool labels = n->operand.column->type == LOOKUP_LABELS;
     uint8_t *verdict = new_mask(x, v->texts->n + 1);
@@ -132,7 +149,8 @@ static void judge_local_ids(struct looking *x, const struct lookup_node *n, uint
     }
 }
 
-static int judge_node(struct looking *x, const struct lookup_node *n, enum lookup_table *ret_table, uint8_t **ret, struct error *err)
+static int judge_node(struct looking *x, const struct lookup_node *n, enum lookup_table *ret_table, uint8_t **ret,
+                      struct error *err)
 {
     const struct lookup_column *c = n->operand.column;
     struct lookup_values v;
@@ -161,7 +179,7 @@ static int judge_node(struct looking *x, const struct lookup_node *n, enum looku
     return 0;
 }
 
-/* ---- to the rows that are looked for --------------------------------------------------------------------------- */
+/* ---- to the rows that are looked for ----------------------------------------------------------------------------- */
 
 /* What there is no row of is empty, and nothing else. */
 static uint8_t *on_target(struct looking *x, enum lookup_table from, const uint8_t *mask, uint8_t without)
@@ -184,8 +202,8 @@ static uint8_t *on_any_run(struct looking *x, const uint8_t *mask)
     return on;
 }
 
-/* A lookup for experiments asks of hyperparameters whether one of its runs has such a value: the negation of that is that
- * none has. Empty means that none has a value at all. */
+/* A lookup for experiments asks of hyperparameters whether one of its runs has such a value: the negation of that is
+ * that none has. Empty means that none has a value at all. */
 static int match_field(struct looking *x, const struct lookup_node *n, uint8_t *ret, struct error *err)
 {
     enum lookup_table table;
@@ -228,7 +246,7 @@ static int match_node(struct looking *x, const struct lookup_node *n, uint8_t *r
     return 0;
 }
 
-/* ---- what is looked up at all ------------------------------------------------------------------------------------- */
+/* ---- what is looked up at all ------------------------------------------------------------------------------------ */
 
 static void keep_equal(struct looking *x, enum lookup_table table, int column, double value, uint8_t *mask)
 {

@@ -1,6 +1,6 @@
 /* Names of a project that only its data know: hyperparameters, metadata and metrics. */
-#include "store/row_io.h"
 #include "store/lookup/lookup_internal.h"
+#include "store/row_io.h"
 
 const char *const lookup_qualifier_name[LOOKUP_QUALIFIER_NR] = {"min", "max", "mean", "last"};
 
@@ -13,8 +13,10 @@ int store_lookup_value_names(struct store *st, int32_t project_id, bool metadata
         return -1;
     struct lookup_name *name = arena_array(a, struct lookup_name, n + 1);
     for (size_t i = 0; i < n; i++)
-        name[i] = (struct lookup_name){.name = found[i].name, .type = found[i].numbers ? LOOKUP_NAME_NUMBER
-                                       : found[i].texts ? LOOKUP_NAME_TEXT : LOOKUP_NAME_MIXED};
+        name[i] = (struct lookup_name){.name = found[i].name,
+                                       .type = found[i].numbers ? LOOKUP_NAME_NUMBER
+                                               : found[i].texts ? LOOKUP_NAME_TEXT
+                                                                : LOOKUP_NAME_MIXED};
     *ret = name;
     *ret_n = n;
     return 0;
@@ -23,7 +25,8 @@ int store_lookup_value_names(struct store *st, int32_t project_id, bool metadata
 int store_lookup_metrics(struct store *st, enum lookup_kind kind, int32_t project_id, struct arena *a,
                          struct lookup_metric **ret, size_t *ret_n, struct error *err)
 {
-    return list_lookup_metric_names(st, SQL_ARGS(sql_int(project_id), sql_bool(kind == LOOKUP_RUNS)), a, ret, ret_n, err);
+    return list_lookup_metric_names(st, SQL_ARGS(sql_int(project_id), sql_bool(kind == LOOKUP_RUNS)), a, ret, ret_n,
+                                    err);
 }
 
 int store_lookup_searcher_metric(struct store *st, int32_t project_id, struct lookup_extent *ret, struct error *err)

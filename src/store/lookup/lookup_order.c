@@ -8,8 +8,14 @@
 /* A value that may be a number or a text is two levels: first by the number, then, for what is none, by the text. */
 enum { LEVELS_MAX = 2 * (LOOKUP_SORTS_MAX + 1) };
 
-struct ranked { uint64_t key; uint32_t row; };
-struct levels { const uint64_t *key[LEVELS_MAX]; size_t n; };
+struct ranked {
+    uint64_t key;
+    uint32_t row;
+};
+struct levels {
+    const uint64_t *key[LEVELS_MAX];
+    size_t n;
+};
 
 /* Keys compare as their values do, in either direction; what has no value comes last. */
 static uint64_t key_of_number(double v, bool descending)
@@ -65,7 +71,10 @@ static int compare_ranked(const struct levels *l, const struct ranked *a, const 
     return 0;
 }
 
-static int by_levels(const void *a, const void *b, void *l) { return compare_ranked(l, a, b); }
+static int by_levels(const void *a, const void *b, void *l)
+{
+    return compare_ranked(l, a, b);
+}
 
 static void swap_ranked(struct ranked *a, struct ranked *b)
 {

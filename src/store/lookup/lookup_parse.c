@@ -17,7 +17,8 @@ struct parsing {
     char path[256]; /* of the node that is looked at: "filter.filterGroup.children[0]" */
 };
 
-static int wrong_filter(const struct parsing *p, struct error *err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static int wrong_filter(const struct parsing *p, struct error *err, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 static int wrong_filter(const struct parsing *p, struct error *err, const char *fmt, ...)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
@@ -34,7 +35,8 @@ static struct json_object *read_member(struct json_object *o, const char *name)
     struct json_object *found = json_object_object_get(o, name);
     if (found)
         return found;
-    json_object_object_foreach(o, key, v) {
+    json_object_object_foreach(o, key, v)
+    {
         if (strcasecmp(key, name) == 0)
             return v;
     }
@@ -49,10 +51,16 @@ static const char *member_text(struct json_object *o, const char *name)
 
 /* ---- one condition ----------------------------------------------------------------------------------------------- */
 
-static const char *const operator_names[LOOKUP_OPERATOR_NR] = {
-    [LOOKUP_EQUAL] = "=", [LOOKUP_NOT_EQUAL] = "!=", [LOOKUP_LESS] = "<", [LOOKUP_LESS_EQUAL] = "<=",
-    [LOOKUP_GREATER] = ">", [LOOKUP_GREATER_EQUAL] = ">=", [LOOKUP_CONTAINS] = "contains",
-    [LOOKUP_NOT_CONTAINS] = "notContains", [LOOKUP_IS_EMPTY] = "isEmpty", [LOOKUP_NOT_EMPTY] = "notEmpty"};
+static const char *const operator_names[LOOKUP_OPERATOR_NR] = {[LOOKUP_EQUAL] = "=",
+                                                               [LOOKUP_NOT_EQUAL] = "!=",
+                                                               [LOOKUP_LESS] = "<",
+                                                               [LOOKUP_LESS_EQUAL] = "<=",
+                                                               [LOOKUP_GREATER] = ">",
+                                                               [LOOKUP_GREATER_EQUAL] = ">=",
+                                                               [LOOKUP_CONTAINS] = "contains",
+                                                               [LOOKUP_NOT_CONTAINS] = "notContains",
+                                                               [LOOKUP_IS_EMPTY] = "isEmpty",
+                                                               [LOOKUP_NOT_EMPTY] = "notEmpty"};
 
 static int parse_operator(const struct parsing *p, struct json_object *o, enum lookup_operator *ret, struct error *err)
 {
@@ -63,8 +71,9 @@ static int parse_operator(const struct parsing *p, struct json_object *o, enum l
             return 0;
         }
     }
-    return wrong_filter(p, err, "operator is %s%s%s; it must be one of = != < <= > >= contains notContains isEmpty notEmpty",
-                 text ? "\"" : "", text ? text : "missing", text ? "\"" : "");
+    return wrong_filter(p, err,
+                        "operator is %s%s%s; it must be one of = != < <= > >= contains notContains isEmpty notEmpty",
+                        text ? "\"" : "", text ? text : "missing", text ? "\"" : "");
 }
 
 #define BIT(op) (1u << (op))
@@ -73,7 +82,10 @@ static int parse_operator(const struct parsing *p, struct json_object *o, enum l
 #define ORDER (BIT(LOOKUP_LESS) | BIT(LOOKUP_LESS_EQUAL) | BIT(LOOKUP_GREATER) | BIT(LOOKUP_GREATER_EQUAL))
 #define CONTAINING (BIT(LOOKUP_CONTAINS) | BIT(LOOKUP_NOT_CONTAINS))
 
-static const struct { unsigned operators; const char *words; } allowed[] = {
+static const struct {
+    unsigned operators;
+    const char *words;
+} allowed[] = {
     [LOOKUP_NUMBER] = {EMPTINESS | EQUALITY | ORDER, "= != < <= > >= isEmpty notEmpty"},
     [LOOKUP_TEXT] = {EMPTINESS | EQUALITY | CONTAINING, "= != contains notContains isEmpty notEmpty"},
     [LOOKUP_TIME] = {EMPTINESS | EQUALITY | ORDER, "= != < <= > >= isEmpty notEmpty"},
@@ -103,7 +115,7 @@ static int need_number(const struct parsing *p, struct json_object *v, struct lo
 {
     if (!number_of(v, &n->number))
         return wrong_filter(p, err, "the value of \"%s\" must be a number, found %s", n->operand.column->name,
-                     json_object_to_json_string(v));
+                            json_object_to_json_string(v));
     n->has_number = true;
     return 0;
 }
@@ -115,8 +127,10 @@ static int need_time(const struct parsing *p, struct json_object *v, struct look
     const char *whole = strlen(text) == strlen("2026-01-31") ? arena_printf(p->a, "%sT00:00:00Z", text) : text;
     int64_t us;
     if (clock_parse(whole, strlen(whole), &us) < 0)
-        return wrong_filter(p, err, "the value of \"%s\" must be a time such as \"2026-01-31T12:00:00Z\" or a day such as "
-                     "\"2026-01-31\", found %s", n->operand.column->name, json_object_to_json_string(v));
+        return wrong_filter(p, err,
+                            "the value of \"%s\" must be a time such as \"2026-01-31T12:00:00Z\" or a day such as "
+                            "\"2026-01-31\", found %s",
+                            n->operand.column->name, json_object_to_json_string(v));
     n->number = (double)us;
     n->has_number = true;
     return 0;
@@ -127,7 +141,7 @@ static int need_text(const struct parsing *p, struct json_object *v, struct look
     if (!json_object_is_type(v, json_type_string) && !json_object_is_type(v, json_type_int) &&
         !json_object_is_type(v, json_type_double) && !json_object_is_type(v, json_type_boolean))
         return wrong_filter(p, err, "the value of \"%s\" must be a text, found %s", n->operand.column->name,
-                     json_object_to_json_string(v));
+                            json_object_to_json_string(v));
     n->text = arena_strdup(p->a, json_object_get_string(v));
     return 0;
 }
@@ -138,9 +152,10 @@ static int need_state(const struct parsing *p, struct json_object *v, struct loo
     enum run_state state;
     text = strncmp(text, "STATE_", 6) == 0 ? text + 6 : text;
     if (run_state_parse(text, &state) < 0)
-        return wrong_filter(p, err, "there is no state %s (states: ACTIVE, PAUSED, STOPPING_CANCELED, STOPPING_KILLED, "
-                     "STOPPING_COMPLETED, STOPPING_ERROR, CANCELED, COMPLETED, ERROR, DELETING, DELETE_FAILED)",
-                     json_object_to_json_string(v));
+        return wrong_filter(p, err,
+                            "there is no state %s (states: ACTIVE, PAUSED, STOPPING_CANCELED, STOPPING_KILLED, "
+                            "STOPPING_COMPLETED, STOPPING_ERROR, CANCELED, COMPLETED, ERROR, DELETING, DELETE_FAILED)",
+                            json_object_to_json_string(v));
     n->text = run_state_name(state);
     return 0;
 }
@@ -153,7 +168,7 @@ static int need_truth(const struct parsing *p, struct json_object *v, struct loo
         is_true = json_object_get_boolean(v), is_false = !is_true;
     if (!is_true && !is_false)
         return wrong_filter(p, err, "the value of \"%s\" must be true or false, found %s", n->operand.column->name,
-                     json_object_to_json_string(v));
+                            json_object_to_json_string(v));
     n->number = is_true;
     n->has_number = true;
     return 0;
@@ -186,7 +201,7 @@ static int parse_value(const struct parsing *p, struct json_object *o, struct lo
         return need_truth(p, v, n, err);
     case LOOKUP_USER:
         return (BIT(n->op) & EQUALITY) && json_object_is_type(v, json_type_int) ? need_number(p, v, n, err)
-                                                                               : need_text(p, v, n, err);
+                                                                                : need_text(p, v, n, err);
     case LOOKUP_TEXT:
     case LOOKUP_LABELS:
         return need_text(p, v, n, err);
@@ -212,7 +227,7 @@ static int parse_field(struct parsing *p, struct json_object *o, struct lookup_n
         return -1;
     if (!(allowed[column->type].operators & BIT(n->op)))
         return wrong_filter(p, err, "\"%s\" cannot be compared with %s; allowed are %s", name, operator_names[n->op],
-                     allowed[column->type].words);
+                            allowed[column->type].words);
     p->arg_n += column->type >= LOOKUP_HPARAM ? 4 : 2;
     if (p->arg_n > ARGS_MAX)
         return wrong_filter(p, err, "the filter has too many conditions; some %d are allowed", ARGS_MAX / 4);
@@ -294,7 +309,8 @@ static int parse_sort(const struct parsing *p, char *one, struct lookup *s, bool
     *direction++ = '\0';
     bool ascending = strcmp(direction, "asc") == 0;
     if (!ascending && strcmp(direction, "desc") != 0)
-        return error_set(err, ERR_INVALID, "sort: the direction of \"%s\" is \"%s\", it must be asc or desc", one, direction);
+        return error_set(err, ERR_INVALID, "sort: the direction of \"%s\" is \"%s\", it must be asc or desc", one,
+                         direction);
     if (s->sort_n == LOOKUP_SORTS_MAX)
         return error_set(err, ERR_INVALID, "sort: at most %d columns are allowed", LOOKUP_SORTS_MAX);
     struct lookup_sort *sort = &s->sort[s->sort_n];

@@ -8,7 +8,10 @@
 #include "common/base/number.h"
 #include "store/metrics/metric_value.h"
 
-enum lookup_document lookup_path_kind(const char *name) { return (enum lookup_document)name[0]; }
+enum lookup_document lookup_path_kind(const char *name)
+{
+    return (enum lookup_document)name[0];
+}
 
 /* What is being taken over: where it goes, and the name of the path so far. */
 struct taking {
@@ -77,7 +80,8 @@ static void forget_run(struct lookup_tables *t, char kind, uint32_t run)
             column_clear(&p->column, run);
 }
 
-void lookup_document(struct lookup_tables *t, enum lookup_document kind, uint32_t run, const char *json, const char *only)
+void lookup_document(struct lookup_tables *t, enum lookup_document kind, uint32_t run, const char *json,
+                     const char *only)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     cleanup_strbuf struct strbuf path = STRBUF_INIT;
@@ -143,7 +147,10 @@ void lookup_summary(struct lookup_tables *t, uint32_t run, const char *group, co
     }
 }
 
-void lookup_summary_forget(struct lookup_tables *t, uint32_t run) { forget_run(t, LOOKUP_SUMMARY, run); }
+void lookup_summary_forget(struct lookup_tables *t, uint32_t run)
+{
+    forget_run(t, LOOKUP_SUMMARY, run);
+}
 
 void lookup_paths_forget(struct lookup_tables *t, uint32_t run)
 {
@@ -202,7 +209,8 @@ void lookup_paths_release(struct lookup_tables *t)
         drop_path_column(t, p);
 }
 
-int lookup_tables_path(struct lookup_tables *t, struct store *st, const char *name, struct column **ret, struct error *err)
+int lookup_tables_path(struct lookup_tables *t, struct store *st, const char *name, struct column **ret,
+                       struct error *err)
 {
     struct lookup_path_column *p;
     *ret = NULL;

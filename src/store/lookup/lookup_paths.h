@@ -1,7 +1,7 @@
-/* Within the tables of lookups: documents of runs (hyperparameters, metadata, summaries of metrics) as a column for each
- * path in them. Lists are their text; objects and null are no values. */
-#ifndef DET_STORE_LOOKUP_PATHS_H
-#define DET_STORE_LOOKUP_PATHS_H
+/* Within the tables of lookups: documents of runs (hyperparameters, metadata, summaries of metrics) as a column for
+ * each path in them. Lists are their text; objects and null are no values. */
+#ifndef DET_STORE_LOOKUP_LOOKUP_PATHS_H
+#define DET_STORE_LOOKUP_LOOKUP_PATHS_H
 
 #include "store/lookup/lookup_tables.h"
 
@@ -10,7 +10,8 @@ enum lookup_document { LOOKUP_HPARAMS = 'h', LOOKUP_METADATA_OF_RUN = 'd', LOOKU
 enum lookup_document lookup_path_kind(const char *name);
 
 /* Takes over one document of a run; with `only`, what it has at that path. json NULL: there is none. */
-void lookup_document(struct lookup_tables *t, enum lookup_document kind, uint32_t run, const char *json, const char *only);
+void lookup_document(struct lookup_tables *t, enum lookup_document kind, uint32_t run, const char *json,
+                     const char *only);
 void lookup_summary(struct lookup_tables *t, uint32_t run, const char *group, const char *json, const char *only);
 void lookup_summary_forget(struct lookup_tables *t, uint32_t run);
 void lookup_paths_forget(struct lookup_tables *t, uint32_t run);

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "common/base/must.h"
-#include "store/metrics/metric_value.h"
-#include "store/lookup/lookup_paths.h"
 #include "store/engine/take.h"
+#include "store/lookup/lookup_paths.h"
+#include "store/metrics/metric_value.h"
 
 enum { PAGE = 5000 };
 /* The kinds of migrations/0021. */
@@ -85,7 +85,9 @@ static size_t rows_bytes(const struct lookup_rows *rows)
 /* ---- from the database ------------------------------------------------------------------------------------------- */
 
 static const char *const column_types[LOOKUP_TABLE_NR] = {
-    [LOOKUP_TABLE_EXPERIMENTS] = lookup_x_types, [LOOKUP_TABLE_RUNS] = lookup_t_types, [LOOKUP_TABLE_USERS] = lookup_u_types,
+    [LOOKUP_TABLE_EXPERIMENTS] = lookup_x_types,
+    [LOOKUP_TABLE_RUNS] = lookup_t_types,
+    [LOOKUP_TABLE_USERS] = lookup_u_types,
     [LOOKUP_TABLE_PROJECTS] = lookup_p_types,
 };
 
@@ -167,7 +169,10 @@ static int read_all(struct lookup_tables *t, struct store *st, enum lookup_table
     return 0;
 }
 
-struct summary_mark { int32_t trial_id; const char *group; };
+struct summary_mark {
+    int32_t trial_id;
+    const char *group;
+};
 
 static int read_summaries(struct lookup_tables *t, struct store *st, enum sql_query name, struct sql_args args,
                           const char *only_path, struct arena *a, struct summary_mark *ret_last, size_t *ret_n,
@@ -290,7 +295,8 @@ static int follow_summaries(struct lookup_tables *t, struct store *st, struct st
         if (place != LOOKUP_NO_ROW)
             lookup_summary_forget(t, place);
     }
-    return read_summaries(t, st, Q_LOOKUP_SUMMARIES_SOME, SQL_ARGS(sql_text(json_of_ints(a, ids))), NULL, a, &last, &n, err);
+    return read_summaries(t, st, Q_LOOKUP_SUMMARIES_SOME, SQL_ARGS(sql_text(json_of_ints(a, ids))), NULL, a, &last, &n,
+                          err);
 }
 
 static int follow_changes(struct lookup_tables *t, struct store *st, struct error *err)
@@ -302,7 +308,8 @@ static int follow_changes(struct lookup_tables *t, struct store *st, struct erro
         return -1;
     if (changed_ids(change, n, CHANGE_FEW, &a).n && read_few(t, st, err) < 0)
         return -1;
-    if (follow_rows(t, st, LOOKUP_TABLE_EXPERIMENTS, Q_LOOKUP_EXPERIMENTS_SOME, changed_ids(change, n, CHANGE_EXPERIMENT, &a), &a, err) < 0 ||
+    if (follow_rows(t, st, LOOKUP_TABLE_EXPERIMENTS, Q_LOOKUP_EXPERIMENTS_SOME,
+                    changed_ids(change, n, CHANGE_EXPERIMENT, &a), &a, err) < 0 ||
         follow_rows(t, st, LOOKUP_TABLE_RUNS, Q_LOOKUP_RUNS_SOME, changed_ids(change, n, CHANGE_RUN, &a), &a, err) < 0)
         return -1;
     return follow_summaries(t, st, changed_ids(change, n, CHANGE_SUMMARY, &a), &a, err);
@@ -347,7 +354,10 @@ int lookup_tables_refresh(struct lookup_tables *t, struct store *st, struct erro
     return rc;
 }
 
-void lookup_tables_use(struct lookup_tables *t) { t->uses++; }
+void lookup_tables_use(struct lookup_tables *t)
+{
+    t->uses++;
+}
 
 void lookup_tables_release(struct lookup_tables *t)
 {

@@ -1,15 +1,16 @@
-/* Within the store: the tables that lookups look at, held in memory column by column. A connection has them from its first lookup on
- * (docs/decisions/0009).
+/* Within the store: the tables that lookups look at, held in memory column by column. A connection has them from its
+ * first lookup on (docs/decisions/0009).
  *
- * So a hundred thousand rows are filtered and ordered in a few milliseconds, by any filter and any order, where a database would
- * need an index for each pair of the two. The tables follow the database by the table search_changes: each read transaction first
- * takes over what has changed since the last one, so that a lookup sees what its transaction sees.
+ * So a hundred thousand rows are filtered and ordered in a few milliseconds, by any filter and any order, where a
+ * database would need an index for each pair of the two. The tables follow the database by the table search_changes:
+ * each read transaction first takes over what has changed since the last one, so that a lookup sees what its
+ * transaction sees.
  *
  * Hyperparameters, metadata and summaries of metrics become a column for each path: "hp.lr", "metadata.owner",
- * "validation.loss.min". Together these columns may take LOOKUP_BYTES_MAX. Beyond that, those that were used longest ago are
- * dropped; when one of them is asked for again, it is made again from the documents of all runs. */
-#ifndef DET_STORE_LOOKUP_TABLES_H
-#define DET_STORE_LOOKUP_TABLES_H
+ * "validation.loss.min". Together these columns may take LOOKUP_BYTES_MAX. Beyond that, those that were used longest
+ * ago are dropped; when one of them is asked for again, it is made again from the documents of all runs. */
+#ifndef DET_STORE_LOOKUP_LOOKUP_TABLES_H
+#define DET_STORE_LOOKUP_LOOKUP_TABLES_H
 
 #include "common/base/hash.h"
 #include "common/base/strbuf.h"
@@ -18,7 +19,13 @@
 
 #define LOOKUP_BYTES_MAX ((size_t)512 << 20)
 
-enum lookup_table { LOOKUP_TABLE_EXPERIMENTS, LOOKUP_TABLE_RUNS, LOOKUP_TABLE_USERS, LOOKUP_TABLE_PROJECTS, LOOKUP_TABLE_NR };
+enum lookup_table {
+    LOOKUP_TABLE_EXPERIMENTS,
+    LOOKUP_TABLE_RUNS,
+    LOOKUP_TABLE_USERS,
+    LOOKUP_TABLE_PROJECTS,
+    LOOKUP_TABLE_NR
+};
 
 /* Their columns, X_NAME and others, are declared in queries/lookups.sql. */
 enum { LOOKUP_COLUMNS_MAX = X_NR };
@@ -26,8 +33,8 @@ enum { LOOKUP_COLUMNS_MAX = X_NR };
 
 /* Rows have numbers of their own: a row that is deleted leaves its place to a later one. */
 struct lookup_rows {
-    size_t n;      /* places */
-    int32_t *id;   /* of the row; 0: the place is free */
+    size_t n;    /* places */
+    int32_t *id; /* of the row; 0: the place is free */
     size_t cap, free_n, free_cap;
     uint32_t *free;
     uint32_t *of_id; /* place, by id, or LOOKUP_NO_ROW */
@@ -49,7 +56,7 @@ struct lookup_tables {
     struct lookup_rows table[LOOKUP_TABLE_NR];
     struct lookup_path_column *paths;
     bool loaded;
-    bool dropped; /* a path that is not here may have values nevertheless */
+    bool dropped;               /* a path that is not here may have values nevertheless */
     int64_t seen, changes_kept; /* of search_changes */
     uint64_t uses;
     size_t bytes_max; /* of the paths' columns */
@@ -61,7 +68,8 @@ uint32_t lookup_place(const struct lookup_rows *rows, int32_t id);
 /* Within a read transaction: has the tables show what it sees. */
 int lookup_tables_refresh(struct lookup_tables *t, struct store *st, struct error *err);
 /* The column of a path, as in "hp.lr"; NULL: no run has a value there. */
-int lookup_tables_path(struct lookup_tables *t, struct store *st, const char *name, struct column **ret, struct error *err);
+int lookup_tables_path(struct lookup_tables *t, struct store *st, const char *name, struct column **ret,
+                       struct error *err);
 void lookup_tables_use(struct lookup_tables *t); /* a lookup begins: what it asks for stays until the next one */
 void lookup_tables_release(struct lookup_tables *t);
 

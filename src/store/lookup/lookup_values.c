@@ -4,7 +4,10 @@
 
 #include "store/lookup/lookup_internal.h"
 
-static struct lookup_rows *rows_of(const struct looking *x, enum lookup_table table) { return &x->t->table[table]; }
+static struct lookup_rows *rows_of(const struct looking *x, enum lookup_table table)
+{
+    return &x->t->table[table];
+}
 
 /* ---- from table to table ----------------------------------------------------------------------------------------- */
 
@@ -147,7 +150,8 @@ static void lend_texts(const struct looking *x, struct column *c, size_t n, stru
     ret->text = all;
 }
 
-static int values_of_path(struct looking *x, const char *path, bool spelled, struct lookup_values *ret, struct error *err)
+static int values_of_path(struct looking *x, const char *path, bool spelled, struct lookup_values *ret,
+                          struct error *err)
 {
     static struct column nobody; /* never changed: what is absent has neither numbers nor texts */
     struct column *c;
@@ -163,7 +167,8 @@ static int values_of_path(struct looking *x, const char *path, bool spelled, str
     return 0;
 }
 
-int lookup_values(struct looking *x, const struct lookup_operand *o, bool spelled, struct lookup_values *ret, struct error *err)
+int lookup_values(struct looking *x, const struct lookup_operand *o, bool spelled, struct lookup_values *ret,
+                  struct error *err)
 {
     const struct lookup_column *c = o->column;
     *ret = (struct lookup_values){.table = c->table};

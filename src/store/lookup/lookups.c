@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "store/lists/list.h"
+#include "store/lookup/lookup_internal.h"
 #include "store/metrics/metrics.h"
 #include "store/row_io.h"
-#include "store/lookup/lookup_internal.h"
 
 /* Kept changes: more than can come between two looks of a connection that is in use. */
 enum { CHANGES_KEPT = 100000, CHANGES_AT_ONCE = 5000 };
@@ -12,7 +12,7 @@ enum { CHANGES_KEPT = 100000, CHANGES_AT_ONCE = 5000 };
 /* ---- finding ----------------------------------------------------------------------------------------------------- */
 
 static int find_page(struct store *st, const struct lookup *s, int32_t project_id, struct page page, struct arena *a,
-                struct lookup_found *ret, struct error *err)
+                     struct lookup_found *ret, struct error *err)
 {
     cleanup_arena struct arena own = ARENA_INIT;
     struct lookup_tables *t = store_lookup_tables(st);
@@ -113,4 +113,3 @@ int store_runs_shown(struct store *st, struct store_ints ids, struct arena *a, s
     *ret = in_order(rows, *ret_n, sizeof(*rows), ids, a);
     return add_summaries(st, *ret, *ret_n, a, err);
 }
-

@@ -81,7 +81,7 @@ uint32_t texts_add(struct texts *t, const char *text, size_t n)
     return t->n;
 }
 
-/* ---- order ---- */
+/* ---- order ------------------------------------------------------------------------------------------------------- */
 
 static int compare_texts(const struct texts *t, uint32_t a, uint32_t b)
 {
@@ -102,7 +102,7 @@ static void merge_fresh_texts(struct texts *t, const uint32_t *fresh, uint32_t f
     uint32_t old = t->ranked, to = t->n;
     while (fresh_n > 0)
         t->order[--to] = old > 0 && compare_texts(t, t->order[old - 1], fresh[fresh_n - 1]) > 0 ? t->order[--old]
-                                                                                       : fresh[--fresh_n];
+                                                                                                : fresh[--fresh_n];
 }
 
 const uint32_t *texts_ranks(struct texts *t)
@@ -127,7 +127,8 @@ const uint32_t *texts_ranks(struct texts *t)
 
 size_t texts_bytes(const struct texts *t)
 {
-    return t->bytes_cap + t->cap * sizeof(*t->start) + t->table_n * sizeof(*t->table) + 2 * t->order_cap * sizeof(*t->order);
+    return t->bytes_cap + t->cap * sizeof(*t->start) + t->table_n * sizeof(*t->table) +
+           2 * t->order_cap * sizeof(*t->order);
 }
 
 void texts_release(struct texts *t)

@@ -1,7 +1,7 @@
-/* Within the store: a set of texts. Each text is kept once and has a number from 1 on; 0 is no text. So a condition on a text is
- * evaluated once for all rows that have this text, and texts are ordered by comparing small numbers. */
-#ifndef DET_STORE_TEXTS_H
-#define DET_STORE_TEXTS_H
+/* Within the store: a set of texts. Each text is kept once and has a number from 1 on; 0 is no text. So a condition on
+ * a text is evaluated once for all rows that have this text, and texts are ordered by comparing small numbers. */
+#ifndef DET_STORE_LOOKUP_TEXTS_H
+#define DET_STORE_LOOKUP_TEXTS_H
 
 #include <stddef.h>
 #include <stdint.h>

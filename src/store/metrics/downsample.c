@@ -8,7 +8,9 @@ struct line {
     size_t n;
 };
 
-struct mean { double x, y; };
+struct mean {
+    double x, y;
+};
 
 /* Of the finite points; without any, the place in the middle at the height of `from`. */
 static struct mean mean_of(const struct line *l, size_t begin, size_t end, size_t from)
@@ -46,7 +48,10 @@ static size_t largest_triangle(const struct line *l, size_t begin, size_t end, s
 }
 
 /* Where bucket b begins, in whole numbers: no rounding moves a point from one bucket to another. */
-static size_t begin_of(size_t b, size_t n, size_t max) { return b * (n - 2) / (max - 2) + 1; }
+static size_t begin_of(size_t b, size_t n, size_t max)
+{
+    return b * (n - 2) / (max - 2) + 1;
+}
 
 /* Steinarsson's algorithm for three points or more. */
 static void three_buckets(const struct line *l, size_t max, size_t *kept)

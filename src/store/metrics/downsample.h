@@ -1,6 +1,6 @@
 /* Within the store: chooses a few points that draw the same line as many. */
-#ifndef DET_STORE_DOWNSAMPLE_H
-#define DET_STORE_DOWNSAMPLE_H
+#ifndef DET_STORE_METRICS_DOWNSAMPLE_H
+#define DET_STORE_METRICS_DOWNSAMPLE_H
 
 #include <stddef.h>
 

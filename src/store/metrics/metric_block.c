@@ -12,9 +12,12 @@ enum {
     TEXT_MAX = METRIC_BLOCK_TEXTS + METRIC_BATCHES_MAX + METRIC_REPORT_MAX + 16 * METRIC_BLOCK_CELLS,
 };
 
-static int damaged(struct error *err) { return error_set(err, ERR_IO, "a block of metrics is damaged in the database"); }
+static int damaged(struct error *err)
+{
+    return error_set(err, ERR_IO, "a block of metrics is damaged in the database");
+}
 
-/* ---- reports and their columns ---- */
+/* ---- reports and their columns ----------------------------------------------------------------------------------- */
 
 void metric_block_print(const struct metric_block *b, size_t i, struct strbuf *out)
 {
@@ -43,11 +46,12 @@ static int compare_name(const void *key, const void *column)
 long metric_block_column(const struct metric_block *b, const char *name)
 {
     const struct metric_column *c = b->column_n
-        ? bsearch(name, b->column, b->column_n, sizeof(*b->column), compare_name) : NULL;
+                                        ? bsearch(name, b->column, b->column_n, sizeof(*b->column), compare_name)
+                                        : NULL;
     return c ? (long)(c - b->column) : -1;
 }
 
-/* ---- texts ---- */
+/* ---- texts ------------------------------------------------------------------------------------------------------- */
 
 static void pack_text(struct packer *p, const struct strbuf *text, struct strbuf *out)
 {
@@ -84,7 +88,7 @@ static int take_string(struct unpack *u, const char **ret)
     return 0;
 }
 
-/* ---- what every report has ---- */
+/* ---- what every report has --------------------------------------------------------------------------------------- */
 
 static void pack_names(struct packer *p, const struct metric_block *b, struct strbuf *out)
 {
@@ -216,7 +220,7 @@ int metric_block_unpack_reports(struct packer *p, const void *data, size_t size,
     return 0;
 }
 
-/* ---- batch metrics: for each report 0, or 1 and its text ---- */
+/* ---- batch metrics: for each report 0, or 1 and its text --------------------------------------------------------- */
 
 void metric_block_pack_batches(struct packer *p, const struct metric_block *b, struct strbuf *out)
 {
@@ -251,7 +255,7 @@ int metric_block_unpack_batches(struct packer *p, const void *data, size_t size,
     return 0;
 }
 
-/* ---- a column: kinds, integers, doubles, texts ---- */
+/* ---- a column: kinds, integers, doubles, texts ------------------------------------------------------------------- */
 
 /* The values of a column, sorted by what they are. */
 struct sorted {
@@ -264,7 +268,8 @@ struct sorted {
 
 static void sorted_init(struct sorted *s, size_t n)
 {
-    *s = (struct sorted){.kind = must_calloc(n + 1, 1), .integer = must_calloc(n + 1, sizeof(*s->integer)),
+    *s = (struct sorted){.kind = must_calloc(n + 1, 1),
+                         .integer = must_calloc(n + 1, sizeof(*s->integer)),
                          .number = must_calloc(n + 1, sizeof(*s->number))};
 }
 
@@ -275,7 +280,10 @@ static void sorted_release(struct sorted *s)
     free(s->number);
 }
 
-static bool fits_double(int64_t v) { return v >= -(INT64_C(1) << 53) && v <= INT64_C(1) << 53; }
+static bool fits_double(int64_t v)
+{
+    return v >= -(INT64_C(1) << 53) && v <= INT64_C(1) << 53;
+}
 
 static bool is_mixed(const struct metric_value *v, size_t n)
 {

@@ -4,17 +4,17 @@
  * metric is a column of its own, stored in a row of its own, so that a chart reads one column. The order of the keys of
  * a report is its shape; a block has few shapes, mostly one. Batch metrics are kept as texts, apart.
  *
- * A builder makes a block of reports and other blocks. A block never changes: if something in it has to change, a new block is made.
- * The bytes of a block are not trusted: every length is checked, and a damaged block is ERR_IO. */
-#ifndef DET_STORE_METRIC_BLOCK_H
-#define DET_STORE_METRIC_BLOCK_H
+ * A builder makes a block of reports and other blocks. A block never changes: if something in it has to change, a new
+ * block is made. The bytes of a block are not trusted: every length is checked, and a damaged block is ERR_IO. */
+#ifndef DET_STORE_METRICS_METRIC_BLOCK_H
+#define DET_STORE_METRICS_METRIC_BLOCK_H
 
 #include "store/metrics/metric_rows.h"
 #include "store/metrics/metric_value.h"
 #include "store/metrics/pack.h"
 
-/* Bounds of one block: reports, reports times columns (16 bytes each while it is in memory), and bytes of JSON, which the
- * last report may exceed. A stored block that says it has more is damaged, and takes no memory for it. */
+/* Bounds of one block: reports, reports times columns (16 bytes each while it is in memory), and bytes of JSON, which
+ * the last report may exceed. A stored block that says it has more is damaged, and takes no memory for it. */
 enum { METRIC_BLOCK_REPORTS = 8192, METRIC_BLOCK_CELLS = 1 << 20, METRIC_BLOCK_TEXTS = 32 << 20 };
 
 struct metric_report {
@@ -49,7 +49,7 @@ void metric_block_print(const struct metric_block *b, size_t i, struct strbuf *o
 /* The index of the column of that name; -1 if there is none. */
 long metric_block_column(const struct metric_block *b, const char *name);
 
-/* ---- building ---- */
+/* ---- building ---------------------------------------------------------------------------------------------------- */
 
 /* Takes reports in order of (step, id), until it is full; the block lives in the arena. */
 struct metric_builder;
@@ -61,7 +61,7 @@ bool metric_builder_copy(struct metric_builder *b, const struct metric_block *fr
 size_t metric_builder_count(const struct metric_builder *b);
 void metric_builder_finish(struct metric_builder *b, struct metric_block *ret);
 
-/* ---- as blobs ---- */
+/* ---- as blobs ---------------------------------------------------------------------------------------------------- */
 
 void metric_block_pack_reports(struct packer *p, const struct metric_block *b, struct strbuf *out);
 void metric_block_pack_batches(struct packer *p, const struct metric_block *b, struct strbuf *out); /* "" for none */

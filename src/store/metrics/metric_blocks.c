@@ -8,22 +8,23 @@ int metric_blocks_from(struct store *st, int32_t trial_id, bool archived, const 
                        int limit, struct arena *a, struct metric_block_row **ret, size_t *ret_n, struct error *err)
 {
     if (!group)
-        return list_metric_blocks_of_trial_from(st, ARGS_METRIC_BLOCKS_OF_TRIAL_FROM(trial_id, archived, from.steps, from.id, limit),
-                                                a, ret, ret_n, err);
-    return list_metric_blocks_from(st, ARGS_METRIC_BLOCKS_FROM(trial_id, archived, group, from.steps, from.id, limit), a, ret,
-                                   ret_n, err);
+        return list_metric_blocks_of_trial_from(
+            st, ARGS_METRIC_BLOCKS_OF_TRIAL_FROM(trial_id, archived, from.steps, from.id, limit), a, ret, ret_n, err);
+    return list_metric_blocks_from(st, ARGS_METRIC_BLOCKS_FROM(trial_id, archived, group, from.steps, from.id, limit),
+                                   a, ret, ret_n, err);
 }
 
 int metric_blocks_before(struct store *st, int32_t trial_id, bool archived, const char *group, struct metric_key key,
                          int limit, struct arena *a, struct metric_block_row **ret, size_t *ret_n, struct error *err)
 {
-    return list_metric_blocks_before(st, ARGS_METRIC_BLOCKS_BEFORE(trial_id, archived, group, key.steps, key.id, limit), a, ret,
-                                     ret_n, err);
+    return list_metric_blocks_before(st, ARGS_METRIC_BLOCKS_BEFORE(trial_id, archived, group, key.steps, key.id, limit),
+                                     a, ret, ret_n, err);
 }
 
-/* ---- reading ---- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-static int read_reports(struct store *st, int64_t id, struct arena *a, struct metric_block_packed *ret, struct error *err)
+static int read_reports(struct store *st, int64_t id, struct arena *a, struct metric_block_packed *ret,
+                        struct error *err)
 {
     int rc = get_metric_block_reports(st, SQL_ARGS(sql_int(id)), a, ret, err);
     if (rc == 0)
@@ -91,14 +92,18 @@ int metric_block_load(struct store *st, struct packer *p, int64_t id, struct are
     return rc < 0 ? -1 : check_complete(ret, err);
 }
 
-/* ---- writing ---- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 static struct metric_block_row row_of(const struct metric_block *b)
 {
     const struct metric_report *first = &b->report[0], *last = &b->report[b->n - 1];
-    struct metric_block_row row = {
-        .n = b->n, .first = {first->steps, first->id}, .last = {last->steps, last->id}, .least_run = first->run_id,
-        .greatest_run = first->run_id, .least_us = first->report_us, .greatest_us = first->report_us};
+    struct metric_block_row row = {.n = b->n,
+                                   .first = {first->steps, first->id},
+                                   .last = {last->steps, last->id},
+                                   .least_run = first->run_id,
+                                   .greatest_run = first->run_id,
+                                   .least_us = first->report_us,
+                                   .greatest_us = first->report_us};
     for (size_t i = 1; i < b->n; i++) {
         const struct metric_report *r = &b->report[i];
         row.least_run = r->run_id < row.least_run ? r->run_id : row.least_run;
@@ -123,7 +128,8 @@ static const char *summary_of(const struct metric_block *b, const struct metric_
 
 void metric_packed_make(struct packer *p, const struct metric_block *b, struct arena *a, struct metric_packed *ret)
 {
-    *ret = (struct metric_packed){.row = row_of(b), .column_n = b->column_n,
+    *ret = (struct metric_packed){.row = row_of(b),
+                                  .column_n = b->column_n,
                                   .column = arena_array(a, struct metric_packed_column, b->column_n + 1)};
     metric_block_pack_reports(p, b, &ret->reports);
     metric_block_pack_batches(p, b, &ret->batches);
@@ -150,14 +156,15 @@ void metric_packed_release(struct metric_packed *k)
 int metric_packed_store(struct store *st, int32_t trial_id, bool archived, const char *group,
                         const struct metric_packed *k, struct error *err)
 {
-    const struct sql_args args = ARGS_METRIC_BLOCKS_INSERT(&k->row, trial_id, archived, group, &k->reports, &k->batches);
+    const struct sql_args args = ARGS_METRIC_BLOCKS_INSERT(&k->row, trial_id, archived, group, &k->reports,
+                                                           &k->batches);
     int64_t id;
     if (query_int(st, Q_METRIC_BLOCKS_INSERT, args, &id, err) < 0)
         return -1;
     for (size_t i = 0; i < k->column_n; i++) {
         const struct metric_packed_column *c = &k->column[i];
-        if (query_exec(st, Q_METRIC_COLUMNS_INSERT, ARGS_METRIC_COLUMNS_INSERT(id, c->name, c->summary, &c->chart, &c->content),
-                       NULL, err) < 0)
+        if (query_exec(st, Q_METRIC_COLUMNS_INSERT,
+                       ARGS_METRIC_COLUMNS_INSERT(id, c->name, c->summary, &c->chart, &c->content), NULL, err) < 0)
             return -1;
     }
     return 0;

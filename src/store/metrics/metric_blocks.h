@@ -1,6 +1,6 @@
 /* Within the store: the rows of metric_blocks and metric_columns. */
-#ifndef DET_STORE_METRIC_BLOCKS_H
-#define DET_STORE_METRIC_BLOCKS_H
+#ifndef DET_STORE_METRICS_METRIC_BLOCKS_H
+#define DET_STORE_METRICS_METRIC_BLOCKS_H
 
 #include "store/metrics/metric_block.h"
 #include "store/row_io.h"
@@ -23,7 +23,10 @@ int metric_block_load(struct store *st, struct packer *p, int64_t id, struct are
                       struct error *err);
 
 /* A block on its way into the store: packed by whoever has time, stored by the writer. */
-struct metric_packed_column { const char *name, *summary; struct strbuf chart, content; };
+struct metric_packed_column {
+    const char *name, *summary;
+    struct strbuf chart, content;
+};
 struct metric_packed {
     struct metric_block_row row;
     struct strbuf reports, batches;

@@ -8,10 +8,10 @@
 
 struct name {
     const char *text;
-    uint32_t place;      /* in the order in which names came, then in the order of the texts */
-    size_t report;       /* the last report that has it, counted from 1 */
-    size_t cell;         /* where its value for that report lies */
-    bool kept;           /* some report of the block has it */
+    uint32_t place; /* in the order in which names came, then in the order of the texts */
+    size_t report;  /* the last report that has it, counted from 1 */
+    size_t cell;    /* where its value for that report lies */
+    bool kept;      /* some report of the block has it */
     UT_hash_handle hh;
 };
 
@@ -32,19 +32,19 @@ struct metric_builder {
     struct name *names;
     struct shape *shapes, *latest;
     struct metric_report *report;
-    struct cell *cell;       /* of all reports, one after the other */
-    size_t *end;             /* where each report's cells end */
-    uint32_t *key;           /* of the report that is being added */
+    struct cell *cell; /* of all reports, one after the other */
+    size_t *end;       /* where each report's cells end */
+    uint32_t *key;     /* of the report that is being added */
     size_t n, report_cap, cell_n, cell_cap, name_n, shape_n, key_n, key_cap, texts;
 };
 
 /* Room for one more. */
-#define GROW(array, n, cap)                                                     \
-    do {                                                                        \
-        if ((n) == (cap)) {                                                     \
-            (cap) = (cap) ? (cap) * 2 : 64;                                     \
-            (array) = must_realloc((array), (cap) * sizeof(*(array)));          \
-        }                                                                       \
+#define GROW(array, n, cap) \
+    do { \
+        if ((n) == (cap)) { \
+            (cap) = (cap) ? (cap) * 2 : 64; \
+            (array) = must_realloc((array), (cap) * sizeof(*(array))); \
+        } \
     } while (0)
 
 struct metric_builder *metric_builder_new(struct arena *a)
@@ -68,7 +68,10 @@ void metric_builder_free(struct metric_builder *b)
     free(b);
 }
 
-size_t metric_builder_count(const struct metric_builder *b) { return b->n; }
+size_t metric_builder_count(const struct metric_builder *b)
+{
+    return b->n;
+}
 
 static struct name *name_of(struct metric_builder *b, const char *text)
 {
@@ -151,9 +154,13 @@ bool metric_builder_add(struct metric_builder *b, const struct report_row *r)
         add_cell(b, m.name, &v);
     }
     b->texts += strlen(r->avg_metrics) + (r->batch_metrics ? strlen(r->batch_metrics) : 0);
-    return finish_report(b, before, &(struct metric_report){
-        .id = r->id, .report_us = r->report_us, .run_id = r->run_id, .steps = r->steps, .stepless = r->stepless,
-        .batch_metrics = arena_strdup(b->a, r->batch_metrics)});
+    return finish_report(b, before,
+                         &(struct metric_report){.id = r->id,
+                                                 .report_us = r->report_us,
+                                                 .run_id = r->run_id,
+                                                 .steps = r->steps,
+                                                 .stepless = r->stepless,
+                                                 .batch_metrics = arena_strdup(b->a, r->batch_metrics)});
 }
 
 bool metric_builder_copy(struct metric_builder *b, const struct metric_block *from, size_t i)
@@ -173,7 +180,7 @@ bool metric_builder_copy(struct metric_builder *b, const struct metric_block *fr
     return finish_report(b, before, r);
 }
 
-/* ---- the end ---- */
+/* ---- the end ----------------------------------------------------------------------------------------------------- */
 
 static int by_text(const void *a, const void *b)
 {
@@ -207,8 +214,10 @@ void metric_builder_finish(struct metric_builder *b, struct metric_block *ret)
     size_t names;
     struct name **name = sorted_names(b, &names);
     uint32_t *moved = arena_array(b->a, uint32_t, b->name_n + 1);
-    *ret = (struct metric_block){.report = arena_dup(b->a, b->report, b->n * sizeof(*b->report)), .n = b->n,
-                                 .column = arena_array(b->a, struct metric_column, names + 1), .column_n = names,
+    *ret = (struct metric_block){.report = arena_dup(b->a, b->report, b->n * sizeof(*b->report)),
+                                 .n = b->n,
+                                 .column = arena_array(b->a, struct metric_column, names + 1),
+                                 .column_n = names,
                                  .shape = arena_array(b->a, struct metric_shape, b->shape_n + 1),
                                  .shape_n = b->shape_n};
     for (size_t c = 0; c < names; c++) {

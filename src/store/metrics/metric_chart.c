@@ -19,7 +19,7 @@ bool chart_point_of(const struct metric_block *b, const struct metric_column *c,
     return true;
 }
 
-/* ---- choosing ---- */
+/* ---- choosing ---------------------------------------------------------------------------------------------------- */
 
 struct choice {
     size_t place[POINTS_MAX];
@@ -72,7 +72,7 @@ static void choose_all(struct choice *c, const double *y, size_t n)
     qsort(c->place, c->n, sizeof(c->place[0]), by_place);
 }
 
-/* ---- as a blob ---- */
+/* ---- as a blob --------------------------------------------------------------------------------------------------- */
 
 static uint64_t bits_of(double d)
 {

@@ -1,10 +1,11 @@
 /* Within the store: a few points of a sealed column, for charts of very many points.
  *
- * They are chosen when the block is sealed: its first and last number, and of each of 32 equal stretches the least and the greatest
- * finite number, or the first NaN or infinity if the stretch has no finite number. A chart over too many points to unpack them all
- * uses these, and downsample() chooses among them, so that no extreme is lost (as Donckers et al. propose, "MinMaxLTTB", 2023). */
-#ifndef DET_STORE_METRIC_CHART_H
-#define DET_STORE_METRIC_CHART_H
+ * They are chosen when the block is sealed: its first and last number, and of each of 32 equal stretches the least and
+ * the greatest finite number, or the first NaN or infinity if the stretch has no finite number. A chart over too many
+ * points to unpack them all uses these, and downsample() chooses among them, so that no extreme is lost (as Donckers et
+ * al. propose, "MinMaxLTTB", 2023). */
+#ifndef DET_STORE_METRICS_METRIC_CHART_H
+#define DET_STORE_METRICS_METRIC_CHART_H
 
 #include "store/metrics/metric_block.h"
 
@@ -12,8 +13,9 @@ struct chart_point {
     int64_t id; /* of the report */
     int32_t steps;
     int64_t time_us;
-    bool has_epoch; double epoch; /* the number called "epoch" of the same report */
-    struct metric_value value;    /* a number, NaN or an infinity */
+    bool has_epoch;
+    double epoch;              /* the number called "epoch" of the same report */
+    struct metric_value value; /* a number, NaN or an infinity */
     double y;
 };
 

@@ -1,13 +1,15 @@
 /* Within the store: where a report stands among those of its trial, and what a block of them spans. */
-#ifndef DET_STORE_METRIC_KEY_H
-#define DET_STORE_METRIC_KEY_H
+#ifndef DET_STORE_METRICS_METRIC_KEY_H
+#define DET_STORE_METRICS_METRIC_KEY_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* A place among the reports of a trial: they are in order of (step, id). */
-struct metric_key { int64_t steps, id; };
+struct metric_key {
+    int64_t steps, id;
+};
 static inline int metric_key_compare(struct metric_key a, struct metric_key b)
 {
     if (a.steps != b.steps)

@@ -7,7 +7,7 @@
 #include "store/metrics/metric_blocks.h"
 #include "store/metrics/metric_rows.h"
 
-/* ---- the steps at which a metric was reported ---- */
+/* ---- the steps at which a metric was reported -------------------------------------------------------------------- */
 
 struct steps {
     struct arena *a;
@@ -53,8 +53,7 @@ static int steps_of_block(struct store *st, struct packer *p, int64_t id, const 
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct metric_block b;
-    if (metric_block_open(st, p, id, &a, &b, err) < 0 ||
-        metric_block_load_column(st, p, id, name, &a, &b, err) < 0)
+    if (metric_block_open(st, p, id, &a, &b, err) < 0 || metric_block_load_column(st, p, id, name, &a, &b, err) < 0)
         return -1;
     long c = metric_block_column(&b, name);
     for (size_t i = 0; c >= 0 && b.column[c].value && i < b.n; i++)

@@ -1,6 +1,6 @@
 /* Within the store: a row of metric_reports, for the files that write reports and for those that read them. */
-#ifndef DET_STORE_METRIC_ROWS_H
-#define DET_STORE_METRIC_ROWS_H
+#ifndef DET_STORE_METRICS_METRIC_ROWS_H
+#define DET_STORE_METRICS_METRIC_ROWS_H
 
 #include "store/row_io.h"
 

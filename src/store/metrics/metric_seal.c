@@ -8,7 +8,7 @@
 enum { BLOCKS_BEFORE = 16 /* more cannot fit: each is at least as large as the next */ };
 
 struct metric_seal {
-    struct arena a; /* names, ids */
+    struct arena a;           /* names, ids */
     struct report_range rows; /* what is taken: these, and blocks */
     int64_t row_n, row_bytes;
     int64_t *block;
@@ -28,9 +28,12 @@ void store_seal_free(struct metric_seal *s)
     free(s);
 }
 
-size_t store_seal_reports(const struct metric_seal *s) { return (size_t)s->row_n; }
+size_t store_seal_reports(const struct metric_seal *s)
+{
+    return (size_t)s->row_n;
+}
 
-/* ---- preparing: which rows and blocks ---- */
+/* ---- preparing: which rows and blocks ---------------------------------------------------------------------------- */
 
 static const struct heads_count *find_group(struct store *st, int32_t trial_id, int at_least, struct arena *a,
                                             struct error *err)
@@ -55,7 +58,10 @@ struct unit {
     size_t block_n;
 };
 
-static struct metric_key key_of_row(const struct report_row *r) { return (struct metric_key){r->steps, r->id}; }
+static struct metric_key key_of_row(const struct report_row *r)
+{
+    return (struct metric_key){r->steps, r->id};
+}
 
 /* Rows up to the next block; a block that reaches into them is taken, too. */
 static int take_overlapping(struct store *st, const struct metric_seal *s, struct unit *u, struct error *err)
@@ -79,8 +85,8 @@ static int take_before(struct store *st, const struct metric_seal *s, struct uni
 {
     struct metric_block_row *found;
     size_t n, total = u->row_n;
-    if (metric_blocks_before(st, s->rows.trial_id, s->rows.archived, s->rows.group, key_of_row(&u->row[0]), BLOCKS_BEFORE, u->a,
-                             &found, &n, err) < 0)
+    if (metric_blocks_before(st, s->rows.trial_id, s->rows.archived, s->rows.group, key_of_row(&u->row[0]),
+                             BLOCKS_BEFORE, u->a, &found, &n, err) < 0)
         return -1;
     for (size_t i = 0; i < n && found[i].n <= total && total + found[i].n <= METRIC_BLOCK_REPORTS; i++) {
         total += found[i].n;
@@ -93,8 +99,8 @@ static int take_before(struct store *st, const struct metric_seal *s, struct uni
 
 static int choose_unit(struct store *st, const struct metric_seal *s, struct unit *u, struct error *err)
 {
-    const struct sql_args args = SQL_ARGS(sql_int(s->rows.trial_id), sql_bool(s->rows.archived), sql_text(s->rows.group),
-                                          sql_int(STORE_SEAL_REPORTS));
+    const struct sql_args args = SQL_ARGS(sql_int(s->rows.trial_id), sql_bool(s->rows.archived),
+                                          sql_text(s->rows.group), sql_int(STORE_SEAL_REPORTS));
     if (list_metric_heads(st, args, u->a, &u->row, &u->row_n, err) < 0)
         return -1;
     if (u->row_n == 0)
@@ -105,7 +111,7 @@ static int choose_unit(struct store *st, const struct metric_seal *s, struct uni
     return u->block_n ? 0 : take_before(st, s, u, err);
 }
 
-/* ---- preparing: packing ---- */
+/* ---- preparing: packing ------------------------------------------------------------------------------------------ */
 
 struct pouring {
     struct unit *unit;
@@ -233,7 +239,7 @@ int store_seal_prepare(struct store *st, int32_t trial_id, int at_least, struct 
     return error_wrap(err, "sealing metrics of trial %d", trial_id);
 }
 
-/* ---- committing ---- */
+/* ---- committing -------------------------------------------------------------------------------------------------- */
 
 static int is_unchanged(struct store *st, const struct metric_seal *s, bool *ret, struct error *err)
 {
@@ -276,7 +282,7 @@ int store_seal_commit(struct store *st, const struct metric_seal *s, bool *ret_d
     return 0;
 }
 
-/* ---- unsealing ---- */
+/* ---- unsealing --------------------------------------------------------------------------------------------------- */
 
 static int insert_rows(struct store *st, int32_t trial_id, const char *group, const struct metric_block *b,
                        struct error *err)
@@ -286,9 +292,15 @@ static int insert_rows(struct store *st, int32_t trial_id, const char *group, co
         const struct metric_report *r = &b->report[i];
         strbuf_reset(&avg);
         metric_block_print(b, i, &avg);
-        const struct report_row row = {
-            .id = r->id, .trial_id = trial_id, .run_id = r->run_id, .group = group, .steps = r->steps, .stepless = r->stepless,
-            .report_us = r->report_us, .avg_metrics = strbuf_str(&avg), .batch_metrics = r->batch_metrics};
+        const struct report_row row = {.id = r->id,
+                                       .trial_id = trial_id,
+                                       .run_id = r->run_id,
+                                       .group = group,
+                                       .steps = r->steps,
+                                       .stepless = r->stepless,
+                                       .report_us = r->report_us,
+                                       .avg_metrics = strbuf_str(&avg),
+                                       .batch_metrics = r->batch_metrics};
         if (query_exec(st, Q_REPORTS_UNSEAL, ARGS_REPORTS_UNSEAL(&row), NULL, err) < 0)
             return -1;
     }
@@ -296,7 +308,7 @@ static int insert_rows(struct store *st, int32_t trial_id, const char *group, co
 }
 
 static int unseal_block(struct store *st, struct packer *p, int32_t trial_id, const struct metric_block_row *row,
-                  struct error *err)
+                        struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct metric_block b;
@@ -358,8 +370,12 @@ static int load_at(struct store *st, struct packer *p, int32_t trial_id, const c
     if (metric_block_load(st, p, row.id, &scratch, &b, err) < 0)
         return -1;
     metric_block_print(&b, i, &avg);
-    *ret = (struct report_row){.id = b.report[i].id, .trial_id = trial_id, .run_id = b.report[i].run_id,
-                               .group = arena_strdup(a, group), .steps = steps, .report_us = b.report[i].report_us,
+    *ret = (struct report_row){.id = b.report[i].id,
+                               .trial_id = trial_id,
+                               .run_id = b.report[i].run_id,
+                               .group = arena_strdup(a, group),
+                               .steps = steps,
+                               .report_us = b.report[i].report_us,
                                .avg_metrics = arena_strndup(a, avg.s, avg.n),
                                .batch_metrics = arena_strdup(a, b.report[i].batch_metrics)};
     return 1;
@@ -376,7 +392,7 @@ int metric_sealed_at(struct store *st, int32_t trial_id, const char *group, int3
     return found;
 }
 
-/* ---- archiving ---- */
+/* ---- archiving --------------------------------------------------------------------------------------------------- */
 
 int metric_blocks_archive(struct store *st, int32_t trial_id, int32_t run_id, int32_t steps, int64_t *ret_changed,
                           struct error *err)

@@ -6,10 +6,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "store/metrics/downsample.h"
 #include "store/metrics/metric_blocks.h"
 #include "store/metrics/metric_chart.h"
 #include "store/metrics/metric_rows.h"
-#include "store/metrics/downsample.h"
 
 enum {
     DIRECT_POINTS = 400000, /* of all names together; unpacking them takes about 30 ms */
@@ -41,10 +41,16 @@ static void add_point(struct line *l, const struct chart_point *p)
     l->point[l->n++] = *p;
 }
 
-/* ---- what is asked for ---- */
+/* ---- what is asked for ------------------------------------------------------------------------------------------- */
 
-static int64_t end_batches(const struct store_series_query *q) { return q->has_end ? q->end_batches : INT32_MAX; }
-static int64_t end_us(const struct store_series_query *q) { return q->end_us ? q->end_us : INT64_MAX; }
+static int64_t end_batches(const struct store_series_query *q)
+{
+    return q->has_end ? q->end_batches : INT32_MAX;
+}
+static int64_t end_us(const struct store_series_query *q)
+{
+    return q->end_us ? q->end_us : INT64_MAX;
+}
 
 static bool epoch_within(const struct store_series_query *q, const struct chart_point *p)
 {
@@ -57,7 +63,7 @@ static bool point_is_wanted(const struct store_series_query *q, const struct cha
            p->time_us <= end_us(q) && epoch_within(q, p);
 }
 
-/* ---- sealed reports ---- */
+/* ---- sealed reports ---------------------------------------------------------------------------------------------- */
 
 struct charted {
     struct metric_block_row row;
@@ -105,7 +111,8 @@ static int unpack_block(const struct series *s, struct line *l, const struct cha
         return 0;
     for (size_t i = 0; i < b.n; i++) {
         struct chart_point p;
-        if (!chart_point_of(&b, &b.column[place], epoch < 0 ? NULL : &b.column[epoch], i, &p) || !point_is_wanted(s->q, &p))
+        if (!chart_point_of(&b, &b.column[place], epoch < 0 ? NULL : &b.column[epoch], i, &p) ||
+            !point_is_wanted(s->q, &p))
             continue;
         if (p.value.kind == METRIC_JSON) /* its text goes with the block */
             p.value = (struct metric_value){.kind = METRIC_DOUBLE, .number = p.y};
@@ -122,8 +129,8 @@ static int read_charts(const struct series *s, const struct line *l, struct aren
     size_t n = 0, cap = 0;
     int rc;
     *ret = NULL;
-    const struct sql_args args = ARGS_METRIC_CHARTS(q->trial_id, q->group, l->name, q->start_batches, end_batches(q), q->start_us,
-                                                    end_us(q));
+    const struct sql_args args = ARGS_METRIC_CHARTS(q->trial_id, q->group, l->name, q->start_batches, end_batches(q),
+                                                    q->start_us, end_us(q));
     if (query_start(s->st, Q_METRIC_CHARTS, args, &rows, err) < 0)
         return -1;
     while ((rc = query_next(&rows, err)) > 0) {
@@ -170,7 +177,7 @@ static int add_sealed(const struct series *s, struct line *l, struct error *err)
     return 0;
 }
 
-/* ---- reports in rows ---- */
+/* ---- reports in rows --------------------------------------------------------------------------------------------- */
 
 static void add_row(const struct series *s, const struct report_row *r)
 {
@@ -218,7 +225,7 @@ static int add_rows(const struct series *s, struct error *err)
     }
 }
 
-/* ---- thinning ---- */
+/* ---- thinning ---------------------------------------------------------------------------------------------------- */
 
 static int by_place(const void *a, const void *b)
 {
@@ -264,7 +271,7 @@ static void thin_all(const struct series *s)
     }
 }
 
-/* ---- one list of all lines ---- */
+/* ---- one list of all lines --------------------------------------------------------------------------------------- */
 
 struct merging {
     const struct series *s;
@@ -308,18 +315,23 @@ static void merge_lines(const struct series *s, struct arena *a, struct store_po
         total += s->line[i].n;
     *ret = arena_array(a, struct store_point, total + 1);
     for (const struct chart_point *p; (p = next_point(&m)); n++)
-        (*ret)[n] = (struct store_point){.batches = p->steps, .time_us = p->time_us, .has_epoch = p->has_epoch,
-                                         .epoch = p->epoch, .first = p->y, .values = take_values(&m, p->id, a)};
+        (*ret)[n] = (struct store_point){.batches = p->steps,
+                                         .time_us = p->time_us,
+                                         .has_epoch = p->has_epoch,
+                                         .epoch = p->epoch,
+                                         .first = p->y,
+                                         .values = take_values(&m, p->id, a)};
     *ret_n = n;
 }
 
-/* ---- the query ---- */
+/* ---- the query --------------------------------------------------------------------------------------------------- */
 
 static int all_names(struct series *s, struct arena *a, struct error *err)
 {
     struct store_metric_name *row;
     size_t n;
-    if (list_metric_names_of_trial(s->st, SQL_ARGS(sql_int(s->q->trial_id), sql_text(s->q->group)), a, &row, &n, err) < 0)
+    if (list_metric_names_of_trial(s->st, SQL_ARGS(sql_int(s->q->trial_id), sql_text(s->q->group)), a, &row, &n, err) <
+        0)
         return -1;
     s->line = arena_array(a, struct line, n + 1);
     for (size_t i = 0; i < n; i++)

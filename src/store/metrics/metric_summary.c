@@ -6,8 +6,8 @@
 
 #include "common/base/clock.h"
 #include "common/base/hash.h"
-#include "common/json/json.h"
 #include "common/base/must.h"
+#include "common/json/json.h"
 
 struct node {
     struct metric_summary_entry e; /* its texts belong to the node */
@@ -41,7 +41,7 @@ void metric_summary_free(struct metric_summary *s)
     free(s);
 }
 
-/* ---- types ---- */
+/* ---- types ------------------------------------------------------------------------------------------------------- */
 
 static enum metric_type type_of_text(const char *json)
 {
@@ -68,7 +68,7 @@ static enum metric_type type_of(const struct metric_value *v)
     return v->kind == METRIC_JSON ? type_of_text(v->json) : METRIC_TYPE_NUMBER;
 }
 
-/* ---- adding ---- */
+/* ---- adding ------------------------------------------------------------------------------------------------------ */
 
 static void set_last(struct node *node, const struct metric_value *v, int64_t step)
 {
@@ -114,11 +114,13 @@ void metric_summary_add(struct metric_summary *s, const char *name, const struct
 {
     double x = 0;
     metric_value_number(v, &x);
-    merge_entry(s, &(struct metric_summary_entry){.name = name, .type = type_of(v), .count = 1, .sum = x,
-                                                           .min = x, .max = x, .last = *v, .last_step = step});
+    merge_entry(
+        s,
+        &(struct metric_summary_entry){
+            .name = name, .type = type_of(v), .count = 1, .sum = x, .min = x, .max = x, .last = *v, .last_step = step});
 }
 
-/* ---- printing ---- */
+/* ---- printing ---------------------------------------------------------------------------------------------------- */
 
 static void add_number(struct strbuf *out, double v)
 {
@@ -180,9 +182,12 @@ void metric_summary_print(const struct metric_summary *s, struct strbuf *out)
     print_each(s, out, print_entry);
 }
 
-void metric_summary_show(const struct metric_summary *s, struct strbuf *out) { print_each(s, out, show_entry); }
+void metric_summary_show(const struct metric_summary *s, struct strbuf *out)
+{
+    print_each(s, out, show_entry);
+}
 
-/* ---- reading ---- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 /* The items of a list; returns how many there are, up to max. */
 static size_t split_list(const char *json, struct arena *a, struct metric_value *ret, size_t max)

@@ -3,8 +3,8 @@
  * Kept as JSON {name: [type, count, sum, min, max, last, last step]}; shown as the client expects it:
  * {name: {"count":…, "sum":…, "min":…, "max":…, "mean":…, "last":…, "type":"number"}}. Only numbers have a sum, an
  * extent and a mean. A name that was reported with different types counts as "string", as in the predecessor. */
-#ifndef DET_STORE_METRIC_SUMMARY_H
-#define DET_STORE_METRIC_SUMMARY_H
+#ifndef DET_STORE_METRICS_METRIC_SUMMARY_H
+#define DET_STORE_METRICS_METRIC_SUMMARY_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,8 +13,14 @@
 #include "store/metrics/metric_value.h"
 
 enum metric_type {
-    METRIC_TYPE_NUMBER, METRIC_TYPE_STRING, METRIC_TYPE_DATE, METRIC_TYPE_BOOLEAN, METRIC_TYPE_OBJECT,
-    METRIC_TYPE_ARRAY, METRIC_TYPE_NULL, METRIC_TYPE_NR,
+    METRIC_TYPE_NUMBER,
+    METRIC_TYPE_STRING,
+    METRIC_TYPE_DATE,
+    METRIC_TYPE_BOOLEAN,
+    METRIC_TYPE_OBJECT,
+    METRIC_TYPE_ARRAY,
+    METRIC_TYPE_NULL,
+    METRIC_TYPE_NR,
 };
 
 struct metric_summary_entry {

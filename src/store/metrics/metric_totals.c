@@ -9,7 +9,7 @@
 
 enum { REBUILD_PAGE = 1000 }; /* reports in memory at a time */
 
-/* ---- summaries ---- */
+/* ---- summaries --------------------------------------------------------------------------------------------------- */
 
 static void add_metrics(struct metric_summary *s, const char *metrics, int32_t steps)
 {
@@ -43,7 +43,7 @@ int metric_totals_add(struct store *st, const struct store_report *r, const stru
     return rc;
 }
 
-/* ---- validations ---- */
+/* ---- validations ------------------------------------------------------------------------------------------------- */
 
 /* The searcher's number in a report; no NaN, for nothing compares with it. */
 static bool searcher_value(const struct metric_trial *t, const char *metrics, double *ret)
@@ -65,8 +65,8 @@ int metric_totals_validated(struct store *st, const struct store_report *r, cons
 {
     double v = 0;
     bool has = searcher_value(t, metrics, &v);
-    if (query_send(st, Q_TRIALS_LATEST_VALIDATION, SQL_ARGS(sql_int(r->trial_id), sql_int(id), sql_opt_real(has, v),
-                                                            sql_int(r->steps)), err) < 0)
+    if (query_send(st, Q_TRIALS_LATEST_VALIDATION,
+                   SQL_ARGS(sql_int(r->trial_id), sql_int(id), sql_opt_real(has, v), sql_int(r->steps)), err) < 0)
         return -1;
     *ret_best = has && (!t->has_best || (t->smaller_is_better ? v < t->best : v > t->best));
     if (!*ret_best)
@@ -77,7 +77,7 @@ int metric_totals_validated(struct store *st, const struct store_report *r, cons
                       err);
 }
 
-/* ---- rebuilding ---- */
+/* ---- rebuilding -------------------------------------------------------------------------------------------------- */
 
 struct group_summary {
     const char *group;
@@ -197,7 +197,8 @@ static int save_rebuilt(struct store *st, int32_t trial_id, const struct metric_
             return -1;
     if (query_exec(st, Q_TRIALS_SET_VALIDATIONS,
                    SQL_ARGS(sql_int(trial_id), sql_time(b->best_id), sql_opt_real(b->has_best, b->best),
-                            sql_time(b->latest_id), sql_opt_real(b->has_latest, b->latest)), NULL, err) < 0)
+                            sql_time(b->latest_id), sql_opt_real(b->has_latest, b->latest)),
+                   NULL, err) < 0)
         return -1;
     return query_exec(st, Q_EXPERIMENTS_RECOMPUTE_BEST, SQL_ARGS(sql_int(t->experiment_id)), NULL, err);
 }

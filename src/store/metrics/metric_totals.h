@@ -1,6 +1,6 @@
 /* Within the store: what is kept beside the reports of a trial: summaries by group, best and latest validation. */
-#ifndef DET_STORE_METRIC_TOTALS_H
-#define DET_STORE_METRIC_TOTALS_H
+#ifndef DET_STORE_METRICS_METRIC_TOTALS_H
+#define DET_STORE_METRICS_METRIC_TOTALS_H
 
 #include "store/metrics/metric_rows.h"
 #include "store/metrics/metrics.h"
@@ -15,6 +15,9 @@ int metric_totals_validated(struct store *st, const struct store_report *r, cons
 /* From what is left, after some reports were archived. */
 int metric_totals_rebuild(struct store *st, int32_t trial_id, const struct metric_trial *t, struct error *err);
 
-static inline bool metric_group_is_validation(const char *group) { return strcmp(group, "validation") == 0; }
+static inline bool metric_group_is_validation(const char *group)
+{
+    return strcmp(group, "validation") == 0;
+}
 
 #endif

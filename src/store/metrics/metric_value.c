@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/number.h"
 #include "common/json/json.h"
 #include "common/json/json_reader.h"
-#include "common/base/number.h"
 
-/* ---- values ---- */
+/* ---- values ------------------------------------------------------------------------------------------------------ */
 
 static bool is_text(const char *json, size_t n, const char *text)
 {
@@ -127,7 +127,7 @@ bool metric_value_equal(const struct metric_value *a, const struct metric_value 
     return strcmp(a->json, b->json) == 0 || equal_documents(a->json, b->json);
 }
 
-/* ---- members ---- */
+/* ---- members ----------------------------------------------------------------------------------------------------- */
 
 static struct reader reader_at(const char *p, const char *end, struct arena *a)
 {

@@ -1,10 +1,10 @@
 /* Within the store: one metric of one report, and the JSON object it stands in.
  *
- * A value keeps what is needed to write it again exactly as it was reported: integers stay integers, floating point that is written as Python
- * writes it (the shortest text that reads back) is its number, NaN and the infinities are their names in quotes, and
- * everything else (1E5, 1.50, texts, true, null, lists, objects) is its JSON text. */
-#ifndef DET_STORE_METRIC_VALUE_H
-#define DET_STORE_METRIC_VALUE_H
+ * A value keeps what is needed to write it again exactly as it was reported: integers stay integers, floating point
+ * that is written as Python writes it (the shortest text that reads back) is its number, NaN and the infinities are
+ * their names in quotes, and everything else (1E5, 1.50, texts, true, null, lists, objects) is its JSON text. */
+#ifndef DET_STORE_METRICS_METRIC_VALUE_H
+#define DET_STORE_METRICS_METRIC_VALUE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -19,9 +19,9 @@ struct item {
     int32_t steps;
     enum store_workload_kind kind;
     enum source source;
-    int64_t tie;    /* id of the report, 0 for checkpoints */
-    size_t at;      /* block or checkpoint */
-    size_t report;  /* within the block */
+    int64_t tie;   /* id of the report, 0 for checkpoints */
+    size_t at;     /* block or checkpoint */
+    size_t report; /* within the block */
 };
 
 enum sort { SORT_BATCHES, SORT_END, SORT_METRIC };
@@ -41,14 +41,29 @@ struct gathering {
     size_t item_n, item_cap, wanted;
 };
 
-static const char *group_of(const struct store_workload_filter *f) { return f->group && *f->group ? f->group : NULL; }
-static bool takes_reports(const struct store_workload_filter *f) { return f->filter == ANY; }
-static bool takes_validations(const struct store_workload_filter *f) { return f->filter != CHECKPOINT; }
-static bool takes_checkpoints(const struct store_workload_filter *f) { return f->filter != VALIDATION; }
+static const char *group_of(const struct store_workload_filter *f)
+{
+    return f->group && *f->group ? f->group : NULL;
+}
+static bool takes_reports(const struct store_workload_filter *f)
+{
+    return f->filter == ANY;
+}
+static bool takes_validations(const struct store_workload_filter *f)
+{
+    return f->filter != CHECKPOINT;
+}
+static bool takes_checkpoints(const struct store_workload_filter *f)
+{
+    return f->filter != VALIDATION;
+}
 
-/* ---- order ---- */
+/* ---- order ------------------------------------------------------------------------------------------------------- */
 
-static int compare_numbers(double a, double b) { return (a > b) - (a < b); }
+static int compare_numbers(double a, double b)
+{
+    return (a > b) - (a < b);
+}
 
 static int compare_ties(const struct item *a, const struct item *b)
 {
@@ -95,7 +110,7 @@ static void add_item(struct gathering *g, const struct item *i)
     g->item[g->item_n++] = *i;
 }
 
-/* ---- gathering ---- */
+/* ---- gathering --------------------------------------------------------------------------------------------------- */
 
 static double metric_of_row(const char *metrics, const char *name)
 {
@@ -114,10 +129,13 @@ static double metric_of_row(const char *metrics, const char *name)
 
 static void add_row(struct gathering *g, const struct report_row *r)
 {
-    struct item i = {.steps = r->steps, .source = FROM_ROW, .tie = r->id,
+    struct item i = {.steps = r->steps,
+                     .source = FROM_ROW,
+                     .tie = r->id,
                      .kind = strcmp(r->group, "validation") == 0 ? STORE_WORKLOAD_VALIDATION : STORE_WORKLOAD_TRAINING};
     i.key = g->sort == SORT_BATCHES ? r->steps
-          : g->sort == SORT_END ? (double)r->report_us : metric_of_row(r->avg_metrics, g->metric);
+            : g->sort == SORT_END   ? (double)r->report_us
+                                    : metric_of_row(r->avg_metrics, g->metric);
     add_item(g, &i);
 }
 
@@ -172,8 +190,13 @@ static int gather_block(struct gathering *g, size_t at, struct error *err)
     long c = g->sort == SORT_METRIC ? metric_block_column(&b, g->metric) : -1;
     for (size_t k = 0; k < b.n; k++) {
         const struct metric_report *r = &b.report[k];
-        struct item i = {.key = NAN, .steps = r->steps, .kind = STORE_WORKLOAD_TRAINING, .source = FROM_BLOCK,
-                         .tie = r->id, .at = at, .report = k};
+        struct item i = {.key = NAN,
+                         .steps = r->steps,
+                         .kind = STORE_WORKLOAD_TRAINING,
+                         .source = FROM_BLOCK,
+                         .tie = r->id,
+                         .at = at,
+                         .report = k};
         if (g->sort != SORT_METRIC)
             i.key = g->sort == SORT_BATCHES ? r->steps : (double)r->report_us;
         else if (c < 0 || !b.column[c].value || !metric_value_number(&b.column[c].value[k], &i.key))
@@ -198,23 +221,28 @@ static void gather_checkpoints(struct gathering *g)
     for (size_t k = 0; k < g->checkpoint_n; k++) {
         const struct store_workload *w = &g->checkpoint[k];
         add_item(g, &(struct item){.key = g->sort == SORT_BATCHES ? w->total_batches
-                                        : g->sort == SORT_END ? (double)w->end_us : NAN,
-                                   .steps = w->total_batches, .kind = STORE_WORKLOAD_CHECKPOINT,
-                                   .source = FROM_CHECKPOINT, .at = k});
+                                          : g->sort == SORT_END   ? (double)w->end_us
+                                                                  : NAN,
+                                   .steps = w->total_batches,
+                                   .kind = STORE_WORKLOAD_CHECKPOINT,
+                                   .source = FROM_CHECKPOINT,
+                                   .at = k});
     }
 }
 
-/* ---- filling the page ---- */
+/* ---- filling the page -------------------------------------------------------------------------------------------- */
 
 static int fill_from_row(struct gathering *g, const struct item *i, struct store_workload *ret, struct error *err)
 {
     struct report_row r = {.group = ""};
     if (get_workload_report(g->st, SQL_ARGS(sql_int(i->tie)), g->a, &r, err) < 0)
         return -1;
-    *ret = (struct store_workload){
-        .kind = strcmp(r.group, "validation") == 0 ? STORE_WORKLOAD_VALIDATION : STORE_WORKLOAD_TRAINING,
-        .total_batches = r.steps, .end_us = r.report_us, .avg_metrics = r.avg_metrics,
-        .batch_metrics = g->f->batch_metrics ? r.batch_metrics : NULL};
+    *ret = (struct store_workload){.kind = strcmp(r.group, "validation") == 0 ? STORE_WORKLOAD_VALIDATION
+                                                                              : STORE_WORKLOAD_TRAINING,
+                                   .total_batches = r.steps,
+                                   .end_us = r.report_us,
+                                   .avg_metrics = r.avg_metrics,
+                                   .batch_metrics = g->f->batch_metrics ? r.batch_metrics : NULL};
     return 0;
 }
 
@@ -240,14 +268,16 @@ static int fill_from_block(struct gathering *g, const struct item *i, struct unp
     }
     const struct metric_report *r = &u->b.report[i->report];
     metric_block_print(&u->b, i->report, &avg);
-    *ret = (struct store_workload){.kind = STORE_WORKLOAD_TRAINING, .total_batches = r->steps, .end_us = r->report_us,
+    *ret = (struct store_workload){.kind = STORE_WORKLOAD_TRAINING,
+                                   .total_batches = r->steps,
+                                   .end_us = r->report_us,
                                    .avg_metrics = arena_strndup(g->a, avg.s, avg.n),
                                    .batch_metrics = g->f->batch_metrics ? arena_strdup(g->a, r->batch_metrics) : NULL};
     return 0;
 }
 
 static int fill_workload(struct gathering *g, const struct item *i, struct unpacked *u, struct store_workload *ret,
-                struct error *err)
+                         struct error *err)
 {
     if (i->source == FROM_CHECKPOINT) {
         *ret = g->checkpoint[i->at];
@@ -269,7 +299,7 @@ static int fill_page(struct gathering *g, struct store_workload_list *ret, struc
     return rc;
 }
 
-/* ---- the list ---- */
+/* ---- the list ---------------------------------------------------------------------------------------------------- */
 
 static int count_all(struct gathering *g, int64_t *ret, struct error *err)
 {
@@ -312,7 +342,8 @@ int store_workload_list(struct store *st, const struct store_workload_filter *f,
 {
     struct gathering g = {.st = st, .f = f, .a = a, .metric = f->sort_key ? f->sort_key : ""};
     g.sort = !*g.metric || strcmp(g.metric, "batches") == 0 ? SORT_BATCHES
-           : strcmp(g.metric, "endTime") == 0 ? SORT_END : SORT_METRIC;
+             : strcmp(g.metric, "endTime") == 0             ? SORT_END
+                                                            : SORT_METRIC;
     bool own;
     *ret = (struct store_workload_list){0};
     if (metric_reading_begin(st, &own, err) < 0)

@@ -17,7 +17,7 @@ static const char *group_kind(const char *group)
     return "generic";
 }
 
-/* ---- what a report may be ---- */
+/* ---- what a report may be ---------------------------------------------------------------------------------------- */
 
 static int check_group(const char *group, struct error *err)
 {
@@ -49,11 +49,14 @@ static int check_member(const struct store_report *r, const struct metric_member
 {
     size_t name_n = strlen(m->name);
     if (name_n > METRIC_NAME_MAX)
-        return error_set(err, ERR_INVALID, "trial %d: the name of %s metric \"%.40s…\" has %zu bytes, at most %d are"
-                         " allowed", r->trial_id, r->group, m->name, name_n, METRIC_NAME_MAX);
+        return error_set(err, ERR_INVALID,
+                         "trial %d: the name of %s metric \"%.40s…\" has %zu bytes, at most %d are"
+                         " allowed",
+                         r->trial_id, r->group, m->name, name_n, METRIC_NAME_MAX);
     if (m->value_n > METRIC_VALUE_MAX)
-        return error_set(err, ERR_INVALID, "trial %d: %s metric \"%s\" has a value of %zu bytes, at most %d are allowed",
-                         r->trial_id, r->group, m->name, m->value_n, METRIC_VALUE_MAX);
+        return error_set(err, ERR_INVALID,
+                         "trial %d: %s metric \"%s\" has a value of %zu bytes, at most %d are allowed", r->trial_id,
+                         r->group, m->name, m->value_n, METRIC_VALUE_MAX);
     return 0;
 }
 
@@ -64,8 +67,10 @@ static int check_members(const struct store_report *r, struct error *err)
     size_t n = 0;
     while (metric_members_next(&m, &a)) {
         if (++n > METRIC_KEYS_MAX)
-            return error_set(err, ERR_INVALID, "trial %d: a report of group \"%s\" has more than %d metrics; spread them"
-                             " over several groups", r->trial_id, r->group, METRIC_KEYS_MAX);
+            return error_set(err, ERR_INVALID,
+                             "trial %d: a report of group \"%s\" has more than %d metrics; spread them"
+                             " over several groups",
+                             r->trial_id, r->group, METRIC_KEYS_MAX);
         if (check_member(r, &m, err) < 0)
             return -1;
     }
@@ -83,8 +88,10 @@ int store_report_valid(const struct store_report *r, struct error *err)
     if (r->avg_metrics[strspn(r->avg_metrics, " \t\r\n")] != '{')
         return error_set(err, ERR_INVALID, "metrics of trial %d: expected an object of names and values", r->trial_id);
     if (size > METRIC_REPORT_MAX || batches > METRIC_BATCHES_MAX)
-        return error_set(err, ERR_INVALID, "trial %d: a report of group \"%s\" has %zu bytes of %s metrics, at most %d are"
-                         " allowed", r->trial_id, r->group, size > METRIC_REPORT_MAX ? size : batches,
+        return error_set(err, ERR_INVALID,
+                         "trial %d: a report of group \"%s\" has %zu bytes of %s metrics, at most %d are"
+                         " allowed",
+                         r->trial_id, r->group, size > METRIC_REPORT_MAX ? size : batches,
                          size > METRIC_REPORT_MAX ? "average" : "batch",
                          size > METRIC_REPORT_MAX ? METRIC_REPORT_MAX : METRIC_BATCHES_MAX);
     if (has_nul(r->avg_metrics))
@@ -98,12 +105,14 @@ static int check_trial(const struct store_report *r, const struct metric_trial *
         return error_set(err, ERR_PRECONDITION, "trial %d has ended (%s), it takes no more metrics", r->trial_id,
                          run_state_name(t->state));
     if (!r->of_current_run && r->run_id != t->run_id)
-        return error_set(err, ERR_INVALID, "trial %d: invalid run id, %d != %d: only the trial's current run may report"
-                         " metrics", r->trial_id, r->run_id, t->run_id);
+        return error_set(err, ERR_INVALID,
+                         "trial %d: invalid run id, %d != %d: only the trial's current run may report"
+                         " metrics",
+                         r->trial_id, r->run_id, t->run_id);
     return 0;
 }
 
-/* ---- merging ---- */
+/* ---- merging ----------------------------------------------------------------------------------------------------- */
 
 static bool find_member(const char *object, const char *name, struct arena *a, struct metric_value *ret)
 {
@@ -127,14 +136,15 @@ static void add_member(struct strbuf *object, const char *name, const struct met
 }
 
 static int report_differs(const struct store_report *r, const char *name, const struct metric_value *was,
-                   const struct metric_value *now, struct error *err)
+                          const struct metric_value *now, struct error *err)
 {
     cleanup_strbuf struct strbuf before = STRBUF_INIT, after = STRBUF_INIT;
     metric_value_print(was, &before);
     metric_value_print(now, &after);
-    return error_set(err, ERR_INVALID, "trial %d already reported %s metric \"%s\" at step %d with another value"
-                     " (%.100s, now %.100s)", r->trial_id, r->group, name, r->steps, strbuf_str(&before),
-                     strbuf_str(&after));
+    return error_set(err, ERR_INVALID,
+                     "trial %d already reported %s metric \"%s\" at step %d with another value"
+                     " (%.100s, now %.100s)",
+                     r->trial_id, r->group, name, r->steps, strbuf_str(&before), strbuf_str(&after));
 }
 
 /* The keys of the report that the stored one lacks, as an object ("" if there are none); a key of both must have the
@@ -173,8 +183,8 @@ static void join_metrics(const char *old, const struct strbuf *fresh, struct str
     strbuf_add(ret, fresh->s + 1, fresh->n - 1);
 }
 
-/* 1 with the stored report of the same group and step, 0 when there is none. Steps beyond all that were reported need no
- * look at all. */
+/* 1 with the stored report of the same group and step, 0 when there is none. Steps beyond all that were reported need
+ * no look at all. */
 static int find_stored(struct store *st, const struct store_report *r, const struct metric_trial *t, bool may_unseal,
                        struct arena *a, struct report_row *ret, struct error *err)
 {
@@ -191,29 +201,36 @@ static int find_stored(struct store *st, const struct store_report *r, const str
 }
 
 static int merge_report(struct store *st, const struct store_report *r, const struct report_row *stored,
-                 const struct strbuf *fresh, struct strbuf *ret_all, struct error *err)
+                        const struct strbuf *fresh, struct strbuf *ret_all, struct error *err)
 {
     join_metrics(stored->avg_metrics, fresh, ret_all);
     if (fresh->n == 0 && !r->batch_metrics)
         return 0; /* said before, and said again */
-    const struct report_row merged = {
-        .id = stored->id, .run_id = r->run_id, .report_us = r->report_us, .avg_metrics = ret_all->s,
-        .batch_metrics = r->batch_metrics ? r->batch_metrics : stored->batch_metrics};
+    const struct report_row merged = {.id = stored->id,
+                                      .run_id = r->run_id,
+                                      .report_us = r->report_us,
+                                      .avg_metrics = ret_all->s,
+                                      .batch_metrics = r->batch_metrics ? r->batch_metrics : stored->batch_metrics};
     return query_send(st, Q_REPORTS_MERGE, ARGS_REPORTS_MERGE(&merged), err);
 }
 
 /* Only a validation's id is waited for: its trial refers to it. */
 static int insert_report(struct store *st, const struct store_report *r, int64_t *ret_id, struct error *err)
 {
-    const struct report_row row = {
-        .trial_id = r->trial_id, .run_id = r->run_id, .group = r->group, .steps = r->has_steps ? r->steps : r->batch,
-        .stepless = !r->has_steps, .report_us = r->report_us, .avg_metrics = r->avg_metrics, .batch_metrics = r->batch_metrics};
+    const struct report_row row = {.trial_id = r->trial_id,
+                                   .run_id = r->run_id,
+                                   .group = r->group,
+                                   .steps = r->has_steps ? r->steps : r->batch,
+                                   .stepless = !r->has_steps,
+                                   .report_us = r->report_us,
+                                   .avg_metrics = r->avg_metrics,
+                                   .batch_metrics = r->batch_metrics};
     const struct sql_args args = ARGS_REPORTS_INSERT(&row);
     return metric_group_is_validation(r->group) ? query_int(st, Q_REPORTS_INSERT, args, ret_id, err)
                                                 : query_send(st, Q_REPORTS_INSERT, args, err);
 }
 
-/* ---- archiving ---- */
+/* ---- archiving --------------------------------------------------------------------------------------------------- */
 
 /* Scans for reports to archive only while an earlier run may have some at this step or beyond. */
 static int archive_older(struct store *st, const struct store_report *r, struct metric_trial *t, bool *ret_archived,
@@ -228,19 +245,21 @@ static int archive_older(struct store *st, const struct store_report *r, struct 
     bool scan = r->run_id == t->report_run_id && r->steps <= t->stale_steps;
     if (scan && metric_blocks_archive(st, r->trial_id, r->run_id, r->steps, &blocks, err) < 0)
         return -1;
-    if (scan && query_exec(st, Q_REPORTS_ARCHIVE, SQL_ARGS(sql_int(r->trial_id), sql_int(r->run_id), sql_int(r->steps),
-                                                           sql_text(group_kind(r->group))), &changes, err) < 0)
+    if (scan && query_exec(st, Q_REPORTS_ARCHIVE,
+                           SQL_ARGS(sql_int(r->trial_id), sql_int(r->run_id), sql_int(r->steps),
+                                    sql_text(group_kind(r->group))),
+                           &changes, err) < 0)
         return -1;
     if (scan)
         t->stale_steps = r->steps;
     *ret_archived = changes + blocks > 0;
     if (!new_run && !scan)
         return 0;
-    return query_send(st, Q_TRIALS_SET_REPORT_RUN, SQL_ARGS(sql_int(r->trial_id), sql_int(t->report_run_id),
-                                                            sql_int(t->stale_steps)), err);
+    return query_send(st, Q_TRIALS_SET_REPORT_RUN,
+                      SQL_ARGS(sql_int(r->trial_id), sql_int(t->report_run_id), sql_int(t->stale_steps)), err);
 }
 
-/* ---- a report ---- */
+/* ---- a report ---------------------------------------------------------------------------------------------------- */
 
 /* What the report changed: its id if it is a validation's or was there, the keys that are new, all keys it has now. */
 struct written {
@@ -277,7 +296,8 @@ static int keep_totals(struct store *st, const struct store_report *r, const str
         return -1;
     /* All its metrics, not only the new ones: a merge may have brought the searcher's. */
     return metric_group_is_validation(r->group)
-        ? metric_totals_validated(st, r, t, w->id, w->all.s, &ret->best_of_trial, err) : 0;
+               ? metric_totals_validated(st, r, t, w->id, w->all.s, &ret->best_of_trial, err)
+               : 0;
 }
 
 int store_report_add(struct store *st, const struct store_report *report, struct store_report_result *ret,

@@ -1,5 +1,5 @@
-/* Metrics: reports as they come (durable at once, one row each), sealed into columns later (metric_seal.h), summaries kept
- * with every report.
+/* Metrics: reports as they come (durable at once, one row each), sealed into columns later (metric_seal.h), summaries
+ * kept with every report.
  *
  * Rules (docs/spec/metrics.md):
  *  - Reports of one trial, group and step merge their keys. A key reported again must carry the equal value; batch
@@ -8,18 +8,20 @@
  *  - A report of run R at step S archives (hides, keeps) rows of earlier runs: step ≥ S in its own kind of group, step
  *    > S in the others. Summaries and best validations then count what is left.
  *  - NaN and the infinities travel as the strings "NaN", "Infinity", "-Infinity" and count as numbers.
- *  - Reports without a step (profiling) neither merge nor archive; those that stand at a batch are archived like others. */
-#ifndef DET_STORE_METRICS_H
-#define DET_STORE_METRICS_H
+ *  - Reports without a step (profiling) neither merge nor archive; those that stand at a batch are archived like
+ * others. */
+#ifndef DET_STORE_METRICS_METRICS_H
+#define DET_STORE_METRICS_METRICS_H
 
-#include "store/lists/page.h"
 #include "store/functions.h"
+#include "store/lists/page.h"
 
 struct store_report {
     int32_t trial_id, run_id;
     bool of_current_run; /* whichever that is: run_id is not looked at */
-    const char *group; /* "training", "validation", or any name without a dot */
-    bool has_steps; int32_t steps;
+    const char *group;   /* "training", "validation", or any name without a dot */
+    bool has_steps;
+    int32_t steps;
     int32_t batch; /* of one without a step: where it stands among the others; 0: nobody knows */
     int64_t report_us;
     const char *avg_metrics;   /* valid JSON; must be an object */
@@ -63,14 +65,18 @@ struct store_metric_row {
 
 /* Pages through the reports of a trial that are not archived, in order of step: start with *cursor zeroed, call until
  * *ret_n is 0. group NULL: all groups. */
-struct store_metric_cursor { int32_t steps; int64_t id; bool started; };
+struct store_metric_cursor {
+    int32_t steps;
+    int64_t id;
+    bool started;
+};
 int store_metrics_next(struct store *st, int32_t trial_id, const char *group, struct store_metric_cursor *cursor,
                        int32_t limit, struct arena *a, struct store_metric_row **ret, size_t *ret_n, struct error *err);
 /* Reports of the group (NULL: validation) at a checkpoint's step. */
 
 /* {"avg_metrics": {"loss": {"count":…, "sum":…, "min":…, "max":…, "mean":…, "last":…, "type":"number"}}, …} */
-int store_summary_metrics(struct store *st, struct store_ints trial_ids, struct arena *a, const char ***ret /* one for each */,
-                          struct error *err);
+int store_summary_metrics(struct store *st, struct store_ints trial_ids, struct arena *a,
+                          const char ***ret /* one for each */, struct error *err);
 
 /* The best searcher metric of an experiment. ERR_NOT_FOUND when nothing is validated yet. */
 int store_best_metric(struct store *st, int32_t experiment_id, double *ret, int32_t *ret_trial_id, struct error *err);
@@ -80,23 +86,26 @@ int store_metric_batches(struct store *st, int32_t experiment_id, const char *gr
                          struct arena *a, int32_t **ret, size_t *ret_n, struct error *err);
 
 /* Series for charts: the named metrics of a group (no names: all numbers) as points in order of step, each thinned by
- * itself so that they are at most max_points together (0: all; see downsample.h). A point holds those metrics that were chosen
- * there. Reports that all stand at one step are drawn by time. */
+ * itself so that they are at most max_points together (0: all; see downsample.h). A point holds those metrics that were
+ * chosen there. Reports that all stand at one step are drawn by time. */
 struct store_series_query {
     int32_t trial_id;
     const char *group;
     struct store_texts names;
-    int64_t start_batches, end_batches; bool has_end; /* without it there is no end */
-    int64_t start_us, end_us;                       /* 0: open */
-    bool by_epoch; double start_epoch, end_epoch;   /* only reports with a number called "epoch" within */
+    int64_t start_batches, end_batches;
+    bool has_end;             /* without it there is no end */
+    int64_t start_us, end_us; /* 0: open */
+    bool by_epoch;
+    double start_epoch, end_epoch; /* only reports with a number called "epoch" within */
     int32_t max_points;
 };
 struct store_point {
     int32_t batches;
     int64_t time_us;
-    bool has_epoch; double epoch; /* of a metric named "epoch" in the same report */
-    const char *values;           /* JSON object */
-    double first;                 /* the first of them */
+    bool has_epoch;
+    double epoch;       /* of a metric named "epoch" in the same report */
+    const char *values; /* JSON object */
+    double first;       /* the first of them */
 };
 int store_metric_series(struct store *st, const struct store_series_query *q, struct arena *a, struct store_point **ret,
                         size_t *ret_n, struct error *err);
@@ -107,19 +116,23 @@ struct store_workload {
     enum store_workload_kind kind;
     int32_t total_batches;
     int64_t end_us;
-    const char *avg_metrics, *batch_metrics; /* JSON; batch_metrics NULL unless asked for */
+    const char *avg_metrics, *batch_metrics;         /* JSON; batch_metrics NULL unless asked for */
     const char *uuid, *state, *resources, *metadata; /* checkpoints; resources and metadata are JSON */
 };
 struct store_workload_filter {
     int32_t trial_id;
-    int32_t filter;        /* numbers of api.v1.GetTrialWorkloadsRequest.FilterOption */
-    const char *group;     /* NULL: training and validation */
+    int32_t filter;    /* numbers of api.v1.GetTrialWorkloadsRequest.FilterOption */
+    const char *group; /* NULL: training and validation */
     bool batch_metrics, remove_deleted_checkpoints;
-    const char *sort_key;  /* "batches", "endTime", or a metric's name; NULL: batches */
+    const char *sort_key; /* "batches", "endTime", or a metric's name; NULL: batches */
     bool descending;
     struct page page;
 };
-struct store_workload_list { struct store_workload *workload; size_t workload_n; struct page_window window; };
+struct store_workload_list {
+    struct store_workload *workload;
+    size_t workload_n;
+    struct page_window window;
+};
 int store_workload_list(struct store *st, const struct store_workload_filter *f, struct arena *a,
                         struct store_workload_list *ret, struct error *err);
 

@@ -30,13 +30,18 @@ static const char *shown_metrics(const char *group, const char *avg, const char 
 static void show_row(const struct report_row *r, struct arena *a, struct store_metric_row *ret)
 {
     *ret = (struct store_metric_row){
-        .id = r->id, .trial_id = r->trial_id, .run_id = r->run_id, .group = r->group, .total_batches = r->steps,
-        .end_us = r->report_us, .archived = r->archived,
+        .id = r->id,
+        .trial_id = r->trial_id,
+        .run_id = r->run_id,
+        .group = r->group,
+        .total_batches = r->steps,
+        .end_us = r->report_us,
+        .archived = r->archived,
         .metrics = shown_metrics(r->group, r->avg_metrics, r->batch_metrics, a),
     };
 }
 
-/* ---- a page of reports: first where they are, then what they hold ---- */
+/* ---- a page of reports: first where they are, then what they hold ------------------------------------------------ */
 
 enum { FROM_ROWS = -1, BLOCKS_AT_FIRST = 8 };
 
@@ -140,9 +145,13 @@ static void show_sealed(const struct page_of_reports *p, const struct metric_blo
     const struct metric_report *r = &b->report[at->report];
     const char *group = p->block[at->block].group;
     metric_block_print(b, at->report, &avg);
-    *ret = (struct store_metric_row){
-        .id = r->id, .trial_id = p->trial_id, .run_id = r->run_id, .group = group, .total_batches = r->steps,
-        .end_us = r->report_us, .metrics = shown_metrics(group, avg.s, r->batch_metrics, p->a)};
+    *ret = (struct store_metric_row){.id = r->id,
+                                     .trial_id = p->trial_id,
+                                     .run_id = r->run_id,
+                                     .group = group,
+                                     .total_batches = r->steps,
+                                     .end_us = r->report_us,
+                                     .metrics = shown_metrics(group, avg.s, r->batch_metrics, p->a)};
 }
 
 /* Block by block, so that one is unpacked at a time. */
@@ -175,11 +184,10 @@ static int read_page(struct page_of_reports *p, struct store_metric_row **ret, s
 }
 
 int store_metrics_next(struct store *st, int32_t trial_id, const char *group, struct store_metric_cursor *cursor,
-                       int32_t limit, struct arena *a, struct store_metric_row **ret, size_t *ret_n,
-                       struct error *err)
+                       int32_t limit, struct arena *a, struct store_metric_row **ret, size_t *ret_n, struct error *err)
 {
-    struct page_of_reports p = {.st = st, .trial_id = trial_id, .group = group, .limit = (size_t)limit, .a = a,
-                                .from = {INT64_MIN, 1}};
+    struct page_of_reports p = {
+        .st = st, .trial_id = trial_id, .group = group, .limit = (size_t)limit, .a = a, .from = {INT64_MIN, 1}};
     bool own;
     if (cursor->started)
         p.from = (struct metric_key){cursor->steps, cursor->id + 1};
@@ -198,7 +206,7 @@ int store_metrics_next(struct store *st, int32_t trial_id, const char *group, st
     return rc;
 }
 
-/* ---- summaries ---- */
+/* ---- summaries --------------------------------------------------------------------------------------------------- */
 
 static const char *summary_key(const char *group)
 {
@@ -222,7 +230,8 @@ static int show_summary(const struct summary_row *row, struct strbuf *out, struc
 }
 
 /* Of one trial: the rows from `row` on that are its. */
-static int show_summaries(const struct summary_row *row, size_t n, int32_t trial_id, struct arena *a, const char **ret, struct error *err)
+static int show_summaries(const struct summary_row *row, size_t n, int32_t trial_id, struct arena *a, const char **ret,
+                          struct error *err)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     for (size_t i = 0; i < n && row[i].trial_id == trial_id; i++)
@@ -233,7 +242,8 @@ static int show_summaries(const struct summary_row *row, size_t n, int32_t trial
     return 0;
 }
 
-int store_summary_metrics(struct store *st, struct store_ints trial_ids, struct arena *a, const char ***ret, struct error *err)
+int store_summary_metrics(struct store *st, struct store_ints trial_ids, struct arena *a, const char ***ret,
+                          struct error *err)
 {
     struct summary_row *row;
     size_t n;
@@ -254,7 +264,8 @@ int store_best_metric(struct store *st, int32_t experiment_id, double *ret, int3
     int rc = get_best_metric(st, SQL_ARGS(sql_int(experiment_id)), NULL, &b, err);
     if (rc <= 0)
         return rc == 0 ? error_set(err, ERR_NOT_FOUND, "experiment %d has no validation with its searcher metric yet",
-                                   experiment_id) : -1;
+                                   experiment_id)
+                       : -1;
     *ret = b.metric;
     if (ret_trial_id)
         *ret_trial_id = b.trial_id;

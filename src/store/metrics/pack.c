@@ -43,7 +43,7 @@ void *packer_room(struct strbuf *b, size_t n)
     return b->s;
 }
 
-/* ---- varints ---- */
+/* ---- varints ----------------------------------------------------------------------------------------------------- */
 
 void pack_varint(struct strbuf *out, uint64_t v)
 {
@@ -76,7 +76,7 @@ int unpack_byte(struct unpack *u, uint8_t *ret)
     return 0;
 }
 
-/* ---- a plane of bytes ---- */
+/* ---- a plane of bytes -------------------------------------------------------------------------------------------- */
 
 static bool all_equal(const uint8_t *v, size_t n)
 {
@@ -158,10 +158,16 @@ int unpack_bytes(struct packer *p, struct unpack *u, uint8_t *ret, size_t n)
     }
 }
 
-/* ---- integers ---- */
+/* ---- integers ---------------------------------------------------------------------------------------------------- */
 
-static uint64_t zigzag(int64_t v) { return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63); }
-static int64_t unzigzag(uint64_t v) { return (int64_t)((v >> 1) ^ (0 - (v & 1))); }
+static uint64_t zigzag(int64_t v)
+{
+    return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63);
+}
+static int64_t unzigzag(uint64_t v)
+{
+    return (int64_t)((v >> 1) ^ (0 - (v & 1)));
+}
 
 /* Differences wrap around, and back again on the way out. The first `order` numbers stay as they are. */
 static void differences(const int64_t *v, size_t n, size_t order, uint64_t *ret)

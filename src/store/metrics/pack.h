@@ -9,12 +9,12 @@
  *   decimal  whole multiples of 10^-p: rounded values
  *   single   values of float32, which is what most networks report: 32 bits, in the order of the numbers
  *   double   64 bits, in the order of the numbers
- * When a list is packed it is also unpacked, and compared bit by bit, so that nothing is ever stored that does not come back as it
- * was. docs/decisions/0003-metric-columns.md has the numbers behind these choices.
+ * When a list is packed it is also unpacked, and compared bit by bit, so that nothing is ever stored that does not come
+ * back as it was. docs/decisions/0003-metric-columns.md has the numbers behind these choices.
  *
  * A packer holds the buffers of zstd: one for as long as one thread packs or unpacks. What is read is not trusted. */
-#ifndef DET_STORE_PACK_H
-#define DET_STORE_PACK_H
+#ifndef DET_STORE_METRICS_PACK_H
+#define DET_STORE_METRICS_PACK_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,7 +33,9 @@ void pack_doubles(struct packer *p, const double *v, size_t n, struct strbuf *ou
 
 /* The other way. Each takes what its counterpart wrote, n as it was, and moves on; -1 when that cannot be. The callers
  * say what is damaged. */
-struct unpack { const uint8_t *p, *end; };
+struct unpack {
+    const uint8_t *p, *end;
+};
 int unpack_varint(struct unpack *u, uint64_t *ret);
 /* Whether the bytes that come next can be n at all: asked before memory is taken for them. */
 bool unpack_holds(const struct unpack *u, uint64_t n);

@@ -39,7 +39,10 @@ static float single_of(int64_t ordered)
     return f;
 }
 
-static bool same_bits(double a, double b) { return memcmp(&a, &b, sizeof(a)) == 0; }
+static bool same_bits(double a, double b)
+{
+    return memcmp(&a, &b, sizeof(a)) == 0;
+}
 
 static double power_of_ten(int p)
 {
@@ -139,7 +142,7 @@ static bool pack_bits(struct packer *p, const double *v, size_t n, struct strbuf
 
 void pack_doubles(struct packer *p, const double *v, size_t n, struct strbuf *out)
 {
-    typedef bool form_fn(struct packer *p, const double *v, size_t n, struct strbuf *out);
+    typedef bool form_fn(struct packer * p, const double *v, size_t n, struct strbuf *out);
     static form_fn *const form[] = {pack_table, pack_decimal, pack_singles, pack_bits};
     cleanup_strbuf struct strbuf best = STRBUF_INIT, next = STRBUF_INIT;
     if (n == 0)

@@ -1,6 +1,6 @@
 /* Within packing (pack.c, pack_doubles.c). */
-#ifndef DET_STORE_PACK_INTERNAL_H
-#define DET_STORE_PACK_INTERNAL_H
+#ifndef DET_STORE_METRICS_PACK_INTERNAL_H
+#define DET_STORE_METRICS_PACK_INTERNAL_H
 
 #include <zstd.h>
 

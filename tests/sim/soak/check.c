@@ -14,15 +14,15 @@ static void check_allocation(struct soak *s, struct stored_allocation *a)
     LIST_FOREACH(k, &a->containers, in_allocation) {
         slots += k->row.device_n;
         n++;
-        CHECK(s, a->row.end_us == 0 || k->row.state == CONTAINER_TERMINATED, "%s has ended, its container %s has not", a->row.id,
-              k->row.id);
+        CHECK(s, a->row.end_us == 0 || k->row.state == CONTAINER_TERMINATED, "%s has ended, its container %s has not",
+              a->row.id, k->row.id);
         CHECK(s, k->row.device_n > 0 || a->row.slots == 0, "container %s of %s has no slot", k->row.id, a->row.id);
     }
     CHECK(s, (a->row.state == ALLOCATION_TERMINATED) == (a->row.end_us != 0), "%s", a->row.id);
     CHECK(s, a->row.slots > 0 || n <= 1, "%s: %d containers for no slots", a->row.id, n);
     if (a->row.state == ALLOCATION_PENDING || n == 0)
-        CHECK(s, n == 0 && (a->row.state == ALLOCATION_PENDING || a->row.end_us != 0), "%s is %s with %d containers", a->row.id,
-              allocation_state_name(a->row.state), n);
+        CHECK(s, n == 0 && (a->row.state == ALLOCATION_PENDING || a->row.end_us != 0), "%s is %s with %d containers",
+              a->row.id, allocation_state_name(a->row.state), n);
     else
         CHECK(s, slots == a->row.slots, "%s has %d of %d slots", a->row.id, slots, a->row.slots);
     s->gangs += n > 1 && a->row.state == ALLOCATION_ASSIGNED;
@@ -32,7 +32,7 @@ static void check_allocation(struct soak *s, struct stored_allocation *a)
 static void note_allocation(struct soak *s, struct stored_allocation *a)
 {
     struct stored_trial *t = a->trial;
-    if (t == NULL)
+    if (!t)
         return;
     if (a->row.end_us != 0) {
         t->last_exit = a->row.exit_kind;
@@ -40,7 +40,7 @@ static void note_allocation(struct soak *s, struct stored_allocation *a)
             t->open = NULL;
         return;
     }
-    CHECK(s, t->open == NULL || t->open == a, "trial %d has %s and %s", t->row.id, t->open->row.id, a->row.id);
+    CHECK(s, !t->open || t->open == a, "trial %d has %s and %s", t->row.id, t->open->row.id, a->row.id);
     t->open = a;
 }
 
@@ -48,9 +48,10 @@ static void check_trial(struct soak *s, const struct stored_trial *t)
 {
     bool over = run_state_is_terminal(t->row.state);
     CHECK(s, over == (t->row.end_us != 0), "trial %d is %s", t->row.id, run_state_name(t->row.state));
-    CHECK(s, !over || t->open == NULL, "trial %d is %s, its allocation %s is open", t->row.id, run_state_name(t->row.state),
+    CHECK(s, !over || !t->open, "trial %d is %s, its allocation %s is open", t->row.id, run_state_name(t->row.state),
           t->open->row.id);
-    CHECK(s, t->row.restarts <= t->experiment->spec.max_restarts + 1, "trial %d: %d restarts", t->row.id, t->row.restarts);
+    CHECK(s, t->row.restarts <= t->experiment->spec.max_restarts + 1, "trial %d: %d restarts", t->row.id,
+          t->row.restarts);
 }
 
 static void check_experiment(struct soak *s, const struct stored_experiment *x)
@@ -58,11 +59,11 @@ static void check_experiment(struct soak *s, const struct stored_experiment *x)
     bool over = run_state_is_terminal(x->row.state);
     const struct stored_trial *t;
     CHECK(s, over == (x->row.end_us != 0), "experiment %d is %s", x->row.id, run_state_name(x->row.state));
-    CHECK(s, over == (x->snapshot == NULL), "experiment %d is %s", x->row.id, run_state_name(x->row.state));
+    CHECK(s, over == (!x->snapshot), "experiment %d is %s", x->row.id, run_state_name(x->row.state));
     if (over)
         LIST_FOREACH(t, &x->trials, in_experiment)
-            CHECK(s, run_state_is_terminal(t->row.state), "experiment %d is over, its trial %d is %s", x->row.id, t->row.id,
-                  run_state_name(t->row.state));
+            CHECK(s, run_state_is_terminal(t->row.state), "experiment %d is over, its trial %d is %s", x->row.id,
+                  t->row.id, run_state_name(t->row.state));
 }
 
 void store_check_effects(struct soak *s, const struct core_effects *effects)
@@ -101,18 +102,19 @@ static void check_rows_are_true(struct soak *s, const struct stored_experiment *
           there ? "in the core" : "lost");
     if (x->over)
         return;
-    CHECK(s, memcmp(view.row, &x->row, sizeof x->row) == 0, "experiment %d has changed and was not kept", x->row.id);
+    CHECK(s, memcmp(view.row, &x->row, sizeof(x->row)) == 0, "experiment %d has changed and was not kept", x->row.id);
     LIST_FOREACH(t, &x->trials, in_experiment) {
         CHECK(s, core_trial(s->core, t->row.id, &trial), "trial %d is lost", t->row.id);
         struct trial_row row = *trial.row;
         row.hparams = t->row.hparams;
         row.excluded_agents = t->row.excluded_agents;
-        CHECK(s, row.state == t->row.state && row.run_id == t->row.run_id && row.restarts == t->row.restarts &&
-              row.launch_failures == t->row.launch_failures &&
-              row.steps_completed == t->row.steps_completed && row.early_exit == t->row.early_exit,
+        CHECK(s,
+              row.state == t->row.state && row.run_id == t->row.run_id && row.restarts == t->row.restarts &&
+                  row.launch_failures == t->row.launch_failures && row.steps_completed == t->row.steps_completed &&
+                  row.early_exit == t->row.early_exit,
               "trial %d has changed and was not kept", t->row.id);
-        CHECK(s, (trial.allocation_id == NULL) == (t->open == NULL), "trial %d: open allocation %s, by rows %s", t->row.id,
-              trial.allocation_id, t->open == NULL ? "none" : t->open->row.id);
+        CHECK(s, (!trial.allocation_id) == (!t->open), "trial %d: open allocation %s, by rows %s", t->row.id,
+              trial.allocation_id, !t->open ? "none" : t->open->row.id);
     }
 }
 
@@ -124,12 +126,13 @@ static void check_no_job_is_lost(struct soak *s, const struct stored_experiment 
     int live = 0;
     LIST_FOREACH(t, &x->trials, in_experiment) {
         live += !run_state_is_terminal(t->row.state);
-        if (t->row.state != RUN_ACTIVE || t->open != NULL)
+        if (t->row.state != RUN_ACTIVE || t->open)
             continue;
         bool waits = core_trial_operation(s->core, t->row.id, &op) && op.completed;
         CHECK(s, waits || t->last_exit == EXIT_AGENT_ERROR, "trial %d is ACTIVE and asks for nothing", t->row.id);
     }
-    CHECK(s, x->over || live > 0, "experiment %d is %s and has nothing left to do", x->row.id, run_state_name(x->row.state));
+    CHECK(s, x->over || live > 0, "experiment %d is %s and has nothing left to do", x->row.id,
+          run_state_name(x->row.state));
 }
 
 static void check_allocations(struct soak *s, struct arena *arena)
@@ -141,11 +144,13 @@ static void check_allocations(struct soak *s, struct arena *arena)
     for (size_t i = 0; i < n; i++) {
         const struct stored_allocation *a = store_allocation(s, row[i]->id);
         CHECK(s, a != NULL, "allocation %s has no row", row[i]->id);
-        CHECK(s, memcmp(row[i], &a->row, sizeof a->row) == 0, "allocation %s has changed and was not kept", row[i]->id);
-        CHECK(s, a->trial != NULL || a->task != NULL, "allocation %s is open, its task is over", row[i]->id);
+        CHECK(s, memcmp(row[i], &a->row, sizeof(a->row)) == 0, "allocation %s has changed and was not kept",
+              row[i]->id);
+        CHECK(s, a->trial || a->task, "allocation %s is open, its task is over", row[i]->id);
         own += a->task != NULL;
     }
-    CHECK(s, own == HASH_COUNT(s->own_tasks), "%u tasks of their own, %zu of them have an allocation", HASH_COUNT(s->own_tasks), own);
+    CHECK(s, own == HASH_COUNT(s->own_tasks), "%u tasks of their own, %zu of them have an allocation",
+          HASH_COUNT(s->own_tasks), own);
 }
 
 static void check_agent(struct soak *s, const struct agent *a)
@@ -158,7 +163,7 @@ static void check_agent(struct soak *s, const struct agent *a)
     for (int i = 0; i < CORE_DEVICES_MAX; i++)
         used += a->holder[i] != NULL;
     if (!core_agent_by_id(s->core, a->id, &view)) {
-        CHECK(s, LIST_FIRST(&a->held) == NULL, "%s is gone, and something runs there", a->id);
+        CHECK(s, !LIST_FIRST(&a->held), "%s is gone, and something runs there", a->id);
         return;
     }
     CHECK(s, a->connected == (view.connected_us != 0), "%s", a->id);
@@ -179,20 +184,21 @@ static void check_queue(struct soak *s, const struct core_pool_opts *pool, struc
     struct core_job_view *job;
     size_t n = core_queue(s->core, pool->name, arena, &job);
     for (size_t i = 0; i < n; i++) {
-        CHECK(s, store_experiment(s, job[i].experiment_id) != NULL, "job %s of experiment %d", job[i].job_id, job[i].experiment_id);
+        CHECK(s, store_experiment(s, job[i].experiment_id) != NULL, "job %s of experiment %d", job[i].job_id,
+              job[i].experiment_id);
         CHECK(s, job[i].allocated_slots <= job[i].requested_slots, "job %s", job[i].job_id);
-        CHECK(s, i == 0 || pool->sched.policy == SCHED_BY_FAIR_SHARE || goes_before(&job[i - 1], &job[i]), "jobs %s and %s",
-              job[i - 1].job_id, job[i].job_id);
+        CHECK(s, i == 0 || pool->sched.policy == SCHED_BY_FAIR_SHARE || goes_before(&job[i - 1], &job[i]),
+              "jobs %s and %s", job[i - 1].job_id, job[i].job_id);
     }
 }
 
 void check_everything(struct soak *s)
 {
     cleanup_arena struct arena arena = ARENA_INIT;
-    if (s->core == NULL)
+    if (!s->core)
         return;
     s->full_checks++;
-    for (const struct stored_experiment *x = s->experiments; x != NULL; x = x->hh.next) {
+    for (const struct stored_experiment *x = s->experiments; x; x = x->hh.next) {
         check_rows_are_true(s, x);
         check_no_job_is_lost(s, x);
     }
@@ -213,8 +219,8 @@ void check_nothing_is_left(struct soak *s)
     check_everything(s);
     CHECK(s, s->open_n == 0, "%zu experiments are not over, one of them %d", s->open_n, s->open[0]->row.id);
     CHECK(s, s->allocation_n == 0, "%zu allocations are open", s->allocation_n);
-    CHECK(s, s->own_tasks == NULL, "%u tasks of their own are not over", HASH_COUNT(s->own_tasks));
-    CHECK(s, s->tasks == NULL, "%u tasks run on", HASH_COUNT(s->tasks));
+    CHECK(s, !s->own_tasks, "%u tasks of their own are not over", HASH_COUNT(s->own_tasks));
+    CHECK(s, !s->tasks, "%u tasks run on", HASH_COUNT(s->tasks));
     for (int i = 0; i < s->size.agents; i++) {
         CHECK(s, core_agent_by_id(s->core, s->agent[i].id, &view), "%s is not there", s->agent[i].id);
         CHECK(s, view.slots_used == 0 && view.aux_used == 0 && view.container_n == 0, "%s is not idle", s->agent[i].id);

@@ -12,15 +12,18 @@
  * priorities, and nothing runs that should make way. */
 void check_against_plain(struct soak *s)
 {
-    for (int i = 0; i < s->pool_n && s->core != NULL; i++) {
+    for (int i = 0; i < s->pool_n && s->core; i++) {
         cleanup_arena struct arena arena = ARENA_INIT;
         struct view v;
         struct plain_decision wanted;
         if (s->pool[i].sched.aging_us > 0 && s->pool[i].sched.policy != SCHED_BY_FAIR_SHARE)
             continue; /* what runs keeps the priority that it came in with, and no row says which */
         view_look(s, i, &arena, &v);
-        struct plain_snapshot snapshot = {.opts = s->pool[i].sched, .agent = v.agent, .agent_n = v.agent_n,
-                                          .request = v.request, .request_n = v.request_n};
+        struct plain_snapshot snapshot = {.opts = s->pool[i].sched,
+                                          .agent = v.agent,
+                                          .agent_n = v.agent_n,
+                                          .request = v.request,
+                                          .request_n = v.request_n};
         plain_pass(&snapshot, &arena, &wanted);
         s->plain_checks++;
         if (wanted.allocate_n > 0 || wanted.release_n > 0)
@@ -51,7 +54,7 @@ static size_t collect_claims(struct view *v, struct claim *claim)
 {
     size_t n = 0;
     if (v->request_n > 0)
-        qsort(v->request, v->request_n, sizeof *v->request, by_job);
+        qsort(v->request, v->request_n, sizeof(*v->request), by_job);
     for (size_t i = 0; i < v->request_n; i++) {
         const struct plain_request *r = &v->request[i];
         if (r->slots == 0)
@@ -82,7 +85,7 @@ static void fill_claims(struct claim *claim, size_t n, double capacity)
     for (size_t i = 0; i < n; i++)
         weight += claim[i].weight;
     if (n > 0)
-        qsort(claim, n, sizeof *claim, by_need);
+        qsort(claim, n, sizeof(*claim), by_need);
     for (size_t i = 0; i < n; i++) {
         double share = capacity * claim[i].weight / weight;
         claim[i].fair = share < claim[i].demand ? share : claim[i].demand;
@@ -91,8 +94,8 @@ static void fill_claims(struct claim *claim, size_t n, double capacity)
     }
 }
 
-/* Nothing on its way out, and agents on which whatever is granted finds a place: open, of eight slots, and of tasks that
- * share them evenly. Otherwise what is fair may have no place. */
+/* Nothing on its way out, and agents on which whatever is granted finds a place: open, of eight slots, and of tasks
+ * that share them evenly. Otherwise what is fair may have no place. */
 static bool is_settled(const struct view *v, int *ret_largest)
 {
     *ret_largest = 1;
@@ -136,13 +139,16 @@ static void check_shares(struct soak *s, int pool)
         bool ok = largest > 1 ? error < largest - 0.001 : error < 1.001;
         if (!ok)
             view_print(&v, &s->pool[pool]);
-        CHECK(s, ok, "pool %s: job %s has %d slots, its fair share is %.2f (demand %d, %lld slots in all, %zu jobs, gangs of %d)",
-              s->pool[pool].name, claim[i].job_id, claim[i].held, claim[i].fair, claim[i].demand, (long long)capacity, n, largest);
+        CHECK(
+            s, ok,
+            "pool %s: job %s has %d slots, its fair share is %.2f (demand %d, %lld slots in all, %zu jobs, gangs of %d)",
+            s->pool[pool].name, claim[i].job_id, claim[i].held, claim[i].fair, claim[i].demand, (long long)capacity, n,
+            largest);
     }
 }
 
-/* Between requests of one slot, nothing is simpler: while a more important one waits and nothing is on its way, none that
- * is less important runs on a slot that it could have. */
+/* Between requests of one slot, nothing is simpler: while a more important one waits and nothing is on its way, none
+ * that is less important runs on a slot that it could have. */
 static void check_no_inversion(struct soak *s, int pool)
 {
     cleanup_arena struct arena arena = ARENA_INIT;
@@ -209,7 +215,7 @@ void kill_what_has_no_place(struct soak *s)
             if (plain_fit(&snapshot, v.agent, r, &arena, &share) > 0 && (r->max_slots < 0 || r->slots <= r->max_slots))
                 continue;
             const struct stored_allocation *a = store_allocation(s, r->allocation_id);
-            if (a != NULL && a->trial != NULL && !is_in(to_kill, n, a->trial->experiment->row.id))
+            if (a && a->trial && !is_in(to_kill, n, a->trial->experiment->row.id))
                 to_kill[n++] = a->trial->experiment->row.id;
         }
         for (size_t k = 0; k < n; k++)

@@ -7,7 +7,7 @@
 bool inside_leaves(const struct core *c, const char *agent_id)
 {
     const struct agent *agent = agent_find(c, agent_id);
-    return agent != NULL && agent->leaving;
+    return agent && agent->leaving;
 }
 
 bool inside_adds_up(const struct core *c, const char *pool)

@@ -1,6 +1,6 @@
 /* What no view of the core shows. */
-#ifndef DET_TESTS_SIM_INSIDE_H
-#define DET_TESTS_SIM_INSIDE_H
+#ifndef DET_TESTS_SIM_SOAK_INSIDE_H
+#define DET_TESTS_SIM_SOAK_INSIDE_H
 
 #include "core/core.h"
 

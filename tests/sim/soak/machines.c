@@ -3,7 +3,8 @@
 
 #include "soak.h"
 
-/* Every kind of pool; the last one holds jobs of one slot and equal weight only, where fairness can be told to the slot. */
+/* Every kind of pool; the last one holds jobs of one slot and equal weight only, where fairness can be told to the
+ * slot. */
 void choose_pools(struct soak *s)
 {
     static const char *const names[POOLS] = {"one", "two", "three", "four", "five"};
@@ -22,8 +23,10 @@ void choose_pools(struct soak *s)
         *p = (struct core_pool_opts){.name = names[i], .max_aux_containers_per_agent = once_in(s, 3) ? 3 : 100};
         enum sched_policy in_order = once_in(s, 5) ? SCHED_BY_ROUND_ROBIN : SCHED_BY_PRIORITY;
         p->sched = (struct sched_opts){.policy = s->narrow[i] || once_in(s, 3) ? SCHED_BY_FAIR_SHARE : in_order,
-                                       .preemption = !once_in(s, 3), .fitting = once_in(s, 2) ? FITTING_WORST : FITTING_BEST,
-                                       .allow_heterogeneous_fits = once_in(s, 4), .aging_us = once_in(s, 3) ? 600 * SECOND : 0};
+                                       .preemption = !once_in(s, 3),
+                                       .fitting = once_in(s, 2) ? FITTING_WORST : FITTING_BEST,
+                                       .allow_heterogeneous_fits = once_in(s, 4),
+                                       .aging_us = once_in(s, 3) ? 600 * SECOND : 0};
         if (i == s->provider.pool)
             provider_choose(s, first);
     }
@@ -47,7 +50,9 @@ static void toggle_agent(struct soak *s, const struct agent *a)
 static void toggle_slot(struct soak *s, const struct agent *a)
 {
     struct core_event ev = {.type = CORE_SLOT_ENABLE,
-                            .enable = {.agent_id = a->id, .slot = one_of(s, a->slots + 1), .enable = !once_in(s, 3),
+                            .enable = {.agent_id = a->id,
+                                       .slot = one_of(s, a->slots + 1),
+                                       .enable = !once_in(s, 3),
                                        .drain = once_in(s, 2)}};
     soak_step(s, &ev);
 }

@@ -1,6 +1,6 @@
 /* The provider of the elastic pool: it launches and ends machines as it is told, and lists what there is. Machines come
- * soon, late or never, stop by themselves, and hang; orders fail, or are lost in a crash, or carried out with nobody left to
- * hear of it. A machine is an agent of the world, in one of the last places of soak.agent. */
+ * soon, late or never, stop by themselves, and hang; orders fail, or are lost in a crash, or carried out with nobody
+ * left to hear of it. A machine is an agent of the world, in one of the last places of soak.agent. */
 #include <string.h>
 
 #include "inside.h"
@@ -52,10 +52,13 @@ void provider_order(struct soak *s, const struct core_effect *e)
     struct provider *p = &s->provider;
     const struct scale_opts *o = &s->pool[p->pool].scale;
     CHECK(s, strcmp(e->order.pool, s->pool[p->pool].name) == 0, "pool %s is not elastic", e->order.pool);
-    CHECK(s, e->order.number > p->order && p->launch == 0 && p->terminate_n == 0, "order %llu, while %llu is not answered yet",
-          (unsigned long long)e->order.number, (unsigned long long)p->order);
-    CHECK(s, e->order.launch >= 0 && (e->order.launch == 0 || provider_machines(s) + e->order.launch <= o->max_instances),
-          "%d machines are ordered, there are %d, and at most %d are allowed", e->order.launch, provider_machines(s), o->max_instances);
+    CHECK(s, e->order.number > p->order && p->launch == 0 && p->terminate_n == 0,
+          "order %llu, while %llu is not answered yet", (unsigned long long)e->order.number,
+          (unsigned long long)p->order);
+    CHECK(s,
+          e->order.launch >= 0 && (e->order.launch == 0 || provider_machines(s) + e->order.launch <= o->max_instances),
+          "%d machines are ordered, there are %d, and at most %d are allowed", e->order.launch, provider_machines(s),
+          o->max_instances);
     p->order = e->order.number;
     p->launch = e->order.launch;
     for (size_t i = 0; i < e->order.terminate_n; i++) {
@@ -69,9 +72,9 @@ void provider_order(struct soak *s, const struct core_effect *e)
 static void launch_one(struct soak *s)
 {
     struct agent *a = free_place(s);
-    if (a == NULL)
+    if (!a)
         return; /* rows of earlier ones are still there */
-    snprintf(a->id, sizeof a->id, "machine-%d-%ld", a->index, ++s->provider.launched);
+    snprintf(a->id, sizeof(a->id), "machine-%d-%ld", a->index, ++s->provider.launched);
     a->pool = s->provider.pool;
     a->slots = a->slots_next = s->pool[a->pool].scale.slots_per_instance;
     a->launch_us = s->now_us;
@@ -98,7 +101,7 @@ static const char *carry_out(struct soak *s)
             power_off(s, a, MACHINE_NONE);
         a->idle_since_us = s->now_us;
     }
-    for (int i = 0; i < launch && error == NULL; i++) {
+    for (int i = 0; i < launch && !error; i++) {
         if (!s->winding_down && once_in(s, 8))
             error = "no machines to be had";
         else
@@ -111,16 +114,22 @@ static void send_list(struct soak *s, const char *launch_error)
 {
     cleanup_arena struct arena arena = ARENA_INIT;
     struct core_instance *seen = arena_array(&arena, struct core_instance, (size_t)s->agent_n + 1);
-    struct core_event ev = {.type = CORE_INSTANCES_LISTED, .listed = {.pool = s->pool[s->provider.pool].name, .instance = seen,
-                                                                      .order = s->provider.order, .launch_error = launch_error}};
-    static const enum core_instance_state states[] = {[MACHINE_PENDING] = INSTANCE_PENDING, [MACHINE_RUNS] = INSTANCE_RUNNING,
+    struct core_event ev = {.type = CORE_INSTANCES_LISTED,
+                            .listed = {.pool = s->pool[s->provider.pool].name,
+                                       .instance = seen,
+                                       .order = s->provider.order,
+                                       .launch_error = launch_error}};
+    static const enum core_instance_state states[] = {[MACHINE_PENDING] = INSTANCE_PENDING,
+                                                      [MACHINE_RUNS] = INSTANCE_RUNNING,
                                                       [MACHINE_STOPPED] = INSTANCE_STOPPED};
     for (int i = s->size.agents; i < s->agent_n; i++) {
         struct agent *a = &s->agent[i];
         if (!is_there(a))
             continue;
         a->machine = a->machine == MACHINE_PENDING && once_in(s, 2) ? MACHINE_RUNS : a->machine;
-        seen[ev.listed.n++] = (struct core_instance){.id = a->id, .state = states[a->machine], .launch_us = a->launch_us};
+        seen[ev.listed.n++] = (struct core_instance){.id = a->id,
+                                                     .state = states[a->machine],
+                                                     .launch_us = a->launch_us};
     }
     s->provider.lists++;
     soak_step(s, &ev);
@@ -155,12 +164,12 @@ static void have_bad_luck(struct soak *s)
 
 static void tick_provider(struct soak *s, struct tick *t)
 {
-    if (s->core == NULL)
+    if (!s->core)
         return;
     const char *error = carry_out(s);
     tick_in(s, t, bounded_delay(s, 8) * SECOND);
     send_list(s, error);
-    if (s->core != NULL)
+    if (s->core)
         have_bad_luck(s);
 }
 
@@ -194,8 +203,11 @@ void provider_choose(struct soak *s, bool first)
     if (first)
         s->provider.slots = s->even[s->provider.pool] || once_in(s, 2) ? EVEN_SLOTS : 4;
     p->elastic = true;
-    p->scale = (struct scale_opts){.max_instances = 1 + one_of(s, most), .slots_per_instance = s->provider.slots,
-                                   .max_idle_us = 120 * SECOND, .max_starting_us = 90 * SECOND, .max_disconnected_us = 60 * SECOND,
+    p->scale = (struct scale_opts){.max_instances = 1 + one_of(s, most),
+                                   .slots_per_instance = s->provider.slots,
+                                   .max_idle_us = 120 * SECOND,
+                                   .max_starting_us = 90 * SECOND,
+                                   .max_disconnected_us = 60 * SECOND,
                                    .launch_error_timeout_us = once_in(s, 3) ? 300 * SECOND : 0,
                                    .launch_error_retries = LAUNCH_TRIES};
     p->scale.min_instances = one_of(s, p->scale.max_instances + 1);
@@ -208,7 +220,7 @@ void provider_check(struct soak *s)
 {
     struct core_pool_view view;
     const struct core_pool_opts *p = &s->pool[s->provider.pool < 0 ? 0 : s->provider.pool];
-    if (s->provider.pool < 0 || s->core == NULL)
+    if (s->provider.pool < 0 || !s->core)
         return;
     CHECK(s, core_pool(s->core, (size_t)s->provider.pool, &view) && view.elastic, "pool %s", p->name);
     CHECK(s, inside_adds_up(s->core, p->name), "the sums of pool %s do not add up", p->name);
@@ -217,8 +229,8 @@ void provider_check(struct soak *s)
     for (int i = s->size.agents; i < s->agent_n && n > p->scale.min_instances; i++) {
         const struct agent *a = &s->agent[i];
         bool idle = a->connected && a->machine == MACHINE_RUNS && LIST_EMPTY(&a->held);
-        CHECK(s, !idle || s->now_us - a->idle_since_us < p->scale.max_idle_us + PATIENCE_S * SECOND, "%s idles for %lld s", a->id,
-              (long long)(s->now_us - a->idle_since_us) / SECOND);
+        CHECK(s, !idle || s->now_us - a->idle_since_us < p->scale.max_idle_us + PATIENCE_S * SECOND,
+              "%s idles for %lld s", a->id, (long long)(s->now_us - a->idle_since_us) / SECOND);
     }
 }
 
@@ -226,9 +238,10 @@ void provider_check(struct soak *s)
 void provider_check_rest(struct soak *s)
 {
     const struct scale_opts *o = s->provider.pool < 0 ? NULL : &s->pool[s->provider.pool].scale;
-    if (o == NULL)
+    if (!o)
         return;
-    CHECK(s, provider_machines(s) == o->min_instances, "there are %d machines, and should be %d", provider_machines(s), o->min_instances);
+    CHECK(s, provider_machines(s) == o->min_instances, "there are %d machines, and should be %d", provider_machines(s),
+          o->min_instances);
     for (int i = s->size.agents; i < s->agent_n; i++)
         CHECK(s, !is_there(&s->agent[i]) || s->agent[i].connected, "%s has never come", s->agent[i].id);
 }
@@ -239,8 +252,11 @@ size_t provider_might_have(const struct soak *s, struct arena *arena, struct pla
     size_t n = (size_t)p->scale.max_instances;
     *ret = arena_array(arena, struct plain_agent, n);
     for (size_t i = 0; i < n; i++)
-        (*ret)[i] = (struct plain_agent){.id = arena_printf(arena, "new-%zu", i), .open = true, .slots = p->scale.slots_per_instance,
-                                         .empty_slots = p->scale.slots_per_instance, .aux = p->max_aux_containers_per_agent,
+        (*ret)[i] = (struct plain_agent){.id = arena_printf(arena, "new-%zu", i),
+                                         .open = true,
+                                         .slots = p->scale.slots_per_instance,
+                                         .empty_slots = p->scale.slots_per_instance,
+                                         .aux = p->max_aux_containers_per_agent,
                                          .empty_aux = p->max_aux_containers_per_agent};
     return n;
 }

@@ -11,7 +11,7 @@ static const struct plain_request *first_waiting(const struct view *v, const cha
         const struct plain_request *r = &v->request[i];
         if (r->state != SCHED_PENDING || strcmp(r->job_id, job_id) != 0)
             continue;
-        if (first == NULL || r->request_us < first->request_us ||
+        if (!first || r->request_us < first->request_us ||
             (r->request_us == first->request_us && strcmp(r->allocation_id, first->allocation_id) < 0))
             first = r;
     }
@@ -19,9 +19,9 @@ static const struct plain_request *first_waiting(const struct view *v, const cha
 }
 
 static bool request_fits(const struct soak *s, int pool, const struct view *v, const struct plain_request *r, bool idle,
-                 struct arena *arena)
+                         struct arena *arena)
 {
-    struct plain_agent *agent = arena_dup(arena, v->agent, (v->agent_n + 1) * sizeof *agent);
+    struct plain_agent *agent = arena_dup(arena, v->agent, (v->agent_n + 1) * sizeof(*agent));
     struct plain_snapshot snapshot = {.opts = s->pool[pool].sched, .agent = agent, .agent_n = v->agent_n};
     struct plain_share *share;
     for (size_t i = 0; i < v->agent_n && idle; i++) {
@@ -56,29 +56,33 @@ static int held_by(const struct view *v, const char *job_id)
 }
 
 /* Each sentence of core/queue/reasons.c, by what makes it true. */
-static bool is_true(const struct soak *s, int pool, const struct view *v, const struct plain_request *r, const char *reason,
-                    struct arena *arena)
+static bool is_true(const struct soak *s, int pool, const struct view *v, const struct plain_request *r,
+                    const char *reason, struct arena *arena)
 {
     bool now = request_fits(s, pool, v, r, false, arena), idle = request_fits(s, pool, v, r, true, arena);
-    bool fair = s->pool[pool].sched.policy == SCHED_BY_FAIR_SHARE, any_sizes = s->pool[pool].sched.allow_heterogeneous_fits;
+    bool fair = s->pool[pool].sched.policy == SCHED_BY_FAIR_SHARE,
+         any_sizes = s->pool[pool].sched.allow_heterogeneous_fits;
     size_t open = 0, said;
     const char *others = strstr(reason, "waits for ");
-    bool counted = others != NULL && sscanf(others, "waits for %zu", &said) == 1;
+    bool counted = others && sscanf(others, "waits for %zu", &said) == 1;
     for (size_t i = 0; i < v->agent_n; i++)
         open += v->agent[i].open;
     if (counted && s->pool[pool].sched.aging_us == 0 && (fair || said != more_important(v, r)))
         return false;
-    if (strncmp(reason, "pool ", 5) == 0 && (reason_says(reason, " launches agents for what waits") || reason_says(reason, " could not launch agents")))
+    if (strncmp(reason, "pool ", 5) == 0 &&
+        (reason_says(reason, " launches agents for what waits") || reason_says(reason, " could not launch agents")))
         return pool == s->provider.pool && !idle;
     if (reason_says(reason, " has no agents"))
         return v->agent_n == 0;
     if (reason_says(reason, "takes new work: "))
         return open == 0;
-    if (reason_says(reason, "none is free in pool") || reason_says(reason, "has as many free") || reason_says(reason, "not enough whole agents") ||
-        reason_says(reason, "as many such tasks as they take") || reason_says(reason, "but not free in one place"))
+    if (reason_says(reason, "none is free in pool") || reason_says(reason, "has as many free") ||
+        reason_says(reason, "not enough whole agents") || reason_says(reason, "as many such tasks as they take") ||
+        reason_says(reason, "but not free in one place"))
         return !now && (idle || any_sizes);
-    if (reason_says(reason, "the largest agent of pool") || reason_says(reason, "; use ") || reason_says(reason, "the agents of pool") ||
-        reason_says(reason, "too many slots of pool") || reason_says(reason, "log policies of the experiment") || reason_says(reason, " agents of ") ||
+    if (reason_says(reason, "the largest agent of pool") || reason_says(reason, "; use ") ||
+        reason_says(reason, "the agents of pool") || reason_says(reason, "too many slots of pool") ||
+        reason_says(reason, "log policies of the experiment") || reason_says(reason, " agents of ") ||
         reason_says(reason, " agent of "))
         return !idle;
     if (reason_says(reason, "by fair share what is free"))
@@ -95,7 +99,8 @@ static bool is_true(const struct soak *s, int pool, const struct view *v, const 
 /* By the rows, as the master's store finds it out. */
 void run_times_keep(struct soak *s, const struct allocation_row *row)
 {
-    if (row->exit_kind != EXIT_OK || row->preempt_acked || row->slots == 0 || row->start_us == 0 || row->end_us <= row->start_us)
+    if (row->exit_kind != EXIT_OK || row->preempt_acked || row->slots == 0 || row->start_us == 0 ||
+        row->end_us <= row->start_us)
         return;
     int pool = 0;
     while (strcmp(s->pool[pool].name, row->pool) != 0)
@@ -103,7 +108,7 @@ void run_times_keep(struct soak *s, const struct allocation_row *row)
     struct run_times *t = &s->run_times[pool];
     if (t->n == t->cap) {
         t->cap = 2 * t->cap + 64;
-        t->us = must(reallocarray(t->us, t->cap, sizeof *t->us));
+        t->us = must(reallocarray(t->us, t->cap, sizeof(*t->us)));
     }
     t->us[t->n++] = row->end_us - row->start_us;
 }
@@ -134,8 +139,8 @@ static int64_t median_of(const struct run_times *t, struct arena *arena)
     size_t n = t->n < CORE_RUN_TIMES_MAX ? t->n : CORE_RUN_TIMES_MAX;
     if (n < SAMPLES_LEAST)
         return 0;
-    int64_t *us = arena_dup(arena, t->us + t->n - n, n * sizeof *us);
-    qsort(us, n, sizeof *us, by_length);
+    int64_t *us = arena_dup(arena, t->us + t->n - n, n * sizeof(*us));
+    qsort(us, n, sizeof(*us), by_length);
     return us[n / 2];
 }
 
@@ -152,8 +157,8 @@ static bool stands_before(const struct plain_request *a, const struct plain_requ
 
 /* Slots come free evenly, as many in one median run time as there are; those ahead in line have theirs first. 0: nobody
  * can tell. */
-static int64_t expected_wait(const struct soak *s, int pool, const struct view *v, const struct plain_request *r, const char *reason,
-                             struct arena *arena)
+static int64_t expected_wait(const struct soak *s, int pool, const struct view *v, const struct plain_request *r,
+                             const char *reason, struct arena *arena)
 {
     int64_t median = median_of(&s->run_times[pool], arena), all = 0, missing = r->slots;
     bool stuck = reason_says(reason, " that no set of agents has");
@@ -195,16 +200,18 @@ void check_reasons(struct soak *s)
         view_look(s, pool, &arena, &v);
         const struct plain_request *r = first_waiting(&v, x->row.job_id);
         bool waits = core_wait(s->core, x->row.id, s->now_us, &arena, &wait);
-        CHECK(s, waits == (r != NULL), "job %s %s", x->row.job_id, waits ? "waits for nothing" : "waits, and does not know for what");
-        if (r == NULL)
+        CHECK(s, waits == (r != NULL), "job %s %s", x->row.job_id,
+              waits ? "waits for nothing" : "waits, and does not know for what");
+        if (!r)
             continue;
         s->reason_checks++;
-        bool ok = strchr(wait.reason, '\n') == NULL && is_true(s, pool, &v, r, wait.reason, &arena);
+        bool ok = !strchr(wait.reason, '\n') && is_true(s, pool, &v, r, wait.reason, &arena);
         if (!ok)
             view_print(&v, &s->pool[pool]);
         CHECK(s, ok, "%s of pool %s is said to wait, for it \"%s\"", r->allocation_id, s->pool[pool].name, wait.reason);
-        CHECK(s, is_estimate_right(s, pool, &v, r, &wait, &arena), "%s of pool %s is said to start in %lld us, and should in %lld (\"%s\")",
-              r->allocation_id, s->pool[pool].name, (long long)(wait.estimated_start_us - s->now_us),
+        CHECK(s, is_estimate_right(s, pool, &v, r, &wait, &arena),
+              "%s of pool %s is said to start in %lld us, and should in %lld (\"%s\")", r->allocation_id,
+              s->pool[pool].name, (long long)(wait.estimated_start_us - s->now_us),
               (long long)expected_wait(s, pool, &v, r, wait.reason, &arena), wait.reason);
     }
 }

@@ -1,5 +1,5 @@
-/* soak [--seed N] [--seconds N] [--story]: one run of a seed, or runs of the seeds from it on for so much CPU time. The seed
- * alone decides everything, also how large the cluster is. With --story each step is printed. */
+/* soak [--seed N] [--seconds N] [--story]: one run of a seed, or runs of the seeds from it on for so much CPU time. The
+ * seed alone decides everything, also how large the cluster is. With --story each step is printed. */
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
@@ -16,7 +16,7 @@ static const struct soak_size sizes[] = {
     {.agents = 150, .jobs = 1500, .events = 60000, .full_check_every = 1000},
     {.agents = 1000, .jobs = 10000, .events = 100000, .full_check_every = 1000},
 };
-enum { SIZES = sizeof sizes / sizeof sizes[0] };
+enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
 
 void soak_failed(const struct soak *s, const char *file, int line, const char *condition, const char *fmt, ...)
 {
@@ -58,7 +58,7 @@ static void begin_soak(struct soak *s, uint64_t seed, bool tells)
     rng_init(&s->rng, (uint32_t)seed);
     int places = 5 + s->size.agents / 4;
     s->agent_n = s->size.agents + (places < MACHINES_MAX ? places : MACHINES_MAX);
-    s->agent = must(calloc((size_t)s->agent_n, sizeof *s->agent));
+    s->agent = must(calloc((size_t)s->agent_n, sizeof(*s->agent)));
     choose_pools(s);
     for (int i = 0; i < s->agent_n; i++) {
         s->agent[i].index = i;
@@ -69,7 +69,7 @@ static void begin_soak(struct soak *s, uint64_t seed, bool tells)
     master_start(s);
     for (int i = 0; i < s->size.agents; i++) {
         struct agent *a = &s->agent[i];
-        snprintf(a->id, sizeof a->id, "agent-%d", i);
+        snprintf(a->id, sizeof(a->id), "agent-%d", i);
         a->pool = i == 0 ? 0 : one_of(s, s->static_n);
         a->slots = a->slots_next = !s->even[a->pool] && once_in(s, 10) ? one_of(s, 17) : EVEN_SLOTS;
         agent_connect(s, a);
@@ -89,14 +89,14 @@ static bool is_crossed(long before, long now, int every)
 static bool is_under_way(const struct soak *s)
 {
     const struct timer *t = &s->master_timer.timer;
-    return s->core != NULL && t->place != 0 && t->due_us <= s->now_us;
+    return s->core && t->place != 0 && t->due_us <= s->now_us;
 }
 
 static void let_pass(struct soak *s)
 {
     struct timer *t;
     s->now_us = timers_next_us(&s->timers);
-    while ((t = timers_take_due(&s->timers, s->now_us)) != NULL) {
+    while ((t = timers_take_due(&s->timers, s->now_us))) {
         struct tick *tick = (struct tick *)((char *)t - offsetof(struct tick, timer));
         long before = s->events;
         tick->fire(s, tick);
@@ -129,7 +129,8 @@ static void settle_soak(struct soak *s)
         let_pass(s);
 }
 
-/* Everything comes back, and everything ends: by itself, but for what has nowhere to go. false: there was no time for it. */
+/* Everything comes back, and everything ends: by itself, but for what has nowhere to go. false: there was no time for
+ * it. */
 static bool wind_down(struct soak *s)
 {
     s->winding_down = true;
@@ -151,7 +152,7 @@ static bool wind_down(struct soak *s)
         CHECK(s, s->open_n < n, "%zu experiments do not end: one of them is %d", n, s->open[0]->row.id);
     }
     settle_soak(s);
-    while (s->tasks != NULL && timers_next_us(&s->timers) < s->now_us + 600 * SECOND && !is_late())
+    while (s->tasks && timers_next_us(&s->timers) < s->now_us + 600 * SECOND && !is_late())
         let_pass(s);
     if (is_late())
         return false;
@@ -180,12 +181,14 @@ static long run_soak(uint64_t seed, bool tells)
     double loaded = cpu_seconds() - start;
     bool ended = wind_down(&s);
     double seconds = cpu_seconds() - start;
-    printf("seed %llu%s: %d agents, %d jobs in %d pools, %ld events in %.1f s (the first %ld in %.1f s), %.1f hours: %ld placed, "
-           "%ld gangs, %ld preempted, %ld refused, %ld crashes; %ld full checks, %ld of fairness, %ld of these between gangs, "
-           "%ld with the obvious scheduler; %ld tasks, %ld reasons, %ld with a time; %ld machines, %ld looks at them\n",
-           (unsigned long long)seed, ended ? "" : " (unfinished)", s.size.agents, s.size.jobs, s.pool_n, s.events, seconds, s.size.events, loaded,
-           (double)(s.now_us - START_US) / (3600 * SECOND), s.placed, s.gangs, s.preempted, s.refused, s.crashes, s.full_checks,
-           s.fairness_checks, s.gang_shares, s.plain_checks, s.own_tasks_n, s.reason_checks, s.estimates, s.provider.launched, s.provider.checks);
+    printf(
+        "seed %llu%s: %d agents, %d jobs in %d pools, %ld events in %.1f s (the first %ld in %.1f s), %.1f hours: %ld placed, "
+        "%ld gangs, %ld preempted, %ld refused, %ld crashes; %ld full checks, %ld of fairness, %ld of these between gangs, "
+        "%ld with the obvious scheduler; %ld tasks, %ld reasons, %ld with a time; %ld machines, %ld looks at them\n",
+        (unsigned long long)seed, ended ? "" : " (unfinished)", s.size.agents, s.size.jobs, s.pool_n, s.events, seconds,
+        s.size.events, loaded, (double)(s.now_us - START_US) / (3600 * SECOND), s.placed, s.gangs, s.preempted,
+        s.refused, s.crashes, s.full_checks, s.fairness_checks, s.gang_shares, s.plain_checks, s.own_tasks_n,
+        s.reason_checks, s.estimates, s.provider.launched, s.provider.checks);
     fflush(stdout);
     long events = s.events;
     end_soak(&s);
@@ -208,11 +211,12 @@ static unsigned long long parse_number(const char *text)
 
 static int print_usage(bool asked_for)
 {
-    fprintf(asked_for ? stdout : stderr,
-            "Usage: soak [--seed N] [--seconds N] [--story]\n"
-            "  --seed N     the run of this seed (1), which decides everything; N modulo 4 is the size: 6, 30, 150 or 1,000 agents\n"
-            "  --seconds N  runs of this seed and those after it, for so much CPU time (one run)\n"
-            "  --story      prints each step\n");
+    fprintf(
+        asked_for ? stdout : stderr,
+        "Usage: soak [--seed N] [--seconds N] [--story]\n"
+        "  --seed N     the run of this seed (1), which decides everything; N modulo 4 is the size: 6, 30, 150 or 1,000 agents\n"
+        "  --seconds N  runs of this seed and those after it, for so much CPU time (one run)\n"
+        "  --story      prints each step\n");
     return asked_for ? 0 : 2;
 }
 

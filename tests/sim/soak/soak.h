@@ -10,8 +10,8 @@
  *
  * sim.h's cluster is for stories that people read; this one is for size: rows are found by hash, time is a heap, and an
  * event costs what it changes. */
-#ifndef DET_TESTS_SIM_SOAK_H
-#define DET_TESTS_SIM_SOAK_H
+#ifndef DET_TESTS_SIM_SOAK_SOAK_H
+#define DET_TESTS_SIM_SOAK_SOAK_H
 
 #include <bsd/sys/queue.h>
 
@@ -72,10 +72,10 @@ struct stored_trial {
 struct behaviour {
     int64_t step_us;
     int steps;
-    bool searched;    /* validates after each step, and does what operations ask for */
-    bool deaf;        /* never preempts */
-    bool impossible;  /* needs slots as no agents of its pool have */
-    int fails_in;     /* each step fails with a chance of one in so many; 0: never */
+    bool searched;   /* validates after each step, and does what operations ask for */
+    bool deaf;       /* never preempts */
+    bool impossible; /* needs slots as no agents of its pool have */
+    int fails_in;    /* each step fails with a chance of one in so many; 0: never */
     int launch_fails_in;
     bool invalid_hp;
 };
@@ -109,8 +109,8 @@ struct worker {
     enum container_state state;
     enum exit_kind exit_kind;
     int exit_code;
-    bool heard;   /* the agent has read the start: it hangs no more */
-    bool untold;  /* a change of state that the master has not been told of */
+    bool heard;  /* the agent has read the start: it hangs no more */
+    bool untold; /* a change of state that the master has not been told of */
     bool kill_waits;
     struct tick tick;
     LIST_ENTRY(worker) in_agent;
@@ -172,8 +172,8 @@ struct soak {
     struct timers timers;
     struct tick master_timer, master_back, users, machines;
     struct core_pool_opts pool[POOLS];
-    bool narrow[POOLS]; /* only jobs of one slot */
-    bool even[POOLS];   /* agents of EVEN_SLOTS, and jobs that share them evenly */
+    bool narrow[POOLS];   /* only jobs of one slot */
+    bool even[POOLS];     /* agents of EVEN_SLOTS, and jobs that share them evenly */
     int pool_n, static_n; /* static_n: those with agents of their own */
     struct provider provider;
     struct run_times run_times[POOLS];
@@ -192,13 +192,14 @@ struct soak {
     int crash_in; /* steps; 0: not planned */
     enum crash crash_mode;
     bool winding_down, tells, full_check_due, plain_check_due;
-    long events, placed, gangs, preempted, refused, crashes, full_checks, plain_checks, fairness_checks, gang_shares, own_tasks_n, reason_checks, estimates;
+    long events, placed, gangs, preempted, refused, crashes, full_checks, plain_checks, fairness_checks, gang_shares,
+        own_tasks_n, reason_checks, estimates;
 };
 
 /* What must hold does not: says where, and how to see it again, and ends the program. */
-#define CHECK(s, condition, ...)                                    \
-    do {                                                            \
-        if (!(condition))                                           \
+#define CHECK(s, condition, ...) \
+    do { \
+        if (!(condition)) \
             soak_failed((s), __FILE__, __LINE__, #condition, __VA_ARGS__); \
     } while (0)
 void soak_failed(const struct soak *s, const char *file, int line, const char *condition, const char *fmt, ...)
@@ -225,8 +226,8 @@ void agent_tick(struct soak *s, struct tick *t);
 void worker_start(struct soak *s, struct agent *a, const struct core_start *start);
 void worker_kill(struct soak *s, struct worker *k);
 void worker_drop(struct soak *s, struct worker *k);
-void worker_awake(struct soak *s, struct worker *k);      /* its agent hangs no more */
-void worker_preempt(struct soak *s, struct worker *k);    /* it is asked to, if it listens */
+void worker_awake(struct soak *s, struct worker *k);   /* its agent hangs no more */
+void worker_preempt(struct soak *s, struct worker *k); /* it is asked to, if it listens */
 struct worker *worker_find(const struct soak *s, const char *id);
 struct core_container_report worker_report(const struct worker *k);
 

@@ -9,14 +9,14 @@ enum { OVER_MAX = 64 };
 struct stored_experiment *store_experiment(const struct soak *s, int32_t id)
 {
     struct stored_experiment *x = NULL;
-    HASH_FIND(hh, s->experiments, &id, sizeof id, x);
+    HASH_FIND(hh, s->experiments, &id, sizeof(id), x);
     return x;
 }
 
 struct stored_trial *store_trial(const struct soak *s, int32_t id)
 {
     struct stored_trial *t = NULL;
-    HASH_FIND(hh, s->trials, &id, sizeof id, t);
+    HASH_FIND(hh, s->trials, &id, sizeof(id), t);
     return t;
 }
 
@@ -37,7 +37,7 @@ static struct stored_container *find_container(const struct soak *s, const char 
 struct agent *agent_named(const struct soak *s, const char *id)
 {
     const char *dash = strchr(id, '-');
-    int i = dash != NULL ? (int)strtol(dash + 1, NULL, 10) : -1;
+    int i = dash ? (int)strtol(dash + 1, NULL, 10) : -1;
     CHECK(s, i >= 0 && i < s->agent_n && strcmp(s->agent[i].id, id) == 0, "agent %s", id);
     return &s->agent[i];
 }
@@ -56,7 +56,7 @@ static void free_trial(struct soak *s, struct stored_trial *t)
 static void free_experiment(struct soak *s, struct stored_experiment *x)
 {
     struct stored_trial *t;
-    while ((t = LIST_FIRST(&x->trials)) != NULL)
+    while ((t = LIST_FIRST(&x->trials)))
         free_trial(s, t);
     HASH_DEL(s->experiments, x);
     free(x->searcher);
@@ -90,7 +90,7 @@ static void remove_over(struct soak *s, struct stored_experiment *x)
 /* The latest that are over are kept: they may be continued. */
 static void keep_over(struct soak *s, struct stored_experiment *x)
 {
-    if (s->over == NULL)
+    if (!s->over)
         s->over = must(calloc(OVER_MAX, sizeof(struct stored_experiment *)));
     if (s->over_n == OVER_MAX) {
         struct stored_experiment *gone = s->over[one_of(s, OVER_MAX)];
@@ -104,16 +104,16 @@ static void keep_over(struct soak *s, struct stored_experiment *x)
 static void put_experiment(struct soak *s, const struct core_effect *e)
 {
     struct stored_experiment *x = store_experiment(s, e->experiment->id);
-    CHECK(s, (x == NULL) == e->insert, "experiment %d", e->experiment->id);
-    if (x == NULL) {
-        x = must(calloc(1, sizeof *x));
-        memcpy(&x->row, e->experiment, sizeof x->row);
+    CHECK(s, (!x) == e->insert, "experiment %d", e->experiment->id);
+    if (!x) {
+        x = must(calloc(1, sizeof(*x)));
+        memcpy(&x->row, e->experiment, sizeof(x->row));
         LIST_INIT(&x->trials);
-        HASH_ADD(hh, s->experiments, row.id, sizeof x->row.id, x);
+        HASH_ADD(hh, s->experiments, row.id, sizeof(x->row.id), x);
         add_open(s, x);
         s->last_experiment_id = x->row.id;
     }
-    memcpy(&x->row, e->experiment, sizeof x->row);
+    memcpy(&x->row, e->experiment, sizeof(x->row));
 }
 
 /* Opened again, or over. */
@@ -135,27 +135,27 @@ static void sort_experiment(struct soak *s, struct stored_experiment *x)
 
 static char *copy_text(const char *text)
 {
-    return text == NULL ? NULL : must(strdup(text));
+    return !text ? NULL : must(strdup(text));
 }
 
 static void put_trial(struct soak *s, const struct core_effect *e)
 {
     struct stored_trial *t = store_trial(s, e->trial->id);
-    CHECK(s, (t == NULL) == e->insert, "trial %d", e->trial->id);
-    if (t == NULL) {
-        t = must(calloc(1, sizeof *t));
+    CHECK(s, (!t) == e->insert, "trial %d", e->trial->id);
+    if (!t) {
+        t = must(calloc(1, sizeof(*t)));
         t->row.id = s->last_trial_id = e->trial->id;
         t->experiment = store_experiment(s, e->trial->experiment_id);
         CHECK(s, t->experiment != NULL, "trial %d of no experiment", t->row.id);
         LIST_INSERT_HEAD(&t->experiment->trials, t, in_experiment);
-        HASH_ADD(hh, s->trials, row.id, sizeof t->row.id, t);
+        HASH_ADD(hh, s->trials, row.id, sizeof(t->row.id), t);
     }
     char *hparams = (char *)t->row.hparams;
     free((char *)t->row.excluded_agents);
-    memcpy(&t->row, e->trial, sizeof t->row);
+    memcpy(&t->row, e->trial, sizeof(t->row));
     t->row.excluded_agents = copy_text(e->trial->excluded_agents);
     t->row.hparams = hparams;
-    if (e->trial->hparams != NULL) {
+    if (e->trial->hparams) {
         free(hparams);
         t->row.hparams = copy_text(e->trial->hparams);
     }
@@ -173,7 +173,7 @@ static struct stored_task *find_task(const struct soak *s, const char *id)
 static void forget_task(struct soak *s, struct stored_task *t)
 {
     struct stored_allocation *a;
-    for (a = s->allocations; a != NULL; a = a->hh.next)
+    for (a = s->allocations; a; a = a->hh.next)
         if (a->task == t)
             a->task = NULL;
     HASH_DEL(s->own_tasks, t);
@@ -185,14 +185,14 @@ static void put_task(struct soak *s, const struct core_effect *e)
     if (e->task->trial_id != 0)
         return;
     struct stored_task *t = find_task(s, e->task->id);
-    CHECK(s, (t == NULL) == e->insert, "task %s", e->task->id);
-    if (t == NULL) {
-        t = must(calloc(1, sizeof *t));
-        memcpy(&t->row, e->task, sizeof t->row);
+    CHECK(s, (!t) == e->insert, "task %s", e->task->id);
+    if (!t) {
+        t = must(calloc(1, sizeof(*t)));
+        memcpy(&t->row, e->task, sizeof(t->row));
         HASH_ADD_STR(s->own_tasks, row.id, t);
         s->own_tasks_n++;
     }
-    memcpy(&t->row, e->task, sizeof t->row);
+    memcpy(&t->row, e->task, sizeof(t->row));
     if (t->row.end_us != 0)
         forget_task(s, t);
 }
@@ -202,28 +202,29 @@ static void put_task(struct soak *s, const struct core_effect *e)
 static void put_allocation(struct soak *s, const struct core_effect *e)
 {
     struct stored_allocation *a = store_allocation(s, e->allocation->id);
-    CHECK(s, (a == NULL) == e->insert, "allocation %s", e->allocation->id);
-    if (a == NULL) {
-        a = must(calloc(1, sizeof *a));
-        memcpy(&a->row, e->allocation, sizeof a->row);
+    CHECK(s, (!a) == e->insert, "allocation %s", e->allocation->id);
+    if (!a) {
+        a = must(calloc(1, sizeof(*a)));
+        memcpy(&a->row, e->allocation, sizeof(a->row));
         a->trial = a->row.trial_id != 0 ? store_trial(s, a->row.trial_id) : NULL;
         a->task = a->row.trial_id == 0 ? find_task(s, a->row.task_id) : NULL;
-        CHECK(s, a->trial != NULL || a->task != NULL, "allocation %s of no trial and no task", a->row.id);
+        CHECK(s, a->trial || a->task, "allocation %s of no trial and no task", a->row.id);
         LIST_INIT(&a->containers);
         HASH_ADD_STR(s->allocations, row.id, a);
         s->allocation_n++;
     }
-    s->placed += a->row.state == ALLOCATION_PENDING && e->allocation->state > ALLOCATION_PENDING && e->allocation->end_us == 0;
+    s->placed += a->row.state == ALLOCATION_PENDING && e->allocation->state > ALLOCATION_PENDING &&
+                 e->allocation->end_us == 0;
     s->preempted += a->row.preempt_deadline_us == 0 && e->allocation->preempt_deadline_us != 0;
     bool ends = a->row.end_us == 0 && e->allocation->end_us != 0;
-    memcpy(&a->row, e->allocation, sizeof a->row);
+    memcpy(&a->row, e->allocation, sizeof(a->row));
     if (ends)
         run_times_keep(s, &a->row);
 }
 
 static void release_container(struct soak *s, struct stored_container *k)
 {
-    if (k->agent == NULL)
+    if (!k->agent)
         return;
     for (int i = 0; i < k->row.device_n; i++) {
         CHECK(s, k->agent->holder[k->row.device_id[i]] == k, "slot %d of %s was not that of container %s",
@@ -238,22 +239,22 @@ static void release_container(struct soak *s, struct stored_container *k)
 static void put_ended_container(struct soak *s, const struct core_effect *e)
 {
     struct stored_container *k = find_container(s, e->container->id);
-    if (k == NULL || e->container->state != CONTAINER_TERMINATED)
+    if (!k || e->container->state != CONTAINER_TERMINATED)
         return;
     release_container(s, k);
-    memcpy(&k->row, e->container, sizeof k->row);
+    memcpy(&k->row, e->container, sizeof(k->row));
 }
 
 static void put_container(struct soak *s, const struct core_effect *e)
 {
     struct stored_container *k = find_container(s, e->container->id);
-    CHECK(s, (k == NULL) == e->insert, "container %s", e->container->id);
-    if (k != NULL) {
-        memcpy(&k->row, e->container, sizeof k->row);
+    CHECK(s, (!k) == e->insert, "container %s", e->container->id);
+    if (k) {
+        memcpy(&k->row, e->container, sizeof(k->row));
         return;
     }
-    k = must(calloc(1, sizeof *k));
-    memcpy(&k->row, e->container, sizeof k->row);
+    k = must(calloc(1, sizeof(*k)));
+    memcpy(&k->row, e->container, sizeof(k->row));
     k->allocation = store_allocation(s, k->row.allocation_id);
     CHECK(s, k->allocation != NULL, "container %s of no allocation", k->row.id);
     HASH_ADD_STR(s->containers, row.id, k);
@@ -264,8 +265,8 @@ static void put_container(struct soak *s, const struct core_effect *e)
     LIST_INSERT_HEAD(&k->agent->held, k, in_agent);
     for (int i = 0; i < k->row.device_n; i++) {
         struct stored_container **holder = &k->agent->holder[k->row.device_id[i]];
-        CHECK(s, *holder == NULL, "slot %d of %s is given to container %s while %s has it", k->row.device_id[i],
-              k->agent->id, k->row.id, (*holder)->row.id);
+        CHECK(s, !*holder, "slot %d of %s is given to container %s while %s has it", k->row.device_id[i], k->agent->id,
+              k->row.id, (*holder)->row.id);
         *holder = k;
     }
 }
@@ -275,7 +276,7 @@ static void put_agent(struct soak *s, const struct core_effect *e)
     struct agent *a = agent_named(s, e->agent->id);
     CHECK(s, a->stored == !e->insert, "agent %s", a->id);
     a->stored = true;
-    memcpy(&a->row, e->agent, sizeof a->row);
+    memcpy(&a->row, e->agent, sizeof(a->row));
 }
 
 static void delete_agent(struct soak *s, const struct core_effect *e)
@@ -300,7 +301,7 @@ static void put_searcher(struct soak *s, int32_t experiment_id, const char *snap
 static void add_searcher_events(struct soak *s, const struct core_effect *e)
 {
     struct stored_experiment *x = store_experiment(s, e->searcher_events.experiment_id);
-    CHECK(s, x != NULL && e->searcher_events.from >= x->events_from, "experiment %d", e->searcher_events.experiment_id);
+    CHECK(s, x && e->searcher_events.from >= x->events_from, "experiment %d", e->searcher_events.experiment_id);
     x->events_from = e->searcher_events.from + 1;
     strbuf_adds(&x->events, e->searcher_events.lines);
 }
@@ -367,13 +368,13 @@ void store_apply(struct soak *s, const struct core_effects *effects)
 static void free_allocation(struct soak *s, struct stored_allocation *a)
 {
     struct stored_container *k;
-    while ((k = LIST_FIRST(&a->containers)) != NULL) {
+    while ((k = LIST_FIRST(&a->containers))) {
         release_container(s, k);
         LIST_REMOVE(k, in_allocation);
         HASH_DEL(s->containers, k);
         free(k);
     }
-    if (a->trial != NULL && a->trial->open == a)
+    if (a->trial && a->trial->open == a)
         a->trial->open = NULL;
     HASH_DEL(s->allocations, a);
     s->allocation_n--;
@@ -386,7 +387,7 @@ void store_forget_ended(struct soak *s, const struct core_effects *effects)
     for (size_t i = 0; i < effects->n; i++) {
         const struct core_effect *e = &effects->item[i];
         struct stored_allocation *a = e->type == CORE_PUT_ALLOCATION ? store_allocation(s, e->allocation->id) : NULL;
-        if (a != NULL && a->row.end_us != 0)
+        if (a && a->row.end_us != 0)
             free_allocation(s, a);
     }
     for (size_t i = 0; i < effects->n; i++) {
@@ -423,20 +424,26 @@ struct core_rows store_read(struct soak *s, struct arena *arena)
     struct allocation_row *a = arena_array(arena, struct allocation_row, s->allocation_n + 1);
     struct container_row *k = arena_array(arena, struct container_row, HASH_COUNT(s->containers) + 1);
     struct agent_row *agent = arena_array(arena, struct agent_row, (size_t)s->agent_n + 1);
-    struct core_rows r = {.experiment = x, .trial = t, .task = own, .allocation = a, .container = k, .agent = agent,
-                          .last_experiment_id = s->last_experiment_id, .last_trial_id = s->last_trial_id};
+    struct core_rows r = {.experiment = x,
+                          .trial = t,
+                          .task = own,
+                          .allocation = a,
+                          .container = k,
+                          .agent = agent,
+                          .last_experiment_id = s->last_experiment_id,
+                          .last_trial_id = s->last_trial_id};
     struct stored_trial *trial;
     struct stored_container *container;
-    for (struct stored_experiment *from = s->experiments; from != NULL; from = from->hh.next)
+    for (struct stored_experiment *from = s->experiments; from; from = from->hh.next)
         if (!from->over)
             x[r.experiment_n++] = (struct core_restored_experiment){from->row, from->spec, from->snapshot,
                                                                     strbuf_str(&from->events)};
-    for (trial = s->trials; trial != NULL; trial = trial->hh.next)
+    for (trial = s->trials; trial; trial = trial->hh.next)
         if (!trial->experiment->over)
             t[r.trial_n++] = trial->row;
-    for (const struct stored_task *from = s->own_tasks; from != NULL; from = from->hh.next)
+    for (const struct stored_task *from = s->own_tasks; from; from = from->hh.next)
         own[r.task_n++] = from->row;
-    for (struct stored_allocation *from = s->allocations; from != NULL; from = from->hh.next) {
+    for (struct stored_allocation *from = s->allocations; from; from = from->hh.next) {
         a[r.allocation_n++] = from->row;
         LIST_FOREACH(container, &from->containers, in_allocation)
             k[r.container_n++] = container->row;

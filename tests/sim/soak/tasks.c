@@ -22,8 +22,11 @@ void worker_drop(struct soak *s, struct worker *k)
 
 struct core_container_report worker_report(const struct worker *k)
 {
-    return (struct core_container_report){.container_id = k->id, .state = k->state, .address = "10.0.0.1",
-                                          .exit_kind = k->exit_kind, .exit_code = k->exit_code};
+    return (struct core_container_report){.container_id = k->id,
+                                          .state = k->state,
+                                          .address = "10.0.0.1",
+                                          .exit_kind = k->exit_kind,
+                                          .exit_code = k->exit_code};
 }
 
 /* May be the end of it: an exit that is acknowledged is forgotten. */
@@ -34,7 +37,8 @@ static void tell_core(struct soak *s, struct worker *k)
         k->untold = true;
         return;
     }
-    struct core_event ev = {.type = CORE_CONTAINER_CHANGED, .container = {.agent_id = a->id, .report = worker_report(k)}};
+    struct core_event ev = {.type = CORE_CONTAINER_CHANGED,
+                            .container = {.agent_id = a->id, .report = worker_report(k)}};
     k->untold = false;
     soak_step(s, &ev);
 }
@@ -54,10 +58,10 @@ static void end_worker(struct soak *s, struct worker *k, enum exit_kind kind, in
     k->exit_kind = kind;
     k->exit_code = code;
     tick_clear(s, &k->tick);
-    if (k->rank == 0 && a != NULL)
+    if (k->rank == 0 && a)
         LIST_FOREACH(other, &a->containers, in_allocation) {
             struct worker *peer = worker_find(s, other->row.id);
-            if (peer == NULL || peer == k || peer->state == CONTAINER_TERMINATED)
+            if (!peer || peer == k || peer->state == CONTAINER_TERMINATED)
                 continue;
             peer->exit_code = code;
             go_to(s, peer, EXIT, about(s, SECOND));
@@ -65,16 +69,17 @@ static void end_worker(struct soak *s, struct worker *k, enum exit_kind kind, in
     tell_core(s, k);
 }
 
-/* A request to the master. No answer: again a little later. Turned away, since its allocation has ended: it gives up. */
+/* A request to the master. No answer: again a little later. Turned away, since its allocation has ended: it gives up.
+ */
 static bool ask_core(struct soak *s, struct worker *k, const struct core_event *ev)
 {
     char id[CORE_UUID_MAX];
-    memcpy(id, k->id, sizeof id);
-    if (s->core == NULL) {
+    memcpy(id, k->id, sizeof(id));
+    if (!s->core) {
         tick_in(s, &k->tick, about(s, 2 * SECOND));
         return false;
     }
-    if (core_allocation(s->core, k->allocation_id) == NULL) {
+    if (!core_allocation(s->core, k->allocation_id)) {
         k->exit_code = 80;
         go_to(s, k, EXIT, 10 * MS);
         return false;
@@ -109,13 +114,13 @@ static void launch_worker(struct soak *s, struct worker *k)
 static bool save_checkpoint(struct soak *s, struct worker *k)
 {
     char uuid[CORE_UUID_MAX];
-    snprintf(uuid, sizeof uuid, "trial-%d-step-%d", k->trial_id, k->steps);
+    snprintf(uuid, sizeof(uuid), "trial-%d-step-%d", k->trial_id, k->steps);
     struct core_event ev = {.type = CORE_TRIAL_CHECKPOINTED,
                             .checkpoint = {.trial_id = k->trial_id, .uuid = uuid, .steps_completed = k->steps}};
     if (!ask_core(s, k, &ev))
         return false;
     struct stored_trial *t = store_trial(s, k->trial_id);
-    if (t != NULL && t->promised < k->steps && t->open != NULL && strcmp(t->open->row.id, k->allocation_id) == 0)
+    if (t && t->promised < k->steps && t->open && strcmp(t->open->row.id, k->allocation_id) == 0)
         t->promised = k->steps;
     return true;
 }
@@ -126,8 +131,11 @@ static bool odd_things(struct soak *s, struct worker *k)
     struct core_event invalid = {.type = CORE_TRIAL_EARLY_EXIT,
                                  .early_exit = {.trial_id = k->trial_id, .reason = EARLY_EXIT_INVALID_HP}};
     struct core_event matched = {.type = CORE_TRIAL_LOG_MATCHED,
-                                 .log_matched = {.trial_id = k->trial_id, .policy = "ECC", .agent_id = k->agent->id,
-                                                 .action = once_in(s, 2) ? LOG_POLICY_EXCLUDE_NODE : LOG_POLICY_CANCEL_RETRIES}};
+                                 .log_matched = {.trial_id = k->trial_id,
+                                                 .policy = "ECC",
+                                                 .agent_id = k->agent->id,
+                                                 .action = once_in(s, 2) ? LOG_POLICY_EXCLUDE_NODE
+                                                                         : LOG_POLICY_CANCEL_RETRIES}};
     struct core_event pending = {.type = CORE_PREEMPTION_PENDING, .allocation = {.allocation_id = k->allocation_id}};
     if (k->behaviour.invalid_hp) {
         if (ask_core(s, k, &invalid))
@@ -156,8 +164,13 @@ static void work_on(struct soak *s, struct worker *k)
     if (!save_checkpoint(s, k))
         return;
     bool done = !k->behaviour.searched && k->steps >= k->behaviour.steps;
-    go_to(s, k, done ? EXIT : k->behaviour.searched ? REPORT : WORK, done ? 10 * MS : k->behaviour.searched ? 0
-                                                               : about(s, k->behaviour.step_us));
+    go_to(s, k,
+          done                    ? EXIT
+          : k->behaviour.searched ? REPORT
+                                  : WORK,
+          done                    ? 10 * MS
+          : k->behaviour.searched ? 0
+                                  : about(s, k->behaviour.step_us));
 }
 
 static double loss_of(const struct worker *k)
@@ -168,9 +181,10 @@ static double loss_of(const struct worker *k)
 static void report_metrics(struct soak *s, struct worker *k)
 {
     char metrics[64];
-    snprintf(metrics, sizeof metrics, "{\"loss\": %.17g, \"batches\": %d}", loss_of(k), k->steps);
+    snprintf(metrics, sizeof(metrics), "{\"loss\": %.17g, \"batches\": %d}", loss_of(k), k->steps);
     struct core_event progress = {.type = CORE_TRIAL_PROGRESS,
-                                  .progress = {.trial_id = k->trial_id, .progress = (double)k->steps / k->behaviour.steps}};
+                                  .progress = {.trial_id = k->trial_id,
+                                               .progress = (double)k->steps / k->behaviour.steps}};
     struct core_event ev = {.type = CORE_TRIAL_VALIDATED, .validated = {.trial_id = k->trial_id, .metrics = metrics}};
     if (ask_core(s, k, &progress) && ask_core(s, k, &ev))
         go_to(s, k, OPERATION, 0);
@@ -179,7 +193,7 @@ static void report_metrics(struct soak *s, struct worker *k)
 static void complete_operation(struct soak *s, struct worker *k)
 {
     struct core_operation_view op;
-    if (s->core == NULL || !core_trial_operation(s->core, k->trial_id, &op)) {
+    if (!s->core || !core_trial_operation(s->core, k->trial_id, &op)) {
         struct core_event nothing = {.type = CORE_ALLOCATION_READY, .allocation = {.allocation_id = k->allocation_id}};
         ask_core(s, k, &nothing);
         return;
@@ -243,10 +257,10 @@ static void check_slots(struct soak *s, const struct agent *a, const struct core
 
 void worker_start(struct soak *s, struct agent *a, const struct core_start *e)
 {
-    if (worker_find(s, e->container_id) != NULL)
+    if (worker_find(s, e->container_id))
         return; /* it was said before */
     check_slots(s, a, e);
-    struct worker *k = must(calloc(1, sizeof *k));
+    struct worker *k = must(calloc(1, sizeof(*k)));
     k->agent = a;
     k->experiment_id = e->experiment_id;
     k->trial_id = e->trial_id;
@@ -254,9 +268,9 @@ void worker_start(struct soak *s, struct agent *a, const struct core_start *e)
     k->rank = e->rank;
     k->steps = e->steps_completed;
     k->device_n = (int)e->device_n;
-    memcpy(k->device, e->device_id, e->device_n * sizeof k->device[0]);
-    snprintf(k->id, sizeof k->id, "%s", e->container_id);
-    snprintf(k->allocation_id, sizeof k->allocation_id, "%s", e->allocation_id);
+    memcpy(k->device, e->device_id, e->device_n * sizeof(k->device[0]));
+    snprintf(k->id, sizeof(k->id), "%s", e->container_id);
+    snprintf(k->allocation_id, sizeof(k->allocation_id), "%s", e->allocation_id);
     k->behaviour = e->trial_id != 0 ? store_experiment(s, e->experiment_id)->behaviour
                                     : (struct behaviour){.step_us = 30 * SECOND, .steps = 1};
     k->tick.fire = fire_tick;
@@ -295,7 +309,8 @@ void worker_awake(struct soak *s, struct worker *k)
 
 void worker_preempt(struct soak *s, struct worker *k)
 {
-    if (k->behaviour.deaf || k->state != CONTAINER_RUNNING || k->phase == EXIT || k->phase == PREEMPT || k->phase == ENDED)
+    if (k->behaviour.deaf || k->state != CONTAINER_RUNNING || k->phase == EXIT || k->phase == PREEMPT ||
+        k->phase == ENDED)
         return;
     if (core_preemption(s->core, k->allocation_id) == CORE_ANSWER_YES)
         go_to(s, k, PREEMPT, about(s, 5 * SECOND));

@@ -24,7 +24,7 @@ static int slots_for(struct soak *s, int pool, bool *ret_impossible)
         return once_in(s, 2) ? 13 : 8 * s->size.agents + 8;
     if (s->narrow[pool])
         return 1;
-    int slots = sizes[one_of(s, (int)(sizeof sizes / sizeof sizes[0]))];
+    int slots = sizes[one_of(s, (int)(sizeof(sizes) / sizeof(sizes[0])))];
     return slots > 2 * s->size.agents ? 2 : slots;
 }
 
@@ -53,13 +53,23 @@ static const char *searcher_for(struct soak *s, struct behaviour *b)
 static void submit_experiment(struct soak *s)
 {
     int pool = one_of(s, s->pool_n);
-    struct behaviour b = {.step_us = about(s, 120 * SECOND), .steps = 1 + one_of(s, 4), .deaf = once_in(s, 10),
-                          .fails_in = once_in(s, 6) ? 4 : 0, .launch_fails_in = once_in(s, 30) ? 3 : 0,
+    struct behaviour b = {.step_us = about(s, 120 * SECOND),
+                          .steps = 1 + one_of(s, 4),
+                          .deaf = once_in(s, 10),
+                          .fails_in = once_in(s, 6) ? 4 : 0,
+                          .launch_fails_in = once_in(s, 30) ? 3 : 0,
                           .invalid_hp = once_in(s, 60)};
     struct core_experiment_spec spec = {
-        .owner_id = 1 + one_of(s, 20), .pool = s->pool[pool].name, .slots_per_trial = slots_for(s, pool, &b.impossible),
-        .priority = once_in(s, 2) ? 42 : 1 + one_of(s, 99), .weight = 1, .max_slots = -1, .max_restarts = one_of(s, 4),
-        .preemption_timeout_s = 1 + one_of(s, 60), .seed = (uint32_t)one_of(s, 1000), .hyperparameters = hyperparameters,
+        .owner_id = 1 + one_of(s, 20),
+        .pool = s->pool[pool].name,
+        .slots_per_trial = slots_for(s, pool, &b.impossible),
+        .priority = once_in(s, 2) ? 42 : 1 + one_of(s, 99),
+        .weight = 1,
+        .max_slots = -1,
+        .max_restarts = one_of(s, 4),
+        .preemption_timeout_s = 1 + one_of(s, 60),
+        .seed = (uint32_t)one_of(s, 1000),
+        .hyperparameters = hyperparameters,
     };
     bool fair = s->pool[pool].sched.policy == SCHED_BY_FAIR_SHARE;
     spec.single_node = spec.slots_per_trial <= 4 && once_in(s, 6);
@@ -75,27 +85,30 @@ static void submit_experiment(struct soak *s)
 
 static void request_change(struct soak *s)
 {
-    static const enum core_event_type requests[] = {CORE_EXPERIMENT_ACTIVATE, CORE_EXPERIMENT_ACTIVATE, CORE_EXPERIMENT_ACTIVATE,
-                                                    CORE_EXPERIMENT_PAUSE, CORE_EXPERIMENT_CANCEL, CORE_EXPERIMENT_KILL};
+    static const enum core_event_type requests[] = {CORE_EXPERIMENT_ACTIVATE, CORE_EXPERIMENT_ACTIVATE,
+                                                    CORE_EXPERIMENT_ACTIVATE, CORE_EXPERIMENT_PAUSE,
+                                                    CORE_EXPERIMENT_CANCEL,   CORE_EXPERIMENT_KILL};
     const struct stored_experiment *x = any_open(s);
-    if (x != NULL)
+    if (x)
         soak_step(s, &(struct core_event){.type = requests[one_of(s, 6)], .experiment_id = x->row.id});
 }
 
 static void kill_trial(struct soak *s)
 {
     const struct stored_experiment *x = any_open(s);
-    const struct stored_trial *t = x != NULL ? LIST_FIRST(&x->trials) : NULL;
-    if (t != NULL)
+    const struct stored_trial *t = x ? LIST_FIRST(&x->trials) : NULL;
+    if (t)
         soak_step(s, &(struct core_event){.type = CORE_TRIAL_KILL, .trial_id = t->row.id});
 }
 
 static void patch_experiment(struct soak *s)
 {
     const struct stored_experiment *x = any_open(s);
-    struct core_resources_patch p = {.set_max_slots = once_in(s, 2), .max_slots = once_in(s, 2) ? -1 : 1 + one_of(s, 20),
-                                     .set_priority = once_in(s, 2), .priority = 1 + one_of(s, 99)};
-    if (x != NULL)
+    struct core_resources_patch p = {.set_max_slots = once_in(s, 2),
+                                     .max_slots = once_in(s, 2) ? -1 : 1 + one_of(s, 20),
+                                     .set_priority = once_in(s, 2),
+                                     .priority = 1 + one_of(s, 99)};
+    if (x)
         soak_step(s, &(struct core_event){.type = CORE_EXPERIMENT_RESOURCES,
                                           .resources = {.experiment_id = x->row.id, .patch = &p}});
 }
@@ -138,7 +151,7 @@ static void change_queue(struct soak *s)
     size_t n = 1 + (size_t)one_of(s, 3);
     for (size_t i = 0; i < n; i++) {
         const struct stored_experiment *x = any_open(s), *anchor = any_open(s);
-        if (x == NULL)
+        if (!x)
             return;
         const struct core_pool_opts *pool = &s->pool[0];
         for (int k = 0; k < s->pool_n; k++)
@@ -146,16 +159,19 @@ static void change_queue(struct soak *s)
                 pool = &s->pool[k];
         for (int tries = 0; tries < 10 && strcmp(anchor->spec.pool, x->spec.pool) != 0; tries++)
             anchor = any_open(s);
-        change[i] = (struct core_queue_change){.job_id = x->row.job_id, .what = (enum core_queue_what)one_of(s, 5),
+        change[i] = (struct core_queue_change){.job_id = x->row.job_id,
+                                               .what = (enum core_queue_what)one_of(s, 5),
                                                .pool = another_pool(s, x),
-                                               .priority = one_of(s, 101), .weight = one_of(s, 5), .anchor = anchor->row.job_id};
+                                               .priority = one_of(s, 101),
+                                               .weight = one_of(s, 5),
+                                               .anchor = anchor->row.job_id};
         if (pool->sched.policy == SCHED_BY_FAIR_SHARE && !once_in(s, 5))
             change[i].what = QUEUE_WEIGHT;
         if (change[i].what == QUEUE_WEIGHT && pool->sched.policy == SCHED_BY_FAIR_SHARE && s->narrow[pool - s->pool])
             change[i].weight = 1;
     }
     if (once_in(s, 2)) {
-        snprintf(prefix, sizeof prefix, "%.8s", change[0].job_id);
+        snprintf(prefix, sizeof(prefix), "%.8s", change[0].job_id);
         change[0].job_id = prefix;
     }
     soak_step(s, &(struct core_event){.type = CORE_QUEUE_CHANGE, .queue = {.change = change, .n = n}});
@@ -166,7 +182,8 @@ static void change_queue(struct soak *s)
 /* On behalf of an experiment that may be long gone. */
 static void create_task(struct soak *s)
 {
-    struct core_task_spec spec = {.owner_id = 1, .experiment_id = 1 + one_of(s, s->last_experiment_id + 1),
+    struct core_task_spec spec = {.owner_id = 1,
+                                  .experiment_id = 1 + one_of(s, s->last_experiment_id + 1),
                                   .pool = once_in(s, 2) ? s->pool[0].name : NULL};
     soak_step(s, &(struct core_event){.type = CORE_TASK_CREATE, .task = &spec});
 }
@@ -201,7 +218,7 @@ static void do_something(struct soak *s)
 
 void users_tick(struct soak *s, struct tick *t)
 {
-    for (int i = 0; i < BURST && s->core != NULL && (int)s->open_n < s->size.jobs && !s->winding_down; i++)
+    for (int i = 0; i < BURST && s->core && (int)s->open_n < s->size.jobs && !s->winding_down; i++)
         submit_experiment(s);
     if (!s->winding_down)
         do_something(s);
@@ -215,7 +232,8 @@ void users_finish(struct soak *s)
         if (i >= s->open_n)
             continue;
         const struct stored_experiment *x = s->open[i];
-        enum core_event_type type = x->behaviour.impossible || once_in(s, 3) ? CORE_EXPERIMENT_KILL : CORE_EXPERIMENT_ACTIVATE;
+        enum core_event_type type = x->behaviour.impossible || once_in(s, 3) ? CORE_EXPERIMENT_KILL
+                                                                             : CORE_EXPERIMENT_ACTIVATE;
         soak_step(s, &(struct core_event){.type = type, .experiment_id = x->row.id});
     }
 }

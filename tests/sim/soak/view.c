@@ -17,7 +17,9 @@ static bool is_disabled(const struct agent *a, int32_t device)
 
 static struct plain_agent offer_of(const struct soak *s, const struct agent *a, int aux_max)
 {
-    struct plain_agent offer = {.id = a->id, .open = a->connected && a->row.enabled && !inside_leaves(s->core, a->id), .aux = aux_max};
+    struct plain_agent offer = {.id = a->id,
+                                .open = a->connected && a->row.enabled && !inside_leaves(s->core, a->id),
+                                .aux = aux_max};
     const struct stored_container *k;
     int aux = 0;
     LIST_FOREACH(k, &a->held, in_agent)
@@ -25,7 +27,7 @@ static struct plain_agent offer_of(const struct soak *s, const struct agent *a, 
     for (int i = 0; i < a->slots; i++) {
         bool usable = offer.open && !is_disabled(a, i);
         offer.slots += offer.open ? usable : a->holder[i] != NULL;
-        offer.empty_slots += usable && a->holder[i] == NULL;
+        offer.empty_slots += usable && !a->holder[i];
     }
     offer.empty_aux = offer.open && aux < aux_max ? aux_max - aux : 0;
     return offer;
@@ -40,7 +42,8 @@ static void look_at_agents(struct soak *s, int pool, struct arena *arena, struct
     for (int i = 0; i < s->agent_n; i++) {
         const struct agent *a = &s->agent[i];
         v->index[i] = -1;
-        if (!core_agent_by_id(s->core, a->id, &there) || there.lost_us != 0 || strcmp(there.pool, s->pool[pool].name) != 0)
+        if (!core_agent_by_id(s->core, a->id, &there) || there.lost_us != 0 ||
+            strcmp(there.pool, s->pool[pool].name) != 0)
             continue;
         v->index[i] = (int)v->agent_n;
         v->agent[v->agent_n++] = offer_of(s, a, s->pool[pool].max_aux_containers_per_agent);
@@ -57,7 +60,7 @@ static size_t shares_of(const struct stored_allocation *a, const struct view *v,
     struct plain_share *share = arena_array(arena, struct plain_share, n + 1);
     n = 0;
     LIST_FOREACH(k, &a->containers, in_allocation)
-        if (k->agent != NULL && v->index[k->agent->index] >= 0)
+        if (k->agent && v->index[k->agent->index] >= 0)
             share[n++] = (struct plain_share){(size_t)v->index[k->agent->index], k->row.device_n};
     *ret = share;
     return n;
@@ -66,7 +69,7 @@ static size_t shares_of(const struct stored_allocation *a, const struct view *v,
 static void look_at_blocked(const struct stored_trial *t, struct arena *arena, struct plain_request *ret)
 {
     const char *lines = t->row.excluded_agents;
-    if (lines == NULL)
+    if (!lines)
         return;
     const char **id = arena_array(arena, const char *, strlen(lines));
     for (; *lines != '\0'; lines += strcspn(lines, "\n") + 1)
@@ -76,34 +79,46 @@ static void look_at_blocked(const struct stored_trial *t, struct arena *arena, s
 
 static struct plain_request of_own_task(const struct stored_allocation *a)
 {
-    return (struct plain_request){.allocation_id = a->row.id, .job_id = a->task->row.job_id, .priority = SCHED_PRIORITY_DEFAULT,
-                                  .queue_position = a->row.request_us, .submitted_us = a->row.request_us,
-                                  .request_us = a->row.request_us, .weight = 1, .max_slots = -1};
+    return (struct plain_request){.allocation_id = a->row.id,
+                                  .job_id = a->task->row.job_id,
+                                  .priority = SCHED_PRIORITY_DEFAULT,
+                                  .queue_position = a->row.request_us,
+                                  .submitted_us = a->row.request_us,
+                                  .request_us = a->row.request_us,
+                                  .weight = 1,
+                                  .max_slots = -1};
 }
 
 static struct plain_request of_trial(const struct soak *s, int pool, const struct stored_allocation *a)
 {
     const struct stored_experiment *x = a->trial->experiment;
-    return (struct plain_request){
-        .allocation_id = a->row.id, .job_id = x->row.job_id,
-        .priority = s->pool[pool].sched.policy == SCHED_BY_ROUND_ROBIN ? SCHED_PRIORITY_DEFAULT : x->spec.priority,
-        .queue_position = x->row.queue_position, .submitted_us = x->row.start_us, .request_us = a->row.request_us,
-        .weight = x->spec.weight, .max_slots = x->spec.max_slots, .slots = a->row.slots,
-        .single_agent = x->spec.single_node, .preemptible = true};
+    return (struct plain_request){.allocation_id = a->row.id,
+                                  .job_id = x->row.job_id,
+                                  .priority = s->pool[pool].sched.policy == SCHED_BY_ROUND_ROBIN
+                                                  ? SCHED_PRIORITY_DEFAULT
+                                                  : x->spec.priority,
+                                  .queue_position = x->row.queue_position,
+                                  .submitted_us = x->row.start_us,
+                                  .request_us = a->row.request_us,
+                                  .weight = x->spec.weight,
+                                  .max_slots = x->spec.max_slots,
+                                  .slots = a->row.slots,
+                                  .single_agent = x->spec.single_node,
+                                  .preemptible = true};
 }
 
 static void look_at_requests(struct soak *s, int pool, struct arena *arena, struct view *v)
 {
     v->request = arena_array(arena, struct plain_request, s->allocation_n + 1);
-    for (const struct stored_allocation *a = s->allocations; a != NULL; a = a->hh.next) {
+    for (const struct stored_allocation *a = s->allocations; a; a = a->hh.next) {
         if (strcmp(a->row.pool, s->pool[pool].name) != 0)
             continue;
         bool leaves = a->row.state == ALLOCATION_TERMINATING || a->row.preempt_deadline_us != 0;
         struct plain_request *r = &v->request[v->request_n++];
-        *r = a->trial == NULL ? of_own_task(a) : of_trial(s, pool, a);
+        *r = !a->trial ? of_own_task(a) : of_trial(s, pool, a);
         r->state = a->row.state == ALLOCATION_PENDING ? SCHED_PENDING : leaves ? SCHED_RELEASING : SCHED_ALLOCATED;
         r->share_n = shares_of(a, v, arena, &r->share);
-        if (a->trial != NULL)
+        if (a->trial)
             look_at_blocked(a->trial, arena, r);
         v->releasing = v->releasing || leaves;
     }
@@ -122,14 +137,17 @@ void view_print(const struct view *v, const struct core_pool_opts *p)
     fprintf(stderr, "%s preemption %d fitting %d heterogeneous %d\n", sched_policy_type(p->sched.policy)->name,
             p->sched.preemption, p->sched.fitting, p->sched.allow_heterogeneous_fits);
     for (size_t i = 0; i < v->agent_n && i < 50; i++)
-        fprintf(stderr, "  %s%s: %d of %d slots empty, aux %d of %d\n", v->agent[i].id, v->agent[i].open ? "" : " closed",
-                v->agent[i].empty_slots, v->agent[i].slots, v->agent[i].empty_aux, v->agent[i].aux);
+        fprintf(stderr, "  %s%s: %d of %d slots empty, aux %d of %d\n", v->agent[i].id,
+                v->agent[i].open ? "" : " closed", v->agent[i].empty_slots, v->agent[i].slots, v->agent[i].empty_aux,
+                v->agent[i].aux);
     for (size_t i = 0; i < v->request_n && i < 200; i++) {
         const struct plain_request *r = &v->request[i];
         fprintf(stderr, "  %s job %.8s%s: %d slots, priority %d position %lld weight %g max %d blocked %zu, %s",
                 r->allocation_id, r->job_id, r->single_agent ? " single" : "", r->slots, r->priority,
                 (long long)r->queue_position, r->weight, r->max_slots, r->blocked_n,
-                r->state == SCHED_PENDING ? "waits" : r->state == SCHED_RELEASING ? "leaves" : "runs");
+                r->state == SCHED_PENDING     ? "waits"
+                : r->state == SCHED_RELEASING ? "leaves"
+                                              : "runs");
         for (size_t k = 0; k < r->share_n; k++)
             fprintf(stderr, " %s:%d", v->agent[r->share[k].agent].id, r->share[k].slots);
         fprintf(stderr, "\n");

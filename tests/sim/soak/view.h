@@ -1,6 +1,6 @@
 /* A pool as its rows say that it is, in the words of the obvious scheduler. */
-#ifndef DET_TESTS_SIM_VIEW_H
-#define DET_TESTS_SIM_VIEW_H
+#ifndef DET_TESTS_SIM_SOAK_VIEW_H
+#define DET_TESTS_SIM_SOAK_VIEW_H
 
 #include "soak.h"
 

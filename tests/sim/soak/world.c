@@ -39,8 +39,8 @@ static void start_container(struct soak *s, const struct core_start *e)
 {
     struct agent *a = agent_named(s, e->agent_id);
     const struct stored_trial *t = store_trial(s, e->trial_id);
-    CHECK(s, e->trial_id == 0 || (t != NULL && e->steps_completed >= t->promised), "trial %d starts from step %d, and was promised %d", e->trial_id,
-          e->steps_completed, t == NULL ? 0 : t->promised);
+    CHECK(s, e->trial_id == 0 || (t && e->steps_completed >= t->promised),
+          "trial %d starts from step %d, and was promised %d", e->trial_id, e->steps_completed, !t ? 0 : t->promised);
     if (a->connected)
         worker_start(s, a, e);
 }
@@ -50,7 +50,7 @@ static void welcome_agent(struct soak *s, const struct core_effect *e)
 {
     struct agent *a = agent_named(s, e->welcome.agent_id);
     struct worker *k, *next;
-    for (k = LIST_FIRST(&a->tasks); k != NULL; k = next) {
+    for (k = LIST_FIRST(&a->tasks); k; k = next) {
         bool expected = false;
         next = LIST_NEXT(k, in_agent);
         for (size_t i = 0; i < e->welcome.container_n && !expected; i++)
@@ -64,7 +64,7 @@ static struct worker *chief_of(struct soak *s, const char *allocation_id)
 {
     const struct stored_allocation *a = store_allocation(s, allocation_id);
     const struct stored_container *k;
-    if (a == NULL)
+    if (!a)
         return NULL;
     LIST_FOREACH(k, &a->containers, in_allocation)
         if (k->row.rank == 0)
@@ -81,12 +81,12 @@ static void carry_out(struct soak *s, const struct core_effect *e)
         return;
     case CORE_SIGNAL_CONTAINER:
         k = worker_find(s, e->signal.container_id);
-        if (k != NULL && k->agent->connected && strcmp(k->agent->id, e->signal.agent_id) == 0)
+        if (k && k->agent->connected && strcmp(k->agent->id, e->signal.agent_id) == 0)
             worker_kill(s, k);
         return;
     case CORE_ACK_CONTAINER:
         k = worker_find(s, e->ack.container_id);
-        if (k != NULL && k->state == CONTAINER_TERMINATED)
+        if (k && k->state == CONTAINER_TERMINATED)
             worker_drop(s, k);
         return;
     case CORE_WELCOME_AGENT:
@@ -94,7 +94,7 @@ static void carry_out(struct soak *s, const struct core_effect *e)
         return;
     case CORE_WAKE:
         k = e->wake.what == CORE_WAKE_PREEMPTION ? chief_of(s, e->wake.allocation_id) : NULL;
-        if (k != NULL)
+        if (k)
             worker_preempt(s, k);
         return;
     case CORE_ORDER_INSTANCES:
@@ -116,7 +116,7 @@ static void master_back(struct soak *s, struct tick *t)
 /* Agents notice at once, and try again; some only after longer than they are waited for. */
 void soak_crash(struct soak *s)
 {
-    if (s->core == NULL)
+    if (!s->core)
         return;
     core_free(s->core);
     s->core = NULL;
@@ -164,7 +164,8 @@ static bool is_row(const struct core_effect *e)
 static void check_nothing_changed(struct soak *s, const struct core_event *ev, const struct core_effects *effects)
 {
     for (size_t i = 0; i < effects->n; i++)
-        CHECK(s, !is_row(&effects->item[i]), "event %d was refused, and effect %d came of it", ev->type, effects->item[i].type);
+        CHECK(s, !is_row(&effects->item[i]), "event %d was refused, and effect %d came of it", ev->type,
+              effects->item[i].type);
 }
 
 static void print_order(const struct core_effect *e)
@@ -183,9 +184,11 @@ static void print_step(const struct soak *s, const struct core_event *ev, const 
         const struct core_effect *e = &effects->item[i];
         if (e->type == CORE_PUT_ALLOCATION)
             printf("    %s %s%s%s\n", e->allocation->id, allocation_state_name(e->allocation->state),
-                   e->allocation->preempt_deadline_us != 0 ? ", preempted" : "", e->allocation->killed ? ", killed" : "");
+                   e->allocation->preempt_deadline_us != 0 ? ", preempted" : "",
+                   e->allocation->killed ? ", killed" : "");
         else if (e->type == CORE_PUT_CONTAINER)
-            printf("    %s on %s: %s\n", e->container->id, e->container->agent_id, container_state_name(e->container->state));
+            printf("    %s on %s: %s\n", e->container->id, e->container->agent_id,
+                   container_state_name(e->container->state));
         else if (e->type == CORE_PUT_AGENT)
             printf("    %s%s\n", e->agent->id, e->agent->enabled ? "" : " disabled");
         else if (e->type == CORE_ORDER_INSTANCES)
@@ -216,7 +219,7 @@ static void keep_companion(struct soak *s, const struct core_event *ev, const st
 
 /* False: the master did not live to answer. */
 static bool finish_step(struct soak *s, const struct core_event *ev, const struct behaviour *behaviour,
-                   const struct core_effects *effects)
+                        const struct core_effects *effects)
 {
     if (s->tells)
         print_step(s, ev, effects);
@@ -227,9 +230,9 @@ static bool finish_step(struct soak *s, const struct core_event *ev, const struc
     store_check_effects(s, effects);
     set_master_timer(s, effects->next_timer_us);
     if (!crashes_now(s, CRASH_AFTER_COMMIT))
-        for (size_t i = 0; i < effects->n && s->core != NULL; i++)
+        for (size_t i = 0; i < effects->n && s->core; i++)
             carry_out(s, &effects->item[i]);
-    bool lives = s->core != NULL && !crashes_now(s, CRASH_AFTER_EFFECTS);
+    bool lives = s->core && !crashes_now(s, CRASH_AFTER_EFFECTS);
     s->crash_in -= s->crash_in > 0;
     store_forget_ended(s, effects);
     return lives;
@@ -240,7 +243,7 @@ static bool step_core(struct soak *s, const struct core_event *ev, const struct 
     cleanup_effects struct core_effects effects = CORE_EFFECTS_INIT;
     struct core_event event = *ev;
     event.now_us = s->now_us;
-    if (s->core == NULL)
+    if (!s->core)
         return false;
     s->events++;
     if (core_step(s->core, &event, &effects, NULL) < 0) {
@@ -269,9 +272,11 @@ void master_start(struct soak *s)
     cleanup_effects struct core_effects effects = CORE_EFFECTS_INIT;
     if (s->epoch > 0 && !s->winding_down && once_in(s, 3))
         choose_pools(s); /* somebody has changed the configuration */
-    struct core_opts opts = {.pool = s->pool, .pool_n = (size_t)s->pool_n,
+    struct core_opts opts = {.pool = s->pool,
+                             .pool_n = (size_t)s->pool_n,
                              .agent_reconnect_wait_us = CORE_AGENT_RECONNECT_WAIT_US,
-                             .restore_wait_us = CORE_RESTORE_WAIT_US, .seed = s->seed * 1000003 + (uint64_t)s->epoch++};
+                             .restore_wait_us = CORE_RESTORE_WAIT_US,
+                             .seed = s->seed * 1000003 + (uint64_t)s->epoch++};
     struct core_rows rows = store_read(s, &a);
     s->core = core_new(&opts);
     core_restore(s->core, &rows, s->now_us, &effects, NULL);
@@ -284,7 +289,7 @@ void master_start(struct soak *s)
 
 static void bring_back(struct soak *s, struct agent *a)
 {
-    if (s->core == NULL) {
+    if (!s->core) {
         tick_in(s, &a->tick, about(s, 2 * SECOND));
         return;
     }
@@ -296,7 +301,7 @@ static void wake_agent(struct soak *s, struct agent *a)
 {
     struct worker *k, *next;
     a->hangs_until_us = 0;
-    for (k = LIST_FIRST(&a->tasks); k != NULL; k = next) {
+    for (k = LIST_FIRST(&a->tasks); k; k = next) {
         next = LIST_NEXT(k, in_agent); /* an exit that is acknowledged is gone */
         worker_awake(s, k);
         if (!a->connected)
@@ -318,7 +323,7 @@ static void look_for_preemption(struct soak *s, struct agent *a)
 {
     struct worker *k;
     LIST_FOREACH(k, &a->tasks, in_agent)
-        if (k->rank == 0 && s->core != NULL && core_preemption(s->core, k->allocation_id) == CORE_ANSWER_YES)
+        if (k->rank == 0 && s->core && core_preemption(s->core, k->allocation_id) == CORE_ANSWER_YES)
             worker_preempt(s, k);
 }
 
@@ -332,8 +337,13 @@ void agent_connect(struct soak *s, struct agent *a)
         n++;
     struct core_container_report *report = arena_array(&arena, struct core_container_report, n + 1);
     struct core_event ev = {.type = CORE_AGENT_CONNECTED,
-                            .agent = {.agent_id = a->id, .pool = s->pool[a->pool].name, .version = "0.1", .hostname = a->id,
-                                      .device = device, .device_n = (size_t)a->slots, .container = report}};
+                            .agent = {.agent_id = a->id,
+                                      .pool = s->pool[a->pool].name,
+                                      .version = "0.1",
+                                      .hostname = a->id,
+                                      .device = device,
+                                      .device_n = (size_t)a->slots,
+                                      .container = report}};
     for (int i = 0; i < a->slots; i++)
         device[i] = (struct core_device){.id = i, .type = 2, .brand = "", .uuid = ""};
     LIST_FOREACH(k, &a->tasks, in_agent) {
@@ -352,7 +362,7 @@ void agent_connect(struct soak *s, struct agent *a)
 static void forget_unread(struct soak *s, struct agent *a)
 {
     struct worker *k, *next;
-    for (k = LIST_FIRST(&a->tasks); k != NULL; k = next) {
+    for (k = LIST_FIRST(&a->tasks); k; k = next) {
         next = LIST_NEXT(k, in_agent);
         k->kill_waits = false;
         if (!k->heard)
@@ -374,7 +384,7 @@ void agent_disconnect(struct soak *s, struct agent *a, int64_t back_in_us)
 void agent_power_cut(struct soak *s, struct agent *a)
 {
     struct worker *k;
-    while ((k = LIST_FIRST(&a->tasks)) != NULL)
+    while ((k = LIST_FIRST(&a->tasks)))
         worker_drop(s, k);
 }
 

@@ -15,8 +15,11 @@ static int set_up(void **state)
 {
     static struct fixture f;
     static const struct core_pool_opts pool = {.name = "default", .max_aux_containers_per_agent = 100};
-    const struct core_opts opts = {.pool = &pool, .pool_n = 1, .agent_reconnect_wait_us = CORE_AGENT_RECONNECT_WAIT_US,
-                                   .restore_wait_us = CORE_RESTORE_WAIT_US, .seed = 1};
+    const struct core_opts opts = {.pool = &pool,
+                                   .pool_n = 1,
+                                   .agent_reconnect_wait_us = CORE_AGENT_RECONNECT_WAIT_US,
+                                   .restore_wait_us = CORE_RESTORE_WAIT_US,
+                                   .seed = 1};
     f = (struct fixture){.core = core_new(&opts), .now_us = 1000000};
     *state = &f;
     return 0;
@@ -48,15 +51,29 @@ static const struct core_effect *effect_of(const struct fixture *f, enum core_ef
 static void connect_agent(struct fixture *f, const char *id)
 {
     const struct core_device device[] = {{.id = 0, .brand = "b", .uuid = "u"}, {.id = 1, .brand = "b", .uuid = "v"}};
-    assert_int_equal(step_core(f, (struct core_event){.type = CORE_AGENT_CONNECTED, .agent = {.agent_id = id, .device = device, .device_n = 2,
-                                                 .version = "0.1.0", .hostname = "h"}}, NULL), 0);
+    assert_int_equal(
+        step_core(f,
+                  (struct core_event){
+                      .type = CORE_AGENT_CONNECTED,
+                      .agent = {.agent_id = id, .device = device, .device_n = 2, .version = "0.1.0", .hostname = "h"}},
+                  NULL),
+        0);
 }
 
 static int create_experiment(struct fixture *f, const char *pool, int slots, struct error *err)
 {
-    struct core_experiment_spec spec = {.owner_id = 7, .pool = pool, .slots_per_trial = slots, .priority = 42, .weight = 1, .max_slots = -1,
-                                        .preemption_timeout_s = 10, .searcher = "{\"name\": \"single\"}", .hyperparameters = "{}"};
-    return step_core(f, (struct core_event){.type = CORE_EXPERIMENT_CREATE, .create = {.spec = &spec, .activate = true}}, err);
+    struct core_experiment_spec spec = {.owner_id = 7,
+                                        .pool = pool,
+                                        .slots_per_trial = slots,
+                                        .priority = 42,
+                                        .weight = 1,
+                                        .max_slots = -1,
+                                        .preemption_timeout_s = 10,
+                                        .searcher = "{\"name\": \"single\"}",
+                                        .hyperparameters = "{}"};
+    return step_core(f,
+                     (struct core_event){.type = CORE_EXPERIMENT_CREATE, .create = {.spec = &spec, .activate = true}},
+                     err);
 }
 
 /* Two agents of two slots, one trial of four: allocation and container ids are kept for the caller. */
@@ -80,10 +97,17 @@ static void container_changes(struct fixture *f, const char *id, enum container_
 {
     const struct container_row *k = core_container(f->core, id);
     char agent[CORE_AGENT_ID_MAX];
-    snprintf(agent, sizeof agent, "%s", k->agent_id);
-    assert_int_equal(step_core(f, (struct core_event){.type = CORE_CONTAINER_CHANGED, .container = {.agent_id = agent, .report = {
-                             .container_id = id, .state = to, .address = agent, .exit_kind = code ? EXIT_FAILED : EXIT_OK,
-                             .exit_code = code}}}, NULL), 0);
+    snprintf(agent, sizeof(agent), "%s", k->agent_id);
+    assert_int_equal(step_core(f,
+                               (struct core_event){.type = CORE_CONTAINER_CHANGED,
+                                                   .container = {.agent_id = agent,
+                                                                 .report = {.container_id = id,
+                                                                            .state = to,
+                                                                            .address = agent,
+                                                                            .exit_kind = code ? EXIT_FAILED : EXIT_OK,
+                                                                            .exit_code = code}}},
+                               NULL),
+                     0);
 }
 
 static void test_rendezvous__waits_for_all_and_knows_the_ranks(void **state)
@@ -124,8 +148,11 @@ static void test_first_failure__takes_the_others_along_and_decides(void **state)
 
 static void say_lost(struct fixture *f, const char *agent_id, const int32_t *id, size_t n)
 {
-    assert_int_equal(step_core(f, (struct core_event){.type = CORE_AGENT_DEVICES, .devices = {.agent_id = agent_id, .lost_id = id, .lost_n = n}},
-                          NULL), 0);
+    assert_int_equal(step_core(f,
+                               (struct core_event){.type = CORE_AGENT_DEVICES,
+                                                   .devices = {.agent_id = agent_id, .lost_id = id, .lost_n = n}},
+                               NULL),
+                     0);
 }
 
 static bool slot_is_enabled(const struct fixture *f, size_t index)
@@ -158,10 +185,10 @@ static void test_daemon__is_killed_when_the_others_are_done(void **state)
     start_pair(f, allocation, container);
     container_changes(f, container[0], CONTAINER_RUNNING, 0);
     container_changes(f, container[1], CONTAINER_RUNNING, 0);
-    assert_int_equal(step_core(f,
-                          (struct core_event){.type = CORE_CONTAINER_DAEMON, .allocation = {allocation, container[1]}},
-                          NULL),
-                     0);
+    assert_int_equal(
+        step_core(f, (struct core_event){.type = CORE_CONTAINER_DAEMON, .allocation = {allocation, container[1]}},
+                  NULL),
+        0);
     container_changes(f, container[0], CONTAINER_TERMINATED, 0);
     assert_string_equal(effect_of(f, CORE_SIGNAL_CONTAINER, 0)->signal.container_id, container[1]);
     container_changes(f, container[1], CONTAINER_TERMINATED, 137);
@@ -258,15 +285,16 @@ static void test_bad_requests__are_refused_and_change_nothing(void **state)
     assert_int_equal(step_core(f, (struct core_event){.type = CORE_EXPERIMENT_PAUSE, .experiment_id = 41}, &err), -1);
     assert_int_equal(err.kind, ERR_NOT_FOUND);
     error_release(&err);
-    assert_int_equal(step_core(f, (struct core_event){.type = CORE_ALLOCATION_READY, .allocation = {"1.x.1", NULL}}, &err),
+    assert_int_equal(step_core(f, (struct core_event){.type = CORE_ALLOCATION_READY, .allocation = {"1.x.1", NULL}},
+                               &err),
                      -1);
     assert_int_equal(err.kind, ERR_NOT_FOUND);
     error_release(&err);
     const struct core_device twice[] = {{.id = 0}, {.id = 0}};
     assert_int_equal(step_core(f,
-                          (struct core_event){.type = CORE_AGENT_CONNECTED,
-                                              .agent = {.agent_id = "a", .device = twice, .device_n = 2}},
-                          &err),
+                               (struct core_event){.type = CORE_AGENT_CONNECTED,
+                                                   .agent = {.agent_id = "a", .device = twice, .device_n = 2}},
+                               &err),
                      -1);
     assert_string_equal(error_msg(&err), "agent \"a\": two devices have the id 0");
     assert_int_equal(core_agent_n(f->core), 0);
@@ -275,8 +303,8 @@ static void test_bad_requests__are_refused_and_change_nothing(void **state)
 static bool log_says(const struct fixture *f, const char *words)
 {
     const struct core_effect *e;
-    for (size_t i = 0; (e = effect_of(f, CORE_TASK_LOG, i)) != NULL; i++)
-        if (strstr(e->log.text, words) != NULL)
+    for (size_t i = 0; (e = effect_of(f, CORE_TASK_LOG, i)); i++)
+        if (strstr(e->log.text, words))
             return true;
     return false;
 }
@@ -287,9 +315,10 @@ static void test_actor__is_named_by_the_step_that_they_asked_for_and_by_no_other
     char allocation[CORE_ALLOCATION_ID_MAX], container[2][CORE_UUID_MAX], name[] = "ada";
     start_pair(f, allocation, container);
     assert_null(effect_of(f, CORE_EXPERIMENT_STATE, 0)->state.by.name);
-    assert_int_equal(step_core(f, (struct core_event){.type = CORE_EXPERIMENT_PAUSE, .experiment_id = 1, .by = {3, name}}, NULL), 0);
+    assert_int_equal(
+        step_core(f, (struct core_event){.type = CORE_EXPERIMENT_PAUSE, .experiment_id = 1, .by = {3, name}}, NULL), 0);
     const struct core_effect *e = effect_of(f, CORE_EXPERIMENT_STATE, 0);
-    memset(name, 'x', sizeof name - 1); /* it was borrowed for the call */
+    memset(name, 'x', sizeof(name) - 1); /* it was borrowed for the call */
     assert_string_equal(e->state.by.name, "ada");
     assert_int_equal(e->state.by.user_id, 3);
     assert_true(log_says(f, "the trial was paused by ada"));
@@ -314,7 +343,8 @@ static void test_kill__ends_what_waits_its_trial_and_its_experiment_in_one_step(
     assert_int_equal(create_experiment(f, "default", 1, NULL), 0);
     int32_t x = f->effects.experiment_id;
     assert_int_equal(step_core(f, (struct core_event){.type = CORE_EXPERIMENT_KILL, .experiment_id = x}, NULL), 0);
-    const struct core_effect *experiment = effect_of(f, CORE_PUT_EXPERIMENT, 0), *trial = effect_of(f, CORE_PUT_TRIAL, 0);
+    const struct core_effect *experiment = effect_of(f, CORE_PUT_EXPERIMENT, 0),
+                             *trial = effect_of(f, CORE_PUT_TRIAL, 0);
     const struct core_effect *task = effect_of(f, CORE_PUT_TASK, 0), *allocation = effect_of(f, CORE_PUT_ALLOCATION, 0);
     assert_int_equal(experiment->experiment->state, RUN_CANCELED);
     assert_int_equal(trial->trial->state, RUN_CANCELED);

@@ -1,4 +1,5 @@
-/* Configurations of experiments whose trials start: read once as long as they say the same, and never what they said before. */
+/* Configurations of experiments whose trials start: read once as long as they say the same, and never what they said
+ * before. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,11 +16,15 @@ static char *stored_config(int slots)
 {
     char yaml[256];
     struct expconf_pool pool = {.name = "default", .default_priority = 42};
-    struct expconf_context context = {.pool = &pool, .pool_n = 1, .default_compute_pool = "default", .default_aux_pool = "default"};
+    struct expconf_context context = {.pool = &pool,
+                                      .pool_n = 1,
+                                      .default_compute_pool = "default",
+                                      .default_aux_pool = "default"};
     struct exp_config *c;
     snprintf(yaml, sizeof(yaml),
              "entrypoint: train\nname: x\nsearcher: {name: single, metric: loss}\nresources: {slots_per_trial: %d}\n"
-             "checkpoint_storage: {type: shared_fs, host_path: /tmp}\n", slots);
+             "checkpoint_storage: {type: shared_fs, host_path: /tmp}\n",
+             slots);
     struct error err = ERROR_INIT;
     if (expconf_prepare(yaml, strlen(yaml), &context, &c, &err) < 0)
         fail_msg("%s", error_msg(&err));

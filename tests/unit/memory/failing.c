@@ -30,7 +30,9 @@ void *HERE(realloc)(void *p, size_t n);
 enum { AT_FIRST = 100, LATER = 200, SAID_MAX = 4096 };
 
 /* Shared by the test and the process of a run. */
-struct shared { atomic_long allocations; };
+struct shared {
+    atomic_long allocations;
+};
 static struct shared *shared;
 static atomic_bool counting;
 static long failing; /* which one; 0: none */
@@ -43,9 +45,18 @@ BARE static bool fails_now(void)
     return counting && atomic_fetch_add(&shared->allocations, 1) + 1 == failing;
 }
 
-BARE void *HERE(malloc)(size_t n) { return fails_now() ? NULL : REAL(malloc)(n); }
-BARE void *HERE(calloc)(size_t n, size_t size) { return fails_now() ? NULL : REAL(calloc)(n, size); }
-BARE void *HERE(realloc)(void *p, size_t n) { return fails_now() ? NULL : REAL(realloc)(p, n); }
+BARE void *HERE(malloc)(size_t n)
+{
+    return fails_now() ? NULL : REAL(malloc)(n);
+}
+BARE void *HERE(calloc)(size_t n, size_t size)
+{
+    return fails_now() ? NULL : REAL(calloc)(n, size);
+}
+BARE void *HERE(realloc)(void *p, size_t n)
+{
+    return fails_now() ? NULL : REAL(realloc)(p, n);
+}
 
 static _Noreturn void be_run(failing_run *run, void *ctx, long n, int err_fd)
 {
@@ -67,7 +78,8 @@ static size_t listen_to(int fd, char *text, size_t cap)
     size_t n = 0;
     ssize_t got;
     char rest[512];
-    while ((got = n < cap ? read(fd, text + n, cap - n) : read(fd, rest, sizeof rest)) > 0 || (got < 0 && errno == EINTR))
+    while ((got = n < cap ? read(fd, text + n, cap - n) : read(fd, rest, sizeof(rest))) > 0 ||
+           (got < 0 && errno == EINTR))
         n += got > 0 && n < cap ? (size_t)got : 0;
     return n;
 }
@@ -91,7 +103,7 @@ static bool try_one(const char *name, failing_run *run, void *ctx, long n)
     if (pid == 0)
         be_run(run, ctx, n, fd[1]);
     close(fd[1]);
-    said[listen_to(fd[0], said, sizeof said - 1)] = '\0';
+    said[listen_to(fd[0], said, sizeof(said) - 1)] = '\0';
     close(fd[0]);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     bool reached = n > 0 && shared->allocations >= n;
@@ -110,7 +122,7 @@ static long step_after(long n, long all)
 
 void failing_sweep(const char *name, failing_run *run, failing_after *after, void *ctx)
 {
-    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(shared, MAP_FAILED);
     try_one(name, run, ctx, 0);
     if (after)
@@ -125,6 +137,7 @@ void failing_sweep(const char *name, failing_run *run, failing_after *after, voi
         runs++;
         assert_true(n <= 4 * all); /* else each run takes more than the one before, and this never ends */
     }
-    print_message("memory: %s: %ld allocations, %ld of them failed in turn, each ended the run in one sentence\n", name, all, runs);
-    munmap(shared, sizeof *shared);
+    print_message("memory: %s: %ld allocations, %ld of them failed in turn, each ended the run in one sentence\n", name,
+                  all, runs);
+    munmap(shared, sizeof(*shared));
 }

@@ -19,9 +19,12 @@ static void page_of_experiments(struct strbuf *out)
 {
     strbuf_adds(out, "{\"experiments\":[");
     for (int i = 0; i < 200; i++)
-        strbuf_addf(out, "%s{\"id\":%d,\"name\":\"digits \\u00e9 %d\",\"labels\":[\"a\",\"b\",\"c%d\"],\"state\":\"STATE_ACTIVE\","
-                    "\"startTime\":\"2026-01-02T03:04:05.678901Z\",\"trialIds\":[1,2,3],\"config\":{\"a\": {\"b\": [1, 2, {}]}},"
-                    "\"username\":\"u\",\"searcherMetric\":\"loss\",\"progress\":0.5}", i ? "," : "", i, i, i);
+        strbuf_addf(
+            out,
+            "%s{\"id\":%d,\"name\":\"digits \\u00e9 %d\",\"labels\":[\"a\",\"b\",\"c%d\"],\"state\":\"STATE_ACTIVE\","
+            "\"startTime\":\"2026-01-02T03:04:05.678901Z\",\"trialIds\":[1,2,3],\"config\":{\"a\": {\"b\": [1, 2, {}]}},"
+            "\"username\":\"u\",\"searcherMetric\":\"loss\",\"progress\":0.5}",
+            i ? "," : "", i, i, i);
     strbuf_adds(out, "],\"pagination\":{\"offset\":0,\"limit\":200,\"total\":200}}");
 }
 
@@ -61,7 +64,7 @@ static void read_and_write_yaml(void *ctx)
     struct yaml_positions *positions;
     struct yaml_mark mark;
     (void)ctx;
-    require(yaml_parse(yaml, sizeof yaml - 1, &tree, &positions, NULL) == 0);
+    require(yaml_parse(yaml, sizeof(yaml) - 1, &tree, &positions, NULL) == 0);
     require(yaml_position(positions, "list[1].z", &mark) == 0 && mark.line == 7);
     yaml_positions_free(positions);
     yaml_print(tree, &text);

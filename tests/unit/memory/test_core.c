@@ -15,7 +15,7 @@ static void require(bool holds)
         _Exit(3);
 }
 
-/* ---- a configuration in which most sections are given, over a template and the cluster's defaults ---- */
+/* ---- a configuration in which most sections are given, over a template and the cluster's defaults ---------------- */
 
 static const char config[] =
     "name: everything\ndescription: all of it\nlabels: [a, b]\nproject: p\nworkspace: w\nentrypoint: model_def:Trial\n"
@@ -40,19 +40,26 @@ static struct json_object *parse_yaml(const char *yaml)
 
 static void prepare_configuration(void *ctx)
 {
-    struct json_object *template cleanup_json = parse_yaml("{labels: [t], hyperparameters: {lr: 1, extra: 2},"
-                                                     " environment: {environment_variables: [T=1]}, data: {more: 1}}");
-    struct json_object *defaults cleanup_json = parse_yaml("{image: base, environment_variables: [A=cluster], registry_auth:"
-                                                     " {username: them, password: secret}}");
+    struct json_object *template cleanup_json = parse_yaml(
+        "{labels: [t], hyperparameters: {lr: 1, extra: 2},"
+        " environment: {environment_variables: [T=1]}, data: {more: 1}}");
+    struct json_object *defaults cleanup_json = parse_yaml(
+        "{image: base, environment_variables: [A=cluster], registry_auth:"
+        " {username: them, password: secret}}");
     struct json_object *storage cleanup_json = parse_yaml("{type: shared_fs, host_path: /ckpt, save_trial_best: 3}");
     const struct expconf_pool pool = {.name = "default", .default_priority = 42};
-    const struct expconf_context c = {
-        .checkpoint_storage = storage, .task_container_defaults = defaults, .pool = &pool, .pool_n = 1,
-        .default_compute_pool = "default", .default_aux_pool = "default", .template_config = template, .random = {1, 2, 3}};
+    const struct expconf_context c = {.checkpoint_storage = storage,
+                                      .task_container_defaults = defaults,
+                                      .pool = &pool,
+                                      .pool_n = 1,
+                                      .default_compute_pool = "default",
+                                      .default_aux_pool = "default",
+                                      .template_config = template,
+                                      .random = {1, 2, 3}};
     struct exp_config *made = NULL, *again = NULL;
     cleanup_error struct error err = ERROR_INIT;
     (void)ctx;
-    if (expconf_prepare(config, sizeof config - 1, &c, &made, &err) < 0) {
+    if (expconf_prepare(config, sizeof(config) - 1, &c, &made, &err) < 0) {
         fputs(error_msg(&err), stderr);
         _Exit(3);
     }
@@ -61,7 +68,7 @@ static void prepare_configuration(void *ctx)
     exp_config_free(again);
 }
 
-/* ---- a cluster: created, trained, failed, crashed, restored ---- */
+/* ---- a cluster: created, trained, failed, crashed, restored ------------------------------------------------------ */
 
 static void live_through_a_crash(void *ctx)
 {
@@ -69,10 +76,17 @@ static void live_through_a_crash(void *ctx)
     (void)ctx;
     sim_init(&sim, 1);
     sim_add_agent(&sim, "a1", 2);
-    sim_create(&sim, &(struct sim_experiment){.slots = 1, .steps = 3, .max_restarts = 1, .fail_runs = 1, .fail_step = 1});
-    sim_create(&sim, &(struct sim_experiment){.slots = 2, .steps = 2, .searched = true, .searcher =
-        "{\"name\": \"async_halving\", \"metric\": \"loss\", \"num_rungs\": 2, \"max_trials\": 3, \"divisor\": 2,"
-        " \"max_concurrent_trials\": 2, \"max_length\": {\"batches\": 2}}"});
+    sim_create(&sim,
+               &(struct sim_experiment){.slots = 1, .steps = 3, .max_restarts = 1, .fail_runs = 1, .fail_step = 1});
+    sim_create(
+        &sim,
+        &(struct sim_experiment){
+            .slots = 2,
+            .steps = 2,
+            .searched = true,
+            .searcher =
+                "{\"name\": \"async_halving\", \"metric\": \"loss\", \"num_rungs\": 2, \"max_trials\": 3, \"divisor\": 2,"
+                " \"max_concurrent_trials\": 2, \"max_length\": {\"batches\": 2}}"});
     sim_run(&sim, 250);
     sim_crash_master(&sim, 500);
     sim_run(&sim, 60000);
@@ -80,12 +94,13 @@ static void live_through_a_crash(void *ctx)
     sim_release(&sim);
 }
 
-/* ---- a search that is kept and comes back ---- */
+/* ---- a search that is kept and comes back ------------------------------------------------------------------------ */
 
 static void keep_and_restore_search(void *ctx)
 {
-    static const char asha[] = "{\"name\": \"adaptive_asha\", \"metric\": \"loss\", \"max_trials\": 30, \"max_length\":"
-                               " {\"batches\": 64}, \"divisor\": 2, \"mode\": \"conservative\", \"max_concurrent_trials\": 30}";
+    static const char asha[] =
+        "{\"name\": \"adaptive_asha\", \"metric\": \"loss\", \"max_trials\": 30, \"max_length\":"
+        " {\"batches\": 64}, \"divisor\": 2, \"mode\": \"conservative\", \"max_concurrent_trials\": 30}";
     static const char space[] = "{\"lr\": {\"type\": \"log\", \"base\": 10, \"minval\": -4, \"maxval\": -1}}";
     cleanup_strbuf struct strbuf text = STRBUF_INIT, again = STRBUF_INIT;
     struct searcher_actions all = SEARCHER_ACTIONS_INIT;
@@ -94,8 +109,12 @@ static void keep_and_restore_search(void *ctx)
     require(searcher_new(asha, space, 42, &s, NULL) == 0 && searcher_new(asha, space, 42, &restored, NULL) == 0);
     searcher_step(s, &(struct searcher_event){.type = SEARCHER_STARTED}, &all, NULL);
     for (size_t i = 0; i < searcher_trial_n(s); i++)
-        searcher_step(s, &(struct searcher_event){.type = SEARCHER_OPERATION_COMPLETED, .trial = i, .metric = (double)(i * 7 % 5),
-                                                  .length = searcher_operation(s, i).length}, &all, NULL);
+        searcher_step(s,
+                      &(struct searcher_event){.type = SEARCHER_OPERATION_COMPLETED,
+                                               .trial = i,
+                                               .metric = (double)(i * 7 % 5),
+                                               .length = searcher_operation(s, i).length},
+                      &all, NULL);
     searcher_actions_release(&all);
     searcher_snapshot(s, &text);
     require(searcher_restore(restored, text.s, NULL, NULL) == 0);

@@ -1,5 +1,5 @@
-/* Allocations that fail while the store packs, writes, seals and reads. What a run had acknowledged is there afterwards,
- * once; what it had under way may be there, once; the store opens and goes on. */
+/* Allocations that fail while the store packs, writes, seals and reads. What a run had acknowledged is there
+ * afterwards, once; what it had under way may be there, once; the store opens and goes on. */
 #include "store/fixture.h"
 
 #include <stdatomic.h>
@@ -8,11 +8,11 @@
 #include "failing.h"
 #include "store/logs/log_block.h"
 #include "store/logs/log_seal.h"
+#include "store/logs/task_logs.h"
 #include "store/metrics/metric_block.h"
 #include "store/metrics/metric_blocks.h"
 #include "store/metrics/metric_seal.h"
 #include "store/metrics/metrics.h"
-#include "store/logs/task_logs.h"
 
 static void require(bool holds)
 {
@@ -20,7 +20,7 @@ static void require(bool holds)
         _Exit(3);
 }
 
-/* ---- packing ---- */
+/* ---- packing ----------------------------------------------------------------------------------------------------- */
 
 static void pack_and_unpack_lines(void *ctx)
 {
@@ -30,8 +30,13 @@ static void pack_and_unpack_lines(void *ctx)
     size_t text_n, n;
     (void)ctx;
     for (int i = 0; i < 200; i++)
-        line[i] = (struct store_log_line){.time_us = T0 + i, .allocation_id = "t.1", .container_id = i % 2 ? "c1" : "c2",
-                                          .level = i % 5, .source = "task", .text = "loss 0.25 at 100\n", .text_n = 17};
+        line[i] = (struct store_log_line){.time_us = T0 + i,
+                                          .allocation_id = "t.1",
+                                          .container_id = i % 2 ? "c1" : "c2",
+                                          .level = i % 5,
+                                          .source = "task",
+                                          .text = "loss 0.25 at 100\n",
+                                          .text_n = 17};
     struct log_block *b = log_block_new();
     log_block_encode(line, 200, LOG_BLOCK_DENSE, &packed);
     require(log_block_open(b, packed.s, packed.n, &text, &text_n, NULL) == 0);
@@ -48,8 +53,13 @@ static void pack_and_unpack_metrics(void *ctx)
     struct metric_packed packed;
     (void)ctx;
     for (int i = 0; i < 300; i++) {
-        const struct report_row r = {.id = i + 1, .run_id = 1, .steps = 100 * i, .report_us = T0 + i, .avg_metrics =
-            arena_printf(&a, "{\"loss\":%f,\"lr\":0.1,\"step\":%d,\"note\":[%d]%s}", 1.0 / (i + 1), i, i, i % 2 ? ",\"odd\":1" : "")};
+        const struct report_row r = {.id = i + 1,
+                                     .run_id = 1,
+                                     .steps = 100 * i,
+                                     .report_us = T0 + i,
+                                     .avg_metrics = arena_printf(&a,
+                                                                 "{\"loss\":%f,\"lr\":0.1,\"step\":%d,\"note\":[%d]%s}",
+                                                                 1.0 / (i + 1), i, i, i % 2 ? ",\"odd\":1" : "")};
         require(metric_builder_add(build, &r));
     }
     metric_builder_finish(build, &b);
@@ -57,18 +67,20 @@ static void pack_and_unpack_metrics(void *ctx)
     metric_packed_make(p, &b, &a, &packed);
     require(metric_block_unpack_reports(p, packed.reports.s, packed.reports.n, &a, &back, NULL) == 0);
     for (size_t i = 0; i < packed.column_n; i++)
-        require(metric_column_unpack(p, packed.column[i].content.s, packed.column[i].content.n, back.n, &a, &back.column[i],
-                                     NULL) == 0);
+        require(metric_column_unpack(p, packed.column[i].content.s, packed.column[i].content.n, back.n, &a,
+                                     &back.column[i], NULL) == 0);
     require(back.n == 300 && back.column[0].value[299].kind != METRIC_ABSENT);
     metric_packed_release(&packed);
     metric_builder_free(build);
     packer_free(p);
 }
 
-/* ---- writing: each commit is acknowledged to the test by a count in shared memory ---- */
+/* ---- writing: each commit is acknowledged to the test by a count in shared memory -------------------------------- */
 
 enum { LINES = 3 };
-struct acknowledged { atomic_long log_commits, report_commits; };
+struct acknowledged {
+    atomic_long log_commits, report_commits;
+};
 struct books {
     struct fixture *f;
     struct acknowledged *now;
@@ -77,7 +89,8 @@ struct books {
 
 static void write_lines(struct store *st)
 {
-    const struct store_log_line line = {.time_us = T0, .allocation_id = "t.1", .level = 3, .text = "a line\n", .text_n = 7};
+    const struct store_log_line line = {
+        .time_us = T0, .allocation_id = "t.1", .level = 3, .text = "a line\n", .text_n = 7};
     const struct store_log_line lines[LINES] = {line, line, line};
     int64_t first;
     require(store_task_log_append(st, "t", lines, LINES, &first, NULL) == 0);
@@ -85,8 +98,13 @@ static void write_lines(struct store *st)
 
 static void write_report(struct store *st, int32_t steps)
 {
-    const struct store_report r = {.trial_id = 1, .run_id = 1, .group = "training", .has_steps = true, .steps = steps,
-                                   .report_us = T0 + steps, .avg_metrics = "{\"loss\":0.5,\"lr\":1e-3}"};
+    const struct store_report r = {.trial_id = 1,
+                                   .run_id = 1,
+                                   .group = "training",
+                                   .has_steps = true,
+                                   .steps = steps,
+                                   .report_us = T0 + steps,
+                                   .avg_metrics = "{\"loss\":0.5,\"lr\":1e-3}"};
     struct store_report_result result;
     require(store_report_add(st, &r, &result, NULL) == 0);
 }
@@ -179,7 +197,7 @@ static void check_what_was_acknowledged(void *ctx, bool failed)
     *b->now = (struct acknowledged){0};
     store_close(b->f->st);
     b->f->st = NULL;
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
         fixture_exec(b->f, table[i]); /* so that each run has as much to read as the first */
 }
 
@@ -198,14 +216,15 @@ static void test_metric_block__ends_in_one_sentence_when_memory_does(void **stat
 static void test_store__loses_and_doubles_nothing_when_memory_ends(void **state)
 {
     struct fixture *f = *state;
-    struct books b = {.f = f, .now = mmap(NULL, sizeof *b.now, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)};
+    struct books b = {.f = f,
+                      .now = mmap(NULL, sizeof(*b.now), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)};
     fixture_user(f, 1, "u");
     fixture_experiment(f, 1);
     fixture_trial(f, 1, 1);
     store_close(f->st);
     f->st = NULL;
     failing_sweep("logs and metrics written, sealed, read", write_seal_and_read, check_what_was_acknowledged, &b);
-    munmap(b.now, sizeof *b.now);
+    munmap(b.now, sizeof(*b.now));
     fixture_open(f);
 }
 
@@ -214,7 +233,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_log_block__ends_in_one_sentence_when_memory_does),
         cmocka_unit_test(test_metric_block__ends_in_one_sentence_when_memory_does),
-        cmocka_unit_test_setup_teardown(test_store__loses_and_doubles_nothing_when_memory_ends, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_store__loses_and_doubles_nothing_when_memory_ends, fixture_setup,
+                                        fixture_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* A self-signed certificate for the length of a test, as a server's SSL_CTX and as the file a client trusts. */
-#ifndef TESTS_UNIT_NET_CERTIFICATE_H
-#define TESTS_UNIT_NET_CERTIFICATE_H
+#ifndef DET_TESTS_UNIT_NET_CERTIFICATE_H
+#define DET_TESTS_UNIT_NET_CERTIFICATE_H
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ static inline void certificate_make(struct certificate *c, const char *names)
     c->server = SSL_CTX_new(TLS_server_method());
     assert_int_equal(SSL_CTX_use_certificate(c->server, x), 1);
     assert_int_equal(SSL_CTX_use_PrivateKey(c->server, key), 1);
-    snprintf(c->file, sizeof c->file, "/tmp/det-test-cert-XXXXXX");
+    snprintf(c->file, sizeof(c->file), "/tmp/det-test-cert-XXXXXX");
     int fd = mkstemp(c->file);
     assert_true(fd >= 0);
     FILE *f = fdopen(fd, "w");

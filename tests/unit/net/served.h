@@ -1,12 +1,12 @@
 /* A server on a loop in a thread of its own, and raw sockets to talk to it: for tests that must send what no client
  * sends, or leave when no client leaves. Tests wait for a state (served_await), never for a time. */
-#ifndef TESTS_UNIT_NET_SERVED_H
-#define TESTS_UNIT_NET_SERVED_H
+#ifndef DET_TESTS_UNIT_NET_SERVED_H
+#define DET_TESTS_UNIT_NET_SERVED_H
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <setjmp.h>
 
 #include <cmocka.h>
 
@@ -70,7 +70,7 @@ static inline void *served_main(void *ctx)
 
 static inline void served_start(struct served *s, const struct http_server_options *o)
 {
-    memset(s, 0, sizeof *s);
+    memset(s, 0, sizeof(*s));
     pthread_mutex_init(&s->mutex, NULL);
     pthread_cond_init(&s->changed, NULL);
     struct http_server_options options = *o;
@@ -100,7 +100,7 @@ static inline void served_stop(struct served *s)
     pthread_cond_destroy(&s->changed);
 }
 
-/* ---- raw sockets ---- */
+/* ---- raw sockets ------------------------------------------------------------------------------------------------- */
 
 static inline int raw_connect(int port)
 {
@@ -111,9 +111,9 @@ static inline int raw_connect(int port)
     assert_true(fd >= 0);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     struct timeval patience = {.tv_sec = PATIENCE_S};
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
     return fd;
 }
 
@@ -166,7 +166,7 @@ static inline void raw_read_head(int fd, struct raw_reply *ret)
 {
     size_t n = 0;
     while (n < 4 || memcmp(ret->head + n - 4, "\r\n\r\n", 4) != 0) {
-        assert_true(n + 1 < sizeof ret->head);
+        assert_true(n + 1 < sizeof(ret->head));
         raw_read_exactly(fd, ret->head + n, 1);
         n++;
     }
@@ -189,12 +189,12 @@ static inline void raw_read_chunks(int fd, struct raw_reply *ret)
     char line[64];
     size_t n;
     do {
-        raw_read_line(fd, line, sizeof line);
+        raw_read_line(fd, line, sizeof(line));
         n = strtoul(line, NULL, 16);
-        assert_true(ret->body_n + n < sizeof ret->body);
+        assert_true(ret->body_n + n < sizeof(ret->body));
         raw_read_exactly(fd, ret->body + ret->body_n, n);
         ret->body_n += n;
-        raw_read_line(fd, line, sizeof line);
+        raw_read_line(fd, line, sizeof(line));
         assert_string_equal(line, "\r\n");
     } while (n > 0);
 }
@@ -202,7 +202,7 @@ static inline void raw_read_chunks(int fd, struct raw_reply *ret)
 /* One whole reply, by Content-Length or chunks; `no_body` for answers to HEAD. */
 static inline void raw_read_reply_to(int fd, bool no_body, struct raw_reply *ret)
 {
-    memset(ret, 0, sizeof *ret);
+    memset(ret, 0, sizeof(*ret));
     raw_read_head(fd, ret);
     const char *length = strstr(ret->head, "Content-Length: ");
     if (no_body)
@@ -211,7 +211,7 @@ static inline void raw_read_reply_to(int fd, bool no_body, struct raw_reply *ret
         raw_read_chunks(fd, ret);
     } else if (length) {
         ret->body_n = strtoul(length + 16, NULL, 10);
-        assert_true(ret->body_n < sizeof ret->body);
+        assert_true(ret->body_n < sizeof(ret->body));
         raw_read_exactly(fd, ret->body, ret->body_n);
     }
 }

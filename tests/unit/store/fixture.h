@@ -1,6 +1,6 @@
 /* What the tests of the store share: a database in a directory of its own, and the few rows that most of them need. */
-#ifndef TEST_STORE_FIXTURE_H
-#define TEST_STORE_FIXTURE_H
+#ifndef DET_TESTS_UNIT_STORE_FIXTURE_H
+#define DET_TESTS_UNIT_STORE_FIXTURE_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,14 +15,14 @@
 
 #include "common/base/strbuf.h"
 #include "core/records/rows.h"
-#include "store/engine/engine.h"
-#include "store/experiments/experiments.h"
-#include "store/engine/query.h"
-#include "store/store.h"
-#include "store/logs/task_logs.h"
 #include "store/cluster/tasks.h"
+#include "store/engine/engine.h"
+#include "store/engine/query.h"
+#include "store/experiments/experiments.h"
 #include "store/experiments/trials.h"
 #include "store/functions.h"
+#include "store/logs/task_logs.h"
+#include "store/store.h"
 
 #define T0 INT64_C(1700000000000000)
 #define DAY_US INT64_C(86400000000)
@@ -35,34 +35,42 @@ struct fixture {
 };
 
 /* A call that must succeed; says why it did not. */
-#define OK(f, call)                                                                  \
-    do {                                                                             \
-        if ((call) < 0)                                                              \
-            fail_msg("%s: %s", #call, error_msg(&(f)->err));                         \
+#define OK(f, call) \
+    do { \
+        if ((call) < 0) \
+            fail_msg("%s: %s", #call, error_msg(&(f)->err)); \
     } while (0)
 /* A call that must fail with the kind, and with these words in its sentence. */
-#define FAILS(f, error_kind, words, call)                                            \
-    do {                                                                             \
-        assert_int_equal((call), -1);                                                \
-        if ((f)->err.kind != (error_kind) || !strstr(error_msg(&(f)->err), words))   \
+#define FAILS(f, error_kind, words, call) \
+    do { \
+        assert_int_equal((call), -1); \
+        if ((f)->err.kind != (error_kind) || !strstr(error_msg(&(f)->err), words)) \
             fail_msg("%s said (%d): %s", #call, (f)->err.kind, error_msg(&(f)->err)); \
-        error_release(&(f)->err);                                                    \
+        error_release(&(f)->err); \
     } while (0)
 
-static inline void fixture_open(struct fixture *f) { OK(f, store_open(f->path, STORE_DURABLE_NORMAL, &f->st,
-                                                                      &f->err)); }
+static inline void fixture_open(struct fixture *f)
+{
+    OK(f, store_open(f->path, STORE_DURABLE_NORMAL, &f->st, &f->err));
+}
 
 /* With DET_TEST_POSTGRES, the place of a database on a server (tests/support/postgres.py starts one), the tests run
  * there, each in a schema of its own. */
-static inline const char *fixture_server(void) { return getenv("DET_TEST_POSTGRES"); }
+static inline const char *fixture_server(void)
+{
+    return getenv("DET_TEST_POSTGRES");
+}
 
 /* As a server does that is restarted, or an administrator. */
 static inline void fixture_cut_connections(void)
 {
     struct engine *e;
     assert_int_equal(engine_postgres.open(fixture_server(), true, &e, NULL), 0);
-    assert_int_equal(e->ops->exec(e, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                                  " WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'", NULL), 0);
+    assert_int_equal(e->ops->exec(e,
+                                  "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                                  " WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'",
+                                  NULL),
+                     0);
     e->ops->close(e);
 }
 
@@ -167,9 +175,21 @@ static inline void fixture_user(struct fixture *f, int32_t id, const char *name)
 static inline struct store_experiment fixture_experiment_row(int32_t id)
 {
     return (struct store_experiment){
-        .id = id, .job_id = "", .state = "ACTIVE", .user_id = 1, .project_id = 1, .name = "digits", .description = "",
-        .notes = "", .labels = "[]", .start_us = T0 + id, .searcher_type = "single", .searcher_metric = "loss",
-        .smaller_is_better = true, .resource_pool = "default", .config = "{\"name\":\"digits\"}",
+        .id = id,
+        .job_id = "",
+        .state = "ACTIVE",
+        .user_id = 1,
+        .project_id = 1,
+        .name = "digits",
+        .description = "",
+        .notes = "",
+        .labels = "[]",
+        .start_us = T0 + id,
+        .searcher_type = "single",
+        .searcher_metric = "loss",
+        .smaller_is_better = true,
+        .resource_pool = "default",
+        .config = "{\"name\":\"digits\"}",
         .original_config = "name: digits\n",
     };
 }
@@ -187,7 +207,10 @@ static inline void fixture_give(struct fixture *f, int32_t experiment_id, int32_
 {
     struct store_experiment x;
     OK(f, store_experiment_get(f->st, experiment_id, false, &f->a, &x, &f->err));
-    struct experiment_row row = {.id = x.id, .owner_id = user_id, .progress = x.progress, .end_us = x.end_us,
+    struct experiment_row row = {.id = x.id,
+                                 .owner_id = user_id,
+                                 .progress = x.progress,
+                                 .end_us = x.end_us,
                                  .queue_position = x.queue_position};
     OK(f, run_state_parse(x.state, &row.state));
     OK(f, store_experiment_put(f->st, &row, &f->err));
@@ -202,8 +225,13 @@ static inline void fixture_delete(struct fixture *f, int32_t experiment_id)
 
 static inline struct trial_row fixture_trial_row(int32_t id, int32_t experiment_id)
 {
-    struct trial_row t = {.id = id, .experiment_id = experiment_id, .state = RUN_ACTIVE, .start_us = T0 + id, .seed = 7,
-                          .hparams = "{\"lr\":0.1}", .run_id = 1};
+    struct trial_row t = {.id = id,
+                          .experiment_id = experiment_id,
+                          .state = RUN_ACTIVE,
+                          .start_us = T0 + id,
+                          .seed = 7,
+                          .hparams = "{\"lr\":0.1}",
+                          .run_id = 1};
     snprintf(t.request_id, sizeof(t.request_id), "00000000-0000-0000-0000-%012d", id % 100000000);
     snprintf(t.task_id, sizeof(t.task_id), "%d.%s", experiment_id, t.request_id);
     return t;
@@ -234,13 +262,15 @@ static inline int fixture_setup_trial(void **state)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 #define TEST_TRIAL(name) cmocka_unit_test_setup_teardown(name, fixture_setup_trial, fixture_teardown)
 
-static inline int fixture_append_numbered(struct fixture *f, const char *task_id, const char *container_id, int64_t first_seq,
-                                          const struct store_log_line *line, size_t line_n, int64_t *ret_first_id,
-                                          size_t *ret_skipped, int64_t *ret_seq, struct error *err)
+static inline int fixture_append_numbered(struct fixture *f, const char *task_id, const char *container_id,
+                                          int64_t first_seq, const struct store_log_line *line, size_t line_n,
+                                          int64_t *ret_first_id, size_t *ret_skipped, int64_t *ret_seq,
+                                          struct error *err)
 {
     struct store_log_batch b;
     store_log_batch_make(&b, line, line_n);
-    int rc = store_task_log_append_numbered(f->st, task_id, container_id, first_seq, &b, ret_first_id, ret_skipped, ret_seq, err);
+    int rc = store_task_log_append_numbered(f->st, task_id, container_id, first_seq, &b, ret_first_id, ret_skipped,
+                                            ret_seq, err);
     store_log_batch_release(&b);
     return rc;
 }

@@ -1,14 +1,15 @@
-/* What tests of searches look at: random experiments and runs that change, with the facts beside the store for a judge. */
-#ifndef TEST_STORE_SEARCH_WORLD_H
-#define TEST_STORE_SEARCH_WORLD_H
+/* What tests of searches look at: random experiments and runs that change, with the facts beside the store for a judge.
+ */
+#ifndef DET_TESTS_UNIT_STORE_LOOKUP_WORLD_H
+#define DET_TESTS_UNIT_STORE_LOOKUP_WORLD_H
 
 #include <math.h>
 
 #include "common/base/rng.h"
 #include "store/fixture.h"
-#include "store/metrics/metrics.h"
 #include "store/lookup/lookup.h"
 #include "store/lookup/lookup_tables.h"
+#include "store/metrics/metrics.h"
 
 enum { EXPERIMENTS = 30, RUNS = 60, WORDS = 5 };
 
@@ -40,7 +41,10 @@ struct world {
     int experiment_n, run_n;
 };
 
-static unsigned pick(struct world *w, unsigned n) { return (unsigned)rng_int(&w->rng, n); }
+static unsigned pick(struct world *w, unsigned n)
+{
+    return (unsigned)rng_int(&w->rng, n);
+}
 
 static const char *label_list(unsigned labels, char ret[128])
 {
@@ -60,8 +64,12 @@ static void add_experiment(struct world *w)
         return;
     int id = ++w->experiment_n;
     struct experiment_fact *x = &w->x[id];
-    *x = (struct experiment_fact){.exists = true, .name = words[pick(w, WORDS)], .description = words[pick(w, WORDS)],
-                                  .state = states[pick(w, 4)], .labels = pick(w, 16), .user = 1 + (int)pick(w, 2)};
+    *x = (struct experiment_fact){.exists = true,
+                                  .name = words[pick(w, WORDS)],
+                                  .description = words[pick(w, WORDS)],
+                                  .state = states[pick(w, 4)],
+                                  .labels = pick(w, 16),
+                                  .user = 1 + (int)pick(w, 2)};
     struct store_experiment row = fixture_experiment_row(id);
     char job[16], labels[128];
     snprintf(job, sizeof(job), "j%d", id);
@@ -81,8 +89,12 @@ static void add_run(struct world *w)
         return;
     int id = ++w->run_n;
     struct run_fact *t = &w->t[id];
-    *t = (struct run_fact){.exists = true, .experiment = x, .has_lr = pick(w, 4) > 0, .lr = pick(w, 5) / 4.0,
-                           .has_opt = pick(w, 2) > 0, .opt = words[1 + pick(w, WORDS - 1)]};
+    *t = (struct run_fact){.exists = true,
+                           .experiment = x,
+                           .has_lr = pick(w, 4) > 0,
+                           .lr = pick(w, 5) / 4.0,
+                           .has_opt = pick(w, 2) > 0,
+                           .opt = words[1 + pick(w, WORDS - 1)]};
     char hparams[128];
     int n = snprintf(hparams, sizeof(hparams), "{\"none\":null");
     if (t->has_lr)
@@ -112,8 +124,13 @@ static void report(struct world *w)
     struct experiment_fact *x = &w->x[t->experiment];
     snprintf(metrics, sizeof(metrics), "{\"loss\":%g}", loss);
     struct store_report_result result;
-    const struct store_report r = {.trial_id = id, .run_id = 1, .group = "validation", .has_steps = true, .steps = ++t->step,
-                                   .report_us = T0, .avg_metrics = metrics};
+    const struct store_report r = {.trial_id = id,
+                                   .run_id = 1,
+                                   .group = "validation",
+                                   .has_steps = true,
+                                   .steps = ++t->step,
+                                   .report_us = T0,
+                                   .avg_metrics = metrics};
     OK(w->f, store_report_add(w->f->st, &r, &result, &w->f->err));
     t->least = t->has_loss ? fmin(t->least, loss) : loss;
     t->last = loss;
@@ -167,8 +184,10 @@ static void change_experiment(struct world *w)
     default:
         x->name = words[pick(w, WORDS)];
         x->labels = pick(w, 16);
-        OK(w->f, store_experiment_patch(w->f->st, id, &(struct store_experiment_patch){.name = x->name,
-                                        .labels = label_list(x->labels, labels)}, &w->f->err));
+        OK(w->f, store_experiment_patch(w->f->st, id,
+                                        &(struct store_experiment_patch){.name = x->name,
+                                                                         .labels = label_list(x->labels, labels)},
+                                        &w->f->err));
     }
 }
 
@@ -194,8 +213,9 @@ static void rename_user(struct world *w)
 
 static void change(struct world *w)
 {
-    static void (*const changes[])(struct world *w) = {add_experiment, add_run, add_run, report, report, set_metadata,
-                                                       change_experiment, change_experiment, remove_experiment, rename_user};
+    static void (*const changes[])(
+        struct world *w) = {add_experiment,    add_run,           add_run,           report,     report, set_metadata,
+                            change_experiment, change_experiment, remove_experiment, rename_user};
     OK(w->f, store_begin(w->f->st, &w->f->err));
     for (unsigned n = 1 + pick(w, 4); n; n--)
         changes[pick(w, sizeof(changes) / sizeof(*changes))](w);

@@ -8,8 +8,10 @@
 #include "store/engine/meta.h"
 #include "store/engine/query.h"
 
-static void kv(struct fixture *f, const char *key, const char *value) { OK(f,
-                                                                           store_kv_set(f->st, key, value, &f->err)); }
+static void kv(struct fixture *f, const char *key, const char *value)
+{
+    OK(f, store_kv_set(f->st, key, value, &f->err));
+}
 
 static const char *get(struct fixture *f, const char *key)
 {
@@ -53,7 +55,8 @@ static void test_conflict__names_the_constraint_alike_in_both_engines(void **sta
     run_sql(f, "INSERT INTO cats (id, tag, litter, place) VALUES (1, 'a', 1, 1)");
     refused(f, "INSERT INTO cats (id, tag, litter, place) VALUES (1, 'b', 2, 1)", CONSTRAINT_PRIMARY_KEY, "cats");
     refused(f, "INSERT INTO cats (id, tag, litter, place) VALUES (2, 'a', 2, 1)", CONSTRAINT_UNIQUE, "cats.tag");
-    refused(f, "INSERT INTO cats (id, tag, litter, place) VALUES (2, 'b', 1, 1)", CONSTRAINT_UNIQUE, "cats.litter_place");
+    refused(f, "INSERT INTO cats (id, tag, litter, place) VALUES (2, 'b', 1, 1)", CONSTRAINT_UNIQUE,
+            "cats.litter_place");
     refused(f, "INSERT INTO cats (id, tag, litter, place) VALUES (2, 'b', NULL, 1)", CONSTRAINT_OTHER, "");
     refused(f, "INSERT INTO kittens (cat_id) VALUES (7)", CONSTRAINT_FOREIGN_KEY, "");
     run_sql(f, "CREATE UNIQUE INDEX cats_by_tag ON cats (lower(tag))");
@@ -81,8 +84,7 @@ static void test_open__says_why_it_cannot(void **state)
     struct store *other = NULL;
     for_sqlite_only();
     FAILS(f, ERR_NOT_FOUND, "opening the database /nowhere/master.db",
-          store_open("/nowhere/master.db", STORE_DURABLE_FULL, &other,
-                                                                                 &f->err));
+          store_open("/nowhere/master.db", STORE_DURABLE_FULL, &other, &f->err));
     FAILS(f, ERR_IO, "opening the database /nowhere/master.db",
           store_open_reader("/nowhere/master.db", &other, &f->err));
 }
@@ -105,7 +107,8 @@ static void test_open__refuses_a_database_of_a_newer_version(void **state)
     f->st = NULL;
     snprintf(sentence, sizeof(sentence),
              "the database %s is of version 9000, this program knows versions up to %d: run the"
-             " release that wrote it, or restore a backup from before the upgrade", f->path, (int)SQL_MIGRATION_NR);
+             " release that wrote it, or restore a backup from before the upgrade",
+             f->path, (int)SQL_MIGRATION_NR);
     FAILS(f, ERR_PRECONDITION, sentence, store_open(f->path, STORE_DURABLE_FULL, &f->st, &f->err));
 }
 
@@ -115,7 +118,8 @@ static void test_open__leaves_the_tables_of_another_program_alone(void **state)
     run_sql(f, "DELETE FROM migrations"); /* what is left are tables that nobody here has made */
     store_close(f->st);
     f->st = NULL;
-    FAILS(f, ERR_PRECONDITION, "holds users and experiments of another program", store_open(f->path, STORE_DURABLE_FULL, &f->st, &f->err));
+    FAILS(f, ERR_PRECONDITION, "holds users and experiments of another program",
+          store_open(f->path, STORE_DURABLE_FULL, &f->st, &f->err));
 }
 
 static void test_open__says_which_file_is_no_database(void **state)
@@ -266,7 +270,7 @@ static void test_kill_in_the_middle__committed_is_there_uncommitted_is_not(void 
     assert_null(get(f, "uncommitted"));
 }
 
-/* ---- a server that goes away ---- */
+/* ---- a server that goes away ------------------------------------------------------------------------------------- */
 
 static void test_server__a_place_is_named_without_its_password(void **state)
 {

@@ -146,13 +146,16 @@ static void test_diskuse__a_directory_that_is_moved_meanwhile_ends_the_measureme
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_diskuse__counts_files_at_all_depths_however_small_the_steps, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_diskuse__leaves_out_the_supervisors_part_of_the_top_only, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_diskuse__counts_files_at_all_depths_however_small_the_steps, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_diskuse__leaves_out_the_supervisors_part_of_the_top_only, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_diskuse__follows_no_link_and_opens_no_file, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_diskuse__a_file_with_a_hole_counts_as_what_it_takes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_diskuse__a_depth_beyond_all_descriptors_is_measured, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_diskuse__a_directory_that_is_moved_meanwhile_ends_the_measurement_not_the_walk_elsewhere, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(
+            test_diskuse__a_directory_that_is_moved_meanwhile_ends_the_measurement_not_the_walk_elsewhere, set_up,
+            tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

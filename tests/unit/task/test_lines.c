@@ -64,14 +64,20 @@ static void test_lines__take_rank_then_level_from_the_front(void **state)
 
 static void test_lines__are_valid_text(void **state)
 {
-    EXPECT("a\xff" "b\n", "<a\xef\xbf\xbd" "b$>");
-    EXPECT("a\0b\0\n", "<a\xc0\x80" "b\xc0\x80$>");
+    EXPECT("a\xff"
+           "b\n",
+           "<a\xef\xbf\xbd"
+           "b$>");
+    EXPECT("a\0b\0\n", "<a\xc0\x80"
+                       "b\xc0\x80$>");
     EXPECT("a\xc0\x80\n", "<a\xef\xbf\xbd\xef\xbf\xbd$>"); /* the form that stands for a zero byte is no UTF-8 */
     EXPECT("gr\xc3\xbc\xc3\x9f\n", "<gr\xc3\xbc\xc3\x9f$>");
     EXPECT("cut \xe2\x82\n", "<cut \xef\xbf\xbd\xef\xbf\xbd$>");
 }
 
-struct length_log { size_t line_n, bytes, longest, broken; };
+struct length_log {
+    size_t line_n, bytes, longest, broken;
+};
 
 static void measure_line(void *ctx, const struct task_line *l)
 {
@@ -106,17 +112,19 @@ static void test_lines__that_are_too_long_are_cut_between_characters(void **stat
 
 static void test_lines__show_no_secrets(void **state)
 {
-    static const char token[] = "det1.0123456789abcdef", printed[] = "A=det1.0123456789abcdef B=det1.0123456789abcdef\nINFO: x det1.0123456789abcdef";
+    static const char token[] = "det1.0123456789abcdef",
+                      printed[] = "A=det1.0123456789abcdef B=det1.0123456789abcdef\nINFO: x det1.0123456789abcdef";
     struct line_framer *f = malloc(sizeof(*f));
     line_framer_init(f, TASK_STDOUT, note_line, NULL);
     line_framer_hide(f, "too short");
     line_framer_hide(f, token);
     strbuf_reset(&story);
-    line_framer_feed(f, printed, sizeof printed - 1, 0);
+    line_framer_feed(f, printed, sizeof(printed) - 1, 0);
     line_framer_feed(f, " too short\n", 11, 0);
     line_framer_feed(f, "det1.0123456789abcde\n\n", 22, 0);
     line_framer_end(f, 0);
-    assert_string_equal(strbuf_str(&story), "<A=******** B=********$>3<x ******** too short$><det1.0123456789abcde$><$>");
+    assert_string_equal(strbuf_str(&story),
+                        "<A=******** B=********$>3<x ******** too short$><det1.0123456789abcde$><$>");
     line_framer_release(f);
     free(f);
 }

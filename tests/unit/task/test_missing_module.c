@@ -9,7 +9,9 @@
 static void test_missing_module__is_named_by_pythons_own_words(void **state)
 {
     (void)state;
-    static const struct { const char *line, *name; } row[] = {
+    static const struct {
+        const char *line, *name;
+    } row[] = {
         {"ModuleNotFoundError: No module named 'torch'\n", "torch"},
         {"ModuleNotFoundError: No module named 'a.b_c'; 'a' is not a package\n", "a.b_c"},
         {"/usr/bin/python3: No module named torch.distributed\n", "torch.distributed"},

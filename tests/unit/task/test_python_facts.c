@@ -32,12 +32,16 @@ static int teardown(void **state)
     return 0;
 }
 
-static const char *path_in_root(struct fixture *f, const char *path) { return arena_printf(&f->a, "%s/%s", f->dir, path); }
+static const char *path_in_root(struct fixture *f, const char *path)
+{
+    return arena_printf(&f->a, "%s/%s", f->dir, path);
+}
 
 static void make_directories(struct fixture *f, const char *path)
 {
     for (const char *slash = strchr(path, '/');; slash = strchr(slash + 1, '/')) {
-        mkdir(slash ? path_in_root(f, arena_strndup(&f->a, path, (size_t)(slash - path))) : path_in_root(f, path), 0755);
+        mkdir(slash ? path_in_root(f, arena_strndup(&f->a, path, (size_t)(slash - path))) : path_in_root(f, path),
+              0755);
         if (!slash)
             return;
     }
@@ -50,10 +54,15 @@ static void put_file(struct fixture *f, const char *dir, const char *name, const
     assert_int_equal(file_write(path, text, strlen(text), mode, NULL), 0);
 }
 
-static const struct python_found *find_python(struct fixture *f, const char *command, const char *path, const char *python_path)
+static const struct python_found *find_python(struct fixture *f, const char *command, const char *path,
+                                              const char *python_path)
 {
     const char *argv[] = {command};
-    struct python_search s = {.argv = argv, .argv_n = 1, .path = path, .python_path = python_path, .work_dir = f->dir,
+    struct python_search s = {.argv = argv,
+                              .argv_n = 1,
+                              .path = path,
+                              .python_path = python_path,
+                              .work_dir = f->dir,
                               .user_base = path_in_root(f, "user")};
     struct python_found *found = arena_new(&f->a, struct python_found);
     return python_facts_find(&s, &f->a, found) ? found : NULL;
@@ -108,11 +117,13 @@ static void test_python_facts__the_interpreter_that_the_command_names(void **sta
     put_file(f, "b/bin", "python3.9", "", 0755);
     put_file(f, "b/bin", "python3.8", "", 0644);
     const char *path = path_in_root(f, "a/bin");
-    assert_string_equal(find_python(f, "cd x && b/bin/python3.9 train.py", path, NULL)->executable, path_in_root(f, "b/bin/python3.9"));
+    assert_string_equal(find_python(f, "cd x && b/bin/python3.9 train.py", path, NULL)->executable,
+                        path_in_root(f, "b/bin/python3.9"));
     assert_string_equal(find_python(f, "b/bin/python3.9 train.py", path, NULL)->version, "3.9");
     assert_string_equal(find_python(f, "python3 train.py", path, NULL)->executable, path_in_root(f, "a/bin/python3"));
     assert_string_equal(find_python(f, "python3 train.py", path, NULL)->version, "");
-    assert_string_equal(find_python(f, "b/bin/python3.8 pythonic b/bin/python-config", path, NULL)->executable, path_in_root(f, "a/bin/python3"));
+    assert_string_equal(find_python(f, "b/bin/python3.8 pythonic b/bin/python-config", path, NULL)->executable,
+                        path_in_root(f, "a/bin/python3"));
 }
 
 static void test_python_facts__nothing_is_told_of_what_is_not_there(void **state)
@@ -178,7 +189,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_python_facts__of_a_whole_installation, setup, teardown),
         cmocka_unit_test_setup_teardown(test_python_facts__the_interpreter_that_the_command_names, setup, teardown),
         cmocka_unit_test_setup_teardown(test_python_facts__nothing_is_told_of_what_is_not_there, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_python_facts__a_fifo_a_link_and_a_huge_file_in_the_place_of_pyvenv_cfg_are_passed_by, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            test_python_facts__a_fifo_a_link_and_a_huge_file_in_the_place_of_pyvenv_cfg_are_passed_by, setup, teardown),
         cmocka_unit_test_setup_teardown(test_python_facts__what_is_told_is_understood, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

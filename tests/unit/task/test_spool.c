@@ -63,8 +63,10 @@ static void reopen_spool(struct fixture *x)
 static void append_line(struct fixture *x, uint64_t number)
 {
     char text[80];
-    int n = snprintf(text, sizeof(text), "line %llu of the task, with some words to fill it\n", (unsigned long long)number);
-    spool_append(x->spool, &(struct task_line){.time_us = (int64_t)number, .stdtype = TASK_STDOUT, .text = text, .text_n = (size_t)n});
+    int n = snprintf(text, sizeof(text), "line %llu of the task, with some words to fill it\n",
+                     (unsigned long long)number);
+    spool_append(x->spool, &(struct task_line){
+                               .time_us = (int64_t)number, .stdtype = TASK_STDOUT, .text = text, .text_n = (size_t)n});
 }
 
 static void append_range(struct fixture *x, uint64_t first, uint64_t last)

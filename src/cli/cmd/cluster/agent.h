@@ -1,6 +1,6 @@
 /* What the commands about agents, slots and tasks share. */
-#ifndef DET_CLI_CMD_AGENT_H
-#define DET_CLI_CMD_AGENT_H
+#ifndef DET_CLI_CMD_CLUSTER_AGENT_H
+#define DET_CLI_CMD_CLUSTER_AGENT_H
 
 #include "cli/connection/api.h"
 

@@ -20,8 +20,9 @@ static const char *isolation_text(struct arena *a, const struct wire_agent *w)
 static void show_agent(struct cli *cli, const struct wire_agent *w)
 {
     cleanup_table struct table t = TABLE_INIT;
-    table_columns(&t, (const char *const[]){"Agent ID", "Version", "Registered Time", "Lost Since", "Resource Pool", "Enabled", "Draining",
-                                            "Reason", "Slots In Use", "Containers", "Addresses", "Isolated", NULL});
+    table_columns(&t, (const char *const[]){"Agent ID", "Version", "Registered Time", "Lost Since", "Resource Pool",
+                                            "Enabled", "Draining", "Reason", "Slots In Use", "Containers", "Addresses",
+                                            "Isolated", NULL});
     table_text(&t, agent_local_id(w->id));
     table_text(&t, w->version);
     table_time(&t, w->has_registered_time, w->registered_time);
@@ -44,7 +45,8 @@ int cmd_agent_describe(struct cli *cli, const struct args_agent_describe *args, 
     struct wire_get_tasks_response tasks;
     if (args->json)
         return document_show(cli, ROUTE_ID_GET_AGENT, &in, "agent", err);
-    if (api_call(cli, ROUTE_ID_GET_AGENT, &in, &out, err) < 0 || api_call(cli, ROUTE_ID_GET_TASKS, NULL, &tasks, err) < 0)
+    if (api_call(cli, ROUTE_ID_GET_AGENT, &in, &out, err) < 0 ||
+        api_call(cli, ROUTE_ID_GET_TASKS, NULL, &tasks, err) < 0)
         return -1;
     show_agent(cli, out.agent);
     if (out.agent->slots_n == 0)

@@ -1,7 +1,8 @@
 #include "cli/cmd/cluster/agent.h"
 
 /* The agent that was named, or all agents. */
-static int choose_agents(struct cli *cli, const char *agent_id, bool all, const char ***ret, size_t *ret_n, struct error *err)
+static int choose_agents(struct cli *cli, const char *agent_id, bool all, const char ***ret, size_t *ret_n,
+                         struct error *err)
 {
     struct wire_get_agents_response out;
     if (!all && !agent_id)
@@ -76,6 +77,7 @@ int cmd_agent_revoke_key(struct cli *cli, const struct args_agent_revoke_key *ar
     struct wire_revoke_agent_key_request in = {.agent_id = args->agent_id};
     if (api_call(cli, ROUTE_ID_REVOKE_AGENT_KEY, &in, NULL, err) < 0)
         return -1;
-    cli_say(cli, CLI_PLAIN, "Revoked the key of agent %s. It joins again if it still has the agents' token.", args->agent_id);
+    cli_say(cli, CLI_PLAIN, "Revoked the key of agent %s. It joins again if it still has the agents' token.",
+            args->agent_id);
     return 0;
 }

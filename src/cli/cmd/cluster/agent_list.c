@@ -113,10 +113,11 @@ int cmd_agent_list(struct cli *cli, const struct args_agent_list *args, struct e
                     agent_local_id(out.agents[i].id), format_time(&cli->arena, true, out.agents[i].lost_time),
                     agent_local_id(out.agents[i].id));
     bool for_people = cli->out_terminal && !args->csv;
-    static const char *const told[] = {"Agent ID", "Slots", "Containers", "Resource Pool", "Enabled", "Draining", "Reason", "Version",
-                                       "Registered Time", "Addresses", "Isolated", NULL};
-    static const char *const as_released[] = {"Agent ID", "Version", "Registered Time", "Slots", "Containers", "Resource Pool", "Enabled",
-                                              "Draining", "Addresses", NULL};
+    static const char *const told[] = {"Agent ID",        "Slots",     "Containers", "Resource Pool",
+                                       "Enabled",         "Draining",  "Reason",     "Version",
+                                       "Registered Time", "Addresses", "Isolated",   NULL};
+    static const char *const as_released[] = {"Agent ID",      "Version", "Registered Time", "Slots",     "Containers",
+                                              "Resource Pool", "Enabled", "Draining",        "Addresses", NULL};
     table_columns(&t, for_people ? told : as_released);
     for (size_t i = 0; i < out.agents_n; i++)
         agent_row(&t, &out.agents[i], for_people);

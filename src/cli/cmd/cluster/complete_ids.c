@@ -8,8 +8,10 @@ enum { NEWEST = 100 }; /* nobody reads through more */
 
 static int print_experiments(struct cli *cli, struct error *err)
 {
-    struct wire_get_experiments_request in = {.limit = NEWEST, .sort_by = WIRE_GET_EXPERIMENTS_REQUEST_SORT_BY_ID,
-                                              .order_by = WIRE_ORDER_BY_DESC, .has_archived = true};
+    struct wire_get_experiments_request in = {.limit = NEWEST,
+                                              .sort_by = WIRE_GET_EXPERIMENTS_REQUEST_SORT_BY_ID,
+                                              .order_by = WIRE_ORDER_BY_DESC,
+                                              .has_archived = true};
     struct wire_get_experiments_response out;
     if (api_call(cli, ROUTE_ID_GET_EXPERIMENTS, &in, &out, err) < 0)
         return -1;
@@ -92,9 +94,13 @@ static int print_users(struct cli *cli, struct error *err)
 
 int cmd_complete_ids(struct cli *cli, const struct args_complete_ids *args, struct error *err)
 {
-    static const struct { const char *kind; int (*print)(struct cli *, struct error *); } kinds[] = {
-        {"agent", print_agents}, {"experiment", print_experiments}, {"pool", print_pools}, {"task", print_tasks},
-        {"template", print_templates}, {"trial", print_trials}, {"user", print_users}, {"workspace", print_workspaces},
+    static const struct {
+        const char *kind;
+        int (*print)(struct cli *, struct error *);
+    } kinds[] = {
+        {"agent", print_agents}, {"experiment", print_experiments}, {"pool", print_pools},
+        {"task", print_tasks},   {"template", print_templates},     {"trial", print_trials},
+        {"user", print_users},   {"workspace", print_workspaces},
     };
     size_t i = 0;
     while (strcmp(kinds[i].kind, args->kind) != 0) /* contract/cli.json allows no other kind */

@@ -38,7 +38,10 @@ static void print_up(struct local_cluster *c, bool logged_in)
         fputs("Log in with 'det user login determined'.\n", cli->out);
 }
 
-static const char *numbered_agent(struct cli *cli, int64_t i) { return arena_printf(&cli->arena, "agent-%" PRId64, i); }
+static const char *numbered_agent(struct cli *cli, int64_t i)
+{
+    return arena_printf(&cli->arena, "agent-%" PRId64, i);
+}
 
 static bool all_agents_run(struct local_cluster *c, int64_t n)
 {
@@ -49,8 +52,8 @@ static bool all_agents_run(struct local_cluster *c, int64_t n)
 }
 
 /* Agents that have outlived a crash of the master reconnect by themselves and are not started again. */
-static int start_agents(struct local_cluster *c, const struct args_deploy_local_cluster_up *args, int64_t port, bool logged_in,
-                        struct error *err)
+static int start_agents(struct local_cluster *c, const struct args_deploy_local_cluster_up *args, int64_t port,
+                        bool logged_in, struct error *err)
 {
     for (int64_t i = 0; i < args->agents; i++) {
         struct local_agent agent = {.name = numbered_agent(c->cli, i),
@@ -70,11 +73,14 @@ static int start_agents(struct local_cluster *c, const struct args_deploy_local_
 /* Starts the master, or uses the one that runs if agents are missing: what a crash has left is kept. If the master runs
  * and nothing is missing, local_master_up() refuses. If the database is to be deleted, the agents are removed, too,
  * since they know the old database's cluster and token. */
-static int bring_up_master(struct local_cluster *c, const struct local_master *m, int64_t agents, int64_t *port, struct error *err)
+static int bring_up_master(struct local_cluster *c, const struct local_master *m, int64_t agents, int64_t *port,
+                           struct error *err)
 {
     int n;
     if (!m->delete_db && local_master_runs(c, port) && !all_agents_run(c, agents)) {
-        cli_say(c->cli, CLI_PLAIN, "The master of cluster '%s' runs already, at %s; only the missing agents are started.", c->name, c->cli->master);
+        cli_say(c->cli, CLI_PLAIN,
+                "The master of cluster '%s' runs already, at %s; only the missing agents are started.", c->name,
+                c->cli->master);
         return 0;
     }
     int64_t of_running;
@@ -88,13 +94,19 @@ int cmd_deploy_local_cluster_up(struct cli *cli, const struct args_deploy_local_
     struct local_cluster c;
     bool logged_in = false;
     if (args->agents < 0 || args->agents > 100)
-        return error_set(err, ERR_USAGE, "argument --agents: %" PRId64 " is not allowed; give a number from 0 to 100", args->agents);
+        return error_set(err, ERR_USAGE, "argument --agents: %" PRId64 " is not allowed; give a number from 0 to 100",
+                         args->agents);
     choose_password(cli, args->initial_user_password);
-    struct local_master master = {.port = args->master_port, .config_path = args->master_config_path, .storage_path = args->storage_host_path,
-                                  .initial_password = cli->initial_password, .work_dir = args->auto_work_dir, .delete_db = args->delete_db};
+    struct local_master master = {.port = args->master_port,
+                                  .config_path = args->master_config_path,
+                                  .storage_path = args->storage_host_path,
+                                  .initial_password = cli->initial_password,
+                                  .work_dir = args->auto_work_dir,
+                                  .delete_db = args->delete_db};
     int64_t port = args->master_port;
-    if (local_cluster_init(&c, cli, args->cluster_name, err) < 0 || bring_up_master(&c, &master, args->agents, &port, err) < 0 ||
-        local_master_log_in(&c, &logged_in, err) < 0 || start_agents(&c, args, port, logged_in, err) < 0)
+    if (local_cluster_init(&c, cli, args->cluster_name, err) < 0 ||
+        bring_up_master(&c, &master, args->agents, &port, err) < 0 || local_master_log_in(&c, &logged_in, err) < 0 ||
+        start_agents(&c, args, port, logged_in, err) < 0)
         return -1;
     print_up(&c, logged_in);
     fprintf(cli->out, "Stop it with: det deploy local cluster-down%s%s\n",
@@ -125,8 +137,12 @@ int cmd_deploy_local_master_up(struct cli *cli, const struct args_deploy_local_m
     struct local_cluster c;
     bool logged_in;
     choose_password(cli, args->initial_user_password);
-    struct local_master master = {.port = args->master_port, .config_path = args->master_config_path, .storage_path = args->storage_host_path,
-                                  .initial_password = cli->initial_password, .work_dir = args->auto_work_dir, .delete_db = args->delete_db};
+    struct local_master master = {.port = args->master_port,
+                                  .config_path = args->master_config_path,
+                                  .storage_path = args->storage_host_path,
+                                  .initial_password = cli->initial_password,
+                                  .work_dir = args->auto_work_dir,
+                                  .delete_db = args->delete_db};
     if (local_cluster_init(&c, cli, args->cluster_name, err) < 0 || local_master_up(&c, &master, err) < 0 ||
         local_master_log_in(&c, &logged_in, err) < 0)
         return -1;
@@ -154,7 +170,8 @@ static const char *own_agent_name(struct cli *cli, const char *given)
 
 static bool is_this_machine(const char *host)
 {
-    return strcasecmp(host, "localhost") == 0 || strcmp(host, "127.0.0.1") == 0 || strcmp(host, "[::1]") == 0 || strcmp(host, "::1") == 0;
+    return strcasecmp(host, "localhost") == 0 || strcmp(host, "127.0.0.1") == 0 || strcmp(host, "[::1]") == 0 ||
+           strcmp(host, "::1") == 0;
 }
 
 /* Uses DET_MASTER as the agent's master address if it names the same master. */
@@ -177,8 +194,12 @@ static int reach_master(struct cli *cli, struct local_agent *g, struct error *er
 int cmd_deploy_local_agent_up(struct cli *cli, const struct args_deploy_local_agent_up *args, struct error *err)
 {
     struct local_cluster c;
-    struct local_agent agent = {.name = own_agent_name(cli, args->agent_name), .master_host = args->master_host, .master_port = 8080,
-                                .config_path = args->agent_config_path, .resource_pool = args->agent_resource_pool, .no_gpu = !args->gpu};
+    struct local_agent agent = {.name = own_agent_name(cli, args->agent_name),
+                                .master_host = args->master_host,
+                                .master_port = 8080,
+                                .config_path = args->agent_config_path,
+                                .resource_pool = args->agent_resource_pool,
+                                .no_gpu = !args->gpu};
     if (!args->has_master_port && reach_master(cli, &agent, err) < 0)
         return -1;
     if (args->has_master_port)

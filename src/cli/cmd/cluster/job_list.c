@@ -112,7 +112,8 @@ static int print_documents(struct cli *cli, const struct args_job_list *args, st
     cleanup_json struct json_object *list = NULL, *all = json_object_new_object();
     struct json_object *jobs = json_object_new_array();
     json_object_object_add(all, "jobs", jobs);
-    if (documents_fetch(cli, ROUTE_ID_GET_JOBS_V2, in, &in->offset, "jobs", pages_of(args->pages, args->has_limit), &list, err) < 0)
+    if (documents_fetch(cli, ROUTE_ID_GET_JOBS_V2, in, &in->offset, "jobs", pages_of(args->pages, args->has_limit),
+                        &list, err) < 0)
         return -1;
     for (size_t i = 0; i < json_object_array_length(list); i++)
         json_object_array_add(jobs, json_object_get(unwrap_job(json_object_array_get_idx(list, i))));
@@ -137,8 +138,9 @@ int cmd_job_list(struct cli *cli, const struct args_job_list *args, struct error
         return -1;
     if (args->yaml || args->json)
         return print_documents(cli, args, &in, err);
-    table_columns(&t, (const char *const[]){"#", "ID", "Type", "Job Name", is_priority ? "Priority" : "Weight",
-                                            "Submitted", terminal ? "Slots" : "Slots (acquired/needed)", "Status", "User", NULL});
+    table_columns(&t,
+                  (const char *const[]){"#", "ID", "Type", "Job Name", is_priority ? "Priority" : "Weight", "Submitted",
+                                        terminal ? "Slots" : "Slots (acquired/needed)", "Status", "User", NULL});
     /* on a narrow terminal the details are shown below the table, not as columns */
     bool details = args->details && (!terminal || cli->out_width >= WIDE);
     if (details)

@@ -35,14 +35,17 @@ static int take_weight(double weight, struct wire_job_queue_control *ret, struct
 
 int cmd_job_update(struct cli *cli, const struct args_job_update *args, struct error *err)
 {
-    struct wire_job_queue_control change = {.job_id = args->job_id, .resource_pool = args->resource_pool,
-                                            .ahead_of = args->ahead_of, .behind_of = args->behind_of};
+    struct wire_job_queue_control change = {.job_id = args->job_id,
+                                            .resource_pool = args->resource_pool,
+                                            .ahead_of = args->ahead_of,
+                                            .behind_of = args->behind_of};
     if ((args->has_priority && take_priority(args->priority, &change, err) < 0) ||
         (args->has_weight && take_weight(args->weight, &change, err) < 0))
         return -1;
     if (!args->has_priority && !args->has_weight && !args->resource_pool && !args->ahead_of && !args->behind_of)
-        return error_set(err, ERR_INVALID, "nothing to change: give --priority, --weight, --ahead-of, --behind-of or "
-                                           "--resource-pool");
+        return error_set(err, ERR_INVALID,
+                         "nothing to change: give --priority, --weight, --ahead-of, --behind-of or "
+                         "--resource-pool");
     return send_changes(cli, &change, 1, err);
 }
 
@@ -81,8 +84,7 @@ static int take_value(const char *operation, const char *key, const char *value,
 }
 
 /* Parses JOB_ID.KEY=VALUE. */
-static int read_operation(struct cli *cli, const char *operation, struct wire_job_queue_control *ret,
-                          struct error *err)
+static int read_operation(struct cli *cli, const char *operation, struct wire_job_queue_control *ret, struct error *err)
 {
     const char *dot = strchr(operation, '.'), *equals = dot ? strchr(dot, '=') : NULL;
     if (!equals || dot == operation)

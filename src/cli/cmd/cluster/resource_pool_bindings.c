@@ -10,38 +10,42 @@ static const char *list_of(struct cli *cli, const char *const *name, size_t n)
     return arena_printf(&cli->arena, "[%s]", strbuf_str(&text));
 }
 
-int cmd_resource_pool_bindings_add(struct cli *cli, const struct args_resource_pool_bindings_add *args, struct error *err)
+int cmd_resource_pool_bindings_add(struct cli *cli, const struct args_resource_pool_bindings_add *args,
+                                   struct error *err)
 {
-    struct wire_bind_rp_to_workspace_request in = {.resource_pool_name = args->pool_name, .workspace_names = args->workspace_names,
+    struct wire_bind_rp_to_workspace_request in = {.resource_pool_name = args->pool_name,
+                                                   .workspace_names = args->workspace_names,
                                                    .workspace_names_n = args->workspace_names_n};
     if (api_call(cli, ROUTE_ID_BIND_RP_TO_WORKSPACE, &in, NULL, err) < 0)
         return -1;
-    fprintf(cli->out, "added bindings between the resource pool \"%s\" and the following workspaces: %s\n", args->pool_name,
-            list_of(cli, args->workspace_names, args->workspace_names_n));
+    fprintf(cli->out, "added bindings between the resource pool \"%s\" and the following workspaces: %s\n",
+            args->pool_name, list_of(cli, args->workspace_names, args->workspace_names_n));
     return 0;
 }
 
-int cmd_resource_pool_bindings_remove(struct cli *cli, const struct args_resource_pool_bindings_remove *args, struct error *err)
+int cmd_resource_pool_bindings_remove(struct cli *cli, const struct args_resource_pool_bindings_remove *args,
+                                      struct error *err)
 {
     struct wire_unbind_rp_from_workspace_request in = {.resource_pool_name = args->pool_name,
                                                        .workspace_names = args->workspace_names,
                                                        .workspace_names_n = args->workspace_names_n};
     if (api_call(cli, ROUTE_ID_UNBIND_RP_FROM_WORKSPACE, &in, NULL, err) < 0)
         return -1;
-    fprintf(cli->out, "removed bindings between the resource pool \"%s\" and the following workspaces: %s\n", args->pool_name,
-            list_of(cli, args->workspace_names, args->workspace_names_n));
+    fprintf(cli->out, "removed bindings between the resource pool \"%s\" and the following workspaces: %s\n",
+            args->pool_name, list_of(cli, args->workspace_names, args->workspace_names_n));
     return 0;
 }
 
-int cmd_resource_pool_bindings_replace(struct cli *cli, const struct args_resource_pool_bindings_replace *args, struct error *err)
+int cmd_resource_pool_bindings_replace(struct cli *cli, const struct args_resource_pool_bindings_replace *args,
+                                       struct error *err)
 {
     struct wire_overwrite_rp_workspace_bindings_request in = {.resource_pool_name = args->pool_name,
                                                               .workspace_names = args->workspace_names,
                                                               .workspace_names_n = args->workspace_names_n};
     if (api_call(cli, ROUTE_ID_OVERWRITE_RP_WORKSPACE_BINDINGS, &in, NULL, err) < 0)
         return -1;
-    fprintf(cli->out, "replaced bindings of the resource pool \"%s\" with those to the following workspaces: %s\n", args->pool_name,
-            list_of(cli, args->workspace_names, args->workspace_names_n));
+    fprintf(cli->out, "replaced bindings of the resource pool \"%s\" with those to the following workspaces: %s\n",
+            args->pool_name, list_of(cli, args->workspace_names, args->workspace_names_n));
     return 0;
 }
 
@@ -53,7 +57,8 @@ static bool is_among(int32_t id, const int32_t *list, size_t n)
     return false;
 }
 
-int cmd_resource_pool_bindings_list_workspaces(struct cli *cli, const struct args_resource_pool_bindings_list_workspaces *args,
+int cmd_resource_pool_bindings_list_workspaces(struct cli *cli,
+                                               const struct args_resource_pool_bindings_list_workspaces *args,
                                                struct error *err)
 {
     cleanup_table struct table t = TABLE_INIT;

@@ -3,7 +3,9 @@
 /* The scheduler in the words of master.yaml. */
 static const char *scheduler_text(const struct wire_resourcepool_resource_pool *p)
 {
-    const struct wire_resourcepool_resource_pool_priority_scheduler_detail *d = p->details ? p->details->priority_scheduler : NULL;
+    const struct wire_resourcepool_resource_pool_priority_scheduler_detail *d = p->details
+                                                                                    ? p->details->priority_scheduler
+                                                                                    : NULL;
     switch (p->scheduler_type) {
     case WIRE_RESOURCEPOOL_SCHEDULER_TYPE_FAIR_SHARE:
         return "fair_share";
@@ -16,7 +18,9 @@ static const char *scheduler_text(const struct wire_resourcepool_resource_pool *
 
 static const char *default_text(const struct wire_resourcepool_resource_pool *p)
 {
-    return p->default_compute_pool ? p->default_aux_pool ? "compute, aux" : "compute" : p->default_aux_pool ? "aux" : "";
+    return p->default_compute_pool ? p->default_aux_pool ? "compute, aux" : "compute"
+           : p->default_aux_pool   ? "aux"
+                                   : "";
 }
 
 static void add_fraction(struct cli *cli, struct table *t, int part, int all)
@@ -27,8 +31,11 @@ static void add_fraction(struct cli *cli, struct table *t, int part, int all)
 /* Adds how the number of agents changes; a pool without a provider has the agents that connect. */
 static void add_scaling(struct cli *cli, struct table *t, const struct wire_resourcepool_resource_pool *p)
 {
-    const char *starting = p->starting_instances > 0 ? arena_printf(&cli->arena, ", %d starting", p->starting_instances) : "";
-    table_text(t, p->max_agents > 0 ? arena_printf(&cli->arena, "%s, %d to %d%s", p->provider, p->min_agents, p->max_agents, starting) : "");
+    const char *starting = p->starting_instances > 0 ? arena_printf(&cli->arena, ", %d starting", p->starting_instances)
+                                                     : "";
+    table_text(t, p->max_agents > 0
+                      ? arena_printf(&cli->arena, "%s, %d to %d%s", p->provider, p->min_agents, p->max_agents, starting)
+                      : "");
     table_text(t, p->launch_problem ? p->launch_problem : "");
 }
 

@@ -24,10 +24,14 @@ static const struct wire_task_allocation_summary *allocation_of(const struct wir
 static const char *device_type(const struct wire_device *d)
 {
     switch (d ? d->type : WIRE_DEVICE_TYPE_UNSPECIFIED) {
-    case WIRE_DEVICE_TYPE_CUDA: return "cuda";
-    case WIRE_DEVICE_TYPE_ROCM: return "rocm";
-    case WIRE_DEVICE_TYPE_CPU: return "cpu";
-    default: return "unknown";
+    case WIRE_DEVICE_TYPE_CUDA:
+        return "cuda";
+    case WIRE_DEVICE_TYPE_ROCM:
+        return "rocm";
+    case WIRE_DEVICE_TYPE_CPU:
+        return "cpu";
+    default:
+        return "unknown";
     }
 }
 
@@ -53,7 +57,10 @@ static struct slot_view slot_view(struct arena *a, const struct wire_agent *agen
     return v;
 }
 
-static struct json_object *text_or_null(const char *s) { return s ? json_object_new_string(s) : NULL; }
+static struct json_object *text_or_null(const char *s)
+{
+    return s ? json_object_new_string(s) : NULL;
+}
 
 static struct json_object *slot_document(const struct slot_view *v)
 {
@@ -91,7 +98,8 @@ static void slot_row(struct table *t, const struct slot_view *v)
 void slots_show(struct cli *cli, const struct wire_agent *agent, const struct wire_get_tasks_response *tasks)
 {
     cleanup_table struct table t = TABLE_INIT;
-    table_columns(&t, (const char *const[]){"Slot ID", "Enabled", "Draining", "Allocation ID", "Task Name", "Type", "Device", NULL});
+    table_columns(&t, (const char *const[]){"Slot ID", "Enabled", "Draining", "Allocation ID", "Task Name", "Type",
+                                            "Device", NULL});
     for (size_t i = 0; i < agent->slots_n; i++) {
         struct slot_view v = slot_view(&cli->arena, agent, &agent->slots[i].value, tasks);
         slot_cells(&t, &v);

@@ -18,7 +18,8 @@ static int change_each(struct cli *cli, const char *const *id, size_t n, change_
     cleanup_error struct error last = ERROR_INIT;
     for (size_t i = 0; i < n; i++) {
         cleanup_error struct error failed = ERROR_INIT;
-        if (change(cli, (int32_t)strtol(id[i], NULL, 10), &failed) == 0) /* was checked when the command line was parsed */
+        if (change(cli, (int32_t)strtol(id[i], NULL, 10), &failed) ==
+            0) /* was checked when the command line was parsed */
             continue;
         if (last.kind)
             cli_say(cli, CLI_RED, "%s", error_msg(&last));
@@ -32,8 +33,8 @@ static int change_each(struct cli *cli, const char *const *id, size_t n, change_
 }
 
 /* The requests of all these routes have one field, `id`, as the contract says. */
-static int change_experiment(struct cli *cli, enum route_id id, const void *request, const char *done, int32_t experiment,
-                  struct error *err)
+static int change_experiment(struct cli *cli, enum route_id id, const void *request, const char *done,
+                             int32_t experiment, struct error *err)
 {
     if (api_call(cli, id, request, NULL, err) < 0)
         return -1;
@@ -42,7 +43,8 @@ static int change_experiment(struct cli *cli, enum route_id id, const void *requ
 }
 
 /* Ends the experiment. If it has ended already, that is no error: det says so. */
-static int end_experiment(struct cli *cli, enum route_id route, const void *request, const char *done, int32_t id, struct error *err)
+static int end_experiment(struct cli *cli, enum route_id route, const void *request, const char *done, int32_t id,
+                          struct error *err)
 {
     struct wire_get_experiment_request in = {.experiment_id = id};
     struct wire_get_experiment_response out;
@@ -57,7 +59,8 @@ static int end_experiment(struct cli *cli, enum route_id route, const void *requ
 
 static int activate_experiment(struct cli *cli, int32_t id, struct error *err)
 {
-    return change_experiment(cli, ROUTE_ID_ACTIVATE_EXPERIMENT, &(struct wire_activate_experiment_request){.id = id}, "Activated", id, err);
+    return change_experiment(cli, ROUTE_ID_ACTIVATE_EXPERIMENT, &(struct wire_activate_experiment_request){.id = id},
+                             "Activated", id, err);
 }
 
 int cmd_experiment_activate(struct cli *cli, const struct args_experiment_activate *args, struct error *err)
@@ -67,7 +70,8 @@ int cmd_experiment_activate(struct cli *cli, const struct args_experiment_activa
 
 static int pause_one(struct cli *cli, int32_t id, struct error *err)
 {
-    return change_experiment(cli, ROUTE_ID_PAUSE_EXPERIMENT, &(struct wire_pause_experiment_request){.id = id}, "Paused", id, err);
+    return change_experiment(cli, ROUTE_ID_PAUSE_EXPERIMENT, &(struct wire_pause_experiment_request){.id = id},
+                             "Paused", id, err);
 }
 
 int cmd_experiment_pause(struct cli *cli, const struct args_experiment_pause *args, struct error *err)
@@ -77,7 +81,8 @@ int cmd_experiment_pause(struct cli *cli, const struct args_experiment_pause *ar
 
 static int cancel_experiment(struct cli *cli, int32_t id, struct error *err)
 {
-    return end_experiment(cli, ROUTE_ID_CANCEL_EXPERIMENT, &(struct wire_cancel_experiment_request){.id = id}, "Canceled", id, err);
+    return end_experiment(cli, ROUTE_ID_CANCEL_EXPERIMENT, &(struct wire_cancel_experiment_request){.id = id},
+                          "Canceled", id, err);
 }
 
 int cmd_experiment_cancel(struct cli *cli, const struct args_experiment_cancel *args, struct error *err)
@@ -87,7 +92,8 @@ int cmd_experiment_cancel(struct cli *cli, const struct args_experiment_cancel *
 
 static int kill_one(struct cli *cli, int32_t id, struct error *err)
 {
-    return end_experiment(cli, ROUTE_ID_KILL_EXPERIMENT, &(struct wire_kill_experiment_request){.id = id}, "Killed", id, err);
+    return end_experiment(cli, ROUTE_ID_KILL_EXPERIMENT, &(struct wire_kill_experiment_request){.id = id}, "Killed", id,
+                          err);
 }
 
 int cmd_experiment_kill(struct cli *cli, const struct args_experiment_kill *args, struct error *err)
@@ -97,7 +103,8 @@ int cmd_experiment_kill(struct cli *cli, const struct args_experiment_kill *args
 
 static int archive_experiment(struct cli *cli, int32_t id, struct error *err)
 {
-    return change_experiment(cli, ROUTE_ID_ARCHIVE_EXPERIMENT, &(struct wire_archive_experiment_request){.id = id}, "Archived", id, err);
+    return change_experiment(cli, ROUTE_ID_ARCHIVE_EXPERIMENT, &(struct wire_archive_experiment_request){.id = id},
+                             "Archived", id, err);
 }
 
 int cmd_experiment_archive(struct cli *cli, const struct args_experiment_archive *args, struct error *err)
@@ -107,8 +114,8 @@ int cmd_experiment_archive(struct cli *cli, const struct args_experiment_archive
 
 static int unarchive_experiment(struct cli *cli, int32_t id, struct error *err)
 {
-    return change_experiment(cli, ROUTE_ID_UNARCHIVE_EXPERIMENT, &(struct wire_unarchive_experiment_request){.id = id}, "Unarchived", id,
-                  err);
+    return change_experiment(cli, ROUTE_ID_UNARCHIVE_EXPERIMENT, &(struct wire_unarchive_experiment_request){.id = id},
+                             "Unarchived", id, err);
 }
 
 int cmd_experiment_unarchive(struct cli *cli, const struct args_experiment_unarchive *args, struct error *err)
@@ -128,8 +135,9 @@ static int delete_one(struct cli *cli, int32_t id, struct error *err)
 int cmd_experiment_delete(struct cli *cli, const struct args_experiment_delete *args, struct error *err)
 {
     size_t n = args->experiment_ids_n;
-    const char *question = arena_printf(&cli->arena, "Deleting %s removes %s logs, metrics and checkpoints for ever; 'det "
-                                                     "experiment archive' only hides %s.\nDelete %s?",
+    const char *question = arena_printf(&cli->arena,
+                                        "Deleting %s removes %s logs, metrics and checkpoints for ever; 'det "
+                                        "experiment archive' only hides %s.\nDelete %s?",
                                         n > 1 ? arena_printf(&cli->arena, "%zu experiments", n) : "an experiment",
                                         n > 1 ? "their" : "its", n > 1 ? "them" : "it", n > 1 ? "them" : "it");
     if (!args->yes && !terminal_ask_yes(cli, question)) {

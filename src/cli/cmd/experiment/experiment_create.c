@@ -2,10 +2,10 @@
 #include <string.h>
 
 #include "cli/cmd/experiment.h"
+#include "cli/connection/publish.h"
 #include "cli/files/config_file.h"
 #include "cli/files/context.h"
 #include "cli/terminal/output.h"
-#include "cli/connection/publish.h"
 #include "cli/terminal/terminal.h"
 #include "common/base/cleanup.h"
 #include "core/config/expconf.h"
@@ -17,7 +17,10 @@ static void say_prepared(struct cli *cli, const struct context *c, const char *e
 }
 
 /* Whether the output is for a program: only the id, or only JSON. */
-static bool is_terse(const struct args_experiment_create *args) { return args->quiet || args->json; }
+static bool is_terse(const struct args_experiment_create *args)
+{
+    return args->quiet || args->json;
+}
 
 static void print_created(struct cli *cli, const struct args_experiment_create *args, const struct wire_experiment *e)
 {
@@ -85,7 +88,8 @@ static int build_body(const struct args_experiment_create *args, const struct su
 }
 
 static int submit_experiment(struct cli *cli, const struct args_experiment_create *args, const struct submission *s,
-                  const struct context *context, struct wire_create_experiment_response *out, struct error *err)
+                             const struct context *context, struct wire_create_experiment_response *out,
+                             struct error *err)
 {
     cleanup_strbuf struct strbuf body = STRBUF_INIT;
     if (build_body(args, s, context, &body, err) < 0)
@@ -110,7 +114,8 @@ static int create_test(struct cli *cli, const struct args_experiment_create *arg
         return -1;
     experiment_warn_of_config(cli, out.config_warnings, out.config_warnings_n);
     fputs("Experiment configuration validation succeeded! \U0001F389\nCreating test experiment...\n", cli->out);
-    if (experiment_test_config(out.config, &config, err) < 0 || submit_experiment(cli, args, &test, context, &out, err) < 0)
+    if (experiment_test_config(out.config, &config, err) < 0 ||
+        submit_experiment(cli, args, &test, context, &out, err) < 0)
         return -1;
     context_release(context);
     fprintf(cli->out, "Created test experiment %d\n", out.experiment->id);
@@ -125,8 +130,8 @@ static void warn_of_retired_searcher(struct cli *cli, const char *config)
         return;
     enum exp_searcher_kind kind = c->values.searcher.kind, runs_as = exp_searcher_runs_as(kind);
     if (runs_as != kind)
-        cli_say(cli, CLI_YELLOW, "Warning: the searcher \"%s\" has been retired and runs as %s.", exp_searcher_kind_name(kind),
-                exp_searcher_kind_name(runs_as));
+        cli_say(cli, CLI_YELLOW, "Warning: the searcher \"%s\" has been retired and runs as %s.",
+                exp_searcher_kind_name(kind), exp_searcher_kind_name(runs_as));
     exp_config_free(c);
 }
 
@@ -148,12 +153,13 @@ static int submit_and_follow(struct cli *cli, const struct args_experiment_creat
 }
 
 static int create_experiment(struct cli *cli, const struct args_experiment_create *args, const struct submission *s,
-                  struct context *context, struct error *err)
+                             struct context *context, struct error *err)
 {
     struct publish *ports = NULL;
     bool follows = args->follow_first_trial && !args->paused;
     if (args->publish_n && !follows)
-        cli_say(cli, CLI_YELLOW, "Warning: ports are published while the first trial is followed (-f); --publish does nothing.");
+        cli_say(cli, CLI_YELLOW,
+                "Warning: ports are published while the first trial is followed (-f); --publish does nothing.");
     else if (args->publish_n && publish_open(args->publish, args->publish_n, &ports, err) < 0)
         return -1;
     int rc = submit_and_follow(cli, args, s, context, ports, err);
@@ -167,7 +173,8 @@ int cmd_experiment_create(struct cli *cli, const struct args_experiment_create *
     cleanup_json struct json_object *tree = NULL;
     cleanup_context struct context context = CONTEXT_INIT;
     if (args->local && args->template_n)
-        return error_set(err, ERR_USAGE, "--local does not ask the master, which keeps the templates; leave out --template");
+        return error_set(err, ERR_USAGE,
+                         "--local does not ask the master, which keeps the templates; leave out --template");
     if (args->template_n > 1)
         return error_set(err, ERR_USAGE, "--template may be given only once");
     if (config_file_read_with(cli, args->config_file, args->config, args->config_n, &config, &tree, err) < 0)
@@ -176,7 +183,9 @@ int cmd_experiment_create(struct cli *cli, const struct args_experiment_create *
         return experiment_run_local(cli, tree, args->model_def, args->test_mode, err);
     if (read_context(cli, args, &context, err) < 0)
         return -1;
-    struct submission s = {.config = &config, .template = args->template_n ? args->template[0] : NULL,
+    struct submission s = {.config = &config,
+                           .template = args->template_n ? args->template[0] : NULL,
                            .activate = !args->paused};
-    return args->test_mode ? create_test(cli, args, &s, &context, err) : create_experiment(cli, args, &s, &context, err);
+    return args->test_mode ? create_test(cli, args, &s, &context, err)
+                           : create_experiment(cli, args, &s, &context, err);
 }

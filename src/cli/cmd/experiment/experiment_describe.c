@@ -26,7 +26,7 @@ struct described {
     size_t trial_n;
 };
 
-/* ---- fetching ---- */
+/* ---- fetching ---------------------------------------------------------------------------------------------------- */
 
 static int fetch_workloads(struct cli *cli, struct described_trial *t, struct error *err)
 {
@@ -80,7 +80,8 @@ static int parse_ids(const char *text, int32_t *id, size_t *n, struct error *err
         char *end;
         long one = strtol(at, &end, 10);
         if (end == at || (*end && *end != ',') || one < 1 || one > INT32_MAX)
-            return error_set(err, ERR_USAGE, "argument experiment_ids: '%s' is not a list of experiments such as 3,4", text);
+            return error_set(err, ERR_USAGE, "argument experiment_ids: '%s' is not a list of experiments such as 3,4",
+                             text);
         id[(*n)++] = (int32_t)one;
         if (!*end)
             return 0;
@@ -103,7 +104,7 @@ static int read_ids(struct cli *cli, const struct args_experiment_describe *args
     return 0;
 }
 
-/* ---- the tables ---- */
+/* ---- the tables -------------------------------------------------------------------------------------------------- */
 
 static int compare_text(const void *a, const void *b)
 {
@@ -126,8 +127,9 @@ static const char *labels_of(struct arena *a, const struct wire_experiment *e)
 
 static void fill_experiments(struct table *t, const struct described *d, size_t n, bool failure)
 {
-    table_columns(t, (const char *const[]){"Experiment ID", "State", "Progress", "Started", "Ended", "Name",
-                                           "Description", "Archived", "Resource Pool", "Labels", failure ? "Reason" : NULL, NULL});
+    table_columns(t,
+                  (const char *const[]){"Experiment ID", "State", "Progress", "Started", "Ended", "Name", "Description",
+                                        "Archived", "Resource Pool", "Labels", failure ? "Reason" : NULL, NULL});
     for (size_t i = 0; i < n; i++) {
         const struct wire_experiment *e = d[i].experiment;
         table_int(t, e->id);
@@ -177,7 +179,8 @@ static void add_names(struct arena *a, struct names *names, struct json_object *
     const char **all = arena_array(a, const char *, names->n + (size_t)json_object_object_length(metrics) + 1);
     if (names->n)
         memcpy(all, names->name, names->n * sizeof(*all));
-    json_object_object_foreach(metrics, key, value) {
+    json_object_object_foreach(metrics, key, value)
+    {
         (void)value;
         bool known = false;
         for (size_t i = 0; i < names->n && !known; i++)

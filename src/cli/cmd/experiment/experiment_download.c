@@ -6,8 +6,10 @@
 int cmd_experiment_download(struct cli *cli, const struct args_experiment_download *args, struct error *err)
 {
     enum wire_checkpoint_state state = WIRE_CHECKPOINT_STATE_COMPLETED;
-    struct wire_get_experiment_checkpoints_request in = {.id = (int32_t)args->experiment_id, .limit = (int32_t)args->top_n,
-                                                         .states = &state, .states_n = 1,
+    struct wire_get_experiment_checkpoints_request in = {.id = (int32_t)args->experiment_id,
+                                                         .limit = (int32_t)args->top_n,
+                                                         .states = &state,
+                                                         .states_n = 1,
                                                          .sort_by_attr = WIRE_CHECKPOINT_SORT_BY_SEARCHER_METRIC};
     struct wire_get_experiment_checkpoints_response out;
     if (!args->sort_by != !args->has_smaller_is_better)
@@ -25,7 +27,8 @@ int cmd_experiment_download(struct cli *cli, const struct args_experiment_downlo
     for (size_t i = 0; i < out.checkpoints_n; i++) {
         const struct wire_checkpoint *c = &out.checkpoints[i];
         struct checkpoint_download how = {.output_dir = arena_printf(&cli->arena, "%s/%s", args->output_dir, c->uuid),
-                                          .mode = "auto", .quiet = args->quiet};
+                                          .mode = "auto",
+                                          .quiet = args->quiet};
         if (checkpoint_download(cli, c, &how, err) < 0)
             return -1;
     }

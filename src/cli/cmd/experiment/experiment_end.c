@@ -11,7 +11,8 @@ static bool trial_is_final(enum wire_trial_state s)
 
 /* Waits for the experiment's end, which comes a moment after the end of its first trial's log. Does not wait if
  * other trials go on. */
-static int wait_for_end(struct cli *cli, int32_t id, const struct wire_experiment **ret, size_t *ret_running, struct error *err)
+static int wait_for_end(struct cli *cli, int32_t id, const struct wire_experiment **ret, size_t *ret_running,
+                        struct error *err)
 {
     for (;;) {
         struct wire_get_experiment_request in = {.experiment_id = id};
@@ -35,9 +36,12 @@ static int wait_for_end(struct cli *cli, int32_t id, const struct wire_experimen
 }
 
 /* Finds the trial with the best value of the searcher's metric; NULL: no trial has reported it. */
-static int find_best(struct cli *cli, int32_t id, const struct searched_metric *m, const struct wire_trial **ret, struct error *err)
+static int find_best(struct cli *cli, int32_t id, const struct searched_metric *m, const struct wire_trial **ret,
+                     struct error *err)
 {
-    struct wire_get_experiment_trials_request in = {.experiment_id = id, .limit = 1,
+    struct wire_get_experiment_trials_request in = {
+        .experiment_id = id,
+        .limit = 1,
         .sort_by = WIRE_GET_EXPERIMENT_TRIALS_REQUEST_SORT_BY_BEST_VALIDATION_METRIC,
         .order_by = m->smaller_is_better ? WIRE_ORDER_BY_ASC : WIRE_ORDER_BY_DESC};
     struct wire_get_experiment_trials_response out;
@@ -52,8 +56,12 @@ static int find_best(struct cli *cli, int32_t id, const struct searched_metric *
 static int find_checkpoint(struct cli *cli, int32_t id, const char **ret, struct error *err)
 {
     enum wire_checkpoint_state completed = WIRE_CHECKPOINT_STATE_COMPLETED;
-    struct wire_get_experiment_checkpoints_request in = {.id = id, .limit = 1, .states = &completed, .states_n = 1,
-        .has_sort_by_attr = true, .sort_by_attr = WIRE_CHECKPOINT_SORT_BY_SEARCHER_METRIC};
+    struct wire_get_experiment_checkpoints_request in = {.id = id,
+                                                         .limit = 1,
+                                                         .states = &completed,
+                                                         .states_n = 1,
+                                                         .has_sort_by_attr = true,
+                                                         .sort_by_attr = WIRE_CHECKPOINT_SORT_BY_SEARCHER_METRIC};
     struct wire_get_experiment_checkpoints_response out;
     if (api_call(cli, ROUTE_ID_GET_EXPERIMENT_CHECKPOINTS, &in, &out, err) < 0)
         return -1;
@@ -61,7 +69,8 @@ static int find_checkpoint(struct cli *cli, int32_t id, const char **ret, struct
     return 0;
 }
 
-static void tell_best(struct cli *cli, const struct wire_trial *best, const struct searched_metric *m, const char *checkpoint)
+static void tell_best(struct cli *cli, const struct wire_trial *best, const struct searched_metric *m,
+                      const char *checkpoint)
 {
     const char *value = best ? metric_text(&cli->arena, best->best_validation->metrics, m->name) : NULL;
     if (value)
@@ -74,7 +83,8 @@ static void tell_best(struct cli *cli, const struct wire_trial *best, const stru
 static void tell_next(struct cli *cli, const struct wire_experiment *e, const char *checkpoint)
 {
     if (e->state != WIRE_EXPERIMENT_STATE_COMPLETED)
-        cli_say(cli, CLI_PLAIN, "  next:        det experiment logs %d --tail 50, or det experiment continue %d", e->id, e->id);
+        cli_say(cli, CLI_PLAIN, "  next:        det experiment logs %d --tail 50, or det experiment continue %d", e->id,
+                e->id);
     else if (*checkpoint)
         cli_say(cli, CLI_PLAIN, "  next:        det checkpoint download %.8s", checkpoint);
     else
@@ -85,7 +95,8 @@ void experiment_tell_state(struct cli *cli, const struct wire_experiment *e)
 {
     bool completed = e->state == WIRE_EXPERIMENT_STATE_COMPLETED;
     cli_say(cli, completed ? CLI_GREEN : CLI_RED, "Experiment %d ended: %s%s%s", e->id,
-            state_text(&wire_enum_experiment_state, (int32_t)e->state), e->failure ? ": " : "", e->failure ? e->failure : "");
+            state_text(&wire_enum_experiment_state, (int32_t)e->state), e->failure ? ": " : "",
+            e->failure ? e->failure : "");
 }
 
 int experiment_tell_end(struct cli *cli, int32_t id, struct error *err)
@@ -99,7 +110,8 @@ int experiment_tell_end(struct cli *cli, int32_t id, struct error *err)
         return -1;
     if (!experiment_is_final(e->state)) {
         if (running)
-            cli_say(cli, CLI_PLAIN, "Experiment %d goes on with %zu more trial%s. To wait for its end, run: det experiment wait %d", id,
+            cli_say(cli, CLI_PLAIN,
+                    "Experiment %d goes on with %zu more trial%s. To wait for its end, run: det experiment wait %d", id,
                     running, running == 1 ? "" : "s", id);
         else
             cli_say(cli, CLI_PLAIN, "Experiment %d is paused. To continue it, run: det experiment activate %d", id, id);

@@ -23,8 +23,10 @@ void experiment_warn(struct cli *cli, int32_t experiment_id, const enum wire_lau
     if (!exceeds)
         return;
     const char *reason = waiting_reason(cli, experiment_id);
-    cli_say(cli, CLI_YELLOW, "Warning: no agents of its resource pool can hold a trial of this experiment now; it waits for some "
-            "that can%s%s.", reason ? ": " : "", reason ? reason : "");
+    cli_say(cli, CLI_YELLOW,
+            "Warning: no agents of its resource pool can hold a trial of this experiment now; it waits for some "
+            "that can%s%s.",
+            reason ? ": " : "", reason ? reason : "");
 }
 
 void experiment_warn_of_config(struct cli *cli, const char *const *sentence, size_t n)
@@ -58,14 +60,16 @@ int experiment_follow(struct cli *cli, int32_t experiment_id, struct publish *po
             return -1;
         if (experiment_is_final(out.experiment->state))
             return error_set(err, ERR_ABORTED, "experiment %d has ended without a trial%s%s", experiment_id,
-                             out.experiment->failure ? ": " : "", out.experiment->failure ? out.experiment->failure : "");
+                             out.experiment->failure ? ": " : "",
+                             out.experiment->failure ? out.experiment->failure : "");
         nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
     }
     if (ports && serve_ports(cli, ports, trial, err) < 0)
         return -1;
     fprintf(cli->out, "Following first trial with ID %d\n", trial);
     fflush(cli->out);
-    if (logs_print(cli, &(struct log_query){.trial_id = trial, .experiment_id = experiment_id, .follow = true}, err) < 0)
+    if (logs_print(cli, &(struct log_query){.trial_id = trial, .experiment_id = experiment_id, .follow = true}, err) <
+        0)
         return -1;
     return experiment_tell_end(cli, experiment_id, err);
 }

@@ -11,7 +11,9 @@
 static const char *text_of(struct arena *a, struct json_object *row, const char *name)
 {
     struct json_object *v = json_object_object_get(row, name);
-    return !v ? NULL : json_object_is_type(v, json_type_string) ? arena_strdup(a, json_object_get_string(v)) : output_dumps(a, v);
+    return !v                                         ? NULL
+           : json_object_is_type(v, json_type_string) ? arena_strdup(a, json_object_get_string(v))
+                                                      : output_dumps(a, v);
 }
 
 static int64_t number_of(struct json_object *row, const char *name)
@@ -86,10 +88,11 @@ static int preview_policy(struct cli *cli, const struct args_experiment_set_gc_p
     if (n)
         json_object_array_sort(list, by_trial_and_time);
     for (size_t i = 0; i < n; i++)
-        validated += metric && metric_of(&cli->arena, json_object_array_get_idx(list, i), metric) != NULL;
+        validated += metric && metric_of(&cli->arena, json_object_array_get_idx(list, i), metric);
     if (n)
         print_table(cli, list, metric ? metric : "");
-    fprintf(cli->out, "This policy will delete %zu checkpoints with validations and %zu checkpoints without validations.\n",
+    fprintf(cli->out,
+            "This policy will delete %zu checkpoints with validations and %zu checkpoints without validations.\n",
             validated, n - validated);
     return 0;
 }
@@ -97,9 +100,11 @@ static int preview_policy(struct cli *cli, const struct args_experiment_set_gc_p
 int cmd_experiment_set_gc_policy(struct cli *cli, const struct args_experiment_set_gc_policy *args, struct error *err)
 {
     struct wire_experiment_patch_experiment_patch_checkpoint_storage policy = {
-        .save_experiment_best = (int32_t)args->save_experiment_best, .save_trial_best = (int32_t)args->save_trial_best,
+        .save_experiment_best = (int32_t)args->save_experiment_best,
+        .save_trial_best = (int32_t)args->save_trial_best,
         .save_trial_latest = (int32_t)args->save_trial_latest};
-    struct wire_experiment_patch_experiment change = {.id = (int32_t)args->experiment_id, .checkpoint_storage = &policy};
+    struct wire_experiment_patch_experiment change = {.id = (int32_t)args->experiment_id,
+                                                      .checkpoint_storage = &policy};
     if (!args->yes) {
         if (preview_policy(cli, args, err) < 0)
             return -1;
@@ -108,7 +113,8 @@ int cmd_experiment_set_gc_policy(struct cli *cli, const struct args_experiment_s
             return 0;
         }
     }
-    if (api_call(cli, ROUTE_ID_PATCH_EXPERIMENT, &(struct wire_patch_experiment_request){.experiment = &change}, NULL, err) < 0)
+    if (api_call(cli, ROUTE_ID_PATCH_EXPERIMENT, &(struct wire_patch_experiment_request){.experiment = &change}, NULL,
+                 err) < 0)
         return -1;
     fprintf(cli->out,
             "Set GC policy of experiment %" PRId64 " to\n{'save_experiment_best': %d, 'save_trial_best': %d, "

@@ -37,12 +37,12 @@ static void experiment_columns(struct table *t, const struct experiment_list_for
         table_column(t, "Archived");
 }
 
-/* ---- states that the master does not store ---- */
+/* ---- states that the master does not store ----------------------------------------------------------------------- */
 
 static bool is_live(enum wire_experiment_state s)
 {
-    return s == WIRE_EXPERIMENT_STATE_QUEUED || s == WIRE_EXPERIMENT_STATE_PULLING || s == WIRE_EXPERIMENT_STATE_STARTING ||
-           s == WIRE_EXPERIMENT_STATE_RUNNING;
+    return s == WIRE_EXPERIMENT_STATE_QUEUED || s == WIRE_EXPERIMENT_STATE_PULLING ||
+           s == WIRE_EXPERIMENT_STATE_STARTING || s == WIRE_EXPERIMENT_STATE_RUNNING;
 }
 
 /* What was selected for printing so far. */
@@ -51,7 +51,10 @@ struct choice {
     size_t seen, taken;
 };
 
-static bool is_full(const struct choice *c) { return c->form->most && c->taken == c->form->most; }
+static bool is_full(const struct choice *c)
+{
+    return c->form->most && c->taken == c->form->most;
+}
 
 static bool takes_experiment(struct choice *c, enum wire_experiment_state state)
 {
@@ -72,8 +75,8 @@ static enum wire_experiment_state state_of_document(struct json_object *e)
     return (enum wire_experiment_state)number;
 }
 
-static int print_documents(struct cli *cli, struct wire_get_experiments_request *in, const struct experiment_list_form *form,
-                           struct error *err)
+static int print_documents(struct cli *cli, struct wire_get_experiments_request *in,
+                           const struct experiment_list_form *form, struct error *err)
 {
     cleanup_json struct json_object *list = NULL, *chosen = json_object_new_array();
     struct choice choice = {.form = form};
@@ -162,13 +165,19 @@ int cmd_experiment_list(struct cli *cli, const struct args_experiment_list *args
                                               .offset = (int32_t)args->offset,
                                               .sort_by = WIRE_GET_EXPERIMENTS_REQUEST_SORT_BY_ID,
                                               .order_by = order_of(cli, args),
-                                              .name = args->name, .labels = args->labels, .labels_n = args->labels_n,
-                                              .states = states_of(cli, args), .states_n = args->states_n};
+                                              .name = args->name,
+                                              .labels = args->labels,
+                                              .labels_n = args->labels_n,
+                                              .states = states_of(cli, args),
+                                              .states_n = args->states_n};
     in.has_archived = !args->all; /* without --all: only the user's own experiments that are not archived */
     in.users = &me;
     in.users_n = args->all ? 0 : 1;
-    struct experiment_list_form form = {.show_project = args->show_project, .archived = args->all, .csv = args->csv,
-                                        .json = args->json, .pages = pages_of(args->pages, args->has_limit)};
+    struct experiment_list_form form = {.show_project = args->show_project,
+                                        .archived = args->all,
+                                        .csv = args->csv,
+                                        .json = args->json,
+                                        .pages = pages_of(args->pages, args->has_limit)};
     look_through(&in, &form, &cli->arena);
     return experiment_list(cli, &in, &form, err);
 }

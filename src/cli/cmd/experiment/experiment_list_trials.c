@@ -21,7 +21,8 @@ static void add_columns(struct table *t, const struct trials_form *form)
 static void add_row(struct table *t, const struct wire_trial *trial, const struct trials_form *form)
 {
     const struct wire_common_metrics *best = trial->best_validation ? trial->best_validation->metrics : NULL;
-    const char *metric = form->metric_early || form->metric_late ? metric_text(&t->arena, best, form->searched.name) : NULL;
+    const char *metric = form->metric_early || form->metric_late ? metric_text(&t->arena, best, form->searched.name)
+                                                                 : NULL;
     table_int(t, trial->id);
     table_text(t, state_text(&wire_enum_trial_state, (int32_t)trial->state));
     if (form->metric_early)
@@ -70,7 +71,8 @@ int cmd_experiment_list_trials(struct cli *cli, const struct args_experiment_lis
     const char *pages = pages_of(args->pages, args->has_limit || args->has_best);
     bool terminal = cli->out_width > 0 && !args->csv;
     struct trials_form form = {0};
-    if ((args->metric || args->has_best || terminal) && searched_metric_fetch(cli, in.experiment_id, &form.searched, err) < 0)
+    if ((args->metric || args->has_best || terminal) &&
+        searched_metric_fetch(cli, in.experiment_id, &form.searched, err) < 0)
         return -1;
     if (args->has_best)
         best_first(&in, &form.searched, args->best);

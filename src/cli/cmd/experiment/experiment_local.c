@@ -28,7 +28,8 @@ static bool is_trial_class(struct cli *cli, const char *entrypoint, const char *
         return false;
     if (!slash)
         return true;
-    const char *file = arena_printf(&cli->arena, "%s/%.*s.py", directory ? directory : ".", (int)(colon - entrypoint), entrypoint);
+    const char *file = arena_printf(&cli->arena, "%s/%.*s.py", directory ? directory : ".", (int)(colon - entrypoint),
+                                    entrypoint);
     return *entrypoint != '/' && entrypoint + strspn(entrypoint, WORD ".-/") == colon && access(file, R_OK) == 0;
 }
 
@@ -54,15 +55,16 @@ static int config_in_memory(struct json_object *config, struct error *err)
 static int seed_argument(struct cli *cli, struct json_object *config, const char **ret, struct error *err)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    struct json_object *seed = schema_get(exp_reproducibility, schema_get(exp_values, config, reproducibility), experiment_seed);
+    struct json_object *seed = schema_get(exp_reproducibility, schema_get(exp_values, config, reproducibility),
+                                          experiment_seed);
     uint32_t first;
     *ret = NULL;
     if (!seed)
         return 0;
     int64_t n = json_object_is_type(seed, json_type_int) ? json_object_get_int64(seed) : -1;
     if (n < 0 || n > EXP_REPRODUCIBILITY_EXPERIMENT_SEED_MAX)
-        return error_set(err, ERR_INVALID, "reproducibility.experiment_seed is %s, allowed is 0 to %d", json_object_to_json_string(seed),
-                         EXP_REPRODUCIBILITY_EXPERIMENT_SEED_MAX);
+        return error_set(err, ERR_INVALID, "reproducibility.experiment_seed is %s, allowed is 0 to %d",
+                         json_object_to_json_string(seed), EXP_REPRODUCIBILITY_EXPERIMENT_SEED_MAX);
     json_print(config, &text);
     if (search_first_seed(text.s, text.n, (uint32_t)n, &first, err) < 0)
         return error_wrap(err, "the seed of the first trial");
@@ -70,8 +72,8 @@ static int seed_argument(struct cli *cli, struct json_object *config, const char
     return 0;
 }
 
-static int harness_arguments(struct cli *cli, struct json_object *config, const char *entrypoint, bool test_mode, char ***ret,
-                             struct error *err)
+static int harness_arguments(struct cli *cli, struct json_object *config, const char *entrypoint, bool test_mode,
+                             char ***ret, struct error *err)
 {
     const char *seed;
     if (seed_argument(cli, config, &seed, err) < 0)
@@ -79,8 +81,14 @@ static int harness_arguments(struct cli *cli, struct json_object *config, const 
     int fd = config_in_memory(config, err);
     if (fd < 0)
         return -1;
-    const char *const word[] = {"python3", "-m", "determined.exec.harness", entrypoint, "--local",
-                                arena_printf(&cli->arena, "/dev/fd/%d", fd), test_mode ? "--test" : NULL, seed};
+    const char *const word[] = {"python3",
+                                "-m",
+                                "determined.exec.harness",
+                                entrypoint,
+                                "--local",
+                                arena_printf(&cli->arena, "/dev/fd/%d", fd),
+                                test_mode ? "--test" : NULL,
+                                seed};
     enum { WORDS = sizeof(word) / sizeof(word[0]) };
     char **argv = arena_array(&cli->arena, char *, WORDS + 1);
     for (size_t i = 0, n = 0; i < WORDS; i++)
@@ -111,15 +119,16 @@ static int script_arguments(struct cli *cli, struct json_object *entrypoint, cha
     return 0;
 }
 
-static int entrypoint_arguments(struct cli *cli, struct json_object *config, const char *directory, bool test_mode, char ***ret,
-                     struct error *err)
+static int entrypoint_arguments(struct cli *cli, struct json_object *config, const char *directory, bool test_mode,
+                                char ***ret, struct error *err)
 {
     struct json_object *entrypoint = json_object_object_get(config, "entrypoint");
     bool line = json_object_is_type(entrypoint, json_type_string);
     if (line && is_trial_class(cli, json_object_get_string(entrypoint), directory))
         return harness_arguments(cli, config, json_object_get_string(entrypoint), test_mode, ret, err);
     if (test_mode)
-        return error_set(err, ERR_INVALID, "--local --test-mode trains one batch of a trial class (module:Class); the entrypoint "
+        return error_set(err, ERR_INVALID,
+                         "--local --test-mode trains one batch of a trial class (module:Class); the entrypoint "
                          "of this configuration is a program, which --local runs as a whole");
     return script_arguments(cli, entrypoint, ret, err);
 }
@@ -134,7 +143,8 @@ static _Noreturn void run_child(const char *directory, const char *python_path, 
     _exit(127);
 }
 
-int experiment_run_local(struct cli *cli, struct json_object *config, const char *directory, bool test_mode, struct error *err)
+int experiment_run_local(struct cli *cli, struct json_object *config, const char *directory, bool test_mode,
+                         struct error *err)
 {
     char **argv = NULL;
     int status;

@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/connection/api.h"
 #include "cli/cmd/log_retention.h"
+#include "cli/connection/api.h"
 
 static int patch_experiment(struct cli *cli, const struct wire_experiment_patch_experiment *change, struct error *err)
 {
@@ -70,7 +70,8 @@ static int set_labels(struct cli *cli, int64_t id, const char *label, bool add, 
         strbuf_add_json(&labels, label, strlen(label));
     }
     strbuf_addc(&labels, ']');
-    return patch_experiment(cli, &(struct wire_experiment_patch_experiment){.id = (int32_t)id, .labels = labels.s}, err);
+    return patch_experiment(cli, &(struct wire_experiment_patch_experiment){.id = (int32_t)id, .labels = labels.s},
+                            err);
 }
 
 int cmd_experiment_label_add(struct cli *cli, const struct args_experiment_label_add *args, struct error *err)
@@ -89,13 +90,14 @@ int cmd_experiment_label_remove(struct cli *cli, const struct args_experiment_la
     return 0;
 }
 
-/* ---- share of slots ---- */
+/* ---- share of slots ---------------------------------------------------------------------------------------------- */
 
 static int set_resources(struct cli *cli, int64_t id,
                          const struct wire_experiment_patch_experiment_patch_resources *change, const char *name,
                          const char *value, struct error *err)
 {
-    if (patch_experiment(cli, &(struct wire_experiment_patch_experiment){.id = (int32_t)id, .resources = change}, err) < 0)
+    if (patch_experiment(cli, &(struct wire_experiment_patch_experiment){.id = (int32_t)id, .resources = change}, err) <
+        0)
         return -1;
     fprintf(cli->out, "Set `%s` of experiment %" PRId64 " to %s\n", name, id, value);
     return 0;
@@ -129,7 +131,7 @@ int cmd_experiment_set_priority(struct cli *cli, const struct args_experiment_se
                          arena_printf(&cli->arena, "%" PRId64, args->priority), err);
 }
 
-/* ---- logs ---- */
+/* ---- logs -------------------------------------------------------------------------------------------------------- */
 
 int cmd_experiment_set_log_retention(struct cli *cli, const struct args_experiment_set_log_retention *args,
                                      struct error *err)

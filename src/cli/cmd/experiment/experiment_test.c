@@ -7,7 +7,7 @@
 #include "common/base/cleanup.h"
 #include "gen/experiment_config.h"
 
-/* ---- the configuration of the test ---- */
+/* ---- the configuration of the test ------------------------------------------------------------------------------- */
 
 static struct json_object *one_batch(void)
 {
@@ -52,7 +52,7 @@ int experiment_test_config(const char *effective, struct strbuf *ret, struct err
     return 0;
 }
 
-/* ---- the progress of the test ---- */
+/* ---- the progress of the test ------------------------------------------------------------------------------------ */
 
 enum step { SCHEDULING, TRAINING, VALIDATION, CHECKPOINTING, STEP_NR };
 
@@ -64,8 +64,14 @@ static void print_steps(struct cli *cli, int done, bool failed, bool redraw)
     enum { ONE_LINE = 128 }; /* columns; a narrower terminal cannot redraw the line in place */
     bool narrow = cli->out_width && cli->out_width < ONE_LINE;
     for (int i = 0; i < STEP_NR; i++)
-        fprintf(cli->out, "%s%s [%s]", i ? ", " : redraw ? "\r" : "", narrow ? brief[i] : name[i],
-                i < done ? "\u2714" : i == done && failed ? "\u2717" : " ");
+        fprintf(cli->out, "%s%s [%s]",
+                i        ? ", "
+                : redraw ? "\r"
+                         : "",
+                narrow ? brief[i] : name[i],
+                i < done              ? "\u2714"
+                : i == done && failed ? "\u2717"
+                                      : " ");
     if (!cli->out_terminal)
         fputc('\n', cli->out);
     fflush(cli->out);
@@ -86,8 +92,8 @@ static int steps_done(const struct wire_trial *t, enum wire_experiment_state sta
     return n;
 }
 
-static int look_at_trial(struct cli *cli, int32_t id, enum wire_experiment_state *ret_state, const struct wire_trial **ret,
-                struct error *err)
+static int look_at_trial(struct cli *cli, int32_t id, enum wire_experiment_state *ret_state,
+                         const struct wire_trial **ret, struct error *err)
 {
     struct wire_get_experiment_request in = {.experiment_id = id};
     struct wire_get_experiment_trials_request of = {.experiment_id = id, .limit = 1};

@@ -12,7 +12,7 @@ static void drop_nulls(struct json_object *v)
     size_t n;
     cleanup_free const char **name = json_sorted_names(v, &n);
     for (size_t i = 0; i < n; i++)
-        if (json_object_object_get(v, name[i]) == NULL)
+        if (!json_object_object_get(v, name[i]))
             json_object_object_del(v, name[i]);
 }
 

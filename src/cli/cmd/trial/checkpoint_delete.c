@@ -57,7 +57,8 @@ int cmd_checkpoint_delete(struct cli *cli, const struct args_checkpoint_delete *
 
 int cmd_checkpoint_rm(struct cli *cli, const struct args_checkpoint_rm *args, struct error *err)
 {
-    struct wire_checkpoints_remove_files_request in = {.checkpoint_globs = args->glob, .checkpoint_globs_n = args->glob_n};
+    struct wire_checkpoints_remove_files_request in = {.checkpoint_globs = args->glob,
+                                                       .checkpoint_globs_n = args->glob_n};
     if (split_uuids(cli, args->checkpoints_uuids, &in.checkpoint_uuids, &in.checkpoint_uuids_n, err) < 0)
         return -1;
     if (!args->yes && !terminal_ask_yes(cli, "Files of these checkpoints that match a pattern are removed from the "

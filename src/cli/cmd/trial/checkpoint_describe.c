@@ -51,7 +51,8 @@ void checkpoint_print(struct cli *cli, const struct wire_checkpoint *c)
     table_time(&t, c->has_report_time, c->report_time);
     table_text(&t, c->uuid);
     const struct wire_common_metrics *metrics = training ? training->validation_metrics : NULL;
-    table_brief(&t, training ? metrics_text(&t.arena, metrics) : NULL, metrics ? brief_object(&t.arena, metrics->avg_metrics) : NULL);
+    table_brief(&t, training ? metrics_text(&t.arena, metrics) : NULL,
+                metrics ? brief_object(&t.arena, metrics->avg_metrics) : NULL);
     table_object(&t, c->metadata ? c->metadata : "{}");
     table_show_record(cli, &t, false);
 }

@@ -8,24 +8,28 @@
 
 #include "cli/cmd/show.h"
 #include "cli/files/copytree.h"
-#include "cli/terminal/output.h"
 #include "cli/files/unpack.h"
-#include "common/task/checkpoint_place.h"
+#include "cli/terminal/output.h"
 #include "common/base/cleanup.h"
 #include "common/system/files.h"
+#include "common/task/checkpoint_place.h"
 
 static const char *text_of(struct json_object *v, const char *key)
 {
     struct json_object *s;
-    return json_object_is_type(v, json_type_object) && json_object_object_get_ex(v, key, &s) && json_object_is_type(s, json_type_string) ? json_object_get_string(s)
-                                                                                             : NULL;
+    return json_object_is_type(v, json_type_object) && json_object_object_get_ex(v, key, &s) &&
+                   json_object_is_type(s, json_type_string)
+               ? json_object_get_string(s)
+               : NULL;
 }
 
 /* The checkpoint_storage of the checkpoint's experiment. It is inside *ret_tree, which the caller puts. */
-static int find_storage(const struct wire_checkpoint *c, struct json_object **ret_tree, struct json_object **ret, struct error *err)
+static int find_storage(const struct wire_checkpoint *c, struct json_object **ret_tree, struct json_object **ret,
+                        struct error *err)
 {
     const char *json = c->training ? c->training->experiment_config : NULL;
-    if (!json || json_parse(json, strlen(json), ret_tree, err) < 0 || !json_object_is_type(*ret_tree, json_type_object) ||
+    if (!json || json_parse(json, strlen(json), ret_tree, err) < 0 ||
+        !json_object_is_type(*ret_tree, json_type_object) ||
         !json_object_object_get_ex(*ret_tree, "checkpoint_storage", ret) || !text_of(*ret, "type"))
         return error_set(err, ERR_PRECONDITION, "checkpoint %s does not say where it is stored", c->uuid);
     return 0;
@@ -84,8 +88,9 @@ static int from_directory(struct cli *cli, const struct wire_checkpoint *c, stru
         return -1;
     const char *from = arena_printf(&cli->arena, "%s/%s", place, c->uuid);
     if (!file_exists(from))
-        return error_set(err, ERR_NOT_FOUND, "checkpoint %s is in %s, which does not exist on this machine: mount the storage",
-                         c->uuid, from);
+        return error_set(err, ERR_NOT_FOUND,
+                         "checkpoint %s is in %s, which does not exist on this machine: mount the storage", c->uuid,
+                         from);
     return copy_tree(from, to, err);
 }
 
@@ -109,12 +114,13 @@ static int download_directly(struct cli *cli, const struct wire_checkpoint *c, c
  * the files, it will not. */
 static bool master_may_help(const struct error *why)
 {
-    return why->kind == ERR_NOT_FOUND || why->kind == ERR_UNIMPLEMENTED || why->kind == ERR_PRECONDITION || why->kind == ERR_DEADLINE;
+    return why->kind == ERR_NOT_FOUND || why->kind == ERR_UNIMPLEMENTED || why->kind == ERR_PRECONDITION ||
+           why->kind == ERR_DEADLINE;
 }
 
 /* Mode auto: from the storage if this machine can reach it, otherwise through the master. */
-static int download_checkpoint(struct cli *cli, const struct wire_checkpoint *c, const struct checkpoint_download *how, const char *to,
-               struct error *err)
+static int download_checkpoint(struct cli *cli, const struct wire_checkpoint *c, const struct checkpoint_download *how,
+                               const char *to, struct error *err)
 {
     cleanup_error struct error why = ERROR_INIT;
     const char *mode = how->mode ? how->mode : "auto";

@@ -87,8 +87,14 @@ int checkpoint_list(struct cli *cli, int32_t experiment_id, int32_t trial_id, co
     enum wire_checkpoint_sort_by sort = form->has_best ? WIRE_CHECKPOINT_SORT_BY_SEARCHER_METRIC
                                                        : WIRE_CHECKPOINT_SORT_BY_END_TIME;
     int32_t limit = form->has_best ? (int32_t)form->best : 0;
-    struct wire_get_experiment_checkpoints_request of_experiment = {.id = experiment_id, .sort_by_attr = sort, .has_sort_by_attr = true, .limit = limit};
-    struct wire_get_trial_checkpoints_request of_trial = {.id = trial_id, .sort_by_attr = sort, .has_sort_by_attr = true, .limit = limit};
+    struct wire_get_experiment_checkpoints_request of_experiment = {.id = experiment_id,
+                                                                    .sort_by_attr = sort,
+                                                                    .has_sort_by_attr = true,
+                                                                    .limit = limit};
+    struct wire_get_trial_checkpoints_request of_trial = {.id = trial_id,
+                                                          .sort_by_attr = sort,
+                                                          .has_sort_by_attr = true,
+                                                          .limit = limit};
     struct wire_get_experiment_checkpoints_response experiment;
     struct wire_get_trial_checkpoints_response trial;
     enum route_id id = experiment_id ? ROUTE_ID_GET_EXPERIMENT_CHECKPOINTS : ROUTE_ID_GET_TRIAL_CHECKPOINTS;
@@ -114,30 +120,21 @@ int checkpoint_list(struct cli *cli, int32_t experiment_id, int32_t trial_id, co
 int cmd_experiment_list_checkpoints(struct cli *cli, const struct args_experiment_list_checkpoints *args,
                                     struct error *err)
 {
-    struct checkpoint_list_form form = {.csv = args->csv,
-                                        .json = args->json,
-                                        .hparams = args->hparams,
-                                        .has_best = args->has_best,
-                                        .best = args->best};
+    struct checkpoint_list_form form = {
+        .csv = args->csv, .json = args->json, .hparams = args->hparams, .has_best = args->has_best, .best = args->best};
     return checkpoint_list(cli, (int32_t)args->experiment_id, 0, &form, err);
 }
 
 int cmd_checkpoint_list(struct cli *cli, const struct args_checkpoint_list *args, struct error *err)
 {
-    struct checkpoint_list_form form = {.csv = args->csv,
-                                        .json = args->json,
-                                        .hparams = args->hparams,
-                                        .has_best = args->has_best,
-                                        .best = args->best};
+    struct checkpoint_list_form form = {
+        .csv = args->csv, .json = args->json, .hparams = args->hparams, .has_best = args->has_best, .best = args->best};
     return checkpoint_list(cli, (int32_t)args->experiment_id, 0, &form, err);
 }
 
 int cmd_trial_list_checkpoints(struct cli *cli, const struct args_trial_list_checkpoints *args, struct error *err)
 {
-    struct checkpoint_list_form form = {.csv = args->csv,
-                                        .json = args->json,
-                                        .hparams = args->hparams,
-                                        .has_best = args->has_best,
-                                        .best = args->best};
+    struct checkpoint_list_form form = {
+        .csv = args->csv, .json = args->json, .hparams = args->hparams, .has_best = args->has_best, .best = args->best};
     return checkpoint_list(cli, 0, (int32_t)args->trial_id, &form, err);
 }

@@ -2,8 +2,8 @@
  * runs det. */
 #include "cli/cmd/checkpoint.h"
 #include "cli/files/unpack.h"
-#include "common/task/checkpoint_helper.h"
 #include "common/base/cleanup.h"
+#include "common/task/checkpoint_helper.h"
 
 enum { CHUNK = 1 << 20 };
 
@@ -27,8 +27,8 @@ static int next_chunk(void *ctx, const void **ret, size_t *ret_n, struct error *
 
 int checkpoint_from_store(struct cli *cli, const char *storage, const char *uuid, const char *to, struct error *err)
 {
-    const struct checkpoint_helper_options o = {.python = "python3", .python_path = cli_python_path(cli), .storage = storage,
-                                                .uuid = uuid, .format = "tar"};
+    const struct checkpoint_helper_options o = {
+        .python = "python3", .python_path = cli_python_path(cli), .storage = storage, .uuid = uuid, .format = "tar"};
     struct fetching f = {.chunk = STRBUF_INIT};
     int rc = checkpoint_helper_start(&o, &f.helper, err);
     if (rc == 0)

@@ -5,7 +5,8 @@
 
 #include "common/base/cleanup.h"
 
-int environments_fetch(struct cli *cli, int32_t trial_id, struct wire_get_trial_environments_response *ret, struct error *err)
+int environments_fetch(struct cli *cli, int32_t trial_id, struct wire_get_trial_environments_response *ret,
+                       struct error *err)
 {
     struct wire_get_trial_environments_request in = {.trial_id = trial_id};
     cleanup_error struct error why = ERROR_INIT;
@@ -24,7 +25,8 @@ const char *environment_devices(struct arena *a, const struct wire_host_environm
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     size_t same;
     for (size_t i = 0; host && i < host->devices_n; i += same) {
-        for (same = 1; i + same < host->devices_n && strcmp(host->devices[i].brand, host->devices[i + same].brand) == 0;)
+        for (same = 1;
+             i + same < host->devices_n && strcmp(host->devices[i].brand, host->devices[i + same].brand) == 0;)
             same++;
         strbuf_addf(&text, "%s%zu x %s", text.n ? ", " : "", same, host->devices[i].brand);
     }
@@ -44,8 +46,8 @@ static const char *frameworks_text(struct arena *a, const struct wire_python_env
 void environments_print(struct cli *cli, const struct wire_get_trial_environments_response *e, bool csv)
 {
     cleanup_table struct table t = TABLE_INIT;
-    table_columns(&t, (const char *const[]){"Run", "Rank", "Agent", "Host", "System", "Devices", "Image", "Interpreter", "Python",
-                                            "Frameworks", "Packages", NULL});
+    table_columns(&t, (const char *const[]){"Run", "Rank", "Agent", "Host", "System", "Devices", "Image", "Interpreter",
+                                            "Python", "Frameworks", "Packages", NULL});
     for (size_t i = 0; i < e->environments_n; i++) {
         const struct wire_allocation_environment *x = &e->environments[i];
         table_int(&t, x->trial_run_id);
@@ -55,7 +57,9 @@ void environments_print(struct cli *cli, const struct wire_get_trial_environment
         table_text(&t, x->host ? arena_printf(&t.arena, "%s, Linux %s", x->host->os, x->host->kernel) : NULL);
         table_text(&t, environment_devices(&t.arena, x->host));
         table_text(&t, x->host ? x->host->image : NULL);
-        table_text(&t, x->python ? arena_printf(&t.arena, "%s%s", x->python->executable, x->python->seen_by_agent ? " (seen by the agent)" : "") : NULL);
+        table_text(&t, x->python ? arena_printf(&t.arena, "%s%s", x->python->executable,
+                                                x->python->seen_by_agent ? " (seen by the agent)" : "")
+                                 : NULL);
         table_text(&t, x->python ? x->python->version : NULL);
         table_text(&t, frameworks_text(&t.arena, x->python));
         table_text(&t, x->python ? arena_printf(&t.arena, "%zu", x->python->packages_n) : NULL);
@@ -74,8 +78,8 @@ const char *environments_summary(struct arena *a, const struct wire_get_trial_en
         return NULL;
     const char *frameworks = frameworks_text(a, last->python), *devices = environment_devices(a, last->host);
     bool python = last->python && *last->python->version;
-    return arena_printf(a, "%s%s%s%s on %s%s%s%s", python ? "Python " : "", python ? last->python->version : "a program",
-                        frameworks ? ", " : "", frameworks ? frameworks : "",
-                        last->host ? last->host->hostname : last->agent_id, devices ? " (" : "", devices ? devices : "",
-                        devices ? ")" : "");
+    return arena_printf(a, "%s%s%s%s on %s%s%s%s", python ? "Python " : "",
+                        python ? last->python->version : "a program", frameworks ? ", " : "",
+                        frameworks ? frameworks : "", last->host ? last->host->hostname : last->agent_id,
+                        devices ? " (" : "", devices ? devices : "", devices ? ")" : "");
 }

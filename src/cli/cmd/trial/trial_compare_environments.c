@@ -18,9 +18,15 @@ struct facts {
     size_t n;
 };
 
-static int by_name(const void *a, const void *b) { return strcmp(((const struct fact *)a)->name, ((const struct fact *)b)->name); }
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct fact *)a)->name, ((const struct fact *)b)->name);
+}
 
-static void add_fact(struct facts *f, const char *name, const char *value) { f->fact[f->n++] = (struct fact){name, value}; }
+static void add_fact(struct facts *f, const char *name, const char *value)
+{
+    f->fact[f->n++] = (struct fact){name, value};
+}
 
 static void add_host(struct facts *f, const struct wire_host_environment *host, struct arena *a)
 {
@@ -63,7 +69,8 @@ static int facts_of(struct cli *cli, int64_t trial_id, struct facts *ret, struct
         return -1;
     const struct wire_allocation_environment *x = choose_record(&e);
     if (!x)
-        return error_set(err, ERR_NOT_FOUND, "the environment of trial %" PRId64 " is not recorded: no agent has started it yet", trial_id);
+        return error_set(err, ERR_NOT_FOUND,
+                         "the environment of trial %" PRId64 " is not recorded: no agent has started it yet", trial_id);
     struct arena *a = &cli->arena;
     *ret = (struct facts){.fact = arena_array(a, struct fact, FACTS + (x->python ? x->python->packages_n : 0))};
     if (x->host)
@@ -100,7 +107,10 @@ static void to_row(void *ctx, const char *name, const char *first, const char *s
     table_text(t, second);
 }
 
-static struct json_object *text_or_null(const char *text) { return *text ? json_object_new_string(text) : NULL; }
+static struct json_object *text_or_null(const char *text)
+{
+    return *text ? json_object_new_string(text) : NULL;
+}
 
 static void to_document(void *ctx, const char *name, const char *first, const char *second)
 {
@@ -110,7 +120,8 @@ static void to_document(void *ctx, const char *name, const char *first, const ch
     json_object_object_add(ctx, name, both);
 }
 
-int cmd_trial_compare_environments(struct cli *cli, const struct args_trial_compare_environments *args, struct error *err)
+int cmd_trial_compare_environments(struct cli *cli, const struct args_trial_compare_environments *args,
+                                   struct error *err)
 {
     struct facts a, b;
     if (facts_of(cli, args->trial_id, &a, err) < 0 || facts_of(cli, args->other_trial_id, &b, err) < 0)

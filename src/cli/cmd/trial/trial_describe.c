@@ -48,14 +48,16 @@ static int add_environments(struct cli *cli, int32_t trial_id, struct json_objec
     return 0;
 }
 
-static int print_document(struct cli *cli, const struct args_trial_describe *args, const struct wire_get_trial_request *in,
-                          struct wire_get_trial_workloads_request *workloads, struct error *err)
+static int print_document(struct cli *cli, const struct args_trial_describe *args,
+                          const struct wire_get_trial_request *in, struct wire_get_trial_workloads_request *workloads,
+                          struct error *err)
 {
     cleanup_json struct json_object *v = NULL;
     struct json_object *list;
     const char *pages = pages_of(args->pages, args->has_limit);
     if (api_call_document(cli, ROUTE_ID_GET_TRIAL, in, &v, err) < 0 ||
-        documents_fetch(cli, ROUTE_ID_GET_TRIAL_WORKLOADS, workloads, &workloads->offset, "workloads", pages, &list, err) < 0)
+        documents_fetch(cli, ROUTE_ID_GET_TRIAL_WORKLOADS, workloads, &workloads->offset, "workloads", pages, &list,
+                        err) < 0)
         return -1;
     json_object_object_add(v, "workloads", list);
     if (args->environment && add_environments(cli, in->trial_id, v, err) < 0)
@@ -129,7 +131,8 @@ static int tell_environment(struct cli *cli, const struct args_trial_describe *a
     if (args->environment)
         environments_print(cli, &e, args->csv);
     else if (summary && is_for_people(cli, args))
-        cli_say(cli, CLI_PLAIN, "\nThe last run was of %s.\n'det trial describe %d --environment' shows more.", summary, (int)args->trial_id);
+        cli_say(cli, CLI_PLAIN, "\nThe last run was of %s.\n'det trial describe %d --environment' shows more.", summary,
+                (int)args->trial_id);
     else if (summary)
         cli_say(cli, CLI_PLAIN, "\nThe last run was of %s; --environment shows more.", summary);
     return 0;

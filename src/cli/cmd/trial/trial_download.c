@@ -9,8 +9,8 @@ static bool can_download(const struct wire_checkpoint *c)
 
 /* Chooses the first checkpoint of a list that is sorted as asked for: the latest, or the best by the searcher's
  * metric or a named one. */
-static int choose_checkpoint(struct cli *cli, const struct args_trial_download *args, const struct wire_checkpoint **ret,
-                  struct error *err)
+static int choose_checkpoint(struct cli *cli, const struct args_trial_download *args,
+                             const struct wire_checkpoint **ret, struct error *err)
 {
     struct wire_get_trial_checkpoints_request in = {.id = (int32_t)args->trial_id, .order_by = WIRE_ORDER_BY_DESC};
     struct wire_get_trial_checkpoints_response out;

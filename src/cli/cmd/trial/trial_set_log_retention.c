@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include "cli/connection/api.h"
 #include "cli/cmd/log_retention.h"
+#include "cli/connection/api.h"
 
 int none_or_int(const char *text, bool *ret_has, int64_t *ret)
 {
@@ -24,9 +24,10 @@ int log_retention_days(const char *days, bool forever, int32_t *ret, struct erro
     if (days && none_or_int(days, &has, &n) < 0)
         return error_set(err, ERR_USAGE, "--days must be a whole number, found '%s'", days);
     if (!has && !forever)
-        return error_set(err, ERR_INVALID,
-                         "Please provide an argument to set log retention: --days N keeps logs for N days after the end "
-                         "of the task, --forever keeps them.");
+        return error_set(
+            err, ERR_INVALID,
+            "Please provide an argument to set log retention: --days N keeps logs for N days after the end "
+            "of the task, --forever keeps them.");
     if (n < LEAST || n > MOST)
         return error_set(err, ERR_INVALID,
                          "Please provide a valid value for --days. The allowed range is between %d and %d days.", LEAST,

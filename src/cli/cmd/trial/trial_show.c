@@ -5,7 +5,7 @@
 
 #include "cli/terminal/output.h"
 
-/* ---- metrics ---- */
+/* ---- metrics ----------------------------------------------------------------------------------------------------- */
 
 static const char *number_text(struct arena *a, struct json_object *metric, const char *key)
 {
@@ -16,7 +16,8 @@ static const char *number_text(struct arena *a, struct json_object *metric, cons
                                                     : arena_strdup(a, json_object_get_string(v));
 }
 
-static void add_metrics(struct table *t, struct json_object *group, const char *group_name, const struct searched_metric *searched)
+static void add_metrics(struct table *t, struct json_object *group, const char *group_name,
+                        const struct searched_metric *searched)
 {
     size_t n;
     const char **name = json_sorted_names(group, &n);
@@ -44,7 +45,8 @@ static void show_metrics(struct cli *cli, const struct wire_trial *trial, const 
     if (!text || json_parse(text, strlen(text), &all, NULL) < 0 || !json_object_is_type(all, json_type_object))
         return;
     table_columns(&t, (const char *const[]){"Metric", "Group", "Last", "Best", "Lowest", "Highest", NULL});
-    json_object_object_foreach(all, name, group) {
+    json_object_object_foreach(all, name, group)
+    {
         if (json_object_is_type(group, json_type_object))
             add_metrics(&t, group, name, searched);
     }
@@ -54,7 +56,7 @@ static void show_metrics(struct cli *cli, const struct wire_trial *trial, const 
     table_show(cli, &t, false);
 }
 
-/* ---- steps ---- */
+/* ---- steps ------------------------------------------------------------------------------------------------------- */
 
 struct step {
     int32_t batches;
@@ -85,7 +87,8 @@ static struct step *step_at(struct trial_steps *all, struct arena *a, int32_t ba
     return &all->step[all->n++];
 }
 
-static void take_metrics(struct trial_steps *all, struct arena *a, const struct wire_trial_metrics_workload *m, bool validation)
+static void take_metrics(struct trial_steps *all, struct arena *a, const struct wire_trial_metrics_workload *m,
+                         bool validation)
 {
     if (!m)
         return;
@@ -116,7 +119,8 @@ void trial_steps_show(struct cli *cli, struct trial_steps *all)
     if (all->n == 0)
         return;
     qsort(all->step, all->n, sizeof(*all->step), by_batches);
-    table_columns(&t, (const char *const[]){"# of Batches", "Report Time", "Training", "Validation", "Checkpoint", "UUID", NULL});
+    table_columns(&t, (const char *const[]){"# of Batches", "Report Time", "Training", "Validation", "Checkpoint",
+                                            "UUID", NULL});
     for (size_t i = 0; i < all->n; i++) {
         const struct step *s = &all->step[i];
         table_int(&t, s->batches);
@@ -130,7 +134,7 @@ void trial_steps_show(struct cli *cli, struct trial_steps *all)
     table_show(cli, &t, false);
 }
 
-/* ---- the trial itself ---- */
+/* ---- the trial itself -------------------------------------------------------------------------------------------- */
 
 int trial_show(struct cli *cli, const struct wire_trial *trial, struct error *err)
 {
@@ -140,8 +144,8 @@ int trial_show(struct cli *cli, const struct wire_trial *trial, struct error *er
         return -1;
     const struct wire_trial_metrics_workload *best = trial->best_validation;
     const char *best_text = best ? metric_text(&t.arena, best->metrics, searched.name) : NULL;
-    table_columns(&t, (const char *const[]){"Trial ID", "Experiment ID", "State", "Started", "Ended", "Batches", "Restarts",
-                                            "H-Params", "Best", "Best checkpoint", "Checkpoints", NULL});
+    table_columns(&t, (const char *const[]){"Trial ID", "Experiment ID", "State", "Started", "Ended", "Batches",
+                                            "Restarts", "H-Params", "Best", "Best checkpoint", "Checkpoints", NULL});
     table_int(&t, trial->id);
     table_int(&t, trial->experiment_id);
     table_text(&t, state_text(&wire_enum_trial_state, (int32_t)trial->state));
@@ -150,8 +154,9 @@ int trial_show(struct cli *cli, const struct wire_trial *trial, struct error *er
     table_int(&t, trial->total_batches_processed);
     table_text(&t, trial->restarts ? arena_printf(&t.arena, "%d", trial->restarts) : NULL);
     table_object(&t, trial->hparams);
-    table_text(&t, best_text ? arena_printf(&t.arena, "%s=%s after %d batches", searched.name, best_text, best->total_batches)
-                             : NULL);
+    table_text(&t, best_text
+                       ? arena_printf(&t.arena, "%s=%s after %d batches", searched.name, best_text, best->total_batches)
+                       : NULL);
     table_text(&t, trial->best_checkpoint ? trial->best_checkpoint->uuid : NULL);
     table_int(&t, trial->checkpoint_count);
     table_show_record(cli, &t, false);

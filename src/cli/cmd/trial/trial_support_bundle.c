@@ -123,17 +123,19 @@ static int add_master_logs(struct bundle *b, const char **ret_why, struct error 
     return 0;
 }
 
-static int add_readme(struct bundle *b, int32_t trial_id, int32_t experiment_id, const char *why_no_master_logs, struct error *err)
+static int add_readme(struct bundle *b, int32_t trial_id, int32_t experiment_id, const char *why_no_master_logs,
+                      struct error *err)
 {
     FILE *to = add_part(b, "README.txt", err);
     if (!to)
         return -1;
-    fprintf(to, "Trial %" PRId32 " of experiment %" PRId32 ", master %s, gathered by det %s.\n\n", trial_id, experiment_id,
-            b->cli->master, DET_VERSION);
+    fprintf(to, "Trial %" PRId32 " of experiment %" PRId32 ", master %s, gathered by det %s.\n\n", trial_id,
+            experiment_id, b->cli->master, DET_VERSION);
     for (size_t i = 0; i + 1 < b->n; i++)
         fprintf(to, "%s\n", b->part[i].name);
     if (why_no_master_logs)
-        fprintf(to, "\nLeft out: the master's logs, because %s. Its administrator finds them where its service logs to.\n",
+        fprintf(to,
+                "\nLeft out: the master's logs, because %s. Its administrator finds them where its service logs to.\n",
                 why_no_master_logs);
     return 0;
 }

@@ -1,6 +1,6 @@
 /* What the commands about users share. */
-#ifndef DET_CLI_CMD_USER_H
-#define DET_CLI_CMD_USER_H
+#ifndef DET_CLI_CMD_USER_USER_H
+#define DET_CLI_CMD_USER_USER_H
 
 #include "cli/connection/api.h"
 

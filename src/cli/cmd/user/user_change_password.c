@@ -22,7 +22,8 @@ static int log_in_again(struct cli *cli, const char *user, const char *password,
 static int show_present_password(struct cli *cli, const char *user, struct error *err)
 {
     const char *present, *token;
-    if (terminal_ask_password(cli, arena_printf(&cli->arena, "Present password of user '%s': ", user), &present, NULL) < 0)
+    if (terminal_ask_password(cli, arena_printf(&cli->arena, "Present password of user '%s': ", user), &present, NULL) <
+        0)
         return -1;
     error_release(err);
     if (api_login(cli, user, present, &token, err) < 0)
@@ -31,7 +32,8 @@ static int show_present_password(struct cli *cli, const char *user, struct error
     return 0;
 }
 
-static int change_password(struct cli *cli, const char *user, const struct wire_patch_user_request *in, struct error *err)
+static int change_password(struct cli *cli, const char *user, const struct wire_patch_user_request *in,
+                           struct error *err)
 {
     const char *self;
     if (api_call(cli, ROUTE_ID_PATCH_USER, in, NULL, err) == 0)

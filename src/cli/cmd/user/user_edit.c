@@ -11,10 +11,13 @@ int cmd_user_edit(struct cli *cli, const struct args_user_edit *args, struct err
     cleanup_strbuf struct strbuf fields = STRBUF_INIT;
     struct wire_user_patch_user patch = {
         .display_name = args->display_name,
-        .remote = args->remote, .has_remote = args->has_remote,
-        .active = args->activate, .has_active = args->has_activate,
+        .remote = args->remote,
+        .has_remote = args->has_remote,
+        .active = args->activate,
+        .has_active = args->has_activate,
         .username = args->username,
-        .admin = args->admin, .has_admin = args->has_admin,
+        .admin = args->admin,
+        .has_admin = args->has_admin,
     };
     if (args->display_name)
         changed_words(&fields, "Display Name");

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 
-#include "cli/connection/api.h"
 #include "cli/cmd/show.h"
+#include "cli/connection/api.h"
 #include "cli/terminal/table.h"
 
 static void user_row(struct table *t, const struct wire_user *u, bool show_admin)

@@ -3,7 +3,7 @@
 #include "cli/cmd/show.h"
 #include "cli/cmd/workspace.h"
 
-/* ---- create, edit ---- */
+/* ---- create, edit ------------------------------------------------------------------------------------------------ */
 
 /* Calls the route and prints its reply: as a document, or as a table with one row. */
 static int show_project(struct cli *cli, enum route_id route, const void *in, bool json, struct error *err)
@@ -33,14 +33,16 @@ int cmd_project_create(struct cli *cli, const struct args_project_create *args, 
 int cmd_project_edit(struct cli *cli, const struct args_project_edit *args, struct error *err)
 {
     const struct wire_project *p;
-    struct wire_project_patch_project patch = {.name = args->new_name, .description = args->description, .key = args->key};
+    struct wire_project_patch_project patch = {.name = args->new_name,
+                                               .description = args->description,
+                                               .key = args->key};
     if (project_by_name(cli, args->workspace_name, args->project_name, &p, err) < 0)
         return -1;
     struct wire_patch_project_request in = {.id = p->id, .project = &patch};
     return show_project(cli, ROUTE_ID_PATCH_PROJECT, &in, args->json, err);
 }
 
-/* ---- archive ---- */
+/* ---- archive ----------------------------------------------------------------------------------------------------- */
 
 int cmd_project_archive(struct cli *cli, const struct args_project_archive *args, struct error *err)
 {
@@ -62,7 +64,7 @@ int cmd_project_unarchive(struct cli *cli, const struct args_project_unarchive *
     return 0;
 }
 
-/* ---- delete ---- */
+/* ---- delete ------------------------------------------------------------------------------------------------------ */
 
 static int start_deletion(struct cli *cli, int32_t id, bool *ret_completed, struct error *err)
 {
@@ -78,7 +80,8 @@ static int look_at_deletion(struct cli *cli, int32_t id, struct deletion_view *r
     struct wire_get_project_response out;
     if (api_call(cli, ROUTE_ID_GET_PROJECT, &(struct wire_get_project_request){.id = id}, &out, err) < 0)
         return -1;
-    *ret = (struct deletion_view){.left = out.project->num_experiments, .problem = out.project->error_message,
+    *ret = (struct deletion_view){.left = out.project->num_experiments,
+                                  .problem = out.project->error_message,
                                   .failed = out.project->state == WIRE_WORKSPACE_STATE_DELETE_FAILED};
     return 0;
 }
@@ -86,9 +89,13 @@ static int look_at_deletion(struct cli *cli, int32_t id, struct deletion_view *r
 int cmd_project_delete(struct cli *cli, const struct args_project_delete *args, struct error *err)
 {
     const struct wire_project *p;
-    struct deletion d = {.what = "project", .name = args->project_name, .parts = "experiment", .yes = args->yes,
+    struct deletion d = {.what = "project",
+                         .name = args->project_name,
+                         .parts = "experiment",
+                         .yes = args->yes,
                          .along = "its notes, its experiments and their checkpoints",
-                         .start = start_deletion, .look = look_at_deletion};
+                         .start = start_deletion,
+                         .look = look_at_deletion};
     if (project_by_name(cli, args->workspace_name, args->project_name, &p, err) < 0)
         return -1;
     d.id = p->id;

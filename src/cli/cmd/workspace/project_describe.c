@@ -24,7 +24,8 @@ int cmd_project_describe(struct cli *cli, const struct args_project_describe *ar
     if (project_by_name(cli, args->workspace_name, args->project_name, &p, err) < 0)
         return -1;
     if (args->json)
-        return document_show(cli, ROUTE_ID_GET_PROJECT, &(struct wire_get_project_request){.id = p->id}, "project", err);
+        return document_show(cli, ROUTE_ID_GET_PROJECT, &(struct wire_get_project_request){.id = p->id}, "project",
+                             err);
     project_columns(&t);
     project_row(&t, p);
     table_show_record(cli, &t, false);
@@ -37,7 +38,9 @@ int cmd_project_list_experiments(struct cli *cli, const struct args_project_list
 {
     const struct wire_project *p;
     struct wire_get_experiments_request in = {.limit = (int32_t)args->limit, .offset = (int32_t)args->offset};
-    struct experiment_list_form form = {.archived = args->all, .json = args->json, .pages = args->has_offset ? "1" : "all"};
+    struct experiment_list_form form = {.archived = args->all,
+                                        .json = args->json,
+                                        .pages = args->has_offset ? "1" : "all"};
     in.order_by = strcmp(args->order_by, "desc") == 0 ? WIRE_ORDER_BY_DESC : WIRE_ORDER_BY_ASC;
     in.sort_by = strcmp(args->sort_by, "name") == 0 ? WIRE_GET_EXPERIMENTS_REQUEST_SORT_BY_NAME
                                                     : WIRE_GET_EXPERIMENTS_REQUEST_SORT_BY_ID;

@@ -71,14 +71,22 @@ int project_list(struct cli *cli, const char *workspace, const struct project_li
 
 int cmd_project_list(struct cli *cli, const struct args_project_list *args, struct error *err)
 {
-    struct project_list_form form = {.sort_by = args->sort_by, .order_by = args->order_by, .limit = args->limit,
-                                     .offset = args->offset, .has_offset = args->has_offset, .json = args->json};
+    struct project_list_form form = {.sort_by = args->sort_by,
+                                     .order_by = args->order_by,
+                                     .limit = args->limit,
+                                     .offset = args->offset,
+                                     .has_offset = args->has_offset,
+                                     .json = args->json};
     return project_list(cli, args->workspace_name, &form, err);
 }
 
 int cmd_workspace_list_projects(struct cli *cli, const struct args_workspace_list_projects *args, struct error *err)
 {
-    struct project_list_form form = {.sort_by = args->sort_by, .order_by = args->order_by, .limit = args->limit,
-                                     .offset = args->offset, .has_offset = args->has_offset, .json = args->json};
+    struct project_list_form form = {.sort_by = args->sort_by,
+                                     .order_by = args->order_by,
+                                     .limit = args->limit,
+                                     .offset = args->offset,
+                                     .has_offset = args->has_offset,
+                                     .json = args->json};
     return project_list(cli, args->workspace_name, &form, err);
 }

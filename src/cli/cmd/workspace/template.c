@@ -8,7 +8,7 @@
 #include "cli/terminal/table.h"
 #include "common/base/cleanup.h"
 
-/* ---- reading ---- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 static const char *workspace_name(const struct wire_get_workspaces_response *all, int32_t id)
 {
@@ -66,7 +66,7 @@ int cmd_template_describe(struct cli *cli, const struct args_template_describe *
     return 0;
 }
 
-/* ---- writing ---- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 struct template_file {
     const char *path, *text;
@@ -81,11 +81,13 @@ static int read_template(struct cli *cli, const char *path, struct template_file
         return -1;
     config_file_warn_of_words(cli, &text);
     json_print(config, &json);
-    *ret = (struct template_file){path, arena_strdup(&cli->arena, strbuf_str(&text)), arena_strdup(&cli->arena, strbuf_str(&json))};
+    *ret = (struct template_file){path, arena_strdup(&cli->arena, strbuf_str(&text)),
+                                  arena_strdup(&cli->arena, strbuf_str(&json))};
     return 0;
 }
 
-static int create_template(struct cli *cli, const char *name, const struct template_file *file, int32_t workspace_id, struct error *err)
+static int create_template(struct cli *cli, const char *name, const struct template_file *file, int32_t workspace_id,
+                           struct error *err)
 {
     struct wire_template t = {.name = name, .config = file->json, .workspace_id = workspace_id};
     int rc = api_call(cli, ROUTE_ID_POST_TEMPLATE, &(struct wire_post_template_request){.template = &t}, NULL, err);

@@ -4,7 +4,7 @@
 #include "cli/cmd/workspace.h"
 #include "cli/files/config_file.h"
 
-/* ---- create, edit ---- */
+/* ---- create, edit ------------------------------------------------------------------------------------------------ */
 
 struct workspace_form {
     int64_t uid, gid;
@@ -17,7 +17,8 @@ static int read_storage(struct cli *cli, const struct workspace_form *f, const c
     cleanup_json struct json_object *v = NULL;
     cleanup_strbuf struct strbuf text = STRBUF_INIT, json = STRBUF_INIT;
     if (f->storage && f->storage_file)
-        return error_set(err, ERR_USAGE, "--checkpoint-storage-config and --checkpoint-storage-config-file exclude each other");
+        return error_set(err, ERR_USAGE,
+                         "--checkpoint-storage-config and --checkpoint-storage-config-file exclude each other");
     if (f->storage_file) {
         if (config_file_read(cli, f->storage_file, &text, &v, err) < 0)
             return -1;
@@ -25,8 +26,10 @@ static int read_storage(struct cli *cli, const struct workspace_form *f, const c
         *ret = arena_strdup(&cli->arena, strbuf_str(&json));
         return 0;
     }
-    if (f->storage && (json_parse(f->storage, strlen(f->storage), &v, err) < 0 || !json_object_is_type(v, json_type_object)))
-        return error_set(err, ERR_USAGE, "--checkpoint-storage-config must be a JSON object, such as "
+    if (f->storage &&
+        (json_parse(f->storage, strlen(f->storage), &v, err) < 0 || !json_object_is_type(v, json_type_object)))
+        return error_set(err, ERR_USAGE,
+                         "--checkpoint-storage-config must be a JSON object, such as "
                          "{\"type\": \"shared_fs\", \"host_path\": \"/checkpoints\"}; {} takes it away");
     *ret = f->storage;
     return 0;
@@ -37,16 +40,24 @@ static const struct wire_user_agent_user_group *agent_of(struct cli *cli, const 
     if (!f->has_uid && !f->has_gid && !f->user && !f->group)
         return NULL;
     struct wire_user_agent_user_group *g = arena_new(&cli->arena, struct wire_user_agent_user_group);
-    *g = (struct wire_user_agent_user_group){.agent_uid = (int32_t)f->uid, .has_agent_uid = f->has_uid,
-                                             .agent_gid = (int32_t)f->gid, .has_agent_gid = f->has_gid,
-                                             .agent_user = f->user, .agent_group = f->group};
+    *g = (struct wire_user_agent_user_group){.agent_uid = (int32_t)f->uid,
+                                             .has_agent_uid = f->has_uid,
+                                             .agent_gid = (int32_t)f->gid,
+                                             .has_agent_gid = f->has_gid,
+                                             .agent_user = f->user,
+                                             .agent_group = f->group};
     return g;
 }
 
-#define FORM(args)                                                                                                     \
-    {.uid = (args)->agent_uid, .has_uid = (args)->has_agent_uid, .gid = (args)->agent_gid,                             \
-     .has_gid = (args)->has_agent_gid, .user = (args)->agent_user, .group = (args)->agent_group,                       \
-     .storage = (args)->checkpoint_storage_config, .storage_file = (args)->checkpoint_storage_config_file}
+#define FORM(args) \
+    {.uid = (args)->agent_uid, \
+     .has_uid = (args)->has_agent_uid, \
+     .gid = (args)->agent_gid, \
+     .has_gid = (args)->has_agent_gid, \
+     .user = (args)->agent_user, \
+     .group = (args)->agent_group, \
+     .storage = (args)->checkpoint_storage_config, \
+     .storage_file = (args)->checkpoint_storage_config_file}
 
 /* Calls the route and prints its reply: as a document, or as a table with one row. */
 static int show_workspace(struct cli *cli, enum route_id route, const void *in, bool json, struct error *err)
@@ -67,11 +78,12 @@ static int show_workspace(struct cli *cli, enum route_id route, const void *in, 
 int cmd_workspace_create(struct cli *cli, const struct args_workspace_create *args, struct error *err)
 {
     const struct workspace_form f = FORM(args);
-    struct wire_post_workspace_request in = {.name = args->name, .agent_user_group = agent_of(cli, &f),
+    struct wire_post_workspace_request in = {.name = args->name,
+                                             .agent_user_group = agent_of(cli, &f),
                                              .default_compute_pool = args->default_compute_pool,
                                              .default_aux_pool = args->default_aux_pool};
-    if (args->cluster_name || args->namespace || args->auto_create_namespace || args->auto_create_namespace_all_clusters ||
-        args->has_resource_quota)
+    if (args->cluster_name || args->namespace || args->auto_create_namespace ||
+        args->auto_create_namespace_all_clusters || args->has_resource_quota)
         return error_set(err, ERR_USAGE, "namespaces and quotas are Kubernetes', and this cluster runs its own agents");
     if (read_storage(cli, &f, &in.checkpoint_storage_config, err) < 0)
         return -1;
@@ -81,7 +93,8 @@ int cmd_workspace_create(struct cli *cli, const struct args_workspace_create *ar
 int cmd_workspace_edit(struct cli *cli, const struct args_workspace_edit *args, struct error *err)
 {
     const struct workspace_form f = FORM(args);
-    struct wire_workspace_patch_workspace patch = {.name = args->name, .agent_user_group = agent_of(cli, &f),
+    struct wire_workspace_patch_workspace patch = {.name = args->name,
+                                                   .agent_user_group = agent_of(cli, &f),
                                                    .default_compute_resource_pool = args->default_compute_pool,
                                                    .default_aux_resource_pool = args->default_aux_pool};
     struct wire_patch_workspace_request in = {.workspace = &patch};
@@ -91,7 +104,7 @@ int cmd_workspace_edit(struct cli *cli, const struct args_workspace_edit *args, 
     return show_workspace(cli, ROUTE_ID_PATCH_WORKSPACE, &in, args->json, err);
 }
 
-/* ---- archive ---- */
+/* ---- archive ----------------------------------------------------------------------------------------------------- */
 
 int cmd_workspace_archive(struct cli *cli, const struct args_workspace_archive *args, struct error *err)
 {
@@ -113,7 +126,7 @@ int cmd_workspace_unarchive(struct cli *cli, const struct args_workspace_unarchi
     return 0;
 }
 
-/* ---- delete ---- */
+/* ---- delete ------------------------------------------------------------------------------------------------------ */
 
 static int start_deletion(struct cli *cli, int32_t id, bool *ret_completed, struct error *err)
 {
@@ -129,16 +142,21 @@ static int look_at_deletion(struct cli *cli, int32_t id, struct deletion_view *r
     struct wire_get_workspace_response out;
     if (api_call(cli, ROUTE_ID_GET_WORKSPACE, &(struct wire_get_workspace_request){.id = id}, &out, err) < 0)
         return -1;
-    *ret = (struct deletion_view){.left = out.workspace->num_projects, .problem = out.workspace->error_message,
+    *ret = (struct deletion_view){.left = out.workspace->num_projects,
+                                  .problem = out.workspace->error_message,
                                   .failed = out.workspace->state == WIRE_WORKSPACE_STATE_DELETE_FAILED};
     return 0;
 }
 
 int cmd_workspace_delete(struct cli *cli, const struct args_workspace_delete *args, struct error *err)
 {
-    struct deletion d = {.what = "workspace", .name = args->workspace_name, .parts = "project", .yes = args->yes,
+    struct deletion d = {.what = "workspace",
+                         .name = args->workspace_name,
+                         .parts = "project",
+                         .yes = args->yes,
                          .along = "its projects, their experiments and checkpoints, and its templates",
-                         .start = start_deletion, .look = look_at_deletion};
+                         .start = start_deletion,
+                         .look = look_at_deletion};
     if (workspace_by_name(cli, args->workspace_name, &d.id, err) < 0)
         return -1;
     return deletion_run(cli, &d, err);

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/machine/account.h"
 #include "agent/config.h"
+#include "agent/machine/account.h"
 #include "common/base/arena.h"
 #include "common/system/files.h"
 
@@ -33,7 +33,8 @@ static int set_up(void **state)
     if (!mkdtemp(x.dir))
         return -1;
     x.files = (struct account_files){
-        .passwd = write_file(&x, "passwd", "root:x:0:0:root:/root:/bin/sh\nann:x:1000:1000::/home/ann:/bin/sh\n+::::::\n"),
+        .passwd = write_file(&x, "passwd",
+                             "root:x:0:0:root:/root:/bin/sh\nann:x:1000:1000::/home/ann:/bin/sh\n+::::::\n"),
         .group = write_file(&x, "group", "root:x:0:\nann:x:1000:\n"),
         .subuid = write_file(&x, "subuid", "ann:100000:65536\n"),
         .subgid = write_file(&x, "subgid", "ann:100000:65536\n"),
@@ -97,11 +98,12 @@ static void test_account__in_a_user_namespace_all_ids_have_to_exist(void **state
     assert_taken(x, 50000, 1000);
 }
 
-/* ---- limits, which the same configuration gives ---- */
+/* ---- limits, which the same configuration gives ------------------------------------------------------------------ */
 
 static void test_account__limits_are_the_tasks_the_agents_and_never_more_than_the_most(void **state)
 {
-    struct agent_config c = {.limit = {.memory_bytes = 100, .processes = 10, .disk_bytes = 0}, .limit_max = {.memory_bytes = 200, .disk_bytes = 50}};
+    struct agent_config c = {.limit = {.memory_bytes = 100, .processes = 10, .disk_bytes = 0},
+                             .limit_max = {.memory_bytes = 200, .disk_bytes = 50}};
     struct task_limits l = agent_config_limits(&c, &(struct task_limits){0});
     assert_int_equal(l.memory_bytes, 100);
     assert_int_equal(l.processes, 10);
@@ -116,8 +118,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_account__a_range_of_its_own_is_taken, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_account__a_range_that_meets_an_account_group_or_subordinate_ids_is_refused_by_its_line, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(
+            test_account__a_range_that_meets_an_account_group_or_subordinate_ids_is_refused_by_its_line, set_up,
+            tear_down),
         cmocka_unit_test_setup_teardown(test_account__in_a_user_namespace_all_ids_have_to_exist, set_up, tear_down),
         cmocka_unit_test(test_account__limits_are_the_tasks_the_agents_and_never_more_than_the_most),
     };

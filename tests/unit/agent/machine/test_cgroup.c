@@ -65,13 +65,20 @@ static const struct cgroup_home *find_home(struct fixture *x, const char *member
     return &x->home;
 }
 
-static const char *path_in_root(struct fixture *x, const char *path) { return arena_printf(&x->arena, "%s/%s", x->root, path); }
+static const char *path_in_root(struct fixture *x, const char *path)
+{
+    return arena_printf(&x->arena, "%s/%s", x->root, path);
+}
 
 static void test_cgroup_home__is_the_root_unless_a_unit_of_ours_was_given_its_part(void **state)
 {
     struct fixture *x = *state;
-    static const char *const elsewhere[] = {"", "0::/\n", "4:memory:/user.slice/session-3.scope\n0::/user.slice/session-3.scope\n",
-                                            "4:memory:/system.slice/cron.service\n", "4:memory:/determined-agent\n", "4:memory\n",
+    static const char *const elsewhere[] = {"",
+                                            "0::/\n",
+                                            "4:memory:/user.slice/session-3.scope\n0::/user.slice/session-3.scope\n",
+                                            "4:memory:/system.slice/cron.service\n",
+                                            "4:memory:/determined-agent\n",
+                                            "4:memory\n",
                                             "4:hugetlb,memoryless:/determined-agent.service"};
     for (size_t i = 0; i < sizeof(elsewhere) / sizeof(*elsewhere); i++) {
         assert_false(find_home(x, elsewhere[i])->own);
@@ -82,9 +89,10 @@ static void test_cgroup_home__is_the_root_unless_a_unit_of_ours_was_given_its_pa
 static void test_cgroup_home__of_v1_is_the_units_part_of_each_tree(void **state)
 {
     struct fixture *x = *state;
-    const struct cgroup_home *h = find_home(x, "9:name=systemd:/system.slice/determined-agent.service\n"
-                                          "8:pids:/system.slice/determined-agent.service\n4:memory:/system.slice/determined-agent@b.service\n"
-                                          "2:cpu,cpuacct:/\n0::/\n");
+    const struct cgroup_home *h = find_home(
+        x, "9:name=systemd:/system.slice/determined-agent.service\n"
+           "8:pids:/system.slice/determined-agent.service\n4:memory:/system.slice/determined-agent@b.service\n"
+           "2:cpu,cpuacct:/\n0::/\n");
     assert_true(h->own && !h->v2);
     assert_string_equal(h->base[0], path_in_root(x, "memory/system.slice/determined-agent@b.service"));
     assert_string_equal(h->base[1], path_in_root(x, "cpu"));
@@ -95,7 +103,8 @@ static void test_cgroup_home__of_v1_is_the_units_part_of_each_tree(void **state)
 static void test_cgroup_home__of_v2_is_left_for_a_leaf(void **state)
 {
     struct fixture *x = *state;
-    static const char *const membership[] = {"0::/" UNIT "\n", "0::/" UNIT "/agent\n"}; /* as started, and once it has moved */
+    static const char *const membership[] = {"0::/" UNIT "\n",
+                                             "0::/" UNIT "/agent\n"}; /* as started, and once it has moved */
     put_file(x, "cgroup.controllers");
     put_file(x, UNIT "/agent/cgroup.procs");
     put_file(x, UNIT "/cgroup.subtree_control");

@@ -71,10 +71,11 @@ static void test_host_counters__whole_disks_only(void **state)
     put_file(x, "sys/block/sda/size", "1");
     put_file(x, "sys/block/dm-0/size", "1");
     put_file(x, "sys/block/loop0/size", "1");
-    put_file(x, "proc/diskstats", "   8       0 sda 10 0 100 5 20 0 200 6 0 0 0\n"
-                             "   8       1 sda1 10 0 100 5 20 0 200 6 0 0 0\n"
-                             " 253       0 dm-0 10 0 100 5 20 0 200 6 0 0 0\n"
-                             "   7       0 loop0 10 0 100 5 20 0 200 6 0 0 0\n");
+    put_file(x, "proc/diskstats",
+             "   8       0 sda 10 0 100 5 20 0 200 6 0 0 0\n"
+             "   8       1 sda1 10 0 100 5 20 0 200 6 0 0 0\n"
+             " 253       0 dm-0 10 0 100 5 20 0 200 6 0 0 0\n"
+             "   7       0 loop0 10 0 100 5 20 0 200 6 0 0 0\n");
     host_counters_read(&x->roots, 0, &c);
     assert_int_equal(c.disk_operations, 30);
     assert_int_equal(c.disk_read, 51200);
@@ -85,11 +86,12 @@ static void test_host_counters__the_loopback_is_no_network(void **state)
 {
     struct fixture *x = *state;
     struct host_counters c;
-    put_file(x, "proc/net/dev", "Inter-|   Receive                            |  Transmit\n"
-                           " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs\n"
-                           "    lo: 777 1 0 0 0 0 0 0 777 1 0 0 0 0 0 0\n"
-                           "  eth0: 1000 5 0 0 0 0 0 0 3000 9 0 0 0 0 0 0\n"
-                           "lowpan0:5 1 0 0 0 0 0 0 6 1 0 0 0 0 0 0\n");
+    put_file(x, "proc/net/dev",
+             "Inter-|   Receive                            |  Transmit\n"
+             " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs\n"
+             "    lo: 777 1 0 0 0 0 0 0 777 1 0 0 0 0 0 0\n"
+             "  eth0: 1000 5 0 0 0 0 0 0 3000 9 0 0 0 0 0 0\n"
+             "lowpan0:5 1 0 0 0 0 0 0 6 1 0 0 0 0 0 0\n");
     host_counters_read(&x->roots, 0, &c);
     assert_int_equal(c.net_received, 1005);
     assert_int_equal(c.net_sent, 3006);
@@ -99,7 +101,8 @@ static void put_process(struct fixture *x, int pid, const char *name, int parent
 {
     char path[64], text[512];
     snprintf(path, sizeof(path), "proc/%d/stat", pid);
-    snprintf(text, sizeof(text), "%d (%s) S %d 1 1 0 -1 0 0 0 0 0 %d 1 2 3 20 0 1 0 99 1000 %d 0\n", pid, name, parent, ticks, pages);
+    snprintf(text, sizeof(text), "%d (%s) S %d 1 1 0 -1 0 0 0 0 0 %d 1 2 3 20 0 1 0 99 1000 %d 0\n", pid, name, parent,
+             ticks, pages);
     put_file(x, path, text);
 }
 
@@ -135,11 +138,14 @@ static void test_host_counters__a_machine_that_shows_nothing_counts_nothing(void
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_host_counters__idle_and_waiting_for_the_disk_are_not_busy, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_host_counters__idle_and_waiting_for_the_disk_are_not_busy, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_host_counters__whole_disks_only, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_host_counters__the_loopback_is_no_network, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_host_counters__a_task_is_its_supervisor_and_all_that_descends_from_it, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_host_counters__a_machine_that_shows_nothing_counts_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_host_counters__a_task_is_its_supervisor_and_all_that_descends_from_it,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_host_counters__a_machine_that_shows_nothing_counts_nothing, set_up,
+                                        tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,8 +31,9 @@ static struct wire_host_environment read_facts(const char *os_release, const cha
 
 static void test_host_facts__name_system_and_processors(void **state)
 {
-    struct wire_host_environment host = read_facts("NAME=\"Debian\"\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nID=debian\n",
-                                                   "model name\t: Xeon A\n\nmodel name\t: Xeon A\n");
+    struct wire_host_environment host =
+        read_facts("NAME=\"Debian\"\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nID=debian\n",
+                   "model name\t: Xeon A\n\nmodel name\t: Xeon A\n");
     assert_string_equal(host.os, "Debian GNU/Linux 12 (bookworm)");
     assert_string_equal(host.processor, "Xeon A x 2 cores");
     assert_string_equal(host.hostname, "node1");

@@ -7,10 +7,9 @@
 #include "agent/machine/slots.h"
 #include "common/system/files.h"
 
-static const char two_models[] =
-    "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Xeon A\n\n"
-    "processor\t: 1\nvendor_id\t: GenuineIntel\nmodel name\t: Xeon B\n\n"
-    "processor\t: 2\nvendor_id\t: GenuineIntel\nmodel name\t: Xeon A\n";
+static const char two_models[] = "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Xeon A\n\n"
+                                 "processor\t: 1\nvendor_id\t: GenuineIntel\nmodel name\t: Xeon B\n\n"
+                                 "processor\t: 2\nvendor_id\t: GenuineIntel\nmodel name\t: Xeon A\n";
 
 static char cpuinfo[64];
 

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "agent/task/profile.h"
-#include "common/system/files.h"
 #include "common/json/json.h"
+#include "common/system/files.h"
 #include "common/system/log.h"
 
 /* Two GPUs, of which the task has the second: 30 % busy and 60 % in turns, 3 of 4 GiB in use. The loop ends as soon as
@@ -77,8 +77,17 @@ static int set_up(void **state)
     link_up = true;
     log_set_sink(keep_log, NULL);
     loop_on_turn_end(loop, on_turn_end, NULL);
-    struct profile_task t = {.run = dir, .dir = ".", .agent_id = "host-1", .container_id = "c1", .allocation_id = "a1", .shared_fs = "/tmp",
-                             .maker = &maker, .gpu = gpus, .gpu_n = 2, .gpu_uuids = "GPU-b", .roots = {"/proc", "/sys"}};
+    struct profile_task t = {.run = dir,
+                             .dir = ".",
+                             .agent_id = "host-1",
+                             .container_id = "c1",
+                             .allocation_id = "a1",
+                             .shared_fs = "/tmp",
+                             .maker = &maker,
+                             .gpu = gpus,
+                             .gpu_n = 2,
+                             .gpu_uuids = "GPU-b",
+                             .roots = {"/proc", "/sys"}};
     profile = profile_new(loop, pool, &t, keep_report, NULL);
     assert_non_null(profile);
     profile_set_supervisor(profile, getpid());
@@ -130,7 +139,8 @@ static void test_profile__a_report_of_each_group_is_the_average_of_its_samples(v
 {
     request_profile("100 2\n");
     run_until(5);
-    struct json_object *cpu = first_report_of("cpu"), *memory = first_report_of("memory"), *disk = first_report_of("disk"), *net = first_report_of("network"),
+    struct json_object *cpu = first_report_of("cpu"), *memory = first_report_of("memory"),
+                       *disk = first_report_of("disk"), *net = first_report_of("network"),
                        *gpu = first_report_of("gpu");
     assert_true(member_number(cpu, "cpu_util_simple") >= 0 && member_number(cpu, "cpu_util_simple") <= 100);
     assert_true(member_number(cpu, "task_cpu_util") >= 0);
@@ -199,8 +209,12 @@ static void test_profile__what_was_not_sent_is_kept_until_the_master_is_back(voi
 
 static void test_profile__a_request_that_makes_no_sense_changes_nothing(void **state)
 {
-    static const char *const bad[] = {"", "100", "99 1", "100 0", "100 3601", "3600001 1", "100 1 1", "on", "-100 5",
-                                      "100 1                                                                  x"};
+    static const char *const bad[] = {
+        "",         "100",
+        "99 1",     "100 0",
+        "100 3601", "3600001 1",
+        "100 1 1",  "on",
+        "-100 5",   "100 1                                                                  x"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         request_profile(bad[i]);
         run_until_logged("profile.bad_request container=c1");
@@ -224,11 +238,14 @@ static void test_profile__a_link_in_the_place_of_the_request_is_not_followed(voi
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_profile__a_report_of_each_group_is_the_average_of_its_samples, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_profile__a_report_of_each_group_is_the_average_of_its_samples, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_profile__ends_when_the_request_goes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_profile__what_was_not_sent_is_kept_until_the_master_is_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_profile__what_was_not_sent_is_kept_until_the_master_is_back, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_profile__a_request_that_makes_no_sense_changes_nothing, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_profile__a_link_in_the_place_of_the_request_is_not_followed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_profile__a_link_in_the_place_of_the_request_is_not_followed, set_up,
+                                        tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,20 +7,36 @@
 #include "agent/task/taskfiles.h"
 
 static const struct agent_config config = {
-    .master_host = "master", .master_port = 8080, .container_master_host = "10.0.0.1", .container_master_port = 80,
-    .agent_id = "a1", .tls_cert_name = "", .http_proxy = "http://proxy:3128", .https_proxy = "", .ftp_proxy = "", .no_proxy = "local",
+    .master_host = "master",
+    .master_port = 8080,
+    .container_master_host = "10.0.0.1",
+    .container_master_port = 80,
+    .agent_id = "a1",
+    .tls_cert_name = "",
+    .http_proxy = "http://proxy:3128",
+    .https_proxy = "",
+    .ftp_proxy = "",
+    .no_proxy = "local",
     .python_path = "/opt/lib",
 };
 static const struct gpu_maker maker = {.type = WIRE_DEVICE_TYPE_CUDA, .visible_variable = "CUDA_VISIBLE_DEVICES"};
-static struct wire_link_device gpus[] = {{.id = 2, .uuid = "GPU-two"}, {.id = 4, .uuid = "GPU-four"}, {.id = 5, .uuid = "GPU-five"}};
+static struct wire_link_device gpus[] = {{.id = 2, .uuid = "GPU-two"},
+                                         {.id = 4, .uuid = "GPU-four"},
+                                         {.id = 5, .uuid = "GPU-five"}};
 static const struct slots slots = {.device = gpus, .n = 3, .maker = &maker};
 static const struct account account = {.name = "ada", .home = "/", .shell = "/bin/sh"};
 
 static void build_environment(struct taskenv *e, const char **env, size_t n, char *const *machine, struct arena *a)
 {
     int32_t devices[] = {2, 5};
-    struct wire_link_start_task t = {.container_id = "c1", .env = env, .env_n = n, .device_ids = devices, .device_ids_n = 2};
-    struct taskenv_facts f = {.config = &config, .account = &account, .slots = &slots, .master_id = "m", .cluster_id = "k", .run_dir = "/r",
+    struct wire_link_start_task t = {
+        .container_id = "c1", .env = env, .env_n = n, .device_ids = devices, .device_ids_n = 2};
+    struct taskenv_facts f = {.config = &config,
+                              .account = &account,
+                              .slots = &slots,
+                              .master_id = "m",
+                              .cluster_id = "k",
+                              .run_dir = "/r",
                               .work_dir = "/r/workdir"};
     taskenv_build(e, &t, &f, machine, a);
 }
@@ -29,7 +45,12 @@ static void test_taskenv__later_parts_win_over_earlier_ones(void **state)
 {
     struct arena a = ARENA_INIT;
     struct taskenv e;
-    const char *env[] = {"X=master", "X=user's", "DET_AGENT_ID=forged", "PATH=/user/bin", "PYTHONPATH=/mine", "DET_RUN_DIR=/run/determined",
+    const char *env[] = {"X=master",
+                         "X=user's",
+                         "DET_AGENT_ID=forged",
+                         "PATH=/user/bin",
+                         "PYTHONPATH=/mine",
+                         "DET_RUN_DIR=/run/determined",
                          "DET_MASTER_CERT_FILE=/run/determined/etc/ssl/master.crt"};
     char *machine[] = {"PATH=/bin", NULL};
     build_environment(&e, env, sizeof(env) / sizeof(*env), machine, &a);
@@ -55,7 +76,8 @@ static void test_taskenv__python_prints_at_once_and_its_user_base_can_be_chosen(
 {
     struct arena a = ARENA_INIT;
     struct taskenv e;
-    const char *env[] = {"PYTHONUNBUFFERED=", "PYTHONUSERBASE=/home/u/.local"}, *contract[] = {"PYTHONUSERBASE=/run/determined/other"};
+    const char *env[] = {"PYTHONUNBUFFERED=", "PYTHONUSERBASE=/home/u/.local"},
+               *contract[] = {"PYTHONUSERBASE=/run/determined/other"};
     char *machine[] = {"PATH=/bin", NULL};
     build_environment(&e, NULL, 0, machine, &a);
     assert_string_equal(taskenv_get(&e, "PYTHONUNBUFFERED"), "1");

@@ -13,7 +13,7 @@
 #include "common/system/files.h"
 
 struct member {
-    char type; /* f file, d directory, l symbolic link, h hard link, p pipe, c device */
+    char type;                  /* f file, d directory, l symbolic link, h hard link, p pipe, c device */
     const char *path, *content; /* or the link's target */
     int mode;
 };
@@ -53,8 +53,10 @@ static int tear_down(void **state)
 
 static void set_type(struct archive_entry *e, const struct member *m)
 {
-    static const struct { char type; unsigned filetype; } row[] = {
-        {'f', AE_IFREG}, {'d', AE_IFDIR}, {'l', AE_IFLNK}, {'p', AE_IFIFO}, {'c', AE_IFCHR}, {'h', AE_IFREG}};
+    static const struct {
+        char type;
+        unsigned filetype;
+    } row[] = {{'f', AE_IFREG}, {'d', AE_IFDIR}, {'l', AE_IFLNK}, {'p', AE_IFIFO}, {'c', AE_IFCHR}, {'h', AE_IFREG}};
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
         if (row[i].type == m->type)
             archive_entry_set_filetype(e, row[i].filetype);
@@ -119,8 +121,13 @@ static mode_t mode_of(struct fixture *x, const char *name)
 static void test_untar__brings_files_directories_and_inner_links(void **state)
 {
     struct fixture *x = *state;
-    pack_member(x, (struct member[]){{'d', "./", NULL, 0755}, {'f', "a.py", "x = 1\n"}, {'f', "./deep/er/b.py", "y = 2\n", 0755},
-                              {'l', "deep/link", "../a.py"}, {'h', "hard", "a.py"}, {'f', "gr\xc3\xbc\xc3\x9f", "utf8"}, {0}});
+    pack_member(x, (struct member[]){{'d', "./", NULL, 0755},
+                                     {'f', "a.py", "x = 1\n"},
+                                     {'f', "./deep/er/b.py", "y = 2\n", 0755},
+                                     {'l', "deep/link", "../a.py"},
+                                     {'h', "hard", "a.py"},
+                                     {'f', "gr\xc3\xbc\xc3\x9f", "utf8"},
+                                     {0}});
     assert_int_equal(unpack_archive(x, NULL), 0);
     assert_holds(x, "a.py", "x = 1\n");
     assert_holds(x, "deep/er/b.py", "y = 2\n");
@@ -133,7 +140,11 @@ static void test_untar__brings_files_directories_and_inner_links(void **state)
 static void test_untar__drops_set_user_id_and_keeps_the_owner_able_to_write(void **state)
 {
     struct fixture *x = *state;
-    pack_member(x, (struct member[]){{'f', "suid", "x", 06755}, {'f', "none", "x", 01}, {'d', "closed", NULL, 01}, {'f', "closed/in", "x"}, {0}});
+    pack_member(x, (struct member[]){{'f', "suid", "x", 06755},
+                                     {'f', "none", "x", 01},
+                                     {'d', "closed", NULL, 01},
+                                     {'f', "closed/in", "x"},
+                                     {0}});
     assert_int_equal(unpack_archive(x, NULL), 0);
     assert_int_equal(mode_of(x, "suid"), 0755);
     assert_int_equal(mode_of(x, "none"), 0601);

@@ -11,12 +11,17 @@ static void test_username__is_trimmed_lower_case_ascii(void **state)
     assert_int_equal(account_username("  Ann.Lee@Lab-7 ", &a, &name, NULL), 0);
     assert_string_equal(name, "ann.lee@lab-7");
     const char *const wrong[] = {
-        "", "   ", "a\tb", "ann\n", "a\x7f",
-        "\xd0\xb0nn",         /* Cyrillic a */
-        "ann\xe2\x80\x8b",    /* zero width space */
-        "ann\xc2\xa0",        /* no-break space */
-        ("\xe2\x80\xae" "nna"), /* right-to-left override */
-        "\xef\xbc\xa1nn",     /* fullwidth A */
+        "",
+        "   ",
+        "a\tb",
+        "ann\n",
+        "a\x7f",
+        "\xd0\xb0nn",      /* Cyrillic a */
+        "ann\xe2\x80\x8b", /* zero width space */
+        "ann\xc2\xa0",     /* no-break space */
+        ("\xe2\x80\xae"
+         "nna"),          /* right-to-left override */
+        "\xef\xbc\xa1nn", /* fullwidth A */
     };
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         cleanup_error struct error err = ERROR_INIT;
@@ -43,8 +48,12 @@ static void test_display_name__keeps_its_case_and_may_be_empty(void **state)
 
 static void test_link__sentinels_and_root_are_refused(void **state)
 {
-    struct wire_user_agent_user_group g = {.has_agent_uid = true, .has_agent_gid = true, .agent_uid = 1, .agent_gid = INT32_MAX,
-                                           .agent_user = "u", .agent_group = "g"};
+    struct wire_user_agent_user_group g = {.has_agent_uid = true,
+                                           .has_agent_gid = true,
+                                           .agent_uid = 1,
+                                           .agent_gid = INT32_MAX,
+                                           .agent_user = "u",
+                                           .agent_group = "g"};
     assert_int_equal(account_check_link(&g, false, NULL), 0);
     g.agent_uid = -1; /* UINT32_MAX arrives as -1 */
     assert_int_equal(account_check_link(&g, true, NULL), -1);
@@ -62,8 +71,12 @@ static void test_link__sentinels_and_root_are_refused(void **state)
 
 static void test_link__of_a_user_has_all_four(void **state)
 {
-    const struct wire_user_agent_user_group whole = {.has_agent_uid = true, .has_agent_gid = true, .agent_uid = 1, .agent_gid = 1,
-                                                     .agent_user = "u", .agent_group = "g"};
+    const struct wire_user_agent_user_group whole = {.has_agent_uid = true,
+                                                     .has_agent_gid = true,
+                                                     .agent_uid = 1,
+                                                     .agent_gid = 1,
+                                                     .agent_user = "u",
+                                                     .agent_group = "g"};
     assert_int_equal(account_check_link_is_whole(&whole, NULL), 0);
     struct wire_user_agent_user_group g[4] = {whole, whole, whole, whole};
     g[0].has_agent_uid = false;

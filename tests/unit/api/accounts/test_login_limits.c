@@ -30,7 +30,8 @@ static void succeed_at(struct login_limits *l, const char *account, const char *
     login_limits_succeeded(l, &at, now_us);
 }
 
-static struct login_verdict ask_login(const struct login_limits *l, const char *account, const char *address, int64_t now_us)
+static struct login_verdict ask_login(const struct login_limits *l, const char *account, const char *address,
+                                      int64_t now_us)
 {
     struct login_attempt at = attempt_login(account, address);
     return login_limits_ask(l, &at, now_us);
@@ -47,7 +48,8 @@ static void test_pair__five_failures_are_free_then_each_doubles_the_wait(void **
         assert_int_equal(v.wait_s, expected[i]);
         assert_int_equal(ask_login(l, "ANN", "192.0.2.1", now).wait_s, expected[i]); /* the same account */
         now += v.wait_s * SECOND;
-        assert_int_equal(ask_login(l, "ann", "192.0.2.1", now).wait_s, 0); /* somebody who waits as long as told is let through */
+        assert_int_equal(ask_login(l, "ann", "192.0.2.1", now).wait_s,
+                         0); /* somebody who waits as long as told is let through */
     }
     fail_at(l, "ann", "192.0.2.1", 1, now);
     assert_int_equal(ask_login(l, "ann", "192.0.2.1", now + 900 * SECOND).wait_s, 0);

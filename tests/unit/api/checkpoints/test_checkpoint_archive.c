@@ -54,7 +54,8 @@ static void check_replaced(void (*replace)(int dir))
     int dir = make_directory(path);
     write_file(dir, "a");
     write_file(dir, "b");
-    assert_int_equal(checkpoint_archive_new(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), ARCHIVE_AS_TAR, &a, &err), 0);
+    assert_int_equal(checkpoint_archive_new(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), ARCHIVE_AS_TAR, &a, &err),
+                     0);
     assert_int_equal(unlinkat(dir, "a", 0), 0);
     replace(dir);
     assert_int_equal(read_all(a, &err), -1);
@@ -63,11 +64,23 @@ static void check_replaced(void (*replace)(int dir))
     remove_path(dir, path);
 }
 
-static void put_pipe(int dir) { assert_int_equal(mkfifoat(dir, "a", 0600), 0); }
-static void put_link(int dir) { assert_int_equal(symlinkat("/etc/passwd", dir, "a"), 0); }
-static void put_link_beside(int dir) { assert_int_equal(symlinkat("b", dir, "a"), 0); }
+static void put_pipe(int dir)
+{
+    assert_int_equal(mkfifoat(dir, "a", 0600), 0);
+}
+static void put_link(int dir)
+{
+    assert_int_equal(symlinkat("/etc/passwd", dir, "a"), 0);
+}
+static void put_link_beside(int dir)
+{
+    assert_int_equal(symlinkat("b", dir, "a"), 0);
+}
 
-static void test_archive__does_not_wait_for_a_pipe_that_has_taken_a_files_place(void **state) { check_replaced(put_pipe); }
+static void test_archive__does_not_wait_for_a_pipe_that_has_taken_a_files_place(void **state)
+{
+    check_replaced(put_pipe);
+}
 
 static void test_archive__does_not_follow_a_link_that_has_taken_a_files_place(void **state)
 {
@@ -83,12 +96,14 @@ static void test_archive__leaves_out_what_is_no_file(void **state)
     uint64_t with, without;
     int dir = make_directory(path);
     write_file(dir, "b");
-    assert_int_equal(checkpoint_archive_new(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), ARCHIVE_AS_TAR, &a, &err), 0);
+    assert_int_equal(checkpoint_archive_new(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), ARCHIVE_AS_TAR, &a, &err),
+                     0);
     assert_int_equal(checkpoint_archive_length(a, &without, &err), 0);
     checkpoint_archive_free(a);
     put_link(dir);
     assert_int_equal(mkfifoat(dir, "pipe", 0600), 0);
-    assert_int_equal(checkpoint_archive_new(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), ARCHIVE_AS_TAR, &a, &err), 0);
+    assert_int_equal(checkpoint_archive_new(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), ARCHIVE_AS_TAR, &a, &err),
+                     0);
     assert_int_equal(checkpoint_archive_length(a, &with, &err), 0);
     assert_int_equal(with, without);
     assert_int_equal(read_all(a, &err), 0);
@@ -99,8 +114,20 @@ static void test_archive__leaves_out_what_is_no_file(void **state)
 static void test_storage_path__is_normal_or_none(void **state)
 {
     static const char *const paths[][2] = {
-        {"/", "/"}, {"//", "/"}, {"/.", "/"}, {"/a", "/a"}, {"/a/", "/a"}, {"//a/./b//c/.", "/a/b/c"}, {"/a/.../b", "/a/.../b"},
-        {"/..a", "/..a"}, {"", NULL}, {"a", NULL}, {"./a", NULL}, {"/..", NULL}, {"/a/../b", NULL}, {"/a/..", NULL},
+        {"/", "/"},
+        {"//", "/"},
+        {"/.", "/"},
+        {"/a", "/a"},
+        {"/a/", "/a"},
+        {"//a/./b//c/.", "/a/b/c"},
+        {"/a/.../b", "/a/.../b"},
+        {"/..a", "/..a"},
+        {"", NULL},
+        {"a", NULL},
+        {"./a", NULL},
+        {"/..", NULL},
+        {"/a/../b", NULL},
+        {"/a/..", NULL},
     };
     cleanup_arena struct arena a = ARENA_INIT;
     for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
@@ -115,9 +142,13 @@ static void test_storage_path__is_normal_or_none(void **state)
 static void test_uuid__has_its_form(void **state)
 {
     assert_true(checkpoint_uuid_is_valid("0a1b2c3d-1111-4222-8333-444455556666"));
-    static const char *const not[] = {"", "0a1b2c3d-1111-4222-8333-44445555666", "0a1b2c3d-1111-4222-8333-4444555566667",
-                                      "0a1b2c3d-1111-4222-8333-44445555666/", "------------------------------------",
-                                      "0a1b2c3d011110422208333044445555666g", "../../../../../../../../../../../etc"};
+    static const char *const not[] = {"",
+                                      "0a1b2c3d-1111-4222-8333-44445555666",
+                                      "0a1b2c3d-1111-4222-8333-4444555566667",
+                                      "0a1b2c3d-1111-4222-8333-44445555666/",
+                                      "------------------------------------",
+                                      "0a1b2c3d011110422208333044445555666g",
+                                      "../../../../../../../../../../../etc"};
     for (size_t i = 0; i < sizeof(not) / sizeof(*not); i++)
         assert_false(checkpoint_uuid_is_valid(not[i]));
 }

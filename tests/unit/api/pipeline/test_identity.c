@@ -18,7 +18,9 @@ static struct token put_session(struct identities *ids, int64_t id, int user_id,
                                 const char *allocation)
 {
     struct token t;
-    struct identity_session s = {.kind = *allocation ? PRINCIPAL_TASK : PRINCIPAL_USER, .id = id, .user_id = user_id,
+    struct identity_session s = {.kind = *allocation ? PRINCIPAL_TASK : PRINCIPAL_USER,
+                                 .id = id,
+                                 .user_id = user_id,
                                  .expires_at_us = expires_at_us};
     snprintf(s.allocation_id, sizeof(s.allocation_id), "%s", allocation);
     assert_int_equal(token_new(&t, NULL), 0);

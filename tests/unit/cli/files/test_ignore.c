@@ -2,8 +2,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 #include <string.h>
+#include <cmocka.h>
 
 #include "cli/files/ignore.h"
 
@@ -38,14 +38,16 @@ static void test_ignore__follows_gitignore(void **state)
     assert_true(is_ignored("\\# x", "# x", false));
     assert_true(is_ignored("trailing  ", "trailing", false));
     assert_true(is_ignored("trailing\\ ", "trailing ", false));
-    assert_true(is_ignored("\xef\xbb\xbf" "first\r\nsecond", "first", false));
+    assert_true(is_ignored("\xef\xbb\xbf"
+                           "first\r\nsecond",
+                           "first", false));
     assert_false(is_ignored("broken[", "broken[", false));
 }
 
 static void test_ignore__ends_on_patterns_made_to_take_forever(void **state)
 {
     assert_false(is_ignored("a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b",
-                         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false));
+                            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false));
     assert_false(is_ignored("**/a/**/a/**/a/**/a/**/b", "a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/c", false));
 }
 

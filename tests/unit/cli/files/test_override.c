@@ -2,8 +2,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 #include <string.h>
+#include <cmocka.h>
 
 #include "cli/files/override.h"
 
@@ -27,7 +27,7 @@ static void test_override__sets_scalars_lists_and_objects(void **state)
     expect_override("{}", "a=[1, {b: c}]", "{\"a\":[1,{\"b\":\"c\"}]}");
     expect_override("{\"a\":{\"b\":1}}", "a={c: 2}", "{\"a\":{\"b\":1,\"c\":2}}");
     expect_override("{}", "bind_mounts={host_path: /a, container_path: /b}",
-           "{\"bind_mounts\":[{\"host_path\":\"/a\",\"container_path\":\"/b\"}]}");
+                    "{\"bind_mounts\":[{\"host_path\":\"/a\",\"container_path\":\"/b\"}]}");
     expect_override("{}", "entrypoint=python3 train.py --x=1", "{\"entrypoint\":\"python3 train.py --x=1\"}");
 }
 

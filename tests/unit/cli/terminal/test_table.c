@@ -2,8 +2,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 #include <stdlib.h>
+#include <cmocka.h>
 
 #include "cli/terminal/table.h"
 
@@ -31,10 +31,10 @@ static void test_table__aligns_numbers_right_and_text_left(void **state)
     table_text(&t, NULL);
     table_bool(&t, false);
     expect_table(&t, false,
-           "   ID | Name   | Active\n"
-           "------+--------+----------\n"
-           "    7 | one    | True\n"
-           " 1234 |        | False\n");
+                 "   ID | Name   | Active\n"
+                 "------+--------+----------\n"
+                 "    7 | one    | True\n"
+                 " 1234 |        | False\n");
     expect_table(&t, true, "ID,Name,Active\r\n7,one,True\r\n1234,,False\r\n");
 }
 
@@ -47,11 +47,11 @@ static void test_table__puts_fractions_on_their_point(void **state)
         table_text(&t, cell[i]);
     table_text(&t, "");
     expect_table(&t, false,
-           "     Value | Share\n"
-           "-----------+---------\n"
-           "  0.5      | 1.0%\n"
-           " 12        | 99.9%\n"
-           "  0.123457 |\n");
+                 "     Value | Share\n"
+                 "-----------+---------\n"
+                 "  0.5      | 1.0%\n"
+                 " 12        | 99.9%\n"
+                 "  0.123457 |\n");
 }
 
 static void test_table__breaks_rows_at_newlines(void **state)
@@ -62,11 +62,11 @@ static void test_table__breaks_rows_at_newlines(void **state)
     table_text(&t, "{\n    \"lr\": 0.1\n}");
     table_text(&t, "x");
     expect_table(&t, false,
-           "   ID | H-Params      | End\n"
-           "------+---------------+-------\n"
-           "    1 | {             | x\n"
-           "      |     \"lr\": 0.1 |\n"
-           "      | }             |\n");
+                 "   ID | H-Params      | End\n"
+                 "------+---------------+-------\n"
+                 "    1 | {             | x\n"
+                 "      |     \"lr\": 0.1 |\n"
+                 "      | }             |\n");
 }
 
 static void test_table__counts_columns_of_wide_characters(void **state)
@@ -78,10 +78,10 @@ static void test_table__counts_columns_of_wide_characters(void **state)
     table_text(&t, "日本");
     table_text(&t, "b");
     expect_table(&t, false,
-           " N      | X\n"
-           "--------+-----\n"
-           " größer | a\n"
-           " 日本   | b\n");
+                 " N      | X\n"
+                 "--------+-----\n"
+                 " größer | a\n"
+                 " 日本   | b\n");
 }
 
 static void test_table__prints_only_titles_without_rows(void **state)

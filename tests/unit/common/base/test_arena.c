@@ -25,7 +25,7 @@ static void test_arena__keeps_what_was_given_out_before_it_grew(void **state)
     for (int i = 0; i < 10000; i++)
         pieces[i] = arena_printf(&a, "piece %d", i);
     for (int i = 0; i < 10000; i++) {
-        snprintf(expected, sizeof expected, "piece %d", i);
+        snprintf(expected, sizeof(expected), "piece %d", i);
         assert_string_equal(pieces[i], expected);
     }
     assert_string_equal(first, "first");

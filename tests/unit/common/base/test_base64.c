@@ -42,7 +42,7 @@ static void test_base64__refuses_what_is_none(void **state)
 {
     static const char *const bad[] = {"A",    "AAAAA", "A===",     "====",        "AA=A",
                                       "AA A", "AAA\n", "Zg==Zg==", "Z\xc3\xbcg=", "AAA=="};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         uint8_t out[16];
         size_t n;
         if (base64_decode(bad[i], strlen(bad[i]), out, &n) == 0)

@@ -32,7 +32,7 @@ static void test_clock__agrees_with_the_c_library_on_many_days(void **state)
         struct tm tm;
         char expected[64], got[CLOCK_TEXT_MAX];
         gmtime_r(&t, &tm);
-        snprintf(expected, sizeof expected, "%04d-%02d-%02dT%02d:%02d:%02dZ", tm.tm_year + 1900, tm.tm_mon + 1,
+        snprintf(expected, sizeof(expected), "%04d-%02d-%02dT%02d:%02d:%02dZ", tm.tm_year + 1900, tm.tm_mon + 1,
                  tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
         clock_format((int64_t)t * 1000000, got);
         assert_string_equal(got, expected);
@@ -56,13 +56,30 @@ static void test_clock__reads_any_offset_and_cuts_to_microseconds(void **state)
 static void test_clock__refuses_what_is_no_time(void **state)
 {
     static const char *const bad[] = {
-        "", "2026", "2026-11-21", "2026-11-21T07:12:01", "2026-11-21 07:12:01Z", "2026-13-01T00:00:00Z",
-        "2026-02-29T00:00:00Z", "1900-02-29T00:00:00Z", "2026-04-31T00:00:00Z", "2026-01-00T00:00:00Z",
-        "2026-11-21T24:00:00Z", "2026-11-21T07:60:00Z", "2026-11-21T07:12:60Z", "2026-11-21T07:12:01.Z",
-        "2026-11-21T07:12:01+0200", "2026-11-21T07:12:01+24:00", "2026-11-21T07:12:01ZZ", "0000-01-01T00:00:00Z",
-        "0001-01-01T00:00:00+00:01", "9999-12-31T23:59:59-00:01", "+026-11-21T07:12:01Z", "2026-11-2xT07:12:01Z",
+        "",
+        "2026",
+        "2026-11-21",
+        "2026-11-21T07:12:01",
+        "2026-11-21 07:12:01Z",
+        "2026-13-01T00:00:00Z",
+        "2026-02-29T00:00:00Z",
+        "1900-02-29T00:00:00Z",
+        "2026-04-31T00:00:00Z",
+        "2026-01-00T00:00:00Z",
+        "2026-11-21T24:00:00Z",
+        "2026-11-21T07:60:00Z",
+        "2026-11-21T07:12:60Z",
+        "2026-11-21T07:12:01.Z",
+        "2026-11-21T07:12:01+0200",
+        "2026-11-21T07:12:01+24:00",
+        "2026-11-21T07:12:01ZZ",
+        "0000-01-01T00:00:00Z",
+        "0001-01-01T00:00:00+00:01",
+        "9999-12-31T23:59:59-00:01",
+        "+026-11-21T07:12:01Z",
+        "2026-11-2xT07:12:01Z",
     };
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         int64_t us = 42;
         if (clock_parse(bad[i], strlen(bad[i]), &us) == 0)
             fail_msg("accepted \"%s\"", bad[i]);

@@ -96,7 +96,8 @@ static void test_error__each_status_has_its_own_text(void **state)
     assert_string_equal(error_http_text(ERR_DEADLINE), "Gateway Timeout");
     for (int kind = ERR_NONE + 1; kind < ERR_NR; kind++)
         for (int other = ERR_NONE + 1; other < ERR_NR; other++)
-            assert_int_equal(strcmp(error_http_text((enum error_kind)kind), error_http_text((enum error_kind)other)) == 0,
+            assert_int_equal(strcmp(error_http_text((enum error_kind)kind), error_http_text((enum error_kind)other)) ==
+                                 0,
                              error_http_status((enum error_kind)kind) == error_http_status((enum error_kind)other));
 }
 

@@ -38,9 +38,18 @@ static void test_must__a_size_of_0_is_no_failure(void **state)
 
 /* A size that no memory can have, in a form that the compiler does not know. */
 static volatile size_t too_many = (size_t)1 << 62;
-static void ask_for_too_much(void) { free(must_calloc(too_many, 8)); }
-static void ask_for_nothing(void) { must(NULL); }
-static void ask_to_grow_too_much(void) { free(must_reallocarray(NULL, too_many, 8)); }
+static void ask_for_too_much(void)
+{
+    free(must_calloc(too_many, 8));
+}
+static void ask_for_nothing(void)
+{
+    must(NULL);
+}
+static void ask_to_grow_too_much(void)
+{
+    free(must_reallocarray(NULL, too_many, 8));
+}
 
 /* The signal that ends a process which calls `ask`. */
 static int end_of(void (*ask)(void))

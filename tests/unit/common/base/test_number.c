@@ -63,7 +63,7 @@ static void test_number__random_doubles_read_back(void **state)
     for (int i = 0; i < 50000; i++) {
         uint64_t bits = rng_bits64(&r);
         double v, back;
-        memcpy(&v, &bits, sizeof v);
+        memcpy(&v, &bits, sizeof(v));
         if (i % 2) /* and numbers as they occur */
             v = rng_uniform(&r, -1000, 1000);
         if (!isfinite(v))
@@ -72,13 +72,13 @@ static void test_number__random_doubles_read_back(void **state)
         size_t n = number_put_double(v, text);
         assert_int_equal(number_scan(text, n), n);
         assert_int_equal(number_to_double(text, n, &back), 0);
-        assert_memory_equal(&back, &v, sizeof v);
+        assert_memory_equal(&back, &v, sizeof(v));
         int digits = 0;
         for (char *p = text; *p != '\0' && *p != 'e'; p++)
             digits += *p >= '1' && *p <= '9' ? 1 : *p == '0' && digits > 0;
-        if (digits < 2 || strchr(text, '.') == NULL)
+        if (digits < 2 || !strchr(text, '.'))
             continue;
-        snprintf(one_less, sizeof one_less, "%.*e", digits - 2, v);
+        snprintf(one_less, sizeof(one_less), "%.*e", digits - 2, v);
         assert_true(strtod(one_less, NULL) != v);
     }
 }
@@ -88,11 +88,23 @@ static void test_number__random_doubles_read_back(void **state)
 static void test_number__reading_agrees_with_the_c_library(void **state)
 {
     static const char *const texts[] = {
-        "0", "-0", "1", "10", "0.1", "1e22", "1e23", "123456789e-30", "9007199254740993", "2.2250738585072011e-308", "4.9e-324",
-        "1e-400", "0.00000000000000000000000000000000000000001e41", "179769313486231570793e288",
+        "0",
+        "-0",
+        "1",
+        "10",
+        "0.1",
+        "1e22",
+        "1e23",
+        "123456789e-30",
+        "9007199254740993",
+        "2.2250738585072011e-308",
+        "4.9e-324",
+        "1e-400",
+        "0.00000000000000000000000000000000000000001e41",
+        "179769313486231570793e288",
         "1" NOUGHTS NOUGHTS NOUGHTS NOUGHTS "e-200",
     };
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
         double v;
         size_t n = strlen(texts[i]);
         assert_int_equal(number_scan(texts[i], n), n);
@@ -111,11 +123,14 @@ static void test_number__reading_agrees_with_the_c_library(void **state)
 
 static void test_number__scan_follows_the_grammar(void **state)
 {
-    static const struct { const char *text; size_t n; } cases[] = {
-        {"12,", 2}, {"-", 0}, {"-1", 2}, {"+1", 0}, {"01", 0}, {"-01", 0}, {"0.5", 3}, {"0.", 0}, {".5", 0}, {"1e5", 3},
-        {"1e", 0}, {"1e+", 0}, {"1E-07x", 5}, {"", 0}, {"a", 0}, {"1.5.5", 3}, {"0x10", 1},
+    static const struct {
+        const char *text;
+        size_t n;
+    } cases[] = {
+        {"12,", 2}, {"-", 0},  {"-1", 2},  {"+1", 0},     {"01", 0}, {"-01", 0}, {"0.5", 3},   {"0.", 0},   {".5", 0},
+        {"1e5", 3}, {"1e", 0}, {"1e+", 0}, {"1E-07x", 5}, {"", 0},   {"a", 0},   {"1.5.5", 3}, {"0x10", 1},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
         assert_int_equal(number_scan(cases[i].text, strlen(cases[i].text)), cases[i].n);
 }
 
@@ -126,19 +141,30 @@ static int to_int64(const char *s, int64_t *ret)
 
 static void test_number__integers_are_exact_or_refused(void **state)
 {
-    static const struct { const char *text; int64_t v; } good[] = {
-        {"9223372036854775807", INT64_MAX}, {"-9223372036854775808", INT64_MIN}, {"1.50e1", 15}, {"120e-1", 12}, {"-0", 0},
-        {"0e999", 0}, {"0.000", 0}, {"1000000000000000000000e-20", 10}, {"1.0000000000000000000000000", 1}, {"9e18", 9000000000000000000},
+    static const struct {
+        const char *text;
+        int64_t v;
+    } good[] = {
+        {"9223372036854775807", INT64_MAX},
+        {"-9223372036854775808", INT64_MIN},
+        {"1.50e1", 15},
+        {"120e-1", 12},
+        {"-0", 0},
+        {"0e999", 0},
+        {"0.000", 0},
+        {"1000000000000000000000e-20", 10},
+        {"1.0000000000000000000000000", 1},
+        {"9e18", 9000000000000000000},
     };
     int64_t v;
-    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+    for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
         assert_int_equal(to_int64(good[i].text, &v), 0);
         assert_true(v == good[i].v);
     }
-    static const char *const bad[] =
-        {"9223372036854775808",  "-9223372036854775809",          "1.5", "1e-1", "1e19", "1e99999999999",
-         "18446744073709551616", "10000000000000000000000001e-25"};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    static const char *const bad[] = {
+        "9223372036854775808",  "-9223372036854775809",          "1.5", "1e-1", "1e19", "1e99999999999",
+        "18446744073709551616", "10000000000000000000000001e-25"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
         assert_int_equal(to_int64(bad[i], &v), -1);
     uint64_t u;
     assert_int_equal(number_to_uint64("18446744073709551615", 20, &u), 0);
@@ -149,19 +175,35 @@ static void test_number__integers_are_exact_or_refused(void **state)
 
 static void test_number__any_base_is_gos_base_0(void **state)
 {
-    static const struct { const char *text; int64_t v;
+    static const struct {
+        const char *text;
+        int64_t v;
     } good[] = {
         {"0", 0},     {"-7", -7},  {"+7", 7},    {"0x1F", 31}, {"-0X1f", -31},
         {"0o17", 15}, {"017", 15}, {"0b101", 5}, {"00", 0},    {"-9223372036854775808", INT64_MIN},
     };
     int64_t v;
-    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+    for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
         assert_int_equal(number_parse_any_base(good[i].text, INT64_MIN, INT64_MAX, &v), 0);
         assert_true(v == good[i].v);
     }
-    static const char *const bad[] = {"", "-", "+", " 1", "1 ", "0x", "0x-1", "0b2", "08", "1e3", "1.0", "--1", "0x0x1", "abc",
-                                      "9223372036854775808", "99999999999999999999"};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    static const char *const bad[] = {"",
+                                      "-",
+                                      "+",
+                                      " 1",
+                                      "1 ",
+                                      "0x",
+                                      "0x-1",
+                                      "0b2",
+                                      "08",
+                                      "1e3",
+                                      "1.0",
+                                      "--1",
+                                      "0x0x1",
+                                      "abc",
+                                      "9223372036854775808",
+                                      "99999999999999999999"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
         if (number_parse_any_base(bad[i], INT64_MIN, INT64_MAX, &v) == 0)
             fail_msg("accepted \"%s\"", bad[i]);
 }

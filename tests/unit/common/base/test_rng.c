@@ -35,8 +35,8 @@ static void test_rng__bytes_are_little_endian_and_drop_the_rest_of_a_draw(void *
     uint32_t first = rng_bits32(&b), second = rng_bits32(&b);
     memcpy(expected, &first, 4);
     memcpy(expected + 4, &second, 4);
-    rng_bytes(&a, got, sizeof got);
-    assert_memory_equal(got, expected, sizeof got);
+    rng_bytes(&a, got, sizeof(got));
+    assert_memory_equal(got, expected, sizeof(got));
     assert_true(rng_bits32(&a) == rng_bits32(&b));
 }
 
@@ -46,7 +46,7 @@ static void test_rng__limit_is_reached_never_passed_and_free_for_zero(void **sta
     rng_init(&r, 1);
     untouched = r;
     assert_true(rng_limit(&r, 0) == 0);
-    assert_memory_equal(&r, &untouched, sizeof r);
+    assert_memory_equal(&r, &untouched, sizeof(r));
     int seen[6] = {0};
     for (int i = 0; i < 1000; i++)
         seen[rng_limit(&r, 5)]++;
@@ -65,7 +65,7 @@ static void test_rng__takes_64_bits_only_beyond_32(void **state)
     rng_init(&b, 3);
     assert_true(rng_limit(&a, UINT32_MAX) == rng_bits32(&b));
     assert_true(rng_limit(&a, UINT64_MAX) == rng_bits64(&b));
-    assert_memory_equal(&a, &b, sizeof a);
+    assert_memory_equal(&a, &b, sizeof(a));
 }
 
 int main(void)

@@ -70,7 +70,11 @@ static void test_strbuf__json_escapes_what_the_contract_escapes(void **state)
 
 static void test_strbuf__json_replaces_bad_utf8_byte_by_byte(void **state)
 {
-    assert_json("a\xff" "b", 3, "\"a\xef\xbf\xbd" "b\"");
+    assert_json("a\xff"
+                "b",
+                3,
+                "\"a\xef\xbf\xbd"
+                "b\"");
     assert_json("\xc3", 1, "\"\xef\xbf\xbd\"");
     assert_json("\xed\xa0\x80", 3, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
     assert_json("\xc0\x80", 2, "\"\xef\xbf\xbd\xef\xbf\xbd\"");
@@ -79,8 +83,12 @@ static void test_strbuf__json_replaces_bad_utf8_byte_by_byte(void **state)
 static void test_strbuf__json_of_logs_has_u0000(void **state)
 {
     cleanup_strbuf struct strbuf b = STRBUF_INIT;
-    strbuf_add_json_with_nul(&b, "a\xc0\x80<\xc0" "b\xc0\x80", 8);
-    assert_string_equal(strbuf_str(&b), "\"a\\u0000\\u003c\xef\xbf\xbd" "b\\u0000\"");
+    strbuf_add_json_with_nul(&b,
+                             "a\xc0\x80<\xc0"
+                             "b\xc0\x80",
+                             8);
+    assert_string_equal(strbuf_str(&b), "\"a\\u0000\\u003c\xef\xbf\xbd"
+                                        "b\\u0000\"");
 }
 
 int main(void)

@@ -21,11 +21,18 @@ static void test_utf8__every_code_point_comes_back_as_one_sequence(void **state)
 static void test_utf8__finds_the_first_bad_byte(void **state)
 {
     static const char *const bad[] = {
-        "0123456789\x80", "0123456789\xc0\x80", "0123456789\xc1\xbf", "0123456789\xe0\x9f\xbf", "0123456789\xed\xa0\x80",
-        "0123456789\xf0\x8f\xbf\xbf", "0123456789\xf4\x90\x80\x80", "0123456789\xf5\x80\x80\x80", "0123456789\xe2\x82",
+        "0123456789\x80",
+        "0123456789\xc0\x80",
+        "0123456789\xc1\xbf",
+        "0123456789\xe0\x9f\xbf",
+        "0123456789\xed\xa0\x80",
+        "0123456789\xf0\x8f\xbf\xbf",
+        "0123456789\xf4\x90\x80\x80",
+        "0123456789\xf5\x80\x80\x80",
+        "0123456789\xe2\x82",
         "0123456789\xff",
     };
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
         assert_int_equal(utf8_check(bad[i], strlen(bad[i])), 10);
     const char *good = "0123456\xc3\xbc 89abcd \xf4\x8f\xbf\xbf \xef\xbf\xbf";
     assert_int_equal(utf8_check(good, strlen(good)), strlen(good));
@@ -49,8 +56,16 @@ static void test_utf8__the_form_of_u0000_becomes_a_zero_byte(void **state)
     assert_null(utf8_with_zeros("\xc0", 1, &n)); /* half of it */
     assert_int_equal(n, 7);
     expect_zeros("\xc0\x80", 2, "", 1);
-    expect_zeros("a\xc0\x80" "b\xc0\x80\xc0\x80" "c", 9, "a\0b\0\0c", 6);
-    expect_zeros("\xc0" "x\xc0\x80", 4, "\xc0" "x\0", 3);
+    expect_zeros("a\xc0\x80"
+                 "b\xc0\x80\xc0\x80"
+                 "c",
+                 9, "a\0b\0\0c", 6);
+    expect_zeros("\xc0"
+                 "x\xc0\x80",
+                 4,
+                 "\xc0"
+                 "x\0",
+                 3);
 }
 
 int main(void)

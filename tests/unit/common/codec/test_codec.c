@@ -57,7 +57,8 @@ static void test_codec__writes_a_list_of_texts_as_it_would_its_elements(void **s
 {
     struct wire_agent agent[] = {{.id = "a"}, {.id = "b", .version = "1"}};
     struct wire_pagination page = {.total = 2};
-    struct wire_get_agents_response response = {.agents = agent, .agents_n = 2, .pagination = &page}, rest = {.pagination = &page};
+    struct wire_get_agents_response response = {.agents = agent, .agents_n = 2, .pagination = &page},
+                                    rest = {.pagination = &page};
     struct codec_text text[2];
     for (size_t i = 0; i < 2; i++) {
         text[i].s = encoded_text(&wire_msg_agent, &agent[i]);
@@ -107,8 +108,13 @@ static void test_codec__leaves_out_only_unset_optional_fields(void **state)
 
 static void test_codec__writes_numbers_times_and_unknown_enums(void **state)
 {
-    struct wire_experiment x = {.has_progress = true, .progress = NAN, .has_start_time = true, .start_time = 1500000,
-                                .state = (enum wire_experiment_state)99, .config = "{\"raw\":[1]}", .name = "<&>"};
+    struct wire_experiment x = {.has_progress = true,
+                                .progress = NAN,
+                                .has_start_time = true,
+                                .start_time = 1500000,
+                                .state = (enum wire_experiment_state)99,
+                                .config = "{\"raw\":[1]}",
+                                .name = "<&>"};
     const char *out = encoded_text(&wire_msg_experiment, &x);
     assert_non_null(strstr(out, "\"startTime\":\"1970-01-01T00:00:01.500Z\""));
     assert_non_null(strstr(out, "\"progress\":\"NaN\""));
@@ -123,8 +129,9 @@ static void test_codec__writes_numbers_times_and_unknown_enums(void **state)
 
 static void test_codec__reads_both_spellings_and_skips_what_it_does_not_know(void **state)
 {
-    struct wire_report_trial_progress_request *r = read_ok(&wire_msg_report_trial_progress_request,
-        " {\"progress\" : 0.5, \"is_raw\":true,\"trialId\":9,\"zzz\":{\"a\":[1,{}],\"b\":null},\"\":[]} \n");
+    struct wire_report_trial_progress_request *r =
+        read_ok(&wire_msg_report_trial_progress_request,
+                " {\"progress\" : 0.5, \"is_raw\":true,\"trialId\":9,\"zzz\":{\"a\":[1,{}],\"b\":null},\"\":[]} \n");
     assert_true(r->progress == 0.5 && r->is_raw && r->trial_id == 9);
     r = read_ok(&wire_msg_report_trial_progress_request, "{\"isRaw\":true,\"trial_id\":10}");
     assert_true(r->is_raw && r->trial_id == 10);
@@ -133,7 +140,7 @@ static void test_codec__reads_both_spellings_and_skips_what_it_does_not_know(voi
 static void test_codec__an_empty_body_is_an_empty_message(void **state)
 {
     static const char *const empty[] = {"", "  \n", "{}", "null", " { } "};
-    for (size_t i = 0; i < sizeof empty / sizeof *empty; i++) {
+    for (size_t i = 0; i < sizeof(empty) / sizeof(*empty); i++) {
         struct wire_report_trial_progress_request *r = read_ok(&wire_msg_report_trial_progress_request, empty[i]);
         assert_int_equal(r->trial_id, 0);
     }
@@ -141,8 +148,9 @@ static void test_codec__an_empty_body_is_an_empty_message(void **state)
 
 static void test_codec__null_means_unset(void **state)
 {
-    struct wire_experiment_patch_experiment *p = read_ok(&wire_msg_experiment_patch_experiment,
-        "{\"id\":null,\"name\":null,\"labels\":[],\"resources\":null,\"notes\":\"\"}");
+    struct wire_experiment_patch_experiment *p =
+        read_ok(&wire_msg_experiment_patch_experiment,
+                "{\"id\":null,\"name\":null,\"labels\":[],\"resources\":null,\"notes\":\"\"}");
     assert_int_equal(p->id, 0);
     assert_null(p->name);
     assert_null(p->resources);
@@ -158,8 +166,9 @@ static void test_codec__null_means_unset(void **state)
 
 static void test_codec__of_a_name_that_comes_twice_the_last_counts(void **state)
 {
-    struct wire_experiment *x = read_ok(&wire_msg_experiment,
-        "{\"id\":1,\"labels\":[\"a\",\"b\"],\"progress\":1,\"labels\":[\"c\"],\"id\":2,\"progress\":null}");
+    struct wire_experiment *x =
+        read_ok(&wire_msg_experiment,
+                "{\"id\":1,\"labels\":[\"a\",\"b\"],\"progress\":1,\"labels\":[\"c\"],\"id\":2,\"progress\":null}");
     assert_int_equal(x->id, 2);
     assert_int_equal(x->labels_n, 1);
     assert_string_equal(x->labels[0], "c");
@@ -173,7 +182,8 @@ static void test_codec__of_a_name_that_comes_twice_the_last_counts(void **state)
 
 static void test_codec__numbers_may_be_quoted_and_integral_in_any_form(void **state)
 {
-    struct wire_experiment *x = read_ok(&wire_msg_experiment,
+    struct wire_experiment *x = read_ok(
+        &wire_msg_experiment,
         "{\"id\":\"7\",\"numTrials\":1.0,\"user_id\":12e2,\"projectId\":-0,\"checkpointSize\":9223372036854775807,"
         "\"progress\":\"0.25\"}");
     assert_int_equal(x->id, 7);
@@ -191,8 +201,9 @@ static void test_codec__numbers_may_be_quoted_and_integral_in_any_form(void **st
 
 static void test_codec__enums_by_name_or_number(void **state)
 {
-    struct wire_get_experiments_request *g = read_ok(&wire_msg_get_experiments_request,
-        "{\"states\":[\"STATE_ACTIVE\",2,\"STATE_ERROR\"],\"orderBy\":\"ORDER_BY_DESC\"}");
+    struct wire_get_experiments_request *g =
+        read_ok(&wire_msg_get_experiments_request,
+                "{\"states\":[\"STATE_ACTIVE\",2,\"STATE_ERROR\"],\"orderBy\":\"ORDER_BY_DESC\"}");
     assert_int_equal(g->states_n, 3);
     assert_int_equal(g->states[0], WIRE_EXPERIMENT_STATE_ACTIVE);
     assert_int_equal(g->states[1], WIRE_EXPERIMENT_STATE_PAUSED);
@@ -204,21 +215,26 @@ static void test_codec__enums_by_name_or_number(void **state)
 
 static void test_codec__strings_are_unescaped(void **state)
 {
-    struct wire_experiment *x = read_ok(&wire_msg_experiment,
+    struct wire_experiment *x = read_ok(
+        &wire_msg_experiment,
         "{\"na\\u006de\":\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00fc\\u20ac\\ud83d\\ude00 gr\xc3\xbcn\",\"notes\":\"\\u0000|\\ud800|\\udc00\\ud800\\u0041\"}");
     assert_string_equal(x->name, "\"\\/\b\f\n\r\t\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80 gr\xc3\xbcn");
-    assert_string_equal(x->notes, "\xef\xbf\xbd|\xef\xbf\xbd|\xef\xbf\xbd\xef\xbf\xbd" "A");
+    assert_string_equal(x->notes, "\xef\xbf\xbd|\xef\xbf\xbd|\xef\xbf\xbd\xef\xbf\xbd"
+                                  "A");
 }
 
 static void test_codec__texts_of_logs_keep_u0000(void **state)
 {
     struct wire_task_log *l = read_ok(&wire_msg_task_log, "{\"taskId\":\"a\\u0000b\",\"log\":\"a\\u0000b\\u0000\"}");
-    assert_string_equal(l->task_id, "a\xef\xbf\xbd" "b");
-    assert_string_equal(l->log, "a\xc0\x80" "b\xc0\x80");
+    assert_string_equal(l->task_id, "a\xef\xbf\xbd"
+                                    "b");
+    assert_string_equal(l->log, "a\xc0\x80"
+                                "b\xc0\x80");
     cleanup_strbuf struct strbuf out = STRBUF_INIT;
     codec_encode(&wire_msg_task_log, l, &out);
     assert_non_null(strstr(out.s, "\"log\":\"a\\u0000b\\u0000\""));
-    assert_refused(&wire_msg_task_log, "{\"log\":\"a\xc0\x80\"}", "log: not valid JSON: line 1, column 10: expected UTF-8, found a byte that is not UTF-8");
+    assert_refused(&wire_msg_task_log, "{\"log\":\"a\xc0\x80\"}",
+                   "log: not valid JSON: line 1, column 10: expected UTF-8, found a byte that is not UTF-8");
 }
 
 static void test_codec__bytes_and_times(void **state)
@@ -239,8 +255,9 @@ static void test_codec__bytes_and_times(void **state)
 
 static void test_codec__raw_json_is_checked_and_kept_on_one_line(void **state)
 {
-    struct wire_experiment *x = read_ok(&wire_msg_experiment,
-        "{\"config\": {\n \"a b\" : [ 1 , \" x\\\" \\\\\" ] ,\t\"c\" : null } ,\"hyperparameters\":{}}");
+    struct wire_experiment *x =
+        read_ok(&wire_msg_experiment,
+                "{\"config\": {\n \"a b\" : [ 1 , \" x\\\" \\\\\" ] ,\t\"c\" : null } ,\"hyperparameters\":{}}");
     assert_string_equal(x->config, "{\"a b\":[1,\" x\\\" \\\\\"],\"c\":null}");
     assert_string_equal(x->hyperparameters, "{}");
     assert_refused(&wire_msg_experiment, "{\"config\":[1]}", "config: expected an object, found a list");
@@ -369,7 +386,7 @@ static void test_codec__one_field_may_be_the_whole_document(void **state)
 static void test_codec__field_masks_are_ordinary_messages(void **state)
 {
     struct wire_patch_master_config_request *r = read_ok(&wire_msg_patch_master_config_request,
-        "{\"fieldMask\":{\"paths\":[\"log\"]}}");
+                                                         "{\"fieldMask\":{\"paths\":[\"log\"]}}");
     assert_string_equal(r->field_mask->paths[0], "log");
     assert_refused(&wire_msg_patch_master_config_request, "{\"fieldMask\":\"log.level\"}",
                    "fieldMask: expected an object, found \"log.level\"");
@@ -378,7 +395,8 @@ static void test_codec__field_masks_are_ordinary_messages(void **state)
 static void test_codec__what_it_wrote_it_reads_and_writes_again(void **state)
 {
     assert_becomes(&wire_msg_job_queue_control, "{\"weight\":0.1,\"jobId\":\"x\"}", "{\"jobId\":\"x\",\"weight\":0.1}");
-    assert_becomes(&wire_msg_checkpoint,
+    assert_becomes(
+        &wire_msg_checkpoint,
         "{\"state\":2,\"metadata\":{\"z\":1,\"a\":[]},\"resources\":{\"b\":\"1\",\"a\":\"2\"},\"uuid\":\"u\",\"taskId\":\"t\","
         "\"reportTime\":\"2026-01-02T03:04:05.670Z\"}",
         "{\"taskId\":\"t\",\"uuid\":\"u\",\"reportTime\":\"2026-01-02T03:04:05.670Z\","
@@ -421,13 +439,19 @@ static void assert_bind_refused(const struct codec_message *m, const char *name,
 static void test_codec__binds_a_query_as_observed(void **state)
 {
     static const char *const query[][2] = {
-        {"limit", "0x10"}, {"offset", "-1"}, {"states", "STATE_ACTIVE"}, {"states", "2"}, {"labels", "a,b"}, {"labels", "c"},
-        {"archived", "true"}, {"unknown", "3"}, {"sort_by", "SORT_BY_ID"}, {"experimentIdFilter.incl", "3"}, {"no.such", "1"},
-        {"showTrialData", "T"}, {"userIds", "1"}, {"userIds", "2"}, {"userIds", "3"}, {"userIds", "4"}, {"userIds", "5"},
+        {"limit", "0x10"},          {"offset", "-1"},
+        {"states", "STATE_ACTIVE"}, {"states", "2"},
+        {"labels", "a,b"},          {"labels", "c"},
+        {"archived", "true"},       {"unknown", "3"},
+        {"sort_by", "SORT_BY_ID"},  {"experimentIdFilter.incl", "3"},
+        {"no.such", "1"},           {"showTrialData", "T"},
+        {"userIds", "1"},           {"userIds", "2"},
+        {"userIds", "3"},           {"userIds", "4"},
+        {"userIds", "5"},
     };
     const struct codec_message *m = &wire_msg_get_experiments_request;
     struct wire_get_experiments_request r = {0};
-    for (size_t i = 0; i < sizeof query / sizeof *query; i++)
+    for (size_t i = 0; i < sizeof(query) / sizeof(*query); i++)
         bind_ok(m, &r, query[i][0], query[i][1]);
     assert_int_equal(r.limit, 16);
     assert_int_equal(r.offset, -1);
@@ -481,14 +505,16 @@ static void test_codec__bind_reads_the_other_types(void **state)
 static void test_codec__lists_of_a_message_have_a_length(void **state)
 {
     cleanup_error struct error scalars = ERROR_INIT, inner = ERROR_INIT, messages = ERROR_INIT;
-    struct wire_kill_experiments_request *k = read_ok(&wire_msg_kill_experiments_request, "{\"experimentIds\":[1,2,3]}");
+    struct wire_kill_experiments_request *k = read_ok(&wire_msg_kill_experiments_request,
+                                                      "{\"experimentIds\":[1,2,3]}");
     assert_int_equal(codec_check_lists(&wire_msg_kill_experiments_request, k, 3, 0, NULL), 0);
     assert_int_equal(codec_check_lists(&wire_msg_kill_experiments_request, k, 2, 9, &scalars), -1);
     assert_string_equal(error_msg(&scalars), "experimentIds: 3 elements, at most 2 are allowed in one request");
     k = read_ok(&wire_msg_kill_experiments_request, "{\"filters\":{\"excludedExperimentIds\":[1,2,3]}}");
     assert_int_equal(codec_check_lists(&wire_msg_kill_experiments_request, k, 2, 9, &inner), -1);
     assert_string_equal(error_msg(&inner), "excludedExperimentIds: 3 elements, at most 2 are allowed in one request");
-    struct wire_create_experiment_request *c = read_ok(&wire_msg_create_experiment_request, "{\"modelDefinition\":[{},{}]}");
+    struct wire_create_experiment_request *c = read_ok(&wire_msg_create_experiment_request,
+                                                       "{\"modelDefinition\":[{},{}]}");
     assert_int_equal(codec_check_lists(&wire_msg_create_experiment_request, c, 0, 2, NULL), 0);
     assert_int_equal(codec_check_lists(&wire_msg_create_experiment_request, c, 9, 1, &messages), -1);
 }

@@ -38,10 +38,22 @@ static void test_route__literals_come_before_parameters(void **state)
 
 static void test_route__unknown_paths_and_wrong_methods_find_none(void **state)
 {
-    static const char *const paths[] = {"/api/v1/nope", "/", "", "api/v1/me", "//api/v1/me", "/api/v1", "/api/v1/me/x", "/api/v1//me",
-                                        "/api/v1/agents/a:b", "/api/v1/agents/a%3Ab", "/api/v1/agents/a%2Fb", "/api/v1/agents/%zz",
-                                        "/api/v1/agents/%4", "/api/v1/agents/%00", "/a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/q/r/s/t"};
-    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+    static const char *const paths[] = {"/api/v1/nope",
+                                        "/",
+                                        "",
+                                        "api/v1/me",
+                                        "//api/v1/me",
+                                        "/api/v1",
+                                        "/api/v1/me/x",
+                                        "/api/v1//me",
+                                        "/api/v1/agents/a:b",
+                                        "/api/v1/agents/a%3Ab",
+                                        "/api/v1/agents/a%2Fb",
+                                        "/api/v1/agents/%zz",
+                                        "/api/v1/agents/%4",
+                                        "/api/v1/agents/%00",
+                                        "/a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/q/r/s/t"};
+    for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
         assert_string_equal(found_route("GET", paths[i]), "none");
     assert_string_equal(found_route("DELETE", "/api/v1/agents"), "none");
     assert_string_equal(found_route("get", "/api/v1/agents"), "none");
@@ -82,8 +94,8 @@ static int bind_request(const struct route_match *m, const char *query, const ch
 static void test_route__path_parameters_win_over_the_body(void **state)
 {
     struct wire_report_trial_progress_request r = {0};
-    assert_int_equal(bind_request(match_route("POST", "/api/v1/trials/5/progress"), "trialId=7", "{\"progress\":0.5,\"trialId\":9}",
-                          &r, NULL),
+    assert_int_equal(bind_request(match_route("POST", "/api/v1/trials/5/progress"), "trialId=7",
+                                  "{\"progress\":0.5,\"trialId\":9}", &r, NULL),
                      0);
     assert_int_equal(r.trial_id, 5);
     assert_true(r.progress == 0.5);
@@ -93,8 +105,8 @@ static void test_route__path_parameters_win_over_the_body(void **state)
 static void test_route__a_body_may_be_one_field(void **state)
 {
     struct wire_patch_experiment_request r = {0};
-    assert_int_equal(bind_request(match_route("PATCH", "/api/v1/experiments/7"), NULL, "{\"id\":3,\"name\":\"x\",\"labels\":[\"a\"]}",
-                          &r, NULL),
+    assert_int_equal(bind_request(match_route("PATCH", "/api/v1/experiments/7"), NULL,
+                                  "{\"id\":3,\"name\":\"x\",\"labels\":[\"a\"]}", &r, NULL),
                      0);
     assert_int_equal(r.experiment->id, 7);
     assert_string_equal(r.experiment->name, "x");
@@ -107,8 +119,8 @@ static void test_route__a_body_may_be_one_field(void **state)
 static void test_route__queries_are_decoded_and_bound(void **state)
 {
     struct wire_get_experiments_request r = {0};
-    assert_int_equal(bind_request(match_route("GET", "/api/v1/experiments"), "name=a%26b+c&&limit=5&labels=x%3Dy&labels=&pretty", "",
-                          &r, NULL),
+    assert_int_equal(bind_request(match_route("GET", "/api/v1/experiments"),
+                                  "name=a%26b+c&&limit=5&labels=x%3Dy&labels=&pretty", "", &r, NULL),
                      0);
     assert_string_equal(r.name, "a&b c");
     assert_int_equal(r.limit, 5);

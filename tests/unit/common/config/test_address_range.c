@@ -26,7 +26,12 @@ static void test_address__is_read_with_and_without_a_port(void **state)
     assert_same_address("::ffff:192.0.2.1", "192.0.2.1");
     assert_same_address("[2001:db8::1]:443", "2001:db8::1");
     assert_same_address("2001:db8::1", "2001:db8::1");
-    const char *const wrong[] = {"", "unknown", "192.0.2", "[::1", "_hidden", "192.0.2.1, 192.0.2.2",
+    const char *const wrong[] = {"",
+                                 "unknown",
+                                 "192.0.2",
+                                 "[::1",
+                                 "_hidden",
+                                 "192.0.2.1, 192.0.2.2",
                                  "1111:2222:3333:4444:5555:6666:7777:8888:9999:aaaa:bbbb:cccc"};
     struct address a;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
@@ -35,7 +40,8 @@ static void test_address__is_read_with_and_without_a_port(void **state)
 
 static void test_network__is_the_upper_half_of_ipv6_and_all_of_ipv4(void **state)
 {
-    struct address a = parse_address("2001:db8:1:2:3:4:5:6"), b = parse_address("2001:db8:1:2::9"), c = parse_address("2001:db8:1:3::9");
+    struct address a = parse_address("2001:db8:1:2:3:4:5:6"), b = parse_address("2001:db8:1:2::9"),
+                   c = parse_address("2001:db8:1:3::9");
     struct address v4 = parse_address("192.0.2.1"), n;
     address_network(&a, &a);
     address_network(&b, &b);
@@ -71,7 +77,8 @@ static void test_range__holds_its_addresses(void **state)
 
 static void test_range__says_what_is_wrong(void **state)
 {
-    const char *const wrong[] = {"", "ten", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/8x", "10.0.0.0/-1", "::/129", "a proxy"};
+    const char *const wrong[] = {"",       "ten",    "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/8x", "10.0.0.0/-1",
+                                 "::/129", "a proxy"};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         struct address_range r;
         cleanup_error struct error err = ERROR_INIT;

@@ -23,7 +23,7 @@ static void write_config(const char *text)
 
 static int make_path(void **state)
 {
-    snprintf(path, sizeof path, "/tmp/test_config.XXXXXX");
+    snprintf(path, sizeof(path), "/tmp/test_config.XXXXXX");
     int fd = mkstemp(path);
     return fd < 0 ? -1 : close(fd);
 }
@@ -36,7 +36,8 @@ static int remove_path(void **state)
 /* Arguments and variables up to a NULL each. */
 static struct config_input config_input_of(const struct schema_key *keys, char **argv, char **environment)
 {
-    struct config_input in = {.program = "test", .keys = keys, .default_file = path, .argv = argv, .environ_ = environment};
+    struct config_input in = {
+        .program = "test", .keys = keys, .default_file = path, .argv = argv, .environ_ = environment};
     while (argv[in.argc])
         in.argc++;
     return in;
@@ -137,8 +138,15 @@ static void test_config__underscores_find_the_longest_known_path(void **state)
 static void test_config__what_is_not_a_single_value_is_given_as_yaml(void **state)
 {
     write_config("");
-    char *argv[] = {"--feature-switches", "a,b", "--reserved-ports=[1, 2]", "--resource-pools", "[{pool_name: first}, {pool_name: second}]",
-                    "--task-container-defaults-image", "{cpu: i, cuda: j}", "--db-port=5432", NULL};
+    char *argv[] = {"--feature-switches",
+                    "a,b",
+                    "--reserved-ports=[1, 2]",
+                    "--resource-pools",
+                    "[{pool_name: first}, {pool_name: second}]",
+                    "--task-container-defaults-image",
+                    "{cpu: i, cuda: j}",
+                    "--db-port=5432",
+                    NULL};
     cleanup_config struct config *c = load_config(master_config_keys, argv, (char *[]){NULL});
     assert_string_equal(json_object_get_string(config_get(c, "feature_switches[1]")), "b");
     assert_int_equal(json_object_get_int(config_get(c, "reserved_ports[1]")), 2);
@@ -203,7 +211,7 @@ static void test_config__secrets_are_not_repeated_in_errors_or_prints(void **sta
                  "task_container_defaults: {registry_auth: {password: hush}}\nsecurity: {initial_user_password: hush}\n"
                  "webhooks: {signing_key: hush}\n");
     cleanup_config struct config *c = load_config(master_config_keys, (char *[]){NULL},
-                                           (char *[]){"DET_SECURITY_AGENT_TOKEN=hush", NULL});
+                                                  (char *[]){"DET_SECURITY_AGENT_TOKEN=hush", NULL});
     cleanup_strbuf struct strbuf shown = STRBUF_INIT;
     config_print(c, true, &shown);
     config_print(c, false, &shown);
@@ -230,7 +238,7 @@ static void test_config__the_option_for_the_file_wins_over_the_variable(void **s
 {
     write_config("agent_id: from-file\n");
     cleanup_config struct config *c = load_config(agent_config_keys, (char *[]){"--config-file", path, NULL},
-                                           (char *[]){"DET_CONFIG_FILE=/nonexistent/other.yaml", NULL});
+                                                  (char *[]){"DET_CONFIG_FILE=/nonexistent/other.yaml", NULL});
     assert_string_equal(config_str(c, "agent_id"), "from-file");
 }
 

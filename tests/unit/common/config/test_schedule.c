@@ -88,10 +88,8 @@ static void test_parse__says_which_field_is_wrong(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_interval__counts_from_now),
-        cmocka_unit_test(test_cron__next_time_that_fits),
-        cmocka_unit_test(test_cron__either_of_two_days),
-        cmocka_unit_test(test_cron__a_day_that_never_comes),
+        cmocka_unit_test(test_interval__counts_from_now),        cmocka_unit_test(test_cron__next_time_that_fits),
+        cmocka_unit_test(test_cron__either_of_two_days),         cmocka_unit_test(test_cron__a_day_that_never_comes),
         cmocka_unit_test(test_parse__says_which_field_is_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

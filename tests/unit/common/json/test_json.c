@@ -20,10 +20,22 @@ static void expect_printed(const char *text, const char *expected)
 static void test_json__prints_what_it_read(void **state)
 {
     static const char *const same[] = {
-        "null", "true", "7", "-7", "1.50", "1e5", "\"a/b\"", "[]", "{}", "{\"b\":1,\"a\":[1,2,{\"c\":null}]}",
-        "9223372036854775807", "18446744073709551615", "0", "-0.0",
+        "null",
+        "true",
+        "7",
+        "-7",
+        "1.50",
+        "1e5",
+        "\"a/b\"",
+        "[]",
+        "{}",
+        "{\"b\":1,\"a\":[1,2,{\"c\":null}]}",
+        "9223372036854775807",
+        "18446744073709551615",
+        "0",
+        "-0.0",
     };
-    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+    for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++)
         expect_printed(same[i], same[i]);
     expect_printed(" { \"a\" :\t1 ,\r\n\"b\" : [ ] } ", "{\"a\":1,\"b\":[]}");
     expect_printed("\"\\u00e9\\ud83d\\ude00\"", "\"\xc3\xa9\xf0\x9f\x98\x80\"");
@@ -56,7 +68,7 @@ static void test_json__refuses_what_is_not_json_and_says_where(void **state)
         {"nul", "line 1, column 1: expected a value, found nul"},
         {"\"\xff\"", "line 1, column 2: expected UTF-8, found a byte that is not UTF-8"},
     };
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         struct json_object *v = NULL;
         cleanup_error struct error err = ERROR_INIT;
         if (json_parse(bad[i].text, strlen(bad[i].text), &v, &err) == 0)
@@ -83,11 +95,24 @@ static void test_json__doubles_read_back_the_same_and_look_like_pythons(void **s
         double d;
         const char *text;
     } cases[] = {
-        {0.1, "0.1"}, {1, "1.0"}, {-2.5, "-2.5"}, {1e-4, "0.0001"}, {1e-5, "1e-05"}, {123456789.125, "123456789.125"},
-        {1e15, "1000000000000000.0"}, {1e16, "1e+16"}, {1.5e300, "1.5e+300"}, {5e-324, "5e-324"}, {0.1 + 0.2, "0.30000000000000004"},
-        {0, "0.0"}, {-0.0, "-0.0"}, {INFINITY, "Infinity"}, {-INFINITY, "-Infinity"}, {NAN, "NaN"},
+        {0.1, "0.1"},
+        {1, "1.0"},
+        {-2.5, "-2.5"},
+        {1e-4, "0.0001"},
+        {1e-5, "1e-05"},
+        {123456789.125, "123456789.125"},
+        {1e15, "1000000000000000.0"},
+        {1e16, "1e+16"},
+        {1.5e300, "1.5e+300"},
+        {5e-324, "5e-324"},
+        {0.1 + 0.2, "0.30000000000000004"},
+        {0, "0.0"},
+        {-0.0, "-0.0"},
+        {INFINITY, "Infinity"},
+        {-INFINITY, "-Infinity"},
+        {NAN, "NaN"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         char text[JSON_DOUBLE_MAX];
         json_format_double(cases[i].d, text);
         assert_string_equal(text, cases[i].text);

@@ -88,7 +88,7 @@ static void test_yaml__broken_syntax_names_a_line(void **state)
 {
     static const char *const bad[] = {"a: [1, 2",   "a: 'x",   "a: b: c",  "{a: 1",  "- a\nb: 1",
                                       "a: |x\n  y", "%YAML 9", "a\n b: 1", "a: \xff"};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         struct json_object *v = NULL;
         cleanup_error struct error err = ERROR_INIT;
         if (yaml_parse(bad[i], strlen(bad[i]), &v, NULL, &err) == 0)
@@ -112,7 +112,8 @@ static void test_yaml__a_billion_laughs_run_out_of_budget(void **state)
     struct json_object *v = NULL;
     cleanup_error struct error err = ERROR_INIT;
     assert_int_equal(yaml_parse(text.s, text.n, &v, NULL, &err), -1);
-    assert_non_null(strstr(error_msg(&err), "the document is too large: more than 100000 values, copies by aliases included"));
+    assert_non_null(
+        strstr(error_msg(&err), "the document is too large: more than 100000 values, copies by aliases included"));
 }
 
 static int parse_text(const struct strbuf *text, struct error *err)
@@ -132,8 +133,9 @@ static void test_yaml__copies_of_a_long_text_run_out_of_bytes(void **state)
         strbuf_adds(&text, "- *a\n");
     cleanup_error struct error err = ERROR_INIT;
     assert_int_equal(parse_text(&text, &err), -1);
-    assert_string_equal(error_msg(&err), "line 9, column 3: the document is too large: more than 8388608 bytes of text, "
-                                         "copies by aliases included");
+    assert_string_equal(error_msg(&err),
+                        "line 9, column 3: the document is too large: more than 8388608 bytes of text, "
+                        "copies by aliases included");
 }
 
 static void test_yaml__merge_keys_of_long_texts_run_out_of_bytes(void **state)
@@ -165,7 +167,8 @@ static void test_yaml__a_document_without_aliases_has_the_same_limits(void **sta
         strbuf_addf(&names, "%*s%0900d:\n", i, "", i);
     strbuf_adds(&names, "    x: 1\n");
     assert_int_equal(parse_text(&names, &long_names), -1);
-    assert_string_equal(error_msg(&long_names), "line 3, column 3: the names that lead here have more than 2048 bytes together");
+    assert_string_equal(error_msg(&long_names),
+                        "line 3, column 3: the names that lead here have more than 2048 bytes together");
     for (int i = 0; i < 8 * 1024 * 1024 + 1; i++)
         strbuf_addc(&whole, ' ');
     assert_int_equal(parse_text(&whole, &too_long), -1);
@@ -235,7 +238,7 @@ static void test_yaml__positions_are_kept_of_the_first_values_only(void **state)
     assert_int_equal(json_object_object_length(v), MANY);
     assert_int_equal(yaml_position(positions, "k9999", &mark), 0);
     assert_int_equal(mark.line, 10000);
-    snprintf(last, sizeof last, "k%d", MANY - 1);
+    snprintf(last, sizeof(last), "k%d", MANY - 1);
     assert_int_equal(yaml_position(positions, last, &mark), -1);
     yaml_positions_free(positions);
     strbuf_addf(&text, "%s: 2\n", last);
@@ -257,7 +260,8 @@ static void test_yaml__words_that_are_read_as_truth_values_are_remembered(void *
     assert_int_equal(yaml_parse(text, strlen(text), &v, &p, NULL), 0);
     yaml_each_word(p, add_description, &out);
     yaml_positions_free(p);
-    assert_string_equal(strbuf_str(&out),
+    assert_string_equal(
+        strbuf_str(&out),
         "the key n (line 1) is read as \"false\", as YAML 1.1 has it; write \"n\" in quotes to keep the name\n"
         "a[0]: Off (line 3) is read as false, as YAML 1.1 has it; write false, or \"Off\" in quotes if the text is meant\n"
         "b: the key y (line 7) is read as \"true\", as YAML 1.1 has it; write \"y\" in quotes to keep the name\n"

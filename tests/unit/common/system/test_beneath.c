@@ -15,18 +15,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/system/beneath.h"
 #include "common/base/cleanup.h"
+#include "common/system/beneath.h"
 #include "common/system/files.h"
 
 #define RACE_ROUNDS 3000
 
 static char scratch[64]; /* in memory: a tree 30,000 deep takes a busy disk a minute */
-static int dir; /* scratch/task: what a task may change; scratch/other belongs to somebody else */
+static int dir;          /* scratch/task: what a task may change; scratch/other belongs to somebody else */
 
 static int make_scratch(void **state)
 {
-    memcpy(scratch, "/dev/shm/test_beneath.XXXXXX", sizeof "/dev/shm/test_beneath.XXXXXX");
+    memcpy(scratch, "/dev/shm/test_beneath.XXXXXX", sizeof("/dev/shm/test_beneath.XXXXXX"));
     umask(077);
     if (!mkdtemp(scratch))
         return -1;
@@ -42,7 +42,7 @@ static int drop_scratch(void **state)
 {
     char command[128];
     close(dir);
-    snprintf(command, sizeof command, "rm -rf '%s'", scratch);
+    snprintf(command, sizeof(command), "rm -rf '%s'", scratch);
     return system(command);
 }
 
@@ -50,8 +50,8 @@ static bool other_is_untouched(void)
 {
     struct stat st, kept;
     cleanup_free char *other = path_join(scratch, "other"), *file = path_join(scratch, "other/kept");
-    return stat(other, &st) == 0 && st.st_nlink == 2 && (st.st_mode & 07777) == 0700 && stat(file, &kept) == 0 && kept.st_size == 0 &&
-           (kept.st_mode & 07777) == 0600;
+    return stat(other, &st) == 0 && st.st_nlink == 2 && (st.st_mode & 07777) == 0700 && stat(file, &kept) == 0 &&
+           kept.st_size == 0 && (kept.st_mode & 07777) == 0600;
 }
 
 static void make_dir(const char *path, mode_t mode)
@@ -63,7 +63,8 @@ static void make_dir(const char *path, mode_t mode)
 
 static void check_paths_that_lead_out(void)
 {
-    static const char *const bad[] = {"/etc/passwd", "..", "../other/kept", "a/../../other/kept", "link/kept", "", "self", "a/up/other"};
+    static const char *const bad[] = {"/etc/passwd", "..", "../other/kept", "a/../../other/kept",
+                                      "link/kept",   "",   "self",          "a/up/other"};
     struct error err cleanup_error = ERROR_INIT;
     struct strbuf text cleanup_strbuf = STRBUF_INIT;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -95,9 +96,10 @@ static void test_beneath__no_path_leads_out_of_the_directory(void **state)
 /* A kernel before 5.6, or a sandbox that does not know the call. */
 static void refuse_openat2(int number)
 {
-    struct sock_filter step[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)number), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    struct sock_filter step[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                                 BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+                                 BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)number),
+                                 BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
     struct sock_fprog program = {.len = sizeof(step) / sizeof(step[0]), .filter = step};
     assert_int_equal(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
     assert_int_equal(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
@@ -114,8 +116,11 @@ static void test_beneath__a_kernel_without_openat2_is_as_strict(void **state)
             check_paths_that_lead_out();
             struct strbuf text cleanup_strbuf = STRBUF_INIT;
             make_dir("a/b", 0700);
-            _exit(beneath_write(dir, "a/b/c", "text", 4, 0640, NULL, NULL) == 0 && beneath_read(dir, "a//b/./c", 4, &text, NULL) == 0 &&
-                          text.n == 4 && beneath_remove(dir, "a", NULL) == 0 ? 7 : 1);
+            _exit(beneath_write(dir, "a/b/c", "text", 4, 0640, NULL, NULL) == 0 &&
+                          beneath_read(dir, "a//b/./c", 4, &text, NULL) == 0 && text.n == 4 &&
+                          beneath_remove(dir, "a", NULL) == 0
+                      ? 7
+                      : 1);
         }
         int status = 0;
         assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -177,14 +182,15 @@ static void test_beneath__renaming_in_a_loop_leads_nowhere_else(void **state)
     make_links();
     assert_int_equal(pthread_create(&thread, NULL, swap_names, &race), 0);
     for (int i = 0; i < RACE_ROUNDS; i++) {
-        snprintf(name, sizeof name, "a/%d", i);
+        snprintf(name, sizeof(name), "a/%d", i);
         beneath_write(dir, name, "x", 1, 0666, NULL, NULL);
-        snprintf(name, sizeof name, "a/d%d", i);
+        snprintf(name, sizeof(name), "a/d%d", i);
         int fd = beneath_make_dir(dir, name, 0777, NULL, NULL);
         cleanup_close_p(&fd);
         if (i % 100 == 0) {
             beneath_remove(dir, "a", NULL);
-            int made = beneath_make_dir(dir, "a", 0700, NULL, NULL); /* fails where the other thread has just put the link there */
+            int made = beneath_make_dir(dir, "a", 0700, NULL,
+                                        NULL); /* fails where the other thread has just put the link there */
             cleanup_close_p(&made);
         }
     }
@@ -231,16 +237,18 @@ static void test_beneath__a_wide_tree_with_links_and_closed_directories_is_remov
     char name[64];
     make_dir("w", 0700);
     for (int i = 0; i < 200; i++) {
-        snprintf(name, sizeof name, "w/%d", i);
+        snprintf(name, sizeof(name), "w/%d", i);
         make_dir(name, 0700);
         for (int k = 0; k < 20; k++) {
-            snprintf(name, sizeof name, "w/%d/%d", i, k);
+            snprintf(name, sizeof(name), "w/%d/%d", i, k);
             if (k % 4 == 0)
                 make_dir(name, 0000);
             else
-                assert_int_equal(k % 4 == 1 ? symlinkat("../../../../other", dir, name) : beneath_write(dir, name, "", 0, 0, NULL, NULL), 0);
+                assert_int_equal(k % 4 == 1 ? symlinkat("../../../../other", dir, name)
+                                            : beneath_write(dir, name, "", 0, 0, NULL, NULL),
+                                 0);
         }
-        snprintf(name, sizeof name, "w/%d", i);
+        snprintf(name, sizeof(name), "w/%d", i);
         assert_int_equal(fchmodat(dir, name, i % 2 ? 0000 : 0500, 0), 0);
     }
     struct error err cleanup_error = ERROR_INIT;

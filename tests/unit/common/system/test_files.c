@@ -12,15 +12,15 @@ static char dir[64];
 
 static int make_scratch(void **state)
 {
-    memcpy(dir, "/tmp/test_files.XXXXXX", sizeof "/tmp/test_files.XXXXXX");
+    memcpy(dir, "/tmp/test_files.XXXXXX", sizeof("/tmp/test_files.XXXXXX"));
     umask(077);
-    return mkdtemp(dir) == NULL ? -1 : 0;
+    return !mkdtemp(dir) ? -1 : 0;
 }
 
 static int drop_scratch(void **state)
 {
     char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", dir);
+    snprintf(command, sizeof(command), "rm -rf '%s'", dir);
     return system(command);
 }
 
@@ -34,7 +34,7 @@ static int entries_of(const char *path)
 {
     DIR *d = opendir(path);
     int n = 0;
-    while (readdir(d) != NULL)
+    while (readdir(d))
         n++;
     closedir(d);
     return n - 2;
@@ -116,21 +116,21 @@ static void test_files__paths_join_and_split(void **state)
 static void test_files__tree_remove_takes_all_below_and_follows_no_link(void **state)
 {
     char path[128], kept[128], link[160];
-    snprintf(path, sizeof path, "%s/tree/a/b", dir);
-    snprintf(kept, sizeof kept, "%s/kept", dir);
+    snprintf(path, sizeof(path), "%s/tree/a/b", dir);
+    snprintf(kept, sizeof(kept), "%s/kept", dir);
     assert_int_equal(dir_make(path, 0700, NULL), 0);
     assert_int_equal(dir_make(kept, 0700, NULL), 0);
-    snprintf(link, sizeof link, "%s/file", kept);
+    snprintf(link, sizeof(link), "%s/file", kept);
     assert_int_equal(file_write(link, "x", 1, 0600, NULL), 0);
-    snprintf(link, sizeof link, "%s/link", path);
+    snprintf(link, sizeof(link), "%s/link", path);
     assert_int_equal(symlink(kept, link), 0);
     assert_int_equal(chmod(path, 0), 0); /* its owner may have done that */
-    snprintf(path, sizeof path, "%s/tree", dir);
+    snprintf(path, sizeof(path), "%s/tree", dir);
     assert_int_equal(tree_remove(path, NULL), 0);
     assert_int_equal(mode_of(path), -1);
     assert_int_equal(entries_of(kept), 1);
     assert_int_equal(tree_remove(path, NULL), 0); /* there is none */
-    snprintf(link, sizeof link, "%s/file", kept);
+    snprintf(link, sizeof(link), "%s/file", kept);
     assert_int_equal(tree_remove(link, NULL), 0);
     assert_int_equal(entries_of(kept), 0);
     assert_int_equal(tree_remove(kept, NULL), 0);

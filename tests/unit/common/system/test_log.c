@@ -3,8 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/system/log.h"
 #include "common/base/strbuf.h"
+#include "common/system/log.h"
 
 static struct strbuf seen;
 
@@ -54,8 +54,8 @@ static void test_log__quotes_when_needed(void **state)
     assert_string_equal(log_quote("say \"a\\b\"\n"), "\"say \\\"a\\\\b\\\"\\n\"");
     assert_string_equal(log_quote(NULL), "-");
     char big[5000];
-    memset(big, '"', sizeof big - 1);
-    big[sizeof big - 1] = '\0';
+    memset(big, '"', sizeof(big) - 1);
+    big[sizeof(big) - 1] = '\0';
     assert_in_range(strlen(log_quote(big)), 1000, 1023);
 }
 
@@ -89,11 +89,12 @@ static void test_log__json_lines_have_the_keys_in_fields(void **state)
 {
     char line[512];
     log_set_json(true);
-    unquoted_value(log_quote("a \"b\" \\n\n= c"), line, sizeof line);
+    unquoted_value(log_quote("a \"b\" \\n\n= c"), line, sizeof(line));
     log_set_json(false);
     assert_true(strncmp(line, "{\"time\":\"2", 10) == 0);
-    assert_non_null(strstr(line, "\"level\":\"info\",\"program\":\"test\",\"event\":\"task.end\","
-                                 "\"fields\":{\"id\":\"7\",\"why\":\"a \\\"b\\\" \\\\n\\n= c\"},\"text\":\"and a sentence\"}\n"));
+    assert_non_null(
+        strstr(line, "\"level\":\"info\",\"program\":\"test\",\"event\":\"task.end\","
+                     "\"fields\":{\"id\":\"7\",\"why\":\"a \\\"b\\\" \\\\n\\n= c\"},\"text\":\"and a sentence\"}\n"));
     strbuf_reset(&seen);
     log_info("task.end", "id=%d", 8); /* the sink still gets the text form */
     assert_string_equal(strbuf_str(&seen), "info task.end id=8\n");

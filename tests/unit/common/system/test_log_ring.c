@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/system/log_ring.h"
 #include "common/base/strbuf.h"
+#include "common/system/log_ring.h"
 
 /* "id:text id:text …" */
 static void assert_lines(struct log_ring *r, int64_t from, size_t max, const char *expected)

@@ -18,17 +18,17 @@ enum { STRANGER = 64123 };
 
 static int make_scratch(void **state)
 {
-    memcpy(dir, "/tmp/test_path_access.XXXXXX", sizeof "/tmp/test_path_access.XXXXXX");
+    memcpy(dir, "/tmp/test_path_access.XXXXXX", sizeof("/tmp/test_path_access.XXXXXX"));
     if (!mkdtemp(dir))
         return -1;
-    snprintf(deep, sizeof deep, "%s/a/b", dir);
+    snprintf(deep, sizeof(deep), "%s/a/b", dir);
     return 0;
 }
 
 static int drop_scratch(void **state)
 {
     char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", dir);
+    snprintf(command, sizeof(command), "rm -rf '%s'", dir);
     return system(command);
 }
 
@@ -41,7 +41,12 @@ static enum path_access access_of(const char *path, uid_t uid, gid_t gid, struct
 
 static void test_owner_group_and_others__each_have_their_bits(void **state)
 {
-    static const struct { mode_t mode; uid_t uid; gid_t gid; enum path_access expected; } cases[] = {
+    static const struct {
+        mode_t mode;
+        uid_t uid;
+        gid_t gid;
+        enum path_access expected;
+    } cases[] = {
         {0700, 0, STRANGER, PATH_MAY_WRITE}, /* the owner is who runs this test, if that is root */
         {0700, STRANGER, STRANGER, PATH_DENIED},
         {0755, STRANGER, STRANGER, PATH_DENIED},
@@ -72,7 +77,7 @@ static void test_directory_that_is_missing__is_made_in_the_nearest(void **state)
 {
     struct path_denial d;
     char a[80];
-    snprintf(a, sizeof a, "%s/a", dir);
+    snprintf(a, sizeof(a), "%s/a", dir);
     chmod(dir, 0755);
     assert_int_equal(access_of(deep, STRANGER, STRANGER, &d), PATH_DENIED);
     assert_string_equal(d.where, dir);
@@ -96,7 +101,7 @@ static void test_root_that_is_missing__tells_nothing(void **state)
     struct path_account who = {.uid = STRANGER};
     struct path_denial d;
     char none[80];
-    snprintf(none, sizeof none, "%s/none", dir);
+    snprintf(none, sizeof(none), "%s/none", dir);
     chmod(dir, 0755);
     assert_int_equal(path_access_of(none, none, &who, &a, &d), PATH_UNKNOWN);
 }
@@ -104,12 +109,12 @@ static void test_root_that_is_missing__tells_nothing(void **state)
 static void test_access_list__tells_more_than_the_mode(void **state)
 {
     /* version 2; user::rwx, user:64123:rwx, group::r-x, mask::rwx, other::r-x */
-    static const unsigned char list[] = {
-        2, 0, 0, 0, 1, 0, 7, 0, 255, 255, 255, 255, 2, 0, 7, 0, 0x7b, 0xfa, 0, 0, 4, 0, 5, 0, 255, 255, 255, 255,
-        16, 0, 7, 0, 255, 255, 255, 255, 32, 0, 5, 0, 255, 255, 255, 255};
+    static const unsigned char list[] = {2, 0,    0,    0,   1,   0,   7,  0, 255, 255, 255, 255, 2,   0,  7,
+                                         0, 0x7b, 0xfa, 0,   0,   4,   0,  5, 0,   255, 255, 255, 255, 16, 0,
+                                         7, 0,    255,  255, 255, 255, 32, 0, 5,   0,   255, 255, 255, 255};
     struct path_denial d;
     chmod(dir, 0755);
-    if (setxattr(dir, "system.posix_acl_access", list, sizeof list, 0) < 0)
+    if (setxattr(dir, "system.posix_acl_access", list, sizeof(list), 0) < 0)
         skip();
     assert_int_equal(access_of(dir, STRANGER, STRANGER, &d), PATH_UNKNOWN);
     assert_int_equal(removexattr(dir, "system.posix_acl_access"), 0);
@@ -120,7 +125,7 @@ static int look_in_private_tmp(void)
 {
     char private[160];
     struct path_denial d;
-    snprintf(private, sizeof private, "%s/systemd-private-x", dir);
+    snprintf(private, sizeof(private), "%s/systemd-private-x", dir);
     if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 || mkdir(private, 0755) < 0 ||
         mount(private, "/tmp", NULL, MS_BIND, NULL) < 0)
         return 77;
@@ -146,7 +151,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_owner_group_and_others__each_have_their_bits, make_scratch, drop_scratch),
-        cmocka_unit_test_setup_teardown(test_directory_that_is_missing__is_made_in_the_nearest, make_scratch, drop_scratch),
+        cmocka_unit_test_setup_teardown(test_directory_that_is_missing__is_made_in_the_nearest, make_scratch,
+                                        drop_scratch),
         cmocka_unit_test_setup_teardown(test_root_that_is_missing__tells_nothing, make_scratch, drop_scratch),
         cmocka_unit_test_setup_teardown(test_access_list__tells_more_than_the_mode, make_scratch, drop_scratch),
         cmocka_unit_test_setup_teardown(test_private_tmp__is_not_judged_by, make_scratch, drop_scratch),

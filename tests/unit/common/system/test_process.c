@@ -10,8 +10,8 @@
 #include "common/base/clock.h"
 #include "common/system/process.h"
 
-/* A process whose arguments hold a word of its own; `script` is what it does before it waits for ever. It has no children:
- * between fork and exec one would have the same arguments. */
+/* A process whose arguments hold a word of its own; `script` is what it does before it waits for ever. It has no
+ * children: between fork and exec one would have the same arguments. */
 static pid_t start_script(const char *script, const char *word)
 {
     int ready[2], never[2];
@@ -45,7 +45,7 @@ static bool has_word(const struct process *p, void *ctx)
 static char *word_of(const char *name)
 {
     static char word[64];
-    snprintf(word, sizeof word, "test_process-%s-%d", name, (int)getpid());
+    snprintf(word, sizeof(word), "test_process-%s-%d", name, (int)getpid());
     return word;
 }
 
@@ -70,8 +70,8 @@ static void test_process__a_zombie_has_ended(void **state)
     assert_int_equal(waitpid(pid, NULL, WNOHANG), -1); /* it has been taken by then */
 }
 
-/* A process that ends loses its arguments, by which it is found, a moment before it is a zombie. Its parent waits for that, unless
- * looking for it has taken it already. */
+/* A process that ends loses its arguments, by which it is found, a moment before it is a zombie. Its parent waits for
+ * that, unless looking for it has taken it already. */
 static bool has_ended(pid_t pid)
 {
     pid_t taken = waitpid(pid, NULL, 0);
@@ -117,7 +117,7 @@ static void test_process__supervisors_are_told_by_name_and_place(void **state)
 {
     static const char ours[] = "/usr/bin/determined-task\0--adopt\0/data/a/tasks/1/supervisor";
     static const char other[] = "/usr/bin/python\0/data/a/tasks/1/supervisor";
-    struct process p = with_args(ours, sizeof ours), q = with_args(other, sizeof other);
+    struct process p = with_args(ours, sizeof(ours)), q = with_args(other, sizeof(other));
     assert_true(process_supervises_below(&p, "/data/a"));
     assert_false(process_supervises_below(&p, "/data/b"));
     assert_false(process_supervises_below(&p, "/data/a/tasks/1/supervisor"));
@@ -128,7 +128,7 @@ static void test_process__supervisors_are_told_by_name_and_place(void **state)
 static void test_process__options_are_read_from_its_arguments(void **state)
 {
     static const char text[] = "agent\0--config-file\0x\0--data-dir\0/d\0--last";
-    struct process p = with_args(text, sizeof text);
+    struct process p = with_args(text, sizeof(text));
     assert_string_equal(process_option(&p, "--data-dir"), "/d");
     assert_null(process_option(&p, "--last"));
     assert_null(process_option(&p, "--none"));

@@ -8,8 +8,13 @@
 static void test_frame__comes_back_as_it_went(void **state)
 {
     struct strbuf lines = STRBUF_INIT, out = STRBUF_INIT;
-    struct task_line l = {.time_us = 1700000000123456, .stdtype = TASK_STDERR, .level = TASK_LEVEL_ERROR, .has_rank = true,
-                          .rank = 3, .text = "it broke\n", .text_n = 9};
+    struct task_line l = {.time_us = 1700000000123456,
+                          .stdtype = TASK_STDERR,
+                          .level = TASK_LEVEL_ERROR,
+                          .has_rank = true,
+                          .rank = 3,
+                          .text = "it broke\n",
+                          .text_n = 9};
     task_line_encode(&l, &lines);
     struct task_frame f = {.type = TASK_FRAME_LOGS};
     f.logs.first = 41;
@@ -39,9 +44,9 @@ static void test_frame__comes_back_as_it_went(void **state)
 static void test_exit_frame__keeps_kind_code_and_text(void **state)
 {
     struct strbuf out = STRBUF_INIT;
-    struct task_frame f =
-        {.type = TASK_FRAME_EXIT,
-         .exit = {.kind = TASK_EXIT_OUT_OF_MEMORY, .code = 137, .signal = 9, .time_us = 5, .text = "too big"}};
+    struct task_frame f = {
+        .type = TASK_FRAME_EXIT,
+        .exit = {.kind = TASK_EXIT_OUT_OF_MEMORY, .code = 137, .signal = 9, .time_us = 5, .text = "too big"}};
     struct task_frame got;
     size_t used;
     task_frame_encode(&f, &out);
@@ -55,7 +60,11 @@ static void test_exit_frame__keeps_kind_code_and_text(void **state)
 
 static void test_decoder__refuses_what_cannot_be_a_frame(void **state)
 {
-    static const struct { const char *bytes; size_t n; const char *what; } row[] = {
+    static const struct {
+        const char *bytes;
+        size_t n;
+        const char *what;
+    } row[] = {
         {"\0\0\0\0", 4, "no type"},
         {"\xff\xff\xff\xff", 4, "longer than any frame"},
         {"\x01\0\0\0\x7f", 5, "unknown type"},

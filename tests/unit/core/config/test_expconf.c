@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/config/schema_checks.h"
 #include "core/config/expconf.h"
 #include "core/config/expconf_checks.h"
-#include "common/config/schema_checks.h"
 #include "gen/config_tables.h"
 
 static const char minimal[] =
@@ -31,16 +31,26 @@ struct cluster {
 static void cluster_init(struct cluster *c)
 {
     c->storage = tree("{type: shared_fs, host_path: /ckpt, save_trial_best: 3}");
-    c->defaults = tree("{image: base, environment_variables: [A=cluster], bind_mounts: [{host_path: /d, container_path: /d}],"
-                       " registry_auth: {username: them, password: secret}, preemption_timeout: 60,"
-                       " gpu_pod_spec: {spec: {nodeSelector: {gpu: yes}}}, slurm: {sbatch_args: [-a]}}");
-    c->pool_defaults = tree("{environment_variables: {cpu: [A=pool]}, bind_mounts: [{host_path: /e, container_path: /d}],"
-                            " add_capabilities: [NET_ADMIN]}");
-    c->pool[0] = (struct expconf_pool){.name = "default", .default_priority = 42, .task_container_defaults = c->pool_defaults};
+    c->defaults = tree(
+        "{image: base, environment_variables: [A=cluster], bind_mounts: [{host_path: /d, container_path: /d}],"
+        " registry_auth: {username: them, password: secret}, preemption_timeout: 60,"
+        " gpu_pod_spec: {spec: {nodeSelector: {gpu: yes}}}, slurm: {sbatch_args: [-a]}}");
+    c->pool_defaults = tree(
+        "{environment_variables: {cpu: [A=pool]}, bind_mounts: [{host_path: /e, container_path: /d}],"
+        " add_capabilities: [NET_ADMIN]}");
+    c->pool[0] = (struct expconf_pool){.name = "default",
+                                       .default_priority = 42,
+                                       .task_container_defaults = c->pool_defaults};
     c->pool[1] = (struct expconf_pool){.name = "aux", .default_priority = 50};
     c->ctx = (struct expconf_context){
-        .checkpoint_storage = c->storage, .task_container_defaults = c->defaults, .pool = c->pool, .pool_n = 2,
-        .default_compute_pool = "default", .default_aux_pool = "aux", .seed = 0x80000007u, .random = {1, 2, 3},
+        .checkpoint_storage = c->storage,
+        .task_container_defaults = c->defaults,
+        .pool = c->pool,
+        .pool_n = 2,
+        .default_compute_pool = "default",
+        .default_aux_pool = "aux",
+        .seed = 0x80000007u,
+        .random = {1, 2, 3},
     };
 }
 
@@ -169,7 +179,8 @@ static void test_expconf__cluster_and_pool_defaults_lie_below_the_experiment(voi
     expect_variables(c, "cuda", "A=cluster A=me ");
     expect_tree(json_object_object_get(c->values.environment.tree, "registry_auth"), "{\"username\":\"me\"}");
     expect_tree(json_object_object_get(c->values.environment.tree, "add_capabilities"), "[\"NET_ADMIN\"]");
-    expect_tree(json_object_object_get(c->values.environment.tree, "pod_spec"), "{\"spec\":{\"nodeSelector\":{\"gpu\":true}}}");
+    expect_tree(json_object_object_get(c->values.environment.tree, "pod_spec"),
+                "{\"spec\":{\"nodeSelector\":{\"gpu\":true}}}");
     expect_tree(json_object_object_get(c->tree, "slurm"), "{\"sbatch_args\":[\"-a\",\"-b\"]}");
     /* /f of the experiment, /d of the pool over the cluster's */
     assert_int_equal(c->values.bind_mounts_n, 2);
@@ -285,8 +296,9 @@ static void test_expconf__what_is_missing_is_named(void **state)
         &k.ctx, "entrypoint: x\nsearcher: {name: custom, metric: m}",
         "<config>.searcher.name (line 2, column 18): the searcher \"custom\" cannot run; choose adaptive_asha, async_halving, "
         "random, grid or single");
-    expect_refused(&k.ctx, "entrypoint: x\nsearcher: {name: adaptive_asha, metric: m, max_trials: 4}",
-                   "<config>.searcher (line 2, column 11): adaptive_asha needs max_length, or max_time together with time_metric");
+    expect_refused(
+        &k.ctx, "entrypoint: x\nsearcher: {name: adaptive_asha, metric: m, max_trials: 4}",
+        "<config>.searcher (line 2, column 11): adaptive_asha needs max_length, or max_time together with time_metric");
     expect_refused(
         &k.ctx,
         "entrypoint: x\nsearcher: {name: grid, metric: m}\nhyperparameters: {g: {a: {type: int, minval: 1, maxval: 9}}}",
@@ -302,22 +314,26 @@ static void test_expconf__mistakes_and_what_is_missing_come_together(void **stat
 {
     struct cluster k;
     cluster_init(&k);
-    expect_refused(&k.ctx, "max_restarts: -1\ncheckpoint_storage: {type: s3, save_trial_best: -1}\nsearcher:\n  name: async_halving\n"
-                           "  max_trials: none\n",
-                   "<config>.max_restarts (line 1, column 15): must be at least 0, found -1\n"
-                   "<config>.checkpoint_storage.save_trial_best (line 2, column 49): must be at least 0, found -1\n"
-                   "<config>.searcher.max_trials (line 5, column 15): expected a whole number, found a text: \"none\"\n"
-                   "<config>.checkpoint_storage (line 2, column 21): \"bucket\" must be set\n"
-                   "<config>.searcher (line 4, column 3): \"metric\" must be set\n"
-                   "<config>.searcher (line 4, column 3): \"num_rungs\" must be set\n"
-                   "<config>.searcher (line 4, column 3): async_halving needs max_length, or max_time together with time_metric\n"
-                   "<config> (line 1, column 1): \"entrypoint\" must be set, as the cluster runs this experiment");
-    expect_refused(&k.ctx, "entrypoint: ' '\nsearcher: 5", "<config>.entrypoint (line 1, column 13): must name a program\n"
+    expect_refused(
+        &k.ctx,
+        "max_restarts: -1\ncheckpoint_storage: {type: s3, save_trial_best: -1}\nsearcher:\n  name: async_halving\n"
+        "  max_trials: none\n",
+        "<config>.max_restarts (line 1, column 15): must be at least 0, found -1\n"
+        "<config>.checkpoint_storage.save_trial_best (line 2, column 49): must be at least 0, found -1\n"
+        "<config>.searcher.max_trials (line 5, column 15): expected a whole number, found a text: \"none\"\n"
+        "<config>.checkpoint_storage (line 2, column 21): \"bucket\" must be set\n"
+        "<config>.searcher (line 4, column 3): \"metric\" must be set\n"
+        "<config>.searcher (line 4, column 3): \"num_rungs\" must be set\n"
+        "<config>.searcher (line 4, column 3): async_halving needs max_length, or max_time together with time_metric\n"
+        "<config> (line 1, column 1): \"entrypoint\" must be set, as the cluster runs this experiment");
+    expect_refused(&k.ctx, "entrypoint: ' '\nsearcher: 5",
+                   "<config>.entrypoint (line 1, column 13): must name a program\n"
                    "<config>.searcher (line 2, column 11): expected a mapping, found a whole number: 5");
-    expect_refused(&k.ctx, "entrypoint: x\nsearcher: {name: other}",
-                   "<config>.searcher (line 2, column 11): name must be one of single, random, grid, async_halving, adaptive_asha, "
-                   "sync_halving, adaptive, adaptive_simple, custom; found \"other\"\n"
-                   "<config>.searcher (line 2, column 11): \"metric\" must be set");
+    expect_refused(
+        &k.ctx, "entrypoint: x\nsearcher: {name: other}",
+        "<config>.searcher (line 2, column 11): name must be one of single, random, grid, async_halving, adaptive_asha, "
+        "sync_halving, adaptive, adaptive_simple, custom; found \"other\"\n"
+        "<config>.searcher (line 2, column 11): \"metric\" must be set");
     cluster_release(&k);
 }
 
@@ -376,9 +392,12 @@ static void test_expconf__template_lies_below_the_configuration(void **state)
 
 static void test_expconf__a_template_is_part_of_a_configuration(void **state)
 {
-    static const struct { const char *yaml, *error; } cases[] = {
+    static const struct {
+        const char *yaml, *error;
+    } cases[] = {
         {"{}", NULL},
-        {"hyperparameters: {lr: {type: double, maxval: 1}}\nsearcher: {max_trials: 4}\nbind_mounts: [{read_only: true}]", NULL},
+        {"hyperparameters: {lr: {type: double, maxval: 1}}\nsearcher: {max_trials: 4}\nbind_mounts: [{read_only: true}]",
+         NULL},
         {"idle_timeout: 30m\nresources: {slots: 2}", NULL}, /* of a task */
         {"idle_timeout: 30m\nresources: {slots: x}",
          "<template>.resources.slots: expected a whole number, found a text: \"x\""},
@@ -389,7 +408,7 @@ static void test_expconf__a_template_is_part_of_a_configuration(void **state)
          "<template>.resources: unknown field \"prority\"; did you mean \"priority\"?\n"
          "<template>: unknown field \"bogus\""},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         cleanup_json struct json_object *v = tree(cases[i].yaml);
         cleanup_error struct error err = ERROR_INIT;
         assert_int_equal(expconf_check_template(v, "t", &err), cases[i].error ? -1 : 0);
@@ -408,12 +427,14 @@ static void test_taskconf__lies_upon_its_template_and_is_judged_as_a_whole(void 
     cleanup_json struct json_object *merged = NULL;
     cleanup_error struct error err = ERROR_INIT;
     assert_int_equal(taskconf_merge(config, below, &merged, &err), -1);
-    assert_string_equal(error_msg(&err), "with the template merged: <config>.bind_mounts[1]: \"host_path\" must be set");
+    assert_string_equal(error_msg(&err),
+                        "with the template merged: <config>.bind_mounts[1]: \"host_path\" must be set");
     json_object_object_del(below, "bind_mounts");
     assert_int_equal(taskconf_merge(config, below, &merged, NULL), 0);
-    expect_tree(merged, "{\"resources\":{\"slots\":2,\"devices\":[{\"host_path\":\"/a\",\"container_path\":\"/b\","
-                        "\"mode\":null}]},\"tensorboard_args\":[\"--a\",\"--b\"],\"bind_mounts\":[{\"host_path\":\"/c\","
-                        "\"container_path\":\"/x\"}],\"description\":\"d\"}");
+    expect_tree(merged,
+                "{\"resources\":{\"slots\":2,\"devices\":[{\"host_path\":\"/a\",\"container_path\":\"/b\","
+                "\"mode\":null}]},\"tensorboard_args\":[\"--a\",\"--b\"],\"bind_mounts\":[{\"host_path\":\"/c\","
+                "\"container_path\":\"/x\"}],\"description\":\"d\"}");
 }
 
 static struct exp_config *go_on(const struct cluster *k, const struct exp_config *from, const char *override)
@@ -425,7 +446,8 @@ static struct exp_config *go_on(const struct cluster *k, const struct exp_config
     return c;
 }
 
-static void expect_no_way_on(const struct cluster *k, const struct exp_config *from, const char *override, const char *words)
+static void expect_no_way_on(const struct cluster *k, const struct exp_config *from, const char *override,
+                             const char *words)
 {
     struct exp_config *c = NULL;
     cleanup_error struct error err = ERROR_INIT;
@@ -438,15 +460,17 @@ static void test_expconf_continue__what_the_override_says_counts(void **state)
     struct cluster k;
     cluster_init(&k);
     cleanup_exp_config struct exp_config *was = prepare(
-        &k.ctx, "name: x\nentrypoint: run\nsearcher: {name: single, metric: m, max_length: {batches: 5}}\nlabels: [a]\n"
-                "data: {list: [1], keep: {type: a, m: 1}}\nhyperparameters: {lr: {type: double, minval: 0, maxval: 1}, g: {a: 1, b: 2}}\n"
-                "checkpoint_storage: {type: shared_fs, host_path: /p, storage_path: q, save_trial_best: 7}");
+        &k.ctx,
+        "name: x\nentrypoint: run\nsearcher: {name: single, metric: m, max_length: {batches: 5}}\nlabels: [a]\n"
+        "data: {list: [1], keep: {type: a, m: 1}}\nhyperparameters: {lr: {type: double, minval: 0, maxval: 1}, g: {a: 1, b: 2}}\n"
+        "checkpoint_storage: {type: shared_fs, host_path: /p, storage_path: q, save_trial_best: 7}");
     cleanup_exp_config struct exp_config *same = go_on(&k, was, "");
     assert_string_equal(same->json, was->json);
-    cleanup_exp_config struct exp_config *c = go_on(
-        &k, was, "searcher: {max_length: {epochs: 2}}\nlabels: [b]\nname: null\ndata: {list: [2], keep: {m: 2}}\n"
-                 "hyperparameters: {lr: 0.5, g: {b: 3}}\ncheckpoint_storage: {type: s3, bucket: k}\n"
-                 "resources: {resource_pool: aux}\nbind_mounts: []");
+    cleanup_exp_config struct exp_config *c =
+        go_on(&k, was,
+              "searcher: {max_length: {epochs: 2}}\nlabels: [b]\nname: null\ndata: {list: [2], keep: {m: 2}}\n"
+              "hyperparameters: {lr: 0.5, g: {b: 3}}\ncheckpoint_storage: {type: s3, bucket: k}\n"
+              "resources: {resource_pool: aux}\nbind_mounts: []");
     assert_string_equal(c->values.name, "x");
     assert_int_equal(c->values.searcher.max_length.unit, EXP_UNIT_EPOCHS);
     assert_int_equal(c->values.searcher.max_length.units, 2);
@@ -456,7 +480,7 @@ static void test_expconf_continue__what_the_override_says_counts(void **state)
     expect_tree(json_object_object_get(c->tree, "bind_mounts"), "[]");
     expect_tree(c->values.data, "{\"list\":[2],\"keep\":{\"type\":\"a\",\"m\":2}}");
     expect_tree(c->values.hyperparameters, "{\"lr\":{\"type\":\"const\",\"val\":0.5},\"g\":{\"a\":{\"type\":\"const\","
-                                    "\"val\":1},\"b\":{\"type\":\"const\",\"val\":3}}}");
+                                           "\"val\":1},\"b\":{\"type\":\"const\",\"val\":3}}}");
     assert_int_equal(c->values.checkpoint_storage.kind, EXP_CHECKPOINT_STORAGE_S3);
     assert_int_equal(c->values.checkpoint_storage.save_trial_best, 7);
     assert_null(json_object_object_get(c->values.checkpoint_storage.tree, "host_path"));
@@ -470,18 +494,21 @@ static void test_expconf_continue__refuses_another_project_searcher_and_what_is_
     cluster_init(&k);
     cleanup_exp_config struct exp_config *single = prepare(&k.ctx, minimal);
     cleanup_exp_config struct exp_config *grid = prepare(&k.ctx, "entrypoint: x\nsearcher: {name: grid, metric: m}");
-    expect_no_way_on(&k, single, "workspace: w", "<config>.workspace: an experiment is continued where it is; 'det "
-                                                 "experiment move' moves it");
+    expect_no_way_on(&k, single, "workspace: w",
+                     "<config>.workspace: an experiment is continued where it is; 'det "
+                     "experiment move' moves it");
     expect_no_way_on(&k, single, "searcher: {name: random, max_trials: 2}",
                      "<config>.searcher.name: must stay single, found \"random\"");
-    expect_no_way_on(&k, single, "max_restarts: -1\nresources:\n  slots_per_trial: x",
-                     "<config>.max_restarts (line 1, column 15): must be at least 0, found -1\n"
-                     "<config>.resources.slots_per_trial (line 3, column 20): expected a whole number, found a text: \"x\"");
+    expect_no_way_on(
+        &k, single, "max_restarts: -1\nresources:\n  slots_per_trial: x",
+        "<config>.max_restarts (line 1, column 15): must be at least 0, found -1\n"
+        "<config>.resources.slots_per_trial (line 3, column 20): expected a whole number, found a text: \"x\"");
     expect_no_way_on(&k, single, "resources: {resource_pool: gone}",
                      "<config>.resources.resource_pool: there is no pool \"gone\" (pools: default, aux)");
-    expect_no_way_on(&k, grid, "max_restarts: 1",
-                     "only an experiment with the searcher single can be continued with another configuration; this one "
-                     "has grid");
+    expect_no_way_on(
+        &k, grid, "max_restarts: 1",
+        "only an experiment with the searcher single can be continued with another configuration; this one "
+        "has grid");
     cleanup_exp_config struct exp_config *same = go_on(&k, grid, "{}");
     assert_string_equal(same->json, grid->json);
     cluster_release(&k);

@@ -17,7 +17,7 @@
 
 enum { PAIRS = 100000 };
 
-/* ---- The rule ----------------------------------------------------------------------------------------------------- */
+/* ---- The rule ---------------------------------------------------------------------------------------------------- */
 
 enum exception { NONE, ONE_VALUE, SET, BY_KEY };
 
@@ -50,7 +50,7 @@ static struct json_object *share(struct json_object *v)
 
 static enum exception exception_of(const char *path, const char **ret_key)
 {
-    for (size_t i = 0; i < sizeof exceptions / sizeof *exceptions; i++) {
+    for (size_t i = 0; i < sizeof(exceptions) / sizeof(*exceptions); i++) {
         size_t n = strlen(exceptions[i].path);
         if (strncmp(path, exceptions[i].path, n) == 0 && (path[n] == '\0' || path[n] == '.')) {
             *ret_key = exceptions[i].key;
@@ -76,9 +76,9 @@ static int by_value(const void *a, const void *b)
         struct json_object *v = *(struct json_object *const *)(i ? b : a);
         bool number = json_object_is_type(v, json_type_int);
         if (number)
-            snprintf(text[i], sizeof text[i], " %020d", json_object_get_int(v));
+            snprintf(text[i], sizeof(text[i]), " %020d", json_object_get_int(v));
         else
-            snprintf(text[i], sizeof text[i], "%s", v ? json_object_get_string(v) : "null");
+            snprintf(text[i], sizeof(text[i]), "%s", v ? json_object_get_string(v) : "null");
     }
     return strcmp(text[0], text[1]);
 }
@@ -100,7 +100,8 @@ static bool is_taken(struct json_object *item, struct json_object *config, const
     return false;
 }
 
-static struct json_object *merge_lists(const char *path, struct json_object *config, struct json_object *template_config)
+static struct json_object *merge_lists(const char *path, struct json_object *config,
+                                       struct json_object *template_config)
 {
     const char *key = NULL;
     enum exception exception = exception_of(path, &key);
@@ -132,9 +133,10 @@ static bool is_of_other_kind(const char *path, const char *member, struct json_o
     if (strcmp(path, "checkpoint_storage") != 0 || strcmp(member, "type") == 0 || strncmp(member, "save_", 5) == 0)
         return false;
     static const char *const known[] = {"host_path", "storage_path", "bucket", "prefix", "container_path"};
-    struct json_object *a = json_object_object_get(config, "type"), *b = json_object_object_get(template_config, "type");
+    struct json_object *a = json_object_object_get(config, "type"),
+                       *b = json_object_object_get(template_config, "type");
     bool is_known = false;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
         is_known |= strcmp(known[i], member) == 0;
     return is_known && json_object_is_type(a, json_type_string) && json_object_is_type(b, json_type_string) &&
            !json_object_equal(a, b);
@@ -144,14 +146,16 @@ static struct json_object *merge_objects(const char *path, struct json_object *c
                                          struct json_object *template_config)
 {
     struct json_object *object = json_object_new_object();
-    json_object_object_foreach(template_config, lower, lower_value) {
+    json_object_object_foreach(template_config, lower, lower_value)
+    {
         if (!is_of_other_kind(path, lower, config, template_config))
             json_object_object_add(object, lower, share(lower_value));
     }
-    json_object_object_foreach(config, upper, upper_value) {
+    json_object_object_foreach(config, upper, upper_value)
+    {
         char below[256];
         struct json_object *other = json_object_object_get(object, upper);
-        snprintf(below, sizeof below, "%s%s%s", path, *path ? "." : "", upper);
+        snprintf(below, sizeof(below), "%s%s%s", path, *path ? "." : "", upper);
         json_object_object_add(object, upper, merge(below, upper_value, other));
     }
     return object;
@@ -170,7 +174,7 @@ static struct json_object *merge(const char *path, struct json_object *config, s
     return share(config);
 }
 
-/* ---- Shorthands, spelled out --------------------------------------------------------------------------------------- */
+/* ---- Shorthands, spelled out ------------------------------------------------------------------------------------- */
 
 static void spell_out_devices(struct json_object *environment, const char *name, enum json_type shorthand)
 {
@@ -224,7 +228,7 @@ static void spell_out(struct json_object *config)
     }
 }
 
-/* ---- Random documents ---------------------------------------------------------------------------------------------- */
+/* ---- Random documents -------------------------------------------------------------------------------------------- */
 
 static uint64_t state = 20240917;
 
@@ -244,7 +248,7 @@ static const char *pick(const char *words) /* separated by blanks */
         n += *p == ' ';
     for (chosen = draw(n); chosen > 0; chosen--)
         words = strchr(words, ' ') + 1;
-    snprintf(word, sizeof word, "%.*s", (int)strcspn(words, " "), words);
+    snprintf(word, sizeof(word), "%.*s", (int)strcspn(words, " "), words);
     return word;
 }
 
@@ -257,11 +261,16 @@ static struct json_object *anything(int depth)
 {
     struct json_object *v;
     switch (draw(depth > 0 ? 7 : 5)) {
-    case 0: return NULL;
-    case 1: return json_object_new_int((int)draw(3));
-    case 2: return json_object_new_double(0.5);
-    case 3: return json_object_new_boolean(true);
-    case 4: return word("a b x:y");
+    case 0:
+        return NULL;
+    case 1:
+        return json_object_new_int((int)draw(3));
+    case 2:
+        return json_object_new_double(0.5);
+    case 3:
+        return json_object_new_boolean(true);
+    case 4:
+        return word("a b x:y");
     case 5:
         v = json_object_new_array();
         for (unsigned n = draw(4); n > 0; n--)
@@ -299,21 +308,43 @@ static struct json_object *items_of(const char *members)
     return list;
 }
 
-enum shape { TEXT, NUMBER, TEXTS, NUMBERS, FREE, MOUNTS, DEVICES, PORTS, POLICIES, IMAGE, VARIABLES, STORAGE, SIZE, POD };
+enum shape {
+    TEXT,
+    NUMBER,
+    TEXTS,
+    NUMBERS,
+    FREE,
+    MOUNTS,
+    DEVICES,
+    PORTS,
+    POLICIES,
+    IMAGE,
+    VARIABLES,
+    STORAGE,
+    SIZE,
+    POD
+};
 
 static struct json_object *value_of(enum shape shape)
 {
     struct json_object *v;
     switch (shape) {
-    case TEXT: return word("a b c");
-    case NUMBER: return json_object_new_int((int)draw(5));
-    case TEXTS: return list_of("a b c d", false);
-    case NUMBERS: return list_of("", true);
-    case FREE: return anything(3);
-    case MOUNTS: return items_of("host_path container_path read_only");
+    case TEXT:
+        return word("a b c");
+    case NUMBER:
+        return json_object_new_int((int)draw(5));
+    case TEXTS:
+        return list_of("a b c d", false);
+    case NUMBERS:
+        return list_of("", true);
+    case FREE:
+        return anything(3);
+    case MOUNTS:
+        return items_of("host_path container_path read_only");
     case DEVICES:
         return draw(2) ? items_of("host_path container_path mode") : list_of("/a:/x /b:/x:r /b:/y no", false);
-    case PORTS: return items_of("proxy_port proxy_tcp");
+    case PORTS:
+        return items_of("proxy_port proxy_tcp");
     case POLICIES:
         v = items_of("name pattern action");
         if (json_object_array_length(v) > 0 && draw(2)) {
@@ -329,10 +360,14 @@ static struct json_object *value_of(enum shape shape)
         v = json_object_new_object();
         for (unsigned n = draw(4); n > 0; n--)
             json_object_object_add(v, pick("cpu cuda rocm gpu"),
-                                   !draw(5) ? NULL : shape == IMAGE ? word("i j") : list_of("A=1 A=2 B=1", false));
+                                   !draw(5)         ? NULL
+                                   : shape == IMAGE ? word("i j")
+                                                    : list_of("A=1 A=2 B=1", false));
         return v;
-    case STORAGE: return word("shared_fs directory s3 gcs");
-    case SIZE: return draw(2) ? word("2k") : json_object_new_int(7);
+    case STORAGE:
+        return word("shared_fs directory s3 gcs");
+    case SIZE:
+        return draw(2) ? word("2k") : json_object_new_int(7);
     default:
         v = json_object_new_object();
         json_object_object_add(v, pick("spec metadata"), items_of("name image"));
@@ -342,30 +377,60 @@ static struct json_object *value_of(enum shape shape)
 }
 
 /* Of experiments the first ones, of tasks the last ones; they share those between. */
-static const struct { const char *path; enum shape shape; } fields[] = {
-    {"name", TEXT}, {"max_restarts", NUMBER}, {"labels", TEXTS}, {"data", FREE}, {"hyperparameters", FREE},
-    {"log_policies", POLICIES}, {"searcher.name", TEXT}, {"searcher.metric", TEXT}, {"searcher.max_trials", NUMBER},
-    {"searcher.max_length", FREE}, {"searcher.bracket_rungs", NUMBERS}, {"checkpoint_storage.type", STORAGE},
-    {"checkpoint_storage.host_path", TEXT}, {"checkpoint_storage.bucket", TEXT},
-    {"checkpoint_storage.container_path", TEXT}, {"checkpoint_storage.save_trial_best", NUMBER},
-    {"checkpoint_storage.save_trial_latest", NUMBER}, {"min_validation_period.batches", NUMBER},
-    {"min_validation_period.epochs", NUMBER}, {"integrations.webhooks.webhook_id", NUMBERS},
-    {"integrations.webhooks.webhook_name", TEXTS}, {"profiling.enabled", TEXT}, {"resources.slots_per_trial", NUMBER},
-    {"description", TEXT}, {"entrypoint", TEXTS}, {"bind_mounts", MOUNTS}, {"resources.devices", DEVICES},
-    {"resources.shm_size", SIZE}, {"environment.image", IMAGE}, {"environment.environment_variables", VARIABLES},
-    {"environment.ports", FREE}, {"environment.proxy_ports", PORTS}, {"environment.add_capabilities", TEXTS},
-    {"environment.drop_capabilities", TEXTS}, {"environment.registry_auth", FREE}, {"environment.pod_spec", POD},
-    {"slurm.sbatch_args", TEXTS}, {"nobody.knows", FREE},
-    {"tensorboard_args", TEXTS}, {"work_dir", TEXT}, {"resources.slots", NUMBER},
+static const struct {
+    const char *path;
+    enum shape shape;
+} fields[] = {
+    {"name", TEXT},
+    {"max_restarts", NUMBER},
+    {"labels", TEXTS},
+    {"data", FREE},
+    {"hyperparameters", FREE},
+    {"log_policies", POLICIES},
+    {"searcher.name", TEXT},
+    {"searcher.metric", TEXT},
+    {"searcher.max_trials", NUMBER},
+    {"searcher.max_length", FREE},
+    {"searcher.bracket_rungs", NUMBERS},
+    {"checkpoint_storage.type", STORAGE},
+    {"checkpoint_storage.host_path", TEXT},
+    {"checkpoint_storage.bucket", TEXT},
+    {"checkpoint_storage.container_path", TEXT},
+    {"checkpoint_storage.save_trial_best", NUMBER},
+    {"checkpoint_storage.save_trial_latest", NUMBER},
+    {"min_validation_period.batches", NUMBER},
+    {"min_validation_period.epochs", NUMBER},
+    {"integrations.webhooks.webhook_id", NUMBERS},
+    {"integrations.webhooks.webhook_name", TEXTS},
+    {"profiling.enabled", TEXT},
+    {"resources.slots_per_trial", NUMBER},
+    {"description", TEXT},
+    {"entrypoint", TEXTS},
+    {"bind_mounts", MOUNTS},
+    {"resources.devices", DEVICES},
+    {"resources.shm_size", SIZE},
+    {"environment.image", IMAGE},
+    {"environment.environment_variables", VARIABLES},
+    {"environment.ports", FREE},
+    {"environment.proxy_ports", PORTS},
+    {"environment.add_capabilities", TEXTS},
+    {"environment.drop_capabilities", TEXTS},
+    {"environment.registry_auth", FREE},
+    {"environment.pod_spec", POD},
+    {"slurm.sbatch_args", TEXTS},
+    {"nobody.knows", FREE},
+    {"tensorboard_args", TEXTS},
+    {"work_dir", TEXT},
+    {"resources.slots", NUMBER},
 };
-enum { FIELDS = sizeof fields / sizeof *fields, SHARED_FROM = 23, SHARED_TO = 38 };
+enum { FIELDS = sizeof(fields) / sizeof(*fields), SHARED_FROM = 23, SHARED_TO = 38 };
 
 static void put(struct json_object *config, const char *path, struct json_object *v)
 {
     const char *dot;
-    while ((dot = strchr(path, '.')) != NULL) {
+    while ((dot = strchr(path, '.'))) {
         char name[64];
-        snprintf(name, sizeof name, "%.*s", (int)(dot - path), path);
+        snprintf(name, sizeof(name), "%.*s", (int)(dot - path), path);
         struct json_object *next = key_of(config, name);
         if (!json_object_is_type(next, json_type_object)) {
             next = json_object_new_object();
@@ -389,7 +454,7 @@ static struct json_object *document(unsigned from, unsigned to, unsigned first)
     return config;
 }
 
-/* ---- The property --------------------------------------------------------------------------------------------------- */
+/* ---- The property ------------------------------------------------------------------------------------------------ */
 
 static void check_pair(const struct schema_key *table, unsigned from, unsigned to, int i)
 {

@@ -13,13 +13,15 @@ static void expect_hidden(const char *json, const char *shown, const char *wante
 
 static void test_hide_secrets__puts_stars_or_null_in_the_place_of_each(void **state)
 {
-    static const char whole[] = "{\"checkpoint_storage\":{\"type\":\"s3\",\"bucket\":\"b\",\"access_key\":\"A\",\"secret_key\":\"\"},"
-                                "\"environment\":{\"registry_auth\":{\"username\":\"u\",\"password\":\"P\"}},"
-                                "\"data\":{\"secrets\":{\"a\":[1,\"x\",null],\"b\":{\"c\":true}},\"url\":\"here\"}}";
-    expect_hidden(whole, "********",
-                  "{\"checkpoint_storage\":{\"type\":\"s3\",\"bucket\":\"b\",\"access_key\":\"********\",\"secret_key\":\"\"},"
-                  "\"environment\":{\"registry_auth\":{\"username\":\"u\",\"password\":\"********\"}},"
-                  "\"data\":{\"secrets\":{\"a\":[\"********\",\"********\",null],\"b\":{\"c\":\"********\"}},\"url\":\"here\"}}");
+    static const char whole[] =
+        "{\"checkpoint_storage\":{\"type\":\"s3\",\"bucket\":\"b\",\"access_key\":\"A\",\"secret_key\":\"\"},"
+        "\"environment\":{\"registry_auth\":{\"username\":\"u\",\"password\":\"P\"}},"
+        "\"data\":{\"secrets\":{\"a\":[1,\"x\",null],\"b\":{\"c\":true}},\"url\":\"here\"}}";
+    expect_hidden(
+        whole, "********",
+        "{\"checkpoint_storage\":{\"type\":\"s3\",\"bucket\":\"b\",\"access_key\":\"********\",\"secret_key\":\"\"},"
+        "\"environment\":{\"registry_auth\":{\"username\":\"u\",\"password\":\"********\"}},"
+        "\"data\":{\"secrets\":{\"a\":[\"********\",\"********\",null],\"b\":{\"c\":\"********\"}},\"url\":\"here\"}}");
     expect_hidden("{\"checkpoint_storage\":{\"access_key\":\"A\",\"bucket\":\"b\"}}", NULL,
                   "{\"checkpoint_storage\":{\"access_key\":null,\"bucket\":\"b\"}}");
 }
@@ -35,11 +37,12 @@ static void test_hide_secrets__gives_the_text_itself_where_there_is_none(void **
 {
     cleanup_arena struct arena a = ARENA_INIT;
     static const char *const none[] = {
-        "{}", "{\"checkpoint_storage\":{\"type\":\"s3\",\"access_key\":null,\"secret_key\":null}}",
+        "{}",
+        "{\"checkpoint_storage\":{\"type\":\"s3\",\"access_key\":null,\"secret_key\":null}}",
         "{\"hyperparameters\":{\"token_n\":5,\"my_access_key\":\"shown\"}}",
         "{\"log_policies\":[{\"pattern\":\"a\\\\d:\\\"b\"}]}",
     };
-    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+    for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++)
         assert_ptr_equal(expconf_hide_secrets(none[i], "*", &a), none[i]);
     assert_null(expconf_hide_secrets(NULL, "*", &a));
     assert_null(expconf_hide_secrets_yaml(NULL, &a));
@@ -55,12 +58,12 @@ static void test_hide_secrets__elsewhere_the_same_names_mean_nothing(void **stat
 static void test_hide_secrets__in_yaml_however_the_name_is_spelled(void **state)
 {
     static const char *const spelled[] = {
-        "checkpoint_storage:\n  access_key: XYZ\n", "checkpoint_storage: {'access_key' :  XYZ}",
+        "checkpoint_storage:\n  access_key: XYZ\n",      "checkpoint_storage: {'access_key' :  XYZ}",
         "checkpoint_storage: {\"acc\\x65ss_key\": XYZ}", "checkpoint_storage:\n  ? access_key\n  : XYZ\n",
-        "checkpoint_storage: {access_key: null-XYZ}", "data:\n  secrets: [XYZ]\n",
+        "checkpoint_storage: {access_key: null-XYZ}",    "data:\n  secrets: [XYZ]\n",
     };
     cleanup_arena struct arena a = ARENA_INIT;
-    for (size_t i = 0; i < sizeof spelled / sizeof *spelled; i++) {
+    for (size_t i = 0; i < sizeof(spelled) / sizeof(*spelled); i++) {
         const char *shown = expconf_hide_secrets_yaml(spelled[i], &a);
         assert_null(strstr(shown, "XYZ"));
         assert_non_null(strstr(shown, "********"));

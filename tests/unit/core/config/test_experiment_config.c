@@ -1,5 +1,5 @@
-/* The struct of the experiment configuration, which tools/gen-config makes: that it has each key of the table, that its defaults are
- * the table's, and that it is read as the document says. */
+/* The struct of the experiment configuration, which tools/gen-config makes: that it has each key of the table, that its
+ * defaults are the table's, and that it is read as the document says. */
 #include "cmocka_setup.h"
 
 #include <string.h>
@@ -72,7 +72,7 @@ static struct json_object *value_of(const struct schema_field *f, const char *va
     case SCHEMA_FIELD_TEXTS:
     case SCHEMA_FIELD_INT32S:
     case SCHEMA_FIELD_RECORDS:
-        memcpy(&n, values + f->beside, sizeof n);
+        memcpy(&n, values + f->beside, sizeof(n));
         return f->type == SCHEMA_FIELD_TEXTS    ? texts_of(*(const char *const *const *)at, n)
                : f->type == SCHEMA_FIELD_INT32S ? numbers_of(*(const int32_t *const *)at, n)
                                                 : records_of(f->record, *(const char *const *)at, n);
@@ -118,7 +118,7 @@ static struct json_object *section_of(const struct schema_record *r, const void 
     return section;
 }
 
-/* ---- the table ---------------------------------------------------------------------------------------------------- */
+/* ---- the table --------------------------------------------------------------------------------------------------- */
 
 static const struct schema_field *field_named(const struct schema_record *r, const char *name)
 {
@@ -128,14 +128,15 @@ static const struct schema_field *field_named(const struct schema_record *r, con
     return NULL;
 }
 
-/* A copy without what is unset or empty, with all numbers as doubles: the struct does not tell {} from nothing, nor 1 from 1.0.
- * NULL: nothing is left. Takes v. */
+/* A copy without what is unset or empty, with all numbers as doubles: the struct does not tell {} from nothing, nor 1
+ * from 1.0. NULL: nothing is left. Takes v. */
 static struct json_object *comparable(struct json_object *v)
 {
     struct json_object *copy = NULL;
     if (json_object_is_type(v, json_type_object)) {
         copy = json_object_new_object();
-        json_object_object_foreach(v, name, value) {
+        json_object_object_foreach(v, name, value)
+        {
             struct json_object *member = comparable(json_object_get(value));
             if (member)
                 json_object_object_add(copy, name, member);
@@ -145,7 +146,8 @@ static struct json_object *comparable(struct json_object *v)
         for (size_t i = 0; i < json_object_array_length(v); i++)
             json_object_array_add(copy, comparable(json_object_get(json_object_array_get_idx(v, i))));
     } else {
-        copy = json_object_is_type(v, json_type_int) ? json_object_new_double(json_object_get_double(v)) : json_object_get(v);
+        copy = json_object_is_type(v, json_type_int) ? json_object_new_double(json_object_get_double(v))
+                                                     : json_object_get(v);
     }
     json_object_put(v);
     bool is_empty = (json_object_is_type(copy, json_type_object) && json_object_object_length(copy) == 0) ||
@@ -173,11 +175,14 @@ static void compare_defaults(const struct schema_key *section, const struct sche
             compare_defaults(key->item, f->record);
         if (!key->def || f->type == SCHEMA_FIELD_TREE)
             continue;
-        cleanup_json struct json_object *given = json_tokener_parse(key->def), *found = comparable(value_of(f, r->defaults)),
-                                        *expected = comparable(f->type == SCHEMA_FIELD_LENGTH ? json_object_get(given)
-                                                                                              : schema_fill(key, given));
+        cleanup_json struct json_object *given = json_tokener_parse(key->def),
+                                        *found = comparable(value_of(f, r->defaults)),
+                                        *expected = comparable(f->type == SCHEMA_FIELD_LENGTH
+                                                                   ? json_object_get(given)
+                                                                   : schema_fill(key, given));
         if (!json_object_equal(found, expected))
-            fail_msg("%s: the struct's default is %s, the table's %s", key->name, json_object_to_json_string(found), key->def);
+            fail_msg("%s: the struct's default is %s, the table's %s", key->name, json_object_to_json_string(found),
+                     key->def);
         defaults_seen++;
     }
 }
@@ -209,20 +214,21 @@ static void test_the_struct__is_the_same_whether_the_table_has_filled_the_docume
     const struct schema_key *searcher = schema_find(experiment_config_keys, "searcher");
     const struct schema_key *storage = schema_find(experiment_config_keys, "checkpoint_storage");
     for (int i = 0; exp_searcher_kind_names[i]; i++) {
-        snprintf(yaml, sizeof yaml, "{name: %s, metric: m}", exp_searcher_kind_names[i]);
+        snprintf(yaml, sizeof(yaml), "{name: %s, metric: m}", exp_searcher_kind_names[i]);
         expect_filled(searcher, &exp_searcher_record, yaml);
     }
     for (int i = 0; exp_checkpoint_storage_kind_names[i]; i++) {
-        snprintf(yaml, sizeof yaml, "{type: %s}", exp_checkpoint_storage_kind_names[i]);
+        snprintf(yaml, sizeof(yaml), "{type: %s}", exp_checkpoint_storage_kind_names[i]);
         expect_filled(storage, &exp_checkpoint_storage_record, yaml);
     }
     expect_filled(schema_find(experiment_config_keys, "resources"), &exp_resources_record, "{}");
     expect_filled(schema_find(experiment_config_keys, "environment"), &exp_environment_record, "{image: {cpu: mine}}");
-    expect_filled(schema_find(experiment_config_keys, "optimizations"), &exp_optimizations_record, "{mixed_precision: O2}");
+    expect_filled(schema_find(experiment_config_keys, "optimizations"), &exp_optimizations_record,
+                  "{mixed_precision: O2}");
     expect_filled(schema_find(experiment_config_keys, "profiling"), &exp_profiling_record, "{}");
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------ */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 static void test_reading__takes_what_the_document_says(void **state)
 {
@@ -252,7 +258,8 @@ static void test_reading__takes_what_the_document_says(void **state)
     assert_int_equal(x.searcher.mode, EXP_SEARCHER_MODE_AGGRESSIVE);
     assert_int_equal(x.searcher.bracket_rungs_n, 2);
     assert_int_equal(x.searcher.bracket_rungs[0], 3);
-    assert_true(x.searcher.has_max_length && x.searcher.max_length.unit == EXP_UNIT_NONE && x.searcher.max_length.units == 7);
+    assert_true(x.searcher.has_max_length && x.searcher.max_length.unit == EXP_UNIT_NONE &&
+                x.searcher.max_length.units == 7);
     assert_false(x.searcher.smaller_is_better);
     assert_int_equal(x.checkpoint_storage.kind, EXP_CHECKPOINT_STORAGE_DIRECTORY);
     assert_string_equal(x.checkpoint_storage.container_path, "/c");
@@ -266,9 +273,9 @@ static void test_reading__takes_what_the_document_says(void **state)
 static void test_reading__leaves_unset_what_is_null_or_missing_or_of_another_type(void **state)
 {
     cleanup_arena struct arena a = ARENA_INIT;
-    cleanup_json struct json_object *v =
-        tree("description: null\nresources: {max_slots: null, weight: null, slots_per_trial: many}\nlabels: none\n"
-             "searcher: {name: unheard_of, metric: 5}\nretention_policy: 3\nbind_mounts: [5]\n");
+    cleanup_json struct json_object *v = tree(
+        "description: null\nresources: {max_slots: null, weight: null, slots_per_trial: many}\nlabels: none\n"
+        "searcher: {name: unheard_of, metric: 5}\nretention_policy: 3\nbind_mounts: [5]\n");
     struct exp_values x;
     exp_values_read(v, &a, &x);
     assert_null(x.description);
@@ -288,7 +295,8 @@ static void test_reading__leaves_unset_what_is_null_or_missing_or_of_another_typ
 static void test_reading_a_union__leaves_keys_of_other_kinds_at_zero(void **state)
 {
     cleanup_arena struct arena a = ARENA_INIT;
-    cleanup_json struct json_object *single = tree("{name: single, metric: m}"), *random = tree("{name: random, metric: m}");
+    cleanup_json struct json_object *single = tree("{name: single, metric: m}"),
+                                    *random = tree("{name: random, metric: m}");
     struct exp_searcher s;
     exp_searcher_read(single, &a, &s);
     assert_int_equal(s.max_concurrent_trials, 0);
@@ -303,7 +311,8 @@ static void test_changing__sets_the_key_that_the_field_is_read_from(void **state
 {
     cleanup_arena struct arena a = ARENA_INIT;
     cleanup_json struct json_object *v = tree("{searcher: 5, resources: {priority: 3}}");
-    struct json_object *resources = schema_section(exp_values, v, resources), *searcher = schema_section(exp_values, v, searcher);
+    struct json_object *resources = schema_section(exp_values, v, resources),
+                       *searcher = schema_section(exp_values, v, searcher);
     assert_ptr_equal(schema_get(exp_values, v, resources), resources);
     assert_int_equal(json_object_get_int(schema_get(exp_resources, resources, priority)), 3);
     schema_put(exp_resources, resources, priority, NULL);

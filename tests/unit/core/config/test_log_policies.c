@@ -32,8 +32,9 @@ static void expect(struct log_policies *p, const char *line, const char *wanted)
 
 static void test_log_policies__find_their_text_anywhere_in_a_line(void **state)
 {
-    struct log_policies *p = policies("[{\"name\":\"a\",\"pattern\":\".*out of memory.*\"},{\"pattern\":\"^exit [0-9]+$\",\"action\":\"exclude_node\"},"
-                                      "{\"name\":\"off\",\"pattern\":null},{\"name\":\"c\",\"pattern\":\".*\",\"action\":\"cancel_retries\"}]");
+    struct log_policies *p = policies(
+        "[{\"name\":\"a\",\"pattern\":\".*out of memory.*\"},{\"pattern\":\"^exit [0-9]+$\",\"action\":\"exclude_node\"},"
+        "{\"name\":\"off\",\"pattern\":null},{\"name\":\"c\",\"pattern\":\".*\",\"action\":\"cancel_retries\"}]");
     assert_int_equal(log_policies_n(p), 3); /* one is switched off */
     assert_null(log_policies_get(p, 1)->name);
     assert_int_equal(log_policies_get(p, 1)->action, LOG_POLICY_EXCLUDE_NODE);
@@ -70,7 +71,8 @@ static void test_log_policy_patterns__are_refused_with_the_place(void **state)
     cleanup_error struct error err = ERROR_INIT;
     assert_int_equal(log_policy_check_pattern("ok.*", &err), 0);
     assert_int_equal(log_policy_check_pattern(".*a[", &err), -1);
-    assert_string_equal(error_msg(&err), "\".*a[\" is no regular expression: missing terminating ] for character class at character 5");
+    assert_string_equal(error_msg(&err),
+                        "\".*a[\" is no regular expression: missing terminating ] for character class at character 5");
 }
 
 int main(void)

@@ -21,8 +21,11 @@ static const struct core_pool_opts pools[] = {
 
 static void begin_fixture(struct fixture *f)
 {
-    const struct core_opts opts = {.pool = pools, .pool_n = 3, .agent_reconnect_wait_us = CORE_AGENT_RECONNECT_WAIT_US,
-                                   .restore_wait_us = CORE_RESTORE_WAIT_US, .seed = 1};
+    const struct core_opts opts = {.pool = pools,
+                                   .pool_n = 3,
+                                   .agent_reconnect_wait_us = CORE_AGENT_RECONNECT_WAIT_US,
+                                   .restore_wait_us = CORE_RESTORE_WAIT_US,
+                                   .seed = 1};
     f->core = core_new(&opts);
 }
 
@@ -56,22 +59,36 @@ static void join_agent(struct fixture *f, const char *id, const char *pool, size
     struct core_device device[16];
     for (size_t i = 0; i < slots; i++)
         device[i] = (struct core_device){.id = (int32_t)i, .brand = "b", .uuid = "u"};
-    struct core_event ev = {.type = CORE_AGENT_CONNECTED, .agent = {.agent_id = id, .pool = pool, .device = device, .device_n = slots,
-                                                                    .version = "0.1.0", .hostname = "h"}};
+    struct core_event ev = {.type = CORE_AGENT_CONNECTED,
+                            .agent = {.agent_id = id,
+                                      .pool = pool,
+                                      .device = device,
+                                      .device_n = slots,
+                                      .version = "0.1.0",
+                                      .hostname = "h"}};
     assert_int_equal(step_core(f, ev, NULL), 0);
 }
 
 static struct core_experiment_spec spec_of(const char *pool, int slots)
 {
-    return (struct core_experiment_spec){.owner_id = 7, .pool = pool, .slots_per_trial = slots, .priority = 42, .weight = 1,
-                                         .max_slots = -1, .preemption_timeout_s = 10, .searcher = "{\"name\": \"single\"}",
+    return (struct core_experiment_spec){.owner_id = 7,
+                                         .pool = pool,
+                                         .slots_per_trial = slots,
+                                         .priority = 42,
+                                         .weight = 1,
+                                         .max_slots = -1,
+                                         .preemption_timeout_s = 10,
+                                         .searcher = "{\"name\": \"single\"}",
                                          .hyperparameters = "{}"};
 }
 
 static int32_t submit_experiment(struct fixture *f, struct core_experiment_spec spec)
 {
     f->now_us++;
-    assert_int_equal(step_core(f, (struct core_event){.type = CORE_EXPERIMENT_CREATE, .create = {.spec = &spec, .activate = true}}, NULL), 0);
+    assert_int_equal(
+        step_core(f, (struct core_event){.type = CORE_EXPERIMENT_CREATE, .create = {.spec = &spec, .activate = true}},
+                  NULL),
+        0);
     return f->effects.experiment_id;
 }
 
@@ -89,8 +106,8 @@ static const char *wait_reason(struct fixture *f, int32_t experiment_id)
     for (int32_t x = 1; x <= experiment_id; x++)
         if (!core_wait_noted(f->core, x, f->now_us, &f->arena, &notes, &listed))
             listed.reason = NULL;
-    assert_int_equal(alone == NULL, listed.reason == NULL);
-    if (alone != NULL)
+    assert_int_equal(!alone, !listed.reason);
+    if (alone)
         assert_string_equal(alone, listed.reason);
     return alone;
 }
@@ -126,13 +143,16 @@ static void test_misfit__names_what_the_agents_have(void **state)
     assert_string_equal(core_misfit(f->core, "default", 12, false, &f->arena), "pool default has no agents");
     join_agent(f, "a1", "default", 8);
     assert_string_equal(wait_reason(f, x), "needs 12 slots: pool default has agents of 8; use a multiple of 8 or ≤ 8");
-    assert_string_equal(wait_reason(f, create_experiment(f, "default", 16)), "needs 16 slots: pool default has 1 agent of 8");
+    assert_string_equal(wait_reason(f, create_experiment(f, "default", 16)),
+                        "needs 16 slots: pool default has 1 agent of 8");
     join_agent(f, "a2", "default", 4);
-    assert_string_equal(wait_reason(f, x),
-                        "needs 12 slots: pool default has agents of 8 and 4; use ≤ 8, or a multiple of one size that enough agents have");
+    assert_string_equal(
+        wait_reason(f, x),
+        "needs 12 slots: pool default has agents of 8 and 4; use ≤ 8, or a multiple of one size that enough agents have");
     struct core_experiment_spec single = spec_of("default", 16);
     single.single_node = true;
-    assert_string_equal(wait_reason(f, submit_experiment(f, single)), "needs 16 slots on one agent: the largest agent of pool default has 8");
+    assert_string_equal(wait_reason(f, submit_experiment(f, single)),
+                        "needs 16 slots on one agent: the largest agent of pool default has 8");
     join_agent(f, "a3", "default", 8);
     assert_null(wait_reason(f, 2));
     assert_null(core_misfit(f->core, "default", 16, false, &f->arena));
@@ -145,9 +165,11 @@ static void test_agents_without_slots__hold_only_tasks_without(void **state)
 {
     struct fixture *f = *state;
     join_agent(f, "a1", "default", 0);
-    assert_string_equal(wait_reason(f, create_experiment(f, "default", 1)), "needs 1 slot: the agents of pool default have none");
+    assert_string_equal(wait_reason(f, create_experiment(f, "default", 1)),
+                        "needs 1 slot: the agents of pool default have none");
     assert_null(wait_reason(f, create_experiment(f, "default", 0)));
-    assert_string_equal(wait_reason(f, create_experiment(f, "default", 0)), "needs no slot: all agents of pool default have as many such tasks as they take");
+    assert_string_equal(wait_reason(f, create_experiment(f, "default", 0)),
+                        "needs no slot: all agents of pool default have as many such tasks as they take");
 }
 
 static void test_closed_agents__are_told_from_missing_ones(void **state)
@@ -157,13 +179,15 @@ static void test_closed_agents__are_told_from_missing_ones(void **state)
     join_agent(f, "a2", "default", 2);
     enable_agent(f, "a1", false, true);
     int32_t x = create_experiment(f, "default", 4);
-    assert_string_equal(wait_reason(f, x), "needs 4 slots: too many slots of pool default take no new work (disabled, draining or lost)");
+    assert_string_equal(wait_reason(f, x),
+                        "needs 4 slots: too many slots of pool default take no new work (disabled, draining or lost)");
     assert_null(core_misfit(f->core, "default", 4, false, &f->arena));
     enable_agent(f, "a2", false, false);
     assert_string_equal(wait_reason(f, x), "no agent of pool default takes new work: 1 draining, 1 disabled");
     struct core_event ev = {.type = CORE_AGENT_ENABLE, .enable = {.agent_id = "a2", .reason = "new disks"}};
     assert_int_equal(step_core(f, ev, NULL), 0);
-    assert_string_equal(wait_reason(f, x), "no agent of pool default takes new work: 1 draining, 1 disabled (a2: new disks)");
+    assert_string_equal(wait_reason(f, x),
+                        "no agent of pool default takes new work: 1 draining, 1 disabled (a2: new disks)");
     ev.enable.reason = NULL; /* nothing new is said */
     assert_int_equal(step_core(f, ev, NULL), 0);
     ev.enable.agent_id = "a1";
@@ -172,8 +196,11 @@ static void test_closed_agents__are_told_from_missing_ones(void **state)
     assert_string_equal(wait_reason(f, x), "no agent of pool default takes new work: 2 disabled (a1: moved; …)");
     enable_agent(f, "a1", true, false);
     enable_agent(f, "a1", false, true);
-    assert_string_equal(wait_reason(f, x), "no agent of pool default takes new work: 1 draining, 1 disabled (a2: new disks)");
-    assert_int_equal(step_core(f, (struct core_event){.type = CORE_AGENT_DISCONNECTED, .agent = {.agent_id = "a2"}}, NULL), 0);
+    assert_string_equal(wait_reason(f, x),
+                        "no agent of pool default takes new work: 1 draining, 1 disabled (a2: new disks)");
+    assert_int_equal(step_core(f, (struct core_event){.type = CORE_AGENT_DISCONNECTED, .agent = {.agent_id = "a2"}},
+                               NULL),
+                     0);
     assert_string_equal(wait_reason(f, x), "no agent of pool default takes new work: 1 lost, 1 draining");
 }
 
@@ -182,19 +209,26 @@ static void test_excluded_agents__are_named_as_the_cause(void **state)
     struct fixture *f = *state;
     join_agent(f, "a1", "default", 1);
     int32_t x = create_experiment(f, "default", 1);
-    struct core_event matched = {.type = CORE_TRIAL_LOG_MATCHED, .log_matched = {.trial_id = 1, .policy = "ecc", .agent_id = "a1",
-                                                                                 .action = LOG_POLICY_EXCLUDE_NODE}};
+    struct core_event matched = {
+        .type = CORE_TRIAL_LOG_MATCHED,
+        .log_matched = {.trial_id = 1, .policy = "ecc", .agent_id = "a1", .action = LOG_POLICY_EXCLUDE_NODE}};
     assert_int_equal(step_core(f, matched, NULL), 0);
     assert_int_equal(step_core(f, (struct core_event){.type = CORE_EXPERIMENT_PAUSE, .experiment_id = x}, NULL), 0);
     enable_agent(f, "a1", false, false);
     f->now_us += 100 * SECOND;
     const struct container_row *k = core_agent_container(f->core, "a1", 0);
-    struct core_event ended = {.type = CORE_CONTAINER_CHANGED, .container = {.agent_id = "a1", .report = {.container_id = k->id,
-                               .state = CONTAINER_TERMINATED, .exit_kind = EXIT_KILLED, .exit_code = 137}}};
+    struct core_event ended = {.type = CORE_CONTAINER_CHANGED,
+                               .container = {.agent_id = "a1",
+                                             .report = {.container_id = k->id,
+                                                        .state = CONTAINER_TERMINATED,
+                                                        .exit_kind = EXIT_KILLED,
+                                                        .exit_code = 137}}};
     assert_int_equal(step_core(f, ended, NULL), 0);
     enable_agent(f, "a1", true, false);
     assert_int_equal(step_core(f, (struct core_event){.type = CORE_EXPERIMENT_ACTIVATE, .experiment_id = x}, NULL), 0);
-    assert_string_equal(wait_reason(f, x), "needs 1 slot: log policies of the experiment exclude the agents of pool default that could hold it");
+    assert_string_equal(
+        wait_reason(f, x),
+        "needs 1 slot: log policies of the experiment exclude the agents of pool default that could hold it");
 }
 
 /* ---- what only has to wait --------------------------------------------------------------------------------------- */
@@ -206,14 +240,17 @@ static void test_no_room__says_what_is_missing_and_who_goes_first(void **state)
     join_agent(f, "a2", "default", 4);
     create_experiment(f, "default", 2);
     create_experiment(f, "default", 4);
-    int32_t four = create_experiment(f, "default", 4), eight = create_experiment(f, "default", 8), two = create_experiment(f, "default", 2);
+    int32_t four = create_experiment(f, "default", 4), eight = create_experiment(f, "default", 8),
+            two = create_experiment(f, "default", 2);
     assert_string_equal(wait_reason(f, four), "needs 4 slots: no agent of pool default has as many free");
     assert_string_equal(wait_reason(f, eight), "needs 8 slots: not enough whole agents of pool default are free");
     assert_null(wait_reason(f, two));
-    assert_string_equal(wait_reason(f, create_experiment(f, "default", 1)), "needs 1 slot: none is free in pool default");
+    assert_string_equal(wait_reason(f, create_experiment(f, "default", 1)),
+                        "needs 1 slot: none is free in pool default");
     struct core_experiment_spec late = spec_of("default", 1);
     late.priority = 50;
-    assert_string_equal(wait_reason(f, submit_experiment(f, late)), "needs 1 slot: none is free in pool default; waits for 3 trials ahead of higher priority");
+    assert_string_equal(wait_reason(f, submit_experiment(f, late)),
+                        "needs 1 slot: none is free in pool default; waits for 3 trials ahead of higher priority");
 }
 
 static void test_room_kept_for_others__is_said_to_be(void **state)
@@ -233,7 +270,8 @@ static void test_room_kept_for_others__is_said_to_be(void **state)
     x = submit_experiment(f, late);
     struct core_job_view job;
     assert_true(core_job(f->core, stuck, &job));
-    snprintf(wanted, sizeof wanted, "waits for 1 trial ahead of higher priority, of which job %.8s needs 5 slots that no set of agents has",
+    snprintf(wanted, sizeof(wanted),
+             "waits for 1 trial ahead of higher priority, of which job %.8s needs 5 slots that no set of agents has",
              job.job_id);
     assert_string_equal(wait_reason(f, x), wanted);
 }
@@ -244,9 +282,11 @@ static void test_fair_share__tells_limits_from_shares(void **state)
     struct core_experiment_spec limited = spec_of("fair", 2);
     limited.max_slots = 1;
     join_agent(f, "a1", "fair", 4);
-    assert_string_equal(wait_reason(f, submit_experiment(f, limited)), "needs 2 slots: its job has 0 of its max_slots, 1");
+    assert_string_equal(wait_reason(f, submit_experiment(f, limited)),
+                        "needs 2 slots: its job has 0 of its max_slots, 1");
     create_experiment(f, "fair", 3);
-    assert_string_equal(wait_reason(f, create_experiment(f, "fair", 4)), "needs 4 slots: no agent of pool fair has as many free");
+    assert_string_equal(wait_reason(f, create_experiment(f, "fair", 4)),
+                        "needs 4 slots: no agent of pool fair has as many free");
 }
 
 static void test_preemption__is_seen_to_be_under_way(void **state)
@@ -256,7 +296,8 @@ static void test_preemption__is_seen_to_be_under_way(void **state)
     join_agent(f, "a1", "keen", 1);
     create_experiment(f, "keen", 1);
     urgent.priority = 1;
-    assert_string_equal(wait_reason(f, submit_experiment(f, urgent)), "needs 1 slot: none is free in pool keen; 1 is just being stopped");
+    assert_string_equal(wait_reason(f, submit_experiment(f, urgent)),
+                        "needs 1 slot: none is free in pool keen; 1 is just being stopped");
 }
 
 /* ---- when it may start ------------------------------------------------------------------------------------------- */
@@ -320,16 +361,22 @@ static void test_estimate__learns_from_what_ends(void **state)
     for (int i = 0; i < 12; i++) {
         int32_t x = create_experiment(f, "default", 1);
         const struct container_row *k = core_agent_container(f->core, "a1", 0);
-        struct core_event ev = {.type = CORE_CONTAINER_CHANGED, .container = {.agent_id = "a1", .report = {
-                                .container_id = k->id, .state = CONTAINER_RUNNING, .address = "a"}}};
+        struct core_event ev = {
+            .type = CORE_CONTAINER_CHANGED,
+            .container = {.agent_id = "a1",
+                          .report = {.container_id = k->id, .state = CONTAINER_RUNNING, .address = "a"}}};
         assert_int_equal(step_core(f, ev, NULL), 0);
         f->now_us += 10 * SECOND - 1;
         int32_t waiting = create_experiment(f, "default", 1); /* a microsecond later */
         assert_int_equal(estimated_start(f, waiting), i < 11 ? 0 : f->now_us + 10 * SECOND);
-        assert_int_equal(step_core(f, (struct core_event){.type = CORE_EXPERIMENT_KILL, .experiment_id = waiting}, NULL), 0);
+        assert_int_equal(step_core(f, (struct core_event){.type = CORE_EXPERIMENT_KILL, .experiment_id = waiting},
+                                   NULL),
+                         0);
         bool fails = i == 5;
-        ev.container.report = (struct core_container_report){.container_id = k->id, .state = CONTAINER_TERMINATED,
-                                                             .exit_kind = fails ? EXIT_FAILED : EXIT_OK, .exit_code = fails};
+        ev.container.report = (struct core_container_report){.container_id = k->id,
+                                                             .state = CONTAINER_TERMINATED,
+                                                             .exit_kind = fails ? EXIT_FAILED : EXIT_OK,
+                                                             .exit_code = fails};
         assert_int_equal(step_core(f, ev, NULL), 0);
         struct core_experiment_view view;
         assert_false(core_experiment(f->core, x, &view));
@@ -371,8 +418,12 @@ static void end_container(struct fixture *f, const char *agent, enum exit_kind k
 {
     const struct container_row *k = core_agent_container(f->core, agent, 0);
     assert_non_null(k);
-    struct core_event ev = {.type = CORE_CONTAINER_CHANGED, .container = {.agent_id = agent, .report = {
-                            .container_id = k->id, .state = CONTAINER_TERMINATED, .exit_kind = kind, .exit_code = kind == EXIT_OK ? 0 : 137}}};
+    struct core_event ev = {.type = CORE_CONTAINER_CHANGED,
+                            .container = {.agent_id = agent,
+                                          .report = {.container_id = k->id,
+                                                     .state = CONTAINER_TERMINATED,
+                                                     .exit_kind = kind,
+                                                     .exit_code = kind == EXIT_OK ? 0 : 137}}};
     assert_int_equal(step_core(f, ev, NULL), 0);
 }
 
@@ -405,8 +456,9 @@ static void test_pool__of_what_runs_changes_when_it_has_stopped(void **state)
     join_agent(f, "b1", "keen", 1);
     int32_t x = create_experiment(f, "default", 1);
     const struct container_row *k = core_agent_container(f->core, "a1", 0);
-    struct core_event runs = {.type = CORE_CONTAINER_CHANGED, .container = {.agent_id = "a1", .report = {
-                              .container_id = k->id, .state = CONTAINER_RUNNING, .address = "a"}}};
+    struct core_event runs = {
+        .type = CORE_CONTAINER_CHANGED,
+        .container = {.agent_id = "a1", .report = {.container_id = k->id, .state = CONTAINER_RUNNING, .address = "a"}}};
     assert_int_equal(step_core(f, runs, NULL), 0);
     assert_int_equal(to_pool(f, x, "keen", NULL), 0);
     assert_int_equal(core_preemption(f->core, k->allocation_id), CORE_ANSWER_YES);
@@ -414,7 +466,9 @@ static void test_pool__of_what_runs_changes_when_it_has_stopped(void **state)
     assert_string_equal(queue_text(f, "keen"), "");
     assert_true(core_job(f->core, x, &job));
     assert_true(job.scheduled && job.leaving);
-    struct core_queue_change move = {.job_id = job_id(f, x), .what = QUEUE_AHEAD_OF, .anchor = job_id(f, create_experiment(f, "keen", 1))};
+    struct core_queue_change move = {.job_id = job_id(f, x),
+                                     .what = QUEUE_AHEAD_OF,
+                                     .anchor = job_id(f, create_experiment(f, "keen", 1))};
     cleanup_error struct error err = ERROR_INIT;
     assert_int_equal(change_queue(f, &move, 1, &err), -1);
     assert_non_null(strstr(error_msg(&err), "has no place in the queue"));
@@ -458,16 +512,34 @@ static void test_pool__change_survives_a_crash_in_the_middle(void **state)
     struct allocation_row allocation = *core_allocation(f->core, k->allocation_id);
     struct agent_row agent = {.id = "a1", .pool = "default", .enabled = true};
     allocation.killed = true;
-    struct core_rows rows = {.experiment = &from, .experiment_n = 1, .trial = &trial, .trial_n = 1, .allocation = &allocation,
-                             .allocation_n = 1, .container = &container, .container_n = 1, .agent = &agent, .agent_n = 1,
-                             .last_experiment_id = x, .last_trial_id = trial.id};
+    struct core_rows rows = {.experiment = &from,
+                             .experiment_n = 1,
+                             .trial = &trial,
+                             .trial_n = 1,
+                             .allocation = &allocation,
+                             .allocation_n = 1,
+                             .container = &container,
+                             .container_n = 1,
+                             .agent = &agent,
+                             .agent_n = 1,
+                             .last_experiment_id = x,
+                             .last_trial_id = trial.id};
     restore_core(f, &rows);
     assert_string_equal(queue_text(f, "default"), "1*");
-    struct core_container_report report = {.container_id = container.id, .state = CONTAINER_TERMINATED, .exit_kind = EXIT_KILLED,
+    struct core_container_report report = {.container_id = container.id,
+                                           .state = CONTAINER_TERMINATED,
+                                           .exit_kind = EXIT_KILLED,
                                            .exit_code = 137};
     const struct core_device device = {.brand = "b", .uuid = "u"};
-    struct core_event back = {.type = CORE_AGENT_CONNECTED, .agent = {.agent_id = "a1", .pool = "default", .device = &device, .device_n = 1,
-                              .version = "0.1.0", .hostname = "h", .container = &report, .container_n = 1}};
+    struct core_event back = {.type = CORE_AGENT_CONNECTED,
+                              .agent = {.agent_id = "a1",
+                                        .pool = "default",
+                                        .device = &device,
+                                        .device_n = 1,
+                                        .version = "0.1.0",
+                                        .hostname = "h",
+                                        .container = &report,
+                                        .container_n = 1}};
     assert_int_equal(step_core(f, back, NULL), 0);
     assert_string_equal(queue_text(f, "default"), "");
     assert_string_equal(queue_text(f, "keen"), "1");
@@ -479,17 +551,22 @@ static void test_pool__that_cannot_be_is_refused_and_nothing_changes(void **stat
     join_agent(f, "b1", "keen", 2);
     int32_t x = create_experiment(f, "default", 1), y = create_experiment(f, "default", 3);
     const char *a = job_id(f, x), *b = job_id(f, y);
-    const struct { struct core_queue_change change[2]; const char *says; } bad[] = {
-        {{{a, QUEUE_POOL, .pool = "nowhere"}, {b, QUEUE_PRIORITY, .priority = 3}}, "resource pool \"nowhere\" does not exist"},
+    const struct {
+        struct core_queue_change change[2];
+        const char *says;
+    } bad[] = {
+        {{{a, QUEUE_POOL, .pool = "nowhere"}, {b, QUEUE_PRIORITY, .priority = 3}},
+         "resource pool \"nowhere\" does not exist"},
         {{{a, QUEUE_POOL, .pool = ""}, {b, QUEUE_PRIORITY, .priority = 3}}, "resource pool \"\" does not exist"},
-        {{{a, QUEUE_POOL, .pool = "keen"}, {b, QUEUE_POOL, .pool = "default"}}, "resource pool is unchanged (default == default)"},
+        {{{a, QUEUE_POOL, .pool = "keen"}, {b, QUEUE_POOL, .pool = "default"}},
+         "resource pool is unchanged (default == default)"},
         {{{a, QUEUE_POOL, .pool = "keen"}, {a, QUEUE_POOL, .pool = "fair"}}, "gets two resource pools"},
         {{{a, QUEUE_POOL, .pool = "keen"}, {a, QUEUE_AHEAD_OF, .anchor = b}}, "contradictory batch"},
         {{{a, QUEUE_POOL, .pool = "keen"}, {b, QUEUE_BEHIND_OF, .anchor = a}}, "contradictory batch"},
         {{{a, QUEUE_POOL, .pool = "fair"}, {a, QUEUE_PRIORITY, .priority = 3}}, "has no priorities"},
         {{{a, QUEUE_POOL, .pool = "keen"}, {a, QUEUE_WEIGHT, .weight = 3}}, "has no weights"},
     };
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         cleanup_error struct error err = ERROR_INIT;
         assert_int_equal(change_queue(f, bad[i].change, 2, &err), -1);
         assert_non_null(strstr(error_msg(&err), bad[i].says));
@@ -498,7 +575,8 @@ static void test_pool__that_cannot_be_is_refused_and_nothing_changes(void **stat
     }
     struct core_queue_change change = {.job_id = b, .what = QUEUE_POOL, .pool = "keen"};
     cleanup_error struct error err = ERROR_INIT;
-    struct core_event strict = {.type = CORE_QUEUE_CHANGE, .queue = {.change = &change, .n = 1, .refuse_misfits = true}};
+    struct core_event strict = {.type = CORE_QUEUE_CHANGE,
+                                .queue = {.change = &change, .n = 1, .refuse_misfits = true}};
     assert_int_equal(step_core(f, strict, &err), -1);
     assert_non_null(strstr(error_msg(&err), "slots requested exceeds cluster capacity"));
     struct core_queue_change weighed[] = {{a, QUEUE_WEIGHT, .weight = 3}, {a, QUEUE_POOL, .pool = "fair"}};
@@ -514,15 +592,26 @@ static int come_back(struct fixture *f, const char *id, const char *pool, size_t
     for (size_t i = 0; i < slots; i++)
         device[i] = (struct core_device){.id = (int32_t)i, .brand = "b", .uuid = "u"};
     struct core_container_report report = {.container_id = container_id, .state = CONTAINER_RUNNING, .address = "a"};
-    assert_int_equal(step_core(f, (struct core_event){.type = CORE_AGENT_DISCONNECTED, .agent = {.agent_id = id}}, NULL), 0);
-    return step_core(f, (struct core_event){.type = CORE_AGENT_CONNECTED, .agent = {.agent_id = id, .pool = pool, .device = device,
-                    .device_n = slots, .version = "0.1.0", .hostname = "h", .container = &report, .container_n = 1}}, NULL);
+    assert_int_equal(step_core(f, (struct core_event){.type = CORE_AGENT_DISCONNECTED, .agent = {.agent_id = id}},
+                               NULL),
+                     0);
+    return step_core(f,
+                     (struct core_event){.type = CORE_AGENT_CONNECTED,
+                                         .agent = {.agent_id = id,
+                                                   .pool = pool,
+                                                   .device = device,
+                                                   .device_n = slots,
+                                                   .version = "0.1.0",
+                                                   .hostname = "h",
+                                                   .container = &report,
+                                                   .container_n = 1}},
+                     NULL);
 }
 
 static const char *running_on(struct fixture *f, const char *agent)
 {
     const struct container_row *k = core_agent_container(f->core, agent, 0);
-    return k == NULL ? "" : arena_strdup(&f->arena, k->id);
+    return !k ? "" : arena_strdup(&f->arena, k->id);
 }
 
 static void test_agent__that_comes_back_in_another_pool_takes_none_of_its_work_along(void **state)

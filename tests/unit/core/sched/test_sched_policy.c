@@ -9,7 +9,7 @@ static void test_sched_policies__each_row_is_whole(void **state)
         assert_non_null(type->name);
         assert_non_null(type->pass);
         assert_non_null(type->why);
-        assert_true(type->no_priorities == NULL || type->no_weights == NULL || type->equal_priorities);
+        assert_true(!type->no_priorities || !type->no_weights || type->equal_priorities);
         enum sched_policy found = SCHED_POLICY_NR;
         assert_int_equal(sched_policy_find(type->name, &found), 0);
         assert_int_equal(found, i);

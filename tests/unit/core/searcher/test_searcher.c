@@ -7,7 +7,8 @@
 #include "common/base/rng.h"
 #include "core/searcher/searcher.h"
 
-#define SPACE "{\"lr\": {\"type\": \"log\", \"base\": 10, \"minval\": -4, \"maxval\": -1}, \"n\": {\"type\": \"int\", \"minval\": 1, \"maxval\": 9}}"
+#define SPACE \
+    "{\"lr\": {\"type\": \"log\", \"base\": 10, \"minval\": -4, \"maxval\": -1}, \"n\": {\"type\": \"int\", \"minval\": 1, \"maxval\": 9}}"
 
 static struct searcher *new_searcher(const char *config)
 {
@@ -25,8 +26,8 @@ static int tell_searcher(struct searcher *s, enum searcher_event_type type, size
 
 static int exit_early(struct searcher *s, size_t trial, enum searcher_exit reason, struct searcher_actions *a)
 {
-    return searcher_step(s, &(struct searcher_event){.type = SEARCHER_EXITED_EARLY, .trial = trial, .reason = reason}, a,
-                         NULL);
+    return searcher_step(s, &(struct searcher_event){.type = SEARCHER_EXITED_EARLY, .trial = trial, .reason = reason},
+                         a, NULL);
 }
 
 static void expect_shutdown(struct searcher_actions *a, bool cancel, bool failure)
@@ -38,7 +39,7 @@ static void expect_shutdown(struct searcher_actions *a, bool cancel, bool failur
     searcher_actions_release(a);
 }
 
-/* ---- the trials --------------------------------------------------------------------------------------------------- */
+/* ---- the trials -------------------------------------------------------------------------------------------------- */
 
 /* One trial that ends in some way, or well when `early` is false. */
 static void end_single(bool early, enum searcher_exit reason, bool cancel, bool failure)
@@ -128,11 +129,11 @@ static void test_searcher__refuses_events_of_trials_that_it_does_not_have(void *
     "{\"name\": \"async_halving\", \"metric\": \"loss\", \"num_rungs\": 2, \"max_trials\": 4, \"divisor\": 2, " \
     "\"max_length\": {\"batches\": 8}, \"max_concurrent_trials\": 2}"
 
-static int complete_operation(struct searcher *s, size_t trial, int64_t length, double metric, struct searcher_actions *a,
-                    struct error *err)
+static int complete_operation(struct searcher *s, size_t trial, int64_t length, double metric,
+                              struct searcher_actions *a, struct error *err)
 {
-    struct searcher_event ev = {.type = SEARCHER_OPERATION_COMPLETED, .trial = trial, .length = length,
-                                .metric = metric, .run = 1};
+    struct searcher_event ev = {
+        .type = SEARCHER_OPERATION_COMPLETED, .trial = trial, .length = length, .metric = metric, .run = 1};
     return searcher_step(s, &ev, a, err);
 }
 
@@ -231,14 +232,17 @@ static void test_metrics__what_is_missing_is_named(void **state)
 {
     struct searcher *s = new_searcher(BY_TIME), *random = new_searcher("{\"name\": \"random\", \"max_trials\": 1}");
     struct searcher_event ev = {0};
-    static const struct { const char *metrics, *sentence; } rows[] = {
+    static const struct {
+        const char *metrics, *sentence;
+    } rows[] = {
         {"{\"batches\": 1}", "error parsing searcher metric: the validation reports no metric \"loss\""},
-        {"{\"loss\": \"NaN\", \"batches\": 1}", "error parsing searcher metric: the metric \"loss\" is no number but \"NaN\""},
+        {"{\"loss\": \"NaN\", \"batches\": 1}",
+         "error parsing searcher metric: the metric \"loss\" is no number but \"NaN\""},
         {"{\"loss\": 1, \"batches\": null}",
          "error parsing searcher time metric: the metric \"batches\" is no number but null"},
         {"[1]", "validation metrics: are no object"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         cleanup_error struct error err = ERROR_INIT;
         assert_int_equal(searcher_read_metrics(s, rows[i].metrics, &ev, &err), -1);
         assert_string_equal(error_msg(&err), rows[i].sentence);
@@ -260,16 +264,17 @@ static void test_event__is_read_back_as_it_was_printed(void **state)
         {.type = SEARCHER_EXITED_EARLY, .trial = 10, .reason = SEARCHER_EXIT_INVALID_HP},
         {.type = SEARCHER_EXITED, .trial = 4294967295},
     };
-    for (size_t i = 0; i < sizeof events / sizeof events[0]; i++) {
+    for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
         cleanup_strbuf struct strbuf text = STRBUF_INIT;
         struct searcher_event back;
         searcher_event_print(&events[i], &text);
         assert_int_equal(searcher_event_parse(text.s, text.n - 1, &back, NULL), 0);
-        assert_memory_equal(&back, &events[i], sizeof back);
+        assert_memory_equal(&back, &events[i], sizeof(back));
     }
-    static const char *const bad[] = {"", "q 1", "v", "v 1", "v 1 2", "v 1 x 2", "v -1 1 1", "v 1 1 1 1", "e 1 9",
-                                      "e 1 -1", "o 1 1 -1 1", "o 1 1 1", "vx 1 1 1", "x 4294967296", "p 0 1e999", "p 0 "};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    static const char *const bad[] = {"",         "q 1",          "v",         "v 1",    "v 1 2",      "v 1 x 2",
+                                      "v -1 1 1", "v 1 1 1 1",    "e 1 9",     "e 1 -1", "o 1 1 -1 1", "o 1 1 1",
+                                      "vx 1 1 1", "x 4294967296", "p 0 1e999", "p 0 "};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct searcher_event back;
         assert_int_equal(searcher_event_parse(bad[i], strlen(bad[i]), &back, NULL), -1);
     }
@@ -293,7 +298,8 @@ static void test_snapshot__of_version_1_is_read(void **state)
     exit_early(s, 0, SEARCHER_EXIT_ERRORED, &a);
     strbuf_addf(&text,
                 "{\"method\":\"random\",\"drawn\":2,\"requested\":2,\"trials\":{\"%s\":\"efp\",\"%s\":\"p\"},"
-                "\"state\":{\"created_trials\":2,\"pending_trials\":1}}", a.item[0].request_id, a.item[1].request_id);
+                "\"state\":{\"created_trials\":2,\"pending_trials\":1}}",
+                a.item[0].request_id, a.item[1].request_id);
     assert_int_equal(searcher_restore(old, text.s, NULL, NULL), 0);
     tell_searcher(s, SEARCHER_EXITED, 0, &a);
     tell_searcher(old, SEARCHER_EXITED, 0, &b);
@@ -329,15 +335,17 @@ static void test_snapshot__that_cannot_be_is_refused(void **state)
                     "searcher snapshot: flags[0]: is no number from 0 to 127");
     refuse_snapshot(random, "{\"version\":2,\"method\":\"random\",\"events\":1,\"flags\":[0],\"state\":{}}", NULL,
                     "searcher snapshot: created_trials: is no number from 0 to 1");
-    refuse_snapshot(random, "{\"version\":2,\"method\":\"random\",\"events\":1,\"flags\":[0],"
-                    "\"state\":{\"created_trials\":1}}", "nonsense\n",
-                    "searcher events: \"nonsense\" is no event of a searcher");
-    refuse_snapshot(PROMOTE, "{\"version\":2,\"method\":\"async_halving\",\"events\":1,\"flags\":[0],"
-                    "\"state\":{\"rungs\":[],\"trials\":[]}}", NULL,
-                    "searcher snapshot: rungs or trials: do not fit this search");
+    refuse_snapshot(random,
+                    "{\"version\":2,\"method\":\"random\",\"events\":1,\"flags\":[0],"
+                    "\"state\":{\"created_trials\":1}}",
+                    "nonsense\n", "searcher events: \"nonsense\" is no event of a searcher");
+    refuse_snapshot(PROMOTE,
+                    "{\"version\":2,\"method\":\"async_halving\",\"events\":1,\"flags\":[0],"
+                    "\"state\":{\"rungs\":[],\"trials\":[]}}",
+                    NULL, "searcher snapshot: rungs or trials: do not fit this search");
 }
 
-/* ---- every method, any order of reports, killed between any two events -------------------------------------------- */
+/* ---- every method, any order of reports, killed between any two events ------------------------------------------- */
 
 static const char *const searches[] = {
     "{\"name\": \"single\"}",
@@ -359,8 +367,9 @@ static const char *const searches[] = {
     "{\"name\": \"adaptive_simple\", \"metric\": \"loss\", \"max_trials\": 8, \"max_length\": {\"epochs\": 16}, "
     "\"mode\": \"aggressive\"}",
 };
-enum { SEARCH_N = sizeof searches / sizeof searches[0] };
-#define GRID_SPACE "{\"a\": {\"type\": \"int\", \"minval\": 0, \"maxval\": 5, \"count\": 3}, \"b\": {\"c\": {\"type\": \"categorical\", \"vals\": [1, null, [2]]}}}"
+enum { SEARCH_N = sizeof(searches) / sizeof(searches[0]) };
+#define GRID_SPACE \
+    "{\"a\": {\"type\": \"int\", \"minval\": 0, \"maxval\": 5, \"count\": 3}, \"b\": {\"c\": {\"type\": \"categorical\", \"vals\": [1, null, [2]]}}}"
 
 enum { TRIALS_MAX = 256 };
 
@@ -371,11 +380,19 @@ struct play {
     struct rng rng;
     struct strbuf snapshot, events; /* what a store would hold */
     size_t trial_n, live_n, most_at_work;
-    struct { size_t trial; int64_t length; double metric; } result[4 * TRIALS_MAX];
+    struct {
+        size_t trial;
+        int64_t length;
+        double metric;
+    } result[4 * TRIALS_MAX];
     size_t result_n;
     double divisor; /* not 0: one bracket, and only the best part of its results may go on */
     bool promotes, bigger_is_better;
-    struct { bool live, stopped; int64_t time, length; bool open, closed; } trial[TRIALS_MAX];
+    struct {
+        bool live, stopped;
+        int64_t time, length;
+        bool open, closed;
+    } trial[TRIALS_MAX];
     bool over, failed;
     struct strbuf story; /* every action */
 };
@@ -477,24 +494,28 @@ static void play_trial(struct play *p, size_t i, int fail_in_100)
     uint64_t dice = rng_int(&p->rng, 100);
     bool waits = p->trial[i].length > 0 && !p->trial[i].open;
     if (dice < (uint64_t)fail_in_100) {
-        play_event(p, (struct searcher_event){.type = SEARCHER_EXITED_EARLY, .trial = i,
+        play_event(p, (struct searcher_event){.type = SEARCHER_EXITED_EARLY,
+                                              .trial = i,
                                               .reason = (enum searcher_exit)rng_int(&p->rng, 3)});
         end_trial(p, i);
     } else if (p->trial[i].stopped || (waits && p->trial[i].closed) || p->trial[i].time > 100) {
         end_trial(p, i);
     } else if (p->trial[i].open) {
         p->trial[i].open = false;
-        assert_in_range(p->result_n, 0, sizeof p->result / sizeof p->result[0] - 1);
+        assert_in_range(p->result_n, 0, sizeof(p->result) / sizeof(p->result[0]) - 1);
         p->result[p->result_n].trial = i;
         p->result[p->result_n].length = p->trial[i].length;
         p->result[p->result_n++].metric = metric;
-        play_event(p, (struct searcher_event){.type = SEARCHER_OPERATION_COMPLETED, .trial = i, .metric = metric,
-                                              .length = p->trial[i].length, .run = 1});
+        play_event(p, (struct searcher_event){.type = SEARCHER_OPERATION_COMPLETED,
+                                              .trial = i,
+                                              .metric = metric,
+                                              .length = p->trial[i].length,
+                                              .run = 1});
     } else if (!waits) {
         p->trial[i].time += 1 + (int64_t)rng_int(&p->rng, 40);
         play_event(p, (struct searcher_event){.type = SEARCHER_PROGRESS, .trial = i, .progress = metric});
-        play_event(p, (struct searcher_event){.type = SEARCHER_VALIDATED, .trial = i, .metric = metric,
-                                              .time = (double)p->trial[i].time});
+        play_event(p, (struct searcher_event){
+                          .type = SEARCHER_VALIDATED, .trial = i, .metric = metric, .time = (double)p->trial[i].time});
     }
 }
 
@@ -591,8 +612,11 @@ static void test_any_search__keeps_its_limits(void **state)
 static void test_halving__only_who_is_among_the_best_goes_on(void **state)
 {
     static struct play p;
-    static const struct { int search; double divisor; bool promotes, bigger; } rows[] = {
-        {6, 2, true, false}, {7, 3, false, false}, {8, 3, true, true}};
+    static const struct {
+        int search;
+        double divisor;
+        bool promotes, bigger;
+    } rows[] = {{6, 2, true, false}, {7, 3, false, false}, {8, 3, true, true}};
     for (size_t i = 0; i < 3; i++) {
         for (uint32_t seed = 0; seed < 20; seed++) {
             play_init(&p, searches[rows[i].search], seed);
@@ -621,14 +645,17 @@ static void test_searcher__a_new_search_begins_with_a_bounded_number_of_trials(v
     cleanup_error struct error many = ERROR_INIT, large = ERROR_INIT;
     struct searcher *s = new_searcher("{\"name\": \"random\", \"max_trials\": 3001, \"max_concurrent_trials\": 0}");
     assert_int_equal(searcher_check_start(s, 2, &many), -1);
-    assert_string_equal(error_msg(&many), "searcher.max_concurrent_trials: 3001 trials would begin at once, at most 3000 can; set it, "
-                                          "or set it lower");
+    assert_string_equal(error_msg(&many),
+                        "searcher.max_concurrent_trials: 3001 trials would begin at once, at most 3000 can; set it, "
+                        "or set it lower");
     searcher_free(s);
     s = new_searcher("{\"name\": \"random\", \"max_trials\": 3001, \"max_concurrent_trials\": 43}");
     assert_int_equal(searcher_check_start(s, 2, NULL), 0);
     assert_int_equal(searcher_check_start(s, 100000, &large), -1);
-    assert_string_equal(error_msg(&large), "searcher.max_concurrent_trials: 43 trials would begin at once, each with up to 100000 bytes of "
-                                           "hyperparameters; at most 41 such trials can, set it lower");
+    assert_string_equal(
+        error_msg(&large),
+        "searcher.max_concurrent_trials: 43 trials would begin at once, each with up to 100000 bytes of "
+        "hyperparameters; at most 41 such trials can, set it lower");
     searcher_free(s);
     s = new_searcher("{\"name\": \"random\", \"max_trials\": 1}");
     assert_int_equal(searcher_check_start(s, 100 * 1024 * 1024, NULL), 0);
@@ -648,7 +675,8 @@ static void test_searcher__says_what_is_wrong_with_a_configuration(void **state)
     expect_refused("{\"name\": \"async_halving\", \"max_trials\": 4, \"max_time\": 4, \"time_metric\": \"t\"}", "{}",
                    "searcher.num_rungs: must be 1 to 100");
     expect_refused("{\"name\": \"adaptive_asha\", \"max_trials\": 4, \"max_time\": 4, \"time_metric\": \"t\", "
-                   "\"bracket_rungs\": [1, 101]}", "{}", "searcher.bracket_rungs[1]: must be 1 to 100");
+                   "\"bracket_rungs\": [1, 101]}",
+                   "{}", "searcher.bracket_rungs[1]: must be 1 to 100");
     expect_refused("{\"name\": \"grid\"}", "{\"a\": {\"type\": \"int\", \"minval\": 1, \"maxval\": 2}}",
                    "hyperparameters.a: a grid search needs a \"count\" of 1 or more here");
     expect_refused("{\"name\": \"grid\"}",
@@ -663,7 +691,8 @@ static void test_hyperparameters__that_cannot_be_drawn_are_refused(void **state)
                    "hyperparameters.lr: needs the numbers minval and maxval");
     expect_refused("{\"name\": \"single\"}", "{\"net\": {\"k\": {\"type\": \"categorical\", \"vals\": []}}}",
                    "hyperparameters.k: needs a list vals with at least one value");
-    expect_refused("{\"name\": \"single\"}", "{\"x\": {\"type\": \"double\", \"minval\": -1.5e308, \"maxval\": 1.5e308}}",
+    expect_refused("{\"name\": \"single\"}",
+                   "{\"x\": {\"type\": \"double\", \"minval\": -1.5e308, \"maxval\": 1.5e308}}",
                    "hyperparameters.x: the range from -1.5e+308 to 1.5e+308 is too wide");
     expect_refused("{\"name\": \"single\"}",
                    "{\"x\": {\"type\": \"log\", \"base\": 10, \"minval\": 1, \"maxval\": 400}}",
@@ -680,7 +709,9 @@ static void test_searcher__custom_is_refused_with_a_way_out(void **state)
 
 static void test_retired_searcher__runs_under_its_new_name_and_says_so(void **state)
 {
-    static const struct { const char *config, *warning; } rows[] = {
+    static const struct {
+        const char *config, *warning;
+    } rows[] = {
         {"{\"name\": \"adaptive_simple\", \"max_trials\": 8, \"max_length\": {\"epochs\": 16}}",
          "the searcher \"adaptive_simple\" has been retired and runs as adaptive_asha"},
         {"{\"name\": \"adaptive\", \"budget\": {\"epochs\": 64}, \"max_length\": {\"epochs\": 16}}",

@@ -6,20 +6,22 @@
 #include "core/searcher/power.h"
 #include "core/searcher/searcher.h"
 
-#define SPACE                                                                          \
-    "{\"lr\": {\"type\": \"log\", \"base\": 10, \"minval\": -4, \"maxval\": -1}, "           \
+#define SPACE \
+    "{\"lr\": {\"type\": \"log\", \"base\": 10, \"minval\": -4, \"maxval\": -1}, " \
     "\"n\": {\"type\": \"int\", \"minval\": 1, \"maxval\": 9}}"
 
 /* Hexadecimal, so that not even reading them is left to chance. */
 static void test_power__gives_the_same_bits_everywhere(void **state)
 {
-    static const struct { double base, y, result; } rows[] = {
-        {10, -3.5, 0x1.4b96be9c2da2cp-12}, {10, -1.2345, 0x1.dd6884cbe4dcap-5},
-        {2, 0.5, 0x1.6a09e667f3bccp+0}, {1.0001, 5000.25, 0x1.a61298e4d3606p+0},
+    static const struct {
+        double base, y, result;
+    } rows[] = {
+        {10, -3.5, 0x1.4b96be9c2da2cp-12},    {10, -1.2345, 0x1.dd6884cbe4dcap-5},
+        {2, 0.5, 0x1.6a09e667f3bccp+0},       {1.0001, 5000.25, 0x1.a61298e4d3606p+0},
         {0.5, 1074, 0x0.0000000000001p-1022}, {10, 308, 0x1.1ccf385ebc8a3p+1023},
-        {3, 40, 0x1.517168a4523fdp+63}, {1.5, -700.7, 0x1.159543c3d07f5p-410},
+        {3, 40, 0x1.517168a4523fdp+63},       {1.5, -700.7, 0x1.159543c3d07f5p-410},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         double found = power(rows[i].base, rows[i].y);
         if (found != rows[i].result)
             fail_msg("%g ^ %g is %a, not %a", rows[i].base, rows[i].y, found, rows[i].result);
@@ -62,20 +64,23 @@ static const char every_kind[] =
 
 static void test_seed__gives_every_kind_of_hyperparameter_everywhere(void **state)
 {
-    expect_trials("{\"name\": \"random\", \"max_trials\": 4}", every_kind, 20260101,
-                  "73c76e6e-1c56-4921-8f52-2c51e1e1d290 411148021 "
-                  "{\"d\":0.3672642927062033,\"fixed\":\"x\",\"i\":429676,\"l\":0.37006684640030446,\"net\":{\"deep\":{\"n\":5},\"kind\":null}}\n"
-                  "329a96ce-e230-4135-a9fb-4c42d3cf09e9 868235163 "
-                  "{\"d\":-0.660996566922748,\"fixed\":\"x\",\"i\":760946,\"l\":4.972524874974437,\"net\":{\"deep\":{\"n\":4},\"kind\":\"mlp\"}}\n"
-                  "0f5ccf66-70b1-4a80-b858-ff2918f4467f 215551200 "
-                  "{\"d\":0.456425073109038,\"fixed\":\"x\",\"i\":725132,\"l\":210.0969511005945,\"net\":{\"deep\":{\"n\":1},\"kind\":3}}\n"
-                  "a5b2265d-c69f-454c-a8ed-34e3dbd412e5 962082202 "
-                  "{\"d\":-0.5414317329926821,\"fixed\":\"x\",\"i\":26541,\"l\":0.02477253381991329,\"net\":{\"deep\":{\"n\":4},\"kind\":{\"a\":1}}}\n");
+    expect_trials(
+        "{\"name\": \"random\", \"max_trials\": 4}", every_kind, 20260101,
+        "73c76e6e-1c56-4921-8f52-2c51e1e1d290 411148021 "
+        "{\"d\":0.3672642927062033,\"fixed\":\"x\",\"i\":429676,\"l\":0.37006684640030446,\"net\":{\"deep\":{\"n\":5},\"kind\":null}}\n"
+        "329a96ce-e230-4135-a9fb-4c42d3cf09e9 868235163 "
+        "{\"d\":-0.660996566922748,\"fixed\":\"x\",\"i\":760946,\"l\":4.972524874974437,\"net\":{\"deep\":{\"n\":4},\"kind\":\"mlp\"}}\n"
+        "0f5ccf66-70b1-4a80-b858-ff2918f4467f 215551200 "
+        "{\"d\":0.456425073109038,\"fixed\":\"x\",\"i\":725132,\"l\":210.0969511005945,\"net\":{\"deep\":{\"n\":1},\"kind\":3}}\n"
+        "a5b2265d-c69f-454c-a8ed-34e3dbd412e5 962082202 "
+        "{\"d\":-0.5414317329926821,\"fixed\":\"x\",\"i\":26541,\"l\":0.02477253381991329,\"net\":{\"deep\":{\"n\":4},\"kind\":{\"a\":1}}}\n");
 }
 
 static void test_seed__gives_the_trials_of_every_searcher_everywhere(void **state)
 {
-    static const struct { const char *searcher, *trials; } rows[] = {
+    static const struct {
+        const char *searcher, *trials;
+    } rows[] = {
         {"{\"name\": \"single\"}",
          "eec00d69-6e00-4e40-8cc0-2851e2269e3d 1852753779 {\"lr\":0.011243368350221458,\"n\":2}\n"},
         {"{\"name\": \"async_halving\", \"max_time\": 9, \"time_metric\": \"t\", \"num_rungs\": 2, \"max_trials\": 9, "
@@ -89,11 +94,12 @@ static void test_seed__gives_the_trials_of_every_searcher_everywhere(void **stat
          "329a96ce-e230-4135-a9fb-4c42d3cf09e9 868235163 {\"lr\":0.0007740784898578283,\"n\":1}\n"
          "ed4670fb-6cf3-4f9f-8007-4b1805a046e6 1724865551 {\"lr\":0.01529810402234372,\"n\":2}\n"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         expect_trials(rows[i].searcher, SPACE, 20260101, rows[i].trials);
     expect_trials("{\"name\": \"grid\", \"max_concurrent_trials\": 3}",
                   "{\"lr\": {\"type\": \"log\", \"base\": 10, \"minval\": -4, \"maxval\": -1, \"count\": 2}, "
-                  "\"n\": {\"type\": \"int\", \"minval\": 1, \"maxval\": 9, \"count\": 3}}", 20260101,
+                  "\"n\": {\"type\": \"int\", \"minval\": 1, \"maxval\": 9, \"count\": 3}}",
+                  20260101,
                   "3a8402af-8698-4578-bbd9-cf5e718e1621 1762509038 {\"lr\":0.1,\"n\":9}\n"
                   "6e00ae40-0cc0-4851-a226-9e3d73c76e6e 560551452 {\"lr\":0.1,\"n\":5}\n"
                   "4f522c51-e1e1-4290-b59e-8198e376642b 1227993027 {\"lr\":0.1,\"n\":1}\n");

@@ -54,11 +54,11 @@ static void test_gather__bounds_the_answers_to_all_peers(void **state)
     struct gather g = {0};
     cleanup_error struct error err = ERROR_INIT;
     char piece[16 * 1024], uuid[16];
-    memset(piece, 'x', sizeof piece - 1);
-    piece[sizeof piece - 1] = '\0';
+    memset(piece, 'x', sizeof(piece) - 1);
+    piece[sizeof(piece) - 1] = '\0';
     int joined = 0;
     for (int i = 0; i < 512; i++) {
-        snprintf(uuid, sizeof uuid, "%d", i);
+        snprintf(uuid, sizeof(uuid), "%d", i);
         if (gather_join(&g, uuid, 512, piece, &err) < 0)
             break;
         joined++;

@@ -81,15 +81,22 @@ static void step_core(struct fixture *f, struct core_event ev)
 static void connect_agent(struct fixture *f, const char *id, const char *hostname)
 {
     const struct core_device device[] = {{.id = 0, .brand = "b", .uuid = "u"}, {.id = 1, .brand = "b", .uuid = "v"}};
-    step_core(f, (struct core_event){.type = CORE_AGENT_CONNECTED, .agent = {.agent_id = id, .device = device, .device_n = 2, .version = "1",
-                                .hostname = hostname}});
+    step_core(f, (struct core_event){
+                     .type = CORE_AGENT_CONNECTED,
+                     .agent = {.agent_id = id, .device = device, .device_n = 2, .version = "1", .hostname = hostname}});
 }
 
 /* The rendezvous port of the trial that starts. */
 static int32_t start_trial(struct fixture *f, int slots)
 {
-    struct core_experiment_spec spec = {.owner_id = 7, .pool = "default", .slots_per_trial = slots, .priority = 42, .weight = 1,
-                                        .max_slots = -1, .preemption_timeout_s = 10, .searcher = "{\"name\": \"single\"}",
+    struct core_experiment_spec spec = {.owner_id = 7,
+                                        .pool = "default",
+                                        .slots_per_trial = slots,
+                                        .priority = 42,
+                                        .weight = 1,
+                                        .max_slots = -1,
+                                        .preemption_timeout_s = 10,
+                                        .searcher = "{\"name\": \"single\"}",
                                         .hyperparameters = "{}"};
     step_core(f, (struct core_event){.type = CORE_EXPERIMENT_CREATE, .create = {.spec = &spec, .activate = true}});
     for (size_t i = 0; i < f->effects.n; i++)
@@ -105,9 +112,13 @@ static void test_when_ports_are_gone__only_those_of_the_same_machine_are_avoided
     static const struct core_pool_opts pool = {.name = "default", .max_aux_containers_per_agent = 100};
     for (int32_t i = 0; i < 32768 - 29402; i++)
         reserved[i] = 29402 + i;
-    struct core_opts opts = {.pool = &pool, .pool_n = 1, .agent_reconnect_wait_us = CORE_AGENT_RECONNECT_WAIT_US,
-                             .restore_wait_us = CORE_RESTORE_WAIT_US, .seed = 1, .reserved_port = reserved,
-                             .reserved_port_n = sizeof reserved / sizeof *reserved};
+    struct core_opts opts = {.pool = &pool,
+                             .pool_n = 1,
+                             .agent_reconnect_wait_us = CORE_AGENT_RECONNECT_WAIT_US,
+                             .restore_wait_us = CORE_RESTORE_WAIT_US,
+                             .seed = 1,
+                             .reserved_port = reserved,
+                             .reserved_port_n = sizeof(reserved) / sizeof(*reserved)};
     struct fixture f = {.core = core_new(&opts)};
     connect_agent(&f, "a1", "a");
     assert_int_equal(start_trial(&f, 1), 29400);
@@ -119,7 +130,7 @@ static void test_when_ports_are_gone__only_those_of_the_same_machine_are_avoided
     connect_agent(&f, "c", "c");
     connect_agent(&f, "d", "d");
     assert_int_equal(start_trial(&f, 4), 29400); /* on both */
-    connect_agent(&f, "e", ""); /* it may be anywhere */
+    connect_agent(&f, "e", "");                  /* it may be anywhere */
     assert_int_equal(start_trial(&f, 2), 29400);
     connect_agent(&f, "g", "g");
     assert_int_equal(start_trial(&f, 2), 29401);
@@ -134,13 +145,17 @@ static void test_a_crowded_machine__gets_numbers_that_nobody_has(void **state)
     static const struct core_pool_opts pool = {.name = "default", .max_aux_containers_per_agent = 100};
     for (int32_t i = 0; i < 32768 - 29400; i++)
         reserved[i] = 29400 + i;
-    struct core_opts opts = {.pool = &pool, .pool_n = 1, .agent_reconnect_wait_us = CORE_AGENT_RECONNECT_WAIT_US,
-                             .restore_wait_us = CORE_RESTORE_WAIT_US, .seed = 1, .reserved_port = reserved,
-                             .reserved_port_n = sizeof reserved / sizeof *reserved};
+    struct core_opts opts = {.pool = &pool,
+                             .pool_n = 1,
+                             .agent_reconnect_wait_us = CORE_AGENT_RECONNECT_WAIT_US,
+                             .restore_wait_us = CORE_RESTORE_WAIT_US,
+                             .seed = 1,
+                             .reserved_port = reserved,
+                             .reserved_port_n = sizeof(reserved) / sizeof(*reserved)};
     struct fixture f = {.core = core_new(&opts)};
     char id[16];
     for (int i = 0; i < 600; i++) {
-        snprintf(id, sizeof id, "a%d", i);
+        snprintf(id, sizeof(id), "a%d", i);
         connect_agent(&f, id, "one");
     }
     for (int i = 0; i < 600; i++)

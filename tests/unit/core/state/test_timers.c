@@ -19,9 +19,9 @@ static void test_timers__fire_in_order_and_not_too_early(void **state)
     int fired = 0;
     const struct timer *previous = NULL, *next;
     for (int64_t now = 0; now <= 50; now++) {
-        while ((next = timers_take_due(&ts, now)) != NULL) {
+        while ((next = timers_take_due(&ts, now))) {
             assert_true(next->due_us == now && next->place == 0);
-            if (previous != NULL && previous->due_us == next->due_us)
+            if (previous && previous->due_us == next->due_us)
                 assert_true(previous->order < next->order);
             previous = next;
             fired++;

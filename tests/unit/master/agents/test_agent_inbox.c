@@ -21,7 +21,10 @@ struct fixture {
 
 static int64_t now_us; /* the test's clock */
 
-static int64_t test_clock(void) { return now_us; }
+static int64_t test_clock(void)
+{
+    return now_us;
+}
 
 static void hear_message(void *ctx, struct agent_inbox_message *l)
 {
@@ -72,14 +75,18 @@ static int teardown(void **state)
 static void put_lines(struct fixture *f, int64_t first_seq, int n)
 {
     cleanup_strbuf struct strbuf b = STRBUF_INIT;
-    strbuf_addf(&b, "{\"logs\":{\"taskId\":\"t\",\"containerId\":\"c\",\"firstSeq\":\"%lld\",\"lines\":[", (long long)first_seq);
+    strbuf_addf(&b, "{\"logs\":{\"taskId\":\"t\",\"containerId\":\"c\",\"firstSeq\":\"%lld\",\"lines\":[",
+                (long long)first_seq);
     for (int i = 0; i < n; i++)
         strbuf_addf(&b, "%s{\"log\":\"line %d of these\",\"timestamp\":\"2026-01-02T03:04:05Z\"}", i ? "," : "", i);
     strbuf_adds(&b, "]}}");
     agent_inbox_put(f->in, b.s, b.n);
 }
 
-static void put_message(struct fixture *f, const char *text) { agent_inbox_put(f->in, text, strlen(text)); }
+static void put_message(struct fixture *f, const char *text)
+{
+    agent_inbox_put(f->in, text, strlen(text));
+}
 
 #define STATE "{\"state\":{\"containerId\":\"c\",\"state\":\"STATE_RUNNING\"}}"
 
@@ -94,7 +101,8 @@ static void test_inbox__an_exit_does_not_overtake_lines_that_a_worker_has(void *
     put_message(f, "{\"state\":");
     assert_int_equal(f->story.n, 0);
     assert_int_equal(loop_run(f->loop, NULL), 0);
-    assert_string_equal(f->story.s, "lines 20000 from 1 packed lines 300 from 20001 packed state lines 1 from 20301 plain bad ");
+    assert_string_equal(f->story.s,
+                        "lines 20000 from 1 packed lines 300 from 20001 packed state lines 1 from 20301 plain bad ");
 }
 
 static void test_inbox__small_messages_are_heard_at_once(void **state)

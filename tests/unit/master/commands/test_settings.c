@@ -13,7 +13,7 @@ static char path[64];
 
 static int make_path(void **state)
 {
-    snprintf(path, sizeof path, "/tmp/test_settings.XXXXXX");
+    snprintf(path, sizeof(path), "/tmp/test_settings.XXXXXX");
     int fd = mkstemp(path);
     return fd < 0 ? -1 : close(fd);
 }
@@ -86,7 +86,7 @@ static void test_settings__say_where_the_database_is(void **state)
         " ssl_mode: verify-full, ssl_root_cert: /dev/null}\n");
     master_settings_database(d, &server);
     assert_string_equal(strbuf_str(&server), "postgresql://det:a%3Ab%40c%2Fd%20e@/determined?host=db.example"
-                        "&sslmode=verify-full&port=5433&sslrootcert=%2Fdev%2Fnull");
+                                             "&sslmode=verify-full&port=5433&sslrootcert=%2Fdev%2Fnull");
     cleanup_strbuf struct strbuf by_host = STRBUF_INIT;
     cleanup_config struct config *h = expect_loaded("db: {host: db.example, user: det, name: determined}\n");
     master_settings_database(h, &by_host); /* whoever names a host means PostgreSQL */
@@ -126,8 +126,7 @@ static void test_settings__older_forms_become_the_new_ones(void **state)
     assert_string_equal(config_str(c, "resource_manager.scheduler.fitting_policy"), "worst");
     assert_string_equal(config_str(c, "resource_pools[0].pool_name"), "default");
     assert_int_equal(config_int(c, "task_container_defaults.preemption_timeout"), 120);
-    cleanup_config struct config *d = expect_loaded(
-        "provisioner: {provider: local, max_instances: 3}\n");
+    cleanup_config struct config *d = expect_loaded("provisioner: {provider: local, max_instances: 3}\n");
     assert_string_equal(config_str(d, "resource_pools[0].provider.type"), "local");
     assert_int_equal(config_int(d, "resource_pools[0].provider.max_instances"), 3);
     expect_refused("provisioner: {provider: aws}\n", "\"ssh_key_name\" must be set");
@@ -159,28 +158,40 @@ static void test_settings__a_server_that_is_named_is_used(void **state)
 /* Every key that is not served says so, with its place, and what else is wrong is in the same round. */
 static void test_settings__one_round_tells_everything(void **state)
 {
-    static const char text[] = "security: {authz: {type: rbac}, tls: {cert: /nonexistent/a, key: /nonexistent/b}}\n"
-                               "enable_cors: true\n"
-                               "integrations: {pachyderm: {address: x}}\n"
-                               "telemetry: {enabled: true, otel_enabled: true}\n"
-                               "webhooks: {signing_key: hush}\n"
-                               "cache: {cache_dir: /x}\n"
-                               "logging: {type: elastic, host: h, port: 9200}\n"
-                               "oidc: {enabled: true, provider: p, client_id: i, client_secret: s, idp_sso_url: u, idp_recipient_url: r}\n"
-                               "scim: {enabled: true, auth: {type: basic, username: u, password: p}}\n"
-                               "task_container_defaults: {network_mode: host, bind_mounts: 7}\n"
-                               "resource_pools: [{pool_name: a}, {pool_name: a, task_container_defaults: {image: x}}]\n"
-                               "port: many\n"
-                               "no_such_key: 1\n";
-    static const char *const told[] = {
-        "security.authz.type: refused: roles are not served", "cannot read /nonexistent/a", "cannot read /nonexistent/b",
-        "warning: ", "enable_cors: ignored: pages of other origins", "integrations.pachyderm.address: ignored: ",
-        "telemetry.otel_enabled: ignored: ", "webhooks.signing_key: ignored: ", "cache.cache_dir: ignored: ",
-        "logging.type: refused: ", "oidc.enabled: refused: ", "scim.enabled: refused: ",
-        ":10:41: task_container_defaults.network_mode: ignored: ", "task_container_defaults.bind_mounts: expected",
-        "two pools have the name \"a\"", "resource_pools[1].task_container_defaults.image: ignored: ",
-        "default_compute_resource_pool: there is no pool \"default\"", "port: expected", "unknown field \"no_such_key\""};
-    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+    static const char text[] =
+        "security: {authz: {type: rbac}, tls: {cert: /nonexistent/a, key: /nonexistent/b}}\n"
+        "enable_cors: true\n"
+        "integrations: {pachyderm: {address: x}}\n"
+        "telemetry: {enabled: true, otel_enabled: true}\n"
+        "webhooks: {signing_key: hush}\n"
+        "cache: {cache_dir: /x}\n"
+        "logging: {type: elastic, host: h, port: 9200}\n"
+        "oidc: {enabled: true, provider: p, client_id: i, client_secret: s, idp_sso_url: u, idp_recipient_url: r}\n"
+        "scim: {enabled: true, auth: {type: basic, username: u, password: p}}\n"
+        "task_container_defaults: {network_mode: host, bind_mounts: 7}\n"
+        "resource_pools: [{pool_name: a}, {pool_name: a, task_container_defaults: {image: x}}]\n"
+        "port: many\n"
+        "no_such_key: 1\n";
+    static const char *const told[] = {"security.authz.type: refused: roles are not served",
+                                       "cannot read /nonexistent/a",
+                                       "cannot read /nonexistent/b",
+                                       "warning: ",
+                                       "enable_cors: ignored: pages of other origins",
+                                       "integrations.pachyderm.address: ignored: ",
+                                       "telemetry.otel_enabled: ignored: ",
+                                       "webhooks.signing_key: ignored: ",
+                                       "cache.cache_dir: ignored: ",
+                                       "logging.type: refused: ",
+                                       "oidc.enabled: refused: ",
+                                       "scim.enabled: refused: ",
+                                       ":10:41: task_container_defaults.network_mode: ignored: ",
+                                       "task_container_defaults.bind_mounts: expected",
+                                       "two pools have the name \"a\"",
+                                       "resource_pools[1].task_container_defaults.image: ignored: ",
+                                       "default_compute_resource_pool: there is no pool \"default\"",
+                                       "port: expected",
+                                       "unknown field \"no_such_key\""};
+    for (size_t i = 0; i < sizeof(told) / sizeof(*told); i++)
         expect_refused(text, told[i]);
     cleanup_error struct error err = ERROR_INIT;
     assert_null(load_settings(text, &err));

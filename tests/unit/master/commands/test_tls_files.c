@@ -13,18 +13,18 @@
 #include "gen/config_tables.h"
 #include "master/commands/settings.h"
 #include "master/commands/tls_files.h"
-#include "net/loop/loop.h"
 #include "net/http/tls.h"
+#include "net/loop/loop.h"
 
 static char dir[64], cert[96], key[96];
 
 static int make_dir(void **state)
 {
-    snprintf(dir, sizeof dir, "/tmp/test_tls_files.XXXXXX");
+    snprintf(dir, sizeof(dir), "/tmp/test_tls_files.XXXXXX");
     if (!mkdtemp(dir))
         return -1;
-    snprintf(cert, sizeof cert, "%s/tls.crt", dir);
-    snprintf(key, sizeof key, "%s/tls.key", dir);
+    snprintf(cert, sizeof(cert), "%s/tls.crt", dir);
+    snprintf(key, sizeof(key), "%s/tls.key", dir);
     return 0;
 }
 
@@ -41,7 +41,7 @@ static void make_pair(void)
     assert_int_equal(tls_make_self_signed(cert, key, name, 1, NULL), 0);
 }
 
-/* ---- a pair that changes ---- */
+/* ---- a pair that changes ----------------------------------------------------------------------------------------- */
 
 struct watched {
     struct loop *loop;
@@ -60,7 +60,7 @@ static void on_change(void *ctx, struct ssl_ctx_st *tls)
 static void watch_files(struct watched *w, int64_t period_us)
 {
     struct tls_files_options o = {.cert = cert, .key = key, .period_us = period_us, .on_change = on_change, .ctx = w};
-    memset(w, 0, sizeof *w);
+    memset(w, 0, sizeof(*w));
     assert_int_equal(loop_new(&w->loop, NULL), 0);
     assert_int_equal(tls_files_new(w->loop, &o, &w->files, NULL), 0);
 }
@@ -120,15 +120,15 @@ static void test_tls_files__a_broken_pair_keeps_the_old_one(void **state)
     unwatch_files(&w);
 }
 
-/* ---- the self-signed pair ---- */
+/* ---- the self-signed pair ---------------------------------------------------------------------------------------- */
 
 static struct config *load_settings(const char *more)
 {
     char text[256], path[96];
     struct config *c;
     cleanup_error struct error err = ERROR_INIT;
-    snprintf(path, sizeof path, "%s/master.yaml", dir);
-    snprintf(text, sizeof text, "{data_dir: %s, security: {tls: {self_signed: true}}%s}\n", dir, more);
+    snprintf(path, sizeof(path), "%s/master.yaml", dir);
+    snprintf(text, sizeof(text), "{data_dir: %s, security: {tls: {self_signed: true}}%s}\n", dir, more);
     struct config_input in = {.program = "determined-master", .keys = master_config_keys, .default_file = path};
     assert_int_equal(file_write(path, text, strlen(text), 0600, NULL), 0);
     if (master_settings_load(&in, &c, &err) < 0)
@@ -147,7 +147,7 @@ static void test_tls_files__the_first_start_makes_the_pair_and_later_ones_keep_i
     assert_int_equal(tls_files_make_self_signed(c, NULL), 0);
     assert_int_equal(tls_pair_load(cert, key, &first, NULL), 0);
     X509 *x = SSL_CTX_get0_certificate(first.ctx);
-    assert_int_equal(gethostname(host, sizeof host), 0);
+    assert_int_equal(gethostname(host, sizeof(host)), 0);
     assert_int_equal(X509_check_host(x, host, 0, 0, NULL), 1);
     assert_int_equal(X509_check_host(x, "localhost", 0, 0, NULL), 1);
     assert_int_equal(X509_check_ip_asc(x, "10.1.2.3", 0), 1);

@@ -67,13 +67,20 @@ static int open_reader(void *ctx, void **ret, struct error *err)
     return store_open_reader(((struct fixture *)ctx)->path, (struct store **)ret, err);
 }
 
-static void close_reader(void *reader) { store_close(reader); }
+static void close_reader(void *reader)
+{
+    store_close(reader);
+}
 
 static struct cluster start_cluster(struct fixture *f)
 {
     struct cluster c = {.f = f};
-    const struct pool_options o = {.name = "t-reader", .threads = 1, .queue_max = 10, .worker_init = open_reader,
-                                   .worker_release = close_reader, .ctx = f};
+    const struct pool_options o = {.name = "t-reader",
+                                   .threads = 1,
+                                   .queue_max = 10,
+                                   .worker_init = open_reader,
+                                   .worker_release = close_reader,
+                                   .ctx = f};
     assert_int_equal(loop_new(&c.loop, NULL), 0);
     OK(f, pool_new(c.loop, &o, &c.readers, &f->err));
     OK(f, writer_new(c.loop, f->st, &c.writer, &f->err));
@@ -134,9 +141,12 @@ static void test_log_sealer__begins_nothing_once_it_is_stopped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_log_sealer__seals_what_an_earlier_master_left, fixture_setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_log_sealer__seals_the_rest_when_a_task_is_over, fixture_setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_log_sealer__begins_nothing_once_it_is_stopped, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_log_sealer__seals_what_an_earlier_master_left, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_log_sealer__seals_the_rest_when_a_task_is_over, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_log_sealer__begins_nothing_once_it_is_stopped, fixture_setup,
+                                        fixture_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

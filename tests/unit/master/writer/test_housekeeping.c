@@ -11,8 +11,8 @@
 #include "master/writer/writer.h"
 #include "net/loop/loop.h"
 #include "store/engine/meta.h"
-#include "store/store.h"
 #include "store/functions.h"
+#include "store/store.h"
 
 static int64_t insert_session(struct store *db, uint8_t fill, int64_t expiry_us)
 {

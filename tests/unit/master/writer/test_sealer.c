@@ -14,15 +14,20 @@ enum { ENOUGH = 4, LOOK_US = 1000, PATIENCE_US = 100000000 };
 /* Looked at by three threads. */
 static struct world {
     pthread_mutex_t lock;
-    int rows[2]; /* of "a" and "b" */
-    bool left;   /* an earlier master's */
+    int rows[2];                /* of "a" and "b" */
+    bool left;                  /* an earlier master's */
     int failing_looks, changes; /* that are to come */
     char story[512];
 } world;
 
-struct seal { int subject, rows; };
+struct seal {
+    int subject, rows;
+};
 
-static int subject_of(const char *name) { return name[0] - 'a'; }
+static int subject_of(const char *name)
+{
+    return name[0] - 'a';
+}
 
 static void note_call(const char *what, int subject, int rows, const char *how)
 {
@@ -73,7 +78,7 @@ static int fake_put(struct store *db, const void *seal, struct sealer_size *ret_
 
 /* One a page. */
 static int fake_left(struct store *reader, const char *after, struct arena *a, struct sealer_left **ret, size_t *ret_n,
-                struct error *err)
+                     struct error *err)
 {
     int next = *after ? subject_of(after) + 1 : 0;
     (void)reader;
@@ -85,8 +90,15 @@ static int fake_left(struct store *reader, const char *after, struct arena *a, s
 }
 
 static const struct sealer_type patient = {
-    .subject = "subject", .failed = "test.seal_failed", .enough = {ENOUGH, INT64_MAX}, .quiet_us = INT64_MAX,
-    .period_us = LOOK_US, .look = fake_look, .put = fake_put, .free = free, .left = fake_left,
+    .subject = "subject",
+    .failed = "test.seal_failed",
+    .enough = {ENOUGH, INT64_MAX},
+    .quiet_us = INT64_MAX,
+    .period_us = LOOK_US,
+    .look = fake_look,
+    .put = fake_put,
+    .free = free,
+    .left = fake_left,
 };
 
 struct cluster {
@@ -180,7 +192,8 @@ static void test_sealer__one_at_rest_has_turns_until_nothing_is_found(void **sta
     assert_int_equal(sealer_stats(c.sealer).rounds, 3);
     assert_int_equal(sealer_stats(c.sealer).rows, 8);
     end_cluster(&c);
-    assert_string_equal(world.story, "look a 7 rest|put a 4|look b 1 rest|put b 1|look a 3 rest|put a 3|look b 0 rest|look a 0 rest|");
+    assert_string_equal(
+        world.story, "look a 7 rest|put a 4|look b 1 rest|put b 1|look a 3 rest|put a 3|look b 0 rest|look a 0 rest|");
 }
 
 static void test_sealer__counts_anew_when_there_was_less_than_counted(void **state)

@@ -104,7 +104,9 @@ static void test_writer__completes_jobs_in_order_and_waiters_behind_their_job(vo
     cleanup_arena struct arena a = ARENA_INIT;
     struct write one = {"k.one", "1", .word = "one"}, two = {"k.two", "2", .word = "two"},
                  three = {"k.one", "3", .word = "three"};
-    struct writer_job job[] = {{write_value, write_done, &one}, {write_value, write_done, &two}, {write_value, write_done, &three}};
+    struct writer_job job[] = {{write_value, write_done, &one},
+                               {write_value, write_done, &two},
+                               {write_value, write_done, &three}};
     uint64_t t1 = writer_submit(f.w, &job[0], 1);
     writer_when_committed(f.w, t1, note_commit, "(one) ");
     uint64_t t3 = writer_submit(f.w, &job[1], 2);
@@ -123,7 +125,9 @@ static void test_writer__a_failing_job_undoes_itself_only(void **state)
     cleanup_arena struct arena a = ARENA_INIT;
     struct write good = {"k.good", "1", .word = "good"}, bad = {"k.bad", "1", .fail = true, .word = "bad"};
     struct write after = {"k.after", "1", .word = "after"};
-    struct writer_job job[] = {{write_value, write_done, &good}, {write_value, write_done, &bad}, {write_value, write_done, &after}};
+    struct writer_job job[] = {{write_value, write_done, &good},
+                               {write_value, write_done, &bad},
+                               {write_value, write_done, &after}};
     writer_submit(f.w, job, 3);
     run_until(3);
     assert_string_equal(f.story, "good bad! after ");
@@ -156,7 +160,9 @@ static void test_writer__waits_with_what_must_be_written(void **state)
     cleanup_arena struct arena a = ARENA_INIT;
     struct write before = {"k.before", "1", .word = "before"};
     struct flaky may = {{"k.may", "1", .word = "may"}}, must = {{"k.must", "1", .word = "must"}};
-    struct writer_job job[] = {{write_value, write_done, &before}, {flaky_work, flaky_done, &may}, {flaky_work, flaky_done, &must, .must = true}};
+    struct writer_job job[] = {{write_value, write_done, &before},
+                               {flaky_work, flaky_done, &may},
+                               {flaky_work, flaky_done, &must, .must = true}};
     writer_submit(f.w, job, 3);
     run_until(3);
     /* The group was repeated as a whole, so the second try of the one that may fail went well. */
@@ -202,9 +208,13 @@ static int slow_work_until_all_queued(struct store *db, void *job, struct error 
 
 static void test_writer__commits_what_it_has_when_jobs_take_long(void **state)
 {
-    struct write w[5] = {{"k.a", "1", .word = "a"}, {"k.b", "1", .word = "b"}, {"k.c", "1", .word = "c"}, {"k.d", "1", .word = "d"},
+    struct write w[5] = {{"k.a", "1", .word = "a"},
+                         {"k.b", "1", .word = "b"},
+                         {"k.c", "1", .word = "c"},
+                         {"k.d", "1", .word = "d"},
                          {"k.e", "1", .word = "e"}};
-    struct writer_job first = {slow_work_until_all_queued, write_done, &w[0]}, pair[] = {{slow_work, write_done, &w[1]}, {write_value, write_done, &w[2]}},
+    struct writer_job first = {slow_work_until_all_queued, write_done, &w[0]},
+                      pair[] = {{slow_work, write_done, &w[1]}, {write_value, write_done, &w[2]}},
                       more[] = {{slow_work, write_done, &w[3]}, {write_value, write_done, &w[4]}};
     uint64_t before = writer_stats(f.w).commits;
     writer_submit(f.w, &first, 1);
@@ -237,7 +247,9 @@ static void first_done(void *job, const struct error *err)
 static void test_writer__between_completions_others_have_their_turn(void **state)
 {
     struct write w[3] = {{"k.a", "1", .word = "a"}, {"k.b", "1", .word = "b"}, {"k.c", "1", .word = "c"}};
-    struct writer_job job[] = {{write_value, first_done, &w[0]}, {write_value, slow_done, &w[1]}, {write_value, slow_done, &w[2]}};
+    struct writer_job job[] = {{write_value, first_done, &w[0]},
+                               {write_value, slow_done, &w[1]},
+                               {write_value, slow_done, &w[2]}};
     writer_submit(f.w, job, 3);
     run_until(4);
     assert_string_equal(f.story, "a others b c ");

@@ -1,5 +1,5 @@
-/* The writer's jobs trust each other: one that fails is found, late or not, and it alone has failed. On both engines; only on
- * a server are there statements whose failure comes late, and jobs without savepoints. */
+/* The writer's jobs trust each other: one that fails is found, late or not, and it alone has failed. On both engines;
+ * only on a server are there statements whose failure comes late, and jobs without savepoints. */
 #include "store/fixture.h"
 
 #include "master/writer/writer.h"
@@ -70,7 +70,7 @@ static int runs_of_first(struct fixture *f, struct job *x, int n)
         if (!x[i].key)
             continue;
         int rc = store_kv_get(f->st, x[i].key, &f->a, &value, &f->err);
-        assert_int_equal(rc == 0 && value != NULL, x[i].kind == WRITES);
+        assert_int_equal(rc == 0 && value, x[i].kind == WRITES);
         error_release(&f->err);
     }
     return x[0].runs;

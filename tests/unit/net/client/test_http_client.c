@@ -5,7 +5,7 @@
 
 static struct served *served;
 
-/* ---- the server's side ---- */
+/* ---- the server's side ------------------------------------------------------------------------------------------- */
 
 #define BLOCKS 10 /* of one stream */
 
@@ -13,9 +13,9 @@ static void stream_letters(struct http_request *r, void *ctx)
 {
     static char block[10000];
     int *left = ctx;
-    memset(block, 'x', sizeof block);
+    memset(block, 'x', sizeof(block));
     if ((*left)-- > 0) {
-        http_stream_write(r, block, sizeof block);
+        http_stream_write(r, block, sizeof(block));
     } else {
         http_request_set_ctx(r, NULL, NULL);
         free(left);
@@ -31,7 +31,7 @@ static void forget_stream(struct http_request *r, void *ctx)
 /* Each stream counts for itself: a client may leave in the middle of one. */
 static void start_stream(struct http_request *r)
 {
-    int *left = malloc(sizeof *left);
+    int *left = malloc(sizeof(*left));
     *left = BLOCKS;
     http_request_set_ctx(r, left, forget_stream);
     http_stream_start(r, 200, "text/plain", stream_letters);
@@ -81,7 +81,7 @@ static const char *url_of(const struct served *s, const char *scheme, const char
     static char url[4][256];
     static int next;
     next = (next + 1) % 4;
-    snprintf(url[next], sizeof url[next], "%s://127.0.0.1:%d%s", scheme, s->port, path);
+    snprintf(url[next], sizeof(url[next]), "%s://127.0.0.1:%d%s", scheme, s->port, path);
     return url[next];
 }
 
@@ -108,7 +108,7 @@ static void expect_failure(struct http_client *c, const struct http_fetch *f, en
     assert_int_equal(err.kind, kind);
 }
 
-/* ---- blocking ---- */
+/* ---- blocking ---------------------------------------------------------------------------------------------------- */
 
 static void test_http_fetch__sends_method_headers_and_body_over_one_connection(void **state)
 {
@@ -185,12 +185,18 @@ static void test_http_fetch__hands_the_body_over_as_it_arrives(void **state)
     start_server(&s, 0, NULL);
     struct http_client *c = http_client_new();
     struct gathered all = {0}, part = {.stop_at = 1}, none = {0};
-    expect_fetched(c, &(struct http_fetch){.method = "GET", .url = url_of(&s, "http", "/stream"), .on_data = gather_data, .ctx = &all},
+    expect_fetched(c,
+                   &(struct http_fetch){
+                       .method = "GET", .url = url_of(&s, "http", "/stream"), .on_data = gather_data, .ctx = &all},
                    200, "");
     assert_int_equal(all.n, 100000);
-    expect_failure(c, &(struct http_fetch){.method = "GET", .url = url_of(&s, "http", "/stream"), .on_data = gather_data, .ctx = &part},
+    expect_failure(c,
+                   &(struct http_fetch){
+                       .method = "GET", .url = url_of(&s, "http", "/stream"), .on_data = gather_data, .ctx = &part},
                    ERR_CANCELED, "stopped reading from http://127.0.0.1");
-    expect_fetched(c, &(struct http_fetch){.method = "GET", .url = url_of(&s, "http", "/missing"), .on_data = gather_data, .ctx = &none},
+    expect_fetched(c,
+                   &(struct http_fetch){
+                       .method = "GET", .url = url_of(&s, "http", "/missing"), .on_data = gather_data, .ctx = &none},
                    404, "GET /missing");
     assert_int_equal(none.n, 0);
     http_client_free(c);
@@ -206,7 +212,12 @@ static void test_http_fetch__uploads_big_bodies_and_tells_the_progress(void **st
     struct gathered g = {0};
     start_server(&s, 0, NULL);
     struct http_client *c = http_client_new();
-    struct http_fetch f = {.method = "POST", .url = url_of(&s, "http", "/"), .body = body, .body_n = n, .on_upload = note_upload, .ctx = &g};
+    struct http_fetch f = {.method = "POST",
+                           .url = url_of(&s, "http", "/"),
+                           .body = body,
+                           .body_n = n,
+                           .on_upload = note_upload,
+                           .ctx = &g};
     expect_fetched(c, &f, 200, "n=12582912 body=uuuu");
     assert_int_equal(g.uploaded, n);
     assert_int_equal(g.upload_total, n);
@@ -247,8 +258,8 @@ static void test_http_fetch__says_what_went_wrong_to_a_person(void **state)
     expect_failure(c, &(struct http_fetch){.method = "GET", .url = url_of(&s, "https", "/")}, ERR_UNAVAILABLE,
                    "can't reach https://127.0.0.1");
     const char *url = url_of(&s, "http", "/secret?token=t");
-    snprintf(wanted, sizeof wanted, "can't reach http://127.0.0.1:%d: connection refused; is the master running there?",
-             s.port);
+    snprintf(wanted, sizeof(wanted),
+             "can't reach http://127.0.0.1:%d: connection refused; is the master running there?", s.port);
     served_stop(&s);
     expect_failure(c, &(struct http_fetch){.method = "GET", .url = url}, ERR_UNAVAILABLE, wanted);
     http_client_free(c);
@@ -267,8 +278,13 @@ static void test_http_fetch__verifies_the_servers_certificate(void **state)
     f.ca_file = cert.file;
     expect_fetched(c, &f, 200, "GET /p");
     struct gathered all = {0};
-    expect_fetched(c, &(struct http_fetch){.method = "GET", .url = url_of(&s, "https", "/stream"), .ca_file = cert.file,
-                                           .on_data = gather_data, .ctx = &all}, 200, "");
+    expect_fetched(c,
+                   &(struct http_fetch){.method = "GET",
+                                        .url = url_of(&s, "https", "/stream"),
+                                        .ca_file = cert.file,
+                                        .on_data = gather_data,
+                                        .ctx = &all},
+                   200, "");
     assert_int_equal(all.n, 100000);
     f.tls_name = "master.test";
     expect_fetched(c, &f, 200, "GET /p");
@@ -281,7 +297,7 @@ static void test_http_fetch__verifies_the_servers_certificate(void **state)
     certificate_release(&cert);
 }
 
-/* ---- on a loop ---- */
+/* ---- on a loop --------------------------------------------------------------------------------------------------- */
 
 struct async {
     struct loop *loop;
@@ -295,7 +311,7 @@ struct async {
 static void on_done(void *ctx, struct http_fetch_reply *reply, const struct error *err)
 {
     struct async *a = ctx;
-    snprintf(a->text, sizeof a->text, "%s", reply ? strbuf_str(&reply->body) : error_msg(err));
+    snprintf(a->text, sizeof(a->text), "%s", reply ? strbuf_str(&reply->body) : error_msg(err));
     a->kind = err->kind;
     if (++a->done == a->stop_after)
         loop_stop(a->loop);
@@ -315,13 +331,13 @@ static void test_http_fetch_start__runs_many_at_once(void **state)
     struct async a = async_new(&s, 20);
     for (int i = 0; i < 20; i++) {
         char url[256], body[16];
-        snprintf(url, sizeof url, "%s", url_of(&s, "http", "/p"));
-        snprintf(body, sizeof body, "b%d", i);
+        snprintf(url, sizeof(url), "%s", url_of(&s, "http", "/p"));
+        snprintf(body, sizeof(body), "b%d", i);
         http_fetch_start(a.loop,
                          &(struct http_fetch){.method = "POST", .url = url, .body = body, .body_n = strlen(body)},
                          on_done, &a);
-        memset(url, 0, sizeof url); /* it was copied */
-        memset(body, 0, sizeof body);
+        memset(url, 0, sizeof(url)); /* it was copied */
+        memset(body, 0, sizeof(body));
     }
     assert_int_equal(a.done, 0);
     assert_int_equal(loop_run(a.loop, NULL), 0);
@@ -396,8 +412,12 @@ static void test_http_fetch_cancel__works_from_within_on_data(void **state)
     struct served s;
     start_server(&s, 0, NULL);
     struct async a = async_new(&s, 1);
-    a.handle = http_fetch_start(a.loop, &(struct http_fetch){.method = "GET", .url = url_of(&s, "http", "/stream"),
-                                                             .on_data = cancel_itself_start_another, .ctx = &a}, on_done, &a);
+    a.handle = http_fetch_start(a.loop,
+                                &(struct http_fetch){.method = "GET",
+                                                     .url = url_of(&s, "http", "/stream"),
+                                                     .on_data = cancel_itself_start_another,
+                                                     .ctx = &a},
+                                on_done, &a);
     loop_run(a.loop, NULL);
     assert_int_equal(a.done, 1);
     assert_non_null(strstr(a.text, "GET /next"));

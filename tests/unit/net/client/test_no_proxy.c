@@ -57,7 +57,8 @@ static void test_no_proxy__excepts_what_it_lists(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         const struct no_proxy_case *c = &cases[i];
         if (no_proxy_excepts(c->list, c->host, c->port) != c->excepted)
-            fail_msg("NO_PROXY=\"%s\" %s %s port %ld", c->list, c->excepted ? "does not except" : "excepts", c->host, c->port);
+            fail_msg("NO_PROXY=\"%s\" %s %s port %ld", c->list, c->excepted ? "does not except" : "excepts", c->host,
+                     c->port);
     }
 }
 

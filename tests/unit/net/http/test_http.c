@@ -5,7 +5,7 @@
 #define STREAM_BYTES (8 * 1024 * 1024)
 #define STREAM_STEP (64 * 1024)
 
-/* ---- the handlers ---- */
+/* ---- the handlers ------------------------------------------------------------------------------------------------ */
 
 struct hold { /* a request that waits for hold_release_all() */
     struct http_request *request;
@@ -32,7 +32,7 @@ static void on_hold_closed(struct http_request *r, void *ctx)
 
 static void hold_request(struct http_request *r)
 {
-    struct hold *h = calloc(1, sizeof *h);
+    struct hold *h = calloc(1, sizeof(*h));
     h->request = r;
     h->next = holds;
     h->link = &holds;
@@ -63,9 +63,9 @@ static void stream_more(struct http_request *r, void *ctx)
         http_stream_end(r);
         return;
     }
-    memset(block, 'a' + (char)(stream_sent / STREAM_STEP % 26), sizeof block);
-    http_stream_write(r, block, sizeof block);
-    stream_sent += sizeof block;
+    memset(block, 'a' + (char)(stream_sent / STREAM_STEP % 26), sizeof(block));
+    http_stream_write(r, block, sizeof(block));
+    stream_sent += sizeof(block);
     if (http_stream_pending(r) > stream_max_pending)
         stream_max_pending = http_stream_pending(r);
 }
@@ -122,7 +122,7 @@ static void reply_length(struct http_request *r)
         sum = sum * 31 + body[i];
     assert_int_equal(body[n], 0);
     free(body);
-    http_reply(r, 200, "text/plain", text, (size_t)snprintf(text, sizeof text, "%zu %u", n, sum));
+    http_reply(r, 200, "text/plain", text, (size_t)snprintf(text, sizeof(text), "%zu %u", n, sum));
 }
 
 static void reply_big(struct http_request *r)
@@ -188,7 +188,7 @@ static void expect_reply(struct served *s, const char *text, int status, const c
 
 #define GET(path) "GET " path " HTTP/1.1\r\nHost: h\r\n\r\n"
 
-/* ---- requests and replies ---- */
+/* ---- requests and replies ---------------------------------------------------------------------------------------- */
 
 static void test_http__hands_over_every_part_of_a_request(void **state)
 {
@@ -258,7 +258,7 @@ static void test_http__answers_pipelined_requests_in_order(void **state)
     raw_send(fd, many.s);
     for (int i = 0; i < 1000; i++) {
         char wanted[32];
-        snprintf(wanted, sizeof wanted, "GET /%03d ?", i);
+        snprintf(wanted, sizeof(wanted), "GET /%03d ?", i);
         raw_read_reply(fd, &reply);
         assert_non_null(strstr(reply.body, wanted));
     }
@@ -317,7 +317,7 @@ static void test_http__answers_a_client_that_closed_its_sending_side(void **stat
     served_stop(&s);
 }
 
-/* ---- bodies ---- */
+/* ---- bodies ------------------------------------------------------------------------------------------------------ */
 
 static void test_http__reads_bodies_of_every_framing_and_cut(void **state)
 {
@@ -352,12 +352,12 @@ static void test_http__reads_a_big_body_and_keeps_the_connection(void **state)
     start_server(&s, no_limits);
     int fd = raw_connect(s.port);
     for (int i = 0; i < 2; i++) {
-        snprintf(head, sizeof head,
+        snprintf(head, sizeof(head),
                  "POST /length HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer good\r\nContent-Length: %zu\r\n\r\n", n);
         raw_send(fd, head);
         raw_send_bytes(fd, body, n);
         raw_read_reply(fd, &reply);
-        snprintf(wanted, sizeof wanted, "%zu %u", n, sum);
+        snprintf(wanted, sizeof(wanted), "%zu %u", n, sum);
         assert_string_equal(reply.body, wanted);
     }
     close(fd);
@@ -381,7 +381,7 @@ static void test_http__expect_100_continue_asks_for_the_body(void **state)
     served_stop(&s);
 }
 
-/* ---- limits ---- */
+/* ---- limits ------------------------------------------------------------------------------------------------------ */
 
 static void test_http__a_body_over_the_limit_is_413_before_it_is_read(void **state)
 {
@@ -427,7 +427,7 @@ static void test_http__the_client_of_a_413_gets_to_read_it_while_still_sending(v
     int fd = raw_connect(s.port);
     raw_send(fd, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4194304\r\n\r\n");
     for (int i = 0; i < 64; i++)
-        raw_send_bytes(fd, junk, sizeof junk);
+        raw_send_bytes(fd, junk, sizeof(junk));
     raw_read_reply(fd, &reply);
     assert_int_equal(reply.status, 413);
     assert_true(raw_at_end(fd));
@@ -474,7 +474,8 @@ static void test_http__heads_that_never_end_are_bounded_together_and_given_back(
     for (int round = 0; round < 2; round++) {
         int some = raw_connect(s.port), more = raw_connect(s.port);
         raw_send(some, "GET / HTTP/1.1\r\nHost: h\r\nX: 0123456789012345678901234567890123456789"); /* 68 bytes */
-        expect_reply(&s, GET("/other"), 200, "", false); /* whole at once, it needs no room; and the first has been read by then */
+        expect_reply(&s, GET("/other"), 200, "",
+                     false); /* whole at once, it needs no room; and the first has been read by then */
         raw_send(more, "GET / HTTP/1.1\r\nHost: h\r\nX: 0123456789012345678901234567890123456789");
         raw_read_reply(more, &reply);
         assert_int_equal(reply.status, 503);
@@ -529,7 +530,11 @@ static void test_http__heads_over_the_limit_are_431(void **state)
 
 static void test_http__malformed_requests_are_answered_and_closed(void **state)
 {
-    static const struct { const char *request; int status; const char *why; } cases[] = {
+    static const struct {
+        const char *request;
+        int status;
+        const char *why;
+    } cases[] = {
         {"GET /\r\n\r\n", 400, "METHOD /path"},
         {"GET / HTTP/2.0\r\n\r\n", 505, "HTTP/2.0 is not supported"},
         {"GET / FTP/1.1\r\n\r\n", 400, "HTTP/1.1"},
@@ -562,7 +567,7 @@ static void test_http__malformed_requests_are_answered_and_closed(void **state)
     };
     struct served s;
     start_server(&s, no_limits);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
         expect_reply(&s, cases[i].request, cases[i].status, cases[i].why, true);
     served_stop(&s);
     assert_int_equal(s.handled, 0);
@@ -653,7 +658,7 @@ static void test_http__a_byte_now_and_then_does_not_keep_a_request_alive(void **
         {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n"},
     };
     start_server(&s, (struct http_limits){.read_timeout_s = 1});
-    for (size_t i = 0; i < sizeof begin / sizeof *begin; i++) {
+    for (size_t i = 0; i < sizeof(begin) / sizeof(*begin); i++) {
         int fd = raw_connect(s.port);
         raw_send(fd, begin[i][0]);
         send_in_pieces(fd, begin[i][1]);
@@ -665,7 +670,7 @@ static void test_http__a_byte_now_and_then_does_not_keep_a_request_alive(void **
     assert_int_equal(s.handled, 0);
 }
 
-/* ---- streams ---- */
+/* ---- streams ----------------------------------------------------------------------------------------------------- */
 
 static void test_http_stream__arrives_whole_and_keeps_the_connection(void **state)
 {
@@ -692,7 +697,7 @@ static void test_http_stream__http_1_0_gets_it_unchunked(void **state)
     raw_send(fd, "GET /lines HTTP/1.0\r\n\r\n");
     size_t n = 0;
     ssize_t got;
-    while ((got = recv(fd, text + n, sizeof text - 1 - n, 0)) > 0)
+    while ((got = recv(fd, text + n, sizeof(text) - 1 - n, 0)) > 0)
         n += (size_t)got;
     text[n] = '\0';
     assert_non_null(strstr(text, "\r\n\r\nline\nline\nline\n"));
@@ -711,7 +716,7 @@ static void test_http_stream__a_slow_reader_costs_no_more_than_128_kib(void **st
     raw_read_exactly(fd, block, 100); /* it has begun; now the reader takes small sips */
     size_t total = 100;
     ssize_t got;
-    while (total < STREAM_BYTES && (got = recv(fd, block, sizeof block, 0)) > 0)
+    while (total < STREAM_BYTES && (got = recv(fd, block, sizeof(block), 0)) > 0)
         total += (size_t)got;
     assert_true(total >= STREAM_BYTES);
     served_await(&s, &s.ended, 1);
@@ -720,7 +725,7 @@ static void test_http_stream__a_slow_reader_costs_no_more_than_128_kib(void **st
     assert_in_range(stream_max_pending, 0, 128 * 1024);
 }
 
-/* ---- clients that leave, at each stage ---- */
+/* ---- clients that leave, at each stage --------------------------------------------------------------------------- */
 
 static void close_client(int fd, bool reset)
 {
@@ -744,7 +749,7 @@ static void leave_before_the_handler(bool reset)
                                         "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"};
     struct served s;
     start_server(&s, no_limits);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
         int fd = raw_connect(s.port);
         raw_send(fd, parts[i]);
         close_client(fd, reset);
@@ -782,7 +787,7 @@ static void test_http__client_leaves_amid_a_stream(void **state)
     for (int reset = 0; reset < 2; reset++) {
         int fd = raw_connect(s.port);
         raw_send(fd, GET("/stream"));
-        raw_read_exactly(fd, some, sizeof some);
+        raw_read_exactly(fd, some, sizeof(some));
         close_client(fd, reset);
         served_await(&s, &s.closed, reset + 1);
     }
@@ -862,7 +867,7 @@ static void test_http_server_stop_accepting__frees_the_port_and_finishes_what_it
                              .sin_port = htons((uint16_t)s.port),
                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int refused = socket(AF_INET, SOCK_STREAM, 0);
-    assert_int_equal(connect(refused, (struct sockaddr *)&to, sizeof to), -1);
+    assert_int_equal(connect(refused, (struct sockaddr *)&to, sizeof(to)), -1);
     assert_int_equal(errno, ECONNREFUSED);
     close(refused);
     served_stop(&s);
@@ -878,7 +883,7 @@ static void test_http_server_new__says_which_port_is_taken(void **state)
     assert_int_equal(loop_new(&l, NULL), 0);
     struct http_server_options o = {.bind_host = "127.0.0.1", .port = s.port, .on_request = on_request};
     char wanted[64];
-    snprintf(wanted, sizeof wanted, "127.0.0.1 port %d", s.port);
+    snprintf(wanted, sizeof(wanted), "127.0.0.1 port %d", s.port);
     assert_int_equal(http_server_new(l, &o, &second, &err), -1);
     assert_non_null(strstr(error_msg(&err), wanted));
     assert_non_null(strstr(error_msg(&err), "in use"));
@@ -886,7 +891,7 @@ static void test_http_server_new__says_which_port_is_taken(void **state)
     served_stop(&s);
 }
 
-/* ---- many at once ---- */
+/* ---- many at once ------------------------------------------------------------------------------------------------ */
 
 static void test_http__a_thousand_connections_with_hundreds_of_long_polls(void **state)
 {

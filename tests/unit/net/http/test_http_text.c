@@ -26,7 +26,7 @@ static void test_http_percent_decode__decodes_escapes_and_blanks(void **state)
 static void test_http_percent_decode__refuses_bad_escapes(void **state)
 {
     static const char *const bad[] = {"%", "%4", "%g0", "%0g", "a%", "%%41"};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         cleanup_strbuf struct strbuf out = STRBUF_INIT;
         assert_int_equal(http_percent_decode(bad[i], strlen(bad[i]), false, &out), -1);
     }

@@ -10,24 +10,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/base/clock.h"
 #include "common/base/cleanup.h"
-#include "common/system/files.h"
+#include "common/base/clock.h"
 #include "common/base/strbuf.h"
+#include "common/system/files.h"
 #include "net/http/tls.h"
 
 static char dir[64];
 
 static int make_dir(void **state)
 {
-    snprintf(dir, sizeof dir, "/tmp/test_tls.XXXXXX");
+    snprintf(dir, sizeof(dir), "/tmp/test_tls.XXXXXX");
     return mkdtemp(dir) ? 0 : -1;
 }
 
 static int remove_dir(void **state)
 {
     char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", dir);
+    snprintf(command, sizeof(command), "rm -rf %s", dir);
     return system(command);
 }
 

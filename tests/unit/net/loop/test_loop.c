@@ -29,7 +29,7 @@ static struct story story_new(void)
 static void tell_story(struct story *s, const char *what)
 {
     size_t n = strlen(s->text);
-    snprintf(s->text + n, sizeof s->text - n, "%s ", what);
+    snprintf(s->text + n, sizeof(s->text) - n, "%s ", what);
 }
 
 static void run_story(struct story *s)
@@ -44,8 +44,14 @@ static void stop_loop(void *ctx)
     loop_stop(s->loop);
 }
 
-static void tell_a(void *ctx) { tell_story(ctx, "a"); }
-static void tell_b(void *ctx) { tell_story(ctx, "b"); }
+static void tell_a(void *ctx)
+{
+    tell_story(ctx, "a");
+}
+static void tell_b(void *ctx)
+{
+    tell_story(ctx, "b");
+}
 
 static void post_b_then_stop(void *ctx)
 {
@@ -55,7 +61,10 @@ static void post_b_then_stop(void *ctx)
     tell_story(s, "posted");
 }
 
-static void tell_turn_end(void *ctx) { tell_story(ctx, "|"); }
+static void tell_turn_end(void *ctx)
+{
+    tell_story(ctx, "|");
+}
 
 static void test_loop_post__keeps_the_order_and_runs_what_a_post_posts_in_a_later_turn(void **state)
 {

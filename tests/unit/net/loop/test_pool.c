@@ -16,8 +16,8 @@ struct fixture {
     struct loop *loop;
     struct pool *pool;
     pthread_t loop_thread;
-    sem_t gate;           /* jobs that block wait here */
-    atomic_int contexts;  /* worker contexts alive */
+    sem_t gate;          /* jobs that block wait here */
+    atomic_int contexts; /* worker contexts alive */
     atomic_int worked;
     int done, stop_after;
 };
@@ -30,7 +30,7 @@ struct job {
 
 static void fixture_init(struct fixture *f)
 {
-    memset(f, 0, sizeof *f);
+    memset(f, 0, sizeof(*f));
     sem_init(&f->gate, 0, 0);
     f->loop_thread = pthread_self();
     assert_int_equal(loop_new(&f->loop, NULL), 0);
@@ -77,8 +77,12 @@ static void test_pool__works_elsewhere_and_is_done_on_the_loop(void **state)
 {
     struct fixture f;
     fixture_init(&f);
-    struct pool_options o = {.name = "test", .threads = 3, .queue_max = 100, .worker_init = make_context,
-                             .worker_release = release_context, .ctx = &f};
+    struct pool_options o = {.name = "test",
+                             .threads = 3,
+                             .queue_max = 100,
+                             .worker_init = make_context,
+                             .worker_release = release_context,
+                             .ctx = &f};
     assert_int_equal(pool_new(f.loop, &o, &f.pool, NULL), 0);
     assert_int_equal(f.contexts, 3); /* all of them before pool_new returned */
 
@@ -152,8 +156,12 @@ static void test_pool_new__reports_a_worker_that_cannot_start_and_releases_the_o
 {
     struct fixture f;
     fixture_init(&f);
-    struct pool_options o = {.name = "test", .threads = 3, .queue_max = 1, .worker_init = fail_the_second,
-                             .worker_release = release_context, .ctx = &f};
+    struct pool_options o = {.name = "test",
+                             .threads = 3,
+                             .queue_max = 1,
+                             .worker_init = fail_the_second,
+                             .worker_release = release_context,
+                             .ctx = &f};
     cleanup_error struct error err = ERROR_INIT;
     assert_int_equal(pool_new(f.loop, &o, &f.pool, &err), -1);
     assert_string_equal(error_msg(&err), "the second connection does not open");

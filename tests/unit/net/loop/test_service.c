@@ -142,9 +142,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_service__tells_its_life_in_order, open_manager, close_manager),
         cmocka_unit_test_setup_teardown(test_service__watchdog_is_fed_while_the_loop_turns_and_not_while_it_is_stuck,
                                         open_manager, close_manager),
-        cmocka_unit_test_setup_teardown(test_service__watchdog_of_another_process_is_left_alone, open_manager, close_manager),
-        cmocka_unit_test_setup_teardown(test_service__a_manager_that_does_not_listen_does_not_hold_the_loop, open_manager,
+        cmocka_unit_test_setup_teardown(test_service__watchdog_of_another_process_is_left_alone, open_manager,
                                         close_manager),
+        cmocka_unit_test_setup_teardown(test_service__a_manager_that_does_not_listen_does_not_hold_the_loop,
+                                        open_manager, close_manager),
         cmocka_unit_test_setup_teardown(test_service__without_a_manager_nothing_happens, open_manager, close_manager),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
 
 #define MESSAGE_MAX (2 * 1024 * 1024)
 
-/* ---- the server's side: echoes, but obeys a few words ---- */
+/* ---- the server's side: echoes, but obeys a few words ------------------------------------------------------------ */
 
 static struct served *served;
 static struct ws *server_ws; /* of the loop's thread: the last one */
@@ -35,7 +35,7 @@ static void server_drained(struct ws *w, void *ctx)
 static void server_close(struct ws *w, int code, const char *why, void *ctx)
 {
     close_code = code;
-    snprintf(close_why, sizeof close_why, "%s", why);
+    snprintf(close_why, sizeof(close_why), "%s", why);
     served_count(served, &served->closed, 1);
 }
 
@@ -70,10 +70,11 @@ static void start_server(struct served *s)
     start_tls(s, NULL);
 }
 
-/* ---- a raw client ---- */
+/* ---- a raw client ------------------------------------------------------------------------------------------------ */
 
-#define UPGRADE "GET /ws HTTP/1.1\r\nHost: h\r\nUpgrade: WebSocket\r\nConnection: keep-alive, Upgrade\r\n" \
-                "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+#define UPGRADE \
+    "GET /ws HTTP/1.1\r\nHost: h\r\nUpgrade: WebSocket\r\nConnection: keep-alive, Upgrade\r\n" \
+    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 
 enum { CONTINUATION = 0, TEXT = 1, BINARY = 2, CLOSE = 8, PING = 9, PONG = 10, FIN = 0x80 };
 
@@ -140,8 +141,14 @@ static void test_ws_server__joins_fragments_and_answers_pings(void **state)
     send_frame(fd, FIN | CONTINUATION, "c\0d", 3);
     expect_frame(fd, FIN | PONG, "are you there", 13);
     expect_frame(fd, FIN | BINARY, "abc\0d", 5);
-    send_frame(fd, FIN | CLOSE, "\x03\xe8" "bye", 5);
-    expect_frame(fd, FIN | CLOSE, "\x03\xe8" "bye", 5);
+    send_frame(fd, FIN | CLOSE,
+               "\x03\xe8"
+               "bye",
+               5);
+    expect_frame(fd, FIN | CLOSE,
+                 "\x03\xe8"
+                 "bye",
+                 5);
     assert_true(raw_at_end(fd));
     expect_server_close(&s, 1000, "bye");
     close(fd);
@@ -206,8 +213,8 @@ static void test_ws_server__cuts_off_a_peer_that_does_not_read(void **state)
     char frame[8 + 60000] = {0};
     memcpy(frame, head, 8);
     for (int i = 0; i < 1000; i++) /* all of it comes back, until the server ends it */
-        for (size_t at = 0, n = 1; at < sizeof frame && n > 0; at += n) {
-            ssize_t sent = send(fd, frame + at, sizeof frame - at, MSG_NOSIGNAL);
+        for (size_t at = 0, n = 1; at < sizeof(frame) && n > 0; at += n) {
+            ssize_t sent = send(fd, frame + at, sizeof(frame) - at, MSG_NOSIGNAL);
             n = sent > 0 ? (size_t)sent : 0;
         }
     expect_server_close(&s, 1006, "the peer does not take what it is sent");
@@ -221,7 +228,7 @@ static void test_ws_server__takes_frames_sent_along_with_the_handshake(void **st
     static struct raw_reply reply;
     start_server(&s);
     int fd = raw_connect(s.port);
-    raw_send_bytes(fd, UPGRADE "\x81\x82\0\0\0\0ok", sizeof UPGRADE - 1 + 8);
+    raw_send_bytes(fd, UPGRADE "\x81\x82\0\0\0\0ok", sizeof(UPGRADE) - 1 + 8);
     raw_read_head(fd, &reply);
     expect_frame(fd, FIN | TEXT, "ok", 2);
     close(fd);
@@ -235,7 +242,10 @@ static void test_ws_server__closes_with_a_code_and_waits_for_the_peers(void **st
     start_server(&s);
     int fd = connect_upgraded(&s);
     send_frame(fd, FIN | TEXT, "close", 5);
-    expect_frame(fd, FIN | CLOSE, "\x0f\xa1" "as you wish", 13);
+    expect_frame(fd, FIN | CLOSE,
+                 "\x0f\xa1"
+                 "as you wish",
+                 13);
     assert_int_equal(s.closed, 0);
     send_frame(fd, FIN | TEXT, "late", 4); /* ignored */
     send_frame(fd, FIN | CLOSE, "\x0f\xa1", 2);
@@ -253,7 +263,10 @@ static void test_ws_server__what_was_said_before_the_close_arrives_before_it(voi
     int fd = connect_upgraded(&s);
     send_frame(fd, FIN | TEXT, "farewell", 8);
     expect_frame(fd, FIN | TEXT, "this is why", 11);
-    expect_frame(fd, FIN | CLOSE, "\x0f\xa1" "as you wish", 13);
+    expect_frame(fd, FIN | CLOSE,
+                 "\x0f\xa1"
+                 "as you wish",
+                 13);
     send_frame(fd, FIN | CLOSE, "\x0f\xa1", 2);
     assert_true(raw_at_end(fd));
     expect_server_close(&s, 4001, "as you wish");
@@ -267,7 +280,10 @@ static void test_ws_server__gives_up_on_a_peer_that_does_not_say_goodbye(void **
     start_server(&s);
     int fd = connect_upgraded(&s);
     send_frame(fd, FIN | TEXT, "close", 5);
-    expect_frame(fd, FIN | CLOSE, "\x0f\xa1" "as you wish", 13);
+    expect_frame(fd, FIN | CLOSE,
+                 "\x0f\xa1"
+                 "as you wish",
+                 13);
     expect_server_close(&s, 4001, "as you wish");
     assert_true(raw_at_end(fd));
     close(fd);
@@ -294,30 +310,38 @@ static void expect_violation(const char *frames, size_t n, int code)
 
 static void test_ws_server__names_violations_by_their_codes(void **state)
 {
-    expect_violation("\x82\x8b\0\0\0\0" "0123456789A", 17, 1009);                 /* over message_max */
-    expect_violation("\x02\x86\0\0\0\0" "012345\x80\x86\0\0\0\0" "678901", 24, 1009); /* in sum */
-    expect_violation("\x81\x02hi", 4, 1002);                                      /* not masked */
-    expect_violation("\x83\x80\0\0\0\0", 6, 1002);                                /* no such opcode */
-    expect_violation("\x80\x80\0\0\0\0", 6, 1002);                                /* continues nothing */
-    expect_violation("\x81\x82\0\0\0\0\xc3\x28", 8, 1007);                        /* not UTF-8 */
+    expect_violation("\x82\x8b\0\0\0\0"
+                     "0123456789A",
+                     17, 1009); /* over message_max */
+    expect_violation("\x02\x86\0\0\0\0"
+                     "012345\x80\x86\0\0\0\0"
+                     "678901",
+                     24, 1009);                            /* in sum */
+    expect_violation("\x81\x02hi", 4, 1002);               /* not masked */
+    expect_violation("\x83\x80\0\0\0\0", 6, 1002);         /* no such opcode */
+    expect_violation("\x80\x80\0\0\0\0", 6, 1002);         /* continues nothing */
+    expect_violation("\x81\x82\0\0\0\0\xc3\x28", 8, 1007); /* not UTF-8 */
 }
 
 static void test_http_upgrade_ws__says_what_is_missing_and_keeps_the_connection(void **state)
 {
-    static const struct { const char *request, *why; } cases[] = {
+    static const struct {
+        const char *request, *why;
+    } cases[] = {
         {"GET /ws HTTP/1.1\r\nHost: h\r\n\r\n", "/ws is a WebSocket; connect with ws://"},
         {"POST /ws HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
          "not with a plain request"},
         {"GET /ws HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 8\r\n\r\n",
          "version is 8, supported is 13"},
         {"GET /ws HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-         "Sec-WebSocket-Key: abc\r\n\r\n", "Sec-WebSocket-Key"},
+         "Sec-WebSocket-Key: abc\r\n\r\n",
+         "Sec-WebSocket-Key"},
     };
     struct served s;
     static struct raw_reply reply;
     start_server(&s);
     int fd = raw_connect(s.port);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         raw_send(fd, cases[i].request);
         raw_read_reply(fd, &reply);
         assert_int_equal(reply.status, 400);
@@ -385,7 +409,7 @@ static void test_http_server_free__closes_its_websockets(void **state)
     close(fd);
 }
 
-/* ---- the client's side ---- */
+/* ---- the client's side ------------------------------------------------------------------------------------------- */
 
 struct client {
     struct loop *loop;
@@ -419,15 +443,20 @@ static void client_close(struct ws *w, int code, const char *why, void *ctx)
     struct client *c = ctx;
     c->closed++;
     c->code = code;
-    snprintf(c->why, sizeof c->why, "%s", why);
+    snprintf(c->why, sizeof(c->why), "%s", why);
     loop_stop(c->loop);
 }
 
 static int client_start(struct client *c, const struct ws_client_options *o, struct error *err)
 {
     assert_int_equal(loop_new(&c->loop, NULL), 0);
-    struct ws_handler h = {.on_open = client_open, .on_message = client_message, .on_close = client_close, .ctx = c,
-                           .message_max = MESSAGE_MAX, .ping_s = 15, .dead_s = 60};
+    struct ws_handler h = {.on_open = client_open,
+                           .on_message = client_message,
+                           .on_close = client_close,
+                           .ctx = c,
+                           .message_max = MESSAGE_MAX,
+                           .ping_s = 15,
+                           .dead_s = 60};
     return ws_connect(c->loop, o, &h, &c->ws, err);
 }
 
@@ -448,7 +477,7 @@ static void client_release(struct client *c)
 static const char *url_of(const char *scheme, const char *host, int port, const char *path)
 {
     static char url[256];
-    snprintf(url, sizeof url, "%s://%s:%d%s", scheme, host, port, path);
+    snprintf(url, sizeof(url), "%s://%s:%d%s", scheme, host, port, path);
     return url;
 }
 
@@ -513,7 +542,7 @@ static void test_ws_connect__tells_why_it_is_refused(void **state)
     start_server(&s);
     const char *url = url_of("ws", "127.0.0.1", s.port, "/private");
     char wanted[400];
-    snprintf(wanted, sizeof wanted, "can't connect to %s: HTTP status 401: {\"error\":\"who are you?\"}", url);
+    snprintf(wanted, sizeof(wanted), "can't connect to %s: HTTP status 401: {\"error\":\"who are you?\"}", url);
     expect_no_connection(&(struct ws_client_options){.url = url}, 401, wanted);
     served_stop(&s);
     expect_no_connection(&(struct ws_client_options){.url = url}, 1006, "Connection refused");
@@ -533,7 +562,7 @@ static void *impostor_main(void *ctx)
     struct impostor *i = ctx;
     int fd = accept(i->listener, NULL, NULL);
     char request[2048];
-    ssize_t got = recv(fd, request, sizeof request, 0);
+    ssize_t got = recv(fd, request, sizeof(request), 0);
     (void)got;
     raw_send(fd, i->answer);
     close(fd);
@@ -544,9 +573,9 @@ static void expect_impostor_refused(const char *answer, int code, const char *in
 {
     struct impostor i = {.answer = answer};
     struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t n = sizeof any;
+    socklen_t n = sizeof(any);
     i.listener = socket(AF_INET, SOCK_STREAM, 0);
-    assert_int_equal(bind(i.listener, (struct sockaddr *)&any, sizeof any), 0);
+    assert_int_equal(bind(i.listener, (struct sockaddr *)&any, sizeof(any)), 0);
     assert_int_equal(listen(i.listener, 1), 0);
     getsockname(i.listener, (struct sockaddr *)&any, &n);
     assert_int_equal(pthread_create(&i.thread, NULL, impostor_main, &i), 0);
@@ -571,7 +600,7 @@ static void test_ws_connect__is_not_taken_in_by_what_is_no_websocket_server(void
 static void test_ws_connect__refuses_options_that_cannot_work(void **state)
 {
     static const char *const bad[] = {"", "localhost:8080", "http://localhost/", "ws://", "ws:///x"};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         cleanup_error struct error err = ERROR_INIT;
         struct client c = {0};
         assert_int_equal(client_start(&c, &(struct ws_client_options){.url = bad[i]}, &err), -1);

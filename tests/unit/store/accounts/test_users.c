@@ -7,9 +7,14 @@ static void test_user__comes_back_whole(void **state)
 {
     struct fixture *f = *state;
     const struct store_user in = {
-        .id = 2, .username = "Ada", .display_name = "Ada L.", .password_hash = "$argon2id$x", .admin = true,
-            .active = true,
-        .agent = {.set = true, .uid = 1000, .gid = 100, .user = "ada", .group = "users"}, .modified_us = T0,
+        .id = 2,
+        .username = "Ada",
+        .display_name = "Ada L.",
+        .password_hash = "$argon2id$x",
+        .admin = true,
+        .active = true,
+        .agent = {.set = true, .uid = 1000, .gid = 100, .user = "ada", .group = "users"},
+        .modified_us = T0,
     };
     struct store_user out;
     OK(f, store_user_insert(f->st, &in, &f->err));
@@ -66,7 +71,8 @@ static void test_user_list__filters_and_sorts(void **state)
     fixture_user(f, 1, "carol");
     fixture_user(f, 2, "Bob");
     fixture_user(f, 3, "alice");
-    OK(f, store_user_patch(f->st, &(struct store_user_patch){.display_name = "Carpenter", .has_active = true}, 2, T0, &f->err));
+    OK(f, store_user_patch(f->st, &(struct store_user_patch){.display_name = "Carpenter", .has_active = true}, 2, T0,
+                           &f->err));
     int64_t shown;
     OK(f, store_user_count_shown_as(f->st, "CARPENTER", 1, &shown, &f->err));
     assert_int_equal(shown, 1);
@@ -75,16 +81,17 @@ static void test_user_list__filters_and_sorts(void **state)
     OK(f, store_user_list(f->st, &(struct store_user_filter){.name = "CAR"}, &f->a, &l, &f->err));
     assert_int_equal(l.user_n, 2); /* carol, and Bob by his display name */
     assert_int_equal(l.user[0].id, 1);
-    OK(f, store_user_list(f->st, &(struct store_user_filter){.has_active = true, .active = true, .sort_by = 2,
-                                                             .descending = true}, &f->a, &l, &f->err));
+    OK(f, store_user_list(
+              f->st, &(struct store_user_filter){.has_active = true, .active = true, .sort_by = 2, .descending = true},
+              &f->a, &l, &f->err));
     assert_int_equal(l.user_n, 2);
     assert_string_equal(l.user[0].username, "carol");
     OK(f, store_user_list(f->st, &(struct store_user_filter){.page = {1, 1}}, &f->a, &l, &f->err));
     assert_int_equal(l.user_n, 1);
     assert_int_equal(l.user[0].id, 2);
     assert_int_equal(l.window.total, 3);
-    FAILS(f, ERR_INVALID, "sort_by", store_user_list(f->st, &(struct store_user_filter){.sort_by = 77}, &f->a, &l,
-                                                     &f->err));
+    FAILS(f, ERR_INVALID, "sort_by",
+          store_user_list(f->st, &(struct store_user_filter){.sort_by = 77}, &f->a, &l, &f->err));
 }
 
 static void test_user_list__every_sort_is_valid_in_both_directions(void **state)
@@ -118,8 +125,8 @@ static void test_settings__are_replaced_by_key_and_reset(void **state)
 static int64_t add_session(struct fixture *f, uint8_t hash, int32_t user, const char *kind, const char *allocation,
                            int64_t expiry_us)
 {
-    struct store_session s = {.user_id = user, .kind = kind, .allocation_id = allocation, .created_us = T0,
-                              .expiry_us = expiry_us};
+    struct store_session s = {
+        .user_id = user, .kind = kind, .allocation_id = allocation, .created_us = T0, .expiry_us = expiry_us};
     int64_t id;
     s.token_hash[0] = hash;
     OK(f, store_session_insert(f->st, &s, &id, &f->err));
@@ -135,8 +142,11 @@ static size_t sessions(struct fixture *f, struct store_session **ret)
 
 static void put_allocation(struct fixture *f, const char *id, bool insert, int64_t end_us)
 {
-    struct allocation_row row = {.task_id = "1.x", .pool = "default", .state = end_us ? ALLOCATION_TERMINATED : ALLOCATION_RUNNING,
-                                 .request_us = T0, .end_us = end_us};
+    struct allocation_row row = {.task_id = "1.x",
+                                 .pool = "default",
+                                 .state = end_us ? ALLOCATION_TERMINATED : ALLOCATION_RUNNING,
+                                 .request_us = T0,
+                                 .end_us = end_us};
     snprintf(row.id, sizeof(row.id), "%s", id);
     OK(f, store_allocation_put(f->st, &row, insert, &f->err));
 }

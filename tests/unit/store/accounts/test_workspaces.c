@@ -12,8 +12,13 @@ static void add_workspace(struct fixture *f, int32_t id, const char *name, int32
 
 static void add_project(struct fixture *f, int32_t id, int32_t workspace, const char *name, const char *key)
 {
-    const struct store_project p = {.id = id, .workspace_id = workspace, .user_id = 1, .name = name, .key = key,
-                                    .description = "", .created_us = T0 + id};
+    const struct store_project p = {.id = id,
+                                    .workspace_id = workspace,
+                                    .user_id = 1,
+                                    .name = name,
+                                    .key = key,
+                                    .description = "",
+                                    .created_us = T0 + id};
     OK(f, store_project_insert(f->st, &p, &f->err));
 }
 
@@ -36,9 +41,14 @@ static void test_workspace__comes_back_whole_with_its_counts(void **state)
 {
     struct fixture *f = *state;
     struct store_workspace w = {
-        .id = 2, .name = "vision", .user_id = 1, .archived = true, .checkpoint_storage = "{\"type\":\"shared_fs\"}",
-        .default_compute_pool = "gpu", .agent = {.has_uid = true, .uid = 5, .user = "u"},
-            .created_us = T0,
+        .id = 2,
+        .name = "vision",
+        .user_id = 1,
+        .archived = true,
+        .checkpoint_storage = "{\"type\":\"shared_fs\"}",
+        .default_compute_pool = "gpu",
+        .agent = {.has_uid = true, .uid = 5, .user = "u"},
+        .created_us = T0,
     };
     OK(f, store_workspace_insert(f->st, &w, &f->err));
     add_project(f, 2, 2, "p", "PPP");
@@ -66,15 +76,19 @@ static void test_workspace_list__knows_pins_names_and_owners(void **state)
     add_workspace(f, 2, "Vision", 2);
     add_workspace(f, 3, "vision-old", 1);
     OK(f, store_workspace_pin(f->st, 3, 2, true, T0 + 5, &f->err));
-    OK(f, store_workspace_list(f->st, &(struct store_workspace_filter){.name = "VIS", .asking_user_id = 2, .sort_by = 2,
-                                                                       .descending = true}, &f->a, &l, &f->err));
+    OK(f, store_workspace_list(
+              f->st,
+              &(struct store_workspace_filter){.name = "VIS", .asking_user_id = 2, .sort_by = 2, .descending = true},
+              &f->a, &l, &f->err));
     assert_int_equal(l.workspace_n, 2);
     assert_int_equal(l.workspace[0].id, 3);
     assert_int_equal(l.workspace[0].pinned_us, T0 + 5);
     OK(f, store_workspace_list(f->st, &(struct store_workspace_filter){.name_exact = "vision"}, &f->a, &l, &f->err));
     assert_int_equal(l.workspace_n, 0);
-    OK(f, store_workspace_list(f->st, &(struct store_workspace_filter){.asking_user_id = 2, .has_pinned = true,
-                                                                       .pinned = true}, &f->a, &l, &f->err));
+    OK(f,
+       store_workspace_list(f->st,
+                            &(struct store_workspace_filter){.asking_user_id = 2, .has_pinned = true, .pinned = true},
+                            &f->a, &l, &f->err));
     assert_int_equal(l.workspace_n, 1);
     OK(f, store_workspace_list(f->st, &(struct store_workspace_filter){.usernames = {ada, 1}}, &f->a, &l, &f->err));
     assert_int_equal(l.workspace_n, 1);
@@ -82,8 +96,10 @@ static void test_workspace_list__knows_pins_names_and_owners(void **state)
                                &f->a, &l, &f->err));
     assert_int_equal(l.workspace_n, 3);
     OK(f, store_workspace_pin(f->st, 3, 2, false, T0, &f->err));
-    OK(f, store_workspace_list(f->st, &(struct store_workspace_filter){.asking_user_id = 2, .has_pinned = true,
-                                                                       .pinned = true}, &f->a, &l, &f->err));
+    OK(f,
+       store_workspace_list(f->st,
+                            &(struct store_workspace_filter){.asking_user_id = 2, .has_pinned = true, .pinned = true},
+                            &f->a, &l, &f->err));
     assert_int_equal(l.workspace_n, 0);
 }
 
@@ -104,7 +120,8 @@ static void test_project__names_and_keys_are_unique(void **state)
     assert_int_equal(p.id, 2);
     assert_string_equal(p.notes, "[]");
     struct store_ints none;
-    OK(f, store_workspace_deletion_start(f->st, (struct store_workspace_deletion){.project_id = 2}, &f->a, &none, &f->err));
+    OK(f, store_workspace_deletion_start(f->st, (struct store_workspace_deletion){.project_id = 2}, &f->a, &none,
+                                         &f->err));
     FAILS(f, ERR_NOT_FOUND, "project '2' not found", store_project_get(f->st, 2, &f->a, &p, &f->err));
 }
 
@@ -143,8 +160,8 @@ static void test_project_list__counts_experiments_and_runs(void **state)
     assert_int_equal(l.project[0].last_experiment_started_us, T0 + 1);
     for (int32_t sort = 0; sort <= 5; sort++)
         for (int desc = 0; desc < 2; desc++)
-            OK(f, store_project_list(f->st, &(struct store_project_filter){.sort_by = sort, .descending = desc,
-                                                                           .name = "unc"},
+            OK(f, store_project_list(f->st,
+                                     &(struct store_project_filter){.sort_by = sort, .descending = desc, .name = "unc"},
                                      &f->a, &l, &f->err));
     assert_int_equal(l.project_n, 1);
     OK(f, store_project_list(f->st, &(struct store_project_filter){.has_archived = true, .archived = true}, &f->a, &l,

@@ -2,9 +2,9 @@
 #include "store/fixture.h"
 
 #include "store/engine/meta.h"
-#include "store/metrics/metrics.h"
 #include "store/engine/postgres.h"
 #include "store/functions.h"
+#include "store/metrics/metrics.h"
 
 enum { MANY = 1000 };
 
@@ -61,7 +61,10 @@ static size_t agents(struct fixture *f)
     return n;
 }
 
-static void begin_job(struct fixture *f) { OK(f, store_savepoint(f->st, &f->err)); }
+static void begin_job(struct fixture *f)
+{
+    OK(f, store_savepoint(f->st, &f->err));
+}
 
 static void test_many_trials__are_all_there_with_every_column(void **state)
 {
@@ -209,14 +212,22 @@ static void test_sent_ahead__is_tried_again_when_the_connection_took_it_along(vo
     assert_int_equal(agents(f), 1);
 }
 
-/* ---- what a report and a batch of lines cost in round trips ---- */
+/* ---- what a report and a batch of lines cost in round trips ------------------------------------------------------ */
 
-static unsigned long round_trips(const struct fixture *f) { return postgres_of(store_engine(f->st))->round_trips; }
+static unsigned long round_trips(const struct fixture *f)
+{
+    return postgres_of(store_engine(f->st))->round_trips;
+}
 
 static void add_report(struct fixture *f, const char *group, int32_t steps)
 {
-    const struct store_report r = {.trial_id = 1, .run_id = 1, .group = group, .has_steps = true, .steps = steps,
-                                   .report_us = T0 + steps, .avg_metrics = "{\"loss\":0.5}"};
+    const struct store_report r = {.trial_id = 1,
+                                   .run_id = 1,
+                                   .group = group,
+                                   .has_steps = true,
+                                   .steps = steps,
+                                   .report_us = T0 + steps,
+                                   .avg_metrics = "{\"loss\":0.5}"};
     struct store_report_result result;
     begin_job(f);
     OK(f, store_report_add(f->st, &r, &result, &f->err));
@@ -255,9 +266,18 @@ static unsigned long trips_of_ten(struct fixture *f, void job(struct fixture *f,
     return round_trips(f) - before;
 }
 
-static void training_job(struct fixture *f, int i) { add_report(f, "training", 10 * i + 1); }
-static void validation_job(struct fixture *f, int i) { add_report(f, "validation", 1000 + 10 * i); }
-static void lines_job(struct fixture *f, int i) { add_lines(f, i + 1); }
+static void training_job(struct fixture *f, int i)
+{
+    add_report(f, "training", 10 * i + 1);
+}
+static void validation_job(struct fixture *f, int i)
+{
+    add_report(f, "validation", 1000 + 10 * i);
+}
+static void lines_job(struct fixture *f, int i)
+{
+    add_lines(f, i + 1);
+}
 
 static void test_reports_and_lines__cost_a_round_trip_for_each_answer_that_they_need(void **state)
 {
@@ -287,7 +307,7 @@ static void test_without_trust__each_release_waits(void **state)
     assert_int_equal(trips_of_ten(f, training_job, false), 1 + 20 + 1);
 }
 
-/* ---- a failure that comes late ---- */
+/* ---- a failure that comes late ----------------------------------------------------------------------------------- */
 
 static void test_with_trust__a_late_failure_tangles_the_group(void **state)
 {

@@ -2,21 +2,32 @@
 #include "store/fixture.h"
 
 #include "store/experiments/checkpoints.h"
-#include "store/metrics/metrics.h"
 #include "store/experiments/removals.h"
+#include "store/metrics/metrics.h"
 
 static void put(struct fixture *f, const char *uuid, int32_t steps, const char *state, const char *resources)
 {
-    const struct store_checkpoint c = {.uuid = uuid, .task_id = "t", .allocation_id = "t.1", .trial_id = 1,
-                                       .report_us = T0 + steps, .state = state, .resources = resources,
-                                       .metadata = "{\"steps_completed\":1}", .steps_completed = steps};
+    const struct store_checkpoint c = {.uuid = uuid,
+                                       .task_id = "t",
+                                       .allocation_id = "t.1",
+                                       .trial_id = 1,
+                                       .report_us = T0 + steps,
+                                       .state = state,
+                                       .resources = resources,
+                                       .metadata = "{\"steps_completed\":1}",
+                                       .steps_completed = steps};
     OK(f, store_checkpoint_put(f->st, &c, &f->err));
 }
 
 static void validate(struct fixture *f, int32_t steps, const char *avg)
 {
-    const struct store_report r = {.trial_id = 1, .run_id = 1, .group = "validation", .has_steps = true, .steps = steps,
-                                   .report_us = T0, .avg_metrics = avg};
+    const struct store_report r = {.trial_id = 1,
+                                   .run_id = 1,
+                                   .group = "validation",
+                                   .has_steps = true,
+                                   .steps = steps,
+                                   .report_us = T0,
+                                   .avg_metrics = avg};
     struct store_report_result result;
     OK(f, store_report_add(f->st, &r, &result, &f->err));
 }
@@ -64,10 +75,18 @@ static void test_checkpoint__stays_with_the_trial_that_reported_it_first(void **
     const struct trial_row t = fixture_trial_row(2, 1);
     OK(f, store_trial_put(f->st, &t, true, &f->err));
     put(f, "a", 10, "COMPLETED", "{\"x\":3}");
-    const struct store_checkpoint theirs = {.uuid = "a", .task_id = "other", .trial_id = 2, .report_us = T0, .state = "COMPLETED",
-                                            .resources = "{\"y\":9}", .steps_completed = 99};
-    FAILS(f, ERR_CONFLICT, "checkpoint a was reported by another trial, to which it belongs: nothing was changed; a new checkpoint needs a "
-          "UUID of its own", store_checkpoint_put(f->st, &theirs, &f->err));
+    const struct store_checkpoint theirs = {.uuid = "a",
+                                            .task_id = "other",
+                                            .trial_id = 2,
+                                            .report_us = T0,
+                                            .state = "COMPLETED",
+                                            .resources = "{\"y\":9}",
+                                            .steps_completed = 99};
+    FAILS(
+        f, ERR_CONFLICT,
+        "checkpoint a was reported by another trial, to which it belongs: nothing was changed; a new checkpoint needs a "
+        "UUID of its own",
+        store_checkpoint_put(f->st, &theirs, &f->err));
     OK(f, store_checkpoint_get(f->st, "a", &f->a, &c, &f->err));
     assert_int_equal(c.trial_id, 1);
     assert_int_equal(c.steps_completed, 10);
@@ -282,8 +301,12 @@ static void test_gc__knows_what_a_trial_goes_on_from(void **state)
     t.state = RUN_PAUSED;
     OK(f, store_trial_put(f->st, &t, true, &f->err));
     for (int i = 0; i < 2; i++) {
-        const struct store_checkpoint c = {.uuid = i ? "b" : "a", .task_id = "t", .trial_id = 2, .report_us = T0 + i,
-                                           .state = "COMPLETED", .steps_completed = 10 * i};
+        const struct store_checkpoint c = {.uuid = i ? "b" : "a",
+                                           .task_id = "t",
+                                           .trial_id = 2,
+                                           .report_us = T0 + i,
+                                           .state = "COMPLETED",
+                                           .steps_completed = 10 * i};
         OK(f, store_checkpoint_put(f->st, &c, &f->err));
     }
     OK(f, store_checkpoints_for_collection(f->st, 1, &f->a, &g, &n, &f->err));

@@ -35,9 +35,18 @@ static void test_experiment__comes_back_whole(void **state)
     OK(f, store_experiment_model_definition(f->st, 2, &f->a, &tgz, &n, &f->err));
     assert_int_equal(n, 7);
     assert_memory_equal(tgz, "tarball", 7);
-    FAILS(f, ERR_CONFLICT, "external id \"ext\"", store_experiment_insert(f->st, &(struct store_experiment){
-              .id = 3, .job_id = "j3", .state = "ACTIVE", .user_id = 1, .project_id = 1, .name = "", .config = "{}",
-              .original_config = "", .external_id = "ext"}, "", 0, &f->err));
+    FAILS(f, ERR_CONFLICT, "external id \"ext\"",
+          store_experiment_insert(f->st,
+                                  &(struct store_experiment){.id = 3,
+                                                             .job_id = "j3",
+                                                             .state = "ACTIVE",
+                                                             .user_id = 1,
+                                                             .project_id = 1,
+                                                             .name = "",
+                                                             .config = "{}",
+                                                             .original_config = "",
+                                                             .external_id = "ext"},
+                                  "", 0, &f->err));
     x.id = 4;
     x.external_id = NULL;
     x.project_id = 99;
@@ -49,8 +58,14 @@ static void test_experiment__follows_the_core(void **state)
 {
     struct fixture *f = *state;
     struct store_experiment x;
-    struct experiment_row row = {.id = 1, .job_id = "job-1", .state = RUN_COMPLETED, .progress = 1, .start_us = T0,
-                                 .end_us = T0 + 9, .queue_position = 5, .owner_id = 1};
+    struct experiment_row row = {.id = 1,
+                                 .job_id = "job-1",
+                                 .state = RUN_COMPLETED,
+                                 .progress = 1,
+                                 .start_us = T0,
+                                 .end_us = T0 + 9,
+                                 .queue_position = 5,
+                                 .owner_id = 1};
     OK(f, store_experiment_put(f->st, &row, &f->err));
     OK(f, store_experiment_get(f->st, 1, true, &f->a, &x, &f->err));
     assert_string_equal(x.state, "COMPLETED");
@@ -101,8 +116,8 @@ static void test_experiment__patch_touches_what_is_named(void **state)
 {
     struct fixture *f = *state;
     struct store_experiment x;
-    OK(f, store_experiment_patch(f->st, 1, &(struct store_experiment_patch){.notes = "n", .labels = "[\"x\"]"},
-                                 &f->err));
+    OK(f,
+       store_experiment_patch(f->st, 1, &(struct store_experiment_patch){.notes = "n", .labels = "[\"x\"]"}, &f->err));
     OK(f, store_experiment_patch(f->st, 1, &(struct store_experiment_patch){.name = "new"}, &f->err));
     OK(f, store_experiment_set_archived(f->st, 1, true, &f->err));
     OK(f, store_experiment_set_config(f->st, 1, "{\"v\":2}", "gpu", &f->err));
@@ -115,7 +130,7 @@ static void test_experiment__patch_touches_what_is_named(void **state)
     assert_true(x.archived);
 }
 
-/* ---- labels, deletion, snapshots ---- */
+/* ---- labels, deletion, snapshots --------------------------------------------------------------------------------- */
 
 static void test_labels__the_most_used_first(void **state)
 {

@@ -42,7 +42,8 @@ static void test_template__what_cannot_be_is_refused_with_its_reason(void **stat
     FAILS(f, ERR_NOT_FOUND, "template 'x' not found", store_template_delete(f->st, "x", &f->err));
 }
 
-static void expect_names(struct fixture *f, const struct store_template_filter *filter, int32_t total, const char *names)
+static void expect_names(struct fixture *f, const struct store_template_filter *filter, int32_t total,
+                         const char *names)
 {
     struct store_template_list list;
     cleanup_strbuf struct strbuf found = STRBUF_INIT;
@@ -69,7 +70,8 @@ static void test_templates__are_listed_by_name_with_filters_and_pages(void **sta
     expect_names(f, &(struct store_template_filter){.page = {.offset = 1, .limit = 1}}, 3, "biggest ");
     expect_names(f, &(struct store_template_filter){.page = {.limit = -2}}, 3, "");
     struct store_ints none;
-    OK(f, store_workspace_deletion_start(f->st, (struct store_workspace_deletion){.workspace_id = 2}, &f->a, &none, &f->err));
+    OK(f, store_workspace_deletion_start(f->st, (struct store_workspace_deletion){.workspace_id = 2}, &f->a, &none,
+                                         &f->err));
     expect_names(f, &(struct store_template_filter){0}, 1, "Big ");
 }
 

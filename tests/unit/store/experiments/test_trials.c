@@ -92,14 +92,17 @@ static void test_trial_list__filters_sorts_and_pages(void **state)
     OK(f, store_trial_list(f->st, &filter, &f->a, &l, &f->err));
     assert_int_equal(l.trial_n, 1);
     assert_int_equal(l.trial[0].row.id, 2);
-    filter = (struct store_trial_filter){.experiment_id = 1, .sort_by = 10, .descending = true, .now_us = T0 + DAY_US}; /* duration */
+    filter = (struct store_trial_filter){.experiment_id = 1,
+                                         .sort_by = 10,
+                                         .descending = true,
+                                         .now_us = T0 + DAY_US}; /* duration */
     OK(f, store_trial_list(f->st, &filter, &f->a, &l, &f->err));
     assert_int_equal(l.trial[0].row.id, 1); /* the open one lasts until now */
     for (int32_t sort = 0; sort <= 13; sort++) {
         if (sort == 2 || sort == 3)
             continue;
-        filter = (struct store_trial_filter){.experiment_id = 1, .sort_by = sort, .descending = sort % 2,
-                                             .now_us = T0, .page = {0, 1}};
+        filter = (struct store_trial_filter){
+            .experiment_id = 1, .sort_by = sort, .descending = sort % 2, .now_us = T0, .page = {0, 1}};
         OK(f, store_trial_list(f->st, &filter, &f->a, &l, &f->err));
         assert_int_equal(l.trial_n, 1);
         assert_int_equal(l.window.total, 2);
@@ -121,8 +124,13 @@ static void test_trials__of_a_page_have_their_own_tasks_and_summaries(void **sta
     fixture_experiment(f, 2);
     fixture_trial(f, 3, 2);
     for (int32_t id = 1; id <= 3; id += 2) {
-        const struct store_report r = {.trial_id = id, .run_id = 1, .group = id == 1 ? "training" : "mine", .has_steps = true, .steps = 1,
-                                       .report_us = T0, .avg_metrics = "{\"loss\":1}"};
+        const struct store_report r = {.trial_id = id,
+                                       .run_id = 1,
+                                       .group = id == 1 ? "training" : "mine",
+                                       .has_steps = true,
+                                       .steps = 1,
+                                       .report_us = T0,
+                                       .avg_metrics = "{\"loss\":1}"};
         OK(f, store_report_add(f->st, &r, &result, &f->err));
     }
     OK(f, store_trials_by_ids(f->st, (struct store_ints){asked, 4}, &f->a, &t, &n, &f->err));
@@ -159,10 +167,18 @@ static void test_task__of_its_own_comes_back_as_the_core_wrote_it(void **state)
 
 static struct allocation_row allocation(const char *task_id, int number)
 {
-    struct allocation_row x = {.trial_id = 1, .run_id = number, .slots = 2, .state = ALLOCATION_ASSIGNED, .ready = true,
-                               .request_us = T0, .start_us = T0 + 1, .preempt_deadline_us = T0 + 9,
-                                   .preempt_acked = true,
-                               .killed = true, .port = {29400, 29500, 29501, 29600}, .exit_kind = EXIT_FAILED,
+    struct allocation_row x = {.trial_id = 1,
+                               .run_id = number,
+                               .slots = 2,
+                               .state = ALLOCATION_ASSIGNED,
+                               .ready = true,
+                               .request_us = T0,
+                               .start_us = T0 + 1,
+                               .preempt_deadline_us = T0 + 9,
+                               .preempt_acked = true,
+                               .killed = true,
+                               .port = {29400, 29500, 29501, 29600},
+                               .exit_kind = EXIT_FAILED,
                                .exit_code = 137};
     snprintf(x.id, sizeof(x.id), "%.60s.%d", task_id, number);
     snprintf(x.task_id, sizeof(x.task_id), "%.63s", task_id);
@@ -172,9 +188,13 @@ static struct allocation_row allocation(const char *task_id, int number)
 
 static struct container_row container(const char *id, const char *allocation_id)
 {
-    struct container_row c = {.rank = 1, .device_id = {0, 12}, .device_n = 2, .state = CONTAINER_RUNNING,
+    struct container_row c = {.rank = 1,
+                              .device_id = {0, 12},
+                              .device_n = 2,
+                              .state = CONTAINER_RUNNING,
                               .daemon = true,
-                              .exit_kind = EXIT_AGENT_FAILED, .exit_code = -1};
+                              .exit_kind = EXIT_AGENT_FAILED,
+                              .exit_code = -1};
     snprintf(c.id, sizeof(c.id), "%s", id);
     snprintf(c.allocation_id, sizeof(c.allocation_id), "%s", allocation_id);
     snprintf(c.agent_id, sizeof(c.agent_id), "agent");
@@ -267,8 +287,8 @@ static void test_accelerators__are_listed_with_their_task_and_pool(void **state)
     struct allocation_row x = allocation(t.task_id, 1);
     struct store_accelerator *out;
     size_t n;
-    const struct store_accelerator in = {.container_id = "c", .allocation_id = x.id, .node_name = "n",
-                                         .accelerator_type = "H200", .uuids = "[\"u\"]"};
+    const struct store_accelerator in = {
+        .container_id = "c", .allocation_id = x.id, .node_name = "n", .accelerator_type = "H200", .uuids = "[\"u\"]"};
     OK(f, store_allocation_put(f->st, &x, true, &f->err));
     OK(f, store_accelerator_set(f->st, &in, &f->err));
     OK(f, store_accelerator_set(f->st, &in, &f->err)); /* reported again */
@@ -306,14 +326,18 @@ static void test_environments__are_kept_once_and_told_in_two_halves(void **state
     assert_null(out[1].host);
     assert_int_equal(out[1].run_id, second.run_id);
     fixture_exec(f, "CREATE UNIQUE INDEX each_once ON environments (document)");
-    const struct store_environment seen = {.allocation_id = first.id, .container_id = "c1", .python = "{\"version\":\"3.9\"}",
+    const struct store_environment seen = {.allocation_id = first.id,
+                                           .container_id = "c1",
+                                           .python = "{\"version\":\"3.9\"}",
                                            .python_seen = true};
     OK(f, store_environment_put(f->st, &seen, &f->err));
     OK(f, store_environments_of_trial(f->st, 1, &f->a, &out, &n, &f->err));
-    assert_string_equal(out[0].python, "{\"version\":\"3.11\"}"); /* what the task says counts more than what the agent sees */
+    assert_string_equal(out[0].python,
+                        "{\"version\":\"3.11\"}"); /* what the task says counts more than what the agent sees */
     FAILS(f, ERR_CONFLICT, "allocation 'none.1' does not exist",
-          store_environment_put(f->st, &(struct store_environment){.allocation_id = "none.1", .container_id = "c", .host = "{}"},
-                                &f->err));
+          store_environment_put(
+              f->st, &(struct store_environment){.allocation_id = "none.1", .container_id = "c", .host = "{}"},
+              &f->err));
 }
 
 static int64_t documents(struct fixture *f)
@@ -350,8 +374,15 @@ static void test_environments__go_when_nothing_has_them_any_more(void **state)
 static void test_agent__decisions_outlive_its_connection(void **state)
 {
     struct fixture *f = *state;
-    struct agent_row in = {.id = "a1", .pool = "gpu", .enabled = true, .draining = true, .disabled_slot = {3, 11},
-                           .slot_draining = {false, true}, .disabled_slot_n = 2, .disabled_reason = "new disks"}, *out;
+    struct agent_row in = {.id = "a1",
+                           .pool = "gpu",
+                           .enabled = true,
+                           .draining = true,
+                           .disabled_slot = {3, 11},
+                           .slot_draining = {false, true},
+                           .disabled_slot_n = 2,
+                           .disabled_reason = "new disks"},
+                     *out;
     size_t n;
     in.lost_us = 12345;
     in.listed = true;

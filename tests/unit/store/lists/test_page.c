@@ -13,24 +13,18 @@ struct page_case {
 };
 
 static const struct page_case cases[] = {
-    {page_of_memory_list, 0, 0, 5, 0, 5},    /* limit 0: all */
-    {page_of_memory_list, 2, 2, 5, 2, 4},
-    {page_of_memory_list, 4, 10, 5, 4, 5},
-    {page_of_memory_list, -2, 0, 5, 3, 5},   /* from the end */
-    {page_of_memory_list, 5, 0, 5, 5, 5},
-    {page_of_memory_list, 0, 0, 0, 0, 0},
-    {page_of_memory_list, 6, 0, 5, -1, -1},  /* out of range */
-    {page_of_memory_list, -6, 0, 5, -1, -1},
-    {page_of_memory_list, 0, -1, 5, -1, -1}, /* negative limit */
-    {page_of_query_list, 0, 0, 250, 0, 100}, /* limit 0: 100 */
-    {page_of_query_list, 200, 0, 250, 200, 250},
-    {page_of_query_list, 0, -1, 250, 0, 250}, /* all */
-    {page_of_query_list, 0, -2, 250, 0, 0},   /* counts only */
-    {page_of_query_list, 300, 10, 250, 250, 250}, /* past the end: empty */
-    {page_of_query_list, 0, 50, 250, 0, 50},
-    {page_of_query_list, 0, -3, 250, -1, -1},
-    {page_of_query_list, -1, 0, 250, -1, -1},
-    {page_of_workloads, 0, 0, 250, 0, 250}, /* limit 0: all */
+    {page_of_memory_list, 0, 0, 5, 0, 5}, /* limit 0: all */
+    {page_of_memory_list, 2, 2, 5, 2, 4},         {page_of_memory_list, 4, 10, 5, 4, 5},
+    {page_of_memory_list, -2, 0, 5, 3, 5}, /* from the end */
+    {page_of_memory_list, 5, 0, 5, 5, 5},         {page_of_memory_list, 0, 0, 0, 0, 0},
+    {page_of_memory_list, 6, 0, 5, -1, -1},                                                 /* out of range */
+    {page_of_memory_list, -6, 0, 5, -1, -1},      {page_of_memory_list, 0, -1, 5, -1, -1},  /* negative limit */
+    {page_of_query_list, 0, 0, 250, 0, 100},                                                /* limit 0: 100 */
+    {page_of_query_list, 200, 0, 250, 200, 250},  {page_of_query_list, 0, -1, 250, 0, 250}, /* all */
+    {page_of_query_list, 0, -2, 250, 0, 0},                                                 /* counts only */
+    {page_of_query_list, 300, 10, 250, 250, 250},                                           /* past the end: empty */
+    {page_of_query_list, 0, 50, 250, 0, 50},      {page_of_query_list, 0, -3, 250, -1, -1},
+    {page_of_query_list, -1, 0, 250, -1, -1},     {page_of_workloads, 0, 0, 250, 0, 250}, /* limit 0: all */
     {page_of_workloads, 0, 10, 250, 0, 10},
 };
 

@@ -14,9 +14,14 @@
 
 static struct store_log_line line(int i, const char *text)
 {
-    return (struct store_log_line){.time_us = T0 + i * 1000, .allocation_id = "t.1", .agent_id = "agent",
-                                   .container_id = "c1", .level = 3, .source = "task", .stdtype = "stdout",
-                                       .text = text,
+    return (struct store_log_line){.time_us = T0 + i * 1000,
+                                   .allocation_id = "t.1",
+                                   .agent_id = "agent",
+                                   .container_id = "c1",
+                                   .level = 3,
+                                   .source = "task",
+                                   .stdtype = "stdout",
+                                   .text = text,
                                    .text_n = strlen(text)};
 }
 
@@ -174,16 +179,49 @@ static void test_filters__choose_lines_and_pass_over_batches(void **state)
 
 static void test_regex__what_every_match_holds_is_found_or_left(void **state)
 {
-    static const struct { const char *pattern, *needs; } row[] = {
-        {"out of memory", "out of memory"}, {"loss=\\d+\\.\\d+ at step", " at step"}, {"^step 1[78]$", "step 1"},
-        {"abc?d", "ab"}, {"abc*", "ab"}, {"ab+cde", "cde"}, {"abcd{2,3}e", "abcd"}, {"abcd{0,3}e", "abc"}, {"abcd{,3}e", "abc"},
-        {"ab{x}cdef", "ab{x}cdef"}, {"a|bcd", "a|bcd"}, {"(abc|def)ghij", "ghij"}, {"^.*(error|warn)", "error|warn"},
-        {"(error|warn)? x", " x"}, {"(?:error|(a)?)", ""}, {"((one|two) or|three)+", "one|two|three"}, {"a|b|c|d|e", ""},
-        {"(ab|(cd|ef)gh)", "ab|cd|ef"}, {"(abc)?x", "x"}, {"(a(b)c)defg", "defg"},
-        {"(?i)abcd", "abcd"}, {"(?i)cuda desk", "cuda de"}, {"(?i)\xc3\xa9t", "t"}, {"x(?i:y)skz", "x"}, {"(?x)ab c", ""},
-        {"(?=abc)", ""}, {"(*UTF)abc", ""}, {"[abc]defg[^]h]ij", "defg"}, {"[]x]yz", "yz"}, {"[[:alpha:]]yz", "yz"},
-        {"[a[:]xyz:]", "xyz:]"}, {"a\\.b", "a.b"}, {"\\x41bcd", ""}, {"\\Qa|b\\E", ""}, {"\\N{U+41}bc", ""},
-        {"\\[error\\] .* lost", "[error] "}, {"", ""}, {"\xc3\xa9t\xc3\xa9?x", "\xc3\xa9t"}, {".*", ""}, {"a{2}{3}", ""},
+    static const struct {
+        const char *pattern, *needs;
+    } row[] = {
+        {"out of memory", "out of memory"},
+        {"loss=\\d+\\.\\d+ at step", " at step"},
+        {"^step 1[78]$", "step 1"},
+        {"abc?d", "ab"},
+        {"abc*", "ab"},
+        {"ab+cde", "cde"},
+        {"abcd{2,3}e", "abcd"},
+        {"abcd{0,3}e", "abc"},
+        {"abcd{,3}e", "abc"},
+        {"ab{x}cdef", "ab{x}cdef"},
+        {"a|bcd", "a|bcd"},
+        {"(abc|def)ghij", "ghij"},
+        {"^.*(error|warn)", "error|warn"},
+        {"(error|warn)? x", " x"},
+        {"(?:error|(a)?)", ""},
+        {"((one|two) or|three)+", "one|two|three"},
+        {"a|b|c|d|e", ""},
+        {"(ab|(cd|ef)gh)", "ab|cd|ef"},
+        {"(abc)?x", "x"},
+        {"(a(b)c)defg", "defg"},
+        {"(?i)abcd", "abcd"},
+        {"(?i)cuda desk", "cuda de"},
+        {"(?i)\xc3\xa9t", "t"},
+        {"x(?i:y)skz", "x"},
+        {"(?x)ab c", ""},
+        {"(?=abc)", ""},
+        {"(*UTF)abc", ""},
+        {"[abc]defg[^]h]ij", "defg"},
+        {"[]x]yz", "yz"},
+        {"[[:alpha:]]yz", "yz"},
+        {"[a[:]xyz:]", "xyz:]"},
+        {"a\\.b", "a.b"},
+        {"\\x41bcd", ""},
+        {"\\Qa|b\\E", ""},
+        {"\\N{U+41}bc", ""},
+        {"\\[error\\] .* lost", "[error] "},
+        {"", ""},
+        {"\xc3\xa9t\xc3\xa9?x", "\xc3\xa9t"},
+        {".*", ""},
+        {"a{2}{3}", ""},
     };
     struct fixture *f = *state;
     for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
@@ -198,9 +236,11 @@ static void test_regex__what_every_match_holds_is_found_or_left(void **state)
 
 static void test_regex__what_looks_beyond_its_line_is_told(void **state)
 {
-    static const char *const within[] = {"^a.*b$", "[0-9]{9}", "\\bz|\\d+?", "[ \\t\\]x]\\S", "(?i)(a|b)+", "[[:digit:]]\\.\\w"};
-    static const char *const beyond[] = {"[^,]a", "\\s", "a\\n", "[\\s]", "[\\t-z]", "[\n]", "\n", "\\W", "[\\D]", "\\Aa", "a\\z",
-                                         "(?s)a.b", "a++b", "a{2}+b", "\\B", "(?!a)b", "(?<=a)b", "[[:space:]]", "[[:^digit:]]"};
+    static const char *const within[] = {"^a.*b$",        "[0-9]{9}",   "\\bz|\\d+?",
+                                         "[ \\t\\]x]\\S", "(?i)(a|b)+", "[[:digit:]]\\.\\w"};
+    static const char *const beyond[] = {"[^,]a", "\\s",    "a\\n",    "[\\s]",       "[\\t-z]",     "[\n]", "\n",
+                                         "\\W",   "[\\D]",  "\\Aa",    "a\\z",        "(?s)a.b",     "a++b", "a{2}+b",
+                                         "\\B",   "(?!a)b", "(?<=a)b", "[[:space:]]", "[[:^digit:]]"};
     struct fixture *f = *state;
     for (size_t i = 0; i < sizeof(within) / sizeof(*within); i++)
         if (!log_pattern_read(within[i], &f->a).within_lines)
@@ -210,7 +250,10 @@ static void test_regex__what_looks_beyond_its_line_is_told(void **state)
             fail_msg("%s does not stay within its line", beyond[i]);
 }
 
-static const char *any_of(struct rng *rng, const char *const *all, size_t n) { return all[rng_int(rng, n)]; }
+static const char *any_of(struct rng *rng, const char *const *all, size_t n)
+{
+    return all[rng_int(rng, n)];
+}
 
 /* The same pattern in a form of which nothing shows. */
 static struct log_regex *that_shows_nothing(struct fixture *f, const char *pattern)
@@ -223,15 +266,17 @@ static struct log_regex *that_shows_nothing(struct fixture *f, const char *patte
     return r;
 }
 
-/* Patterns made of all that cuts a text, on lines made to be near them: each line that PCRE2 finds is found, and no five lines
- * are passed over with one of them among them. */
+/* Patterns made of all that cuts a text, on lines made to be near them: each line that PCRE2 finds is found, and no
+ * five lines are passed over with one of them among them. */
 static void test_regex__no_line_is_lost_for_what_shows_of_a_pattern(void **state)
 {
-    static const char *const piece[] = {"ab", "c", "c?", "d*", "e+", "(fg|h)", "(?:ab|c|)", "((i|jk)c)+", "[ij]", ".", "\\d", "{", "k{0,2}",
-                                        "c{2}", "\\.", "^", "$", "(l)?", "|", "(?i)", "\\b", "\\S", "[a-e]", "\xc3\xa9",
-                                        "\\s", "[^c]", "\\B", "d++"};
-    static const char *const text[] = {"ab", "AB", "c", "cc", "d", "ee", "fg", "h", "i", "jkc", "7", "{", "kk", ".", "l", "abc", " ",
-                                       "\xc3\xa9", "\xc3", "\xe2\x84\xaa", "\n"};
+    static const char *const piece[] = {"ab",         "c",     "c?",       "d*",   "e+",   "(fg|h)", "(?:ab|c|)",
+                                        "((i|jk)c)+", "[ij]",  ".",        "\\d",  "{",    "k{0,2}", "c{2}",
+                                        "\\.",        "^",     "$",        "(l)?", "|",    "(?i)",   "\\b",
+                                        "\\S",        "[a-e]", "\xc3\xa9", "\\s",  "[^c]", "\\B",    "d++"};
+    static const char *const text[] = {"ab", "AB",  "c",   "cc",       "d",    "ee",           "fg",
+                                       "h",  "i",   "jkc", "7",        "{",    "kk",           ".",
+                                       "l",  "abc", " ",   "\xc3\xa9", "\xc3", "\xe2\x84\xaa", "\n"};
     struct fixture *f = *state;
     struct rng rng;
     size_t matches = 0, passed_over = 0;
@@ -268,7 +313,10 @@ static void test_regex__no_line_is_lost_for_what_shows_of_a_pattern(void **state
 
 enum { MANY = 1200, BATCH = 100 };
 
-static const char *step_text(struct fixture *f, int i) { return arena_printf(&f->a, i % BATCH == 50 ? "step %d" : "step %d\n", i); }
+static const char *step_text(struct fixture *f, int i)
+{
+    return arena_printf(&f->a, i % BATCH == 50 ? "step %d" : "step %d\n", i);
+}
 
 /* What a search of them must give, found line by line. */
 static const char *steps_that_match(struct fixture *f, const char *search, bool regex, bool descending)
@@ -278,7 +326,8 @@ static const char *steps_that_match(struct fixture *f, const char *search, bool 
     for (int i = 0; i < MANY; i++) {
         int step = descending ? MANY - 1 - i : i;
         const char *text = step_text(f, step);
-        if (r ? log_regex_matches(r, text, strlen(text), 1, NULL) > 0 : strstr(text, search) != NULL)
+        bool found = r ? log_regex_matches(r, text, strlen(text), 1, NULL) > 0 : strstr(text, search) != NULL;
+        if (found)
             strbuf_addf(&b, "%d %s|", step + 1, text);
     }
     log_regex_free(r);
@@ -290,10 +339,12 @@ static bool seal(struct fixture *f, bool rest);
 /* Of many lines few match, some have no newline; in heads and in a block, both ways, in small bites. */
 static void test_search__finds_single_lines_among_many(void **state)
 {
-    static const struct { const char *search; bool regex; } query[] = {
-        {"STEP 7[0-9]*5$", true}, {"step 7[0-9]*5$", true}, {"[0-9]{4}", true}, {"^step (13|77)", true}, {"11\\s", true},
-        {"^step 151$", true} /* behind one without */,
-        {"step 99", false}, {"p 1001", false}};
+    static const struct {
+        const char *search;
+        bool regex;
+    } query[] = {{"STEP 7[0-9]*5$", true}, {"step 7[0-9]*5$", true}, {"[0-9]{4}", true},
+                 {"^step (13|77)", true},  {"11\\s", true},          {"^step 151$", true} /* behind one without */,
+                 {"step 99", false},       {"p 1001", false}};
     struct fixture *f = *state;
     for (int from = 0; from < MANY; from += BATCH) {
         struct store_log_line l[BATCH];
@@ -318,12 +369,11 @@ static void test_regex__is_checked_and_bounded(void **state)
     struct store_log_reader *r;
     struct store_log_line l[] = {line(1, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!")};
     append(f, l, 1, 1);
-    FAILS(f, ERR_INVALID, "search \"a(\": ", store_log_reader_new(&(struct store_log_filter){.task_id = "t",
-                                                                                             .search = "a(",
-                                                                                          .regex = true}, false, &r,
-                                                                                              &f->err));
-    OK(f, store_log_reader_new(&(struct store_log_filter){.task_id = "t", .search = "^(a+)+$", .regex = true}, false, &r,
+    FAILS(f, ERR_INVALID, "search \"a(\": ",
+          store_log_reader_new(&(struct store_log_filter){.task_id = "t", .search = "a(", .regex = true}, false, &r,
                                &f->err));
+    OK(f, store_log_reader_new(&(struct store_log_filter){.task_id = "t", .search = "^(a+)+$", .regex = true}, false,
+                               &r, &f->err));
     struct store_log_line *out;
     int64_t cursor = 0;
     size_t n;
@@ -398,7 +448,11 @@ static void test_retention__sweeps_what_ended_long_enough_ago(void **state)
     struct fixture *f = *state;
     struct store_log_line l[] = {line(1, "x"), line(2, "y")};
     int64_t id;
-    const struct task_row kept = {.id = "kept", .job_id = "j", .start_us = T0, .end_us = T0 + DAY_US, .has_log_retention = true,
+    const struct task_row kept = {.id = "kept",
+                                  .job_id = "j",
+                                  .start_us = T0,
+                                  .end_us = T0 + DAY_US,
+                                  .has_log_retention = true,
                                   .log_retention_days = -1};
     ended_task(f, "t", T0 + DAY_US);
     OK(f, store_task_put(f->st, &kept, true, &f->err));
@@ -429,7 +483,7 @@ static void test_retention__a_part_at_a_time(void **state)
     assert_int_equal(sweep(f, T0, 0, 2), 3);
 }
 
-/* ---- sealing ---- */
+/* ---- sealing ----------------------------------------------------------------------------------------------------- */
 
 static int64_t rows(struct fixture *f, const char *where)
 {
@@ -453,8 +507,10 @@ static void append_many(struct fixture *f, int heads, int per_head)
     OK(f, store_task_log_last_id(f->st, "t", &last, &f->err));
     for (int h = 0, number = (int)last; h < heads; h++) {
         for (int i = 0; i < per_head; i++) {
-            snprintf(text[i], sizeof(text[i]), "step %d of many, and the rest of the line is what it is in each of %d "
-                     "lines or so\n", ++number, heads * per_head);
+            snprintf(text[i], sizeof(text[i]),
+                     "step %d of many, and the rest of the line is what it is in each of %d "
+                     "lines or so\n",
+                     ++number, heads * per_head);
             l[i] = line(number, text[i]);
             if (number % 10 == 0) {
                 l[i].has_rank = true;
@@ -566,7 +622,7 @@ static void test_waiting__counts_heads_by_task(void **state)
     assert_int_equal(t->size.text_bytes, 10);
 }
 
-/* ---- a store from before sealed blocks ---- */
+/* ---- a store from before sealed blocks --------------------------------------------------------------------------- */
 
 static void put_v1_string(struct strbuf *b, const char *s)
 {
@@ -602,9 +658,10 @@ static void make_store_before_blocks(struct fixture *f)
     cleanup_strbuf struct strbuf head = STRBUF_INIT, sql = STRBUF_INIT;
     fixture_older(f, "_log_blocks");
     make_v1_head(&head);
-    strbuf_addf(&sql, "INSERT INTO task_log_heads (task_id, first_id, last_id, first_us, last_us, level_mask, rank_mask,"
-                " container_id, lines) VALUES ('t', 1, 2, %lld, %lld, 9, 129, NULL, %s", (long long)T0,
-                (long long)T0 + 5, fixture_server() ? "'\\x" : "X'");
+    strbuf_addf(&sql,
+                "INSERT INTO task_log_heads (task_id, first_id, last_id, first_us, last_us, level_mask, rank_mask,"
+                " container_id, lines) VALUES ('t', 1, 2, %lld, %lld, 9, 129, NULL, %s",
+                (long long)T0, (long long)T0 + 5, fixture_server() ? "'\\x" : "X'");
     for (size_t i = 0; i < head.n; i++)
         strbuf_addf(&sql, "%02x", (unsigned char)head.s[i]);
     strbuf_adds(&sql, "'); INSERT INTO task_log_state VALUES ('t', 2, '{}')");
@@ -626,7 +683,7 @@ static void test_store_from_before_blocks__keeps_its_log(void **state)
     assert_string_equal(READ(.container_ids = {c1, 1}), "2 two|3 three|");
 }
 
-/* ---- blocks, words, finding ---- */
+/* ---- blocks, words, finding -------------------------------------------------------------------------------------- */
 
 static void test_block__compresses(void **state)
 {

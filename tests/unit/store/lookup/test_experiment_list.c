@@ -1,12 +1,12 @@
-/* The list of experiments: its filters, orders and pages, and all of them against a judge that looks at one experiment after the
- * other. */
+/* The list of experiments: its filters, orders and pages, and all of them against a judge that looks at one experiment
+ * after the other. */
 #include "store/fixture.h"
 
 #include <strings.h>
 
 #include "common/base/rng.h"
-#include "store/metrics/metrics.h"
 #include "store/lookup/lookup.h"
+#include "store/metrics/metrics.h"
 
 /* Ids of the page in their order: "3 1 2 (total 3)". */
 static const char *ids(struct fixture *f, const struct store_experiment_filter *filter)
@@ -28,9 +28,11 @@ static void three(struct fixture *f)
     fixture_user(f, 2, "ada");
     fixture_experiment(f, 2);
     fixture_experiment(f, 3);
-    OK(f, store_experiment_patch(f->st, 2, &(struct store_experiment_patch){.name = "Mnist 50%",
-                                                                            .labels = "[\"a\",\"b\"]",
-                                                                            .description = "Long run"}, &f->err));
+    OK(f, store_experiment_patch(f->st, 2,
+                                 &(struct store_experiment_patch){.name = "Mnist 50%",
+                                                                  .labels = "[\"a\",\"b\"]",
+                                                                  .description = "Long run"},
+                                 &f->err));
     OK(f, store_experiment_patch(f->st, 3, &(struct store_experiment_patch){.labels = "[\"b\"]"}, &f->err));
     OK(f, store_experiment_set_state(f->st, 2, "COMPLETED", T0 + DAY_US, &f->err));
     OK(f, store_experiment_set_archived(f->st, 2, true, &f->err));
@@ -40,7 +42,8 @@ static void three(struct fixture *f)
 static void test_list__filters(void **state)
 {
     struct fixture *f = *state;
-    const char *ab[] = {"a", "b"}, *completed[] = {"COMPLETED", "ERROR"}, *ada[] = {"ada"}, *nobody[] = {"nobody", "ad"};
+    const char *ab[] = {"a", "b"}, *completed[] = {"COMPLETED", "ERROR"}, *ada[] = {"ada"},
+               *nobody[] = {"nobody", "ad"};
     const int32_t one[] = {1}, two_three[] = {3, 2, 2, 77, -1, 0};
     three(f);
     assert_string_equal(LIST(0), "1 2 3 (total 3)");
@@ -87,7 +90,8 @@ static void test_list__labels_are_whole(void **state)
         many[i] = "a";
     assert_string_equal(LIST(.labels = {many, 256}), "2 3 (total 2)");
     FAILS(f, ERR_INVALID, "labels: 257 are asked for, at most 256 can be",
-          store_experiment_find(f->st, &(struct store_experiment_filter){.labels = {many, 257}}, &f->a, &found, &f->err));
+          store_experiment_find(f->st, &(struct store_experiment_filter){.labels = {many, 257}}, &f->a, &found,
+                                &f->err));
 }
 
 static void test_list__sorts_with_missing_values_last(void **state)
@@ -134,7 +138,8 @@ static void test_page__is_read_in_its_order_and_without_who_is_gone(void **state
 enum { MANY = 80, LABELS = 3, QUESTIONS = 3000 };
 
 static const char *const words[] = {"", "a", "B", "ab", "Abc"};
-static const char *const all_states[] = {"ACTIVE", "PAUSED", "STOPPING_KILLED", "COMPLETED", "ERROR", "CANCELED", "DELETE_FAILED"};
+static const char *const all_states[] = {"ACTIVE", "PAUSED",   "STOPPING_KILLED", "COMPLETED",
+                                         "ERROR",  "CANCELED", "DELETE_FAILED"};
 static const char *const users[] = {NULL, "admin", "ada", "zoe", "Bob"};
 static const char *const shown[] = {NULL, "admin", "same", "same", "Bob"}; /* two have the same display name */
 
@@ -150,8 +155,8 @@ struct asked {
 
 static const char *list_of_labels(unsigned labels, struct arena *a)
 {
-    return arena_printf(a, "[%s%s%s%s%s]", labels & 1 ? "\"a\"" : "", (labels & 1) && labels > 1 ? "," : "", labels & 2 ? "\"b\"" : "",
-                        (labels & 2) && labels > 3 ? "," : "", labels & 4 ? "\"a b\"" : "");
+    return arena_printf(a, "[%s%s%s%s%s]", labels & 1 ? "\"a\"" : "", (labels & 1) && labels > 1 ? "," : "",
+                        labels & 2 ? "\"b\"" : "", (labels & 2) && labels > 3 ? "," : "", labels & 4 ? "\"a b\"" : "");
 }
 
 static void make(struct fixture *f, struct rng *r, int32_t id, struct fact *x)
@@ -180,8 +185,13 @@ static void make(struct fixture *f, struct rng *r, int32_t id, struct fact *x)
     struct store_report_result result;
     struct trial_row t = fixture_trial_row(1000 + id, id);
     OK(f, store_trial_put(f->st, &t, true, &f->err));
-    const struct store_report report = {.trial_id = 1000 + id, .run_id = 1, .group = "validation", .has_steps = true, .steps = 1,
-                                        .report_us = T0, .avg_metrics = rng_int(r, 2) ? "{\"loss\":0.5}" : "{\"loss\":-3}"};
+    const struct store_report report = {.trial_id = 1000 + id,
+                                        .run_id = 1,
+                                        .group = "validation",
+                                        .has_steps = true,
+                                        .steps = 1,
+                                        .report_us = T0,
+                                        .avg_metrics = rng_int(r, 2) ? "{\"loss\":0.5}" : "{\"loss\":-3}"};
     OK(f, store_report_add(f->st, &report, &result, &f->err));
 }
 
@@ -211,13 +221,15 @@ static bool has_text(struct store_texts list, const char *text)
 
 static bool has_label(unsigned labels, const char *label)
 {
-    return strcmp(label, "a") == 0 ? labels & 1 : strcmp(label, "b") == 0 ? labels & 2 : strcmp(label, "a b") == 0 && labels & 4;
+    return strcmp(label, "a") == 0   ? labels & 1
+           : strcmp(label, "b") == 0 ? labels & 2
+                                     : strcmp(label, "a b") == 0 && labels & 4;
 }
 
 static bool id_is_within(const struct store_int_filter *f, int32_t id)
 {
-    return !(f->has_lt && id >= f->lt) && !(f->has_lte && id > f->lte) && !(f->has_gt && id <= f->gt) && !(f->has_gte && id < f->gte) &&
-           (f->incl.n == 0 || has_id(f->incl, id)) && !has_id(f->not_in, id);
+    return !(f->has_lt && id >= f->lt) && !(f->has_lte && id > f->lte) && !(f->has_gt && id <= f->gt) &&
+           !(f->has_gte && id < f->gte) && (f->incl.n == 0 || has_id(f->incl, id)) && !has_id(f->not_in, id);
 }
 
 static bool matches(const struct store_experiment_filter *f, const struct fact *x)
@@ -225,17 +237,23 @@ static bool matches(const struct store_experiment_filter *f, const struct fact *
     for (size_t i = 0; i < f->labels.n; i++)
         if (!has_label(x->labels, f->labels.text[i]))
             return false;
-    bool ended = strcmp(x->x.state, "COMPLETED") == 0 || strcmp(x->x.state, "ERROR") == 0 || strcmp(x->x.state, "CANCELED") == 0;
+    bool ended = strcmp(x->x.state, "COMPLETED") == 0 || strcmp(x->x.state, "ERROR") == 0 ||
+                 strcmp(x->x.state, "CANCELED") == 0;
     bool live = !ended && strcmp(x->x.state, "DELETE_FAILED") != 0;
-    return (!f->name || contains(x->x.name, f->name)) && (!f->description || contains(x->x.description, f->description)) &&
-           (!f->has_archived || f->archived == x->x.archived) && (f->states.n == 0 || has_text(f->states, x->x.state)) &&
-           (!f->only_live || live) && (!f->only_over || ended) &&
+    return (!f->name || contains(x->x.name, f->name)) &&
+           (!f->description || contains(x->x.description, f->description)) &&
+           (!f->has_archived || f->archived == x->x.archived) &&
+           (f->states.n == 0 || has_text(f->states, x->x.state)) && (!f->only_live || live) &&
+           (!f->only_over || ended) &&
            ((f->usernames.n == 0 && f->user_ids.n == 0) || has_text(f->usernames, users[x->x.user_id]) ||
             has_id(f->user_ids, x->x.user_id)) &&
            (f->project_id == 0 || f->project_id == 1) && id_is_within(&f->id, x->x.id);
 }
 
-static int order_of(double a, double b) { return a < b ? -1 : a > b; }
+static int order_of(double a, double b)
+{
+    return a < b ? -1 : a > b;
+}
 
 /* Missing ones come last, whatever the direction. */
 static int compare_known(bool a_known, double a, bool b_known, double b, bool descending)
@@ -243,32 +261,59 @@ static int compare_known(bool a_known, double a, bool b_known, double b, bool de
     return a_known != b_known ? (a_known ? -1 : 1) : !a_known ? 0 : descending ? order_of(b, a) : order_of(a, b);
 }
 
-static int compare(const struct store_experiment_filter *f, const struct store_experiment *a, const struct store_experiment *b)
+static int compare(const struct store_experiment_filter *f, const struct store_experiment *a,
+                   const struct store_experiment *b)
 {
     int sign = f->descending ? -1 : 1, found = 0;
     switch (f->sort_by) {
-    case 2: found = sign * strcmp(a->description, b->description); break;
-    case 4: found = sign * order_of((double)a->start_us, (double)b->start_us); break;
-    case 5: found = compare_known(a->end_us != 0, (double)a->end_us, b->end_us != 0, (double)b->end_us, f->descending); break;
-    case 6: found = sign * strcmp(a->state, b->state); break;
-    case 8: found = sign * order_of(a->num_trials, b->num_trials); break;
-    case 9: found = sign * order_of(a->progress, b->progress); break;
+    case 2:
+        found = sign * strcmp(a->description, b->description);
+        break;
+    case 4:
+        found = sign * order_of((double)a->start_us, (double)b->start_us);
+        break;
+    case 5:
+        found = compare_known(a->end_us != 0, (double)a->end_us, b->end_us != 0, (double)b->end_us, f->descending);
+        break;
+    case 6:
+        found = sign * strcmp(a->state, b->state);
+        break;
+    case 8:
+        found = sign * order_of(a->num_trials, b->num_trials);
+        break;
+    case 9:
+        found = sign * order_of(a->progress, b->progress);
+        break;
     case 10:
         found = sign * strcmp(shown[a->user_id], shown[b->user_id]);
         found = found ? found : sign * order_of(a->user_id, b->user_id);
         break;
-    case 11: found = sign * strcmp(a->name, b->name); break;
-    case 12: found = compare_known(a->has_parent, a->parent_id, b->has_parent, b->parent_id, f->descending); break;
-    case 13: found = sign * strcmp(a->resource_pool, b->resource_pool); break;
-    case 15: found = sign * order_of((double)a->checkpoint_size, (double)b->checkpoint_size); break;
-    case 16: found = sign * order_of(a->checkpoint_count, b->checkpoint_count); break;
-    case 17: found = compare_known(a->has_best, a->best_metric, b->has_best, b->best_metric, f->descending); break;
-    default: break; /* by id; all are in one project */
+    case 11:
+        found = sign * strcmp(a->name, b->name);
+        break;
+    case 12:
+        found = compare_known(a->has_parent, a->parent_id, b->has_parent, b->parent_id, f->descending);
+        break;
+    case 13:
+        found = sign * strcmp(a->resource_pool, b->resource_pool);
+        break;
+    case 15:
+        found = sign * order_of((double)a->checkpoint_size, (double)b->checkpoint_size);
+        break;
+    case 16:
+        found = sign * order_of(a->checkpoint_count, b->checkpoint_count);
+        break;
+    case 17:
+        found = compare_known(a->has_best, a->best_metric, b->has_best, b->best_metric, f->descending);
+        break;
+    default:
+        break; /* by id; all are in one project */
     }
     return found ? found : sign * order_of(a->id, b->id);
 }
 
-static struct store_texts some_texts(struct rng *r, const char *const *from, unsigned from_n, const char **to, unsigned max)
+static struct store_texts some_texts(struct rng *r, const char *const *from, unsigned from_n, const char **to,
+                                     unsigned max)
 {
     size_t n = rng_int(r, 4) ? 0 : 1 + rng_int(r, max);
     for (size_t i = 0; i < n; i++)
@@ -287,20 +332,31 @@ static struct store_ints some_ids(struct rng *r, int32_t *to, unsigned max, unsi
 static void ask(struct rng *r, struct asked *q)
 {
     static const char *const labels[] = {"a", "b", "a b", "none"};
-    *q = (struct asked){.f = {.name = rng_int(r, 4) ? NULL : words[rng_int(r, 5)], .description = rng_int(r, 4) ? NULL : words[rng_int(r, 5)],
-                              .has_archived = rng_int(r, 2), .archived = rng_int(r, 3) == 0, .only_live = rng_int(r, 8) == 0,
-                              .only_over = rng_int(r, 8) == 0, .project_id = (int32_t)rng_int(r, 12) / 5,
-                              .sort_by = (int32_t)rng_int(r, 18), .descending = rng_int(r, 2),
-                              .page = {.offset = rng_int(r, 2) ? (int32_t)rng_int(r, 40) : 0, .limit = (int32_t)rng_int(r, 30)}}};
+    *q = (struct asked){
+        .f = {.name = rng_int(r, 4) ? NULL : words[rng_int(r, 5)],
+              .description = rng_int(r, 4) ? NULL : words[rng_int(r, 5)],
+              .has_archived = rng_int(r, 2),
+              .archived = rng_int(r, 3) == 0,
+              .only_live = rng_int(r, 8) == 0,
+              .only_over = rng_int(r, 8) == 0,
+              .project_id = (int32_t)rng_int(r, 12) / 5,
+              .sort_by = (int32_t)rng_int(r, 18),
+              .descending = rng_int(r, 2),
+              .page = {.offset = rng_int(r, 2) ? (int32_t)rng_int(r, 40) : 0, .limit = (int32_t)rng_int(r, 30)}}};
     if (q->f.sort_by == 3 || q->f.sort_by == 7)
         q->f.sort_by = 0;
     q->f.labels = some_texts(r, labels, 4, q->label, LABELS);
     q->f.states = some_texts(r, all_states, 7, q->state, 3);
     q->f.usernames = some_texts(r, users + 1, 4, q->username, 2);
     q->f.user_ids = some_ids(r, q->user, 2, 6);
-    q->f.id = (struct store_int_filter){.has_lt = rng_int(r, 8) == 0, .has_lte = rng_int(r, 8) == 0, .has_gt = rng_int(r, 8) == 0,
-                                        .has_gte = rng_int(r, 8) == 0, .lt = (int32_t)rng_int(r, MANY), .lte = (int32_t)rng_int(r, MANY),
-                                        .gt = (int32_t)rng_int(r, MANY), .gte = (int32_t)rng_int(r, MANY)};
+    q->f.id = (struct store_int_filter){.has_lt = rng_int(r, 8) == 0,
+                                        .has_lte = rng_int(r, 8) == 0,
+                                        .has_gt = rng_int(r, 8) == 0,
+                                        .has_gte = rng_int(r, 8) == 0,
+                                        .lt = (int32_t)rng_int(r, MANY),
+                                        .lte = (int32_t)rng_int(r, MANY),
+                                        .gt = (int32_t)rng_int(r, MANY),
+                                        .gte = (int32_t)rng_int(r, MANY)};
     q->f.id.incl = some_ids(r, q->incl, 5, MANY);
     q->f.id.not_in = some_ids(r, q->not_in, 5, MANY);
 }
@@ -333,7 +389,10 @@ static void test_list__is_what_a_judge_of_rows_finds(void **state)
     struct rng rng;
     rng_init(&rng, 11);
     for (int32_t id = 1; id <= 4; id++) {
-        const struct store_user u = {.id = id, .username = users[id], .active = true, .modified_us = T0,
+        const struct store_user u = {.id = id,
+                                     .username = users[id],
+                                     .active = true,
+                                     .modified_us = T0,
                                      .display_name = strcmp(users[id], shown[id]) ? shown[id] : NULL};
         OK(f, store_user_insert(f->st, &u, &f->err));
     }

@@ -1,5 +1,5 @@
-/* Searches against an obvious reference: random experiments and runs change under a reader's eyes, and after each change random
- * filters and sorts must find what a row by row judge of the same facts does. */
+/* Searches against an obvious reference: random experiments and runs change under a reader's eyes, and after each
+ * change random filters and sorts must find what a row by row judge of the same facts does. */
 #include "store/lookup_world.h"
 
 #include <strings.h>
@@ -9,24 +9,67 @@ enum { STEPS = 400 };
 /* ---- the judge --------------------------------------------------------------------------------------------------- */
 
 enum fact_type { FACT_NONE, FACT_NUMBER, FACT_TEXT, FACT_LABELS };
-struct fact { enum fact_type type; double number; const char *text; unsigned labels; };
+struct fact {
+    enum fact_type type;
+    double number;
+    const char *text;
+    unsigned labels;
+};
 
-static struct fact number(bool has, double v) { return (struct fact){has ? FACT_NUMBER : FACT_NONE, .number = v}; }
-static struct fact text(bool has, const char *v) { return (struct fact){has ? FACT_TEXT : FACT_NONE, .text = v}; }
+static struct fact number(bool has, double v)
+{
+    return (struct fact){has ? FACT_NUMBER : FACT_NONE, .number = v};
+}
+static struct fact text(bool has, const char *v)
+{
+    return (struct fact){has ? FACT_TEXT : FACT_NONE, .text = v};
+}
 
-static const char *const columns[] = {"id", "NAME", "DESCRIPTION", "tags", "STATE", "user", "hp.lr", "hp.deep.opt", "metadata.owner",
-                                      "metadata.data.rows", "validation.loss.min", "validation.loss.last", "searcherMetricsVal"};
-enum { C_ID, C_NAME, C_DESCRIPTION, C_TAGS, C_STATE, C_USER, C_LR, C_OPT, C_OWNER, C_ROWS, C_MIN, C_LAST, C_METRIC, COLUMNS };
+static const char *const columns[] = {"id",
+                                      "NAME",
+                                      "DESCRIPTION",
+                                      "tags",
+                                      "STATE",
+                                      "user",
+                                      "hp.lr",
+                                      "hp.deep.opt",
+                                      "metadata.owner",
+                                      "metadata.data.rows",
+                                      "validation.loss.min",
+                                      "validation.loss.last",
+                                      "searcherMetricsVal"};
+enum {
+    C_ID,
+    C_NAME,
+    C_DESCRIPTION,
+    C_TAGS,
+    C_STATE,
+    C_USER,
+    C_LR,
+    C_OPT,
+    C_OWNER,
+    C_ROWS,
+    C_MIN,
+    C_LAST,
+    C_METRIC,
+    COLUMNS
+};
 
 static struct fact fact_of_run(const struct run_fact *t, int c)
 {
     switch (c) {
-    case C_LR: return number(t->has_lr, t->lr);
-    case C_OPT: return text(t->has_opt, t->opt);
-    case C_OWNER: return text(t->has_owner, t->owner);
-    case C_ROWS: return number(t->has_rows, t->rows);
-    case C_MIN: return number(t->has_loss, t->least);
-    default: return number(t->has_loss, t->last);
+    case C_LR:
+        return number(t->has_lr, t->lr);
+    case C_OPT:
+        return text(t->has_opt, t->opt);
+    case C_OWNER:
+        return text(t->has_owner, t->owner);
+    case C_ROWS:
+        return number(t->has_rows, t->rows);
+    case C_MIN:
+        return number(t->has_loss, t->least);
+    default:
+        return number(t->has_loss, t->last);
     }
 }
 
@@ -34,16 +77,24 @@ static struct fact fact_of(const struct world *w, bool runs, int id, int c)
 {
     const struct experiment_fact *x = &w->x[runs ? w->t[id].experiment : id];
     switch (c) {
-    case C_ID: return number(true, id);
-    case C_NAME: return text(true, x->name);
-    case C_DESCRIPTION: return text(true, x->description);
-    case C_TAGS: return (struct fact){FACT_LABELS, .labels = x->labels};
-    case C_STATE: return text(true, x->state);
-    case C_USER: return text(true, w->user[x->user]);
+    case C_ID:
+        return number(true, id);
+    case C_NAME:
+        return text(true, x->name);
+    case C_DESCRIPTION:
+        return text(true, x->description);
+    case C_TAGS:
+        return (struct fact){FACT_LABELS, .labels = x->labels};
+    case C_STATE:
+        return text(true, x->state);
+    case C_USER:
+        return text(true, w->user[x->user]);
     case C_METRIC:
         return runs ? number(w->t[id].has_loss, w->t[id].least) : number(x->best_run != 0, x->best);
     default:
-        return runs ? fact_of_run(&w->t[id], c) : x->best_run ? fact_of_run(&w->t[x->best_run], c) : (struct fact){FACT_NONE};
+        return runs          ? fact_of_run(&w->t[id], c)
+               : x->best_run ? fact_of_run(&w->t[x->best_run], c)
+                             : (struct fact){FACT_NONE};
     }
 }
 
@@ -55,13 +106,21 @@ static bool contains(const char *all, const char *part)
     return false;
 }
 
-struct condition { int column; const char *op; double number; const char *text; bool group, any; int left, right; };
+struct condition {
+    int column;
+    const char *op;
+    double number;
+    const char *text;
+    bool group, any;
+    int left, right;
+};
 
 static bool is_true_of(const struct fact *v, const struct condition *c)
 {
     char spelled[32];
     if (strcmp(c->op, "isEmpty") == 0)
-        return v->type == FACT_NONE || (v->type == FACT_LABELS && !v->labels) || (v->type == FACT_TEXT && c->column < C_LR && !*v->text);
+        return v->type == FACT_NONE || (v->type == FACT_LABELS && !v->labels) ||
+               (v->type == FACT_TEXT && c->column < C_LR && !*v->text);
     if (strcmp(c->op, "notEmpty") == 0 || *c->op == '!' || strcmp(c->op, "notContains") == 0)
         abort(); /* the opposite of another one: see holds() */
     if (v->type == FACT_NONE)
@@ -79,9 +138,11 @@ static bool is_true_of(const struct fact *v, const struct condition *c)
     }
     if (v->type != FACT_NUMBER)
         return false;
-    return strcmp(c->op, "=") == 0 ? v->number == c->number : strcmp(c->op, "<") == 0 ? v->number < c->number
-           : strcmp(c->op, "<=") == 0 ? v->number <= c->number : strcmp(c->op, ">") == 0 ? v->number > c->number
-                                                                                        : v->number >= c->number;
+    return strcmp(c->op, "=") == 0    ? v->number == c->number
+           : strcmp(c->op, "<") == 0  ? v->number < c->number
+           : strcmp(c->op, "<=") == 0 ? v->number <= c->number
+           : strcmp(c->op, ">") == 0  ? v->number > c->number
+                                      : v->number >= c->number;
 }
 
 /* Of hyperparameters an experiment has those of all its runs. */
@@ -108,17 +169,27 @@ static bool holds(const struct world *w, bool runs, int id, const struct conditi
         return c.any ? left || right : left && right;
     }
     bool negated = *c.op == '!' || strncmp(c.op, "not", 3) == 0;
-    c.op = *c.op == '!' ? "=" : strcmp(c.op, "notEmpty") == 0 ? "isEmpty" : strcmp(c.op, "notContains") == 0 ? "contains" : c.op;
+    c.op = *c.op == '!'                       ? "="
+           : strcmp(c.op, "notEmpty") == 0    ? "isEmpty"
+           : strcmp(c.op, "notContains") == 0 ? "contains"
+                                              : c.op;
     return is_true(w, runs, id, &c) != negated;
 }
 
 /* ---- questions --------------------------------------------------------------------------------------------------- */
 
-struct question { bool runs, shown; struct condition tree[16]; int n, root, sort[3], sort_n; bool descending[3]; };
+struct question {
+    bool runs, shown;
+    struct condition tree[16];
+    int n, root, sort[3], sort_n;
+    bool descending[3];
+};
 
 static const char *column_name(bool runs, int c)
 {
-    static const char *const of_experiments[] = {[C_NAME] = "name", [C_DESCRIPTION] = "description", [C_STATE] = "state"};
+    static const char *const of_experiments[] = {[C_NAME] = "name",
+                                                 [C_DESCRIPTION] = "description",
+                                                 [C_STATE] = "state"};
     static const char *const of_runs[] = {[C_NAME] = "experimentName", [C_DESCRIPTION] = "experimentDescription"};
     return c != C_NAME && c != C_DESCRIPTION && c != C_STATE ? columns[c] : runs ? of_runs[c] : of_experiments[c];
 }
@@ -149,7 +220,10 @@ static int make_condition(struct world *w, struct question *q, int depth)
     bool number_only = c.column == C_ID || c.column == C_METRIC;
     bool as_text = !number_only && (c.column < C_LR || pick(w, 2));
     c.op = as_text ? textual[pick(w, c.column == C_STATE ? 2 : 6)] : numeric[pick(w, 8)];
-    c.text = as_text ? c.column == C_STATE ? states[pick(w, 4)] : pick(w, 5) ? words[1 + pick(w, WORDS - 1)] : "A" : NULL;
+    c.text = as_text ? c.column == C_STATE ? states[pick(w, 4)]
+                       : pick(w, 5)        ? words[1 + pick(w, WORDS - 1)]
+                                           : "A"
+                     : NULL;
     if (as_text && c.column >= C_LR && pick(w, 3) == 0)
         c.text = "0.5";
     c.number = c.column == C_ID ? pick(w, RUNS) : pick(w, 5) / 2.0;
@@ -168,7 +242,8 @@ static void print_condition(const struct question *q, int at, struct strbuf *out
         strbuf_adds(out, "]}");
         return;
     }
-    strbuf_addf(out, "{\"kind\":\"field\",\"columnName\":\"%s\",\"operator\":\"%s\",\"value\":", column_name(q->runs, c->column), c->op);
+    strbuf_addf(out, "{\"kind\":\"field\",\"columnName\":\"%s\",\"operator\":\"%s\",\"value\":",
+                column_name(q->runs, c->column), c->op);
     if (c->text)
         strbuf_addf(out, "\"%s\"}", c->text);
     else
@@ -182,7 +257,8 @@ static struct question make_question(struct world *w)
     for (int i = 0; i < q.sort_n; i++) {
         q.sort[i] = pick_column(w, q.runs);
         if (q.sort[i] == C_TAGS || (!q.runs && (q.sort[i] == C_LR || q.sort[i] == C_OPT)))
-            q.sort[i] = C_NAME; /* an order of lists, and which run shows an experiment's hyperparameters: tests/api/test_search.py */
+            q.sort[i] = C_NAME; /* an order of lists, and which run shows an experiment's hyperparameters:
+                                   tests/api/test_search.py */
         q.descending[i] = pick(w, 2);
     }
     return q;
@@ -212,7 +288,8 @@ static int reference(const struct world *w, const struct question *q, int *ids)
     int n = 0;
     for (int id = 1; id <= (q->runs ? RUNS : EXPERIMENTS); id++) {
         const struct experiment_fact *x = &w->x[q->runs ? w->t[id].experiment : id];
-        if (!(q->runs ? w->t[id].exists : x->exists) || (!q->shown && x->archived) || !holds(w, q->runs, id, q->tree, q->root))
+        if (!(q->runs ? w->t[id].exists : x->exists) || (!q->shown && x->archived) ||
+            !holds(w, q->runs, id, q->tree, q->root))
             continue;
         int at = n++;
         for (; at > 0 && comes_before(w, q, id, ids[at - 1]); at--)
@@ -228,7 +305,9 @@ static void ask(struct world *w)
     cleanup_strbuf struct strbuf filter = STRBUF_INIT, sort = STRBUF_INIT;
     struct question q = make_question(w);
     int expected[RUNS], n = reference(w, &q, expected);
-    strbuf_addf(&filter, "{\"showArchived\":%s,\"filterGroup\":{\"kind\":\"group\",\"conjunction\":\"and\",\"children\":[", q.shown ? "true" : "false");
+    strbuf_addf(&filter,
+                "{\"showArchived\":%s,\"filterGroup\":{\"kind\":\"group\",\"conjunction\":\"and\",\"children\":[",
+                q.shown ? "true" : "false");
     print_condition(&q, q.root, &filter);
     strbuf_adds(&filter, "]}}");
     for (int i = 0; i < q.sort_n; i++)
@@ -236,7 +315,8 @@ static void ask(struct world *w)
     struct lookup *s;
     struct lookup_found found;
     struct page page = {.offset = (int32_t)pick(w, 4), .limit = 1 + (int32_t)pick(w, 9)};
-    OK(w->f, lookup_parse(q.runs ? LOOKUP_RUNS : LOOKUP_EXPERIMENTS, filter.s, strbuf_str(&sort), T0, &a, &s, &w->f->err));
+    OK(w->f,
+       lookup_parse(q.runs ? LOOKUP_RUNS : LOOKUP_EXPERIMENTS, filter.s, strbuf_str(&sort), T0, &a, &s, &w->f->err));
     OK(w->f, store_lookup(w->reader, s, 1, page, &a, &found, &w->f->err));
     bool same = found.window.total == n;
     for (size_t i = 0; same && i < found.ids.n; i++)
@@ -304,10 +384,12 @@ static void test_old_changes_are_forgotten_a_part_at_a_time(void **state)
     struct lookup_state s;
     begin(&w, *state, 14);
     add_experiment(&w);
-    fixture_exec(w.f, fixture_server()
-        ? "INSERT INTO search_changes (kind, row_id) SELECT 0, 1 FROM generate_series(1, 110000)"
-        : "INSERT INTO search_changes (kind, row_id) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 110000)"
-          " SELECT 0, 1 FROM n");
+    fixture_exec(
+        w.f,
+        fixture_server()
+            ? "INSERT INTO search_changes (kind, row_id) SELECT 0, 1 FROM generate_series(1, 110000)"
+            : "INSERT INTO search_changes (kind, row_id) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 110000)"
+              " SELECT 0, 1 FROM n");
     OK(w.f, store_lookup_refresh(w.reader, &s, &w.f->err));
     assert_true(s.trim && s.bytes > 0);
     for (int i = 0; i < 3; i++) {

@@ -89,9 +89,12 @@ static void test_downsample__chooses_what_the_eye_would(void **state)
 
 /* ---- against the paper ------------------------------------------------------------------------------------------- */
 
-/* Steinarsson's algorithm as one would write it down: the first point, one of each bucket, the last point. A bucket b of those
- * between holds the points [floor(b (n - 2) / (max - 2)) + 1, floor((b + 1) (n - 2) / (max - 2)) + 1). */
-static size_t bucket_begin(size_t b, size_t n, size_t max) { return b * (n - 2) / (max - 2) + 1; }
+/* Steinarsson's algorithm as one would write it down: the first point, one of each bucket, the last point. A bucket b
+ * of those between holds the points [floor(b (n - 2) / (max - 2)) + 1, floor((b + 1) (n - 2) / (max - 2)) + 1). */
+static size_t bucket_begin(size_t b, size_t n, size_t max)
+{
+    return b * (n - 2) / (max - 2) + 1;
+}
 
 static double triangle(double ax, double ay, double bx, double by, double cx, double cy)
 {
@@ -104,7 +107,8 @@ static void choose_by_the_paper(const double *x, const double *y, size_t n, size
     memset(chosen, 0, n * sizeof(*chosen));
     chosen[0] = chosen[n - 1] = true;
     for (size_t b = 0; b < max - 2; b++) {
-        size_t next = bucket_begin(b + 1, n, max), next_end = b + 1 == max - 2 ? n : bucket_begin(b + 2, n, max), best = 0;
+        size_t next = bucket_begin(b + 1, n, max), next_end = b + 1 == max - 2 ? n : bucket_begin(b + 2, n, max),
+               best = 0;
         double mean_x = 0, mean_y = 0, largest = -1;
         for (size_t i = next; i < next_end; i++) {
             mean_x += x[i] / (double)(next_end - next);

@@ -30,7 +30,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* ---- numbers ---- */
+/* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
 static size_t packed_ints(const int64_t *v, size_t n)
 {
@@ -146,15 +146,42 @@ static void test_damaged_numbers__are_refused_or_wrong_but_never_read_too_far(vo
     }
 }
 
-/* ---- values ---- */
+/* ---- values ------------------------------------------------------------------------------------------------------ */
 
 static void test_values__come_back_as_they_were_written(void **state)
 {
     static const char *const text[] = {
-        "0", "-1", "9007199254740993", "9223372036854775807", "18446744073709551616", "-0", "0.0", "-0.0", "1.0", "0.1",
-        "1.50", "1e5", "1E5", "1e+16", "1e-05", "1e-5", "0.0001", "123456789012345680.0", "1.2345678901234567e+16",
-        "5e-324", "1e999", "\"NaN\"", "\"Infinity\"", "\"-Infinity\"", "\"nan\"", "true", "null", "\"\\u00e9\\n\"",
-        "{\"a\":[1,{\"b\":\"}\"}]}", "[]", "0.30000000000000004",
+        "0",
+        "-1",
+        "9007199254740993",
+        "9223372036854775807",
+        "18446744073709551616",
+        "-0",
+        "0.0",
+        "-0.0",
+        "1.0",
+        "0.1",
+        "1.50",
+        "1e5",
+        "1E5",
+        "1e+16",
+        "1e-05",
+        "1e-5",
+        "0.0001",
+        "123456789012345680.0",
+        "1.2345678901234567e+16",
+        "5e-324",
+        "1e999",
+        "\"NaN\"",
+        "\"Infinity\"",
+        "\"-Infinity\"",
+        "\"nan\"",
+        "true",
+        "null",
+        "\"\\u00e9\\n\"",
+        "{\"a\":[1,{\"b\":\"}\"}]}",
+        "[]",
+        "0.30000000000000004",
     };
     (void)state;
     for (size_t i = 0; i < sizeof(text) / sizeof(*text); i++) {
@@ -171,18 +198,23 @@ static void test_members__are_cut_where_json_says(void **state)
     cleanup_arena struct arena a = ARENA_INIT;
     cleanup_strbuf struct strbuf out = STRBUF_INIT;
     (void)state;
-    struct metric_members m = metric_members_of(" { \"a\\\"b\" : [1, {\"x\":\"],}\"}] ,\"\\u0062\":1.5 , \"c\":\"\" } ");
+    struct metric_members m = metric_members_of(
+        " { \"a\\\"b\" : [1, {\"x\":\"],}\"}] ,\"\\u0062\":1.5 , \"c\":\"\" } ");
     while (metric_members_next(&m, &a))
         strbuf_addf(&out, "<%s=%.*s>", m.name, (int)m.value_n, m.value);
     assert_string_equal(strbuf_str(&out), "<a\"b=[1, {\"x\":\"],}\"}]><b=1.5><c=\"\">");
 }
 
-/* ---- blocks ---- */
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
 static struct report_row row(int64_t id, const char *avg)
 {
-    return (struct report_row){.id = id, .run_id = 1, .group = "training", .steps = (int32_t)id * 10,
-                               .report_us = 1700000000000000 + id * 1000, .avg_metrics = avg};
+    return (struct report_row){.id = id,
+                               .run_id = 1,
+                               .group = "training",
+                               .steps = (int32_t)id * 10,
+                               .report_us = 1700000000000000 + id * 1000,
+                               .avg_metrics = avg};
 }
 
 /* Through the builder, packed and unpacked again. */
@@ -208,9 +240,15 @@ static void rebuilt(struct metric_builder *b, struct arena *a, struct metric_blo
 static void test_block__gives_every_report_back(void **state)
 {
     static const char *const avg[] = {
-        "{\"loss\":0.5,\"acc\":0}", "{\"loss\":\"NaN\",\"acc\":1}", "{\"acc\":0.25,\"loss\":1}", "{}",
-        "{\"loss\":\"text\",\"extra\":{\"deep\":[1,2]}}", "{\"loss\":12345678901234567890}", "{\"loss\":-0.0}",
-        "{\"z\":9007199254740993,\"loss\":true}", "{\"quote\\\"d\":1}",
+        "{\"loss\":0.5,\"acc\":0}",
+        "{\"loss\":\"NaN\",\"acc\":1}",
+        "{\"acc\":0.25,\"loss\":1}",
+        "{}",
+        "{\"loss\":\"text\",\"extra\":{\"deep\":[1,2]}}",
+        "{\"loss\":12345678901234567890}",
+        "{\"loss\":-0.0}",
+        "{\"z\":9007199254740993,\"loss\":true}",
+        "{\"quote\\\"d\":1}",
     };
     enum { N = sizeof(avg) / sizeof(*avg) };
     cleanup_arena struct arena a = ARENA_INIT;
@@ -319,7 +357,7 @@ static void test_damaged_blocks__are_refused(void **state)
     metric_builder_free(b);
 }
 
-/* ---- charts ---- */
+/* ---- charts ------------------------------------------------------------------------------------------------------ */
 
 static void test_chart__keeps_the_ends_and_the_extremes_of_a_block(void **state)
 {

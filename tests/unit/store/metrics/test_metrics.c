@@ -1,14 +1,15 @@
 /* Metrics: merging, archiving, summaries, bests, streams, series, workloads. */
 #include "store/fixture.h"
 
-#include "common/json/json.h"
 #include "common/base/rng.h"
+#include "common/json/json.h"
 #include "store/experiments/checkpoints.h"
 #include "store/metrics/metric_blocks.h"
 #include "store/metrics/metric_seal.h"
 #include "store/metrics/metrics.h"
 
-/* Most tests run twice: with reports in rows, and with everything sealed after every report. Nobody sees a difference. */
+/* Most tests run twice: with reports in rows, and with everything sealed after every report. Nobody sees a difference.
+ */
 static bool seal_always;
 
 static void seal_all(struct fixture *f, int32_t trial_id)
@@ -49,12 +50,16 @@ static void begin_run(struct fixture *f, int32_t run)
 
 static struct store_report report(int32_t run, const char *group, int32_t steps, const char *avg)
 {
-    return (struct store_report){.trial_id = 1, .run_id = run, .group = group, .has_steps = true, .steps = steps,
-                                 .report_us = T0 + steps, .avg_metrics = avg};
+    return (struct store_report){.trial_id = 1,
+                                 .run_id = run,
+                                 .group = group,
+                                 .has_steps = true,
+                                 .steps = steps,
+                                 .report_us = T0 + steps,
+                                 .avg_metrics = avg};
 }
 
-static struct store_report_result add(struct fixture *f, int32_t run, const char *group, int32_t steps,
-                                      const char *avg)
+static struct store_report_result add(struct fixture *f, int32_t run, const char *group, int32_t steps, const char *avg)
 {
     struct store_report r = report(run, group, steps, avg);
     struct store_report_result result;
@@ -135,9 +140,9 @@ static void test_report__of_one_step_merges_its_keys(void **state)
     assert_string_equal(rows(f, "training"), "10:{\"avg_metrics\":{\"a\":1,\"b\":2}} ");
     assert_string_equal(summary(f),
                         "{\"avg_metrics\":{\"a\":{\"count\":1,\"sum\":1.0,\"min\":1.0,\"max\":1.0,\"mean\":1.0,"
-                                    "\"last\":1,\"type\":\"number\"},"
-                                    "\"b\":{\"count\":1,\"sum\":2.0,\"min\":2.0,\"max\":2.0,"
-                                    "\"mean\":2.0,\"last\":2,\"type\":\"number\"}}}");
+                        "\"last\":1,\"type\":\"number\"},"
+                        "\"b\":{\"count\":1,\"sum\":2.0,\"min\":2.0,\"max\":2.0,"
+                        "\"mean\":2.0,\"last\":2,\"type\":\"number\"}}}");
 }
 
 static void test_report__refuses_another_value_and_changes_nothing(void **state)
@@ -155,10 +160,10 @@ static void test_report__refuses_another_value_and_changes_nothing(void **state)
     FAILS(f, ERR_INVALID, "already reported batch metrics", store_report_add(f->st, &r, &result, &f->err));
 }
 
-#define REFUSED(f, r, kind, words)                                                  \
-    do {                                                                            \
-        FAILS(f, kind, words, store_report_valid(&(r), &(f)->err));                 \
-        assert_int_equal(count(f, "metric_reports"), 0);                            \
+#define REFUSED(f, r, kind, words) \
+    do { \
+        FAILS(f, kind, words, store_report_valid(&(r), &(f)->err)); \
+        assert_int_equal(count(f, "metric_reports"), 0); \
     } while (0)
 
 static void test_report__refuses_what_is_no_report(void **state)
@@ -307,8 +312,8 @@ static void test_newer_run__archives_what_it_does_again(void **state)
         add(f, 1, "training", s, loss);
         add(f, 1, "validation", s, loss);
     }
-    struct store_report stepless = {.trial_id = 1, .run_id = 1, .group = "gpu", .report_us = T0,
-                                    .avg_metrics = "{\"u\":1}"};
+    struct store_report stepless = {
+        .trial_id = 1, .run_id = 1, .group = "gpu", .report_us = T0, .avg_metrics = "{\"u\":1}"};
     struct store_report_result result;
     OK(f, store_report_add(f->st, &stepless, &result, &f->err));
     begin_run(f, 2);
@@ -329,7 +334,8 @@ static void test_newer_run__archives_what_it_does_again(void **state)
     /* Its own validation at 20 voids the old one; at 30 nothing is left to archive. */
     assert_true(add(f, 2, "validation", 20, "{\"loss\":99}").archived_older);
     assert_false(add(f, 2, "validation", 30, "{\"loss\":98}").archived_older);
-    assert_string_equal(rows(f, "validation"), "10:{\"validation_metrics\":{\"loss\":30}} "
+    assert_string_equal(rows(f, "validation"),
+                        "10:{\"validation_metrics\":{\"loss\":30}} "
                         "20:{\"validation_metrics\":{\"loss\":99}} 30:{\"validation_metrics\":{\"loss\":98}} ");
 }
 
@@ -353,8 +359,8 @@ static void test_stepless_reports__neither_merge_nor_archive(void **state)
 static void test_samples__stand_at_their_batch_and_go_with_it(void **state)
 {
     struct fixture *f = *state;
-    struct store_report sample = {.trial_id = 1, .of_current_run = true, .group = "timings", .report_us = T0,
-                                  .avg_metrics = "{\"a\":1}"};
+    struct store_report sample = {
+        .trial_id = 1, .of_current_run = true, .group = "timings", .report_us = T0, .avg_metrics = "{\"a\":1}"};
     struct store_report_result result;
     add(f, 1, "training", 10, "{\"loss\":1}");
     static const int32_t batches[] = {5, 5, 10, 15};
@@ -369,11 +375,12 @@ static void test_samples__stand_at_their_batch_and_go_with_it(void **state)
     sample.batch = 7; /* makes nothing void, which only a step does */
     OK(f, store_report_add(f->st, &sample, &result, &f->err));
     assert_false(result.archived_older);
-    assert_string_equal(rows(f, "timings"), "5:{\"avg_metrics\":{\"a\":1}} 5:{\"avg_metrics\":{\"a\":1}} "
+    assert_string_equal(rows(f, "timings"),
+                        "5:{\"avg_metrics\":{\"a\":1}} 5:{\"avg_metrics\":{\"a\":1}} "
                         "7:{\"avg_metrics\":{\"a\":1}} 10:{\"avg_metrics\":{\"a\":1}} 15:{\"avg_metrics\":{\"a\":1}} ");
     assert_true(add(f, 2, "training", 8, "{\"loss\":1}").archived_older);
     assert_string_equal(rows(f, "timings"), "5:{\"avg_metrics\":{\"a\":1}} 5:{\"avg_metrics\":{\"a\":1}} "
-                        "7:{\"avg_metrics\":{\"a\":1}} ");
+                                            "7:{\"avg_metrics\":{\"a\":1}} ");
 }
 
 static void test_streams__page_through_all_groups_in_order_of_step(void **state)
@@ -457,9 +464,13 @@ static void test_workloads__are_reports_and_checkpoints_in_one_list(void **state
     add(f, 1, "validation", 10, "{\"loss\":2}");
     add(f, 1, "training", 20, "{\"loss\":1}");
     add(f, 1, "mine", 20, "{\"z\":1}");
-    const struct store_checkpoint c = {.uuid = "u", .task_id = "t", .trial_id = 1, .report_us = T0,
+    const struct store_checkpoint c = {.uuid = "u",
+                                       .task_id = "t",
+                                       .trial_id = 1,
+                                       .report_us = T0,
                                        .state = "COMPLETED",
-                                       .resources = "{}", .steps_completed = 10};
+                                       .resources = "{}",
+                                       .steps_completed = 10};
     OK(f, store_checkpoint_put(f->st, &c, &f->err));
     assert_string_equal(workloads(f, (struct store_workload_filter){0}), "T10 V10 C10 T20 of 4");
     assert_string_equal(workloads(f, (struct store_workload_filter){.descending = true}), "T20 C10 V10 T10 of 4");
@@ -477,7 +488,7 @@ static void test_workloads__are_reports_and_checkpoints_in_one_list(void **state
                         "T10 V10 T20 of 3");
 }
 
-/* ---- sealing ---- */
+/* ---- sealing ----------------------------------------------------------------------------------------------------- */
 
 static void test_sealed_reports__leave_their_rows_and_keep_their_ids(void **state)
 {
@@ -621,8 +632,8 @@ static const char *everything(struct fixture *f)
 {
     cleanup_strbuf struct strbuf b = STRBUF_INIT;
     const char *names[] = {"loss", "acc"};
-    struct store_series_query q = {.trial_id = 1, .group = "training", .names = {names, 2}, .start_batches = 5,
-                                   .max_points = 40};
+    struct store_series_query q = {
+        .trial_id = 1, .group = "training", .names = {names, 2}, .start_batches = 5, .max_points = 40};
     struct store_point *p;
     struct store_workload_list l;
     int32_t *steps;
@@ -633,8 +644,12 @@ static const char *everything(struct fixture *f)
     for (size_t i = 0; i < n; i++)
         strbuf_addf(&b, "%d %s %g\n", p[i].batches, p[i].values, p[i].has_epoch ? p[i].epoch : -1);
     for (int sort = 0; sort < 6; sort++) {
-        struct store_workload_filter w = {.trial_id = 1, .sort_key = sort / 2 == 0 ? NULL : sort / 2 == 1 ? "endTime" : "loss",
-                                          .descending = sort % 2, .page = {3, 20}};
+        struct store_workload_filter w = {.trial_id = 1,
+                                          .sort_key = sort / 2 == 0   ? NULL
+                                                      : sort / 2 == 1 ? "endTime"
+                                                                      : "loss",
+                                          .descending = sort % 2,
+                                          .page = {3, 20}};
         OK(f, store_workload_list(f->st, &w, &f->a, &l, &f->err));
         for (size_t i = 0; i < l.workload_n; i++)
             strbuf_addf(&b, "%d:%d:%s ", l.workload[i].kind, l.workload[i].total_batches, l.workload[i].avg_metrics);
@@ -682,7 +697,8 @@ static void test_sealing__is_never_seen_in_an_answer(void **state)
             r.has_steps = strcmp(r.group, "gpu") != 0;
             r.batch_metrics = rng_int(&rng, 10) ? NULL : "[{\"x\":1}]";
             struct store_report_result x, y;
-            int a = store_report_add(plain->st, &r, &x, &plain->err), b = store_report_add(sealed->st, &r, &y, &sealed->err);
+            int a = store_report_add(plain->st, &r, &x, &plain->err),
+                b = store_report_add(sealed->st, &r, &y, &sealed->err);
             assert_int_equal(a, b);
             if (a < 0) {
                 assert_string_equal(error_msg(&plain->err), error_msg(&sealed->err));
@@ -709,7 +725,10 @@ static void put_block(struct fixture *f, struct packer *p, int first)
     struct metric_packed packed;
     char avg[64];
     for (int i = first; i < first + METRIC_BLOCK_REPORTS; i++) {
-        snprintf(avg, sizeof(avg), "{\"y\":%d,\"epoch\":%d}", i == 123456 ? 5000 : i == 345678 ? -5000 : i % 100,
+        snprintf(avg, sizeof(avg), "{\"y\":%d,\"epoch\":%d}",
+                 i == 123456   ? 5000
+                 : i == 345678 ? -5000
+                               : i % 100,
                  i / 1000);
         const struct report_row r = {.id = i + 1, .run_id = 1, .steps = i, .report_us = T0 + i, .avg_metrics = avg};
         assert_true(metric_builder_add(b, &r));
@@ -754,8 +773,12 @@ static void test_series__of_very_many_points(void **state)
     q.end_epoch = 440;
     OK(f, store_metric_series(f->st, &q, &f->a, &p, &n, &f->err));
     assert_true(p[0].batches == 10000 && p[n - 1].batches == 440999);
-    q = (struct store_series_query){.trial_id = 1, .group = "training", .names = {names, 1}, .max_points = 50,
-                                    .start_us = T0 + 1000, .end_us = T0 + 1020};
+    q = (struct store_series_query){.trial_id = 1,
+                                    .group = "training",
+                                    .names = {names, 1},
+                                    .max_points = 50,
+                                    .start_us = T0 + 1000,
+                                    .end_us = T0 + 1020};
     OK(f, store_metric_series(f->st, &q, &f->a, &p, &n, &f->err));
     assert_true(n == 21 && p[0].batches == 1000 && p[20].batches == 1020);
 }
@@ -765,7 +788,8 @@ static void test_store_from_before_blocks__keeps_its_metrics(void **state)
 {
     struct fixture *f = *state;
     fixture_older(f, "_metric_blocks");
-    fixture_exec(f,
+    fixture_exec(
+        f,
         "INSERT INTO users (id, username, admin, active, remote, modified_us) VALUES (1, 'admin', 1, 1, 0, 1);"
         "INSERT INTO experiments (id, job_id, state, user_id, project_id, name, description, notes, labels, archived,"
         " unmanaged, start_us, searcher_type, searcher_metric, smaller_is_better, resource_pool,"
@@ -782,7 +806,7 @@ static void test_store_from_before_blocks__keeps_its_metrics(void **state)
     assert_int_equal(count(f, "metric_blocks"), 1);
     add(f, 1, "training", 4, "{\"a\":4}");
     assert_string_equal(rows(f, "training"), "1:{\"avg_metrics\":{\"a\":1}} 2:{\"avg_metrics\":{\"a\":2.5}} "
-                        "4:{\"avg_metrics\":{\"a\":4}} ");
+                                             "4:{\"avg_metrics\":{\"a\":4}} ");
     assert_non_null(strstr(summary(f), "\"a\":{\"count\":3,\"sum\":7.5,\"min\":1.0,\"max\":4.0"));
 }
 
@@ -798,7 +822,11 @@ static int teardown_sealing(void **state)
     return fixture_teardown(state);
 }
 
-#define TEST_TWICE(name) TEST_TRIAL(name), {#name " (sealed)", name, setup_sealing, teardown_sealing, NULL}
+#define TEST_TWICE(name) \
+    TEST_TRIAL(name), \
+    { \
+        #name " (sealed)", name, setup_sealing, teardown_sealing, NULL \
+    }
 
 int main(void)
 {
