@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from fake_master import route_of
+from support.fake_master.tasks import route_of
 
 from determined import _routes
 

@@ -52,7 +52,7 @@ def test_the_agent_tells_the_machine_and_the_task_its_python(cluster, running):
 
 @pytest.mark.parametrize(("body", "status", "words"), [
     ({"python": PYTHON}, 400, "containerId"),
-    ({"containerId": "c"}, 400, "neither host nor python"),
+    ({"containerId": "c"}, 400, "host and python are missing"),
     ({"containerId": "c", "python": {"packages": {"numpy": 2}}}, 400, "packages"),
     ({"containerId": "c", "python": {"packages": ["numpy"]}}, 400, "packages"),
     ({"containerId": "c", "python": {"executable": "x" * 300_000}}, 413, "python has 3"),

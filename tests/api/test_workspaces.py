@@ -185,7 +185,7 @@ def test_a_place_goes_with_all_that_is_in_it(master):
     w = workspace(master, "full")["id"]
     p, q = project(master, w, "p")["id"], project(master, w, "q")["id"]
     x, y = (create_in(master, place).json["experiment"]["id"] for place in (p, q))
-    assert "experiments that are not over (2 of them)" in error(master.request("DELETE", f"/api/v1/workspaces/{w}"))
+    assert "has 2 experiments that are not over" in error(master.request("DELETE", f"/api/v1/workspaces/{w}"))
     kill(master, x)
     kill(master, y)
     assert master.request("DELETE", f"/api/v1/workspaces/{w}").json == {"completed": False}

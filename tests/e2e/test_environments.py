@@ -58,5 +58,5 @@ def test_trials_that_never_ran_are_not_compared(cluster):
     for words in ((first, waiting), (999999, first)):
         done = run_det(cluster, "trial", "compare-environments", *words)
         assert done.returncode == 1 and done.stdout == ""
-        assert "not on record" in done.stderr or "trial '999999' not found" in done.stderr, done.stderr
+        assert "is not recorded" in done.stderr or "trial '999999' not found" in done.stderr, done.stderr
     cluster.post(f"/api/v1/experiments/{x}/kill")

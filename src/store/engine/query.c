@@ -101,7 +101,7 @@ int query_copy(struct store *st, enum sql_copy name, const struct engine_rows *r
     return e->ops->copy(e, sql_copy_rows[name], rows, err);
 }
 
-static int set_not_found(struct error *err, const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static int set_not_found(struct error *err, const char *fmt, va_list ap)
 {
     char what[256];
     vsnprintf(what, sizeof(what), fmt, ap);
