@@ -72,8 +72,7 @@ static int store_allocation(struct store *db, const struct core_effect *e, int64
 static int store_row(struct store *db, const struct core_effect *e, int64_t now_us, struct error *err)
 {
     switch (e->type) {
-    /* the request's companion has inserted a new experiment together with its configuration */
-    case CORE_PUT_EXPERIMENT:
+    case CORE_PUT_EXPERIMENT: /* the request's companion has inserted a new one, together with its configuration */
         return store_experiment(db, e->experiment, err);
     case CORE_PUT_TRIAL: /* new trials are inserted by store_new_rows() */
         return store_trial_put(db, e->trial, /* insert= */ false, err);

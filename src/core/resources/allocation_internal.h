@@ -14,9 +14,8 @@ const char *allocation_name(
 int64_t allocation_preemption_timeout_us(const struct allocation *a);
 /* Sends SIGKILL to the allocation's containers that still run, at once and every 30 s until they have ended. */
 void allocation_kill_containers(struct core *c, struct allocation *a);
-bool allocation_workers_done(
-    /* returns true if all containers that are not daemons have ended, and then kills the daemons */
-    const struct allocation *a);
+/* Returns true if all containers that are not daemons have ended. The caller then kills the daemons. */
+bool allocation_workers_done(const struct allocation *a);
 bool allocation_all_ended(const struct allocation *a);
 
 void container_set_state(struct core *c, struct container *k, enum container_state to);

@@ -69,9 +69,8 @@ struct experiment {
     size_t unclaimed_n;
     struct strbuf searcher_events; /* the lines that this step has added */
     int64_t searcher_events_from;
-    uint64_t
-        /* the number of events since the last snapshot; when there are many, another snapshot is made */
-        searcher_events_since;
+    /* the number of events since the last snapshot; when there are many, another snapshot is made */
+    uint64_t searcher_events_since;
     bool searcher_touched; /* the experiment is in the list core.searchers_touched */
     STAILQ_ENTRY(experiment) searcher_next;
     LIST_HEAD(, trial) trials; /* newest first */

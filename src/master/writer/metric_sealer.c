@@ -6,11 +6,10 @@
 #include "store/metrics/metric_seal.h"
 
 enum {
-    ENOUGH =
-        /* rows to begin with while reports come; groups are counted together, so a look may find too few of each
-         * group */
-    1024,
-    REST = 32, /* rows of a group to begin with when no reports come any more; fewer rows take less space as rows */
+    /* rows of one group that are enough while reports come; rows are counted for all groups together, so a look may
+     * find too few of each group */
+    ENOUGH = 1024,
+    REST = 32, /* rows of one group that are enough when no reports come any more; fewer take less space as rows */
     PERIOD_US = 15000000,
     QUIET_US = 60000000,
     LEFT_MAX = 1000, /* trials that an earlier master has left, in one query */

@@ -67,9 +67,8 @@ struct sealer_type {
 
 /* Makes a sealer. It asks the store, off the loop, what is left to be sealed. */
 struct sealer *sealer_new(const struct sealer_type *type, struct loop *l, struct pool *readers, struct writer *w);
-void sealer_stop(
-    /* no further round begins, and the present one comes to its end; here and below, s may be NULL */
-    struct sealer *s);
+/* No further round begins, and the present one comes to its end. Here and below, s may be NULL. */
+void sealer_stop(struct sealer *s);
 void sealer_free(struct sealer *s); /* to be called after sealer_stop() */
 
 /* To be called when one more row has been stored. */
