@@ -22,9 +22,8 @@
 
 #define SHARED_FS_DIR "/determined_shared_fs"
 #define CERT_FILE "/run/determined/etc/ssl/master.crt"
-#define HOOK_FILE \
-    "/run/determined/dynamic-tcd-startup-hook.sh" /* the agent runs it before the experiment's own hook \
-                                                   */
+/* The hook of the cluster. The agent runs it before the experiment's own hook. */
+#define HOOK_FILE "/run/determined/dynamic-tcd-startup-hook.sh"
 
 enum {
     ENV_MAX = 4096, /* variables of one task, including those that the user sets */

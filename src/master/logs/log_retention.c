@@ -13,7 +13,7 @@ enum {
     BLOCKS_PER_JOB = 256,
     FOR_EVER = -1,
 };
-#define LONGEST_SLEEP_US 3600000000 /* limited because the clock may be set while the thread sleeps */
+#define LONGEST_SLEEP_US 3600000000 /* limited because the clock may be set while the timer runs */
 
 struct log_retention {
     struct master *m;
