@@ -55,7 +55,7 @@ void core_free(struct core *c)
         HASH_DELETE(by_job, c->jobs, x);
         experiment_free(c, x);
     }
-    pools_free(c); /* their schedulers hold on to agents */
+    pools_free(c); /* schedulers refer to agents, so they are freed first */
     struct agent *agent, *next_agent;
     HASH_ITER(hh, c->agents, agent, next_agent) {
         HASH_DEL(c->agents, agent);
@@ -98,7 +98,7 @@ static void tell_fact(struct core *c, const struct fact *fact)
     }
 }
 
-/* False: there was none. */
+/* Tells all facts that have been noted. Returns false if there were none. */
 static bool tell_facts(struct core *c)
 {
     struct fact fact;
@@ -159,11 +159,11 @@ static int new_id(struct core *c, enum core_event_type type)
     return 0;
 }
 
-/* One row for each event: the compiler refuses a switch that does not name them all. */
+/* There is one case for each event, because the compiler refuses a switch that does not name them all. */
 static int dispatch_event(struct core *c, const struct core_event *ev, struct error *err)
 {
     switch (ev->type) {
-    /* requests of users */
+    /* These events are requests of users. */
     case CORE_EXPERIMENT_CREATE:
         return experiment_create(c, ev->create.spec, ev->create.activate, err);
     case CORE_EXPERIMENT_CONTINUE:
@@ -191,7 +191,7 @@ static int dispatch_event(struct core *c, const struct core_event *ev, struct er
     case CORE_AGENT_REMOVE:
         return agent_remove(c, ev->remove_agent, err);
 
-    /* agents and machines */
+    /* These events are about agents and machines. */
     case CORE_AGENT_CONNECTED:
         return agent_connected(c, ev, err);
     case CORE_AGENT_DISCONNECTED:
@@ -206,7 +206,7 @@ static int dispatch_event(struct core *c, const struct core_event *ev, struct er
     case CORE_INSTANCES_LISTED:
         return elastic_listed(c, ev, err);
 
-    /* tasks */
+    /* These events are about tasks. */
     case CORE_ALLOCATION_READY:
         return allocation_ready(c, ev->allocation.allocation_id, err);
     case CORE_ALLOCATION_WAITING:
@@ -238,7 +238,7 @@ static int dispatch_event(struct core *c, const struct core_event *ev, struct er
                           ev->log_matched.action);
         return 0;
 
-    /* ids and time */
+    /* These events are about ids and time. */
     case CORE_NEW_EXPERIMENT_ID:
     case CORE_NEW_TRIAL_ID:
         return new_id(c, ev->type);
@@ -251,8 +251,8 @@ static int dispatch_event(struct core *c, const struct core_event *ev, struct er
     return error_set(err, ERR_INTERNAL, "the core has no event %d", (int)ev->type);
 }
 
-/* Scheduling comes last, so that it sees all that the step has changed. Rows are put after it, so that each is put
- * once, as it is at the end of the step. */
+/* Ends a step. Scheduling comes after everything else, so that it sees all that the step has changed. Rows are put
+ * after scheduling, so that each is put once, as it is at the end of the step. */
 static void finish_step(struct core *c)
 {
     tell_facts(c);

@@ -20,9 +20,10 @@ static void restore_agents(struct core *c, const struct core_rows *rows)
             agent_restore(c, &rows->agent[i]);
 }
 
-/* Each agent on the list that was not lost before the restart is waited for, whether anything ran on it or not. It
- * comes back, or is lost when its time is over. (One that is not on the list is waited for if something ran on it:
- * restore_containers.) Agents of elastic pools are left out: the provider's list says which of them there are. */
+/* Waits for each agent on the list that was not lost before the restart, whether anything ran on it or not. Such an
+ * agent comes back, or is lost when its time is over. An agent that is not on the list is waited for only if something
+ * ran on it (restore_containers). Agents of elastic pools are left out, because the provider's list says which of them
+ * there are. */
 static void await_agents(struct core *c)
 {
     for (struct agent *agent = c->agents; agent; agent = agent->hh.next)
@@ -30,7 +31,7 @@ static void await_agents(struct core *c)
             agent_await(c, agent);
 }
 
-/* Ends an allocation of the store that belongs to nothing that is still there. */
+/* Ends a stored allocation whose trial or task is not there any more. */
 static void close_stale(struct core *c, const struct allocation_row *row)
 {
     struct allocation_row *closed = arena_dup(&c->out->arena, row, sizeof(*row));
@@ -50,7 +51,8 @@ static size_t open_of(const struct core_rows *rows, int32_t trial_id)
     return n;
 }
 
-/* Takes up the allocation of a task of its own. False: there is no such task, or it has an allocation already. */
+/* Gives the allocation to its task of its own. Returns false if there is no such task, or if the task has an allocation
+ * already. */
 static bool restore_for_task(struct core *c, const struct allocation_row *row)
 {
     struct task *t = task_find(c, row->task_id);
@@ -60,8 +62,8 @@ static bool restore_for_task(struct core *c, const struct allocation_row *row)
     return true;
 }
 
-/* A trial takes up its open allocation if it has exactly one. Of several, nobody knows which one is right, so all of
- * them end. */
+/* Gives each trial its open allocation if it has exactly one. If it has several, nobody knows which one is right, so
+ * all of them end. */
 static void restore_allocations(struct core *c, const struct core_rows *rows)
 {
     for (size_t i = 0; i < rows->allocation_n; i++) {
@@ -147,7 +149,7 @@ static void resume_experiments(struct core *c)
     }
 }
 
-/* An experiment that cannot be restored, and why. */
+/* An experiment that cannot be restored, with the reason. */
 struct broken {
     struct experiment *experiment;
     struct error error;
@@ -162,7 +164,8 @@ static size_t restore_experiments(struct core *c, const struct core_rows *rows, 
     return n;
 }
 
-/* An experiment cannot be restored if its searcher does not know one of its trials. It is noted once. */
+/* Restores trials. An experiment cannot be restored if its searcher does not know one of its trials; such an experiment
+ * is noted once. */
 static size_t restore_trials(struct core *c, const struct core_rows *rows, struct broken *broken, size_t broken_n)
 {
     size_t n = broken_n;

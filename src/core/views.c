@@ -49,7 +49,7 @@ bool core_experiment(const struct core *c, int32_t id, struct core_experiment_vi
         if (display_of(t->allocation) > ret->display)
             ret->display = display_of(t->allocation);
         if (ret->display == DISPLAY_RUNNING)
-            break; /* there is nothing above it */
+            break; /* there is nothing above this state */
     }
     return true;
 }
@@ -255,7 +255,7 @@ bool core_pool(const struct core *c, size_t index, struct core_pool_view *ret)
     return true;
 }
 
-/* What a job asks for and has in one pool. */
+/* Describes what a job asks for and what it has in one pool. */
 static struct core_job_view job_of(const struct experiment *x, const struct pool *p, const struct sched_job *in_sched)
 {
     struct core_job_view job = {.job_id = x->row.job_id,
@@ -277,8 +277,8 @@ static struct core_job_view job_of(const struct experiment *x, const struct pool
     return job;
 }
 
-/* An allocation of the experiment in its pool; if there is none, one in a pool that the experiment has left. NULL:
- * it has none. */
+/* Returns an allocation of the experiment in its pool. If there is none, it returns one in a pool that the experiment
+ * has left. NULL: the experiment has no allocation. */
 static const struct allocation *in_line(const struct experiment *x)
 {
     const struct allocation *elsewhere = NULL;
@@ -309,7 +309,8 @@ bool core_job(const struct core *c, int32_t experiment_id, struct core_job_view 
     return true;
 }
 
-/* Where jobs have no queue: what runs comes first, then what came first. */
+/* The order of jobs in a pool whose jobs have no queue: first the jobs that run, then the others; in either group the
+ * older experiment comes first. */
 static int by_submission(const void *pa, const void *pb)
 {
     const struct core_job_view *a = pa, *b = pb;

@@ -111,7 +111,7 @@ static int take_given(struct first_accounts *f, const char *given, struct error 
 int accounts_prepare_first(struct master *m, struct error *err)
 {
     if (identities_user(api_identities(m->api),
-                        first_users[0].id)) /* the users exist: they can be renamed, but never deleted */
+                        first_users[0].id)) /* the users exist: users can be renamed, but are never deleted */
         return 0;
     struct first_accounts *f = m->first_accounts = must_calloc(1, sizeof(*f));
     if (!f)

@@ -32,7 +32,7 @@ static bool member_is(struct json_object *o, const char *name, const char *text)
     return v && strcmp(json_object_get_string(v), text) == 0;
 }
 
-/* A duration in microseconds; 0: it is not set. */
+/* Returns a duration in microseconds; 0: it is not set. */
 static int64_t member_duration_us(struct json_object *o, const char *name)
 {
     struct json_object *v = member_of(o, name);
@@ -44,14 +44,15 @@ static int64_t member_duration_us(struct json_object *o, const char *name)
     return ns > 0 && ns < 1000 ? 1 : ns / 1000;
 }
 
-/* A pool's own scheduler takes the place of the resource manager's as a whole. */
+/* Returns the scheduler's section of a pool. If the pool has one, nothing of the resource manager's section counts for
+ * the pool. */
 static struct json_object *scheduler_of(struct json_object *pool, struct json_object *manager_scheduler)
 {
     struct json_object *own = member_of(pool, "scheduler");
     return own ? own : manager_scheduler;
 }
 
-/* The contract's choices of scheduler.type are the names of the policies. */
+/* Finds the policy. The values that the contract allows for scheduler.type are the names of the policies. */
 static enum sched_policy policy_of(struct json_object *scheduler)
 {
     struct json_object *type = member_of(scheduler, "type");
@@ -85,7 +86,7 @@ static struct core_pool_opts pool_of(struct json_object *pool, const char *name,
     return p;
 }
 
-/* Settings have made sure that there is such a provider (settings.c). */
+/* Sets the options of an elastic pool. The settings have made sure that its provider exists (settings.c). */
 static void make_elastic(struct core_pool_opts *p, struct json_object *provider)
 {
     const struct provider_type *type = provider ? provider_find(json_object_get_string(member_of(provider, "type")))
@@ -145,7 +146,7 @@ static const char *json_text(struct json_object *v, struct arena *a)
     return arena_strdup(a, strbuf_str(&text));
 }
 
-/* The priority of jobs that name none: the pool's default, otherwise the resource manager's. */
+/* Returns the priority of jobs that have none: the pool's default, otherwise the resource manager's default. */
 static int default_priority(struct json_object *pool, struct json_object *manager_scheduler)
 {
     return member_int(member_of(pool, "scheduler"), "default_priority",

@@ -45,7 +45,7 @@ enum {
     WORKERS = 2,
     QUEUE_MAX = 10000,
     PASSWORD_QUEUE_MAX =
-        2, /* the one request that is with the thread, and the first accounts: all others wait elsewhere */
+        2, /* the request that the thread works on, and the first accounts; other requests wait in the password lane */
     BODIES_MAX = 1024 * 1024 * 1024,
     ANONYMOUS_BODY_MAX = 64 * 1024,
     CONNECTIONS_MAX = 20000,
@@ -79,8 +79,8 @@ static int uuid_new(char ret[37], struct error *err)
     return 0;
 }
 
-/* Fails if a restore into the data directory was not finished: a start with an empty store would look as if it had
- * succeeded. */
+/* Fails if a restore into the data directory was not finished. Without this check the master would start with an empty
+ * store, as if the restore had succeeded. */
 static int expect_no_half_restore(const struct master *m, struct error *err)
 {
     cleanup_free char *marker = path_join(m->data_dir, DATA_DIR_RESTORING);
@@ -91,7 +91,7 @@ static int expect_no_half_restore(const struct master *m, struct error *err)
                          "a restore into %s did not end: run determined-master restore FILE again, or delete %s to"
                          " begin with nothing",
                          m->data_dir, marker);
-    unlink(marker); /* the restore was killed after its last step, the rename */
+    unlink(marker); /* the restore was killed after its last step, the rename, so it is complete */
     return 0;
 }
 
@@ -189,7 +189,7 @@ static int build_api(struct master *m, struct error *err)
 static void on_new_pair(void *ctx, struct ssl_ctx_st *tls)
 {
     struct master *m = ctx;
-    if (m->http) /* not while the master starts or stops */
+    if (m->http) /* m->http is NULL while the master starts or stops */
         http_server_set_tls(m->http, tls);
 }
 
@@ -240,8 +240,8 @@ static int listen_http(struct master *m, struct error *err)
     return http_server_new(m->loop, &o, &m->http, err);
 }
 
-/* Reads what the store holds into memory. Then the connection belongs to the writer, and the effects of core_restore()
- * are carried out. */
+/* Reads what the store holds into memory. After that the connection belongs to the writer, and the effects of
+ * core_restore() are carried out. */
 static int restore_state(struct master *m, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
@@ -269,10 +269,10 @@ static int restore_state(struct master *m, struct error *err)
     m->deletions = deletions_new(m);
     if (collector_new(m, &m->collector, err) < 0 || provisioner_new(m, &m->provisioner, err) < 0)
         return -1;
-    for (size_t i = 0; i < match_n; i++) /* matches that the master before may not have told its core */
+    for (size_t i = 0; i < match_n; i++) /* the last master may not have told its core of these matches */
         log_policies_tell(m, &match[i]);
     for (size_t i = 0; i < deletion_n; i++) {
-        cleanup_error struct error refused = ERROR_INIT; /* deletions_add() has logged it */
+        cleanup_error struct error refused = ERROR_INIT; /* deletions_add() has logged the error */
         deletions_add(m->deletions, deletion[i].experiment_id, deletion[i].trial_id, &refused);
     }
     if (read_probe_new(m->loop, m->readers, &m->read_probe, err) < 0)
@@ -280,8 +280,8 @@ static int restore_state(struct master *m, struct error *err)
     return housekeeping_new(m->loop, m->writer, api_identities(m->api), HOUSEKEEPING_PERIOD_US, &m->housekeeping, err);
 }
 
-/* Opens the socket for commands such as backup. If the data directory cannot hold a socket, the master runs without
- * these commands. */
+/* Opens the socket for commands such as backup. If a socket cannot be made in the data directory, the master runs
+ * without these commands. */
 static void open_admin_socket(struct master *m)
 {
     cleanup_error struct error err = ERROR_INIT;
@@ -297,8 +297,8 @@ static void on_terminate(void *ctx)
     loop_stop(m->loop);
 }
 
-/* Handles signals. This is done before the service manager is told that the master is ready, because signals may come
- * from then on. */
+/* Begins to handle signals. This is done before the service manager is told that the master is ready, because signals
+ * may come from that time on. */
 static void take_signals(struct master *m)
 {
     loop_on_signal(m->loop, SIGHUP, on_hangup, m);
@@ -327,7 +327,7 @@ static int master_start(struct master *m, struct error *err)
     return 0;
 }
 
-/* Frees all parts. First everything that is under way comes to its end (stop.c), so that no part is called after it was
+/* Frees all parts. First the work that has begun is brought to its end (stop.c), so that no part is called after it was
  * freed. */
 static void master_release(struct master *m)
 {
@@ -435,7 +435,7 @@ static int run_command(int argc, char **argv, struct error *err)
     return serve_until_stopped(argc, argv, err);
 }
 
-/* Makes the allocator give freed memory back to the system. By itself glibc keeps up to 64 MiB for each thread after a
+/* Makes the allocator return freed memory to the system. By default, glibc keeps up to 64 MiB for each thread after a
  * large block was freed there. */
 static void keep_little_memory(void)
 {

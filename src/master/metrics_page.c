@@ -18,10 +18,10 @@
 #include "master/writer/lookup_follower.h"
 #include "master/writer/metric_sealer.h"
 
-/* The page under way, and values that several rows use. */
+/* The page that is being written, and values that several rows use. */
 struct page {
     struct strbuf *out;
-    const char *name, *suffix; /* of the row under way; counters' samples end with _total */
+    const char *name, *suffix; /* of the row that is being written; the samples of counters end with _total */
     struct master *m;
     struct writer_stats writer;
     int slots, slots_used;
@@ -29,7 +29,7 @@ struct page {
 
 /* ---- samples ----------------------------------------------------------------------------------------------------- */
 
-/* Backslash, quote and newline, as the format asks. */
+/* Adds a text in which backslash, quote and newline are escaped, as the format requires. */
 static void add_escaped(struct strbuf *out, const char *value)
 {
     for (; *value; value++) {

@@ -27,7 +27,7 @@ static int store_log(struct store *db, const struct core_effect *e, int64_t now_
     return store_task_log_append(db, e->log.task_id, &line, 1, &first_id, err);
 }
 
-/* When an experiment is over, a collection of its checkpoints is asked for. */
+/* Stores an experiment. If it is over, a collection of its checkpoints is requested. */
 static int store_experiment(struct store *db, const struct experiment_row *x, struct error *err)
 {
     if (store_experiment_put(db, x, err) < 0)
@@ -35,8 +35,8 @@ static int store_experiment(struct store *db, const struct experiment_row *x, st
     return run_state_is_over(x->state) ? store_collection_ask(db, x->id, err) : 0;
 }
 
-/* Changes the resources in the configuration that is stored at this moment, because users may have changed other parts
- * of it. */
+/* Changes the resources in the configuration as it is stored at this moment, because users may have changed other parts
+ * of it since the step. */
 static int store_resources(struct store *db, const struct core_effect *e, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
@@ -54,8 +54,8 @@ static int store_resources(struct store *db, const struct core_effect *e, struct
     return store_experiment_set_config(db, x.id, strbuf_str(&text), e->resources.pool, err);
 }
 
-/* When the allocation of a task of its own has ended, checkpoints that the task was to remove and has not removed are
- * free for another attempt. */
+/* Stores an allocation. If it is the ended allocation of a task that removes checkpoints, the checkpoints that the task
+ * has not removed can be given to another task. */
 static int store_allocation(struct store *db, const struct core_effect *e, int64_t now_us, struct error *err)
 {
     const struct allocation_row *a = e->allocation;
@@ -72,9 +72,9 @@ static int store_allocation(struct store *db, const struct core_effect *e, int64
 static int store_row(struct store *db, const struct core_effect *e, int64_t now_us, struct error *err)
 {
     switch (e->type) {
-    case CORE_PUT_EXPERIMENT: /* a new one was inserted with its configuration by the request's companion */
+    case CORE_PUT_EXPERIMENT: /* the request's companion has inserted a new one, together with its configuration */
         return store_experiment(db, e->experiment, err);
-    case CORE_PUT_TRIAL: /* new ones: store_new_rows() */
+    case CORE_PUT_TRIAL: /* new trials are inserted by store_new_rows() */
         return store_trial_put(db, e->trial, /* insert= */ false, err);
     case CORE_PUT_TASK:
         return store_task_put(db, e->task, /* insert= */ false, err);
@@ -109,7 +109,7 @@ static bool is_new(const struct core_effect *e, enum core_effect_type type)
     return e->type == type && e->insert;
 }
 
-/* How many new trials of one experiment, or new tasks, begin at i. */
+/* Returns how many new trials of one experiment, or new tasks, begin at effect i. */
 static size_t new_rows_at(const struct core_effects *effects, size_t i)
 {
     const struct core_effect *first = &effects->item[i];

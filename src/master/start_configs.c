@@ -5,7 +5,7 @@
 
 #include "common/base/must.h"
 
-enum { KEPT = 64 }; /* entries; an experiment's entry is its id modulo this number */
+enum { KEPT = 64 }; /* the number of entries; the entry of an experiment is its id modulo this number */
 
 struct start_configs {
     struct kept {
@@ -34,7 +34,7 @@ void start_configs_free(struct start_configs *all)
     free(all);
 }
 
-/* An entry is used only if its text equals the stored one, so a changed configuration is read again. */
+/* An entry is used only if its text equals the stored text. So a configuration that has changed is read again. */
 int start_configs_read(struct start_configs *all, int32_t experiment_id, const char *text,
                        const struct exp_config **ret, struct error *err)
 {

@@ -8,8 +8,8 @@
 
 struct start_configs;
 struct start_configs *start_configs_new(void);
-void start_configs_free(struct start_configs *all); /* NULL is fine */
-/* The configuration that `text` says; *ret lives until the next call. */
+void start_configs_free(struct start_configs *all); /* all may be NULL */
+/* Reads the configuration in `text`. *ret is valid until the next call. */
 int start_configs_read(struct start_configs *all, int32_t experiment_id, const char *text,
                        const struct exp_config **ret, struct error *err);
 

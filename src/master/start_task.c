@@ -22,26 +22,29 @@
 
 #define SHARED_FS_DIR "/determined_shared_fs"
 #define CERT_FILE "/run/determined/etc/ssl/master.crt"
-#define HOOK_FILE "/run/determined/dynamic-tcd-startup-hook.sh" /* the agent runs it before the experiment's own */
+/* The hook of the cluster. The agent runs it before the experiment's own hook. */
+#define HOOK_FILE "/run/determined/dynamic-tcd-startup-hook.sh"
 
 enum {
-    ENV_MAX = 4096, /* variables of one task, the user's included */
-    /* Bytes of one order; an agent takes frames of 64 MiB. What an experiment can make of it is bounded when the
-     * configuration is made (core/config/expconf_limits.c); the cluster's own hook and variables add to it. */
+    ENV_MAX = 4096, /* variables of one task, including those that the user sets */
+    /* Bytes of one StartTask message; an agent accepts frames of 64 MiB. The part that comes from an experiment is
+     * limited when its configuration is made (core/config/expconf_limits.c). The cluster's own hook and variables are
+     * added to it. */
     START_MESSAGE_MAX = 32 * 1024 * 1024,
 };
 
 struct start {
     struct master *m;
     struct arena arena;
-    const struct core_start *s; /* of the step's effects */
+    const struct core_start *s; /* one of the step's effects */
     struct token session, user;
     int64_t session_id, user_session_id;
-    const char *cert_pem;    /* NULL without TLS */
-    const char *device_kind; /* the kind of its first slot's device, which chooses the image and the variables */
+    const char *cert_pem; /* NULL: the master has no TLS */
+    /* the kind of the device of the task's first slot, which decides the image and the variables */
+    const char *device_kind;
     struct strbuf message;
-    struct error err; /* why it could not be prepared */
-    bool too_large;   /* the message is too large, and would be too large at the next attempt */
+    struct error err; /* why the message could not be made */
+    bool too_large;   /* the message is too large, and would be too large at the next attempt as well */
 };
 
 /* ---- environment ------------------------------------------------------------------------------------------------- */
@@ -100,9 +103,8 @@ static void env_of_trial(struct env *e, const struct core_start *s, const char *
             env_add(e, "%s=%d", core_port_names[i], s->port[i]);
 }
 
-/* A value of task_container_defaults that has no key in an experiment's configuration. The pool's value goes before the
- * cluster's.
- * "": it is not set. */
+/* Returns a value of task_container_defaults for which an experiment's configuration has no key. The pool's value goes
+ * before the cluster's. "": the value is not set. */
 static const char *task_default(const struct start *st, const char *name)
 {
     struct json_object *pools = config_get(st->m->config, "resource_pools"), *v;
@@ -160,8 +162,8 @@ static bool is_at_or_below(const char *path, const char *dir)
     return *dir && strncmp(path, dir, n) == 0 && (path[n] == '/' || path[n] == 0);
 }
 
-/* A task that runs without a container has a /tmp of its own: a storage in the machine's is shown to it by a mount,
- * unless one of the user's mounts has brought it there. */
+/* Returns whether the task needs a mount to see its storage. A task that runs without a container has a /tmp of its
+ * own, so a storage in the machine's /tmp needs a mount, unless it lies in one of the user's mounts. */
 static bool needs_mount(const struct exp_values *v)
 {
     const struct exp_checkpoint_storage *storage = &v->checkpoint_storage;
@@ -173,7 +175,7 @@ static bool needs_mount(const struct exp_values *v)
     return true;
 }
 
-/* The user's mounts, then the one through which a task sees its storage. */
+/* Sets the mounts: first the user's, then the one through which the task sees its storage, if it needs one. */
 static void bind_mounts_of(const struct exp_values *v, struct wire_link_start_task *t, struct arena *a)
 {
     const char *place = exp_checkpoint_storage_path(&v->checkpoint_storage);
@@ -199,8 +201,8 @@ static void capabilities_of(const struct exp_environment *e, struct wire_link_st
     t->drop_capabilities = arena_dup(a, e->drop_capabilities, e->drop_capabilities_n * sizeof(*e->drop_capabilities));
 }
 
-/* The account that the task runs as: docs/spec/task-environment.md#account. If its uid is 0, the agent gives the owner
- * a uid of their own, for which it has to know who the owner is. */
+/* Finds the account that the task runs as: docs/spec/task-environment.md#account. If its uid is 0, the agent gives the
+ * owner a uid of their own, so the message names the owner. */
 static const struct wire_link_task_user *task_user(const struct store_user *u,
                                                    const struct store_workspace_agent *place,
                                                    const struct api_defaults *defaults, struct arena *a)
@@ -287,7 +289,8 @@ static int insert_session(struct store *db, const struct start *st, const struct
                                 .kind = kind,
                                 .allocation_id = st->s->allocation_id,
                                 .created_us = now_us,
-                                .expiry_us = INT64_MAX}; /* both live as long as the allocation */
+                                /* both sessions of a task are valid as long as its allocation is open */
+                                .expiry_us = INT64_MAX};
     memcpy(row.token_hash, token->hash, sizeof(row.token_hash));
     return store_session_insert(db, &row, ret_id, err);
 }
@@ -296,7 +299,8 @@ static int start_store(struct store *db, void *job, struct error *err)
 {
     struct start *st = job;
     int64_t now_us = clock_now_us();
-    cleanup_arena struct arena a = ARENA_INIT; /* many starts may wait for one commit: each keeps its message only */
+    /* not part of `st`: many starts may wait for one commit, and each of them keeps only its message */
+    cleanup_arena struct arena a = ARENA_INIT;
     struct store_experiment x;
     struct store_user owner;
     struct store_workspace_agent place;
@@ -304,7 +308,7 @@ static int start_store(struct store *db, void *job, struct error *err)
     if (store_experiment_get(db, st->s->experiment_id, /* with_config= */ true, &a, &x, err) < 0 ||
         store_user_get(db, st->s->owner_id, &a, &owner, err) < 0)
         return -1;
-    if (!owner.active) /* such an account has no sessions, and a task without one can do nothing */
+    if (!owner.active) /* a deactivated account has no sessions, and a task without a session cannot do anything */
         return error_set(err, ERR_PRECONDITION,
                          "user '%s', to whom this task belongs, is deactivated: none of their tasks starts until "
                          "an admin activates the account",
@@ -319,8 +323,8 @@ static int start_store(struct store *db, void *job, struct error *err)
     return encode_start(st, db, config, x.config, &owner, &place, &a, err);
 }
 
-/* The core is told that the container could not be launched, and tries again after growing pauses. An order that is too
- * large counts as the task's own failure, so that max_restarts ends the attempts. */
+/* Tells the core that the container could not be launched, so that it tries again after growing pauses. A message that
+ * is too large counts as the task's own failure, so that max_restarts ends the attempts. */
 static void report_failure(struct start *st, const struct error *err)
 {
     log_error("task.start_failed", "allocation=%s reason=%s", st->s->allocation_id, log_quote(error_msg(err)));
@@ -349,9 +353,8 @@ void start_send(struct start *st)
     free(st);
 }
 
-/* Enters the task's sessions in memory. This happens in the order of the commits, and not when the message is sent, so
- * that the deactivation of an account that is committed later finds these sessions and ends them
- * (api/pipeline/identity.h). */
+/* Enters the task's sessions in memory. This is done in the order of the commits, and not when the message is sent. So
+ * if an account is deactivated in a later commit, that finds these sessions and ends them (api/pipeline/identity.h). */
 static void know_sessions(struct start *st)
 {
     struct identities *ids = api_identities(st->m->api);
@@ -388,7 +391,7 @@ struct start *start_prepare(struct master *m, const struct core_start *s)
     st->m = m;
     st->s = s;
     st->device_kind = device_kind(m->core, s);
-    if (m->tls) /* a copy: the message is made on the writer's thread */
+    if (m->tls) /* copied, because the message is made on the writer's thread */
         st->cert_pem = arena_strdup(&st->arena, tls_files_pem(m->tls));
     if (token_new(&st->session, &st->err) < 0 || token_new(&st->user, &st->err) < 0)
         return st;

@@ -23,7 +23,7 @@ struct step {
     struct master *m;
     struct core_effects effects;
     struct companion companion;
-    struct start **start; /* one for each start effect, in their order */
+    struct start **start; /* one for each effect that starts a container, in their order */
     size_t start_n, sent_n;
     int64_t now_us;
 };
@@ -46,8 +46,8 @@ static int store_rows(struct store *db, void *job, struct error *err)
     return persist_effects(db, &s->effects, s->now_us, err);
 }
 
-/* The platform acts on what the core has decided. If the rows of a step cannot be stored, the master ends: otherwise it
- * would act on decisions that a restart does not know. */
+/* Called when the rows of a step have been stored, or not. If they cannot be stored, the master ends: otherwise it
+ * would act on decisions that are not known after a restart. */
 static void rows_done(void *job, const struct error *err)
 {
     if (!err)
@@ -141,7 +141,7 @@ static void carry_out_effect(struct step *s, const struct core_effect *e)
         collector_wake(m->collector);
         return;
     default:
-        return; /* effects that are rows have been stored by now */
+        return; /* the rows have been stored already */
     }
 }
 
@@ -152,8 +152,9 @@ static void step_free(struct step *s)
     free(s);
 }
 
-/* A task's end closes the followers of its log. Its row stands before the last lines that the core has written into
- * that log in the same step: these must be known first. */
+/* Ends the followers of the logs of tasks that have ended. This is done after all other effects: a task's row comes
+ * before the last log lines that the core has written in the same step, and the followers have to get these lines
+ * first. */
 static void close_logs(struct step *s)
 {
     for (size_t i = 0; i < s->effects.n; i++) {
@@ -182,8 +183,8 @@ static bool has_rows(const struct core_effects *e)
     return false;
 }
 
-/* What an agent needs to start a task is written together with the rows that say so: one commit instead of two in a
- * row, and no later step can overtake the start with a signal for it. */
+/* Prepares the starts of containers. What an agent needs to start a task is written together with the rows of the step.
+ * So there is one commit instead of two, and a signal of a later step cannot be sent before the start. */
 static void prepare_starts(struct step *s)
 {
     s->start = must_calloc(s->effects.n + 1, sizeof(struct start *));
@@ -223,8 +224,9 @@ void master_carry_out(struct master *m, struct core_effects *effects, const stru
     writer_when_committed(m->writer, writer_ticket(m->writer), carry_out_all, s);
 }
 
-/* The core counts in wall clock time. When that is set (by hand, or by NTP after a start with a wrong clock), its
- * timers must not all fire at once, nor sleep until the old time comes back. */
+/* Returns true if the wall clock was set, by hand or by NTP after a start with a wrong clock. The core counts in wall
+ * clock time, so its timers are moved: otherwise they would all be due at once, or not be due until the old time comes
+ * again. */
 static bool clock_was_set(struct master *m)
 {
     int64_t offset_us = clock_now_us() - clock_monotonic_us(), by_us = offset_us - m->clock_offset_us;

@@ -41,7 +41,7 @@ static void out_of_patience(void *ctx)
     loop_stop(m->loop);
 }
 
-/* Does nothing. It is posted so that the loop has a turn, at the end of which on_turn_end() is called. */
+/* Does nothing. It is posted so that the loop makes a turn, at the end of which on_turn_end() is called. */
 static void begin_turn(void *ctx)
 {
 }

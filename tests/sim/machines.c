@@ -132,7 +132,7 @@ void machines_run(struct sim *sim)
 
 void machines_master_down(struct sim *sim)
 {
-    if (sim->provider.dies_late) /* between the launch and its news */
+    if (sim->provider.dies_late) /* the master dies after the launch and before the list is sent */
         carry_out_order(sim);
     sim->provider.launch = sim->provider.terminate_n = 0;
     sim->provider.due_us = 0;

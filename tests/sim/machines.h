@@ -8,11 +8,12 @@
 enum { TURN_MS = 500, BOOT_MS = 2000, LIST_MS = 5000 };
 
 void machines_order(struct sim *sim, const struct core_effect *order);
-void machines_run(struct sim *sim);         /* what is due */
-void machines_master_down(struct sim *sim); /* an order that had not been begun is lost */
+void machines_run(struct sim *sim);         /* carries out what is due */
+void machines_master_down(struct sim *sim); /* the master has gone down: an order that was not begun is lost */
 void machines_master_up(struct sim *sim);
-int machines_n(const struct sim *sim); /* that run, or have stopped by themselves */
+int machines_n(const struct sim *sim); /* the number of machines that run or have stopped by themselves */
 void machine_stops(struct sim *sim, const char *id);
-void machine_hangs(struct sim *sim, const char *id); /* its agent goes away, it stays in the list */
+/* The machine's agent goes away, and the machine stays in the provider's list. */
+void machine_hangs(struct sim *sim, const char *id);
 
 #endif

@@ -9,7 +9,7 @@
 #include "store.h"
 
 #define MS INT64_C(1000)
-#define START_US INT64_C(1767225600000000) /* 2026-01-01; stories count from here */
+#define START_US INT64_C(1767225600000000) /* 2026-01-01; the times in stories count from here */
 
 /* ---- the story --------------------------------------------------------------------------------------------------- */
 
@@ -145,7 +145,8 @@ static const char *slots_text(const struct core_start *s, char buf[64])
     return buf;
 }
 
-/* A trial must start from what it was promised, and never beside another one. */
+/* Checks that a trial starts from the checkpoint that it was promised, and that no other run of the trial is
+ * running. */
 static void check_start(struct sim *sim, const struct sim_agent *a, const struct core_start *s)
 {
     assert_true(s->steps_completed >= sim->promised[s->trial_id]);
@@ -293,7 +294,7 @@ static bool crashes_here(struct sim *sim, enum sim_crash where)
     return true;
 }
 
-/* Commit, then everything else. False: the master did not live to answer. */
+/* Commits the rows, then carries out the other effects. Returns false if the master has died before it could answer. */
 static bool finish_step(struct sim *sim, const struct core_effects *effects)
 {
     sim->steps++;
@@ -428,8 +429,8 @@ static void go_to(struct sim *sim, struct sim_container *k, enum sim_task_phase 
     k->tick_us = sim->now_us + ms * MS;
 }
 
-/* A call to the master. Without an answer the task makes it again a little later. Once its allocation has ended, its
- * session has, too: it is turned away, and gives up. */
+/* Makes a call to the master. If there is no answer, the task makes the call again a little later. Once the task's
+ * allocation has ended, its session has ended, too: the call is refused, and the task gives up. */
 static bool call_core(struct sim *sim, struct sim_container *k, const struct core_event *ev)
 {
     if (sim->core && !core_allocation(sim->core, k->allocation_id)) {
@@ -500,7 +501,7 @@ static void report_progress(struct sim *sim, struct sim_container *k, const stru
         go_to(sim, k, TASK_OPERATION, 0);
 }
 
-/* Completes what is done, and looks for more. */
+/* Completes the trial's operation if it has been done, and otherwise looks for the next one. */
 static void follow_operations(struct sim *sim, struct sim_container *k, const struct sim_experiment *b)
 {
     struct core_operation_view op;
@@ -517,7 +518,7 @@ static void follow_operations(struct sim *sim, struct sim_container *k, const st
     else if (k->steps < op.length)
         go_to(sim, k, TASK_LOOK, 0);
     else
-        call_core(sim, k, &ev); /* and looks again */
+        call_core(sim, k, &ev); /* the task then looks for its next operation */
 }
 
 static void look_for_preemption(struct sim *sim, struct sim_container *k, const struct sim_experiment *b)
@@ -554,7 +555,7 @@ static void report_invalid_hp(struct sim *sim, struct sim_container *k)
     struct core_event ev = {.type = CORE_TRIAL_EARLY_EXIT,
                             .early_exit = {.trial_id = k->trial_id, .reason = EARLY_EXIT_INVALID_HP}};
     if (call_core(sim, k, &ev))
-        k->tick_us = 0; /* and does not exit */
+        k->tick_us = 0; /* the task does not exit */
 }
 
 static void tick_container(struct sim *sim, struct sim_agent *a, struct sim_container *k)
@@ -644,7 +645,7 @@ int sim_continue(struct sim *sim, int experiment_id)
         if (sim->store->experiment[i].id == experiment_id)
             from = (struct core_restored_experiment){sim->store->experiment[i], sim->store->spec[i], NULL};
     if (from.row.id == 0 || !run_state_is_terminal(from.row.state))
-        return -1; /* the API reads the store first, as here */
+        return -1; /* the store answers first, as in the API */
     for (size_t i = 0; i < sim->store->trial_n; i++)
         if (sim->store->trial[i].experiment_id == experiment_id)
             trial[ev.resume.trial_n++] = sim->store->trial[i];

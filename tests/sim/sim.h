@@ -24,18 +24,19 @@ enum { SIM_AGENTS = 16, SIM_CONTAINERS = 64, SIM_EXPERIMENTS = 128, SIM_TRIALS =
 /* What an experiment asks for, and how its trials behave. */
 struct sim_experiment {
     int slots, priority /* 0: 42 */, max_restarts, preemption_timeout_s /* 0: 3600 */;
-    const char *searcher; /* NULL: single */
+    const char *searcher; /* NULL: the searcher is single */
     bool paused;
-    int steps;      /* of training until it is done */
-    int fail_runs;  /* the first n runs … */
-    int fail_step;  /* … fail with exit code 1 after this many steps of theirs */
-    int fail_trial; /* only this one does; 0: all */
-    bool searched;  /* validates after each step, does what operations ask for, and its loss follows from its id */
-    bool deaf;      /* never preempts; of a task on its behalf: hangs */
+    int steps;      /* the number of steps until the training is done */
+    int fail_runs;  /* the first fail_runs runs of a trial … */
+    int fail_step;  /* … fail with exit code 1 after so many steps of that run */
+    int fail_trial; /* only this trial fails; 0: all trials do */
+    /* the trial validates after each step, carries out operations, and has a loss that follows from its id */
+    bool searched;
+    bool deaf; /* the trial never preempts; a task of its own on behalf of the experiment hangs */
     bool invalid_hp;
-    bool cannot_start;      /* the agent fails to launch it, in the first fail_runs runs */
-    bool cannot_be_started; /* so does every agent: what was submitted is wrong */
-    bool runs_first;        /* of the two above: the agent calls it RUNNING before it knows */
+    bool cannot_start;      /* an agent fails to launch the trial in its first fail_runs runs */
+    bool cannot_be_started; /* every agent fails to launch the trial, because what was submitted is wrong */
+    bool runs_first;        /* with either of the two above, the agent reports RUNNING before the launch fails */
 };
 
 enum sim_task_phase {
@@ -77,25 +78,25 @@ struct sim_agent {
     bool connected;
     enum sim_machine machine;
     int64_t launch_us;
-    int64_t back_us; /* when it connects again; 0: nothing is planned */
+    int64_t back_us; /* when the agent connects again; 0: it is not planned to */
     const char *pool;
     struct sim_container container[SIM_CONTAINERS];
 };
 
-/* Of an elastic pool (machines.c). */
+/* The provider of an elastic pool (machines.c). */
 struct sim_provider {
-    int slots; /* of each machine; 0: the pool is not elastic */
+    int slots; /* the slots of each machine; 0: the pool is not elastic */
     int launched;
     int64_t due_us;
-    uint64_t order; /* to be carried out, or the last one that was */
+    uint64_t order; /* the number of the order that is to be carried out, or of the last one that was */
     int launch, terminate_n;
     char terminate[SIM_AGENTS][16];
-    /* what goes wrong */
-    const char *error; /* launches fail */
+    /* the failures that a test asks for */
+    const char *error; /* launches fail with this error */
     bool mute;         /* agents never connect */
-    bool stillborn;    /* machines stop at once */
-    bool cannot_end;   /* nothing ends */
-    bool dies_late;    /* the master does, between the launch and its news */
+    bool stillborn;    /* machines stop as soon as they are launched */
+    bool cannot_end;   /* terminations fail */
+    bool dies_late;    /* the master dies after a launch and before the list is sent */
 };
 
 enum sim_crash { CRASH_NEVER, CRASH_BEFORE_COMMIT, CRASH_AFTER_COMMIT, CRASH_AFTER_EFFECTS };
@@ -109,45 +110,52 @@ struct sim {
     struct sim_agent agent[SIM_AGENTS];
     int agent_n;
     struct sim_experiment behaviour[SIM_EXPERIMENTS];
-    int promised[SIM_TRIALS]; /* steps of the newest checkpoint that was acknowledged to a trial */
+    int promised[SIM_TRIALS]; /* by trial: the steps of the newest checkpoint that the trial was told is stored */
     struct sim_provider provider;
     struct core_pool_opts pool, other_pool;
     struct sim_store *store;
     struct strbuf story;
-    struct strbuf last_log; /* the newest line that the core wrote into a task's log */
-    struct strbuf logs;     /* all of them */
-    int steps;              /* of the core, in all its lives */
-    int crash_at;           /* crash in this step */
+    struct strbuf last_log; /* the newest line that the core has written into a task's log */
+    struct strbuf logs;     /* all lines that the core has written into logs of tasks */
+    int steps;              /* the steps of the core since the beginning, over all restarts */
+    int crash_at;           /* the step in which the master crashes */
     enum sim_crash crash_mode;
-    bool quiet; /* tells no story */
+    bool quiet; /* no story is written */
 };
 
 void sim_init(struct sim *sim, uint64_t seed);
 void sim_release(struct sim *sim);
 
-/* From now on the pool launches its agents, as `scale` says. Before anything else. */
+/* Makes the pool elastic: from now on it launches its agents as `scale` says. To be called before anything else. */
 void sim_make_elastic(struct sim *sim, const struct scale_opts *scale);
-void sim_add_other_pool(struct sim *sim); /* called "other". Before anything else */
-void sim_tell(struct sim *sim, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* a line of the story */
-void sim_set_sched(struct sim *sim, const struct sched_opts *opts); /* before anything else happens */
+void sim_add_other_pool(struct sim *sim); /* adds a pool called "other"; to be called before anything else */
+/* Adds a line to the story. */
+void sim_tell(struct sim *sim, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void sim_set_sched(struct sim *sim, const struct sched_opts *opts); /* to be called before anything else happens */
 void sim_add_agent(struct sim *sim, const char *id, int slots);
-void sim_add_other_agent(struct sim *sim, const char *id, int slots);  /* of the other pool */
-void sim_agent_away(struct sim *sim, const char *id, int64_t ms);      /* the line is cut; tasks run on */
-void sim_agent_power_cut(struct sim *sim, const char *id, int64_t ms); /* and so ends what ran there */
-int sim_create(struct sim *sim, const struct sim_experiment *x);       /* its id */
+void sim_add_other_agent(struct sim *sim, const char *id, int slots); /* adds an agent to the other pool */
+/* The connection breaks for so long; tasks go on running. */
+void sim_agent_away(struct sim *sim, const char *id, int64_t ms);
+/* The machine is off for so long, and everything that ran on it has ended. */
+void sim_agent_power_cut(struct sim *sim, const char *id, int64_t ms);
+int sim_create(struct sim *sim, const struct sim_experiment *x); /* returns the experiment's id */
 bool sim_create_task(struct sim *sim,
-                     int experiment_id); /* one of its own: works for 100 ms. False: nobody promised anything */
-int sim_request(struct sim *sim, enum core_event_type request, int experiment_id); /* 0, or -1 when refused */
-int sim_continue(struct sim *sim, int experiment_id);                              /* 0, or -1 when refused */
+                     /* a task of its own, which works for 100 ms; false: the master has given no answer */
+                     int experiment_id);
+/* 0, or -1 if the request was refused. */
+int sim_request(struct sim *sim, enum core_event_type request, int experiment_id);
+int sim_continue(struct sim *sim, int experiment_id); /* 0, or -1 if the request was refused */
 int sim_log_matched(struct sim *sim, int trial_id, const char *agent_id, enum log_policy_action action);
-/* false: no answer came, or it was refused */
+/* Gives an event to the core. Returns false if no answer came, or if the event was refused. */
 bool sim_step(struct sim *sim, const struct core_event *ev, struct error *err);
 void sim_crash_master(struct sim *sim, int64_t ms);
-void sim_forget_searcher(struct sim *sim, int experiment_id); /* damages the store */
-void sim_run(struct sim *sim, int64_t ms);                    /* lets time pass */
+/* Damages the store: what is stored of the searcher is removed. */
+void sim_forget_searcher(struct sim *sim, int experiment_id);
+void sim_run(struct sim *sim, int64_t ms); /* lets time pass */
 
-void sim_expect(struct sim *sim, const char *story); /* since the last call; prints a diff and fails when it differs */
-enum run_state sim_experiment_state(const struct sim *sim, int id); /* in the store */
+/* Compares the story since the last call; prints a diff and fails if it differs. */
+void sim_expect(struct sim *sim, const char *story);
+enum run_state sim_experiment_state(const struct sim *sim, int id); /* the state in the store */
 enum run_state sim_trial_state(const struct sim *sim, int id);
 const struct trial_row *sim_trial(const struct sim *sim, int id);
 int sim_open_allocations(const struct sim *sim);

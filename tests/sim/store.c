@@ -5,7 +5,8 @@
 
 #include "store.h"
 
-/* One row of each kind by its key: an insert finds none, a change finds one. */
+/* Applies one row of each kind by its key. For an insert there must be no such row yet; for a change there must be
+ * one. */
 #define APPLY(array, n, row, insert, same) \
     do { \
         size_t i_ = 0; \
@@ -44,7 +45,7 @@ static void apply_searcher(struct sim_store *s, int32_t experiment_id, const cha
     }
 }
 
-/* What was kept before is kept still, and these lines come after it. */
+/* Adds the lines to those that were stored before. They must follow the stored ones. */
 static void apply_searcher_events(struct sim_store *s, const struct core_effect *e)
 {
     for (size_t i = 0; i < s->experiment_n; i++) {
@@ -166,7 +167,7 @@ static void check_allocations(const struct sim_store *s)
     }
 }
 
-/* A task of its own ends with its only allocation. */
+/* Checks that a task of its own has ended with its only allocation. */
 static void check_tasks(const struct sim_store *s)
 {
     for (size_t i = 0; i < s->task_n; i++) {

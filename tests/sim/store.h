@@ -9,7 +9,7 @@ struct sim_store {
     struct experiment_row experiment[128];
     struct core_experiment_spec spec[128];
     char *snapshot[128];
-    struct strbuf events[128]; /* of the searcher, since the snapshot */
+    struct strbuf events[128]; /* the events of the searcher since its snapshot */
     int64_t events_from[128];
     size_t experiment_n;
     struct trial_row trial[512];
@@ -25,9 +25,10 @@ struct sim_store {
 };
 
 void store_apply(struct sim_store *s, const struct core_effects *effects);
-/* No slot taken twice, one open allocation per trial at most, nothing open for what has ended. */
+/* Checks that no slot is taken twice, that each trial has at most one open allocation, and that nothing is open of what
+ * has ended. */
 void store_check(const struct sim_store *s);
-/* What a master reads at its start. The arrays are the caller's to free. */
+/* Reads what a master reads at its start. The caller frees the arrays. */
 struct core_rows store_read(const struct sim_store *s);
 void store_rows_free(struct core_rows *rows);
 void store_free(struct sim_store *s);

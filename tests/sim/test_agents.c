@@ -108,7 +108,7 @@ static void expect_lost(struct sim *sim, const char *id, bool lost)
     assert_int_equal(v.connected_us != 0, !lost);
 }
 
-/* It stays on the list, over restarts of the master, until it comes back or somebody takes it off. */
+/* A lost agent stays on the list, over restarts of the master, until it comes back or somebody takes it off. */
 static void test_lost_agent__is_listed_until_somebody_takes_it_off(void **state)
 {
     struct sim *sim = *state;
@@ -119,15 +119,15 @@ static void test_lost_agent__is_listed_until_somebody_takes_it_off(void **state)
     sim_add_agent(sim, "a1", 1);
     sim_add_agent(sim, "a2", 1);
     sim_run(sim, 10);
-    assert_false(sim_step(sim, &off, NULL)); /* it is connected */
+    assert_false(sim_step(sim, &off, NULL)); /* refused, because the agent is connected */
     assert_false(sim_step(sim, &other, NULL));
     sim_agent_away(sim, "a1", 200000);
     sim_run(sim, 1000);
-    assert_false(sim_step(sim, &off, NULL)); /* it may come back */
+    assert_false(sim_step(sim, &off, NULL)); /* refused, because the agent may come back */
     sim_run(sim, 60000);
     expect_lost(sim, "a1", true);
     expect_lost(sim, "a2", false);
-    assert_true(sim_step(sim, &enable, NULL)); /* for the case that it comes back */
+    assert_true(sim_step(sim, &enable, NULL)); /* accepted, because the agent may come back later */
     sim_crash_master(sim, 1000);
     sim_run(sim, 20000);
     expect_lost(sim, "a1", true);
@@ -144,7 +144,7 @@ static void test_lost_agent__is_listed_until_somebody_takes_it_off(void **state)
     assert_false(core_agent_by_id(sim->core, "a1", &v));
 }
 
-/* One that has nothing to do, and dies while the master is away, is lost all the same. */
+/* An agent that has nothing to do, and dies while the master is down, is reported as lost as well. */
 static void test_lost_agent__that_died_while_the_master_was_away(void **state)
 {
     struct sim *sim = *state;
@@ -156,7 +156,8 @@ static void test_lost_agent__that_died_while_the_master_was_away(void **state)
     expect_lost(sim, "a1", true);
 }
 
-/* A store of a version that kept the row of every agent it ever knew: only those that come back are on the list. */
+/* The store of an earlier version has a row of every agent that ever connected. Only agents that connect again are on
+ * the list. */
 static void test_agent_of_an_older_version__is_on_the_list_once_it_connects(void **state)
 {
     struct sim *sim = *state;
@@ -172,7 +173,7 @@ static void test_agent_of_an_older_version__is_on_the_list_once_it_connects(void
         sim->store->agent[i].listed = false;
     sim_crash_master(sim, 1000);
     sim_run(sim, 1500);
-    assert_true(core_agent_by_id(sim->core, "a1", &v)); /* something ran there */
+    assert_true(core_agent_by_id(sim->core, "a1", &v)); /* the core knows this agent because something ran on it */
     assert_false(core_agent_by_id(sim->core, "a2", &v));
     sim_run(sim, 60000);
     expect_lost(sim, "a1", true);
@@ -193,7 +194,8 @@ static void test_disabled_agent__stops_at_once_or_when_drained(void **state)
     sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 20});
     sim_run(sim, 250);
     assert_true(sim_step(sim, &ev, NULL));
-    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1}); /* finds no place while the agent drains */
+    /* this experiment finds no place while the agent drains */
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1});
     sim_run(sim, 500);
     ev.enable.drain = false;
     assert_true(sim_step(sim, &ev, NULL));

@@ -37,7 +37,7 @@ static void test_elastic__launches_for_what_waits_and_ends_what_idles(void **sta
                     "[  4020] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
                     "[ 64020] order > end m1: idle for 1m0s\n");
     assert_int_equal(machines_n(sim), 0);
-    assert_int_equal((int)sim->store->agent_n, 0); /* nothing is kept of it */
+    assert_int_equal((int)sim->store->agent_n, 0); /* the store keeps nothing about it */
 }
 
 static void test_elastic__counts_what_starts_and_never_exceeds_the_most(void **state)
@@ -64,7 +64,8 @@ static void test_elastic__gangs_take_whole_machines(void **state)
     assert_int_equal(sim_experiment_state(sim, 1), RUN_COMPLETED);
 }
 
-/* Three slots divide no number of machines of two; six are more than two machines have. */
+/* A trial of three slots cannot have whole machines of two slots, and one of six slots needs more machines than the
+ * pool may have. */
 static void test_elastic__launches_nothing_for_what_it_could_never_hold(void **state)
 {
     struct sim *sim = start_elastic(state, &two_at_most);
@@ -212,7 +213,8 @@ static void test_elastic__what_cannot_be_ended_is_told_so_again(void **state)
     assert_int_equal(machines_n(sim), 0);
 }
 
-/* Its failure on m1 made a log policy exclude the node. m1 idles beside it, so another one is launched. */
+/* The trial has failed on m1, and a log policy has excluded that node. m1 is idle, but the trial cannot use it, so
+ * another machine is launched. */
 static void test_elastic__a_trial_that_only_excluded_nodes_could_hold_gets_a_new_one(void **state)
 {
     struct sim *sim = start_elastic(state, &two_at_most);
@@ -236,7 +238,8 @@ static void test_elastic__a_trial_that_only_excluded_nodes_could_hold_gets_a_new
         "[  8130] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
 }
 
-/* All that the pool may have are excluded: the one that idles ends in time, and makes room for another. */
+/* All machines that the pool may have are excluded. The one that is idle ends after its idle time, so that another one
+ * can be launched. */
 static void test_elastic__an_excluded_node_makes_room_when_it_has_idled(void **state)
 {
     struct scale_opts one = two_at_most;
@@ -263,7 +266,7 @@ static void test_elastic__an_excluded_node_makes_room_when_it_has_idled(void **s
         "[ 68630] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
 }
 
-/* The same where the pool keeps all that it may have. */
+/* The same holds in a pool that always keeps as many machines as it may have. */
 static void test_elastic__an_excluded_node_is_replaced_in_a_pool_of_fixed_size(void **state)
 {
     struct scale_opts one = two_at_most;
@@ -289,11 +292,11 @@ static void test_elastic__an_excluded_node_is_replaced_in_a_pool_of_fixed_size(v
         "[ 68130] trial 1 > COMPLETED, restarts 1\n"
         "[ 68130] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
         "[ 68130] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
-    sim_run(sim, 200000); /* nothing waits: it stays */
+    sim_run(sim, 200000); /* no request waits, so the machine stays */
     sim_expect(sim, "");
 }
 
-/* The provider's list knows what the master has forgotten. */
+/* The provider's list tells the master of a machine that the master launched and has forgotten in its crash. */
 static void test_elastic__the_master_dies_between_launch_and_news(void **state)
 {
     struct sim *sim = start_elastic(state, &two_at_most);
@@ -314,7 +317,7 @@ static void test_elastic__the_master_dies_between_launch_and_news(void **state)
     assert_int_equal(machines_n(sim), 0);
 }
 
-/* After a restart those that are on their way back count neither as surplus nor as missing. */
+/* After a restart, machines whose agents may come back count neither as surplus nor as missing. */
 static void test_elastic__a_restart_launches_nothing_twice(void **state)
 {
     struct sim *sim = start_elastic(state, &two_at_most);
@@ -335,7 +338,7 @@ static void test_elastic__a_restart_waits_for_agents_on_their_way_back(void **st
 {
     struct sim *sim = start_elastic(state, &two_at_most);
     sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 5});
-    sim_run(sim, 10000); /* m1 idles */
+    sim_run(sim, 10000); /* m1 is idle */
     sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 5, .paused = true});
     sim_crash_master(sim, 1000);
     sim_run(sim, 1200);
@@ -345,7 +348,7 @@ static void test_elastic__a_restart_waits_for_agents_on_their_way_back(void **st
     assert_int_equal(sim->provider.launched, 1);
 }
 
-/* 5: none. Refused when it has ended. */
+/* Sets max_slots; 5 stands for no limit. An experiment that has ended refuses the change, which is no failure. */
 static void limit_slots(struct sim *sim, int experiment_id, int max_slots)
 {
     struct core_resources_patch patch = {.set_max_slots = true, .max_slots = max_slots == 5 ? -1 : max_slots};
@@ -356,7 +359,8 @@ static void limit_slots(struct sim *sim, int experiment_id, int max_slots)
              NULL);
 }
 
-/* Crashes anywhere, machines that stop and hang, a provider that fails: all work ends, and all machines do. */
+/* One random run, with crashes at any step, machines that stop or hang, and a provider that fails. In the end all work
+ * and all machines must have ended. */
 static void random_run(uint64_t seed)
 {
     struct rng rng;
@@ -411,7 +415,7 @@ static void test_elastic__everything_ends_whatever_goes_wrong(void **state)
         random_run(seed);
 }
 
-/* Nothing is looked at one by one unless there is something to end. */
+/* Machines are looked at one by one only if there is one to end. */
 static void test_elastic__knows_from_the_counts_whether_any_would_end(void **state)
 {
     struct rng rng;

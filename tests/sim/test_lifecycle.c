@@ -43,8 +43,8 @@ static void test_continue__a_canceled_trial_goes_on_from_its_checkpoint_as_a_new
     assert_int_equal(sim_experiment_state(sim, x), RUN_COMPLETED);
 }
 
-/* Two of three had been tried when it was killed; the completed one is left alone, the third is drawn as it would have
- * been. */
+/* Two of three trials had been tried when the experiment was killed. The completed trial is not run again, and the
+ * third one is drawn as it would have been. */
 static void test_continue__a_search_leaves_completed_trials_alone(void **state)
 {
     struct sim *sim = *state;
@@ -57,7 +57,7 @@ static void test_continue__a_search_leaves_completed_trials_alone(void **state)
     sim_run(sim, 1000);
     assert_int_equal(sim_trial_state(sim, 2), RUN_CANCELED);
     assert_int_equal(sim_continue(sim, x), 0);
-    sim_crash_master(sim, 1000); /* what was not drawn again yet is drawn by the next master */
+    sim_crash_master(sim, 1000); /* the next master draws the trials that have not been drawn again yet */
     sim_run(sim, 10000);
     assert_int_equal(sim_experiment_state(sim, x), RUN_COMPLETED);
     assert_int_equal(sim_trial(sim, 1)->run_id, 1);
@@ -80,7 +80,7 @@ static void test_continue__what_is_not_over_is_refused(void **state)
     error_release(&err);
 }
 
-/* It would never end: nobody runs that trial, and the experiment waits for it. */
+/* Such an experiment would never end, because nobody runs that trial and the experiment waits for it. */
 static void test_continue__with_a_trial_that_has_not_ended_is_refused(void **state)
 {
     struct sim *sim = *state;
@@ -111,7 +111,8 @@ static struct sim_container *first_container(struct sim_agent *a)
     return NULL;
 }
 
-/* The part of the task on the other node fails at once for want of its peer, long before the lost one is given up. */
+/* The part of the task on the other node fails at once because its peer is missing, long before the lost node is given
+ * up. */
 static void test_node_fault__costs_no_restart_though_its_peers_fail_first(void **state)
 {
     struct sim *sim = *state;
@@ -163,7 +164,7 @@ static void test_log_policy__an_excluded_node_is_not_used_again(void **state)
     sim_create(sim,
                &(struct sim_experiment){.slots = 1, .steps = 2, .max_restarts = 5, .fail_runs = 1, .fail_step = 1});
     sim_run(sim, 50);
-    for (int i = 0; i < 2; i++) /* once is enough, twice is no more */
+    for (int i = 0; i < 2; i++) /* what is done once and what is done twice must have the same result */
         assert_int_equal(sim_log_matched(sim, 1, "a1", LOG_POLICY_EXCLUDE_NODE), 0);
     assert_string_equal(sim_trial(sim, 1)->excluded_agents, "a1\n");
     sim_run(sim, 5000);

@@ -4,7 +4,7 @@
 static const struct sched_opts preemptive = {.policy = SCHED_BY_PRIORITY, .preemption = true};
 static const struct sched_opts fair = {.policy = SCHED_BY_FAIR_SHARE};
 
-/* Of two that make way for a gang of their own priority, the first one to go must not take its slot again. */
+/* Two trials are stopped for a gang of their own priority. The one that ends first must not get its slot back. */
 static void test_preemption__a_gang_gets_what_was_vacated_for_it(void **state)
 {
     struct sim *sim = *state;
@@ -33,7 +33,7 @@ static void test_preemption__a_gang_gets_what_was_vacated_for_it(void **state)
                     "[   750] a1 > start trial 3 run 2 slots 1 from step 3\n");
 }
 
-/* Its wait has made the second one more important than the third, and the third ages beside it. */
+/* Aging has made the second trial more important than the third one, and the third one ages as well. */
 static void test_preemption__what_aging_has_given_survives_a_restart_of_the_master(void **state)
 {
     struct sched_opts aging = preemptive;
@@ -66,8 +66,8 @@ static void test_preemption__what_aging_has_given_survives_a_restart_of_the_mast
                     "[ 52160] a1 > start trial 2 run 2 slots 0 from step 210\n");
 }
 
-/* Every two seconds somebody comes with more important work of three seconds. Without aging the first job would wait
- * for ever; with it, it has come to the top after ten steps, and then nobody stops it. */
+/* Every two seconds a more important trial comes that takes three seconds. Without aging the first job would wait for
+ * ever. With aging it has the best priority after ten steps, and is then not stopped any more. */
 static void test_preemption__with_aging_nothing_starves(void **state)
 {
     struct sched_opts aging = preemptive;
@@ -85,7 +85,7 @@ static void test_preemption__with_aging_nothing_starves(void **state)
     assert_int_not_equal(sim_experiment_state(sim, 15), RUN_COMPLETED);
 }
 
-/* One that waits while the master restarts is as old afterwards as if nothing had been. */
+/* A request that waits while the master is down has the same age afterwards as if the master had not been down. */
 static void test_preemption__a_job_ages_while_the_master_is_away(void **state)
 {
     struct sched_opts aging = preemptive;
@@ -112,7 +112,7 @@ static void test_preemption__a_job_ages_while_the_master_is_away(void **state)
                     "[ 30140] a1 > start trial 1 run 2 slots 0 from step 250\n");
 }
 
-/* Half of its agents cannot be had, since they run what is more important: the other half runs on. */
+/* Half of the agents that the gang needs run more important work. So nothing on the other half is stopped. */
 static void test_preemption__never_for_what_would_not_fit_afterwards(void **state)
 {
     struct sim *sim = *state;
@@ -142,7 +142,7 @@ static void test_preemption__never_for_what_would_not_fit_afterwards(void **stat
                     "[  2240] exp 3 > STOPPING_COMPLETED -> COMPLETED\n");
 }
 
-/* What fills the gap beside one that waits gives it back when that helps. */
+/* A request that was placed beside a waiting gang is stopped as soon as this makes room for the gang. */
 static void test_preemption__what_backfills_gives_way_as_soon_as_that_helps(void **state)
 {
     struct sim *sim = *state;
@@ -169,7 +169,8 @@ static void test_preemption__what_backfills_gives_way_as_soon_as_that_helps(void
                     "[   760] a1 > start trial 3 run 2 slots 0 from step 5\n");
 }
 
-/* All or nothing: of two gangs that each need both agents none holds one and waits for the other. */
+/* A gang gets all its slots or none. Of two gangs that each need both agents, none holds one agent while it waits for
+ * the other one. */
 static void test_preemption__two_gangs_never_hold_a_half_each(void **state)
 {
     struct sim *sim = *state;
@@ -205,8 +206,8 @@ static void change_priority(struct sim *sim, int experiment_id, int priority)
              NULL);
 }
 
-/* The second job has come later than the first. Of equals that have changed their priority the earlier one still goes
- * first, whoever changed last. */
+/* The second job was submitted after the first one. If both change to the same priority, the earlier one still goes
+ * first, whichever changed last. */
 static void test_queue__a_change_of_priority_keeps_the_order_of_equals(void **state)
 {
     struct sim *sim = *state;
@@ -231,7 +232,7 @@ static void test_queue__a_change_of_priority_keeps_the_order_of_equals(void **st
                     "[   460] exp 2 > STOPPING_COMPLETED -> COMPLETED\n");
 }
 
-/* Where every slot is taken, the newcomer gets its share all the same. */
+/* All slots of the pool are taken, and a new job gets its share all the same. */
 static void test_fair_share__a_full_pool_is_shared_anew(void **state)
 {
     struct sim *sim = *state;
@@ -251,8 +252,8 @@ static void test_fair_share__a_full_pool_is_shared_anew(void **state)
                     "[   320] a1 > start trial 3 run 1 slots 0\n");
 }
 
-/* Every slot is taken, by tasks that its share may come from anywhere: those on one agent make way, not the oldest two.
- */
+/* Every slot is taken, and the share of the gang may come from any of the tasks. Tasks on one agent are stopped, and
+ * not the two oldest tasks. */
 static void test_fair_share__a_gang_has_its_share_in_one_place(void **state)
 {
     struct sim *sim = *state;
@@ -276,7 +277,7 @@ static void test_fair_share__a_gang_has_its_share_in_one_place(void **state)
                     "[   320] a2 > start trial 5 run 1 slots 0,1\n");
 }
 
-/* Small jobs that are full at once leave what they do not want to all larger ones alike. */
+/* Small jobs that have all they want leave the rest to all larger jobs alike. */
 static void test_fair_share__small_jobs_do_not_make_the_shares_of_large_ones_differ(void **state)
 {
     struct sim *sim = *state;
@@ -305,7 +306,7 @@ static void test_fair_share__small_jobs_do_not_make_the_shares_of_large_ones_dif
                     "[     5] a1 > start trial 12 run 1 slots 3\n");
 }
 
-/* What runs on agents that are not back yet is not more than the pool can hold. */
+/* Allocations on agents that are not back yet do not count as more than the pool can hold. */
 static void test_fair_share__a_restart_of_the_master_preempts_nobody(void **state)
 {
     struct sim *sim = *state;

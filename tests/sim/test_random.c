@@ -25,7 +25,7 @@ static struct sim_experiment random_experiment(struct rng *rng)
         .fail_runs = one_of(rng, 3),
         .fail_step = 1 + one_of(rng, 10),
         .deaf = one_of(rng, 4) == 0,
-        .invalid_hp = single && one_of(rng, 10) == 0, /* random would try others for ever */
+        .invalid_hp = single && one_of(rng, 10) == 0, /* the searcher random would try others for ever */
         .cannot_start = one_of(rng, 10) == 0,
         .searcher = single ? NULL : "{\"name\": \"random\", \"max_trials\": 3, \"max_concurrent_trials\": 2}",
     };
@@ -59,7 +59,7 @@ static void user_does_something(struct sim *sim, struct rng *rng, int experiment
         another_pool(sim, rng, experiments);
         return;
     }
-    if (one_of(rng, 8) == 0) { /* a node that every trial avoids would leave a wide one waiting for ever */
+    if (one_of(rng, 8) == 0) { /* a trial that needs many agents would wait for ever if it may not run on one of them */
         sim_log_matched(sim, 1 + one_of(rng, 3 * experiments + 1), "a3",
                         one_of(rng, 2) ? LOG_POLICY_EXCLUDE_NODE : LOG_POLICY_CANCEL_RETRIES);
         return;
@@ -91,7 +91,7 @@ static void machines_do_something(struct sim *sim, struct rng *rng)
     case 2:
         sim_crash_master(sim, 1 + one_of(rng, 90000));
         break;
-    case 3: /* in the midst of one of the next steps */
+    case 3: /* the crash happens in one of the next steps */
         sim->crash_at = sim->steps + 1 + one_of(rng, 5);
         sim->crash_mode = (enum sim_crash)(CRASH_BEFORE_COMMIT + one_of(rng, 3));
         break;

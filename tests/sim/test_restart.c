@@ -21,7 +21,8 @@ static void test_restart__trials_run_on_and_their_results_arrive(void **state)
     assert_int_equal(sim_trial(sim, 1)->run_id, 1);
 }
 
-/* A master that comes back asks at once, and not as often again. */
+/* A master that comes back launches the trial at once. It does not make the full number of attempts again, because the
+ * launches that failed before its restart count. */
 static void test_restart__launches_that_failed_before_it_count(void **state)
 {
     struct sim *sim = *state;
@@ -48,7 +49,7 @@ static void test_restart__a_program_that_ran_ends_the_row_of_failed_launches(voi
     assert_int_equal(sim_trial(sim, 1)->launch_failures, 3);
     sim_run(sim, 100);
     assert_int_equal(sim_trial_state(sim, 1), RUN_ACTIVE);
-    assert_int_equal(sim_trial(sim, 1)->launch_failures, 3); /* that its container is RUNNING proves nothing */
+    assert_int_equal(sim_trial(sim, 1)->launch_failures, 3); /* RUNNING does not prove that the trial was started */
     sim_run(sim, 10000);
     assert_int_equal(sim_trial_state(sim, 1), RUN_COMPLETED);
     assert_int_equal(sim_trial(sim, 1)->launch_failures, 0);
@@ -140,8 +141,8 @@ static void test_restart__waiting_paused_and_stopping_experiments_stay_so(void *
                     "[ 12370] exp 3 > STOPPING_COMPLETED -> COMPLETED\n");
 }
 
-/* What users do in the run that is crashed at every step. It passes through start, preemption, resume, failure, and a
- * second experiment that waits in the queue. */
+/* What users do in the run that is crashed at every step: starts, a preemption, a resumption, a failure, and a second
+ * experiment that waits in the queue. */
 static void eventful_run(struct sim *sim)
 {
     sim_add_agent(sim, "a1", 2);
@@ -150,14 +151,14 @@ static void eventful_run(struct sim *sim)
                &(struct sim_experiment){.slots = 1, .steps = 3, .max_restarts = 1, .fail_runs = 1, .fail_step = 2});
     sim_run(sim, 450);
     while (sim_request(sim, CORE_EXPERIMENT_PAUSE, x) < 0)
-        sim_run(sim, 500); /* the user tries again until there is an answer */
+        sim_run(sim, 500); /* the user tries again until the master answers */
     sim_run(sim, 1500);
     while (sim_request(sim, CORE_EXPERIMENT_ACTIVATE, x) < 0)
         sim_run(sim, 500);
     sim_run(sim, 200000);
 }
 
-/* A crash costs time, but no restart, no run, and no step. */
+/* Returns whether a crash has cost only time, and no restart, no run and no step. */
 static bool is_as_it_should_be(const struct sim *sim)
 {
     const struct trial_row *first = sim_trial(sim, 1), *second = sim_trial(sim, 2);
@@ -173,7 +174,8 @@ static void test_crash__at_any_step_leads_to_the_same_result(void **state)
     eventful_run(sim);
     assert_true(is_as_it_should_be(sim));
     assert_in_range(sim->steps, 20, 1000);
-    for (int at = 4; at <= sim->steps; at++) { /* the agent and both experiments are there: their reply was awaited */
+    /* the first three steps add the agent and both experiments, whose answers are awaited */
+    for (int at = 4; at <= sim->steps; at++) {
         for (enum sim_crash mode = CRASH_BEFORE_COMMIT; mode <= CRASH_AFTER_EFFECTS; mode++) {
             sim_init(&crashed, 1);
             crashed.crash_at = at;

@@ -24,11 +24,11 @@ struct world {
     char agent_id[AGENTS][16];
     struct sched_job job[JOBS];
     char job_id[JOBS][16];
-    int job_slots[JOBS]; /* of each request; -1: of all sizes */
+    int job_slots[JOBS]; /* the slots of each request of the job; -1: its requests have different sizes */
     struct sched_request request[REQUESTS];
     char request_id[REQUESTS][16];
     bool open[REQUESTS];
-    long placed, gangs, released; /* so that a run can show that it has seen something */
+    long placed, gangs, released; /* counted so that a run can show that it has tested something */
     long why[SCHED_WHY_NEXT + 1];
     const char *blocked[REQUESTS][2];
     int next_id;
@@ -58,7 +58,8 @@ static void join_agent(struct world *w, size_t i)
     w->present[i] = true;
 }
 
-/* What it offers when what it runs is known: half of the time all there is, else as if something were disabled. */
+/* Sets what the agent offers when its running requests are known: in half of the cases all its slots, otherwise fewer,
+ * as if some were disabled. */
 static void set_agent(struct world *w, size_t i, bool open, bool fewer_slots)
 {
     struct sched_agent *agent = &w->agent[i];
@@ -146,7 +147,7 @@ static void change_request(struct world *w)
         add_request(w, i);
     else if (r->state == SCHED_PENDING ? once_in(w, 10) : once_in(w, 3))
         end_request(w, i);
-    else if (r->state != SCHED_PENDING && once_in(w, 4)) /* part of a gang has gone already */
+    else if (r->state != SCHED_PENDING && once_in(w, 4)) /* a part of the gang has ended already */
         sched_request_releasing(w->sched, r);
 }
 
@@ -284,7 +285,7 @@ static int by_index(const void *a, const void *b)
                   sorting->request[((const struct plain_placement *)b)->request]->allocation_id);
 }
 
-/* What was looked at, for when the two differ. */
+/* Prints what the schedulers have looked at, for the case that they differ. */
 static void print_difference(const struct view *v, const struct sched_decision *found,
                              const struct plain_decision *wanted)
 {
@@ -342,7 +343,7 @@ static void same_decision(const struct view *v, struct sched_decision *found, st
     }
 }
 
-/* Nobody holds more than there is. */
+/* Checks that no agent has given out more than it has. */
 static void check_books(struct world *w)
 {
     for (size_t i = 0; i < AGENTS; i++) {
@@ -361,7 +362,7 @@ static void check_books(struct world *w)
     }
 }
 
-/* What each job is told of those ahead of it is what a walk through the line finds. */
+/* Checks that what each job is told about those ahead of it equals what a walk over the queue finds. */
 static void check_line(struct world *w)
 {
     size_t jobs = 0;
@@ -406,7 +407,7 @@ static size_t more_important(const struct view *v, size_t i)
     return n;
 }
 
-/* Whatever is said of a request that waits is so. */
+/* Checks that the reason given for a waiting request is true. */
 static void check_reason(struct world *w, const struct view *v, size_t i, struct arena *a)
 {
     struct sched_reason reason;
@@ -417,12 +418,12 @@ static void check_reason(struct world *w, const struct view *v, size_t i, struct
     sched_why(w->sched, v->request[i], &reason);
     w->why[reason.why]++;
     assert_int_equal(reason.why == SCHED_WHY_NO_AGENTS, v->snapshot.agent_n == 0);
-    if (v->snapshot.agent_n > 0) /* nothing ages before there ever was one */
+    if (v->snapshot.agent_n > 0) /* before there has been an agent, nothing ages */
         assert_int_equal(reason.ahead, fair ? 0 : more_important(v, i));
     assert_int_equal(reason.why == SCHED_WHY_CLOSED, v->snapshot.agent_n > 0 && open_n == 0);
     if (reason.why <= SCHED_WHY_NEVER)
         assert_int_equal(fits_idle, 0);
-    else if (!v->snapshot.opts.allow_heterogeneous_fits) /* there the choice of whole agents is not monotone */
+    else if (!v->snapshot.opts.allow_heterogeneous_fits) /* such fits may fail on idle agents alone */
         assert_int_not_equal(fits_idle, 0);
     assert_int_equal(reason.why > SCHED_WHY_NO_ROOM, fits > 0);
     if (reason.why == SCHED_WHY_KEPT)

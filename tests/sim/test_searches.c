@@ -37,8 +37,8 @@ static void create_search(struct sim *sim, size_t i, int fail_trial)
                                              .fail_step = 1});
 }
 
-/* One slot, so that the order in which trials report is the same however long things take. The second trial fails twice
- * and ends in error. */
+/* Runs a search on one slot, so that trials report in the same order however long anything takes. The second trial
+ * fails twice and ends in error. */
 static void run_search(struct sim *sim, size_t i)
 {
     sim_add_agent(sim, "a1", 1);
@@ -46,8 +46,8 @@ static void run_search(struct sim *sim, size_t i)
     sim_run(sim, 200000);
 }
 
-/* Every trial to the letter, with what it was given and how far it came; one that was stopped may have trained on while
- * nobody could tell it. */
+/* Writes down every trial, with its hyperparameters and its steps. A trial that the searcher has stopped may have
+ * trained on while the master was down. */
 static void describe_trials(const struct sim *sim, struct strbuf *ret)
 {
     strbuf_reset(ret);
@@ -93,7 +93,7 @@ static void test_crash__between_any_two_steps_leaves_the_search_as_it_was(void *
         assert_int_equal(sim_experiment_state(&undisturbed, 1), RUN_COMPLETED);
         int steps = undisturbed.steps;
         sim_release(&undisturbed);
-        for (int step = 3; step <= steps; step++) /* agent and experiment are there */
+        for (int step = 3; step <= steps; step++) /* the first steps add the agent and the experiment */
             for (enum sim_crash mode = CRASH_BEFORE_COMMIT; mode <= CRASH_AFTER_EFFECTS; mode++)
                 crash_at(i, step, mode, expected.s);
     }

@@ -58,7 +58,7 @@ static void test_task__whose_agent_is_lost_is_over(void **state)
         "[ 25050] task of exp 7 > over\n");
 }
 
-/* Its creator is told, and may try again. */
+/* The creator of the task is told that it was killed, and may try again. */
 static void test_task__that_hangs_is_killed_after_an_hour_also_over_a_restart(void **state)
 {
     struct sim *sim = *state;
@@ -97,7 +97,7 @@ static void test_task__in_a_pool_that_does_not_exist_is_refused(void **state)
     assert_int_equal(sim_open_allocations(sim), 0);
 }
 
-/* The master dies at every step there is, in each of the ways. Whoever asked hears of each end at least once. */
+/* The master dies at every step, in each of the ways. The creator of a task is told of each end at least once. */
 static void test_task__survives_a_crash_at_every_step(void **state)
 {
     (void)state;

@@ -15,7 +15,7 @@ static void test_single__trains_checkpoints_and_completes(void **state)
     assert_int_equal(sim_trial(sim, 1)->steps_completed, 2);
 }
 
-/* The sentences that tools of the predecessor's users look for in trial logs. */
+/* The logs of trials have the sentences that tools for the predecessor's logs look for. */
 static void test_logs__say_how_a_trial_ended(void **state)
 {
     struct sim *sim = *state;
@@ -191,7 +191,8 @@ static void test_requests__that_come_too_late_are_refused(void **state)
     assert_int_equal(sim_request(sim, CORE_EXPERIMENT_KILL, x), 0);
     sim_run(sim, 1000);
     assert_int_equal(sim_experiment_state(sim, x), RUN_CANCELED);
-    assert_int_equal(sim_request(sim, CORE_EXPERIMENT_KILL, x), -1); /* the store answers for what is over */
+    /* the store answers for an experiment that is over */
+    assert_int_equal(sim_request(sim, CORE_EXPERIMENT_KILL, x), -1);
 }
 
 static void test_two_experiments__share_two_slots_in_order(void **state)
@@ -340,7 +341,7 @@ static void test_launch_failure__is_the_end_when_it_happens_twenty_times_in_a_ro
     strbuf_release(&story);
 }
 
-/* The agent calls the container RUNNING before the start has succeeded: that must not begin the count again. */
+/* The agent reports RUNNING before the start has succeeded. This must not reset the count of failed launches. */
 static void test_launch_failure__counts_although_the_container_was_called_running(void **state)
 {
     struct sim *sim = *state;

@@ -19,7 +19,7 @@ static const char *text(struct json_object *v, const char *name)
     return json_object_is_type(s, json_type_string) ? json_object_get_string(s) : NULL;
 }
 
-/* The document that a check of a member reports into, with its path. */
+/* The document and the path of a member that is checked. Mistakes are reported there. */
 struct site {
     const struct schema_place *place;
     struct schema_problems *problems;
@@ -39,10 +39,11 @@ static struct json_object *member(struct json_object *v, const char *name)
     return json_object_is_type(v, json_type_object) ? json_object_object_get(v, name) : NULL;
 }
 
-/* A value that no row describes: what JSON cannot hold is wrong with it. */
+/* A table row for a value that no row describes. The value may have any type, but must be something that JSON can
+ * hold. */
 static const struct schema_key anything = {.name = "", .types = SCHEMA_ANY, .help = ""};
 
-/* What its rows cannot say. */
+/* Checks of a hyperparameter what the rows of its type cannot say. */
 CHECK(check_typed_hyperparameter)
 {
     struct json_object *low = member(v, "minval"), *high = member(v, "maxval");
@@ -94,7 +95,7 @@ static void check_counts(const struct site *s, struct json_object *v, const char
     }
 }
 
-/* Every hyperparameter that a grid would need a `count` for and that has none. */
+/* Reports every hyperparameter that has no `count` although a grid needs one. */
 static void check_grid(struct json_object *hyperparameters, const struct schema_place *place,
                        struct schema_problems *problems)
 {
@@ -120,7 +121,8 @@ CHECK(check_length)
 
 /* ---- Sections ---------------------------------------------------------------------------------------------------- */
 
-/* Which searcher a document that names none will get is not known yet, so only a grid that is there asks for counts. */
+/* Checks an experiment. If the document names no searcher, it is not known yet which one it gets, so counts are
+ * required only if the document itself asks for a grid. */
 CHECK(check_experiment)
 {
     const char *name = text(json_object_object_get(v, "searcher"), "name");
@@ -128,7 +130,8 @@ CHECK(check_experiment)
         check_grid(json_object_object_get(v, "hyperparameters"), place, problems);
 }
 
-/* Everywhere else a bare number is a length whose unit the training code knows. */
+/* Checks a searcher. Here a length needs a unit in some cases; everywhere else a bare number is a length whose unit the
+ * training code knows. */
 CHECK(check_searcher)
 {
     const char *name = text(v, "name");
@@ -156,7 +159,7 @@ CHECK(check_profiling)
                 json_object_get_string(end));
 }
 
-/* "/dev/a:/dev/b" or "/dev/a:/dev/b:rwm" */
+/* Checks a device given as text: "/dev/a:/dev/b" or "/dev/a:/dev/b:rwm". */
 CHECK(check_device)
 {
     if (!json_object_is_type(v, json_type_string))
@@ -202,7 +205,7 @@ CHECK(check_log_policies)
     }
 }
 
-/* What the master itself decides about a pod. */
+/* Refuses members of a pod that the master itself sets. */
 static void check_our_container(const struct site *s, struct json_object *container, const char *path)
 {
     static const char *const ours[] = {"image", "command", "args", "tty", "stdin"};

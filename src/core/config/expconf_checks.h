@@ -5,6 +5,6 @@
 
 #include "common/config/schema.h"
 
-extern const struct schema_check expconf_checks[]; /* ends with a NULL name */
+extern const struct schema_check expconf_checks[]; /* the last entry has a NULL name */
 
 #endif

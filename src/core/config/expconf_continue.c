@@ -25,7 +25,8 @@ static bool has_check(const struct schema_key *key, const char *name)
     return key && key->check && strcmp(key->check, name) == 0;
 }
 
-/* Members that the kind of `upper` does not have go with the kind that it replaces. */
+/* Returns whether the member belongs only to the kind that `upper` replaces by another kind. Such members are
+ * dropped. */
 static bool is_foreign(const struct schema_key *key, const char *name, struct json_object *upper)
 {
     const char *kind = key ? schema_kind(key, upper) : NULL;
@@ -33,8 +34,8 @@ static bool is_foreign(const struct schema_key *key, const char *name, struct js
            !schema_member(key, name, kind);
 }
 
-/* Lengths and hyperparameters are one value each, although they are spelled as mappings. Below `hyperparameters` and
- * `data` no row says anything: key is NULL. */
+/* Lays `upper` over `lower`. A length or a hyperparameter is replaced as a whole, although it is written as a mapping.
+ * Below `hyperparameters` and `data` there are no table rows, so key is NULL. */
 static struct json_object *overlay(const struct schema_key *key, bool hyperparameters, struct json_object *upper,
                                    struct json_object *lower)
 {

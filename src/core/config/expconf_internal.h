@@ -8,37 +8,39 @@
 
 void expconf_normalize_task_defaults(struct json_object *defaults); /* a task_container_defaults section */
 
-/* config over template as the table's rows say, in normal form, whatever it may look like. Caller puts the result. */
+/* Lays config over template as the table's rows say. Both are in normal form, and may have mistakes. The caller puts
+ * the result. */
 struct json_object *template_lay(const struct schema_key *table, struct json_object *config,
                                  struct json_object *template_config);
 
-/* YAML to a tree; an empty text is an empty document. `positions` may be NULL. */
+/* Parses YAML into a tree. An empty text is an empty document. `positions` may be NULL. */
 int expconf_read(const char *yaml, size_t n, struct json_object **ret, struct yaml_positions **positions,
                  struct error *err);
 /* Adds a sentence on each key that has no effect to *list, which is made when it is NULL. */
 void expconf_warn_unserved(struct json_object *config, struct json_object **list);
-/* The pool that the experiment runs in; its name replaces an empty one in the document. */
+/* Finds the pool that the experiment runs in. If the document has an empty pool name, the pool's name replaces it. */
 int expconf_resolve_pool(struct json_object *config, const struct expconf_context *ctx, const struct expconf_pool **ret,
                          struct error *err);
 
-/* How large an effective configuration may be, and what a task gets of it. */
+/* Checks the size of an effective configuration, and of what a task gets of it. */
 int expconf_check_limits(const struct exp_config *c, const struct expconf_context *ctx, struct error *err);
 
-/* What is there is right. */
+/* Checks everything that is in the document, but not whether something is missing. */
 int expconf_check_present(struct json_object *config, const struct yaml_positions *positions, struct error *err);
 
-/* Requirements of new experiments that only the finished document can be asked about. */
+/* These functions check requirements of new experiments that can only be checked in the finished document. */
 void expconf_check_storage(struct json_object *config, const struct schema_place *place,
                            struct schema_problems *problems);
 void expconf_check_searcher(struct json_object *config, const struct schema_place *place,
                             struct schema_problems *problems);
 
-/* That names of capabilities are known: what a task was to lose it must not have. Not before an experiment is created
- * or goes on: templates and parts of configurations take any text, as they always did. */
+/* Checks that the names of capabilities are known, because a task would keep a capability whose name is not known
+ * although it was to lose it. This is checked only when an experiment is created or continued: templates and parts of
+ * configurations may have any text here, as in earlier versions. */
 void expconf_check_capabilities(struct json_object *config, const struct schema_place *place,
                                 struct schema_problems *problems);
 
-/* The typed view. Takes the filled tree; `original` may be NULL. */
+/* Makes the typed values. The function takes over the filled tree. `original` may be NULL. */
 struct exp_config *expconf_view(struct json_object *take_tree, const char *original, size_t original_n);
 
 #endif

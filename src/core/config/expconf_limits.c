@@ -6,11 +6,11 @@
 #include "core/config/expconf.h"
 #include "core/config/expconf_internal.h"
 
-/* Every task gets its hyperparameters in one variable of its environment, and every trial of a search has its own. The
- * kernel takes 128 KiB in one string of execve(2). */
+/* Every task gets its hyperparameters in one variable of its environment, and every trial of a search has its own.
+ * Linux allows 128 KiB for one string of execve(2). */
 #define HYPERPARAMETERS_MAX (100 * 1024)
-/* The kernel takes 2 MiB in all, with the stack limit that systems have by default. The rest of a task's environment is
- * the agent's and the master's, with the configuration itself in up to 100 KiB. */
+/* Linux allows 2 MiB in all, with the default stack limit. The rest of a task's environment is set by the agent and the
+ * master; it includes the configuration itself, with up to 100 KiB. */
 #define START_TEXT_MAX (512 * 1024)
 #define VALUES_MAX 100000
 #define PATH_MAX_BYTES 2048
@@ -102,7 +102,8 @@ static int check_hyperparameters(const struct exp_config *c, struct error *err)
 
 int expconf_check_limits(const struct exp_config *c, const struct expconf_context *ctx, struct error *err)
 {
-    const struct schema_record *by_device = &exp_environment_variables_record; /* a field for each type of device */
+    /* the record has a field for each type of device */
+    const struct schema_record *by_device = &exp_environment_variables_record;
     size_t n = strlen(c->json);
     if (ctx->config_max && n > ctx->config_max)
         return error_set(err, ERR_INVALID,

@@ -12,7 +12,8 @@ static struct json_object *member(struct json_object *v, const char *name)
     return json_object_is_type(v, json_type_object) ? json_object_object_get(v, name) : NULL;
 }
 
-/* One value for all devices → the same value for each; the record has a field for each. */
+/* Replaces one value for all devices by an object that has the value for each type of device. The record has a field
+ * for each type. */
 static void spread_over_devices(struct json_object *environment, const char *name, enum json_type shorthand,
                                 const struct schema_record *record)
 {
@@ -29,7 +30,7 @@ static void spread_over_devices(struct json_object *environment, const char *nam
     json_object_object_add(environment, name, each);
 }
 
-/* `gpu` is what `cuda` was called once. */
+/* Renames `gpu`, which is the former name of `cuda`. */
 static void rename_gpu(struct json_object *by_device)
 {
     struct json_object *gpu = member(by_device, "gpu");
@@ -44,7 +45,7 @@ static void add_part(struct json_object *object, const char *name, const char *s
     json_object_object_add(object, name, s ? json_object_new_string_len(s, (int)n) : NULL);
 }
 
-/* "/dev/a:/dev/b:rw" → its three parts. */
+/* Splits a device such as "/dev/a:/dev/b:rw" into its three parts. */
 static struct json_object *parse_device(const char *s)
 {
     const char *container = strchr(s, ':'), *mode = container ? strchr(container + 1, ':') : NULL;

@@ -17,7 +17,7 @@ static bool is_word(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Whether text[0..n) ends with the name of a secret, as a whole word. */
+/* Returns whether text[0..n) ends with the name of a secret, as a whole word. */
 static bool ends_with_secret(const char *text, size_t n)
 {
     for (const char *const *name = config_secret_names; *name; name++) {
@@ -29,24 +29,24 @@ static bool ends_with_secret(const char *text, size_t n)
     return false;
 }
 
-/* What may stand between a name and its colon. */
+/* Returns whether the character may stand between a name and its colon. */
 static bool is_between(char c)
 {
     return c == '"' || c == ' ' || c == '\'' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* Of JSON. In YAML a text may begin so. */
+/* Returns whether the value begins with null. This is for JSON; in YAML a text may begin like that. */
 static bool is_null(const char *value)
 {
     value += strspn(value, " \t\r\n");
     return strncmp(value, "null", 4) == 0 && (value[4] == ',' || value[4] == '}');
 }
 
-/* Lists hold thousands of configurations, and few of them have secrets: parsing all would be far too slow. JSON and
- * YAML alike have a colon behind each name. */
+/* Returns whether the text may name a secret. Lists hold thousands of configurations, and few of them have secrets, so
+ * parsing all of them would be far too slow. In JSON and in YAML each name is followed by a colon. */
 static bool names_secret(const char *text, bool json)
 {
-    bool last[UCHAR_MAX + 1] = {false}; /* letters that a name of a secret ends with */
+    bool last[UCHAR_MAX + 1] = {false}; /* the characters that end the name of a secret */
     for (const char *const *name = config_secret_names; *name; name++)
         last[(unsigned char)(*name)[strlen(*name) - 1]] = true;
     for (const char *colon = text; (colon = strchr(colon, ':')); colon++) {
@@ -59,7 +59,8 @@ static bool names_secret(const char *text, bool json)
     return false;
 }
 
-/* A name may be spelled with these, in what somebody has written. */
+/* Returns whether the text may have escapes, with which a name may be written in a document that somebody has
+ * written. */
 static bool has_escapes(const char *text)
 {
     for (const char *at = text; (at = strchr(at, '\\')); at += 2)
@@ -73,7 +74,7 @@ static bool has_escapes(const char *text)
 static struct json_object *mask(struct json_object *config, const char *shown)
 {
     cleanup_json struct json_object *once = schema_mask(experiment_config_keys, config, shown);
-    return schema_mask(task_config_keys, once, shown); /* a template may be of either kind */
+    return schema_mask(task_config_keys, once, shown); /* a template may belong to an experiment or to a task */
 }
 
 const char *expconf_hide_secrets(const char *json, const char *shown, struct arena *a)

@@ -5,10 +5,12 @@
 
 #include "common/base/arena.h"
 
-/* An effective configuration or a template, as JSON; the text itself if it has no secret. `shown` stands for each
- * secret; NULL: null, as if it were not set. NULL stays NULL. */
+/* Hides the secrets of an effective configuration or a template, given as JSON. If there is no secret, the result is
+ * the text itself. `shown` replaces each secret; if it is NULL, each secret becomes null, as if it were not set. For a
+ * NULL text the result is NULL. */
 const char *expconf_hide_secrets(const char *json, const char *shown, struct arena *a);
-/* The same for YAML as somebody has written it, with ********. One with a secret loses its comments and its form. */
+/* Does the same with ******** for YAML that somebody has written. If there is a secret, the result does not keep the
+ * text's comments and layout. */
 const char *expconf_hide_secrets_yaml(const char *yaml, struct arena *a);
 
 #endif

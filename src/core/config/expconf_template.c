@@ -63,7 +63,8 @@ int taskconf_merge(struct json_object *config, struct json_object *template_conf
     return merge(task_config_keys, config, template_config, ret, err);
 }
 
-/* It fits experiments or tasks; if neither, the mistakes are those of the kind that it is nearer to. */
+/* Checks that the template fits experiments or tasks. If it fits neither, the mistakes reported are those of the kind
+ * that it is nearer to. */
 static int check_kinds(struct json_object *config, struct error *err)
 {
     cleanup_error struct error of_task = ERROR_INIT, of_experiment = ERROR_INIT;

@@ -11,7 +11,7 @@
 #include "core/config/expconf_internal.h"
 #include "gen/config_tables.h"
 
-/* The struct that callers see, with the memory of its texts behind it. */
+/* An exp_config, which callers see, with the memory of its texts. */
 struct view {
     struct exp_config config;
     struct arena arena;
@@ -32,8 +32,8 @@ static const char *text(struct json_object *v, const char *name)
 
 /* ---- Searcher ---------------------------------------------------------------------------------------------------- */
 
-/* What a kind runs as, and whether it has to know how long a trial trains. A row without `runs` is of a kind that
- * cannot run: docs/spec/searchers.md#retired-searchers. */
+/* For each kind of searcher: the kind as which it runs, and whether it has to know how long a trial trains. A kind
+ * without `runs` cannot run: docs/spec/searchers.md#retired-searchers. */
 static const struct {
     bool runs, halving;
     enum exp_searcher_kind as;
@@ -49,7 +49,7 @@ static const struct {
     [EXP_SEARCHER_CUSTOM] = {false, false, EXP_SEARCHER_CUSTOM},
 };
 
-/* The kind of that name; EXP_SEARCHER_KIND_NR: there is none, which the table refuses. */
+/* Finds the kind with that name; EXP_SEARCHER_KIND_NR if there is none. The table refuses such a name. */
 static size_t find_searcher(const char *name)
 {
     size_t i = 0;
@@ -98,7 +98,8 @@ void expconf_check_searcher(struct json_object *config, const struct schema_plac
         schema_problem(problems, place, "searcher", "%s needs max_length, or max_time together with time_metric", name);
 }
 
-/* adaptive and sync_halving say how much all trials train together instead of how many there are. */
+/* Computes the number of trials for adaptive and sync_halving, which have a budget for how much all trials train
+ * together. */
 static int32_t trials_of_budget(const struct exp_searcher *s)
 {
     int64_t n = s->max_length.units > 0 ? s->budget.units / s->max_length.units : 1;
@@ -185,7 +186,7 @@ void exp_config_free(struct exp_config *c)
 {
     if (!c)
         return;
-    struct view *view = (struct view *)c; /* config is its first member */
+    struct view *view = (struct view *)c; /* config is the first member of struct view */
     json_object_put(c->tree);
     json_object_put(c->warnings);
     arena_release(&view->arena);

@@ -25,7 +25,8 @@ static bool lies_in(const char *path, const char *section)
     return strncmp(path, section, n) == 0 && (!path[n] || path[n] == '.' || path[n] == '[');
 }
 
-/* Elsewhere a value's type is known: "on" for a switch is what was meant, and "on" for a text is refused. */
+/* Adds a sentence about a word, if the word stands in a place where any type of value is allowed. In other places the
+ * type is known: "on" for a switch is what was meant, and "on" for a text is refused. */
 static void add_word(void *list, const struct yaml_word *word)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;

@@ -13,25 +13,25 @@
 #include "gen/experiment_config.h"
 
 struct log_policy {
-    const char *name; /* NULL: it has none */
+    const char *name; /* NULL: the policy has no name */
     const char *pattern;
     enum log_policy_action action;
-    bool matched; /* set by log_policies_scan(), cleared by the caller */
-    bool gave_up; /* too expensive: it is not looked for */
+    bool matched; /* set by log_policies_scan(); the caller resets it */
+    bool gave_up; /* matching was too expensive, so the pattern is not looked for any more */
 };
 
 struct log_policies;
 
-/* ERR_INVALID with the place in the pattern. */
+/* ERR_INVALID if the pattern is wrong, with the place of the mistake. */
 int log_policy_check_pattern(const char *pattern, struct error *err);
-/* The `log_policies` of an effective configuration; those without a pattern are switched off. What does not compile is
- * left out: it was refused when it was given. */
+/* Compiles the `log_policies` of an effective configuration. Policies without a pattern are switched off. A pattern
+ * that does not compile is left out; it was refused when it was submitted. */
 struct log_policies *log_policies_new(const struct exp_log_policy *list, size_t n);
-void log_policies_free(struct log_policies *p); /* NULL is fine */
+void log_policies_free(struct log_policies *p); /* p may be NULL */
 
 size_t log_policies_n(const struct log_policies *p);
 struct log_policy *log_policies_get(struct log_policies *p, size_t i);
-/* Marks the policies that match the line. True if there is a new mark. */
+/* Marks the policies that match the line. Returns true if at least one policy was not marked before. */
 bool log_policies_scan(struct log_policies *p, const char *text, size_t n);
 
 #endif

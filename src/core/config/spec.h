@@ -6,11 +6,12 @@
 #include "core/config/expconf.h"
 #include "core/core.h"
 
-/* Everything in *ret lives in the arena. The warm start is the caller's to fill in: it takes a look into the store. */
+/* Makes the core's part of a configuration. Everything in *ret is in the arena. The caller fills in the warm start,
+ * which needs a look into the store. */
 void core_spec_of_config(const struct exp_config *c, int32_t owner_id, struct arena *a,
                          struct core_experiment_spec *ret);
 
-/* The sentences of c->warnings, once more: whoever has added one since says so. */
+/* Reads c->warnings again. To be called when sentences have been added to them. */
 void core_spec_take_warnings(const struct exp_config *c, struct arena *a, struct core_experiment_spec *ret);
 
 #endif

@@ -50,8 +50,8 @@ static int check_spec(const struct core *c, const struct core_experiment_spec *s
     return 0;
 }
 
-/* People look into the log of the first trial when an experiment does not do what they expected, so warnings stand
- * there. */
+/* Writes the configuration's warnings into the log of the first trial, because users look there when an experiment does
+ * not do what they expected. */
 static void log_config_warnings(struct core *c, const struct experiment *x, const struct core_experiment_spec *spec)
 {
     for (size_t i = 0; i < spec->warning_n && x->trial_at_n > 0; i++)
@@ -66,7 +66,8 @@ static void log_warnings(struct core *c, const struct experiment *x, const struc
     log_config_warnings(c, x, spec);
 }
 
-/* Nothing of this searcher is stored yet, or it has just been read back: its first change is kept as a snapshot. */
+/* Notes that nothing of this searcher is stored since it was made or restored, so that its first change is stored as a
+ * snapshot. */
 static void begin_search(struct experiment *x, struct searcher *searcher)
 {
     x->searcher = searcher;
@@ -121,7 +122,8 @@ static struct experiment *reopen_experiment(struct core *c, const struct core_re
     return x;
 }
 
-/* An experiment ends after its trials. So this fails only if the store's rows contradict each other. */
+/* Checks that all trials are over. An experiment ends after its trials, so this fails only if the store's rows
+ * contradict each other. */
 static int check_trials_are_over(const struct core_event *ev, struct error *err)
 {
     for (size_t i = 0; i < ev->resume.trial_n; i++) {

@@ -8,45 +8,49 @@
 
 #include "core/state/objects.h"
 
-enum { EXPERIMENTS_MAX = 100000 }; /* experiments that have not ended */
+enum { EXPERIMENTS_MAX = 100000 }; /* the most experiments that have not ended */
 
 int experiment_create(struct core *c, const struct core_experiment_spec *spec, bool activate, struct error *err);
-/* CORE_EXPERIMENT_CONTINUE: PAUSED with a new searcher, then ACTIVE. */
+/* Carries out CORE_EXPERIMENT_CONTINUE: the experiment is PAUSED with a new searcher, and then becomes ACTIVE. */
 int experiment_continue(struct core *c, const struct core_event *ev, struct error *err);
-/* To activate or to pause an experiment that is stopping is refused; to cancel or to kill it once more does nothing. */
+/* It is an error to activate or pause an experiment that is stopping. To cancel or kill it a second time does
+ * nothing. */
 int experiment_activate(struct core *c, int32_t id, struct error *err);
 int experiment_pause(struct core *c, int32_t id, struct error *err);
 int experiment_cancel(struct core *c, int32_t id, struct error *err);
 int experiment_kill(struct core *c, int32_t id, struct error *err);
 int experiment_set_resources(struct core *c, int32_t id, const struct core_resources_patch *p, struct error *err);
 
-/* What experiments are told about their trials: facts (state/step.h) and reports of tasks. */
+/* These functions tell an experiment about its trials: facts (state/step.h), and reports of tasks. */
 void experiment_trial_ended(struct core *c, struct trial *t);
 void experiment_trial_invalid_hp(struct core *c, struct trial *t);
-/* What went wrong with a trial, in words for people; the last of these is the experiment's reason if it ends in error.
- */
+/* Notes in words for people what went wrong with a trial. If the experiment ends in error, the last such note is its
+ * reason. */
 void experiment_note_failure(struct experiment *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* A method that cannot use the metrics ends the experiment in error and says why in effects.searcher_error. */
+/* Tells the searcher of a validation. If the search method cannot use the metrics, the experiment ends in error, and
+ * effects.searcher_error says why. */
 void experiment_validated(struct core *c, int32_t trial_id, const char *metrics);
-/* ERR_PRECONDITION: the trial has no operation of this length. */
+/* ERR_PRECONDITION if the trial has no operation of this length. */
 int experiment_operation_completed(struct core *c, int32_t trial_id, int64_t length, double metric, struct error *err);
 void experiment_trial_progress(struct core *c, int32_t trial_id, double progress);
 
 struct experiment *experiment_find(const struct core *c, int32_t id);
-void experiments_save_searchers(struct core *c); /* at the end of a step */
+void experiments_save_searchers(struct core *c); /* to be called at the end of a step */
 
-/* After a restart. -1: the experiment could not be rebuilt. *ret is set all the same, for experiment_fail(). */
+/* Restores an experiment after a restart of the master. -1: it could not be restored; *ret is set all the same, for
+ * experiment_fail(). */
 int experiment_restore(struct core *c, const struct core_restored_experiment *r, struct experiment **ret,
                        struct error *err);
-/* -1: the searcher does not know this one of its trials. */
+/* Restores a trial. -1: the searcher does not know the trial. */
 int experiment_restore_trial(struct experiment *x, struct trial *t, struct error *err);
-/* After its trials have been restored: goes on where it was. */
+/* Has to be called when the experiment's trials have been restored. The experiment then goes on. */
 void experiment_resume(struct core *c, struct experiment *x);
 /* Ends the experiment and all its trials in ERROR at once. */
 void experiment_fail(struct core *c, struct experiment *x, const char *reason);
 
 void experiment_free(
     struct core *c,
-    struct experiment *x); /* frees the trials, too; the experiment has been taken out of all tables before */
+    /* frees the experiment's trials as well; the experiment must have been taken out of all tables before */
+    struct experiment *x);
 
 #endif

@@ -17,7 +17,7 @@ void experiment_note_state(struct core *c, int32_t experiment_id, enum run_state
 void experiment_add_trial(struct experiment *x, struct trial *t); /* enters the trial under its number */
 
 /* Gives the event to the searcher, keeps the event if the searcher needs it after a restart, and carries out the
- * searcher's actions. -1: the searcher refused the event. */
+ * searcher's actions. -1: the searcher has refused the event. */
 int experiment_tell_searcher(struct core *c, struct experiment *x, const struct searcher_event *ev, struct error *err);
 
 #endif

@@ -10,7 +10,7 @@
 #include "core/experiments/trial.h"
 #include "core/state/step.h"
 
-/* From one snapshot of a searcher to the next there are so many events, and one more for each of its trials. */
+/* A snapshot is followed by the next one after this many events, and one more event for each trial. */
 enum { SEARCHER_EVENTS_MIN = 256 };
 
 /* ---- actions of the searcher ------------------------------------------------------------------------------------- */
@@ -60,7 +60,8 @@ static int step_searcher(struct core *c, struct experiment *x, const struct sear
     return 1;
 }
 
-/* A trial of a continued experiment that is not run again ends for the new searcher as it did for the old one. */
+/* Tells the new searcher that a trial of a continued experiment has ended as it did for the old searcher. Such a trial
+ * is not run again. */
 static void replay_old_trial(struct core *c, struct experiment *x, const struct trial *t,
                              struct searcher_actions *actions)
 {
@@ -84,8 +85,8 @@ static struct trial *unclaimed_trial(const struct experiment *x, const char *req
     return NULL;
 }
 
-/* The same seed draws the same trials. So in a continued experiment, some of the trials that the searcher creates exist
- * already. */
+/* Carries out the creation of a trial. The same seed draws the same trials, so in a continued experiment some of the
+ * trials that the searcher creates exist already. */
 static void carry_out_create(struct core *c, struct experiment *x, const struct searcher_action *create,
                              struct searcher_actions *actions)
 {
@@ -109,7 +110,8 @@ static struct trial *trial_of(const struct experiment *x, const struct searcher_
     return action->trial < x->trial_at_n ? x->trial_at[action->trial] : NULL;
 }
 
-/* An experiment that is stopping takes no more trials, and does nothing for those that it has. */
+/* Carries out an action of the searcher. An experiment that is stopping gets no more trials, and its trials are not
+ * told of actions. */
 static void carry_out(struct core *c, struct experiment *x, const struct searcher_action *action,
                       struct searcher_actions *actions)
 {
@@ -143,7 +145,8 @@ int experiment_tell_searcher(struct core *c, struct experiment *x, const struct 
     struct searcher_actions actions = SEARCHER_ACTIONS_INIT;
     int rv = step_searcher(c, x, ev, &actions, err);
     for (size_t i = 0; i < actions.n; i++) {
-        struct searcher_action action = actions.item[i]; /* a copy, for carrying it out may add to the list */
+        /* a copy, because carrying out an action may add actions to the list */
+        struct searcher_action action = actions.item[i];
         carry_out(c, x, &action, &actions);
     }
     searcher_actions_release(&actions);
@@ -168,8 +171,9 @@ static void put_snapshot(struct core *c, struct experiment *x)
     x->searcher_events_since = 0;
 }
 
-/* The more trials there are, the larger is a snapshot, and the more events come before the next one. So the cost of
- * an event does not grow with the number of trials. */
+/* Stores a snapshot of the searcher, or only the events since the last snapshot. Snapshots grow with the number of
+ * trials, and so does the number of events from one snapshot to the next. So the cost of one event does not grow with
+ * the number of trials. */
 static void save_searcher(struct core *c, struct experiment *x)
 {
     if (x->searcher_events_since > SEARCHER_EVENTS_MIN + searcher_trial_n(x->searcher)) {

@@ -14,7 +14,8 @@ struct experiment *experiment_find(const struct core *c, int32_t id)
     return x;
 }
 
-/* What the core does when an experiment ends. The driver does the rest when it carries out CORE_EXPERIMENT_ENDED. */
+/* Does the core's part of the end of an experiment. The driver does the rest when it carries out
+ * CORE_EXPERIMENT_ENDED. */
 static void end_experiment(struct core *c, struct experiment *x)
 {
     if (x->row.state == RUN_COMPLETED)
@@ -31,7 +32,8 @@ void experiment_note_failure(struct experiment *x, const char *fmt, ...)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     va_list ap;
-    if (x->row.state == RUN_STOPPING_ERROR) /* what fails from now on fails because the experiment is being stopped */
+    /* a later failure follows from the experiment's being stopped, so it is not the reason */
+    if (x->row.state == RUN_STOPPING_ERROR)
         return;
     va_start(ap, fmt);
     strbuf_vaddf(&text, fmt, ap);
@@ -57,7 +59,7 @@ void experiment_set_state(struct core *c, struct experiment *x, enum run_state t
         x->row.failure = x->failure;
     experiment_note_state(c, x->row.id, x->row.state, to);
     if (sm_check_move(&experiment_sm, x->row.id, x->row.state, to, NULL) < 0)
-        abort(); /* callers ask sm_type_allows() */
+        abort(); /* every caller has asked sm_type_allows() before */
     x->row.state = to;
     record_touch(c, &x->record);
     if (run_state_is_terminal(to))

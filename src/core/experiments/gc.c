@@ -10,10 +10,10 @@
             return (x) < (y) ? -1 : 1; \
     } while (0)
 
-/* What is sorted. It holds all that the comparisons need, because qsort() passes them no context. */
+/* An item to be sorted. It holds all that the comparisons need, because qsort() passes them no context. */
 struct ranked {
     struct gc_candidate *candidate;
-    double badness; /* lower is better, whichever way the metric goes */
+    double badness; /* a smaller value is a better one, whether the metric is to be small or large */
 };
 
 static int by_quality(const struct ranked *a, const struct ranked *b)
@@ -51,7 +51,7 @@ static void keep_first(struct ranked *r, size_t n, int limit)
         r[i].candidate->keep = true;
 }
 
-/* The candidates of one trial lie side by side. */
+/* Returns the end of the run of candidates that belong to one trial. The candidates of a trial follow each other. */
 static size_t end_of_trial(const struct ranked *r, size_t from, size_t n)
 {
     size_t end = from;
@@ -60,7 +60,8 @@ static size_t end_of_trial(const struct ranked *r, size_t from, size_t n)
     return end;
 }
 
-/* Equal steps share a rank: all of them are kept, or none. */
+/* Keeps the candidates up to the rank `limit`, in order of their steps. Candidates with equal steps have the same rank,
+ * so all of them are kept or none. */
 static void keep_newest(struct ranked *r, size_t n, int limit)
 {
     size_t rank = 1;

@@ -11,16 +11,17 @@
 #include <stdint.h>
 
 struct gc_policy {
-    int experiment_best, trial_best, trial_latest; /* save_experiment_best, save_trial_best, save_trial_latest */
+    /* values of save_experiment_best, save_trial_best and save_trial_latest */
+    int experiment_best, trial_best, trial_latest;
     bool smaller_is_better;
 };
 
 struct gc_candidate {
     int32_t trial_id, steps_completed;
-    bool has_metric; /* the searcher metric of the trial's validation at the same step */
+    bool has_metric; /* the trial's validation at the same step has the searcher metric */
     double metric;
-    int64_t validation_id; /* of equally good ones, the earlier validation comes first */
-    bool keep;             /* the answer */
+    int64_t validation_id; /* of candidates with equal metrics, the one with the earlier validation comes first */
+    bool keep;             /* set by gc_choose() */
 };
 
 /* Sets `keep` of every candidate. */

@@ -11,7 +11,7 @@ void task_allocation_ended(struct core *c, struct task *t); /* FACT_ALLOCATION_E
 
 struct task *task_find(const struct core *c, const char *id);
 void task_restore(struct core *c, const struct task_row *row);
-/* To be called after a restart of the master: ends the task if its allocation was not found. */
+/* Has to be called after a restart of the master. It ends the task if the task's allocation was not found. */
 void task_resume(struct core *c, struct task *t);
 void task_free(struct core *c, struct task *t);
 

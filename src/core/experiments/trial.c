@@ -20,7 +20,7 @@ struct trial *trial_find(const struct core *c, int32_t id)
 static void set_trial_state(struct core *c, struct trial *t, enum run_state to)
 {
     if (sm_check_move(&trial_sm, t->row.id, t->row.state, to, NULL) < 0)
-        abort(); /* a caller asks sm_type_allows() first wherever the move may not be allowed */
+        abort(); /* where a move may be forbidden, the caller has asked sm_type_allows() before */
     t->row.state = to;
     record_touch(c, &t->record);
 }
@@ -72,7 +72,7 @@ struct trial *trial_create(struct core *c, struct experiment *x, const struct se
     return t;
 }
 
-/* E.REQUEST, E.REQUEST-1, E.REQUEST-2 … */
+/* Gives the trial the id of its next task: E.REQUEST, then E.REQUEST-1, E.REQUEST-2 and so on. */
 static void next_task_id(struct trial *t)
 {
     char first[CORE_TASK_ID_MAX - 12];
@@ -81,8 +81,8 @@ static void next_task_id(struct trial *t)
     snprintf(t->row.task_id, sizeof(t->row.task_id), "%s-%d", first, last + 1);
 }
 
-/* The table of states allows a trial that has ended only the move to ACTIVE. From there it is PAUSED until its
- * experiment is active again. */
+/* The table of states allows a trial that has ended only one move, to ACTIVE. From ACTIVE the trial is then PAUSED
+ * until its experiment is active again. */
 void trial_again(struct core *c, struct trial *t, const char *hparams)
 {
     set_trial_state(c, t, RUN_ACTIVE);
@@ -168,16 +168,16 @@ static void ask_for_allocation(struct core *c, struct trial *t)
         allocation_request(c, t);
 }
 
-enum { REASON_MAX = 192 }; /* a user's name has at most 127 bytes */
+enum { REASON_MAX = 192 }; /* bytes; a user's name has at most 127 */
 
-/* Makes "the trial was paused by ada": the trial's log tells which user did it. */
+/* Makes a text such as "the trial was paused by ada", so that the trial's log tells which user did it. */
 static const char *reason_with_user(const struct core *c, const char *what, char buffer[REASON_MAX])
 {
     snprintf(buffer, REASON_MAX, "%s%s%s", what, c->by.name ? " by " : "", c->by.name ? c->by.name : "");
     return buffer;
 }
 
-/* Does what the trial's state asks for. Calling it twice does no harm. */
+/* Carries out what the trial's state asks for. To call it twice does no harm. */
 static void act_on_state(struct core *c, struct trial *t)
 {
     char text[REASON_MAX];
@@ -197,7 +197,7 @@ static void act_on_state(struct core *c, struct trial *t)
         allocation_terminate(c, t->allocation, "the searcher stopped the trial");
 }
 
-/* Rules, in this order: docs/spec/lifecycle.md#patching-a-trials-state. */
+/* docs/spec/lifecycle.md#patching-a-trials-state has the rules in the order in which they are applied here. */
 void trial_patch(struct core *c, struct trial *t, enum run_state wanted)
 {
     if (run_state_is_terminal(t->row.state) || run_state_is_terminal(wanted))
@@ -227,15 +227,16 @@ void trial_operation_given(struct core *c, struct trial *t)
         ask_for_allocation(c, t);
 }
 
-/* A trial whose allocation still waits cannot have completed the operation itself: a run of it elsewhere has. It
- * needs no slots. */
+/* Has to be called when an operation of the trial was reported as completed. If the trial's allocation still waits, the
+ * report came from an earlier run. The trial then needs no slots for now, so the allocation is ended. */
 void trial_operation_completed(struct core *c, struct trial *t)
 {
     if (waits_for_searcher(t) && t->allocation && t->allocation->row.state == ALLOCATION_PENDING)
         allocation_terminate(c, t->allocation, "the trial has nothing to do for now");
 }
 
-/* A trial that waits for its searcher ends now. One that runs ends by itself when it asks for its next operation. */
+/* Has to be called when the searcher has closed the trial. If the trial waits for its searcher, it ends now. If it
+ * runs, it ends by itself when it asks for its next operation. */
 void trial_closed(struct core *c, struct trial *t)
 {
     if (!run_state_is_terminal(t->row.state) && !t->allocation && waits_for_searcher(t))
@@ -254,15 +255,16 @@ bool trial_has_invalid_hp(const struct trial *t)
     return t->row.early_exit == EARLY_EXIT_INVALID_HP || t->row.early_exit == EARLY_EXIT_INIT_INVALID_HP;
 }
 
-/* The trial's searcher asks for nothing more. Then the trial has completed, however its last allocation ended. */
+/* Returns true if the trial's searcher asks for nothing more. The trial has then completed, however its last allocation
+ * ended. */
 static bool is_search_done(const struct trial *t)
 {
     struct searcher_operation op = trial_operation(t);
     return op.completed && op.closed;
 }
 
-/* The trial's program has exited with 0 although the searcher may want more of the trial. Is this the trial's end?
- * (trial.h) */
+/* Returns true if the trial has ended because its program has exited with status 0, although the searcher may want more
+ * of the trial (trial.h). */
 static bool ends_by_itself(const struct trial *t)
 {
     struct searcher_operation op = trial_operation(t);
@@ -282,8 +284,9 @@ static void run_again(struct core *c, struct trial *t)
         ask_for_allocation(c, t);
 }
 
-/* An agent that cannot launch would fail again at once, and for ever. So each try waits twice as long as the one
- * before. After TRIAL_LAUNCHES_MAX of them, a quarter of an hour, the trial ends. */
+/* Asks for another allocation later. An agent that cannot launch the trial would fail again at once, and for ever, so
+ * each attempt waits twice as long as the one before. After TRIAL_LAUNCHES_MAX attempts, which take a quarter of an
+ * hour, the trial ends. */
 static void run_again_later(struct core *c, struct trial *t)
 {
     t->row.launch_failures++;
@@ -303,8 +306,9 @@ static void run_again_later(struct core *c, struct trial *t)
               c->now_us + (delay_us < TRIAL_RETRY_MAX_US ? delay_us : TRIAL_RETRY_MAX_US));
 }
 
-/* Only a program that has ended by itself is known to have been started. RUNNING does not prove it: agents report it
- * for a rendezvous and for a supervisor before the program has been started. */
+/* Sets the count of failed launches back to 0 if the trial's program has been started. That is certain only if the
+ * program has ended by itself: agents report RUNNING for a rendezvous and for a supervisor before the program has been
+ * started. */
 static void forget_failed_launches(struct core *c, struct trial *t, enum exit_kind kind)
 {
     bool has_run = kind == EXIT_OK || kind == EXIT_FAILED || kind == EXIT_TASK_ERROR;
@@ -476,8 +480,8 @@ void trial_timer(struct core *c, struct timer *timer)
 
 /* ---- restart ----------------------------------------------------------------------------------------------------- */
 
-/* The checkpoint that an experiment starts from is found when the experiment is created. After a restart, the rows
- * of its trials name it. */
+/* Finds the checkpoint that an experiment starts from. It was looked up when the experiment was created; after a
+ * restart, the rows of the experiment's trials name it. */
 static void restore_warm_start(struct experiment *x, const struct trial_row *row)
 {
     if (x->spec.warm_start_checkpoint || row->warm_start_checkpoint[0] == '\0')

@@ -30,15 +30,15 @@ enum { TRIAL_INVALID_HP_GRACE_US = 10000000, TRIAL_RETRY_MAX_US = 60000000, TRIA
 
 /* Creates a trial, which is PAUSED. The caller enters it under its number in its experiment. */
 struct trial *trial_create(struct core *c, struct experiment *x, const struct searcher_action *create);
-/* Starts a trial that has ended once more, PAUSED, in a continued experiment: it has a new task and no restarts yet,
- * and keeps its checkpoints and the number of its runs. */
+/* Starts a trial of a continued experiment a second time. The trial has ended, and becomes PAUSED. It gets a new task
+ * and no restarts are counted yet. It keeps its checkpoints and its run id. */
 void trial_again(struct core *c, struct trial *t, const char *hparams);
 bool trial_has_invalid_hp(const struct trial *t);
 /* Moves the trial to the state that its experiment or a user wants, where the table of states allows it. */
 void trial_patch(struct core *c, struct trial *t, enum run_state wanted);
 struct searcher_operation trial_operation(const struct trial *t); /* what the searcher asks the trial for */
-/* The searcher has given the trial an operation. A trial has completed its operation. The searcher has closed the
- * trial. */
+/* These functions have to be called when the searcher has given the trial an operation; when a trial has completed its
+ * operation; and when the searcher has closed the trial. */
 void trial_operation_given(struct core *c, struct trial *t);
 void trial_operation_completed(struct core *c, struct trial *t);
 void trial_closed(struct core *c, struct trial *t);
@@ -49,7 +49,8 @@ void trial_allocation_ended(struct core *c, struct trial *t,
 int trial_kill(struct core *c, int32_t id, struct error *err);
 int trial_early_exit(struct core *c, int32_t id, enum early_exit reason, struct error *err);
 void trial_checkpointed(struct core *c, int32_t id, const char *uuid, int32_t steps_completed);
-/* A line of its output matched a log policy. It takes effect at the trial's next failure or start. */
+/* A line of the trial's output has matched a log policy. The policy takes effect at the trial's next failure or
+ * start. */
 void trial_log_matched(struct core *c, int32_t id, const char *policy, const char *agent_id,
                        enum log_policy_action action);
 bool trial_excludes(const struct trial *t, const char *agent_id);
@@ -57,7 +58,8 @@ void trial_timer(struct core *c, struct timer *t);
 
 struct trial *trial_find(const struct core *c, int32_t id);
 struct trial *trial_restore(struct core *c, struct experiment *x, const struct trial_row *row);
-/* To be called after a restart of the master, when the trial's open allocation, if it has one, has been restored. */
+/* Has to be called after a restart of the master, when the trial's open allocation, if it has one, has been
+ * restored. */
 void trial_resume(struct core *c, struct trial *t);
 void trial_fail(
     struct core *c,

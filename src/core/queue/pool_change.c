@@ -4,8 +4,8 @@
 #include "core/resources/rm.h"
 #include "core/state/step.h"
 
-/* A trial whose allocation waits asks for the next one in this step; a trial that runs does so when its run has
- * ended. */
+/* Lets the experiment's trials leave their pool. A trial whose allocation waits asks for an allocation in the new pool
+ * in this step. A trial that runs asks for one when its run has ended. */
 static void leave_pool(struct core *c, struct experiment *x)
 {
     struct trial *t;

@@ -4,8 +4,8 @@
 
 #include "core/state/objects.h"
 
-/* The experiment's trials ask for allocations in the pool `to` from now on. Trials that run in the old pool are
- * preempted first. In the new pool's queue the job stands by its submission. */
+/* From now on the experiment's trials ask for allocations in the pool `to`. Trials that run in the old pool are
+ * preempted first. The job's place in the new pool's queue follows from the time of its submission. */
 void experiment_change_pool(struct core *c, struct experiment *x, struct pool *to);
 
 #endif

@@ -20,9 +20,9 @@ static const size_t NO_STEP = SIZE_MAX;
 
 struct step {
     const struct core_queue_change *change;
-    struct experiment *job, *anchor; /* anchor: of a move */
-    size_t anchor_step;              /* the move of the anchor in the same batch; else NO_STEP */
-    struct pool *pool;               /* the pool that the job goes to; NULL: the change is of another kind */
+    struct experiment *job, *anchor; /* anchor: set if the change is a move */
+    size_t anchor_step;              /* the step of the same batch that moves the anchor; NO_STEP: none does */
+    struct pool *pool;               /* the pool that the job goes to; NULL: the change does not change the pool */
     bool done;
 };
 
@@ -98,7 +98,7 @@ static int check_pool(const struct core *c, const struct batch *b, struct step *
     return 0;
 }
 
-/* The pool in which the job will be once the batch has been carried out. */
+/* Returns the pool in which the job will be once the batch has been carried out. */
 static const struct pool *asked_pool(const struct batch *b, const struct experiment *job)
 {
     for (size_t i = 0; i < b->n; i++)
@@ -127,8 +127,8 @@ static int check_move(const struct core *c, struct step *s, struct error *err)
 {
     if (find_job(c, s->change->anchor, &s->anchor, err) < 0)
         return -1;
-    if (s->anchor == s->job) { /* a job is moved next to itself, such as the first job of a queue to its top: nothing is
-                                  to be done */
+    /* the job is moved next to itself, such as the first job of a queue to the queue's top: nothing has to be done */
+    if (s->anchor == s->job) {
         s->done = true;
         return 0;
     }
@@ -184,7 +184,8 @@ static size_t move_of(const struct batch *b, const struct experiment *job)
     return NO_STEP;
 }
 
-/* Follows the moves from anchor to anchor, to the anchor that is not moved itself. NULL: they lead in a circle. */
+/* Follows the moves from anchor to anchor, and returns the anchor that is not moved itself. NULL: the anchors form a
+ * circle. */
 static const struct experiment *last_anchor(const struct batch *b, size_t i)
 {
     for (size_t n = 0; n < b->n; n++) {
@@ -265,7 +266,8 @@ static void set_value(struct core *c, const struct step *s)
     keep_resources(c, s->job);
 }
 
-/* A job whose experiment has gone to another pool ends with what still runs of it: it needs no position any more. */
+/* Sets the position of a job in the queue. If the job's experiment has gone to another pool, the job lives only until
+ * its last run has ended, and needs no position any more. */
 static void set_position(struct core *c, const struct sched_step *to)
 {
     struct experiment *x = container_of(to->job, struct job, sched)->experiment;
@@ -289,7 +291,8 @@ static void move_job(struct core *c, const struct step *s)
         set_position(c, &m.step[i]);
 }
 
-/* One round carries out the moves whose anchors have been moved already, or are not moved at all. */
+/* Makes one round over the moves, and carries out those whose anchors have been moved already or are not moved at all.
+ * Returns false if there were none. */
 static bool move_round(struct core *c, struct batch *b)
 {
     bool moved = false;

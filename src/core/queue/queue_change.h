@@ -6,7 +6,7 @@
 
 enum { QUEUE_BATCH_MAX = 1000 };
 
-/* Validates the whole batch before it changes anything. */
+/* Carries out a batch of changes. The whole batch is checked before anything is changed. */
 int queue_change(struct core *c, const struct core_event *ev, struct error *err);
 
 #endif

@@ -33,8 +33,8 @@ static struct agent_size *size_of(struct agent_size **largest, int slots, struct
     return *at;
 }
 
-/* The agents of a pool as they would be if all of them were there with all their slots, and an elastic pool were as
- * large as it may be. */
+/* Counts the agents of a pool by size, as they would be if all of them were there with all their slots, and if an
+ * elastic pool were as large as it may be. */
 static const struct agent_size *count_sizes(const struct core *c, const struct pool *p, struct arena *a)
 {
     struct agent_size *largest = NULL;
@@ -67,7 +67,7 @@ static const struct agent_size *all_sizes(const struct core *c, const struct poo
     return n->sizes;
 }
 
-/* The first size from here on of which there are agents with slots; NULL: there is none. */
+/* Returns the first size, from `size` on, of which there are agents with slots; NULL: there is none. */
 static const struct agent_size *first_present(const struct agent_size *size)
 {
     while (size && (size->n == 0 || size->slots == 0))
@@ -75,7 +75,7 @@ static const struct agent_size *first_present(const struct agent_size *size)
     return size;
 }
 
-/* "8", "8 and 4", "8, 4 and 2" */
+/* Adds the sizes of the agents, such as "8", "8 and 4" or "8, 4 and 2". */
 static void add_sizes(const struct agent_size *largest, struct strbuf *out)
 {
     int shown = 0;
@@ -106,7 +106,7 @@ static void add_disabled_reason(const struct core *c, const struct pool *p, stru
         strbuf_adds(out, n > 1 ? "; …)" : ")");
 }
 
-/* "1 is disabled, 2 drain" */
+/* Adds the numbers of agents that take no new work, such as "1 is disabled, 2 drain". */
 static void count_states(const struct core *c, const struct pool *p, struct strbuf *out)
 {
     size_t away = 0, draining = 0, disabled = 0;
@@ -193,7 +193,7 @@ const char *core_misfit(const struct core *c, const char *pool, int32_t slots, b
     return arena_strdup(a, strbuf_str(&text));
 }
 
-/* The open agents cannot hold the request. Perhaps agents that are not open could. */
+/* Says why the open agents cannot hold the request. Agents that are not open might be able to. */
 static void add_never(const struct core *c, const struct pool *p, const struct sched_request *r, struct arena *a,
                       struct core_wait_notes *notes, struct strbuf *out)
 {
@@ -209,7 +209,8 @@ static void add_never(const struct core *c, const struct pool *p, const struct s
     }
 }
 
-/* Says that an elastic pool launches agents, or could not, which could hold the request. False: it adds nothing. */
+/* Says that an elastic pool launches agents which could hold the request, or why it could not launch them. Returns
+ * false if it adds nothing. */
 static bool add_launch(const struct core *c, const struct pool *p, const struct sched_request *r, struct arena *a,
                        struct core_wait_notes *notes, struct strbuf *out)
 {
@@ -230,7 +231,8 @@ static bool add_launch(const struct core *c, const struct pool *p, const struct 
     return true;
 }
 
-/* There is no room now. The text says what is missing. */
+/* Says whether agents of an elastic pool are starting, or why they could not be launched, for a request for which there
+ * is no room now. */
 static void add_growth(const struct core *c, const struct pool *p, struct strbuf *out)
 {
     struct core_pool_view view = {0};
@@ -329,9 +331,10 @@ static void add_reason(const struct core *c, const struct pool *p, const struct 
 
 /* ---- when it may start ------------------------------------------------------------------------------------------- */
 
-/* An estimate: the allocations that run end evenly, so that in one median run time all slots of the pool come free
- * once. The requests ahead in the queue get theirs first. 0 where nobody can tell: when agents are missing, for
- * nobody knows when one joins; and in pools whose jobs have no queue. */
+/* Estimates how long the request will wait. It assumes that the running allocations end evenly, so that in one median
+ * run time all slots of the pool come free once, and that the requests ahead in the queue get their slots first. The
+ * result is 0 if no estimate can be made: when agents are missing, because nobody knows when one joins, and in pools
+ * whose jobs have no queue. */
 static int64_t wait_of(struct pool *p, const struct sched_request *r, const struct sched_reason *reason)
 {
     struct sched_slot_count slots = sched_count_slots(p->sched);

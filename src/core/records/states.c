@@ -44,7 +44,7 @@ static const struct sm_state trial_states[RUN_ERROR + 1] = {
 };
 const struct sm_type trial_sm = {"trial", trial_states, RUN_ERROR + 1};
 
-/* These states are passed in their order, and any of them may be skipped. */
+/* These states are passed in their order, and any of them may be left out. */
 #define ABOVE(state, nr) ((SM_TO(nr) - 1) & ~(SM_TO((state) + 1) - 1))
 
 static const struct sm_state allocation_states[ALLOCATION_STATE_NR] = {
@@ -111,7 +111,7 @@ enum run_state run_state_terminal_for(enum run_state stopping)
     case RUN_STATE_NR:
         break;
     }
-    abort(); /* no state in which something stops */
+    abort(); /* the state is not one in which something stops */
 }
 
 const char *run_state_name(enum run_state s)

@@ -27,7 +27,7 @@ enum run_state {
     RUN_STATE_NR,
 };
 
-/* Order matters: an allocation's state is that of its most advanced container and never goes back. */
+/* The order matters: an allocation has the state of its most advanced container, and never goes back. */
 enum allocation_state {
     ALLOCATION_PENDING,
     ALLOCATION_ASSIGNED,
@@ -49,9 +49,9 @@ enum container_state {
     CONTAINER_STATE_NR,
 };
 
-/* Why a container or a whole allocation ended. What each kind means for a trial:
- * docs/spec/lifecycle.md#end-of-a-trials-allocation. Only FAILED, TASK_ERROR and TASK_REFUSED count against
- * max_restarts. People and tools search logs for the texts, so they stay as they are. */
+/* Why a container or a whole allocation ended. docs/spec/lifecycle.md#end-of-a-trials-allocation says what each kind
+ * means for a trial. Only FAILED, TASK_ERROR and TASK_REFUSED count against max_restarts. People and tools search logs
+ * for the texts, so the texts must not change. */
 #define EXIT_KINDS(X) \
     X(NONE, "") /* not ended */ \
     X(OK, "allocation exited successfully") \

@@ -7,7 +7,8 @@
 #include "core/resources/allocation.h"
 #include "core/state/step.h"
 
-/* An agent that is lost can be disabled, too: its row remembers it for the case that the agent comes back. */
+/* Finds the agent of a request to enable or disable it. An agent that is lost is found, too: its row keeps the setting
+ * in case the agent comes back. */
 static struct agent *find_connected(const struct core *c, const char *id, struct error *err)
 {
     struct agent *agent = agent_find(c, id);
@@ -44,7 +45,7 @@ int agent_enable(struct core *c, const char *id, bool enable, bool drain, const 
     agent->row.enabled = enable;
     agent->row.draining = !enable && drain;
     if (enable)
-        agent->row.disabled_slot_n = 0; /* slots are enabled along */
+        agent->row.disabled_slot_n = 0; /* enabling an agent enables all its slots */
     if (enable || reason)
         keep_reason(&agent->row, enable ? "" : reason);
     record_touch(c, &agent->record);
@@ -64,8 +65,8 @@ static void forget_disabled(struct agent *agent, int32_t device_id)
     agent->row.slot_draining[i] = agent->row.slot_draining[last];
 }
 
-/* Entries of devices that the agent does not have any more are dropped first: the row has room for as many as an
- * agent has. */
+/* Notes a disabled slot in the agent's row. Entries for devices that the agent does not have any more are dropped
+ * first, because the row has room for only as many entries as an agent has devices. */
 static void remember_disabled(struct agent *agent, int32_t device_id, bool drain)
 {
     for (int i = agent->row.disabled_slot_n - 1; i >= 0; i--)

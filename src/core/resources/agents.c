@@ -23,7 +23,8 @@ static struct agent *new_agent(struct core *c, const struct agent_row *row, bool
     agent->row = *row;
     agent->pool = pool_find(c, row->pool);
     if (!agent->pool)
-        agent->pool = pool_find(c, NULL); /* its pool is no longer configured; it will say which one it is in */
+        /* its pool is not configured any more; when the agent connects it says which pool it is in */
+        agent->pool = pool_find(c, NULL);
     record_init(&agent->record, RECORD_AGENT, &agent->row, stored);
     agent_revised(c, agent);
     LIST_INIT(&agent->containers);
@@ -82,7 +83,8 @@ static void set_devices(struct agent *agent, const struct core_device *device, s
     qsort(agent->slot, n, sizeof(*agent->slot), by_device);
 }
 
-/* The container takes up the slots that it had. False: the agent does not have one of its devices any more. */
+/* Gives the container the slots that it had. Returns false if the agent does not have one of the container's devices
+ * any more. */
 static bool bind_slots(struct agent *agent, struct container *k)
 {
     for (int32_t i = 0; i < k->row.device_n; i++) {
@@ -172,8 +174,8 @@ static void kill_unknown_container(struct core *c, const char *agent_id, const c
     e->signal.signal = SIGKILL;
 }
 
-/* What an agent reports of one container. A container that the core does not know is killed; once it has ended, the
- * agent may forget it. */
+/* Handles what an agent reports about one container. A container that the core does not know is killed; once it has
+ * ended, the agent may forget it. */
 static void take_report(struct core *c, const char *agent_id, const struct core_container_report *r)
 {
     struct container *k = container_find(c, r->container_id);
@@ -194,7 +196,7 @@ static bool is_reported(const struct core_event *ev, const struct container *k)
     return false;
 }
 
-/* The agent does not know of a container that should be there. */
+/* Handles a container that should be on the agent, but that the agent does not know. */
 static void handle_missing_container(struct core *c, struct container *k)
 {
     if (k->row.state == CONTAINER_ASSIGNED && k->allocation->killed_us == 0)
@@ -205,8 +207,8 @@ static void handle_missing_container(struct core *c, struct container *k)
         container_exited(c, k, EXIT_RESTORE_ERROR, 0, "container is gone on reattachment");
 }
 
-/* Brings together what the core thinks runs on the agent and what the agent says. The end of one container may end
- * others of its allocation, but these are on other agents: an allocation has one container on each. */
+/* Compares what the core thinks runs on the agent with what the agent reports. The end of one container may end others
+ * of its allocation. Those are on other agents, because an allocation has one container on each agent. */
 static void reconcile_containers(struct core *c, struct agent *agent, const struct core_event *ev)
 {
     struct container *k, *next;
@@ -266,7 +268,7 @@ int agent_connected(struct core *c, const struct core_event *ev, struct error *e
     agent->connected_us = c->now_us;
     set_devices(agent, ev->agent.device, ev->agent.device_n);
 
-    size_t welcome = c->out->n; /* goes out before anything else that is said to this agent */
+    size_t welcome = c->out->n; /* the index of the welcome, which is sent before all other messages to this agent */
     effect_add(c, CORE_WELCOME_AGENT);
     reconcile_containers(c, agent, ev);
     fill_welcome(c, agent, ev, &c->out->item[welcome]);
@@ -274,7 +276,8 @@ int agent_connected(struct core *c, const struct core_event *ev, struct error *e
     return 0;
 }
 
-/* Nothing is ended here: a task whose device is lost fails by itself, or does not need the device any more. */
+/* Notes which devices are lost. No task is ended: a task whose device is lost fails by itself, or does not need the
+ * device any more. */
 void agent_devices_changed(struct core *c, const struct core_event *ev)
 {
     struct agent *agent = agent_find(c, ev->devices.agent_id);
@@ -313,7 +316,7 @@ void agent_disconnected(struct core *c, const char *id)
     wait_for_agent(c, agent, of_pool_us != 0 ? of_pool_us : c->agent_reconnect_wait_us);
 }
 
-/* The agent is given up. What ran on it has ended. */
+/* Gives the agent up: everything that ran on it has ended. */
 static void give_up_agent(struct core *c, struct agent *agent, enum exit_kind kind, const char *text)
 {
     struct container *k;
@@ -325,8 +328,9 @@ static void give_up_agent(struct core *c, struct agent *agent, enum exit_kind ki
     free_slots(agent);
 }
 
-/* The agent's row stays, and says since when it is lost, until the agent comes back or somebody takes it off the
- * list. For an agent that has never come since a restart of the master, the reason is the restart. */
+/* Handles the end of the time that the agent had to come back. The agent's row stays, with the time since which the
+ * agent is lost, until the agent comes back or somebody takes it off the list. If the agent has not connected since a
+ * restart of the master, the restart is given as the reason. */
 void agent_timer(struct core *c, struct timer *t)
 {
     struct agent *agent = container_of(t, struct agent, lost);

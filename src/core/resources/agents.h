@@ -22,23 +22,25 @@ void agent_container_changed(struct core *c, const char *agent_id, const struct 
 struct agent *agent_find(const struct core *c, const char *id);
 struct agent *agent_restore(struct core *c, const struct agent_row *row);
 void agent_await(struct core *c,
-                 struct agent *agent); /* after a restart of the master: waits for the agent to connect */
+                 struct agent *agent); /* to be called after a restart of the master: waits for the agent to connect */
 void agent_free(struct core *c, struct agent *agent);
 int agent_remove(struct core *c, const char *id, struct error *err); /* takes a lost agent off the list of agents */
 /* The agent's machine is gone for good: containers there have failed, the agent's row is deleted, and the agent is
  * freed. It must not be connected. */
 void agent_forget(struct core *c, struct agent *agent);
 
-/* Something about the agent has changed that the scheduler must know: the scheduler is told at the end of the step. */
+/* Has to be called when something about the agent has changed that the scheduler must know. The scheduler is told at
+ * the end of the step. */
 void agent_changed(struct core *c, struct agent *agent);
-/* Something about the agent or its containers has changed that lists show (core_agent_view.revision). */
+/* Has to be called when something about the agent or its containers has changed that lists show
+ * (core_agent_view.revision). */
 void agent_revised(struct core *c, struct agent *agent);
 
-/* Devices and slots. */
+/* These functions are about devices and slots. */
 void agent_devices_changed(struct core *c, const struct core_event *ev);
 struct slot *agent_slot(struct agent *agent, int32_t device_id);
 int agent_find_disabled(const struct agent *agent,
-                        int32_t device_id); /* index into row.disabled_slot; -1: the slot is enabled */
+                        int32_t device_id); /* the index of the device in row.disabled_slot; -1: the slot is enabled */
 bool slot_usable(const struct agent *agent, const struct slot *s);
 int agent_slots_used(const struct agent *agent);
 int agent_aux_used(const struct agent *agent);

@@ -10,7 +10,8 @@
 #include "core/state/ids.h"
 #include "core/state/step.h"
 
-enum { LOOK_AT_MACHINES_MAX = 512 }; /* agents and containers, for one allocation's ports */
+/* The most agents and containers that are looked at to find the ports of one allocation. */
+enum { LOOK_AT_MACHINES_MAX = 512 };
 
 static struct allocation *find_open(const struct core *c, const char *id, struct error *err)
 {
@@ -105,11 +106,12 @@ struct container *allocation_add_container(struct core *c, struct allocation *a,
     return k;
 }
 
-/* A task of its own may hang, for example on a storage that does not answer. It is killed when its time is over. */
+/* Limits the time that a task of its own may take. Such a task may hang, for example on a storage that does not answer.
+ * It is killed when its time is over. */
 static void limit_task(struct core *c, struct allocation *a, int64_t since_us)
 {
     int64_t due_us = (since_us < c->now_us ? since_us : c->now_us) +
-                     ALLOCATION_TASK_LIMIT_US; /* the clock may have been set back */
+                     ALLOCATION_TASK_LIMIT_US; /* the clock may have been set back, so since_us may lie ahead */
     if (a->task)
         timer_set(&c->timers, &a->task_limit, TIMER_TASK_LIMIT, due_us);
 }
@@ -220,7 +222,8 @@ int allocation_preempt_acked(struct core *c, const char *id, struct error *err)
     return 0;
 }
 
-/* The task has heard that its machine will go away. It is preempted, as if the scheduler had asked for it. */
+/* Handles a task's report that its machine will go away. The task is preempted, as if the scheduler had asked for
+ * it. */
 int allocation_preempt_pending(struct core *c, const char *id, struct error *err)
 {
     struct allocation *a = find_open(c, id, err);
@@ -250,7 +253,7 @@ int allocation_daemon(struct core *c, const char *id, const char *container_id, 
         return error_set(err, ERR_NOT_FOUND, "resources '%s' not found in allocation '%s'",
                          container_id ? container_id : "", id);
     if (a->container_n == 1)
-        return 0; /* the only container is the chief, and no daemon */
+        return 0; /* an allocation's only container is its chief, which is not a daemon */
     k->row.daemon = true;
     record_touch(c, &k->record);
     if (all_daemons(a))
@@ -293,7 +296,8 @@ static int by_rank(const void *a, const void *b)
     return x->row.rank < y->row.rank ? -1 : x->row.rank > y->row.rank;
 }
 
-/* The clock may have been set back since the deadline was set: nobody waits longer than the timeout. */
+/* Restores the deadline of a preemption. The clock may have been set back since the deadline was set, so the deadline
+ * is never further away than the timeout. */
 static void restore_preempt_deadline(struct core *c, struct allocation *a)
 {
     int64_t latest_us = c->now_us + allocation_preemption_timeout_us(a);

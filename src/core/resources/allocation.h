@@ -24,18 +24,19 @@ static inline bool allocation_is_open(const struct allocation *a)
 {
     return a->row.state != ALLOCATION_TERMINATED;
 }
-/* These two do nothing when the allocation has ended already. */
+/* These two functions do nothing if the allocation has ended already. */
 void allocation_terminate(struct core *c, struct allocation *a, const char *reason);
 void allocation_kill(struct core *c, struct allocation *a, const char *reason);
 
-/* From the resource manager, in this order: a container for each agent, then assigned. */
+/* These functions are for the resource manager, which calls them in this order: it adds a container for each agent,
+ * then it says that the allocation is assigned. */
 struct container *allocation_add_container(struct core *c, struct allocation *a, struct agent *agent);
 void allocation_assigned(struct core *c, struct allocation *a);
 void allocation_start_container(struct core *c, struct container *k); /* may be called again for the same container */
 void container_report(struct core *c, struct container *k, const struct core_container_report *r);
 void container_exited(struct core *c, struct container *k, enum exit_kind kind, int32_t code, const char *text);
 
-/* From the task. ERR_NOT_FOUND for an allocation that is not open. */
+/* These functions handle what the task says. ERR_NOT_FOUND if the allocation is not open. */
 int allocation_ready(struct core *c, const char *id, struct error *err);
 int allocation_waiting(struct core *c, const char *id, struct error *err);
 int allocation_preempt_acked(struct core *c, const char *id, struct error *err);
@@ -47,11 +48,12 @@ void allocation_timer(struct core *c, struct timer *t);
 struct allocation *allocation_find(const struct core *c, const char *id);
 struct container *container_find(const struct core *c, const char *id);
 
-/* Of a trial or of a task of its own: the other one is NULL. */
+/* Restores an allocation of a trial or of a task of its own. The other one of these two is NULL. */
 struct allocation *allocation_restore(struct core *c, struct trial *trial, struct task *task,
                                       const struct allocation_row *row);
 struct container *container_restore(struct core *c, struct allocation *a, const struct container_row *row);
-void allocation_resume(struct core *c, struct allocation *a); /* to be called when its containers have been restored */
+/* To be called when the allocation's containers have been restored. */
+void allocation_resume(struct core *c, struct allocation *a);
 /* Ends the allocation and its containers at once, without waiting for any agent. */
 void allocation_end(struct core *c, struct allocation *a, enum exit_kind kind, int32_t code, const char *text);
 void allocation_free(struct core *c, struct allocation *a);

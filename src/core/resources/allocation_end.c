@@ -52,7 +52,7 @@ void allocation_terminate(struct core *c, struct allocation *a, const char *reas
 {
     if (!allocation_is_open(a))
         return;
-    if (!a->row.ready || a->container_n == 0 || !a->trial) { /* only trials go on from a checkpoint */
+    if (!a->row.ready || a->container_n == 0 || !a->trial) { /* only trials can go on from a checkpoint */
         allocation_kill(c, a, reason);
         return;
     }
@@ -86,7 +86,8 @@ void allocation_timer(struct core *c, struct timer *t)
 
 /* ---- the end ----------------------------------------------------------------------------------------------------- */
 
-/* Tools and people search the logs of tasks for these sentences, so they stay as they are. */
+/* Returns the sentence that describes how the allocation ended. Tools and people search the logs of tasks for these
+ * sentences, so the sentences must not change. */
 static const char *end_text(const struct allocation *a)
 {
     if (a->row.exit_kind != EXIT_OK)
@@ -132,8 +133,8 @@ static void unlink_allocation(struct core *c, struct allocation *a)
     HASH_DEL(c->allocations, a);
 }
 
-/* Run times tell waiting jobs when they may start. An allocation that was preempted says nothing about how long a
- * run takes, and one without slots keeps nobody waiting. */
+/* Keeps the run time of an allocation, from which the start of waiting jobs is estimated. The run time of an allocation
+ * that was preempted does not say how long a run takes, and an allocation without slots keeps no job waiting. */
 static void keep_run_time(struct allocation *a)
 {
     if (a->row.exit_kind == EXIT_OK && !a->row.preempt_acked && a->row.slots > 0 && a->row.start_us != 0 &&

@@ -15,15 +15,16 @@ static bool all_are(const struct allocation *a, enum container_state first, enum
     return a->container_n > 0;
 }
 
-/* Once all containers are prepared and have told their addresses, each may start its program, and knows where its
- * peers are. */
+/* If all containers are prepared and have told their addresses, each may start its program, and knows the addresses of
+ * its peers. */
 static void maybe_all_prepared(struct core *c, struct allocation *a)
 {
     if (all_are(a, CONTAINER_STARTING, CONTAINER_RUNNING))
         wake_long_polls(c, a, CORE_WAKE_RENDEZVOUS);
 }
 
-/* Once all containers run, so do their programs. From here on a preemption gives them time for a checkpoint. */
+/* If all containers run, their programs run as well. From then on a preemption gives the programs time for a
+ * checkpoint. */
 static void maybe_all_running(struct core *c, struct allocation *a)
 {
     if (a->row.ready || !all_are(a, CONTAINER_RUNNING, CONTAINER_RUNNING))
@@ -50,7 +51,8 @@ static void note_container_progress(struct core *c, struct container *k, const s
     maybe_all_running(c, k->allocation);
 }
 
-/* How a container ended, from what the agent reports. EXIT_OK needs exit code 0, whatever kind the agent reports. */
+/* Finds how a container ended from what the agent reports. EXIT_OK needs exit code 0, whatever kind the agent
+ * reports. */
 static enum exit_kind judge_exit(enum exit_kind kind, int32_t code)
 {
     if (kind == EXIT_NONE)
@@ -66,7 +68,7 @@ void container_report(struct core *c, struct container *k, const struct core_con
         note_container_progress(c, k, r);
 }
 
-/* How the allocation has ended when all its containers have ended and none of them has failed by itself. */
+/* Finds how the allocation has ended when all its containers have ended and none of them has failed by itself. */
 static enum exit_kind exit_kind_of_containers(const struct allocation *a)
 {
     for (size_t i = 0; i < a->container_n; i++)
@@ -75,9 +77,9 @@ static enum exit_kind exit_kind_of_containers(const struct allocation *a)
     return EXIT_OK;
 }
 
-/* The first failure explains the end of an allocation. There is one exception: when a node is lost, the containers
- * on other nodes fail at once because they miss their peer, long before the node is given up. Then the loss explains
- * the end. */
+/* Returns whether this failure explains the end of the allocation. In general the first failure does. There is one
+ * exception: when a node is lost, the containers on other nodes fail at once because they miss their peer, long before
+ * the node is given up. In that case the loss of the node explains the end. */
 static bool explains_the_end(const struct allocation *a, enum exit_kind kind)
 {
     bool lost = kind == EXIT_AGENT_FAILED || kind == EXIT_RESTORE_ERROR;

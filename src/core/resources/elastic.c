@@ -18,11 +18,10 @@
 struct elastic {
     struct scale_opts opts;
     struct instances instances;
-    struct scale_demand waits; /* what waits, as far as an agent could be launched for it */
+    struct scale_demand waits; /* what waits, as far as agents could be launched for it */
     bool listed;               /* the provider has sent a list at least once */
-    uint64_t ordered,
-        seen;     /* the number of the last order, and of the last order that was carried out before the latest list */
-    int failures; /* launches that failed, in a row */
+    uint64_t ordered, seen;    /* numbers of the last order, and of the last order carried out before the latest list */
+    int failures;              /* the number of launches that failed in a row */
     int64_t retry_us;
     char *problem;
     struct timer timer;
@@ -76,7 +75,7 @@ static int64_t pause_us(const struct elastic *e)
     return doubled < 6 ? (int64_t)SHORTEST_PAUSE_US << doubled : LONGEST_PAUSE_US;
 }
 
-/* A launch that fails during the pause after a failure does not count as another failure. */
+/* Notes a launch that failed. A failure during the pause after a failure does not count as another one. */
 __attribute__((format(printf, 3, 4))) static void note_launch_failure(const struct core *c, struct elastic *e,
                                                                       const char *fmt, ...)
 {
@@ -228,12 +227,13 @@ static void set_leaving(struct core *c, struct pool *p, struct instance *x, bool
         return;
     agent->leaving = leaving;
     agent_changed(c, agent);
-    if (!leaving) /* the agent takes new work again, so another pass may place what waits */
+    if (!leaving) /* the agent takes new work again, so another pass may place waiting requests on it */
         timer_set(&c->timers, &p->pass, TIMER_POOL_PASS, c->now_us);
 }
 
-/* A pool that always has max_instances machines could never launch another one for a request that log policies keep
- * off all of them. There, a machine that has idled for long may end: another one takes its place. */
+/* Returns the least number of machines that the pool keeps. A pool that always has max_instances machines could never
+ * launch another one for a request that log policies keep off all of them. In such a pool one machine that has been
+ * idle for long may end, so that another one takes its place. */
 static int least_instances(const struct pool *p)
 {
     const struct elastic *e = p->elastic;
@@ -250,8 +250,8 @@ static int by_launch(const void *pa, const void *pb)
     return strcmp(a->id, b->id);
 }
 
-/* Chooses the machines that are to end; these get nothing more to do. Of machines of one class the oldest ends
- * first, so that each is replaced some day. */
+/* Chooses the machines that are to end; these get no new work. Of the machines of one class the oldest ends first, so
+ * that in time each machine is replaced. */
 static size_t choose_terminations(struct core *c, struct pool *p, int min_instances, int max_instances,
                                   struct core_termination **ret)
 {
@@ -303,8 +303,8 @@ static void note_silent(struct core *c, struct elastic *e)
     }
 }
 
-/* Decides how many machines to launch and which to end. It looks at every machine only when some are to end, or were to
- * end before. */
+/* Decides how many machines to launch and which ones to end. It looks at every machine only if some are to end, or were
+ * to end at the last decision. */
 static void decide_size(struct core *c, struct pool *p)
 {
     struct elastic *e = p->elastic;
@@ -313,7 +313,7 @@ static void decide_size(struct core *c, struct pool *p)
     size_t ended = 0;
     int launch = 0, starting = all->n_in[SCALE_PENDING] + all->n_in[SCALE_STARTING];
     note_silent(c, e);
-    /* Right after a restart, agents that are on their way back are neither surplus nor missing. */
+    /* for some time after a restart, agents that may come back count neither as surplus nor as missing */
     int max_instances = c->now_us < c->settled_us && all->may_return_n > 0 ? INT_MAX : e->opts.max_instances;
     int min_instances = least_instances(p);
     if (all->leaving_n > 0 || scale_would_terminate(all->n_in, min_instances, max_instances))

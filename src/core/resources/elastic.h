@@ -17,20 +17,21 @@ void elastic_free(struct core *c, struct elastic *e); /* NULL is fine */
 
 int elastic_listed(struct core *c, const struct core_event *ev, struct error *err);
 void elastic_timer(struct timer *t);
-/* At the end of each step, after the pool's scheduler. Its cost depends on what the next three functions have been
- * told: */
+/* Has to be called at the end of each step, after the pool's scheduler. Its cost depends on what the next three
+ * functions have been told. */
 void elastic_turn(struct core *c, struct pool *p, bool changed);
-/* The agent has come or gone, has got something to do, or has given it back. */
+/* Has to be called when the agent has come or gone, has got a container, or has ended one. */
 void elastic_touch(struct pool *p, const struct agent *agent);
-/* A request begins to wait (by 1), or waits no longer (by −1). */
+/* Has to be called when a request begins to wait (by 1), or does not wait any more (by −1). */
 void elastic_waits(struct pool *p, const struct sched_request *r, int by);
-/* The job's max_slots has changed. */
+/* Has to be called when the job's max_slots has changed. */
 void elastic_limits(struct pool *p, const struct job *job, int max_slots_before);
 void elastic_clock_set(struct core *c, int64_t by_us);
-/* Agents of machines whose pool is not elastic any more are forgotten, unless something may still run there. */
+/* Has to be called after a restart. Agents of machines whose pool is not elastic any more are forgotten, unless
+ * something may still run there. */
 void elastic_restored(struct core *c);
 
-/* Does the provider still list the agent's machine? True as long as no list has come. */
+/* Returns whether the provider still lists the agent's machine. The result is true as long as no list has come. */
 bool elastic_lists(const struct agent *agent);
 /* For tests: compares the sums that the pool keeps with sums over all requests and instances. */
 bool elastic_adds_up(const struct core *c, const struct pool *p);

@@ -26,7 +26,8 @@ struct instance *instances_find(const struct instances *s, const char *id)
 
 /* ---- classes ----------------------------------------------------------------------------------------------------- */
 
-/* *ret_until_us: when the machine leaves this class merely because time passes; INT64_MAX: never. */
+/* Finds the class of a machine. *ret_until_us is the time at which the machine leaves this class only because time
+ * passes; INT64_MAX: never. */
 static enum scale_class class_of(const struct core *c, const struct scale_opts *o, const struct instance *x,
                                  int64_t *ret_until_us)
 {
@@ -93,7 +94,7 @@ void instance_timer(struct timer *t)
     instances_touch(x->set, x);
 }
 
-/* Notes what the agent on the machine does. True: the agent has come for the first time. */
+/* Notes what the agent on the machine does. Returns true if the agent has come for the first time. */
 static bool look_at_agent(struct core *c, struct pool *p, struct instance *x)
 {
     struct agent *agent = agent_find(c, x->id);
@@ -129,7 +130,7 @@ struct instance *instances_look(struct core *c, struct pool *p, struct instances
 
 /* ---- lists ------------------------------------------------------------------------------------------------------- */
 
-/* A text that is too long is cut between two characters. */
+/* Keeps the last line of a stopped machine's log. A text that is too long is cut between two characters. */
 static void set_stop_detail(struct instance *x, const char *text)
 {
     size_t n = strlen(text);
@@ -241,7 +242,8 @@ bool instances_add_up(const struct core *c, const struct instances *s)
         n_in[x->class]++;
         settling += x->inherited && x->lost_us != 0;
         leaving += x->leaving;
-        bool ends = x->class_timer.place != 0 && x->class_timer.due_us <= c->now_us; /* by the timer that is due */
+        /* the timer that is due will change the class */
+        bool ends = x->class_timer.place != 0 && x->class_timer.due_us <= c->now_us;
         right = right && (ends || class_of(c, s->opts, x, &until_us) == x->class) &&
                 (i == 0 || strcmp(s->at[i - 1]->id, x->id) < 0);
     }

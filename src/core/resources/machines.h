@@ -8,8 +8,8 @@
 /* Enters the agent under the host name of its machine, and takes it out of the machine where it was entered before. */
 void machine_join(struct core *c, struct agent *agent, const char *hostname);
 void machine_leave(struct core *c, struct agent *agent);
-/* The ports of all trials that run, or may run, on the machines of this allocation. False: finding them would take a
- * look at more than `max` agents and containers. */
+/* Collects the ports of all trials that run, or may run, on the machines of this allocation. Returns false if more than
+ * `max` agents and containers would have to be looked at. */
 bool machines_ports(const struct core *c, const struct allocation *a, size_t max, struct port_set *ret);
 
 #endif

@@ -36,7 +36,7 @@ void pools_turn(struct core *c)
             p->rm->turn(c, p);
         if (p->elastic)
             elastic_turn(c, p, changed);
-        if (p->changed) /* machines that are to end are not what jobs wait for any more */
+        if (p->changed) /* machines that were chosen to end do not count for waiting jobs any more */
             p->rm->take_stock(p);
     }
 }

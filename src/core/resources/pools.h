@@ -5,7 +5,7 @@
 #include "core/resources/rm.h"
 
 void pools_init(struct core *c, const struct core_opts *opts, const struct rm_type *rm);
-/* What has changed is made known to the pools' resource managers, which place what can be placed. */
+/* Tells the pools' resource managers what has changed. They place what can be placed. */
 void pools_turn(struct core *c);
 void pools_free(struct core *c);
 void pool_timer(struct timer *t); /* the timer of a pool whose scheduler wants another pass */

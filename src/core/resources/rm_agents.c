@@ -22,8 +22,8 @@ static void close_pool(struct pool *p)
 
 /* ---- agents ------------------------------------------------------------------------------------------------------ */
 
-/* The slots that the containers on the agent hold. They are counted by container, because after a restart the slots
- * of an agent that is not back yet are not known. */
+/* Counts the slots that the containers on the agent hold. They are counted by container, because after a restart the
+ * slots of an agent that is not back yet are not known. */
 static int slots_held(const struct agent *agent)
 {
     const struct container *k;
@@ -33,8 +33,8 @@ static int slots_held(const struct agent *agent)
     return held;
 }
 
-/* What the agent offers to the scheduler. An agent that takes no new work still counts with the slots that are in
- * use. */
+/* Returns what the agent offers to the scheduler. An agent that takes no new work still counts with the slots that are
+ * in use. */
 static struct sched_agent offer_of(const struct agent *agent, int aux_max)
 {
     struct sched_agent s = {.open = agent->presence == AGENT_CONNECTED && agent->row.enabled && !agent->leaving,
@@ -105,8 +105,8 @@ static void tell_agents(struct pool *p)
 
 /* ---- requests ---------------------------------------------------------------------------------------------------- */
 
-/* Tells the scheduler of an allocation that has its slots already, after a restart. For aging, an allocation waits
- * until it starts. */
+/* Tells the scheduler after a restart of an allocation that has its slots already. For aging, an allocation waits until
+ * it starts. */
 static void hold_restored(struct pool *p, struct allocation *al, int64_t now_us)
 {
     cleanup_arena struct arena a = ARENA_INIT;
@@ -122,7 +122,7 @@ static void hold_restored(struct pool *p, struct allocation *al, int64_t now_us)
         sched_request_releasing(p->sched, &al->request);
 }
 
-/* Makes a list of the excluded agents, which the trial has as lines of text. */
+/* Makes a list of the trial's excluded agents, which the trial keeps as lines of text. */
 static void block_agents(struct allocation *al)
 {
     const char *excluded = al->trial ? al->trial->excluded : NULL;
@@ -167,7 +167,8 @@ static void remove_request(struct pool *p, struct allocation *al)
         free(job);
 }
 
-/* The slots of an allocation that is on its way out may be what another one still misses: there is another pass. */
+/* Tells the scheduler that an allocation is on its way out. Another allocation may need its slots, so there is another
+ * pass. */
 static void release_request(struct allocation *al)
 {
     if (!al->known_to_sched)
@@ -213,7 +214,7 @@ static void place_request(struct core *c, struct pool *p, const struct sched_pla
     allocation_assigned(c, al);
 }
 
-/* Runs one pass and carries out what it decides. False: the pass has decided nothing. */
+/* Runs one pass and carries out what it decides. Returns false if the pass has decided nothing. */
 static bool run_pass(struct core *c, struct pool *p)
 {
     cleanup_arena struct arena a = ARENA_INIT;
@@ -230,20 +231,20 @@ static bool run_pass(struct core *c, struct pool *p)
     return d.allocate_n > 0 || d.release_n > 0;
 }
 
-/* Passes follow each other until one decides nothing: a pass may want to stop what the pass before it has placed,
- * for a request that had no place then, and the next event may be far away. That comes to an end, because each
- * decision leaves less to decide. */
+/* Runs passes until one decides nothing. This is needed because a pass may want to stop what the pass before it has
+ * placed, for a request that had no place then, and no other event may come for a long time. The passes come to an end,
+ * because each decision leaves less to decide. */
 static void run_turn(struct core *c, struct pool *p)
 {
     tell_requests(c, p);
     while (run_pass(c, p))
         ;
-    p->changed = false; /* what the passes have stopped has been taken into account */
+    p->changed = false; /* the passes have already taken into account what they have stopped */
 }
 
 /* ---- containers -------------------------------------------------------------------------------------------------- */
 
-/* An agent that is not connected gets the signal when it connects again (agents.c). */
+/* Sends a signal to a container. An agent that is not connected gets the signal when it connects again (agents.c). */
 static void send_signal(struct core *c, struct container *k, int signal)
 {
     if (k->agent && k->agent->presence == AGENT_CONNECTED)

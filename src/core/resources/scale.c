@@ -14,7 +14,7 @@ int64_t scale_job_slots(int64_t slots, int max_slots)
     return max_slots >= 0 && slots > max_slots ? max_slots : slots;
 }
 
-/* How many agents hold so much. 0 where an agent takes no such tasks at all. */
+/* Returns how many agents are needed for so much; 0 if an agent takes no such tasks. */
 static int64_t agents_for(int64_t needed, int per_agent)
 {
     return per_agent > 0 ? (needed + per_agent - 1) / per_agent : 0;

@@ -17,37 +17,37 @@
 struct scale_opts {
     int min_instances, max_instances, slots_per_instance;
     int64_t max_idle_us, max_starting_us, max_disconnected_us;
-    /* A launch that fails is tried again after growing pauses; with a timeout, after so long a pause once more than
-     * `launch_error_retries` have failed in a row. */
-    int64_t launch_error_timeout_us; /* 0: none */
+    /* A launch that fails is tried again after growing pauses. If launch_error_timeout_us is set, the pause has that
+     * length once more than `launch_error_retries` launches have failed in a row. */
+    int64_t launch_error_timeout_us; /* 0: no such pause */
     int launch_error_retries;
 };
 
 /* ---- how many more ----------------------------------------------------------------------------------------------- */
 
-/* What waits for agents, added up over all jobs. */
+/* What waits for agents, summed over all jobs. */
 struct scale_demand {
     int64_t aux; /* tasks without slots */
     int64_t slots;
 };
 
-/* Can a request be served by whole agents of so many slots, or by a part of one? No agent is launched for other
- * requests. */
+/* Returns whether whole agents of so many slots, or a part of one agent, can hold the request. No agent is launched for
+ * other requests. */
 bool scale_counts(int slots, int slots_per_instance);
-/* The slots that one job waits for, at most its max_slots. max_slots -1: no limit. */
+/* Returns the slots that one job waits for, which are at most its max_slots. max_slots -1: no limit. */
 int64_t scale_job_slots(int64_t slots, int max_slots);
 int scale_desired(const struct scale_demand *d, int slots_per_instance, int aux_per_instance);
 
 /* ---- which fewer ------------------------------------------------------------------------------------------------- */
 
 enum scale_class {
-    SCALE_PENDING,  /* asked for, not there yet */
-    SCALE_STARTING, /* launched a moment ago: its agent may still come */
+    SCALE_PENDING,  /* the machine was asked for, and does not run yet */
+    SCALE_STARTING, /* the machine was launched a short time ago: its agent may still come */
     SCALE_OCCUPIED,
     SCALE_IDLE,
     SCALE_LONG_IDLE,
     SCALE_DISCONNECTED,
-    SCALE_LONG_DISCONNECTED, /* also: its agent has never connected */
+    SCALE_LONG_DISCONNECTED, /* includes machines whose agents have never connected */
     SCALE_STOPPED,           /* the machine has ended by itself */
     SCALE_CLASS_NR,
 };
@@ -55,14 +55,15 @@ enum scale_class {
 struct scale_instance {
     enum scale_class class;
     int64_t launch_us;
-    bool terminate; /* the decision */
+    bool terminate; /* set by scale_terminate() */
 };
 
-/* Would scale_terminate() choose any instance? n_in: how many instances there are of each class. */
+/* Returns whether scale_terminate() would choose any instance. n_in has the number of instances of each class. */
 bool scale_would_terminate(const int n_in[SCALE_CLASS_NR], int min_instances, int max_instances);
-/* Sets `terminate` of those that are to go, and returns their number. */
+/* Sets `terminate` of the instances that are to end, and returns their number. */
 int scale_terminate(struct scale_instance *instance, size_t n, int min_instances, int max_instances);
-/* recently_launched: pending and starting ones, which are part of `existing`. */
+/* Returns how many machines to launch. recently_launched counts pending and starting machines, which are part of
+ * `existing`. */
 int scale_launch(const struct scale_opts *o, int existing, int recently_launched, int desired);
 
 #endif

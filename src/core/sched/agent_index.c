@@ -19,7 +19,7 @@ uint64_t sched_hash(const char *id)
     return h;
 }
 
-/* Hashes are sorted downwards, so that RB_NFIND finds the nearest hash at or below a given one. */
+/* The order of hashes is descending, so that RB_NFIND finds the nearest hash at or below a given one. */
 static int by_hash(const struct agent_index_entry *a, const struct agent_index_entry *b)
 {
     if (a->agent->hash != b->agent->hash)
@@ -110,7 +110,7 @@ static void enter_bucket(struct agent_index *p, struct bucket_set *set, struct a
     RB_INSERT(agent_index_entries, &entry->bucket->entries, entry);
 }
 
-/* Puts the agent into the buckets that belong to what it has free. */
+/* Puts the agent into the buckets for the slots and places that it has free. */
 static void sort_in(struct agent_index *p, struct sched_agent *agent)
 {
     bool busy = agent->slots > agent->empty_slots;
@@ -241,8 +241,8 @@ void agent_index_take(struct agent_index *p, const struct sched_share *share, si
     }
 }
 
-/* An agent may offer less than it did when the share was taken, because some or all of its slots have been disabled
- * since. */
+/* Gives back what the shares hold. An agent may have fewer slots than when the share was taken, because slots may have
+ * been disabled since. */
 void agent_index_give(struct agent_index *p, const struct sched_share *share, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

@@ -17,7 +17,7 @@ RB_HEAD(agent_index_entries, agent_index_entry);
 struct sched_bucket {
     struct bucket_key {
         int all, empty;
-        int by_aux; /* 1: `all` and `empty` count containers without slots, not slots */
+        int by_aux; /* 1: `all` and `empty` count places for containers without slots, instead of slots */
     } key;
     double score;
     size_t n;
@@ -31,18 +31,20 @@ struct sched_bucket {
 struct agent_index_entry *bucket_first(struct sched_bucket *b, uint64_t hash);
 struct agent_index_entry *bucket_next(struct sched_bucket *b, struct agent_index_entry *entry);
 
-/* The buckets that are looked at for one kind of request: with slots, or without. */
+/* The buckets for one kind of request: requests with slots, or requests without. */
 struct bucket_set {
     struct sched_bucket *by_key, *first;
 };
 
-/* How many open agents there are of each size, busy or not. */
+/* The number of open agents of each size, idle or not. */
 struct agent_size {
     int slots;
     size_t n,
-        whole; /* n: agents of this size. whole: those that would be idle after the last count (infeasible.c, room.c) */
+        /* n: the agents of this size. whole: those of them that would be idle by the last count (infeasible.c,
+         * room.c) */
+        whole;
     struct sched_bucket *idle; /* the bucket of idle agents of this size; NULL: none was ever idle */
-    struct agent_size *next;   /* larger ones first */
+    struct agent_size *next;   /* the next smaller size */
 };
 
 struct undo_entry {
@@ -56,10 +58,10 @@ struct agent_index {
     struct bucket_set for_slots, for_aux;
     struct sched_agent *by_id;
     struct agent_size *sizes;
-    size_t aux_agents; /* open ones that take zero-slot containers */
-    int64_t capacity;  /* slots of all agents */
-    uint64_t room;     /* bit n: some agent has n + 1 empty slots; 64 stands for more */
-    int room_n[64];    /* room_n[n]: how many agents have n + 1 empty slots */
+    size_t aux_agents; /* the open agents that take containers without slots */
+    int64_t capacity;  /* the slots of all agents */
+    uint64_t room;     /* bit n is set if an agent has n + 1 empty slots; agents with more than 64 count as having 64 */
+    int room_n[64];    /* room_n[n]: the number of agents that have n + 1 empty slots */
     struct undo_entry *undo;
     size_t undo_n, undo_cap;
 };
@@ -71,24 +73,26 @@ void agent_index_add(struct agent_index *p, struct sched_agent *agent);
 void agent_index_remove(struct agent_index *p, struct sched_agent *agent);
 void agent_index_set(struct agent_index *p, struct sched_agent *agent, const struct sched_agent *to);
 
-/* Where the request would go now: the best single agent, else whole agents of one size whose slots divide the request,
- * else, if allowed, whole agents of any size. 0: nowhere. ret has room for all agents. */
+/* Finds the place of a request on what is free now, and returns the number of shares; 0: there is no place. The best
+ * single agent is taken. If there is none, whole agents of one size are taken whose slots divide those of the request.
+ * If that is not possible either, whole agents of any size are taken where this is allowed. ret must have room for all
+ * agents. */
 size_t agent_index_fit(struct agent_index *p, const struct sched_request *r, struct sched_share *ret);
-/* False: it could not be placed, whatever else were to go. (True is sure for agents of one size; which whole agents of
- * several sizes add up depends on which are idle.) */
+/* Returns false if the request could not be placed even if all agents were idle. True is certain for agents of one size
+ * only: which whole agents of several sizes add up to the request depends on which of them are idle. */
 bool agent_index_could_fit(const struct agent_index *p, const struct sched_request *r);
-/* The same question for any agents of these sizes; blocked agents are not looked at. */
+/* Answers the same question for any agents of these sizes, without regard to blocked agents. */
 bool sizes_could_hold(const struct agent_size *largest_first, const struct sched_request *r,
                       bool allow_heterogeneous_fits);
 
-/* Planning: everything done since agent_index_mark() is undone by agent_index_undo(mark). */
+/* For planning: agent_index_undo(mark) undoes all changes since agent_index_mark() returned that mark. */
 size_t agent_index_mark(const struct agent_index *p);
 void agent_index_take(struct agent_index *p, const struct sched_share *share, size_t n);
 void agent_index_give(struct agent_index *p, const struct sched_share *share, size_t n);
 void agent_index_plan(struct agent_index *p, struct sched_agent *agent, int empty_slots,
-                      int empty_aux); /* counts the agent as having so much free */
+                      int empty_aux); /* counts the agent as having so many slots and places free */
 void agent_index_undo(struct agent_index *p, size_t mark);
-void agent_index_commit(struct agent_index *p); /* the changes noted so far stay: the list is emptied */
+void agent_index_commit(struct agent_index *p); /* keeps the changes made so far: they cannot be undone any more */
 
 bool sched_is_blocked(const struct sched_request *r, const struct sched_agent *agent);
 uint64_t

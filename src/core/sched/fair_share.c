@@ -40,8 +40,8 @@ static void add_up(struct pass *p, struct claim *ret)
     ret->unit = smallest == ret->largest ? smallest : 1;
 }
 
-/* The claim follows from sums that the job keeps, unless its requests differ in size; then each of them is looked
- * at. */
+/* Finds the claim of a job. It follows from sums that the job keeps, unless the job's requests differ in size. In that
+ * case each of them is looked at. */
 static void claim_of(struct pass *p, struct sched_job *job, struct claim *ret)
 {
     *ret = (struct claim){.job = job, .weight = claim_weight(job->weight)};
@@ -77,7 +77,8 @@ static struct claims collect_claims(struct pass *p)
 
 /* ---- jobs that hold too much ------------------------------------------------------------------------------------- */
 
-/* Slots that this pass has taken from the job for a gang count as given back. */
+/* Releases requests of a job that holds more than it is offered. Slots that this pass has taken from the job for a gang
+ * count as given back. */
 static void release_too_much(struct pass *p, const struct claim *claim)
 {
     int active = claim->active;
@@ -131,7 +132,7 @@ static size_t fit_into_what_leaves(struct pass *p, const struct sched_request *r
     size_t mark = agent_index_mark(agents);
     if (shape_set_has(&p->too_large, r->shape) || (!p->releasing && leaving_n(p) == 0))
         return 0;
-    if (!p->releasing) /* when `releasing` is set, it has been given back already */
+    if (!p->releasing) /* when `releasing` is set, what is on its way out has been given back already */
         give_back_what_leaves(p);
     size_t n = agent_index_fit(agents, r, p->s->share);
     if (!p->releasing)
@@ -155,12 +156,12 @@ static size_t make_room(struct pass *p, const struct sched_request *r)
         return 0;
     }
     p->releasing = true;
-    p->too_large.n = 0; /* there is more room than there was */
+    p->too_large.n = 0; /* there is more room now, so shapes may fit that were too large before */
     return n;
 }
 
-/* Keeps places for the gang: free ones, or such as will be free when what runs there has left. False: there are
- * none, and there will be none. */
+/* Keeps places for the gang: places that are free, or that will be free when the requests there have ended. Returns
+ * false if there are no such places and room for them cannot be made. */
 static bool serve_gang(struct pass *p, struct sched_request *r, bool may_make_room)
 {
     if (place_at_once(p, r))
@@ -184,7 +185,7 @@ static bool serve_gang(struct pass *p, struct sched_request *r, bool may_make_ro
     return n > 0 || r->shape->fits_now;
 }
 
-/* False: some gangs of the job have no place, so that these requests do not count any more. */
+/* Returns false if some gangs of the job have no place. These requests then do not count any more. */
 static bool place_gangs(struct pass *p, const struct claim *claim)
 {
     int rest = claim->offered - claim->active;
@@ -218,8 +219,8 @@ static void place_single(struct pass *p, const struct claim *claim)
 
 /* ---- the pass ---------------------------------------------------------------------------------------------------- */
 
-/* Larger gangs come first, since they would stop smaller ones otherwise; of equally large ones the one whose turn is
- * earlier. */
+/* The order in which jobs with gangs are served. Larger gangs come first, because they would stop smaller ones
+ * otherwise. Of equally large gangs the one whose turn is earlier comes first. */
 static int by_size(const void *pa, const void *pb)
 {
     const struct claim *const *a = pa, *const *b = pb;
@@ -228,7 +229,8 @@ static int by_size(const void *pa, const void *pb)
     return (*a)->turn < (*b)->turn ? -1 : 1;
 }
 
-/* *ret: the claims of the jobs whose gangs have found no place. The plan has to be made again without these gangs. */
+/* *ret gets the claims of the jobs whose gangs have found no place. The plan then has to be made again without these
+ * gangs. */
 static size_t serve_gangs(struct pass *p, const struct claims *c, struct claim ***ret)
 {
     struct claim **lack = arena_array(p->arena, struct claim *, c->has_gangs ? c->n : 0);
@@ -283,7 +285,7 @@ static void place_zero_slot(struct pass *p)
 static void start_again(struct pass *p, size_t placed_before)
 {
     agent_index_undo(&p->s->agents, 0);
-    p->s->pass++; /* a new number, so that what the last plan granted and released does not count */
+    p->s->pass++; /* what the last plan granted and released carries the old number, and does not count any more */
     p->releasing = false;
     p->kept_n = 0;
     p->unfit.n = p->too_large.n = p->infeasible.n = 0;

@@ -28,7 +28,7 @@ static bool is_nearer(const struct sched_request *r, const struct sched_agent *a
     return x != y ? x < y : strcmp(a->id, b->id) < 0;
 }
 
-/* Has any agent so many empty slots? */
+/* Returns whether any agent has so many empty slots. */
 static bool has_room(const struct agent_index *p, int slots)
 {
     int bit = slots < 64 ? slots - 1 : 63;
@@ -55,8 +55,8 @@ static struct sched_agent *fit_one(struct agent_index *p, const struct sched_req
     return best;
 }
 
-/* The bucket of idle agents of the next size below `slots`; NULL: there are no such agents. All idle agents of one size
- * are in one bucket. */
+/* Returns the bucket of idle agents of the next size below `slots`; NULL: there are no such agents. All idle agents of
+ * one size are in one bucket. */
 static struct sched_bucket *idle_below(struct agent_index *p, int slots)
 {
     for (struct agent_size *size = p->sizes; size && size->slots > 0; size = size->next)
@@ -67,7 +67,7 @@ static struct sched_bucket *idle_below(struct agent_index *p, int slots)
 
 typedef bool agent_test(const struct sched_agent *agent, const void *arg);
 
-/* How many of the request's blocked agents pass the test; one named twice counts once. */
+/* Counts the request's blocked agents that pass the test. An agent that is named twice counts once. */
 static size_t count_blocked(const struct agent_index *p, const struct sched_request *r, agent_test *test,
                             const void *arg)
 {
@@ -98,7 +98,8 @@ static size_t take_whole(struct sched_bucket *b, const struct sched_request *r, 
     return n;
 }
 
-/* Whole agents of one size that add up to the request exactly; of several such sizes, the largest. */
+/* Chooses whole agents of one size whose slots add up to exactly those of the request. If there are several such sizes,
+ * it takes the largest. */
 static size_t fit_one_size(struct agent_index *p, const struct sched_request *r, struct sched_share *ret)
 {
     int size = INT32_MAX;
@@ -110,8 +111,8 @@ static size_t fit_one_size(struct agent_index *p, const struct sched_request *r,
     return 0;
 }
 
-/* Whole agents of any size: as many as fit of the largest size, then of the next one. No choice is taken back, so
- * this may fail where another choice would have succeeded. */
+/* Chooses whole agents of any size: as many of the largest size as fit, then of the next one. The function does not
+ * take back a choice, so it may fail where another choice would have succeeded. */
 static size_t fit_any_size(struct agent_index *p, const struct sched_request *r, struct sched_share *ret)
 {
     int size = INT32_MAX, missing = r->slots;
@@ -148,7 +149,7 @@ static bool takes_aux(const struct sched_agent *agent, const void *unused)
     return agent->open && agent->aux > 0;
 }
 
-/* blocked_in: the index that holds the request's blocked agents; NULL: blocked agents are not looked at. */
+/* blocked_in is the index that holds the request's blocked agents. NULL: blocked agents are not looked at. */
 static bool could_hold(const struct agent_size *sizes, const struct agent_index *blocked_in,
                        const struct sched_request *r, bool any_sizes)
 {

@@ -40,7 +40,7 @@ static struct agent_size *size_of(struct sched *s, int slots)
     return size;
 }
 
-/* Begins with the pool as it will be once what is on its way out has gone. */
+/* Starts the count with the slots that will be free when all requests that are on their way out have ended. */
 static void count_what_will_be_free(struct room_count *o)
 {
     struct sched *s = o->s;
@@ -101,8 +101,8 @@ static int latest_first(const void *pa, const void *pb)
     return x > y ? -1 : x < y;
 }
 
-/* For a request, running requests of its own priority may be stopped only if their jobs stand behind its job in the
- * queue. */
+/* Finds the infeasible shapes of one priority. For a request, running requests of its own priority may be stopped only
+ * if their jobs stand behind its job in the queue. */
 static void find_infeasible_in_level(struct room_count *o, struct pass *p, struct sched_level *l)
 {
     struct sched_shape **shape = arena_array(p->arena, struct sched_shape *, l->shape_n + 1);
@@ -129,7 +129,8 @@ static void find_infeasible(struct pass *p)
         find_infeasible_in_level(&o, p, &p->s->with_slots[priority]);
 }
 
-/* Sets too_large: the request would not even fit into what is free together with what is on its way out. */
+/* Sets too_large of each shape whose requests would not even fit into what is free together with what is on its way
+ * out. */
 static void find_too_large(struct pass *p)
 {
     struct room_count o = {.s = p->s};
@@ -152,7 +153,7 @@ bool pass_is_infeasible(struct pass *p, const struct sched_shape *shape)
     if (shape_set_has(&p->infeasible, shape))
         return true;
     if (shape->key.slots == 0 || (shape->key.slots == 1 && !shape->key.own))
-        return false; /* the first thing that may be stopped is enough: trying is quicker than looking */
+        return false; /* room is made by the first request that can be stopped, so trying is quicker than counting */
     if (!p->has_counted_room)
         find_infeasible(p);
     p->has_counted_room = true;

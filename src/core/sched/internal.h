@@ -9,7 +9,7 @@
 #include "core/sched/projection.h"
 #include "core/sched/shares.h"
 
-enum { SCHED_LEVELS = SCHED_PRIORITY_MAX + 1 }; /* level 0: all requests, by fair share */
+enum { SCHED_LEVELS = SCHED_PRIORITY_MAX + 1 }; /* level 0 is for pools with fair share, and holds all requests */
 
 struct sched {
     struct sched_opts opts;
@@ -20,7 +20,7 @@ struct sched {
     struct job_order order;
     size_t job_n;
     TAILQ_HEAD(, sched_request) releasing;
-    size_t releasing_n[2]; /* how many of them have no slots [0], and have some [1] */
+    size_t releasing_n[2]; /* releasing_n[0]: how many of them have no slots; releasing_n[1]: how many have slots */
     struct sched_promotions promotions;
     uint64_t pass, room_counts;
     struct sched_share *share; /* memory for the shares of one placement */
@@ -28,7 +28,7 @@ struct sched {
     struct claims_memory claims;
 };
 
-/* The level of a priority that holds requests like r: those with slots, or those without. */
+/* Returns the level of a priority that holds requests like r: requests with slots, or requests without. */
 struct sched_level *sched_level_of(struct sched *s, const struct sched_request *r, int priority);
 
 /* A set of shapes of requests that need not be tried again in a pass: while free room only shrinks, a shape that failed
@@ -48,17 +48,19 @@ struct pass {
     struct sched_decision *ret;
     size_t allocate_cap, unplaced_cap, release_cap;
     bool backfilling; /* a more important request waits */
-    bool releasing;   /* room is being made for that request: slots that are free now may be slots that it will need */
-    struct shape_set unfit, infeasible, too_large; /* shapes that do not fit now; that would not fit whatever is
-                                                      stopped; that do not fit into what is free or leaving */
+    bool releasing;   /* room is being made for the request that waits, which may need the slots that are free now */
+    /* unfit: shapes that do not fit now. infeasible: shapes that would not fit whatever is stopped. too_large:
+     * shapes that do not fit into what is free or is on its way out. */
+    struct shape_set unfit, infeasible, too_large;
     bool has_counted_room, has_counted_what_leaves;
-    /* By priority: the levels that are served, and the one that would be stopped first of what is not released yet. The
-     * least important and latest goes first, whoever it is for: what is released is always all that comes before this
-     * one. */
+    /* For scheduling by priority. `level` is the array of the levels that are served. `next_victim` is the request that
+     * would be stopped first, of those that are not released yet. The order does not depend on the request that room is
+     * made for: the least important request is stopped first, and of equally important ones the latest. */
     struct sched_level *level;
     struct sched_request *next_victim;
-    int kept_n;     /* gangs for which slots of leaving requests are kept */
-    uint64_t began; /* the number of the pass at its beginning; by fair share each plan counts on from it */
+    int kept_n; /* the number of gangs for which slots of leaving requests are kept */
+    /* the number of the pass at its beginning; with fair share each further plan of the pass gets the next number */
+    uint64_t began;
 };
 
 void pass_allocate(struct pass *p, struct sched_request *r, const struct sched_share *share, size_t n);
@@ -66,11 +68,11 @@ void pass_grant(struct pass *p,
                 struct sched_request *r); /* the request is granted its slots although no agents were found for them */
 void pass_release(struct pass *p, struct sched_request *r);
 
-/* True: requests of the shape do not fit into what is free together with what is on its way out. False: they may fit.
- */
+/* Returns true if requests of the shape do not fit into what is free together with what is on its way out. False: they
+ * may fit. */
 bool pass_is_too_large(struct pass *p, const struct sched_shape *shape);
-/* True: requests of the shape do not fit whatever is stopped for them. False: they may fit. A shape that is infeasible
- * at one priority is infeasible at all less important ones, for which fewer requests can be stopped. */
+/* Returns true if requests of the shape do not fit whatever is stopped for them. False: they may fit. A shape that is
+ * infeasible at one priority is infeasible at all less important priorities, where fewer requests can be stopped. */
 bool pass_is_infeasible(struct pass *p, const struct sched_shape *shape);
 void pass_note_infeasible(struct pass *p, const struct sched_shape *shape);
 void pass_forget_infeasible(struct pass *p); /* to be called when there is more room than before */

@@ -49,8 +49,8 @@ void job_order_insert(struct job_order *order, struct sched_job *job)
     count_upwards(job);
 }
 
-/* A node with two children is replaced by its successor in the tree. Then the lowest node whose count changes is the
- * one above the successor's old place. */
+/* Removes a job. A node with two children is replaced by its successor in the tree. The lowest node whose count changes
+ * is then the one above the successor's old place. */
 void job_order_remove(struct job_order *order, struct sched_job *job)
 {
     TAILQ_REMOVE(&order->list, job, in_order);

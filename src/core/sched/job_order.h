@@ -10,18 +10,19 @@ RB_PROTOTYPE(sched_jobs, sched_job, node, sched_job_compare)
 
 struct job_order {
     struct sched_jobs tree;
-    TAILQ_HEAD(, sched_job) list; /* the same as a list, for walks over all jobs */
+    TAILQ_HEAD(, sched_job) list; /* the same jobs as a list, for walks over all of them */
 };
 
 void job_order_init(struct job_order *order);
 void job_order_insert(struct job_order *order, struct sched_job *job);
 void job_order_remove(struct job_order *order, struct sched_job *job);
-/* job, which stands in order, waits for so many slots more, or fewer. */
+/* Changes the number of slots that the job waits for by `slots`, which may be negative. The job must stand in the
+ * order. */
 void job_order_add_waiting(struct sched_job *job, int64_t slots);
 
 struct jobs_ahead {
     size_t jobs;
-    int64_t waiting_slots; /* slots that the requests of these jobs wait for */
+    int64_t waiting_slots; /* the slots that the requests of these jobs wait for */
 };
 struct jobs_ahead jobs_ahead(const struct sched_job *job);
 

@@ -24,7 +24,7 @@ int sched_job_compare(const struct sched_job *a, const struct sched_job *b)
 int sched_request_compare(const struct sched_request *a, const struct sched_request *b)
 {
     COMPARE(a->priority, b->priority);
-    if (a->priority != 0) /* by fair share the queue has no order of its own */
+    if (a->priority != 0) /* with fair share the priority is 0, and the queue has no order of its own */
         COMPARE(a->job->queue_position, b->job->queue_position);
     COMPARE(a->job->submitted_us, b->job->submitted_us);
     COMPARE(a->request_us, b->request_us);
@@ -54,7 +54,7 @@ static struct sched_shape *shape_of(struct sched_level *l, const struct sched_re
 {
     struct shape_key key;
     struct sched_shape *shape = NULL;
-    memset(&key, 0, sizeof(key)); /* padding, too, is part of what is hashed */
+    memset(&key, 0, sizeof(key)); /* the hash includes the padding, so it has to be zero */
     key.slots = r->slots;
     key.single_agent = r->single_agent;
     if (l->opts->allow_heterogeneous_fits && r->slots > 1 && !r->single_agent)
@@ -74,8 +74,8 @@ static struct sched_shape *shape_of(struct sched_level *l, const struct sched_re
     return shape;
 }
 
-/* A shape goes with its last request: its key may be the address of that request, which something else may have
- * later. */
+/* Frees a shape that has no requests any more. This must not wait, because its key may be the address of its last
+ * request, and another request may get that address later. */
 static void drop_if_empty(struct sched_level *l, struct sched_shape *shape)
 {
     if (shape->n > 0)

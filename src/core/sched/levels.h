@@ -15,18 +15,19 @@ RB_PROTOTYPE(sched_requests, sched_request, turn, sched_request_compare)
 struct sched_shape {
     struct shape_key {
         int slots, single_agent;
-        const void *own; /* the list of blocked agents, or the only request of this shape; NULL: neither */
+        /* the list of blocked agents, or the only request of this shape; NULL: the shape needs neither */
+        const void *own;
     } key;
     struct sched_requests pending;
     size_t n;
-    bool infeasible, too_large; /* what infeasible.c found out in this pass */
+    bool infeasible, too_large; /* what infeasible.c has found out in this pass */
     bool fits_now,
-        counts; /* by fair share: fits_now: it fits now. counts: it fits now, or room for it could be made (room.h) */
+        counts; /* for fair share: fits_now: it fits now. counts: it fits now, or room for it could be made (room.h) */
     struct sched_shape *next;
     UT_hash_handle hh;
 };
 
-/* Requests of one priority, those with slots or those without. */
+/* The requests of one priority that have slots, or those that have none. */
 struct sched_level {
     const struct sched_opts *opts;
     struct sched_shape *by_key, *first;
@@ -34,13 +35,14 @@ struct sched_level {
     struct sched_requests running; /* requests that have their slots, can be preempted, and are not on their way out */
 };
 
-void level_init(struct sched_level *l, const struct sched_opts *opts /* outlives it */);
+void level_init(struct sched_level *l, const struct sched_opts *opts /* must live longer than the level */);
 void level_free(struct sched_level *l);
 void level_add(struct sched_level *l,
-               struct sched_request *r); /* its state says into which of the level's indexes it goes */
+               struct sched_request *r); /* the request's state says into which index of the level it goes */
 void level_remove(struct sched_level *l, struct sched_request *r);
 
-/* A walk over several shapes at once in the order of turns: a heap of each shape's next request. */
+/* A walk over the requests of several shapes in the order of their turns. It is a heap that holds the next request of
+ * each shape. */
 struct cursor {
     struct sched_shape *shape;
     struct sched_request *next;
@@ -57,7 +59,7 @@ void walk_push(struct walk *w,
                struct cursor c); /* does nothing when the cursor has passed the last request of its shape */
 bool walk_pop(struct walk *w, struct cursor *ret);
 struct cursor cursor_after(const struct cursor *c);
-/* The first of the shape whose turn is after r's. */
+/* Returns the first request of the shape whose turn comes after r's. */
 struct cursor cursor_behind(struct sched_shape *shape, struct sched_request *r);
 
 #endif

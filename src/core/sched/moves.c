@@ -2,11 +2,11 @@
 
 #include "core/sched/internal.h"
 
-enum { GAP_US = 1000000 }; /* left before the first */
+enum { GAP_US = 1000000 }; /* the distance that is left before the first position */
 
-/* The positions between two jobs. A job of another priority does not bound them. */
+/* The free positions between two jobs. A job of another priority does not limit them. */
 struct gap {
-    bool from, to; /* bounded on this side? */
+    bool from, to; /* whether the gap has a limit on this side */
     int64_t low, high;
 };
 
@@ -23,7 +23,7 @@ static bool lies_in(const struct gap *gap, int64_t position)
     return (!gap->from || position > gap->low) && (!gap->to || position < gap->high);
 }
 
-/* A position behind the last job, and before that of any job that is submitted later. */
+/* Returns a position behind the last job that is before the position of any job submitted later. */
 static int64_t behind_all(int64_t low, int64_t now_us)
 {
     int64_t room = (now_us - low) / 2;
@@ -37,7 +37,7 @@ static int64_t position_in_gap(const struct gap *gap, int64_t now_us)
     return gap->from ? behind_all(gap->low, now_us) : gap->high - GAP_US;
 }
 
-/* How many jobs from `later` on have to make room. */
+/* Counts the jobs from `later` on that have to be moved further back. */
 static size_t count_pushed(struct sched_job *later, int64_t position)
 {
     size_t n = 0;
@@ -54,7 +54,8 @@ static void add_step(struct sched_move *m, struct sched_job *job, int priority, 
     m->step[m->step_n++] = (struct sched_step){job, priority, position};
 }
 
-/* Moves `later`, and each job after it that would otherwise not be behind the one before it any more. */
+/* Moves `later` further back, and then each following job that would otherwise not be behind the job before it any
+ * more. */
 static void push_on(struct sched_move *m, struct sched_job *job, struct sched_job *later, int64_t position)
 {
     int priority = later->priority;
@@ -73,7 +74,7 @@ void sched_plan_move(struct sched_job *job, struct sched_job *anchor, bool ahead
     *ret = (struct sched_move){.second = second, .adopts_priority = job->priority != anchor->priority};
     if (job == anchor || (second == job && !ret->adopts_priority))
         return;
-    if (second == job) /* it is in its place, but not of the priority there */
+    if (second == job) /* the job stands at this place already, but does not have the priority of this place */
         second = ahead ? RB_PREV(sched_jobs, , job) : RB_NEXT(sched_jobs, , job);
     struct sched_job *earlier = ahead ? second : anchor, *later = ahead ? anchor : second;
     struct gap gap = gap_between(earlier, later, anchor->priority);

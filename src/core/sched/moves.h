@@ -12,11 +12,12 @@ struct sched_step {
 };
 
 struct sched_move {
-    /* The other neighbour of the new place; NULL: none, it becomes the first or the last of all. */
+    /* The neighbour on the other side of the new place. NULL: there is none, because the job becomes the first or the
+     * last of all. */
     const struct sched_job *second;
-    bool adopts_priority;    /* the job takes over the anchor's priority */
-    struct sched_step *step; /* the calls of sched_job_set() that carry out the move, in this order; none: the job
-                                stands there already */
+    bool adopts_priority; /* the job takes over the anchor's priority */
+    /* the calls of sched_job_set() that carry out the move, in this order; none if the job stands there already */
+    struct sched_step *step;
     size_t step_n;
 };
 

@@ -10,14 +10,15 @@
 enum {
     SCHED_PRIORITY_MIN = EXP_RESOURCES_PRIORITY_MIN,
     SCHED_PRIORITY_MAX = EXP_RESOURCES_PRIORITY_MAX,
-    /* of jobs that name none, in pools whose scheduler has no default_priority */
+    /* The priority of jobs that have none, in pools whose scheduler has no default_priority. */
     SCHED_PRIORITY_DEFAULT = MASTER_CONFIG_RESOURCE_MANAGER_SCHEDULER_DEFAULT_PRIORITY_UNSET,
 };
 
-/* best packs: the agent with the least room left. worst spreads: the one with the largest part of it free. */
+/* FITTING_BEST packs requests: it prefers the agent with the least room left. FITTING_WORST spreads them: it prefers
+ * the agent with the largest free part. */
 enum fitting_policy { FITTING_BEST, FITTING_WORST };
 
-/* One row for each policy (policy.h): its constant SCHED_BY_…, and the end of sched_policy_…. */
+/* There is one row for each policy (policy.h), with the ends of the names SCHED_BY_… and sched_policy_…. */
 #define SCHED_POLICIES(X) \
     X(PRIORITY, priority) \
     X(FAIR_SHARE, fair_share) \
@@ -32,12 +33,13 @@ enum sched_policy {
 
 struct sched_opts {
     enum sched_policy policy;
-    bool preemption; /* where jobs have a queue: may what runs be stopped for what is more important? Fair share always
-                        may */
+    /* in pools whose jobs have a queue: running requests may be stopped for more important ones; with fair share
+     * this is always so */
+    bool preemption;
     enum fitting_policy fitting;
-    bool allow_heterogeneous_fits; /* may a gang take whole agents of different sizes? */
-    /* A waiting request counts as one priority better for each of these that it has waited, and keeps that while it
-     * runs: so nothing waits for ever. 0: never. */
+    bool allow_heterogeneous_fits; /* a gang may take whole agents of different sizes */
+    /* A waiting request counts as one priority better each time it has waited this long, and keeps the better priority
+     * while it runs. So no request waits for ever. 0: requests do not age. */
     int64_t aging_us;
 };
 

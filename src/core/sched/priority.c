@@ -32,9 +32,9 @@ static void take_slots(struct pass *p, size_t n)
     }
 }
 
-/* Keeps places for a gang in what is on its way out. Otherwise other requests of its priority would take these slots
- * piece by piece as they come free, above all the requests that were stopped for the gang. An agent may have less
- * than 0 empty slots afterwards: it owes the places until something has left. */
+/* Keeps places for a gang on slots that are on their way to be free. Otherwise other requests of its priority would
+ * take these slots one by one as they come free, above all the requests that were stopped for the gang. Afterwards an
+ * agent may have fewer than 0 empty slots, until something on it has ended. */
 static size_t fit_into_what_leaves(struct pass *p, const struct sched_request *r)
 {
     struct sched *s = p->s;
@@ -50,8 +50,8 @@ static size_t fit_into_what_leaves(struct pass *p, const struct sched_request *r
     return n;
 }
 
-/* Serves the level's requests in turn. What fits is placed, or has its place kept; of each shape that does not fit, its
- * first such request is in ret_failed. */
+/* Serves the level's requests in turn. A request that fits is placed, or its place is kept. Of each shape that does not
+ * fit, ret_failed gets the first such request. */
 static void place_in_turn(struct pass *p, struct sched_level *l, struct walk *ret_failed)
 {
     struct walk walk;
@@ -94,8 +94,8 @@ static void add_victim(struct victims *v, struct sched_request *r, struct arena 
     v->item[v->n++] = r;
 }
 
-/* The running request that would be stopped first, of this priority or of a more important one. NULL: nothing can be
- * stopped. */
+/* Returns the running request of this priority, or of a more important one, that would be stopped first. NULL: no
+ * request can be stopped. */
 static struct sched_request *last_running(struct sched_level *level, int priority)
 {
     struct sched_request *last = NULL;
@@ -110,8 +110,8 @@ static struct sched_request *victim_after(struct sched_level *level, struct sche
     return next ? next : last_running(level, victim->priority - 1);
 }
 
-/* For a request, others may be stopped that are less important; of its own priority only those whose jobs stand
- * behind its job. */
+/* Returns whether `victim` may be stopped for r: it must be less important, or have the same priority and a job that
+ * stands behind r's job. */
 static bool may_stop(const struct sched_request *r, const struct sched_request *victim)
 {
     if (!victim || victim->priority != r->priority)
@@ -137,8 +137,8 @@ static size_t fit_after_stopping(struct pass *p, const struct sched_request *r, 
     return 0;
 }
 
-/* Nothing more can be decided for this request and those after it: nothing can be stopped for them, and what is
- * free, or will be, is kept for those before them. */
+/* Returns true if nothing more can be decided for this request and those after it. In that case no request can be
+ * stopped for them, and what is free, or will be free, is kept for requests before them. */
 static bool is_decided(const struct pass *p, const struct sched_request *r)
 {
     if (may_stop(r, p->next_victim))
@@ -146,8 +146,8 @@ static bool is_decided(const struct pass *p, const struct sched_request *r)
     return p->releasing;
 }
 
-/* Keeps room for a request that does not fit now, in what is on its way out or in what is stopped for it. 0: there
- * is no way, and nothing has changed. */
+/* Keeps room for a request that does not fit now: on what is on its way out, or on what is stopped for it. 0: neither
+ * is possible, and nothing has changed. */
 static size_t make_room(struct pass *p, const struct sched_request *r)
 {
     struct sched *s = p->s;
@@ -164,15 +164,15 @@ static size_t make_room(struct pass *p, const struct sched_request *r)
         pass_note_infeasible(p, r->shape);
         return 0;
     }
-    pass_forget_infeasible(p); /* there is more room than there was */
+    pass_forget_infeasible(p); /* there is more room now than before */
     for (size_t i = 0; i < victims.n; i++)
         pass_release(p, victims.item[i]);
     p->releasing = true;
     return n;
 }
 
-/* Stopping something may leave more room than it was stopped for: then the shapes that failed before are looked at
- * again, from the request after this one on. */
+/* Makes room for the requests that did not fit, in turn. Stopping requests may leave more room than was needed. In that
+ * case the shapes that failed before are looked at again, from the request after this one on. */
 static void preempt_in_turn(struct pass *p, struct sched_level *l, struct walk *failed)
 {
     struct sched_shape **given_up = arena_array(p->arena, struct sched_shape *, l->shape_n);
@@ -196,7 +196,8 @@ static void preempt_in_turn(struct pass *p, struct sched_level *l, struct walk *
 
 /* ---- the pass ---------------------------------------------------------------------------------------------------- */
 
-/* Requests with and without slots never stand in each other's way. */
+/* Serves the levels from the most important one on. It is called for requests with slots and for requests without,
+ * which never compete with each other. */
 static void serve_levels(struct pass *p, struct sched_level *level)
 {
     p->backfilling = p->releasing = false;
@@ -234,8 +235,9 @@ static void pass_by_priority(struct pass *p)
 
 enum { SHAPES_LOOKED_AT = 64 };
 
-/* Requests of one shape can be held or not, all of them. Of very many shapes only some are looked at: it has to be
- * cheap to ask. */
+/* Returns the first request of the level that no set of agents can hold. The answer is the same for all requests of
+ * a shape, so one request of each shape is looked at. To keep this cheap, at most SHAPES_LOOKED_AT shapes are looked
+ * at. */
 static const struct sched_request *first_stuck(const struct sched *s, const struct sched_level *l)
 {
     int looks = SHAPES_LOOKED_AT;
@@ -272,7 +274,7 @@ const struct sched_policy_type sched_policy_priority = {
     .pass = pass_by_priority,
     .why = why_by_priority};
 
-/* The legacy round_robin: by priority, where all priorities are equal. */
+/* The predecessor's round_robin: scheduling by priority, where all priorities are equal. */
 const struct sched_policy_type sched_policy_round_robin = {
     .name = "round_robin",
     .no_priorities = "is scheduled by round_robin, where all priorities are equal",

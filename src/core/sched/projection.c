@@ -14,7 +14,7 @@ void projection_init(struct projection *pr, const struct sched_opts *opts)
 void projection_free(struct projection *pr)
 {
     struct sched_agent *projected, *next;
-    HASH_ITER(hh, pr->agents.by_id, projected, next) { /* of agents that have not left */
+    HASH_ITER(hh, pr->agents.by_id, projected, next) { /* frees the projected agents of agents that have not left */
         HASH_DEL(pr->agents.by_id, projected);
         free(projected);
     }
@@ -26,8 +26,8 @@ static int at_most(int n, int most)
     return n < most ? n : most;
 }
 
-/* The agent's offer once what leaves has gone. Some of the slots that come free may have been disabled, so there is
- * a limit. */
+/* Returns what the agent will offer when all that is on its way out has ended. Slots may have been disabled meanwhile,
+ * so the result is limited to the slots that the agent has. */
 static struct sched_agent offer_of(const struct sched_agent *agent)
 {
     struct sched_agent offer = *agent;

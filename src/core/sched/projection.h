@@ -9,24 +9,25 @@
 
 struct projection {
     bool kept;
-    struct agent_index agents; /* of the projected agents */
+    struct agent_index agents; /* the index of the projected agents */
 };
 
 void projection_init(struct projection *pr, const struct sched_opts *opts);
 void projection_free(struct projection *pr);
 void projection_join(struct projection *pr, struct sched_agent *agent);
 void projection_leave(struct projection *pr, struct sched_agent *agent);
-/* The agent offers something else now, for good. */
+/* Has to be called when what the agent offers has changed other than by planning. */
 void projection_follow(struct projection *pr, struct sched_agent *agent);
-/* Of what is held on the agent, this begins to leave (by 1), or has gone (-1). */
+/* Has to be called when a share on the agent begins to leave (by 1), and when it is gone (-1). */
 void projection_leaves(struct projection *pr, const struct sched_share *share, int by);
 
-/* As agent_index_fit, agent_index_take and agent_index_give. Shares are of the agents themselves, not of the projected
- * ones. */
+/* These functions do what agent_index_fit, agent_index_take and agent_index_give do. Shares name the agents themselves,
+ * not the projected agents. */
 size_t projection_fit(struct projection *pr, const struct sched_request *r, struct sched_share *ret);
 void projection_take(struct projection *pr, const struct sched_share *share, size_t n);
 void projection_give(struct projection *pr, const struct sched_share *share, size_t n);
-/* The shares were taken from the agents themselves: the projected agents follow. agent_index_undo() takes that back. */
+/* Has to be called when the shares were taken from the agents themselves, so that the projected agents change as well.
+ * agent_index_undo() undoes this. */
 void projection_taken(struct projection *pr, const struct sched_share *share, size_t n);
 
 #endif

@@ -35,7 +35,7 @@ bool sched_is_any_blocked(const struct sched *s)
     return false;
 }
 
-/* True: the request cannot be placed, whatever room is made; *ret says why. */
+/* Returns true if the request cannot be placed even if room is made for it. *ret then says why. */
 static bool cannot_ever(const struct sched *s, const struct sched_request *r, enum sched_why *ret)
 {
     if (s->agent_n == 0)

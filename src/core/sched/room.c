@@ -21,8 +21,8 @@ static int count_what_could_be_free(struct sched *s, const struct sched_request 
     return most;
 }
 
-/* Where gangs may take agents of several sizes, which agents add up depends on which are idle. There, room is made
- * on one agent only. */
+/* Returns true if room for the request can be made on one agent only. That is so where gangs may take agents of several
+ * sizes, because there the agents that add up to the request depend on which of them are idle. */
 static bool needs_one_agent(const struct sched *s, const struct sched_request *r)
 {
     return r->single_agent || s->opts.allow_heterogeneous_fits;
@@ -92,7 +92,8 @@ static int room_on(const struct sched *s, const struct sched_agent *agent)
     return room < agent->slots ? room : agent->slots;
 }
 
-/* First the agents on which least has to be stopped; then in the request's order of preference. */
+/* The order of candidates: first the agents on which the least has to be stopped, then the order that the request
+ * prefers. */
 static int by_ease(const void *pa, const void *pb)
 {
     const struct candidate *a = pa, *b = pb;

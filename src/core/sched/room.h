@@ -7,11 +7,12 @@
 
 #include "core/sched/internal.h"
 
-/* Sets `counts` of each kind of waiting request: whether it would have a place if everything that can be preempted were
- * gone. */
+/* Sets `counts` of each shape of waiting requests: whether such a request would have a place if everything that can be
+ * preempted were gone. */
 void room_find_who_counts(struct sched *s);
-/* Chooses the agents on which least has to be stopped, releases that, and leaves the gang's places in s->share. 0:
- * nothing helps. The caller has given back to the places what is on its way out or was released in this pass. */
+/* Chooses the agents on which the least has to be stopped, releases the requests there, and leaves the gang's shares in
+ * s->share. 0: stopping requests does not help. The caller must have given back in the index what is on its way out and
+ * what was released in this pass. */
 size_t room_make(struct pass *p, const struct sched_request *r);
 
 #endif

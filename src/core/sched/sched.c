@@ -93,8 +93,8 @@ static void forget_shares(struct sched *s, struct sched_request *r, const struct
     r->share_n = n;
 }
 
-/* Mostly everything on the agent has been given back before it leaves. If not, all requests are searched for what
- * they hold there. */
+/* Takes the agent out. In most cases everything on it has been given back before. If not, all requests are searched for
+ * what they hold on it. */
 void sched_agent_leave(struct sched *s, struct sched_agent *agent)
 {
     struct sched_job *job;
@@ -121,7 +121,8 @@ struct sched_level *sched_level_of(struct sched *s, const struct sched_request *
     return r->slots > 0 ? &s->with_slots[priority] : &s->without[priority];
 }
 
-/* Only a waiting request ages: what runs keeps the priority that it was placed with. */
+/* Sets the priority of a request. Only a waiting request ages: a running request keeps the priority with which it was
+ * placed. */
 static void set_priority(struct sched *s, struct sched_request *r, int aged_by)
 {
     int priority = r->job->priority - aged_by;
@@ -219,7 +220,7 @@ static void add_request(struct sched *s, struct sched_request *r, enum sched_sta
 
 void sched_request_add(struct sched *s, struct sched_request *r)
 {
-    add_request(s, r, SCHED_PENDING, 0); /* the next pass makes it as old as it is */
+    add_request(s, r, SCHED_PENDING, 0); /* the next pass finds how long it has waited, and sets its priority by that */
 }
 
 static void keep_shares(struct sched_request *r, const struct sched_share *share, size_t n)
@@ -372,7 +373,7 @@ void pass_release(struct pass *p, struct sched_request *r)
     add_to(p->arena, &p->ret->release, &p->ret->release_n, &p->release_cap, r);
 }
 
-/* Requests that have waited long enough get the next better priority. */
+/* Gives each request that has waited long enough the next better priority. */
 static void promote_waiting(struct sched *s, int64_t now_us)
 {
     struct sched_request *r;
@@ -402,7 +403,7 @@ void sched_pass(struct sched *s, int64_t now_us, struct arena *a, struct sched_d
     *ret = (struct sched_decision){0};
     s->pass++;
     if (!s->share)
-        return; /* there never was an agent */
+        return; /* there has never been an agent */
     promote_waiting(s, now_us);
     s->policy->pass(&p);
     carry_out(s, ret);

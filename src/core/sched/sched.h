@@ -33,21 +33,22 @@ struct agent_index_entry {
     struct sched_agent *agent;
 };
 
-/* An agent, with what the scheduler knows of it. */
+/* An agent, with what the scheduler knows about it. */
 struct sched_agent {
     const char *id;
     bool open; /* the agent takes new work: it is enabled, not draining, and connected */
     int slots,
-        empty_slots;    /* its usable slots, and how many of them are free; when it drains: the slots in use, and 0 */
+        empty_slots;    /* usable slots, and how many of them are free; if the agent drains: the slots in use, and 0 */
     int aux, empty_aux; /* how many containers without slots it may have in all, and how many more it may take */
-    /* the scheduler's own */
+    /* the members from here on are used by the scheduler only */
     uint64_t hash;
-    size_t held;                              /* how many shares of requests lie on this agent */
-    int fixed;                                /* slots that requests hold here which cannot be preempted */
-    int leaving_slots, leaving_aux;           /* slots and zero-slot places of requests that are on their way out */
-    struct sched_agent *projected, *projects; /* projected: the agent as it will be (projection.h). projects: of a
-                                                 projected agent, the agent itself */
-    struct agent_size *size;                  /* of an open one (agent_index.h) */
+    size_t held;                    /* how many shares of requests lie on this agent */
+    int fixed;                      /* slots that requests hold here which cannot be preempted */
+    int leaving_slots, leaving_aux; /* slots and zero-slot places of requests that are on their way out */
+    /* projected: the projected agent of this agent (projection.h). projects: set in a projected agent, the agent
+     * itself */
+    struct sched_agent *projected, *projects;
+    struct agent_size *size;  /* set if the agent is open (agent_index.h) */
     uint64_t room_counted_in; /* the number of the count that `room` belongs to (infeasible.c, room.c) */
     int room;
     struct agent_index_entry by_slots, by_aux;
@@ -62,29 +63,33 @@ RB_HEAD(sched_promotions, sched_request);
 /* One job: all trials of an experiment share it. */
 struct sched_job {
     const char *job_id;
-    int priority;   /* 1 … 99, lower goes first */
+    int priority;   /* 1 … 99; a lower number goes first */
     bool uncounted; /* the job is not shown to users, and is not counted among the jobs ahead of others */
-    int64_t queue_position, submitted_us; /* position: lower goes first within a priority; at first the submission */
+    /* position: within a priority a lower number goes first; at first it is the time of submission */
+    int64_t queue_position, submitted_us;
     double weight;
-    int max_slots; /* -1: no limit. Fair share heeds it, priority does not */
-    /* the scheduler's own; first, with the two before, what a pass by fair share reads of each job */
+    int max_slots; /* -1: no limit. It counts with fair share, and not with priorities */
+    /* The members from here on are used by the scheduler only. A pass with fair share reads the first of them, and the
+     * two before them, of each job. */
     /* Sums over the job's requests that have slots. */
-    int active, held_for_good; /* slots held by requests that are not on their way out; those of them that cannot be
-                                  preempted */
-    int leaving;               /* slots held by preemptible requests that are on their way out */
-    int largest, smallest;     /* the sizes of the largest and the smallest request with slots that the job ever had */
+    /* active: slots held by requests that are not on their way out. held_for_good: those of them that cannot be
+     * preempted */
+    int active, held_for_good;
+    int leaving;           /* slots held by preemptible requests that are on their way out */
+    int largest, smallest; /* the sizes of the largest and the smallest request with slots that the job ever had */
     size_t waiting_n;
     int64_t waiting_slots;
     const struct sched_shape *shape; /* the shape of its waiting requests; NULL: they have several shapes */
-    /* its place in the order of jobs (job_order.h) */
+    /* the job's place in the order of jobs (job_order.h) */
     RB_ENTRY(sched_job) node;
     TAILQ_ENTRY(sched_job) in_order;
-    int stopped;                      /* slots that the pass stopped_in took from it for gangs of others */
-    uint64_t stopped_in, no_place_in; /* no_place_in: the pass that found no place for its gangs */
+    /* the slots that the pass with the number stopped_in took from the job for gangs of others */
+    int stopped;
+    uint64_t stopped_in, no_place_in; /* no_place_in: the number of the pass that found no place for the job's gangs */
     bool by_age;
     size_t subtree_n;
     int64_t subtree_waiting;
-    struct sched_job_requests requests; /* by age */
+    struct sched_job_requests requests; /* ordered by age */
     size_t request_n;
 };
 
@@ -99,17 +104,17 @@ struct sched_shape;
 struct sched_request {
     const char *allocation_id;
     struct sched_job *job;
-    int slots;         /* of the whole gang; 0: a zero-slot task */
+    int slots;         /* the slots of the whole gang; 0: the request is for a task without slots */
     bool single_agent; /* the request is never spread over several agents */
     bool preemptible;
     int64_t request_us;
     const char *const *blocked_agent; /* ids of agents on which the request must not run */
     size_t blocked_n;
-    /* the scheduler's own */
+    /* the members from here on are used by the scheduler only */
     enum sched_state state;
     bool backfilled; /* the request was placed while a more important one waited */
     uint64_t hash;
-    int priority; /* the group's, made better by aging */
+    int priority; /* the priority of the job, made better by aging */
     struct sched_shape *shape;
     struct sched_share *share; /* what the request holds on each agent */
     size_t share_n;
@@ -129,21 +134,20 @@ struct sched_placement {
 struct sched_decision {
     struct sched_placement *allocate;
     size_t allocate_n;
-    /* By fair share: granted their slots, but the places were taken by others in this pass. They keep the grant:
-     * nothing behind them in their job gets it instead. */
+    /* With fair share: requests that were granted their slots, but whose places were taken by others in this pass. They
+     * keep the grant, so that no later request of their job gets it instead. */
     struct sched_request **unplaced;
     size_t unplaced_n;
     struct sched_request *
         *release; /* requests to be stopped: they are preempted, or killed if they cannot be preempted */
     size_t release_n;
-    int64_t
-        again_us; /* at this time another pass may decide otherwise, even if nothing else happens before; 0: never */
+    int64_t again_us; /* when another pass may decide otherwise even if nothing else happens before; 0: never */
 };
 
-/* By priority, at most SCHED_KEPT_MAX gangs have places kept in what is on its way out, and none has while more than
- * SCHED_LEAVING_MAX requests are on their way out. */
+/* With priorities, places on what is on its way out are kept for at most SCHED_KEPT_MAX gangs, and for none while more
+ * than SCHED_LEAVING_MAX requests are on their way out. */
 enum { SCHED_KEPT_MAX = 4, SCHED_LEAVING_MAX = 256 };
-/* By fair share: how often one pass plans anew after it has found gangs for which there is no place. */
+/* With fair share: how often one pass makes another plan after it has found gangs for which there is no place. */
 enum { SCHED_PLANS_MAX = 8 };
 
 struct sched;
@@ -153,47 +157,51 @@ const struct sched_opts *sched_get_opts(const struct sched *s);
 
 void sched_agent_join(struct sched *s, struct sched_agent *agent);
 void sched_agent_leave(struct sched *s,
-                       struct sched_agent *agent); /* requests that held something on the agent hold it no longer */
-/* Sets what the agent offers from now on: the members open, slots … empty_aux of *to. */
+                       /* requests that held something on the agent do not hold it any more */
+                       struct sched_agent *agent);
+/* Sets what the agent offers from now on: the members open, slots, empty_slots, aux and empty_aux of *to are used. */
 void sched_agent_set(struct sched *s, struct sched_agent *agent, const struct sched_agent *to);
 
 void sched_request_add(struct sched *s, struct sched_request *r); /* the request waits from now on */
-/* After a restart: the request has had its slots since placed_us, and the agents' empty_slots and empty_aux say so
- * already. Shares are copied. The request keeps the priority that aging had given it by then. */
+/* Adds a request after a restart. The request has had its slots since placed_us, and the agents' empty_slots and
+ * empty_aux already take that into account. Shares are copied. The request keeps the priority that aging had given it
+ * by then. */
 void sched_request_hold(struct sched *s, struct sched_request *r, int64_t placed_us, const struct sched_share *share,
                         size_t n);
-/* The request is on its way out: its slots will be free, so that nothing else need be stopped for them. */
+/* Marks the request as being on its way out: its slots will be free, so that no other request has to be stopped for
+ * them. */
 void sched_request_releasing(struct sched *s, struct sched_request *r);
-/* The request has given back what it had on one agent. The caller sets what that agent offers now. */
+/* Has to be called when the request has given back what it had on one agent. The caller then sets what that agent
+ * offers now. */
 void sched_request_gave_back(struct sched *s, struct sched_request *r, const struct sched_agent *agent);
 void sched_request_remove(struct sched *s, struct sched_request *r);
 
 /* Sets a job's priority, weight, max_slots and queue_position to those of *to. */
 void sched_job_set(struct sched *s, struct sched_job *job, const struct sched_job *to);
 
-/* One pass: decides which requests get slots and which are stopped. When it returns, placements have been made: the
- * requests hold their shares, and their agents have that much less free. Releases have not been made: each pass asks
- * for them again until sched_request_releasing() is called. Arrays live in the arena. */
+/* Makes one pass: decides which requests get slots and which are stopped. When it returns, placements have been made:
+ * the requests hold their shares, and their agents have that much less free. Releases have not been made: each pass
+ * asks for them again until sched_request_releasing() is called. The arrays are in the arena. */
 void sched_pass(struct sched *s, int64_t now_us, struct arena *a, struct sched_decision *ret);
 
-/* The jobs that have requests, in the order in which they are served. */
+/* These functions walk over the jobs that have requests, in the order in which they are served. */
 const struct sched_job *sched_first_job(const struct sched *s);
 const struct sched_job *sched_next_job(const struct sched_job *job);
 size_t sched_job_n(const struct sched *s);
-/* How many of them are served before job. */
+/* Returns how many jobs are served before this job. */
 size_t sched_jobs_ahead(const struct sched_job *job);
 int64_t sched_waiting_ahead(const struct sched_job *job); /* the slots that the jobs ahead wait for */
 
-/* Which request goes first: (priority, queue position, submission, request time, allocation id); by fair share
- * (submission, request time, allocation id). */
+/* The order in which requests are served: by (priority, queue position, submission, request time, allocation id); with
+ * fair share by (submission, request time, allocation id). */
 int sched_request_compare(const struct sched_request *a, const struct sched_request *b);
 int sched_job_compare(const struct sched_job *a, const struct sched_job *b);
-/* The requests of a job by age, for RB_FOREACH. */
+/* The order of a job's requests by age, for RB_FOREACH. */
 int sched_by_age(const struct sched_request *a, const struct sched_request *b);
 RB_PROTOTYPE(sched_job_requests, sched_request, in_job, sched_by_age)
 
-/* The score of an agent for a request of so many slots (docs/spec/scheduling.md#which-agent-is-preferred); more is
- * better. */
+/* Returns the score of an agent for a request of so many slots (docs/spec/scheduling.md#which-agent-is-preferred). A
+ * higher score is better. */
 double sched_score(enum fitting_policy policy, const struct sched_agent *agent, int slots_needed);
 
 #endif

@@ -6,7 +6,7 @@
 #include "common/base/must.h"
 
 #define LEAST_WEIGHT 1e-3
-#define ALMOST 1e-6 /* a share so little below a whole number is that number */
+#define ALMOST 1e-6 /* a share that is below a whole number by no more than this counts as that number */
 
 /* ---- room -------------------------------------------------------------------------------------------------------- */
 
@@ -100,8 +100,8 @@ static void fill_shares(struct claims *c)
     }
 }
 
-/* A job that holds more than its fair share in slots that cannot be preempted keeps them; the others share what is
- * left. */
+/* Lets a job keep all the slots that it holds and that cannot be preempted, if these are more than its fair share. The
+ * other jobs share what is left. Returns true if there is such a job. */
 static bool fix_what_is_held_for_good(struct claims *c)
 {
     bool found = false;
@@ -134,8 +134,9 @@ static bool takes_one_more(const struct claim *claim, int64_t left)
     return claim->unit <= left && claim->offered + claim->unit <= claim->demand;
 }
 
-/* A job that already runs its next unit keeps it: nothing would be gained by stopping it to start one of another
- * job. */
+/* Returns true if the job already runs one request more than it is offered, or is offered nothing and could place a
+ * request now. Such a job is offered that request first, because nothing is gained by stopping a request to start one
+ * of another job. */
 static bool runs_one_more(const struct claim *claim)
 {
     return claim->active > claim->offered || (claim->offered == 0 && claim->fits_now);
@@ -154,7 +155,7 @@ static int64_t round_up(struct claims *c, int64_t left, bool those_that_run)
     return left;
 }
 
-/* A gang is placed as a whole, so slots are left that are nobody's share. They are given to jobs that can use them. */
+/* Gives slots that are left to jobs that can use them. Slots are left because a gang is placed as a whole. */
 static int64_t give_away(struct claims *c, int64_t left, bool those_that_run)
 {
     for (size_t i = 0; i < c->n && left > 0; i++) {

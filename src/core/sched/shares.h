@@ -14,28 +14,28 @@
 struct claim {
     struct sched_job *job;
     double weight, fair;
-    double at_first;   /* its fair share by the first plan of the pass */
-    int demand;        /* slots wanted, at most max_slots, in whole requests */
-    int active;        /* held, and not on their way out */
-    int held_for_good; /* slots of these that cannot be preempted */
-    int unit;          /* the size of its requests; 1: of several sizes */
-    int largest;       /* of its requests */
-    int whole;         /* of its fair share, what whole requests can use */
+    double at_first;   /* the fair share that the first plan of the pass gave */
+    int demand;        /* the slots that the job wants: whole requests, at most max_slots */
+    int active;        /* the slots that the job holds and that are not on their way out */
+    int held_for_good; /* those of `active` that cannot be preempted */
+    int unit;          /* the size of the job's requests; 1: they have several sizes */
+    int largest;       /* the size of the largest request */
+    int whole;         /* the part of the fair share that whole requests can use */
     int offered;
-    uint32_t turn; /* its place in the order; of jobs with gangs */
-    bool fits_now; /* one of its pending requests does */
-    bool fixed;    /* keeps held_for_good, which is more than its share */
+    uint32_t turn; /* the job's place in the order; set for jobs with gangs */
+    bool fits_now; /* one of the job's pending requests fits now */
+    bool fixed;    /* the job keeps held_for_good, which is more than its share */
 };
 
 struct claim_key {
-    uint32_t need; /* the bits of demand / weight, which sort like that number */
-    uint32_t item; /* index into claims.item */
+    uint32_t need; /* the bits of demand / weight as a float; they sort like that number */
+    uint32_t item; /* an index into claims.item */
 };
 
 struct claims {
-    struct claim *item; /* by age */
+    struct claim *item; /* ordered by age */
     size_t n;
-    struct claim_key *order; /* who needs least for its weight first, then by age */
+    struct claim_key *order; /* ordered by what jobs need for their weight, the least first; then by age */
     int64_t capacity;
     int largest; /* the size of the largest gang of all jobs that want slots */
     bool has_gangs;
@@ -50,10 +50,11 @@ struct claims_memory {
 void claims_reserve(struct claims_memory *memory, size_t n);
 void claims_release(struct claims_memory *memory);
 
-/* The weight that a job counts with: at least LEAST_WEIGHT. */
+/* Returns the weight with which a job counts, which is at least LEAST_WEIGHT. */
 double claim_weight(double weight);
-/* Sets order, fair and offered. again: of the same pass, but some have found no place and want less: what they leave
- * goes to others, whose fair shares it does not change. */
+/* Sets order, fair and offered. again: it is a further plan of the same pass, in which some jobs want less because
+ * there was no place for their gangs. What these leave is offered to other jobs, and does not change the fair shares of
+ * those. */
 void claims_offer(struct claims *c, struct claims_memory *memory, bool again);
 
 #endif

@@ -11,7 +11,7 @@
 struct adaptive {
     struct asha *bracket;
     size_t bracket_n;
-    int16_t *bracket_of; /* by trial */
+    int16_t *bracket_of; /* the index of each trial's bracket, by the trial's number */
     size_t trial_n, trial_cap;
 };
 
@@ -50,8 +50,8 @@ void adaptive_share_concurrency(struct adaptive_bracket *b, size_t n, int64_t ma
         b[i].max_concurrent = max_concurrent / (int64_t)n + ((int64_t)i < max_concurrent % (int64_t)n);
 }
 
-/* ⌊ln x / ln divisor⌋ + 1: rungs until one in `divisor` each time leaves the last of x. Doubles as they are: 1000 by 10
- * gives 2.9999… and so 3 rungs. */
+/* Returns ⌊ln x / ln divisor⌋ + 1, the number of rungs at which x trials come down to one if one in `divisor` goes on
+ * from each rung. The result is as inexact as doubles are: ln 1000 / ln 10 gives 2.9999… and so 3 rungs. */
 static int64_t rungs_for(double x, double divisor)
 {
     return truncated(natural_log(x) / natural_log(divisor), ASHA_RUNGS_MAX) + 1;
@@ -181,7 +181,8 @@ static void set_bracket(struct adaptive *a, size_t trial, size_t bracket)
     a->bracket_of[trial] = (int16_t)bracket;
 }
 
-/* The trials that the bracket has created since there were `from` actions are its own. */
+/* Enters the trials that the bracket has created as its own: these are the actions from index `from` on that create
+ * trials. */
 static void adopt_created_trials(struct adaptive *a, size_t bracket, const struct searcher_actions *actions,
                                  size_t from)
 {

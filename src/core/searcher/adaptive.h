@@ -15,10 +15,11 @@ struct adaptive_bracket {
     int64_t max_trials, max_concurrent;
 };
 
-/* The brackets of a configuration, most rungs first. Caller frees *ret. */
+/* Makes the brackets of a configuration; the one with the most rungs comes first. The caller frees *ret. */
 int adaptive_brackets(const struct exp_searcher *config, struct adaptive_bracket **ret, size_t *ret_n,
                       struct error *err);
-/* Trials in proportion to divisor^(rungs-1)/rungs, one at least; what is left over goes to the first bracket. */
+/* Shares max_trials among the brackets in proportion to divisor^(rungs-1)/rungs. Each bracket gets at least one trial,
+ * and the first bracket gets those that are left over. */
 void adaptive_share_trials(struct adaptive_bracket *b, size_t n, int64_t max_trials, double divisor);
 /* Shares max_concurrent among the brackets, whose max_trials are set. */
 void adaptive_share_concurrency(struct adaptive_bracket *b, size_t n, int64_t max_concurrent, double divisor);

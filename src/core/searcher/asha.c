@@ -8,7 +8,7 @@
 #include "common/base/must.h"
 #include "core/searcher/power.h"
 
-/* What a trial that ended early "reports" for a rung that it never reached: worse than anything. */
+/* The result that a trial which ended early has at a rung that it never reached. No result is worse. */
 #define WORST_METRIC DBL_MAX
 
 int64_t truncated(double x, int64_t max)
@@ -40,8 +40,9 @@ int asha_length(const struct exp_searcher *config, struct asha_length *ret, stru
 
 /* ---- making one -------------------------------------------------------------------------------------------------- */
 
-/* Operations lead from rung to rung: the rung of the released searchers is a running sum of units, and the operation
- * is the difference of two of them. What comes out is the plain length of each rung. */
+/* Sets up a bracket. The length of the operation that leads to a rung is the rung's own number of units. (In the
+ * predecessor, a rung is a running sum of units, and an operation is the difference of two such sums; the result is the
+ * same.) */
 void asha_init(struct asha *a, const struct asha_length *length, double divisor, int rung_n, int64_t max_trials,
                int64_t max_concurrent)
 {
@@ -109,8 +110,8 @@ void asha_start(struct asha *a, struct searcher *s, struct searcher_actions *ret
 
 /* ---- stopping ---------------------------------------------------------------------------------------------------- */
 
-/* Enters a result at a rung. True: it is among the best of the rung so far. A result goes before equal ones that were
- * there. */
+/* Enters a result at a rung, before results there that are equal to it. Returns true if the result is among the best of
+ * the rung so far. */
 static bool is_among_best(const struct asha *a, struct asha_rung *rung, size_t trial, double metric)
 {
     struct ranked result = {.metric = metric, .trial = (uint32_t)trial};
@@ -119,7 +120,7 @@ static bool is_among_best(const struct asha *a, struct asha_rung *rung, size_t t
     return (int64_t)index < (best > 1 ? best : 1);
 }
 
-/* One report may take a trial past several rungs. */
+/* Handles a report of a trial. One report may take the trial past several rungs. */
 void asha_validated(struct asha *a, struct searcher *s, size_t trial, double metric, double time,
                     struct searcher_actions *ret)
 {
@@ -162,8 +163,9 @@ static void stop_or_go_on(struct asha *a, struct searcher *s, size_t trial, doub
 
 /* ---- promoting --------------------------------------------------------------------------------------------------- */
 
-/* With one more result there is at most one more place among the best. Either the new result has it, or the result
- * that was just behind the best before. NULL: no trial is promoted. */
+/* Enters a result at a rung and chooses the trial to be promoted from the rung. One more result makes at most one more
+ * place among the best. Either the new result gets that place, or the best of the results that had no place before.
+ * NULL: no trial is promoted. */
 static struct ranked *choose_promotion(const struct asha *a, struct asha_rung *rung, size_t trial, double metric)
 {
     struct ranking *results = &rung->results;
@@ -182,7 +184,8 @@ static struct ranked *choose_promotion(const struct asha *a, struct asha_rung *r
     return chosen;
 }
 
-/* Closes the trials that will never be promoted: those at the lowest rungs that no trial is on its way to any more. */
+/* Closes the trials that will never be promoted. These are the trials at the rungs below the lowest rung that a trial
+ * is still on its way to. */
 static void close_out(struct asha *a, struct searcher *s, struct searcher_actions *ret)
 {
     for (; a->closed_out < a->rung_n && a->rung[a->closed_out].outstanding == 0; a->closed_out++) {
@@ -198,8 +201,9 @@ static void close_out(struct asha *a, struct searcher *s, struct searcher_action
     }
 }
 
-/* The trial's result at its rung. A promoted trial that cannot go on counts as if it had climbed and done worst:
- * then it is the next one's turn. True: a trial has been given an operation. */
+/* Enters the trial's result at its rung and promotes a trial from there. If the promoted trial is closed, it counts as
+ * if it had reached the next rung with the worst result, and a trial is chosen at that rung. Returns true if a trial
+ * has been given an operation. */
 static bool promote_from_rung(struct asha *a, struct searcher *s, size_t trial, double metric,
                               struct searcher_actions *ret)
 {
@@ -280,7 +284,8 @@ static void count_as_worst(struct asha *a, struct searcher *s, size_t trial, str
     } else if (method_has_open_operation(s, trial)) {
         result_at_rung(a, s, trial, WORST_METRIC, ret);
     }
-    /* else it ended while it waited at a rung: its result there stands, and if it is promoted, it does worst */
+    /* Otherwise the trial ended while it waited at a rung. Its result there stays. If it is promoted later, it counts
+     * as the worst at the next rung. */
 }
 
 void asha_exited_early(struct asha *a, struct searcher *s, size_t trial, enum searcher_exit reason,
@@ -297,8 +302,8 @@ void asha_exited_early(struct asha *a, struct searcher *s, size_t trial, enum se
         count_as_worst(a, s, trial, ret);
 }
 
-/* A trial that ends by itself is not replaced. Where trials get operations, one that has not completed its operation
- * has no result to be compared, so it counts as failed. */
+/* A trial that ends by itself is not replaced. In searches with operations, a trial that has not completed its
+ * operation has no result that could be compared, so it counts as failed. */
 void asha_exited(struct asha *a, struct searcher *s, size_t trial, struct searcher_actions *ret)
 {
     a->exited++;
@@ -307,8 +312,8 @@ void asha_exited(struct asha *a, struct searcher *s, size_t trial, struct search
     a->trial[trial].closed = true;
 }
 
-/* Progress follows from the results at the lowest rung, with a fifth left for the rungs above it; once every trial
- * has one there, also from how many trials have ended. */
+/* Progress is computed from the number of results at the lowest rung; a sixth of the whole is left for the rungs above
+ * it. Once every trial has a result at the lowest rung, the number of trials that have ended counts as well. */
 double asha_progress(const struct asha *a)
 {
     size_t n = a->rung_n > 0 ? a->rung[0].results.n : 0;

@@ -23,47 +23,48 @@ enum asha_form { ASHA_BY_TIME, ASHA_STOP_ONCE, ASHA_PROMOTE };
 enum { ASHA_RUNGS_MAX = 100 };
 
 struct asha_rung {
-    int64_t units; /* of time, or the length of the operation that leads here */
+    int64_t units; /* the time or length at which a trial reaches this rung */
     struct ranking results;
-    size_t outstanding; /* ASHA_PROMOTE: trials on their way to this rung */
+    size_t outstanding; /* ASHA_PROMOTE: the number of trials that are on their way to this rung */
 };
 
 struct asha_trial {
-    int8_t rung; /* -1: of another bracket */
+    int8_t rung; /* -1: the trial belongs to another bracket */
     bool exited_early;
-    bool closed; /* stopped, closed, or ended early: its reports count no more */
+    bool closed; /* the trial was stopped, was closed, or ended early: its reports do not count any more */
 };
 
 struct asha {
     enum asha_form form;
-    const char *unit; /* of units; borrowed */
+    const char *unit; /* the name of what `units` counts; borrowed */
     double divisor;
-    int64_t max_trials, max_concurrent; /* 0: as many as bring one to the top */
+    /* max_concurrent 0: as many as are needed for one trial to reach the top rung */
+    int64_t max_trials, max_concurrent;
     struct asha_rung *rung;
     int rung_n;
-    int closed_out;           /* ASHA_PROMOTE: rungs from below that nobody will be promoted from any more */
-    struct asha_trial *trial; /* by number */
+    int closed_out;           /* ASHA_PROMOTE: from so many of the lowest rungs no trial will be promoted any more */
+    struct asha_trial *trial; /* by the trial's number */
     size_t trial_n, trial_cap;
     int64_t created, exited, invalid;
 };
 
-/* What the configuration says to all brackets. */
+/* The part of the configuration that is the same for all brackets. */
 struct asha_length {
     enum asha_form form;
-    int64_t units;    /* of the top rung */
-    const char *unit; /* what they count */
+    int64_t units;    /* the number of units of the top rung */
+    const char *unit; /* the name of what `units` counts */
 };
 int asha_length(const struct exp_searcher *config, struct asha_length *ret, struct error *err);
 
-/* max(⌊units / divisor^(n-1-i)⌋, 1) for rung i of n */
+/* Sets ret[i] to max(⌊units / divisor^(n-1-i)⌋, 1) for each rung i of n. */
 void asha_rung_units(int rung_n, int64_t units, double divisor, int64_t *ret);
-int64_t truncated(double x, int64_t max); /* towards 0, within 0 … max; 0 if it is no number */
+int64_t truncated(double x, int64_t max); /* x rounded towards 0, and limited to 0 … max; 0 if x is not a number */
 
 void asha_init(struct asha *a, const struct asha_length *length, double divisor, int rung_n, int64_t max_trials,
                int64_t max_concurrent);
 void asha_release(struct asha *a);
 int64_t asha_at_once(const struct asha *a);
-void asha_place(struct asha *a, size_t trial, int rung); /* makes it one of this bracket's */
+void asha_place(struct asha *a, size_t trial, int rung); /* enters the trial as one of this bracket's */
 
 void asha_start(struct asha *a, struct searcher *s, struct searcher_actions *ret);
 void asha_validated(struct asha *a, struct searcher *s, size_t trial, double metric, double time,

@@ -22,7 +22,8 @@ static struct json_object *snapshot_rung(const struct asha_rung *rung)
     return o;
 }
 
-/* A trial is 4 × rung + 2 if it exited early + 1 if it is closed, or -1. */
+/* In a snapshot each trial is one number: 4 × rung, plus 2 if the trial exited early, plus 1 if it is closed. A trial
+ * of another bracket is -1. */
 struct json_object *asha_snapshot(const struct asha *a)
 {
     struct json_object *o = json_object_new_object(), *rungs = json_object_new_array();
@@ -73,7 +74,7 @@ static int restore_results(struct asha *a, struct asha_rung *rung, struct json_o
         struct ranked result = {.metric = json_object_get_double(metric),
                                 .trial = (uint32_t)json_object_get_int64(trial)};
         if (ranking_insert(&rung->results, result, RANK_AFTER_EQUALS) != i)
-            return -1; /* not in order */
+            return -1; /* the results are not in order */
     }
     return 0;
 }

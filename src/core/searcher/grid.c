@@ -7,7 +7,7 @@
 #include "core/searcher/method.h"
 
 struct grid {
-    struct json_object *space; /* the searcher's */
+    struct json_object *space; /* owned by the searcher */
     int64_t points, max_concurrent, created;
 };
 

@@ -12,7 +12,8 @@
 
 enum hparam_type { HPARAM_NONE, HPARAM_CONST, HPARAM_INT, HPARAM_DOUBLE, HPARAM_LOG, HPARAM_CATEGORICAL };
 
-/* HPARAM_NONE: no object, or one without a known `type`: a constant or a nested space. */
+/* Returns HPARAM_NONE for a value that is not an object, and for an object without a known `type`. The first is a
+ * constant, the second a nested space. */
 static enum hparam_type type_of(struct json_object *v)
 {
     static const char *const names[] = {"", "const", "int", "double", "log", "categorical"};
@@ -142,7 +143,7 @@ struct json_object *hparams_sample(struct json_object *space, struct rng *rng)
 
 /* ---- grid -------------------------------------------------------------------------------------------------------- */
 
-/* minval, maxval and what lies evenly between them; the middle if it is to be one value only. */
+/* The i-th of n values that lie evenly between minval and maxval, both included. If n is 1, the value is the middle. */
 static double spaced_value(struct json_object *v, int64_t i, int64_t n)
 {
     double low = json_object_get_double(member_of(v, "minval")), high = json_object_get_double(member_of(v, "maxval"));
@@ -225,7 +226,8 @@ int hparams_grid_size(struct json_object *space, int64_t *ret, struct error *err
     return 0;
 }
 
-/* The last axis varies fastest: its digit is taken off *index first. */
+/* Makes the point with the number *index. The last axis varies fastest, so the last axis takes its digit from *index
+ * first. */
 static struct json_object *grid_point(struct json_object *space, int64_t *index)
 {
     size_t n;

@@ -10,13 +10,14 @@
 #include "common/json/json.h"
 
 int hparams_check(struct json_object *space, struct error *err);
-/* Of a space that was checked. Caller puts the result. */
+/* Draws one sample. The space must have been checked. The caller puts the result. */
 struct json_object *hparams_sample(struct json_object *space, struct rng *rng);
 
-/* The grid: one axis for each hyperparameter, in byte order of the names at every level; the first axis varies slowest.
- * Points are made from their index, so that a large grid takes no memory. */
+/* A grid has one axis for each hyperparameter, in byte order of the names at every level; the first axis varies
+ * slowest. Each point is made from its index, so that a large grid takes no memory. */
 #define HPARAMS_GRID_MAX (INT64_C(1) << 53)
-int hparams_grid_size(struct json_object *space, int64_t *ret, struct error *err); /* of a space that was checked */
-struct json_object *hparams_grid_point(struct json_object *space, int64_t index);  /* caller puts it */
+/* The space must have been checked. */
+int hparams_grid_size(struct json_object *space, int64_t *ret, struct error *err);
+struct json_object *hparams_grid_point(struct json_object *space, int64_t index); /* the caller puts the result */
 
 #endif

@@ -4,8 +4,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* ln x by the method of FreeBSD's e_log.c: x = 2^k (1 + f) with 1 + f next to 1; ln(1 + f) = 2 atanh(s), s = f / (2 +
- * f), whose series is replaced by a Remez polynomial in s². */
+/* Computes ln x by the method of FreeBSD's e_log.c. x is written as 2^k (1 + f) with 1 + f next to 1. Then ln(1 + f) =
+ * 2 atanh(s) with s = f / (2 + f), and a Remez polynomial in s² takes the place of the series of atanh. */
 double natural_log(double x)
 {
     static const double c[] = {6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01,
@@ -24,9 +24,10 @@ double natural_log(double x)
     return k * upper_ln2 - ((half_f2 - (s * (half_f2 + (odd + even)) + k * lower_ln2)) - f);
 }
 
-/* e^x for a small x by the method of N. Shibata, "Efficient evaluation methods of elementary functions suitable for
- * SIMD computation" (ISC 2010): take out the powers of two, divide by 16, Taylor to the 8th degree of e^x - 1, and
- * square four times. With fused operations, so that it comes out the same on every machine. */
+/* Computes e^x for a small x by the method of N. Shibata, "Efficient evaluation methods of elementary functions
+ * suitable for SIMD computation" (ISC 2010). The powers of two are taken out, the rest is divided by 16, e^x - 1 is
+ * computed by its Taylor series to the 8th degree, and the result is squared four times. Fused operations are used so
+ * that the result is the same on every machine. */
 static double exp_by_shibata(double x)
 {
     static const double upper_ln2 = 0.69314718055966295651160180568695068359375;
@@ -39,13 +40,13 @@ static double exp_by_shibata(double x)
     double sum = inverse_factorials[0];
     for (int i = 1; i < 8; i++)
         sum = fma(sum, r, inverse_factorials[i]);
-    double minus_one = r * sum; /* e^r - 1, and from here (e^r)² - 1 = (e^r - 1)(e^r - 1 + 2) */
+    double minus_one = r * sum; /* this is e^r - 1; it is squared by (e^r)² - 1 = (e^r - 1)(e^r - 1 + 2) */
     for (int i = 0; i < 3; i++)
         minus_one *= minus_one + 2;
     return ldexp(fma(minus_one, minus_one + 2, 1), (int)doublings);
 }
 
-/* The whole part of |y| by squaring, the fraction by exp and log. */
+/* The whole part of |y| is computed by repeated squaring, the fraction by exp and log. */
 double power(double base, double y)
 {
     double whole, fraction = modf(fabs(y), &whole), result = 1;
@@ -55,12 +56,12 @@ double power(double base, double y)
         fraction -= 1;
         whole += 1;
     }
-    if (whole >= 0x1p63) /* too large for a loop over its bits, and for any result but these */
+    if (whole >= 0x1p63) /* `whole` is too large for a loop over its bits; the result is one of these three */
         return base == 1 ? 1 : (base < 1) == (y > 0) ? 0 : HUGE_VAL;
     if (fraction != 0)
         result = exp_by_shibata(fraction * natural_log(base));
     for (uint64_t bits = (uint64_t)whole; bits != 0; bits >>= 1) {
-        if (abs(base_exponent) > 1 << 12) { /* beyond every double: nothing to be gained by going on */
+        if (abs(base_exponent) > 1 << 12) { /* the result is beyond the range of a double, so the loop can end */
             exponent += base_exponent;
             break;
         }

@@ -8,6 +8,6 @@
 #define DET_CORE_SEARCHER_POWER_H
 
 double power(double base, double y);
-double natural_log(double x); /* of a positive x */
+double natural_log(double x); /* x must be positive */
 
 #endif

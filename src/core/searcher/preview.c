@@ -48,7 +48,7 @@ void searcher_preview(const struct searcher *s, struct search_plan *ret)
     s->type->preview(s->method, ret);
 }
 
-/* Normal form, which a preview shares with an experiment that is created. */
+/* Reads the configuration and brings it into normal form, as is done when an experiment is created. */
 static int read_config(const char *config, size_t n, struct json_object **ret, struct error *err)
 {
     cleanup_json struct json_object *parsed = NULL;

@@ -5,9 +5,9 @@
 #include "core/searcher/method.h"
 
 struct random {
-    int64_t max_trials, max_concurrent; /* max_concurrent 0: all at once */
+    int64_t max_trials, max_concurrent; /* max_concurrent 0: all trials run at once */
     bool replace_invalid;               /* a trial with invalid hyperparameters does not count */
-    int64_t created;                    /* that count */
+    int64_t created;                    /* the number of trials that count */
 };
 
 static struct random *new_random(int64_t max_trials, int64_t max_concurrent, bool replace_invalid)

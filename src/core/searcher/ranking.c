@@ -39,7 +39,8 @@ static bool goes_before(double metric, double other, enum rank_ties ties)
     return ties == RANK_BEFORE_EQUALS ? metric <= other : metric < other;
 }
 
-/* The first chunk whose last result the new one goes before; the last chunk if there is none. */
+/* Finds the first chunk whose last result belongs behind a new result of this metric. If there is none, it is the last
+ * chunk. */
 static size_t find_chunk(const struct ranking *r, double metric, enum rank_ties ties)
 {
     size_t low = 0, high = r->chunk_n - 1;

@@ -19,7 +19,7 @@ struct ranked {
 struct ranking_chunk {
     struct ranked *result;
     size_t n;    /* at least 1 */
-    double last; /* metric of the last result, so that looking for a chunk touches none of them */
+    double last; /* the metric of the chunk's last result, so that looking for a chunk does not read the results */
 };
 struct ranking {
     struct ranking_chunk *chunk;
@@ -29,14 +29,17 @@ struct ranking {
 
 enum rank_ties { RANK_BEFORE_EQUALS, RANK_AFTER_EQUALS };
 
-void ranking_release(struct ranking *r);                                             /* {0} is an empty one */
-size_t ranking_insert(struct ranking *r, struct ranked result, enum rank_ties ties); /* the index that it got */
-struct ranked *ranking_at(const struct ranking *r, size_t index); /* until the next change; NULL past the end */
-/* The results in order: begin with {0}; NULL after the last. */
+/* A ranking that is {0} is empty. */
+void ranking_release(struct ranking *r);
+/* Returns the index of the new result. */
+size_t ranking_insert(struct ranking *r, struct ranked result, enum rank_ties ties);
+/* The pointer is valid until the next change; NULL past the end. */
+struct ranked *ranking_at(const struct ranking *r, size_t index);
+/* Walks over the results in order. The cursor begins as {0}; NULL follows the last result. */
 struct ranking_cursor {
     size_t chunk, place;
 };
 const struct ranked *ranking_next(const struct ranking *r, struct ranking_cursor *at);
-void ranking_remove(struct ranking *r, uint32_t trial); /* all results of this trial; may be none */
+void ranking_remove(struct ranking *r, uint32_t trial); /* removes all results of this trial; there may be none */
 
 #endif

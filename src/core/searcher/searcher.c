@@ -11,7 +11,7 @@
 #include "core/searcher/hparams.h"
 #include "core/searcher/internal.h"
 
-/* Retired names run as one of these (expconf_view.c). */
+/* Each searcher with a retired name runs as one of these (expconf_view.c). */
 static const struct search_method_type *const methods[EXP_SEARCHER_KIND_NR] = {
     [EXP_SEARCHER_SINGLE] = &search_method_single,
     [EXP_SEARCHER_RANDOM] = &search_method_random,
@@ -43,7 +43,7 @@ void searcher_actions_release(struct searcher_actions *a)
 
 /* ---- for methods ------------------------------------------------------------------------------------------------- */
 
-/* 16 random bytes as a version 4 UUID. */
+/* Makes a version 4 UUID of 16 random bytes. */
 static void draw_request_id(struct rng *rng, char ret[CORE_UUID_MAX])
 {
     static const char hex[] = "0123456789abcdef";
@@ -72,8 +72,8 @@ static struct searcher_trial *add_trial(struct searcher *s)
     return t;
 }
 
-/* Draws what one trial needs of randomness. ret_hparams may be NULL: then the hyperparameters are drawn all the
- * same, and dropped. */
+/* Adds a trial and draws its hyperparameters, request id and seed. If ret_hparams is NULL, the hyperparameters are
+ * drawn all the same, so that the generator's state is the same, and are then freed. */
 void searcher_draw_trial(struct searcher *s, uint32_t *ret_seed, struct json_object **ret_hparams)
 {
     struct searcher_trial *t = add_trial(s);
@@ -251,7 +251,8 @@ static void maybe_shut_down(const struct searcher *s, bool may_cancel, struct se
     action->failure = s->failed >= s->trial_n;
 }
 
-/* The methods compare metrics of which the smaller is the better one. NaN counts as worse than any number. */
+/* Methods compare metrics, and a smaller one is better for them. A metric that is not finite is worse than any
+ * number. */
 double searcher_oriented(const struct searcher *s, double metric)
 {
     if (!isfinite(metric))
@@ -266,7 +267,7 @@ static int step_operation_completed(struct searcher *s, const struct searcher_ev
     if (t->length == 0)
         return error_set(err, ERR_PRECONDITION, "this search has no operations: searcher.max_length is not set");
     if (t->exited || t->exited_early || ev->length < t->length || (t->completed && t->length == ev->length))
-        return 0; /* told again, because the answer was lost, or too late to matter */
+        return 0; /* the trial has reported this before and the answer was lost, or the report is too late to matter */
     if (t->length != ev->length || t->completed)
         return error_set(err, ERR_PRECONDITION,
                          "the trial was asked to train until %" PRId64 ", and reports that it did until %" PRId64,
@@ -277,7 +278,7 @@ static int step_operation_completed(struct searcher *s, const struct searcher_ev
     return 1;
 }
 
-/* Progress is counted in units of 2⁻³², so that the sum is exact in whatever order the reports come. */
+/* Progress is counted in units of 2⁻³², so that the sum is exact, whatever the order of the reports. */
 static void set_progress(struct searcher *s, struct searcher_trial *t, double progress)
 {
     uint64_t fixed = !(progress > 0) ? 0 : progress >= 1 ? PROGRESS_ONE : (uint64_t)(progress * (double)PROGRESS_ONE);

@@ -82,7 +82,8 @@ static bool take_int(struct words *w, int64_t min, int64_t max, int64_t *ret)
     return n > 0 && number_scan(s, n) == n && number_to_int64(s, n, ret) == 0 && *ret >= min && *ret <= max;
 }
 
-/* number_put_double() writes these three without quotes, and JSON does not know them. */
+/* Reads a double. number_put_double() writes the three special values without quotes, and number_scan() refuses them as
+ * JSON does. */
 static bool take_double(struct words *w, double *ret)
 {
     const char *s;
@@ -225,7 +226,7 @@ int method_read_count(struct json_object *state, const char *name, int64_t max, 
     return 0;
 }
 
-/* A list with one number for each trial, or none at all. */
+/* Reads a list that has one number for each trial. The list may be missing. */
 static int read_list(struct searcher *s, struct json_object *o, const char *name, int64_t max,
                      void (*set)(struct searcher_trial *t, int64_t n), struct error *err)
 {
@@ -265,7 +266,7 @@ static void set_progress(struct searcher_trial *t, int64_t n)
     t->progress = (uint64_t)n;
 }
 
-/* Counts the sums that are kept beside the trials. */
+/* Counts again what is kept as a sum over all trials. */
 static void count_sums(struct searcher *s)
 {
     s->exited = s->failed = s->canceled = s->progress_n = 0;
@@ -287,7 +288,8 @@ static void draw_again(struct searcher *s, size_t n)
         searcher_draw_trial(s, &seed, NULL);
 }
 
-enum { SNAPSHOT_TRIALS_MAX = 100000000 }; /* a number that is no longer the size of anything real */
+/* A snapshot with a larger number is refused, since no search has so many trials. */
+enum { SNAPSHOT_TRIALS_MAX = 100000000 };
 
 static int restore_current(struct searcher *s, struct json_object *o, struct error *err)
 {
@@ -310,7 +312,7 @@ static int restore_current(struct searcher *s, struct json_object *o, struct err
     return s->type->restore(s->method, state, s->trial_n, err);
 }
 
-/* Version 1: letters instead of bits, and neither events nor operations. */
+/* Version 1 of snapshots has letters where version 2 has bits, and has neither events nor operations. */
 static void set_letters(struct searcher_trial *t, const char *text)
 {
     t->exited = strchr(text, 'x') != NULL;

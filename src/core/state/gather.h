@@ -18,7 +18,7 @@ enum {
     GATHER_PIECE_MAX = 1 << 20,
     GATHER_BYTES_MAX = 16 << 20,
     GATHER_ANSWERS_MAX = 48
-        << 20 /* all that was given, once for each peer: they are answered in one turn of the loop */
+        << 20 /* bytes of all answers of a round, made in one turn of the loop: each peer gets what all have given */
 };
 
 struct gather_piece {
@@ -29,7 +29,7 @@ struct gather_piece {
 struct gather {
     struct gather_piece *piece;
     size_t n, cap, bytes;
-    size_t wanted; /* 0: no round yet */
+    size_t wanted; /* the number of peers; 0: no round has begun */
 };
 
 int gather_join(struct gather *g, const char *uuid, int32_t num_peers, const char *data, struct error *err);

@@ -3,7 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
-/* splitmix64 (Steele, Lea, Flood 2014): any seed is a good one, and it has one word of state. */
+/* The generator splitmix64 (Steele, Lea, Flood 2014). It works well with any seed, and its state is one 64-bit
+ * number. */
 static uint64_t next_random(uint64_t *state)
 {
     uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));

@@ -26,15 +26,17 @@
 #include "core/state/run_times.h"
 #include "core/state/timers.h"
 
-/* What an experiment is to a pool's scheduler. One that has moved to another pool has a new one there; the old one is
- * freed with its last allocation. */
+/* What a pool's scheduler knows of an experiment. An experiment that has moved to another pool has a new job there; the
+ * old job is freed with its last allocation. */
 struct job {
     struct sched_job sched;
-    struct experiment *experiment; /* NULL: it has moved on, or this is the job of a task of its own */
-    int64_t calling_slots;         /* that its requests wait for and an elastic pool could launch agents for */
+    /* NULL: the experiment has moved to another pool, or the job is that of a task of its own */
+    struct experiment *experiment;
+    /* the slots that its requests wait for and for which an elastic pool could launch agents */
+    int64_t calling_slots;
 };
 
-/* Rows that the store keeps, parents before children. */
+/* The kinds of rows that the store keeps, parents before children. */
 enum record_kind {
     RECORD_EXPERIMENT,
     RECORD_TRIAL,
@@ -45,37 +47,38 @@ enum record_kind {
     RECORD_KIND_NR,
 };
 
-/* Part of an object whose row the store keeps: touch it, and the step ends with one PUT of what the row has become
- * (step.h). */
+/* The part of an object whose row the store keeps. If the record is touched in a step, the step ends with one PUT of
+ * the row as it is then (step.h). */
 struct record {
     enum record_kind kind;
     bool stored;
     const void *row;
-    struct pending_put *put; /* what this step will put of it; NULL: nothing */
+    struct pending_put *put; /* what this step will put of the row; NULL: nothing */
 };
 
 struct experiment {
     struct record record;
     struct experiment_row row;
-    struct core_experiment_spec spec; /* the experiment owns the texts; those of the searcher are NULL */
+    struct core_experiment_spec spec; /* the experiment owns the texts; the texts about the searcher are NULL */
     struct pool *pool;
     struct job *job;
     struct searcher *searcher;
-    struct trial *
-        *trial_at; /* trials by the number that the searcher knows them by; NULL: that trial was never created */
+    struct trial **trial_at; /* trials by their numbers in the searcher; NULL: no trial was created for that number */
     size_t trial_at_n;
-    size_t unclaimed_n;            /* trials from before it was continued that its searcher has not asked for again */
-    struct strbuf searcher_events; /* lines that this step has added */
+    /* the number of trials from before the experiment was continued that its searcher has not asked for again */
+    size_t unclaimed_n;
+    struct strbuf searcher_events; /* the lines that this step has added */
     int64_t searcher_events_from;
-    uint64_t
-        searcher_events_since; /* how many events there were since the last snapshot; many events cause the next one */
-    bool searcher_touched;     /* in core.searchers_touched */
+    /* the number of events since the last snapshot; when there are many, another snapshot is made */
+    uint64_t searcher_events_since;
+    bool searcher_touched; /* the experiment is in the list core.searchers_touched */
     STAILQ_ENTRY(experiment) searcher_next;
     LIST_HEAD(, trial) trials; /* newest first */
-    int trial_n, live_n;       /* live: not in a terminal state */
-    int open_n;                /* its open allocations */
-    bool rerun_completed;      /* while it is being continued */
-    char *failure;             /* what went wrong last: row.failure once that ends the experiment */
+    int trial_n, live_n;       /* live_n: the trials that are not in a terminal state */
+    int open_n;                /* the number of its open allocations */
+    bool rerun_completed;      /* set only while the experiment is being continued */
+    /* the last failure in words; it becomes row.failure if the failure ends the experiment */
+    char *failure;
     UT_hash_handle hh, by_job;
 };
 
@@ -87,7 +90,7 @@ struct trial {
     struct record task_record;
     struct task_row task;
     struct experiment *experiment;
-    size_t number; /* that its searcher knows it by */
+    size_t number; /* the trial's number in its searcher */
     struct allocation *allocation;
     struct timer invalid_hp; /* when it is due, the trial is killed if it still runs */
     struct timer retry;      /* when it is due, the trial asks for its next allocation */
@@ -113,7 +116,7 @@ struct allocation {
     struct container **container; /* by rank */
     size_t container_n;
     struct timer preempt_deadline, kill_again, task_limit;
-    int64_t killed_us; /* last time; 0: never */
+    int64_t killed_us; /* when a kill was last sent; 0: never */
     struct gather gather;
     TAILQ_ENTRY(allocation) in_pool, in_new;
     struct sched_request request;
@@ -132,13 +135,15 @@ struct container {
 };
 
 struct slot {
-    struct core_device device; /* texts are its own */
+    struct core_device device; /* its texts are copies */
     struct container *container;
 };
 
 enum agent_presence {
-    AGENT_GONE, /* known by its row only */
-    AGENT_AWAY, /* lost a moment ago, or not yet back after a restart: its containers are thought to run on */
+    AGENT_GONE, /* only the agent's row is known */
+    /* the connection broke a short time ago, or the agent is not back after a restart: its containers are taken to
+     * run on */
+    AGENT_AWAY,
     AGENT_CONNECTED,
 };
 
@@ -153,19 +158,19 @@ struct agent {
     struct agent_row row;
     enum agent_presence presence;
     char *version, *hostname;
-    char *isolation_gap; /* NULL: nobody knows */
+    char *isolation_gap; /* NULL: it is not known */
     struct machine *machine;
     LIST_ENTRY(agent) in_machine;
     int64_t connected_us;
-    uint64_t revision; /* grows whenever something that views show of the agent changes; never used twice */
-    struct slot *slot; /* by device id */
+    uint64_t revision; /* grows whenever something changes that views show of the agent; no value is used twice */
+    struct slot *slot; /* the slots, ordered by device id */
     size_t slot_n;
     struct pool *pool;
     struct sched_agent sched;
-    struct pool *offered_to; /* the pool whose scheduler has it; NULL: none */
-    bool stale;              /* the scheduler should look at it again */
+    struct pool *offered_to; /* the pool whose scheduler knows the agent; NULL: none */
+    bool stale;              /* the scheduler has to be told of the agent's changes */
     LIST_ENTRY(agent) in_stale;
-    bool leaving; /* its machine is about to be ended: it gets no new work */
+    bool leaving; /* its machine is about to end, so the agent gets no new work */
     struct timer lost;
     LIST_HEAD(, container) containers;
     UT_hash_handle hh;
@@ -175,29 +180,29 @@ struct pool {
     struct core_pool_opts opts;
     char *name;
     const struct rm_type *rm;
-    bool changed;                         /* since the scheduler last looked */
+    bool changed;                         /* the pool has changed since its scheduler last ran */
     TAILQ_HEAD(, allocation) allocations; /* in the order in which they were asked for */
-    TAILQ_HEAD(, allocation) new;         /* of these, what the scheduler has not been told of */
+    TAILQ_HEAD(, allocation) new;         /* those of `allocations` that the scheduler has not been told of */
     struct sched *sched;
     LIST_HEAD(, agent) stale;
-    struct timer pass;       /* due when another pass may decide otherwise, because requests have aged */
-    struct elastic *elastic; /* NULL: it has the agents that connect */
+    struct timer pass;       /* due when another pass may decide otherwise because requests have aged */
+    struct elastic *elastic; /* NULL: the pool has the agents that connect to it */
     struct run_times run_times;
 };
 
 struct core {
-    int64_t now_us;       /* of this step */
-    struct core_actor by; /* who asked for this step */
+    int64_t now_us;       /* the time of this step */
+    struct core_actor by; /* the user who asked for this step */
     struct core_effects *out;
     STAILQ_HEAD(, pending_put) puts;
     STAILQ_HEAD(, fact) facts;
-    struct fact *last_fact; /* added since the last one was taken */
-    uint64_t id_state;      /* of the generator of container and job ids */
+    struct fact *last_fact; /* the fact that was added last, of those added since a fact was taken */
+    uint64_t id_state;      /* the state of the generator for the ids of containers and jobs */
     int64_t agent_reconnect_wait_us, restore_wait_us;
-    int64_t settled_us; /* until then agents from before a restart may come back */
+    int64_t settled_us; /* until this time agents from before a restart may come back */
     int32_t last_experiment_id, last_trial_id;
-    uint64_t last_revision;                /* of an agent */
-    struct experiment *experiments, *jobs; /* jobs: the same experiments, by the ids of their jobs */
+    uint64_t last_revision;                /* the last revision that an agent has got */
+    struct experiment *experiments, *jobs; /* jobs: the same experiments, found by the ids of their jobs */
     struct trial *trials;
     struct task *tasks; /* tasks of their own, which belong to no trial */
     struct allocation *allocations;

@@ -14,7 +14,8 @@
 #include "core/records/rows.h"
 
 enum {
-    PORTS_EPHEMERAL = 32768, /* Linux: net.ipv4.ip_local_port_range, as it is by default */
+    /* the first port that Linux gives out by itself: net.ipv4.ip_local_port_range by default */
+    PORTS_EPHEMERAL = 32768,
     PORTS_END = 65536,
 };
 
@@ -24,14 +25,14 @@ struct port_set {
 void port_set_add(struct port_set *s, const int32_t port[CORE_PORTS]);
 
 struct ports {
-    struct port_set reserved, used; /* used: by anybody, or reserved */
+    struct port_set reserved, used; /* used: the ports that are reserved or that any allocation has */
     uint16_t users[65536];
 };
 
 void ports_init(struct ports *p, const int32_t *reserved, size_t n);
 /* Takes one port from each base. False, and nothing is taken, if some base has no free port below `end`. */
 bool ports_take(struct ports *p, int32_t end, int32_t ret[CORE_PORTS]);
-/* The same, but ports count as taken only if they are in use `here`. A port is 0 where none is left. */
+/* Takes one port from each base, but only ports in `here` count as taken. A port is 0 if none is left. */
 void ports_take_here(struct ports *p, const struct port_set *here, int32_t ret[CORE_PORTS]);
 void ports_restore(struct ports *p,
                    const int32_t port[CORE_PORTS]); /* ports of an allocation that was restored after a restart */

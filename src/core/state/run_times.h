@@ -8,13 +8,13 @@
 enum { RUN_TIMES_MAX = CORE_RUN_TIMES_MAX, RUN_TIMES_MIN = 10 };
 
 struct run_times {
-    int64_t us[RUN_TIMES_MAX]; /* a ring */
+    int64_t us[RUN_TIMES_MAX]; /* a ring buffer */
     size_t n, next;
-    int64_t median_us; /* 0: to be found again */
+    int64_t median_us; /* 0: the median has to be computed again */
 };
 
-void run_times_add(struct run_times *t, int64_t us); /* above 0 */
-/* 0: there are fewer than RUN_TIMES_MIN. */
+void run_times_add(struct run_times *t, int64_t us); /* us must be above 0 */
+/* Returns 0 if there are fewer than RUN_TIMES_MIN run times. */
 int64_t run_times_median(struct run_times *t);
 
 #endif

@@ -78,12 +78,12 @@ static void fill_put(struct arena *a, const struct record *r, struct core_effect
     }
 }
 
-/* One row that the step will put. The object that it belongs to may go before the end of the step: then the effect
- * is made at that moment, and `record` is NULL. */
+/* A row that the step will put. If the object of the row is freed before the end of the step, the effect is made at
+ * that moment, and `record` is NULL. */
 struct pending_put {
     struct record *record;
     enum record_kind kind;
-    struct core_effect effect; /* record NULL: this */
+    struct core_effect effect; /* used if `record` is NULL */
     STAILQ_ENTRY(pending_put) next;
 };
 
@@ -131,7 +131,8 @@ static struct core_effect take_put(struct core *c, struct pending_put *put)
     return put->effect;
 }
 
-/* Rows are put by kind, parents before children, so that references within the store hold after each statement. */
+/* Adds the effects for all rows that were touched. They are added kind by kind, parents before children, so that
+ * references within the store hold after each statement. */
 void effects_put_touched(struct core *c)
 {
     struct core_effects *e = c->out;
@@ -166,7 +167,7 @@ void fact_add(struct core *c, struct fact fact)
 bool fact_take(struct core *c, struct fact *ret)
 {
     struct fact *first = STAILQ_FIRST(&c->facts);
-    c->last_fact = NULL; /* what follows from this one goes before all others */
+    c->last_fact = NULL; /* the facts that follow from this fact go before all others */
     if (!first)
         return false;
     STAILQ_REMOVE_HEAD(&c->facts, next);

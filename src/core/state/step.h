@@ -7,10 +7,11 @@
 
 struct core_effect *effect_add(struct core *c, enum core_effect_type type);
 void record_init(struct record *r, enum record_kind kind, const void *row, bool stored);
-void record_touch(struct core *c, struct record *r); /* its row will be PUT at the end of this step */
-/* The object goes before the end of the step. If its row is to be PUT, then as it is now. */
+void record_touch(struct core *c, struct record *r); /* the row will be PUT at the end of this step */
+/* Has to be called when the object is freed before the end of the step. If its row is to be PUT, it is PUT as it is
+ * now. */
 void record_release(struct core *c, struct record *r);
-void effects_put_touched(struct core *c); /* rows first, then the effects added so far */
+void effects_put_touched(struct core *c); /* puts the effects for the touched rows before the effects added so far */
 
 /* A fact is something that has happened to an object, and that another object above it has to hear of: an allocation
  * has ended, so its trial decides what comes next; a trial has ended, so its experiment tells the searcher.
@@ -22,12 +23,12 @@ void effects_put_touched(struct core *c); /* rows first, then the effects added 
  *
  * Facts are told in the order in which they were added, but what follows from a fact is told before the next one. */
 enum fact_type {
-    FACT_ALLOCATION_ENDED, /* .allocation, to its trial or task */
-    FACT_TRIAL_FAILED,     /* .trial, .text: in words for people, to its experiment */
-    FACT_TRIAL_INVALID_HP, /* .trial reported it; to its experiment */
-    FACT_TRIAL_ENDED,      /* .trial, to its experiment */
-    FACT_EXPERIMENT_ENDED, /* .experiment */
-    FACT_MACHINE_GONE,     /* the machine of .agent is not listed any more; to the agents */
+    FACT_ALLOCATION_ENDED, /* of .allocation; told to its trial or task */
+    FACT_TRIAL_FAILED,     /* of .trial; .text is for people; told to the trial's experiment */
+    FACT_TRIAL_INVALID_HP, /* .trial has reported this; told to its experiment */
+    FACT_TRIAL_ENDED,      /* of .trial; told to its experiment */
+    FACT_EXPERIMENT_ENDED, /* of .experiment */
+    FACT_MACHINE_GONE,     /* the machine of .agent is not listed any more; told to the agents */
 };
 struct fact {
     enum fact_type type;
@@ -41,7 +42,7 @@ struct fact {
     STAILQ_ENTRY(fact) next;
 };
 void fact_add(struct core *c, struct fact fact);
-bool fact_take(struct core *c, struct fact *ret); /* the next one to be told; false: there is none */
+bool fact_take(struct core *c, struct fact *ret); /* takes the next fact that is to be told; false: there is none */
 
 void task_log(struct core *c, const struct allocation *a, bool error, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));

@@ -22,7 +22,7 @@ struct timer {
     enum timer_kind kind;
     int64_t due_us;
     uint64_t order;
-    size_t place; /* in the heap, from 1; 0: not set */
+    size_t place; /* the timer's place in the heap, from 1; 0: the timer is not set */
 };
 
 struct timers {
@@ -34,9 +34,10 @@ struct timers {
 /* Sets the timer; a timer that is set already gets the new deadline. */
 void timer_set(struct timers *ts, struct timer *t, enum timer_kind kind, int64_t due_us);
 void timer_clear(struct timers *ts, struct timer *t);
-int64_t timers_next_us(const struct timers *ts);                  /* 0: none */
-struct timer *timers_take_due(struct timers *ts, int64_t now_us); /* cleared; NULL: none is due */
-void timers_shift(struct timers *ts, int64_t by_us);              /* makes all timers due that much later */
+int64_t timers_next_us(const struct timers *ts); /* the time of the next timer; 0: none is set */
+/* Takes the next timer that is due off the heap; NULL: none is due. */
+struct timer *timers_take_due(struct timers *ts, int64_t now_us);
+void timers_shift(struct timers *ts, int64_t by_us); /* makes all timers due that much later */
 void timers_release(struct timers *ts);
 
 #endif

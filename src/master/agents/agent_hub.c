@@ -11,7 +11,8 @@
 
 enum {
     MESSAGE_MAX = 128 * 1024 * 1024, /* bytes */
-    PENDING_MAX = 256 * 1024 * 1024, /* bytes that wait for one agent: it has stopped reading */
+    /* bytes that wait for one agent; an agent for which more wait has stopped reading */
+    PENDING_MAX = 256 * 1024 * 1024,
     PING_S = 15,
     DEAD_S = 60,
 };
@@ -94,7 +95,7 @@ void link_send(struct link *l, const struct wire_link_master_message *message)
     send_text(l, &text);
 }
 
-/* Sends the first message to an agent, its welcome or a refusal, and after it the messages that were held. */
+/* Sends the first message to an agent, which is its welcome or a refusal, and after it the messages that were held. */
 static void link_answer_hello(struct link *l, const struct wire_link_master_message *message)
 {
     l->welcomed = true;
@@ -161,7 +162,8 @@ void agent_hub_ack(struct agent_hub *h, const char *agent_id, const char *contai
     link_send(l, &out);
 }
 
-/* The agent's welcome carries the last stored log line of each container, which only the store knows. */
+/* Makes an agent's welcome. The welcome has the number of the last stored log line of each container, which is known to
+ * the store only. */
 struct welcome {
     struct agent_hub *hub;
     uint64_t serial;
@@ -254,7 +256,7 @@ static void on_close(struct ws *ws, int code, const char *why, void *ctx)
 
 static void take_peer(struct link *l, const char *peer)
 {
-    static const char mapped[] = "::ffff:"; /* IPv4 on a socket of both kinds */
+    static const char mapped[] = "::ffff:"; /* the form of IPv4 addresses on a socket for IPv4 and IPv6 */
     if (strncmp(peer, mapped, sizeof(mapped) - 1) == 0)
         peer += sizeof(mapped) - 1;
     snprintf(l->peer, sizeof(l->peer), "%s", peer);

@@ -16,21 +16,23 @@ struct master;
 struct strbuf;
 
 struct agent_hub *agent_hub_new(struct master *m);
-/* Closes the connection of every agent. What agents do from now on they report to the next master. */
+/* Closes the connection of every agent. What happens on agents from then on is reported to the next master. */
 void agent_hub_stop(struct agent_hub *h);
-void agent_hub_free(struct agent_hub *h); /* after the HTTP server, which owns the connections */
+/* To be called after the HTTP server was freed, because it owns the connections. */
+void agent_hub_free(struct agent_hub *h);
 
-/* Takes over an authenticated GET /agents. After a failure the caller still has to answer the request. */
+/* Takes over an authenticated GET /agents. If it fails, the caller still has to answer the request. */
 int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char *agent_id, bool joins,
                      struct error *err);
 void agent_hub_drop(struct agent_hub *h, const char *agent_id,
-                    const char *why); /* closes its connection; the agent may connect again */
+                    const char *why); /* closes the agent's connection; the agent may connect again */
 
-/* These functions do nothing while the agent is not connected: the core asks again when the agent comes back. */
+/* These functions do nothing while the agent is not connected. The core sends the same again when the agent comes
+ * back. */
 void agent_hub_welcome(struct agent_hub *h, const char *agent_id, const char *const *container_id, size_t n);
 void agent_hub_signal(struct agent_hub *h, const char *agent_id, const char *container_id, int signal);
 void agent_hub_ack(struct agent_hub *h, const char *agent_id, const char *container_id, enum container_state state);
-/* An encoded link.v1.MasterMessage. */
+/* message is an encoded link.v1.MasterMessage. */
 void agent_hub_send(struct agent_hub *h, const char *agent_id, const struct strbuf *message);
 
 int agent_hub_count(const struct agent_hub *h);

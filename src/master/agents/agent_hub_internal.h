@@ -19,18 +19,18 @@ struct held;
 struct log_batch;
 
 /* One agent's connection. The hub knows it by the agent's id once the agent has sent its hello; no other message is
- * taken before that. The welcome is the master's answer, and is made of what the store says. An agent takes no order
- * before its welcome, so messages to it are held until then. */
+ * taken before that. The master answers with the welcome, which needs data from the store. An agent takes no order
+ * before its welcome, so messages to the agent are held until then. */
 struct link {
     struct agent_hub *hub;
     struct ws *ws;
     struct agent_inbox *inbox;
-    uint64_t serial; /* another one for each connection, so that a completion that comes late does not take a new
-                        connection for its own */
+    /* each connection has another number, so that a late completion is not taken for one of a new connection */
+    uint64_t serial;
     char agent_id[CORE_AGENT_ID_MAX];
-    char peer[CORE_ADDRESS_MAX]; /* the address of its containers, unless they report another one */
+    char peer[CORE_ADDRESS_MAX]; /* the agent's address, which its containers have unless they report another one */
     bool greeted, welcomed;
-    bool joins; /* it has connected with the join token, and may be given a key of its own */
+    bool joins; /* the agent has connected with the join token, and may be given a key of its own */
     STAILQ_HEAD(, held) held;
     size_t held_bytes;
     UT_hash_handle hh;
@@ -41,14 +41,16 @@ struct agent_hub {
     struct link *by_id;
     struct agent_inboxes *inboxes;
     uint64_t last_serial;
-    bool stopping;            /* connections end with the master: no event for the core */
-    struct log_batch *newest; /* batches of lines that the writer has: the newest of each container */
+    bool stopping; /* the master ends and closes all connections, so the core is not told of their ends */
+    /* the batches of log lines that are with the writer: the newest batch of each container */
+    struct log_batch *newest;
 };
 
 /* ---- agent_hub.c ------------------------------------------------------------------------------------------------- */
 
-struct link *hub_find_link(struct agent_hub *h, const char *agent_id);  /* NULL: not connected */
-struct wire_link_master_message hub_message(const struct agent_hub *h); /* with the epoch, otherwise empty */
+struct link *hub_find_link(struct agent_hub *h, const char *agent_id); /* NULL: the agent is not connected */
+/* Returns an empty message that has the epoch. */
+struct wire_link_master_message hub_message(const struct agent_hub *h);
 void link_send(struct link *l, const struct wire_link_master_message *message);
 void link_refuse(struct link *l, bool fatal, const char *reason); /* sends the reason, and closes the connection */
 enum wire_container_state wire_of_container_state(enum container_state state);

@@ -9,7 +9,7 @@
 #include "master/agents/agent_message_checks.h"
 
 enum {
-    HEAVY_BYTES = 8 * 1024, /* decoding a message of this size takes longer than handing it to a worker */
+    HEAVY_BYTES = 8 * 1024, /* decoding a message of this size takes longer than giving it to a worker */
 };
 
 TAILQ_HEAD(inbox_list, agent_inbox);
@@ -17,8 +17,8 @@ struct agent_inboxes {
     struct loop *loop;
     struct pool *workers;
     int64_t (*now_us)(void);
-    struct inbox_list behind; /* inboxes that have messages to be handled in the next turn */
-    int64_t heard_us;         /* time spent on messages in this turn of the loop */
+    struct inbox_list behind; /* the inboxes that have messages to be handled in the next turn */
+    int64_t heard_us;         /* the time spent on messages in this turn of the loop */
     bool posted;
 };
 
@@ -172,7 +172,7 @@ static void hear_ready(struct agent_inbox *in)
     free_if_done(in);
 }
 
-/* The next turn of the loop: handles messages of inboxes that were left behind in the last turn. */
+/* Handles, in the next turn of the loop, messages of the inboxes that were left over in the last turn. */
 static void hear_behind(void *ctx)
 {
     struct agent_inboxes *all = ctx;
@@ -206,7 +206,7 @@ static bool give_to_worker(struct entry *e)
 {
     struct agent_inbox *in = e->in;
     if (e->n < HEAVY_BYTES || pool_submit(in->all->workers, decode_on_worker, message_decoded, e, NULL) < 0)
-        return false; /* the workers' queue is full: the message is message_decoded on the loop */
+        return false; /* the workers' queue is full, so the message is decoded on the loop */
     in->with_workers++;
     e->with_worker = true;
     return true;
@@ -245,7 +245,7 @@ void agent_inbox_close(struct agent_inbox *in)
     while ((e = STAILQ_FIRST(&in->waiting))) {
         STAILQ_REMOVE_HEAD(&in->waiting, next);
         if (!e->with_worker)
-            entry_free(e); /* the others are freed when their worker is done with them */
+            entry_free(e); /* the other entries are freed when their worker has finished with them */
     }
     free_if_done(in);
 }

@@ -19,26 +19,28 @@ enum { AGENT_HEARING_US = 2000 };
 
 struct agent_inbox;
 
-/* One message. The function that handles it may take the arena, with the lines in it, and leaves ARENA_INIT then. */
+/* One message. The function that handles it may take over the arena, with the lines in it, and then sets it to
+ * ARENA_INIT. */
 struct agent_inbox_message {
     struct arena arena;
-    struct wire_link_agent_message *message; /* undefined if err is set */
+    struct wire_link_agent_message *message; /* not valid if err is set */
     struct error err;
-    struct store_log_batch lines; /* of message->logs; lines.block is empty unless they were packed */
+    struct store_log_batch lines; /* the lines of message->logs; lines.block is empty unless the lines were packed */
 };
 
 typedef void agent_hear_fn(void *ctx,
                            struct agent_inbox_message *received); /* called on the loop; it may close the inbox */
 
 struct agent_inboxes; /* the inboxes of all agents, which share the loop's time */
-/* now_us() is a clock that never goes back, in microseconds: clock_monotonic_us(), or a test's own. */
+/* Makes the inboxes. now_us() is a clock in microseconds that never goes back: clock_monotonic_us(), or a clock of a
+ * test. */
 struct agent_inboxes *agent_inboxes_new(struct loop *l, struct pool *workers, int64_t (*now_us)(void));
-void agent_inboxes_free(struct agent_inboxes *all); /* all have been closed, and the loop does not run any more */
+void agent_inboxes_free(struct agent_inboxes *all); /* all inboxes must be closed, and the loop must not run any more */
 
 struct agent_inbox *agent_inbox_new(struct agent_inboxes *all, const char *agent_id, agent_hear_fn *hear, void *ctx);
 void agent_inbox_put(struct agent_inbox *in, const void *data, size_t n);
-/* No further message is handled, and the inbox is freed as soon as no worker has a part of it. The agent sends again
- * whatever was not handled, since nobody has acknowledged it. */
+/* Closes an inbox. No further message is handled, and the inbox is freed as soon as no worker uses a part of it. The
+ * agent sends again whatever was not handled, because that was not acknowledged. */
 void agent_inbox_close(struct agent_inbox *in);
 
 #endif

@@ -17,7 +17,8 @@ struct agent_keys *agent_keys_new(void);
 void agent_keys_free(struct agent_keys *k);
 int agent_keys_load(struct agent_keys *k, struct store *db, struct error *err);
 bool agent_keys_match(const struct agent_keys *k, const char *agent_id, const char *key);
-/* Makes a new key for the agent in place of any other. The agent gets it after the commit, if it is still connected. */
+/* Makes a new key for the agent, which replaces any other key. The agent gets the key after the commit, if it is still
+ * connected. */
 void agent_keys_issue(struct master *m, const char *agent_id);
 void agent_keys_forget(struct agent_keys *k, const char *agent_id);
 

@@ -5,15 +5,15 @@
 #include "core/records/rows.h"
 
 enum {
-    TEXT_MAX = 255, /* of a name that people read: version, host name, brand */
-    ID_MAX = 64,    /* of a container */
+    TEXT_MAX = 255, /* bytes of a name that people read: a version, a host name or a brand */
+    ID_MAX = 64,    /* bytes of a container's id */
     EXIT_TEXT_MAX = 64 * 1024,
-    CODE_MAX = 255, /* of an exit; an engine's own failures are -1 */
+    CODE_MAX = 255, /* the highest exit code; the engine reports its own failures as -1 */
     SIGNAL_MAX = 64,
     DEVICE_ID_MAX = 1 << 20,
-    TASKS_MAX = 10000, /* of one agent, ended ones whose end is not acknowledged included */
+    TASKS_MAX = 10000, /* tasks of one agent, including those that have ended and whose end is not acknowledged yet */
     LINES_MAX = 100000,
-    LINE_MAX = 8 * 1024 * 1024, /* bytes: far beyond what a supervisor lets a line become */
+    LINE_MAX = 8 * 1024 * 1024, /* bytes of a log line; a supervisor's lines are far shorter */
     RANK_MAX = 1 << 20,
 };
 #define SEQ_MAX (INT64_C(1) << 53)
@@ -167,7 +167,7 @@ static int check_devices(const struct wire_link_devices_state *d, struct error *
     return 0;
 }
 
-/* Metrics are checked by agent_metrics.c, where those that trials report are, too. */
+/* Checks a message, except metrics. Metrics are checked by agent_metrics.c, and by the code for metrics of trials. */
 int agent_message_check(const struct wire_link_agent_message *m, struct error *err)
 {
     if (m->hello)

@@ -11,7 +11,7 @@
 #include "master/writer/writer.h"
 #include "store/metrics/metrics.h"
 
-#define METRICS_MAX (64 * 1024) /* bytes of one report: some hundred for each GPU */
+#define METRICS_MAX (64 * 1024) /* bytes of one report; there is room for some hundred bytes for each GPU */
 
 struct job {
     struct master *master;
@@ -38,7 +38,8 @@ static void store_done(void *ctx, const struct error *err)
     free(j);
 }
 
-/* Agents report the groups that measure machines. Reports in all other groups come from the trial itself. */
+/* Returns whether agents report metrics of this group. Agents report the groups that measure machines; metrics of all
+ * other groups come from the trial itself. */
 static bool is_measured_by_agents(const char *group)
 {
     static const char *const names[] = {"cpu", "memory", "disk", "network", "gpu"};
@@ -48,7 +49,7 @@ static bool is_measured_by_agents(const char *group)
     return false;
 }
 
-/* The allocation of the trial that has this container on this agent; NULL: there is none, or it has ended. */
+/* Returns the allocation of the trial that has this container on this agent; NULL: there is none, or it has ended. */
 static const struct allocation_row *allocation_of(const struct core *c, const char *agent_id, const char *container_id)
 {
     const struct container_row *container = container_id ? core_container(c, container_id) : NULL;

@@ -9,7 +9,8 @@
 
 struct master;
 
-/* To be called on the loop. Takes over the message's memory, `a`, when the report is to be stored. */
+/* Takes a report of metrics from an agent. To be called on the loop. If the report is to be stored, the function takes
+ * over the message's memory, `a`. */
 void agent_metrics_take(struct master *m, const char *agent_id, const struct wire_link_task_metrics *in,
                         struct arena *a);
 

@@ -142,13 +142,14 @@ struct log_batch {
     struct arena arena;
     const char *agent_id;
     struct log_ingest ingest;
-    /* The container's end, which came while these lines were on their way: what is done about it depends on them. */
+    /* The end of the container, if it was reported before these lines were stored. It is handled after the lines,
+     * because what is done about it depends on them. */
     const struct wire_link_task_state *end;
     struct arena end_arena;
     uint64_t end_serial;
-    const char *
-        unproved; /* allocation id: the core does not know the container any more, so the store is asked whose it was */
-    bool newest;  /* of its container's, in the hub's table */
+    const char
+        *unproved; /* an allocation's id, if the core does not know the container: the store then checks whose it was */
+    bool newest;   /* the batch is in the hub's table, as the newest of its container */
     UT_hash_handle hh;
 };
 
@@ -187,15 +188,15 @@ static int log_batch_store(struct store *db, void *job, struct error *err)
     return log_ingest_store(&b->ingest, db, clock_now_us(), err);
 }
 
-/* The number of the last line that the agent need not keep any longer; 0: no acknowledgement is sent. */
+/* Returns the number of the last line that the agent need not keep any longer; 0: no acknowledgement is sent. */
 static int64_t acknowledged_seq(const struct log_batch *b, const struct error *err)
 {
     const struct log_ingest *g = &b->ingest;
     if (!err)
         return g->seq;
-    /* Lines of an unknown container cannot be stored, so the agent need not keep them. If lines are missing before
-     * these (ERR_OUT_OF_RANGE), nothing is acknowledged: the answer to the agent's next hello says from which line to
-     * go on. */
+    /* Lines of an unknown container cannot be stored, so the agent need not keep them. If lines before these are
+     * missing (ERR_OUT_OF_RANGE), nothing is acknowledged: the answer to the agent's next hello says at which line it
+     * has to go on. */
     return err->kind == ERR_OUT_OF_RANGE ? 0 : g->first_seq + (int64_t)g->lines.line_n - 1;
 }
 
@@ -251,7 +252,7 @@ static enum ownership ownership_of(const struct link *l, const struct wire_link_
                : NOT_OWNED;
 }
 
-/* Takes over the message's arena and lines. */
+/* Handles log lines. The function takes over the message's arena and lines. */
 static void on_logs(struct link *l, struct agent_inbox_message *received)
 {
     const struct wire_link_task_logs *logs = received->message->logs;
@@ -281,7 +282,8 @@ static void on_logs(struct link *l, struct agent_inbox_message *received)
     scan_batch(b, logs->allocation_id);
 }
 
-/* A task's end waits until its last lines have been matched and stored. In that case the arena is taken over. */
+/* Handles a task's report of its state. The end of a task is handled only when its last lines have been matched and
+ * stored. Until then the function keeps the message, and takes over its arena. */
 static void on_state(struct link *l, const struct wire_link_task_state *state, struct arena *a)
 {
     bool ended = state->state == WIRE_CONTAINER_STATE_TERMINATED;
@@ -308,8 +310,8 @@ void link_hear(struct link *l, struct agent_inbox_message *received)
     }
     const char *cluster = in->hello && in->hello->cluster_id ? in->hello->cluster_id : "";
     if (!l->greeted && *cluster && strcmp(cluster, l->hub->m->info.cluster_id) != 0) {
-        /* Epochs are counted within a cluster, so they are not compared. The core kills what the agent runs for the
-         * other cluster. */
+        /* Epochs are counted within one cluster, so these two are not compared. The core kills what the agent runs for
+         * the other cluster. */
         log_warning("agent.of_another_cluster", "id=%s cluster=%s containers=%zu", l->agent_id, log_quote(cluster),
                     in->hello->tasks_n);
         for (size_t i = 0; i < in->hello->tasks_n; i++)

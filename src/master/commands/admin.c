@@ -22,7 +22,7 @@ enum { CALLS_MAX = 8, WORD_PATIENCE_S = 5, ANSWER_MAX = 4096 };
 
 struct admin {
     struct master *m;
-    struct pool *pool; /* one thread of its own: a backup may take minutes */
+    struct pool *pool; /* a pool of one thread, because a backup may take minutes */
     struct loop_watch *watch;
     int listen_fd;
     char *backup_path; /* the file of the backup that is being made */
@@ -31,7 +31,7 @@ struct admin {
 
 struct admin_job {
     struct admin *a;
-    int fd; /* the caller's */
+    int fd; /* the connection to the caller */
 };
 
 /* ---- What callers ask for; on the pool's thread ------------------------------------------------------------------ */
@@ -48,7 +48,8 @@ static int make_backup(struct admin *a, int *ret_fd, struct error *err)
     if (rc < 0)
         return -1;
     int fd = open(a->backup_path, O_RDONLY | O_CLOEXEC);
-    unlink(a->backup_path); /* the file exists as long as its descriptor is open */
+    /* the file's name is not needed any more: the content exists as long as its descriptor is open */
+    unlink(a->backup_path);
     if (fd < 0)
         return error_errno(err, "opening %s", a->backup_path);
     log_info("backup.made", "bytes=%lld ms=%lld", (long long)lseek(fd, 0, SEEK_END),
@@ -67,7 +68,7 @@ static const struct word {
 
 /* ---- Messages ---------------------------------------------------------------------------------------------------- */
 
-/* One message, with a descriptor if there is one. */
+/* Sends one message, and a descriptor if there is one. */
 static int send_message(int to, const char *text, int fd)
 {
     union {
@@ -167,7 +168,8 @@ static int listen_in(struct admin *a, const char *data_dir, struct error *err)
     if (data_dir_socket(data_dir, &address, &dir, err) < 0)
         return -1;
     a->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    unlink(address.sun_path); /* of a master that was killed: the lock is ours */
+    /* removes the socket of a master that was killed; this master holds the lock, so no other one runs */
+    unlink(address.sun_path);
     if (a->listen_fd < 0 || bind(a->listen_fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
         chmod(address.sun_path, 0600) < 0 || listen(a->listen_fd, CALLS_MAX) < 0)
         return error_errno(err, "%s/admin.sock", data_dir);
@@ -179,7 +181,7 @@ int admin_new(struct master *m, struct admin **ret, struct error *err)
     struct pool_options o = {.name = "det-admin", .threads = 1, .queue_max = CALLS_MAX};
     struct admin *a = must_calloc(1, sizeof(*a));
     *a = (struct admin){.m = m, .listen_fd = -1, .backup_path = path_join(m->data_dir, "backup.tmp")};
-    store_file_remove(a->backup_path); /* what a master that was killed has left */
+    store_file_remove(a->backup_path); /* removes the backup that a killed master has left */
     if (listen_in(a, m->data_dir, err) < 0 || pool_new(m->loop, &o, &a->pool, err) < 0) {
         admin_free(a);
         return -1;

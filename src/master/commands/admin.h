@@ -14,9 +14,10 @@ struct master;
 struct admin;
 
 int admin_new(struct master *m, struct admin **ret, struct error *err);
-void admin_free(struct admin *a); /* cancels a command under way; to be called before the loop is freed. NULL is fine */
+/* Cancels a command that is being carried out; to be called before the loop is freed. a may be NULL. */
+void admin_free(struct admin *a);
 
-/* The caller's side. ERR_NOT_FOUND when no master listens in that directory. */
+/* Sends a command to the master that listens in the directory. ERR_NOT_FOUND if there is none. */
 int admin_call(const char *data_dir, const char *word, int *ret_fd, struct error *err);
 
 #endif

@@ -18,7 +18,7 @@
 
 enum { TOKEN_MAX = 127 };
 
-/* The first word is the file; what follows are options of the master. */
+/* Reads the arguments. The first one is the file; all others are options of the master. */
 static int read_arguments(int argc, char *const *argv, const char *verb, struct config **ret, struct error *err)
 {
     if (argc < 1 || argv[0][0] == '-')
@@ -87,8 +87,8 @@ int backup_command(int argc, char *const *argv, struct error *err)
     return -1;
 }
 
-/* Removes what a restore that was killed has left. The marker shows that the restore began in an empty directory, so
- * that everything in it was made by the restore. */
+/* Removes what a killed restore has left. The marker shows that the restore began in an empty directory, so everything
+ * in the directory was made by the restore. */
 static int clear_unfinished(const char *dir, const char *db_path, const char *marker, struct error *err)
 {
     const char *slash = strrchr(db_path, '/'), *db_name = slash ? slash + 1 : db_path;
@@ -132,7 +132,8 @@ static int restore_store(const struct config *c, const char *file, const char *p
     cleanup_close int fd = open(file, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return error_errno(err, "opening %s", file);
-    /* Epochs count starts of a master; seconds are more than that, and grow from one restore to the next. */
+    /* The epoch is set to the time in seconds. It normally counts starts of a master, so the time is a higher number,
+     * and it grows from one restore to the next. */
     if (file_write_from(partial, fd, 0600, err) < 0 ||
         store_revive(partial, clock_now_us() / 1000000, &a, &token, err) < 0)
         return error_wrap(err, "restoring %s", file);
@@ -143,11 +144,11 @@ static int restore_store(const struct config *c, const char *file, const char *p
     cleanup_free char *parent = path_parent(config_str(c, "db.path"));
     cleanup_close int dir_fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return dir_fd < 0 || fsync(dir_fd) < 0 ? error_errno(err, "%s", parent)
-                                           : 0; /* the new name, too, outlives a power loss */
+                                           : 0; /* makes sure that the new name is still there after a power loss */
 }
 
-/* Up to the last step, a rename, there is no store in the directory, and the marker keeps a master from making an empty
- * one there. */
+/* Carries out `restore`. Until the last step, which is a rename, there is no store in the directory, and the marker
+ * keeps a master from making an empty one there. */
 int restore_command(int argc, char *const *argv, struct error *err)
 {
     cleanup_config struct config *c = NULL;

@@ -6,11 +6,12 @@
 
 #include "common/base/error.h"
 
-/* config show [--origin] | check: the configuration as it would count, on stdout. */
+/* Carries out `config show [--origin]` or `config check`, which prints the configuration as a master would use it to
+ * stdout. */
 int config_command(int argc, char *const *argv, struct error *err);
-/* FILE: a copy of the store, made by the running master, or by this process when none runs. */
+/* Carries out `backup FILE`. The running master makes the copy of the store, or this process does if no master runs. */
 int backup_command(int argc, char *const *argv, struct error *err);
-/* FILE: brings it back into an empty data directory. */
+/* Carries out `restore FILE`, which brings a copy back into an empty data directory. */
 int restore_command(int argc, char *const *argv, struct error *err);
 
 #endif

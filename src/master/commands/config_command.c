@@ -12,7 +12,7 @@
 static const char usage[] =
     "determined-master config show [--origin] [OPTIONS], or determined-master config check [FILE] [OPTIONS]";
 
-/* Takes the words that are `word` out of the list, in place: what is left are the master's own options. */
+/* Removes each `word` from the list of arguments, in place. What remains are the master's own options. */
 static int take_word(int argc, const char **argv, const char *word)
 {
     int n = 0;

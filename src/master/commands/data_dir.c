@@ -23,7 +23,8 @@ int data_dir_lock(const char *dir, int *ret_fd, struct error *err)
     return 0;
 }
 
-/* A socket's path has 107 bytes at most; by way of /proc the directory's part of it is short. */
+/* Makes the address of the socket. A socket's path may have at most 107 bytes, so the directory is named by its
+ * descriptor in /proc, which is short. */
 int data_dir_socket(const char *dir, struct sockaddr_un *ret, int *ret_fd, struct error *err)
 {
     int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -7,13 +7,13 @@
 #include "common/base/error.h"
 
 #define DATA_DIR_AGENT_TOKEN "agent.token"
-#define DATA_DIR_RESTORING "restoring" /* marker: a restore is under way, or was killed */
+#define DATA_DIR_RESTORING "restoring" /* a marker: a restore is being made, or was killed */
 
-/* Makes the directory if there is none and takes its lock; the lock goes with the descriptor. ERR_CONFLICT when a
- * master (or a command) has it. */
+/* Makes the directory if it does not exist, and takes its lock. The lock is held as long as the descriptor is open.
+ * ERR_CONFLICT if a master or a command holds the lock. */
 int data_dir_lock(const char *dir, int *ret_fd, struct error *err);
-/* The address of the master's admin socket (admin.h), whatever the length of `dir`: *ret_fd has to stay open while it
- * is used. */
+/* Makes the address of the master's admin socket (admin.h), however long `dir` is. *ret_fd has to stay open while the
+ * address is used. */
 int data_dir_socket(const char *dir, struct sockaddr_un *ret, int *ret_fd, struct error *err);
 
 #endif

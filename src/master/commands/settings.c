@@ -13,7 +13,7 @@
 #include "gen/config_tables.h"
 #include "master/pools/provider.h"
 
-#define TOKEN_DAYS_UNLIMITED 106751 /* the longest duration of 64-bit nanoseconds */
+#define TOKEN_DAYS_UNLIMITED 106751 /* the longest duration that fits into 64 bits as nanoseconds */
 
 static struct json_object *new_text(char *take_text)
 {
@@ -24,7 +24,8 @@ static struct json_object *new_text(char *take_text)
 
 /* ---- Older forms ------------------------------------------------------------------------------------------------- */
 
-/* scheduler{type, fit} → resource_manager.scheduler. Kubernetes has no scheduler of ours. */
+/* Turns scheduler{type, fit} into resource_manager.scheduler. A Kubernetes resource manager has no scheduler of
+ * ours. */
 static struct json_object *manager_of_scheduler(struct json_object *scheduler)
 {
     struct json_object *manager = json_object_new_object(), *part = json_object_new_object();
@@ -44,7 +45,7 @@ static struct json_object *manager_of_scheduler(struct json_object *scheduler)
     return manager;
 }
 
-/* provisioner{provider: aws, …} → the provider of one pool named default. */
+/* Turns provisioner{provider: aws, …} into the provider of one pool named default. */
 static struct json_object *pools_of_provisioner(struct json_object *provisioner)
 {
     struct json_object *pools = json_object_new_array(), *pool = json_object_new_object(), *provider = NULL;
@@ -154,8 +155,8 @@ static void check_logos(struct config *c)
     }
 }
 
-/* A configuration that names a server means PostgreSQL: a file of release 0.38.1, which knew no other database, does
- * not say its type. */
+/* Sets the type of the database to PostgreSQL if the configuration names a server. Files of release 0.38.1, which had
+ * no other database, do not say the type. */
 static void derive_database_type(struct config *c)
 {
     if (is_set(c, "db.host"))
@@ -245,7 +246,7 @@ static void warn_of_schedulers(struct config *c)
     }
 }
 
-/* Refuses providers that this build does not have: jobs of such a pool would wait for ever. */
+/* Refuses providers that this build does not have, because jobs of such a pool would wait for ever. */
 static void check_providers(struct config *c)
 {
     struct json_object *pools = config_get(c, "resource_pools");
@@ -293,7 +294,7 @@ static char *default_data_dir(void)
     const char *xdg = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
     if (geteuid() == 0)
         return must_strdup("/var/lib/determined");
-    if (xdg && *xdg == '/') /* by the XDG rules a relative path is ignored */
+    if (xdg && *xdg == '/') /* the XDG rules say that a relative path is ignored */
         return path_join(xdg, "determined");
     const struct passwd *pw = home && *home ? NULL : getpwuid(geteuid());
     return path_join(pw ? pw->pw_dir : home && *home ? home : "/", ".local/share/determined");
@@ -332,12 +333,13 @@ int master_settings_load(const struct config_input *in, struct config **ret, str
 {
     cleanup_config struct config *c = NULL;
     struct config_input with_checks = *in;
-    with_checks.checks = expconf_checks; /* task_container_defaults has devices, log policies and pods, too */
+    /* task_container_defaults has the same checks for devices, log policies and pods */
+    with_checks.checks = expconf_checks;
     if (config_read(&with_checks, &c, err) < 0)
         return -1;
     rewrite_older_forms(c);
     derive_database_type(c);
-    check_tls(c); /* before the files of a self-signed pair are filled in */
+    check_tls(c); /* to be done before the files of a self-signed pair are filled in */
     check_agents_certificates(c);
     check_files(c);
     derive_defaults(c);

@@ -7,10 +7,11 @@
 #include "common/base/strbuf.h"
 #include "common/config/config.h"
 
-/* Where the master's configuration comes from; the arguments without the program's name and its command. */
+/* Returns where the master's configuration comes from. The arguments are those without the program's name and its
+ * command. */
 struct config_input master_config_input(int argc, char *const *argv);
 int master_settings_load(const struct config_input *in, struct config **ret, struct error *err);
-/* Where the database is, as store_open takes it: it may hold the password. */
+/* Adds the place of the database in the form that store_open takes. The text may hold the password. */
 void master_settings_database(const struct config *c, struct strbuf *out);
 
 #endif

@@ -14,7 +14,7 @@
 
 #define EXPIRES_SOON_US ((int64_t)30 * 86400 * 1000000)
 
-/* What tells one content of a file from the next. All zero: the file is not there. */
+/* What differs between two contents of a file. If all is zero, the file does not exist. */
 struct stamp {
     dev_t dev;
     ino_t ino;
@@ -24,7 +24,7 @@ struct stamp {
 
 struct tls_files {
     char *cert, *key, *client_ca;
-    struct stamp cert_stamp, key_stamp; /* of the last look, whether or not the pair could be used */
+    struct stamp cert_stamp, key_stamp; /* as they were at the last look, whether or not the pair could be used */
     struct tls_pair pair;
     struct loop_timer *timer;
     int64_t period_us;
@@ -75,8 +75,8 @@ int tls_files_make_self_signed(const struct config *c, struct error *err)
     if (has_cert)
         return error_set(err, ERR_CONFLICT,
                          "%s is there, but its key %s is not; remove the one or bring back the other", cert, key);
-    /* A crash between writing the key and the certificate leaves a key alone (tls.h). It has never been used, so a new
-     * pair is made. */
+    /* If the program crashes after it has written the key and before it has written the certificate, the key is there
+     * alone (tls.h). Such a key has never been used, so a new pair is made. */
     return make_pair(cert, key, config_str(c, "bind_host"), err);
 }
 
@@ -96,7 +96,7 @@ static bool stamp_equals(const struct stamp *a, const struct stamp *b)
            a->modified.tv_nsec == b->modified.tv_nsec;
 }
 
-/* Notes size, time and inode of the files. True: they differ from the last look. */
+/* Takes size, time and inode of the files. Returns true if they have changed since the last look. */
 static bool take_stamps(struct tls_files *t)
 {
     struct stamp cert = stamp_of(t->cert), key = stamp_of(t->key);
@@ -163,7 +163,7 @@ int tls_files_new(struct loop *l, const struct tls_files_options *o, struct tls_
                             .on_change = o->on_change,
                             .ctx = o->ctx};
     t->timer = loop_timer_new(l, on_time, t);
-    take_stamps(t); /* before reading: a change in between is found at the next look */
+    take_stamps(t); /* done before the files are read, so that a change in between is found at the next look */
     if (load_pair(t, &t->pair, err) < 0) {
         tls_files_free(t);
         return -1;

@@ -18,22 +18,24 @@ struct tls_files;
 #define TLS_FILES_PERIOD_US 5000000
 
 struct tls_files_options {
-    const char *cert, *key; /* copied, as all of them */
+    const char *cert, *key; /* all texts are copied */
     const char *client_ca;  /* "": clients are not asked for a certificate */
     int64_t period_us;
-    void (*on_change)(void *ctx, struct ssl_ctx_st *tls); /* from the loop */
+    void (*on_change)(void *ctx, struct ssl_ctx_st *tls); /* called on the loop */
     void *ctx;
 };
 
-/* security.tls.self_signed without its two files: makes them, valid for this host's name, `localhost`, the loopback
- * addresses and bind_host. One file without the other is an error; what is there is never written over. */
+/* Carries out security.tls.self_signed if neither file is configured: makes a key and a certificate that is valid for
+ * this host's name, `localhost`, the loopback addresses and bind_host. One file without the other is an error. A file
+ * that exists is never overwritten. */
 int tls_files_make_self_signed(const struct config *c, struct error *err);
 
 int tls_files_new(struct loop *l, const struct tls_files_options *o, struct tls_files **ret, struct error *err);
-void tls_files_free(struct tls_files *t);   /* NULL is fine */
-void tls_files_reload(struct tls_files *t); /* changed or not; outcome logged */
+void tls_files_free(struct tls_files *t);   /* t may be NULL */
+void tls_files_reload(struct tls_files *t); /* loads the files even if they have not changed, and logs the result */
 
-struct ssl_ctx_st *tls_files_ctx(const struct tls_files *t); /* borrowed, as the text: until the loop's next turn */
-const char *tls_files_pem(const struct tls_files *t);        /* the certificates, for clients that are to trust them */
+/* borrowed, like the text below, until the loop's next turn. */
+struct ssl_ctx_st *tls_files_ctx(const struct tls_files *t);
+const char *tls_files_pem(const struct tls_files *t); /* the certificates, for clients that are to trust them */
 
 #endif

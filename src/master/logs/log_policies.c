@@ -18,14 +18,14 @@ enum { SETS_MAX = 512, FRESH_US = 60000000, RETRY_US = 100000 };
 /* The compiled policies of an experiment. */
 struct set {
     int32_t experiment_id;
-    int64_t read_us; /* monotonic */
+    int64_t read_us; /* by the monotonic clock */
     struct log_policies *policies;
     UT_hash_handle hh;
 };
 
 STAILQ_HEAD(scan_list, log_scan);
 
-/* While a round is under way, the reader's thread alone uses `sets` and `round`. */
+/* While a round runs, only the reader's thread uses `sets` and `round`. */
 struct log_policies_scanner {
     struct pool *readers;
     struct loop_timer *retry;
@@ -68,7 +68,7 @@ static struct log_policies *policies_of(struct log_policies_scanner *p, struct s
     if (s)
         drop_set(p, s);
     else if (HASH_COUNT(p->sets) >= SETS_MAX)
-        drop_set(p, p->sets); /* the one that was made first */
+        drop_set(p, p->sets); /* the oldest set */
     struct log_policies *policies = read_policies(db, experiment_id);
     if (!policies)
         return NULL;
@@ -80,7 +80,7 @@ static struct log_policies *policies_of(struct log_policies_scanner *p, struct s
 
 /* ---- one batch --------------------------------------------------------------------------------------------------- */
 
-/* Adds the matches found in the lines of one agent to those of the agents before. */
+/* Adds the matches found in the lines of one agent to the matches of the agents before. */
 static void note_matches(struct log_scan *s, struct log_policies *policies, const char *agent_id)
 {
     size_t n = log_policies_n(policies);
@@ -175,7 +175,7 @@ static void start_round(struct log_policies_scanner *p)
     p->busy = true;
     if (pool_submit(p->readers, scan_round, round_done, p, &err) == 0)
         return;
-    p->busy = false; /* the readers' queue is full: the timer tries again */
+    p->busy = false; /* the readers' queue is full; the timer tries again */
     STAILQ_CONCAT(&p->waiting, &p->round);
     loop_timer_arm(p->retry, RETRY_US);
 }

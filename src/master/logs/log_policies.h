@@ -18,14 +18,14 @@ struct master;
 struct pool;
 
 struct log_policies_scanner *log_policies_scanner_new(struct loop *l, struct pool *readers);
-void log_policies_scanner_free(struct log_policies_scanner *p); /* once it is idle */
+void log_policies_scanner_free(struct log_policies_scanner *p); /* to be called once the scanner is idle */
 bool log_policies_is_idle(const struct log_policies_scanner *p);
 
-/* Finds the trial whose lines these are. False: they are of no trial, or of one that has ended. */
+/* Finds the trial to which these lines belong. Returns false if they belong to no trial, or to one that has ended. */
 bool log_policies_find_trial(const struct master *m, const char *allocation_id, struct log_scan *s);
-/* `done` is called on the loop, in the order of the calls. */
+/* Queues a scan. `done` is called on the loop; the scans end in the order of the calls. */
 void log_policies_scan_soon(struct log_policies_scanner *p, struct log_scan *s);
 
-/* Tells the core of a match. Telling it twice does no harm. */
+/* Tells the core of a match. To tell it twice does no harm. */
 void log_policies_tell(struct master *m, const struct store_log_match *match);
 #endif

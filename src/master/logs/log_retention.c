@@ -13,17 +13,17 @@ enum {
     BLOCKS_PER_JOB = 256,
     FOR_EVER = -1,
 };
-#define LONGEST_SLEEP_US 3600000000 /* the clock may be set meanwhile */
+#define LONGEST_SLEEP_US 3600000000 /* limited because the clock may be set while the timer runs */
 
 struct log_retention {
     struct master *m;
     struct loop_timer *timer;
     struct schedule schedule;
     int64_t next_us;
-    /* The sweep under way. */
+    /* The state of the sweep that runs now. */
     bool busy, more;
     int64_t now_us, removed, removed_now;
-    int32_t days; /* of the configuration */
+    int32_t days; /* as the configuration says */
     log_sweep_done_fn *done;
     void *ctx;
 };
@@ -90,7 +90,7 @@ static void on_time(void *ctx)
     struct log_retention *r = ctx;
     int64_t now = clock_now_us();
     if (now >= r->next_us) {
-        log_retention_sweep(r, NULL, NULL, NULL); /* if a sweep is under way, it is enough */
+        log_retention_sweep(r, NULL, NULL, NULL); /* if a sweep runs already, no other one is needed */
         r->next_us = schedule_next_us(&r->schedule, now);
     }
     sleep_until_next(r, now);
@@ -104,7 +104,7 @@ struct log_retention *log_retention_new(struct master *m)
     *r = (struct log_retention){.m = m, .days = days ? json_object_get_int(days) : FOR_EVER};
     r->timer = loop_timer_new(m->loop, on_time, r);
     if (schedule && *schedule &&
-        schedule_parse(schedule, &r->schedule, NULL) == 0) { /* checked with the configuration */
+        schedule_parse(schedule, &r->schedule, NULL) == 0) { /* the schedule was checked with the configuration */
         int64_t now = clock_now_us();
         r->next_us = schedule_next_us(&r->schedule, now);
         sleep_until_next(r, now);

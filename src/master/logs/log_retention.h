@@ -16,11 +16,11 @@ struct log_retention;
 struct master;
 
 struct log_retention *log_retention_new(struct master *m);
-void log_retention_free(struct log_retention *r); /* NULL is fine; the writer has nothing of it any more */
+void log_retention_free(struct log_retention *r); /* r may be NULL; the writer must have no job of it any more */
 
-/* removed: lines. err is NULL on success. Called once, later. */
+/* Called once, when the sweep has ended. removed: the number of removed lines. err is NULL on success. */
 typedef void log_sweep_done_fn(void *ctx, int64_t removed, const struct error *err);
-/* ERR_ABORTED when a sweep is under way. */
+/* Begins a sweep. ERR_ABORTED if one runs already. */
 int log_retention_sweep(struct log_retention *r, log_sweep_done_fn *done, void *ctx, struct error *err);
 
 #endif

@@ -31,8 +31,8 @@ static void free_seal(void *seal)
     log_seal_free(seal);
 }
 
-/* Lists all tasks at once, because few tasks have heads. The tasks may still be running, so heads that are too few for
- * a block go on waiting. */
+/* Lists all tasks that have heads at once, because these are few. The tasks may still run, so heads that are too few
+ * for a block are left. */
 static int list_left_tasks(struct store *reader, const char *after, struct arena *a, struct sealer_left **ret,
                            size_t *ret_n, struct error *err)
 {

@@ -8,6 +8,7 @@
 
 #include "master/writer/sealer.h"
 
-extern const struct sealer_type log_sealer; /* its subjects are tasks, its rows heads, its bytes their text */
+/* Its subjects are tasks, its rows are heads, and its bytes are those of the heads' text. */
+extern const struct sealer_type log_sealer;
 
 #endif

@@ -44,8 +44,8 @@ static void add_tls(struct json_object *c, const struct provider_setup *s)
         set_text(tls, "master_cert_name", json_object_get_string(name));
 }
 
-/* What the administrator gives the agents, and over it what makes them ours. The configuration is the loop's: it is
- * read and copied here, and nothing of it is referred to. */
+/* Makes the agent's configuration: the values that the administrator gives, replaced where the provider has to set
+ * them. The provider's configuration may be used on the loop only, so it is read here and everything is copied. */
 static struct json_object *agent_config(const struct provider_setup *s, const char *id, const char *token_file)
 {
     struct json_object *given = member_of(s->config, "agent_config_file_contents"), *c = NULL;
@@ -101,7 +101,7 @@ int local_agent_start(const struct provider_setup *s, const char *program, const
                *log = arena_printf(&a, "%s/agent.log", directory);
     char *const argv[] = {(char *)program,   "run", "--config-file", (char *)config, "--data-dir",
                           (char *)directory, NULL};
-    /* 0711: tasks of other users find their own directories below */
+    /* 0711, so that tasks of other users can reach their own directories below */
     if (dir_make(directory, 0711, err) < 0 ||
         write_files(s, id, arena_printf(&a, "%s/token", directory), config, err) < 0)
         return -1;

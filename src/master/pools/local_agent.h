@@ -6,10 +6,11 @@
 
 #include "master/pools/provider.h"
 
-int local_agent_slots(struct json_object *config); /* of each, by the provider's configuration */
+/* Returns the slots of each agent, as the provider's configuration says. */
+int local_agent_slots(struct json_object *config);
 
-/* Makes the directory with agent.json and token, which is the agent's data directory, too, and runs the program, with
- * agent.log beside them. On failure the directory may be there, in part. */
+/* Makes the directory with agent.json and the token, which is also the agent's data directory, and runs the program,
+ * whose output goes to agent.log in it. If it fails, the directory may have been made in part. */
 int local_agent_start(const struct provider_setup *s, const char *program, const char *id, const char *directory,
                       pid_t *ret, struct error *err);
 

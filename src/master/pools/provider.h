@@ -16,38 +16,38 @@
 struct provider_setup {
     const char *pool;
     struct json_object
-        *config;             /* provider of the pool, with defaults; NULL: only list and terminate will be asked for */
-    const char *data_dir;    /* of the master */
-    const char *master_host; /* as agents reach it */
+        *config; /* the pool's provider section, with defaults; NULL: machines are only listed and terminated */
+    const char *data_dir;    /* the master's data directory */
+    const char *master_host; /* the name or address at which agents reach the master */
     int master_port;
     bool master_tls;
-    const char *master_cert; /* file; "": none */
+    const char *master_cert; /* a file; "": there is none */
     const char *agent_token;
-    const atomic_bool *stopping; /* the master ends: what takes long can be given up */
+    const atomic_bool *stopping; /* the master ends, so work that takes long can be given up */
 };
 
 struct provider;
 
 struct provider_type {
-    const char *name; /* provider.type in the configuration */
+    const char *name; /* the value of provider.type in the configuration */
     int64_t list_period_us;
     int (*slots_per_instance)(struct json_object *config);
-    /* Does not block. What *setup points at lives longer than the provider. */
+    /* Makes a provider, and does not block. What *setup points at has to live longer than the provider. */
     struct provider *(*open)(const struct provider_setup *setup);
     void (*close)(struct provider *p);
-    /* All that carry the pool's tag, also those that have stopped. */
+    /* Lists all machines that carry the pool's tag, including those that have stopped. */
     int (*list)(struct provider *p, struct arena *a, struct core_instance **ret, size_t *ret_n, struct error *err);
-    /* -1: not all of them were launched; *err says why. */
+    /* Launches n machines. -1: not all of them were launched; *err says why. */
     int (*launch)(struct provider *p, int n, struct error *err);
     int (*terminate)(struct provider *p, const char *id, struct error *err);
-    /* Pools of which this kind of provider has launched something, whatever is configured now. Strings from the arena.
-     */
+    /* Lists the pools for which a provider of this kind has ever launched machines, whatever is configured now. The
+     * strings are in the arena. */
     int (*pools)(const char *data_dir, struct arena *a, const char ***ret, size_t *ret_n, struct error *err);
 };
 
 extern const struct provider_type provider_local;
 
-const struct provider_type *provider_find(const char *name); /* NULL: not in this build */
+const struct provider_type *provider_find(const char *name); /* NULL: this build has no such provider */
 const struct provider_type *provider_at(size_t index);       /* NULL: there are no more */
 
 #endif

@@ -37,11 +37,11 @@ struct known {
 struct provider {
     struct provider_setup setup;
     struct arena arena;
-    const char *directory; /* of the pool's instances */
+    const char *directory; /* the directory of the pool's instances */
     const char *program;
     struct known *known;
     size_t known_n;
-    bool scanned; /* the table of processes, once: there may be some without a directory */
+    bool scanned; /* the table of processes has been read once; some processes may have no directory */
 };
 
 static struct json_object *member_of(struct json_object *o, const char *name)
@@ -65,7 +65,7 @@ static bool is_plain(char c)
     return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '-' || c == '_';
 }
 
-/* A directory's name for a pool: bytes that a file name should not have are written as %XX. */
+/* Returns the name of the pool's directory. Bytes that a file name should not have are written as %XX. */
 static const char *directory_name(const char *pool, struct arena *a)
 {
     cleanup_strbuf struct strbuf name = STRBUF_INIT;
@@ -172,7 +172,7 @@ struct listing {
     struct arena *arena;
     struct core_instance *instance;
     size_t n;
-    bool complete; /* every directory belongs to a process that is known */
+    bool complete; /* for every directory a process is known */
 };
 
 static struct core_instance *find_instance(const struct listing *l, const char *id)
@@ -193,7 +193,8 @@ static struct core_instance *add_instance(struct listing *l, const char *id)
     return &all[l->n++];
 }
 
-/* The id of the instance whose agent a process is; NULL: it is none of the directory. */
+/* Returns the id of the instance whose agent the process is; NULL: it is not the agent of any instance in the
+ * directory. */
 static const char *id_of(const struct process *p, const char *directory)
 {
     size_t n = strlen(directory);
@@ -202,7 +203,7 @@ static const char *id_of(const struct process *p, const char *directory)
     return below && !strchr(own + n + 1, '/') ? own + n + 1 : NULL;
 }
 
-/* The last line of an agent's log, for whoever wonders why it has ended. */
+/* Returns the last line of an agent's log, which may tell why the agent has ended. */
 static const char *last_log_line(const struct provider *p, const char *id, struct arena *a)
 {
     char text[LOG_TAIL];
@@ -282,8 +283,8 @@ static void list_process(const struct process *process, void *ctx)
         remember_process(l->provider, id, process);
 }
 
-/* A process that has just been started has no arguments for a moment, which makes it no process of ours: what is as
- * young as that is not called stopped. */
+/* Describes an instance for which no process was found. A process that has just been started has no arguments for a
+ * moment, so it is not recognized as an agent. For this reason a young instance counts as running, not as stopped. */
 static void describe_stopped(struct listing *l, struct core_instance *x)
 {
     struct stat st = {0};
@@ -368,7 +369,8 @@ static bool is_supervisor(const struct process *p, void *ctx)
     return process_supervises_below(p, ((const struct machine *)ctx)->directory);
 }
 
-/* Ends the agent before its supervisors. Otherwise the agent would report that its tasks have ended by themselves. */
+/* Ends the agent first, and then its supervisors. In the other order the agent would report that its tasks have ended
+ * by themselves. */
 static int terminate_local(struct provider *p, const char *id, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;

@@ -14,10 +14,10 @@
 
 enum { MASTER_PORT_DEFAULT = 8080 };
 
-/* What the core wants of one pool, until a turn takes it. */
+/* What the core wants of one pool, until a turn begins to carry it out. */
 struct order {
     struct arena arena;
-    uint64_t number; /* the last one that was given */
+    uint64_t number; /* the number of the last order */
     int launch;
     struct core_termination *terminate;
     size_t terminate_n;
@@ -33,7 +33,7 @@ struct member {
     struct loop_timer *timer;
     struct order order;
     bool busy, again;
-    int failures; /* turns in a row in which the provider failed at something but a launch */
+    int failures; /* the number of turns in a row in which the provider failed at something other than a launch */
     struct provisioner_counts counts;
 };
 
@@ -45,12 +45,12 @@ struct provisioner {
     size_t n;
 };
 
-/* One turn: terminate, launch, list. */
+/* One turn: it terminates machines, launches machines, and lists all machines. */
 struct turn {
     struct member *of;
     struct order order;
     struct arena arena;
-    struct error *terminate_failed; /* of each termination of the order */
+    struct error *terminate_failed; /* one error for each termination of the order */
     struct error launch_failed, list_failed;
     struct core_instance *instance;
     size_t n;
@@ -86,7 +86,8 @@ static void turn_free(struct turn *t)
     free(t);
 }
 
-/* Returns whether the provider has failed at something that it will be asked for again. */
+/* Logs what has failed in a turn. Returns whether the provider has failed at something for which it will be asked
+ * again. */
 static bool log_turn(const struct turn *t)
 {
     struct member *e = t->of;
@@ -132,7 +133,7 @@ static void tell_core(struct turn *t)
         log_error("instance.list_ignored", "pool=%s reason=%s", e->pool, log_quote(error_msg(&err)));
 }
 
-/* Orders the end of all machines of a pool that has no provider any more. */
+/* Orders the end of all machines of a pool that does not have a provider any more. */
 static void end_all(struct member *e, const struct turn *t)
 {
     struct order *o = &e->order;
@@ -143,7 +144,7 @@ static void end_all(struct member *e, const struct turn *t)
     e->again = t->n > 0;
 }
 
-/* Begins the next turn at once if there is an order, unless the provider has just failed. Otherwise the timer begins
+/* Begins the next turn at once if there is an order and the provider has not just failed. Otherwise the timer begins
  * it. */
 static void go_on(struct member *e)
 {
@@ -237,7 +238,8 @@ bool provisioner_counts(const struct provisioner *p, const char *pool, struct pr
 
 /* ---- setting up -------------------------------------------------------------------------------------------------- */
 
-/* provider.master_url, else where the master listens as a program on its own machine sees it. */
+/* Finds the address of the master: provider.master_url, otherwise the address at which a program on the master's own
+ * machine reaches it. */
 static void master_address(struct master *m, struct json_object *provider, struct provider_setup *s, struct arena *a)
 {
     const char *url = json_object_get_string(json_object_object_get(provider, "master_url"));
@@ -279,7 +281,8 @@ static int add_member(struct provisioner *p, const char *pool, const struct prov
     return 0;
 }
 
-/* Machines of pools that were elastic once: a directory that cannot be read is no reason not to start. */
+/* Adds the pools that are no longer elastic but still have machines. If a directory cannot be read, the master starts
+ * all the same. */
 static int add_leftovers(struct provisioner *p, const struct provider_type *type, struct error *err)
 {
     cleanup_error struct error failed = ERROR_INIT;

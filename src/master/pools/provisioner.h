@@ -11,11 +11,11 @@ struct master;
 struct provisioner;
 
 int provisioner_new(struct master *m, struct provisioner **ret, struct error *err);
-void provisioner_order(struct provisioner *p, const struct core_effect *order); /* CORE_ORDER_INSTANCES */
-void provisioner_stop(struct provisioner *p); /* begins no further turn; the machines go on running */
+void provisioner_order(struct provisioner *p, const struct core_effect *order); /* carries out a CORE_ORDER_INSTANCES */
+void provisioner_stop(struct provisioner *p); /* no further turn begins after this; the machines go on running */
 void provisioner_free(struct provisioner *p);
 
-/* For metrics: since the start of the master. false: the pool is not elastic. */
+/* Counts since the start of the master, for metrics. provisioner_counts() returns false if the pool is not elastic. */
 struct provisioner_counts {
     int64_t launched, launch_failures, terminated;
 };

@@ -81,7 +81,7 @@ static const char *list_of_uuids(const struct store_removal *r, size_t n, struct
     return arena_strdup(a, text.s);
 }
 
-/* The storage of the checkpoint itself, otherwise the one in the experiment's configuration. */
+/* Finds the storage of a checkpoint: its own, otherwise the one in the experiment's configuration. */
 static int storage_of(const char *own, const char *experiment_config, const char **ret, struct arena *a,
                       struct error *err)
 {

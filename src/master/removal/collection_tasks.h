@@ -11,11 +11,13 @@
 
 struct master;
 
-/* Asks the core for a task and claims the group's marks for it, in one transaction; `done` is called after it. */
+/* Asks the core for a task and claims the group's marks for the task, in one transaction. `done` is called after the
+ * transaction. */
 int collection_task_start(struct master *m, const struct store_removal_group *g,
                           void (*done)(void *ctx, const struct error *err), void *ctx, struct error *err);
 
-/* On the writer's thread: its command and files. t->files has room for three more. */
+/* Fills in the task's command and files. To be called on the writer's thread. t->files must have room for three more
+ * files. */
 int collection_task_fill(struct store *db, const char *task_id, int32_t experiment_id, const char *experiment_config,
                          struct wire_link_start_task *t, struct arena *a, struct error *err);
 

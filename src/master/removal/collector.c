@@ -16,14 +16,14 @@
 enum { REMOVALS_PER_TURN = 16, TASKS_AT_ONCE = 8 };
 #define PAUSE_AFTER_FAILURE_US 60000000ll
 #define LOOK_EVERY_US \
-    300000000ll /* finds what becomes due without collector_wake(), such as the end of a silent trial */
+    300000000ll /* looks for work without collector_wake() at this interval, such as after a silent trial ended */
 
-/* What became of one removal: exactly one of the three texts is set. */
+/* The result of one removal. Exactly one of the three texts is set. */
 struct outcome {
     const struct store_removal *of;
-    const char *left;      /* the removal is done: JSON of the files that are left */
-    const char *reason;    /* the removal failed: why */
-    const char *elsewhere; /* the files must be removed by a task: why */
+    const char *left;      /* the removal is done; JSON of the files that are left */
+    const char *reason;    /* why the removal failed */
+    const char *elsewhere; /* why a task must remove the files */
 };
 
 /* What one turn found and did. */
@@ -32,21 +32,21 @@ struct turn {
     struct arena arena;
     struct error failed;
     int64_t now_us, next_us;
-    struct store_collection collection; /* whose checkpoints were chosen from */
+    struct store_collection collection; /* the collection whose checkpoints were chosen from */
     struct store_texts chosen;
-    bool stale; /* the policy has been changed since checkpoints were chosen by it */
+    bool stale; /* the policy was changed after checkpoints had been chosen by it */
     struct outcome *outcome;
     size_t outcome_n;
-    struct store_tensorboard_removal tensorboard; /* experiment_id 0: none was due */
+    struct store_tensorboard_removal tensorboard; /* experiment_id 0: no removal was due */
     const char *tensorboard_reason, *tensorboard_elsewhere;
-    struct store_removal_group group; /* for a task … */
-    bool wants_task;                  /* … that is to be started */
+    struct store_removal_group group; /* checkpoints for a task … */
+    bool wants_task;                  /* … which is to be started */
 };
 
 struct waiter {
     void (*fn)(void *ctx);
     void *ctx;
-    bool in_this_pass; /* else in the next one */
+    bool in_this_pass; /* the removal is done in this pass; false: in the next one */
     STAILQ_ENTRY(waiter) next;
 };
 
@@ -54,7 +54,7 @@ struct collector {
     struct master *m;
     struct pool *thread; /* a pool of one thread, with a connection that only reads */
     struct loop_timer *timer;
-    bool busy, again; /* a pass is under way; another one is wanted after it */
+    bool busy, again; /* busy: a pass runs; again: another pass has to follow it */
     atomic_bool stopping;
     STAILQ_HEAD(, waiter) waiters;
 };
@@ -121,8 +121,8 @@ static void look_for_task(struct store *db, struct turn *t)
         store_removals_next(db, t->now_us, &t->next_us, &t->failed);
 }
 
-/* Does the first of these that is due: choosing checkpoints, removing files, removing TensorBoard files, looking for
- * work for a task. */
+/* Does the first of these works that is due: choosing checkpoints, removing files, removing TensorBoard files, looking
+ * for work for a task. */
 static void do_turn(void *worker, void *job)
 {
     struct turn *t = job;
@@ -141,7 +141,7 @@ static void do_turn(void *worker, void *job)
 
 /* ---- on the writer's thread -------------------------------------------------------------------------------------- */
 
-/* Stores which checkpoints are to be removed. If the policy was set since they were chosen, nothing is stored, and the
+/* Stores which checkpoints are to be removed. If the policy was set after they were chosen, nothing is stored, and the
  * next turn chooses by the new policy. */
 static int record_choice(struct store *db, struct turn *t, struct error *err)
 {
@@ -229,7 +229,7 @@ static void end_pass(struct collector *c, int64_t next_us)
 {
     bool stopping = atomic_load(&c->stopping);
     if (!stopping)
-        call_waiters(c); /* still busy: they may ask for another pass, and do not begin it */
+        call_waiters(c); /* c->busy is still set, so that waiters can ask for another pass but do not begin it */
     c->busy = false;
     if (stopping)
         return;
@@ -300,8 +300,8 @@ static void start_task(struct turn *t)
         pause_after_failure(c, &err);
 }
 
-/* The choice cannot be made, and would fail again. Then the failure is logged, and the collection is dropped until
- * somebody sets the policy. */
+/* Returns true if checkpoints cannot be chosen and a further attempt would fail as well. The failure is then logged,
+ * and the collection is dropped until somebody sets the policy. */
 static bool is_choice_impossible(const struct turn *t)
 {
     return t->collection.experiment_id &&

@@ -16,16 +16,16 @@
 struct collector;
 struct master;
 
-/* Makes the collector and begins with what the last master has left. */
+/* Makes the collector, which begins with the work that the last master has left. */
 int collector_new(struct master *m, struct collector **ret, struct error *err);
-void collector_stop(struct collector *c); /* begins no further turn; NULL is fine here and below */
+void collector_stop(struct collector *c); /* begins no further turn; here and in the functions below, c may be NULL */
 void collector_free(struct collector *c);
 bool collector_is_idle(const struct collector *c);
 
-/* Call it when something that there is to do has been committed. */
+/* To be called when work for the collector has been committed. */
 void collector_wake(struct collector *c);
-/* Does the same; `fn` is called when everything that is due now has been tried. Not called once the collector has
- * stopped. */
+/* Does the same, and calls `fn` when everything that is due now has been tried. `fn` is not called once the collector
+ * has stopped. */
 void collector_wake_then(struct collector *c, void (*fn)(void *ctx), void *ctx);
 
 #endif

@@ -18,15 +18,15 @@ enum { ROWS_PER_JOB = 1000 };
 
 struct deletion {
     struct deletions *of;
-    int32_t experiment_id, trial_id; /* trial_id 0: the experiment with all it has */
+    int32_t experiment_id, trial_id; /* trial_id 0: the whole experiment */
     bool more;
-    bool pending;        /* files are still to be removed, and removing them has not failed */
-    bool goes_on;        /* the experiment was continued after its deletion was asked for: nothing of it is deleted */
-    struct error failed; /* why it could not be deleted */
+    bool pending; /* files still have to be removed, and their removal has not failed */
+    bool goes_on; /* the experiment was continued after its deletion had been requested, so nothing of it is deleted */
+    struct error failed; /* why the experiment could not be deleted */
     STAILQ_ENTRY(deletion) next;
 };
 
-/* Notes that an experiment, or some of its trials, has been deleted since the master started, or is being deleted. */
+/* Notes which experiments, or trials of them, have been deleted since the master started, or are being deleted. */
 struct deletion_note {
     int32_t experiment_id;
     enum deletion_of of;
@@ -36,8 +36,8 @@ struct deletion_note {
 struct deletions {
     struct master *m;
     struct deletion_note *deletion_note;
-    STAILQ_HEAD(, deletion) waiting; /* deletions in order; the first one is under way */
-    STAILQ_HEAD(, deletion) aside;   /* deletions that wait for tasks which remove files */
+    STAILQ_HEAD(, deletion) waiting; /* the deletions in order; the first one is being carried out */
+    STAILQ_HEAD(, deletion) aside;   /* the deletions that wait for tasks which remove files */
 };
 
 static void begin_deletion(struct deletion *x);
@@ -123,7 +123,7 @@ static void part_deleted(void *job, const struct error *err)
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
-/* Fails if the experiment was continued after its deletion was asked for. */
+/* Fails if the experiment was continued after its deletion had been requested. */
 static int check_state(struct store *db, struct deletion *x, struct error *err)
 {
     struct store_experiment_brief now;
@@ -137,7 +137,7 @@ static int mark_files(struct store *db, void *job, struct error *err)
 {
     struct deletion *x = job;
     int64_t now_us = clock_now_us();
-    if (x->pending) /* the files were marked before */
+    if (x->pending) /* the files have been marked already */
         return 0;
     if (check_state(db, x, err) < 0)
         return -1;
@@ -146,7 +146,8 @@ static int mark_files(struct store *db, void *job, struct error *err)
     return x->trial_id ? 0 : store_tensorboard_removal_add(db, x->experiment_id, now_us, err);
 }
 
-/* Only the rows tell which files there are, so the rows stay as long as there are files. */
+/* Checks whether all files have been removed. Only the rows tell which files there are, so the rows stay as long as
+ * there are files. */
 static int check_files(struct store *db, void *job, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
@@ -288,8 +289,9 @@ static void refusal_stored(void *job, const struct error *err)
     free(x);
 }
 
-/* Refuses the deletion of an experiment that was continued. The reason is stored for a project or workspace that is
- * being deleted with it, and for a deleted trial. The experiment's state is left as the continuation has written it. */
+/* Refuses the deletion of an experiment that was continued. If a project or a workspace is being deleted with it, or if
+ * only a trial was deleted, the reason is stored there. The experiment's state stays as the continuation has written
+ * it. */
 static int refuse_deletion(struct deletions *d, int32_t experiment_id, int32_t trial_id, struct error *err)
 {
     struct deletion *x = new_deletion(d, experiment_id, trial_id);

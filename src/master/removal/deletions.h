@@ -21,14 +21,15 @@ struct deletions;
 struct master;
 
 struct deletions *deletions_new(struct master *m);
-void deletions_free(struct deletions *d); /* NULL is fine; to be called when the writer has no job of it any more */
-void deletions_look_again(struct deletions *d); /* a task that removes files has ended; NULL is fine */
-/* Fails when the experiment has been continued since the writer saw that it was over: then it stays. Otherwise it
- * cannot be continued from now on (deletions_of()). */
+void deletions_free(struct deletions *d); /* d may be NULL; to be called when the writer has no job of it any more */
+/* To be called when a task that removes files has ended; d may be NULL. */
+void deletions_look_again(struct deletions *d);
+/* Adds a deletion. It fails if the experiment has been continued since the writer saw that it was over; the experiment
+ * is then kept. After a success the experiment cannot be continued any more (deletions_of()). */
 int deletions_add(struct deletions *d, int32_t experiment_id, int32_t trial_id /* 0: all of it */, struct error *err);
-/* Which deletion of the experiment has begun since the master started. Whoever continues an experiment has to ask here,
- * on the loop and in the turn of its step: the reader that looked at the store before may not have seen the deletion
- * yet. */
+/* Says which deletion of the experiment has begun since the master started. The code that continues an experiment has
+ * to ask this on the loop, in the same turn as its step, because the reader that looked at the store before may not
+ * have seen the deletion yet. */
 enum deletion_of { DELETION_OF_NOTHING, DELETION_OF_TRIALS, DELETION_OF_ALL };
 enum deletion_of deletions_of(const struct deletions *d, int32_t experiment_id);
 

@@ -12,7 +12,7 @@
 #include "store/experiments/unmanaged.h"
 #include "store/functions.h"
 
-/* An unmanaged trial that says nothing for this long has died. */
+/* After this time without a message, an unmanaged trial counts as lost. */
 #define UNMANAGED_SILENCE_US 300000000ll
 
 struct housekeeping {
@@ -24,7 +24,7 @@ struct housekeeping {
 
 struct round {
     int64_t now_us, expired;
-    size_t lost; /* unmanaged trials */
+    size_t lost; /* the number of unmanaged trials */
 };
 
 static int clean_store(struct store *db, void *job, struct error *err)

@@ -17,6 +17,6 @@ struct writer;
 
 int housekeeping_new(struct loop *l, struct writer *w, struct identities *ids, int64_t period_us,
                      struct housekeeping **ret, struct error *err);
-void housekeeping_free(struct housekeeping *h); /* before the writer goes; NULL is fine */
+void housekeeping_free(struct housekeeping *h); /* to be called before the writer is freed; h may be NULL */
 
 #endif

@@ -15,7 +15,7 @@ struct lookup_follower {
     struct writer *writer;
     struct loop_timer *timer;
     bool stopped, failing;
-    struct lookup_state state; /* filled by one job at a time, on the thread of lookups */
+    struct lookup_state state; /* written by one job at a time, on the thread of lookups */
     struct error err;
 };
 
@@ -42,7 +42,8 @@ static void wait_for_next(struct lookup_follower *f)
         loop_timer_arm(f->timer, PERIOD_US);
 }
 
-/* A failure is logged once: searches that fail for the same reason tell their users. */
+/* Handles the end of a refresh. A failure is logged only when it begins. While it lasts, lookups fail for the same
+ * reason, and tell their users so. */
 static void lookup_refreshed(void *job)
 {
     struct lookup_follower *f = job;

@@ -14,8 +14,9 @@ struct lookup_follower;
 struct writer;
 
 struct lookup_follower *lookup_follower_new(struct loop *l, struct pool *lookups, struct writer *w);
-void lookup_follower_stop(struct lookup_follower *f);          /* begins nothing more; NULL is fine */
-void lookup_follower_free(struct lookup_follower *f);          /* after the pool and the writer; NULL is fine */
-size_t lookup_follower_bytes(const struct lookup_follower *f); /* of columns, when they were last looked at */
+void lookup_follower_stop(struct lookup_follower *f); /* no further work begins after this; f may be NULL */
+/* To be called after the pool and the writer were freed; f may be NULL. */
+void lookup_follower_free(struct lookup_follower *f);
+size_t lookup_follower_bytes(const struct lookup_follower *f); /* the bytes of all columns, as of the last refresh */
 
 #endif

@@ -6,12 +6,13 @@
 #include "store/metrics/metric_seal.h"
 
 enum {
-    ENOUGH =
-        1024,  /* rows of one group, while reports come. They are counted together: a look may find too few of each */
-    REST = 32, /* when none come any more: fewer cost less as rows */
+    /* rows of one group that are enough while reports come; rows are counted for all groups together, so a look may
+     * find too few of each group */
+    ENOUGH = 1024,
+    REST = 32, /* rows of one group that are enough when no reports come any more; fewer take less space as rows */
     PERIOD_US = 15000000,
     QUIET_US = 60000000,
-    LEFT_MAX = 1000, /* trials that an earlier master left, at a time */
+    LEFT_MAX = 1000, /* trials that an earlier master has left, in one query */
 };
 
 void metric_sealer_reported(struct sealer *s, int32_t trial_id)
@@ -49,8 +50,8 @@ static void free_seal(void *seal)
     store_seal_free(seal);
 }
 
-/* Lists trials whose reports an earlier master has left in rows. No more reports of them are expected; each counts as
- * having one row. */
+/* Lists trials whose reports an earlier master has left in rows. No more reports of them are expected, and each trial
+ * counts as having one row. */
 static int list_left_trials(struct store *reader, const char *after, struct arena *a, struct sealer_left **ret,
                             size_t *ret_n, struct error *err)
 {

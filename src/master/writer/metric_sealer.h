@@ -5,8 +5,9 @@
 
 #include "master/writer/sealer.h"
 
-extern const struct sealer_type metric_sealer; /* its subjects are trials, by their numbers, its rows reports */
+/* Its subjects are trials, named by their numbers, and its rows are reports. */
+extern const struct sealer_type metric_sealer;
 
-void metric_sealer_reported(struct sealer *s, int32_t trial_id); /* one more report is in the store */
+void metric_sealer_reported(struct sealer *s, int32_t trial_id); /* to be called when one more report has been stored */
 
 #endif

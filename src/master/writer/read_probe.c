@@ -7,16 +7,16 @@
 #include "common/system/log.h"
 #include "store/engine/meta.h"
 
-#define PERIOD_US 1000000ll /* from the end of one probe to the next one */
-/* So long may a probe wait for a busy reader before the store counts as unreadable. */
+#define PERIOD_US 1000000ll /* the time from the end of one probe to the next one */
+/* If a probe has waited this long for a busy reader, the store counts as unreadable. */
 #define PATIENCE_US 15000000ll
 
 struct read_probe {
     struct loop_timer *timer;
     struct pool *readers;
-    int64_t since_us; /* when the probe under way was begun; 0: none is under way */
+    int64_t since_us; /* when the present probe began; 0: there is none */
     bool failing, stopped;
-    struct error err; /* the result of the probe; while the probe is under way, its thread alone uses it */
+    struct error err; /* the result of the probe; while a probe runs, only its thread uses this */
 };
 
 static void read_on_thread(void *worker, void *job)
@@ -46,7 +46,7 @@ static void on_time(void *ctx)
     cleanup_error struct error full = ERROR_INIT;
     p->since_us = clock_monotonic_us();
     if (pool_submit(p->readers, read_on_thread, probe_done, p, &full) <
-        0) { /* the readers' queue is full, so they do read */
+        0) { /* the readers' queue is full, so the readers do work */
         p->since_us = 0;
         loop_timer_arm(p->timer, PERIOD_US);
     }

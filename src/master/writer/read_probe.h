@@ -15,7 +15,7 @@ struct read_probe;
 
 int read_probe_new(struct loop *l, struct pool *readers, struct read_probe **ret, struct error *err);
 bool read_probe_is_well(const struct read_probe *p);
-void read_probe_stop(struct read_probe *p); /* begins no more; NULL is fine */
-void read_probe_free(struct read_probe *p); /* after the readers have come to their end; NULL is fine */
+void read_probe_stop(struct read_probe *p); /* no further probe begins after this; p may be NULL */
+void read_probe_free(struct read_probe *p); /* to be called after the readers have ended; p may be NULL */
 
 #endif

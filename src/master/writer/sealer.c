@@ -16,8 +16,8 @@
 struct unsealed {
     char *subject;
     struct sealer_size size;
-    int64_t last_us; /* when the last row came, monotonic */
-    bool rest;       /* seal all there is */
+    int64_t last_us; /* when the last row came, by the monotonic clock */
+    bool rest;       /* all rows are to be sealed, however few they are */
     bool in_line, in_round;
     TAILQ_ENTRY(unsealed) link;
     UT_hash_handle hh;
@@ -118,7 +118,7 @@ static void on_time(void *ctx)
         u->rest = true;
         line_up_if_due(s, u);
     }
-    start_round(s); /* starts a round that could not be started before, because the readers' queue was full */
+    start_round(s); /* begins a round that could not begin before because the readers' queue was full */
 }
 
 /* ---- a round ----------------------------------------------------------------------------------------------------- */
@@ -146,8 +146,8 @@ static int64_t at_least(int64_t n, int64_t least)
     return n > least ? n : least;
 }
 
-/* After a round: takes the rows that were sealed off the subject's count, or the rows that were counted but not found.
- * If there may be more rows than are counted, at least one is counted. */
+/* Corrects the count of a subject's rows after a round. The rows that were sealed are subtracted, or the rows that were
+ * counted but not found. If there may be more rows than are counted, at least one row is counted. */
 static void settle_unsealed(struct sealer *s, struct unsealed *u, const struct round *r, bool failed)
 {
     struct sealer_size gone = r->seal && !failed ? r->gone : r->before;
@@ -184,7 +184,7 @@ static void end_round(struct round *r, const struct error *err)
 static int put_seal(struct store *db, void *job, struct error *err)
 {
     struct round *r = job;
-    r->gone = (struct sealer_size){0}; /* the job may be run again with its group */
+    r->gone = (struct sealer_size){0}; /* the job may be run again together with its group */
     return r->sealer->type->put(db, r->seal, &r->gone, err);
 }
 
@@ -226,7 +226,7 @@ static void start_round(struct sealer *s)
     r->before = u->size;
     r->waiting_bytes = s->stats.waiting_bytes;
     if (pool_submit(s->readers, look_on_reader, has_looked, r, &r->err) < 0) {
-        free_round(r); /* readers have more to do than they can queue: the next row or the timer asks again */
+        free_round(r); /* the readers' queue is full: the next row or the timer begins the round again */
         return;
     }
     TAILQ_REMOVE(&s->line, u, link);
@@ -253,8 +253,8 @@ static void read_left(void *worker, void *job)
 
 static void look_for_left(struct sealer *s, const char *after);
 
-/* Counts rows that an earlier master has left. Rows that came since the start are counted twice; a look corrects that.
- */
+/* Adds the rows that an earlier master has left to the counts. Rows that came since the start are counted twice; a look
+ * corrects that. */
 static void add_left(void *job)
 {
     struct left *l = job;

@@ -36,11 +36,11 @@ struct sealer_size {
 
 struct sealer_look {
     const char *subject;
-    bool rest;             /* pack all rows, however few there are */
-    int64_t waiting_bytes; /* of all subjects */
+    bool rest;             /* pack all rows, however few they are */
+    int64_t waiting_bytes; /* the bytes of all subjects that wait */
 };
 
-/* Found in the store by a master that starts. */
+/* A subject whose rows a starting master has found in the store. */
 struct sealer_left {
     const char *subject;
     struct sealer_size size;
@@ -48,35 +48,39 @@ struct sealer_left {
 };
 
 struct sealer_type {
-    const char *subject;       /* "task" */
+    const char *subject;       /* what a subject is called in logs, such as "task" */
     const char *failed;        /* the event that is logged when a round fails */
-    struct sealer_size enough; /* rows or bytes: either is enough */
-    int64_t quiet_us;          /* without a new row for so long, a subject rests */
-    int64_t period_us;         /* between looks for what rests */
-    /* On a reader's thread: packs what it finds. *ret_seal stays NULL when that is too little. */
+    struct sealer_size enough; /* a round begins at this number of rows, or of bytes */
+    int64_t quiet_us;          /* after this time without a new row, all rows of a subject are sealed */
+    int64_t period_us;         /* the time between two looks for such subjects */
+    /* Packs what it finds. Called on a reader's thread. *ret_seal stays NULL if there is too little to pack. */
     int (*look)(struct store *reader, const struct sealer_look *l, void **ret_seal, struct error *err);
-    /* On the writer's thread. *ret_gone: the rows that were replaced; none if something has changed since the look. */
+    /* Stores what was packed. Called on the writer's thread. *ret_gone: the rows that were replaced; none if something
+     * has changed since the look. */
     int (*put)(struct store *db, const void *seal, struct sealer_size *ret_gone, struct error *err);
-    void (*free)(void *seal); /* NULL is fine */
-    /* On a reader's thread: some of the subjects that an earlier master has left, in order, those after `after` ("":
-     * from the first on). None: there are no more. */
+    void (*free)(void *seal); /* seal may be NULL */
+    /* Lists some of the subjects that an earlier master has left, in order, those after `after` ("": from the first one
+     * on). Called on a reader's thread. An empty list: there are no more. */
     int (*left)(struct store *reader, const char *after, struct arena *a, struct sealer_left **ret, size_t *ret_n,
                 struct error *err);
 };
 
-/* Asks the store, off the loop, what was left to be sealed. */
+/* Makes a sealer. It asks the store, off the loop, what is left to be sealed. */
 struct sealer *sealer_new(const struct sealer_type *type, struct loop *l, struct pool *readers, struct writer *w);
-void sealer_stop(
-    struct sealer *s); /* no further round; the one under way comes to its end. NULL is fine, here and below */
-void sealer_free(struct sealer *s); /* after that */
+/* No further round begins, and the present one comes to its end. Here and below, s may be NULL. */
+void sealer_stop(struct sealer *s);
+void sealer_free(struct sealer *s); /* to be called after sealer_stop() */
 
-void sealer_added(struct sealer *s, const char *subject, size_t bytes); /* a row more is in the store */
-void sealer_ended(struct sealer *s, const char *subject);               /* the subject is over: it rests */
+/* To be called when one more row has been stored. */
+void sealer_added(struct sealer *s, const char *subject, size_t bytes);
+/* To be called when the subject is over: all its rows are sealed. */
+void sealer_ended(struct sealer *s, const char *subject);
 
 struct sealer_stats {
     uint64_t rounds, rows;
     int64_t waiting_bytes;
 };
-struct sealer_stats sealer_stats(const struct sealer *s); /* rounds that sealed something, and so many rows */
+/* rounds: those that have sealed something; rows: the rows that were sealed. */
+struct sealer_stats sealer_stats(const struct sealer *s);
 
 #endif

@@ -13,11 +13,11 @@
 #include "store/store.h"
 
 enum {
-    GROUP_GROWS_US = 5000, /* a group that is younger takes in jobs that arrive */
+    GROUP_GROWS_US = 5000, /* a group that is younger than this takes in jobs that arrive */
     GROUP_US_MAX = 50000,
     GROUP_JOBS_MAX = 5000,
-    TURN_US_MAX = 2000, /* of completions, in one turn of the loop */
-    DEPTH_MAX = 100000, /* jobs; beyond it the edge answers 503 */
+    TURN_US_MAX = 2000, /* the time for completions in one turn of the loop */
+    DEPTH_MAX = 100000, /* the most jobs in the queue; if there are more, requests are answered with 503 */
     RETRY_US = 1000000,
 };
 
@@ -27,7 +27,7 @@ struct job {
     writer_done_fn *done;
     void *arg;
     bool must;
-    bool last; /* of those that were submitted with it, and that belong into one transaction */
+    bool last; /* the last one of the jobs that were submitted together, which belong into one transaction */
     uint64_t ticket;
     struct error err;
 };
@@ -40,12 +40,12 @@ struct waiter {
     void *ctx;
 };
 
-/* Why nothing can be committed at the moment. The trouble passes by itself, so the writer tries again. */
+/* Why nothing can be committed at the moment. Each of these troubles passes by itself, so the writer tries again. */
 enum trouble {
     TROUBLE_NONE,
     TROUBLE_FULL,
     TROUBLE_AWAY,
-    TROUBLE_TANGLED /* a job failed after others had trusted it: the group is done again, job by job */
+    TROUBLE_TANGLED /* a job failed that others had relied on: the jobs of the group are run again one by one */
 };
 
 struct writer {
@@ -53,12 +53,12 @@ struct writer {
     struct store *db;
     pthread_t thread;
 
-    /* Used on the loop only. */
+    /* These members are used on the loop only. */
     uint64_t last_ticket, committed;
     STAILQ_HEAD(, waiter) waiting;
     struct job_list completing; /* jobs that are durable and whose completions have not run yet */
 
-    /* Used by both threads, under the lock. */
+    /* These members are used by both threads, under the lock. */
     pthread_mutex_t lock;
     pthread_cond_t wake;
     struct job_list queue;
@@ -66,12 +66,12 @@ struct writer {
     int depth;
     bool stopping, finished_posted;
     enum trouble trouble;
-    struct error why; /* of the trouble, as it was last logged */
+    struct error why; /* the reason of the trouble, as it was last logged */
     struct writer_stats stats;
 };
 
-/* The trouble that the store has. It may be called from any thread; the writer may be waiting for the server and not
- * have noted it yet. */
+/* Returns the trouble that the store has. The function may be called from any thread, since the writer may be waiting
+ * for the server and may not have noted the trouble yet. */
 static enum trouble trouble_of(const struct store *db)
 {
     return store_is_full(db) ? TROUBLE_FULL : store_is_away(db) ? TROUBLE_AWAY : TROUBLE_NONE;
@@ -175,7 +175,8 @@ static void run_committed_waiters(struct writer *w)
     }
 }
 
-/* Completions, then the waiters of their tickets, in the order of submission; at most so long. False: some are left. */
+/* Runs completions, each followed by the waiters of its ticket, in the order of submission, for at most most_us.
+ * Returns false if some are left. */
 static bool run_completions(struct writer *w, int64_t most_us)
 {
     int64_t start_us = clock_monotonic_us();
@@ -221,7 +222,7 @@ static void on_finished(void *ctx)
 static _Noreturn void die(const struct error *err)
 {
     log_error("store.lost", "reason=%s action=exit", log_quote(error_msg(err)));
-    _exit(75); /* EX_TEMPFAIL: restart me */
+    _exit(75); /* EX_TEMPFAIL: the service manager is to start the program again */
 }
 
 static bool is_passing(enum error_kind kind)
@@ -266,7 +267,7 @@ static void count_commit(struct writer *w, int jobs, int64_t took_us)
     pthread_mutex_unlock(&w->lock);
 }
 
-/* Takes the jobs after j out of the group and puts them in front of the queue, where the next group begins. */
+/* Takes the jobs after j out of the group and puts them back at the front of the queue, where the next group begins. */
 static void put_back_after(struct writer *w, struct job_list *group, struct job *j)
 {
     struct job_list rest = {.stqh_first = STAILQ_NEXT(j, link), .stqh_last = group->stqh_last};
@@ -278,8 +279,8 @@ static void put_back_after(struct writer *w, struct job_list *group, struct job 
     pthread_mutex_unlock(&w->lock);
 }
 
-/* The jobs of `group`, which grows by what arrives meanwhile, and shrinks when they take long. -1 when one met trouble;
- * *ret_n is how many there were. */
+/* Runs the jobs of `group`. Jobs that arrive meanwhile are added to the group; if the jobs take long, the rest is put
+ * back. -1: a job met trouble. *ret_n is the number of jobs that were run. */
 static int run_jobs(struct writer *w, struct job_list *group, int64_t start_us, int *ret_n, struct error *why)
 {
     int n = 0;
@@ -300,8 +301,8 @@ static int run_jobs(struct writer *w, struct job_list *group, int64_t start_us, 
     return 0;
 }
 
-/* Rolls the transaction back and returns the trouble, which passes by itself. If the failure is of a kind that does not
- * pass, the program ends. */
+/* Rolls the transaction back and returns the trouble. If the failure is of a kind that does not pass, the program
+ * ends. */
 static enum trouble roll_back(struct writer *w, const struct error *err)
 {
     enum trouble trouble = trouble_of(w->db);
@@ -316,8 +317,9 @@ static enum trouble roll_back(struct writer *w, const struct error *err)
     return trouble;
 }
 
-/* One transaction. Rolled back when it meets trouble, and then *why is set. Jobs trust each other at first: that one of
- * them fails late, so that the next one hears of it, is rare, and then all are done again one by one. */
+/* Runs the jobs of a group in one transaction. If there is trouble, the transaction is rolled back, and *why is set. At
+ * first no job waits for the results of those before it (`trusting`). It is rare that a job fails so late that a later
+ * job sees the failure; if it happens, all jobs are run again one by one. */
 static enum trouble commit_group(struct writer *w, struct job_list *group, bool trusting, struct error *why)
 {
     int64_t start_us = clock_monotonic_us();
@@ -329,7 +331,7 @@ static enum trouble commit_group(struct writer *w, struct job_list *group, bool 
     return TROUBLE_NONE;
 }
 
-/* Notes the trouble, and logs when trouble begins, becomes another one, or is over. */
+/* Notes the trouble, and logs when trouble begins, changes into another one, or is over. */
 static void set_trouble(struct writer *w, enum trouble trouble, const struct error *why)
 {
     static const char *const event[] = {"store.recovered", "store.full", "store.away"};

@@ -30,46 +30,48 @@
 struct store;
 struct writer;
 
-/* On the writer's thread. */
+/* The work of a job. Called on the writer's thread. */
 typedef int writer_work_fn(struct store *db, void *job, struct error *err);
-/* On the loop's thread after the commit (err is NULL) or after the job's failure; owns the job. */
+/* Called on the loop after the commit, with err NULL, or after the job's failure. It owns the job. */
 typedef void writer_done_fn(void *job, const struct error *err);
 typedef void writer_committed_fn(void *ctx);
 
-/* db has taken its epoch (store_next_epoch); it belongs to the writer's thread from here on. */
+/* Makes the writer. db must have taken its epoch (store_next_epoch). From here on db belongs to the writer's thread. */
 int writer_new(struct loop *l, struct store *db, struct writer **ret, struct error *err);
-/* Carries out what is queued, commits, joins the thread, runs the completions. */
+/* Carries out what is queued, commits it, ends the thread, and runs the completions. */
 void writer_free(struct writer *w);
 
 struct writer_job {
-    writer_work_fn *work; /* may be run again: a group that met a full disk is repeated from its first job */
+    writer_work_fn *work; /* may be run more than once: when the disk is full, a group is repeated from its first job */
     writer_done_fn *done; /* may be NULL */
     void *arg;
-    /* What the platform has decided or taken on: a failure that passes (a lock that somebody holds, a statement that
-     * took too long) makes the whole group wait and try again, instead of being the job's own. */
+    /* Set for what the platform has decided or has accepted. If such a job fails for a reason that passes, such as a
+     * lock or a statement that took too long, the whole group waits and is tried again. If `must` is not set, such a
+     * failure is reported to the job alone. */
     bool must;
 };
 
-/* Queues jobs that belong into one transaction, in order; they cannot be refused: ask writer_admits() at the edge,
- * before anything has changed. Returns the last one's ticket. */
+/* Queues jobs that belong into one transaction, in their order, and returns the ticket of the last one. These jobs
+ * cannot be refused, so writer_admits() has to be asked before anything has changed. */
 uint64_t writer_submit(struct writer *w, const struct writer_job *job, size_t n);
 bool writer_admits(const struct writer *w, struct error *err);
 
-/* The store cannot be written at the moment: its disk is full, or its server is away. Nobody has been told that the
- * waiting jobs are done. */
+/* Returns true if the store cannot be written at the moment, because its disk is full or its server is away. No waiting
+ * job has been reported as done. */
 bool writer_is_troubled(const struct writer *w);
 
-uint64_t writer_ticket(const struct writer *w);    /* of the last job submitted */
-uint64_t writer_committed(const struct writer *w); /* every ticket up to this one is durable */
-bool writer_is_idle(const struct writer *w);       /* all jobs have been completed, and no callback waits */
-/* Runs fn on the loop when `ticket` is durable; at once if it is already. Same order as asked. */
+uint64_t writer_ticket(const struct writer *w);    /* the ticket of the job that was submitted last */
+uint64_t writer_committed(const struct writer *w); /* every job with a ticket up to this one is durable */
+bool writer_is_idle(const struct writer *w);       /* true: all jobs have been completed, and no callback waits */
+/* Runs fn on the loop when the job of `ticket` is durable, or at once if it is already. The calls are made in the order
+ * in which they were asked for. */
 void writer_when_committed(struct writer *w, uint64_t ticket, writer_committed_fn *fn, void *ctx);
 
 struct writer_stats {
     uint64_t jobs, commits, retries;
-    int depth; /* jobs waiting now */
+    int depth; /* the number of jobs that wait now */
     struct histogram commit_us;
-    int64_t commit_us_max; /* since the last look */
+    int64_t commit_us_max; /* the longest one since writer_stats() was last called */
 };
 struct writer_stats writer_stats(const struct writer *w);
 

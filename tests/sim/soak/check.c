@@ -6,7 +6,7 @@
 
 /* ---- after each event -------------------------------------------------------------------------------------------- */
 
-/* A gang has all its slots, or none; and a container has ended when its allocation has. */
+/* Checks that a gang has all its slots or none, and that a container has ended if its allocation has. */
 static void check_allocation(struct soak *s, struct stored_allocation *a)
 {
     const struct stored_container *k;
@@ -28,7 +28,7 @@ static void check_allocation(struct soak *s, struct stored_allocation *a)
     s->gangs += n > 1 && a->row.state == ALLOCATION_ASSIGNED;
 }
 
-/* One open allocation for a trial, none for one that has ended. */
+/* Notes an allocation of a trial. A trial has at most one open allocation, and a trial that has ended has none. */
 static void note_allocation(struct soak *s, struct stored_allocation *a)
 {
     struct stored_trial *t = a->trial;
@@ -68,7 +68,7 @@ static void check_experiment(struct soak *s, const struct stored_experiment *x)
 
 void store_check_effects(struct soak *s, const struct core_effects *effects)
 {
-    for (size_t i = 0; i < effects->n; i++) { /* ends first: the same step may open another one */
+    for (size_t i = 0; i < effects->n; i++) { /* ends come first, because the same step may open another allocation */
         const struct core_effect *e = &effects->item[i];
         if (e->type == CORE_PUT_ALLOCATION && e->allocation->end_us != 0)
             note_allocation(s, store_allocation(s, e->allocation->id));
@@ -91,7 +91,7 @@ void store_check_effects(struct soak *s, const struct core_effects *effects)
 
 /* ---- everything -------------------------------------------------------------------------------------------------- */
 
-/* A restart would lose whatever the core knows and no row says. */
+/* Checks that the rows say everything that the core knows, because a restart would lose the rest. */
 static void check_rows_are_true(struct soak *s, const struct stored_experiment *x)
 {
     struct core_experiment_view view;
@@ -118,7 +118,7 @@ static void check_rows_are_true(struct soak *s, const struct stored_experiment *
     }
 }
 
-/* An ACTIVE trial has an allocation, or knows what it waits for. */
+/* Checks that an ACTIVE trial has an allocation, or knows what it waits for. */
 static void check_no_job_is_lost(struct soak *s, const struct stored_experiment *x)
 {
     struct core_operation_view op;

@@ -8,8 +8,8 @@
 
 /* ---- against the obvious scheduler ------------------------------------------------------------------------------- */
 
-/* What the core leaves is what the obvious scheduler would leave: nothing that could be placed waits, in the order of
- * priorities, and nothing runs that should make way. */
+/* Checks that the obvious scheduler would change nothing: in the order of priorities, no request waits that could be
+ * placed, and no request runs that should make room for another one. */
 void check_against_plain(struct soak *s)
 {
     for (int i = 0; i < s->pool_n && s->core; i++) {
@@ -17,7 +17,9 @@ void check_against_plain(struct soak *s)
         struct view v;
         struct plain_decision wanted;
         if (s->pool[i].sched.aging_us > 0 && s->pool[i].sched.policy != SCHED_BY_FAIR_SHARE)
-            continue; /* what runs keeps the priority that it came in with, and no row says which */
+            /* a running request keeps the priority with which it was placed, and the rows do not say which one that
+             * was */
+            continue;
         view_look(s, i, &arena, &v);
         struct plain_snapshot snapshot = {.opts = s->pool[i].sched,
                                           .agent = v.agent,
@@ -49,7 +51,7 @@ static int by_job(const void *pa, const void *pb)
     return strcmp(a->job_id, b->job_id);
 }
 
-/* What has no slots is none of it. */
+/* Collects what the jobs want. Requests without slots do not count. */
 static size_t collect_claims(struct view *v, struct claim *claim)
 {
     size_t n = 0;
@@ -78,7 +80,8 @@ static int by_need(const void *pa, const void *pb)
     return x < y ? -1 : x > y;
 }
 
-/* Water rises over all alike, by weight; who is full leaves the rest to the others (Bertsekas and Gallager, 6.5.2). */
+/* Computes the fair share of each claim: all shares grow alike, in proportion to the weights, and a job that has all it
+ * wants leaves the rest to the others (Bertsekas and Gallager, 6.5.2). */
 static void fill_claims(struct claim *claim, size_t n, double capacity)
 {
     double weight = 0;
@@ -94,8 +97,8 @@ static void fill_claims(struct claim *claim, size_t n, double capacity)
     }
 }
 
-/* Nothing on its way out, and agents on which whatever is granted finds a place: open, of eight slots, and of tasks
- * that share them evenly. Otherwise what is fair may have no place. */
+/* Returns whether the shares can be checked: nothing is on its way out, all agents are open and have eight slots, and
+ * all requests share eight slots evenly. Otherwise there may be no place for a request although its share is fair. */
 static bool is_settled(const struct view *v, int *ret_largest)
 {
     *ret_largest = 1;
@@ -114,7 +117,8 @@ static bool is_settled(const struct view *v, int *ret_largest)
     return true;
 }
 
-/* Jobs of one slot have their fair share to the slot, others less than the largest gang away from it. */
+/* Checks that each job has its fair share: to one slot if all requests have one slot, otherwise to less than the
+ * largest gang. */
 static void check_shares(struct soak *s, int pool)
 {
     cleanup_arena struct arena arena = ARENA_INIT;
@@ -130,7 +134,7 @@ static void check_shares(struct soak *s, int pool)
     size_t n = collect_claims(&v, claim);
     for (size_t i = 0; i < n; i++)
         if (claim[i].gang > capacity)
-            return; /* nor does it count */
+            return; /* such a gang cannot be placed, so its job's share would not count */
     fill_claims(claim, n, (double)capacity);
     s->fairness_checks++;
     s->gang_shares += largest > 1;
@@ -147,8 +151,8 @@ static void check_shares(struct soak *s, int pool)
     }
 }
 
-/* Between requests of one slot, nothing is simpler: while a more important one waits and nothing is on its way, none
- * that is less important runs on a slot that it could have. */
+/* Checks requests of one slot: while a more important request waits and nothing is on its way out, no less important
+ * request runs on a slot that the waiting one could have. */
 static void check_no_inversion(struct soak *s, int pool)
 {
     cleanup_arena struct arena arena = ARENA_INIT;
@@ -193,7 +197,8 @@ static bool is_in(const int32_t *ids, size_t n, int32_t id)
     return false;
 }
 
-/* What is to be killed is found before anything is: a step frees what the view looks at. */
+/* Kills the experiments whose requests no set of agents can hold. They are all found before any is killed, because a
+ * step frees what the view refers to. */
 void kill_what_has_no_place(struct soak *s)
 {
     for (int i = 0; i < s->pool_n; i++) {

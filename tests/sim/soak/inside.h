@@ -4,7 +4,7 @@
 
 #include "core/core.h"
 
-bool inside_leaves(const struct core *c, const char *agent_id); /* its machine has been told to end */
-bool inside_adds_up(const struct core *c, const char *pool);    /* the sums of an elastic pool */
+bool inside_leaves(const struct core *c, const char *agent_id); /* the agent's machine has been told to end */
+bool inside_adds_up(const struct core *c, const char *pool);    /* the sums that an elastic pool keeps are right */
 
 #endif

@@ -3,8 +3,8 @@
 
 #include "soak.h"
 
-/* Every kind of pool; the last one holds jobs of one slot and equal weight only, where fairness can be told to the
- * slot. */
+/* Chooses the pools, one of each kind. The last one holds only jobs of one slot and equal weight, whose shares can be
+ * checked to the slot. */
 void choose_pools(struct soak *s)
 {
     static const char *const names[POOLS] = {"one", "two", "three", "four", "five"};
@@ -57,7 +57,7 @@ static void toggle_slot(struct soak *s, const struct agent *a)
     soak_step(s, &ev);
 }
 
-/* In the midst of one of the next steps. */
+/* Plans a crash of the master in one of the next steps. */
 static void plan_crash(struct soak *s)
 {
     if (s->crash_in > 0 || !once_in(s, 20))
@@ -68,9 +68,10 @@ static void plan_crash(struct soak *s)
 
 static void disconnect_agent(struct soak *s, struct agent *a)
 {
-    if (!s->even[a->pool] && once_in(s, 5)) /* somebody has taken out a card, or put one in */
+    if (!s->even[a->pool] && once_in(s, 5)) /* the machine comes back with another number of devices */
         a->slots_next = a->slots > 1 && once_in(s, 2) ? a->slots - 1 : 8;
-    if (a->index > 0 && once_in(s, 20)) /* the first pool always has one: tasks of their own are never killed */
+    /* the first pool always has an agent, because tasks of their own are never killed */
+    if (a->index > 0 && once_in(s, 20))
         a->pool = one_of(s, s->static_n);
     if (s->even[a->pool])
         a->slots_next = EVEN_SLOTS;

@@ -26,7 +26,8 @@ int provider_machines(const struct soak *s)
     return n;
 }
 
-/* Its name goes to no other: log policies remember it. */
+/* Returns a free place for a machine. The name of an earlier machine is not used again, because log policies remember
+ * it. */
 static struct agent *free_place(struct soak *s)
 {
     for (int i = s->size.agents; i < s->agent_n; i++) {
@@ -73,7 +74,7 @@ static void launch_one(struct soak *s)
 {
     struct agent *a = free_place(s);
     if (!a)
-        return; /* rows of earlier ones are still there */
+        return; /* the rows of earlier machines are still there, so no place is free */
     snprintf(a->id, sizeof(a->id), "machine-%d-%ld", a->index, ++s->provider.launched);
     a->pool = s->provider.pool;
     a->slots = a->slots_next = s->pool[a->pool].scale.slots_per_instance;
@@ -83,12 +84,13 @@ static void launch_one(struct soak *s)
     if (!s->winding_down && once_in(s, 12))
         a->machine = MACHINE_STOPPED;
     else if (!s->winding_down && once_in(s, 10))
-        boot_us = once_in(s, 2) ? 0 : 400 * SECOND; /* never, or when nobody waits any more */
+        /* the agent never connects, or connects when nobody waits for it any more */
+        boot_us = once_in(s, 2) ? 0 : 400 * SECOND;
     if (a->machine != MACHINE_STOPPED && boot_us > 0)
         tick_in(s, &a->tick, boot_us);
 }
 
-/* NULL: all that was asked for. */
+/* Carries out an order. Returns NULL if everything was carried out, otherwise an error. */
 static const char *carry_out(struct soak *s)
 {
     struct provider *p = &s->provider;
@@ -147,7 +149,7 @@ static void have_bad_luck(struct soak *s)
     case 0:
         power_off(s, a, MACHINE_STOPPED);
         return;
-    case 1: /* for good, as far as anybody can tell */
+    case 1: /* the agent does not come back, but its machine is still listed */
         agent_power_cut(s, a);
         agent_disconnect(s, a, SECOND);
         tick_clear(s, &a->tick);
@@ -175,7 +177,7 @@ static void tick_provider(struct soak *s, struct tick *t)
 
 /* ---- the master -------------------------------------------------------------------------------------------------- */
 
-/* What was under way is lost, or goes on. */
+/* Takes the provider through the end of a master: orders that were not carried out are lost, or are carried out now. */
 void provider_master_down(struct soak *s)
 {
     struct provider *p = &s->provider;
@@ -199,7 +201,7 @@ void provider_master_up(struct soak *s)
 void provider_choose(struct soak *s, bool first)
 {
     struct core_pool_opts *p = &s->pool[s->provider.pool];
-    int most = s->agent_n - s->size.agents - 3; /* places of those whose rows are still there */
+    int most = s->agent_n - s->size.agents - 3; /* three places are left for machines whose rows are still there */
     if (first)
         s->provider.slots = s->even[s->provider.pool] || once_in(s, 2) ? EVEN_SLOTS : 4;
     p->elastic = true;
@@ -215,7 +217,8 @@ void provider_choose(struct soak *s, bool first)
 
 /* ---- what must hold ---------------------------------------------------------------------------------------------- */
 
-/* The core knows all that are listed, and none idles longer than it may while there are more than the least. */
+/* Checks that the sums of the pool are right, and that no machine is idle for longer than it may be while there are
+ * more machines than the least number. */
 void provider_check(struct soak *s)
 {
     struct core_pool_view view;
@@ -234,7 +237,8 @@ void provider_check(struct soak *s)
     }
 }
 
-/* When nothing is to be done any more: the least, and all of these useful. */
+/* Checks the machines when there is no more work: there are as many as the least number, and the agents of all of them
+ * are connected. */
 void provider_check_rest(struct soak *s)
 {
     const struct scale_opts *o = s->provider.pool < 0 ? NULL : &s->pool[s->provider.pool].scale;

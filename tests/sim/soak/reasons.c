@@ -55,7 +55,7 @@ static int held_by(const struct view *v, const char *job_id)
     return held;
 }
 
-/* Each sentence of core/queue/reasons.c, by what makes it true. */
+/* Returns whether a sentence of core/queue/reasons.c is true, by the facts that make it true. */
 static bool is_true(const struct soak *s, int pool, const struct view *v, const struct plain_request *r,
                     const char *reason, struct arena *arena)
 {
@@ -91,12 +91,12 @@ static bool is_true(const struct soak *s, int pool, const struct view *v, const 
         return now && fair && held_by(v, r->job_id) + r->slots > r->max_slots;
     if (reason_says(reason, "is kept for a larger one"))
         return now && v->releasing;
-    return counted && others == reason && now; /* only others stand in its way */
+    return counted && others == reason && now; /* nothing but other requests keeps this one waiting */
 }
 
 /* ---- when it may start ------------------------------------------------------------------------------------------- */
 
-/* By the rows, as the master's store finds it out. */
+/* Keeps the run time of an allocation, found from its row as the master's store does. */
 void run_times_keep(struct soak *s, const struct allocation_row *row)
 {
     if (row->exit_kind != EXIT_OK || row->preempt_acked || row->slots == 0 || row->start_us == 0 ||
@@ -113,7 +113,7 @@ void run_times_keep(struct soak *s, const struct allocation_row *row)
     t->us[t->n++] = row->end_us - row->start_us;
 }
 
-/* Of each pool as many as the master reads. */
+/* Returns as many run times of each pool as the master reads. */
 void run_times_read(const struct soak *s, struct arena *arena, struct core_rows *ret)
 {
     struct core_run_time *all = arena_array(arena, struct core_run_time, POOLS * CORE_RUN_TIMES_MAX);
@@ -133,7 +133,7 @@ static int by_length(const void *pa, const void *pb)
     return *a < *b ? -1 : *a > *b;
 }
 
-/* 0: too few have ended. */
+/* Returns 0 if too few allocations have ended. */
 static int64_t median_of(const struct run_times *t, struct arena *arena)
 {
     size_t n = t->n < CORE_RUN_TIMES_MAX ? t->n : CORE_RUN_TIMES_MAX;
@@ -155,8 +155,8 @@ static bool stands_before(const struct plain_request *a, const struct plain_requ
     return strcmp(a->job_id, b->job_id) < 0;
 }
 
-/* Slots come free evenly, as many in one median run time as there are; those ahead in line have theirs first. 0: nobody
- * can tell. */
+/* Computes when the request should start: slots come free evenly, so that all slots of the pool come free once in one
+ * median run time, and the requests ahead get theirs first. 0: no estimate can be made. */
 static int64_t expected_wait(const struct soak *s, int pool, const struct view *v, const struct plain_request *r,
                              const char *reason, struct arena *arena)
 {
@@ -180,7 +180,7 @@ static bool is_estimate_right(struct soak *s, int pool, const struct view *v, co
     bool any_sizes = s->pool[pool].sched.allow_heterogeneous_fits, idle = request_fits(s, pool, v, r, true, arena);
     int64_t said = wait->estimated_start_us == 0 ? 0 : wait->estimated_start_us - s->now_us;
     if (any_sizes && !idle)
-        return said >= 0; /* which whole agents add up depends on which are idle */
+        return said >= 0; /* which whole agents add up to the request depends on which of them are idle */
     s->estimates += said != 0;
     return said == (idle ? expected_wait(s, pool, v, r, wait->reason, arena) : 0);
 }

@@ -38,7 +38,8 @@ static double cpu_seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* A run that is under way when the time is over ends there, unfinished: one of the largest size may take minutes. */
+/* The time at which runs end. A run that has begun is ended then without being complete, because one of the largest
+ * size may take minutes. */
 static double time_is_over_at = HUGE_VAL;
 
 static bool is_late(void)
@@ -85,7 +86,7 @@ static bool is_crossed(long before, long now, int every)
     return every > 0 && before / every != now / every;
 }
 
-/* What the core wants to do at this very moment, it does first. */
+/* Returns whether the core wants to do something at this very moment, which has to be done before checks. */
 static bool is_under_way(const struct soak *s)
 {
     const struct timer *t = &s->master_timer.timer;
@@ -121,7 +122,7 @@ static void run_for(struct soak *s, int64_t us)
         s->now_us = until_us;
 }
 
-/* Long enough for machines to idle, and for those that come too late to be replaced. */
+/* Lets time pass, so that machines become idle, and machines whose agents come too late are replaced. */
 static void settle_soak(struct soak *s)
 {
     int64_t until_us = s->now_us + (s->provider.pool < 0 ? 0 : 3600 * SECOND);
@@ -129,8 +130,8 @@ static void settle_soak(struct soak *s)
         let_pass(s);
 }
 
-/* Everything comes back, and everything ends: by itself, but for what has nowhere to go. false: there was no time for
- * it. */
+/* Ends the run: all agents come back, and all experiments end by themselves, except those that have no place. Returns
+ * false if there was no time for it. */
 static bool wind_down(struct soak *s)
 {
     s->winding_down = true;

@@ -40,11 +40,11 @@ struct stored_container {
     struct container_row row;
     struct stored_allocation *allocation;
     struct agent *agent;
-    LIST_ENTRY(stored_container) in_agent, in_allocation; /* in_agent: while it has not ended */
+    LIST_ENTRY(stored_container) in_agent, in_allocation; /* in_agent: set while the container has not ended */
     UT_hash_handle hh;
 };
 
-/* That is no trial's. It goes with its only allocation. */
+/* A task of its own. It is freed with its only allocation. */
 struct stored_task {
     struct task_row row;
     UT_hash_handle hh;
@@ -52,18 +52,18 @@ struct stored_task {
 
 struct stored_allocation {
     struct allocation_row row;
-    struct stored_trial *trial; /* NULL: … */
-    struct stored_task *task;   /* … of this task, until it is over */
+    struct stored_trial *trial; /* NULL: the allocation belongs … */
+    struct stored_task *task;   /* … to this task, until the task is over */
     LIST_HEAD(, stored_container) containers;
     UT_hash_handle hh;
 };
 
 struct stored_trial {
-    struct trial_row row; /* texts are its own */
+    struct trial_row row; /* its texts are copies */
     struct stored_experiment *experiment;
     struct stored_allocation *open;
-    enum exit_kind last_exit; /* of its newest allocation that has ended */
-    int promised;             /* steps of the newest checkpoint that was acknowledged */
+    enum exit_kind last_exit; /* of the newest allocation that has ended */
+    int promised;             /* the steps of the newest checkpoint that the trial was told is stored */
     LIST_ENTRY(stored_trial) in_experiment;
     UT_hash_handle hh;
 };
@@ -72,9 +72,9 @@ struct stored_trial {
 struct behaviour {
     int64_t step_us;
     int steps;
-    bool searched;   /* validates after each step, and does what operations ask for */
-    bool deaf;       /* never preempts */
-    bool impossible; /* needs slots as no agents of its pool have */
+    bool searched;   /* the trial validates after each step, and carries out operations */
+    bool deaf;       /* the trial never preempts */
+    bool impossible; /* the trial needs slots as no agents of its pool have them */
     int fails_in;    /* each step fails with a chance of one in so many; 0: never */
     int launch_fails_in;
     bool invalid_hp;
@@ -82,13 +82,13 @@ struct behaviour {
 
 struct stored_experiment {
     struct experiment_row row;
-    struct core_experiment_spec spec; /* texts are its own, or literals */
+    struct core_experiment_spec spec; /* its texts are copies or literals */
     struct behaviour behaviour;
     char *searcher /* that spec points to */, *snapshot;
     struct strbuf events;
     int64_t events_from;
     LIST_HEAD(, stored_trial) trials;
-    size_t place; /* in soak.open or soak.over */
+    size_t place; /* the experiment's index in soak.open or soak.over */
     bool over;
     UT_hash_handle hh;
 };
@@ -97,7 +97,7 @@ struct stored_experiment {
 
 enum phase { LAUNCH, WORK, REPORT, OPERATION, PREEMPT, EXIT, ENDED };
 
-/* One task's process on an agent. */
+/* The process of one task on an agent. */
 struct worker {
     char id[CORE_UUID_MAX], allocation_id[CORE_ALLOCATION_ID_MAX];
     struct agent *agent;
@@ -109,31 +109,32 @@ struct worker {
     enum container_state state;
     enum exit_kind exit_kind;
     int exit_code;
-    bool heard;  /* the agent has read the start: it hangs no more */
-    bool untold; /* a change of state that the master has not been told of */
+    bool heard;  /* the agent has read the start message, and does not hang any more */
+    bool untold; /* the master has not been told of the last change of state */
     bool kill_waits;
     struct tick tick;
     LIST_ENTRY(worker) in_agent;
     UT_hash_handle hh;
 };
 
-/* Of those that a provider has launched. */
+/* The state of a machine that a provider has launched. */
 enum machine { MACHINE_NONE, MACHINE_PENDING, MACHINE_RUNS, MACHINE_STOPPED };
 
 struct agent {
     char id[40];
     enum machine machine;
-    int64_t launch_us, idle_since_us; /* since: at least, as far as the master can know */
+    /* idle_since_us: as far as the master can know, it has been idle for at least so long */
+    int64_t launch_us, idle_since_us;
     int index, pool;
-    int slots, slots_next; /* next: when it comes again */
-    bool connected;        /* as the core sees it */
+    int slots, slots_next; /* slots_next: the slots when it connects again */
+    bool connected;        /* as the core has been told */
     bool stored;
     int64_t hangs_until_us;
     struct agent_row row;
-    struct stored_container *holder[CORE_DEVICES_MAX]; /* by rows */
+    struct stored_container *holder[CORE_DEVICES_MAX]; /* by the rows */
     LIST_HEAD(, stored_container) held;
     LIST_HEAD(, worker) tasks;
-    struct tick tick; /* comes back, or stops hanging */
+    struct tick tick; /* the agent connects again, or stops hanging */
 };
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
@@ -141,15 +142,15 @@ struct agent {
 enum { STATIC_POOLS = 4, POOLS, POOL_NAME_MAX = 16, EVEN_SLOTS = 8, MACHINES_MAX = 100 };
 
 struct provider {
-    int pool;       /* -1: none is elastic */
-    int slots;      /* of each machine */
-    uint64_t order; /* the last one, and what of it is not carried out yet */
+    int pool;       /* -1: no pool is elastic */
+    int slots;      /* the slots of each machine */
+    uint64_t order; /* the number of the last order; the next line has what is not carried out yet */
     int launch, terminate[MACHINES_MAX], terminate_n;
     struct tick tick;
     long launched, lists, checks;
 };
 
-/* How long what came to its own end had run, the newest last. */
+/* The run times of allocations that ended by themselves, the newest last. */
 struct run_times {
     int64_t *us;
     size_t n, cap;
@@ -172,12 +173,12 @@ struct soak {
     struct timers timers;
     struct tick master_timer, master_back, users, machines;
     struct core_pool_opts pool[POOLS];
-    bool narrow[POOLS];   /* only jobs of one slot */
-    bool even[POOLS];     /* agents of EVEN_SLOTS, and jobs that share them evenly */
-    int pool_n, static_n; /* static_n: those with agents of their own */
+    bool narrow[POOLS];   /* the pool has only jobs of one slot */
+    bool even[POOLS];     /* the pool's agents have EVEN_SLOTS slots, and its jobs share these evenly */
+    int pool_n, static_n; /* static_n: the pools that have agents of their own */
     struct provider provider;
     struct run_times run_times[POOLS];
-    struct agent *agent; /* those that are always there, then places for machines */
+    struct agent *agent; /* the agents that are always there, followed by the places for machines */
     int agent_n;
     struct worker *tasks;
     struct stored_experiment *experiments;
@@ -185,18 +186,18 @@ struct soak {
     struct stored_task *own_tasks;
     struct stored_allocation *allocations;
     struct stored_container *containers;
-    struct stored_experiment **open, **over; /* over: a ring of the latest */
+    struct stored_experiment **open, **over; /* over: a ring of the latest ones */
     size_t open_n, over_n;
     size_t allocation_n;
     int32_t last_experiment_id, last_trial_id;
-    int crash_in; /* steps; 0: not planned */
+    int crash_in; /* the number of steps until the crash; 0: none is planned */
     enum crash crash_mode;
     bool winding_down, tells, full_check_due, plain_check_due;
     long events, placed, gangs, preempted, refused, crashes, full_checks, plain_checks, fairness_checks, gang_shares,
         own_tasks_n, reason_checks, estimates;
 };
 
-/* What must hold does not: says where, and how to see it again, and ends the program. */
+/* Checks a condition. If it does not hold, the macro says where, and how to see it again, and ends the program. */
 #define CHECK(s, condition, ...) \
     do { \
         if (!(condition)) \
@@ -207,12 +208,12 @@ void soak_failed(const struct soak *s, const char *file, int line, const char *c
 
 int one_of(struct soak *s, int n);
 bool once_in(struct soak *s, int n);
-int64_t about(struct soak *s, int64_t mean_us); /* exponentially distributed */
+int64_t about(struct soak *s, int64_t mean_us); /* an exponentially distributed time */
 void tick_in(struct soak *s, struct tick *t, int64_t us);
 void tick_clear(struct soak *s, struct tick *t);
 
 /* world.c */
-bool soak_step(struct soak *s, const struct core_event *ev); /* false: refused, or no answer came */
+bool soak_step(struct soak *s, const struct core_event *ev); /* false: the event was refused, or no answer came */
 void soak_create(struct soak *s, const struct core_experiment_spec *spec, const struct behaviour *behaviour);
 void soak_crash(struct soak *s);
 void master_start(struct soak *s);
@@ -226,8 +227,8 @@ void agent_tick(struct soak *s, struct tick *t);
 void worker_start(struct soak *s, struct agent *a, const struct core_start *start);
 void worker_kill(struct soak *s, struct worker *k);
 void worker_drop(struct soak *s, struct worker *k);
-void worker_awake(struct soak *s, struct worker *k);   /* its agent hangs no more */
-void worker_preempt(struct soak *s, struct worker *k); /* it is asked to, if it listens */
+void worker_awake(struct soak *s, struct worker *k);   /* the worker's agent does not hang any more */
+void worker_preempt(struct soak *s, struct worker *k); /* asks the worker to preempt, which it does unless it is deaf */
 struct worker *worker_find(const struct soak *s, const char *id);
 struct core_container_report worker_report(const struct worker *k);
 
@@ -244,23 +245,23 @@ struct agent *agent_named(const struct soak *s, const char *id);
 
 /* users.c */
 void users_tick(struct soak *s, struct tick *t);
-void users_finish(struct soak *s); /* nothing stays paused, or impossible */
+void users_finish(struct soak *s); /* activates what is paused, and kills what is impossible */
 
 /* machines.c */
 void choose_pools(struct soak *s);
-const char *soak_pool_name(const struct soak *s, const char *name); /* one that lasts */
+const char *soak_pool_name(const struct soak *s, const char *name); /* a copy of the name that is not freed */
 void machines_tick(struct soak *s, struct tick *t);
-void machines_mend(struct soak *s); /* everything is there, and enabled */
+void machines_mend(struct soak *s); /* brings all agents back, and enables them */
 
 /* provider.c */
-void provider_choose(struct soak *s, bool first); /* what the pool may have */
+void provider_choose(struct soak *s, bool first); /* chooses the size of the elastic pool */
 void provider_order(struct soak *s, const struct core_effect *order);
 void provider_master_down(struct soak *s);
 void provider_master_up(struct soak *s);
 int provider_machines(const struct soak *s);
 void provider_check(struct soak *s);
 void provider_check_rest(struct soak *s);
-/* As many agents as the pool may grow to. */
+/* Returns as many agents as the pool may have at most. */
 size_t provider_might_have(const struct soak *s, struct arena *arena, struct plain_agent **ret);
 
 /* check.c */
@@ -268,14 +269,15 @@ void check_everything(struct soak *s);
 void check_nothing_is_left(struct soak *s);
 
 /* reasons.c */
-void run_times_keep(struct soak *s, const struct allocation_row *row); /* which has ended */
+void run_times_keep(struct soak *s, const struct allocation_row *row); /* the allocation of the row has ended */
 void run_times_read(const struct soak *s, struct arena *arena, struct core_rows *ret);
 void check_reasons(struct soak *s);
 
 /* fairness.c */
 void check_against_plain(struct soak *s);
 void check_fairness(struct soak *s);
-/* What could not be placed on agents that did nothing else, nor within its max_slots. */
+/* Kills the experiments that could not be placed even if nothing else ran, or whose requests are larger than
+ * max_slots. */
 void kill_what_has_no_place(struct soak *s);
 
 #endif

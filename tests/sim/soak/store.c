@@ -87,7 +87,7 @@ static void remove_over(struct soak *s, struct stored_experiment *x)
     last->place = x->place;
 }
 
-/* The latest that are over are kept: they may be continued. */
+/* Keeps the latest experiments that are over, because they may be continued. */
 static void keep_over(struct soak *s, struct stored_experiment *x)
 {
     if (!s->over)
@@ -116,7 +116,7 @@ static void put_experiment(struct soak *s, const struct core_effect *e)
     memcpy(&x->row, e->experiment, sizeof(x->row));
 }
 
-/* Opened again, or over. */
+/* Puts the experiment into the list of open ones, or into that of those that are over. */
 static void sort_experiment(struct soak *s, struct stored_experiment *x)
 {
     bool over = run_state_is_terminal(x->row.state);
@@ -355,7 +355,7 @@ static void apply_one(struct soak *s, const struct core_effect *e)
     }
 }
 
-/* What one step frees, the same step may give to others: what ends, ends first. */
+/* Applies the effects of a step. Rows of what has ended come first, because a step may give what it frees to others. */
 void store_apply(struct soak *s, const struct core_effects *effects)
 {
     for (size_t i = 0; i < effects->n; i++)
@@ -381,7 +381,7 @@ static void free_allocation(struct soak *s, struct stored_allocation *a)
     free(a);
 }
 
-/* Nobody reads the rows of allocations that have ended. */
+/* Frees the rows of allocations that have ended, because nobody reads them. */
 void store_forget_ended(struct soak *s, const struct core_effects *effects)
 {
     for (size_t i = 0; i < effects->n; i++) {

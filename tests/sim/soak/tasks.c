@@ -29,7 +29,7 @@ struct core_container_report worker_report(const struct worker *k)
                                           .exit_code = k->exit_code};
 }
 
-/* May be the end of it: an exit that is acknowledged is forgotten. */
+/* Tells the core of the worker's state. This may free the worker, because an exit that is acknowledged is forgotten. */
 static void tell_core(struct soak *s, struct worker *k)
 {
     struct agent *a = k->agent;
@@ -69,8 +69,8 @@ static void end_worker(struct soak *s, struct worker *k, enum exit_kind kind, in
     tell_core(s, k);
 }
 
-/* A request to the master. No answer: again a little later. Turned away, since its allocation has ended: it gives up.
- */
+/* Makes a request to the master. If there is no answer, the task makes it again a little later. If it is refused
+ * because the allocation has ended, the task gives up. */
 static bool ask_core(struct soak *s, struct worker *k, const struct core_event *ev)
 {
     char id[CORE_UUID_MAX];
@@ -125,7 +125,7 @@ static bool save_checkpoint(struct soak *s, struct worker *k)
     return true;
 }
 
-/* Seldom, but then it is heard of: this is how log policies and daemons come in. */
+/* Makes things happen that are rare, so that log policies and daemons are tested. */
 static bool odd_things(struct soak *s, struct worker *k)
 {
     struct core_event invalid = {.type = CORE_TRIAL_EARLY_EXIT,
@@ -139,7 +139,7 @@ static bool odd_things(struct soak *s, struct worker *k)
     struct core_event pending = {.type = CORE_PREEMPTION_PENDING, .allocation = {.allocation_id = k->allocation_id}};
     if (k->behaviour.invalid_hp) {
         if (ask_core(s, k, &invalid))
-            tick_clear(s, &k->tick); /* and does not exit */
+            tick_clear(s, &k->tick); /* the task does not exit */
         return true;
     }
     if (once_in(s, 300))
@@ -149,7 +149,7 @@ static bool odd_things(struct soak *s, struct worker *k)
 
 static void work_on(struct soak *s, struct worker *k)
 {
-    if (k->trial_id == 0) { /* a task of its own: one thing, done or not */
+    if (k->trial_id == 0) { /* a task of its own has one thing to do, and has done it or not */
         k->exit_code = once_in(s, 10);
         go_to(s, k, EXIT, 10 * MS);
         return;
@@ -244,7 +244,7 @@ static void fire_tick(struct soak *s, struct tick *t)
 
 /* ---- what is done to them ---------------------------------------------------------------------------------------- */
 
-/* On the machine itself, no slot has two masters: whatever the books say. */
+/* Checks on the machine itself that no two tasks use the same slot, whatever the rows say. */
 static void check_slots(struct soak *s, const struct agent *a, const struct core_start *e)
 {
     const struct worker *k;
@@ -258,7 +258,7 @@ static void check_slots(struct soak *s, const struct agent *a, const struct core
 void worker_start(struct soak *s, struct agent *a, const struct core_start *e)
 {
     if (worker_find(s, e->container_id))
-        return; /* it was said before */
+        return; /* the start was ordered before */
     check_slots(s, a, e);
     struct worker *k = must(calloc(1, sizeof(*k)));
     k->agent = a;

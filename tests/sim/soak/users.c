@@ -45,7 +45,7 @@ static const char *searcher_for(struct soak *s, struct behaviour *b)
         return "{\"name\": \"single\"}";
     int i = one_of(s, 6);
     b->searched = i >= 2;
-    b->invalid_hp = false; /* a search would try others for ever */
+    b->invalid_hp = false; /* a search would try other hyperparameters for ever */
     b->steps = 4;
     return searchers[i];
 }
@@ -136,14 +136,15 @@ static void go_on(struct soak *s)
 
 /* ---- the queue --------------------------------------------------------------------------------------------------- */
 
-/* A pool of narrow jobs takes in no others. */
+/* Returns another pool. A pool for jobs of one slot takes no other jobs. */
 static const char *another_pool(struct soak *s, const struct stored_experiment *x)
 {
     int i = one_of(s, s->pool_n);
     return s->narrow[i] && (x->spec.slots_per_trial != 1 || x->spec.weight != 1) ? s->pool[0].name : s->pool[i].name;
 }
 
-/* Some contradict each other, name jobs of other pools or none: those change nothing. */
+/* Makes a batch of changes to the queue. Some changes contradict each other, or name jobs of other pools or none; such
+ * a batch must change nothing. */
 static void change_queue(struct soak *s)
 {
     struct core_queue_change change[3];
@@ -179,7 +180,7 @@ static void change_queue(struct soak *s)
 
 /* ---- tasks of their own ------------------------------------------------------------------------------------------ */
 
-/* On behalf of an experiment that may be long gone. */
+/* Creates a task of its own on behalf of an experiment, which may have ended long ago. */
 static void create_task(struct soak *s)
 {
     struct core_task_spec spec = {.owner_id = 1,
@@ -225,7 +226,7 @@ void users_tick(struct soak *s, struct tick *t)
     tick_in(s, t, about(s, 200 * SECOND / (s->size.agents + 1)));
 }
 
-/* The impossible is killed, all else goes on to its end. */
+/* Kills the experiments that are impossible, and lets all others go on to their end. */
 void users_finish(struct soak *s)
 {
     for (size_t i = s->open_n; i-- > 0;) {

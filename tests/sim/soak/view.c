@@ -33,7 +33,7 @@ static struct plain_agent offer_of(const struct soak *s, const struct agent *a, 
     return offer;
 }
 
-/* An agent counts where it is: known to the core, in this pool, and not given up. */
+/* Looks at the agents of a pool. An agent counts in the pool where the core knows it, if it is not given up. */
 static void look_at_agents(struct soak *s, int pool, struct arena *arena, struct view *v)
 {
     struct core_agent_view there;
@@ -131,7 +131,7 @@ void view_look(struct soak *s, int pool, struct arena *arena, struct view *v)
     look_at_requests(s, pool, arena, v);
 }
 
-/* What was looked at, for when it is not as it should be. */
+/* Prints what a check has looked at, for the case that the check fails. */
 void view_print(const struct view *v, const struct core_pool_opts *p)
 {
     fprintf(stderr, "%s preemption %d fitting %d heterogeneous %d\n", sched_policy_type(p->sched.policy)->name,

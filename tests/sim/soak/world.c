@@ -22,7 +22,7 @@ int64_t about(struct soak *s, int64_t mean_us)
     return 1 + (int64_t)(-log(1 - rng_unit(&s->rng)) * (double)mean_us);
 }
 
-/* The kinds of timers are the core's; here, what a tick does stands beside it. */
+/* Sets a tick. The core's timers have a kind that says what they do; here the tick has a function. */
 void tick_in(struct soak *s, struct tick *t, int64_t us)
 {
     timer_set(&s->timers, &t->timer, TIMER_POOL_PASS, s->now_us + us);
@@ -45,7 +45,7 @@ static void start_container(struct soak *s, const struct core_start *e)
         worker_start(s, a, e);
 }
 
-/* What the agent runs and nobody expects, it ends by itself. */
+/* Handles a welcome. The agent ends by itself what it runs and the master does not expect. */
 static void welcome_agent(struct soak *s, const struct core_effect *e)
 {
     struct agent *a = agent_named(s, e->welcome.agent_id);
@@ -113,7 +113,8 @@ static void master_back(struct soak *s, struct tick *t)
     master_start(s);
 }
 
-/* Agents notice at once, and try again; some only after longer than they are waited for. */
+/* Crashes the master. Agents notice it at once and try to connect again; some come back only after the time for which
+ * the master waits for them. */
 void soak_crash(struct soak *s)
 {
     if (!s->core)
@@ -176,7 +177,7 @@ static void print_order(const struct core_effect *e)
     printf("\n");
 }
 
-/* For who looks for the cause of something. */
+/* Prints a step, for finding the cause of a failure. */
 static void print_step(const struct soak *s, const struct core_event *ev, const struct core_effects *effects)
 {
     printf("%ld [%.6f] event %d\n", s->events, (double)(s->now_us - START_US) / SECOND, ev->type);
@@ -198,7 +199,7 @@ static void print_step(const struct soak *s, const struct core_event *ev, const 
     }
 }
 
-/* What the caller keeps in the same transaction. */
+/* Stores what the caller of the step keeps in the same transaction. */
 static void keep_companion(struct soak *s, const struct core_event *ev, const struct behaviour *behaviour,
                            const struct core_effects *effects)
 {
@@ -217,7 +218,7 @@ static void keep_companion(struct soak *s, const struct core_event *ev, const st
     }
 }
 
-/* False: the master did not live to answer. */
+/* Stores and carries out the effects. Returns false if the master has died before it could answer. */
 static bool finish_step(struct soak *s, const struct core_event *ev, const struct behaviour *behaviour,
                         const struct core_effects *effects)
 {
@@ -271,7 +272,7 @@ void master_start(struct soak *s)
     cleanup_arena struct arena a = ARENA_INIT;
     cleanup_effects struct core_effects effects = CORE_EFFECTS_INIT;
     if (s->epoch > 0 && !s->winding_down && once_in(s, 3))
-        choose_pools(s); /* somebody has changed the configuration */
+        choose_pools(s); /* the configuration has been changed while the master was down */
     struct core_opts opts = {.pool = s->pool,
                              .pool_n = (size_t)s->pool_n,
                              .agent_reconnect_wait_us = CORE_AGENT_RECONNECT_WAIT_US,
@@ -302,7 +303,7 @@ static void wake_agent(struct soak *s, struct agent *a)
     struct worker *k, *next;
     a->hangs_until_us = 0;
     for (k = LIST_FIRST(&a->tasks); k; k = next) {
-        next = LIST_NEXT(k, in_agent); /* an exit that is acknowledged is gone */
+        next = LIST_NEXT(k, in_agent); /* an exit that is acknowledged is freed */
         worker_awake(s, k);
         if (!a->connected)
             return;
@@ -318,7 +319,7 @@ void agent_tick(struct soak *s, struct tick *t)
         wake_agent(s, a);
 }
 
-/* A long poll that was cut off is asked again. */
+/* Asks again whether containers of the agent are to be preempted, because a long poll may have been cut off. */
 static void look_for_preemption(struct soak *s, struct agent *a)
 {
     struct worker *k;
@@ -358,7 +359,7 @@ void agent_connect(struct soak *s, struct agent *a)
     look_for_preemption(s, a);
 }
 
-/* What it had not read yet it will never read. */
+/* Forgets the messages that the agent has not read yet, and which it will never read. */
 static void forget_unread(struct soak *s, struct agent *a)
 {
     struct worker *k, *next;

@@ -7,7 +7,7 @@
 
 struct fixture {
     struct core *core;
-    struct core_effects effects; /* of the last step */
+    struct core_effects effects; /* the effects of the last step */
     int64_t now_us;
 };
 
@@ -76,7 +76,8 @@ static int create_experiment(struct fixture *f, const char *pool, int slots, str
                      err);
 }
 
-/* Two agents of two slots, one trial of four: allocation and container ids are kept for the caller. */
+/* Starts a trial of four slots on two agents of two slots each. The ids of the allocation and of the containers are
+ * returned. */
 static void start_pair(struct fixture *f, char allocation[CORE_ALLOCATION_ID_MAX], char container[2][CORE_UUID_MAX])
 {
     connect_agent(f, "a1");
@@ -318,7 +319,7 @@ static void test_actor__is_named_by_the_step_that_they_asked_for_and_by_no_other
     assert_int_equal(
         step_core(f, (struct core_event){.type = CORE_EXPERIMENT_PAUSE, .experiment_id = 1, .by = {3, name}}, NULL), 0);
     const struct core_effect *e = effect_of(f, CORE_EXPERIMENT_STATE, 0);
-    memset(name, 'x', sizeof(name) - 1); /* it was borrowed for the call */
+    memset(name, 'x', sizeof(name) - 1); /* the name is valid only during the call, so the effect must have a copy */
     assert_string_equal(e->state.by.name, "ada");
     assert_int_equal(e->state.by.user_id, 3);
     assert_true(log_says(f, "the trial was paused by ada"));
@@ -336,7 +337,7 @@ static void test_unknown_event__is_refused_rather_than_read_as_another_one(void 
     assert_int_equal(f->effects.n, 0);
 }
 
-/* Each end follows from the one before it, within the step, and nothing is told of what has gone. */
+/* In one step, each end follows from the end before it, and no object is told anything after it has gone. */
 static void test_kill__ends_what_waits_its_trial_and_its_experiment_in_one_step(void **state)
 {
     struct fixture *f = *state;
@@ -351,7 +352,7 @@ static void test_kill__ends_what_waits_its_trial_and_its_experiment_in_one_step(
     assert_int_equal(task->task->end_us, f->now_us);
     assert_int_equal(allocation->allocation->state, ALLOCATION_TERMINATED);
     assert_non_null(effect_of(f, CORE_EXPERIMENT_ENDED, 0));
-    assert_null(effect_of(f, CORE_PUT_TRIAL, 1)); /* each row once */
+    assert_null(effect_of(f, CORE_PUT_TRIAL, 1)); /* there is one effect for each row */
     struct core_experiment_view view;
     assert_false(core_experiment(f->core, x, &view));
 }

@@ -21,7 +21,7 @@ static struct json_object *tree(const char *yaml)
     return v;
 }
 
-/* A cluster with two pools; the caller puts the two trees. */
+/* A cluster with two pools. The caller puts the two trees. */
 struct cluster {
     struct json_object *storage, *defaults, *pool_defaults;
     struct expconf_pool pool[2];
@@ -144,8 +144,8 @@ static void test_expconf__comes_back_the_same_from_the_store(void **state)
     cluster_release(&k);
 }
 
-/* A default beside the given unit made two units of one length, and the experiment could not be read back to start
- * it. */
+/* A default beside the given unit once made two units of one length, so that the experiment could not be read back to
+ * start it. */
 static void test_expconf__a_length_keeps_its_own_unit_only(void **state)
 {
     static const char yaml[] =
@@ -182,7 +182,8 @@ static void test_expconf__cluster_and_pool_defaults_lie_below_the_experiment(voi
     expect_tree(json_object_object_get(c->values.environment.tree, "pod_spec"),
                 "{\"spec\":{\"nodeSelector\":{\"gpu\":true}}}");
     expect_tree(json_object_object_get(c->tree, "slurm"), "{\"sbatch_args\":[\"-a\",\"-b\"]}");
-    /* /f of the experiment, /d of the pool over the cluster's */
+    /* the mount at /f comes from the experiment, and the one at /d from the pool, whose value goes before the
+     * cluster's */
     assert_int_equal(c->values.bind_mounts_n, 2);
     assert_string_equal(c->values.bind_mounts[1].host_path, "/e");
     cluster_release(&k);
@@ -398,7 +399,7 @@ static void test_expconf__a_template_is_part_of_a_configuration(void **state)
         {"{}", NULL},
         {"hyperparameters: {lr: {type: double, maxval: 1}}\nsearcher: {max_trials: 4}\nbind_mounts: [{read_only: true}]",
          NULL},
-        {"idle_timeout: 30m\nresources: {slots: 2}", NULL}, /* of a task */
+        {"idle_timeout: 30m\nresources: {slots: 2}", NULL}, /* this is a template for tasks */
         {"idle_timeout: 30m\nresources: {slots: x}",
          "<template>.resources.slots: expected a whole number, found a text: \"x\""},
         {"[1]", "template 't' must hold a configuration: keys and values"},

@@ -22,7 +22,7 @@ enum { PAIRS = 100000 };
 enum exception { NONE, ONE_VALUE, SET, BY_KEY };
 
 static const struct {
-    const char *path; /* of the list, or of what is above it */
+    const char *path; /* the path of the list, or of a section above it */
     enum exception exception;
     const char *key;
 } exceptions[] = {
@@ -68,7 +68,7 @@ static bool has(struct json_object *list, struct json_object *v)
     return false;
 }
 
-/* Numbers, then everything else by its text. */
+/* The order of values: first numbers, then all other values by their text. */
 static int by_value(const void *a, const void *b)
 {
     char text[2][256];
@@ -88,7 +88,7 @@ static struct json_object *key_of(struct json_object *item, const char *key)
     return json_object_is_type(item, json_type_object) ? json_object_object_get(item, key) : NULL;
 }
 
-/* Whether an item of the template is one that the configuration has, too. */
+/* Returns whether the configuration has this item of the template, too. */
 static bool is_taken(struct json_object *item, struct json_object *config, const char *key)
 {
     for (size_t i = 0; i < json_object_array_length(config); i++) {
@@ -126,7 +126,8 @@ static struct json_object *merge_lists(const char *path, struct json_object *con
     return list;
 }
 
-/* A storage of another kind: only what all kinds have in common goes on. */
+/* Returns whether the member belongs to a storage of another kind. If the kinds differ, only members that all kinds
+ * have are taken from the template. */
 static bool is_of_other_kind(const char *path, const char *member, struct json_object *config,
                              struct json_object *template_config)
 {
@@ -192,7 +193,7 @@ static void spell_out_devices(struct json_object *environment, const char *name,
     }
 }
 
-/* "/a:/b:r" */
+/* Makes a device of a text such as "/a:/b:r". */
 static struct json_object *device_of(const char *s)
 {
     char host[64], container[64], mode[64];
@@ -240,7 +241,7 @@ static unsigned draw(unsigned n)
     return (unsigned)(state >> 33) % n;
 }
 
-static const char *pick(const char *words) /* separated by blanks */
+static const char *pick(const char *words) /* words are separated by blanks */
 {
     static char word[64];
     unsigned n = 1, chosen;
@@ -292,7 +293,7 @@ static struct json_object *list_of(const char *words, bool numbers)
     return list;
 }
 
-/* Items with some of the named members; those that end in "port" are numbers. */
+/* Makes items with some of the named members. Members whose names end in "port" are numbers. */
 static struct json_object *items_of(const char *members)
 {
     struct json_object *list = json_object_new_array();
@@ -376,7 +377,8 @@ static struct json_object *value_of(enum shape shape)
     }
 }
 
-/* Of experiments the first ones, of tasks the last ones; they share those between. */
+/* Experiments have the fields from the beginning to SHARED_TO, and tasks those from SHARED_FROM to the end. So both
+ * have the fields between these two. */
 static const struct {
     const char *path;
     enum shape shape;
@@ -442,8 +444,8 @@ static void put(struct json_object *config, const char *path, struct json_object
     json_object_object_add(config, path, v);
 }
 
-/* A few fields from a short stretch of the table, so that two documents often share some; one value in sixteen is
- * null, one nonsense. */
+/* Makes a document of a few fields from a short part of the table, so that two documents often have some of the same
+ * fields. One value in sixteen is null, and one in sixteen is of any type. */
 static struct json_object *document(unsigned from, unsigned to, unsigned first)
 {
     struct json_object *config = json_object_new_object();

@@ -26,7 +26,7 @@ static void test_hide_secrets__puts_stars_or_null_in_the_place_of_each(void **st
                   "{\"checkpoint_storage\":{\"access_key\":null,\"bucket\":\"b\"}}");
 }
 
-/* A document that is not whole: its kind is given by another one, or wrong. */
+/* Documents that are not complete: the kind is given by another document, or is wrong. */
 static void test_hide_secrets__of_a_kind_that_has_no_such_member(void **state)
 {
     expect_hidden("{\"checkpoint_storage\":{\"type\":\"shared_fs\",\"access_key\":\"A\"}}", "*",
@@ -48,7 +48,7 @@ static void test_hide_secrets__gives_the_text_itself_where_there_is_none(void **
     assert_null(expconf_hide_secrets_yaml(NULL, &a));
 }
 
-/* A name alone is no secret: what stands in another place is shown. */
+/* A value is no secret because of its name alone. In other places such a member is shown. */
 static void test_hide_secrets__elsewhere_the_same_names_mean_nothing(void **state)
 {
     static const char json[] = "{\"hyperparameters\":{\"token\":\"shown\",\"password\":{\"val\":\"shown\"}}}";
@@ -68,7 +68,8 @@ static void test_hide_secrets__in_yaml_however_the_name_is_spelled(void **state)
         assert_null(strstr(shown, "XYZ"));
         assert_non_null(strstr(shown, "********"));
     }
-    assert_string_equal(expconf_hide_secrets_yaml("access_key: [", &a), ""); /* nobody knows what it holds */
+    /* the text cannot be parsed, so it may hold any secret */
+    assert_string_equal(expconf_hide_secrets_yaml("access_key: [", &a), "");
 }
 
 int main(void)

@@ -55,7 +55,7 @@ static struct json_object *length_of(const struct schema_length *length, const c
     return v;
 }
 
-/* NULL: it is unset. */
+/* Returns NULL if the value is not set. */
 static struct json_object *value_of(const struct schema_field *f, const char *values)
 {
     const void *at = values + f->offset;
@@ -101,7 +101,8 @@ static struct json_object *value_of(const struct schema_field *f, const char *va
     }
 }
 
-/* What is set, with the keys that the kind has; kind NULL: that of the struct. */
+/* Makes an object of the values that are set, with the keys that the kind has. If kind is NULL, it is the kind in the
+ * struct. */
 static struct json_object *section_of(const struct schema_record *r, const void *values, const char *kind)
 {
     struct json_object *section = json_object_new_object();
@@ -128,8 +129,8 @@ static const struct schema_field *field_named(const struct schema_record *r, con
     return NULL;
 }
 
-/* A copy without what is unset or empty, with all numbers as doubles: the struct does not tell {} from nothing, nor 1
- * from 1.0. NULL: nothing is left. Takes v. */
+/* Makes a copy without the values that are not set or empty, and with all numbers as doubles, because the struct does
+ * not distinguish {} from nothing, nor 1 from 1.0. NULL: nothing is left. The function puts v. */
 static struct json_object *comparable(struct json_object *v)
 {
     struct json_object *copy = NULL;
@@ -159,7 +160,7 @@ static struct json_object *comparable(struct json_object *v)
 
 static int defaults_seen;
 
-/* The default of each key of the section, and of those below it, in the struct and in the table. */
+/* Compares the default of each key of the section, and of the sections below it, in the struct and in the table. */
 static void compare_defaults(const struct schema_key *section, const struct schema_record *r)
 {
     for (size_t i = 0; i < section->child_n; i++) {
@@ -190,10 +191,10 @@ static void compare_defaults(const struct schema_key *section, const struct sche
 static void test_the_struct__has_each_key_of_the_table_with_its_default(void **state)
 {
     compare_defaults(experiment_config_keys, &exp_values_record);
-    assert_in_range(defaults_seen, 40, 1000); /* it has looked */
+    assert_in_range(defaults_seen, 40, 1000); /* makes sure that the loop has compared something */
 }
 
-/* The struct of a document that says nothing is what the table makes of such a document. */
+/* Checks that the struct of an empty document has the values that the table gives to such a document. */
 static void expect_filled(const struct schema_key *key, const struct schema_record *r, const char *yaml)
 {
     cleanup_arena struct arena a = ARENA_INIT;

@@ -17,7 +17,7 @@ static struct log_policies *policies(const char *json)
     return log_policies_new(values.log_policies, values.log_policies_n);
 }
 
-/* The patterns that match, as digits: "02". */
+/* Expects these patterns to match, given as digits such as "02". */
 static void expect(struct log_policies *p, const char *line, const char *wanted)
 {
     char found[16] = "";
@@ -35,13 +35,13 @@ static void test_log_policies__find_their_text_anywhere_in_a_line(void **state)
     struct log_policies *p = policies(
         "[{\"name\":\"a\",\"pattern\":\".*out of memory.*\"},{\"pattern\":\"^exit [0-9]+$\",\"action\":\"exclude_node\"},"
         "{\"name\":\"off\",\"pattern\":null},{\"name\":\"c\",\"pattern\":\".*\",\"action\":\"cancel_retries\"}]");
-    assert_int_equal(log_policies_n(p), 3); /* one is switched off */
+    assert_int_equal(log_policies_n(p), 3); /* one of the policies is switched off */
     assert_null(log_policies_get(p, 1)->name);
     assert_int_equal(log_policies_get(p, 1)->action, LOG_POLICY_EXCLUDE_NODE);
     assert_int_equal(log_policies_get(p, 2)->action, LOG_POLICY_CANCEL_RETRIES);
     assert_int_equal(log_policies_get(p, 0)->action, LOG_POLICY_NONE);
     expect(p, "CUDA out of memory\n", "02");
-    expect(p, "exit 12\n", "12"); /* the line's own end is none of it */
+    expect(p, "exit 12\n", "12"); /* the newline at the end is not part of the line */
     expect(p, "no exit 12\n", "2");
     expect(p, "", "2");
     expect(p, "bytes \xff\xfe out of memory", "02");

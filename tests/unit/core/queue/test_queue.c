@@ -8,7 +8,7 @@ enum { SECOND = 1000000 };
 
 struct fixture {
     struct core *core;
-    struct core_effects effects; /* of the last step */
+    struct core_effects effects; /* the effects of the last step */
     int64_t now_us;
     struct arena arena;
 };
@@ -97,7 +97,8 @@ static int32_t create_experiment(struct fixture *f, const char *pool, int slots)
     return submit_experiment(f, spec_of(pool, slots));
 }
 
-/* NULL: it does not wait. Asked on its own, or in a list behind all others, it gives the same words. */
+/* Returns why the experiment waits; NULL: it does not wait. Asking for this experiment alone, and asking for it last in
+ * a list of all, must give the same words. */
 static const char *wait_reason(struct fixture *f, int32_t experiment_id)
 {
     struct core_wait_view wait, listed = {0};
@@ -188,7 +189,7 @@ static void test_closed_agents__are_told_from_missing_ones(void **state)
     assert_int_equal(step_core(f, ev, NULL), 0);
     assert_string_equal(wait_reason(f, x),
                         "no agent of pool default takes new work: 1 draining, 1 disabled (a2: new disks)");
-    ev.enable.reason = NULL; /* nothing new is said */
+    ev.enable.reason = NULL; /* NULL: no other reason is given */
     assert_int_equal(step_core(f, ev, NULL), 0);
     ev.enable.agent_id = "a1";
     ev.enable.reason = "moved";
@@ -318,7 +319,7 @@ static void restore_core(struct fixture *f, const struct core_rows *rows)
     assert_int_equal(core_restore(f->core, rows, f->now_us, &f->effects, NULL), 0);
 }
 
-/* Two slots come free in one median run time. */
+/* In one median run time, two slots come free. */
 static void test_estimate__counts_those_ahead_in_median_run_times(void **state)
 {
     struct fixture *f = *state;
@@ -353,7 +354,7 @@ static void test_estimate__is_empty_where_nobody_knows(void **state)
     assert_int_not_equal(estimated_start(f, create_experiment(f, "default", 1)), 0);
 }
 
-/* The tenth that ends gives the first estimate; what was preempted or failed says nothing. */
+/* The tenth allocation that ends gives the first estimate. Allocations that were preempted or failed do not count. */
 static void test_estimate__learns_from_what_ends(void **state)
 {
     struct fixture *f = *state;
@@ -367,7 +368,8 @@ static void test_estimate__learns_from_what_ends(void **state)
                           .report = {.container_id = k->id, .state = CONTAINER_RUNNING, .address = "a"}}};
         assert_int_equal(step_core(f, ev, NULL), 0);
         f->now_us += 10 * SECOND - 1;
-        int32_t waiting = create_experiment(f, "default", 1); /* a microsecond later */
+        /* the experiment is created a microsecond before the end of the run */
+        int32_t waiting = create_experiment(f, "default", 1);
         assert_int_equal(estimated_start(f, waiting), i < 11 ? 0 : f->now_us + 10 * SECOND);
         assert_int_equal(step_core(f, (struct core_event){.type = CORE_EXPERIMENT_KILL, .experiment_id = waiting},
                                    NULL),
@@ -403,7 +405,7 @@ static int to_pool(struct fixture *f, int32_t experiment_id, const char *pool, s
     return change_queue(f, &change, 1, err);
 }
 
-/* "1 2*": in this order, those with a star have slots. */
+/* Returns the queue as text, such as "1 2*": the jobs in their order, with a star behind those that have slots. */
 static const char *queue_text(struct fixture *f, const char *pool)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
@@ -437,7 +439,8 @@ static void test_pool__of_what_waits_changes_at_once(void **state)
     assert_string_equal(queue_text(f, "keen"), "3*");
     assert_int_equal(to_pool(f, x, "keen", NULL), 0);
     assert_string_equal(queue_text(f, "default"), "1*");
-    assert_string_equal(queue_text(f, "keen"), "2 3*"); /* by submission: it is the older one */
+    /* the order follows from the submission, and this job was submitted first */
+    assert_string_equal(queue_text(f, "keen"), "2 3*");
     bool kept = false;
     for (size_t i = 0; i < f->effects.n; i++)
         if (f->effects.item[i].type == CORE_PUT_RESOURCES)
@@ -472,12 +475,13 @@ static void test_pool__of_what_runs_changes_when_it_has_stopped(void **state)
     cleanup_error struct error err = ERROR_INIT;
     assert_int_equal(change_queue(f, &move, 1, &err), -1);
     assert_non_null(strstr(error_msg(&err), "has no place in the queue"));
-    end_container(f, "a1", EXIT_OK); /* it has written its checkpoint … */
+    end_container(f, "a1", EXIT_OK); /* the trial may have written its checkpoint … */
     struct core_experiment_view view;
-    assert_false(core_experiment(f->core, x, &view)); /* … or had just finished: it did not say that it was preempted */
+    /* … or have finished just then, because it did not acknowledge the preemption */
+    assert_false(core_experiment(f->core, x, &view));
 }
 
-/* There and back before it has stopped: it comes back to the place that it still has. */
+/* The job goes to another pool and back before its trial has stopped. It comes back to the place that it still has. */
 static void test_pool__changed_back_meanwhile_finds_its_place_again(void **state)
 {
     struct fixture *f = *state;

@@ -41,7 +41,7 @@ static void expect_shutdown(struct searcher_actions *a, bool cancel, bool failur
 
 /* ---- the trials -------------------------------------------------------------------------------------------------- */
 
-/* One trial that ends in some way, or well when `early` is false. */
+/* Runs one trial that ends early for this reason, or that ends well if `early` is false. */
 static void end_single(bool early, enum searcher_exit reason, bool cancel, bool failure)
 {
     struct searcher *s = new_searcher("{\"name\": \"single\"}");
@@ -50,7 +50,7 @@ static void end_single(bool early, enum searcher_exit reason, bool cancel, bool 
     searcher_actions_release(&a);
     if (early) {
         assert_int_equal(exit_early(s, 0, reason, &a), 1);
-        assert_int_equal(exit_early(s, 0, reason, &a), 0); /* told twice, counted once */
+        assert_int_equal(exit_early(s, 0, reason, &a), 0); /* an event that is told twice counts once */
     }
     assert_int_equal(a.n, 0);
     assert_int_equal(tell_searcher(s, SEARCHER_EXITED, 0, &a), 1);
@@ -102,7 +102,8 @@ static void test_random__progress_is_the_mean_of_its_trials(void **state)
     struct searcher_actions a = SEARCHER_ACTIONS_INIT;
     tell_searcher(s, SEARCHER_STARTED, 0, &a);
     struct searcher_event half = {.type = SEARCHER_PROGRESS, .trial = 0, .progress = 0.5};
-    struct searcher_event none = {.type = SEARCHER_PROGRESS, .trial = 1, .progress = NAN}; /* not a number: none */
+    /* a progress that is not a number counts as 0 */
+    struct searcher_event none = {.type = SEARCHER_PROGRESS, .trial = 1, .progress = NAN};
     searcher_step(s, &half, &a, NULL);
     searcher_step(s, &none, &a, NULL);
     assert_true(searcher_progress(s) == 0.25);
@@ -149,7 +150,8 @@ static void test_operation__only_what_was_asked_for_can_be_completed(void **stat
     assert_string_equal(error_msg(&err), "the trial was asked to train until 4, and reports that it did until 5");
     assert_int_equal(complete_operation(s, 0, 4, 1, &a, NULL), 1);
     assert_true(searcher_operation(s, 0).completed);
-    assert_int_equal(complete_operation(s, 0, 4, 1, &a, NULL), 0); /* told twice: the answer was lost */
+    /* the operation is reported again, because the answer was lost */
+    assert_int_equal(complete_operation(s, 0, 4, 1, &a, NULL), 0);
     searcher_actions_release(&a);
     tell_searcher(today, SEARCHER_STARTED, 0, &a);
     assert_int_equal(complete_operation(today, 0, 1, 1, &a, NULL), -1);
@@ -158,24 +160,26 @@ static void test_operation__only_what_was_asked_for_can_be_completed(void **stat
     searcher_free(today);
 }
 
-/* Li et al. 2020, Algorithm 2: a trial that was not good enough goes on once others have done worse. */
+/* Li et al. 2020, Algorithm 2: a trial whose result was not good enough goes on when other trials have had worse
+ * results. */
 static void test_promotion__later_results_promote_an_earlier_trial(void **state)
 {
     struct searcher *s = new_searcher(PROMOTE);
     struct searcher_actions a = SEARCHER_ACTIONS_INIT;
     tell_searcher(s, SEARCHER_STARTED, 0, &a);
     searcher_actions_release(&a);
-    complete_operation(s, 0, 4, 0.5, &a, NULL); /* the first of one: nobody goes on yet */
+    complete_operation(s, 0, 4, 0.5, &a, NULL); /* with one result at the rung no trial is promoted yet */
     assert_true(searcher_operation(s, 0).completed && !searcher_operation(s, 0).closed);
     complete_operation(s, 1, 4, 0.9, &a, NULL);
     assert_int_equal(searcher_operation(s, 0).length, 8);
-    assert_int_equal(complete_operation(s, 0, 4, 0.5, &a, NULL), 0); /* its first answer was lost */
+    /* the report is repeated, because its first answer was lost */
+    assert_int_equal(complete_operation(s, 0, 4, 0.5, &a, NULL), 0);
     assert_false(searcher_operation(s, 0).completed);
     searcher_actions_release(&a);
     searcher_free(s);
 }
 
-/* A waiting trial that was killed has a place among the best: the next one does not wait for it for ever. */
+/* A waiting trial that was killed still has a place among the best. The next trial must not wait for it for ever. */
 static void test_promotion__a_trial_that_is_gone_is_passed_over(void **state)
 {
     struct searcher *s = new_searcher(PROMOTE);
@@ -211,7 +215,7 @@ static int report_validation(struct searcher *s, size_t trial, double time, doub
     return searcher_step(s, &ev, a, NULL);
 }
 
-/* A trial that was stopped validates on until it notices. */
+/* A trial that was stopped goes on validating until it notices that it was stopped. */
 static void test_asha__a_stopped_trial_counts_once(void **state)
 {
     struct searcher *s = new_searcher(BY_TIME);
@@ -220,7 +224,7 @@ static void test_asha__a_stopped_trial_counts_once(void **state)
     report_validation(s, 0, 3, 0.1, &a);
     searcher_actions_release(&a);
     report_validation(s, 1, 3, 0.2, &a);
-    assert_int_equal(a.n, 2); /* stopped, and another one instead */
+    assert_int_equal(a.n, 2); /* the trial is stopped, and another one is created in its place */
     report_validation(s, 1, 4, 0.2, &a);
     exit_early(s, 1, SEARCHER_EXIT_ERRORED, &a);
     assert_int_equal(a.n, 2);
@@ -373,12 +377,12 @@ enum { SEARCH_N = sizeof(searches) / sizeof(searches[0]) };
 
 enum { TRIALS_MAX = 256 };
 
-/* A made-up cluster: trials that live, how far they are, and what was asked of them. */
+/* A simulated cluster: which trials live, how far they have trained, and what they were asked for. */
 struct play {
     struct searcher *searcher;
     const char *config;
     struct rng rng;
-    struct strbuf snapshot, events; /* what a store would hold */
+    struct strbuf snapshot, events; /* the texts that a store would hold */
     size_t trial_n, live_n, most_at_work;
     struct {
         size_t trial;
@@ -386,7 +390,8 @@ struct play {
         double metric;
     } result[4 * TRIALS_MAX];
     size_t result_n;
-    double divisor; /* not 0: one bracket, and only the best part of its results may go on */
+    /* if not 0, the search has one bracket, and the test checks that only the best part of its results goes on */
+    double divisor;
     bool promotes, bigger_is_better;
     struct {
         bool live, stopped;
@@ -394,7 +399,7 @@ struct play {
         bool open, closed;
     } trial[TRIALS_MAX];
     bool over, failed;
-    struct strbuf story; /* every action */
+    struct strbuf story; /* all actions */
 };
 
 static struct searcher *new_of(const char *config)
@@ -414,7 +419,7 @@ static size_t at_work(const struct play *p)
     return n;
 }
 
-/* Counted anew from all results of its rung, without any cleverness. */
+/* Checks that the trial is among the best of its rung, by counting all results of the rung again. */
 static void expect_among_best(const struct play *p, size_t trial, int64_t length)
 {
     size_t n = 0, better = 0;
@@ -487,7 +492,7 @@ static void end_trial(struct play *p, size_t i)
     play_event(p, (struct searcher_event){.type = SEARCHER_EXITED, .trial = i});
 }
 
-/* A live trial does something. */
+/* Lets a live trial make its next move. */
 static void play_trial(struct play *p, size_t i, int fail_in_100)
 {
     double metric = rng_unit(&p->rng);
@@ -526,7 +531,7 @@ static void take_snapshot(struct play *p)
     searcher_snapshot(p->searcher, &p->snapshot);
 }
 
-/* The searcher is thrown away and made again from what was stored. */
+/* Frees the searcher, and makes it again from what was stored. */
 static void crash_searcher(struct play *p)
 {
     struct searcher *again = new_of(p->config);
@@ -551,7 +556,7 @@ static void play_on(struct play *p, int fail_in_100, bool with_crashes)
     take_snapshot(p);
     play_event(p, (struct searcher_event){.type = SEARCHER_STARTED});
     for (int turn = 0; !p->over; turn++) {
-        assert_in_range(turn, 0, 100000); /* it comes to an end */
+        assert_in_range(turn, 0, 100000); /* makes sure that the search comes to an end */
         size_t i = (size_t)rng_int(&p->rng, p->trial_n);
         if (p->trial[i].live)
             play_trial(p, i, fail_in_100);
@@ -593,7 +598,8 @@ static void test_any_search__killed_between_any_two_events_goes_on_in_the_same_w
     }
 }
 
-/* Trials in all, and at a time (a stopped one, and one that waits, are not at work), when none is invalid. */
+/* Checks the number of trials in all and at the same time, if none has invalid hyperparameters. A trial that was
+ * stopped and a trial that waits do not count as being at work. */
 static void test_any_search__keeps_its_limits(void **state)
 {
     static const size_t trials[SEARCH_N] = {1, 1, 7, 5, 9, 9, 4, 12, 27, 16, 20, 9, 8};

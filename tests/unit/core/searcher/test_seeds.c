@@ -10,7 +10,7 @@
     "{\"lr\": {\"type\": \"log\", \"base\": 10, \"minval\": -4, \"maxval\": -1}, " \
     "\"n\": {\"type\": \"int\", \"minval\": 1, \"maxval\": 9}}"
 
-/* Hexadecimal, so that not even reading them is left to chance. */
+/* The numbers are hexadecimal, so that reading them cannot change them. */
 static void test_power__gives_the_same_bits_everywhere(void **state)
 {
     static const struct {
@@ -30,7 +30,7 @@ static void test_power__gives_the_same_bits_everywhere(void **state)
     assert_true(power(10, 400) == HUGE_VAL && power(0.1, 1e30) == 0 && power(1, 1e30) == 1);
 }
 
-/* What a search begins with: UUID, seed and hyperparameters of each trial. */
+/* Compares the trials with which a search begins: UUID, seed and hyperparameters of each. */
 static void expect_trials(const char *searcher, const char *space, uint32_t seed, const char *expected)
 {
     struct searcher *s;
@@ -55,7 +55,7 @@ static void test_seed__gives_the_same_trials_everywhere(void **state)
                   "57e9d4b8-ebf5-4ad5-9dfd-44f025db5b36 3344769 {\"lr\":0.00011527987128232398,\"n\":2}\n");
 }
 
-/* Nested, too. */
+/* All kinds of hyperparameters, also nested ones. */
 static const char every_kind[] =
     "{\"i\": {\"type\": \"int\", \"minval\": -5, \"maxval\": 1000000}, \"d\": {\"type\": \"double\", \"minval\": -1, \"maxval\": 1}, "
     "\"l\": {\"type\": \"log\", \"base\": 2, \"minval\": -8, \"maxval\": 8}, \"fixed\": {\"type\": \"const\", \"val\": \"x\"}, "

@@ -9,7 +9,7 @@ static void test_gather__is_complete_when_all_peers_have_given(void **state)
 {
     struct gather g = {0};
     assert_int_equal(gather_join(&g, "a", 2, "1", NULL), 0);
-    assert_int_equal(gather_join(&g, "a", 2, "2", NULL), 0); /* again: replaced */
+    assert_int_equal(gather_join(&g, "a", 2, "2", NULL), 0); /* another call of the same peer replaces its data */
     assert_false(gather_complete(&g));
     assert_int_equal(gather_join(&g, "b", 2, "3", NULL), 0);
     assert_true(gather_complete(&g));
@@ -43,12 +43,12 @@ static void test_gather__refuses_what_has_no_bounds(void **state)
     assert_int_equal(gather_join(&g, "a", GATHER_PEERS_MAX + 1, "1", NULL), -1);
     assert_int_equal(gather_join(&g, "", 2, "1", NULL), -1);
     assert_int_equal(gather_join(&g, "a", 2, "1", NULL), 0);
-    assert_int_equal(gather_join(&g, "b", 3, "1", NULL), -1); /* the peers do not agree on how many they are */
+    assert_int_equal(gather_join(&g, "b", 3, "1", NULL), -1); /* the peers do not agree on their number */
     free(big);
     gather_release(&g);
 }
 
-/* Each peer gets what all have given, so that few bytes of many peers are gigabytes of answers. */
+/* Each peer gets what all peers have given. So a few bytes of each of many peers may become gigabytes of answers. */
 static void test_gather__bounds_the_answers_to_all_peers(void **state)
 {
     struct gather g = {0};
@@ -63,7 +63,7 @@ static void test_gather__bounds_the_answers_to_all_peers(void **state)
             break;
         joined++;
     }
-    assert_int_equal(joined, 6); /* 6 of 16 KiB, 512 times, are 48 MiB */
+    assert_int_equal(joined, 6); /* 6 pieces of 16 KiB, sent to 512 peers, are 48 MiB */
     assert_int_equal(err.kind, ERR_TOO_LARGE);
     gather_release(&g);
 }

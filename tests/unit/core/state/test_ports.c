@@ -34,7 +34,7 @@ static void test_the_clusters_ports__end_where_the_systems_begin(void **state)
         n++;
     assert_int_equal(n, 32768 - 29400);
     assert_true(port[n - 1][3] == 32767 && port[n - 1][0] < 32768);
-    assert_false(ports_take(&p, PORTS_EPHEMERAL, port[n])); /* the one that failed has taken none along */
+    assert_false(ports_take(&p, PORTS_EPHEMERAL, port[n])); /* the call that failed has not taken any port */
     ports_give_back(&p, port[17]);
     assert_true(ports_take(&p, PORTS_EPHEMERAL, port[n]));
     assert_ports(port[n], port[17][0], port[17][1], port[17][2], port[17][3]);
@@ -47,7 +47,7 @@ static void test_a_port_of_several_trials__is_free_when_the_last_has_ended(void 
     int32_t a[CORE_PORTS], b[CORE_PORTS], c[CORE_PORTS];
     ports_init(&p, NULL, 0);
     assert_true(ports_take(&p, PORTS_EPHEMERAL, a));
-    ports_take_here(&p, &here, b); /* elsewhere */
+    ports_take_here(&p, &here, b); /* the trial is on another machine */
     assert_ports(b, 12350, 12360, 12365, 29400);
     port_set_add(&here, a);
     ports_take_here(&p, &here, c);
@@ -55,7 +55,7 @@ static void test_a_port_of_several_trials__is_free_when_the_last_has_ended(void 
     ports_give_back(&p, c);
     ports_give_back(&p, a);
     assert_true(ports_take(&p, PORTS_EPHEMERAL, c));
-    assert_ports(c, 12351, 12361, 12366, 29401); /* b has them still */
+    assert_ports(c, 12351, 12361, 12366, 29401); /* b still has the lower numbers */
     ports_give_back(&p, c);
     ports_give_back(&p, b);
     assert_true(ports_take(&p, PORTS_EPHEMERAL, c));
@@ -86,7 +86,7 @@ static void connect_agent(struct fixture *f, const char *id, const char *hostnam
                      .agent = {.agent_id = id, .device = device, .device_n = 2, .version = "1", .hostname = hostname}});
 }
 
-/* The rendezvous port of the trial that starts. */
+/* Starts a trial, and returns its rendezvous port. */
 static int32_t start_trial(struct fixture *f, int slots)
 {
     struct core_experiment_spec spec = {.owner_id = 7,
@@ -123,14 +123,14 @@ static void test_when_ports_are_gone__only_those_of_the_same_machine_are_avoided
     connect_agent(&f, "a1", "a");
     assert_int_equal(start_trial(&f, 1), 29400);
     assert_int_equal(start_trial(&f, 1), 29401);
-    connect_agent(&f, "a2", "a"); /* the same machine: none is left below 32768 */
+    connect_agent(&f, "a2", "a"); /* it is on the same machine, where no port below 32768 is left */
     assert_int_equal(start_trial(&f, 2), 32768);
     connect_agent(&f, "b", "b");
     assert_int_equal(start_trial(&f, 2), 29400);
     connect_agent(&f, "c", "c");
     connect_agent(&f, "d", "d");
-    assert_int_equal(start_trial(&f, 4), 29400); /* on both */
-    connect_agent(&f, "e", "");                  /* it may be anywhere */
+    assert_int_equal(start_trial(&f, 4), 29400); /* the number is free on both machines */
+    connect_agent(&f, "e", "");                  /* its machine is not known, so it may be any of them */
     assert_int_equal(start_trial(&f, 2), 29400);
     connect_agent(&f, "g", "g");
     assert_int_equal(start_trial(&f, 2), 29401);
@@ -138,7 +138,8 @@ static void test_when_ports_are_gone__only_those_of_the_same_machine_are_avoided
     core_free(f.core);
 }
 
-/* To look at each of them for every trial would take long; the cluster has other numbers. */
+/* Looking at each agent for every trial would take too long, so the trial gets numbers that nobody in the cluster
+ * has. */
 static void test_a_crowded_machine__gets_numbers_that_nobody_has(void **state)
 {
     static int32_t reserved[32768 - 29400];

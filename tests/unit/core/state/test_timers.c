@@ -14,7 +14,8 @@ static void test_timers__fire_in_order_and_not_too_early(void **state)
     for (int i = 0; i < 200; i += 3)
         timer_clear(&ts, &t[i]);
     for (int i = 1; i < 200; i += 3)
-        timer_set(&ts, &t[i], TIMER_KILL_AGAIN, 1 + (int64_t)rng_int(&rng, 50)); /* moved */
+        /* this moves timers that are set already */
+        timer_set(&ts, &t[i], TIMER_KILL_AGAIN, 1 + (int64_t)rng_int(&rng, 50));
 
     int fired = 0;
     const struct timer *previous = NULL, *next;
