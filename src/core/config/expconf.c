@@ -1,5 +1,5 @@
-/* The steps from text to an effective configuration. Checks are in expconf_checks.c, shorthands in expconf_normalize.c,
- * the typed view in expconf_view.c. */
+/* This file takes a configuration through the steps from text to its effective form. Checks are in expconf_checks.c,
+ * shorthands in expconf_normalize.c, the typed view in expconf_view.c. */
 #include "core/config/expconf.h"
 
 #include <stdlib.h>
@@ -68,7 +68,7 @@ static struct json_object *cluster_storage(const struct expconf_context *ctx)
     return schema_merge(schema_find(keys(), "checkpoint_storage"), ctx->workspace_storage, ctx->checkpoint_storage);
 }
 
-/* Of a document that has mistakes anyway, so that whoever mends them need not come back for what it lacks. */
+/* Adds what a document lacks to the mistakes that it has anyway, so that the user learns about all of them at once. */
 static void check_missing(struct json_object *config, const struct expconf_context *ctx,
                           const struct schema_place *place, struct schema_problems *problems)
 {
@@ -86,7 +86,8 @@ static void check_missing(struct json_object *config, const struct expconf_conte
     check_whole(whole, ctx->unmanaged, place, problems);
 }
 
-/* What is there is right. ctx: if it is not, what is missing is told as well; NULL: nothing can be. */
+/* Checks the values that the document has. If one of them is wrong and ctx is not NULL, the document's missing
+ * values are reported as well; with ctx NULL they are not. */
 static int check_present(struct json_object *config, const struct yaml_positions *positions,
                          const struct expconf_context *ctx, struct error *err)
 {
@@ -105,7 +106,7 @@ int expconf_check_present(struct json_object *config, const struct yaml_position
     return check_present(config, positions, NULL, err);
 }
 
-/* *ret_positions: to be freed by the caller; also of a document with mistakes. */
+/* The caller frees *ret_positions, which is set even if the document has mistakes. */
 static int parse(const char *yaml, size_t n, const struct expconf_context *ctx, struct json_object **ret,
                  struct yaml_positions **ret_positions, struct error *err)
 {
@@ -127,9 +128,9 @@ int expconf_parse(const char *yaml, size_t n, struct json_object **ret, struct e
 
 /* ---- The request ------------------------------------------------------------------------------------------------- */
 
-/* The document of the request over its template, checked. Mistakes of the request's own document come with their
- * lines; so do those that are found later, by *ret_positions (NULL with a template), which the caller frees. Sentences
- * on its words join *warnings. */
+/* Reads the request's document, lays it over its template and checks the result. Mistakes in the request's own
+ * document are reported with their lines. Mistakes that are found later can be, too, by *ret_positions, which is
+ * NULL with a template and which the caller frees. Warnings about words of the document are added to *warnings. */
 static int read_request(const char *yaml, size_t n, const struct expconf_context *ctx, struct json_object **ret,
                         struct yaml_positions **ret_positions, struct json_object **warnings, struct error *err)
 {
@@ -165,7 +166,8 @@ static struct json_object *registry_auth_of(struct json_object *v)
     return json_object_is_type(v, json_type_object) ? json_object_object_get(v, "registry_auth") : NULL;
 }
 
-/* Credentials belong together: half of them from one document and half from another open no registry. */
+/* Credentials are taken whole from one document: a user name of one document with a password of another opens no
+ * registry. */
 static struct json_object *merge_whole_credentials(const struct schema_key *key, struct json_object *upper,
                                                    struct json_object *lower)
 {
@@ -193,9 +195,9 @@ static void copy_member(struct json_object *from, const char *name, struct json_
         json_object_object_add(to, to_name, copy_of(v));
 }
 
-/* task_container_defaults in the form of an experiment's configuration. A key goes where the experiment's table has one
- * of its name: to the top, or to one of the sections that concern tasks. Others are none of an experiment's business.
- */
+/* Returns task_container_defaults in the form of an experiment's configuration. A key of them goes where the
+ * experiment's table has a key of that name: to the top, or to one of the sections that concern tasks. Keys that the
+ * table does not have are left out. */
 static struct json_object *config_of_defaults(struct json_object *defaults, bool with_slots)
 {
     struct json_object *config = json_object_new_object();
@@ -268,7 +270,7 @@ static struct json_object *add_cluster_defaults(struct json_object *config, cons
     return schema_merge(keys(), config, lower);
 }
 
-/* What the request and the moment decide. */
+/* Adds the defaults that depend on the request and on the moment: names, seed, pool. */
 static void add_request_defaults(struct json_object *config, const struct expconf_context *ctx,
                                  const struct expconf_pool *pool)
 {
@@ -355,7 +357,8 @@ int expconf_prepare(const char *yaml, size_t n, const struct expconf_context *ct
     int r = expconf_check_text(n, ctx, err);
     if (r == 0)
         r = read_request(yaml, n, ctx, &config, &positions, &warnings, err);
-    if (r == 0) /* before the cluster's defaults join: the master has told its admin about those */
+    /* the warning is given before the cluster's defaults are merged: the master has warned its admin about those */
+    if (r == 0)
         expconf_warn_unserved(config, &warnings);
     if (r == 0)
         r = expconf_resolve_pool(config, ctx, &pool, err);

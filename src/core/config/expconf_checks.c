@@ -19,7 +19,7 @@ static const char *text(struct json_object *v, const char *name)
     return json_object_is_type(s, json_type_string) ? json_object_get_string(s) : NULL;
 }
 
-/* The document that a check of a member reports into, with its path. */
+/* The document of which a check looks at a member, its path, and where mistakes are reported. */
 struct site {
     const struct schema_place *place;
     struct schema_problems *problems;
@@ -39,10 +39,10 @@ static struct json_object *member(struct json_object *v, const char *name)
     return json_object_is_type(v, json_type_object) ? json_object_object_get(v, name) : NULL;
 }
 
-/* A value that no row describes: what JSON cannot hold is wrong with it. */
+/* The row for a value that no row of the table describes. Such a value is only checked for what JSON cannot hold. */
 static const struct schema_key anything = {.name = "", .types = SCHEMA_ANY, .help = ""};
 
-/* What its rows cannot say. */
+/* Checks what the rows of the hyperparameters cannot say. */
 CHECK(check_typed_hyperparameter)
 {
     struct json_object *low = member(v, "minval"), *high = member(v, "maxval");
@@ -94,7 +94,7 @@ static void check_counts(const struct site *s, struct json_object *v, const char
     }
 }
 
-/* Every hyperparameter that a grid would need a `count` for and that has none. */
+/* Reports every hyperparameter for which a grid needs a `count` and that has none. */
 static void check_grid(struct json_object *hyperparameters, const struct schema_place *place,
                        struct schema_problems *problems)
 {
@@ -120,7 +120,8 @@ CHECK(check_length)
 
 /* ---- Sections ---------------------------------------------------------------------------------------------------- */
 
-/* Which searcher a document that names none will get is not known yet, so only a grid that is there asks for counts. */
+/* Only a document that names a grid search is checked for counts. If the document names no searcher, a template or a
+ * default may add one later. */
 CHECK(check_experiment)
 {
     const char *name = text(json_object_object_get(v, "searcher"), "name");
@@ -128,7 +129,7 @@ CHECK(check_experiment)
         check_grid(json_object_object_get(v, "hyperparameters"), place, problems);
 }
 
-/* Everywhere else a bare number is a length whose unit the training code knows. */
+/* A bare number is allowed as a length everywhere else: the training code knows its unit. */
 CHECK(check_searcher)
 {
     const char *name = text(v, "name");
@@ -156,7 +157,7 @@ CHECK(check_profiling)
                 json_object_get_string(end));
 }
 
-/* "/dev/a:/dev/b" or "/dev/a:/dev/b:rwm" */
+/* Checks a device, which is written "/dev/a:/dev/b" or "/dev/a:/dev/b:rwm". */
 CHECK(check_device)
 {
     if (!json_object_is_type(v, json_type_string))
@@ -202,7 +203,7 @@ CHECK(check_log_policies)
     }
 }
 
-/* What the master itself decides about a pod. */
+/* Refuses the members of a pod's container that the master sets itself. */
 static void check_our_container(const struct site *s, struct json_object *container, const char *path)
 {
     static const char *const ours[] = {"image", "command", "args", "tty", "stdin"};

@@ -1,4 +1,5 @@
-/* The configuration of an experiment that goes on: a few words over the effective form that held until now. */
+/* Makes the configuration of an experiment that goes on: the keys that the user gives are laid over the effective
+ * form that the experiment had until now. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +26,8 @@ static bool has_check(const struct schema_key *key, const char *name)
     return key && key->check && strcmp(key->check, name) == 0;
 }
 
-/* Members that the kind of `upper` does not have go with the kind that it replaces. */
+/* True for a member that the kind of `upper` does not have. When `upper` replaces a section of another kind, such
+ * members of that section are dropped. */
 static bool is_foreign(const struct schema_key *key, const char *name, struct json_object *upper)
 {
     const char *kind = key ? schema_kind(key, upper) : NULL;
@@ -33,8 +35,8 @@ static bool is_foreign(const struct schema_key *key, const char *name, struct js
            !schema_member(key, name, kind);
 }
 
-/* Lengths and hyperparameters are one value each, although they are spelled as mappings. Below `hyperparameters` and
- * `data` no row says anything: key is NULL. */
+/* A length and a hyperparameter are each replaced as a whole, although they are written as mappings. `key` is NULL
+ * below `hyperparameters` and `data`, where no row of the table describes the members. */
 static struct json_object *overlay(const struct schema_key *key, bool hyperparameters, struct json_object *upper,
                                    struct json_object *lower)
 {

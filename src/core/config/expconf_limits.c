@@ -1,16 +1,16 @@
-/* How large a configuration may be. Rows of contract/experiment-config.json bound single lists and texts; here is what
- * concerns the document as a whole, and what a task gets of it through its environment and its command line. */
+/* Limits the size of a configuration. Rows of contract/experiment-config.json bound single lists and texts; this
+ * file bounds the document as a whole, and what a task gets of it through its environment and its command line. */
 #include <string.h>
 
 #include "common/base/cleanup.h"
 #include "core/config/expconf.h"
 #include "core/config/expconf_internal.h"
 
-/* Every task gets its hyperparameters in one variable of its environment, and every trial of a search has its own. The
- * kernel takes 128 KiB in one string of execve(2). */
+/* Every task gets its hyperparameters in one variable of its environment, and every trial of a search has its own
+ * hyperparameters. The kernel takes at most 128 KiB in one string of execve(2). */
 #define HYPERPARAMETERS_MAX (100 * 1024)
-/* The kernel takes 2 MiB in all, with the stack limit that systems have by default. The rest of a task's environment is
- * the agent's and the master's, with the configuration itself in up to 100 KiB. */
+/* The kernel takes at most 2 MiB in all, with the stack limit that systems have by default. What these limits leave
+ * is for the variables of the agent and of the master, among them the configuration itself with up to 100 KiB. */
 #define START_TEXT_MAX (512 * 1024)
 #define VALUES_MAX 100000
 #define PATH_MAX_BYTES 2048
@@ -102,7 +102,8 @@ static int check_hyperparameters(const struct exp_config *c, struct error *err)
 
 int expconf_check_limits(const struct exp_config *c, const struct expconf_context *ctx, struct error *err)
 {
-    const struct schema_record *by_device = &exp_environment_variables_record; /* a field for each type of device */
+    /* the record has one field for each type of device */
+    const struct schema_record *by_device = &exp_environment_variables_record;
     size_t n = strlen(c->json);
     if (ctx->config_max && n > ctx->config_max)
         return error_set(err, ERR_INVALID,

@@ -1,4 +1,5 @@
-/* Shorthands to normal form. Whatever is not of the form a shorthand has is left alone: validation tells about it. */
+/* Brings shorthands into normal form. A value that does not have the form of a shorthand is left as it is; the
+ * validation reports it if it is wrong. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,8 @@ static struct json_object *member(struct json_object *v, const char *name)
     return json_object_is_type(v, json_type_object) ? json_object_object_get(v, name) : NULL;
 }
 
-/* One value for all devices → the same value for each; the record has a field for each. */
+/* Makes of one value for all types of devices an object that has the same value for each type. The record has one
+ * field for each type. */
 static void spread_over_devices(struct json_object *environment, const char *name, enum json_type shorthand,
                                 const struct schema_record *record)
 {
@@ -29,7 +31,7 @@ static void spread_over_devices(struct json_object *environment, const char *nam
     json_object_object_add(environment, name, each);
 }
 
-/* `gpu` is what `cuda` was called once. */
+/* Renames the key `gpu`, which is the old name of `cuda`. */
 static void rename_gpu(struct json_object *by_device)
 {
     struct json_object *gpu = member(by_device, "gpu");
@@ -44,7 +46,7 @@ static void add_part(struct json_object *object, const char *name, const char *s
     json_object_object_add(object, name, s ? json_object_new_string_len(s, (int)n) : NULL);
 }
 
-/* "/dev/a:/dev/b:rw" → its three parts. */
+/* Splits "/dev/a:/dev/b:rw" into its three parts. */
 static struct json_object *parse_device(const char *s)
 {
     const char *container = strchr(s, ':'), *mode = container ? strchr(container + 1, ':') : NULL;

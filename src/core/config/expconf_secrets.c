@@ -1,5 +1,5 @@
-/* Configurations without their secrets, for those who may not see them. Which members are secrets is a flag of their
- * rows. */
+/* Shows configurations without their secrets to users who may not see them. A flag in a member's row says that the
+ * member is a secret. */
 #include "core/config/expconf_secrets.h"
 
 #include <ctype.h>
@@ -29,24 +29,25 @@ static bool ends_with_secret(const char *text, size_t n)
     return false;
 }
 
-/* What may stand between a name and its colon. */
+/* Whether the character may stand between a name and its colon. */
 static bool is_between(char c)
 {
     return c == '"' || c == ' ' || c == '\'' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* Of JSON. In YAML a text may begin so. */
+/* Whether a value in JSON is null. The caller must not ask this of YAML, where a text may begin with "null". */
 static bool is_null(const char *value)
 {
     value += strspn(value, " \t\r\n");
     return strncmp(value, "null", 4) == 0 && (value[4] == ',' || value[4] == '}');
 }
 
-/* Lists hold thousands of configurations, and few of them have secrets: parsing all would be far too slow. JSON and
- * YAML alike have a colon behind each name. */
+/* Whether a text may hold a secret, found without parsing the text. Lists hold thousands of configurations and few
+ * of them have secrets, so parsing all of them would be far too slow. JSON and YAML both have a colon after each
+ * name. */
 static bool names_secret(const char *text, bool json)
 {
-    bool last[UCHAR_MAX + 1] = {false}; /* letters that a name of a secret ends with */
+    bool last[UCHAR_MAX + 1] = {false}; /* which letters are the last one of some secret's name */
     for (const char *const *name = config_secret_names; *name; name++)
         last[(unsigned char)(*name)[strlen(*name) - 1]] = true;
     for (const char *colon = text; (colon = strchr(colon, ':')); colon++) {
@@ -59,7 +60,7 @@ static bool names_secret(const char *text, bool json)
     return false;
 }
 
-/* A name may be spelled with these, in what somebody has written. */
+/* Whether the text has escape sequences, such as \u0041. A user may have written the name of a secret with them. */
 static bool has_escapes(const char *text)
 {
     for (const char *at = text; (at = strchr(at, '\\')); at += 2)
@@ -73,7 +74,7 @@ static bool has_escapes(const char *text)
 static struct json_object *mask(struct json_object *config, const char *shown)
 {
     cleanup_json struct json_object *once = schema_mask(experiment_config_keys, config, shown);
-    return schema_mask(task_config_keys, once, shown); /* a template may be of either kind */
+    return schema_mask(task_config_keys, once, shown); /* a template may be an experiment's or a task's */
 }
 
 const char *expconf_hide_secrets(const char *json, const char *shown, struct arena *a)

@@ -1,6 +1,6 @@
-/* Templates: a configuration that lies below the one of the request, for experiments and tasks alike. The rule is that
- * of the table's rows (`merge`), on the two documents as they were written, before defaults; the whole is what gets
- * checked. */
+/* Templates: configurations that lie below the configuration of a request, for experiments and tasks alike. The rows
+ * of the table (`merge`) say how the two documents are combined, as they were written and before defaults are added;
+ * the result is checked as a whole. */
 #include <stdlib.h>
 
 #include "common/base/cleanup.h"
@@ -63,7 +63,8 @@ int taskconf_merge(struct json_object *config, struct json_object *template_conf
     return merge(task_config_keys, config, template_config, ret, err);
 }
 
-/* It fits experiments or tasks; if neither, the mistakes are those of the kind that it is nearer to. */
+/* Checks that the document fits experiments or tasks. If it fits neither, the mistakes of the kind with fewer
+ * mistakes are reported. */
 static int check_kinds(struct json_object *config, struct error *err)
 {
     cleanup_error struct error of_task = ERROR_INIT, of_experiment = ERROR_INIT;

@@ -1,4 +1,5 @@
-/* The typed view of an effective configuration, and what is asked of searcher and storage before one is made. */
+/* Makes the typed view of an effective configuration. Before that, searcher and storage are checked for what a run
+ * needs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@
 #include "core/config/expconf_internal.h"
 #include "gen/config_tables.h"
 
-/* The struct that callers see, with the memory of its texts behind it. */
+/* The struct that callers see, followed by the memory that holds its texts. */
 struct view {
     struct exp_config config;
     struct arena arena;
@@ -32,8 +33,8 @@ static const char *text(struct json_object *v, const char *name)
 
 /* ---- Searcher ---------------------------------------------------------------------------------------------------- */
 
-/* What a kind runs as, and whether it has to know how long a trial trains. A row without `runs` is of a kind that
- * cannot run: docs/spec/searchers.md#retired-searchers. */
+/* What a kind of searcher runs as, and whether it has to know how long a trial trains. A row without `runs` is of a
+ * kind that cannot run (docs/spec/searchers.md#retired-searchers). */
 static const struct {
     bool runs, halving;
     enum exp_searcher_kind as;
@@ -49,7 +50,7 @@ static const struct {
     [EXP_SEARCHER_CUSTOM] = {false, false, EXP_SEARCHER_CUSTOM},
 };
 
-/* The kind of that name; EXP_SEARCHER_KIND_NR: there is none, which the table refuses. */
+/* Returns the kind of that name, or EXP_SEARCHER_KIND_NR if there is none; the key table refuses such a name. */
 static size_t find_searcher(const char *name)
 {
     size_t i = 0;
@@ -98,7 +99,8 @@ void expconf_check_searcher(struct json_object *config, const struct schema_plac
         schema_problem(problems, place, "searcher", "%s needs max_length, or max_time together with time_metric", name);
 }
 
-/* adaptive and sync_halving say how much all trials train together instead of how many there are. */
+/* Computes the number of trials for adaptive and sync_halving, which say how much all trials train together instead
+ * of how many trials there are. */
 static int32_t trials_of_budget(const struct exp_searcher *s)
 {
     int64_t n = s->max_length.units > 0 ? s->budget.units / s->max_length.units : 1;
@@ -185,7 +187,7 @@ void exp_config_free(struct exp_config *c)
 {
     if (!c)
         return;
-    struct view *view = (struct view *)c; /* config is its first member */
+    struct view *view = (struct view *)c; /* config is the first member of the struct */
     json_object_put(c->tree);
     json_object_put(c->warnings);
     arena_release(&view->arena);

@@ -1,5 +1,5 @@
-/* What somebody has written that does something else than it looks like: keys without effect, and words that YAML 1.1
- * reads as truth values. */
+/* Warns of text in a configuration that does not do what it seems to do: keys without effect, and words that YAML
+ * 1.1 reads as truth values. */
 #include <string.h>
 
 #include "core/config/expconf_internal.h"
@@ -25,7 +25,8 @@ static bool lies_in(const char *path, const char *section)
     return strncmp(path, section, n) == 0 && (!path[n] || path[n] == '.' || path[n] == '[');
 }
 
-/* Elsewhere a value's type is known: "on" for a switch is what was meant, and "on" for a text is refused. */
+/* Warns only of words where a value may have any type. Elsewhere the type is known: "on" for a switch means true,
+ * and "on" for a text is refused. */
 static void add_word(void *list, const struct yaml_word *word)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;

@@ -24,7 +24,7 @@ struct log_policies {
     pcre2_match_context *limits;
 };
 
-/* What stands before and after anything is found as well without it, and faster. */
+/* Compiles a pattern. A ".*" at its beginning is left out: the same lines match without it, and matching is faster. */
 static pcre2_code *compile(const char *pattern, struct error *err)
 {
     int code;
@@ -66,7 +66,7 @@ static void add(struct log_policies *p, const struct exp_log_policy *v)
     pcre2_code *re = v->pattern ? compile(v->pattern, NULL) : NULL;
     if (!re)
         return;
-    pcre2_jit_compile(re, PCRE2_JIT_COMPLETE); /* failing that, it is interpreted */
+    pcre2_jit_compile(re, PCRE2_JIT_COMPLETE); /* if this fails, PCRE2 interprets the pattern */
     struct compiled *c = &p->item[p->n++];
     *c = (struct compiled){.policy = {.name = copy(v->name),
                                       .pattern = copy(v->pattern),

@@ -3,7 +3,7 @@
 #include "common/base/strbuf.h"
 #include "gen/config_numbers.h"
 
-/* What holds where neither the experiment nor the cluster says anything. */
+/* The values that hold where neither the experiment nor the cluster sets one. */
 #define PRIORITY MASTER_CONFIG_RESOURCE_MANAGER_SCHEDULER_DEFAULT_PRIORITY_UNSET
 #define PREEMPTION_TIMEOUT_S MASTER_CONFIG_TASK_CONTAINER_DEFAULTS_PREEMPTION_TIMEOUT_S_DEFAULT
 
