@@ -29,7 +29,7 @@ int store_unmanaged_settle(struct store *st, int32_t experiment_id, struct error
             end_us = trial[i].end_us;
     }
     enum run_state most = unmanaged_experiment_state(state, (int)n);
-    int64_t changed; /* none: it is being deleted */
+    int64_t changed; /* 0 if the experiment is being deleted */
     if (query_exec(st, Q_UNMANAGED_EXPERIMENT_SET,
                    SQL_ARGS(sql_int(experiment_id), sql_text(run_state_name(most)),
                             sql_time(run_state_is_over(most) ? end_us : 0), sql_opt_real(most == RUN_COMPLETED, 1)),
