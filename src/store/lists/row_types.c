@@ -46,7 +46,7 @@ const char *container_devices_write(const struct container_row *x, struct arena 
     return ints_write(x->device_id, x->device_n, a);
 }
 
-/* The numbers alternate between id and flag. */
+/* Numbers of the text are a device's id and a flag, by turns. */
 void disabled_slots_read(const char *text, struct agent_row *x)
 {
     for (const char *p = text; (p = strpbrk(p, "-0123456789")) && x->disabled_slot_n < CORE_DEVICES_MAX;) {
