@@ -332,7 +332,7 @@ def test_a_deleted_experiment_takes_its_tensorboard_files_along(master):
     assert [p.name for p in files.iterdir()] == [f"{x * 100 + 7}"]
 
 
-# ---- where a shared file system keeps them ----
+# ---- directories of checkpoints on a shared file system ----
 
 @pytest.mark.parametrize("storage_path, place", [(None, "."), ("of/ours", "of/ours"), ("{host}/below/it", "below/it"), ("{host}", ".")])
 def test_checkpoints_lie_where_storage_path_says(master, tmp_path, storage_path, place):

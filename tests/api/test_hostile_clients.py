@@ -105,7 +105,7 @@ def test_answers_that_strangers_do_not_read_are_bounded(fresh):
         check_served(fresh)
 
 
-# ---- those who leave ----
+# ---- clients that leave ----
 
 
 def leave(sock, how):
@@ -169,7 +169,7 @@ def test_connections_are_watched_for_ends_that_nobody_tells(fresh):
         assert re.search(r"timer:\(keepalive,", shown.stdout), shown.stdout
 
 
-# ---- lines that no log expects ----
+# ---- unusual log lines ----
 
 
 def test_a_line_of_10_mb_with_nul_bytes_and_broken_utf8_goes_all_the_way(new_cluster):

@@ -320,7 +320,7 @@ def test_where_launch_error_is_set_what_nothing_can_hold_is_refused(new_cluster)
     c.create(resources={"slots_per_trial": 2})
 
 
-# ---- more of what cannot be -------------------------------------------------------------------------------------------
+# ---- further changes that are refused ---------------------------------------------------------------------------------
 
 def test_the_queue_of_an_unknown_pool_is_not_found(pools):
     for route in ("job-queues-v2", "job-queues"):

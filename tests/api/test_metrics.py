@@ -260,7 +260,7 @@ def test_master_killed_while_it_seals_loses_and_doubles_nothing(new_cluster):
         assert stored(c, t) == sorted(told.items())
 
 
-# ---- bad reports: refused, and nothing has changed ----
+# ---- wrong reports: they are refused and change nothing ----
 
 def deep(levels):
     return json.loads('{"a":' * levels + "1" + "}" * levels)

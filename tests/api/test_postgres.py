@@ -79,7 +79,7 @@ class Load:
             t.join(60)
 
 
-# ---- a server that goes away ----
+# ---- a server that cannot be reached ----
 
 def test_a_start_without_the_server_says_which_database_and_keeps_the_password(server, new_cluster):
     c = new_cluster(config={"db": {**server.new_database(), "password": "s3cret"}})
@@ -218,7 +218,7 @@ def test_a_standby_is_read_and_written_when_it_becomes_the_primary(server, maste
     assert keys(master) == ["before", "waits"]
 
 
-# ---- a server that is there, and does not serve ----
+# ---- a server that can be reached, but does not answer or store ----
 
 def test_a_server_that_says_nothing_is_given_up_in_time(server, new_cluster, in_background):
     db = server.new_database()

@@ -251,7 +251,7 @@ def test_a_follower_that_does_not_read_or_goes_holds_nobody_up(master):
     reading.close()
 
 
-# ---- how long they are kept ----
+# ---- retention ----
 
 
 def ended(master, log):
@@ -335,7 +335,7 @@ def test_det_sets_retention_and_cleans_up(master):
     assert det(master, "task", "cleanup-logs", user="admin") == (0, f"Deleted {lines} rows of log entries.\n")
 
 
-# ---- zero bytes: PostgreSQL's texts cannot hold them, and C's end with them ----
+# ---- zero bytes: texts of PostgreSQL cannot hold them, and texts of C end with them ----
 
 
 def test_zero_bytes_stay_in_logs(master):

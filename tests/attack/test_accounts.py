@@ -87,7 +87,7 @@ def test_changes_of_different_columns_keep_each_other(master):
     assert {name: now[name] for name in last} == last and len(last) == 4
 
 
-# ---- sessions that ought to be over ----
+# ---- sessions that must have ended ----
 
 def test_a_deactivated_users_sessions_come_alive_again(new_cluster):
     cluster = new_cluster()

@@ -252,7 +252,7 @@ def verdict(name, reply):
     return "allowed"
 
 
-# ---- who asks -----------------------------------------------------------------------------------------------------------
+# ---- the credentials ----------------------------------------------------------------------------------------------------
 
 # name: the kind of the credential, its token, and whether it may do what the owner Alice may do with her objects
 ASKING = {

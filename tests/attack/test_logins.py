@@ -184,7 +184,7 @@ def test_a_crowd_of_strangers_holds_up_what_has_no_password(new_cluster):
             assert checked(cluster) - before < 32, "did not wait for the queue"
 
 
-# ---- what the time of an answer tells ----
+# ---- what the time of an answer reveals ----
 
 def lane_cpu_ns(cluster):
     """Returns the processor time of the thread that checks passwords. This is what the time of an answer consists of, without the noise

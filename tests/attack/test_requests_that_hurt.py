@@ -143,7 +143,7 @@ def test_gets_of_the_largest_configurations_stay_cheap(victim):
     check_cost(cost)
 
 
-# ---- what an agent and a task get ----
+# ---- what is sent to an agent and a task ----
 
 def test_a_configuration_cannot_drop_the_agents_link(cluster):
     """In a message each < takes six bytes, so 11 MiB of them were more than an agent accepts in one message."""

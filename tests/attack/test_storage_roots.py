@@ -61,7 +61,7 @@ def check_untouched(c, token, place, name):
     return reply.json["message"]
 
 
-# ---- what a configuration names ----
+# ---- storages that a configuration names ----
 
 def test_an_experiment_names_a_directory_of_others(world, private):
     c, _, bob = world
@@ -148,7 +148,7 @@ def test_tensorboard_files_are_removed_from_a_directory_of_others(new_cluster, t
     assert (target / "events").read_text() == "precious"
 
 
-# ---- what lies below a root ----
+# ---- files below a root ----
 
 def own(c, token, content="w"):
     """Makes a checkpoint in the cluster's storage."""

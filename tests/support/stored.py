@@ -27,7 +27,7 @@ def versions():
     return sorted(int(path.stem[1:]) for path in STORES.glob("v*.json"))
 
 
-# ---- what is put in, and what must come out ----
+# ---- what is stored, and what every later version has to show ----
 
 def ok(reply):
     assert reply.status == 200, reply
@@ -86,7 +86,7 @@ def observe(c, ids):
     }
 
 
-# ---- taking a store out and in ----
+# ---- writing a store to a file and reading it ----
 
 def sqlite_file(cluster):
     return cluster.dir / "data/determined.db"
@@ -131,7 +131,7 @@ def expected(version, engine):
     return stored["ids"], stored["seen"]
 
 
-# ---- making them ----
+# ---- making the stores ----
 
 def filled(programs, directory, config):
     """Makes a store, and returns the stopped cluster and what is in its store."""

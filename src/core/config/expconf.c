@@ -378,7 +378,7 @@ int expconf_prepare(const char *yaml, size_t n, const struct expconf_context *ct
     return 0;
 }
 
-/* ---- Parts ------------------------------------------------------------------------------------------------------- */
+/* ---- Parts of a configuration ------------------------------------------------------------------------------------ */
 
 static char *named(struct json_object *config, struct json_object *template_config, const char *name)
 {

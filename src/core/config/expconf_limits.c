@@ -25,7 +25,7 @@ int expconf_check_text(size_t n, const struct expconf_context *ctx, struct error
                      n, ctx->config_max);
 }
 
-/* ---- the document ------------------------------------------------------------------------------------------------ */
+/* ---- the size of the document ------------------------------------------------------------------------------------ */
 
 struct measure {
     size_t values;
@@ -60,7 +60,7 @@ int expconf_check_values(struct json_object *document, struct error *err)
     return 0;
 }
 
-/* ---- what a task gets -------------------------------------------------------------------------------------------- */
+/* ---- the environment and command line of a task ------------------------------------------------------------------ */
 
 static size_t texts_of(struct json_object *v)
 {

@@ -168,7 +168,7 @@ const char *exp_checkpoint_storage_path(const struct exp_checkpoint_storage *s)
     return NULL;
 }
 
-/* ---- The whole --------------------------------------------------------------------------------------------------- */
+/* ---- The whole configuration ------------------------------------------------------------------------------------- */
 
 struct exp_config *expconf_view(struct json_object *take_tree, const char *original, size_t original_n)
 {

@@ -14,7 +14,7 @@ static bool is_class(const char *state, const char *class)
     return strncmp(state, class, strlen(class)) == 0;
 }
 
-/* ---- no connection ----------------------------------------------------------------------------------------------- */
+/* ---- connections that could not be made -------------------------------------------------------------------------- */
 
 /* libpq gives no SQLSTATE when a connection is refused, so the words of its message are looked at. They only choose
  * the advice that is added. */

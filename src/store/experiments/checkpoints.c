@@ -55,7 +55,7 @@ static int parse_resources(const char *resources, int64_t *ret_size, int *ret_n,
     return 0;
 }
 
-/* ---- whose they are ---------------------------------------------------------------------------------------------- */
+/* ---- the owner of a checkpoint ----------------------------------------------------------------------------------- */
 
 int store_checkpoint_owner(struct store *st, const char *uuid, struct arena *a, struct store_checkpoint_owner *ret,
                            bool *ret_found, struct error *err)

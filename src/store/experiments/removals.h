@@ -21,7 +21,7 @@ int store_collection_done(struct store *st, const struct store_collection *c, bo
 
 /* `resources` is what is left of the checkpoint (store_checkpoint_set_resources()). */
 int store_removal_done(struct store *st, const char *uuid, const char *globs, const char *resources, struct error *err);
-/* ---- by tasks ---------------------------------------------------------------------------------------------------- */
+/* ---- removals by tasks ------------------------------------------------------------------------------------------- */
 
 /* Finds a group of removals that are due and that no task has claimed. *ret_found says whether there is one. */
 int store_removal_group_next(struct store *st, int64_t now_us, struct arena *a, struct store_removal_group *ret,

@@ -68,7 +68,7 @@ const char *disabled_slots_write(const struct agent_row *x, struct arena *a)
     return arena_strndup(a, out.s, out.n);
 }
 
-/* ---- what a log policy has done about a line --------------------------------------------------------------------- */
+/* ---- the action of a log policy ---------------------------------------------------------------------------------- */
 
 static const char *const actions[LOG_POLICY_ACTION_NR] = {[LOG_POLICY_NONE] = "",
                                                           [LOG_POLICY_CANCEL_RETRIES] = "cancel_retries",

@@ -7,7 +7,7 @@
 #include "store/logs/log_regex.h"
 #include "store/logs/log_words.h"
 
-/* ---- made ready -------------------------------------------------------------------------------------------------- */
+/* ---- preparing the filter ---------------------------------------------------------------------------------------- */
 
 static struct store_texts copy_texts(struct arena *a, struct store_texts t)
 {

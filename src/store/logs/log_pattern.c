@@ -20,7 +20,7 @@ struct scan {
     bool give_up;
 };
 
-/* ---- texts of which one must be there ---------------------------------------------------------------------------- */
+/* ---- texts of which every match contains one --------------------------------------------------------------------- */
 
 struct needs {
     const char *text[NEEDS_MAX];

@@ -197,4 +197,4 @@ int store_log_seal_put(struct store *st, const struct log_seal *s, struct error 
     return 0;
 }
 
-/* ---- what waits -------------------------------------------------------------------------------------------------- */
+/* ---- heads that wait to be sealed -------------------------------------------------------------------------------- */

@@ -79,7 +79,7 @@ int store_log_matches(const struct store_log_reader *r, const struct store_log_l
     return log_filter_matches(&r->filter, l, err);
 }
 
-/* ---- what a call gives ------------------------------------------------------------------------------------------- */
+/* ---- the lines that a call returns ------------------------------------------------------------------------------- */
 
 struct walk {
     struct store_log_reader *r;

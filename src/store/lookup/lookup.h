@@ -76,7 +76,7 @@ int store_experiment_find(struct store *st, const struct store_experiment_filter
 int store_experiments_shown(struct store *st, struct store_ints ids, struct arena *a, struct store_experiment **ret,
                             size_t *ret_n, struct error *err);
 
-/* ---- what experiments and runs of a project can be looked up by -------------------------------------------------- */
+/* ---- names that filters and sorts of a project can use ----------------------------------------------------------- */
 
 struct lookup_name {
     const char *name;

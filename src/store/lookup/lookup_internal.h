@@ -97,7 +97,7 @@ struct lookup {
 int lookup_operand_parse(enum lookup_kind kind, const char *name, const char *location, struct arena *a,
                          struct lookup_operand *ret, struct error *err);
 
-/* ---- over the tables in memory ----------------------------------------------------------------------------------- */
+/* ---- evaluation, on the tables in memory ------------------------------------------------------------------------- */
 
 /* The state of one lookup while it runs. */
 struct looking {

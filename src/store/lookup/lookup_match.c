@@ -37,7 +37,7 @@ static bool is_among(enum lookup_operator op)
     return op == LOOKUP_AMONG || op == LOOKUP_NOT_AMONG;
 }
 
-/* ---- one condition, for each place of the operand's table; negations are made of it afterwards ------------------- */
+/* ---- one condition, for each row of the operand's table; it is negated afterwards -------------------------------- */
 
 #define EACH(condition) \
     for (size_t i = 0; i < n; i++) \
@@ -180,7 +180,7 @@ static int judge_node(struct looking *x, const struct lookup_node *n, enum looku
     return 0;
 }
 
-/* ---- to the rows that are looked for ----------------------------------------------------------------------------- */
+/* ---- from the operand's table to the target table ---------------------------------------------------------------- */
 
 /* Takes a mask of table `from` over to the target table. A row to which no row of `from` belongs gets `without`: it
  * matches "is empty", and no other condition. */
@@ -248,7 +248,7 @@ static int match_node(struct looking *x, const struct lookup_node *n, uint8_t *r
     return 0;
 }
 
-/* ---- what is looked up at all ------------------------------------------------------------------------------------ */
+/* ---- conditions of every lookup: project, archived --------------------------------------------------------------- */
 
 static void keep_equal(struct looking *x, enum lookup_table table, int column, double value, uint8_t *mask)
 {

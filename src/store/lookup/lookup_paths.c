@@ -158,7 +158,7 @@ void lookup_paths_forget(struct lookup_tables *t, uint32_t run)
         column_clear(&p->column, run);
 }
 
-/* ---- which there are --------------------------------------------------------------------------------------------- */
+/* ---- the columns of paths ---------------------------------------------------------------------------------------- */
 
 static size_t path_bytes(const struct lookup_path_column *p)
 {

@@ -83,7 +83,7 @@ static size_t rows_bytes(const struct lookup_rows *rows)
     return bytes;
 }
 
-/* ---- from the database ------------------------------------------------------------------------------------------- */
+/* ---- reading rows from the database ------------------------------------------------------------------------------ */
 
 static const char *const column_types[LOOKUP_TABLE_NR] = {
     [LOOKUP_TABLE_EXPERIMENTS] = lookup_x_types,
@@ -229,7 +229,7 @@ static int read_few(struct lookup_tables *t, struct store *st, struct error *err
     return read_rows(t, st, LOOKUP_TABLE_PROJECTS, Q_LOOKUP_PROJECTS, SQL_NO_ARGS, NULL, &last, &n, err);
 }
 
-/* ---- following --------------------------------------------------------------------------------------------------- */
+/* ---- taking over changes ----------------------------------------------------------------------------------------- */
 
 static int load_tables(struct lookup_tables *t, struct store *st, int64_t seen, struct error *err)
 {

@@ -9,7 +9,7 @@ static struct lookup_rows *rows_of(const struct looking *x, enum lookup_table ta
     return &x->t->table[table];
 }
 
-/* ---- from table to table ----------------------------------------------------------------------------------------- */
+/* ---- maps between the tables ------------------------------------------------------------------------------------- */
 
 /* Returns the numbers of a column. A column that reaches to all rows is lent without a copy. */
 static const double *stored_numbers(const struct looking *x, enum lookup_table table, int column)

@@ -88,7 +88,7 @@ static int take_string(struct unpack *u, const char **ret)
     return 0;
 }
 
-/* ---- what every report has --------------------------------------------------------------------------------------- */
+/* ---- the integers that every report has -------------------------------------------------------------------------- */
 
 static void pack_names(struct packer *p, const struct metric_block *b, struct strbuf *out)
 {

@@ -63,7 +63,7 @@ bool metric_builder_copy(struct metric_builder *b, const struct metric_block *fr
 size_t metric_builder_count(const struct metric_builder *b);
 void metric_builder_finish(struct metric_builder *b, struct metric_block *ret);
 
-/* ---- as blobs ---------------------------------------------------------------------------------------------------- */
+/* ---- packing and unpacking --------------------------------------------------------------------------------------- */
 
 void metric_block_pack_reports(struct packer *p, const struct metric_block *b, struct strbuf *out);
 /* "" if there are none */

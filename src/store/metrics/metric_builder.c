@@ -181,7 +181,7 @@ bool metric_builder_copy(struct metric_builder *b, const struct metric_block *fr
     return finish_report(b, before, r);
 }
 
-/* ---- the end ----------------------------------------------------------------------------------------------------- */
+/* ---- making columns of the cells --------------------------------------------------------------------------------- */
 
 static int by_text(const void *a, const void *b)
 {

@@ -72,7 +72,7 @@ static void choose_all(struct choice *c, const double *y, size_t n)
     qsort(c->place, c->n, sizeof(c->place[0]), by_place);
 }
 
-/* ---- as a blob --------------------------------------------------------------------------------------------------- */
+/* ---- packing and unpacking --------------------------------------------------------------------------------------- */
 
 static uint64_t bits_of(double d)
 {

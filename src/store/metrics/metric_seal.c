@@ -33,7 +33,7 @@ size_t store_seal_reports(const struct metric_seal *s)
     return (size_t)s->row_n;
 }
 
-/* ---- preparing: which rows and blocks ---------------------------------------------------------------------------- */
+/* ---- preparing: choosing rows and blocks ------------------------------------------------------------------------- */
 
 static const struct heads_count *find_group(struct store *st, int32_t trial_id, int at_least, struct arena *a,
                                             struct error *err)

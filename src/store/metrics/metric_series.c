@@ -42,7 +42,7 @@ static void add_point(struct line *l, const struct chart_point *p)
     l->point[l->n++] = *p;
 }
 
-/* ---- what is asked for ------------------------------------------------------------------------------------------- */
+/* ---- the range of the query -------------------------------------------------------------------------------------- */
 
 static int64_t end_batches(const struct store_series_query *q)
 {

@@ -18,7 +18,7 @@ static const char *group_kind(const char *group)
     return "generic";
 }
 
-/* ---- what a report may be ---------------------------------------------------------------------------------------- */
+/* ---- checking a report by itself --------------------------------------------------------------------------------- */
 
 static int check_group(const char *group, struct error *err)
 {
@@ -262,7 +262,7 @@ static int archive_older(struct store *st, const struct store_report *r, struct 
                       SQL_ARGS(sql_int(r->trial_id), sql_int(t->report_run_id), sql_int(t->stale_steps)), err);
 }
 
-/* ---- a report ---------------------------------------------------------------------------------------------------- */
+/* ---- storing a report -------------------------------------------------------------------------------------------- */
 
 /* What the report has changed: the id, if it is a validation's or was stored before, the keys that are new, and all
  * keys that the stored report has now. */

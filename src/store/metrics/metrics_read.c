@@ -41,7 +41,7 @@ static void show_row(const struct report_row *r, struct arena *a, struct store_m
     };
 }
 
-/* ---- a page of reports: first where they are, then what they hold ------------------------------------------------ */
+/* ---- a page of reports: first their places, then their contents -------------------------------------------------- */
 
 enum { FROM_ROWS = -1, BLOCKS_AT_FIRST = 8 };
 

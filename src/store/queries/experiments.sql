@@ -182,7 +182,7 @@ UPDATE experiments SET (best_trial_id, best_metric) = (
     ORDER BY CASE WHEN x.smaller_is_better <> 0 THEN t.best_metric ELSE -t.best_metric END, t.id LIMIT 1)
 WHERE id = $1;
 
--- ---- deletion: what hangs on an experiment without a foreign key ----
+-- ---- deletion: rows that belong to an experiment without a foreign key ----
 
 -- name: experiments_delete_logs
 DELETE FROM task_log_blocks WHERE task_id IN (

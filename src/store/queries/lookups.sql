@@ -82,7 +82,7 @@ SELECT DISTINCT {lookup_change_row} FROM search_changes c WHERE c.seq > $1;
 DELETE FROM search_changes WHERE seq <= (SELECT max(seq) FROM search_changes) - CAST($1 AS INTEGER)
     AND seq < (SELECT min(seq) FROM search_changes) + CAST($2 AS INTEGER);
 
--- ---- what experiments and runs of a project can be looked up by ----
+-- ---- names that filters and sorts of a project can use ----
 -- The names of the values of hyperparameters, or of metadata if $2 is not 0. A name includes the names of the objects around the value.
 -- PostgreSQL has no texts with a NUL, so a document with a NUL is left out on both engines.
 -- row: value_name

@@ -120,7 +120,7 @@ UPDATE trials SET last_activity_us = $now_us WHERE id = $id;
 -- missing: trial $id
 UPDATE trials SET log_policy_matched = $policy WHERE id = $id;
 
--- ---- what reports and checkpoints change ----
+-- ---- what storing a report or a checkpoint reads and changes ----
 
 -- name: trials_progress
 UPDATE trials SET total_batches = $2 WHERE id = $1 AND total_batches < $2;

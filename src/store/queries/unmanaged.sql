@@ -43,7 +43,7 @@ WHERE state = 'ACTIVE' AND last_activity_us IS NOT NULL AND last_activity_us < $
     AND experiment_id IN (SELECT id FROM experiments WHERE unmanaged <> 0)
 RETURNING experiment_id;
 
--- ---- what trials start from ----
+-- ---- checkpoints that trials start from ----
 
 -- Notes that a trial uses a checkpoint, which may be registered as a version of a model. The same use again replaces the row.
 -- row: store_trial_source of trial_source_infos s

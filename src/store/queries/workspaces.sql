@@ -200,7 +200,7 @@ AND (p.archived <> 0 OR p.workspace_id IN (SELECT a.id FROM workspaces a WHERE a
 -- sort: 3 p.name, p.id
 -- sort: 4 p.description, p.id
 
--- ---- the deletion of a workspace or of a project, with all that is in it ----
+-- ---- the deletion of a workspace or of a project, with everything in it ----
 -- $1 is a project (or 0), $2 a workspace (or 0).
 
 -- define: experiments_in_deletion

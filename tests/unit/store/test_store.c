@@ -270,7 +270,7 @@ static void test_kill_in_the_middle__committed_is_there_uncommitted_is_not(void 
     assert_null(get(f, "uncommitted"));
 }
 
-/* ---- a server that goes away ------------------------------------------------------------------------------------- */
+/* ---- a server that cannot be reached ----------------------------------------------------------------------------- */
 
 static void test_server__a_place_is_named_without_its_password(void **state)
 {

@@ -213,7 +213,7 @@ static void test_sent_ahead__is_tried_again_when_the_connection_took_it_along(vo
     assert_int_equal(agents(f), 1);
 }
 
-/* ---- what a report and a batch of lines cost in round trips ------------------------------------------------------ */
+/* ---- round trips for a report and for a batch of lines ----------------------------------------------------------- */
 
 static unsigned long round_trips(const struct fixture *f)
 {
@@ -310,7 +310,7 @@ static void test_without_trust__each_release_waits(void **state)
     assert_int_equal(trips_of_ten(f, training_job, false), 1 + 20 + 1);
 }
 
-/* ---- a failure that comes late ----------------------------------------------------------------------------------- */
+/* ---- a failure that is reported late ----------------------------------------------------------------------------- */
 
 static void test_with_trust__a_late_failure_tangles_the_group(void **state)
 {

@@ -687,7 +687,7 @@ static void test_store_from_before_blocks__keeps_its_log(void **state)
     assert_string_equal(READ(.container_ids = {c1, 1}), "2 two|3 three|");
 }
 
-/* ---- blocks, words, finding -------------------------------------------------------------------------------------- */
+/* ---- damaged blocks, Bloom filters, finding texts ---------------------------------------------------------------- */
 
 static void test_block__compresses(void **state)
 {

@@ -135,7 +135,7 @@ static void test_page__is_read_in_its_order_and_without_who_is_gone(void **state
     assert_string_equal(x[2].config, "{\"name\":\"digits\"}");
 }
 
-/* ---- against a judge --------------------------------------------------------------------------------------------- */
+/* ---- comparison with a reference --------------------------------------------------------------------------------- */
 
 enum { MANY = 80, LABELS = 3, QUESTIONS = 3000 };
 

@@ -6,7 +6,7 @@
 
 enum { STEPS = 400 };
 
-/* ---- the judge --------------------------------------------------------------------------------------------------- */
+/* ---- the reference ----------------------------------------------------------------------------------------------- */
 
 enum fact_type { FACT_NONE, FACT_NUMBER, FACT_TEXT, FACT_LABELS };
 struct fact {
@@ -176,7 +176,7 @@ static bool holds(const struct world *w, bool runs, int id, const struct conditi
     return is_true(w, runs, id, &c) != negated;
 }
 
-/* ---- questions --------------------------------------------------------------------------------------------------- */
+/* ---- random filters and sorts ------------------------------------------------------------------------------------ */
 
 struct question {
     bool runs, shown;

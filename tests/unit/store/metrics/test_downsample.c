@@ -13,7 +13,7 @@
 #include "common/base/rng.h"
 #include "store/metrics/downsample.h"
 
-/* ---- promises ---------------------------------------------------------------------------------------------------- */
+/* ---- what the header promises ------------------------------------------------------------------------------------ */
 
 static void check_thin(const double *x, const double *y, size_t n, size_t max)
 {
@@ -88,7 +88,7 @@ static void test_downsample__chooses_what_the_eye_would(void **state)
     assert_true(worst < 0.15);
 }
 
-/* ---- against the paper ------------------------------------------------------------------------------------------- */
+/* ---- comparison with the paper ----------------------------------------------------------------------------------- */
 
 /* Steinarsson's algorithm, written in the simplest way: the first point, one of each bucket, the last point. Bucket
  * b of those between holds the points [floor(b (n - 2) / (max - 2)) + 1, floor((b + 1) (n - 2) / (max - 2)) + 1). */
