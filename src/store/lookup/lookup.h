@@ -36,7 +36,7 @@ struct lookup_found {
 int store_lookup(struct store *st, const struct lookup *s, int32_t project_id, struct page page, struct arena *a,
                  struct lookup_found *ret, struct error *err);
 struct lookup_state {
-    size_t bytes; /* of memory */
+    size_t bytes; /* memory that the columns take */
     bool trim;    /* many stored changes have been seen by every connection, and store_lookup_trim() should be called */
 };
 /* Brings the columns in memory up to date with the database, so that the next lookup finds little to do. */

@@ -26,7 +26,7 @@ const char *texts_get(const struct texts *t, uint32_t number, size_t *ret_n);
 /* Returns the ranks by the texts' numbers: texts compare as their ranks do. The ranks are valid until the next text
  * is added; new texts are then sorted in. */
 const uint32_t *texts_ranks(struct texts *t);
-size_t texts_bytes(const struct texts *t); /* of memory */
+size_t texts_bytes(const struct texts *t); /* the memory that the set takes */
 void texts_release(struct texts *t);
 
 #endif

@@ -76,7 +76,7 @@ int store_metrics_next(struct store *st, int32_t trial_id, const char *group, st
                        int32_t limit, struct arena *a, struct store_metric_row **ret, size_t *ret_n, struct error *err);
 /* Returns the reports of the group at a checkpoint's step; NULL means the group validation. */
 
-/* {"avg_metrics": {"loss": {"count":…, "sum":…, "min":…, "max":…, "mean":…, "last":…, "type":"number"}}, …} */
+/* Returns {"avg_metrics": {"loss": {"count":…, "sum":…, "min":…, "max":…, "mean":…, "last":…, "type":"number"}}, …} */
 int store_summary_metrics(struct store *st, struct store_ints trial_ids, struct arena *a,
                           const char ***ret /* one text for each trial */, struct error *err);
 
