@@ -9,18 +9,19 @@
 #include "store/engine/query.h"
 #include "store/lookup/lookup_tables.h"
 
-/* Composed statements: few shapes are in use at a time (a page's filters and sorts); the least used one gives way. */
+/* How many composed statements are cached. Only a few combinations of a page's filters and sorts are in use at a
+ * time; a new one replaces the one that was used longest ago. */
 enum { COMPOSED_MAX = 64 };
 
 struct composed {
     char *sql;
     struct engine_stmt *stmt;
-    uint64_t used; /* when, by the connection's own count */
+    uint64_t used; /* when the statement was used last, by the connection's own counter */
 };
 
 struct store {
     struct engine *engine;
-    int64_t epoch; /* taken by store_next_epoch; 0: none yet, nothing is checked */
+    int64_t epoch; /* the epoch that store_next_epoch() has taken; 0: none was taken, and nothing is checked */
     struct engine_stmt *named[Q_NR], *copies[C_NR];
     struct composed composed[COMPOSED_MAX];
     uint64_t uses;
@@ -95,7 +96,7 @@ static void release_statements(struct store *st)
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
-/* The place without its password, for sentences. */
+/* The place without its password, for messages. */
 struct place_name {
     char text[512];
 };
@@ -219,7 +220,7 @@ int store_begin_read(struct store *st, struct error *err)
 int store_next_epoch(struct store *st, int64_t *ret_epoch, struct error *err)
 {
     int64_t epoch;
-    st->epoch = 0; /* taking over is what this call is for */
+    st->epoch = 0; /* the epoch is not checked: this call is there to take over */
     if (store_begin(st, err) < 0)
         return -1;
     if (query_int(st, Q_EPOCH_NEXT, SQL_NO_ARGS, &epoch, err) < 0) {

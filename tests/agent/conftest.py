@@ -15,7 +15,8 @@ def master():
 
 @pytest.fixture
 def place():
-    """Tasks run as another user when the agent is root, and any run of pytest closes pytest's own directories to others."""
+    """Makes a directory that other users may enter: when the agent is root, tasks run as another user, and pytest closes its own
+    directories to others."""
     with tempfile.TemporaryDirectory() as directory:
         os.chmod(directory, 0o755)
         yield pathlib.Path(directory)

@@ -1,4 +1,4 @@
-"""A stand-in for the agent: writes task orders and speaks the frames of src/common/task/taskproto.h."""
+"""Takes the place of the agent: writes the orders of tasks, and speaks the frames of src/common/task/taskproto.h."""
 
 import os
 import pathlib
@@ -9,7 +9,7 @@ import time
 
 from support.waiting import TIMEOUT_S, wait_for
 
-NOT_EXECUTED = 3  # exit status of determined-task
+NOT_EXECUTED = 3  # the exit status of determined-task for a program that it could not execute
 HELLO, LOG_ACK, SIGNAL, EXIT_ACK = 1, 2, 3, 4
 HELLO_REPLY, LOGS, EXIT = 64, 65, 66
 EXITED, SIGNALED, OUT_OF_MEMORY, START_FAILED, LOST, REFUSED = 1, 2, 3, 4, 5, 6
@@ -27,7 +27,7 @@ def _strings(items):
 
 def spec(argv, env=(), cwd="/", uid=None, gid=0, groups=(), procs=(), oom="", log_links="", spool_max=64 << 20, mounts=(), hidden=(),
          memory=0, processes=0, disk=0, pids_file="", boot_id="", tmp="", isolated=False, drop_capabilities=0):
-    """uid None: the task stays who its supervisor is."""
+    """Makes the bytes of an order. uid None: the task runs as the same user as its supervisor."""
     env = [f"PATH={os.environ['PATH']}", *env]
     return b"".join([
         struct.pack("<I", 0x32535444), _strings(argv), _strings(env), _string(cwd),
@@ -50,13 +50,13 @@ class Line:
 
 
 class Task:
-    """One task directory and the connection to its supervisor."""
+    """The directory of one task, and the connection to its supervisor."""
 
     def __init__(self, directory):
         self.dir = pathlib.Path(directory)
         self.sock, self.buf, self.lines, self.exit = None, b"", [], None
         self.pid = None
-        self.prefix = []  # words of programs that become the supervisor, such as setpriv
+        self.prefix = []  # words of programs that execute the supervisor, such as setpriv
 
     def write(self, argv, **options):
         self.dir.mkdir(mode=0o700, exist_ok=True)
@@ -74,7 +74,7 @@ class Task:
         return self
 
     def adopt(self):
-        """A supervisor for what another one has left, as soon as that one, which may just be ending, has let go of it."""
+        """Starts a supervisor that adopts the directory of an earlier one, as soon as that one has ended and released its lock."""
         wait_for("the earlier supervisor's end", lambda: self.launch("--adopt")[0] == 0)
         return self
 
@@ -102,7 +102,7 @@ class Task:
         self.send(SIGNAL, struct.pack("<I", signo))
 
     def frame(self, timeout):
-        """The next frame, or None when there is none in time; ConnectionError when the supervisor has closed."""
+        """Returns the next frame, or None if none comes in time. Raises ConnectionError if the supervisor has closed the connection."""
         deadline = time.monotonic() + timeout
         while True:
             if len(self.buf) >= 4:
@@ -138,7 +138,7 @@ class Task:
         return kind
 
     def pump(self, until, timeout=TIMEOUT_S, ack=True):
-        """Takes frames until `until(self)` is true."""
+        """Reads frames until `until(self)` is true."""
         deadline = time.monotonic() + timeout
         while not until(self):
             f = self.frame(max(0, deadline - time.monotonic()))

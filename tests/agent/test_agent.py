@@ -1,4 +1,4 @@
-"""determined-agent against a master that can be made to misbehave: tasks, logs exactly once, restarts, refusals."""
+"""Tests determined-agent with a master that can be told to misbehave: tasks, storing logs exactly once, restarts, refusals."""
 
 import json
 import os
@@ -166,7 +166,7 @@ def test_environment_is_that_of_the_contract(master, agent):
 
 @pytest.fixture
 def home():
-    """Not below /tmp, of which a task may have its own."""
+    """Makes a directory outside of /tmp, since a task may have a /tmp of its own."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as directory:
         path = pathlib.Path(directory)
         path.chmod(0o755)
@@ -252,7 +252,7 @@ OWN = 2000000 + agents.OWNER
 def test_the_agent_itself_refuses_ids_that_are_none_or_belong_to_somebody_else(master, agent, ids, says):
     c = master.start(["id"], user={"user": "x", "ownerId": agents.OWNER, **ids})
     exit = master.finish(c)
-    # What no agent would take is refused; another agent may have other ranges of ids, or may run tasks with root's group.
+    # What no agent would accept is refused for good. Another agent may have other ranges of ids, or may run tasks with root's group.
     of_this_agent = says.startswith("task_uids") or says == "linked to group 0"
     assert exit["kind"] == ("EXIT_KIND_START_FAILED" if of_this_agent else "EXIT_KIND_REFUSED") and says in exit["text"], exit
     assert master.text(c) == "" and "STATE_RUNNING" not in master.states_of(c)
@@ -338,7 +338,7 @@ def test_a_master_that_is_busy_is_asked_again_for_the_context(master, agent):
 
 @pytest.mark.parametrize("master_is", ["busy", "silent"])
 def test_an_agent_that_is_asked_to_stop_does_not_wait_for_a_context(master, agent, master_is):
-    """Before, it ended after all attempts, which is a minute, or after the request's ten minutes."""
+    """In earlier versions the agent ended only after all attempts, which took a minute, or after the request's ten minutes."""
     if master_is == "busy":
         master.broken_requests = 1000
     else:
@@ -446,7 +446,7 @@ def test_logs_that_are_not_acknowledged_hold_the_task_back(master, agent, place)
     mark = place / "mark"
     place.chmod(0o777)
     c = master.start([f"yes {'x' * 900} | head -c 100000000; touch {mark}"])
-    time.sleep(2)  # time to do it wrong: nobody says that a task is held back
+    time.sleep(2)  # a wrong agent needs this time to start the task: no message says that a task is held back
     assert not mark.exists()
     assert master.log_bytes < 4 << 20
     master.ack_logs = True

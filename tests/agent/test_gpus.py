@@ -1,4 +1,4 @@
-"""GPUs through their makers' libraries: stubs of them, built here, that tell what a test wants to hear."""
+"""Tests GPUs through their makers' libraries. The libraries are replaced by stubs that are built here and report what a test wants."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def libraries(tmp_path_factory):
 
 @pytest.fixture
 def agent(master, place, libraries):
-    """agent(library, what the stub tells, keys…): not started."""
+    """Returns a function agent(library, what the stub reports, keys…), which makes an agent without starting it."""
     made = []
 
     def make(library="nvidia", tells="count=2", environment=None, **keys):

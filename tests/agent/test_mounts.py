@@ -1,4 +1,4 @@
-"""The task's own view of the file system: its directory at /run/determined, mounts, nothing left, and refusals."""
+"""Tests the task's own view of the file system: its directory at /run/determined, mounts, that nothing is left behind, and refusals."""
 
 import os
 import pathlib
@@ -25,7 +25,7 @@ READ_ONLY, MAKE_SOURCE = 1, 2
 
 
 class Place:
-    """A supervisor's directory and a task's, the supervisor being root, or nobody."""
+    """A directory for a supervisor and one for a task. The supervisor runs as root, or as nobody."""
 
     def __init__(self, path, who):
         self.path, self.who = path, who
@@ -53,7 +53,7 @@ class Place:
 @pytest.fixture(params=["root", "nobody"])
 def place(request):
     namespaces.need(request.param)
-    # Not below pytest's own directory, which is closed to others.
+    # The directory is not below pytest's own one, which is closed to others.
     path = pathlib.Path(tempfile.gettempdir()).resolve() / f"det-mounts-{os.getpid()}-{request.param}"
     path.mkdir(mode=0o755)
     place = Place(path, request.param)
@@ -67,7 +67,7 @@ def place(request):
 
 
 def host():
-    """What a task could leave behind: names where mount points were needed, and mounts."""
+    """Returns what a task could leave behind: names where mount points were needed, and mounts."""
     return sorted(os.listdir("/")), sorted(os.listdir("/run")), pathlib.Path("/proc/self/mountinfo").read_text()
 
 

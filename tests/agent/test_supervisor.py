@@ -1,4 +1,4 @@
-"""determined-task by itself: what it does with a task, seen through the frames that it sends."""
+"""Tests determined-task by itself. What it does with a task is observed by the frames that it sends."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ from support.waiting import wait_for
 def task(tmp_path):
     t = sv.Task(tmp_path / "t")
     yield t
-    try:  # whatever the test left running ends with the test
+    try:  # ends whatever the test has left running
         t.connect(0).signal(signal.SIGKILL)
         t.finish()
     except OSError:
@@ -76,7 +76,7 @@ def test_task_has_its_own_session_no_stdin_and_no_new_privileges(task):
     lines = task.connect().finish().text().splitlines()
     assert len(set(lines[0].split())) == 1
     assert lines[1].split() == ["NoNewPrivs:", "1"]
-    assert lines[2:] == ["0", "1", "2", "3"]  # 3 is the directory that ls reads
+    assert lines[2:] == ["0", "1", "2", "3"]  # 3 is the directory that ls itself reads
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
@@ -98,7 +98,7 @@ def test_a_task_of_root_loses_the_capabilities_that_are_dropped(task):
     task.write(SHOW_CAPABILITIES, drop_capabilities=NET_RAW | CHOWN).start().connect().finish()
     has = capabilities(task)
     assert not any(value & (NET_RAW | CHOWN) for value in has.values()), has
-    assert has["CapPrm"] == has["CapEff"] == has["CapBnd"] and has["CapPrm"] & 1 << 5  # all others are as they were
+    assert has["CapPrm"] == has["CapEff"] == has["CapBnd"] and has["CapPrm"] & 1 << 5  # all other capabilities are unchanged
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has capabilities to lose")
@@ -150,7 +150,8 @@ def test_other_signals_reach_the_entrypoint(task):
 
 
 def test_processes_left_behind_may_finish_a_sentence_and_are_then_killed(task):
-    # The sentence is begun when the entrypoint, its parent, has gone: a busy machine gets it said within a second all the same.
+    # The line is begun only after the entrypoint, the parent of this process, has ended. Even on a busy machine it must be sent within a
+    # second.
     late = "while kill -0 $1; do :; done 2>/dev/null; echo late; sleep 1000"
     begin = time.monotonic()
     task.write(["sh", "-c", 'sh -c "$LATE" late $$ & echo $!; exit 0'], env=[f"LATE={late}"]).start()
@@ -167,7 +168,8 @@ def test_a_daemon_without_the_pipes_does_not_delay_the_exit(tmp_path):
         task.write(["sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 & echo $!"]).start().connect().finish()
         assert not alive(int(task.text()))
         return time.monotonic() - begin
-    # One that waited for the daemon would always take a second; one that does not may be slow on a busy machine, but not each time.
+    # A supervisor that waited for the daemon would always take a second. One that does not wait may be slow on a busy machine, but not
+    # every time.
     assert any(takes_s(n) < 0.9 for n in range(20))
 
 
@@ -186,7 +188,7 @@ def test_no_acknowledgement_makes_the_task_wait_and_loses_nothing(task, tmp_path
     mark = tmp_path / "written"
     script = f"i=0; while [ $i -lt 20000 ]; do echo line $i with quite a few more words in it; i=$((i+1)); done; touch {mark}"
     task.write(["sh", "-c", script], spool_max=64 * 1024).start().connect()
-    time.sleep(1.0)  # time to do it wrong: nobody says that a task waits
+    time.sleep(1.0)  # a wrong supervisor needs this time to start the task: no frame says that a task waits
     assert not mark.exists()
     spool = sum(f.stat().st_size for f in (task.dir / "spool").iterdir())
     assert spool < 200 * 1024
@@ -219,7 +221,7 @@ def test_exit_is_told_again_until_acknowledged_and_then_the_supervisor_goes(task
     task.send(sv.EXIT_ACK)
     with pytest.raises(ConnectionError):
         task.frame(60)
-    # Only what it has recorded is left; a supervisor that adopts the directory serves just that.
+    # Only what the supervisor has recorded is left. A supervisor that adopts the directory serves exactly that.
     task.exit = None
     task.adopt().connect().finish()
     assert task.exit[:2] == (sv.EXITED, 0)

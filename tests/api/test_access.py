@@ -1,11 +1,11 @@
-"""Who may ask what: open routes, logins, sessions, tokens of agents."""
+"""Tests who may send which request: open routes, logins, sessions, tokens of agents."""
 import json
 import stat
 
 import pytest
 from support.cluster import CONTRACT, PASSWORD, client_hash
 
-# Exactly these answer without credentials (contract: `unauth` rows, /info, /health; / only redirects).
+# Exactly these routes answer without credentials (contract: `unauth` rows, /info, /health; / only redirects).
 OPEN = {("POST", "/api/v1/auth/login"), ("GET", "/api/v1/master"), ("GET", "/api/v1/master/telemetry"),
         ("GET", "/info"), ("GET", "/health"), ("GET", "/")}
 RAW = [("GET", "/metrics"), ("GET", "/debug/prom/metrics"), ("POST", "/task-logs"), ("GET", "/experiments/1/model_def"),
@@ -103,7 +103,7 @@ def test_no_account_is_blank_and_the_first_password_lies_in_the_data_directory(n
     for user in ("admin", "determined"):
         assert cluster.login(user, "", keep=False).status == 401
     assert password not in cluster.master_log()
-    # The second start leaves it alone.
+    # The second start does not change the password.
     cluster.stop_master()
     cluster.start_master()
     assert path.read_text().strip() == password
@@ -137,7 +137,7 @@ def test_users_are_created_changed_and_refused(master):
     assert master.post("/api/v1/users", {"user": {"username": "ann", "active": True}}, token=admin).status == 409
     ann = master.login("ann", "Ann-Passw0rd", keep=False).json["token"]
     ann_id = made.json["user"]["id"]
-    # Her own password and display name, nobody else's, and no rights.
+    # She may change her own password and display name, but nobody else's, and no rights.
     assert master.patch(f"/api/v1/users/{user['id']}", {"displayName": "x"}, token=ann).status == 403
     assert master.patch(f"/api/v1/users/{ann_id}", {"admin": True}, token=ann).status == 403
     other = master.login("ann", "Ann-Passw0rd", keep=False).json["token"]

@@ -1,4 +1,4 @@
-"""determined-master backup and restore: what was acknowledged before a backup began is there again afterwards."""
+"""Tests determined-master backup and restore: what was acknowledged before a backup began is there after a restore."""
 import os
 import shutil
 import sqlite3
@@ -8,7 +8,7 @@ import threading
 import pytest
 from support.cluster import BUILD, Cluster, wait_for
 
-# The command copies the embedded store, and points to pg_dump for the other engine (tested below with a configuration alone).
+# The command copies the embedded store. For the other engine it refers to pg_dump, which a test below checks with a configuration alone.
 pytestmark = pytest.mark.skipif(os.environ.get("DET_TEST_DB") == "postgres", reason="PostgreSQL is backed up by pg_dump")
 
 
@@ -25,7 +25,7 @@ def backup(cluster, file):
 
 
 def restore(cluster, file, directory):
-    """A cluster of its own, with what the backup holds; not started."""
+    """Makes a cluster of its own, with the contents of the backup; it is not started."""
     other = Cluster(directory)
     shutil.copy(cluster.dir / "master.yaml", other.dir / "master.yaml")
     done = command(other, "restore", file)
@@ -39,7 +39,7 @@ def experiments(cluster):
 
 
 class Writer(threading.Thread):
-    """Creates experiments until told to stop; knows those that were acknowledged."""
+    """Creates experiments until it is told to stop, and keeps those that were acknowledged."""
 
     def __init__(self, cluster):
         super().__init__(daemon=True)
@@ -73,7 +73,7 @@ def test_a_backup_under_load_has_all_that_was_acknowledged_before_it_began(new_c
 def test_agents_come_back_to_a_restored_master_although_it_forgot_its_last_starts(new_cluster, tmp_path):
     cluster = new_cluster().start_master()
     file = backup(cluster, tmp_path / "backup")
-    for _ in range(2):  # the agent sees later epochs than the backup knows
+    for _ in range(2):  # the agent sees later epochs than the one in the backup
         cluster.stop_master()
         cluster.start_master()
     cluster.start_agent()
@@ -83,8 +83,8 @@ def test_agents_come_back_to_a_restored_master_although_it_forgot_its_last_start
     done = command(cluster, "restore", file)
     assert done.returncode == 0, done.stderr
     cluster.start_master()
-    cluster.token = None  # of a session that the backup does not know
-    cluster.start_agent()  # waits until the master lists it: token and epoch are good
+    cluster.token = None  # the token belongs to a session that is not in the backup
+    cluster.start_agent()  # waits until the master lists the agent, so its token and epoch are accepted
     assert cluster.get("/api/v1/agents").json["agents"][0]["id"] == "agent0"
 
 
@@ -92,7 +92,7 @@ def test_a_stopped_master_can_be_backed_up(new_cluster, tmp_path):
     cluster = new_cluster().start_master()
     cluster.login("admin")
     kept = cluster.create(activate=False)
-    cluster.master.kill()  # the write-ahead log is full of it
+    cluster.master.kill()  # the write-ahead log now holds much that is not in the database file
     cluster.master.wait()
     file = backup(cluster, tmp_path / "backup")
     cluster.stop_master()
@@ -116,7 +116,7 @@ def test_nothing_is_overwritten(new_cluster, tmp_path):
 
 
 def damaged(file):
-    """An index of users has lost its entries."""
+    """Removes the entries from an index of users."""
     with sqlite3.connect(file) as db:
         page, = db.execute("SELECT rootpage FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'users'").fetchone()
     db.close()

@@ -1,4 +1,4 @@
-"""Bad input at the master's edge: a clear error (docs/spec/wire.md#errors), and nothing changed."""
+"""Tests wrong input to the master: it gets a clear error (docs/spec/wire.md#errors), and nothing is changed."""
 import base64
 import json
 import socket

@@ -1,4 +1,4 @@
-"""Which trial is the best: by the searcher's metric, in the searcher's direction, wherever somebody asks for it."""
+"""Tests which trial is the best, by the searcher's metric and in the searcher's direction, in every reply that says it."""
 import uuid
 
 import pytest
@@ -25,11 +25,11 @@ def checkpoint(c, trial, step):
 
 @pytest.fixture(scope="module", params=[True, False], ids=["smaller", "larger"])
 def searched(request, master):
-    """(cluster, experiment, its trials from the best to the one that has no number, whether less is better)."""
+    """Returns (cluster, experiment, its trials from the best one to the one without a number, whether smaller is better)."""
     c, smaller = master, request.param
     x = c.create(activate=False, searcher={**SEARCHER, "smaller_is_better": smaller}, hyperparameters=HPARAMS)
     a, b, none, other = c.trial_ids(x)
-    # Another metric points the other way, and the best of b was not its last.
+    # Another metric would order the trials the other way, and the best validation of b was not its last one.
     validate(c, a, 1, acc=0.5, other=1)
     validate(c, b, 1, acc=0.25 if smaller else 0.75, other=2)
     validate(c, b, 2, acc=0.9 if smaller else 0.1, other=9)

@@ -1,4 +1,4 @@
-"""Checkpoints through the master: archives of three kinds, whole and from any byte on."""
+"""Tests downloads of checkpoints through the master: archives of three kinds, as a whole and from any byte on."""
 import contextlib
 import hashlib
 import http.client
@@ -158,7 +158,7 @@ def test_big_files_cost_no_memory_and_a_client_that_leaves_nothing(master):
                 digest.update(piece)
     assert digest.digest() == hashlib.sha256(big).digest()
     downloads[0][0].close()
-    # Sanitizers keep freed memory; 200 MB held anywhere would be seen all the same.
+    # Sanitizers keep freed memory, so the limit is high; the 200 MB of the files would still exceed it.
     assert peak_kib() - before < 100_000
 
 
@@ -173,7 +173,7 @@ def test_a_file_that_shrinks_meanwhile_ends_the_connection_not_the_archive(maste
 
 
 class CuttingProxy:
-    """Before the master: breaks each of the first connections that carry a big reply, after a part of it."""
+    """Stands between client and master, and breaks each of the first connections that carry a large reply, after a part of it."""
 
     def __init__(self, port, cuts):
         self.upstream, self.cuts = port, cuts
@@ -214,7 +214,8 @@ def test_det_goes_on_where_a_download_broke_off(master, tmp_path):
 
 
 def test_det_falls_back_to_the_master_and_names_both_failures(master, tmp_path):
-    """The master reads no store but the cluster's own: its credentials are not the configurer's to point elsewhere."""
+    """The master reads only the cluster's own object store: its credentials must not be used for a store that an experiment's
+    configuration names."""
     name = make(master, {"a": b"1"}, {"type": "s3", "bucket": "b"})
     for mode in ("auto", "master"):
         done = run_det(master, "checkpoint", "download", "--mode", mode, "-o", str(tmp_path / "to"), name)

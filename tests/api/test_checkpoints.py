@@ -1,4 +1,4 @@
-"""Checkpoints: what is removed and what is kept, on the disk as well as in the database."""
+"""Tests which checkpoints are removed and which are kept, on the disk as well as in the database."""
 import json
 import os
 import pathlib
@@ -10,7 +10,7 @@ import pytest
 from support.cluster import wait_for
 from support.det import run_det
 
-# Trial (0 or 1), searcher metric of the validation at the same step or None: the worked case of the rules
+# Each entry is a trial (0 or 1), and the searcher metric of the validation at the same step, or None. This is the example of the rules
 # (docs/spec/lifecycle.md#checkpoints-that-are-kept), in which checkpoint n is the n-th of this list and the n-th step.
 WORKED = [(0, None), (0, None), (0, 0.6), (0, 0.5), (0, 0.4), (1, None), (1, 0.2), (1, 0.3), (1, None), (1, None)]
 TWO_TRIALS = {"name": "random", "metric": "loss", "max_trials": 2, "smaller_is_better": True}
@@ -26,7 +26,7 @@ def storage(c, **more):
 
 
 def store_checkpoint(c, trial, step, files=None, place=None):
-    """As a task does it: files first, then the report."""
+    """Stores a checkpoint as a task does: first the files, then the report."""
     name = str(uuid.uuid4())
     place = pathlib.Path(place or c.storage) / name
     files = {"state": "abc", "code/model.py": "x = 1\n"} if files is None else files
@@ -49,7 +49,7 @@ def validate(c, trial, step, loss):
 
 
 def worked_experiment(c, rule):
-    """The worked case under `rule`, not yet over; checkpoints by their numbers in it."""
+    """Makes the example under `rule`, not yet over. Returns the checkpoints by their numbers in the example."""
     x = c.create(activate=False, searcher=TWO_TRIALS, hyperparameters=HYPERPARAMETERS, checkpoint_storage=storage(c, **rule))
     trials = sorted(c.trial_ids(x))
     numbered = {}
@@ -61,7 +61,7 @@ def worked_experiment(c, rule):
 
 
 def small_experiment(c, **changed_storage):
-    """With one trial; nothing is thinned out when it ends."""
+    """Makes an experiment with one trial, of whose checkpoints none is removed when it ends."""
     x = c.create(activate=False, checkpoint_storage={**storage(c, **policy(0, 0, 9)), **changed_storage})
     [trial] = c.trial_ids(x)
     return x, trial
@@ -81,7 +81,7 @@ def wait_state(c, name, state):
 
 
 def kept(c, numbered):
-    """The numbers of those that are there; disk and database must agree, once nothing is going on any more."""
+    """Returns the numbers of the checkpoints that exist. Disk and database must agree, once nothing is being removed any more."""
     known = {n for n, name in numbered.items() if checkpoint(c, name)["state"] == "STATE_COMPLETED"}
     on_disk = {n for n, name in numbered.items() if (c.storage / name / "state").exists()}
     assert known == on_disk
@@ -92,7 +92,7 @@ def wait_collected(c, x, numbered, expected):
     def count():
         return sum(checkpoint(c, name)["state"] == "STATE_COMPLETED" for name in numbered.values())
     wait_for(f"{len(expected)} checkpoints to be left of experiment {x}", lambda: count() <= len(expected))
-    # One removal more, which begins after all others: nothing else is being removed behind it.
+    # Another removal begins after all others, so when it is done no other is still under way.
     y, trial = small_experiment(c)
     last = store_checkpoint(c, trial, 1)
     end(c, y)
@@ -202,7 +202,7 @@ def test_files_are_removed_by_pattern(master):
     assert checkpoint(master, name)["resources"] == left
     assert master.experiment(x)["checkpointSize"] == "31"
     (master.storage / name / "log.txt").write_text("longer")
-    remove()  # nothing, but the storage is looked at again
+    remove()  # there is nothing to remove, but the storage is looked at again
     left["log.txt"] = "6"
     wait_for("a look at the storage", lambda: checkpoint(master, name)["resources"] == left)
     remove("optimizer/**/*.pt")
@@ -212,7 +212,7 @@ def test_files_are_removed_by_pattern(master):
     remove("**/*")
     wait_state(master, name, "STATE_DELETED")
     assert not (master.storage / name).exists()
-    remove("**/*")  # once more is fine
+    remove("**/*")  # a second removal is no error
     assert checkpoint(master, name)["state"] == "STATE_DELETED"
 
 
@@ -261,7 +261,7 @@ def test_deleting_names_what_is_wrong(master):
 
 @pytest.mark.parametrize("place", [{"type": "s3", "bucket": "b"}, {"type": "directory", "container_path": "/un/mounted"}])
 def test_what_is_stored_elsewhere_waits_for_an_agent(new_cluster, place):
-    """Nobody but an agent reaches it: the mark waits, over a restart, too, and a task is asked for once."""
+    """Only an agent can reach the storage. The mark waits, also across a restart, and only one task is asked for."""
     c = new_cluster()
     c.start_master()
     c.login()
@@ -294,7 +294,7 @@ def test_other_users_checkpoints_stay(new_cluster):
 
 
 def test_a_removal_that_was_cut_short_goes_on_with_the_next_master(new_cluster):
-    """kill -9 again and again while checkpoints are removed; in the end exactly those of the rule are left."""
+    """The master is killed again and again while checkpoints are removed. In the end exactly those are left that the rule keeps."""
     c = new_cluster()
     c.start_master()
     c.login()
@@ -332,11 +332,11 @@ def test_a_deleted_experiment_takes_its_tensorboard_files_along(master):
     assert [p.name for p in files.iterdir()] == [f"{x * 100 + 7}"]
 
 
-# ---- where a shared file system keeps them ----
+# ---- directories of checkpoints on a shared file system ----
 
 @pytest.mark.parametrize("storage_path, place", [(None, "."), ("of/ours", "of/ours"), ("{host}/below/it", "below/it"), ("{host}", ".")])
 def test_checkpoints_lie_where_storage_path_says(master, tmp_path, storage_path, place):
-    """Found there by the collector, by downloads through the master, and by det where the file system is mounted."""
+    """The checkpoints must be found there by a collection, by downloads through the master, and by det where the file system is mounted."""
     below = {"storage_path": storage_path.format(host=master.storage)} if storage_path else {}
     x, trial = small_experiment(master, **policy(0, 0, 1), **below)
     old, new = (store_checkpoint(master, trial, step, place=master.storage / place) for step in (1, 2))

@@ -1,4 +1,4 @@
-"""determined-master config show | check: what would count, where it comes from, and never a secret."""
+"""Tests determined-master config show | check: the values that would be used, where they come from, and that no secret is shown."""
 import subprocess
 
 import pytest
@@ -26,7 +26,7 @@ def config(tmp_path):
 
 
 def origins(text):
-    """key → (value, origin)"""
+    """Returns key → (value, origin)."""
     rows = {}
     for line in text.splitlines():
         key, rest = line.split(": ", 1)

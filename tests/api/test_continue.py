@@ -1,4 +1,4 @@
-"""An experiment that is over goes on: with what was, or with a few words changed; and what cannot."""
+"""Tests that an experiment that is over goes on, with its configuration as it was or with some keys changed, and what is refused."""
 import json
 import os
 import sys
@@ -59,7 +59,8 @@ def test_what_an_override_has_no_effect_with_is_told(cluster, tmp_path):
         assert cluster.trial_log(cluster.trial_ids(x)[0]).count(f"warning: {words}") == 1
     assert cluster.wait_experiment(x)["state"] == "STATE_COMPLETED"
     again = cluster.post("/api/v1/experiments/continue", {"id": x, "overrideConfig": ""})
-    assert again.status == 200 and not again.json.get("configWarnings")  # what it had is not told again
+    # warnings about what the configuration already had are not given again
+    assert again.status == 200 and not again.json.get("configWarnings")
     cluster.wait_experiment(x)
 
 
@@ -125,7 +126,7 @@ def training(tmp_path_factory):
 
 @pytest.mark.parametrize("latest, best", [(0, 1), (0, 0), (1, 0)])
 def test_a_trial_goes_on_from_the_latest_checkpoint_that_is_left(training, latest, best):
-    """What it had last may have been collected when the experiment ended."""
+    """The last checkpoint of the trial may have been collected when the experiment ended."""
     c = training
     storage = {**c.config["checkpoint_storage"], "save_experiment_best": 0, "save_trial_best": best, "save_trial_latest": latest}
     x = c.create(files={"t.py": SAVES}, entrypoint="python3 t.py", checkpoint_storage=storage)
@@ -221,7 +222,8 @@ def delete_run(c, x):
 
 @pytest.mark.parametrize("delete, rounds", [(delete_experiment, 40), (delete_in_bulk, 40), (delete_run, 20)])
 def test_of_a_deletion_and_a_continuation_at_once_exactly_one_happens(master, delete, rounds):
-    """Each looked while the experiment was over: the deletion must not take what runs, nor is what it has taken continued."""
+    """Deletion and continuation both saw the experiment when it was over. The deletion must not remove what runs, and what it removes
+    must not be continued."""
     def at_once(x, start, act):
         start.wait()
         return act(master, x)
@@ -247,7 +249,7 @@ def test_of_a_deletion_and_a_continuation_at_once_exactly_one_happens(master, de
 
 
 def test_many_who_continue_and_kill_one_experiment_at_once_do_no_harm(master):
-    """A continuation must not take up what another one has begun, and somebody has killed, since it looked."""
+    """A continuation must not take over a run that another one has begun and a user has killed since it read the experiment."""
     x = ended(master, "CANCELED")
     trial = f"/api/v1/trials/{master.trial_ids(x)[0]}"
 

@@ -1,4 +1,4 @@
-"""Unmanaged runs by our library (determined.experimental.core_v2), with and without a master in reach."""
+"""Tests unmanaged runs with our library (determined.experimental.core_v2), with and without a master that can be reached."""
 import json
 import os
 import pathlib

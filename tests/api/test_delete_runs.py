@@ -1,4 +1,4 @@
-"""Runs that are deleted on their own: files and rows of that one, nothing of others, also across a crash."""
+"""Tests the deletion of single runs: files and rows of that run are removed, nothing of others is, also if the master crashes."""
 import signal
 
 import pytest

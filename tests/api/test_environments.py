@@ -1,4 +1,4 @@
-"""What allocations ran in: told by their agents and by themselves, shown with the trial."""
+"""Tests that what allocations ran in is reported by their agents and by themselves, and shown with the trial."""
 import base64
 import re
 import shutil
@@ -12,7 +12,7 @@ PYTHON = {"executable": "/opt/venv/bin/python3", "version": "3.11.2", "framework
 
 @pytest.fixture(scope="module")
 def running(cluster):
-    """An experiment that sleeps: (trial, allocation, container, its session token)."""
+    """Starts an experiment that sleeps, and returns (trial, allocation, container, its session token)."""
     x = cluster.create(entrypoint=["sh", "-c", "echo token=$(printf %s $DET_SESSION_TOKEN | base64 -w0); sleep 1000"])
     wait_for("the trial to run", lambda: cluster.experiment(x)["state"] == "STATE_RUNNING")
     [trial] = cluster.trial_ids(x)
@@ -39,7 +39,7 @@ def test_the_agent_tells_the_machine_and_the_task_its_python(cluster, running):
     assert at_first["agentId"] == "agent0" and at_first["host"]["hostname"] and at_first["python"]["seenByAgent"]
     assert at_first["python"]["executable"] == shutil.which("python3")
     assert [d["brand"] for d in at_first["host"]["devices"]] == ["Artificial"] and int(at_first["host"]["memoryBytes"]) > 0
-    for _ in range(2):  # again is no error
+    for _ in range(2):  # a second report is no error
         assert put(cluster, allocation, token, containerId=container, python=PYTHON).status == 200
     [then] = environments(cluster, trial)
     assert then["python"] == PYTHON and then["host"] == at_first["host"]

@@ -1,4 +1,5 @@
-"""A configuration in which every value is wrong: all mistakes in one answer, each with its place. Made from the tables of keys."""
+"""Tests a configuration in which every value is wrong: one answer names all mistakes, each with its place. It is made from the key
+tables."""
 import json
 import re
 import subprocess
@@ -15,7 +16,7 @@ def keys_of(program):
 
 
 def leaves(program):
-    """Keys with a value of their own, that are there whatever the others say."""
+    """Returns the keys that have a value of their own and exist whatever the values of other keys are."""
     rows = keys_of(program)
     chosen = {row["key"] for row in rows if row.get("selector")}
     objects = {row["key"].rpartition(".")[0] for row in rows}

@@ -1,4 +1,4 @@
-"""Experiments as the API shows them, without an agent: create, look, list, label, archive, kill."""
+"""Tests experiments in the API, without an agent: creating, reading, listing, labels, archiving, killing."""
 import base64
 import gzip
 import io
@@ -158,7 +158,7 @@ def test_metrics_come_back_merged_summarised_and_in_order(master):
 
 @pytest.mark.parametrize("smaller, story", [(True, [0.5, 0.4, 0.3]), (False, [0.5, 0.8, 0.9])])
 def test_the_history_of_validations_tells_how_the_best_came_about(master, smaller, story):
-    """Over all trials, in order of time; equal, worse, NaN and other metrics are left out."""
+    """The best validation is taken over all trials, in order of time. Equal and worse values, NaN and other metrics do not change it."""
     x = master.create(activate=False, searcher={"name": "grid", "metric": "loss", "smaller_is_better": smaller},
                       hyperparameters={"a": {"type": "categorical", "vals": [1, 2]}})
     path = f"/api/v1/experiments/{x}/validation-history"
@@ -229,7 +229,8 @@ def test_posted_logs_come_back_formatted_and_filtered(master, path):
 
 
 def test_names_of_files_may_be_in_any_script(master):
-    """A name outside ASCII once ended the master, in libarchive's translation of names; they come back byte for byte."""
+    """In an earlier version a name with characters outside ASCII ended the master, when libarchive translated it. Names must come back
+    byte for byte."""
     files = {"ü.txt": "1", "漢字/✓ 🎉.py": "2", "e\u0301" * 80 + "/" + "n" * 200: "3", "back\\slash \"quote\"": "4"}
     experiment = master.create(files=files, activate=False)
     archive = base64.b64decode(master.get(f"/api/v1/experiments/{experiment}/model_def").json["b64Tgz"])

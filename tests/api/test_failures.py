@@ -1,4 +1,4 @@
-"""Why an experiment ended in error, as the API says it; and which release clients are told that the master is of."""
+"""Tests the reason that the API gives for an experiment that ended in error, and the release that the master names to clients."""
 import signal
 
 

@@ -1,4 +1,4 @@
-"""Clients that send too slowly, too much, or leave: they cost little, and everybody else is served meanwhile."""
+"""Tests clients that send too slowly or too much, or that leave: they cost little, and everybody else is served meanwhile."""
 import contextlib
 import os
 import re
@@ -12,13 +12,13 @@ from support.det import run_det
 from support.processes import memory_kib
 
 MIB = 1024 * 1024
-STRANGERS_MAX_KIB = 64 * 1024  # what requests of strangers may hold, all together
+STRANGERS_MAX_KIB = 64 * 1024  # the requests of clients without an account may hold so much, all together
 KIB_PER_CONNECTION = 16
 
 
 @pytest.fixture
 def fresh(new_cluster):
-    """A master of the test's own: its memory is measured."""
+    """Starts a master that only this test uses, since its memory is measured."""
     c = new_cluster().start_master()
     c.login()
     return c
@@ -43,7 +43,7 @@ def check_memory(cluster, before_kib, allowed_kib):
 
 
 def push(sock, data):
-    """Sends as much as is taken; a server that has had enough answers and closes."""
+    """Sends as much as the server takes. A server that has received enough answers and closes the connection."""
     with contextlib.suppress(OSError):
         sock.settimeout(0.2)
         while data:
@@ -76,7 +76,7 @@ def test_heads_of_a_byte_now_and_then_hinder_nobody(fresh):
 @pytest.mark.parametrize("framing", ["Content-Length: 104857600", "Transfer-Encoding: chunked"])
 @pytest.mark.parametrize("credentials", ["", "Authorization: Bearer det1.nobodysnobodysnobodysnobodysnobodysnobodysno\r\n"])
 def test_bodies_of_100_mb_without_credentials_are_refused_before_they_are_read(fresh, framing, credentials):
-    """A made-up token is none: what matters is who it is, not that there is one."""
+    """A made-up token counts as no token: the user matters, not that there is a token."""
     before = memory_kib(fresh.master.pid)
     head = f"POST /api/v1/experiments HTTP/1.1\r\nHost: x\r\n{credentials}{framing}\r\n\r\n".encode()
     body = b"%x\r\n" % (100 * MIB) + b"x" * (2 * MIB) if "chunked" in framing else b"x" * (2 * MIB)
@@ -105,7 +105,7 @@ def test_answers_that_strangers_do_not_read_are_bounded(fresh):
         check_served(fresh)
 
 
-# ---- those who leave ----
+# ---- clients that leave ----
 
 
 def leave(sock, how):
@@ -128,7 +128,7 @@ def open_files(cluster):
 def test_clients_that_leave_amid_a_stream_leave_nothing_behind(fresh, how):
     experiment = fresh.create(activate=False)
     trial = fresh.get(f"/api/v1/trials/{fresh.trial_ids(experiment)[0]}").json["trial"]
-    for i in range(20):  # 10 MB: far more than the sockets hold
+    for i in range(20):  # 10 MB, far more than the sockets hold
         logs = [{"taskId": trial["taskId"], "log": f"{i}.{j} " + "x" * 5000 + "\n"} for j in range(100)]
         assert fresh.post("/api/v1/task/logs", {"logs": logs}).status == 200
     before = open_files(fresh)
@@ -157,7 +157,8 @@ def test_clients_that_leave_amid_a_long_poll_or_an_upload(fresh):
 
 
 def test_connections_are_watched_for_ends_that_nobody_tells(fresh):
-    """A client whose machine is gone never closes: the kernel asks after a minute of silence whether somebody is there."""
+    """A client whose machine is gone never closes its connection. After a minute of silence the kernel asks whether the client is still
+    there."""
     with contextlib.ExitStack() as stack:
         sock = connect(fresh, stack, b"GET /api/v1/me")
         peer = sock.getsockname()[1]
@@ -168,7 +169,7 @@ def test_connections_are_watched_for_ends_that_nobody_tells(fresh):
         assert re.search(r"timer:\(keepalive,", shown.stdout), shown.stdout
 
 
-# ---- lines that no log expects ----
+# ---- unusual log lines ----
 
 
 def test_a_line_of_10_mb_with_nul_bytes_and_broken_utf8_goes_all_the_way(new_cluster):

@@ -1,4 +1,4 @@
-"""Pools as they are configured, and the queues of their jobs."""
+"""Tests resource pools as they are configured, and the queues of their jobs."""
 import json
 import signal
 import subprocess
@@ -76,7 +76,7 @@ def test_a_scheduler_that_cannot_be_is_refused_by_name(tmp_path, scheduler, mist
 # ---- changing the queue -----------------------------------------------------------------------------------------------
 
 class Queue:
-    """Three jobs, a, b and c, that wait in a pool."""
+    """Makes three jobs, a, b and c, that wait in a pool."""
 
     def __init__(self, cluster, pool):
         self.cluster, self.pool = cluster, pool
@@ -93,7 +93,7 @@ class Queue:
         return {j["name"]: j["priority"] for j in self.jobs()}
 
     def update(self, *changes):
-        """Each change: a job, what, and the value or another job."""
+        """Changes the queue. Each change is a job, the kind of change, and a value or another job."""
         return self.cluster.post("/api/v1/job-queues", {"updates": [
             {"jobId": self.id.get(job, job), what: self.id.get(value, value) if isinstance(value, str) else value}
             for job, what, value in changes]})
@@ -127,7 +127,7 @@ def fair(pools):
     ([("a", "priority", 1), ("c", "priority", 1)], "acb"),
     ([("a", "priority", 99), ("c", "aheadOf", "a")], "bca"),
     ([("c", "aheadOf", "b"), ("b", "aheadOf", "a")], "cba"),
-    ([("a", "aheadOf", "a")], "abc"),  # the first one moved to the top, say
+    ([("a", "aheadOf", "a")], "abc"),  # as when the first job is moved to the top
     ([("b", "behindOf", "b"), ("c", "aheadOf", "b")], "acb"),
     ([], "abc"),
 ])
@@ -320,7 +320,7 @@ def test_where_launch_error_is_set_what_nothing_can_hold_is_refused(new_cluster)
     c.create(resources={"slots_per_trial": 2})
 
 
-# ---- more of what cannot be -------------------------------------------------------------------------------------------
+# ---- further changes that are refused ---------------------------------------------------------------------------------
 
 def test_the_queue_of_an_unknown_pool_is_not_found(pools):
     for route in ("job-queues-v2", "job-queues"):

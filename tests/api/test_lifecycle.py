@@ -1,10 +1,10 @@
-"""What people do to experiments: single and bulk actions, changes, deletion; and what each refuses."""
+"""Tests what users do with experiments: single and bulk actions, changes, deletion; and what each of these refuses."""
 import pytest
 from support.cluster import PASSWORD, error_of, wait_for
 
 
 def ended(c, **changes):
-    """An experiment that is over."""
+    """Makes an experiment that is over."""
     x = c.create(activate=False, **changes)
     assert c.post(f"/api/v1/experiments/{x}/kill").status == 200
     assert c.wait_experiment(x)["state"] == "STATE_CANCELED"
@@ -35,7 +35,7 @@ def test_bulk_states_answer_for_each_id(master):
 @pytest.mark.parametrize("action, unknown", [("pause", "experiment '99999' not found"), ("kill", "experiment '99999' not found"),
                                              ("archive", "experiment '99999' not found")])
 def test_bulk_has_one_answer_for_each_id_in_their_order(master, action, unknown):
-    """Never fewer answers than ids: who sends five and wants five needs no list of those that were left out."""
+    """There is an answer for each id. A client that sends five ids and gets five answers need not ask which were left out."""
     a, b = ended(master), ended(master)
     ids = [b, 99999, a, b, 99999]
     reply = master.post(f"/api/v1/projects/-1/experiments/{action}", {"experimentIds": ids})
@@ -188,8 +188,8 @@ def test_only_its_owner_and_admins_delete_an_experiment(new_cluster):
 
 
 def test_a_deletion_that_cannot_be_finished_may_be_asked_for_again(new_cluster):
-    """Rows are all that is known of a checkpoint's files, so they stay until those are gone; and a master that goes down in
-    the midst of a deletion leaves it failed."""
+    """Only rows say which files a checkpoint has, so the rows stay until the files are removed. If a master ends during a deletion, the
+    deletion counts as failed."""
     c = new_cluster()
     c.start_master()
     c.login()

@@ -1,4 +1,4 @@
-"""Many clients that want nothing, or that do not take what they wanted: memory stays bounded, and all others are served."""
+"""Tests many clients that send nothing, or that do not read what they asked for: memory stays bounded, and all others are served."""
 import contextlib
 import json
 import os
@@ -64,7 +64,8 @@ def test_two_thousand_silent_connections(cluster):
 def running_trial(cluster):
     x = cluster.create(entrypoint=["sleep", "1000"], resources={"slots_per_trial": 1})
     trial = cluster.get(f"/api/v1/trials/{cluster.trial_ids(x)[0]}").json["trial"]
-    wait_for("the trial to run", lambda: cluster.experiment(x)["state"] == "STATE_RUNNING")  # before that it is killed, not asked
+    # an experiment that does not run yet would be killed at once, without being asked
+    wait_for("the trial to run", lambda: cluster.experiment(x)["state"] == "STATE_RUNNING")
     return x, trial
 
 
@@ -110,7 +111,7 @@ def test_two_hundred_followers_that_do_not_read_get_everything_in_the_end(cluste
         check_memory(cluster, before, 200 * 256)
         assert cluster.post(f"/api/v1/experiments/{x}/kill").status == 200
         expected = [f"{i}.{j}" for i in range(10) for j in range(100)]
-        for sock in followers[:2] + followers[-2:]:  # the others leave without having read
+        for sock in followers[:2] + followers[-2:]:  # the other followers leave without having read
             lines = [json.loads(line)["result"]["log"].split()[0] for line in chunks_joined(body_of(sock)).splitlines()]
             assert lines == expected
     check_served(cluster)
@@ -130,7 +131,7 @@ def test_with_few_file_descriptors_connections_leave_some_to_the_store(new_clust
 
 
 def refusal(sock):
-    """Told so, or just let go of."""
+    """Whether the server has refused the connection with a reply, or has just closed it."""
     try:
         text = sock.recv(4096)
     except ConnectionError:

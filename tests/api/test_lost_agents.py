@@ -1,4 +1,4 @@
-"""An agent that dies stays on the list as lost, since when, until it comes back or an admin takes it off."""
+"""Tests that an agent that ends without notice is listed as lost, with the time, until it comes back or an admin removes it."""
 import os
 import signal
 import subprocess
@@ -57,7 +57,8 @@ def test_a_lost_agent_that_comes_back_is_an_agent_again(cluster):
 
 
 def test_agents_that_only_an_older_version_has_seen_are_not_on_the_list(new_cluster):
-    """That version kept the row of every agent it ever knew: after the upgrade each of them was waited for, and lost."""
+    """The old version kept the row of every agent that it had ever seen. After the upgrade each of them was waited for, and then became
+    lost."""
     c = new_cluster(config={"resource_pools": [{"pool_name": "default", "agent_reconnect_wait": "1s"}]})
     c.start_master()
     c.login("admin")
@@ -91,7 +92,7 @@ def test_only_admins_take_agents_off_the_list_and_only_lost_ones(cluster):
     cluster.stop_master()
     cluster.start_master()
     assert listed(cluster, "off") is None
-    # The new master has an agent that has not come back yet on its list for a minute, as one that is away.
+    # For a minute the new master lists an agent that has not come back yet as one that is away.
     wait_for("the agent to be back", lambda: cluster.agent_is_up("here"))
     cluster.stop_agent("here")
 
@@ -102,7 +103,7 @@ def test_det_names_lost_agents_and_removes_them(cluster):
     assert done.returncode == 0 and "told" in done.stdout
     assert "Agent told is lost since " in done.stderr and "'det agent remove told'" in done.stderr
     assert '"lost_since": "' in det(cluster, "agent", "list", "--json").stdout
-    assert det(cluster, "agent", "disable", "--all").returncode == 0  # what an admin wants of one that is lost is kept
+    assert det(cluster, "agent", "disable", "--all").returncode == 0  # what an admin sets for a lost agent is kept
     assert det(cluster, "agent", "enable", "--all").returncode == 0
     assert det(cluster, "agent", "remove", "told").returncode == 0
     assert "told" not in det(cluster, "agent", "list").stdout

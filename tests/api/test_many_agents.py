@@ -1,4 +1,5 @@
-"""Fifty agents on WebSockets of their own (bench/agents_load.c) and ten times as many tasks: what bench/run.py asks of thousands."""
+"""Tests fifty agents on WebSockets of their own (bench/agents_load.c) and ten times as many tasks. bench/run.py does the same with
+thousands."""
 import re
 import subprocess
 
@@ -15,7 +16,7 @@ def queue(cluster, slots=1):
 
 
 def run_agents(cluster, tasks, pool="default", agents=AGENTS):
-    """(exit status, what it says): the program itself sees to it that nothing is placed twice, and no slot given to two."""
+    """Returns (exit status, output). The program itself checks that no task is placed twice, and that no slot is given to two tasks."""
     done = subprocess.run([BUILD / "bench/agents_load", str(cluster.port), cluster.dir / "data/agent.token", str(agents), str(SLOTS),
                            str(tasks), str(RUN_MS), pool], capture_output=True, text=True, timeout=300, check=False)
     return done.returncode, done.stdout + done.stderr
@@ -23,7 +24,7 @@ def run_agents(cluster, tasks, pool="default", agents=AGENTS):
 
 @pytest.fixture(scope="module")
 def ran(master):
-    """The experiments, and what the agents said of it."""
+    """Runs the experiments, and returns them with what the agents have printed."""
     experiments = [queue(master, slots=1 + i % 2) for i in range(EXPERIMENTS)]
     status, text = run_agents(master, EXPERIMENTS * TRIALS)
     assert status == 0, text

@@ -1,4 +1,5 @@
-"""The master's own log by the API: the last lines in memory, by number, followed, for admins, without secrets."""
+"""Tests the master's own log in the API: the last lines, which are in memory, by number and followed; only for admins, and without
+secrets."""
 import http.client
 import json
 
@@ -47,7 +48,7 @@ def test_only_admins_read_it(admin):
 
 
 def test_a_request_without_parameters_gives_others_a_line_that_says_why_there_is_no_log(admin):
-    """Release 0.38.1 asks so for a support bundle, which would fail whole."""
+    """Release 0.38.1 sends this request for a support bundle. If it failed, no bundle would be made."""
     admin.login("determined")
     [line] = lines(admin)
     assert line["message"] == "Left out: only an admin may read the master's log, and user 'determined' is not an admin."

@@ -1,4 +1,4 @@
-"""Metrics through the API: charts, streams of an experiment's metrics, sealing while everything goes on, and bad reports."""
+"""Tests metrics in the API: charts, streams of an experiment's metrics, sealing while other requests are served, and wrong reports."""
 import fractions
 import json
 import math
@@ -29,7 +29,7 @@ def trial(master):
 
 
 def stored(c, trial, group="training"):
-    """Every report of a group as (batches, metrics), by the stream."""
+    """Returns every report of a group as (batches, metrics), read from the stream."""
     key = "validation_metrics" if group == "validation" else "avg_metrics"
     return [(m["totalBatches"], m["metrics"][key])
             for line in c.get(f"{TRIALS}/metrics/trial_metrics?trialIds={trial}&group={group}").lines
@@ -87,7 +87,7 @@ def test_a_range_of_nothing_known_is_refused(master, trial, query):
 
 
 def lttb(points, n):
-    """Steinarsson's Largest-Triangle-Three-Buckets, as his thesis has it."""
+    """Computes Steinarsson's Largest-Triangle-Three-Buckets, as his thesis describes it."""
     every = fractions.Fraction(len(points) - 2, n - 2)
     begin = [int(b * every) + 1 for b in range(n - 1)] + [len(points)]
     chosen = [points[0]]
@@ -100,7 +100,7 @@ def lttb(points, n):
 
 
 def thinned(points, n):
-    """As many of lttb()'s as leave room for the extremes, which the master shows always."""
+    """Returns the points of lttb() with room left for the extremes, which the master always shows."""
     by_value = sorted(points, key=lambda p: p[1])
     for k in range(n, 2, -1):
         chosen = sorted({*lttb(points, k), by_value[0], by_value[-1]})
@@ -124,7 +124,7 @@ def test_a_long_series_is_thinned_to_the_number_of_points_asked_for(master, long
 
 @pytest.fixture(scope="module")
 def long_series(master):
-    """(a trial, its 200 points)"""
+    """Makes a trial and returns (the trial, its 200 points)."""
     trial = master.trial_ids(master.create(activate=False))[0]
     draw = random.Random(5)
     points = [(3 * i, math.sin(i / 7) + draw.random()) for i in range(200)]
@@ -152,7 +152,7 @@ def test_comparison_of_an_unknown_trial(master):
 # ---- streams of an experiment, until it ends ----
 
 class Follower(threading.Thread):
-    """Reads a stream to its end."""
+    """Reads a stream to its end, in a thread."""
 
     def __init__(self, c, path):
         super().__init__()
@@ -242,7 +242,7 @@ def test_reports_are_sealed_and_nobody_sees_it(new_cluster):
 
 
 def test_master_killed_while_it_seals_loses_and_doubles_nothing(new_cluster):
-    """Reports come without a break; the master is killed again and again. What was acknowledged is there, once."""
+    """Reports are sent without a pause, and the master is killed again and again. What was acknowledged must be stored exactly once."""
     c = new_cluster()
     c.start_master()
     c.login()
@@ -260,7 +260,7 @@ def test_master_killed_while_it_seals_loses_and_doubles_nothing(new_cluster):
         assert stored(c, t) == sorted(told.items())
 
 
-# ---- bad reports: refused, and nothing has changed ----
+# ---- wrong reports: they are refused and change nothing ----
 
 def deep(levels):
     return json.loads('{"a":' * levels + "1" + "}" * levels)

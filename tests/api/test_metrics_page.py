@@ -1,4 +1,4 @@
-"""GET /metrics, read as a collector reads it: OpenMetrics text, checked against its grammar and its reference page."""
+"""Tests GET /metrics as a collector reads it: the OpenMetrics text is compared with its grammar and its reference page."""
 import pathlib
 import re
 
@@ -11,7 +11,7 @@ SUFFIXES = {"gauge": {""}, "counter": {"_total"}, "histogram": {"_bucket", "_sum
 
 
 def parse(text):
-    """{family: (kind, help, [(suffix, labels, value)])}; an AssertionError where the text is not OpenMetrics."""
+    """Returns {family: (kind, help, [(suffix, labels, value)])}. Raises AssertionError if the text is not OpenMetrics."""
     assert text.endswith("# EOF\n") and "\n\n" not in text
     families, current = {}, None
     for line in text.splitlines()[:-1]:

@@ -1,4 +1,4 @@
-"""Single files of an experiment's model definition: the tree, one file, its download; and what is not there."""
+"""Tests single files of an experiment's model definition: the tree, one file, its download, and files that do not exist."""
 import base64
 import io
 import json
@@ -53,7 +53,7 @@ def test_an_experiment_without_files_has_an_empty_tree(master):
 
 
 def blob(data):
-    """As a statement has it, in either engine."""
+    """Returns the bytes as a literal of SQL, for either engine."""
     return f"'\\x{data.hex()}'::bytea" if os.environ.get("DET_TEST_DB") == "postgres" else f"x'{data.hex()}'"
 
 
@@ -67,7 +67,7 @@ def tgz(path, content):
 
 
 def test_a_tree_of_any_depth_that_is_stored_is_told(new_cluster):
-    """Agents take a hundred names in a path, and nothing deeper is taken any more; older versions have stored such trees."""
+    """Agents accept at most a hundred names in a path, so nothing deeper is accepted any more. Older versions have stored such trees."""
     c = new_cluster()
     c.start_master()
     c.login()

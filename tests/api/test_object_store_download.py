@@ -1,4 +1,5 @@
-"""Checkpoints in the cluster's object store, downloaded through the master: each kind of store, each kind of archive, by all clients."""
+"""Tests checkpoints in the cluster's object store that are downloaded through the master: with each kind of store and of archive, and by
+all clients."""
 import contextlib
 import http.client
 import io
@@ -35,7 +36,7 @@ def cluster_with(directory, config, **env):
 
 @pytest.fixture(scope="module", params=["s3", "gcs", "azure"])
 def stored(request, tmp_path_factory):
-    """(cluster whose storage that is, a checkpoint that our library has stored there)."""
+    """Returns (the cluster whose storage this is, a checkpoint that our library has stored there)."""
     if object_stores.missing(request.param):
         pytest.skip(object_stores.missing(request.param))
     directory = tmp_path_factory.mktemp(request.param)
@@ -45,7 +46,7 @@ def stored(request, tmp_path_factory):
 
 
 def report(c, config, directory, env, **changes):
-    """Uploads as a trial does, and tells the master."""
+    """Uploads files as a trial does, and reports the checkpoint to the master."""
     name = str(uuid.uuid4())
     files = pathlib.Path(directory) / name
     for path, data in FILES.items():
@@ -89,7 +90,7 @@ def downloaded(directory):
 
 @pytest.mark.parametrize("mode", ["direct", "master", "auto"])
 def test_det_downloads_it(stored, tmp_path, mode):
-    """Straight from the store python3 reads it, with the store's client and the user's own environment."""
+    """python3 reads the checkpoint directly from the store, with the store's client and the user's own environment."""
     c, name = stored
     env = {**environment(), **{key: value for key, value in c.env.items() if key == "STORAGE_EMULATOR_HOST"}}
     done = run_det(c, "checkpoint", "download", "-q", "-o", tmp_path / "to", "--mode", mode, name, **env)
@@ -112,7 +113,8 @@ def refusal(c, name, status=400):
 
 @pytest.mark.parametrize("change", [{"bucket": "another"}, {"endpoint_url": "http://127.0.0.1:9"}, {"prefix": "of/others"}])
 def test_the_master_reads_no_store_but_the_clusters_own(s3, change):
-    """Else whoever configures an experiment could have it read whatever its credentials, or its place in the network, allow."""
+    """Otherwise whoever configures an experiment could have the master read whatever its credentials, or its place in the network,
+    allow."""
     c, store, directory = s3
     name = report(c, store.config, directory, {}, **change)
     assert "not the cluster's own checkpoint_storage" in refusal(c, name)
@@ -134,7 +136,7 @@ def test_what_is_not_there_and_a_store_that_does_not_answer(s3, tmp_path):
 
 
 def broken_python(directory, lines):
-    """A PATH whose python3 is a script."""
+    """Returns a PATH with a python3 that is a script."""
     (directory / "bin").mkdir()
     (directory / "bin/python3").write_text(f"#!/bin/sh\n{lines}\n")
     (directory / "bin/python3").chmod(0o755)
@@ -142,7 +144,7 @@ def broken_python(directory, lines):
 
 
 def test_det_reads_any_store_that_its_user_can(s3, tmp_path):
-    """The master reads no other store than its own; whoever has credentials for one does."""
+    """The master reads no other store than its own. A client that has credentials for another store reads that itself."""
     c, store, directory = s3
     store.client.create_bucket(Bucket="theirs")
     name = report(c, {**store.config, "bucket": "theirs", "prefix": "deep/er"}, directory, {})

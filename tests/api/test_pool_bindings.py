@@ -1,4 +1,4 @@
-"""Which workspaces may use which resource pools."""
+"""Tests which workspaces may use which resource pools."""
 import json
 import signal
 
@@ -9,7 +9,7 @@ POOLS = {"resource_pools": [{"pool_name": "default"}, {"pool_name": "shared"}, {
 
 @pytest.fixture
 def bound(new_cluster):
-    """Pool own belongs to workspace mine."""
+    """Starts a cluster in which the pool `own` is bound to the workspace `mine`."""
     c = new_cluster(config=POOLS)
     c.start_master()
     c.login("admin")

@@ -1,4 +1,4 @@
-"""The master on a PostgreSQL server that goes away, comes back, refuses, hangs, or has no room left."""
+"""Tests the master with a PostgreSQL server that stops, comes back, refuses, hangs, or has no space left."""
 import concurrent.futures
 import os
 import signal
@@ -29,7 +29,7 @@ def master(server, new_cluster):
 
 @pytest.fixture
 def in_background():
-    """Calls a function on a thread of its own; its result is a future."""
+    """Returns a function that calls another one on a thread of its own; the result is a future."""
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         yield pool.submit
 
@@ -49,7 +49,7 @@ def wait_for_log(master, text):
 
 
 class Load:
-    """Three clients that write as fast as they are answered; `acknowledged` are the keys that were."""
+    """Three clients that write as fast as they get answers. `acknowledged` has the keys whose writes were acknowledged."""
 
     def __init__(self, master):
         self.master, self.acknowledged, self.stop = master, [], threading.Event()
@@ -79,7 +79,7 @@ class Load:
             t.join(60)
 
 
-# ---- a server that goes away ----
+# ---- a server that cannot be reached ----
 
 def test_a_start_without_the_server_says_which_database_and_keeps_the_password(server, new_cluster):
     c = new_cluster(config={"db": {**server.new_database(), "password": "s3cret"}})
@@ -135,7 +135,7 @@ def test_connections_that_are_cut_under_load_lose_nothing_that_was_acknowledged(
 # ---- what the server refuses ----
 
 def refused(cluster):
-    """What a master says that does not start."""
+    """Starts a master that refuses to start, and returns what it prints."""
     cluster.start_master(wait=False)
     assert cluster.master.wait(60) != 0
     cluster.master = None
@@ -143,7 +143,7 @@ def refused(cluster):
 
 
 def ordinary_user(server, **options):
-    """A configuration whose user is no superuser, so that limits hold for it."""
+    """Returns a configuration whose user is no superuser, since limits do not hold for superusers."""
     db = server.new_database()
     words = " ".join(f"{key} {value}" for key, value in options.items())
     server.sql(f"CREATE ROLE det LOGIN PASSWORD 'r1ght' {words}")
@@ -218,7 +218,7 @@ def test_a_standby_is_read_and_written_when_it_becomes_the_primary(server, maste
     assert keys(master) == ["before", "waits"]
 
 
-# ---- a server that is there, and does not serve ----
+# ---- a server that can be reached, but does not answer or store ----
 
 def test_a_server_that_says_nothing_is_given_up_in_time(server, new_cluster, in_background):
     db = server.new_database()
@@ -277,7 +277,7 @@ def small_disk(server):
         pytest.skip(f"a small file system can't be mounted here: {why}")
     with disk:
         yield disk
-        server.stop()  # before its disk goes
+        server.stop()  # the server must be stopped before its disk is removed
 
 
 def test_a_full_disk_refuses_writes_answers_reads_and_passes_by_itself(server, small_disk, new_cluster, in_background):
@@ -303,7 +303,8 @@ def test_a_stop_while_the_server_is_away_is_quick_and_no_failure(server, master,
     wait_for_log(master, "store.away")
     assert master.stop_master() == 0
     assert "master.stop_forced" in master.master_log() and "reason=the_store_is_not_there" in master.master_log()
-    # Nobody was told that it is stored: hung up on, or refused because the trouble was known by then.
+    # No client was told that its write is stored. Each either lost its connection, or was refused because the master knew of the trouble by
+    # then.
     assert all(f.exception(60) or f.result() == 503 for f in lost)
     server.start()
     master.start_master()

@@ -1,4 +1,4 @@
-"""Profiles in the older releases' form: samples that are posted, agents' reports, and the series both are read back as."""
+"""Tests profiles in the form of older releases: samples that are posted, agents' reports, and the series as which both are read."""
 import json
 import threading
 
@@ -88,7 +88,7 @@ def test_reports_of_agents_and_of_the_library_are_shown_in_the_older_form(master
 
 
 def test_many_samples_at_one_batch_are_all_kept_also_once_sealed(master, trial):
-    """They neither merge nor clash: a batch may take longer than a sample."""
+    """Samples are neither merged nor refused as duplicates: a batch may take longer than the time between two samples."""
     values, before = [float(i % 97) for i in range(3000)], master.metric("det_metric_sealed_reports_total")
     for start in range(0, 3000, 1000):
         posted(master, {**series(trial, "to_device", values[start:start + 1000], "timing", batches=[5] * 1000),

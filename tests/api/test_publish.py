@@ -1,4 +1,4 @@
-"""Ports of running trials on this machine: det experiment create --publish, and the WebSocket that carries them."""
+"""Tests ports of running trials on this machine: det experiment create --publish, and the WebSocket that carries their data."""
 import base64
 import contextlib
 import os
@@ -54,7 +54,7 @@ def test_who_does_not_read_holds_the_trial_back_and_fills_no_memory(cluster, ser
     with served.connect() as lazy:
         lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
         lazy.sendall(b"give 100000000")
-        time.sleep(1)  # time to do it wrong
+        time.sleep(1)  # meanwhile the trial sends, and whatever would fill the memory does
         with served.connect() as c:
             c.sendall(b"others are served")
             assert c.recv(99) == b"others are served"

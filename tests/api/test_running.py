@@ -1,4 +1,4 @@
-"""What the API shows and does while something runs: agents, slots, pools, jobs, tasks, and the routes that tasks call."""
+"""Tests what the API shows and does while tasks run: agents, slots, pools, jobs, tasks, and the routes that tasks call."""
 import base64
 import csv
 import json
@@ -16,7 +16,7 @@ SLEEP = ["sh", "-c", "sleep 1000"]
 
 @pytest.fixture(scope="module")
 def running(cluster):
-    """An experiment with one trial that sleeps on a slot: (experiment id, trial id, allocation id, task id)."""
+    """Starts an experiment with one trial that sleeps on a slot, and returns (experiment id, trial id, allocation id, task id)."""
     x = cluster.create(entrypoint=SLEEP, name="sleeper")
     wait_for("the trial to run", lambda: cluster.experiment(x)["state"] == "STATE_RUNNING")
     [trial] = cluster.trial_ids(x)
@@ -55,14 +55,14 @@ def test_agents_show_slots_containers_and_statistics(cluster, running):
 
 
 def test_the_list_of_agents_is_never_behind(cluster, running, admin, request):
-    """Of an agent that has not changed, the list has the same text as before; every change must show."""
+    """If an agent has not changed, the list has the same text for it as before. Every change must show."""
     def alone():
         return cluster.get("/api/v1/agents/agent0").json["agent"]
 
     def both():
         while True:
             earlier, [listed], later = alone(), cluster.get("/api/v1/agents").json["agents"], alone()
-            if earlier == later:  # else it has changed meanwhile: what the list showed of that, nobody can say
+            if earlier == later:  # else the agent has changed between the two requests, and the list may have shown either state
                 assert listed == later
                 return listed
 
@@ -74,7 +74,7 @@ def test_the_list_of_agents_is_never_behind(cluster, running, admin, request):
     cluster.post(f"/api/v1/agents/agent0/slots/{free}/enable", token=admin)
     assert both() == before
     x = cluster.create(entrypoint=SLEEP)
-    request.addfinalizer(lambda: cluster.post(f"/api/v1/experiments/{x}/kill"))  # others need the slot
+    request.addfinalizer(lambda: cluster.post(f"/api/v1/experiments/{x}/kill"))  # other tests need the slot
     wait_for("the second trial to run", lambda: both()["slotStats"]["typeStats"]["TYPE_CPU"]["states"].get("STATE_RUNNING") == 2)
     cluster.post("/api/v1/agents/agent0/disable", {"drain": True}, token=admin)
     assert both()["draining"]
@@ -84,7 +84,7 @@ def test_the_list_of_agents_is_never_behind(cluster, running, admin, request):
 
 
 def test_lists_of_experiments_say_how_far_they_are(cluster, running, request):
-    """As GetExperiment does; they are found by the state that is stored."""
+    """Lists show the same state of an experiment as GetExperiment. Filters compare the state that is stored."""
     waits = cluster.create(entrypoint="true", resources={"slots_per_trial": 2})
     request.addfinalizer(lambda: cluster.post(f"/api/v1/experiments/{waits}/kill") and cluster.wait_experiment(waits))
     wanted = {running[0]: "STATE_RUNNING", waits: "STATE_QUEUED"}
@@ -164,7 +164,7 @@ def test_dropped_capabilities_are_those_of_the_cluster_and_of_the_experiment(new
     log = c.trial_log(c.trial_ids(x)[0])
     has = {name: int(value, 16) for name, value in re.findall(r"(Cap\w+):\s+([0-9a-f]+)", log)}
     assert set(has) == {"CapPrm", "CapEff", "CapBnd"} and has["CapBnd"] & 1 << 5
-    assert not any(value & (1 << 13 | 1 << 0 | 1 << 27) for value in has.values())  # an agent of root's, for a user linked to root
+    assert not any(value & (1 << 13 | 1 << 0 | 1 << 27) for value in has.values())  # the agent is root's, and the user is linked to root
     assert "no effect" not in log
 
 
@@ -268,7 +268,8 @@ def test_what_tasks_report_about_themselves(cluster, running):
     assert cluster.post(f"/api/v1/trials/{trial}/progress", {"progress": "NaN"}).status == 200
     assert cluster.post(f"/api/v1/trials/{trial}/progress", {"progress": -1}).status == 400
     assert cluster.post(f"/api/v1/trials/{trial}/early_exit", {}).status == 400
-    admin = cluster.login("admin", keep=False).json["token"]  # a storage of a trial on the cluster is its task's to say, or an admin's
+    # only the trial's task, or an admin, may name the storage of a trial on the cluster
+    admin = cluster.login("admin", keep=False).json["token"]
     storage, again = (cluster.post("/api/v1/runs/start", {"runId": trial, "checkpointStorage": s}, token=admin).json
                       for s in ({"type": "directory", "container_path": "/x"}, {"container_path": "/x", "type": "directory"}))
     assert storage["storageId"] == again["storageId"] > 0

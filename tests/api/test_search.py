@@ -1,4 +1,5 @@
-"""Searching experiments and runs: every column, operator and sort against the same judged in Python; what is refused; and actions on runs."""
+"""Tests lookups of experiments and runs: every column, operator and sort is compared with the same computed in Python. Also tests what
+is refused, and actions on runs."""
 import json
 import operator
 import random
@@ -39,7 +40,7 @@ def run_ids(c, *fields, **more):
 
 @pytest.fixture(scope="module")
 def stock(tmp_path_factory):
-    """A master with some dozens of experiments of all kinds, and what they are, in Python."""
+    """Starts a master with some dozens of experiments of all kinds, and returns it with the same data in Python."""
     from support.cluster import Cluster
     rng = random.Random(5)
     with Cluster(tmp_path_factory.mktemp("stock")) as c:
@@ -327,7 +328,7 @@ def act(c, action, ids=(), **more):
 
 @pytest.fixture
 def two(master):
-    """A run on its own, and one of two of a search."""
+    """Makes an experiment with one run, and one with two. Returns a run of each, and both experiments."""
     single = master.create(activate=False)
     several = master.create(activate=False, searcher={"name": "random", "metric": "loss", "max_trials": 2}, hyperparameters={"lr": 0.1})
     return master.trial_ids(single)[0], master.trial_ids(several)[0], single, several
@@ -391,7 +392,7 @@ def test_columns_are_what_a_project_has(stock):
     for listed in (xs, rs):
         assert listed["validation.loss.mean"] == ("VALIDATIONS", "NUMBER") and listed["training.dot.ted.min"][0] == "TRAINING"
         assert listed["mine.word.last"] == ("CUSTOM_METRIC", "TEXT") and "mine.word.min" not in listed
-    for path, listed in ((EXPERIMENTS, xs), (RUNS, rs)):  # every one can be searched and sorted by
+    for path, listed in ((EXPERIMENTS, xs), (RUNS, rs)):  # every column can be used in filters and sorts
         for name in listed:
             search(stock, path, field(name, "notEmpty"), sort=f"{name}=desc", projectId=1)
     titles = {x["column"]: x["displayName"] for x in stock.get("/api/v1/projects/1/columns?tableType=TABLE_TYPE_RUN").json["columns"]}
@@ -415,7 +416,7 @@ def test_ranges_of_metrics_and_values_of_metadata(stock):
     owners = {at(r, "metadata", "owner") for r in search(stock, RUNS, projectId=1)} - {None}
     values = lambda key: stock.get(f"/api/v1/projects/1/metadata/{key}").json["values"]  # noqa: E731
     assert owners and values("owner") == sorted(owners)
-    assert values("n.m") == [] and values("n") == [] and values("none") == []  # only texts
+    assert values("n.m") == [] and values("n") == [] and values("none") == []  # only texts are listed
     for path in ("columns", "experiments/metric-ranges", "metadata/owner"):
         assert stock.get(f"/api/v1/projects/9999/{path}").status == 404
 
@@ -432,7 +433,7 @@ def test_a_text_that_a_database_cannot_read_hides_no_other(master):
 
 
 def test_an_empty_label_is_no_end_of_the_search(master):
-    """Found by tests/fuzz_api: it was looked for beyond the end of an experiment's labels."""
+    """tests/fuzz_api found this: the text was searched for beyond the end of an experiment's labels."""
     master.create(activate=False, config=master.experiment_config(labels=["one", "two"]))
     assert master.get("/api/v1/experiments?labels=").json["experiments"] == []
     assert len(master.get("/api/v1/experiments?labels=one&labels=two&limit=1").json["experiments"]) == 1

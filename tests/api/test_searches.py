@@ -1,4 +1,4 @@
-"""Searches as their trials see them: operations, validations, what they may not say; and what a search is going to do."""
+"""Tests searches as their trials see them: operations, validations, and refused reports; and previews of searches."""
 import json
 import signal
 
@@ -18,7 +18,7 @@ def create(c, searcher, **changes):
 
 
 def trials(c, x):
-    """Oldest first."""
+    """Returns the trials, the oldest first."""
     return sorted(c.get(f"/api/v1/experiments/{x}/trials?limit=-1").json["trials"], key=lambda t: t["id"])
 
 
@@ -157,8 +157,8 @@ def test_searches_that_cannot_run_are_refused(master, searcher, sentence):
 
 
 def play(c, x, killed=()):
-    """Every trial completes what it is asked for, the oldest first; its metric follows from its seed. The master is killed before
-    these turns."""
+    """Every trial completes what it is asked for, the oldest first. A trial's metric follows from its seed. The master is killed before
+    the turns in `killed`."""
     for turn in range(200):
         if turn in killed:
             c.stop_master(signal.SIGKILL)

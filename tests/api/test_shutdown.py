@@ -1,5 +1,6 @@
-"""SIGTERM while everything is under way: the master ends by itself (status 0; it would be 75 with writes left), what it has
-acknowledged is in its store, and its sanitizers have nothing to say (tests/support/cluster.py looks at its log)."""
+"""Tests SIGTERM while requests of all kinds are served. The master must end by itself with status 0 (75 would mean that writes are
+left). What it has acknowledged must be in its store, and its log must hold no sanitizer's report (tests/support/cluster.py looks at
+the log)."""
 import contextlib
 import http.client
 import json
@@ -13,7 +14,7 @@ GOODBYE = (OSError, http.client.HTTPException)
 
 
 class Client(threading.Thread):
-    """Asks for the same kind of thing on one connection until the master is gone; keeps what was acknowledged."""
+    """Sends requests of the same kind on one connection until the master is gone, and keeps those that were acknowledged."""
 
     def __init__(self, cluster, request, keep=lambda number, text: number):
         super().__init__(daemon=True)
@@ -50,7 +51,7 @@ def get(path):
 
 
 def those_who_wait(cluster, trial, allocation):
-    """Connections on which nothing comes to its end by itself."""
+    """Opens connections whose requests do not end by themselves."""
     poll = get(f"/api/v1/allocations/{allocation}/signals/preemption?timeoutSeconds=600")
     follow = get(f"/api/v1/trials/{trial['id']}/logs?follow=true")
     fields = get(f"/api/v1/tasks/{trial['taskId']}/logs/fields?follow=true")
@@ -59,9 +60,9 @@ def those_who_wait(cluster, trial, allocation):
 
 
 def those_who_work(cluster, trial):
-    """Clients that keep the loop, the readers, the workers and the writer busy."""
+    """Starts clients that keep the loop, the readers, the workers and the writer busy."""
     config = json.dumps(cluster.experiment_config(name="x" * 100))
-    padding = " " * 40000  # a body that a worker decodes
+    padding = " " * 40000  # makes the body so large that a worker decodes it
 
     def log(number, who):
         return "POST", "/api/v1/task/logs", {"logs": [{"taskId": trial["taskId"], "log": f"{who}:{number}\n"}]}

@@ -1,5 +1,5 @@
-"""Accounts that tasks run as, and checkpoint directories that these may not write to: told when the account is set, and when an
-experiment is created."""
+"""Tests accounts that tasks run as and that may not write to a directory of checkpoints: this is reported when the account is set, and
+when an experiment is created."""
 import json
 import os
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the directories belon
 
 @pytest.fixture
 def cluster(new_cluster):
-    """Its storage belongs to root, and nobody else may write there."""
+    """A cluster whose storage belongs to root, and to which nobody else may write."""
     c = new_cluster()
     c.start_master()
     c.login("admin")
@@ -22,7 +22,7 @@ def cluster(new_cluster):
 
 
 def refused(reply, directory):
-    """One sentence: whose account, which directory, what to do."""
+    """Checks that the reply is one sentence that names the account's user, the directory, and what to do."""
     assert reply.status == 400, reply
     text = reply.json["error"]["error"]
     assert text.startswith(f"the account that tasks run as, lab (uid {STRANGER}), may not write to the checkpoint directory {directory}: "), text

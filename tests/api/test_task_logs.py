@@ -1,4 +1,4 @@
-"""Task logs on both engines: sealed blocks, searching, following, how long they are kept, and what hostile senders try."""
+"""Tests task logs on both engines: sealed blocks, searching, following, retention, and hostile senders."""
 import contextlib
 import datetime
 import itertools
@@ -30,7 +30,7 @@ def master(request, tmp_path_factory):
 
 
 class Log:
-    """A trial's task, and what was posted to its log."""
+    """The task of a trial, and what was posted to its log."""
 
     def __init__(self, master, **config):
         self.master = master
@@ -49,7 +49,7 @@ class Log:
         return reply
 
     def post_many(self, batches, lines=1000):
-        """Lines as a run on two ranks prints them, each rank in a container of its own, an error every 500 lines."""
+        """Posts lines as a run on two ranks would print them: each rank is in a container of its own, and every 500th line is an error."""
         for _ in range(batches):
             entries = []
             for i in range(self.posted, self.posted + lines):
@@ -67,14 +67,14 @@ class Log:
 
 
 def wait_sealed(master, rounds, others=0):
-    """Until there were more rounds of sealing, and less than a block is left to do beside the bytes of other tests' logs."""
+    """Waits until there were more rounds of sealing, and less than a block is left to seal besides the bytes of other tests' logs."""
     wait_for("the heads to be sealed", lambda: master.metric("det_log_seal_rounds_total") > rounds and
              master.metric("det_log_unsealed_bytes") < others + 256 * 1024)
 
 
 @pytest.fixture(scope="module")
 def long_log(master):
-    """20,000 lines, about 2 MB: blocks, and heads behind them."""
+    """Returns a log with 20,000 lines, about 2 MB, in sealed blocks followed by heads."""
     rounds = master.metric("det_log_seal_rounds_total")
     log = Log(master)
     log.post_many(20)
@@ -110,7 +110,7 @@ def test_every_filter_works_across_blocks(long_log):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_master_killed_while_it_seals_loses_no_line_and_doubles_none(engine, new_cluster):
-    """Whatever was answered is there once, under its number, however often the master dies in between."""
+    """Every line that was acknowledged must be stored once, with its number, however often the master is killed meanwhile."""
     with contextlib.ExitStack() as stack:
         config = {"db": stack.enter_context(postgres.Server()).new_database()} if engine == "postgres" else {}
         c = new_cluster(config=config)
@@ -185,7 +185,7 @@ def test_followers_that_are_up_to_date_read_no_store(master):
     log.post("first\n")
     followers = [Follower(master, f"/api/v1/tasks/{log.task}/logs?follow=true") for _ in range(4)]
     wait_for("the first line", lambda: all(f.results for f in followers))
-    log.post("second\n")  # whoever was still on its way through the store has come to the feed with this one
+    log.post("second\n")  # a follower that was still reading from the store has come to the feed when it gets this line
     wait_for("the second line", lambda: all(len(f.results) == 2 for f in followers))
     read, fed = master.metric("det_log_batches_read_total"), master.metric("det_log_batches_fed_total")
     for i in range(50):
@@ -219,7 +219,7 @@ def test_fields_of_a_trial_are_those_of_all_its_tasks(cluster):
     assert "allocationIds" not in first["result"]
     again = {"id": x, "overrideConfig": "entrypoint: sleep 1; echo again >&2"}
     assert cluster.post("/api/v1/experiments/continue", again).status == 200
-    followed = cluster.get(path + "?follow=true").lines  # until the trial's last task is over
+    followed = cluster.get(path + "?follow=true").lines  # ends when the trial's last task is over
     assert cluster.wait_experiment(x)["state"] == "STATE_COMPLETED"
     both = followed[-1]["result"]
     assert first["result"]["containerIds"][0] in both["containerIds"] and len(both["containerIds"]) == 2
@@ -239,7 +239,7 @@ def test_a_follower_that_does_not_read_or_goes_holds_nobody_up(master):
     gone.close()
     log.post_many(10)
     wait_for("all lines", lambda: len(reading.results) == 10001)
-    # The deaf one reads at last, and gets everything from the store.
+    # The client that did not read now reads, and gets everything from the store.
     deaf.settimeout(60)
     got = b""
     while b'"id":"10001"' not in got[-200000:]:
@@ -251,7 +251,7 @@ def test_a_follower_that_does_not_read_or_goes_holds_nobody_up(master):
     reading.close()
 
 
-# ---- how long they are kept ----
+# ---- retention ----
 
 
 def ended(master, log):
@@ -335,7 +335,7 @@ def test_det_sets_retention_and_cleans_up(master):
     assert det(master, "task", "cleanup-logs", user="admin") == (0, f"Deleted {lines} rows of log entries.\n")
 
 
-# ---- zero bytes: PostgreSQL's texts cannot hold them, and C's end with them ----
+# ---- zero bytes: texts of PostgreSQL cannot hold them, and texts of C end with them ----
 
 
 def test_zero_bytes_stay_in_logs(master):
@@ -398,7 +398,7 @@ def test_a_regular_expression_that_explodes_says_so(long_log):
     reply = log.master.get(f"/api/v1/tasks/{log.task}/logs?searchText=%5E(a%2B)%2B%24&enableRegex=true")
     assert reply.status == 400
     assert 'search "^(a+)+$" takes too long on line 1' in reply.json["error"]["message"]
-    # … also in a sealed block.
+    # The same holds in a sealed block.
     reply = log.master.get(f"/api/v1/tasks/{long_log.task}/logs?searchText=%5E(%5CS%2B%5Cs*)%2B%5B@%23%5D&enableRegex=true")
     assert reply.status == 400 and "takes too long" in reply.json["error"]["message"]
 

@@ -1,4 +1,4 @@
-"""Templates: the routes, what experiments become that are created upon one, and what is refused."""
+"""Tests templates: the routes, experiments that are created with a template, and what is refused."""
 import json
 
 import pytest
@@ -129,7 +129,7 @@ def test_a_configuration_cannot_name_its_template_itself(master):
 
 
 def test_nonsense_upon_a_template_is_refused_like_any_other(master):
-    """A set of labels that holds a null, on both sides, once ended the master."""
+    """In an earlier version a list of labels with a null in it, in template and configuration, ended the master."""
     put(master, "labelled", {"labels": ["t", "u"]})
     reply = create(master, "labelled", labels=[None, "c", 5, {}])
     assert reply.status == 400 and "<config>.labels" in error(reply)
@@ -194,7 +194,7 @@ resources: {is_single_node: on}
 
 
 def test_words_that_yaml_1_1_takes_for_truth_values_are_told_at_creation(master, tmp_path):
-    """As release 0.38.1 reads them: names become "true" and "false"."""
+    """The words are read as release 0.38.1 reads them: names become "true" and "false"."""
     config = tmp_path / "words.yaml"
     config.write_text(YES_AND_NO)
     done = run_det(master, "experiment", "create", config, "--paused")
@@ -208,7 +208,7 @@ def test_words_that_yaml_1_1_takes_for_truth_values_are_told_at_creation(master,
         'hyperparameters: the key n (line 4) is read as "false",', "hyperparameters.augment: off (line 5) is read as false,",
         "hyperparameters.optimizer.vals[0]: y (line 6) is read as true,", 'data: the key on (line 8) is read as "true",']
     assert master.trial_log(master.trial_ids(x["id"])[0]).count("as YAML 1.1 has it") == 4
-    # what det sends in another form it judges itself; a template's words are those of its file
+    # det warns itself of words that it sends in another form; the words of a template are those of the template's file
     assert run_det(master, "experiment", "create", config, "--paused", "--config", "name=x").stderr.count("as YAML 1.1 has it") == 4
     put(master, "words", {"hyperparameters": {"n": 1}})
     made = create(master, "words", hyperparameters={"y": 2})

@@ -1,4 +1,5 @@
-"""HTTPS: the pairs a master takes and makes, what each client makes of them, and a pair that changes while it runs."""
+"""Tests HTTPS: the certificates that a master is given or makes, what each client does with them, and a certificate that changes while
+the master runs."""
 import base64
 import io
 import os
@@ -44,7 +45,7 @@ def authority(tmp_path):
 
 @pytest.fixture
 def signed(new_cluster, authority, tmp_path):
-    """A cluster, not yet started, whose master shows a certificate of `authority`."""
+    """Makes a cluster, not yet started, whose master has a certificate of `authority`."""
     cert, key = tmp_path / "master.crt", tmp_path / "master.key"
     authority.sign(cert, key)
     return with_tls(new_cluster, cert=cert, key=key)
@@ -52,7 +53,7 @@ def signed(new_cluster, authority, tmp_path):
 
 @pytest.fixture
 def det(tmp_path):
-    """Runs det with a home of its own: det(words, DET_MASTER=url)."""
+    """Returns a function that runs det with a home of its own: det(words, DET_MASTER=url)."""
 
     def run(*words, stdin="", **env):
         return subprocess.run([BUILD / "det", *words], input=stdin, capture_output=True, text=True,
@@ -63,7 +64,7 @@ def det(tmp_path):
 
 
 def shown_certificate(cluster):
-    """The certificate that a new connection is shown, in PEM."""
+    """Returns the certificate that a new connection gets, in PEM."""
     return ssl.get_server_certificate(("127.0.0.1", cluster.port))
 
 
@@ -71,7 +72,7 @@ def agent_tls(**tls):
     return {"security": {"tls": {"enabled": True, **{k: str(v) if k != "skip_verify" else v for k, v in tls.items()}}}}
 
 
-# Pairs
+# Certificates and keys
 
 
 def self_signed(new_cluster, name="cluster"):
@@ -135,7 +136,8 @@ def test_old_protocols_and_ciphers_are_refused(signed):
     with pytest.raises(ssl.SSLError):
         connect(newest=ssl.TLSVersion.TLSv1_1)
     with pytest.raises(ssl.SSLError):
-        connect(newest=ssl.TLSVersion.TLSv1_2, ciphers="ECDHE-ECDSA-AES128-SHA")  # encryption and check apart
+        # a cipher that encrypts and authenticates in two separate steps
+        connect(newest=ssl.TLSVersion.TLSv1_2, ciphers="ECDHE-ECDSA-AES128-SHA")
 
 
 @pytest.mark.parametrize("sent", [b"GET /info HTTP/1.1\r\nHost: x\r\n\r\n", b"\0" * 100, b"\x16\x03\x01\x00\x05hello", b""])
@@ -161,7 +163,7 @@ def test_the_cookie_is_for_tls_only(signed):
 
 
 def test_large_bodies_pass_both_ways(signed):
-    """Many records, more than the reader takes at once."""
+    """The reply has many TLS records, more than the reader takes at once."""
     signed.start_master()
     signed.login()
     text = base64.b64encode(os.urandom(12 << 20)).decode()
@@ -185,7 +187,7 @@ def test_det_asks_once_and_remembers(new_cluster, det, tmp_path):
     again = det("user", "whoami", DET_MASTER=c.url)
     assert (again.returncode, again.stdout) == (0, "You are logged in as user 'determined'\n")
 
-    # Another certificate at the address of the one it knows is asked about again, not taken.
+    # If the address shows another certificate than the known one, det asks again and does not accept it silently.
     (c.dir / "data/tls.crt").unlink()
     (c.dir / "data/tls.key").unlink()
     c.stop_master()
@@ -247,7 +249,8 @@ def expect_trial_reports(cluster):
 
 @pytest.mark.parametrize("trust", ["authority", "pinned"])
 def test_an_agent_verifies_the_master_and_its_trials_report(signed, authority, trust):
-    """A pinned certificate is enough: whoever has it need not know who signed it. So is what every task is given."""
+    """A pinned certificate is enough: a client that has it need not know who signed it. The same holds for the certificate that every
+    task is given."""
     cert = authority.cert if trust == "authority" else signed.config["security"]["tls"]["cert"]
     signed.start_master()
     signed.start_agent(slots=1, **agent_tls(master_cert=cert))
@@ -278,7 +281,7 @@ def test_an_agent_refuses_a_master_that_it_cannot_verify(signed, authority, tmp_
     assert [a["id"] for a in signed.get("/api/v1/agents").json["agents"]] == ["careless"]
 
 
-# A pair that changes
+# A certificate that changes
 
 
 def test_a_new_pair_is_for_new_connections_and_a_broken_one_for_none(signed, authority, tmp_path):
@@ -291,7 +294,7 @@ def test_a_new_pair_is_for_new_connections_and_a_broken_one_for_none(signed, aut
         signed.master.send_signal(signal.SIGHUP)
         wait_for("the new pair", lambda: shown_certificate(signed) != first)
         second = shown_certificate(signed)
-        old.sendall(b"GET /info HTTP/1.1\r\nHost: x\r\n\r\n")  # goes on with what it began with
+        old.sendall(b"GET /info HTTP/1.1\r\nHost: x\r\n\r\n")  # the old connection goes on with the certificate that it began with
         assert old.recv(100).startswith(b"HTTP/1.1 200 ")
 
     key.write_text("broken")
@@ -299,7 +302,7 @@ def test_a_new_pair_is_for_new_connections_and_a_broken_one_for_none(signed, aut
     wait_for("the complaint", lambda: re.search(r"tls.reload_failed reason=.*holds no private key", signed.master_log()))
     assert shown_certificate(signed) == second
 
-    authority.sign(cert, key)  # without a signal
+    authority.sign(cert, key)  # the master notices the new files without a signal
     wait_for("the third pair", lambda: shown_certificate(signed) not in (first, second), timeout_s=60)
     signed.login()
     assert signed.agent_is_up("agent0")
@@ -311,7 +314,7 @@ def test_a_new_pair_is_for_new_connections_and_a_broken_one_for_none(signed, aut
 
 @pytest.fixture
 def guarded(new_cluster, authority, tmp_path):
-    """A cluster whose agents must show a certificate of an authority of their own."""
+    """Makes a cluster whose agents must show a certificate of another authority than the master's."""
     agents = Authority(tmp_path / "agents", "Agents' Authority")
     authority.sign(tmp_path / "master.crt", tmp_path / "master.key")
     c = with_tls(new_cluster, cert=tmp_path / "master.crt", key=tmp_path / "master.key")
@@ -340,7 +343,7 @@ def test_agents_without_a_certificate_are_refused_and_told_why(guarded, authorit
     guarded.start_agent("bare", wait=False, security=agents_tls(authority))
     wait_for("the refusal", lambda: "must show a certificate that its client_ca has signed" in (guarded.dir / "bare.log").read_text())
     cert, key = tmp_path / "stranger.crt", tmp_path / "stranger.key"
-    authority.sign(cert, key)  # the master's authority is not the agents'
+    authority.sign(cert, key)  # the authority of the master's certificate is not the agents'
     guarded.start_agent("stranger", wait=False, security=agents_tls(authority, cert, key))
     wait_for("the broken handshake", lambda: "link.down" in (guarded.dir / "stranger.log").read_text())
     guarded.login()

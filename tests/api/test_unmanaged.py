@@ -1,4 +1,4 @@
-"""Experiments and trials that run elsewhere and only report here (core_v2)."""
+"""Tests experiments and trials that run outside of the cluster and only report to it (core_v2)."""
 import json
 
 import pytest

@@ -1,4 +1,4 @@
-"""Stores that earlier versions left (tests/stores) under this version's master; and one that a later version has had."""
+"""Tests stores of earlier versions (tests/stores) with this version's master, and a store that a later version has used."""
 import contextlib
 import sqlite3
 

@@ -1,4 +1,5 @@
-"""Workspaces and projects: made, changed, archived, pinned, moved, deleted; what experiments get from them; and det's verbs."""
+"""Tests workspaces and projects: creating, changing, archiving, pinning, moving and deleting them, what experiments get from them, and
+the commands of det."""
 import base64
 import json
 
@@ -208,7 +209,7 @@ def test_what_belongs_to_others_is_deleted_by_admins_only(master):
 
 
 def test_a_place_whose_experiment_cannot_be_deleted_says_why(new_cluster):
-    """A trial elsewhere starts from a checkpoint in it, so that has to stay."""
+    """A trial that runs outside of the cluster starts from a checkpoint in the workspace, so the checkpoint has to stay."""
     c = new_cluster()
     c.start_master()
     c.start_agent()

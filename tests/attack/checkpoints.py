@@ -6,7 +6,7 @@ import uuid
 from support.cluster import PASSWORD, client_hash, wait_for
 
 ANN, BOB = "ann", "bob"
-# A task that tells its token in a form that is not masked in its log, and stays.
+# A task that prints its token in a form that is not masked in its log, and then does not end.
 STAYS = ["sh", "-c", 'printf "token=%s\\n" "$(printenv DET_SESSION_TOKEN | od -An -v -tx1 | tr -d " \\n")"; '
                      'echo "latest=$DET_LATEST_CHECKPOINT."; exec sleep 10000']
 
@@ -23,7 +23,7 @@ def with_users(c):
 
 
 def unmanaged_trial(c, token, **config):
-    """(experiment, trial, task) of a trial that runs elsewhere."""
+    """Makes a trial that runs outside of the cluster, and returns (experiment, trial, task)."""
     config = c.experiment_config(**config)
     del config["entrypoint"]
     x = c.post("/api/v1/experiments", {"config": json.dumps(config), "unmanaged": True}, token=token)
@@ -34,7 +34,7 @@ def unmanaged_trial(c, token, **config):
 
 
 def running_trial(c, token, **config):
-    """(experiment, trial, task, token of the task's session) of a trial on an agent that stays until it is killed."""
+    """Starts a trial on an agent, which runs until it is killed, and returns (experiment, trial, task, token of the task's session)."""
     c.token = token
     x = c.create(entrypoint=STAYS, preemption_timeout=1, **config)
     [trial] = wait_for("the trial", lambda: c.trial_ids(x))
@@ -43,7 +43,7 @@ def running_trial(c, token, **config):
 
 
 def told(c, trial, word, n=1):
-    """What the trial's runs have printed after `word=`, once there are n of them."""
+    """Returns what the trial's runs have printed after `word=`, once there are n such values."""
     def values():
         lines = [line for line in c.trial_log(trial).splitlines() if f"{word}=" in line]
         return lines if len(lines) >= n else None
@@ -61,7 +61,7 @@ def report(c, token, task, name=None, step=1, **more):
 
 
 def files(place, name=None, content="w"):
-    """What the library would have stored; returns the checkpoint's UUID."""
+    """Writes files as the library would store them, and returns the checkpoint's UUID."""
     name = name or str(uuid.uuid4())
     directory = pathlib.Path(place) / name
     directory.mkdir(parents=True)

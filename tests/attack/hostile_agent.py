@@ -1,4 +1,4 @@
-"""An agent in a few lines of Python, which says whatever a test wants it to: the WebSocket of contract/link.json, client's side."""
+"""An agent in a few lines of Python, which sends whatever a test wants: the client's side of the WebSocket of contract/link.json."""
 import base64
 import contextlib
 import json
@@ -10,7 +10,7 @@ import urllib.parse
 
 
 class Refused(Exception):
-    """The master did not take the connection, or has closed it."""
+    """The master did not accept the connection, or has closed it."""
 
 
 class HostileAgent:
@@ -36,7 +36,7 @@ class HostileAgent:
         self.data += part
 
     def send(self, **body):
-        """One message; hello=…, state=… or the like."""
+        """Sends one message: hello=…, state=… or another one."""
         data = json.dumps({"epoch": str(self.epoch), **body}).encode()
         n = len(data)
         head = b"\x81" + (bytes([0x80 | n]) if n < 126 else struct.pack(">BH", 0x80 | 126, n) if n < 65536
@@ -52,7 +52,7 @@ class HostileAgent:
         return self
 
     def frame(self):
-        """(opcode, data) of the next frame."""
+        """Returns (opcode, data) of the next frame."""
         while True:
             if len(self.data) >= 2:
                 n, at = self.data[1] & 0x7F, 2
@@ -69,7 +69,7 @@ class HostileAgent:
             self._more()
 
     def hear(self):
-        """The next message of the master; Refused when it closes the connection."""
+        """Returns the next message of the master; raises Refused if it closes the connection."""
         while True:
             opcode, data = self.frame()
             if opcode == 1:
@@ -92,7 +92,7 @@ class HostileAgent:
         return hello
 
     def refusal(self):
-        """What the master says when it sends this agent away."""
+        """Returns the message with which the master sends this agent away."""
         while True:
             message = self.hear()
             if message.get("refused"):

@@ -1,4 +1,5 @@
-"""Attacks that need an agent and no more: a real determined-agent with a master of the tests' own (tests/support/fake_master/agents.py)."""
+"""What attacks share that need an agent and nothing more: a real determined-agent with a master of the tests' own
+(tests/support/fake_master/agents.py)."""
 import contextlib
 import os
 import pathlib
@@ -23,12 +24,12 @@ TRIAL_ENV = ["DET_TASK_TYPE=TRIAL", "DET_TRIAL_ID=1", "DET_HPARAMS={}", "DET_EXP
 
 
 def owner(uid):
-    """The part of an order that links its owner to an account of the machine."""
+    """Returns the part of an order that links the task's owner to an account of the machine."""
     return {"user": {"user": f"u{uid}", "uid": uid, "group": f"u{uid}", "gid": uid}} if ROOT else {}
 
 
 class Site:
-    """An agent, its master, and a directory that everybody may pass through."""
+    """An agent, its master, and a directory that everybody may enter."""
 
     def __init__(self, master, agent, path):
         self.master, self.agent, self.path = master, agent, path
@@ -37,7 +38,7 @@ class Site:
         return self.master.start(["sh", "-c", script] if isinstance(script, str) else script, **{**owner(uid), **order})
 
     def run(self, script, uid=ALICE, **order):
-        """What the task printed, all of it."""
+        """Runs a task and returns everything that it printed."""
         container = self.start(script, uid, **order)
         self.master.finish(container)
         return self.master.text(container)
@@ -55,12 +56,13 @@ class Site:
 
 @contextlib.contextmanager
 def site(below="/var/tmp", **keys):
-    """Not in /tmp, where what a site of the tests' own shows would hide what must not show."""
+    """Starts an agent. Its directory is not in /tmp: a task has a /tmp of its own, which would hide files of the agent that a test wants
+    to see hidden by other means."""
     with tempfile.TemporaryDirectory(dir=below) as directory:
         os.chmod(directory, 0o755)
         path = pathlib.Path(directory)
         master = agents.Master()
-        # These tasks use no library; that of a source tree in /tmp would show in theirs.
+        # These tasks use no library. The default python_path, that of a source tree in /tmp, would show in the tasks' views.
         agent = agents.Agent(master, path / "agent", **{"python_path": str(path), **keys}).start()
         try:
             master.wait_agent()
@@ -77,7 +79,8 @@ def site(below="/var/tmp", **keys):
 
 @contextlib.contextmanager
 def as_user(uid, program):
-    """A process of this user on the machine itself, outside of any task: python3 with this program, which runs already."""
+    """Runs a process of this user on the machine itself, outside of any task: python3 with this program. It runs already when the
+    context begins."""
     words = ["setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups"] if ROOT else []
     process = subprocess.Popen([*words, "/usr/bin/python3", "-c", "print('ready', flush=True)\n" + program], stdout=subprocess.PIPE)
     try:

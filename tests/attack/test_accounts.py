@@ -1,4 +1,4 @@
-"""What people may try with their own account, or with one that they had (docs/security.md, Accounts and logins)."""
+"""Tests what users may try with their own account, or with one that they had (docs/security.md, Accounts and logins)."""
 import json
 import os
 import subprocess
@@ -22,7 +22,7 @@ def works(cluster, token):
 # ---- changes at the same time ----
 
 def test_a_password_of_ones_own_undoes_a_deactivation(master):
-    """Many changes of the password, each of which takes its time, while an admin takes rights and account away."""
+    """Many changes of the password, each of which takes some time, are sent while an admin takes rights and the account away."""
     admin = admin_token(master)
     for attempt in range(5):
         ann = new_user(master, f"ann{attempt}", FIRST, admin=True)
@@ -38,7 +38,7 @@ def test_a_password_of_ones_own_undoes_a_deactivation(master):
 
 
 def test_a_demoted_admin_makes_herself_admin_again_with_what_is_under_way(master):
-    """Each change of a password waits for its turn; its sender is looked at again where it is stored."""
+    """Each change of a password waits in a queue. The rights of its sender are checked again when it is stored."""
     admin = admin_token(master)
     for attempt in range(5):
         eve = new_user(master, f"eve{attempt}", FIRST, admin=True)
@@ -53,13 +53,13 @@ def test_a_demoted_admin_makes_herself_admin_again_with_what_is_under_way(master
                                lambda eve=eve: master.patch(f"/api/v1/users/{eve}", {"admin": False}, token=admin), *promotions])
         assert replies[4].status == 200
         assert not user(master, eve)["admin"], replies
-        # Whatever came too late was refused, and has changed nothing.
+        # Changes that came too late were refused, and have changed nothing.
         assert {r.status for r in replies} <= {200, 401, 403}
         assert promote(mallory).status == 403
 
 
 def test_changes_of_different_columns_keep_each_other(master):
-    """Two admins, each of whom changes something else again and again: nothing that was acknowledged is undone."""
+    """Two admins change different fields of an account again and again. Nothing that was acknowledged may be undone."""
     ann = new_user(master, "busy", FIRST)
     admin = admin_token(master)
     last = {}
@@ -87,7 +87,7 @@ def test_changes_of_different_columns_keep_each_other(master):
     assert {name: now[name] for name in last} == last and len(last) == 4
 
 
-# ---- sessions that ought to be over ----
+# ---- sessions that must have ended ----
 
 def test_a_deactivated_users_sessions_come_alive_again(new_cluster):
     cluster = new_cluster()
@@ -186,7 +186,7 @@ def test_a_task_that_starts_for_a_deactivated_user_gets_a_session(new_cluster):
 # ---- passwords ----
 
 def test_a_token_that_somebody_found_changes_the_password(new_cluster):
-    """It is of a login of some time ago: the old password must be shown again."""
+    """A session that is some time old is not enough to change the password: the old password must be given again."""
     cluster = new_cluster()
     cluster.start_master()
     ann, bob = new_user(cluster, "ann", FIRST), new_user(cluster, "bob", FIRST, admin=True)
@@ -202,7 +202,7 @@ def test_a_token_that_somebody_found_changes_the_password(new_cluster):
     fresh = token_of(cluster, "ann", FIRST)
     assert new_password(cluster, ann, SECOND, fresh).status == 200
     assert not works(cluster, found)
-    # An admin helps those who have forgotten theirs.
+    # An admin can set a new password for users who have forgotten theirs.
     assert new_password(cluster, ann, FIRST, found_of_admin).status == 200
     assert not works(cluster, fresh) and works(cluster, token_of(cluster, "ann", FIRST))
 
@@ -291,7 +291,7 @@ def test_a_name_is_taken_again_in_other_letters(master, name):
     assert master.post("/api/v1/users", {"user": {"username": name, "active": True}}, token=admin).status == 409
     determined = master.get("/api/v1/users/determined/by-username", token=admin).json["user"]["id"]
     assert master.patch(f"/api/v1/users/{determined}", {"username": name}, token=admin).status == 409
-    # Nor does anybody appear in lists as somebody else.
+    # Nor may a user appear in lists under the name of another one.
     mine = token_of(master, "determined", master.password)
     reply = master.patch(f"/api/v1/users/{determined}", {"displayName": name}, token=mine)
     assert reply.status == 400 and "taken" in reply.json["error"]["error"], reply
@@ -312,7 +312,7 @@ LINK = {"agentUid": 4242, "agentGid": 4242, "agentUser": "linked", "agentGroup":
 @pytest.mark.parametrize("change", [{"agentUid": -1}, {"agentUid": 0}, {"agentGid": 0}, {"agentGid": -1}, {"agentUid": -2147483648},
                                     {"agentUid": 4294967295}, {"agentGid": 4294967295}, {"agentUid": 2147483648}])
 def test_an_account_is_linked_to_root_or_to_a_sentinel(master, change):
-    """-1 and 4294967295 mean "as it is" to the kernel, which for an agent is root."""
+    """To the kernel -1 and 4294967295 mean "unchanged", which for an agent that runs as root means root."""
     admin = admin_token(master)
     link = {**LINK, **change}
     assert master.post("/api/v1/users", {"user": {"username": "rooted", "active": True, "agentUserGroup": link}}, token=admin).status == 400
@@ -324,7 +324,7 @@ def test_an_account_is_linked_to_root_or_to_a_sentinel(master, change):
 
 @pytest.mark.parametrize("missing", sorted(LINK))
 def test_half_a_link_is_refused(master, missing):
-    """As release 0.38.1 does; what was missing used to be 0, which is root."""
+    """Release 0.38.1 refuses this, too. A missing number was once read as 0, which is root."""
     link = {name: value for name, value in LINK.items() if name != missing}
     reply = master.post("/api/v1/users", {"user": {"username": "half", "active": True, "agentUserGroup": link}}, token=admin_token(master))
     assert reply.status == 400 and missing in reply.json["error"]["error"], reply

@@ -1,4 +1,4 @@
-"""What a task tries against the agent itself, when that agent is an ordinary user's: the task has the same uid."""
+"""Tests what a task tries against the agent itself, if that agent runs as an ordinary user: the task then has the same uid."""
 import json
 import os
 import pathlib
@@ -83,13 +83,13 @@ print("LOOKED " + json.dumps([seen, found]), flush=True)
 
 
 def test_a_task_reads_the_token_or_the_key_of_its_agent(cluster):
-    """Everything that /proc tells of processes of the same user, and the files in which they lie."""
+    """Looks at everything that /proc shows of processes of the same user, and at the files that they use."""
     agent = start_agent(cluster)
     key = key_of(cluster)
     assert key.stat().st_mode & 0o777 == 0o600
     token = (cluster.dir / "data/agent.token").read_text()
     cluster.login()
-    # Backwards, so that the task's own environment does not hold what it looks for.
+    # The secrets are given backwards, so that the task's own environment does not contain what it looks for.
     x = cluster.create(files={"look.py": LOOKS}, entrypoint=["python3", "look.py"], environment={"environment_variables": [
         "SECRETS=" + json.dumps([token[::-1], key.read_text()[::-1]]),
         "PLACES=" + json.dumps([str(key), str(cluster.dir / "agent0/join.token"), f"/proc/{agent.pid}/environ"])]})
@@ -102,7 +102,7 @@ def test_a_token_given_on_the_command_line_or_in_the_environment_is_read_in_proc
     (cluster.dir / "agent0").mkdir()
     os.chown(cluster.dir / "agent0", UID, UID)
 
-    def is_connected():  # one that has gone stays on the list as lost
+    def is_connected():  # an agent that has gone is still listed, as lost
         return any(a["id"] == "told" and a["registeredTime"] for a in cluster.get("/api/v1/agents").json["agents"])
 
     for words, more in (["--token", token], {}), ([f"--token={token}"], {}), ([], {"DET_TOKEN": token}):
@@ -129,7 +129,7 @@ def test_a_token_given_on_the_command_line_or_in_the_environment_is_read_in_proc
 def test_a_task_that_kills_its_supervisor_runs_again_and_again(cluster):
     start_agent(cluster)
     cluster.login()
-    # The entrypoint is the supervisor's child, by way of the shell that prepares the task.
+    # Between the supervisor and the entrypoint is the shell that prepares the task, so the supervisor is the parent of the parent.
     x = cluster.create(entrypoint=["sh", "-c", "echo SHOOTING; kill -9 $(ps -o ppid= -p $PPID) $PPID; sleep 600"], max_restarts=1)
     assert cluster.wait_experiment(x)["state"] == "STATE_ERROR"
     [trial] = cluster.get(f"/api/v1/experiments/{x}/trials").json["trials"]
@@ -212,7 +212,7 @@ def test_an_agent_of_root_is_taken_where_isolation_is_required():
 
 @pytest.mark.parametrize("wanted", ["required", "preferred"])
 def test_a_machine_that_refuses_isolation_runs_tasks_where_it_is_required(wanted):
-    """The trial is launched again, later and later, as after any failure of a machine, and its log says why each time."""
+    """The trial is launched again, after longer and longer pauses, as after any failure of a machine. Its log says why each time."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as directory:
         os.chmod(directory, 0o755)
         with Cluster(directory, config={"security": {"initial_user_password": "Test-Passw0rd", "task_isolation": wanted}}) as c:

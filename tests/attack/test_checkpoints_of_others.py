@@ -1,4 +1,4 @@
-"""Checkpoints of other people: reported again, reported into their trials, changed and removed by somebody who may not."""
+"""Tests checkpoints of other users: reported again, reported into their trials, changed and removed by a user who may not do so."""
 import json
 import threading
 import uuid
@@ -10,7 +10,7 @@ from support.cluster import PASSWORD, Cluster, wait_for
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    """(cluster with an agent, ann's token, bob's token)."""
+    """Returns (a cluster with an agent, ann's token, bob's token)."""
     with Cluster(tmp_path_factory.mktemp("cluster")) as c:
         c.start_master()
         c.start_agent(slots=4)
@@ -20,14 +20,14 @@ def world(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def tasks(world):
-    """Running trials: (ann's, bob's), each (experiment, trial, task, session)."""
+    """Returns two running trials, ann's and bob's, each as (experiment, trial, task, session)."""
     c, ann, bob = world
     return running_trial(c, ann), running_trial(c, bob)
 
 
 @pytest.fixture
 def anns(world):
-    """(a checkpoint of ann's, as it stands)."""
+    """Returns a checkpoint of ann's, as the API shows it."""
     c, ann, _ = world
     _, _, task = unmanaged_trial(c, ann)
     name = files(c.storage)
@@ -88,7 +88,7 @@ def test_a_person_reports_a_checkpoint_into_a_trial_that_the_cluster_runs(world,
 
 
 def test_two_trials_report_one_uuid_at_the_same_moment(world, tasks):
-    """One of them has it, the other hears so, and only the first goes on from it."""
+    """Two trials report the same UUID. The first gets the checkpoint, the other gets an error, and only the first goes on from it."""
     c = world[0]
     sessions = [told(c, t[1], "token")[-1] for t in tasks]
     for step in range(2000, 2040):
@@ -106,14 +106,14 @@ def test_two_trials_report_one_uuid_at_the_same_moment(world, tasks):
         assert sorted(status) == [200, 409]
         winner = status.index(200)
         assert seen(c, name)["taskId"] == tasks[winner][2]
-        # What the core holds as the latest of either trial is its own.
+        # The latest checkpoint that the core holds for either trial is the trial's own.
         for t in tasks:
             latest = c.get(f"/api/v1/trials/{t[1]}", token=c.admin_token()).json["trial"].get("latestCheckpoint") or {}
             assert not latest or seen(c, latest["uuid"])["taskId"] == t[2]
 
 
 def test_a_task_repeats_its_report(world, tasks):
-    """A reply may get lost: the library asks again."""
+    """A reply may be lost; the library then sends the request again."""
     c = world[0]
     x, trial, task, _ = tasks[0]
     session = told(c, trial, "token")[-1]

@@ -1,4 +1,4 @@
-"""A master.yaml of release 0.38.1 that asks for a protection which this master does not have: it must not start without it."""
+"""Tests a master.yaml of release 0.38.1 that asks for a protection which this master does not have: it must not start without it."""
 import json
 import pathlib
 import subprocess
@@ -29,7 +29,7 @@ SAMPLES = {
 
 
 def asked(row):
-    """A value that asks for something."""
+    """Returns a value for the key that asks for the protection."""
     leaf = row["key"].split(".")[-1]
     if leaf in SAMPLES:
         return SAMPLES[leaf]
@@ -98,4 +98,5 @@ def test_protection_that_cannot_hold(tmp_path, what):
 def test_an_agent_that_is_told_to_trust_a_certificate_which_is_not_there(tmp_path):
     tls = {"enabled": True, "master_cert": "/nonexistent/c"}
     done = check(tmp_path, "determined-agent", {"master_host": "x", "security": {"tls": tls}, "token_file": "/nonexistent/t"})
-    assert done.returncode != 0 and "/nonexistent/c" in done.stderr and "/nonexistent/t" in done.stderr  # in one round
+    # both mistakes are reported at once
+    assert done.returncode != 0 and "/nonexistent/c" in done.stderr and "/nonexistent/t" in done.stderr

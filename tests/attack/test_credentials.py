@@ -1,8 +1,8 @@
-"""Every served route with every kind of credential, for one's own object and for somebody else's.
+"""Tests every served route with every kind of credential, for the user's own object and for another user's.
 
-The table is contract/served.json, whose words contract/README.md explains; what is expected follows from it and from nothing
-else. Each cell is one request with as little in it as names the object, so that what is allowed mostly ends as 400 or 404: the
-class of the answer is what counts, 401, 403 or neither. What is allowed and does change something meets an object made for it.
+The table is contract/served.json, whose words contract/README.md explains. What is expected follows only from that. Each cell of the
+table is one request with only as much in it as names the object, so an allowed request mostly ends with 400 or 404. What counts is
+the class of the answer: 401, 403 or neither. An allowed request that does change something gets an object that was made for it.
 """
 import contextlib
 import http.client
@@ -18,7 +18,7 @@ from support.cluster import CONTRACT, Cluster, Reply, client_hash, wait_for
 PERSONS = ("alice", "bob")
 PASSWORD = "Long-Enough-1"
 COLLECTOR = "a-token-that-collectors-of-metrics-show"
-# Tells its tokens to the test, reports a checkpoint and waits for its end.
+# The task writes its environment, which has its tokens, to a file, and then sleeps until it is killed.
 SCRIPT = """
 import json, os, pathlib, time
 told = pathlib.Path(os.environ["TOLD"])
@@ -29,7 +29,7 @@ time.sleep(3600)
 
 
 class Task:
-    """What a running task knows, from inside."""
+    """What a running task knows of itself."""
 
     def __init__(self, environment):
         self.session, self.user_token = environment["DET_SESSION_TOKEN"], environment["DET_USER_TOKEN"]
@@ -150,7 +150,7 @@ class Rule:
 
 
 def rules_of(row):
-    """As contract/README.md says it, not as the generator does."""
+    """Derives the rules as contract/README.md says it, not as the generator does."""
     if row.get("none") == "open":
         return {credential: Rule("any" if credential != "none" else "open") for credential in CREDENTIALS}
     person = row["person"]
@@ -162,7 +162,7 @@ def rules_of(row):
 
 # ---- the request of a cell ----------------------------------------------------------------------------------------------
 
-# What a parameter of a path stands for, where its name alone does not say so.
+# The values of path parameters whose names alone do not say what they stand for.
 PARAMETERS = {"externalExperimentId": "none-such", "externalTrialId": "none-such", "agentId": "none-such", "slotId": "0",
               "resourcePoolName": "none-such", "label": "x", "key": "none-such", "username": "alice", "projectId": "-1",
               "service": None, "uuid": None}
@@ -173,7 +173,7 @@ KINDS = {"experiment": r"experiments/$|experimentId$|experiment\.id$", "trial": 
 
 
 def value_of(path, parameter, objects):
-    """Of {id} the segment before it says what it is the id of."""
+    """Returns a value for a parameter. For {id} the path's segment before it says what kind of id it is."""
     before = path.split("{" + parameter + "}")[0]
     name = before.rsplit("/", 2)[-2] + "/" if parameter == "id" else parameter
     for kind, pattern in KINDS.items():
@@ -185,7 +185,7 @@ def value_of(path, parameter, objects):
 def path_of(path, objects, rule):
     def replace(match):
         return urllib.parse.quote(str(value_of(path, match.group(1), objects)), safe="")
-    if rule.object == "project":  # elsewhere -1 stands for any project
+    if rule.object == "project":  # in other routes -1 stands for any project
         path = path.replace("{projectId}", str(objects["project"]))
     return re.sub(r"\{([\w.]+)\}", replace, path)
 
@@ -196,7 +196,7 @@ def raw_path_of(path, objects):
 
 
 NOW = "2026-01-02T03:04:05Z"
-BODIES = {  # of requests that name several objects; {} for all others
+BODIES = {  # bodies of requests that name several objects; all others have {}
     "experiments": lambda o: {"experimentIds": [o["experiment"]], "destinationProjectId": 1, "projectId": -1},
     "runs": lambda o: {"runIds": [o["run"]], "destinationProjectId": 1},
     "UpdateJobQueue": lambda o: {"updates": [{"jobId": o["job"], "priority": 50}]},
@@ -233,7 +233,7 @@ def body_of(name, route, rule, objects):
 
 
 def ask(c, method, path, body, token, stream):
-    """Of a stream only its beginning, for some have no end."""
+    """Sends a request. Of a stream only the beginning is read, since some streams have no end."""
     connection = http.client.HTTPConnection("127.0.0.1", c.port, timeout=60)
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     with contextlib.closing(connection):
@@ -243,7 +243,7 @@ def ask(c, method, path, body, token, stream):
 
 
 def verdict(name, reply):
-    """401, 403 or "allowed". Requests for several objects answer for each."""
+    """Returns 401, 403 or "allowed". A request for several objects has one answer for each."""
     if reply.status in (401, 403):
         return reply.status
     if reply.status == 200 and (EXPERIMENTS.fullmatch(name) or RUNS.fullmatch(name)):
@@ -252,9 +252,9 @@ def verdict(name, reply):
     return "allowed"
 
 
-# ---- who asks -----------------------------------------------------------------------------------------------------------
+# ---- the credentials ----------------------------------------------------------------------------------------------------
 
-# name: the kind of credential, its token, and whether Alice's objects are its own
+# name: the kind of the credential, its token, and whether it may do what the owner Alice may do with her objects
 ASKING = {
     "nobody": ("none", lambda w: None, False),
     "a login that has ended": ("none", lambda w: w.logged_out, False),
@@ -281,11 +281,12 @@ def expected(rule, kind, owns):
 
 
 def needs_new_objects(row):
-    """What the route does to an object is done for good, or keeps others from doing it again."""
+    """Whether the effect of a request on an object is final, or prevents other requests from having the same effect."""
     return Rule(row.get("person", "no")).owners_only and row["task"] == "no"
 
 
-ROWS = sorted(CONTRACT.served.items(), key=lambda item: item[0] == "Logout")  # that one ends what the others need
+# Logout comes last: it ends the session that the other requests need
+ROWS = sorted(CONTRACT.served.items(), key=lambda item: item[0] == "Logout")
 
 
 @pytest.mark.parametrize("name,row", ROWS, ids=[name for name, _ in ROWS])
@@ -317,7 +318,7 @@ def test_each_credential_may_do_what_the_table_says_and_nothing_else(world, name
 
 
 def test_the_tasks_still_run(world):
-    """None of what strangers asked for has reached them."""
+    """None of the requests of strangers has changed the objects."""
     for name, task in world.task.items():
         x = world.get_json(f"/api/v1/experiments/{task.objects['experiment']}", world.admin)["experiment"]
         assert x["state"] == "STATE_RUNNING", name

@@ -1,10 +1,11 @@
-"""What a task's user owns, and the agent looks at: FIFOs, links in a circle, endless directories. Nobody else may wait for it."""
+"""Tests files that a task's user owns and that the agent looks at: FIFOs, links in a circle, endless directories. Other tasks must not
+have to wait for this."""
 import os
 
 import pytest
 from on_an_agent import ALICE, BOB, ROOT, TRIAL, TRIAL_ENV, site
 
-WORKERS = 4  # of the agent
+WORKERS = 4  # so many workers the agent has
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def neighbour_runs(place):
 
 
 def record_of(place, container):
-    """What the agent has told the master about the trial's Python; None if it could not find anything out."""
+    """Returns what the agent has reported about the trial's Python; None if it could not find anything out."""
     def told():
         return [body for path, body in place.master.posts if path.endswith("/environment") and body["containerId"] == container]
     place.master.wait(told)
@@ -65,7 +66,7 @@ def test_a_directory_of_packages_that_does_not_end(place):
     packages = venv / "lib/python3.11/site-packages"
     packages.mkdir(parents=True)
     (packages / "0").write_text("")
-    for i in range(250_000):  # more than is looked at; one file of many names, since a million files take a minute to make
+    for i in range(250_000):  # more than the agent looks at; all are names of one file, since making a million files takes a minute
         if i % 60_000 == 0:
             (packages / f"file{i}").write_text("")
             name = packages / f"file{i}"

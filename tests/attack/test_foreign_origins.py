@@ -1,4 +1,4 @@
-"""What pages of other origins may have a browser do here: it adds the platform's cookie to their requests, too."""
+"""Tests what pages of other origins can make a browser do here: the browser adds the platform's cookie to their requests, too."""
 import json
 
 import pytest
@@ -25,7 +25,7 @@ FOREIGN = [
     {"Origin": "http://evil.example"},
     {"Origin": "http://evil.example", "Sec-Fetch-Site": "cross-site"},
     {"Sec-Fetch-Site": "cross-site"},
-    {"Sec-Fetch-Site": "same-site"},  # another port of this host: a task's notebook, say
+    {"Sec-Fetch-Site": "same-site"},  # another port of this host, for example a task's notebook
     {"Origin": "null"},
     {"Origin": "http://127.0.0.1"},
     {"Origin": "http://127.0.0.1:1"},
@@ -44,7 +44,7 @@ def test_a_page_of_another_origin_makes_an_admin(master, foreign, kind):
 
 @pytest.mark.parametrize("kind", [None, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonp"])
 def test_a_form_makes_an_admin(master, kind):
-    """A form of the platform's own pages, smuggled into them, can send no JSON."""
+    """A form that was inserted into the platform's own pages cannot send JSON."""
     headers = {**cookie(master), "Origin": master.url, **({"Content-Type": kind} if kind else {})}
     reply = post_user(master, headers)
     assert reply.status == 403 and "application/json" in reply.json["error"]["error"], reply
@@ -67,7 +67,7 @@ def test_a_page_of_another_origin_opens_a_websocket(master):
     for foreign in ({"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "same-site"}, {}):
         reply = master.get("/proxy/1.x:80", token=None, headers={**cookie(master), **UPGRADE, **foreign})
         assert reply.status == 403, reply
-    # The platform's own gets to the question whether there is such a service.
+    # A request from the platform's own origin gets so far that the answer says whether there is such a service.
     assert master.get("/proxy/1.x:80", token=None, headers={**cookie(master), **UPGRADE, "Origin": master.url}).status == 404
     assert master.get("/proxy/1.x:80", token=admin_token(master), headers={**UPGRADE, "Origin": "http://evil.example"}).status == 404
 
@@ -92,14 +92,14 @@ def test_the_platforms_own_pages_are_served(master, own):
 
 
 def test_programs_with_a_token_go_on_as_they_were(master):
-    """The released client sends neither Origin nor Content-Type, and whatever cookie it was given goes along."""
+    """The released client sends neither Origin nor Content-Type, but it sends every cookie that it was given."""
     body = json.dumps({"settings": [{"storagePath": "p", "key": "k", "value": "1"}]}).encode()
     token = token_of(master, "determined", master.password)
     for headers in ({}, cookie(master), {"Origin": "http://anywhere.example"}, {"Content-Type": "text/plain"}):
         assert master.request("POST", "/api/v1/users/setting", token=token, raw=body, headers=headers).status == 200
         assert master.request("POST", "/api/v1/users/setting", token=None, raw=body,
                               headers={**headers, "Grpc-Metadata-x-user-token": f"Bearer {token}"}).status == 200
-    # A header without a token in it does not let the cookie slip by unguarded.
+    # If there is an Authorization header without a token, the cookie is still checked.
     assert post_user(master, {**cookie(master), "Authorization": "Basic eDp5"}).status == 401
 
 

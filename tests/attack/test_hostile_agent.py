@@ -1,4 +1,4 @@
-"""An agent that somebody has taken over: values out of every range, and words about tasks of others."""
+"""Tests an agent that an attacker controls: values out of every range, and messages about tasks of others."""
 import re
 import uuid
 
@@ -21,7 +21,7 @@ def cluster(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def victim(cluster):
-    """Somebody's trial on the honest agent: (experiment id, trial id, allocation id, container id, task id)."""
+    """Starts a trial of another user on the honest agent, and returns (experiment id, trial id, allocation id, container id, task id)."""
     x = cluster.create(entrypoint=SLEEP, name="victim")
     wait_for("the trial to run", lambda: cluster.experiment(x)["state"] == "STATE_RUNNING")
     [trial] = cluster.trial_ids(x)
@@ -127,9 +127,9 @@ def test_an_agent_ends_a_task_of_another_agent(cluster, victim):
         evil.hello().welcome()
         evil.send(state=state(containerId=container, allocationId=allocation,
                               exit={"kind": "EXIT_KIND_EXITED", "code": 1, "signal": 0, "text": "forged"}))
-        evil.hear_until("stateAck")  # so that it does not come again
+        evil.hear_until("stateAck")  # the master acknowledges the message, so that the agent does not send it again
         evil.send(state=state(containerId=container, allocationId=allocation, state="STATE_RUNNING", address="6.6.6.6", exit=None))
-        assert evil.hear_until("signal")["signal"] == 9  # what it claims to run is not its own
+        assert evil.hear_until("signal")["signal"] == 9  # the master has the container killed, since it does not belong to this agent
     assert cluster.experiment(x)["state"] == "STATE_RUNNING"
     assert "6.6.6.6" not in cluster.get(f"/api/v1/allocations/{allocation}").body.decode()
 
@@ -149,15 +149,16 @@ def test_an_agent_writes_into_logs_of_others(cluster, victim):
         evil.hello().welcome()
         evil.send(logs=logs(containerId=container, allocationId=allocation, taskId=task))
         evil.send(logs=logs(containerId=container, allocationId=allocation, taskId=task, firstSeq="2"))
-        fresh = str(uuid.uuid4())  # of a container that nobody has heard of, for a task of somebody else
+        fresh = str(uuid.uuid4())  # the id of a container that does not exist, for a task of another user
         evil.send(logs=logs(containerId=fresh, allocationId=allocation, taskId=task))
-        assert evil.hear_until("logsAck")["containerId"] == fresh  # thrown away: the last of the three is through
+        # the lines are dropped; the last of the three messages was handled, so all were
+        assert evil.hear_until("logsAck")["containerId"] == fresh
     assert cluster.trial_log(trial) == before
     assert "forged" not in before
 
 
 def test_an_agent_hides_the_end_of_anothers_task(cluster):
-    """A forged end, sent while the real lines are on their way, must not take the real end's place."""
+    """The attacker sends a forged end while the real lines are on their way. It must not replace the real end."""
     x = cluster.create(entrypoint=["sh", "-c", "read line </dev/null; sleep 1; seq 1 20000; exit 3"])
     wait_for("the trial to run", lambda: cluster.experiment(x)["state"] == "STATE_RUNNING")
     containers = lambda: [c for a in cluster.get("/api/v1/agents").json["agents"] for c in a["containers"]]  # noqa: E731
@@ -181,7 +182,7 @@ def test_an_agent_reports_metrics_of_others(cluster, victim):
 
 
 def test_an_agent_of_another_clusters_past_is_taken_on(cluster):
-    """Its epoch is higher than this master's, and counts for nothing: it is another cluster's."""
+    """The old agent's epoch is higher than this master's, but does not count, since it is that of another cluster."""
     past = str(uuid.uuid4())
     with HostileAgent(cluster) as old:
         old.epoch = 9_000_000

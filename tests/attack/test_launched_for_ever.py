@@ -1,4 +1,4 @@
-"""A trial that can never start is launched as often as its max_restarts allows, and not for ever."""
+"""Tests that a trial that can never start is launched only as often as its max_restarts allows."""
 import json
 
 import pytest
@@ -27,10 +27,10 @@ CANNOT_START = {
 def test_a_task_that_cannot_start_is_launched_again_and_again(cluster, what, restarts):
     config = cluster.experiment_config(max_restarts=restarts, **CANNOT_START[what])
     reply = cluster.post("/api/v1/experiments", {"config": json.dumps(config), "activate": True})
-    if reply.status == 400:  # refused when it was created is as good
+    if reply.status == 400:  # it is as good to refuse the experiment when it is created
         return
     experiment = cluster.wait_experiment(reply.json["experiment"]["id"])
-    if experiment["state"] == "STATE_COMPLETED":  # a large environment may also travel by other means than exec
+    if experiment["state"] == "STATE_COMPLETED":  # a large environment may reach the task by other means than exec
         assert "environment" in what
         return
     assert experiment["state"] == "STATE_ERROR"

@@ -1,4 +1,4 @@
-"""What strangers may try at the door (docs/security.md, Accounts and logins). They come from other addresses of the loopback network."""
+"""Tests what strangers may try with logins (docs/security.md, Accounts and logins). They use other addresses of the loopback network."""
 import contextlib
 import json
 import os
@@ -12,17 +12,17 @@ import pytest
 from support.attackers import admin_token, all_at_once, login_from, new_user, request_from
 from support.cluster import PASSWORD, client_hash, wait_for
 
-FREE, FREE_OF_ADDRESS = 5, 20  # failures: of an account from one address, of an address
+FREE, FREE_OF_ADDRESS = 5, 20  # so many failures are free: of one account from one address, and of one address
 
 
 def checked(cluster):
-    """How many passwords were checked and found wrong."""
+    """Returns how many passwords were checked and found wrong."""
     return cluster.master_log().count("user.login_refused")
 
 
 def guess_until_refused(cluster, address, user, headers=lambda i: None):
-    """Wrong passwords, one after the other: how many were checked, and the refusal. On a slow machine a pause may be over before the
-    next guess comes; then there is one more, and the next pause is twice as long."""
+    """Sends wrong passwords one after the other, and returns how many were checked, and the refusal. On a slow machine a pause may be
+    over before the next password is sent; one more is then checked, and the next pause is twice as long."""
     for i in range(FREE + 6):
         reply = login_from(cluster, address, user, f"guess {i}", headers(i))
         if reply.status == 429:
@@ -38,7 +38,7 @@ def test_passwords_of_one_account_are_tried_one_after_the_other(master):
     assert wait_s >= 1
     assert reply.json["error"] == {"code": 8, "reason": "ResourceExhausted",
                                    "error": f"too many failed logins to this account from your address; try again in {wait_s} s"}
-    # Its owner, elsewhere, notices nothing; and whoever waits as long as told is let in.
+    # The account's owner, at another address, is not affected; and a login that waits as long as it was told is let in.
     assert login_from(master, "127.0.1.2", "admin", PASSWORD).status == 200
     wait_for("the end of the pause", lambda: login_from(master, "127.0.1.1", "admin", PASSWORD).status == 200)
     assert login_from(master, "127.0.1.1", "admin", "wrong").status == 401, "a success has forgotten the failures"
@@ -52,7 +52,7 @@ def test_many_guesses_at_once_are_no_more_than_one_after_the_other(master):
 
 
 def test_an_account_is_locked_out_by_failing_on_purpose(master):
-    """From forty addresses, again and again: the account's owner comes in from an address that has done nothing."""
+    """The failures come from forty addresses, again and again. The account's owner can still log in from an address without failures."""
     new_user(master, "victim", "Victim-Passw0rd")
     for turn in range(2):
         all_at_once([lambda host=host: [login_from(master, f"127.0.2.{host}", "victim", "wrong") for _ in range(2)] for host in range(1, 11)])
@@ -70,7 +70,7 @@ def test_one_password_is_tried_on_many_accounts(master):
 
 
 def test_neighbours_behind_one_address_lock_each_other_out(master):
-    """Somebody who has logged in from an address is known there, whatever others try."""
+    """A user who has logged in from an address can log in from there, whatever others try."""
     assert login_from(master, "127.0.1.5", "admin", PASSWORD).status == 200
     numbers = iter(range(1000))
     wait_for("a refusal", lambda: login_from(master, "127.0.1.5", f"somebody{next(numbers)}", "Password1").status == 429)
@@ -78,7 +78,7 @@ def test_neighbours_behind_one_address_lock_each_other_out(master):
 
 
 def test_failing_is_forgiven_to_who_says_to_come_from_elsewhere(master):
-    """X-Forwarded-For is anybody's to write, unless a proxy of ours did."""
+    """Anybody can write X-Forwarded-For, so it counts only if a proxy of ours has sent it."""
     guess_until_refused(master, "127.0.1.6", "admin", lambda i: {"X-Forwarded-For": f"192.0.2.{i}"})
 
 
@@ -90,12 +90,12 @@ def test_behind_a_proxy_its_clients_are_counted(new_cluster):
     def through(client):
         return login_from(cluster, "127.0.0.7", "admin", "wrong", {"X-Forwarded-For": client}).status
 
-    # What stands before the proxy's own entry the client has written; a second proxy of ours is looked through.
+    # The entries before the proxy's own one were written by the client. A second proxy of ours is skipped.
     guesses, _ = guess_until_refused(cluster, "127.0.0.7", "admin", lambda i: {
         "X-Forwarded-For": f"192.0.2.{i}, 198.51.100.1" + (", 10.1.0.9" if i % 2 else "")})
     assert guesses >= FREE
     assert through("198.51.100.2") == 401
-    # All of an IPv6 /64 is one client.
+    # All addresses of an IPv6 /64 count as one client.
     guesses, _ = guess_until_refused(cluster, "127.0.0.7", "admin", lambda i: {"X-Forwarded-For": f"2001:db8::{i}"})
     assert guesses >= FREE
     assert through("2001:db8:0:1::1") == 401
@@ -133,7 +133,7 @@ def test_logins_that_nobody_waits_for_are_checked_all_the_same(new_cluster):
 
 @contextlib.contextmanager
 def crowd(cluster):
-    """Forty at a time, from ten thousand addresses, as long as it lasts: more than the queue can hold."""
+    """Forty logins at a time are sent, from ten thousand addresses, as long as the context lasts. This is more than the queue can hold."""
     over = threading.Event()
     statuses = set()
 
@@ -158,7 +158,7 @@ def crowd(cluster):
 
 
 def test_a_crowd_of_strangers_keeps_people_out(new_cluster):
-    """Those who have logged in from where they are go first, and so do those who are logged in and change a password."""
+    """Users who have logged in from their address before go first, and so do users who are logged in and change a password."""
     cluster = new_cluster()
     cluster.start_master()
     assert login_from(cluster, "127.0.0.9", "admin", PASSWORD).status == 200
@@ -171,7 +171,7 @@ def test_a_crowd_of_strangers_keeps_people_out(new_cluster):
 
 
 def test_a_crowd_of_strangers_holds_up_what_has_no_password(new_cluster):
-    """A big body, which a worker decodes, and what readers do."""
+    """Sends a large body, which a worker decodes, and requests that readers serve."""
     cluster = new_cluster()
     cluster.start_master()
     cluster.login("determined")
@@ -184,10 +184,11 @@ def test_a_crowd_of_strangers_holds_up_what_has_no_password(new_cluster):
             assert checked(cluster) - before < 32, "did not wait for the queue"
 
 
-# ---- what the time of an answer tells ----
+# ---- what the time of an answer reveals ----
 
 def lane_cpu_ns(cluster):
-    """CPU time of the thread that checks passwords: what an answer's time consists of, without the machine's noise."""
+    """Returns the processor time of the thread that checks passwords. This is what the time of an answer consists of, without the noise
+    of the machine."""
     for task in pathlib.Path(f"/proc/{cluster.master.pid}/task").iterdir():
         if (task / "comm").read_text().strip() == "det-password":
             return int((task / "schedstat").read_text().split()[0])
@@ -209,7 +210,7 @@ def test_the_time_of_an_answer_tells_which_accounts_exist(new_cluster):
             assert login_from(cluster, f"127.0.6.{i + 1}", name, "wrong").status == 401
         took[name] = lane_cpu_ns(cluster) - before
     assert max(took.values()) < 3 * min(took.values()), took
-    # The empty password is no account's: the answer comes without a check, whoever is asked for.
+    # No account has the empty password, so the answer comes without a check, whatever the user name is.
     before = lane_cpu_ns(cluster)
     replies = {name: login_from(cluster, "127.0.6.9", name, "") for name in took}
     assert {r.status for r in replies.values()} == {401} and len({r.body for r in replies.values()}) == 1

@@ -1,4 +1,4 @@
-"""A model definition that no agent can unpack is refused when it is sent, not launched and retried on one agent after the other."""
+"""Tests that a model definition that no agent can unpack is refused when it is sent, and not launched on one agent after the other."""
 import base64
 import json
 

@@ -1,4 +1,4 @@
-"""What somebody with an ordinary account tries to do to other people's experiments. docs/security.md, Experiments."""
+"""Tests what a user with an ordinary account tries to do to other users' experiments (docs/security.md, Experiments)."""
 import json
 import re
 
@@ -9,7 +9,7 @@ PASSWORD = "Long-Enough-1"
 
 
 class Two:
-    """Alice owns things, Bob tries."""
+    """Alice owns the objects, and Bob attacks them."""
 
     def __init__(self, c):
         self.c = c
@@ -30,7 +30,7 @@ class Two:
         return reply.json["experiment"]["id"]
 
     def shown(self, x):
-        """All that anybody sees of it."""
+        """Returns everything of the experiment that any user can see."""
         return self.c.get(f"/api/v1/experiments/{x}", token=self.bob).json["experiment"]
 
     def trial(self, x):
@@ -59,7 +59,7 @@ def open_two(tmp_path_factory):
 
 
 def changes_of(two, x):
-    """Every change of one experiment, or of a trial of it."""
+    """Returns every request that changes the experiment, or a trial of it."""
     t = two.trial(x)
     return [("POST", f"/api/v1/experiments/{x}/activate", None), ("POST", f"/api/v1/experiments/{x}/pause", None),
             ("PATCH", f"/api/v1/experiments/{x}", {"name": "stolen"}), ("PATCH", f"/api/v1/experiments/{x}", {"notes": "stolen"}),
@@ -129,7 +129,7 @@ def test_somebody_moves_another_ones_job_in_the_queue(two):
     for change in ({"priority": 1}, {"weight": 9.0}, {"aheadOf": mine}, {"behindOf": mine}, {"resourcePool": "default"}):
         said = error_of(two.c.post("/api/v1/job-queues", {"updates": [{"jobId": theirs, **change}]}, token=two.bob), 403)
         assert "belongs to user 'alice'" in said
-    # One of a batch is enough to refuse all of it.
+    # If one object of a batch may not be changed, the whole batch is refused.
     both = {"updates": [{"jobId": mine, "priority": 7}, {"jobId": theirs, "priority": 7}]}
     assert two.c.post("/api/v1/job-queues", both, token=two.bob).status == 403
     assert two.c.post("/api/v1/job-queues", {"updates": [{"jobId": mine, "priority": 7}]}, token=two.bob).status == 200
@@ -167,7 +167,7 @@ def test_somebody_changes_another_ones_template_and_project(two):
                                ("PATCH", f"/api/v1/projects/{p}", {"name": "x"}), ("POST", f"/api/v1/projects/{p}/archive", None),
                                ("PUT", f"/api/v1/projects/{p}/notes", {"notes": []}), ("DELETE", f"/api/v1/projects/{p}", None)):
         assert "belongs to user 'alice'" in error_of(two.c.request(method, path, body, token=two.bob), 403), path
-    # What others have in it stays theirs, and anybody may create there.
+    # The objects of others in the project stay theirs, and any user may create experiments there.
     made = two.c.post("/api/v1/experiments", {"config": json.dumps(two.c.experiment_config()), "projectId": p}, token=two.bob)
     assert made.status == 200
 
@@ -208,7 +208,7 @@ def test_sharing_knows_two_words(new_cluster):
 
 
 def test_who_did_it_is_written_down(two):
-    """An admin pauses it: its owner finds out who that was."""
+    """An admin pauses the experiment. Its owner can find out who did it."""
     c = two.c
     c.start_agent()
     try:

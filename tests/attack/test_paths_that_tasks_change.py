@@ -1,4 +1,4 @@
-"""A task's user moves and links what the agent, which is root, is about to use by its path."""
+"""Tests that a task's user moves and links what the agent, which is root, is about to use by its path."""
 import os
 
 import pytest
@@ -26,7 +26,7 @@ def place():
 
 @needs_root
 def test_a_user_swaps_directories_for_links_while_the_agent_fills_them(place):
-    victim = place.path / "victim"  # of root, for everybody to read
+    victim = place.path / "victim"  # root owns the directory, and everybody may read it
     victim.mkdir()
     os.chmod(victim, 0o755)
     before = victim.stat()
@@ -48,7 +48,7 @@ def test_a_mount_over_proc_redirects_the_mounts_that_follow(place):
     (closed / "inner/secret").write_text("the secret")
     os.chmod(closed, 0o700)
     data, processes = place.directory_of(ALICE, "data"), place.directory_of(ALICE, "processes")
-    for number in range(3, 30):  # of the descriptor by which the last of these mounts is made
+    for number in range(3, 30):  # the number of the descriptor with which the last of these mounts is made
         trap = place.directory_of(ALICE, f"trap-{number}")
         (trap / "self/fd").mkdir(parents=True)
         for other in range(200):
@@ -61,7 +61,7 @@ def test_a_mount_over_proc_redirects_the_mounts_that_follow(place):
 
 @needs_root
 def test_a_mount_leads_through_what_the_supervisor_has_open(place):
-    """/proc/self/fd of the process that mounts, which is root's, is no way to a source."""
+    """A source of a mount must not be reached by /proc/self/fd of the process that mounts, which is root's."""
     namespaces.need("root")
     mounts = [{"hostPath": f"/proc/self/fd/{number}", "containerPath": f"/mnt/{number}"} for number in range(3, 30)]
     mounts += [{"hostPath": "/proc/1/root", "containerPath": "/mnt/root"}]
@@ -94,7 +94,7 @@ while True:
 
 def test_directories_too_deep_for_the_agents_descriptors():
     deep = "import os\nfor i in range(30000):\n    os.mkdir('d'); os.chdir('d')\nprint('made')"
-    with site(below="/dev/shm") as place:  # a disk takes minutes to remove them
+    with site(below="/dev/shm") as place:  # on a disk the removal would take minutes
         container = place.start(["/usr/bin/python3", "-c", deep])
         place.master.finish(container)
         assert place.master.text(container) == "made\n"
@@ -103,7 +103,7 @@ def test_directories_too_deep_for_the_agents_descriptors():
 
 
 def test_a_directory_is_moved_away_and_back_while_it_is_removed(place):
-    """What goes on writing has no processes left at the end: here another process of the user's does it."""
+    """The task's own processes have ended when its directory is removed. Here another process of the same user goes on writing."""
     container = "attack-moves"
     run = place.path / "agent/tasks" / container / "run"
     kept = place.directory_of(ALICE, "kept")

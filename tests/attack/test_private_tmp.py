@@ -1,4 +1,4 @@
-"""What tasks leave in /tmp for each other, and who sees whose processes."""
+"""Tests what tasks can leave in /tmp for each other, and which processes they can see."""
 import os
 import pathlib
 import shutil
@@ -21,7 +21,7 @@ def place():
 
 @pytest.fixture
 def of_the_machine():
-    """A directory in the machine's /tmp that everybody may write to."""
+    """Makes a directory in the machine's /tmp to which everybody may write."""
     path = pathlib.Path("/tmp") / f"det-attack-{uuid.uuid4().hex[:8]}"
     path.mkdir()
     path.chmod(0o777)
@@ -92,13 +92,13 @@ def test_the_processes_of_others(place):
 
 @needs_root
 def test_ones_own_processes_show(place):
-    """Of this task and of the user's other ones: profilers and launchers look at them."""
+    """A task sees its own processes and those of the user's other tasks: profilers and launchers look at them."""
     out = place.run("sleep 1000 & ls -d /proc/$! /proc/self/fd >/dev/null && cat /proc/$!/cmdline | tr '\\0' ' '; kill $!")
     assert out == "sleep 1000 "
 
 
 def restart_refused(place, call):
-    """From now on the kernel refuses this system call to the agent and its tasks."""
+    """Restarts the agent so that the kernel refuses this system call to it and to its tasks."""
     place.agent.kill(15)
     place.agent.prefix = [sys.executable, str(REFUSE), call]
     place.agent.start()

@@ -1,5 +1,5 @@
-"""Requests of an ordinary user that try to cost everybody: the master's loop is held for 50 ms of processor time at most, and its memory grows by
-100 MB at most. Requests that bring files may need what their files need, and are bounded by the largest body."""
+"""Tests requests of an ordinary user that are to harm all others. The master's loop may be held for at most 50 ms of processor time, and
+its memory may grow by at most 100 MB. Requests that bring files may need what their files need, which the largest body limits."""
 import base64
 import json
 import os
@@ -16,7 +16,7 @@ from support.publishing import Publisher
 MIB = 1024 * 1024
 TURN_MAX_S = 0.05
 GROWTH_MAX = 100 * 1000 * 1000
-FILES_GROWTH_MAX = 3 * hostile.CREATE_MAX  # the body, its files, and their archive
+FILES_GROWTH_MAX = 3 * hostile.CREATE_MAX  # for the body, its files, and their archive
 BRINGS_FILES = {"a configuration of 100 MB", "a hundred thousand files", "files that are empty objects", "a file of 95 MiB"}
 WEIGHTS = 95 * MIB // 3 * 3 - 18
 RELEASED = ROOT / ".venv-compat/bin/det"
@@ -143,10 +143,10 @@ def test_gets_of_the_largest_configurations_stay_cheap(victim):
     check_cost(cost)
 
 
-# ---- what an agent and a task get ----
+# ---- what is sent to an agent and a task ----
 
 def test_a_configuration_cannot_drop_the_agents_link(cluster):
-    """On the wire each < takes six bytes: 11 MiB of them were more than an agent takes in one message."""
+    """In a message each < takes six bytes, so 11 MiB of them were more than an agent accepts in one message."""
     before = (cluster.dir / "agent0.log").read_text()
     reply = cluster.post("/api/v1/experiments", {"config": json.dumps(cluster.experiment_config(data={"x": "<" * (11 * MIB)})), "activate": True})
     assert "at most 1048576 are allowed" in error_of(reply)
@@ -207,7 +207,7 @@ def test_a_body_over_its_routes_limit_is_413(victim, method, path, allowed, chun
 
 @pytest.fixture(scope="module")
 def full_context(tmp_path_factory):
-    """As many bytes of files as clients let through, who count in threes: 95 MiB. They do not compress."""
+    """As many bytes of files as clients allow, which is 95 MiB, since they count the size in base64. The bytes cannot be compressed."""
     directory = tmp_path_factory.mktemp("context")
     (directory / "train.py").write_text("print('trained')\n\n")
     with open(directory / "weights", "wb") as f:
@@ -243,7 +243,7 @@ def test_a_flood_of_pings_on_a_tunnel_is_ended(cluster, tmp_path):
             s.settimeout(60)
             sent = 0
             try:
-                while sent < 200 * MIB:  # and nothing is read
+                while sent < 200 * MIB:  # sends, and reads nothing
                     sent += s.send(pings)
             except OSError:
                 pass

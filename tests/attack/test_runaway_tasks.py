@@ -1,4 +1,4 @@
-"""Tasks that take all the memory, all the processes or all the disk they can get: they end with a reason, and others go on."""
+"""Tests tasks that take all the memory, all the processes or all the disk that they can get: they end with a reason, and others go on."""
 import os
 import tempfile
 
@@ -38,7 +38,7 @@ def cluster():
 
 @pytest.fixture
 def neighbour(cluster):
-    """Another task of the same agent, which has to come through."""
+    """Runs another task of the same agent, which has to end well."""
     x = cluster.create(entrypoint=["sh", "-c", "while [ ! -e go ]; do sleep 0.1; done; echo CAME-THROUGH"])
     wait_for("the neighbour", lambda: cluster.experiment(x)["state"] == "STATE_RUNNING")
     agent = cluster.agents["agent0"].pid

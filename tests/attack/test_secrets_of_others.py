@@ -1,4 +1,4 @@
-"""What somebody with an ordinary account finds of the credentials in other people's configurations. docs/security.md, Secrets."""
+"""Tests which credentials of other users' configurations a user with an ordinary account can find (docs/security.md, Secrets)."""
 import json
 import os
 import re
@@ -15,7 +15,7 @@ S3 = {"type": "s3", "bucket": "b", "access_key": ACCESS, "secret_key": SECRET}
 PARTS = {"checkpoint_storage": S3, "data": {"url": "here", "secrets": {"token": TOKEN, "more": [TOKEN, {"pin": 12345678}]}},
          "environment": {"registry_auth": {"username": "ann", "password": WORD}}}
 MASK = "********"
-# Each is the whole of a submitted configuration, with a secret spelled as YAML allows.
+# Each entry writes a whole submitted configuration, with a secret in a form that YAML allows.
 SPELLINGS = {
     "json": lambda whole: json.dumps(whole),
     "with blanks": lambda whole: json.dumps(whole).replace('"access_key":', '"access_key"  :\t'),
@@ -39,7 +39,7 @@ def found(reply):
 
 
 class World:
-    """Alice's experiment, its checkpoint and her template have secrets; Bob looks."""
+    """A cluster in which Alice's experiment, its checkpoint and her template have secrets, and Bob looks for them."""
 
     def __init__(self, c):
         self.c = c
@@ -69,7 +69,7 @@ class World:
         return reply.json["experiment"]["id"]
 
     def path_of(self, pattern):
-        """The pattern with this world's objects in the places of its parameters."""
+        """Returns the path of a pattern, with the ids of this world's objects as its parameters."""
         known = {"experiments": self.x, "trials": self.trial, "runs": self.trial, "checkpoints": self.checkpoint, "tasks": self.task,
                  "templates": self.template, "allocations": f"{self.task}.1"}
         at = lambda m: f"/{m.group(1)}/{known.get(m.group(1), 1)}"  # noqa: E731
@@ -77,7 +77,7 @@ class World:
         return re.sub(r"\{[^}]*\}|:[a-z]+", "1", path)
 
     def looks(self):
-        """(name, method, path, body) of each served route that only shows something."""
+        """Returns (name, method, path, body) of each served route that only shows something."""
         for name, row in CONTRACT.served.items():
             if name in CONTRACT.routes and CONTRACT.routes[name]["method"] == "GET":
                 yield name, "GET", self.path_of(CONTRACT.routes[name]["path"]) + "?timeoutSeconds=0", None
@@ -96,7 +96,7 @@ def world(tmp_path_factory):
 
 
 def test_another_users_secrets_in_any_reply(world):
-    """Every served route that shows something; the owner and an admin find them where a configuration is shown at all."""
+    """Tests every served route that shows something. The owner and an admin find the secrets in every place that shows a configuration."""
     shown = {"alice": set(), "admin": set()}
     for name, method, path, body in world.looks():
         reply = world.c.request(method, path, body, token=world.bob)
@@ -124,7 +124,8 @@ def test_what_others_see_instead(world):
 
 
 def test_clients_that_download_another_users_checkpoint_take_credentials_of_their_own(world):
-    """null and not stars, with which a store would refuse them, instead of a download through the master."""
+    """The secrets are null and not stars. With stars as credentials a store would refuse the client, which then would not try a download
+    through the master."""
     for path in (f"/api/v1/checkpoints/{world.checkpoint}", f"/api/v1/experiments/{world.x}/checkpoints"):
         reply = world.c.get(path, token=world.bob).json
         storage = (reply.get("checkpoint") or reply["checkpoints"][0])["training"]["experimentConfig"]["checkpoint_storage"]
@@ -160,12 +161,12 @@ def test_another_users_experiment_by_its_external_id(world):
 
 @pytest.mark.parametrize("part", ["checkpoint_storage", "environment"])
 def test_stars_that_are_sent_back(world, part):
-    """As by somebody who copies another one's configuration: they would become the secret."""
+    """A user may copy another user's configuration and send it. The stars in it would then be stored as the secret."""
     shown = world.c.get(f"/api/v1/experiments/{world.x}", token=world.bob).json["config"]
     config = world.c.experiment_config(**{part: shown[part]})
     words = error(world.c.post("/api/v1/experiments", {"config": json.dumps(config)}, token=world.bob))
     assert "is ********, which stands for a secret that is not shown" in words and part in words
-    shown[part].pop("access_key", None)  # of two mistakes the one of the other kind of template would be told
+    shown[part].pop("access_key", None)  # without this key only the mistake about the stars is left to report
     assert "which stands for a secret" in error(world.c.post("/api/v1/templates/stars", {"name": "stars", "config": {part: shown[part]}},
                                                              token=world.bob))
 
@@ -176,7 +177,7 @@ STAYS = ["python3", "-c", "import os, pathlib, time; p = pathlib.Path(os.environ
 
 
 def test_tasks_see_the_secrets_of_their_owner_and_nobody_elses(world):
-    """Its own session is enough for a task, and an admin's task is no admin."""
+    """A task's own session is enough for its requests. The task of an admin has no rights of an admin."""
     c = world.c
     c.start_agent(slots=3)
     experiments = []
@@ -217,7 +218,7 @@ client.get_checkpoint(sys.argv[3]).download(sys.argv[4])
 @pytest.mark.skipif(object_stores.missing("s3") is not None, reason="moto is missing")
 @pytest.mark.parametrize("library", ["released", "ours"])
 def test_another_users_checkpoint_is_still_downloaded_by_whoever_may_read_it(new_cluster, tmp_path, library):
-    """From the cluster's own store, whose credentials a client without any of its own does not have: through the master."""
+    """A client without credentials downloads a checkpoint from the cluster's own store through the master."""
     python = ROOT / (".venv-compat/bin/python" if library == "released" else ".venv/bin/python")
     if not python.exists():
         pytest.skip(f"{python} is not installed")

@@ -1,5 +1,5 @@
-"""What a configuration names as checkpoint storage, and what lies in a checkpoint's directory: the master, which may read more than a
-user, is to hand it out or to remove it."""
+"""Tests paths that a configuration names as checkpoint storage, and files in a checkpoint's directory. An attacker wants the master,
+which may read more than the attacker, to send or to remove such files."""
 import io
 import json
 import os
@@ -15,7 +15,7 @@ from support.cluster import Cluster, wait_for
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    """(cluster of the default set-up, ann's token, bob's token): its checkpoint_storage is the only root."""
+    """Returns (a cluster of the default set-up, ann's token, bob's token). Its checkpoint_storage is the only root."""
     with Cluster(tmp_path_factory.mktemp("cluster")) as c:
         c.start_master()
         ann, bob = with_users(c)
@@ -24,7 +24,8 @@ def world(tmp_path_factory):
 
 @pytest.fixture
 def private(world, request):
-    """A directory below none of the roots, with what looks like a checkpoint: (directory, its UUID)."""
+    """Makes a directory that is below none of the roots, with files that look like a checkpoint, and returns (the directory, the
+    checkpoint's UUID)."""
     place = world[0].dir / "private" / request.node.name.translate(str.maketrans("/[]{} ", "______"))
     return place, files(place, content="precious")
 
@@ -50,7 +51,7 @@ def is_handed_over(c, name):
 
 
 def check_untouched(c, token, place, name):
-    """Neither downloads nor removals by the master reach it; the removal waits for a task with the owner's rights."""
+    """Neither downloads nor removals by the master may reach the files. The removal waits for a task with the owner's rights."""
     reply = download(c, token, name)
     assert reply.status == 400, reply
     assert "cannot be downloaded through the master" in reply.json["message"] and "--mode direct" in reply.json["message"]
@@ -60,7 +61,7 @@ def check_untouched(c, token, place, name):
     return reply.json["message"]
 
 
-# ---- what a configuration names ----
+# ---- storages that a configuration names ----
 
 def test_an_experiment_names_a_directory_of_others(world, private):
     c, _, bob = world
@@ -92,7 +93,7 @@ def test_a_configuration_leads_out_of_a_root(world, tmp_path, storage):
 @pytest.mark.parametrize("storage", [{"type": "directory", "container_path": "{root}/../{private}"},
                                      {"type": "shared_fs", "host_path": "{place}"}])
 def test_a_registered_storage_leads_out_of_a_root(world, private, storage):
-    """Storages that trials register are not held against the schema of configurations."""
+    """Storages that trials register are not checked against the schema of configurations."""
     c, _, bob = world
     place, name = private
     names = {"root": c.storage, "place": place, "private": place.relative_to(c.dir)}
@@ -105,7 +106,7 @@ def test_a_registered_storage_leads_out_of_a_root(world, private, storage):
 
 @pytest.mark.parametrize("who", ["owner", "admin"])
 def test_a_workspace_names_a_directory_of_others(world, private, who):
-    """What an admin has set is a root; what the workspace's owner has set is none."""
+    """A storage that an admin has set for a workspace is a root. One that the workspace's owner has set is not."""
     c, _, bob = world
     place, name = private
     w = c.post("/api/v1/workspaces", {"name": f"of {who}"}, token=bob).json["workspace"]["id"]
@@ -124,7 +125,7 @@ def test_a_workspace_names_a_directory_of_others(world, private, who):
     assert download(c, bob, name).status == 200
     assert remove(c, bob, name).status == 200
     wait_for("the removal", lambda: not (place / name).exists())
-    # The owner changes it: from then on it is what the owner says, not what the admin has said.
+    # The owner changes the storage. From then on it is set by the owner, and no longer by the admin.
     other = files(place, content="precious")
     assert c.patch(f"/api/v1/workspaces/{w}", {"checkpointStorageConfig": storage}, token=bob).status == 200
     assert report(c, bob, trial["taskId"], other).status == 200
@@ -147,10 +148,10 @@ def test_tensorboard_files_are_removed_from_a_directory_of_others(new_cluster, t
     assert (target / "events").read_text() == "precious"
 
 
-# ---- what lies below a root ----
+# ---- files below a root ----
 
 def own(c, token, content="w"):
-    """A checkpoint in the cluster's storage."""
+    """Makes a checkpoint in the cluster's storage."""
     _, _, task = unmanaged_trial(c, token)
     name = files(c.storage, content=content)
     assert report(c, token, task, name).status == 200
@@ -202,7 +203,7 @@ def test_a_hard_link_brings_in_a_file_of_another_account(world, private):
 
 
 def test_a_directory_below_a_root_is_no_checkpoint(world):
-    """Whatever else has a UUID for its name."""
+    """Tests other directories whose name is a UUID."""
     c, _, bob = world
     name = files(c.storage, content="precious")
     (c.storage / name / "metadata.json").unlink()
@@ -245,7 +246,7 @@ def test_a_removal_by_pattern_keeps_what_a_checkpoint_is_recognised_by(world):
 
 @pytest.fixture
 def rooted(new_cluster, tmp_path):
-    """A cluster whose admin has named everything that lies around it, by a link."""
+    """Starts a cluster whose admin has named, by a link, the directory with all files of the cluster as a root."""
     (tmp_path / "root").symlink_to(tmp_path / "cluster")
     c = new_cluster(config={"security": {"initial_user_password": "Test-Passw0rd", "checkpoint_roots": [f"{tmp_path}/root"]}})
     c.start_master()
@@ -271,7 +272,8 @@ def test_the_masters_data_directory_is_below_a_root(rooted, below):
 
 
 def test_the_specification_of_a_running_task_is_below_a_root(rooted):
-    """The agent's directory of the task has a UUID for its name; with it, the task's tokens were handed out."""
+    """The name of the agent's directory of a task is a UUID. In an earlier version the task's tokens were sent to whoever reported it as
+    a checkpoint."""
     c, root, ann, bob = rooted
     c.start_agent()
     running_trial(c, ann)
@@ -280,7 +282,7 @@ def test_the_specification_of_a_running_task_is_below_a_root(rooted):
     claim(c, bob, directory.name, {"type": "shared_fs", "host_path": str(place)})
     held = sorted(str(p) for p in directory.rglob("*"))
     assert "has no metadata.json" in sentence(download(c, bob, directory.name), 400)
-    c.stop_agent(signo=signal.SIGKILL)  # else a task would try, with the rights of its owner
+    c.stop_agent(signo=signal.SIGKILL)  # else a task with the rights of its owner would try the removal
     assert remove(c, bob, directory.name).status == 200
     wait_for("a task to be asked for", lambda: is_handed_over(c, directory.name))
     assert set(held) <= {str(p) for p in directory.rglob("*")}
@@ -296,7 +298,7 @@ def test_a_root_is_the_whole_machine_or_a_riddle(world, root):
 
 
 def test_the_whole_machine_is_the_clusters_storage(new_cluster, tmp_path):
-    """The predecessor took such a configuration, and so do we; the master removes nothing there."""
+    """The predecessor accepted such a configuration, and so does this master. The master removes nothing there."""
     c = new_cluster(config={"checkpoint_storage": {"type": "shared_fs", "host_path": "/"}})
     c.start_master()
     _, bob = with_users(c)

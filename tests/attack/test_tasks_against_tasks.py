@@ -1,6 +1,6 @@
-"""What one user's task tries against another user's task on the same machine, under an agent of root.
+"""Tests what one user's task tries against another user's task on the same machine, if the agent runs as root.
 
-Victim and attacker are real tasks of two users whom nobody has linked to accounts: the default of a new cluster."""
+Victim and attacker are real tasks of two users whom nobody has linked to accounts, which is the default of a new cluster."""
 import json
 import os
 import tempfile
@@ -10,7 +10,7 @@ from support.cluster import Cluster, client_hash, wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only a root agent gives each user a uid of their own")
 
-FIRST = 2000000  # the agent's task_uids.first
+FIRST = 2000000  # task_uids.first of the agent
 PASSWORD = "Passw0rd-of-all"
 
 
@@ -33,7 +33,7 @@ def lines_of(cluster, experiment):
 
 
 def said(cluster, experiment, mark):
-    """What the task printed behind a mark, as soon as it has."""
+    """Waits until the task has printed something after a mark, and returns it."""
     def find():
         if not cluster.trial_ids(experiment):
             return None
@@ -87,7 +87,7 @@ REFUSALS = {"PermissionError", "ProcessLookupError", "FileNotFoundError"}
 @pytest.fixture(scope="module")
 def cluster():
     with tempfile.TemporaryDirectory() as directory:
-        os.chmod(directory, 0o755)  # tasks must be able to go through it
+        os.chmod(directory, 0o755)  # tasks must be able to enter it
         with Cluster(directory) as c:
             c.start_master()
             c.start_agent(slots=4, allow_root_tasks=False)
@@ -106,13 +106,13 @@ def test_a_task_reads_traces_kills_or_writes_what_belongs_to_another_users_task(
     result = json.loads(said(cluster, x, "ATTACKED "))
     assert len(result) == 17 and set(result.values()) <= REFUSALS, result
     become(cluster, "victim")
-    (open(victim["cwd"] + "/go", "w")).close()  # as root: nobody else can
+    (open(victim["cwd"] + "/go", "w")).close()  # written as root, since nobody else can write there
     assert cluster.wait_experiment(target)["state"] == "STATE_COMPLETED"
     assert "planted" not in said(cluster, target, "UNHARMED ")
 
 
 def test_a_task_reads_another_users_token_by_way_of_its_own_users_tasks_only(cluster):
-    """The counter-test: what is refused above is not refused to the victim's own tasks, so the attack is a real one."""
+    """Checks the attack itself: what is refused above is not refused to the victim's own tasks."""
     become(cluster, "victim")
     target = cluster.create(files={"work.py": VICTIM}, entrypoint=["python3", "work.py"])
     victim = json.loads(said(cluster, target, "I-AM "))
@@ -145,7 +145,7 @@ print("SPOILED " + json.dumps(result), flush=True)
 
 
 def test_a_task_changes_or_removes_another_users_checkpoint_in_the_shared_directory(cluster):
-    cluster.storage.chmod(0o1777)  # as `det deploy local` makes it
+    cluster.storage.chmod(0o1777)  # the mode that `det deploy local` gives the directory
     become(cluster, "victim")
     x = cluster.create(files={"work.py": STORES}, entrypoint=["python3", "work.py"])
     assert cluster.wait_experiment(x)["state"] == "STATE_COMPLETED"

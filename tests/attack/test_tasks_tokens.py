@@ -1,4 +1,5 @@
-"""The two tokens that a task has: the session of its allocation, and a login on behalf of its owner. docs/security.md, Credentials."""
+"""Tests the two tokens that a task has: the session of its allocation, and a login on behalf of its owner (docs/security.md,
+Credentials)."""
 import contextlib
 import json
 import os
@@ -17,7 +18,7 @@ time.sleep(3600)
 
 
 def start_task(c, name, **changes):
-    """A running task of whoever is logged in: its experiment's number, and its environment."""
+    """Starts a task of the user who is logged in, and returns its experiment's number and its environment."""
     told = c.storage / name
     told.unlink(missing_ok=True)
     x = c.create(entrypoint=["python3", "-c", SCRIPT], environment={"environment_variables": [f"TOLD={told}"]}, **changes)
@@ -27,7 +28,7 @@ def start_task(c, name, **changes):
 
 @pytest.fixture(scope="module")
 def tasks(cluster):
-    """Two of `determined`."""
+    """Starts two tasks of the user `determined`."""
     return start_task(cluster, "one"), start_task(cluster, "two")
 
 
@@ -47,7 +48,7 @@ def test_a_task_reports_metrics_into_another_trial_of_its_own_owner(cluster, tas
 
 
 def test_a_task_names_another_trial_in_the_body_and_its_own_in_the_path(cluster, tasks):
-    """The path wins, so that what is judged is what is written."""
+    """The path takes precedence over the body, so the object that is checked is the one that is written."""
     (_, mine), (_, other) = tasks
     body = {"metrics": {"metrics": {"avgMetrics": {"sly": 1}}, "stepsCompleted": 2, "trialRunId": 1,
                         "trialId": int(other["DET_TRIAL_ID"])}, "group": "training"}
@@ -67,7 +68,7 @@ def test_a_task_writes_into_the_log_of_another_one(cluster, tasks):
 
 
 def test_a_task_posts_a_line_in_the_name_of_another_allocation(cluster, tasks):
-    """Log policies act upon the allocation that a line names."""
+    """Log policies act on the allocation that a line names."""
     (_, mine), (_, other) = tasks
     line = {"taskId": mine["DET_TASK_ID"], "allocationId": other["DET_ALLOCATION_ID"], "log": "x\n"}
     assert "is no allocation of task" in error_of(
@@ -118,7 +119,7 @@ def test_the_task_of_an_admin_uses_an_admins_rights(new_cluster):
 
 
 def test_a_tasks_login_changes_the_account_of_its_owner(cluster, tasks):
-    """It would outlive the task so: by a password that it knows, or by a second login."""
+    """With a password that the task knows, or with a second login, it could act for the user after its own end."""
     (_, mine), _ = tasks
     me = cluster.get("/api/v1/me").json["user"]["id"]
     for change in ({"password": client_hash("Long-Enough-2"), "isHashed": True}, {"displayName": "eve"}, {"active": False}):
@@ -155,11 +156,11 @@ def test_a_tasks_tokens_are_used_after_its_end(new_cluster):
     c.stop_master(signal.SIGKILL)
     c.start_master()
     assert both_end(c, env)
-    assert c.get("/api/v1/me", token=other["DET_USER_TOKEN"]).status == 200  # its task still runs
+    assert c.get("/api/v1/me", token=other["DET_USER_TOKEN"]).status == 200  # the task of this token still runs
 
 
 def test_a_tasks_tokens_are_used_after_an_end_that_the_master_did_not_see(new_cluster):
-    """It ends while the master is away, and the trial goes on with another allocation, which has tokens of its own."""
+    """The task ends while the master is away, and the trial goes on with another allocation, which has tokens of its own."""
     c = new_cluster()
     c.start_master()
     c.start_agent()

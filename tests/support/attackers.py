@@ -1,4 +1,5 @@
-"""What attacks share: requests from other addresses of this machine, people with accounts, and the store behind the master's back."""
+"""What the tests of attacks share: requests from other addresses of this machine, users with accounts, and the store, read and changed
+without the master."""
 import concurrent.futures
 import contextlib
 import http.client
@@ -11,7 +12,7 @@ from support.cluster import TIMEOUT_S, Reply, client_hash
 
 
 def request_from(cluster, address, method, path, body=None, headers=None, timeout=TIMEOUT_S):
-    """As Cluster.request without credentials, from another address of the loopback network (127.0.0.0/8)."""
+    """Sends a request without credentials as Cluster.request does, from another address of the loopback network (127.0.0.0/8)."""
     connection = http.client.HTTPConnection("127.0.0.1", cluster.port, timeout=timeout, source_address=(address, 0))
     try:
         connection.request(method, path, body=None if body is None else json.dumps(body).encode(), headers=headers or {})
@@ -27,7 +28,7 @@ def login_from(cluster, address, user, password, headers=None):
 
 
 def all_at_once(calls):
-    """The results of functions that run side by side, in their order."""
+    """Calls functions on threads side by side, and returns their results in the order of the functions."""
     with concurrent.futures.ThreadPoolExecutor(len(calls)) as threads:
         return [future.result() for future in [threads.submit(call) for call in calls]]
 
@@ -37,7 +38,7 @@ def admin_token(cluster):
 
 
 def new_user(cluster, name, password, **fields):
-    """Made by an admin; the new user's id."""
+    """Makes a user as an admin, and returns the user's id."""
     reply = cluster.post("/api/v1/users", {"user": {"username": name, "active": True, **fields},
                                            "password": client_hash(password) if password else "", "isHashed": bool(password)},
                          token=admin_token(cluster))
@@ -56,7 +57,7 @@ def user(cluster, user_id):
 
 
 def in_store(cluster, statement):
-    """Runs a statement in the store of a master that is not running; what it says, as text."""
+    """Runs a statement in the store of a master that is not running, and returns its output as text."""
     assert cluster.master is None
     if os.environ.get("DET_TEST_DB") == "postgres":
         return postgres.shared().sql(statement, cluster.config["db"]["name"])
@@ -65,5 +66,5 @@ def in_store(cluster, statement):
 
 
 def count_in_store(cluster, what):
-    """what: a table, and which of its rows."""
+    """Counts rows. `what` is a table, with a condition for its rows."""
     return int(in_store(cluster, f"SELECT count(*) FROM {what}"))

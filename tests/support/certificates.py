@@ -1,4 +1,4 @@
-"""Certificates for tests, made by openssl(1): an authority, and servers' pairs that it signs."""
+"""Certificates for tests, made by openssl(1): an authority, and the servers' certificates that it signs."""
 import subprocess
 
 KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
@@ -17,7 +17,7 @@ class Authority:
                 "-addext", "keyUsage=critical,keyCertSign")
 
     def sign(self, cert, key, names="DNS:localhost,IP:127.0.0.1"):
-        """A server's pair, valid for `names`, in the files cert and key."""
+        """Makes a certificate that is valid for `names`, and its key, in the files cert and key."""
         request = openssl("req", *KEY, "-subj", "/CN=server", "-keyout", key)
         (self.dir / "extensions").write_text(f"subjectAltName={names}\nkeyUsage=critical,digitalSignature\n")
         cert.write_text(openssl("x509", "-req", "-CA", self.cert, "-CAkey", self.key, "-days", "2",
@@ -25,5 +25,5 @@ class Authority:
 
 
 def fingerprint(cert):
-    """SHA-256 of the certificate, in lower case with colons."""
+    """Returns the SHA-256 of the certificate, in lower case with colons."""
     return openssl("x509", "-noout", "-fingerprint", "-sha256", "-in", cert).strip().split("=")[1].lower()

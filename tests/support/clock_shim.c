@@ -1,6 +1,6 @@
-/* Preloaded, it sets the wall clock of one program, as settimeofday(2) would that of the machine: the monotonic clocks
- * go on. The file that DET_TEST_CLOCK names holds how many seconds it is off, as a 64-bit number of this machine; tests
- * change it while the program runs. */
+/* Preloaded into a program, this library changes the wall clock that the program sees, as settimeofday(2) would
+ * change the machine's. The monotonic clocks are not changed. The file that DET_TEST_CLOCK names holds by how many
+ * seconds the clock is wrong, as a 64-bit number of this machine. Tests change it while the program runs. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdint.h>

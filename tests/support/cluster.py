@@ -1,4 +1,5 @@
-"""A real master (and agents) in a temporary directory, for tests: started on a free port, stopped by pid, logs kept.
+"""A real master (and agents) in a temporary directory, for tests. It is started on a free port and stopped by its process id, and its logs
+are kept.
 
     with Cluster(tmp_path) as c:
         c.start_agent(slots=2)
@@ -32,11 +33,11 @@ from support.waiting import TIMEOUT_S, wait_for  # noqa: E402
 
 CONTRACT = Contract()
 BUILD = pathlib.Path(os.environ.get("DET_BUILD", ROOT / "build"))
-# A sanitizer's own memory says nothing about the program's.
+# The memory of a program with a sanitizer says nothing about the program's own.
 SANITIZED = any(name in (BUILD / "determined-master").read_bytes() for name in (b"__asan_init", b"__tsan_init"))
 PASSWORD = "Test-Passw0rd"
-STOP_PATIENCE_S = 60  # far more than any program is promised to need: a busy machine is no fault
-ENDS_WELL = (0, -signal.SIGKILL)  # a test may have killed it
+STOP_PATIENCE_S = 60  # far more than any program should need, since it is no fault of the program if the machine is busy
+ENDS_WELL = (0, -signal.SIGKILL)  # a test may have killed the program
 SANITIZER_REPORT = re.compile(r"^.*(ERROR: AddressSanitizer|ERROR: LeakSanitizer|WARNING: ThreadSanitizer|runtime error: )", re.M)
 
 
@@ -45,7 +46,7 @@ def client_hash(password):
 
 
 def find_rpc(method, path):
-    """The row of the contract that a request meets: the first in order, as the master does it."""
+    """Returns the row of the contract for a request: the first that matches, in the order of the contract, as in the master."""
     parts = urllib.parse.unquote(path.split("?")[0]).strip("/").split("/")
     for rpc, row in CONTRACT.routes.items():
         pattern = row["path"].strip("/").split("/")
@@ -56,7 +57,7 @@ def find_rpc(method, path):
 
 
 def check_contract(method, path, reply):
-    """Every good reply of a test is held against the contract."""
+    """Compares every successful reply of a test with the contract."""
     rpc = find_rpc(method, path) if path.startswith("/api/v1/") and reply.status == 200 else None
     if rpc and CONTRACT.routes[rpc].get("stream"):
         for line in reply.lines:
@@ -83,13 +84,13 @@ class Reply:
 
 
 def error_of(reply, status=None):
-    """The sentence of a refusal; status None: any that puts it down to the request."""
+    """Returns the sentence of a refusal. status None: any status of 400 to 499 is expected."""
     assert reply.status == status if status else 400 <= reply.status < 500, reply
     return reply.json["error"]["error"]
 
 
 class Cluster:
-    """With DET_TEST_DB=postgres, the master has a database of its own on a PostgreSQL server that all clusters share."""
+    """With DET_TEST_DB=postgres the master has a database of its own, on a PostgreSQL server that all clusters share."""
 
     def __init__(self, directory, config=None, password=PASSWORD, env=None, programs=BUILD):
         self.dir = pathlib.Path(directory)
@@ -104,7 +105,7 @@ class Cluster:
         self.storage = self.dir / "checkpoints"
         self.storage.mkdir(exist_ok=True)
         self.storage.chmod(0o777)
-        self.tls = None  # an ssl.SSLContext, for a master that speaks TLS
+        self.tls = None  # an ssl.SSLContext, if the master speaks TLS
         self.config = {
             # Tests look at checkpoints of experiments that are over, so these are kept unless a test says otherwise.
             "checkpoint_storage": {"type": "shared_fs", "host_path": str(self.storage), "save_trial_latest": 1000},
@@ -120,7 +121,7 @@ class Cluster:
         return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
 
     def start_master(self, wait=True, expect_accounts=True, prefix=(), bind_host="127.0.0.1"):
-        """prefix: words of a program that becomes the master, such as prlimit."""
+        """Starts the master. prefix: words of a program that executes the master, such as prlimit."""
         (self.dir / "master.yaml").write_text(json.dumps(self.config))
         expect_accounts = wait and expect_accounts and self.password and not (self.dir / "data").exists()
         log = open(self.dir / "master.log", "ab")
@@ -136,14 +137,14 @@ class Cluster:
         return self
 
     def _accounts_exist(self):
-        """A login costs a tenth of a second of a core, so it is only tried where the log does not tell: the database may have been
-        another master's before."""
+        """Whether the initial accounts have their password. A login costs a tenth of a second of processor time, so one is tried only if
+        the log does not tell: the database may have been another master's before."""
         if " accounts.created " in self.master_log():
             return True
         return self.config.get("db", {}).get("type") == "postgres" and self.login("admin", keep=False).status == 200
 
     def trust_any(self):
-        """This cluster's master speaks TLS: our own requests, which test something else, check no certificate."""
+        """The master of this cluster speaks TLS. The requests of this class check no certificate, since they test something else."""
         self.tls = ssl.create_default_context()
         self.tls.check_hostname = False
         self.tls.verify_mode = ssl.CERT_NONE
@@ -169,7 +170,7 @@ class Cluster:
         return status
 
     def start_agent(self, name="agent0", slots=1, wait=True, prefix=(), **options):
-        """prefix: words of a program that becomes the agent, such as setpriv."""
+        """Starts an agent. prefix: words of a program that executes the agent, such as setpriv."""
         config = {"master_host": "127.0.0.1", "master_port": self.port, "agent_id": name, "artificial_slots": slots,
                   "container_runtime": "process", "token_file": str(self.dir / "data/agent.token"),
                   "data_dir": str(self.dir / name), "allow_root_tasks": True, **options}
@@ -195,7 +196,7 @@ class Cluster:
         return self._stop(self.agents.pop(name), signo, f"agent {name}")
 
     def _stop(self, process, signo, name):
-        """The exit status. Asked to end, a program has to do so, and well."""
+        """Ends a program and returns its exit status. A program that is asked to end has to do so, with a good status."""
         if process.poll() is None:
             process.send_signal(signo)
             try:
@@ -208,7 +209,7 @@ class Cluster:
         return process.returncode
 
     def supervisors(self):
-        """Process ids of the task supervisors (and whatever else) that work below this cluster's directory."""
+        """Returns the process ids of the task supervisors, and of other processes, that work below this cluster's directory."""
         found = []
         for entry in pathlib.Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
@@ -221,8 +222,8 @@ class Cluster:
         return self
 
     def __exit__(self, kind=None, *exc):
-        """Ends all programs the polite way, the master first while its agents are connected. A program that does not end well,
-        or whose log holds a sanitizer's report, fails the test."""
+        """Asks all programs to end, the master first, while its agents are connected. The test fails if a program does not end well, or
+        if its log holds a sanitizer's report."""
         faults = []
         for stop in [self.stop_master, *(functools.partial(self.stop_agent, name) for name in self.agents)]:
             try:
@@ -237,10 +238,10 @@ class Cluster:
             raise AssertionError("\n".join(faults) + f"\nsee the logs in {self.dir}")
 
     def sanitizer_reports(self):
-        """What AddressSanitizer, LeakSanitizer, UBSan and ThreadSanitizer have said in the programs' logs."""
+        """Returns what AddressSanitizer, LeakSanitizer, UBSan and ThreadSanitizer have written to the programs' logs."""
         found = []
         for path in sorted(self.dir.rglob("*.log")):
-            if path.is_symlink():  # a task's stdout.log is whatever stdout is of who opens it
+            if path.is_symlink():  # a task may have made stdout.log a link to /dev/stdout, which is the stdout of the process that opens it
                 continue
             with contextlib.suppress(OSError):
                 text = path.read_text(errors="replace")
@@ -252,7 +253,8 @@ class Cluster:
     # ---- requests ----
 
     def request(self, method, path, body=None, token="", headers=None, raw=None, timeout=TIMEOUT_S):
-        """body: a value, sent as JSON; raw: bytes, sent as they are. token None: no credentials; "": those of login()."""
+        """Sends a request. body: a value, sent as JSON; raw: bytes, sent as they are. token None: no credentials; "": the token of
+        login()."""
         connection = self._connect(timeout)
         sent = dict(headers or {})
         token = self.token if token == "" else token
@@ -288,13 +290,15 @@ class Cluster:
     # ---- experiments ----
 
     def admin_token(self):
-        """Of a login beside the one that keeps its token here; made once, and again when it is worth nothing any more."""
+        """Returns the token of an admin's login, which does not replace the token kept in this object. It is made once, and again when
+        it is not valid any more."""
         if not self._admin_token or self.get("/api/v1/me", token=self._admin_token).status != 200:
             self._admin_token = self.login("admin", keep=False).json["token"]
         return self._admin_token
 
     def report_checkpoint(self, body, **k):
-        """An admin in place of the trial's task: nobody else may report checkpoints of trials that run on the cluster."""
+        """Reports a checkpoint as an admin instead of the trial's task: nobody else may report checkpoints of trials that run on the
+        cluster."""
         return self.post("/api/v1/checkpoints", body, token=self.admin_token(), **k)
 
     def experiment_config(self, **changes):
@@ -330,7 +334,7 @@ class Cluster:
         return "".join(line["result"]["log"] for line in self.get(f"/api/v1/trials/{trial_id}/logs").lines)
 
     def metric(self, name):
-        """A number of GET /metrics."""
+        """Returns a number of GET /metrics."""
         text = self.get("/metrics").body.decode()
         found = re.search(rf"^{re.escape(name)} (\S+)$", text, re.M)
         assert found, f"{name} is not in /metrics"

@@ -1,16 +1,16 @@
-"""What something costs the master: by its own count, not by the clock, so that a busy machine makes nothing dearer.
+"""What something costs the master, by the master's own counters and not by the clock, so that a busy machine does not raise the result.
 
     with Costs(cluster) as cost:
         cluster.post(...)
     cost.turn_s       processor time of the longest turn of the master's loop
-    cost.grown_bytes  how far its memory went beyond what it had before, at its highest
+    cost.grown_bytes  by how much its highest memory exceeded what it had before
 """
 import os
 import pathlib
 
 from support.processes import status_kib
 
-PEAK = "5"  # what /proc/PID/clear_refs takes to forget the highest mark (proc(5))
+PEAK = "5"  # written to /proc/PID/clear_refs, it resets the highest resident size (proc(5))
 
 
 class Costs:
@@ -20,7 +20,7 @@ class Costs:
 
     def __enter__(self):
         pid = self.cluster.master.pid
-        self.cluster.metric("det_loop_turn_max_seconds")  # begins anew
+        self.cluster.metric("det_loop_turn_max_seconds")  # reading the metric resets it
         pathlib.Path(f"/proc/{pid}/clear_refs").write_text(PEAK)
         self.before = status_kib(pid, "VmRSS") * 1024
         return self

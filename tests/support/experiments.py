@@ -1,4 +1,4 @@
-"""What the tests of the whole system share: shell tasks, their logs, their processes."""
+"""What the tests of the whole system share: tasks that are shell scripts, their logs, their processes."""
 import http.client
 import json
 import os
@@ -25,7 +25,7 @@ def log_of(cluster, experiment):
 
 
 def task_lines(cluster, trial_id):
-    """What the task itself has printed, in the order of the log; the platform's own lines are left out."""
+    """Returns what the task itself has printed, in the order of the log, without the platform's own lines."""
     return [line["result"]["log"].rstrip("\n") for line in cluster.get(f"/api/v1/trials/{trial_id}/logs").lines
             if line["result"].get("source") == "task"]
 
@@ -37,7 +37,7 @@ def wait_line(cluster, experiment, text):
 
 
 def wait_file(path):
-    """Waits for a file with something in it, and returns that."""
+    """Waits for a file that is not empty, and returns its text."""
     path = pathlib.Path(path)
     return wait_for(f"{path.name}", lambda: path.exists() and path.read_text().strip())
 
@@ -63,7 +63,7 @@ def master_epoch(cluster):
 
 
 class Follower:
-    """Reads a follow-stream of a trial's log in a thread, line by line as they come."""
+    """Follows a trial's log in a thread, line by line as the lines arrive."""
 
     def __init__(self, cluster, trial_id):
         self.lines, self.ended = [], False

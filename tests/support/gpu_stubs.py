@@ -1,4 +1,4 @@
-"""Stand-ins for the libraries of GPU makers, built from the C files beside this one; they tell what a file says (nvml_stub.c)."""
+"""Replacements for the libraries of GPU makers, built from the C files in this folder. A file says what they report (nvml_stub.c)."""
 import os
 import pathlib
 import subprocess
@@ -7,7 +7,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def build_stub(directory, source="nvml_stub.c", soname="libnvidia-ml.so.1", *flags):
-    """Makes the library `soname` in the directory, which it makes as well; returns that."""
+    """Makes the library `soname` in the directory, which is made as well, and returns the directory."""
     directory.mkdir(exist_ok=True)
     subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-w", f"-Wl,-soname,{soname}", *flags, "-o", directory / soname,
                     HERE / source], check=True)
@@ -15,7 +15,7 @@ def build_stub(directory, source="nvml_stub.c", soname="libnvidia-ml.so.1", *fla
 
 
 class NvidiaStub:
-    """A machine with NVIDIA's GPUs: `environment` for the agent that is to see them, tell() for what happens to them."""
+    """A machine with NVIDIA's GPUs. `environment` is for the agent that is to see them, and tell() changes their state."""
 
     def __init__(self, directory, tells="count=2"):
         self.library, self.says = build_stub(directory / "nvidia"), directory / "nvidia/says"

@@ -1,5 +1,6 @@
-"""Requests of an ordinary user in the worst shapes that the limits of the API let through, and a little beyond: each is a name and a function
-that gets a `Victim` and gives (method, path, body as bytes). Used by tests/attack/test_requests_that_hurt.py and bench/ask_hostile.py."""
+"""Requests of an ordinary user in the most expensive forms that the limits of the API allow, and some beyond these limits. Each is a
+name and a function that gets a `Victim` and returns (method, path, body as bytes). tests/attack/test_requests_that_hurt.py and
+bench/ask_hostile.py use them."""
 import base64
 import contextlib
 import json
@@ -17,7 +18,7 @@ def shape(function):
 
 
 class Victim:
-    """A master with something on it that can be attacked: experiments, a trial that is unmanaged, checkpoints."""
+    """A master with objects that can be attacked: experiments, an unmanaged trial, checkpoints."""
 
     def __init__(self, cluster, experiments=200):
         self.cluster = cluster
@@ -42,7 +43,7 @@ def numbers(n, first=1, step=1):
 
 
 def fill(head, item, tail, size):
-    """head, as many items with commas as fit into size bytes, tail."""
+    """Returns head, as many items with commas as fit into size bytes, and tail."""
     n = (size - len(head) - len(tail)) // (len(item) + 1)
     return head + b",".join([item] * n) + tail
 
@@ -429,7 +430,7 @@ def a_batch_of_many_profiles(v):
 
 
 def carry_out(victim, name, timeout=600):
-    """The reply, or None where the master cut the connection off."""
+    """Sends the request and returns the reply, or None if the master closed the connection."""
     method, path, body = SHAPES[name](victim)
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         return victim.cluster.request(method, path, raw=body, headers={"Content-Type": "application/json"}, timeout=timeout)

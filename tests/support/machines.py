@@ -1,4 +1,4 @@
-"""Machines that are network namespaces: each with an address of its own, joined by a bridge on which the master can be reached."""
+"""Machines that are network namespaces. Each has an address of its own, and a bridge joins them, on which the master can be reached."""
 import contextlib
 import itertools
 import os
@@ -63,7 +63,7 @@ class Machines:
         self._stack.close()
 
     def within(self, i):
-        """Words that let a program run on machine `i`."""
+        """Returns the words that execute a program on machine `i`."""
         return ("ip", "netns", "exec", self.names[i])
 
 

@@ -1,4 +1,5 @@
-"""Whether this machine gives tasks mount namespaces: a container without privileges gives none, some kernels none but to root."""
+"""Whether tasks can have mount namespaces on this machine: a container without privileges allows none, and some kernels allow them only
+to root."""
 import functools
 import os
 import subprocess

@@ -1,11 +1,11 @@
-/* libnvidia-ml.so.1 as a machine with GPUs would have it, for tests: what it tells is in the file $STUB_NVML, words
- * `name=number`, read at each call, so that a test can break a GPU while the agent runs.
+/* libnvidia-ml.so.1 of a machine with GPUs, for tests. The file $STUB_NVML says what it reports, in words
+ * `name=number`. The file is read at each call, so that a test can break a GPU while the agent runs.
  *
  *   count=N          GPUs (default 0)             mig=I        GPU I is cut into two instances
  *   init=CODE        nvmlInit fails               lost=I       GPU I does not answer (from the start or later)
  *   error=CODE       counting fails
  *
- * Built with -DOLD it lacks functions that the agent needs; with -DNO_MIG only those of MIG. */
+ * Built with -DOLD it lacks functions that the agent needs; built with -DNO_MIG it lacks only those of MIG. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static int stub_setting(const char *name, int otherwise)
     return otherwise;
 }
 
-/* A handle is 1 + card + 100 * (1 + instance). */
+/* A handle is the number 1 + card + 100 * (1 + instance). */
 static int card_of(void *device)
 {
     return (int)((long)device - 1) % 100;

@@ -1,4 +1,5 @@
-"""Object stores for tests: moto for S3, gcp-storage-emulator for GCS, azurite for Azure. Each on a port of its own, in memory."""
+"""Object stores for tests: moto for S3, gcp-storage-emulator for GCS, azurite for Azure. Each listens on a port of its own and keeps its
+objects in memory."""
 import contextlib
 import os
 import pathlib
@@ -12,14 +13,14 @@ from support.ports import free_port
 from support.waiting import wait_for
 
 AZURITE = pathlib.Path(__file__).parent / "azurite/node_modules/azurite/dist/src/blob/main.js"
-# Azurite's well-known account.
+# The account that every azurite has.
 AZURE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 SECRETS = {"access_key": "an-access-key", "secret_key": "a-secret-key"}
 BUCKET = "checkpoints"
 
 
 def missing(kind):
-    """Why there can be no store of that kind here; None if there can."""
+    """Returns why a store of that kind cannot run here; None if it can."""
     if kind == "azure" and not (AZURITE.exists() and shutil.which("node")):
         return f"azurite is not installed: npm ci --prefix {AZURITE.parents[5]}"
     return None
@@ -46,7 +47,7 @@ def _running(argv, port, log, env=None):
 
 @contextlib.contextmanager
 def s3(directory, **config):
-    """moto with a bucket; yields its checkpoint_storage (`config`), URL, and a client."""
+    """Runs moto with a bucket; yields its checkpoint_storage (`config`), its URL, and a client."""
     import boto3
 
     port = free_port()
@@ -66,7 +67,7 @@ def s3(directory, **config):
 
 @contextlib.contextmanager
 def gcs(directory):
-    """The emulator with a bucket; yields `config`, and the `env` by which clients find it."""
+    """Runs the emulator with a bucket; yields `config`, and the variables (`env`) by which clients find it."""
     port = free_port()
     argv = [sys.executable, "-m", "gcp_storage_emulator", "start", "--host", "127.0.0.1", "--port", str(port), "--in-memory",
             "--default-bucket", BUCKET]

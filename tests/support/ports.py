@@ -1,10 +1,10 @@
-"""Ports for servers of tests, which stay free until the server listens, and while it is away."""
+"""Ports for servers of tests. A port stays reserved until the server listens, and while the server is stopped."""
 import contextlib
 import random
 import socket
 
-# Below the ports that the kernel gives to connecting sockets (ip_local_port_range): one of those could be taken at any moment by
-# some client while a server restarts, and a client that connects to such a port while nobody listens may even meet itself.
+# The ports are below those that the kernel gives to connecting sockets (ip_local_port_range). A client could take one of those at any
+# moment while a server restarts. A client that connects to such a port while nobody listens may even be connected to itself.
 FIRST, LAST = 16000, 32000
 _held = {}  # port → the socket whose abstract name keeps the port from other test runs
 
@@ -27,7 +27,7 @@ def _is_unused(port):
 
 
 def free_port():
-    """A port that no other test gets before this process ends."""
+    """Returns a port that no other test gets before this process ends."""
     while True:
         port = random.SystemRandom().randrange(FIRST, LAST)
         mark = _reserve(port)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A PostgreSQL server of a test's own, in a temporary directory: reached through a socket there, gone at the end.
+"""A PostgreSQL server for one test run, in a temporary directory. It is reached through a socket there, and removed at the end.
 
     postgres.py COMMAND…      runs the command with DET_TEST_POSTGRES, the place of the server's database
     with Server() as s: …     s.place, s.new_database(); s.stop(), s.start()
 
-Without Debian's package postgresql, postgres.py ends with 77, which Meson shows as a skipped test.
+Without Debian's package postgresql, postgres.py ends with status 77, which Meson shows as a skipped test.
 """
 import atexit
 import contextlib
@@ -21,7 +21,7 @@ import time
 
 BINARIES = pathlib.Path(os.environ.get("DET_POSTGRES_BIN", "/usr/lib/postgresql/15/bin"))
 PR_SET_PDEATHSIG = 1
-# Tests are about what the master writes, not about the disk: nothing is synced, and the smallest memory will do.
+# The tests are about what the master writes, not about the disk. So nothing is synced to it, and little memory is used.
 SETTINGS = {"fsync": "off", "full_page_writes": "off", "listen_addresses": "", "shared_buffers": "16MB",
             "autovacuum": "off", "max_connections": "40", "unix_socket_permissions": "0777"}
 
@@ -31,7 +31,7 @@ def is_installed():
 
 
 def as_postgres(program, *args):
-    """A command of the server, which refuses to be root."""
+    """Returns a command of the server, run as another user if this one is root, whom the server refuses."""
     as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] if os.geteuid() == 0 else []
     return [*as_user, str(BINARIES / program), *args]
 
@@ -43,7 +43,7 @@ def give_to_postgres(directory):
 
 @functools.cache
 def made_once():
-    """A directory whose data/ is an empty server's: copying it takes a tenth of the time that initdb does."""
+    """Makes a directory whose data/ belongs to an empty server. Copying it takes a tenth of the time that initdb takes."""
     made = pathlib.Path(tempfile.mkdtemp(prefix="det-pg-"))
     atexit.register(shutil.rmtree, made, ignore_errors=True)
     give_to_postgres(made)
@@ -53,14 +53,14 @@ def made_once():
 
 
 class Session:
-    """Somebody's connection, which keeps what it has begun."""
+    """A connection that keeps the transaction that was begun on it."""
 
     def __init__(self, server, database):
         self.psql = subprocess.Popen([BINARIES / "psql", "-qAtX", "-h", server.dir, "-U", "postgres", "-d", database],
                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def tell(self, sql):
-        """Returns when the statements are carried out."""
+        """Runs statements, and returns when they have been carried out."""
         self.psql.stdin.write(f"{sql}\n\\echo done\n")
         self.psql.stdin.flush()
         while self.psql.stdout.readline() != "done\n":
@@ -76,7 +76,7 @@ class Session:
 
 
 class SmallDisk:
-    """A tablespace on a file system of its own, which can be full while the server's own disk is not."""
+    """A tablespace on a file system of its own, which can become full while the server's own disk does not."""
 
     def __init__(self, server, size):
         self.dir, self.name = server.dir / "small", "small"
@@ -107,7 +107,7 @@ class SmallDisk:
 
 
 class NotPossible(Exception):
-    """This machine does not let us do it."""
+    """This machine does not allow what a test needs."""
 
 
 class Server:
@@ -115,7 +115,7 @@ class Server:
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="det-pg-"))
         self.settings = {**SETTINGS, **settings}
         self.process = None
-        self.port = 5432  # of its socket's name; of the network only with listen_addresses
+        self.port = 5432  # a part of the socket's name; a port of the network only with listen_addresses
         self.databases = 0
         self.place = f"postgresql://postgres@/postgres?host={self.dir}"
     def start(self):
@@ -128,7 +128,7 @@ class Server:
                 return
             if self.process.poll() is not None:
                 break
-            time.sleep(0.05)  # this file is a program of its own, too: without support.waiting
+            time.sleep(0.05)  # this file also runs as a program of its own, without support.waiting
         raise RuntimeError(f"PostgreSQL does not start:\n{(self.dir / 'log').read_text()}")
 
     @staticmethod
@@ -139,7 +139,7 @@ class Server:
         return ["-h", str(self.dir), "-p", str(self.port)]
 
     def new_database(self, *options):
-        """The master's configuration of a database that nobody else uses; options are those of createdb."""
+        """Makes a database that nobody else uses, and returns the master's configuration for it. The options are those of createdb."""
         self.databases += 1
         name = f"det{self.databases}"
         subprocess.run([BINARIES / "createdb", *self.here(), "-U", "postgres", *options, name], check=True)
@@ -154,7 +154,7 @@ class Server:
         self.sql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{database}'")
 
     def _signal_all(self, signo):
-        """To the server and to the processes that serve its connections."""
+        """Sends a signal to the server and to the processes that serve its connections."""
         children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         for pid in [self.process.pid, *map(int, children)]:
             with contextlib.suppress(ProcessLookupError):
@@ -162,7 +162,7 @@ class Server:
 
     @contextlib.contextmanager
     def frozen(self):
-        """It takes connections and statements, and says nothing: as behind a path that swallows everything."""
+        """Makes the server take connections and statements without answering, like a network that drops all packets."""
         self._signal_all(signal.SIGSTOP)
         try:
             yield
@@ -170,7 +170,7 @@ class Server:
             self._signal_all(signal.SIGCONT)
 
     def stop(self, signo=signal.SIGQUIT):
-        """At once, as after a crash; with SIGINT in good order."""
+        """Stops the server at once, as a crash would; with SIGINT it ends in good order."""
         if self.process:
             self.process.send_signal(signo)
             self.process.wait()
@@ -193,7 +193,7 @@ class Server:
 
 @functools.cache
 def shared():
-    """The server of this test run; it ends with it."""
+    """Returns the server of this test run. It ends together with the run."""
     server = Server().__enter__()
     atexit.register(server.__exit__)
     return server

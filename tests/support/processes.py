@@ -1,4 +1,4 @@
-"""What tests ask of processes that are not their children."""
+"""What tests ask about processes that are not their children."""
 import contextlib
 import pathlib
 import re
@@ -6,13 +6,13 @@ import re
 
 def alive(pid):
     with contextlib.suppress(OSError):
-        # A zombie has ended; its parent just has not looked yet.
+        # A zombie has ended; its parent has only not waited for it yet.
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
     return False
 
 
 def memory_kib(pid):
-    """What it has in memory now."""
+    """Returns the resident memory of the process."""
     return status_kib(pid, "VmRSS")
 
 

@@ -1,4 +1,4 @@
-"""A trial that serves a TCP port, and a client beside it that publishes that port on this machine."""
+"""A trial that serves a TCP port, and a client that publishes this port on the machine that it runs on."""
 import contextlib
 import json
 import os
@@ -9,7 +9,7 @@ import subprocess
 from support.cluster import wait_for
 from support.ports import free_port
 
-# Says back what it hears; "give N" is answered with N bytes, and that is it.
+# The server sends back what it receives. "give N" is answered with N bytes, and then the connection is closed.
 SERVER = """
 import socket, sys, threading
 
@@ -34,7 +34,7 @@ def configuration(c, port, tcp=True):
 
 
 class Publisher:
-    """`det experiment create -f -p LOCAL:PORT`, of whichever client, for as long as the context lasts."""
+    """Runs `det experiment create -f -p LOCAL:PORT` of either client as long as the context lasts."""
 
     def __init__(self, c, directory, program, env=None, port=None, local=None, config=None):
         self.c, self.port, self.local = c, port or free_port(), local or free_port()
@@ -87,7 +87,7 @@ def read_all(connection):
 
 
 def exchange(connection, data):
-    """What comes back of an echo, while it is still being sent."""
+    """Returns what an echo sends back, which is read while the data are still being sent."""
     back = bytearray()
     sent = 0
     connection.setblocking(False)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""refuse.py CALL[,CALL…] PROGRAM [ARGUMENT…]: the program on a machine whose kernel refuses these calls with EPERM.
+"""refuse.py CALL[,CALL…] PROGRAM [ARGUMENT…]: runs the program as on a machine whose kernel refuses these system calls with EPERM.
 
-A seccomp filter, as container engines and systemd units set it; whatever the program starts is under it, too.
+A seccomp filter does this, like those that container engines and systemd units set. It also holds for every program that the program
+starts.
 """
 import ctypes
 import os

@@ -1,4 +1,4 @@
-/* librocm_smi64.so.1 of a machine with $STUB_ROCM GPUs, for tests. */
+/* librocm_smi64.so.1 of a machine with as many GPUs as $STUB_ROCM says, for tests. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

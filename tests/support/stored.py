@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Stores of earlier versions, as their own programs left them: tests/stores/vNNNN-ENGINE.sql and vNNNN.json, what was in them.
+"""Stores of earlier versions, as their own programs left them: tests/stores/vNNNN-ENGINE.sql, and vNNNN.json with their contents.
 
     tests/support/stored.py make [PROGRAMS]    makes them with the programs of a build (default: build/); to be run at each release
 
-NNNN is the number of the last migration. A file that is there is never made again: it is what people have on their disks.
+NNNN is the number of the last migration. A file that exists is never made again, since it is what users have on their disks.
 """
 import contextlib
 import json
@@ -27,7 +27,7 @@ def versions():
     return sorted(int(path.stem[1:]) for path in STORES.glob("v*.json"))
 
 
-# ---- what is put in, and what must come out ----
+# ---- what is stored, and what every later version has to show ----
 
 def ok(reply):
     assert reply.status == 200, reply
@@ -35,7 +35,8 @@ def ok(reply):
 
 
 def fill(c):
-    """Some of everything that version 1 serves: people, an experiment that ran, one that waits, metrics, a checkpoint, logs, settings."""
+    """Stores some of everything that version 1 serves: users, an experiment that ran, one that waits, metrics, a checkpoint, logs,
+    settings."""
     c.login("admin")
     ann = ok(c.post("/api/v1/users", {"user": {"username": USER, "active": True, "displayName": "Ann A."},
                                       "password": client_hash(PASSWORD), "isHashed": True}))["user"]["id"]
@@ -62,7 +63,7 @@ def some(value, *names):
 
 
 def observe(c, ids):
-    """What a person sees of all that; the same from every later version."""
+    """Returns what a user sees of all that. Every later version has to show the same."""
     c.login(USER, PASSWORD)
     trial = ok(c.get(f"/api/v1/trials/{ids['trial']}"))["trial"]
     reports = [r for group in ("training", "validation", "mine")
@@ -85,7 +86,7 @@ def observe(c, ids):
     }
 
 
-# ---- taking a store out and in ----
+# ---- writing a store to a file and reading it ----
 
 def sqlite_file(cluster):
     return cluster.dir / "data/determined.db"
@@ -105,7 +106,7 @@ def load_sqlite(text, cluster):
 def dump_postgres(server, name):
     text = subprocess.run([postgres.BINARIES / "pg_dump", "-h", server.dir, "-U", "postgres", "--inserts", "--no-owner",
                            "--no-privileges", name], check=True, stdout=subprocess.PIPE, text=True).stdout
-    # Commands of psql that older ones do not know.
+    # Older versions of psql do not know these commands.
     return "".join(line for line in text.splitlines(keepends=True) if not line.startswith(("\\restrict ", "\\unrestrict ")))
 
 
@@ -115,7 +116,7 @@ def load_postgres(text, server, name):
 
 
 def place(engine, version, cluster):
-    """The stored store of that version, where the cluster's master will look for it."""
+    """Puts the stored store of that version where the cluster's master will look for it."""
     text = (STORES / f"v{version:04}-{engine}.sql").read_text()
     if engine == "sqlite":
         cluster.config.pop("db", None)
@@ -130,10 +131,10 @@ def expected(version, engine):
     return stored["ids"], stored["seen"]
 
 
-# ---- making them ----
+# ---- making the stores ----
 
 def filled(programs, directory, config):
-    """A stopped cluster, and what was in it."""
+    """Makes a store, and returns the stopped cluster and what is in its store."""
     with Cluster(directory, config=config, programs=programs) as c:
         c.start_master()
         c.start_agent()

@@ -1,4 +1,4 @@
-"""The one way in which tests wait for something: without anything of the cluster, so that every suite can use it."""
+"""The one way in which tests wait for something. It needs nothing of the cluster, so every suite can use it."""
 import os
 import time
 
@@ -6,7 +6,7 @@ TIMEOUT_S = float(os.environ.get("DET_TEST_TIMEOUT", "120"))
 
 
 def wait_for(what, condition, timeout_s=TIMEOUT_S):
-    """Asks until condition() is true, and returns its value; the exception names what did not happen."""
+    """Calls condition() until it is true, and returns its value. The exception names what did not happen."""
     end = time.monotonic() + timeout_s
     delay = 0.002
     while True:

@@ -1,4 +1,4 @@
-/* Names for experiments that have none: short, friendly, easy to say on the phone. */
+/* Makes names for experiments that have none. The names are short and easy to say. */
 
 #include "core/config/expconf.h"
 

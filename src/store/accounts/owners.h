@@ -16,8 +16,8 @@ enum store_owned {
     STORE_OWNED_TEMPLATE,
 };
 
-/* The owner of the object with this number, or with this text if `text` is not NULL. 1; 0: there is no such object; or
- * -1. */
+/* Finds the owner of the object with this number, or with this text if `text` is not NULL. Returns 1, 0 if there is
+ * no such object, or -1. */
 int store_owner_get(struct store *st, enum store_owned what, int32_t number, const char *text, struct arena *a,
                     struct store_owner *ret, struct error *err);
 

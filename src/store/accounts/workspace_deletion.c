@@ -2,7 +2,7 @@
 
 #include "store/engine/query.h"
 
-/* -1 is the id of nothing. */
+/* No object has the id -1, so it excludes the one of the two that is not to be deleted. */
 #define DELETION_ARGS(d) \
     sql_int((d).project_id ? (d).project_id : -1), sql_int((d).workspace_id ? (d).workspace_id : -1)
 

@@ -12,7 +12,7 @@
 
 struct store_workspace_deletion {
     int32_t project_id, workspace_id;
-}; /* one of the two; the other is 0 */
+}; /* one of the two ids is set, the other is 0 */
 
 /* What forbids the deletion: the experiments that are not over, and the experiments, projects and templates of other
  * users. */
@@ -21,11 +21,11 @@ struct store_workspace_deletion_check {
 };
 int store_workspace_deletion_check(struct store *st, struct store_workspace_deletion d, int32_t user_id,
                                    struct store_workspace_deletion_check *ret, struct error *err);
-/* Marks the workspace or the project, and its experiments. *ret: the experiments that the caller now has to delete. If
- * there are none, the workspace or the project is deleted at once. */
+/* Marks the workspace or the project, and its experiments. *ret receives the experiments that the caller now has to
+ * delete. If there are none, the workspace or the project is deleted at once. */
 int store_workspace_deletion_start(struct store *st, struct store_workspace_deletion d, struct arena *a,
                                    struct store_ints *ret, struct error *err);
-/* After an experiment was deleted: deletes every workspace and project that is DELETING and empty. */
+/* Deletes every workspace and project that is DELETING and empty. It is called after an experiment was deleted. */
 int store_workspace_deletions_finish(struct store *st, struct error *err);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include "store/lists/list.h"
 
-/* Workspace 1 and project 1 stay as they are. */
+/* Refuses a change of workspace 1 and of project 1. */
 static int check_mutable(struct store *st, enum sql_query immutable, const char *kind, int32_t id, struct error *err)
 {
     bool is;
@@ -33,7 +33,7 @@ int store_workspace_pin(struct store *st, int32_t id, int32_t user_id, bool pinn
 
 /* ---- projects ---------------------------------------------------------------------------------------------------- */
 
-/* Which of the two unique things is taken, or which parent is missing. */
+/* Says which of the two unique columns, name or key, has a value that is taken, or which parent is missing. */
 static int explain_project(struct error *err, const struct store_project *p)
 {
     if (error_is_constraint(err, CONSTRAINT_UNIQUE, "projects.key"))

@@ -4,7 +4,7 @@
 
 #include "store/functions.h"
 
-/* What is bound already stays bound. */
+/* Binds the pool to these workspaces as well. Workspaces that it is bound to already stay bound. */
 int store_pool_bind(struct store *st, const char *pool, const int32_t *workspace_id, size_t n, struct error *err);
 int store_pool_unbind(struct store *st, const char *pool, const int32_t *workspace_id, size_t n, struct error *err);
 int store_pool_bind_only(struct store *st, const char *pool, const int32_t *workspace_id, size_t n, struct error *err);

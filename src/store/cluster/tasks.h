@@ -1,4 +1,4 @@
-/* Tasks (what somebody asked to run), their allocations (one run each, on slots) and the containers of an
+/* Tasks (what a user asked to run), their allocations (one run of a task each, on slots) and the containers of an
  * allocation. */
 #ifndef DET_STORE_CLUSTER_TASKS_H
 #define DET_STORE_CLUSTER_TASKS_H
@@ -6,11 +6,11 @@
 #include "store/functions.h"
 
 int store_tasks_insert(struct store *st, const struct task_row *const *t, size_t n, struct error *err);
-/* A task of the core: a trial's, or (trial_id 0) a checkpoint GC's. */
+/* Stores a task of the core: a trial's, or one that removes checkpoints if trial_id is 0. */
 int store_task_put(struct store *st, const struct task_row *t, bool insert, struct error *err);
 
-/* Allocations and containers are written and read as the core has them. end_us 0 or a state before TERMINATED: still
- * open. */
+/* Allocations and containers are written and read as the core has them. They are still open if end_us is 0 or the
+ * state is one before TERMINATED. */
 int store_allocation_put(struct store *st, const struct allocation_row *x, bool insert, struct error *err);
 
 int store_container_put(struct store *st, const struct container_row *c, bool insert, struct error *err);

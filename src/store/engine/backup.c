@@ -8,7 +8,7 @@
 
 static const char note_key[] = "backup.note";
 
-/* Without migrations: a backup stays of the version that it was made from. */
+/* Adds the note without running migrations: a backup keeps the version of the schema that it was made from. */
 static int add_note(const char *path, const char *note, struct error *err)
 {
     struct store *copy = NULL;

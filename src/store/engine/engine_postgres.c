@@ -1,5 +1,5 @@
-/* PostgreSQL as an engine: transactions, and what becomes of a commit when the server goes away during it. The rest is
- * in postgres_*.c (postgres.h). */
+/* PostgreSQL as an engine: transactions, and finding out whether a commit took place when the connection was lost
+ * during it. The rest is in postgres_*.c (postgres.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "store/engine/postgres.h"
 
 enum {
-    COMMIT_PATIENCE_S = 60, /* for the server to come back and tell what became of a commit */
+    COMMIT_PATIENCE_S = 60, /* how long a commit waits for the server to come back and tell whether it took place */
     ASK_PAUSE_US = 50000,
 };
 #define WRITER_LOCK "pg_advisory_xact_lock(4919360147)"
@@ -46,7 +46,8 @@ static int op_open(const char *uri, bool writer, struct engine **ret, struct err
     return 0;
 }
 
-/* A durable commit flushes the log up to itself: what was committed lazily before it becomes durable with it. */
+/* When the durability is raised, earlier commits need nothing: a durable commit flushes the log up to itself, and
+ * with it what was committed before without a flush. */
 static int op_set_durability(struct engine *base, enum store_durability durability, struct error *err)
 {
     struct postgres_engine *e = postgres_of(base);
@@ -65,7 +66,8 @@ static int op_exec(struct engine *base, const char *sql, struct error *err)
 
 /* ---- transactions ------------------------------------------------------------------------------------------------ */
 
-/* Lost with its connection it still is one: nothing may be done beside it until the caller has given it up. */
+/* A transaction that was lost with its connection still counts as open, so that nothing is run outside of it until
+ * the caller has rolled it back. */
 static bool op_in_transaction(const struct engine *base)
 {
     return postgres_of(base)->open;
@@ -80,10 +82,10 @@ static void op_rollback(struct engine *base)
     e->open = false;
 }
 
-/* Each write transaction leaves its mark in one row, so that after a connection is lost the database itself says
- * whether the commit took place. pg_xact_status() cannot: of a transaction that a crash wiped out it knows nothing, or
- * worse, speaks of another one that has got its number. Before the tables are there (migrations) there is nowhere to
- * leave one. */
+/* Each write transaction writes a mark of its own into one row. When the connection is lost during a commit, the row
+ * says whether the commit took place. pg_xact_status() cannot say so: it knows nothing of a transaction that was
+ * lost in a crash of the server, or it speaks of a later transaction that has got the same number. Migrations leave
+ * no mark, since there are no tables yet. */
 #define MARK_KEY "store.commit"
 
 static int begin_write(struct postgres_engine *e, struct error *err)
@@ -100,7 +102,8 @@ static int begin_write(struct postgres_engine *e, struct error *err)
         strbuf_addf(&sql, "; %s", e->ask);
     PGresult *result = postgres_query(e, sql.s);
     if (e->ask && PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) == 1)
-        e->answer = strtoll(PQgetvalue(result, 0, 0), NULL, 10); /* of statements without parameters, as text */
+        /* results of statements without parameters are texts */
+        e->answer = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
     if (postgres_finish(e, result, "BEGIN", err) < 0)
         return -1;
     if (e->serving)
@@ -118,7 +121,8 @@ static int begin_once(struct postgres_engine *e, bool write, struct error *err)
     return rc;
 }
 
-/* That a connection went while it was idle shows at its next use. Nothing is lost then: once more, on a new one. */
+/* A connection that was lost while it was idle is noticed only when it is used next. Nothing has been lost with it
+ * then, so the transaction is begun again over a new connection. */
 static int op_begin(struct engine *base, bool write, struct error *err)
 {
     struct postgres_engine *e = postgres_of(base);
@@ -146,8 +150,8 @@ static int op_begin_asking(struct engine *base, const char *ask, int64_t *ret, s
 
 /* ---- the end of a commit ----------------------------------------------------------------------------------------- */
 
-/* 1 it is committed, 0 it is not, -1 the server can't tell yet. The writer's lock waits for the lost connection's own
- * end at the server, which may be committing still. */
+/* Returns 1 if the transaction is committed, 0 if it is not, and -1 if the server cannot tell yet. Taking the
+ * writer's lock waits until the server has ended the lost connection's session, which may still be committing. */
 static int ask_what_became(struct postgres_engine *e)
 {
     char sql[256];
@@ -164,8 +168,8 @@ static int ask_what_became(struct postgres_engine *e)
     return rc;
 }
 
-/* The connection went while the commit was on its way. To write again what was committed would double it, to report
- * failure for it as well: only the server knows. */
+/* Finds out whether a commit took place when the connection was lost during it. If the commit took place, writing
+ * again would double what it wrote, and reporting a failure would be wrong; only the server knows. */
 static int resolve_commit(struct postgres_engine *e, struct error *err)
 {
     int64_t end_us = clock_monotonic_us() + COMMIT_PATIENCE_S * INT64_C(1000000);
@@ -203,13 +207,14 @@ static int op_commit(struct engine *base, struct error *err)
         return -1;
     }
     e->open = false;
-    /* A transaction in which a statement failed, and no savepoint took that back, cannot be committed. */
+    /* If a statement fails, and no savepoint undoes it, the transaction cannot be committed. */
     return rolled_back ? error_set(err, ERR_INTERNAL, "COMMIT: a statement of the transaction has failed") : 0;
 }
 
 /* ---- savepoints -------------------------------------------------------------------------------------------------- */
 
-/* Two statements and a number of its own for each: dear, beside a small job. Jobs that trust each other have none. */
+/* A savepoint takes two statements and a transaction number of its own, which is much for a small job. Jobs that run
+ * with trust (store_trust()) have no savepoint. */
 static int op_savepoint(struct engine *base, struct error *err)
 {
     struct postgres_engine *e = postgres_of(base);
@@ -222,7 +227,8 @@ static void op_trust(struct engine *base, bool trusting)
     postgres_of(base)->trusting = trusting;
 }
 
-/* What the job sent ahead may have failed, and must be known to belong to it: now, or when it shows. */
+/* A failure of a statement that the job sent ahead has to be reported as this job's. Without trust the release waits
+ * for the results; with trust a failure is noticed later. */
 static int op_release(struct engine *base, struct error *err)
 {
     struct postgres_engine *e = postgres_of(base);
@@ -234,7 +240,7 @@ static int op_release(struct engine *base, struct error *err)
     return 0;
 }
 
-/* Without a savepoint there is nothing to go back to: it does if the job has changed nothing. */
+/* Ends a job that failed and has no savepoint. This is possible only if the job has changed nothing. */
 static int leave_job(struct postgres_engine *e, struct error *err)
 {
     if (!e->job_wrote && PQstatus(e->conn) == CONNECTION_OK && PQtransactionStatus(e->conn) != PQTRANS_INERROR)
@@ -243,7 +249,7 @@ static int leave_job(struct postgres_engine *e, struct error *err)
     return error_set(err, ERR_INTERNAL, "a job that has changed something cannot be taken back alone");
 }
 
-/* What was sent ahead goes with the savepoint; should it have been lost with the connection, this fails for it. */
+/* Rolling back to the savepoint also undoes what was sent ahead. If the connection is lost, the ROLLBACK fails. */
 static int op_rollback_to(struct engine *base, struct error *err)
 {
     if (postgres_of(base)->trusting)

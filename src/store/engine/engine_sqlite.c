@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* How long a connection waits for another process that holds the file: an old master that is on its way out. */
+/* How long a connection waits for another process that holds the file, such as an old master that is ending. */
 enum { BUSY_TIMEOUT_MS = 5000 };
-/* Copied between two looks at whether a backup is still wanted: about 4 MB. */
+/* So many pages, about 4 MB, are copied between two checks of whether a backup was cancelled. */
 enum { BACKUP_PAGES = 1024 };
 
 struct sqlite_engine {
@@ -22,9 +22,9 @@ struct engine_stmt {
     sqlite3_stmt *stmt;
 };
 
-/* The name that error.h gives the constraint, out of SQLite's sentence: "UNIQUE constraint failed:
- * projects.workspace_id, projects.name" is projects.workspace_id_name. An index over expressions is told by its name:
- * "…: index 'users_by_name'". */
+/* Finds the name that error.h gives the constraint in SQLite's sentence. "UNIQUE constraint failed:
+ * projects.workspace_id, projects.name" becomes projects.workspace_id_name. SQLite gives an index over expressions
+ * by its name: "…: index 'users_by_name'". */
 static void name_unique(const char *text, char ret[ERROR_CONSTRAINT_NAME_MAX])
 {
     const char *p = strstr(text, "failed: ");
@@ -43,7 +43,7 @@ static void name_unique(const char *text, char ret[ERROR_CONSTRAINT_NAME_MAX])
             continue;
         }
         ret[n++] = '_';
-        const char *column = strchr(p, '.'); /* behind the table, which is the same for each */
+        const char *column = strchr(p, '.'); /* the column follows the name of the table, which is the same for each */
         p = column ? column + 1 : "";
     }
     ret[n] = '\0';
@@ -67,7 +67,7 @@ static int fail_constraint(struct sqlite_engine *e, const char *text, struct err
     }
 }
 
-/* What went wrong, in the terms of store.h. */
+/* Reports an error of SQLite with the kinds and flags of store.h. */
 static int fail_call(struct sqlite_engine *e, const char *doing, struct error *err)
 {
     int code = sqlite3_errcode(e->db);
@@ -89,14 +89,14 @@ static int fail_call(struct sqlite_engine *e, const char *doing, struct error *e
         return error_set(err, ERR_NO_MEMORY, "out of memory in the database");
     case SQLITE_TOOBIG:
         return error_set(err, ERR_TOO_LARGE, "a value is too large for the database");
-    case SQLITE_CORRUPT: /* the statement says nothing to whoever reads this: the file is what is wrong */
+    case SQLITE_CORRUPT: /* the failed statement does not matter to the reader of the message: the file is damaged */
         e->base.failure |= ENGINE_BROKEN;
         return error_set(err, ERR_IO,
                          "the file is damaged: a part of it is missing or was overwritten (SQLite error %d: %s)",
                          sqlite3_extended_errcode(e->db), text);
     case SQLITE_NOTADB:
         e->base.failure |= ENGINE_BROKEN;
-        return error_set(err, ERR_IO, "%s", text); /* file is not a database */
+        return error_set(err, ERR_IO, "%s", text); /* SQLite's text says that the file is not a database */
     case SQLITE_IOERR:
     case SQLITE_READONLY:
     case SQLITE_CANTOPEN:
@@ -131,8 +131,8 @@ static int op_set_durability(struct engine *base, enum store_durability durabili
                    err);
 }
 
-/* Only the writer checkpoints: SQLite before 3.51 can corrupt a WAL when two connections do. No mmap: an I/O error
- * would be a SIGBUS instead of an error. */
+/* Only the writer runs WAL checkpoints: SQLite before 3.51 can corrupt a WAL when two connections do. Files are not
+ * mapped into memory: an I/O error would then be a SIGBUS instead of an error code. */
 static int configure_connection(struct sqlite_engine *e, bool writer, bool fresh, struct error *err)
 {
     if (op_exec(&e->base,
@@ -141,7 +141,8 @@ static int configure_connection(struct sqlite_engine *e, bool writer, bool fresh
         return -1;
     if (!writer)
         return op_exec(&e->base, "PRAGMA query_only=ON; PRAGMA wal_autocheckpoint=0", err);
-    /* An empty file has nothing that a journal on disk could save while it becomes a WAL database: four fsyncs less. */
+    /* While an empty file becomes a WAL database, a journal on disk has nothing to save. A journal in memory saves
+     * four fsyncs. */
     if (fresh && op_exec(&e->base, "PRAGMA journal_mode=MEMORY", err) < 0)
         return -1;
     return op_exec(&e->base,
@@ -150,7 +151,7 @@ static int configure_connection(struct sqlite_engine *e, bool writer, bool fresh
                    err);
 }
 
-/* The file holds password hashes: it is for its owner alone, whatever the umask. */
+/* The file holds password hashes, so only its owner may read it, whatever the umask is. */
 static int make_file(const char *path, bool *ret_fresh, struct error *err)
 {
     struct stat st;
@@ -225,8 +226,8 @@ static int op_rollback_to(struct engine *base, struct error *err)
     return op_exec(base, "ROLLBACK TO job; RELEASE job", err);
 }
 
-/* Our own read transaction holds one version still from the first page to the last, so that the copy never starts over
- * whatever the writer does meanwhile. */
+/* A read transaction is held from the first page to the last, so that the copy sees one version. Otherwise SQLite
+ * would begin the copy again after each write. */
 static int copy_pages(struct sqlite_engine *e, sqlite3 *copy, const atomic_bool *cancel, struct error *err)
 {
     if (op_exec(&e->base, "BEGIN; SELECT count(*) FROM sqlite_schema", err) < 0)
@@ -242,7 +243,7 @@ static int copy_pages(struct sqlite_engine *e, sqlite3 *copy, const atomic_bool 
     return rc == SQLITE_DONE ? 0 : error_set(err, ERR_IO, "%s", sqlite3_errstr(rc));
 }
 
-/* What the copy is worth before it is complete is nothing, so it has neither journal nor fsync until then. */
+/* An incomplete copy is of no use, so the copy is made without a journal and without fsync until it is complete. */
 static int op_backup(struct engine *base, const char *to, const atomic_bool *cancel, struct error *err)
 {
     sqlite3 *copy = NULL;
@@ -295,7 +296,7 @@ static int op_bind(struct engine_stmt *s, int index, const struct sql_value *v, 
     case SQL_TEXT:
         rc = sqlite3_bind_text64(s->stmt, index, v->data, v->n, SQLITE_STATIC, SQLITE_UTF8);
         break;
-    case SQL_BLOB: /* a NULL pointer would be SQL NULL, not the empty blob */
+    case SQL_BLOB: /* a NULL pointer would be stored as SQL NULL, not as an empty blob */
         rc = sqlite3_bind_blob64(s->stmt, index, v->n ? v->data : "", v->n, SQLITE_STATIC);
         break;
     }
@@ -310,7 +311,8 @@ static int op_step(struct engine_stmt *s, struct error *err)
     return rc == SQLITE_DONE ? 0 : fail_call(s->engine, sqlite3_sql(s->stmt), err);
 }
 
-/* Its own, as PostgreSQL counts them: neither those of triggers nor those of foreign keys. */
+/* Counts the rows that the statement itself wrote, as PostgreSQL does: not those that triggers and foreign keys
+ * changed. */
 static int64_t op_changes(struct engine_stmt *s)
 {
     return sqlite3_changes64(s->engine->db);
@@ -322,7 +324,7 @@ static void op_reset(struct engine_stmt *s)
     sqlite3_clear_bindings(s->stmt);
 }
 
-/* A call is all the way there is: nothing to send ahead. */
+/* SQLite runs within this process, so nothing is sent ahead: the statement is run at once. */
 static int op_send(struct engine_stmt *s, struct error *err)
 {
     return op_step(s, err) < 0 ? -1 : 0;
@@ -347,7 +349,8 @@ static double op_real(struct engine_stmt *s, int column)
 
 static const void *op_data(struct engine_stmt *s, int column, size_t *ret_n)
 {
-    /* The order matters: the pointer first, for it may convert, then the length of what it became. */
+    /* The pointer must be asked for before the length: sqlite3_column_text() may convert the value, and the length
+     * is that of the converted value. */
     const void *data = sqlite3_column_type(s->stmt, column) == SQLITE_BLOB ? sqlite3_column_blob(s->stmt, column)
                                                                            : sqlite3_column_text(s->stmt, column);
     *ret_n = (size_t)sqlite3_column_bytes(s->stmt, column);

@@ -8,8 +8,8 @@ static const char *const create_table[SQL_DIALECT_NR] = {
         "CREATE TABLE IF NOT EXISTS migrations (number BIGINT PRIMARY KEY, name TEXT COLLATE \"C\" NOT NULL)",
 };
 
-/* Statements of this file run before the tables exist, so they are not among the named ones. Both
- * engines take $1. */
+/* Runs a statement of this file. Such statements run before the tables exist, so they are not among the named ones.
+ * Both engines take $1 as a parameter. */
 static int run_int(struct engine *e, const char *sql, const struct sql_value *value, int n, int64_t *ret,
                    struct error *err)
 {
@@ -50,8 +50,8 @@ static int apply_migration(struct engine *e, int number, struct error *err)
     return 0;
 }
 
-/* A database that we did not begin, such as one of release 0.38.1, has tables of the names of ours. Others, as
- * extensions of a server bring them, do no harm. */
+/* Refuses a database of another program, such as release 0.38.1, which has tables with the same names as ours. Other
+ * tables, such as those of a server's extensions, are allowed. */
 static int expect_empty(struct engine *e, const char *path, struct error *err)
 {
     static const char *const count_tables[SQL_DIALECT_NR] = {
@@ -71,8 +71,8 @@ static int expect_empty(struct engine *e, const char *path, struct error *err)
                      path);
 }
 
-/* A new database gets all migrations at once, which saves a sync of the disk for each; one with contents gets them one
- * by one. */
+/* A new database gets all migrations in one transaction, which saves an fsync for each. A database that has contents
+ * gets them one by one. */
 static int apply_from(struct engine *e, int version, struct error *err)
 {
     int last = version == 0 ? SQL_MIGRATION_NR : version + 1;
@@ -82,7 +82,7 @@ static int apply_from(struct engine *e, int version, struct error *err)
     return 0;
 }
 
-/* One transaction: 1 when migrations were applied, 0 when there is nothing left to do. */
+/* Runs within one transaction. Returns 1 if migrations were applied, 0 if there is nothing left to do. */
 static int migrate_one_version(struct engine *e, const char *path, struct error *err)
 {
     int version;

@@ -1,5 +1,6 @@
-/* Brings a database to the version of this program: migrations/NNNN_what.sql, forward only. Each runs in a transaction
- * that first inserts its own number, so that two starting masters cannot both run it. */
+/* Brings a database to the version of this program with migrations/NNNN_what.sql; there is no way back to an older
+ * version. Each migration runs in a transaction that first inserts the migration's number, so that two starting
+ * masters cannot both run it. */
 #ifndef DET_STORE_ENGINE_MIGRATE_H
 #define DET_STORE_ENGINE_MIGRATE_H
 

@@ -21,10 +21,10 @@
 
 enum {
     POSTGRES_PARAMS_MAX = 128,
-    POSTGRES_AHEAD_MAX = 256, /* statements sent ahead before one waits for their results */
+    POSTGRES_AHEAD_MAX = 256, /* so many statements are sent ahead at most before the results are waited for */
 };
 
-/* Types by their fixed numbers (pg_type.dat). */
+/* Types by their fixed numbers in the server's pg_type.dat. */
 enum postgres_type {
     TYPE_BOOL = 16,
     TYPE_BYTEA = 17,
@@ -40,37 +40,40 @@ struct postgres_engine {
     struct engine base;
     PGconn *conn;
     bool writer;
-    bool serving; /* set_durability was called: time-outs apply */
-    bool open;    /* a transaction is open as far as the caller knows, whatever became of the connection */
+    bool serving; /* set_durability was called: time-outs apply from then on */
+    bool open;    /* the caller has begun a transaction and not ended it; the connection may be lost meanwhile */
     enum store_durability durability;
-    unsigned connection; /* counts them: statements belong to one */
+    unsigned connection; /* the number of the current connection; a prepared statement belongs to one connection */
     unsigned last_name;
-    uint64_t mark, last_mark;                    /* of the write transaction that is open; 0: none */
-    char mark_of[24];                            /* whose marks they are: made at random for each engine */
-    int64_t own_timeout_ms, own_lock_timeout_ms; /* set for the role or the database; 0: not set, ours apply */
-    int64_t timeout_ms, lock_timeout_ms;         /* of a statement; 0: none */
-    int64_t retry_us; /* when a lost connection may be tried again, and how long to wait after that */
+    /* the mark of the open write transaction, 0: none; and the last mark given */
+    uint64_t mark, last_mark;
+    /* the first part of each mark, made at random for each engine, so that no other engine has the same marks */
+    char mark_of[24];
+    /* time-outs that the server has set for the role or the database; 0: none is set, and ours apply */
+    int64_t own_timeout_ms, own_lock_timeout_ms;
+    int64_t timeout_ms, lock_timeout_ms; /* the time-outs in force for a statement; 0: there is none */
+    int64_t retry_us; /* when a lost connection may be tried again; retry_pause_ms is the pause after that */
     int retry_pause_ms;
-    const char *ahead[POSTGRES_AHEAD_MAX]; /* what was sent and not looked at yet */
+    const char *ahead[POSTGRES_AHEAD_MAX]; /* the texts of the statements whose results have not been read yet */
     int ahead_n;
-    int ahead_released; /* so many of them belong to savepoints that were released */
-    bool ahead_of_job;  /* among them is more than the beginning and the end of savepoints */
-    bool trusting;      /* jobs have no savepoints, and their end does not wait */
-    bool job_wrote;     /* or may have: something other than a SELECT was sent since it began */
-    const char *ask;    /* what the beginning of a write transaction asks for, and the answer */
+    int ahead_released; /* so many of these statements belong to savepoints that were released */
+    bool ahead_of_job;  /* they include a statement of a job, not only those that begin and end savepoints */
+    bool trusting;      /* jobs have no savepoints, and the end of a job does not wait for results */
+    bool job_wrote;     /* the job has sent something other than a SELECT, and so may have changed something */
+    const char *ask;    /* the SELECT that goes with the beginning of a write transaction, and its answer */
     int64_t answer;
-    unsigned long round_trips; /* how often the server's answer was waited for, but for connecting */
+    unsigned long round_trips; /* how often the server's answer was waited for; connecting is not counted */
 };
 
 struct engine_stmt {
     struct postgres_engine *engine;
     char *sql, name[16];
-    bool reads;          /* a SELECT, which leaves nothing to be taken back */
-    unsigned connection; /* the one it is prepared on; 0: none yet */
+    bool reads;          /* the statement is a SELECT, which changes nothing */
+    unsigned connection; /* the connection on which it is prepared; 0: it is not prepared yet */
     int param_n;
     Oid type[POSTGRES_PARAMS_MAX];
     struct sql_value value[POSTGRES_PARAMS_MAX];
-    PGresult *result; /* what is being read */
+    PGresult *result; /* the result whose rows are being read */
     int row;
 };
 
@@ -82,10 +85,11 @@ static inline struct postgres_engine *postgres_of(const struct engine *base)
 /* ---- postgres_errors.c: all return -1 ---------------------------------------------------------------------------- */
 
 int postgres_fail(struct postgres_engine *e, const PGresult *result, const char *doing, struct error *err);
-int postgres_fail_connect(struct postgres_engine *e, struct error *err); /* no connection could be made at all */
+/* for a connection that could not be made at all */
+int postgres_fail_connect(struct postgres_engine *e, struct error *err);
 int postgres_fail_away(struct postgres_engine *e, struct error *err);
 bool postgres_is_good(const PGresult *result);
-/* Takes the result: 0 when it is good. */
+/* Takes over the result. Returns 0 if the result is good. */
 int postgres_finish(struct postgres_engine *e, PGresult *result, const char *doing, struct error *err);
 
 /* ---- postgres_connection.c --------------------------------------------------------------------------------------- */
@@ -94,12 +98,12 @@ int postgres_connect(struct postgres_engine *e, const char *uri, struct error *e
 /* Connects again, but not before a pause that doubles with each attempt, so that a server that has just started is not
  * flooded. */
 int postgres_reconnect(struct postgres_engine *e, struct error *err);
-/* 0 when there is a connection or one can be made. No connection is made within a transaction. */
+/* Returns 0 if there is a connection or one can be made. No connection is made within a transaction. */
 int postgres_connected(struct postgres_engine *e, struct error *err);
 /* Sets the connection's time-outs and durability. */
 int postgres_configure(struct postgres_engine *e, struct error *err);
-/* The next result of what was sent; NULL after the last. If the server has not answered when the statement's time is
- * over, the connection is given up. */
+/* Returns the next result of what was sent; NULL after the last one. If the server has not answered when the
+ * statement's time is over, the connection is closed. */
 PGresult *postgres_next_result(struct postgres_engine *e);
 /* Reads all results, and returns the first bad one, else the last. */
 PGresult *postgres_result(struct postgres_engine *e);
@@ -107,12 +111,14 @@ PGresult *postgres_query(struct postgres_engine *e, const char *sql); /* several
 
 /* ---- postgres_pipeline.c ----------------------------------------------------------------------------------------- */
 
-/* doing names the statement in sentences; it must live until it is settled. */
+/* `doing` names the statement in messages; the text must live until the statement is settled. */
 int postgres_send_text(struct postgres_engine *e, const char *text, const char *doing, struct error *err);
-int postgres_send_stmt(struct engine_stmt *s, struct error *err); /* prepared on this connection */
-/* Waits for everything that was sent. *ret_last (may be NULL) is the last one's result, only if all were good. */
+/* the statement must be prepared on this connection */
+int postgres_send_stmt(struct engine_stmt *s, struct error *err);
+/* Waits for everything that was sent. *ret_last receives the last result, only if all results were good; ret_last
+ * may be NULL. */
 int postgres_settle(struct postgres_engine *e, PGresult **ret_last, struct error *err);
-/* A statement goes while its text may still be among what was sent. */
+/* Is called before a statement is freed. If its text is still among what was sent, another text takes its place. */
 void postgres_forget_text(struct postgres_engine *e, const char *text);
 int postgres_copy(struct engine *base, const char *into, const struct engine_rows *rows, struct error *err);
 
@@ -137,11 +143,11 @@ struct postgres_params {
     int length[POSTGRES_PARAMS_MAX], format[POSTGRES_PARAMS_MAX];
     uint64_t number[POSTGRES_PARAMS_MAX];
 };
-/* Parameter i of the statement, borrowed from its value. */
+/* Adds parameter i of the statement; its bytes are borrowed from the value. */
 int postgres_put_param(const struct engine_stmt *s, struct postgres_params *w, int i, struct error *err);
 int64_t postgres_get_integer(const char *at, int size);
 double postgres_get_real(const char *at);
-/* Rows in COPY's binary form. */
+/* These two write rows in the binary form of COPY. */
 void postgres_copy_header(struct strbuf *out);
 int postgres_copy_row(const struct sql_value *value, size_t n, struct strbuf *out, struct error *err);
 void postgres_copy_trailer(struct strbuf *out);

@@ -1,4 +1,5 @@
-/* One connection to the server: made, told what holds, made again; and waited upon, but not for ever. */
+/* One connection to the server: connecting, setting the connection's options, connecting again, and waiting for an
+ * answer with a time limit. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,19 +10,20 @@
 #include "store/engine/postgres.h"
 
 enum {
-    LOCK_TIMEOUT_MS = 5000,    /* for another master that is on its way out */
-    READ_TIMEOUT_MS = 60000,   /* one statement of a reader */
-    WRITE_TIMEOUT_MS = 300000, /* one statement of the writer: deleting an experiment takes its time */
-    IDLE_TIMEOUT_MS = 60000,   /* a transaction of ours that stands still: we are gone, and it holds the lock */
-    ANSWER_GRACE_MS = 2000,    /* beyond that, for the server to say itself that the time is over */
+    LOCK_TIMEOUT_MS = 5000,    /* how long a statement waits for the lock of another master that is ending */
+    READ_TIMEOUT_MS = 60000,   /* for one statement of a reader */
+    WRITE_TIMEOUT_MS = 300000, /* for one statement of the writer; deleting an experiment takes long */
+    /* for a transaction that does nothing: its master is gone, and the transaction still holds the lock */
+    IDLE_TIMEOUT_MS = 60000,
+    ANSWER_GRACE_MS = 2000, /* how long we wait beyond a time-out, so that the server can report it first */
     RETRY_FIRST_MS = 50,
     RETRY_LAST_MS = 5000,
-    VERSION_MIN = 130000, /* pg_current_xact_id */
+    VERSION_MIN = 130000, /* pg_current_xact_id exists from this version on */
 };
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
-/* False when the time is over. */
+/* Returns false if the time is over. */
 static bool wait_readable(PGconn *conn, int64_t end_us)
 {
     struct pollfd p = {.fd = PQsocket(conn), .events = POLLIN};
@@ -30,8 +32,8 @@ static bool wait_readable(PGconn *conn, int64_t end_us)
     return poll(&p, 1, ms) != 0;
 }
 
-/* A server that hangs, or a path that swallows what is sent, says nothing: hanging up makes libpq see that it is
- * gone, and the transaction with it. */
+/* A server that hangs, or a network that drops packets, does not answer. The socket is then shut down, which makes
+ * libpq notice that the connection and its transaction are lost. */
 PGresult *postgres_next_result(struct postgres_engine *e)
 {
     int64_t end_us = e->timeout_ms ? clock_monotonic_us() + (e->timeout_ms + ANSWER_GRACE_MS) * 1000 : 0;
@@ -84,7 +86,7 @@ static int check_server(const struct postgres_engine *e, struct error *err)
     return 0;
 }
 
-/* Who set time-outs for our role or our database knows why: they take the place of ours. */
+/* Reads the time-outs that an administrator has set for our role or our database. They replace ours. */
 static int ask_own_timeouts(struct postgres_engine *e, struct error *err)
 {
     PGresult *result = postgres_query(e, "SELECT setting FROM pg_settings WHERE name IN ('lock_timeout',"
@@ -96,12 +98,13 @@ static int ask_own_timeouts(struct postgres_engine *e, struct error *err)
     return postgres_finish(e, result, "time-outs", err);
 }
 
-/* The server is to notice as well when we are gone: until it does, our last transaction keeps the next one out. */
+/* The settings also make the server notice soon that this master is gone: until then the master's last transaction
+ * keeps the lock, and the next master has to wait. */
 int postgres_configure(struct postgres_engine *e, struct error *err)
 {
     char sql[480];
     int64_t ours = e->writer ? WRITE_TIMEOUT_MS : READ_TIMEOUT_MS;
-    bool migrates = e->writer && !e->serving; /* takes as long as it takes */
+    bool migrates = e->writer && !e->serving; /* migrations may take any time */
     e->lock_timeout_ms = e->own_lock_timeout_ms ? e->own_lock_timeout_ms : LOCK_TIMEOUT_MS;
     e->timeout_ms = migrates ? 0 : e->own_timeout_ms ? e->own_timeout_ms : ours;
     snprintf(sql, sizeof(sql),
@@ -125,8 +128,8 @@ static int greet_server(struct postgres_engine *e, struct error *err)
 
 /* ---- connecting -------------------------------------------------------------------------------------------------- */
 
-/* A peer that is gone without a word is noticed after 25 s of silence, or when it leaves something sent unacknowledged
- * for 20 s. What the configuration's URI says comes last and wins. */
+/* The options let us notice a lost peer after 25 s of silence, or when data that we sent is not acknowledged for 20
+ * s. The configuration's URI comes last and takes precedence. */
 int postgres_connect(struct postgres_engine *e, const char *uri, struct error *err)
 {
     static const char *const key[] = {"connect_timeout",

@@ -1,4 +1,4 @@
-/* What PostgreSQL says, in the terms of store.h. */
+/* Reports the errors of PostgreSQL with the kinds and flags of store.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,16 +7,17 @@
 static int line_n(const char *text)
 {
     return (int)strcspn(text, "\n");
-} /* libpq ends its sentences with a line feed */
+} /* libpq's messages end with a line feed */
 
 static bool is_class(const char *state, const char *class)
 {
     return strncmp(state, class, strlen(class)) == 0;
 }
 
-/* ---- no connection ----------------------------------------------------------------------------------------------- */
+/* ---- connections that could not be made -------------------------------------------------------------------------- */
 
-/* libpq keeps no SQLSTATE of a refusal, so the words decide; they only choose an advice. */
+/* libpq gives no SQLSTATE when a connection is refused, so the words of its message are looked at. They only choose
+ * the advice that is added. */
 static const struct {
     const char *words, *advice;
 } advices[] = {
@@ -54,8 +55,9 @@ int postgres_fail_away(struct postgres_engine *e, struct error *err)
 
 /* ---- statements that failed -------------------------------------------------------------------------------------- */
 
-/* The name that error.h gives the constraint. PostgreSQL makes projects_workspace_id_name_key of the constraint that
- * error.h calls projects.workspace_id_name; another name is that of an index, and stays as it is. */
+/* Finds the name that error.h gives the constraint. PostgreSQL gives the name projects_workspace_id_name_key to the
+ * constraint that error.h calls projects.workspace_id_name. A name of any other form is that of an index, and is
+ * returned unchanged. */
 static void name_unique(const char *table, const char *name, char ret[ERROR_CONSTRAINT_NAME_MAX])
 {
     size_t table_n = strlen(table), n = strlen(name);
@@ -87,14 +89,14 @@ static int fail_conflict(const PGresult *result, const char *state, const char *
     return error_set_constraint(err, CONSTRAINT_UNIQUE, unique, "%s", text);
 }
 
-/* What passes: the writer rolls back and tries the same group again. */
+/* Errors that pass by themselves: the writer rolls back and tries the same group again. */
 static const struct {
     const char *state;
     enum engine_failure failure;
     const char *sentence;
 } passing[] = {
     {"53100", ENGINE_FULL, "the disk that holds the database is full: make room, the master goes on by itself"},
-    {"40", ENGINE_AWAY, "the database asks to try again"}, /* serialization, deadlock */
+    {"40", ENGINE_AWAY, "the database asks to try again"}, /* for example a failed serialization or a deadlock */
     {"25006", ENGINE_AWAY, "the database takes no writes for now"},
     {"55P03", ENGINE_AWAY, "the database stays locked by somebody else (is a second master running on it?)"},
 };
@@ -111,7 +113,7 @@ static int fail_for_now(struct postgres_engine *e, const char *state, const char
     return 0;
 }
 
-/* The statement was refused for what it is or holds. */
+/* Reports that the server refused the statement because of its form or its values. */
 static int fail_statement(struct postgres_engine *e, const char *state, const char *text, const char *doing,
                           struct error *err)
 {

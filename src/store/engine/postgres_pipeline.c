@@ -1,14 +1,16 @@
-/* Statements that travel together. What needs no answer at once is sent ahead (libpq's pipeline mode); the next
- * statement that is waited for carries it along, so a group of jobs costs one round trip a result, not one a statement.
+/* Statements that are sent together. A statement whose result is not needed at once is sent ahead (libpq's pipeline
+ * mode), and the next statement whose result is waited for takes it along. So a group of jobs costs one round trip for
+ * each result that is needed, not one for each statement.
  *
  *     job 1: SELECT ┘ one round trip ─ INSERT ─ INSERT ┐
  *     job 2: SELECT ───────────────────────────────────┘ one round trip ─ UPDATE …
  *
- * The server runs them in order and skips, after one that failed, all others up to the settling. So when a job is told
- * of a failure that belongs to one before it, neither is to blame alone: the engine says that it is tangled, and the
- * group is done once more without trust, in which every job has a savepoint and its release waits (store_trust).
+ * The server runs the statements in order. After one that failed it skips all others up to the settling. So a job may
+ * be told of a failure that belongs to an earlier job, and neither of the two can be rolled back alone. The engine
+ * reports this case as tangled. The group is then done again without trust: every job has a savepoint, and its release
+ * waits for the results (store_trust()).
  *
- * Many rows of one table go by COPY, in chunks, so that memory holds only one of them. */
+ * Many rows of one table are sent by COPY, in chunks, so that memory holds only one chunk. */
 #include <stdio.h>
 #include <string.h>
 
@@ -81,7 +83,8 @@ static int fail_result(struct postgres_engine *e, const PGresult *result, int i,
     return postgres_fail(e, result, e->ahead[i], err);
 }
 
-/* The results in their order; the first failure is the one that counts, those after it were skipped. */
+/* Reads the results in their order. The first failure is the one that is reported; the server skipped the statements
+ * after it. */
 static int take_results(struct postgres_engine *e, int n, int released, PGresult **ret_last, struct error *err)
 {
     int rc = 0;

@@ -1,4 +1,4 @@
-/* Statements: prepared once on each connection, run, and their rows read. */
+/* Statements: they are prepared once on each connection, run, and their rows are read. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +23,8 @@ static int check_columns(const PGresult *description, struct error *err)
     return 0;
 }
 
-/* Reads the types that the server chose for the parameters; *ret_narrow when one is too small for our numbers: beside a
- * plain 0, PostgreSQL takes a parameter for 32 bits wide. */
+/* Reads the types that the server chose for the parameters. *ret_narrow is set when a type is too small for our
+ * numbers: next to a plain 0, PostgreSQL takes a parameter to be 32 bits wide. */
 static int read_description(struct engine_stmt *s, const PGresult *d, bool *ret_narrow, struct error *err)
 {
     if (check_columns(d, err) < 0)
@@ -123,7 +123,8 @@ static int execute_once(struct engine_stmt *s, struct error *err)
     return 0;
 }
 
-/* A reader's single statement is run again when the connection turns out to be gone: it changes nothing. */
+/* A reader's single statement is run again if the connection turns out to be lost, since the statement changes
+ * nothing. */
 static int execute_statement(struct engine_stmt *s, struct error *err)
 {
     struct postgres_engine *e = s->engine;

@@ -1,4 +1,4 @@
-/* Values as they travel: numbers in network order, texts and bytes as they are. */
+/* Values as they are sent: numbers in network byte order, texts and bytes unchanged. */
 #include <endian.h>
 #include <string.h>
 
@@ -100,9 +100,9 @@ static void add_number(struct strbuf *out, uint64_t bits)
 
 void postgres_copy_header(struct strbuf *out)
 {
-    strbuf_add(out, "PGCOPY\n\377\r\n", 11); /* its NUL is part of the signature */
+    strbuf_add(out, "PGCOPY\n\377\r\n", 11); /* the NUL at the end of the literal is part of the signature */
     add_be32(out, 0);                        /* flags */
-    add_be32(out, 0);                        /* no extension */
+    add_be32(out, 0);                        /* the length of the header's extension: there is none */
 }
 
 int postgres_copy_row(const struct sql_value *value, size_t n, struct strbuf *out, struct error *err)

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-/* A COPY costs two round trips of its own; fewer rows than this are sent ahead with what else the job writes. */
+/* A COPY costs two round trips of its own. Fewer rows than this are sent ahead with the other statements of the job. */
 enum { COPY_ROWS_MIN = 16 };
 
 static const struct engine_ops *ops_of(const struct query *q)
@@ -76,7 +76,7 @@ int query_send(struct store *st, enum sql_query name, struct sql_args args, stru
     return rc;
 }
 
-/* One after the other; their failures come as those of query_send. */
+/* Sends the rows one after the other. Failures are reported as query_send() does. */
 static int send_rows(struct store *st, enum sql_copy name, const struct engine_rows *rows, struct error *err)
 {
     struct sql_value value[COPY_COLUMNS_MAX];

@@ -21,7 +21,7 @@ static int add_to_counters(struct store *st, const struct counted_checkpoint *c,
     return query_send(st, Q_EXPERIMENTS_ADD_CHECKPOINT, SQL_ARGS(sql_int(c->experiment_id), n, size), err);
 }
 
-/* Runs the statement that changes a checkpoint, and moves the counters by what changed. */
+/* Runs the statement that changes a checkpoint, and changes the counters of trial and experiment accordingly. */
 static int change_checkpoint(struct store *st, const char *uuid, enum sql_query name, struct sql_args args,
                              struct error *err)
 {
@@ -36,7 +36,7 @@ static int change_checkpoint(struct store *st, const char *uuid, enum sql_query 
     return has < 0 ? -1 : add_to_counters(st, &after, 1, err);
 }
 
-/* Bytes of a resources object; numbers may be quoted, as the API sends int64. */
+/* Adds up the sizes of a resources object. A size may be a JSON text, since the API sends an int64 as one. */
 static int parse_resources(const char *resources, int64_t *ret_size, int *ret_n, struct error *err)
 {
     cleanup_json struct json_object *files = NULL;
@@ -55,7 +55,7 @@ static int parse_resources(const char *resources, int64_t *ret_size, int *ret_n,
     return 0;
 }
 
-/* ---- whose they are ---------------------------------------------------------------------------------------------- */
+/* ---- the owner of a checkpoint ----------------------------------------------------------------------------------- */
 
 int store_checkpoint_owner(struct store *st, const char *uuid, struct arena *a, struct store_checkpoint_owner *ret,
                            bool *ret_found, struct error *err)
@@ -112,7 +112,8 @@ int store_checkpoint_set_resources(struct store *st, const char *uuid, const cha
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* Training metrics of the checkpoint's step that were not found in a row may have been sealed. */
+/* Adds the training metrics of a checkpoint's step that have been sealed into a block and were therefore not found
+ * in a row. */
 static int add_sealed_metrics(struct store *st, struct store_checkpoint *c, size_t n, struct arena *a,
                               struct error *err)
 {
@@ -154,7 +155,7 @@ int store_checkpoint_find(struct store *st, const char *beginning, struct arena 
     size_t n = strlen(beginning);
     *ret = beginning;
     if (n < BEGINNING_MIN || n >= CORE_UUID_MAX - 1 || strspn(beginning, "0123456789abcdef-") != n)
-        return 0; /* a whole uuid, or none: whoever looks for it says so */
+        return 0; /* the text is a whole UUID or none; the caller reports if there is no such checkpoint */
     if (get_checkpoints_by_beginning(st, SQL_ARGS(sql_text(beginning)), a, &r, err) < 0)
         return -1;
     if (strcmp(r.first, r.last) != 0)

@@ -2,7 +2,7 @@
 
 #include "store/row_io.h"
 
-/* FNV-1a; texts that have it in common are still told apart. */
+/* Computes FNV-1a of a document. Documents with the same fingerprint are still told apart by their texts. */
 static int64_t fingerprint_of_text(const char *text)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
@@ -11,7 +11,7 @@ static int64_t fingerprint_of_text(const char *text)
     return (int64_t)h;
 }
 
-/* Where the document is kept; NULL is kept nowhere. */
+/* Stores the document if it is not stored yet, and sets *ret to its id. For no document *ret is NULL. */
 static int put_document(struct store *st, const char *document, struct sql_value *ret, struct error *err)
 {
     int64_t id = 0;

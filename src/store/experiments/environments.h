@@ -1,5 +1,5 @@
-/* What allocations ran in. Two documents describe each container: the machine, which its agent tells, and Python with
- * its packages, which the task tells, or the agent for a task that does not.
+/* What allocations ran in. Two documents describe each container. The first is about the machine, and its agent reports
+ * it. The second is about Python and its packages; the task reports it, or the agent for a task that does not.
  *
  * Documents are JSON that the caller has checked. Equal documents are kept once, however many allocations refer to
  * them: a list of packages takes some kilobytes, and thousands of trials run with the same. A document that no

@@ -18,7 +18,7 @@ static int insert_row(struct store *st, const struct store_experiment *x, struct
     return error_wrap(err, "experiment %d", x->id);
 }
 
-/* What it adds to the counts of its project's labels, or takes away. */
+/* Adds the experiment's labels to the counts of its project's labels (by 1), or takes them away (by -1). */
 static int count_labels(struct store *st, int32_t id, int by, struct error *err)
 {
     if (query_send(st, Q_LABELS_COUNT, SQL_ARGS(sql_int(id), sql_int(by)), err) < 0)
@@ -99,7 +99,8 @@ static int delete_row(struct store *st, int32_t id, struct error *err)
     return store_environments_forget(st, err) < 0 ? -1 : store_workspace_deletions_finish(st, err);
 }
 
-/* What the experiment tells of its trials is told without it. */
+/* Computes again, after a trial was deleted, what the experiment tells of its trials, and marks the deletion as
+ * done. */
 static int run_deleted(struct store *st, int32_t experiment_id, int32_t trial_id, struct error *err)
 {
     const struct sql_args of_experiment = SQL_ARGS(sql_int(experiment_id));
@@ -118,7 +119,8 @@ int store_experiment_delete_part(struct store *st, int32_t id, int32_t trial_id,
         Q_EXPERIMENTS_DELETE_SOME_LOGS,      Q_EXPERIMENTS_DELETE_SOME_LOG_STATES,
         Q_EXPERIMENTS_DELETE_SOME_LOG_MARKS, Q_EXPERIMENTS_DELETE_SOME_CHECKPOINTS,
     };
-    /* Logs and their like are found by tasks, and tasks by trials: those go when nothing hangs on them any more. */
+    /* Logs and other rows are found by tasks, and tasks by trials. So tasks and trials are deleted when no such rows
+     * are left. */
     static const enum sql_query last_parts[] = {Q_EXPERIMENTS_DELETE_SOME_TASKS, Q_EXPERIMENTS_DELETE_SOME_TRIALS};
     *ret_more = true;
     int64_t changes;
@@ -134,7 +136,7 @@ int store_experiment_delete_part(struct store *st, int32_t id, int32_t trial_id,
         if (query_exec(st, last_parts[i], SQL_ARGS(sql_int(id), sql_int(trial_id), sql_int(limit)), &changes, err) < 0)
             return -1;
         bool last_run = trial_id &&
-                        last_parts[i] == Q_EXPERIMENTS_DELETE_SOME_TRIALS; /* goes with what its experiment counts */
+                        last_parts[i] == Q_EXPERIMENTS_DELETE_SOME_TRIALS; /* deleted with the experiment's counts */
         if (changes > 0 && !last_run)
             return 0;
     }

@@ -29,7 +29,7 @@ int store_tensorboard_removal_due(struct store *st, int64_t now_us, struct arena
     return due_tensorboard(st, now_us, /* by_task= */ false, a, ret, err);
 }
 
-/* ---- tasks ------------------------------------------------------------------------------------------------------- */
+/* ---- removals by tasks ------------------------------------------------------------------------------------------- */
 
 int store_removal_group_next(struct store *st, int64_t now_us, struct arena *a, struct store_removal_group *ret,
                              bool *ret_found, struct error *err)

@@ -39,7 +39,7 @@ static struct store_ints ids_of(const struct store_trial *t, size_t n, struct ar
     return (struct store_ints){id, n};
 }
 
-/* Of all of them at once. */
+/* Reads the task ids of all trials of a list with one statement. */
 static int add_task_ids(struct store *st, struct store_ints ids, struct arena *a, struct store_trial *t,
                         struct error *err)
 {

@@ -12,7 +12,7 @@ int store_unmanaged_trial_set_state(struct store *st, int32_t trial_id, enum run
                           err, "trial %d", trial_id);
 }
 
-/* ---- the experiment ---------------------------------------------------------------------------------------------- */
+/* ---- the state of the experiment --------------------------------------------------------------------------------- */
 
 int store_unmanaged_settle(struct store *st, int32_t experiment_id, struct error *err)
 {
@@ -29,7 +29,7 @@ int store_unmanaged_settle(struct store *st, int32_t experiment_id, struct error
             end_us = trial[i].end_us;
     }
     enum run_state most = unmanaged_experiment_state(state, (int)n);
-    int64_t changed; /* none: it is being deleted */
+    int64_t changed; /* 0 if the experiment is being deleted */
     if (query_exec(st, Q_UNMANAGED_EXPERIMENT_SET,
                    SQL_ARGS(sql_int(experiment_id), sql_text(run_state_name(most)),
                             sql_time(run_state_is_over(most) ? end_us : 0), sql_opt_real(most == RUN_COMPLETED, 1)),
@@ -50,7 +50,7 @@ int store_unmanaged_expire(struct store *st, int64_t heard_before_us, size_t *re
     return 0;
 }
 
-/* ---- what trials start from -------------------------------------------------------------------------------------- */
+/* ---- checkpoints that trials start from -------------------------------------------------------------------------- */
 
 int store_trials_of_source(struct store *st, const char *checkpoint_uuid, const char *type, struct arena *a,
                            struct store_ints *ret, struct error *err)

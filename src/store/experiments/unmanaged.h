@@ -1,6 +1,6 @@
-/* Experiments and trials that run elsewhere and only report here
- * (docs/spec/lifecycle.md#experiments-that-run-elsewhere). The core does not know them; their states are changed here,
- * as they report. RUNNING is stored as ACTIVE. */
+/* Experiments and trials that run outside of the cluster and only report to it
+ * (docs/spec/lifecycle.md#experiments-that-run-elsewhere). The core does not know them; their states are changed
+ * here, as they report. RUNNING is stored as ACTIVE. */
 #ifndef DET_STORE_EXPERIMENTS_UNMANAGED_H
 #define DET_STORE_EXPERIMENTS_UNMANAGED_H
 
@@ -9,12 +9,12 @@
 
 int store_unmanaged_trial_set_state(struct store *st, int32_t trial_id, enum run_state state, int64_t now_us,
                                     struct error *err);
-/* The experiment takes the state of its most progressed trial, and ends with the last of them. */
+/* Gives the experiment the state of its most progressed trial. The experiment ends with the last of its trials. */
 int store_unmanaged_settle(struct store *st, int32_t experiment_id, struct error *err);
-/* Trials that run and were last heard of before then end in ERROR, and their experiments with them. */
+/* Ends trials that run and were last heard of before that time, in state ERROR, and their experiments with them. */
 int store_unmanaged_expire(struct store *st, int64_t heard_before_us, size_t *ret_n, struct error *err);
 
-/* Trials that use the checkpoint in such a way (type NULL: in any). */
+/* Finds the trials that use the checkpoint in the given way; type NULL means in any way. */
 int store_trials_of_source(struct store *st, const char *checkpoint_uuid, const char *type, struct arena *a,
                            struct store_ints *ret, struct error *err);
 

@@ -56,7 +56,7 @@ static int read_list(struct store *st, const struct list_spec *s, struct arena *
     return read_page(st, s, sort, ret_window, a, ret_rows, ret_n, err);
 }
 
-/* Both statements see one version of the database, so that the total fits the page. */
+/* Both statements run in one read transaction, so that the total fits the page. */
 int list_run(struct store *st, const struct list_spec *s, struct arena *a, void *ret_rows, size_t *ret_n,
              struct page_window *ret_window, struct error *err)
 {

@@ -46,7 +46,7 @@ const char *container_devices_write(const struct container_row *x, struct arena 
     return ints_write(x->device_id, x->device_n, a);
 }
 
-/* The numbers alternate between id and flag. */
+/* Numbers of the text are a device's id and a flag, by turns. */
 void disabled_slots_read(const char *text, struct agent_row *x)
 {
     for (const char *p = text; (p = strpbrk(p, "-0123456789")) && x->disabled_slot_n < CORE_DEVICES_MAX;) {
@@ -68,7 +68,7 @@ const char *disabled_slots_write(const struct agent_row *x, struct arena *a)
     return arena_strndup(a, out.s, out.n);
 }
 
-/* ---- what a log policy has done about a line --------------------------------------------------------------------- */
+/* ---- the action of a log policy ---------------------------------------------------------------------------------- */
 
 static const char *const actions[LOG_POLICY_ACTION_NR] = {[LOG_POLICY_NONE] = "",
                                                           [LOG_POLICY_CANCEL_RETRIES] = "cancel_retries",

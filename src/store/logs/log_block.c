@@ -11,16 +11,16 @@
 enum {
     VERSION_1 = 1,
     VERSION = 2,
-    /* Below this a frame's overhead eats what compression gains. */
+    /* A part shorter than this is not compressed: zstd's frame would take what compression saves. */
     COMPRESS_FROM = 200,
     PLAIN_MAX = 1 << 30,
-    STRING_COLUMNS = 5, /* the run columns: five into the table of strings, then level and rank */
+    STRING_COLUMNS = 5, /* five columns refer to the table of strings; the columns of level and rank follow them */
     LEVEL_COLUMN = STRING_COLUMNS,
     RANK_COLUMN,
     RUN_COLUMNS,
 };
 
-/* Where a line keeps the strings of the first columns. */
+/* Where a line keeps the strings of the first five columns. */
 static const size_t string_at[STRING_COLUMNS] = {offsetof(struct store_log_line, allocation_id),
                                                  offsetof(struct store_log_line, agent_id),
                                                  offsetof(struct store_log_line, container_id),
@@ -34,8 +34,8 @@ static const char **string_of(struct store_log_line *l, int column)
 
 /* ---- encoding ---------------------------------------------------------------------------------------------------- */
 
-/* The distinct strings of a batch: a handful, so a walk is quicker than a hash. Beyond TABLE_SCAN the walk stops and a
- * string may be written again, which costs room but is right. */
+/* The distinct strings of a batch. They are few, so looking through a list is quicker than a hash table. After
+ * TABLE_SCAN strings the search stops, and a string may be written a second time, which takes space but is correct. */
 enum { TABLE_SCAN = 32 };
 struct table {
     const char **s;
@@ -66,7 +66,8 @@ static uint64_t value_of(const struct store_log_line *l, int column, struct tabl
     return intern_field(t, *string_of((struct store_log_line *)l, column));
 }
 
-/* Most lines have what the line before them has, down to the pointer. */
+/* Whether two neighbouring lines have the same value. Mostly they have, down to the same pointer, so the pointers
+ * are compared first. */
 static bool same_field(const struct store_log_line *a, const struct store_log_line *b, int column)
 {
     if (column == LEVEL_COLUMN)
@@ -109,7 +110,7 @@ static void encode_meta(const struct store_log_line *line, size_t n, struct strb
     free(t.s);
 }
 
-/* Compressed if that makes it smaller. */
+/* Writes a part compressed if that makes it smaller, else plain. */
 static void pack_part(const struct strbuf *plain, int level, struct strbuf *out)
 {
     size_t bound = ZSTD_compressBound(plain->n), n = plain->n;
@@ -151,7 +152,7 @@ struct part {
 
 struct log_block {
     ZSTD_DCtx *zstd;
-    const void *data; /* of version 1; else NULL */
+    const void *data; /* the bytes of a block of version 1; NULL for other versions */
     size_t data_n;
     struct part meta_part;
     struct strbuf meta_memory, text_memory;
@@ -210,12 +211,13 @@ static int take_part(struct log_bytes *c, struct part *p)
     return 0;
 }
 
-/* The part as it was before it was packed, in `memory`: the stored bytes may go before the lines do. */
+/* Unpacks a part into `memory`. A part that is not compressed is copied as well, since the stored bytes may be freed
+ * before the lines are read. */
 static int unpack_part(struct log_block *b, const struct part *p, struct strbuf *memory, const char **ret)
 {
     bool packed = p->stored_n != p->plain_n;
     if (packed && ZSTD_getFrameContentSize(p->stored, p->stored_n) != p->plain_n)
-        return -1; /* before memory is taken for what it claims to be */
+        return -1; /* checked before memory is taken for the size that the block names */
     strbuf_reset(memory);
     strbuf_reserve(memory, p->plain_n + 1);
     *ret = memory->s;

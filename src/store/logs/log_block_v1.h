@@ -1,8 +1,8 @@
-/* Within the store: heads as the first release wrote them; nothing writes them any more.
+/* Within the store: heads as the first release wrote them. Nothing writes this version any more.
  *
  *     byte 1: 0 plain, 1 zstd; varint plain size; plain: varint n and n strings (varint length, bytes), varint number
- * of lines, then of each: varint time (zig-zag difference), level, rank + 1, five varints into the strings (allocation,
- *     agent, container, source, stdtype; 0: unset), varint length, text */
+ *     of lines, then of each: varint time (zig-zag difference), level, rank + 1, five varints into the strings
+ * (allocation, agent, container, source, stdtype; 0: unset), varint length, text */
 #ifndef DET_STORE_LOGS_LOG_BLOCK_V1_H
 #define DET_STORE_LOGS_LOG_BLOCK_V1_H
 

@@ -1,4 +1,4 @@
-/* Within the store: varints in and out of blocks of log lines, with every end checked. */
+/* Within the store: writes varints into blocks of log lines, and reads them with every end checked. */
 #ifndef DET_STORE_LOGS_LOG_BYTES_H
 #define DET_STORE_LOGS_LOG_BYTES_H
 
@@ -25,7 +25,8 @@ static inline int log_bytes_varint(struct log_bytes *c, uint64_t *ret)
     return -1;
 }
 
-/* A count that cannot be true: each of them takes at least one byte. */
+/* Reads a count. It fails if the count is larger than the bytes that are left, since each element takes at least one
+ * byte. */
 static inline int log_bytes_count(struct log_bytes *c, uint64_t *ret)
 {
     return log_bytes_varint(c, ret) < 0 || *ret > (uint64_t)(c->end - c->p) ? -1 : 0;

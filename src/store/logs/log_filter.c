@@ -7,7 +7,7 @@
 #include "store/logs/log_regex.h"
 #include "store/logs/log_words.h"
 
-/* ---- made ready -------------------------------------------------------------------------------------------------- */
+/* ---- preparing the filter ---------------------------------------------------------------------------------------- */
 
 static struct store_texts copy_texts(struct arena *a, struct store_texts t)
 {
@@ -128,7 +128,7 @@ bool log_filter_may_match_text(const struct log_filter *f, const char *text, siz
 
 /* ---- lines ------------------------------------------------------------------------------------------------------- */
 
-/* Lines that lie one behind the other, each with its newline, as one text; NULL if they do not. */
+/* Returns lines that follow one another in memory, each with its newline, as one text; NULL if the lines do not. */
 static const char *as_one_text(const struct store_log_line *line, size_t n, size_t *ret_n)
 {
     const char *end = line->text;

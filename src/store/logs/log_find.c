@@ -7,7 +7,8 @@
 #include <emmintrin.h>
 #endif
 
-/* A byte fits when (byte | fold) == folded: fold is the bit of case for letters, else 0. */
+/* A byte and its other case: a byte fits if (byte | fold) == folded. fold is the bit by which the two cases of a
+ * letter differ, and 0 for all other bytes. */
 struct folded {
     uint8_t fold, byte;
 };
@@ -40,7 +41,8 @@ static __m128i chars_that_fit(const char *p, struct folded f)
     return _mm_cmpeq_epi8(_mm_or_si128(v, _mm_set1_epi8((char)f.fold)), _mm_set1_epi8((char)f.byte));
 }
 
-/* Sixteen places at once: where both the first and the last byte fit, the rest is compared. */
+/* Sixteen places are tested at once. Where both the first and the last byte fit, the bytes between them are
+ * compared. */
 bool log_find(const char *text, size_t n, const char *what, size_t what_n)
 {
     if (what_n == 0)

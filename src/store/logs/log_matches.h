@@ -5,8 +5,8 @@
 #include "core/records/states.h"
 #include "store/functions.h"
 
-/* Stores a match, once for each task, node and pattern. *ret_new: it was not stored before. The policy's name becomes
- * the trial's log_policy_matched. */
+/* Stores a match, once for each task, node and pattern. *ret_new says whether it was stored for the first time. The
+ * policy's name becomes the trial's log_policy_matched. */
 int store_log_match_add(struct store *st, const struct store_log_match *m, int64_t now_us, bool *ret_new,
                         struct error *err);
 

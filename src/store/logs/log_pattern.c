@@ -7,24 +7,24 @@
 #include "common/base/strbuf.h"
 
 enum {
-    NEEDS_MAX = 4, /* looking for more takes longer than matching */
+    NEEDS_MAX = 4, /* searching for more texts takes longer than matching the pattern */
     DEPTH_MAX = 50,
 };
 
 struct scan {
     const char *p;
     struct arena *a;
-    int depth;     /* of groups */
-    bool caseless; /* maybe, from here on */
-    bool beyond;   /* it may match, or see, the end of a line */
+    int depth;     /* how many groups the current place is within */
+    bool caseless; /* letters may match without regard to case from here on */
+    bool beyond;   /* the pattern may match the end of a line, or look at it */
     bool give_up;
 };
 
-/* ---- texts of which one must be there ---------------------------------------------------------------------------- */
+/* ---- texts of which every match contains one --------------------------------------------------------------------- */
 
 struct needs {
     const char *text[NEEDS_MAX];
-    size_t n; /* 0: unknown */
+    size_t n; /* 0: no such texts are known */
 };
 
 static size_t shortest(const struct needs *v)
@@ -35,14 +35,15 @@ static size_t shortest(const struct needs *v)
     return least;
 }
 
-/* Of two that hold: the one that is found less often. */
+/* Keeps the better one of two sets of texts, each of which every match needs: the one whose shortest text is longer,
+ * which is found less often. */
 static void take_better(struct needs *best, const struct needs *v)
 {
     if (shortest(v) > shortest(best))
         *best = *v;
 }
 
-/* Of two of which one holds: either. */
+/* Unites the needs of two alternatives: a match contains a text of one or of the other. */
 static void unite(struct needs *all, const struct needs *v)
 {
     if (all->n == 0 || v->n == 0 || all->n + v->n > NEEDS_MAX) {
@@ -57,7 +58,8 @@ static void unite(struct needs *all, const struct needs *v)
 
 enum times { ONCE, MAYBE, AT_LEAST_ONCE };
 
-/* "{2}", "{2,}", "{0,3}", and what is one to some versions of PCRE2 only: "{,3}", "{ 2 }". */
+/* Reads a repetition such as "{2}", "{2,}" or "{0,3}", and those that only some versions of PCRE2 take as one:
+ * "{,3}", "{ 2 }". */
 static bool braces(struct scan *s, enum times *ret)
 {
     size_t n = 1 + strspn(s->p + 1, "0123456789, ");
@@ -80,7 +82,8 @@ static enum times take_times(struct scan *s)
     else
         s->p--;
     s->p++;
-    if (*s->p == '+') /* gives nothing back, so that what follows decides what it takes */
+    /* a possessive repetition never gives back what it took, so the text after the line decides what it takes */
+    if (*s->p == '+')
         s->beyond = true;
     s->p += *s->p == '+' || *s->p == '?';
     return times;
@@ -89,7 +92,7 @@ static enum times take_times(struct scan *s)
 /* ---- a sequence: its parts one after the other ------------------------------------------------------------------- */
 
 struct sequence {
-    struct strbuf run; /* of characters that stand for themselves */
+    struct strbuf run; /* the characters so far that stand for themselves */
     struct needs best;
 };
 
@@ -103,7 +106,8 @@ static void end_run(struct scan *s, struct sequence *q)
     strbuf_reset(&q->run);
 }
 
-/* Regardless of case, k stands for the sign of Kelvin as well, s for the long one, and beyond ASCII there are more. */
+/* Whether a character matches only itself. Without regard to case k also matches the Kelvin sign and s the long s,
+ * and there are more such pairs beyond ASCII. */
 static bool stands_for_itself(const struct scan *s, char c)
 {
     return !s->caseless || ((unsigned char)c < 0x80 && !strchr("kKsS", c));
@@ -133,7 +137,8 @@ static void take_unknown(struct scan *s, struct sequence *q)
     take_times(s);
 }
 
-/* Behind a backslash. Letters and digits mean something, and may go on in ways that are not followed here. */
+/* Takes what follows a backslash. A letter or digit there has a meaning of its own, and may be followed by parts
+ * that this code does not know. */
 static void take_escape(struct scan *s, struct sequence *q)
 {
     char c = *s->p;
@@ -144,12 +149,12 @@ static void take_escape(struct scan *s, struct sequence *q)
         return;
     }
     s->give_up |= !strchr("dDwWsSbBAzZntrefahHvVRX", c);
-    s->beyond |= !strchr("dwShVbtrefa", c); /* \\B matches behind the newline of a line, too */
+    s->beyond |= !strchr("dwShVbtrefa", c); /* \\B also matches after the newline of a line */
     s->p++;
     take_unknown(s, q);
 }
 
-/* Of "[:alpha:]" within a class. */
+/* Whether the name in "[:alpha:]" within a class is one that matches no control character. */
 static bool is_plain_set(const char *name, size_t n)
 {
     static const char *const plain[] = {"alnum", "alpha", "digit", "lower", "punct", "upper", "xdigit"};
@@ -174,7 +179,7 @@ static void take_class_part(struct scan *s)
     }
 }
 
-/* From behind '[' to behind its ']', which may be the first character within. */
+/* Takes a class, from after its '[' to after its ']'. The first character of a class may be a ']' itself. */
 static void take_class(struct scan *s, struct sequence *q)
 {
     bool is_not = *s->p == '^';
@@ -189,7 +194,8 @@ static void take_class(struct scan *s, struct sequence *q)
 
 static struct needs take_alternatives(struct scan *s);
 
-/* Behind "(?": options, or a group of a kind. True when a group follows that is as good as any. */
+/* Takes what follows "(?": options or the kind of the group. Returns true if the rest can be read as an ordinary
+ * group. */
 static bool take_group_kind(struct scan *s)
 {
     size_t options = strspn(s->p, "ims");
@@ -202,7 +208,7 @@ static bool take_group_kind(struct scan *s)
         s->p += *s->p == ':';
         return true;
     }
-    s->give_up = true; /* looks around, conditions, names, verbs … */
+    s->give_up = true; /* lookarounds, conditions, names, verbs and others */
     return false;
 }
 
@@ -239,7 +245,7 @@ static void take_part(struct scan *s, struct sequence *q)
     else if (strchr(".^$", c))
         take_unknown(s, q);
     else if (strchr("*+?", c) || (c == '{' && strspn(s->p + 1, "0123456789, ") > 0))
-        s->give_up = true; /* of nothing that is known here */
+        s->give_up = true; /* a repetition of something that this code does not know */
     else
         take_character(s, q);
 }

@@ -1,5 +1,5 @@
-/* Within the store: finds out some properties of a regular expression (PCRE2's syntax), such as a text that every match
- * must contain. It understands a part of the syntax only; for an expression with other parts it reports no property. */
+/* Within the store: finds properties of a regular expression (PCRE2's syntax), such as a text that every match must
+ * contain. It understands only a part of the syntax; for an expression with other parts it reports no property. */
 #ifndef DET_STORE_LOGS_LOG_PATTERN_H
 #define DET_STORE_LOGS_LOG_PATTERN_H
 
@@ -8,14 +8,16 @@
 #include "store/logs/task_logs.h"
 
 struct log_pattern {
-    /* One of these stands in every match, be it in other cases of ASCII letters. n is 0: nobody knows what must. */
+    /* Every match contains one of these texts, perhaps with other cases of ASCII letters. n is 0 if no such texts
+     * are known. */
     struct store_texts needs;
-    /* Nothing in it matches the end of a line, or looks beyond it. So on several lines, each with its newline, that are
-     * one text in which ^ and $ match at every line, it matches if (not only if) it matches one of them. */
+    /* True if nothing in the expression matches the end of a line, or looks beyond it. The expression can then be
+     * tried on several lines at once, joined with their newlines, with ^ and $ matching at every line. If one of the
+     * lines matches, the joined text does; the reverse need not hold. */
     bool within_lines;
 };
 
-/* `pattern` is one that PCRE2 takes; the texts are in the arena. */
+/* `pattern` must be one that PCRE2 accepts. The texts live in the arena. */
 struct log_pattern log_pattern_read(const char *pattern, struct arena *a);
 
 #endif

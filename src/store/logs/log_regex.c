@@ -22,7 +22,7 @@ struct log_regex {
     char *pattern;
     struct arena arena;
     struct log_pattern shown;
-    pcre2_code *code, *of_lines; /* the latter may be NULL */
+    pcre2_code *code, *of_lines; /* of_lines is for many lines joined as one text; it may be NULL */
     pcre2_match_data *match;
     pcre2_match_context *limits;
 };
@@ -32,7 +32,7 @@ static pcre2_code *compile_as(const char *pattern, uint32_t options, int *ret_co
     pcre2_code *code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
                                      PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | options, ret_code, ret_offset, NULL);
     if (code)
-        pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* failing that, it is interpreted */
+        pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* if this fails, PCRE2 interprets the pattern */
     return code;
 }
 

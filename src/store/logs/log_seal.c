@@ -16,7 +16,7 @@ struct sealed {
 
 struct log_seal {
     char *task_id;
-    int64_t first_id, last_id; /* the heads that go */
+    int64_t first_id, last_id; /* the heads that the blocks replace */
     struct log_seal_size size;
     struct sealed *block;
     size_t block_n;
@@ -54,7 +54,8 @@ static void lines_release(struct lines *l)
     free(l->line);
 }
 
-/* The next of the few distinct strings: mostly the one of the line before. */
+/* Copies one of the few distinct strings of a log. Mostly it equals the string of the line before, whose copy is
+ * then used again. */
 static const char *keep_text(struct arena *a, const char *s, const char *before)
 {
     if (!s || (before && strcmp(s, before) == 0))
@@ -83,7 +84,7 @@ static void lines_add(struct lines *all, const struct store_log_line *line, size
     }
 }
 
-/* One head's row: its lines behind those before it. */
+/* Adds the lines of one head to the lines read so far. */
 static int take_head(struct query *q, struct log_seal *s, struct log_block *block, struct lines *all, struct error *err)
 {
     struct store_log_line *line;
@@ -136,11 +137,12 @@ static void add_block(struct log_seal *s, const struct store_log_line *line, siz
     struct sealed *b = &s->block[s->block_n++];
     *b = (struct sealed){.first_id = line[0].id};
     log_batch_make(&b->batch, line, n, level);
-    b->batch.line = NULL; /* their memory goes with this round */
+    b->batch.line = NULL; /* the lines are freed at the end of this round */
     log_words_make(line, n, &b->words);
 }
 
-/* As many blocks as there are whole LOG_SEAL_BYTES, evenly: a small rest would be a small block for ever. */
+/* Cuts as many blocks as there are whole LOG_SEAL_BYTES, all of about the same size. With full blocks and a rest,
+ * the small rest would stay a small block for ever. */
 static void cut_blocks(struct log_seal *s, const struct store_log_line *line, size_t n, int level)
 {
     size_t total = bytes_of(line, n), blocks = total / LOG_SEAL_BYTES, from = 0, bytes = 0;
@@ -195,4 +197,4 @@ int store_log_seal_put(struct store *st, const struct log_seal *s, struct error 
     return 0;
 }
 
-/* ---- what waits -------------------------------------------------------------------------------------------------- */
+/* ---- heads that wait to be sealed -------------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@ enum { LETTERS = 26, TRIPLES = LETTERS * LETTERS * LETTERS, HASHES = 3, BITS_PER
 
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
 
-/* splitmix64: neighbouring triples get bits far from each other. */
+/* Computes splitmix64. Neighbouring triples then set bits that are far from each other. */
 static uint64_t mix_hash(uint64_t v)
 {
     v += 0x9e3779b97f4a7c15u;
@@ -31,7 +31,7 @@ static uint64_t triple_key(uint32_t triple)
     return mix_hash(triple);
 }
 
-/* Marks the triples of a text in `seen`, one byte each. */
+/* Marks the triples of a text in `seen`, which has one byte for each possible triple. */
 static void mark_triples(const char *text, size_t n, uint8_t seen[TRIPLES])
 {
     uint32_t triple = 0;
@@ -64,7 +64,7 @@ size_t log_words_text_keys(const char *text, size_t n, struct arena *a, uint64_t
 
 static size_t bit_of(uint64_t key, int hash, size_t bytes)
 {
-    return (size_t)(key >> (20 * hash)) & (bytes * 8 - 1); /* a power of two, less than 2^20 */
+    return (size_t)(key >> (20 * hash)) & (bytes * 8 - 1); /* `bytes` is a power of two, less than 2^20 */
 }
 
 bool log_words_may_hold(const void *words, size_t n, uint64_t key)

@@ -1,4 +1,5 @@
-/* Writing task logs, their fields and their retention. Reading: task_logs_read.c. */
+/* Writes task logs and the values of their fields, and deletes logs whose retention is over. task_logs_read.c reads
+ * logs. */
 #include "store/logs/task_logs.h"
 
 #include "common/json/json.h"
@@ -27,7 +28,7 @@ int store_task_log_last_id(struct store *st, const char *task_id, int64_t *ret, 
     return query_int(st, Q_TASK_LOG_STATE_GET, SQL_ARGS(sql_text(task_id)), ret, err);
 }
 
-/* Takes v over when the field does not have it yet. */
+/* Adds the value to those of the field if the field does not have it yet. The function takes over `v`. */
 static bool add_value(struct json_object *fields, const char *name, struct json_object *v)
 {
     struct json_object *values;
@@ -48,7 +49,7 @@ static bool add_value(struct json_object *fields, const char *name, struct json_
 static bool add_text(struct json_object *fields, const char *name, const char *s, const char *before)
 {
     if (!s || s == before || (before && strcmp(s, before) == 0))
-        return false; /* as in the line before, which is what most lines are */
+        return false; /* most lines have the value of the line before */
     return add_value(fields, name, json_object_new_string(s));
 }
 
@@ -159,7 +160,8 @@ int store_task_log_append(struct store *st, const char *task_id, const struct st
     return rc;
 }
 
-/* What is left of a batch of which the first lines are stored: rare, a link was cut before their acknowledgement. */
+/* Appends the rest of a batch whose first lines are stored already. This is rare: the link was cut before the lines
+ * were acknowledged. */
 static int append_rest(struct store *st, const char *task_id, const struct log_state *state,
                        const struct store_log_batch *b, size_t skip, int64_t *ret_first_id, struct error *err)
 {
@@ -224,7 +226,7 @@ static int compare_ints(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What all tasks' lists of that name hold together, sorted. */
+/* Collects all texts that the lists of that name of all tasks hold, sorted. */
 static size_t all_texts(struct json_object **task, size_t task_n, const char *name, struct arena *a, const char ***ret)
 {
     struct json_object *values;
@@ -291,8 +293,9 @@ int store_task_log_fields(struct store *st, struct store_texts task_ids, struct 
 
 /* ---- deletion ---------------------------------------------------------------------------------------------------- */
 
-/* Up to *blocks of a task's log, oldest first; takes what it did off *blocks. When all is gone the marks go as well,
- * but the numbers go on where they were. */
+/* Deletes up to *blocks blocks of a task's log, the oldest first, and subtracts the number of deleted ones from
+ * *blocks. When no block is left the containers' marks are deleted as well. New lines are still numbered on from the
+ * last one. */
 static int delete_log(struct store *st, const char *task_id, int64_t *blocks, int64_t *lines, struct error *err)
 {
     int64_t count, deleted;
@@ -302,7 +305,7 @@ static int delete_log(struct store *st, const char *task_id, int64_t *blocks, in
         return -1;
     *lines += count;
     *blocks -= deleted;
-    if (*blocks == 0) /* there may be more */
+    if (*blocks == 0) /* the log may have more blocks */
         return 0;
     if (query_exec(st, Q_TASK_LOG_STATE_FORGET_FIELDS, SQL_ARGS(sql_text(task_id)), NULL, err) < 0)
         return -1;

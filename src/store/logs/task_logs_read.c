@@ -1,4 +1,5 @@
-/* Reading task logs: a walk over the blocks in either direction, past what the filter (log_filter.h) rules out. */
+/* Reads task logs: goes through the blocks in either direction, and skips those that the filter (log_filter.h) rules
+ * out. */
 #include "common/base/must.h"
 #include "store/logs/task_logs.h"
 
@@ -11,14 +12,15 @@
 #include "store/row_io.h"
 
 enum {
-    /* A call looks at no more, so that one reader cannot hold its thread for long. */
+    /* A call looks at no more than this, so that one reader cannot hold its thread for long. */
     BLOCKS_PER_CALL = 64,
-    LINES_BYTES_PER_CALL = 4 * 1024 * 1024, /* of text that is unpacked; one block at least */
+    LINES_BYTES_PER_CALL = 4 * 1024 * 1024, /* of text that is unpacked; at least one block */
     US_PER_CALL = 20000,                    /* regular expressions can take long on each line */
-    PIECE = 32,                /* lines that are asked at once whether one of them matches; then it may be late */
-    TEXT_PER_CALL = 64 * 1024, /* bytes of matching lines; the line that goes over it is the last one */
-    /* Readers that may keep the block they stopped in, so that the next call need not unpack it again. The others do
-     * that, so ever so many slow followers take no more memory than these. */
+    /* so many lines are tested at once for a match; the time is looked at between such pieces */
+    PIECE = 32,
+    TEXT_PER_CALL = 64 * 1024, /* bytes of matching lines; the line that exceeds this is the last one */
+    /* So many readers may keep the block that they stopped in, so that the next call need not unpack it again. All
+     * others unpack it again, so any number of slow followers takes no more memory than these. */
     KEEPERS_MAX = 16,
 };
 
@@ -28,7 +30,7 @@ struct store_log_reader {
     struct log_filter filter;
     bool descending;
     struct log_block *block;
-    /* The block that the last call stopped in, while `keeps`. */
+    /* The block that the last call stopped in, as long as `keeps` is true. */
     bool keeps;
     struct store_log_line *kept;
     size_t kept_n;
@@ -41,7 +43,8 @@ static void drop_kept(struct store_log_reader *r)
     r->keeps = false;
 }
 
-/* What a block is unpacked with takes more memory than many a reader is worth that waits for its client. */
+/* Frees the memory that a block is unpacked into. It is too much to be held by each of many readers that wait for
+ * their clients. */
 static void drop_block(struct store_log_reader *r)
 {
     log_block_free(r->block);
@@ -76,7 +79,7 @@ int store_log_matches(const struct store_log_reader *r, const struct store_log_l
     return log_filter_matches(&r->filter, l, err);
 }
 
-/* ---- what a call gives ------------------------------------------------------------------------------------------- */
+/* ---- the lines that a call returns ------------------------------------------------------------------------------- */
 
 struct walk {
     struct store_log_reader *r;
@@ -84,10 +87,11 @@ struct walk {
     struct store_log_line *out;
     size_t n, max, bytes;
     int64_t cursor, deadline_us;
-    struct store_log_line last; /* as it stands in its block: whose strings those of the last in `out` are copies of */
+    /* the last line taken, as it is in its block; the strings of the last line of `out` are copies of this one's */
+    struct store_log_line last;
 };
 
-/* The few distinct strings of a block are copied once, not once a line. */
+/* Each distinct string of a block is copied once, not once for each line. */
 static const char *copy_string(struct walk *w, const char *s, const char *last, const char *last_copy)
 {
     return s && s == last ? last_copy : arena_strdup(w->arena, s);
@@ -114,7 +118,8 @@ static bool is_behind(const struct walk *w, const struct store_log_line *l)
     return w->r->descending ? l->id >= w->cursor : l->id <= w->cursor;
 }
 
-/* Takes what matches, line by line in the direction. 1: all of it, 0: the call has done its share before, -1. */
+/* Takes the matching lines one by one, in the reader's direction. Returns 1 after all lines, 0 if the call has
+ * reached its limits before, or -1. */
 static int take_piece(struct walk *w, const struct store_log_line *line, size_t n, struct error *err)
 {
     for (size_t i = 0; i < n; i++) {
@@ -133,10 +138,10 @@ static int take_piece(struct walk *w, const struct store_log_line *line, size_t 
     return 1;
 }
 
-/* Of a whole block. As take_piece(). */
+/* Takes the matching lines of a whole block. The result is that of take_piece(). */
 static int take_lines(struct walk *w, const struct store_log_line *line, size_t n, struct error *err)
 {
-    w->last = (struct store_log_line){0}; /* another block's strings may lie at the same addresses */
+    w->last = (struct store_log_line){0}; /* the strings of another block may be at the same addresses */
     for (size_t done = 0, piece; done < n; done += piece) {
         piece = n - done < PIECE ? n - done : PIECE;
         const struct store_log_line *first = w->r->descending ? &line[n - done - piece] : &line[done];
@@ -193,7 +198,7 @@ static int read_candidates(struct store *st, const struct store_log_reader *r, i
     return rc < 0 ? -1 : 0;
 }
 
-/* So that the next call goes on in this block without reading it again. */
+/* Keeps the block's lines, so that the next call goes on in this block without reading it again. */
 static void keep_line(struct store_log_reader *r, struct store_log_line *line, size_t n)
 {
     if (!r->keeps && atomic_fetch_add(&keepers, 1) >= KEEPERS_MAX) {
@@ -205,7 +210,7 @@ static void keep_line(struct store_log_reader *r, struct store_log_line *line, s
     r->kept_n = n;
 }
 
-/* A block's text is searched as a whole before it is cut into lines. As take_lines(). */
+/* Searches the block's text as a whole before it is cut into lines. The result is that of take_lines(). */
 static int walk_block(struct walk *w, int64_t first_id, const void *data, size_t data_n, struct error *err)
 {
     struct store_log_reader *r = w->r;
@@ -224,7 +229,7 @@ static int walk_block(struct walk *w, int64_t first_id, const void *data, size_t
     return rc;
 }
 
-/* Neighbours that are wanted, in one statement. As take_lines(). */
+/* Reads wanted blocks that are next to each other with one statement. The result is that of take_lines(). */
 static int walk_run(struct store *st, struct walk *w, const struct candidate *first, const struct candidate *last,
                     struct error *err)
 {
@@ -254,7 +259,7 @@ static void pass_candidate(struct walk *w, const struct candidate *c)
     w->cursor = w->r->descending ? c->first_id : c->last_id;
 }
 
-/* As take_lines(); 0 as well when the call has done its share. */
+/* The result is that of take_lines(); 0 is also returned when the call has reached its limits. */
 static int walk_candidates(struct store *st, struct walk *w, const struct candidate *list, size_t n, struct error *err)
 {
     int64_t bytes = 0;
@@ -265,7 +270,9 @@ static int walk_candidates(struct store *st, struct walk *w, const struct candid
             continue;
         }
         if (bytes > LINES_BYTES_PER_CALL || (bytes > 0 && clock_monotonic_us() > w->deadline_us))
-            return 0; /* one run at least: a machine that stalls before each call would get nowhere */
+            /* at least one group of blocks is read in each call, even if time was lost before: else a slow machine
+             * would get nowhere */
+            return 0;
         for (bytes += list[i].text_bytes; end < n && list[end].wanted && bytes <= LINES_BYTES_PER_CALL; end++)
             bytes += list[end].text_bytes;
         int rc = walk_run(st, w, &list[i], &list[end - 1], err);
@@ -276,7 +283,7 @@ static int walk_candidates(struct store *st, struct walk *w, const struct candid
     return 1;
 }
 
-/* 1: the log is at its end, 0: stopped before it, -1. */
+/* Returns 1 if the end of the log was reached, 0 if the walk stopped before it, or -1. */
 static int walk_log(struct store *st, struct walk *w, struct error *err)
 {
     struct store_log_reader *r = w->r;
@@ -290,13 +297,14 @@ static int walk_log(struct store *st, struct walk *w, struct error *err)
     if (rc <= 0 || n == BLOCKS_PER_CALL)
         return rc < 0 ? -1 : 0;
     if (r->descending)
-        w->cursor = 1; /* nothing lies before line 1 */
+        w->cursor = 1; /* there is no line before line 1 */
     else if (last_id > w->cursor)
-        w->cursor = last_id; /* blocks that were passed over need not be looked at again */
+        w->cursor = last_id; /* the blocks that were skipped need not be looked at again */
     return 1;
 }
 
-/* Blocks are looked at twice, and sealing must not come in between: one version of the store for a call. */
+/* Blocks are looked at twice, first for their filters and then for their lines. A read transaction gives both the
+ * same version of the store, without sealing in between. */
 static int walk_version(struct store *st, struct walk *w, struct error *err)
 {
     bool own = !store_in_transaction(st);

@@ -26,7 +26,7 @@ static void reserve_cells(struct column *c, size_t n)
         c->text = must_reallocarray(c->text, c->cap, sizeof(*c->text));
 }
 
-/* Where the row is kept, with room made for it. */
+/* Returns the index of the row in the column's arrays, and grows the arrays if they do not reach it. */
 static size_t room_for(struct column *c, size_t row)
 {
     if (c->n == 0)

@@ -7,20 +7,20 @@
 #include "store/lookup/texts.h"
 
 struct column {
-    size_t first, n, cap; /* rows first … first + n − 1 have room; others have nothing */
-    double *number;       /* NAN: none; NULL: no row has one */
-    uint32_t *text;       /* of texts, 0: none; NULL: no row has one */
+    size_t first, n, cap; /* rows first … first + n − 1 have a place in the arrays; all other rows have no value */
+    double *number;       /* NAN: the row has no number; NULL: no row has one */
+    uint32_t *text;       /* numbers of texts, 0: the row has no text; NULL: no row has one */
     struct texts texts;
-    bool worded;  /* some row may have had a text of its own */
-    bool spelled; /* numbers are there as texts, too (column_spell) */
+    bool worded;  /* some row may have had a text that is no number */
+    bool spelled; /* numbers are there as texts, too (column_spell()) */
 };
 
 void column_set_number(struct column *c, size_t row, double v);
 void column_set_text(struct column *c, size_t row, const char *text, size_t n);
 void column_clear(struct column *c, size_t row);
-/* For comparisons of numbers as texts: adds the text of each number, as JSON writes it. */
+/* Adds the text of each number, as JSON writes it, for comparisons of numbers as texts. */
 void column_spell(struct column *c);
-/* Copies the values of rows 0 … n − 1. Rows beyond the column's end have no value. */
+/* These copy the values of rows 0 … n − 1. Rows beyond the column's end have no value. */
 void column_numbers(const struct column *c, size_t n, double *ret);
 void column_texts(const struct column *c, size_t n, uint32_t *ret);
 size_t column_bytes(const struct column *c);

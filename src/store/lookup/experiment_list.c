@@ -1,7 +1,7 @@
-/* The older list of experiments: its filters and orders are a lookup of their own kind. */
+/* The older list of experiments. Its filters and orders are made into a lookup. */
 #include "store/lookup/lookup_internal.h"
 
-/* By the numbers of api.v1.GetExperimentsRequest.SortBy. */
+/* The orders, by their numbers in api.v1.GetExperimentsRequest.SortBy. */
 static const struct {
     int32_t number;
     const char *column;
@@ -24,7 +24,7 @@ static const struct {
     {17, "searcherMetricsVal"},
 };
 
-/* What the filter language has no names for. */
+/* Columns for which the filter language has no names. */
 static const struct lookup_column archived = {"archived", LOOKUP_NUMBER, .table = LOOKUP_TABLE_EXPERIMENTS,
                                               .column = X_ARCHIVED},
                                   archived_anywhere = {"archived", LOOKUP_NUMBER, .table = LOOKUP_TABLE_EXPERIMENTS,
@@ -33,7 +33,7 @@ static const struct lookup_column archived = {"archived", LOOKUP_NUMBER, .table 
                                   username = {"username", LOOKUP_TEXT, .table = LOOKUP_TABLE_USERS,
                                               .column = U_USERNAME};
 
-enum { LABELS_MAX = 256 }; /* each is a look at all experiments */
+enum { LABELS_MAX = 256 }; /* for each label all experiments are looked at */
 
 static const struct lookup_column *column_named(const char *column)
 {
@@ -115,7 +115,7 @@ static void add_conditions(struct lookup_node *group, const struct store_experim
 {
     enum { BESIDE_LABELS = 16 };
     group->child = arena_array(a, struct lookup_node, f->labels.n + BESIDE_LABELS);
-    /* What lies in an archived project or workspace is not asked for either, by whoever leaves out what is archived. */
+    /* If a request leaves out archived experiments, those in an archived project or workspace are left out, too. */
     add_number(group, f->has_archived, f->archived ? &archived : &archived_anywhere, LOOKUP_EQUAL, f->archived);
     add_states(group, f);
     add_users(group, f, a);
@@ -133,8 +133,8 @@ static void add_sort(struct lookup *s, const struct lookup_column *column, bool 
     s->sort[s->sort_n++] = (struct lookup_sort){.operand.column = column, .descending = descending};
 }
 
-/* Who shares a name is told apart by number; equal rows follow in the order of their ids, in the direction of the list.
- */
+/* Users who have the same name are told apart by their number. Rows that are equal are sorted by id, in the
+ * direction of the list. */
 static int choose_order(const struct store_experiment_filter *f, struct lookup *s, struct error *err)
 {
     size_t i = 0, n = sizeof(sorts) / sizeof(*sorts);

@@ -1,4 +1,4 @@
-/* What the names of filters and sorts stand for. */
+/* The columns that the names in filters and sorts stand for. */
 #include <stdio.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ static const struct lookup_column experiment_columns[] = {
     {"checkpointCount", LOOKUP_NUMBER, X(X_CHECKPOINT_COUNT)},
     {"searcherMetricsVal", LOOKUP_NUMBER, X(X_METRIC)},
     {"externalExperimentId", LOOKUP_TEXT, X(X_EXTERNAL)},
-    {"externalTrialId", LOOKUP_TEXT, T(T_EXTERNAL)}, /* of the best run */
+    {"externalTrialId", LOOKUP_TEXT, T(T_EXTERNAL)}, /* the best run's */
     {NULL},
 };
 
@@ -72,7 +72,8 @@ static const struct lookup_column *table(enum lookup_kind kind)
     return kind == LOOKUP_RUNS ? run_columns : experiment_columns;
 }
 
-/* The predecessor's table knew some columns of the web interface by other names. */
+/* Finds a column. Some columns are also found by the other names that the predecessor's table of the web interface
+ * had for them. */
 const struct lookup_column *lookup_column_find(enum lookup_kind kind, const char *name, const char *location)
 {
     for (const struct lookup_column *c = table(kind); c->name; c++)
@@ -113,7 +114,7 @@ void lookup_fixed_names(enum lookup_kind kind, struct arena *a, struct lookup_na
 
 /* ---- paths ------------------------------------------------------------------------------------------------------- */
 
-/* A path's name after the letter of its kind of document (lookup_paths.h). */
+/* Makes the name of a path, which begins with the letter of its kind of document (lookup_paths.h). */
 static int make_path(enum lookup_document kind, const char *name, struct arena *a, const char **ret, struct error *err)
 {
     for (const char *p = name;;) {

@@ -1,4 +1,5 @@
-/* Which rows a lookup's filter is true of: condition after condition over whole tables, one byte a row. */
+/* Finds the rows that a lookup's filter is true of. Each condition is evaluated for a whole table at once, with one
+ * byte for each row. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,14 +37,14 @@ static bool is_among(enum lookup_operator op)
     return op == LOOKUP_AMONG || op == LOOKUP_NOT_AMONG;
 }
 
-/* ---- one condition, for each place of the operand's table; negations are made of it afterwards ------------------- */
+/* ---- one condition, for each row of the operand's table; it is negated afterwards -------------------------------- */
 
 #define EACH(condition) \
     for (size_t i = 0; i < n; i++) \
         ret[i] = (condition); \
     break
 
-/* NAN, no value, compares with nothing. */
+/* Compares numbers. NAN stands for no value, and every comparison with it is false. */
 static void judge_numbers(const double *v, size_t n, enum lookup_operator op, double with, uint8_t *ret)
 {
     switch (op) {
@@ -67,7 +68,7 @@ static bool label_matches(const struct lookup_node *n, const char *labels, size_
         return false;
     if (is_containing(n->op))
         return labels_n > 0 && log_find(labels, labels_n, n->text, text_n);
-    /* An empty text is found everywhere, at the very end, too. */
+    /* An empty text is found at every place, at the end as well, so the loop must stop at the end by itself. */
     const char *end = labels + labels_n;
     for (const char *at = labels; at < end && (at = memmem(at, (size_t)(end - at), n->text, text_n)); at++)
         if (at > labels && at[-1] == LOOKUP_LABEL_MARK && at + text_n < end && at[text_n] == LOOKUP_LABEL_MARK)
@@ -75,7 +76,7 @@ static bool label_matches(const struct lookup_node *n, const char *labels, size_
     return false;
 }
 
-/* Each text is judged once, whoever has it. */
+/* Judges each distinct text once, for all rows that have it. */
 static void judge_texts(const struct looking *x, const struct lookup_values *v, size_t rows_n,
                         const struct lookup_node *n, uint8_t *ret)
 {
@@ -95,7 +96,7 @@ static void judge_texts(const struct looking *x, const struct lookup_values *v, 
         ret[i] = verdict[v->text[i]];
 }
 
-/* Texts are empty, too, when there are no letters in them; so is a list without labels. */
+/* A text without characters is empty, too, and so is a list without labels. */
 static void judge_emptiness(const struct lookup_values *v, size_t rows_n, bool path, uint8_t *ret)
 {
     uint32_t no_letters = v->text && !path ? texts_find(v->texts, "") : 0;
@@ -112,7 +113,7 @@ static void judge_ids(const struct lookup_rows *rows, struct store_ints ids, uin
     }
 }
 
-/* By either of two names, or by the number. */
+/* Compares users with either of their two names, or with their number. */
 static int judge_users(struct looking *x, const struct lookup_node *n, enum lookup_table *ret_table, uint8_t **ret)
 {
     const struct lookup_rows *users = &x->t->table[LOOKUP_TABLE_USERS];
@@ -130,7 +131,7 @@ static int judge_users(struct looking *x, const struct lookup_node *n, enum look
     return 0;
 }
 
-/* KEY-id of each run. */
+/* Compares the local id of each run, which is the text KEY-id. */
 static void judge_local_ids(struct looking *x, const struct lookup_node *n, uint8_t *mask)
 {
     const struct lookup_rows *runs = &x->t->table[LOOKUP_TABLE_RUNS];
@@ -179,9 +180,10 @@ static int judge_node(struct looking *x, const struct lookup_node *n, enum looku
     return 0;
 }
 
-/* ---- to the rows that are looked for ----------------------------------------------------------------------------- */
+/* ---- from the operand's table to the target table ---------------------------------------------------------------- */
 
-/* What there is no row of is empty, and nothing else. */
+/* Takes a mask of table `from` over to the target table. A row to which no row of `from` belongs gets `without`: it
+ * matches "is empty", and no other condition. */
 static uint8_t *on_target(struct looking *x, enum lookup_table from, const uint8_t *mask, uint8_t without)
 {
     const uint32_t *map = lookup_map(x, from, false);
@@ -202,8 +204,8 @@ static uint8_t *on_any_run(struct looking *x, const uint8_t *mask)
     return on;
 }
 
-/* A lookup for experiments asks of hyperparameters whether one of its runs has such a value: the negation of that is
- * that none has. Empty means that none has a value at all. */
+/* For an experiment, a condition on a hyperparameter asks whether one of its runs has such a value. The negation is
+ * that no run has such a value. "Is empty" means that no run has any value. */
 static int match_field(struct looking *x, const struct lookup_node *n, uint8_t *ret, struct error *err)
 {
     enum lookup_table table;
@@ -213,7 +215,7 @@ static int match_field(struct looking *x, const struct lookup_node *n, uint8_t *
         return -1;
     if (x->target == LOOKUP_TABLE_EXPERIMENTS && n->operand.column->type == LOOKUP_HPARAM) {
         if (emptiness)
-            negate_mask(mask, x->t->table[table].n); /* some run has a value */
+            negate_mask(mask, x->t->table[table].n); /* the mask now says which runs have a value */
         mask = on_any_run(x, mask);
         negated = emptiness ? n->op == LOOKUP_IS_EMPTY : negated;
     } else if (table != x->target) {
@@ -225,7 +227,7 @@ static int match_field(struct looking *x, const struct lookup_node *n, uint8_t *
     return 0;
 }
 
-/* What a condition needed is let go of before the next one. */
+/* The memory that a condition takes is freed before the next condition. */
 static int match_node(struct looking *x, const struct lookup_node *n, uint8_t *ret, struct error *err)
 {
     cleanup_arena struct arena own = ARENA_INIT;
@@ -246,7 +248,7 @@ static int match_node(struct looking *x, const struct lookup_node *n, uint8_t *r
     return 0;
 }
 
-/* ---- what is looked up at all ------------------------------------------------------------------------------------ */
+/* ---- conditions of every lookup: project, archived --------------------------------------------------------------- */
 
 static void keep_equal(struct looking *x, enum lookup_table table, int column, double value, uint8_t *mask)
 {
@@ -257,7 +259,8 @@ static void keep_equal(struct looking *x, enum lookup_table table, int column, d
     struct lookup_values v;
     const uint32_t *map = lookup_map(x, table, false);
     c.column = column;
-    lookup_values(x, &(struct lookup_operand){.column = &c}, false, &v, NULL); /* no path: it can't fail */
+    /* the operand has no path, so this cannot fail */
+    lookup_values(x, &(struct lookup_operand){.column = &c}, false, &v, NULL);
     for (size_t i = 0; i < x->n; i++)
         mask[i] &= !map ? v.number[i] == value : map[i] != LOOKUP_NO_ROW && v.number[map[i]] == value;
 }

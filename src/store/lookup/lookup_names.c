@@ -1,4 +1,4 @@
-/* Names of a project that only its data know: hyperparameters, metadata and metrics. */
+/* Names that are found only in the data of a project: those of hyperparameters, metadata and metrics. */
 #include "store/lookup/lookup_internal.h"
 #include "store/row_io.h"
 

@@ -1,11 +1,12 @@
-/* The page of a lookup: what comes first by its sorts is selected, and only that is put into order. */
+/* The page of a lookup. The rows that come first are selected, and only those of the page are sorted. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "store/lookup/lookup_internal.h"
 
-/* A value that may be a number or a text is two levels: first by the number, then, for what is none, by the text. */
+/* A column whose values may be numbers or texts is sorted on two levels: first by number, and then, for values that
+ * are no number, by text. */
 enum { LEVELS_MAX = 2 * (LOOKUP_SORTS_MAX + 1) };
 
 struct ranked {
@@ -17,11 +18,12 @@ struct levels {
     size_t n;
 };
 
-/* Keys compare as their values do, in either direction; what has no value comes last. */
+/* Makes a key of a number. Keys have the same order as the numbers, or the reverse one if `descending`. A row
+ * without a value comes last. */
 static uint64_t key_of_number(double v, bool descending)
 {
     uint64_t bits;
-    v += 0.0; /* there is no -0 */
+    v += 0.0; /* turns -0 into 0 */
     memcpy(&bits, &v, sizeof(bits));
     if (isnan(v))
         return UINT64_MAX;
@@ -83,7 +85,8 @@ static void swap_ranked(struct ranked *a, struct ranked *b)
     *b = c;
 }
 
-/* The middle one of three in the middle: sorted rows, which are usual, are halved by it. */
+/* Returns the median of the first, the middle and the last element. Rows are often sorted already, and this pivot
+ * halves such rows. */
 static struct ranked pivot_of(const struct levels *l, struct ranked *r, size_t low, size_t high)
 {
     struct ranked *a = &r[low], *b = &r[low + (high - low) / 2], *c = &r[high - 1];
@@ -96,7 +99,7 @@ static struct ranked pivot_of(const struct levels *l, struct ranked *r, size_t l
     return *b;
 }
 
-/* Hoare's selection: afterwards the first k of r[low … high) are those that come first, in no order. */
+/* Hoare's selection. Afterwards the first k of r[low … high) are those that come first, in no particular order. */
 static void select_first(const struct levels *l, struct ranked *r, size_t low, size_t high, size_t k)
 {
     while (high - low > 1 && k > low && k < high) {
@@ -111,9 +114,9 @@ static void select_first(const struct levels *l, struct ranked *r, size_t low, s
                 break;
             swap_ranked(&r[i], &r[j]);
         }
-        size_t split = j + 1; /* r[low … split) are no later than r[split … high) */
+        size_t split = j + 1; /* no element of r[low … split) comes after one of r[split … high) */
         if (split == high)
-            split--; /* the pivot is the last of all */
+            split--; /* the pivot comes after all others */
         if (k <= split)
             high = split;
         else

@@ -1,4 +1,4 @@
-/* From the texts of a lookup to its tree. */
+/* Parses the texts of a lookup into its tree. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ struct parsing {
     enum lookup_kind kind;
     struct arena *a;
     int group_n, arg_n;
-    char path[256]; /* of the node that is looked at: "filter.filterGroup.children[0]" */
+    char path[256]; /* the path of the node that is being parsed, such as "filter.filterGroup.children[0]" */
 };
 
 static int wrong_filter(const struct parsing *p, struct error *err, const char *fmt, ...)
@@ -29,7 +29,7 @@ static int wrong_filter(const struct parsing *p, struct error *err, const char *
     return error_set(err, ERR_INVALID, "%s: %s", p->path, strbuf_str(&text));
 }
 
-/* Keys are matched without regard to case. */
+/* Finds a member by its key, without regard to case. */
 static struct json_object *read_member(struct json_object *o, const char *name)
 {
     struct json_object *found = json_object_object_get(o, name);
@@ -120,7 +120,7 @@ static int need_number(const struct parsing *p, struct json_object *v, struct lo
     return 0;
 }
 
-/* A day is its first moment. */
+/* A day stands for its first moment. */
 static int need_time(const struct parsing *p, struct json_object *v, struct lookup_node *n, struct error *err)
 {
     const char *text = json_object_is_type(v, json_type_string) ? json_object_get_string(v) : "";
@@ -174,7 +174,8 @@ static int need_truth(const struct parsing *p, struct json_object *v, struct loo
     return 0;
 }
 
-/* As the value is written; the type that the column is said to have decides about texts that are numbers. */
+/* Reads a number or a text, in the form in which it was written. If a text looks like a number, the type that the
+ * filter names for the column decides. */
 static int need_number_or_text(const struct parsing *p, struct json_object *o, struct json_object *v,
                                struct lookup_node *n, struct error *err)
 {

@@ -13,7 +13,7 @@ enum lookup_document lookup_path_kind(const char *name)
     return (enum lookup_document)name[0];
 }
 
-/* What is being taken over: where it goes, and the name of the path so far. */
+/* A document that is being taken over: the run that it belongs to, and the name of the current path in it. */
 struct taking {
     struct lookup_tables *t;
     uint32_t run;
@@ -30,7 +30,7 @@ static struct lookup_path_column *add_path(struct lookup_tables *t, const char *
     return p;
 }
 
-/* NULL: nobody wants to know. */
+/* Returns the column of the current path; NULL if its value is not wanted. */
 static struct column *column_of(const struct taking *x)
 {
     struct lookup_path_column *p;
@@ -95,7 +95,7 @@ void lookup_document(struct lookup_tables *t, enum lookup_document kind, uint32_
 
 /* ---- summaries --------------------------------------------------------------------------------------------------- */
 
-/* Positions within a kept summary: metric_summary.h. */
+/* Positions within a stored summary (metric_summary.h). */
 enum { PART_TYPE = 0, PART_COUNT = 1, PART_SUM = 2, PART_MIN = 3, PART_MAX = 4, PART_LAST = 5, PARTS };
 
 static void take_part(const struct taking *x, const char *name, const struct metric_members *part)
@@ -158,7 +158,7 @@ void lookup_paths_forget(struct lookup_tables *t, uint32_t run)
         column_clear(&p->column, run);
 }
 
-/* ---- which there are --------------------------------------------------------------------------------------------- */
+/* ---- the columns of paths ---------------------------------------------------------------------------------------- */
 
 static size_t path_bytes(const struct lookup_path_column *p)
 {
@@ -181,7 +181,7 @@ static void drop_path_column(struct lookup_tables *t, struct lookup_path_column 
     free(p);
 }
 
-/* Of those that this lookup does not need, the one that was asked for the longest ago. */
+/* Returns, of the columns that the current lookup does not need, the one that was used longest ago. */
 static struct lookup_path_column *least_used(const struct lookup_tables *t)
 {
     struct lookup_path_column *least = NULL;

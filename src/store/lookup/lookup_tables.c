@@ -1,4 +1,5 @@
-/* The tables of lookups follow the database: filled at first, then row by row by what search_changes tells. */
+/* The tables of lookups follow the database. They are filled completely once, and then the rows that the table
+ * search_changes names are read again. */
 #include "store/lookup/lookup_tables.h"
 
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include "store/metrics/metric_value.h"
 
 enum { PAGE = 5000 };
-/* The kinds of migrations/0021. */
+/* The kinds of changes, as migrations/0021 numbers them. */
 enum lookup_change { CHANGE_EXPERIMENT, CHANGE_RUN, CHANGE_SUMMARY, CHANGE_FEW, CHANGE_NR };
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
@@ -31,7 +32,7 @@ static void reach_id(struct lookup_rows *rows, int32_t id)
     rows->of_id_n = n;
 }
 
-/* Its place, a new one if it has none. */
+/* Returns the row's place; a row that has none gets a new one. */
 static uint32_t take_place(struct lookup_rows *rows, int32_t id)
 {
     reach_id(rows, id);
@@ -82,7 +83,7 @@ static size_t rows_bytes(const struct lookup_rows *rows)
     return bytes;
 }
 
-/* ---- from the database ------------------------------------------------------------------------------------------- */
+/* ---- reading rows from the database ------------------------------------------------------------------------------ */
 
 static const char *const column_types[LOOKUP_TABLE_NR] = {
     [LOOKUP_TABLE_EXPERIMENTS] = lookup_x_types,
@@ -127,7 +128,7 @@ static void take_column(struct query *q, char type, struct column *c, uint32_t p
         column_set_text(c, place, text, n);
 }
 
-/* One row of whatever table. A run's documents come last, hyperparameters before metadata. */
+/* Takes over one row of any table. The documents are the last columns of a run, hyperparameters before metadata. */
 static int32_t take_row(struct lookup_tables *t, enum lookup_table which, struct query *q, const char *only_path)
 {
     struct lookup_rows *rows = &t->table[which];
@@ -228,7 +229,7 @@ static int read_few(struct lookup_tables *t, struct store *st, struct error *err
     return read_rows(t, st, LOOKUP_TABLE_PROJECTS, Q_LOOKUP_PROJECTS, SQL_NO_ARGS, NULL, &last, &n, err);
 }
 
-/* ---- following --------------------------------------------------------------------------------------------------- */
+/* ---- taking over changes ----------------------------------------------------------------------------------------- */
 
 static int load_tables(struct lookup_tables *t, struct store *st, int64_t seen, struct error *err)
 {
@@ -238,7 +239,7 @@ static int load_tables(struct lookup_tables *t, struct store *st, int64_t seen, 
         read_all(t, st, LOOKUP_TABLE_RUNS, Q_LOOKUP_RUNS_AFTER, NULL, err) < 0 ||
         read_all_summaries(t, st, NULL, err) < 0)
         return -1;
-    for (size_t i = 0; i < X_NR; i++) /* so that no lookup has to put all names into order */
+    for (size_t i = 0; i < X_NR; i++) /* sorts the names now, so that no lookup has to sort all of them */
         if (column_types[LOOKUP_TABLE_EXPERIMENTS][i] == 'T')
             texts_ranks(&t->table[LOOKUP_TABLE_EXPERIMENTS].column[i].texts);
     t->loaded = true;
@@ -256,7 +257,8 @@ static struct store_ints changed_ids(const struct lookup_change_row *change, siz
     return (struct store_ints){id, id_n};
 }
 
-/* Those that are there no more give their places back: what is read again marks itself. */
+/* Reads the changed rows again. First all of them are marked by a negative id, which reading a row replaces. Rows
+ * that are still marked afterwards do not exist any more, and give back their places. */
 static int follow_rows(struct lookup_tables *t, struct store *st, enum lookup_table which, enum sql_query some,
                        struct store_ints ids, struct arena *a, struct error *err)
 {
@@ -315,7 +317,7 @@ static int follow_changes(struct lookup_tables *t, struct store *st, struct erro
     return follow_summaries(t, st, changed_ids(change, n, CHANGE_SUMMARY, &a), &a, err);
 }
 
-/* Texts that nobody has any more stay until then. */
+/* Whether the tables should be loaded again. Texts that no row has any more are removed only by that. */
 static bool is_full_of_old_texts(const struct lookup_tables *t)
 {
     for (int which = 0; which < LOOKUP_TABLE_NR; which++)
@@ -348,7 +350,7 @@ int lookup_tables_refresh(struct lookup_tables *t, struct store *st, struct erro
     t->seen = changes.last;
     t->changes_kept = changes.last - changes.first;
     if (rc < 0)
-        lookup_tables_release(t); /* half of what changed is nothing to go on with */
+        lookup_tables_release(t); /* the tables must not be used if only a part of the changes was taken over */
     lookup_paths_bound(t);
     account(t);
     return rc;

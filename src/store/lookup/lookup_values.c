@@ -1,4 +1,4 @@
-/* The values that a lookup compares and sorts by, for whole tables at once. */
+/* Returns the values that a lookup compares and sorts by, for whole tables at once. */
 #include <math.h>
 #include <string.h>
 
@@ -9,9 +9,9 @@ static struct lookup_rows *rows_of(const struct looking *x, enum lookup_table ta
     return &x->t->table[table];
 }
 
-/* ---- from table to table ----------------------------------------------------------------------------------------- */
+/* ---- maps between the tables ------------------------------------------------------------------------------------- */
 
-/* A column that has room for all rows is lent as it is. */
+/* Returns the numbers of a column. A column that reaches to all rows is lent without a copy. */
 static const double *stored_numbers(const struct looking *x, enum lookup_table table, int column)
 {
     const struct lookup_rows *rows = rows_of(x, table);
@@ -41,7 +41,7 @@ const uint32_t *lookup_experiments_of_runs(struct looking *x)
     return *map;
 }
 
-/* The best run of each experiment, or its first one. */
+/* Returns the best run of each experiment, or its first one if there is no best. */
 static const uint32_t *shown_runs(struct looking *x)
 {
     const struct lookup_rows *runs = rows_of(x, LOOKUP_TABLE_RUNS);
@@ -59,7 +59,7 @@ static const uint32_t *shown_runs(struct looking *x)
     return map;
 }
 
-/* Users and projects are those of the experiment. */
+/* Maps each row to the user or project of its experiment. */
 static const uint32_t *through_experiment(struct looking *x, int column, enum lookup_table to)
 {
     const uint32_t *of_experiment = places_of_ids(x, LOOKUP_TABLE_EXPERIMENTS, column, to);
@@ -153,7 +153,7 @@ static void lend_texts(const struct looking *x, struct column *c, size_t n, stru
 static int values_of_path(struct looking *x, const char *path, bool spelled, struct lookup_values *ret,
                           struct error *err)
 {
-    static struct column nobody; /* never changed: what is absent has neither numbers nor texts */
+    static struct column nobody; /* an empty column, which is never changed */
     struct column *c;
     if (lookup_tables_path(x->t, x->st, path, &c, err) < 0)
         return -1;

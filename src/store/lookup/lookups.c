@@ -1,4 +1,4 @@
-/* Pages of lookups: found in memory, then read by their ids. */
+/* Pages of lookups: rows are found in memory, then read from the database by their ids. */
 #include <string.h>
 
 #include "store/lists/list.h"
@@ -6,7 +6,8 @@
 #include "store/metrics/metrics.h"
 #include "store/row_io.h"
 
-/* Kept changes: more than can come between two looks of a connection that is in use. */
+/* So many changes are kept in search_changes. It is more than can come between two lookups of a connection that is
+ * in use. */
 enum { CHANGES_KEPT = 100000, CHANGES_AT_ONCE = 5000 };
 
 /* ---- finding ----------------------------------------------------------------------------------------------------- */
@@ -65,7 +66,7 @@ int store_lookup_trim(struct store *st, struct error *err)
 
 /* ---- experiments ------------------------------------------------------------------------------------------------- */
 
-/* Rows as they were read, by id, into the order of the page. */
+/* Puts rows, which were read in the order of their ids, into the order of the page. */
 static void *in_order(const void *rows, size_t n, size_t size, struct store_ints ids, struct arena *a)
 {
     char *ordered = arena_alloc(a, (n + 1) * size), *to = ordered;

@@ -6,7 +6,7 @@
 
 #include "common/base/must.h"
 
-/* FNV-1a, eight bytes at a time. */
+/* FNV-1a, computed over eight bytes at a time. */
 static uint64_t hash_text(const char *text, size_t n)
 {
     uint64_t h = 14695981039346656037u ^ n, word;
@@ -27,7 +27,7 @@ const char *texts_get(const struct texts *t, uint32_t number, size_t *ret_n)
     return t->bytes + t->start[number];
 }
 
-/* Where it is, or would be. */
+/* Returns the entry of the hash table where the text is, or where it would be put. */
 static uint32_t *place_of(const struct texts *t, const char *text, size_t n)
 {
     for (size_t i = hash_text(text, n) & (t->table_n - 1);; i = (i + 1) & (t->table_n - 1)) {
@@ -45,7 +45,7 @@ uint32_t texts_find(const struct texts *t, const char *text)
     return t->n ? *place_of(t, text, strlen(text)) : 0;
 }
 
-/* At most half full. */
+/* Grows the hash table, which is kept at most half full. */
 static void grow_table(struct texts *t)
 {
     free(t->table);
@@ -96,7 +96,7 @@ static int by_bytes(const void *a, const void *b, void *t)
     return compare_texts(t, *(const uint32_t *)a, *(const uint32_t *)b);
 }
 
-/* From the back, so that what is in order already moves within its own memory. */
+/* Merges from the end, so that the texts that are in order already can be moved within the same memory. */
 static void merge_fresh_texts(struct texts *t, const uint32_t *fresh, uint32_t fresh_n)
 {
     uint32_t old = t->ranked, to = t->n;

@@ -12,7 +12,8 @@ struct mean {
     double x, y;
 };
 
-/* Of the finite points; without any, the place in the middle at the height of `from`. */
+/* Returns the mean of the finite points of a bucket. If there are none, it is a point in the middle of the bucket
+ * with the y of point `from`. */
 static struct mean mean_of(const struct line *l, size_t begin, size_t end, size_t from)
 {
     struct mean m = {0};
@@ -47,13 +48,14 @@ static size_t largest_triangle(const struct line *l, size_t begin, size_t end, s
     return best;
 }
 
-/* Where bucket b begins, in whole numbers: no rounding moves a point from one bucket to another. */
+/* Returns where bucket b begins. It is computed in whole numbers, so that no rounding moves a point from one bucket
+ * to another. */
 static size_t begin_of(size_t b, size_t n, size_t max)
 {
     return b * (n - 2) / (max - 2) + 1;
 }
 
-/* Steinarsson's algorithm for three points or more. */
+/* Runs Steinarsson's algorithm, for three points or more. */
 static void three_buckets(const struct line *l, size_t max, size_t *kept)
 {
     kept[0] = 0;
@@ -65,7 +67,8 @@ static void three_buckets(const struct line *l, size_t max, size_t *kept)
     kept[max - 1] = l->n - 1;
 }
 
-/* The places of the least and the greatest value; returns how many there are (all may be NaN). */
+/* Returns the places of the least and the greatest value, and how many there are; there are none if all values are
+ * NaN. */
 static size_t find_extremes(const struct line *l, size_t ret[2])
 {
     size_t least = l->n, most = l->n;
@@ -97,7 +100,7 @@ static void insert_kept(size_t *kept, size_t n, size_t i)
     kept[n] = i;
 }
 
-/* Leaves room for the extremes that would not be chosen by themselves. */
+/* Chooses points with room left for the extremes, if these would not be chosen anyway, and adds them. */
 static size_t with_extremes(const struct line *l, size_t max, size_t *kept)
 {
     size_t extreme[2], extreme_n = find_extremes(l, extreme), missing[2], missing_n, n = max;

@@ -8,7 +8,7 @@
 
 enum {
     VERSION = 1,
-    /* More than texts, names and the lists of shapes come to in any block that a builder makes. */
+    /* This is more than the texts, names and lists of shapes of any block that a builder makes can take. */
     TEXT_MAX = METRIC_BLOCK_TEXTS + METRIC_BATCHES_MAX + METRIC_REPORT_MAX + 16 * METRIC_BLOCK_CELLS,
 };
 
@@ -75,7 +75,7 @@ static void add_string(struct strbuf *b, const char *s)
 {
     size_t n = strlen(s);
     pack_varint(b, n);
-    strbuf_add(b, s, n + 1); /* with its NUL: it is used where it lies */
+    strbuf_add(b, s, n + 1); /* written with its NUL, since it is used in place when the block is read */
 }
 
 static int take_string(struct unpack *u, const char **ret)
@@ -88,7 +88,7 @@ static int take_string(struct unpack *u, const char **ret)
     return 0;
 }
 
-/* ---- what every report has --------------------------------------------------------------------------------------- */
+/* ---- the integers that every report has -------------------------------------------------------------------------- */
 
 static void pack_names(struct packer *p, const struct metric_block *b, struct strbuf *out)
 {
@@ -257,13 +257,14 @@ int metric_block_unpack_batches(struct packer *p, const void *data, size_t size,
 
 /* ---- a column: kinds, integers, doubles, texts ------------------------------------------------------------------- */
 
-/* The values of a column, sorted by what they are. */
+/* The values of a column, separated by their kinds. */
 struct sorted {
     uint8_t *kind;
     int64_t *integer;
     double *number;
     size_t integer_n, number_n;
-    bool mixed; /* whole numbers among others: they are packed as doubles, if they survive that */
+    /* there are whole numbers among others: they are packed as doubles if a double holds each of them exactly */
+    bool mixed;
 };
 
 static void sorted_init(struct sorted *s, size_t n)

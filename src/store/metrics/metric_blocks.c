@@ -42,7 +42,7 @@ int metric_block_open(struct store *st, struct packer *p, int64_t id, struct are
     return metric_block_unpack_reports(p, packed_block.reports, packed_block.reports_n, a, ret, err);
 }
 
-/* The rows of a column query into an open block. */
+/* Reads the rows of a query for columns, and unpacks their values into an open block. */
 static int unpack_columns(struct query *q, struct packer *p, struct arena *a, struct metric_block *b, struct error *err)
 {
     cleanup_arena struct arena names = ARENA_INIT;

@@ -5,24 +5,25 @@
 #include "store/metrics/metric_block.h"
 #include "store/row_io.h"
 
-/* Blocks that end at `from` or later, in order; group NULL: of all groups, in order of their beginnings. */
+/* Returns blocks that end at `from` or later, in order. If group is NULL, the blocks of all groups are returned, in
+ * the order of their beginnings. */
 int metric_blocks_from(struct store *st, int32_t trial_id, bool archived, const char *group, struct metric_key from,
                        int limit, struct arena *a, struct metric_block_row **ret, size_t *ret_n, struct error *err);
-/* Blocks that begin before `key`, the latest first. */
+/* Returns blocks that begin before `key`, the latest first. */
 int metric_blocks_before(struct store *st, int32_t trial_id, bool archived, const char *group, struct metric_key key,
                          int limit, struct arena *a, struct metric_block_row **ret, size_t *ret_n, struct error *err);
 
-/* What every report of a block has; columns are known by name only. */
+/* Reads the parts of a block that every report has. Of the columns only the names are read. */
 int metric_block_open(struct store *st, struct packer *p, int64_t id, struct arena *a, struct metric_block *ret,
                       struct error *err);
-/* The values of one column of an open block; fine if there is no such column. */
+/* Reads the values of one column of an open block. It is no error if there is no such column. */
 int metric_block_load_column(struct store *st, struct packer *p, int64_t id, const char *name, struct arena *a,
                              struct metric_block *b, struct error *err);
-/* Everything. */
+/* Reads the whole block. */
 int metric_block_load(struct store *st, struct packer *p, int64_t id, struct arena *a, struct metric_block *ret,
                       struct error *err);
 
-/* A block on its way into the store: packed by whoever has time, stored by the writer. */
+/* A block that is to be stored. Any thread can pack it; the writer stores it. */
 struct metric_packed_column {
     const char *name, *summary;
     struct strbuf chart, content;

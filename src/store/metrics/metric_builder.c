@@ -1,4 +1,5 @@
-/* Making a block: rows of cells while reports come, columns when they are all there. */
+/* Makes a block. Values are kept as cells in the order of the reports as long as reports are added, and are arranged
+ * in columns at the end. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,10 +9,10 @@
 
 struct name {
     const char *text;
-    uint32_t place; /* in the order in which names came, then in the order of the texts */
-    size_t report;  /* the last report that has it, counted from 1 */
-    size_t cell;    /* where its value for that report lies */
-    bool kept;      /* some report of the block has it */
+    uint32_t place; /* first in the order in which names were added, at the end in the order of the texts */
+    size_t report;  /* the last report that has the name, counted from 1 */
+    size_t cell;    /* where the name's value for that report is in the list of cells */
+    bool kept;      /* some report of the block has the name */
     UT_hash_handle hh;
 };
 
@@ -32,13 +33,13 @@ struct metric_builder {
     struct name *names;
     struct shape *shapes, *latest;
     struct metric_report *report;
-    struct cell *cell; /* of all reports, one after the other */
-    size_t *end;       /* where each report's cells end */
-    uint32_t *key;     /* of the report that is being added */
+    struct cell *cell; /* the cells of all reports, one after the other */
+    size_t *end;       /* where the cells of each report end */
+    uint32_t *key;     /* the keys of the report that is being added */
     size_t n, report_cap, cell_n, cell_cap, name_n, shape_n, key_n, key_cap, texts;
 };
 
-/* Room for one more. */
+/* Makes room for one more element. */
 #define GROW(array, n, cap) \
     do { \
         if ((n) == (cap)) { \
@@ -51,7 +52,7 @@ struct metric_builder *metric_builder_new(struct arena *a)
 {
     struct metric_builder *b = must_calloc(1, sizeof(*b));
     b->a = a;
-    GROW(b->key, b->key_n, b->key_cap); /* hashed even when it is empty */
+    GROW(b->key, b->key_n, b->key_cap); /* the array is hashed even if it is empty, so it must exist */
     return b;
 }
 
@@ -85,7 +86,7 @@ static struct name *name_of(struct metric_builder *b, const char *text)
     return name;
 }
 
-/* Of a key that stands there twice, the last value counts, as in every reader of JSON. */
+/* Adds a value. If a key occurs twice in a report, the last value counts, as in every reader of JSON. */
 static void add_cell(struct metric_builder *b, const char *text, const struct metric_value *v)
 {
     struct name *name = name_of(b, text);
@@ -117,7 +118,7 @@ static uint32_t shape_of_key(struct metric_builder *b)
     return s->number;
 }
 
-/* A block holds one report at least, however many metrics that one has. */
+/* Whether the builder is full. A block holds at least one report, however many metrics that report has. */
 static bool is_full(const struct metric_builder *b)
 {
     return b->n > 0 && (b->n == METRIC_BLOCK_REPORTS || b->texts > METRIC_BLOCK_TEXTS);
@@ -180,14 +181,14 @@ bool metric_builder_copy(struct metric_builder *b, const struct metric_block *fr
     return finish_report(b, before, r);
 }
 
-/* ---- the end ----------------------------------------------------------------------------------------------------- */
+/* ---- making columns of the cells --------------------------------------------------------------------------------- */
 
 static int by_text(const void *a, const void *b)
 {
     return strcmp((*(struct name *const *)a)->text, (*(struct name *const *)b)->text);
 }
 
-/* Names that only a report had which did not fit are in no shape: they go. */
+/* Sorts the names that reports of the block have. Names that only occur in a report that did not fit are left out. */
 static struct name **sorted_names(struct metric_builder *b, size_t *ret_n)
 {
     struct name **list = arena_array(b->a, struct name *, b->name_n + 1), *name, *next;
@@ -203,7 +204,7 @@ static struct name **sorted_names(struct metric_builder *b, size_t *ret_n)
 static void fill_columns(const struct metric_builder *b, struct metric_block *ret)
 {
     for (size_t c = 0; c < ret->column_n; c++)
-        ret->column[c].value = arena_array(b->a, struct metric_value, b->n); /* zeroed: METRIC_ABSENT */
+        ret->column[c].value = arena_array(b->a, struct metric_value, b->n); /* set to zero, which is METRIC_ABSENT */
     for (size_t i = 0, k = 0; i < b->n; i++)
         for (; k < b->end[i]; k++)
             ret->column[b->cell[k].name->place].value[i] = b->cell[k].value;

@@ -72,7 +72,7 @@ static void choose_all(struct choice *c, const double *y, size_t n)
     qsort(c->place, c->n, sizeof(c->place[0]), by_place);
 }
 
-/* ---- as a blob --------------------------------------------------------------------------------------------------- */
+/* ---- packing and unpacking --------------------------------------------------------------------------------------- */
 
 static uint64_t bits_of(double d)
 {
@@ -90,7 +90,8 @@ static double of_bits(uint64_t bits)
 
 static void pack_point(const struct chart_point *p, struct strbuf *out)
 {
-    enum metric_kind kind = p->value.kind == METRIC_JSON ? METRIC_DOUBLE : p->value.kind; /* 1E5 is drawn as 100000.0 */
+    /* a number such as 1E5, which is kept as a text, is drawn as 100000.0 */
+    enum metric_kind kind = p->value.kind == METRIC_JSON ? METRIC_DOUBLE : p->value.kind;
     bytes_u64(out, (uint64_t)p->id);
     bytes_u32(out, (uint32_t)p->steps);
     bytes_u64(out, (uint64_t)p->time_us);

@@ -1,4 +1,4 @@
-/* Within the store: where a report stands among those of its trial, and what a block of them spans. */
+/* Within the store: the place of a report among those of its trial, and the range that a block of reports spans. */
 #ifndef DET_STORE_METRICS_METRIC_KEY_H
 #define DET_STORE_METRICS_METRIC_KEY_H
 
@@ -17,7 +17,7 @@ static inline int metric_key_compare(struct metric_key a, struct metric_key b)
     return (a.id > b.id) - (a.id < b.id);
 }
 
-/* Reports of one trial and group, from one to another. */
+/* The reports of a trial and group in a range. */
 struct report_range {
     int32_t trial_id;
     bool archived;
@@ -25,7 +25,7 @@ struct report_range {
     struct metric_key first, last;
 };
 
-/* A block without what is in it. */
+/* A row of metric_blocks, without the contents of the block. */
 struct metric_block_row {
     int64_t id;
     const char *group;

@@ -1,4 +1,4 @@
-/* Which metrics were reported, and at which steps. */
+/* Reads which metrics were reported, and at which steps. */
 #include "store/metrics/metrics.h"
 
 #include <stdlib.h>

@@ -4,8 +4,8 @@
 
 #include "store/row_io.h"
 
-/* Reports move from rows to blocks between two statements, not within a transaction: whoever reads both begins one,
- * unless the caller has (*ret_own tells). */
+/* Begins a read transaction, unless the caller has begun one (*ret_own says which). Reports move from rows to
+ * blocks, so whoever reads both with two statements needs a transaction to see each report exactly once. */
 int metric_reading_begin(struct store *st, bool *ret_own, struct error *err);
 void metric_reading_end(struct store *st, bool own);
 

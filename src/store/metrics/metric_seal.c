@@ -5,15 +5,15 @@
 #include "common/base/must.h"
 #include "store/metrics/metric_blocks.h"
 
-enum { BLOCKS_BEFORE = 16 /* more cannot fit: each is at least as large as the next */ };
+enum { BLOCKS_BEFORE = 16 /* no more can be taken: each block is at least as large as the next one */ };
 
 struct metric_seal {
-    struct arena a;           /* names, ids */
-    struct report_range rows; /* what is taken: these, and blocks */
+    struct arena a;           /* holds names and ids */
+    struct report_range rows; /* the rows that are taken, besides the blocks in `block` */
     int64_t row_n, row_bytes;
     int64_t *block;
     size_t block_n;
-    /* What takes its place. */
+    /* What takes the place of these rows and blocks. */
     struct metric_packed *packed;
     size_t packed_n;
 };
@@ -33,7 +33,7 @@ size_t store_seal_reports(const struct metric_seal *s)
     return (size_t)s->row_n;
 }
 
-/* ---- preparing: which rows and blocks ---------------------------------------------------------------------------- */
+/* ---- preparing: choosing rows and blocks ------------------------------------------------------------------------- */
 
 static const struct heads_count *find_group(struct store *st, int32_t trial_id, int at_least, struct arena *a,
                                             struct error *err)
@@ -48,13 +48,13 @@ static const struct heads_count *find_group(struct store *st, int32_t trial_id, 
     return NULL;
 }
 
-/* What is being put together. */
+/* The rows and blocks that are packed together. */
 struct unit {
     struct arena *a;
     struct packer *packer;
     struct report_row *row;
     size_t row_n;
-    struct metric_block_row *block; /* in order */
+    struct metric_block_row *block; /* in the order of their beginnings */
     size_t block_n;
 };
 
@@ -63,7 +63,8 @@ static struct metric_key key_of_row(const struct report_row *r)
     return (struct metric_key){r->steps, r->id};
 }
 
-/* Rows up to the next block; a block that reaches into them is taken, too. */
+/* Leaves out rows that come after the beginning of the next block. A block that begins before the first row, and may
+ * end after it, is taken, too. */
 static int take_overlapping(struct store *st, const struct metric_seal *s, struct unit *u, struct error *err)
 {
     struct metric_block_row *found;
@@ -80,7 +81,7 @@ static int take_overlapping(struct store *st, const struct metric_seal *s, struc
     return 0;
 }
 
-/* Blocks right before, as long as they are no larger than what is there already. */
+/* Takes the blocks right before the rows, as long as each is no larger than all that is taken already. */
 static int take_before(struct store *st, const struct metric_seal *s, struct unit *u, struct error *err)
 {
     struct metric_block_row *found;
@@ -151,7 +152,7 @@ static void pour_sealed(struct pouring *p, const struct metric_block *b, size_t 
     metric_builder_copy(p->builder, b, i);
 }
 
-/* Blocks in their order, and each row at its place among their reports. */
+/* Adds the reports of the blocks in their order, with each row at its place among them. */
 static int pour_unit(struct store *st, struct pouring *p, struct error *err)
 {
     const struct unit *u = p->unit;
@@ -317,7 +318,8 @@ static int unseal_block(struct store *st, struct packer *p, int32_t trial_id, co
     return query_exec(st, Q_METRIC_BLOCKS_DELETE, SQL_ARGS(sql_int(row->id)), NULL, err);
 }
 
-/* 1 with the block that holds a report of that step, and the report's place; open but not loaded. */
+/* Returns 1 with the block that holds a report of that step, and the report's place in it. The block is open, but
+ * its columns are not loaded. */
 static int find_at(struct store *st, struct packer *p, int32_t trial_id, const char *group, int32_t steps,
                    struct arena *a, struct metric_block_row *ret_row, size_t *ret_place, struct error *err)
 {
@@ -406,7 +408,7 @@ int metric_blocks_archive(struct store *st, int32_t trial_id, int32_t run_id, in
         return -1;
     int rc = 0;
     for (size_t i = 0; i < n && rc == 0; i++) {
-        /* Reports without step and batch stand at step 0, which is never beyond. */
+        /* Reports that have neither a step nor a batch are at step 0. They are never archived. */
         bool whole = row[i].first.steps > steps && row[i].first.steps > 0 && row[i].greatest_run < run_id;
         rc = whole ? query_exec(st, Q_METRIC_BLOCKS_ARCHIVE, SQL_ARGS(sql_int(row[i].id)), NULL, err)
                    : unseal_block(st, p, trial_id, &row[i], err);

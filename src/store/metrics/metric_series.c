@@ -1,5 +1,6 @@
-/* Series for charts. Few points are unpacked and thinned exactly; of very many only what sealing laid by for charts is
- * read (metric_chart.h), and whole where the range cuts through a block. */
+/* Series for charts. If there are few points, all are unpacked and thinned exactly. If there are very many, only the
+ * points that sealing has kept for charts are read (metric_chart.h), and a block is unpacked only if the range
+ * includes a part of it. */
 #include "common/base/must.h"
 #include "store/metrics/metrics.h"
 
@@ -12,12 +13,12 @@
 #include "store/metrics/metric_rows.h"
 
 enum {
-    DIRECT_POINTS = 400000, /* of all names together; unpacking them takes about 30 ms */
+    DIRECT_POINTS = 400000, /* of all names together; unpacking so many takes about 30 ms */
     ROWS_PAGE = 1000,
-    POINTS_AT_LEAST = 5, /* of each name: fewer show nothing */
+    POINTS_AT_LEAST = 5, /* of each name; fewer points show nothing useful */
 };
 
-/* One name's points. */
+/* The points of one name. */
 struct line {
     const char *name;
     struct chart_point *point;
@@ -41,7 +42,7 @@ static void add_point(struct line *l, const struct chart_point *p)
     l->point[l->n++] = *p;
 }
 
-/* ---- what is asked for ------------------------------------------------------------------------------------------- */
+/* ---- the range of the query -------------------------------------------------------------------------------------- */
 
 static int64_t end_batches(const struct store_series_query *q)
 {
@@ -71,10 +72,11 @@ struct charted {
     size_t n;
 };
 
-/* What a block has to give: nothing, or all of its points, or some. */
+/* What a block contributes: nothing, all of its points, or some of them. */
 enum part { PART_NONE, PART_ALL, PART_SOME };
 
-/* Epochs do not decrease within a block of steps, so its ends tell. */
+/* Within a block, whose reports are in the order of their steps, epochs do not decrease, so the first and the last
+ * point decide. */
 static enum part epochs_of(const struct store_series_query *q, const struct charted *c)
 {
     if (!q->by_epoch)
@@ -90,7 +92,7 @@ static enum part epochs_of(const struct store_series_query *q, const struct char
 static enum part part_of(const struct store_series_query *q, const struct charted *c)
 {
     if (c->n == 0)
-        return PART_NONE; /* a column without numbers */
+        return PART_NONE; /* the column has no numbers */
     bool inside = c->row.first.steps >= q->start_batches && c->row.last.steps <= end_batches(q) &&
                   c->row.least_us >= q->start_us && c->row.greatest_us <= end_us(q);
     enum part epochs = epochs_of(q, c);
@@ -114,7 +116,7 @@ static int unpack_block(const struct series *s, struct line *l, const struct cha
         if (!chart_point_of(&b, &b.column[place], epoch < 0 ? NULL : &b.column[epoch], i, &p) ||
             !point_is_wanted(s->q, &p))
             continue;
-        if (p.value.kind == METRIC_JSON) /* its text goes with the block */
+        if (p.value.kind == METRIC_JSON) /* the text of the value is freed with the block */
             p.value = (struct metric_value){.kind = METRIC_DOUBLE, .number = p.y};
         add_point(l, &p);
     }
@@ -256,7 +258,7 @@ static void thin_line(struct line *l, size_t max)
     }
     l->n = downsample(x, y, l->n, max, kept);
     for (size_t i = 0; i < l->n; i++)
-        l->point[i] = l->point[kept[i]]; /* kept[i] is i or beyond */
+        l->point[i] = l->point[kept[i]]; /* kept[i] is at least i, so no point is overwritten before it is moved */
     free(x);
     free(kept);
 }
@@ -275,10 +277,10 @@ static void thin_all(const struct series *s)
 
 struct merging {
     const struct series *s;
-    size_t *at; /* the next point of each line */
+    size_t *at; /* for each line, its next point */
 };
 
-/* The least of the next points; NULL when there is none. */
+/* Returns the least of the next points; NULL if there is none. */
 static const struct chart_point *next_point(const struct merging *m)
 {
     const struct chart_point *least = NULL;

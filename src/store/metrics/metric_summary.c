@@ -10,13 +10,13 @@
 #include "common/json/json.h"
 
 struct node {
-    struct metric_summary_entry e; /* its texts belong to the node */
+    struct metric_summary_entry e; /* the texts in it belong to the node */
     char *name, *last;
     UT_hash_handle hh;
 };
 
 struct metric_summary {
-    struct node *nodes; /* in the order in which the names came */
+    struct node *nodes; /* in the order in which the names were added */
 };
 
 static const char *const type_name[METRIC_TYPE_NR] = {"number", "string", "date", "boolean", "object", "array", "null"};
@@ -59,7 +59,7 @@ static enum metric_type type_of_text(const char *json)
     case 'n':
         return METRIC_TYPE_NULL;
     default:
-        return METRIC_TYPE_NUMBER; /* one that is larger than any double */
+        return METRIC_TYPE_NUMBER; /* the number is larger than any double */
     }
 }
 
@@ -91,7 +91,7 @@ static void add_node(struct metric_summary *s, const struct metric_summary_entry
     HASH_ADD_KEYPTR(hh, s->nodes, node->name, strlen(node->name), node);
 }
 
-/* NaN is neither the least nor the most, unless there is nothing else: fmin and fmax do just that. */
+/* NaN becomes the least or the greatest value only if nothing else was reported, which is what fmin and fmax do. */
 static void merge_entry(struct metric_summary *s, const struct metric_summary_entry *e)
 {
     struct node *node;
@@ -189,7 +189,7 @@ void metric_summary_show(const struct metric_summary *s, struct strbuf *out)
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* The items of a list; returns how many there are, up to max. */
+/* Splits a list into its items, and returns how many there are, up to max. */
 static size_t split_list(const char *json, struct arena *a, struct metric_value *ret, size_t max)
 {
     struct metric_members m = metric_members_of(json);

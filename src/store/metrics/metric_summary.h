@@ -1,8 +1,9 @@
 /* Within the store: the running summary of a trial's metrics in one group.
  *
- * Kept as JSON {name: [type, count, sum, min, max, last, last step]}; shown as the client expects it:
- * {name: {"count":…, "sum":…, "min":…, "max":…, "mean":…, "last":…, "type":"number"}}. Only numbers have a sum, an
- * extent and a mean. A name that was reported with different types counts as "string", as in the predecessor. */
+ * A summary is stored as JSON {name: [type, count, sum, min, max, last, last step]}, and shown as the client expects
+ * it: {name: {"count":…, "sum":…, "min":…, "max":…, "mean":…, "last":…, "type":"number"}}. Only numbers have a sum,
+ * a least and a greatest value, and a mean. A name that was reported with different types counts as "string", as in
+ * the predecessor. */
 #ifndef DET_STORE_METRICS_METRIC_SUMMARY_H
 #define DET_STORE_METRICS_METRIC_SUMMARY_H
 
@@ -32,15 +33,18 @@ struct metric_summary_entry {
     int64_t last_step;
 };
 
-/* Copies what it is given. */
+/* A summary copies what it is given. */
 struct metric_summary;
 struct metric_summary *metric_summary_new(void);
-void metric_summary_free(struct metric_summary *s); /* NULL is fine */
+void metric_summary_free(struct metric_summary *s); /* NULL is allowed */
 
 void metric_summary_add(struct metric_summary *s, const char *name, const struct metric_value *v, int64_t step);
 
-int metric_summary_read(struct metric_summary *s, const char *json, struct error *err); /* adds what is kept there */
-void metric_summary_print(const struct metric_summary *s, struct strbuf *out);          /* as it is kept */
-void metric_summary_show(const struct metric_summary *s, struct strbuf *out);           /* as it is shown */
+/* adds the stored summary to this one */
+int metric_summary_read(struct metric_summary *s, const char *json, struct error *err);
+/* in the form in which it is stored */
+void metric_summary_print(const struct metric_summary *s, struct strbuf *out);
+/* in the form that the client expects */
+void metric_summary_show(const struct metric_summary *s, struct strbuf *out);
 
 #endif

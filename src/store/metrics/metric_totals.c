@@ -7,7 +7,7 @@
 #include "store/metrics/metric_summary.h"
 #include "store/metrics/metric_value.h"
 
-enum { REBUILD_PAGE = 1000 }; /* reports in memory at a time */
+enum { REBUILD_PAGE = 1000 }; /* so many reports are in memory at a time */
 
 /* ---- summaries --------------------------------------------------------------------------------------------------- */
 
@@ -45,7 +45,7 @@ int metric_totals_add(struct store *st, const struct store_report *r, const stru
 
 /* ---- validations ------------------------------------------------------------------------------------------------- */
 
-/* The searcher's number in a report; no NaN, for nothing compares with it. */
+/* Finds the searcher's metric in a report. NaN is not returned, since no number compares with it. */
 static bool searcher_value(const struct metric_trial *t, const char *metrics, double *ret)
 {
     cleanup_arena struct arena a = ARENA_INIT;
@@ -70,7 +70,7 @@ int metric_totals_validated(struct store *st, const struct store_report *r, cons
         return -1;
     *ret_best = has && (!t->has_best || (t->smaller_is_better ? v < t->best : v > t->best));
     if (!*ret_best)
-        return 0; /* nor is it the experiment's best then */
+        return 0; /* it cannot be the experiment's best either */
     if (query_send(st, Q_TRIALS_IMPROVE, SQL_ARGS(sql_int(r->trial_id), sql_int(id), sql_real(v)), err) < 0)
         return -1;
     return query_send(st, Q_EXPERIMENTS_IMPROVE, SQL_ARGS(sql_int(t->experiment_id), sql_int(r->trial_id), sql_real(v)),
@@ -130,7 +130,7 @@ static void rebuild_validation(struct rebuilt *b, const struct metric_trial *t, 
     }
 }
 
-/* Sealed reports have been summed up when they were sealed. */
+/* Adds the summaries of sealed reports, which were computed when the reports were sealed. */
 static int rebuild_blocks(struct store *st, int32_t trial_id, struct rebuilt *b, struct error *err)
 {
     struct query q;
@@ -150,7 +150,7 @@ static int rebuild_blocks(struct store *st, int32_t trial_id, struct rebuilt *b,
     return rc;
 }
 
-/* One page of the trial's reports, those after (*steps, *id); *ret_n is how many there were. */
+/* Reads one page of the trial's reports, those after (*steps, *id). *ret_n is the number of reports read. */
 static int rebuild_page(struct store *st, int32_t trial_id, const struct metric_trial *t, struct rebuilt *b,
                         int64_t *steps, int64_t *id, int *ret_n, struct error *err)
 {

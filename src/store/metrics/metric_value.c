@@ -22,7 +22,7 @@ static bool read_int(const char *json, size_t n, struct metric_value *ret)
     if (n == 0 || n >= NUMBER_TEXT_MAX || json[n - 1] < '0' || json[n - 1] > '9' || number_to_int64(json, n, &v) < 0)
         return false;
     if (number_put_int64(v, text) != n || memcmp(text, json, n) != 0)
-        return false; /* 007 cannot be, but -0 and 1e2 can */
+        return false; /* 007 is no number in JSON; -0 and 1e2 are, but would not be written again as they were */
     *ret = (struct metric_value){.kind = METRIC_INT, .integer = v};
     return true;
 }
@@ -100,7 +100,7 @@ bool metric_value_number(const struct metric_value *v, double *ret)
     case METRIC_MINUS_INFINITY:
         *ret = v->kind == METRIC_INFINITY ? INFINITY : -INFINITY;
         return true;
-    case METRIC_JSON: /* a number in a form of its own, 1E5 */
+    case METRIC_JSON: /* a number in a form such as 1E5 */
         if (v->json[0] != '-' && (v->json[0] < '0' || v->json[0] > '9'))
             return false;
         return number_to_double(v->json, strlen(v->json), ret) == 0;

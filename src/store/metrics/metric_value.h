@@ -1,8 +1,9 @@
-/* Within the store: one metric of one report, and the JSON object it stands in.
+/* Within the store: one metric of one report, and the JSON object that contains it.
  *
- * A value keeps what is needed to write it again exactly as it was reported: integers stay integers, floating point
- * that is written as Python writes it (the shortest text that reads back) is its number, NaN and the infinities are
- * their names in quotes, and everything else (1E5, 1.50, texts, true, null, lists, objects) is its JSON text. */
+ * A value keeps what is needed to write it again exactly as it was reported. Integers stay integers. A floating
+ * point number that is written as Python writes it (as the shortest text that gives the number when read) is kept as
+ * a number. NaN and the infinities are their names in quotes. Everything else (1E5, 1.50, texts, true, null, lists,
+ * objects) is kept as its JSON text. */
 #ifndef DET_STORE_METRICS_METRIC_VALUE_H
 #define DET_STORE_METRICS_METRIC_VALUE_H
 
@@ -28,31 +29,32 @@ struct metric_value {
     union {
         double number;
         int64_t integer;
-        const char *json; /* terminated; borrowed */
+        const char *json; /* ends with a NUL; borrowed */
     };
 };
 
-/* The text of one JSON value, which is known to be valid. METRIC_JSON copies it into the arena. */
+/* Makes a value of the text of one JSON value, which must be valid. For METRIC_JSON the text is copied into the
+ * arena. */
 struct metric_value metric_value_of(const char *json, size_t n, struct arena *a);
 void metric_value_print(const struct metric_value *v, struct strbuf *out);
-/* Numbers, NaN and the infinities; false for anything else. */
+/* Returns the number if the value is a number, NaN or an infinity; false for all others. */
 bool metric_value_number(const struct metric_value *v, double *ret);
 bool metric_value_equal(const struct metric_value *a, const struct metric_value *b);
 
-/* Walks the members of a JSON object, or the items of a list, known to be valid (blanks are fine):
+/* Goes through the members of a JSON object, or the items of a list. The text must be valid; blanks are allowed.
  *     struct metric_members m = metric_members_of(text);
  *     while (metric_members_next(&m, a)) … m.name, m.value, m.value_n … */
 struct metric_members {
     const char *p, *end;
     bool first;
-    const char *name;  /* unescaped, in the arena; NULL in a list */
-    const char *value; /* within the text */
+    const char *name;  /* without escapes, in the arena; NULL in a list */
+    const char *value; /* borrowed from the text */
     size_t value_n;
     bool list;
 };
 struct metric_members metric_members_of(const char *json);
 bool metric_members_next(struct metric_members *m, struct arena *a);
-/* A JSON text of n bytes, its quotes among them, as it is meant. */
+/* Returns the text that a JSON string of n bytes, quotes included, stands for. */
 const char *metric_text_of(const char *quoted, size_t n, struct arena *a);
 
 #endif

@@ -1,6 +1,6 @@
 /* Workloads of a trial: its reports, in rows and blocks, and its checkpoints, as one sorted list.
  *
- * Of each only the sort key is held, and only of as many as the page reaches to; then the page is filled. */
+ * Only the sort keys are held, and only as many as the page needs. The page is filled afterwards. */
 #include "common/base/must.h"
 #include "store/metrics/metrics.h"
 
@@ -15,13 +15,13 @@ enum { ANY, CHECKPOINT, VALIDATION, CHECKPOINT_OR_VALIDATION }; /* api.v1.GetTri
 enum source { FROM_ROW, FROM_BLOCK, FROM_CHECKPOINT };
 
 struct item {
-    double key; /* by which the list is sorted; NaN: it has none, and comes last */
+    double key; /* the list is sorted by this; NaN: the item has no key and comes last */
     int32_t steps;
     enum store_workload_kind kind;
     enum source source;
-    int64_t tie;   /* id of the report, 0 for checkpoints */
-    size_t at;     /* block or checkpoint */
-    size_t report; /* within the block */
+    int64_t tie;   /* the id of a report, 0 for checkpoints */
+    size_t at;     /* the index of the block or the checkpoint */
+    size_t report; /* the report's index in the block */
 };
 
 enum sort { SORT_BATCHES, SORT_END, SORT_METRIC };
@@ -37,7 +37,7 @@ struct gathering {
     size_t block_n;
     struct store_workload *checkpoint;
     size_t checkpoint_n;
-    struct item *item; /* the first ones so far, up to `wanted` and some that are to be dropped */
+    struct item *item; /* the first items so far: up to `wanted`, and some that will be dropped */
     size_t item_n, item_cap, wanted;
 };
 
@@ -74,7 +74,8 @@ static int compare_ties(const struct item *a, const struct item *b)
     return (a->tie > b->tie) - (a->tie < b->tie);
 }
 
-/* Batches and times turn around as a whole; by a metric only its numbers do, and what has none stays last. */
+/* A descending order by batches or times is the exact reverse of the ascending one. In an order by a metric only the
+ * numbers are reversed: items without a number stay last, and equal items keep their order. */
 static int compare_items(const void *x, const void *y, void *ctx)
 {
     const struct item *a = x, *b = y;
@@ -169,7 +170,8 @@ static int gather_rows(struct gathering *g, struct error *err)
     }
 }
 
-/* With all that is wanted at hand: does this block begin (or end, from the end) behind the last of it? */
+/* Whether the block can be skipped: as many items as are wanted have been found, and all of the block come after the
+ * last of these. */
 static bool is_beyond(struct gathering *g, const struct metric_block_row *row)
 {
     if (g->sort != SORT_BATCHES || g->item_n < g->wanted)
@@ -246,7 +248,7 @@ static int fill_from_row(struct gathering *g, const struct item *i, struct store
     return 0;
 }
 
-/* The block that was unpacked last: neighbours on a page mostly share it. */
+/* The block that was unpacked last. Neighbouring items of a page mostly are in the same block. */
 struct unpacked {
     struct arena a;
     struct metric_block b;

@@ -1,11 +1,12 @@
-/* Writing reports: archive what an earlier run left, merge or insert, then keep summary and best validation in step. */
+/* Writes reports: archives the reports of earlier runs, merges or inserts, and updates summaries and the best
+ * validation. */
 #include "store/metrics/metrics.h"
 
 #include "store/metrics/metric_seal.h"
 #include "store/metrics/metric_totals.h"
 #include "store/metrics/metric_value.h"
 
-/* Groups of one kind void each other at the same step. */
+/* Returns the kind of a group. A report makes earlier runs' reports of its own kind at the same step void. */
 static const char *group_kind(const char *group)
 {
     static const char *const profiling[] = {"gpu", "cpu", "memory", "disk", "network"};
@@ -17,7 +18,7 @@ static const char *group_kind(const char *group)
     return "generic";
 }
 
-/* ---- what a report may be ---------------------------------------------------------------------------------------- */
+/* ---- checking a report by itself --------------------------------------------------------------------------------- */
 
 static int check_group(const char *group, struct error *err)
 {
@@ -32,7 +33,8 @@ static int check_group(const char *group, struct error *err)
     return 0;
 }
 
-/* "\u0000", which PostgreSQL's JSON cannot hold; behind an odd number of backslashes it is no escape. */
+/* Whether the JSON has "\u0000", which PostgreSQL's JSON cannot hold. With an odd number of backslashes before it,
+ * it is not an escape sequence. */
 static bool has_nul(const char *json)
 {
     for (const char *p = json; (p = strstr(p, "\\u0000")); p += 6) {
@@ -147,8 +149,8 @@ static int report_differs(const struct store_report *r, const char *name, const 
                      r->trial_id, r->group, name, r->steps, strbuf_str(&before), strbuf_str(&after));
 }
 
-/* The keys of the report that the stored one lacks, as an object ("" if there are none); a key of both must have the
- * equal value. */
+/* Collects the keys of the report that the stored one lacks, as an object ("" if there are none). A key that both
+ * have must have the same value. */
 static int fresh_keys(const struct store_report *r, const struct report_row *stored, struct strbuf *ret,
                       struct error *err)
 {
@@ -169,7 +171,7 @@ static int fresh_keys(const struct store_report *r, const struct report_row *sto
     return 0;
 }
 
-/* The object `old` with the members of `fresh` at its end. */
+/* Makes the object `old` with the members of `fresh` added at its end. */
 static void join_metrics(const char *old, const struct strbuf *fresh, struct strbuf *ret)
 {
     strbuf_adds(ret, old);
@@ -183,8 +185,8 @@ static void join_metrics(const char *old, const struct strbuf *fresh, struct str
     strbuf_add(ret, fresh->s + 1, fresh->n - 1);
 }
 
-/* 1 with the stored report of the same group and step, 0 when there is none. Steps beyond all that were reported need
- * no look at all. */
+/* Returns 1 with the stored report of the same group and step, 0 if there is none. A step beyond all that were
+ * reported needs no look at the store. */
 static int find_stored(struct store *st, const struct store_report *r, const struct metric_trial *t, bool may_unseal,
                        struct arena *a, struct report_row *ret, struct error *err)
 {
@@ -205,7 +207,7 @@ static int merge_report(struct store *st, const struct store_report *r, const st
 {
     join_metrics(stored->avg_metrics, fresh, ret_all);
     if (fresh->n == 0 && !r->batch_metrics)
-        return 0; /* said before, and said again */
+        return 0; /* the same report was stored before and is sent again */
     const struct report_row merged = {.id = stored->id,
                                       .run_id = r->run_id,
                                       .report_us = r->report_us,
@@ -214,7 +216,7 @@ static int merge_report(struct store *st, const struct store_report *r, const st
     return query_send(st, Q_REPORTS_MERGE, ARGS_REPORTS_MERGE(&merged), err);
 }
 
-/* Only a validation's id is waited for: its trial refers to it. */
+/* Inserts the report. Only the id of a validation is waited for, since its trial refers to it. */
 static int insert_report(struct store *st, const struct store_report *r, int64_t *ret_id, struct error *err)
 {
     const struct report_row row = {.trial_id = r->trial_id,
@@ -232,7 +234,8 @@ static int insert_report(struct store *st, const struct store_report *r, int64_t
 
 /* ---- archiving --------------------------------------------------------------------------------------------------- */
 
-/* Scans for reports to archive only while an earlier run may have some at this step or beyond. */
+/* Archives reports of earlier runs. They are looked for only as long as an earlier run may have some at this step or
+ * beyond. */
 static int archive_older(struct store *st, const struct store_report *r, struct metric_trial *t, bool *ret_archived,
                          struct error *err)
 {
@@ -259,9 +262,10 @@ static int archive_older(struct store *st, const struct store_report *r, struct 
                       SQL_ARGS(sql_int(r->trial_id), sql_int(t->report_run_id), sql_int(t->stale_steps)), err);
 }
 
-/* ---- a report ---------------------------------------------------------------------------------------------------- */
+/* ---- storing a report -------------------------------------------------------------------------------------------- */
 
-/* What the report changed: its id if it is a validation's or was there, the keys that are new, all keys it has now. */
+/* What the report has changed: the id, if it is a validation's or was stored before, the keys that are new, and all
+ * keys that the stored report has now. */
 struct written {
     int64_t id;
     struct strbuf fresh, all;
@@ -294,7 +298,7 @@ static int keep_totals(struct store *st, const struct store_report *r, const str
     if (r->steps > t->total_batches &&
         query_send(st, Q_TRIALS_PROGRESS, SQL_ARGS(sql_int(r->trial_id), sql_int(r->steps)), err) < 0)
         return -1;
-    /* All its metrics, not only the new ones: a merge may have brought the searcher's. */
+    /* The totals get all metrics, not only the new ones, since a merge may have completed the searcher's metric. */
     return metric_group_is_validation(r->group)
                ? metric_totals_validated(st, r, t, w->id, w->all.s, &ret->best_of_trial, err)
                : 0;
@@ -335,7 +339,7 @@ int store_report_check(struct store *st, const struct store_report *r, struct er
     if (metric_trial_get(st, r->trial_id, r->group, &a, &t, err) < 0 || check_trial(r, &t, err) < 0)
         return -1;
     int found = find_stored(st, r, &t, /* may_unseal= */ false, &a, &stored, err);
-    if (found <= 0 || stored.run_id < r->run_id) /* an earlier run's report will be archived, not merged */
+    if (found <= 0 || stored.run_id < r->run_id) /* a report of an earlier run will be archived, not merged */
         return found < 0 ? -1 : 0;
     return fresh_keys(r, &stored, &fresh, err);
 }

@@ -1,4 +1,4 @@
-/* Reading reports, from rows and blocks as if they were one; summaries, and the best of an experiment. */
+/* Reads reports from rows and blocks as one list, and reads summaries and the best validation of an experiment. */
 #include "store/metrics/metrics.h"
 
 #include "store/lists/list.h"
@@ -41,27 +41,27 @@ static void show_row(const struct report_row *r, struct arena *a, struct store_m
     };
 }
 
-/* ---- a page of reports: first where they are, then what they hold ------------------------------------------------ */
+/* ---- a page of reports: first their places, then their contents -------------------------------------------------- */
 
 enum { FROM_ROWS = -1, BLOCKS_AT_FIRST = 8 };
 
 struct place {
     struct metric_key key;
-    int block;     /* FROM_ROWS, or a place among the blocks */
-    size_t report; /* within rows or block */
+    int block;     /* FROM_ROWS, or the index of the block */
+    size_t report; /* the report's index among the rows or in the block */
 };
 
 struct page_of_reports {
     struct store *st;
     struct packer *packer;
     int32_t trial_id;
-    const char *group; /* NULL: all */
+    const char *group; /* NULL: all groups */
     struct metric_key from;
     size_t limit;
     struct arena *a;
     struct store_metric_row *row;
     struct metric_block_row *block;
-    struct place *place; /* the `limit` first ones of those seen, in order */
+    struct place *place; /* the first `limit` places of those seen so far, in order */
     size_t place_n;
 };
 
@@ -85,7 +85,7 @@ static int find_rows(struct page_of_reports *p, struct error *err)
     return 0;
 }
 
-/* Merges sorted `more` into the places, and drops what is beyond the limit. */
+/* Merges `more`, which is sorted, into the places, and drops the places beyond the limit. */
 static void merge_places(struct page_of_reports *p, const struct place *more, size_t n)
 {
     size_t i = p->place_n, k = n, out = i + n;
@@ -113,13 +113,15 @@ static int find_in_block(struct page_of_reports *p, int block, struct error *err
     return 0;
 }
 
-/* Nothing of a block that begins there is on this page, nor of those after it. */
+/* Whether the page is full before a block that begins at `first`. Neither that block nor those after it are then
+ * needed. */
 static bool is_beyond(const struct page_of_reports *p, struct metric_key first)
 {
     return p->place_n == p->limit && metric_key_compare(first, p->place[p->limit - 1].key) > 0;
 }
 
-/* Blocks in the order of their beginnings, some at first, more as long as the page may need them. */
+/* Looks at the blocks in the order of their beginnings: first at a few of them, and at more as long as the page may
+ * need them. */
 static int find_in_blocks(struct page_of_reports *p, struct error *err)
 {
     size_t n = 0, done = 0;
@@ -154,7 +156,7 @@ static void show_sealed(const struct page_of_reports *p, const struct metric_blo
                                      .metrics = shown_metrics(group, avg.s, r->batch_metrics, p->a)};
 }
 
-/* Block by block, so that one is unpacked at a time. */
+/* Fills the page block by block, so that only one block is unpacked at a time. */
 static int fill_page(struct page_of_reports *p, struct store_metric_row *ret, struct error *err)
 {
     for (size_t i = 0; i < p->place_n; i++)
@@ -229,7 +231,7 @@ static int show_summary(const struct summary_row *row, struct strbuf *out, struc
     return rc;
 }
 
-/* Of one trial: the rows from `row` on that are its. */
+/* Collects the summaries of one trial, which are the rows from `row` on that have its id. */
 static int show_summaries(const struct summary_row *row, size_t n, int32_t trial_id, struct arena *a, const char **ret,
                           struct error *err)
 {

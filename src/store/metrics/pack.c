@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEVEL = 3 /* of zstd; planes hold nothing for longer searches to find */ };
+enum { LEVEL = 3 /* of zstd; in these planes a longer search would find nothing more */ };
 enum { PLANE_PLAIN, PLANE_CONSTANT, PLANE_ZSTD };
 enum { ORDERS = 3, WIDTH_MAX = 8 };
 
@@ -115,7 +115,8 @@ static int unpack_frame(struct packer *p, struct unpack *u, uint8_t *ret, size_t
     return ZSTD_decompressDCtx(p->decompress, ret, n, frame, size) == n ? 0 : -1;
 }
 
-/* A plane of one byte may be any number of them. What is said of a frame is what zstd itself would believe. */
+/* Whether the bytes can hold n values. A plane that repeats one byte can stand for any number of values, so it is
+ * limited. For a compressed plane the size that its zstd frame names is compared, since zstd itself relies on it. */
 enum { CONSTANT_MAX = 1 << 16 };
 bool unpack_holds(const struct unpack *u, uint64_t n)
 {
@@ -169,7 +170,8 @@ static int64_t unzigzag(uint64_t v)
     return (int64_t)((v >> 1) ^ (0 - (v & 1)));
 }
 
-/* Differences wrap around, and back again on the way out. The first `order` numbers stay as they are. */
+/* Computes differences of the given order. They may wrap around; sums() wraps back. The first `order` numbers are
+ * not changed. */
 static void differences(const int64_t *v, size_t n, size_t order, uint64_t *ret)
 {
     memcpy(ret, v, n * sizeof(*v));
@@ -193,7 +195,7 @@ static int width_of(uint64_t span)
     return width;
 }
 
-/* The least as a signed number, so that small differences of either sign stay small. */
+/* Returns the least value, compared as signed numbers, so that small differences of either sign stay small. */
 static int64_t least_of(const uint64_t *v, size_t n, uint64_t *ret_span)
 {
     int64_t least = INT64_MAX, most = INT64_MIN;

@@ -1,4 +1,4 @@
-/* Floating point, which becomes integers (pack.h says how). */
+/* Packs floating point numbers as integers (pack.h describes how). */
 #include "store/metrics/pack_internal.h"
 
 #include <math.h>
@@ -7,7 +7,8 @@
 enum { TABLE_MAX = 256, DECIMALS_MAX = 9 };
 enum { FORM_TABLE = 1, FORM_DECIMAL, FORM_SINGLE, FORM_DOUBLE };
 
-/* Bits whose order as integers is the order of the numbers, so that numbers that are near have bits that are. */
+/* Returns bits that have, as integers, the same order as the numbers. Numbers that are close together then have bits
+ * that are close together. */
 static int64_t ordered_double(double d)
 {
     int64_t bits;
@@ -52,15 +53,15 @@ static double power_of_ten(int p)
     return power;
 }
 
-/* The different values of a list, found by their bits. */
+/* The different values of a list, found by their bits in a hash table. */
 enum { SLOTS = 4 * TABLE_MAX };
 struct table {
     double value[TABLE_MAX];
     size_t n;
-    uint16_t slot[SLOTS]; /* 0: free, else a place in `value` plus 1 */
+    uint16_t slot[SLOTS]; /* 0: the slot is free, else it holds an index in `value` plus 1 */
 };
 
-/* -1 when v would be one too many. */
+/* Returns the index of v in the table; -1 if v would be one too many. */
 static int table_place(struct table *t, double v)
 {
     uint64_t bits;
@@ -147,7 +148,8 @@ void pack_doubles(struct packer *p, const double *v, size_t n, struct strbuf *ou
     cleanup_strbuf struct strbuf best = STRBUF_INIT, next = STRBUF_INIT;
     if (n == 0)
         return;
-    /* Whatever is a decimal or a single is no smaller as a double, but a table may lose against either. */
+    /* The form double is never smaller than decimal or single, so it is not tried if one of these holds the list. A
+     * table may be larger than any of the others, so they are tried as well. */
     bool narrow = false;
     for (size_t i = 0; i < sizeof(form) / sizeof(*form); i++) {
         strbuf_reset(&next);

@@ -1,4 +1,4 @@
-/* Within packing (pack.c, pack_doubles.c). */
+/* Declarations that pack.c and pack_doubles.c share. */
 #ifndef DET_STORE_METRICS_PACK_INTERNAL_H
 #define DET_STORE_METRICS_PACK_INTERNAL_H
 
@@ -9,13 +9,13 @@
 struct packer {
     ZSTD_CCtx *compress;
     ZSTD_DCtx *decompress;
-    struct strbuf frame;    /* one plane, compressed */
-    struct strbuf scratch;  /* one plane, plain */
-    struct strbuf trial[2]; /* the best candidate and the one that is being tried */
+    struct strbuf frame;    /* one compressed plane */
+    struct strbuf scratch;  /* one plane before it is compressed */
+    struct strbuf trial[2]; /* the smallest result so far and the one that is being tried */
     struct strbuf work, mapped;
 };
 
-void *packer_room(struct strbuf *b, size_t n); /* n bytes in place of whatever is there */
+void *packer_room(struct strbuf *b, size_t n); /* returns room for n bytes; the former contents are lost */
 int unpack_byte(struct unpack *u, uint8_t *ret);
 
 #endif

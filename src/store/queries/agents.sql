@@ -1,10 +1,10 @@
--- Agents: what an administrator decided about them (enabled, draining, slots switched off) outlives their connection.
+-- Agents: what an administrator has decided about them (enabled, draining, slots switched off) is kept when their connection ends.
 
 -- row: agent_row in core/records/rows.h of agents g
 g.id: chars, g.pool: chars, g.enabled: bool, g.draining: bool, g.disabled_slots: by disabled_slots, g.instance: bool, g.listed: bool, g.lost_us,
 g.disabled_reason: chars
 
--- Inserts the agent, or replaces what is stored of it.
+-- Inserts the agent, or replaces the agent's row.
 -- name: agents_put
 -- function: store_agent_put sends
 INSERT INTO {insert agent_row}
@@ -18,7 +18,7 @@ DELETE FROM agents WHERE id = $id;
 -- function: store_agents_all returns rows
 SELECT {agent_row} FROM agents g ORDER BY g.id;
 
--- What an agent shows once it has joined, as its SHA-256.
+-- The key that an agent shows after it has joined, as its SHA-256.
 -- row: store_agent_key of agent_keys k
 k.agent_id: chars[CORE_AGENT_ID_MAX], k.key_hash AS hash: bytes[STORE_AGENT_KEY_BYTES]
 

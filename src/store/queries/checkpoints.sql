@@ -1,25 +1,25 @@
 -- row: store_checkpoint of checkpoints c, trials t, experiments x, experiment_documents d, metric_reports tr, metric_reports v
 c.uuid, c.task_id,
-c.allocation_id, -- NULL: none
-c.trial_id,      -- 0: not of a trial
+c.allocation_id, -- NULL: there is none
+c.trial_id,      -- 0: the checkpoint belongs to no trial
 c.report_us,
 c.state,                   -- ACTIVE, COMPLETED, ERROR, DELETED, PARTIALLY_DELETED
-c.resources: text or "{}", -- JSON object path → bytes
+c.resources: text or "{}", -- JSON object: path → bytes
 c.metadata: text or "{}",  -- JSON object
-c.size: i64,               -- sum of resources; reckoned by the store
+c.size: i64,               -- the sum of the sizes in resources; computed by the store
 c.steps_completed: i32, c.storage_id: i32?,
 -- read only: from the trial, its experiment, and the reports at the same step
-t.experiment_id, x.user_id AS owner_id, -- of the experiment; 0: of none
+t.experiment_id, x.user_id AS owner_id, -- the experiment's owner; 0: there is no experiment
 t.hparams: text?,                         -- JSON
 d.config AS experiment_config: text?,     -- JSON
-tr.avg_metrics AS training_metrics: text?,  -- JSON; NULL: none at this step
-v.avg_metrics AS validation_metrics: text?, -- the same
+tr.avg_metrics AS training_metrics: text?,  -- JSON; NULL: there are none at this step
+v.avg_metrics AS validation_metrics: text?, -- JSON; NULL: there are none at this step
 -- sqlite: (SELECT m.value FROM json_each(v.avg_metrics) m WHERE m.key = x.searcher_metric AND m.type
 -- sqlite: IN ('integer', 'real')) AS searcher_metric: real?
 -- postgres: CASE WHEN json_typeof(v.avg_metrics::json->x.searcher_metric) = 'number'
 -- postgres: THEN (v.avg_metrics::json->>x.searcher_metric)::double precision END AS searcher_metric: real?
 
--- What a trial has reported stays its own: store_checkpoint_put asks checkpoints_owner first.
+-- A checkpoint that a trial has reported stays that trial's: store_checkpoint_put() looks at checkpoints_owner first.
 -- name: checkpoints_put
 INSERT INTO {insert store_checkpoint}
 ON CONFLICT (uuid) DO UPDATE SET task_id = excluded.task_id, allocation_id = excluded.allocation_id,
@@ -27,10 +27,10 @@ ON CONFLICT (uuid) DO UPDATE SET task_id = excluded.task_id, allocation_id = exc
     metadata = excluded.metadata, size = excluded.size, steps_completed = excluded.steps_completed,
     storage_id = excluded.storage_id;
 
--- Whose a checkpoint is: the trial's that reported it first.
+-- The owner of a checkpoint: the trial that reported it first.
 -- row: store_checkpoint_owner of checkpoints c, experiments x
-c.trial_id, x.id AS experiment_id, x.user_id, -- 0: of no trial
-c.task_id -- the trial's task
+c.trial_id, x.id AS experiment_id, x.user_id, -- 0: the checkpoint belongs to no trial
+c.task_id -- the task of the trial
 
 -- name: checkpoints_owner
 SELECT {store_checkpoint_owner} FROM checkpoints c
@@ -38,9 +38,9 @@ LEFT JOIN trials t ON t.id = c.trial_id
 LEFT JOIN experiments x ON x.id = t.experiment_id
 WHERE c.uuid = $1;
 
--- What the counters of trial and experiment hold of a checkpoint.
+-- What a checkpoint adds to the counters of its trial and its experiment.
 -- row: counted_checkpoint of checkpoints c, trials t
-c.trial_id, -- 0: of no trial
+c.trial_id, -- 0: the checkpoint belongs to no trial
 t.experiment_id, c.state, c.size: i64, c.resources
 
 -- name: checkpoints_counted
@@ -54,7 +54,7 @@ UPDATE checkpoints SET metadata = $metadata WHERE uuid = $uuid;
 -- name: checkpoints_set_resources
 UPDATE checkpoints SET resources = $2, size = $3, state = $4 WHERE uuid = $1;
 
--- The reports of the same trial at the same step.
+-- The reports of the same trial at the same step as the checkpoint.
 -- define: checkpoint_joins
 LEFT JOIN trials t ON t.id = c.trial_id
 LEFT JOIN experiments x ON x.id = t.experiment_id
@@ -70,7 +70,7 @@ SELECT {store_checkpoint} FROM checkpoints c {checkpoint_joins} WHERE c.uuid = $
 -- row: uuid_range
 min(uuid) AS first: text, max(uuid) AS last: text
 
--- The checkpoints whose uuid begins so: one if the first and the last are the same.
+-- The checkpoints whose UUID begins with this text; there is exactly one if the first and the last are the same.
 -- name: checkpoints_by_beginning
 SELECT {uuid_range} FROM checkpoints WHERE uuid LIKE $1 || '%';
 
@@ -105,7 +105,7 @@ AND c.trial_id IN (SELECT id FROM trials WHERE experiment_id = $experiment_id)
 -- postgres: THEN (v.avg_metrics::json->>$sort_by_metric::text)::double precision END
 NULLS LAST, c.report_us ASC, c.uuid ASC
 
--- What garbage collection chooses from: COMPLETED checkpoints of the experiment, oldest first.
+-- The candidates of a collection: COMPLETED checkpoints of the experiment, the oldest first.
 -- row: store_collection_candidate of checkpoints c
 c.uuid, c.trial_id, c.steps_completed: i32,
 -- sqlite: (SELECT m.value FROM json_each(v.avg_metrics) m WHERE m.key = x.searcher_metric AND m.type
@@ -127,7 +127,7 @@ WHERE t.experiment_id = $experiment_id AND c.state = 'COMPLETED'
   AND c.uuid NOT IN (SELECT w.warm_start_checkpoint FROM trials w WHERE w.warm_start_checkpoint IS NOT NULL)
 ORDER BY c.report_us, c.uuid;
 
--- A trial's latest one that is still there: what was there once may have been collected. Its uuid is "" if there is none.
+-- The latest checkpoint of a trial that still has its files; later ones may have been collected. Its uuid is "" if there is none.
 -- row: store_latest_checkpoint of checkpoints c
 c.uuid: chars[CORE_UUID_MAX], c.steps_completed: i32
 
@@ -142,7 +142,8 @@ INSERT INTO storage_backends (config) VALUES ($1) ON CONFLICT (config) DO NOTHIN
 -- name: storage_backends_id
 SELECT id FROM storage_backends WHERE config = $1;
 
--- A trial's checkpoints may lie in storages that it has registered: a storage may hold credentials.
+-- Notes that checkpoints of a trial may lie in a storage, since the trial has registered the storage. A storage may hold credentials, so a
+-- trial may use only storages that it has registered itself.
 -- name: trial_storages_put with trial_id: id, storage_id: id
 -- function: store_trial_storage_add
 INSERT INTO trial_storages (trial_id, storage_id) VALUES ($trial_id, $storage_id) ON CONFLICT (trial_id, storage_id) DO NOTHING;
@@ -151,7 +152,7 @@ INSERT INTO trial_storages (trial_id, storage_id) VALUES ($trial_id, $storage_id
 -- function: store_trial_has_storage returns bool
 SELECT count(*) FROM trial_storages WHERE trial_id = $trial_id AND storage_id = $storage_id;
 
--- A trial that is not over and starts from the checkpoint, or goes on from it; 0: there is none.
+-- Returns a trial that is not over and that starts from the checkpoint or goes on from it; 0: there is none.
 -- name: checkpoints_user with uuid: text
 -- function: store_checkpoint_user returns i32
 SELECT t.id FROM trials t WHERE t.warm_start_checkpoint = $uuid AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR')
@@ -160,19 +161,19 @@ SELECT t.id FROM checkpoints c JOIN trials t ON t.id = c.trial_id
 WHERE c.uuid = $uuid AND t.latest_checkpoint = c.uuid AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR')
 LIMIT 1;
 
--- What the workspace of an experiment x keeps its checkpoints in, if an admin has said so.
+-- The storage of checkpoints that an admin has set for the workspace of an experiment x; NULL: none is set.
 -- define: admin_storage
 (SELECT w.checkpoint_storage FROM projects p JOIN workspaces w ON w.id = p.workspace_id
  WHERE p.id = x.project_id AND w.storage_by_admin = 1)
 
--- Where files are kept, as JSON texts.
+-- Where files are stored, as JSON texts.
 -- row: store_site of experiments x, storage_backends b, experiment_documents d
-b.config AS storage: text?,           -- a storage backend; NULL: as the experiment has it
-d.config AS experiment_config: text?, -- NULL: it is of no experiment
+b.config AS storage: text?,           -- a storage backend; NULL: the storage of the experiment's configuration
+d.config AS experiment_config: text?, -- NULL: the files belong to no experiment
 {admin_storage} AS admin_storage: text?, -- what an admin has set for the experiment's workspace; NULL: nothing
-x.user_id AS owner_id                 -- of the experiment
+x.user_id AS owner_id                 -- the experiment's owner
 
--- Where the files of a checkpoint are.
+-- Finds where the files of a checkpoint are.
 -- name: checkpoints_storage with uuid: text
 -- function: store_checkpoint_site returns row
 -- missing: checkpoint '$uuid'

@@ -4,8 +4,8 @@ SELECT id FROM environments WHERE fingerprint = $1 AND document = $2;
 -- name: environments_insert
 INSERT INTO environments (fingerprint, document) VALUES ($1, $2);
 
--- Half of it comes from the agent, half from the task; neither takes away what the other has said. $5: what is said of Python was
--- found by the agent; what the task says counts more.
+-- The agent sends one half of it, the task the other. A half that is NULL leaves the stored half as it is. $5: the agent has found what is
+-- said of Python; what the task itself says takes precedence.
 -- name: allocation_environments_put
 INSERT INTO allocation_environments (allocation_id, container_id, host_id, python_id)
 VALUES ($1, $2, CAST($3 AS INTEGER), CAST($4 AS INTEGER))
@@ -17,7 +17,7 @@ ON CONFLICT (allocation_id, container_id) DO UPDATE SET
 -- Deletes the documents that no allocation refers to any more.
 -- name: environments_forget
 -- function: store_environments_forget
--- There are such documents after runs were deleted, and after a run has told something else.
+-- Such documents remain after runs were deleted, and after a run has sent another document.
 DELETE FROM environments
 WHERE NOT EXISTS (SELECT 1 FROM allocation_environments x WHERE x.host_id = environments.id)
 AND NOT EXISTS (SELECT 1 FROM allocation_environments x WHERE x.python_id = environments.id);
@@ -29,7 +29,7 @@ h.document AS host: text?, p.document AS python: text?, -- NULL: not known, or n
 -- read only
 c.agent_id, a.run_id, c.rank: i32
 
--- What the containers of a trial ran in, in the order of the trial's runs and of the containers' ranks.
+-- Reads what the containers of a trial ran in, in the order of the trial's runs and of the containers' ranks.
 -- name: environments_of_trial with trial_id: id
 -- function: store_environments_of_trial returns rows
 SELECT {store_environment} FROM tasks k

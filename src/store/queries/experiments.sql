@@ -6,24 +6,24 @@ x.labels: text or "[]", -- JSON list of strings
 x.archived: bool, x.unmanaged: bool,
 x.parent_id: i32?, -- forked from
 x.progress: real?, x.start_us, x.end_us, x.searcher_type, x.searcher_metric, x.smaller_is_better: bool, x.resource_pool,
-x.external_id,     -- unmanaged: unique; NULL: none
+x.external_id,     -- for unmanaged experiments, unique; NULL: none
 x.model_definition_size: i64,
 -- read only: kept by the store
-coalesce(j.position, x.start_us) AS queue_position: i64, -- of a new one: 0 is when it started
+coalesce(j.position, x.start_us) AS queue_position: i64, -- of a new one: 0 means its start time
 x.num_trials: i32, x.checkpoint_count: i32, x.checkpoint_size: i64,
 x.best_metric: real?has_best, x.best_trial_id,
 u.username, u.display_name, p.name AS project_name, w.name AS workspace_name, w.id AS workspace_id,
 p.user_id AS project_owner_id,
-p.archived <> 0 OR w.archived <> 0 AS parent_archived: bool, -- of its project or workspace
-x.failure -- why it ended in ERROR; NULL: it did not, or nobody knows
+p.archived <> 0 OR w.archived <> 0 AS parent_archived: bool, -- its project or workspace is archived
+x.failure -- why it ended in ERROR; NULL: it did not, or the reason is unknown
 
 -- row: store_experiment of experiments x, experiment_documents d
 {experiment_plain},
 -- read only: when it is asked for; of a new one both are needed
 d.config,         -- JSON: the effective configuration
-d.original_config -- YAML: as submitted
+d.original_config -- YAML: the configuration as submitted
 
--- What the core owns of it.
+-- The columns of an experiment that the core owns.
 -- row: experiment_row in core/records/rows.h of experiments x, jobs j
 -- write only
 x.id, x.job_id: chars, x.state: run_state, x.progress, x.end_us, x.user_id AS owner_id, x.failure,
@@ -67,7 +67,7 @@ FROM experiments x {experiment_names}
 JOIN experiment_documents d ON d.experiment_id = x.id
 WHERE x.external_id = $external_id;
 
--- A page of a lookup.
+-- The experiments of a page of a lookup.
 -- name: experiments_shown
 SELECT {store_experiment}
 FROM experiments x {experiment_names}
@@ -88,9 +88,9 @@ ORDER BY x.id;
 -- What actions on experiments need to know of them.
 -- row: store_experiment_brief of experiments x, users u, projects p, workspaces w
 x.id, x.state: run_state, x.user_id,
-u.username: chars[128], -- its owner's
+u.username: chars[128], -- the owner's
 x.project_id, x.archived: bool, x.unmanaged: bool,
-p.archived <> 0 OR w.archived <> 0 AS place_archived: bool -- its project, or the workspace of that
+p.archived <> 0 OR w.archived <> 0 AS place_archived: bool -- its project or workspace is archived
 
 -- define: experiment_brief
 SELECT {store_experiment_brief} FROM experiments x JOIN projects p ON p.id = x.project_id JOIN workspaces w ON w.id = p.workspace_id
@@ -112,10 +112,9 @@ ORDER BY x.id;
 -- name: experiments_fail_deletions
 UPDATE experiments SET state = 'DELETE_FAILED' WHERE state = 'DELETING';
 
--- How many checkpoints of a trial (0: of all trials) of the experiment may still have files.
+-- Counts the checkpoints of the experiment, or of one trial (trial_id; 0: all trials), that may still have files.
 -- name: experiments_count_checkpoints with id: id, trial_id: id
 -- function: store_experiment_checkpoint_count returns i64
--- Files that somebody still has to remove.
 SELECT count(*) FROM checkpoints c JOIN trials t ON t.id = c.trial_id
 WHERE t.experiment_id = $id AND (CAST($trial_id AS INTEGER) = 0 OR t.id = $trial_id) AND c.state <> 'DELETED';
 
@@ -128,7 +127,7 @@ UPDATE trials SET log_retention_days = $days WHERE experiment_id = $id;
 -- name: experiments_set_log_retention_of_tasks with id: id, days: i32
 UPDATE tasks SET log_retention_days = $days WHERE trial_id IN (SELECT id FROM trials WHERE experiment_id = $id);
 
--- What is known of a failure stays with the experiment as long as it fails.
+-- A failure that is stored stays with the experiment as long as the experiment is in a state of failure and no other failure is given.
 -- name: experiments_put from experiment_row
 UPDATE experiments SET state = $state, progress = $progress, end_us = $end_us, user_id = $owner_id,
     failure = coalesce($failure, CASE WHEN $state IN ('STOPPING_ERROR', 'ERROR') THEN failure END) WHERE id = $id;
@@ -153,7 +152,7 @@ UPDATE experiments SET resource_pool = $2 WHERE id = $1;
 -- name: experiment_documents_set_config
 UPDATE experiment_documents SET config = $2 WHERE experiment_id = $1;
 
--- A NULL field stays as it is.
+-- A field that is NULL is not changed.
 -- row: store_experiment_patch of experiments x
 -- write only
 x.name: text?, x.description: text?, x.notes: text?, x.labels: text?
@@ -169,13 +168,13 @@ UPDATE experiments SET num_trials = num_trials + $2 WHERE id = $1;
 -- name: experiments_add_checkpoint
 UPDATE experiments SET checkpoint_count = checkpoint_count + $2, checkpoint_size = checkpoint_size + $3 WHERE id = $1;
 
--- A better validation; nothing is written when it is not.
+-- Stores a better validation; if the validation is not better, nothing is written.
 -- name: experiments_improve
 UPDATE experiments SET best_trial_id = $2, best_metric = $3
 WHERE id = $1 AND (best_metric IS NULL OR (smaller_is_better <> 0 AND $3 < best_metric)
                    OR (smaller_is_better = 0 AND $3 > best_metric));
 
--- After validations were archived: the best of what is left.
+-- Computes the best validation from those that are left, after validations were archived.
 -- name: experiments_recompute_best
 UPDATE experiments SET (best_trial_id, best_metric) = (
     SELECT t.id, t.best_metric FROM trials t JOIN experiments x ON x.id = t.experiment_id
@@ -183,7 +182,7 @@ UPDATE experiments SET (best_trial_id, best_metric) = (
     ORDER BY CASE WHEN x.smaller_is_better <> 0 THEN t.best_metric ELSE -t.best_metric END, t.id LIMIT 1)
 WHERE id = $1;
 
--- ---- deletion: what hangs on an experiment without a foreign key ----
+-- ---- deletion: rows that belong to an experiment without a foreign key ----
 
 -- name: experiments_delete_logs
 DELETE FROM task_log_blocks WHERE task_id IN (
@@ -197,21 +196,21 @@ DELETE FROM task_log_state WHERE task_id IN (
 DELETE FROM container_log_marks WHERE task_id IN (
     SELECT k.id FROM tasks k JOIN trials t ON t.id = k.trial_id WHERE t.experiment_id = $1);
 
--- Trials of experiment $1: all of them, or the one $2.
+-- Selects trials of experiment $1: all of them if $2 is 0, else the trial $2.
 -- define: of_deletion
 t.experiment_id = $1 AND (CAST($2 AS INTEGER) = 0 OR t.id = $2)
 
--- What can be much of, a part at a time, so that the writer is never held for long.
+-- The following statements delete what may be many rows. Each deletes a limited number of rows, so that the writer is never held for long.
 -- name: experiments_delete_some_reports
 DELETE FROM metric_reports WHERE id IN (
     SELECT r.id FROM metric_reports r JOIN trials t ON t.id = r.trial_id WHERE {of_deletion} LIMIT $3);
 
--- A block is some thousand reports.
+-- A block holds some thousand reports, so fewer blocks are deleted at a time.
 -- name: experiments_delete_some_blocks
 DELETE FROM metric_blocks WHERE id IN (
     SELECT b.id FROM metric_blocks b JOIN trials t ON t.id = b.trial_id WHERE {of_deletion} LIMIT 1 + $3 / 1000);
 
--- A block of a log is up to 256 KiB of text.
+-- A block of a log holds up to 256 KiB of text, so fewer blocks are deleted at a time.
 -- name: experiments_delete_some_logs
 DELETE FROM task_log_blocks WHERE id IN (
     SELECT h.id FROM task_log_blocks h JOIN tasks k ON k.id = h.task_id JOIN trials t ON t.id = k.trial_id
@@ -238,7 +237,7 @@ DELETE FROM tasks WHERE id IN (
 -- name: experiments_delete_some_trials
 DELETE FROM trials WHERE id IN (SELECT t.id FROM trials t WHERE {of_deletion} LIMIT $3);
 
--- Trials that are to be deleted on their own. Asking again for one that failed tries it again.
+-- Asks for the deletion of one trial. If an earlier deletion of this trial failed, it is tried again.
 -- name: run_deletions_add with experiment_id: id, trial_id: id
 -- function: store_run_deletion_add
 INSERT INTO run_deletions (trial_id, experiment_id) VALUES ($trial_id, $experiment_id)
@@ -256,7 +255,7 @@ DELETE FROM run_deletions WHERE trial_id = $trial_id;
 -- name: run_deletions_done
 UPDATE run_deletions SET done = 1 WHERE trial_id = $1;
 
--- What a starting master goes on with.
+-- Deletions of runs that a starting master goes on with.
 -- row: store_run_deletion of run_deletions r
 r.experiment_id, r.trial_id
 
@@ -264,7 +263,7 @@ r.experiment_id, r.trial_id
 -- function: store_run_deletions_open returns rows
 SELECT {store_run_deletion} FROM run_deletions r WHERE r.done = 0 AND r.reason = '' ORDER BY r.trial_id;
 
--- How many deletions of runs of the experiment have been asked for, those done included.
+-- Counts the deletions of runs of the experiment that have been asked for, including those that are done.
 -- name: run_deletions_count with experiment_id: id
 -- function: store_run_deletions_count returns i64
 SELECT count(*) FROM run_deletions WHERE experiment_id = $experiment_id;
@@ -310,10 +309,9 @@ DELETE FROM searcher_events WHERE experiment_id = $experiment_id;
 
 -- ---- labels ----
 
--- Distinct labels of experiments in a project (0: in all), the most used first.
+-- Returns the distinct labels of experiments in a project (0: in all projects), the most used first.
 -- name: experiment_labels with project_id: id
 -- function: store_experiment_labels returns texts
--- The most used first.
 SELECT label FROM label_counts WHERE ($project_id = 0 OR project_id = $project_id)
 GROUP BY label ORDER BY sum(n) DESC, label;
 

@@ -1,7 +1,7 @@
--- Lookups for experiments and runs. Which rows match, and in what order, is found out in memory (lookup_tables.h); here is
--- what that memory is filled from, and how the rows of a page are read.
+-- Lookups for experiments and runs. The matching rows and their order are found in memory (lookup_tables.h). The statements of this file
+-- fill that memory, and read the rows of a page.
 
--- Borrowed, for all of them are read at the start.
+-- The texts are borrowed, since all rows are read when lookups begin.
 -- row: lookup_summary_row of metric_summaries s
 s.trial_id, s.group_name AS group: borrowed, s.metrics: borrowed
 
@@ -13,7 +13,7 @@ x.num_trials, coalesce(x.progress, 0) * 100 AS progress: number, x.user_id AS us
 x.project_id AS project, x.checkpoint_size, x.checkpoint_count, x.best_metric AS metric, x.external_id AS external,
 x.best_trial_id AS best_run, x.archived
 
--- Of all rows a page at a time, for PostgreSQL's results are held whole.
+-- Rows are read a page at a time, since a result of PostgreSQL is held in memory as a whole.
 -- define: lookup_experiments
 SELECT {lookup_x} FROM experiments x
 
@@ -49,14 +49,14 @@ SELECT {lookup_summary_row} FROM metric_summaries s
 -- sqlite: WHERE s.trial_id IN (SELECT value FROM json_each($1));
 -- postgres: WHERE s.trial_id IN (SELECT json_array_elements_text($1::json)::bigint);
 
--- Shown: the name by which a user is shown, the one or the other.
+-- The column "shown" has the name that is shown for a user: the display name, or else the user name.
 -- columns: lookup_u of users u
 u.id, coalesce(u.display_name, u.username) AS shown: text, u.username, u.display_name
 
 -- name: lookup_users
 SELECT {lookup_u} FROM users u;
 
--- Archived: or its workspace is.
+-- The column "archived" is true if the project or its workspace is archived.
 -- columns: lookup_p of projects p, workspaces w
 p.id, p.key, CASE WHEN p.archived <> 0 OR w.archived <> 0 THEN 1 ELSE 0 END AS archived: number
 
@@ -64,7 +64,7 @@ p.id, p.key, CASE WHEN p.archived <> 0 OR w.archived <> 0 THEN 1 ELSE 0 END AS a
 SELECT {lookup_p} FROM projects p JOIN workspaces w ON w.id = p.workspace_id;
 
 -- ---- changes ----
--- Of two extremes in one SELECT, SQLite would read all rows.
+-- Each of the two extremes is selected by itself: with both in one SELECT, SQLite would read all rows.
 -- row: change_extent
 (SELECT min(seq) FROM search_changes) AS first: i64, (SELECT max(seq) FROM search_changes) AS last: i64
 
@@ -77,16 +77,16 @@ c.kind: i32, c.row_id AS id
 -- name: lookup_changes_since
 SELECT DISTINCT {lookup_change_row} FROM search_changes c WHERE c.seq > $1;
 
--- The oldest ($2), but not the newest ($1) ones.
+-- Deletes the oldest $2 changes, but none of the newest $1.
 -- name: lookup_changes_trim
 DELETE FROM search_changes WHERE seq <= (SELECT max(seq) FROM search_changes) - CAST($1 AS INTEGER)
     AND seq < (SELECT min(seq) FROM search_changes) + CAST($2 AS INTEGER);
 
--- ---- what experiments and runs of a project can be looked up by ----
--- The values of hyperparameters or ($2) metadata, with the names of those around them. PostgreSQL has no texts with a NUL: what holds
--- one is passed over, on both engines.
+-- ---- names that filters and sorts of a project can use ----
+-- The names of the values of hyperparameters, or of metadata if $2 is not 0. A name includes the names of the objects around the value.
+-- PostgreSQL has no texts with a NUL, so a document with a NUL is left out on both engines.
 -- row: value_name
-name: text, numbers: bool, texts: bool -- whether all of its values are
+name: text, numbers: bool, texts: bool -- whether all values of this name are numbers, or texts
 
 -- name: lookup_value_names to value_name
 -- sqlite: WITH RECURSIVE node(name, type, value) AS (
@@ -108,7 +108,7 @@ name: text, numbers: bool, texts: bool -- whether all of its values are
 -- postgres: min(CASE WHEN type = 'string' THEN 1 ELSE 0 END) AS texts
 -- postgres: FROM node WHERE type NOT IN ('object', 'null') GROUP BY name ORDER BY name COLLATE "C";
 
--- Different texts under a key of metadata.
+-- Returns the distinct texts under a key of metadata.
 -- name: lookup_metadata_values with project_id: id, key: text
 -- function: store_lookup_metadata_values returns texts
 -- sqlite: WITH RECURSIVE node(name, type, value) AS (
@@ -132,7 +132,8 @@ min(high) AS extent[LOOKUP_MAX].min: real?known, max(high) AS extent[LOOKUP_MAX]
 min(mean) AS extent[LOOKUP_MEAN].min: real?known, max(mean) AS extent[LOOKUP_MEAN].max: real?known,
 min(latest) AS extent[LOOKUP_LAST].min: real?known, max(latest) AS extent[LOOKUP_LAST].max: real?known
 
--- What was reported by all runs ($2) or by the best one of each experiment, by all of an experiment that has no best one yet: extents of min, max, mean and last.
+-- The metrics that were reported, with the least and the greatest of min, max, mean and last. $2: those of all runs; otherwise those of the
+-- best run of each experiment, or of all runs of an experiment that has no best run yet.
 -- name: lookup_metric_names
 SELECT {lookup_metric} FROM (
 -- sqlite: SELECT s.group_name, m.key AS name, CASE WHEN json_extract(m.value, '$[0]') = 'number' THEN 1 ELSE 0 END AS number,
@@ -173,7 +174,7 @@ x.num_trials > 1 OR x.searcher_type <> 'single' AS multitrial: bool, x.user_id
 t.id, t.start_us, t.end_us, t.state: run_state,
 t.hparams, -- JSON object
 t.checkpoint_size: i64, t.checkpoint_count: i32, t.best_metric AS metric: real?,
-t.external_id, t.metadata, t.log_policy_matched, -- NULL: none
+t.external_id, t.metadata, t.log_policy_matched, -- NULL: there is none
 t.archived: bool,
 {store_run_experiment} AS experiment,
 x.project_id, p.name AS project_name, p.key AS project_key, w.id AS workspace_id, w.name AS workspace_name,

@@ -9,12 +9,12 @@ RETURNING epoch;
 -- name: epoch_raise
 UPDATE master_epoch SET epoch = $1 WHERE epoch < $1;
 
--- The value of a key; NULL if the key is not set.
+-- Returns the value of a key; NULL if the key is not set.
 -- name: kv_get with key: text
 -- function: store_kv_get returns text
 SELECT value FROM kv WHERE key = $key;
 
--- Small values by key. Keys are lower case with dots: "agent_token.sha256", "master.config.log".
+-- Small values by key. Keys are in lower case, with dots: "agent_token.sha256", "master.config.log".
 -- name: kv_set with key: text, value: text
 -- function: store_kv_set
 INSERT INTO kv (key, value) VALUES ($key, $value) ON CONFLICT (key) DO UPDATE SET value = excluded.value;
@@ -22,7 +22,7 @@ INSERT INTO kv (key, value) VALUES ($key, $value) ON CONFLICT (key) DO UPDATE SE
 -- name: kv_propose
 INSERT INTO kv (key, value) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING;
 
--- The highest id of a table, or the mark that a deletion of the highest left behind.
+-- Returns the highest id of a table, or the mark that was stored when the row with the highest id was deleted.
 -- name: last_id_experiments
 -- sqlite: SELECT max(
 -- postgres: SELECT greatest(

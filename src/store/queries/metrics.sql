@@ -1,9 +1,10 @@
 -- row: report_row of metric_reports r
 r.id: i64, r.trial_id, r.run_id, r.group_name AS group, r.steps: i32, r.report_us, r.stepless: bool,
 r.archived: bool, r.avg_metrics,
-r.batch_metrics -- NULL: none
+r.batch_metrics -- NULL: there are none
 
--- SQLite gives the highest id plus one, and sealing takes the highest away: what it was is remembered.
+-- SQLite would give a new row the highest id plus one. Sealing deletes the row with the highest id, so that id is stored and looked at
+-- here.
 -- name: reports_insert from report_row
 -- sqlite: INSERT INTO metric_reports (id, trial_id, run_id, group_name, steps, stepless, report_us, avg_metrics, batch_metrics)
 -- sqlite: VALUES (1 + max(coalesce((SELECT max(id) FROM metric_reports), 0),
@@ -19,7 +20,7 @@ WHERE true
 ON CONFLICT (key) DO UPDATE SET value = excluded.value
 WHERE CAST(kv.value AS INTEGER) < CAST(excluded.value AS INTEGER);
 
--- A report of a block that is taken apart, under the id it has.
+-- Inserts a report of a block that is unsealed, with the id that the report has.
 -- name: reports_unseal from report_row
 INSERT INTO metric_reports (id, trial_id, run_id, group_name, steps, stepless, report_us, avg_metrics, batch_metrics)
 VALUES ($id, $trial_id, $run_id, $group, $steps, $stepless, $report_us, $avg_metrics, $batch_metrics);
@@ -28,12 +29,12 @@ VALUES ($id, $trial_id, $run_id, $group, $steps, $stepless, $report_us, $avg_met
 UPDATE metric_reports SET run_id = $run_id, report_us = $report_us, avg_metrics = $avg_metrics, batch_metrics = $batch_metrics
 WHERE id = $id;
 
--- The report that another one of the same trial, group and step merges into.
+-- Finds the report that another one of the same trial, group and step is merged into.
 -- name: reports_to_merge
 SELECT {report_row} FROM metric_reports r
 WHERE r.trial_id = $1 AND r.group_name = $2 AND r.steps = $3 AND r.archived = 0 AND r.stepless = 0;
 
--- Earlier runs' reports that a report at step $3 makes void ($4: its kind of group).
+-- Archives reports of earlier runs that a report at step $3 makes void. $4 is the kind of the report's group.
 -- name: reports_archive
 UPDATE metric_reports SET archived = 1
 WHERE trial_id = $1 AND run_id < $2 AND archived = 0 AND (stepless = 0 OR steps > 0)
@@ -74,25 +75,25 @@ DELETE FROM metric_blocks WHERE id = $1;
 -- name: metric_blocks_archive
 UPDATE metric_blocks SET archived = 1 WHERE id = $1;
 
--- Those that end at ($steps, $id) or later, in order.
+-- Blocks that end at ($steps, $id) or later, in order.
 -- name: metric_blocks_from with trial_id: id, archived: bool, group: text, steps: i64, id: i64, most: i64
 SELECT {metric_block_row} FROM metric_blocks b
 WHERE b.trial_id = $trial_id AND b.archived = $archived AND b.group_name = $group AND (b.last_steps, b.last_id) >= ($steps, $id)
 ORDER BY b.first_steps, b.first_id LIMIT $most;
 
--- The same of all groups.
+-- Blocks of all groups that end at ($steps, $id) or later, in order.
 -- name: metric_blocks_of_trial_from with trial_id: id, archived: bool, steps: i64, id: i64, most: i64
 SELECT {metric_block_row} FROM metric_blocks b
 WHERE b.trial_id = $trial_id AND b.archived = $archived AND (b.last_steps, b.last_id) >= ($steps, $id)
 ORDER BY b.first_steps, b.first_id, b.id LIMIT $most;
 
--- Those that begin before ($steps, $id), the latest first.
+-- Blocks that begin before ($steps, $id), the latest first.
 -- name: metric_blocks_before with trial_id: id, archived: bool, group: text, steps: i64, id: i64, most: i64
 SELECT {metric_block_row} FROM metric_blocks b
 WHERE b.trial_id = $trial_id AND b.archived = $archived AND b.group_name = $group AND (b.first_steps, b.first_id) < ($steps, $id)
 ORDER BY b.first_steps DESC, b.first_id DESC LIMIT $most;
 
--- Those that hold reports of runs before $2 at step $3 or later.
+-- Blocks that hold reports of runs before $2 at step $3 or later.
 -- name: metric_blocks_to_archive
 SELECT {metric_block_row} FROM metric_blocks b
 WHERE b.trial_id = $1 AND b.archived = 0 AND b.least_run < $2 AND b.last_steps >= $3
@@ -141,7 +142,7 @@ ORDER BY b.group_name, b.first_steps, b.first_id, c.name;
 
 -- ---- sealing ----
 
--- What a trial has in rows. Validations stay rows: checkpoints and trials refer to them.
+-- How many reports a trial has in rows. Validations are not counted, since they stay rows: checkpoints and trials refer to them.
 -- row: heads_count of metric_reports r
 r.group_name AS group, r.archived: bool, count(*) AS n: i64
 
@@ -160,13 +161,13 @@ count(*) AS n: i64,
 -- sqlite: coalesce(sum(length(CAST(r.avg_metrics AS BLOB)) + coalesce(length(CAST(r.batch_metrics AS BLOB)), 0)), 0) AS bytes: i64
 -- postgres: coalesce(sum(octet_length(r.avg_metrics) + coalesce(octet_length(r.batch_metrics), 0)), 0)::bigint AS bytes: i64
 
--- Reports from one to another.
+-- A range of reports, from the first to the last.
 -- row: report_range in store/metrics/metric_key.h of metric_reports r
 -- write only
 r.trial_id, r.archived: bool, r.group_name AS group, r.steps AS first.steps: i64, r.id AS first.id: i64,
 r.steps AS last.steps: i64, r.id AS last.id: i64
 
--- How many there are, and how much of them: merging only ever adds.
+-- Counts the reports of a range and their bytes. Merging only ever adds bytes, so a change shows in these numbers.
 -- name: metric_heads_measure from report_range
 SELECT {heads_measure} FROM metric_reports r
 WHERE r.trial_id = $trial_id AND r.archived = $archived AND r.group_name = $group
@@ -176,10 +177,9 @@ WHERE r.trial_id = $trial_id AND r.archived = $archived AND r.group_name = $grou
 DELETE FROM metric_reports WHERE trial_id = $trial_id AND archived = $archived AND group_name = $group
   AND (steps, id) >= ($first.steps, $first.id) AND (steps, id) <= ($last.steps, $last.id);
 
--- Trials whose id is at least from_trial_id and that have at least at_least rows that may be sealed. A starting master seals them.
+-- Returns trials whose id is at least from_trial_id and that have at least at_least rows that may be sealed. A starting master seals them.
 -- name: metric_heads_trials with from_trial_id: id, at_least: i32, limit: i32
 -- function: store_seal_trials returns ids
--- Trials that have at least $2 reports in rows, from $1 on: what a starting master looks after.
 SELECT r.trial_id FROM metric_reports r WHERE r.trial_id >= $from_trial_id AND r.group_name <> 'validation'
 GROUP BY r.trial_id HAVING count(*) >= $at_least ORDER BY r.trial_id LIMIT $limit;
 
@@ -210,7 +210,7 @@ SELECT {best_row} FROM experiments x WHERE x.id = $1 AND x.best_metric IS NOT NU
 -- row: store_metric_name of metric_summaries s
 s.group_name AS group, m.key AS name: text
 
--- Names that trials of the experiments have reported, by group.
+-- Names of metrics that trials of the experiments have reported, by group.
 -- name: metric_names with experiment_ids: ints
 -- function: store_metric_names returns rows
 SELECT DISTINCT {store_metric_name}
@@ -234,7 +234,7 @@ WHERE t.experiment_id = $1 AND r.group_name = $2 AND r.archived = 0 AND r.steps 
 -- postgres: AND r.avg_metrics::json->$3::text IS NOT NULL
 ORDER BY r.steps;
 
--- Blocks of an experiment with a column $3 and steps beyond $4.
+-- Blocks of an experiment that have a column $3 and steps beyond $4.
 -- name: metric_blocks_with
 SELECT b.id FROM trials t JOIN metric_blocks b ON b.trial_id = t.id AND b.archived = 0 AND b.group_name = $2
 JOIN metric_columns c ON c.block_id = b.id AND c.name = $3
@@ -243,7 +243,8 @@ ORDER BY b.trial_id, b.first_steps, b.first_id;
 
 -- ---- workloads: reports (rows and blocks) and checkpoints in one list ----
 
--- Rows of group $2, or of training and validation; $3 training and others, $4 validation.
+-- Reports in rows, of group $2, or of training and validation if $2 is NULL. $3: other groups than validation are included, $4: validation
+-- is included.
 -- define: workload_reports
 FROM metric_reports r WHERE r.trial_id = $1 AND r.archived = 0
     AND (r.group_name = $2 OR ($2 IS NULL AND r.group_name IN ('training', 'validation')))
@@ -266,6 +267,6 @@ ORDER BY b.first_steps, b.first_id;
 -- row: workload_checkpoint in store/metrics/metrics.h into store_workload of checkpoints c
 c.steps_completed AS total_batches: i32, c.report_us AS end_us, c.uuid, c.state, c.resources, c.metadata
 
--- $2: deleted ones, too.
+-- $2: deleted checkpoints are included.
 -- name: workload_checkpoints
 SELECT {workload_checkpoint} FROM checkpoints c WHERE c.trial_id = $1 AND ($2 <> 0 OR c.state <> 'DELETED') ORDER BY c.steps_completed, c.uuid;

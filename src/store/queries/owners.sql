@@ -1,9 +1,9 @@
--- Whose an object is. api/pipeline/access.c asks.
+-- The owner of an object. api/pipeline/access.c reads it.
 -- row: store_owner of experiments x, users u, trials t
-x.user_id,             -- 0: nobody's
-u.username: text?,     -- NULL: nobody's
-x.id AS experiment_id, -- that it belongs to, or is; 0: none
-t.id AS trial_id       -- the same
+x.user_id,             -- 0: nobody owns the object
+u.username: text?,     -- NULL: nobody owns the object
+x.id AS experiment_id, -- the experiment that the object is or belongs to; 0: none
+t.id AS trial_id       -- the trial that the object is or belongs to; 0: none
 
 -- name: owners_of_experiment to store_owner
 SELECT x.user_id, u.username, x.id AS experiment_id, NULL AS trial_id

@@ -7,12 +7,12 @@ DELETE FROM pool_bindings WHERE pool = $1 AND workspace_id = $2;
 -- name: pool_bindings_clear
 DELETE FROM pool_bindings WHERE pool = $1;
 
--- The workspaces that the pool is bound to, in the order of their ids.
+-- Returns the workspaces that the pool is bound to, in the order of their ids.
 -- name: pool_bindings_of_pool with pool: text
 -- function: store_pool_workspaces returns ids
 SELECT workspace_id FROM pool_bindings WHERE pool = $pool ORDER BY workspace_id;
 
--- The pools that are bound to some workspace.
+-- Returns the pools that are bound to some workspace.
 -- name: pool_bindings_pools
 -- function: store_pools_bound returns texts
 SELECT DISTINCT pool FROM pool_bindings ORDER BY pool;
@@ -22,13 +22,14 @@ SELECT DISTINCT pool FROM pool_bindings ORDER BY pool;
 SELECT CASE WHEN EXISTS (SELECT 1 FROM pool_bindings WHERE pool = $pool AND workspace_id = $workspace_id)
     OR NOT EXISTS (SELECT 1 FROM pool_bindings WHERE pool = $pool) THEN 1 ELSE 0 END;
 
--- An experiment that is not over, in a pool that the workspace may not use to which it is to go.
+-- An experiment that is not over, is to move to another workspace, and is in a pool that this workspace may not use.
 -- row: store_stranded of experiments x
 x.id AS experiment_id, -- 0: there is none
 x.resource_pool AS pool
 
--- The first experiment that is not over of a project that goes to another workspace, or of one experiment in it (experiment_id; 0: of
--- all), that is in a pool which this workspace may not use. An experiment that stays in its workspace is not one.
+-- Finds the first experiment of a project that is not over, is to move with the project to another workspace, and is in a pool that this
+-- workspace may not use. With experiment_id only that experiment is looked at (0: all). An experiment that stays in its workspace is not
+-- found.
 -- name: pool_bindings_stranded with project_id: id, experiment_id: id, workspace_id: id
 -- function: store_pool_stranded returns row
 SELECT {store_stranded} FROM experiments x JOIN projects p ON p.id = x.project_id

@@ -1,12 +1,13 @@
--- Asks for a collection of the experiment's checkpoints. Asking twice is asking once, unless a collection has begun in between.
+-- Asks for a collection of the experiment's checkpoints. Asking twice has the same effect as asking once, unless a collection has begun in
+-- between.
 -- name: collections_ask with experiment_id: id
 -- function: store_collection_ask
 INSERT INTO checkpoint_collections (experiment_id) VALUES ($experiment_id)
 ON CONFLICT (experiment_id) DO UPDATE SET asked = checkpoint_collections.asked + 1;
 
 -- row: store_collection of checkpoint_collections c
-c.experiment_id, -- 0: nothing is asked for
-c.asked: i64     -- how often, since it was done last
+c.experiment_id, -- 0: no collection is asked for
+c.asked: i64     -- how often a collection was asked for since the last one was done
 
 -- name: collections_next
 -- function: store_collection_next returns row
@@ -15,7 +16,8 @@ SELECT {store_collection} FROM checkpoint_collections c ORDER BY c.experiment_id
 -- name: collections_done
 DELETE FROM checkpoint_collections WHERE experiment_id = $1 AND asked = $2;
 
--- globs: JSON list of patterns; "[]" is everything. Marks a checkpoint again that waited for its next try.
+-- Marks files of a checkpoint for removal. globs is a JSON list of patterns; "[]" stands for all files. A checkpoint that waits for its
+-- next try is marked again.
 -- name: removals_add with uuid: text, globs: text, now_us: i64
 -- function: store_removal_add
 -- conflict: checkpoint '$uuid' not found
@@ -23,7 +25,7 @@ INSERT INTO checkpoint_removals (uuid, globs, next_us) VALUES ($uuid, $globs, $n
 ON CONFLICT (uuid, globs) DO UPDATE SET next_us = excluded.next_us,
     by_task = CASE WHEN checkpoint_removals.task_id IS NULL THEN 0 ELSE 1 END;
 
--- Marks all files of every checkpoint of the experiment. trial_id: only of that trial; 0: of all.
+-- Marks all files of every checkpoint of the experiment, or of one trial if trial_id is not 0.
 -- name: removals_add_of_experiment with experiment_id: id, trial_id: id, now_us: i64
 -- function: store_removal_add_all
 INSERT INTO checkpoint_removals (uuid, globs, next_us)
@@ -32,7 +34,7 @@ WHERE t.experiment_id = $experiment_id AND (CAST($trial_id AS INTEGER) = 0 OR t.
 ON CONFLICT (uuid, globs) DO UPDATE SET next_us = excluded.next_us,
     by_task = CASE WHEN checkpoint_removals.task_id IS NULL THEN 0 ELSE 1 END;
 
--- What the workspace of an experiment x keeps its checkpoints in, if an admin has said so.
+-- The storage of checkpoints that an admin has set for the workspace of an experiment x; NULL: none is set.
 -- define: admin_storage
 (SELECT w.checkpoint_storage FROM projects p JOIN workspaces w ON w.id = p.workspace_id
  WHERE p.id = x.project_id AND w.storage_by_admin = 1)
@@ -47,21 +49,21 @@ LEFT JOIN trials t ON t.id = c.trial_id
 LEFT JOIN experiments x ON x.id = t.experiment_id
 LEFT JOIN experiment_documents d ON d.experiment_id = t.experiment_id
 
--- A checkpoint from which a trial starts or goes on waits until that trial is over. (A registry of models would add its own
+-- A checkpoint from which a trial starts or goes on waits until that trial is over. (A registry of models would have to add its own
 -- checkpoints here and to checkpoints_for_collection.)
 -- define: removal_unused
 NOT (r.uuid = coalesce(t.latest_checkpoint, '') AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR'))
   AND r.uuid NOT IN (SELECT w.warm_start_checkpoint FROM trials w WHERE w.warm_start_checkpoint IS NOT NULL
                      AND w.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR'))
 
--- Removals that are due. A checkpoint from which a trial that is not over starts or goes on is left out for as long.
+-- Removals that are due. A checkpoint from which a trial starts or goes on is left out as long as that trial is not over.
 -- name: removals_due with now_us: i64, limit: i64
 -- function: store_removals_due returns rows
 SELECT {store_removal} FROM checkpoint_removals r {removal_joins}
 WHERE r.next_us <= $now_us AND r.by_task = 0 AND {removal_unused}
 ORDER BY r.next_us, r.uuid, r.globs LIMIT $limit;
 
--- When the next removal after now_us is due; 0: there is none.
+-- Returns when the next removal after now_us is due; 0: there is none.
 -- name: removals_next with now_us: i64
 -- function: store_removals_next returns i64
 SELECT min(next_us) FROM (
@@ -75,10 +77,10 @@ SELECT min(next_us) FROM (
 -- function: store_removal_hand_over
 UPDATE checkpoint_removals SET by_task = 1 WHERE uuid = $uuid AND globs = $globs;
 
--- What one task can do at once: of one experiment, storage and list of patterns.
+-- What one task can remove at once: files of one experiment and one storage, with one list of patterns.
 -- row: store_removal_group of checkpoint_removals r, experiments x
 x.id AS experiment_id, x.user_id AS owner_id,
-coalesce(c.storage_id, 0) AS storage_id: i64, -- 0: as the experiment has it
+coalesce(c.storage_id, 0) AS storage_id: i64, -- 0: the storage of the experiment's configuration
 r.globs -- NULL: the experiment's TensorBoard files
 
 -- name: removals_for_task
@@ -103,7 +105,7 @@ WHERE globs = $globs AND task_id IS NULL AND by_task = 1 AND next_us <= $now_us 
 -- function: store_removals_of_task returns rows
 SELECT {store_removal} FROM checkpoint_removals r {removal_joins} WHERE r.task_id = $task_id ORDER BY r.uuid;
 
--- A task tells what is left after what it was asked for; whoever tells that nothing is left has done all there was to do.
+-- A task reports what is left after its removal. If nothing is left, there is nothing more to remove, whatever the task was asked for.
 -- name: removals_reported
 DELETE FROM checkpoint_removals WHERE uuid = $1 AND (task_id = $2 OR CAST($3 AS INTEGER) = 1);
 
@@ -111,10 +113,10 @@ DELETE FROM checkpoint_removals WHERE uuid = $1 AND (task_id = $2 OR CAST($3 AS 
 -- function: store_collecting_tasks returns i64
 SELECT count(*) FROM tasks WHERE end_us IS NULL AND trial_id IS NULL AND type = 'CHECKPOINT_GC';
 
--- How many removals of files of an experiment have yet to be tried, or are being tried; of one trial, or of all (0).
+-- Counts the removals of files of an experiment that have not been tried yet or are being tried. trial_id: only of that trial; 0: of all.
 -- name: removals_pending with experiment_id: id, trial_id: id, now_us: i64
 -- function: store_removals_pending returns i64
--- Whether anything of the experiment, or of its trial $3, has yet to be tried, or is being tried.
+-- Whether a removal for the experiment, or for its trial $3, has not been tried yet or is being tried.
 SELECT (SELECT count(*) FROM checkpoint_removals r
         JOIN checkpoints c ON c.uuid = r.uuid
         JOIN trials t ON t.id = c.trial_id
@@ -173,7 +175,7 @@ DELETE FROM checkpoint_removals WHERE uuid = $1 AND (globs = $2 OR $2 = '[]');
 UPDATE checkpoint_removals SET task_id = NULL, tries = tries + 1, next_us = $next_us, reason = $reason
 WHERE uuid = $uuid AND globs = $globs;
 
--- Why files of the experiment could not be removed; NULL: none failed.
+-- Returns why files of the experiment could not be removed; NULL: no removal failed.
 -- name: removals_reason with experiment_id: id, trial_id: id
 -- function: store_removal_reason returns text
 SELECT reason FROM (

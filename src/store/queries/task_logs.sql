@@ -1,21 +1,21 @@
--- The state of a task's log: last line, distinct values of the fields (JSON).
+-- The state of a task's log: the last line's number, and the distinct values of the fields (JSON).
 -- row: log_state of task_log_state s
 s.last_id: i64, s.fields
 
 -- name: task_log_state_get
 SELECT {log_state} FROM task_log_state s WHERE s.task_id = $1;
 
--- Where the next line of a batch goes.
+-- Where the lines of the next batch are added.
 -- row: log_place
 -- also: struct log_state state;
 coalesce((SELECT last_id FROM task_log_state WHERE task_id = $1), 0) AS state.last_id: i64,
 coalesce((SELECT fields FROM task_log_state WHERE task_id = $1), '{}') AS state.fields: text,
-coalesce((SELECT seq FROM container_log_marks WHERE container_id = $2), 0) AS mark: i64 -- the container's last line that is stored
+coalesce((SELECT seq FROM container_log_marks WHERE container_id = $2), 0) AS mark: i64 -- the last stored line of the container
 
 -- name: task_log_place
 SELECT {log_place};
 
--- Whether an agent may speak for a container: it is on that agent, and of that allocation and task.
+-- Whether an agent may send lines of a container: the container must be on that agent, and belong to that allocation and task.
 -- name: containers_of_agent
 SELECT count(*) FROM containers c JOIN allocations a ON a.id = c.allocation_id
 WHERE c.id = $1 AND c.agent_id = $2 AND c.allocation_id = $3 AND a.task_id = $4;
@@ -36,8 +36,8 @@ INSERT INTO task_log_blocks (task_id, first_id, last_id, sealed, first_us, last_
     words, lines)
 VALUES ($task_id, $first_id, $last_id, $sealed, $first_us, $last_us, $level_mask, $rank_mask, $text_bytes, $words, $lines);
 
--- What a reader wants to know of blocks before it reads their lines. Those that cannot hold what it looks for are
--- passed over: 0 means that any will do.
+-- What a reader asks of a block before it reads the block's lines. A block that cannot hold what the reader looks for is left out. 0 means
+-- that there is no condition.
 -- define: block_filters
   AND ($levels = 0 OR (b.level_mask & $levels) <> 0)
   AND ($ranks = 0 OR (b.rank_mask & $ranks) <> 0)
@@ -50,7 +50,7 @@ b.first_id: i64, b.last_id: i64, b.text_bytes: i64, b.words: borrowed
 -- row: log_lines of task_log_blocks b
 b.first_id: i64, b.last_id: i64, b.lines: borrowed
 
--- The block that the line after $line lies in, and those after it.
+-- The block that holds the line after $line, and the blocks after it.
 -- name: task_log_blocks_after with task_id: text, line: i64, levels: i64, ranks: i64, before_us: i64, after_us: i64, most: i64
 SELECT {log_candidate} FROM task_log_blocks b
 WHERE b.task_id = $task_id
@@ -74,7 +74,7 @@ WHERE task_id = $1 AND first_id >= $2 AND first_id <= $3 ORDER BY first_id;
 SELECT {log_lines} FROM task_log_blocks b
 WHERE task_id = $1 AND first_id >= $2 AND first_id <= $3 ORDER BY first_id DESC;
 
--- The oldest $2 blocks of a task.
+-- Counts the lines of the oldest $2 blocks of a task.
 -- name: task_log_count_some
 SELECT CAST(coalesce(sum(last_id - first_id + 1), 0) AS INTEGER) FROM (
     SELECT first_id, last_id FROM task_log_blocks WHERE task_id = $1 ORDER BY first_id LIMIT $2) s;
@@ -98,7 +98,7 @@ b.task_id, CAST(sum(b.text_bytes) AS INTEGER) AS size.text_bytes: i64, count(*) 
 -- function: store_log_waiting returns rows
 SELECT {store_log_waiting} FROM task_log_blocks b WHERE b.sealed = 0 GROUP BY b.task_id;
 
--- The last line of the container that is stored; 0: none yet.
+-- Returns the number of the container's last stored line; 0: there is none yet.
 -- name: container_log_marks_get with container_id: text
 -- function: store_task_log_mark returns i64
 SELECT seq FROM container_log_marks WHERE container_id = $container_id;
@@ -110,7 +110,7 @@ ON CONFLICT (container_id) DO UPDATE SET seq = excluded.seq;
 -- name: container_log_marks_delete
 DELETE FROM container_log_marks WHERE task_id = $1;
 
--- Tasks whose retention ($2 days, unless they have their own) is over at $1, and that still have lines.
+-- Tasks whose retention is over at $1 and that still have lines. The retention is the task's own, or else $2 days.
 -- name: task_log_expired
 SELECT k.id FROM tasks k
 WHERE k.end_us IS NOT NULL AND coalesce(k.log_retention_days, $2) >= 0
@@ -122,7 +122,7 @@ ORDER BY k.end_us, k.id LIMIT $3;
 
 -- row: store_log_match of log_matches m
 m.trial_id, m.agent_id, m.pattern,
-m.policy, -- its name; NULL: none
+m.policy, -- the policy's name; NULL: it has none
 -- also: enum log_policy_action action;
 m.action: by log_match_action,
 -- write only
@@ -133,7 +133,7 @@ INSERT INTO log_matches (task_id, agent_id, pattern, policy, action, trial_id, m
 VALUES ($task_id, $agent_id, $pattern, $policy, $action, $trial_id, $now_us)
 ON CONFLICT (task_id, agent_id, pattern) DO NOTHING;
 
--- Matches of policies with an action, of trials that are not over.
+-- Returns matches of policies that have an action, for trials that are not over.
 -- name: log_matches_open
 -- function: store_log_matches_open returns rows
 SELECT {store_log_match} FROM log_matches m JOIN trials t ON t.id = m.trial_id

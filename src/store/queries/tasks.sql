@@ -1,15 +1,15 @@
 -- row: store_task of tasks k
-k.id,             -- trials: EXPERIMENT.REQUEST_ID
+k.id,             -- for trials: EXPERIMENT.REQUEST_ID
 k.type,           -- TRIAL, NOTEBOOK, SHELL, COMMAND, TENSORBOARD, CHECKPOINT_GC, GENERIC
 k.job_id,
-k.trial_id: i32?, -- the trial whose task this is
+k.trial_id: i32?, -- the trial that the task belongs to
 k.start_us, k.end_us, k.log_retention_days: i32?has_log_retention,
-k.state,          -- generic tasks: ACTIVE, PAUSED …; else NULL
+k.state,          -- for generic tasks: ACTIVE, PAUSED …; else NULL
 k.config,         -- what a task without an experiment was made from, JSON or YAML; NULL: none
-k.parent_id,      -- generic tasks
+k.parent_id,      -- for generic tasks
 k.forked_from, k.no_pause: bool,
-k.snapshot,       -- the core's own state of it, JSON; NULL: none
-k.owner_id, k.experiment_id -- of a task of its own: whose it is, and on behalf of which experiment; else 0
+k.snapshot,       -- the core's own state of the task, JSON; NULL: none
+k.owner_id, k.experiment_id -- for a task of its own: its owner, and the experiment that it works for; else 0
 
 -- copy: tasks from store_task
 
@@ -24,7 +24,7 @@ UPDATE tasks SET end_us = $2 WHERE id = $1;
 -- missing: task '$id'
 SELECT {store_task} FROM tasks k WHERE k.id = $id;
 
--- The tasks of the core that belong to no trial and are not over.
+-- Returns the core's tasks that belong to no trial and are not over.
 -- name: tasks_open_of_their_own
 -- function: store_tasks_open_of_their_own returns rows
 SELECT {task_row} FROM tasks k WHERE k.end_us IS NULL AND k.trial_id IS NULL AND k.type = 'CHECKPOINT_GC'
@@ -51,7 +51,7 @@ WHERE id = $id;
 -- missing: allocation '$id'
 SELECT {allocation_row} FROM allocations a WHERE a.id = $id;
 
--- The allocations of a task, in the order of their runs.
+-- Returns the allocations of a task, in the order of their runs.
 -- name: allocations_of_task with task_id: text
 -- function: store_allocations_of_task returns rows
 SELECT {allocation_row} FROM allocations a WHERE a.task_id = $task_id ORDER BY a.run_id, a.request_us, a.id;
@@ -60,7 +60,7 @@ SELECT {allocation_row} FROM allocations a WHERE a.task_id = $task_id ORDER BY a
 -- function: store_allocations_open returns rows
 SELECT {allocation_row} FROM allocations a WHERE a.end_us IS NULL ORDER BY a.request_us, a.id;
 
--- How long the last n allocations of a pool took that ended by themselves, the newest first.
+-- Returns how long the last n allocations of a pool took that ended by themselves, the newest first.
 -- name: allocations_run_times with pool: text, n: i64
 -- function: store_allocation_run_times returns i64s
 SELECT end_us - start_us FROM allocations
@@ -80,7 +80,7 @@ UPDATE containers SET agent_id = $agent_id, rank = $rank, device_ids = $device_i
     address = $address, exit_kind = $exit_kind, exit_code = $exit_code
 WHERE id = $id;
 
--- The containers of the allocations that are not over.
+-- Returns the containers of the allocations that are not over.
 -- name: containers_open
 -- function: store_containers_open returns rows
 SELECT {container_row} FROM containers c JOIN allocations a ON a.id = c.allocation_id

@@ -4,7 +4,7 @@
 t.name,   -- unique in the cluster
 t.config, -- JSON object
 t.workspace_id,
-t.user_id -- who has made it, and owns it (store/accounts/owners.h); 0: nobody
+t.user_id -- the user who made the template and owns it (store/accounts/owners.h); 0: nobody
 
 -- name: templates_insert
 -- function: store_template_insert
@@ -39,7 +39,7 @@ SELECT count(*) FROM templates WHERE 1 = 1
 -- fragment: templates_rows
 SELECT {store_template} FROM templates t WHERE 1 = 1
 
--- a part of the name, without regard to case
+-- The name contains the text, without regard to case.
 -- fragment: templates_filter_name with name: text
 -- sqlite: AND instr(lower(name), lower($name)) > 0
 -- postgres: AND strpos(lower(name), lower($name)) > 0

@@ -1,4 +1,4 @@
--- What the core owns.
+-- The columns of a trial that the core owns.
 -- row: trial_row in core/records/rows.h of trials t
 t.id, t.experiment_id, t.request_id: chars, t.task_id: chars, t.state: run_state, t.start_us, t.end_us, t.seed: i64,
 t.hparams: text or "{}", t.run_id, t.restarts: i32, t.steps_completed: i32, t.latest_checkpoint: chars,
@@ -7,27 +7,27 @@ t.excluded_agents, t.runs_before_task: i32, t.launch_failures: i32,
 -- write only
 t.log_retention_days: i32?has_log_retention
 
--- A validation as trial.v1.MetricsWorkload shows it. id 0: there is none.
+-- A validation in the form of trial.v1.MetricsWorkload. id 0: there is none.
 -- row: store_validation of metric_reports v
 v.id: i64, v.report_us AS end_us, v.steps AS total_batches: i32,
 v.avg_metrics AS metrics: text? -- JSON object
 
 -- row: trial_plain into store_trial of trials t
-{trial_row} AS row,      -- as the core has it; row.hparams lives in the arena
-t.total_batches: i32,    -- the most steps_completed reported
-t.runner_state,          -- text of the harness
+{trial_row} AS row,      -- what the core has; row.hparams lives in the arena
+t.total_batches: i32,    -- the highest steps_completed that was reported
+t.runner_state,          -- a text that the training library reports
 t.log_retention_days: i32?has_log_retention,
-t.external_id,           -- unmanaged; NULL: none
-t.log_policy_matched,    -- NULL: none
-t.last_activity_us,      -- unmanaged trials' heartbeat
-t.best_metric AS searcher_metric: real?, -- of the best validation, as reported (not negated)
+t.external_id,           -- for unmanaged trials; NULL: none
+t.log_policy_matched,    -- NULL: no policy has matched
+t.last_activity_us,      -- when an unmanaged trial was last heard of
+t.best_metric AS searcher_metric: real?, -- of the best validation, as it was reported (not negated)
 t.checkpoint_size: i64, t.checkpoint_count: i32,
 -- also: const char **task_ids; size_t task_ids_n; -- oldest first
 t.metadata               -- JSON or NULL
 
 -- row: store_trial of trials t
 {trial_plain},
--- only when asked for:
+-- set only when they are asked for:
 -- also: const char *summary_metrics; -- JSON as the client expects it
 {store_validation b} AS best_validation, {store_validation l} AS latest_validation
 
@@ -58,17 +58,17 @@ SELECT {trial_plain} FROM trials t WHERE t.id = $1;
 -- postgres: WHERE t.id IN (SELECT json_array_elements_text($1::json)::bigint)
 ORDER BY t.id;
 
--- The ids of the trials of an experiment, ascending.
+-- Returns the ids of the trials of an experiment, ascending.
 -- name: trial_ids_of_experiment with experiment_id: id
 -- function: store_trial_ids_of_experiment returns ids
 SELECT id FROM trials WHERE experiment_id = $experiment_id ORDER BY id;
 
--- As the core has them, in order of their ids: what continuing an experiment takes up.
+-- The trials of an experiment as the core has them, in the order of their ids. Continuing an experiment reads them.
 -- name: trials_of_experiment with experiment_id: id
 -- function: store_trial_rows_of_experiment returns rows
 SELECT {trial_row} FROM trials t WHERE t.experiment_id = $experiment_id ORDER BY t.id;
 
--- The trials of experiments that are not over, in the order of their ids: what a starting master restores.
+-- Returns the trials of experiments that are not over, in the order of their ids. A starting master restores them.
 -- name: trials_unfinished
 -- function: store_trials_unfinished returns rows
 SELECT {trial_row} FROM trials t JOIN experiments x ON x.id = t.experiment_id
@@ -120,19 +120,19 @@ UPDATE trials SET last_activity_us = $now_us WHERE id = $id;
 -- missing: trial $id
 UPDATE trials SET log_policy_matched = $policy WHERE id = $id;
 
--- ---- what reports and checkpoints change ----
+-- ---- what storing a report or a checkpoint reads and changes ----
 
 -- name: trials_progress
 UPDATE trials SET total_batches = $2 WHERE id = $1 AND total_batches < $2;
 
--- A trial as a report sees it.
+-- What storing a report needs to know of the trial.
 -- row: metric_trial of trials t, experiments x, metric_summaries s
 t.experiment_id, x.searcher_metric, x.smaller_is_better: bool, t.report_run_id, t.stale_steps: i32, t.total_batches: i32,
 t.run_id, t.state: run_state,
-t.best_metric AS best: real?, -- validation
-s.metrics AS summary: text?   -- of the report's group, as it is kept; NULL: none yet
+t.best_metric AS best: real?, -- the best validation
+s.metrics AS summary: text?   -- the stored summary of the report's group; NULL: none yet
 
--- A trial, for a report of one of its groups.
+-- Reads a trial for storing a report of one of its groups.
 -- name: trials_searcher with trial_id: id, group: text
 -- function: metric_trial_get returns row
 -- missing: trial '$trial_id'
@@ -143,7 +143,7 @@ WHERE t.id = $trial_id;
 -- name: trials_set_report_run
 UPDATE trials SET report_run_id = $2, stale_steps = $3 WHERE id = $1;
 
--- The newest by step; a later report of the same step is newer.
+-- The newest validation is the one with the highest step; of those at the same step it is the later report.
 -- name: trials_latest_validation
 UPDATE trials SET latest_validation_id = $2,
     latest_metric = CASE WHEN latest_validation_id = $2 THEN coalesce($3, latest_metric) ELSE $3 END
@@ -185,7 +185,7 @@ SELECT count(*) FROM trials t WHERE t.experiment_id = $experiment_id
 -- sort: 7 t.best_metric NULLS LAST, t.id
 -- sort: 8 t.latest_metric NULLS LAST, t.id
 -- sort: 9 t.total_batches, t.id
--- An open trial lasts until now.
+-- A trial that has not ended lasts until now.
 -- sort: 10 with now_us: us coalesce(t.end_us, $now_us) - t.start_us, t.id
 -- sort: 11 t.restarts, t.id
 -- sort: 12 t.checkpoint_size, t.id

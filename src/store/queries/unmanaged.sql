@@ -1,6 +1,6 @@
--- Experiments and trials that run elsewhere and only report here.
+-- Experiments and trials that run outside of the cluster and only report to it.
 
--- The id of the unmanaged trial that has this external id; 0: there is none.
+-- Returns the id of the unmanaged trial that has this external id; 0: there is none.
 -- name: unmanaged_trial_by_external_id with experiment_id: id, external_id: text
 -- function: store_unmanaged_trial_id returns i32
 SELECT t.id FROM trials t JOIN experiments x ON x.id = t.experiment_id
@@ -14,11 +14,11 @@ WHERE x.external_id = $external_experiment_id AND t.external_id = $external_id;
 -- name: unmanaged_trial_set_state
 UPDATE trials SET state = $2, end_us = $3, last_activity_us = $4 WHERE id = $1;
 
--- The next run of a trial.
+-- Begins the next run of a trial.
 -- name: unmanaged_trial_start with trial_id: id, now_us: i64
 -- function: store_unmanaged_trial_start
 -- missing: trial $trial_id
--- The core, which notes the latest checkpoint of other trials, does not know these.
+-- The core notes the latest checkpoint of other trials, but does not know these trials.
 UPDATE trials SET state = 'ACTIVE', run_id = run_id + 1, end_us = NULL, last_activity_us = $now_us,
     latest_checkpoint = (SELECT c.uuid FROM checkpoints c WHERE c.trial_id = $trial_id AND c.state = 'COMPLETED'
         ORDER BY c.steps_completed DESC, c.report_us DESC LIMIT 1),
@@ -36,16 +36,16 @@ SELECT {trial_state} FROM trials t WHERE t.experiment_id = $1;
 UPDATE experiments SET state = $2, end_us = $3, progress = coalesce($4, progress)
 WHERE id = $1 AND state NOT IN ('DELETING', 'DELETE_FAILED');
 
--- Trials that said nothing for too long have died: their end is when they were last heard of.
+-- Ends trials that have not been heard of for too long. Their end is the time when they were last heard of.
 -- name: unmanaged_trials_expire
 UPDATE trials SET state = 'ERROR', end_us = last_activity_us
 WHERE state = 'ACTIVE' AND last_activity_us IS NOT NULL AND last_activity_us < $1
     AND experiment_id IN (SELECT id FROM experiments WHERE unmanaged <> 0)
 RETURNING experiment_id;
 
--- ---- what trials start from ----
+-- ---- checkpoints that trials start from ----
 
--- A trial uses somebody's checkpoint, perhaps as a version of a model. The same again replaces it.
+-- Notes that a trial uses a checkpoint, which may be registered as a version of a model. The same use again replaces the row.
 -- row: store_trial_source of trial_source_infos s
 s.trial_id, s.checkpoint_uuid,
 s.type, -- INFERENCE, FINE_TUNING
@@ -57,6 +57,6 @@ s.model_id: i32?, s.model_version: i32?has_version
 INSERT INTO {insert store_trial_source}
 ON CONFLICT (trial_id, checkpoint_uuid, type) DO UPDATE SET {replace store_trial_source};
 
--- $2 is one type, or empty.
+-- $2 is one type; "" stands for all types.
 -- name: trial_source_infos_of_checkpoint
 SELECT DISTINCT trial_id FROM trial_source_infos WHERE checkpoint_uuid = $1 AND ($2 = '' OR type = $2) ORDER BY trial_id;

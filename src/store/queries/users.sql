@@ -8,8 +8,8 @@ u.agent_group AS group: text if set
 -- row: store_user of users u
 u.id,
 u.username,      -- unique without regard to case
-u.display_name,  -- NULL: none
-u.password_hash, -- argon2id text; NULL: cannot log in with a password
+u.display_name,  -- NULL: there is none
+u.password_hash, -- the text of argon2id; NULL: the user cannot log in with a password
 u.admin: bool, u.active: bool, u.remote: bool,
 {store_agent_user_group} AS agent,
 u.modified_us, u.last_auth_us
@@ -20,12 +20,12 @@ u.modified_us, u.last_auth_us
 -- conflict: user "$username" already exists
 INSERT INTO {insert store_user};
 
--- What a change of an account names. All other columns stay as they are in the store at that moment.
+-- The columns that a change of an account sets. All other columns keep the value that they have in the store at that moment.
 -- row: store_user_patch of users u
 -- write only
-u.username: text?, u.display_name, u.password_hash, -- NULL: as it is
+u.username: text?, u.display_name, u.password_hash, -- NULL: not changed
 u.admin: bool?, u.active: bool?, u.remote: bool?,
-{store_agent_user_group} AS agent -- not set: as it is
+{store_agent_user_group} AS agent -- if it is not set: not changed
 
 -- name: users_patch from store_user_patch with id: id, now_us: i64
 -- function: store_user_patch
@@ -38,10 +38,9 @@ UPDATE users SET username = coalesce($username, username), display_name = coales
     agent_group = coalesce($agent.group, agent_group), modified_us = $now_us
 WHERE id = $id;
 
--- How many users other than `but` have this user name or display name, without regard to case.
+-- Counts the users other than `but` who have this user name or display name, without regard to case.
 -- name: users_count_shown_as with name: text, but: i32
 -- function: store_user_count_shown_as returns i64
--- Whether anybody but user $2 is shown, or logs in, under this name.
 SELECT count(*) FROM users u
 WHERE u.id <> $but AND (lower(u.username) = lower($name) OR lower(u.display_name) = lower($name));
 
@@ -66,7 +65,7 @@ SELECT count(*) FROM users u WHERE 1 = 1
 -- fragment: users_rows
 SELECT {store_user} FROM users u WHERE 1 = 1
 
--- a part of the user name or of the display name, without regard to case
+-- The user name or the display name contains the text, without regard to case.
 -- fragment: users_filter_name with name: text
 -- sqlite: AND (instr(lower(u.username), lower($name)) > 0 OR instr(lower(u.display_name), lower($name)) > 0)
 -- postgres: AND (strpos(lower(u.username), lower($name)) > 0 OR strpos(lower(u.display_name), lower($name)) > 0)
@@ -77,7 +76,7 @@ AND u.active = $active
 -- fragment: users_filter_admin with admin: bool
 AND u.admin = $admin
 
--- Sorted by the numbers of api.v1.GetUsersRequest.SortBy. 6 is the name under which a user is shown.
+-- Sorted by the numbers of api.v1.GetUsersRequest.SortBy. 6 stands for the name that is shown for a user.
 -- list: store_user_list of users in memory pages
 -- sort: 0 u.id
 -- sort: 1 u.display_name NULLS LAST, u.id

@@ -1,6 +1,6 @@
 -- ---- workspaces ----
 
--- The account that tasks in a workspace run under: what is set here goes before the owner's own. NULL: not set.
+-- The account that tasks in a workspace run as. It takes precedence over the owner's account. NULL: not set.
 -- row: store_workspace_agent of workspaces w
 w.agent_uid AS uid: i32?, w.agent_gid AS gid: i32?, w.agent_user AS user, w.agent_group AS group
 
@@ -11,15 +11,15 @@ w.user_id, w.archived: bool, w.immutable: bool,
 w.state, -- NULL, "DELETING", "DELETE_FAILED"
 w.error_message,
 {store_workspace_agent} AS agent,
-w.checkpoint_storage, -- JSON or NULL
-w.storage_by_admin: bool, -- an admin has set it
-w.default_compute_pool, w.default_aux_pool, -- NULL: the cluster's
+w.checkpoint_storage, -- JSON, or NULL
+w.storage_by_admin: bool, -- an admin has set the storage
+w.default_compute_pool, w.default_aux_pool, -- NULL: the cluster's default pools
 w.created_us,
 -- read only: filled by get and list
 u.username,
 (SELECT count(*) FROM projects p WHERE p.workspace_id = w.id) AS num_projects: i32,
 (SELECT count(*) FROM experiments x JOIN projects p ON p.id = x.project_id WHERE p.workspace_id = w.id) AS num_experiments: i32,
-n.pinned_us -- when the asking user pinned it; 0: not pinned
+n.pinned_us -- when the user who asks has pinned it; 0: not pinned
 
 -- name: workspaces_insert
 -- function: store_workspace_insert
@@ -48,13 +48,13 @@ SELECT {store_workspace} FROM workspaces w
 LEFT JOIN users u ON u.id = w.user_id
 LEFT JOIN workspace_pins n ON n.workspace_id = w.id AND n.user_id = $asking_user_id
 
--- asking_user_id: whose pin counts; 0: nobody's.
+-- asking_user_id is the user whose pins are shown; 0: nobody's are.
 -- name: workspaces_by_id with id: id, asking_user_id: id
 -- function: store_workspace_get returns row
 -- missing: workspace '$id'
 {workspace_select} WHERE w.id = $id;
 
--- The account of tasks that is set for the workspace of a project.
+-- Returns the account of tasks that is set for the workspace of a project.
 -- name: workspaces_agent_of_project with project_id: id
 -- function: store_workspace_agent_get returns row
 -- missing: project '$project_id'
@@ -72,16 +72,16 @@ LEFT JOIN users u ON u.id = w.user_id
 LEFT JOIN workspace_pins n ON n.workspace_id = w.id AND n.user_id = $asking_user_id
 WHERE 1 = 1
 
--- whose pins count; 0: nobody's
+-- asking_user_id is the user whose pins are shown; 0: nobody's are.
 -- fragment: workspaces_rows with asking_user_id: id
 {workspace_select} WHERE 1 = 1
 
--- a part of the name, without regard to case
+-- The name contains the text, without regard to case.
 -- fragment: workspaces_filter_name with name: text
 -- sqlite: AND instr(lower(w.name), lower($name)) > 0
 -- postgres: AND strpos(lower(w.name), lower($name)) > 0
 
--- the whole name, with regard to case
+-- The name is exactly the text, with regard to case.
 -- fragment: workspaces_filter_name_exact with name_exact: text
 AND w.name = $name_exact
 
@@ -91,7 +91,7 @@ AND w.archived = $archived
 -- fragment: workspaces_filter_pinned with pinned: bool
 AND (n.pinned_us IS NOT NULL) = ($pinned <> 0)
 
--- the owner is one of usernames or of user_ids
+-- The owner is one of usernames or of user_ids.
 -- fragment: workspaces_filter_owner with usernames: texts, user_ids: ints
 -- sqlite: AND (u.username IN (SELECT value FROM json_each($usernames)) OR w.user_id IN (SELECT value FROM json_each($user_ids)))
 -- postgres: AND (u.username IN (SELECT json_array_elements_text($usernames::json)) OR w.user_id IN (SELECT
@@ -111,7 +111,7 @@ p.key,  -- unique, upper case, at most 5 characters
 p.description,
 p.notes: text or "[]", -- JSON list of {name, contents}
 p.archived: bool, p.immutable: bool,
-p.state, p.error_message, -- as in workspaces
+p.state, p.error_message, -- NULL, "DELETING" or "DELETE_FAILED", and why the deletion failed
 p.created_us,
 -- read only
 w.name AS workspace_name, u.username, w.archived AS workspace_archived: bool,
@@ -146,13 +146,14 @@ LEFT JOIN users u ON u.id = p.user_id
 -- missing: project '$key'
 {project_select} WHERE p.key = $key;
 
--- Where experiments go: what creating one asks of a project. The counts of store_project read every experiment in it.
+-- What creating an experiment needs to know of the project that it goes to. Reading a store_project would take longer, since its counts
+-- read every experiment in the project.
 -- row: store_project_place of projects p, workspaces w
 p.id, p.workspace_id, p.name,
-p.archived <> 0 OR w.archived <> 0 AS archived: bool,             -- the project or its workspace
-p.state IS NOT NULL OR w.state IS NOT NULL AS deleting: bool,     -- the project or its workspace, or that has failed
-w.checkpoint_storage,                       -- of the workspace; JSON or NULL
-w.default_compute_pool, w.default_aux_pool  -- of the workspace; NULL: the cluster's
+p.archived <> 0 OR w.archived <> 0 AS archived: bool,             -- the project or its workspace is archived
+p.state IS NOT NULL OR w.state IS NOT NULL AS deleting: bool,     -- one of the two is being deleted, or its deletion has failed
+w.checkpoint_storage,                       -- the workspace's; JSON, or NULL
+w.default_compute_pool, w.default_aux_pool  -- the workspace's; NULL: the cluster's default pools
 
 -- name: project_places_by_id with id: id
 -- function: store_project_place_get returns row
@@ -160,7 +161,7 @@ w.default_compute_pool, w.default_aux_pool  -- of the workspace; NULL: the clust
 SELECT {store_project_place} FROM projects p JOIN workspaces w ON w.id = p.workspace_id
 WHERE p.id = $id;
 
--- A workspace without such a project gives a row without one.
+-- If the workspace has no such project, the result is a row without a project.
 -- name: project_places_by_names to store_project_place
 SELECT coalesce(p.id, 0) AS id, w.id AS workspace_id, coalesce(p.name, '') AS name,
     coalesce(p.archived, 0) <> 0 OR w.archived <> 0 AS archived,
@@ -177,7 +178,7 @@ SELECT count(*) FROM projects p LEFT JOIN users u ON u.id = p.user_id WHERE 1 = 
 -- fragment: projects_filter_workspace with workspace_id: id
 AND p.workspace_id = $workspace_id
 
--- a part of the name, without regard to case
+-- The name contains the text, without regard to case.
 -- fragment: projects_filter_name with name: text
 -- sqlite: AND instr(lower(p.name), lower($name)) > 0
 -- postgres: AND strpos(lower(p.name), lower($name)) > 0
@@ -185,7 +186,7 @@ AND p.workspace_id = $workspace_id
 -- fragment: projects_filter_archived with archived: bool
 AND (p.archived <> 0 OR p.workspace_id IN (SELECT a.id FROM workspaces a WHERE a.archived <> 0)) = ($archived <> 0)
 
--- the owner is one of usernames or of user_ids
+-- The owner is one of usernames or of user_ids.
 -- fragment: projects_filter_owner with usernames: texts, user_ids: ints
 -- sqlite: AND (u.username IN (SELECT value FROM json_each($usernames)) OR p.user_id IN (SELECT value FROM json_each($user_ids)))
 -- postgres: AND (u.username IN (SELECT json_array_elements_text($usernames::json)) OR p.user_id IN (SELECT
@@ -199,7 +200,7 @@ AND (p.archived <> 0 OR p.workspace_id IN (SELECT a.id FROM workspaces a WHERE a
 -- sort: 3 p.name, p.id
 -- sort: 4 p.description, p.id
 
--- ---- the deletion of a workspace or of a project, with all that is in it ----
+-- ---- the deletion of a workspace or of a project, with everything in it ----
 -- $1 is a project (or 0), $2 a workspace (or 0).
 
 -- define: experiments_in_deletion
@@ -212,7 +213,7 @@ AND x.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR', 'DELETING', 'DELETED', 'DE
 -- name: workspace_deletions_count_of_others
 SELECT count(*) {experiments_in_deletion} AND x.user_id <> $3;
 
--- Its templates go with a workspace, too.
+-- A workspace is deleted together with its templates, so templates of other users count, too.
 -- name: workspace_deletions_count_projects_of_others
 SELECT (SELECT count(*) FROM projects WHERE workspace_id = $1 AND user_id <> $2)
     + (SELECT count(*) FROM templates WHERE workspace_id = $1 AND (user_id IS NULL OR user_id <> $2));
@@ -241,7 +242,7 @@ DELETE FROM projects WHERE state = 'DELETING' AND NOT EXISTS (SELECT 1 FROM expe
 DELETE FROM workspaces
 WHERE state = 'DELETING' AND NOT EXISTS (SELECT 1 FROM projects p WHERE p.workspace_id = workspaces.id);
 
--- An experiment could not be deleted: its project, and its workspace, become DELETE_FAILED.
+-- Marks a project and its workspace as DELETE_FAILED, because an experiment in them could not be deleted.
 -- name: workspace_deletions_fail_workspace_of with experiment_id: id, reason: text
 -- function: store_workspace_deletions_fail
 -- then: workspace_deletions_fail_project_of
@@ -253,7 +254,7 @@ WHERE state = 'DELETING' AND id = (
 UPDATE projects SET state = 'DELETE_FAILED', error_message = $reason
 WHERE state = 'DELETING' AND id = (SELECT project_id FROM experiments WHERE id = $experiment_id);
 
--- When a master starts: what the master before it was deleting becomes DELETE_FAILED.
+-- Marks as DELETE_FAILED what the last master was deleting when it ended. A starting master calls this.
 -- name: workspace_deletions_fail_workspaces
 -- function: store_workspace_deletions_fail_all
 -- then: workspace_deletions_fail_projects

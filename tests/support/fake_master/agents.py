@@ -1,6 +1,7 @@
-"""A master for agents: takes their WebSockets, acknowledges or does not, and serves the routes that agents ask for. And an agent for it.
+"""A master for agents, and an agent for it. The master takes agents' WebSockets, acknowledges their messages or does not, and serves the
+routes that agents ask for.
 
-Everything that an agent says lands in lists that tests read under `lock`.
+Everything that an agent sends is put into lists that tests read under `lock`.
 """
 
 import base64
@@ -25,11 +26,11 @@ from support.waiting import TIMEOUT_S
 
 BUILD = pathlib.Path(os.environ.get("DET_BUILD", pathlib.Path(__file__).parents[3] / "build"))
 TOKEN = "secret-of-the-agents"
-OWNER = 7  # the platform's number of the user whose tasks these are
+OWNER = 7  # the number, on the platform, of the user who owns the tasks
 
 
 def tgz(files):
-    """A context: {"name": "text"}, or ready-made tarfile.TarInfo objects with their data."""
+    """Makes a context of {"name": "text"}, or of ready-made tarfile.TarInfo objects with their data."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz") as tar:
         for name, content in files.items():
@@ -104,16 +105,16 @@ class Master(FakeMaster):
     def __init__(self):
         self.epoch, self.cluster = 1, "cluster-" + uuid.uuid4().hex[:8]
         self.context, self.rendezvous, self.broken_requests = tgz({}), None, 0
-        self.context_may_go = threading.Event()  # cleared: a request for a context waits for its answer
+        self.context_may_go = threading.Event()  # while it is cleared, a request for a context waits for its answer
         self.context_may_go.set()
         self.ack_logs = self.ack_states = True
         self.connection, self.hellos, self.requests, self.posts, self.states = None, [], [], [], []
         self.lines = {}     # container id → {number: line}
-        self.twice = []     # numbers of lines that came again although they had been acknowledged
+        self.twice = []     # numbers of lines that were sent again although they had been acknowledged
         self.expected = {}  # container id → StartTask
         self.done = {}      # container id → its last TERMINATED
         self.log_bytes = 0
-        # A port that nobody takes while a test has the master closed.
+        # The port is one that no other program takes while a test has the master closed.
         super().__init__(free_port())
 
     def close(self):
@@ -139,7 +140,7 @@ class Master(FakeMaster):
         raise Refusal(404, "no such route")
 
     def take_agent(self, exchange, query):
-        """The connection becomes a WebSocket, and stays until the agent leaves it."""
+        """Turns the connection into a WebSocket, which stays until the agent closes it."""
         if exchange.headers.get("Authorization") != f"Bearer {TOKEN}":
             raise Refusal(401, "invalid agent token")
         key = exchange.headers["Sec-WebSocket-Key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -162,7 +163,7 @@ class Master(FakeMaster):
             self.lock.notify_all()
 
     def stored(self, container):
-        """The newest line up to which there is no gap."""
+        """Returns the number of the newest line before the first gap."""
         n = 0
         while n + 1 in self.lines.get(container, {}):
             n += 1
@@ -171,7 +172,7 @@ class Master(FakeMaster):
     def take(self, connection, m):
         with self.lock:
             if connection is not self.connection and not m.get("hello"):
-                return  # of an agent that has been killed, and whose follower was told before what is stored: a master drops it, too
+                return  # a real master drops this line, too: the agent has been killed, and its successor was told before what is stored
             if m.get("hello"):
                 self.hellos.append((connection.query, m["hello"]))
                 expected = [{"containerId": c, "logsSeq": str(self.stored(c))} for c in self.expected if c not in self.done]
@@ -202,7 +203,7 @@ class Master(FakeMaster):
             connection.send(logsAck={"containerId": container, "seq": str(first + len(logs["lines"]) - 1)})
 
     def wait(self, condition, timeout=TIMEOUT_S):
-        """Waits without asking again and again: everything that an agent says wakes it."""
+        """Waits for a condition without polling: everything that an agent sends wakes it."""
         with self.lock:
             assert self.lock.wait_for(condition, timeout), "the agent did not say it in time"
 
@@ -236,14 +237,14 @@ class Master(FakeMaster):
 
 
 class Agent:
-    """A determined-agent with its own run_root."""
+    """A determined-agent with a run_root of its own."""
 
     def __init__(self, master, directory, **keys):
         self.root = pathlib.Path(directory)
         self.keys = {"master_host": "127.0.0.1", "master_port": master.port, "agent_id": "a1", "token": TOKEN,
                      "run_root": str(self.root / "tasks"), **keys}
         self.process = None
-        self.environment, self.prefix = {}, []  # more variables, and words of a program that becomes the agent
+        self.environment, self.prefix = {}, []  # further variables, and words of a program that executes the agent
 
     def start(self):
         self.root.mkdir(exist_ok=True)

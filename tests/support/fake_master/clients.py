@@ -1,7 +1,7 @@
-"""A master for clients, which only answers: enough of the API for det.
+"""A master for clients that only gives answers: enough of the API for det.
 
-Replies are made from the contract (contract/api.json): `message("experiment.v1.Experiment", id=1)` has every field that a real
-reply has, so that the released client can be driven against the same master, too.
+Replies are made from the contract (contract/api.json): `message("experiment.v1.Experiment", id=1)` has every field that a real reply
+has, so that the released client can be tested against the same master, too.
 """
 import hashlib
 import json
@@ -15,7 +15,7 @@ CONTRACT = json.loads((pathlib.Path(__file__).parents[3] / "contract" / "api.jso
 MESSAGES = CONTRACT["messages"]
 ENUMS = CONTRACT["enums"]
 PASSWORD = "Secret123"
-PASSWORD_HASH = hashlib.sha512(b"GubPEmmotfiK9TMD6Zdw" + PASSWORD.encode()).hexdigest()  # what goes over the wire for it
+PASSWORD_HASH = hashlib.sha512(b"GubPEmmotfiK9TMD6Zdw" + PASSWORD.encode()).hexdigest()  # the form in which the password is sent
 TOKEN = "token-of-determined"
 CHECKPOINT, GONE_CHECKPOINT = "0d0e5b0a-7a41-4c6e-9a39-6f6d6b1f0001", "0d0e5b0a-7a41-4c6e-9a39-6f6d6b1f0002"
 
@@ -104,7 +104,7 @@ def log_line(i, text, **more):
 
 
 class Master(FakeMaster):
-    """State and handlers; `requests` records (method, path, query, body) of everything that was asked."""
+    """State and handlers. `requests` records (method, path, query, body) of each request."""
 
     def __init__(self, storage="/nonexistent", certificate=None):
         self.requests = []
@@ -113,12 +113,12 @@ class Master(FakeMaster):
         self.patches = []
         self.storage = storage
         self.lines = [log_line(i, f"line {i}") for i in range(1, 6)]
-        self.drop_after = None  # a followed log stream breaks off once after so many lines
+        self.drop_after = None  # after so many lines a followed log stream breaks off once
         self.states = ["STATE_RUNNING", "STATE_COMPLETED"]
-        self.failure = None  # why experiments ended in error
+        self.failure = None  # why experiments have ended in error
         self.every_experiment = None
         self.trial_state = "STATE_COMPLETED"
-        self.trial_more = {}   # fields of one trial, and of those of an experiment
+        self.trial_more = {}   # further fields of one trial, and of the trials of an experiment
         self.trials_more = {}
         self.checkpoint_beginning = None
         self.stall = None  # an event that a followed log waits for at its end

@@ -1,4 +1,5 @@
-"""The HTTP server of all fake masters: one thread a connection, with TLS if a certificate is given. A subclass answers requests."""
+"""The HTTP server of all fake masters, with one thread for each connection, and with TLS if a certificate is given. A subclass answers
+the requests."""
 import http.server
 import json
 import socket
@@ -10,7 +11,7 @@ REASONS = {400: (3, "InvalidArgument"), 401: (16, "Unauthenticated"), 403: (7, "
 
 
 class Refusal(Exception):
-    """What a request is refused with, in the form of the real master's errors."""
+    """A refusal, in the form of the real master's errors."""
 
     def __init__(self, status, message):
         super().__init__(message)
@@ -23,14 +24,15 @@ class Refusal(Exception):
 
 
 class BrokenOff(Exception):
-    """A stream ends before its end."""
+    """Ends a stream before its end."""
 
 
 class Exchange(http.server.BaseHTTPRequestHandler):
-    """A request, as master.answer(exchange) finds it: command, path, headers, `text` (its body's bytes); and the ways to answer it."""
+    """A request as master.answer(exchange) gets it: command, path, headers, `text` (the bytes of the body), and methods that answer it."""
 
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # headers and body leave in two writes, which must not wait for each other
+    # headers and body are sent by two writes, and the second must not wait for the first one's acknowledgement
+    disable_nagle_algorithm = True
 
     def setup(self):
         super().setup()
@@ -40,7 +42,7 @@ class Exchange(http.server.BaseHTTPRequestHandler):
         try:
             super().handle()
         except (ssl.SSLError, BrokenPipeError, ConnectionResetError):
-            pass  # a client that does not trust us, that only wants to see the certificate, or that has seen enough
+            pass  # the client does not trust this server, only wants to see the certificate, or has seen enough
 
     def log_message(self, *_):
         pass
@@ -63,7 +65,7 @@ class Exchange(http.server.BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def reply_in_parts(self, values):
-        """Values of an iterator, a line each, as the real master's streams come. The iterator may raise BrokenOff."""
+        """Sends the values of an iterator, one on each line, as the real master's streams do. The iterator may raise BrokenOff."""
         self.send_response(200)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
@@ -86,10 +88,10 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 class FakeMaster:
-    """Listens from the beginning. Tests look at its state and change it under `lock`, a condition that is notified of every change."""
+    """Listens from the beginning. Tests read its state and change it under `lock`, a condition that is notified of every change."""
 
     def __init__(self, port=0, certificate=None):
-        """port 0: any. certificate: (PEM file,) with its key, or (certificate's file, key's file)."""
+        """port 0: any free port. certificate: (a PEM file with the key,) or (the certificate's file, the key's file)."""
         self.lock = threading.Condition()
         self.port, self.certificate = port, certificate
         self.connections = 0
@@ -102,7 +104,7 @@ class FakeMaster:
         if self.certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(*self.certificate)
-            # The handshake belongs into the thread of the connection: accept() must not wait for it.
+            # The handshake must run in the thread of the connection, so that accept() does not wait for it.
             self.http.socket = context.wrap_socket(self.http.socket, server_side=True, do_handshake_on_connect=False)
         threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
 
@@ -119,5 +121,5 @@ class FakeMaster:
             self.connections += 1
 
     def answer(self, exchange):
-        """Answers with one of the exchange's methods, or raises Refusal."""
+        """Answers the request with one of the exchange's methods, or raises Refusal."""
         raise NotImplementedError

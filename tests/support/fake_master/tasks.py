@@ -1,8 +1,8 @@
 """A master for tasks: the routes that a task uses, checked against contract/api.json.
 
-Every request is matched with its route in the contract, and its body and query with the message of that route: an
-unknown field, a wrong type or a missing required field is a *complaint*, which fails the test at the end. Answers are
-checked the same way, so this master cannot drift from the contract.
+Every request is compared with its route in the contract, and its body and query with the message of that route: an unknown field, a
+wrong type or a missing required field is a *complaint*, which fails the test at the end. Answers are checked in the same way, so this
+master cannot differ from the contract.
 """
 
 import collections
@@ -51,7 +51,7 @@ _INTEGERS = {"int32", "uint32", "int64", "uint64"}
 
 
 def complaints(value: Any, kind: str, where: str) -> List[str]:
-    """What is wrong with ``value`` as a field of type ``kind`` in the contract's notation."""
+    """Returns what is wrong with ``value`` as a field of type ``kind`` in the contract's notation."""
     if kind.startswith("msg:"):
         return message_complaints(value, kind[4:], where)
     if kind.startswith("enum:"):
@@ -83,7 +83,7 @@ def complaints(value: Any, kind: str, where: str) -> List[str]:
 
 
 def message_complaints(value: Any, message: str, where: str, given: Tuple[str, ...] = ()) -> List[str]:
-    """What is wrong with ``value`` as ``message``; fields ``given`` elsewhere (in the path) may be missing."""
+    """Returns what is wrong with ``value`` as ``message``. Fields that are ``given`` elsewhere (in the path) may be missing."""
     if not isinstance(value, dict):
         return [f"{where}: not an object"]
     fields = {f["j"]: f for f in CONTRACT["messages"][message]["fields"]}
@@ -104,26 +104,27 @@ def message_complaints(value: Any, message: str, where: str, given: Tuple[str, .
 
 
 class FakeMaster(server.FakeMaster):
-    """State is what a test may look at or set; all access is under ``lock``."""
+    """The attributes are what a test may read or set, under ``lock``."""
 
-    def __init__(self, certificate: Optional[pathlib.Path] = None) -> None:  # PEM, with its key
+    def __init__(self, certificate: Optional[pathlib.Path] = None) -> None:  # a PEM file with the key
         self.requests: List[Request] = []
         self.complaints: List[str] = []
         self.metrics: List[Dict[str, Any]] = []
         self.checkpoints: Dict[str, Dict[str, Any]] = {}
         self.metadata: Dict[str, Any] = {}
         self.preempt = False
-        self.stops_at_validation: Optional[int] = None  # of so many steps
+        self.stops_at_validation: Optional[int] = None  # at the validation with so many steps
         self.acknowledged = False
         self.polling = 0
         self.best_validation: Optional[float] = None
         self.last_validation: Optional[int] = None
         self.storage_id: Optional[int] = 3
         self.operations: List[int] = []  # lengths that the searcher asks for, one after the other
-        self.searcher_metrics: List[Any] = []  # what it heard of them
-        self.environments: List[Dict[str, Any]] = []  # what tasks say they run in
-        self.gathered: Dict[str, Any] = {}  # what peers gave each other, by request
-        # RPC name → faults to come: a status to answer with, "drop" (hang up unanswered), "lose" (do it, then hang up).
+        self.searcher_metrics: List[Any] = []  # what tasks have reported to the searcher
+        self.environments: List[Dict[str, Any]] = []  # what tasks have reported of their environments
+        self.gathered: Dict[str, Any] = {}  # what the processes of a request have exchanged
+        # RPC name → faults to come: a status to answer with, "drop" (close the connection without an answer) or "lose" (carry the request
+        # out, then close the connection).
         self.faults: Dict[str, List[Any]] = collections.defaultdict(list)
         self._closing = False
         super().__init__(certificate=(certificate,) if certificate else None)
@@ -143,7 +144,7 @@ class FakeMaster(server.FakeMaster):
             return [r.body for r in self.requests if route_of(r.method, r.path.partition("?")[0]).rpc == rpc]
 
     def reports(self, group: str) -> List[Tuple[int, Dict[str, Any]]]:
-        """(steps, metrics) of a group, in the order they arrived."""
+        """Returns (steps, metrics) of the reports of a group, in the order in which they arrived."""
         with self.lock:
             return [
                 (m["metrics"].get("stepsCompleted"), m["metrics"]["metrics"]["avgMetrics"])
@@ -156,7 +157,7 @@ class FakeMaster(server.FakeMaster):
             self.preempt = True
             self.lock.notify_all()
 
-    # One method for each RPC: arguments are the values in the path, the body, the query.
+    # There is one method for each RPC. Its arguments are the values in the path, the body and the query.
 
     def GetMe(self, _: Any, __: Any) -> Any:
         return {"user": {"username": "determined", "admin": False, "active": True}}
@@ -174,7 +175,7 @@ class FakeMaster(server.FakeMaster):
                     raise Refusal(400, "batch metrics were reported before")
         self.metrics.append(body)
         if body["group"] == "validation" and body["metrics"].get("stepsCompleted") == self.stops_at_validation:
-            self.preempt = True  # who polls learns it late
+            self.preempt = True  # a task that is waiting for this learns it at its next request
         return {}
 
     def ReportTrialProgress(self, _: str, body: Any, __: Any) -> Any:
@@ -274,7 +275,7 @@ class FakeMaster(server.FakeMaster):
             exchange.reply(answer)
 
     def _handle(self, exchange: server.Exchange) -> Tuple[Any, Any]:
-        """A fault to come, if any, and the answer."""
+        """Returns the next fault, if there is one, and the answer."""
         path, _, query_text = exchange.path.partition("?")
         route = route_of(exchange.command, path)
         if route is None:
@@ -317,6 +318,6 @@ class FakeMaster(server.FakeMaster):
 
 
 def _point(report: Dict[str, Any]) -> Tuple[Any, ...]:
-    """What tells a report apart: reports that agree in it are merged."""
+    """Returns what identifies a report: reports for which this is equal are merged."""
     metrics = report["metrics"]
     return report["group"], metrics["trialId"], metrics["trialRunId"], metrics.get("stepsCompleted")

@@ -1,11 +1,11 @@
 #!/bin/sh
-# What a step may touch is its type (src/api/pipeline/handler.h): a step at a place for which it was not written must not compile, and a request
-# must not lead to the core or the store. steps.sh SOURCE-DIR BUILD-DIR COMPILER…
+# Tests that the type of a step says what the step may use (src/api/pipeline/handler.h): a step at a place for which it was not written must
+# not compile, and neither must a step that reaches the core or the store through its request. steps.sh SOURCE-DIR BUILD-DIR COMPILER…
 set -u
 source=$1 build=$2
 shift 2
 
-# try TEXT COMPILER…: whether it compiles, as the body of a file that has everything a handler has
+# try TEXT COMPILER…: whether TEXT compiles as the body of a file that includes everything that a handler includes
 try() {
     text=$1
     shift
@@ -53,7 +53,7 @@ refused() {
     fi
 }
 
-# Each place takes the step that was written for it …
+# Each place takes the type of step that was written for it.
 for right in 'req_then_loop(r, on_loop)' 'req_then_next_turn(r, on_loop)' 'req_then_read(r, with_store)' \
     'req_then_lookup(r, with_store)' 'req_then_write(r, with_store)' 'req_then_work(r, with_neither)' \
     'req_then_transfer(r, with_neither)' 'req_wait_topic(r, "topic", 0, on_loop)' 'req_stream(r, "topic", fetch)' \
@@ -61,7 +61,7 @@ for right in 'req_then_loop(r, on_loop)' 'req_then_next_turn(r, on_loop)' 'req_t
     '(req_resume_loop(r, on_loop), req_resume_read(r, with_store), req_resume_write(r, with_store), 0)'; do
     compiles "int step(struct req *r); int step(struct req *r) { return $right; }" "$@"
 done
-# … and no other.
+# Each place refuses all other types.
 for wrong in 'req_then_loop(r, with_store)' 'req_then_loop(r, with_neither)' 'req_then_next_turn(r, with_store)' \
     'req_then_read(r, on_loop)' 'req_then_read(r, with_neither)' 'req_then_lookup(r, on_loop)' 'req_then_write(r, on_loop)' \
     'req_then_write(r, with_neither)' 'req_then_work(r, on_loop)' 'req_then_work(r, with_store)' \
@@ -72,7 +72,7 @@ for wrong in 'req_then_loop(r, with_store)' 'req_then_loop(r, with_neither)' 're
     refused "int step(struct req *r); int step(struct req *r) { return $wrong; }" "$@"
 done
 
-# Handlers: the prototypes that contract/served.json gives them.
+# Handlers must have the prototypes that are made from contract/served.json.
 handler='#include "gen/handlers.h"
 int api_%s(struct req *r, struct %s, const struct wire_%s_request *in, struct wire_%s_response *ret, struct error *err) { return 0; }'
 handler_of() { printf "$handler" "$1" "$2" "$1" "$1"; }
@@ -81,14 +81,14 @@ compiles "$(handler_of archive_experiment 'store *db')" "$@"
 refused "$(handler_of kill_experiment 'store *db')" "$@"
 refused "$(handler_of archive_experiment 'core *core')" "$@"
 
-# What a step was not given, it cannot reach.
+# A step cannot reach what its type does not give it.
 in_step() { printf 'int step(struct req *r, struct error *err); int step(struct req *r, struct error *err) { %s }' "$1"; }
 compiles "$(in_step 'return r->api->sharing_open;')" "$@"
 refused "$(in_step 'return store_experiment_set_archived(r->db, 1, true, err);')" "$@"
 refused "$(in_step 'return (int)core_agent_n(r->api->core);')" "$@"
 refused "$(in_step 'return (int)core_agent_n(r->api->live->core);')" "$@"
 refused "$(in_step 'struct core_event ev = {0}; return req_core_step(r, &ev, NULL, err);')" "$@"
-# A step that has the store has no event for the core.
+# A step that has the store cannot send an event to the core.
 step_with_store='int step(struct req *r, struct store *db, struct error *err);
 int step(struct req *r, struct store *db, struct error *err) { struct core_event ev = {0}; return req_core_step(r, db, &ev, NULL, err); }'
 refused "$step_with_store" "$@"

@@ -1,4 +1,4 @@
-/* What the tests of the store share: a database in a directory of its own, and the few rows that most of them need. */
+/* What the tests of the store share: a database in a directory of its own, and the few rows that most tests need. */
 #ifndef DET_TESTS_UNIT_STORE_FIXTURE_H
 #define DET_TESTS_UNIT_STORE_FIXTURE_H
 
@@ -34,13 +34,13 @@ struct fixture {
     struct error err;
 };
 
-/* A call that must succeed; says why it did not. */
+/* A call that must succeed; if it fails, the error is printed. */
 #define OK(f, call) \
     do { \
         if ((call) < 0) \
             fail_msg("%s: %s", #call, error_msg(&(f)->err)); \
     } while (0)
-/* A call that must fail with the kind, and with these words in its sentence. */
+/* A call that must fail with this kind of error, and with these words in its message. */
 #define FAILS(f, error_kind, words, call) \
     do { \
         assert_int_equal((call), -1); \
@@ -54,14 +54,14 @@ static inline void fixture_open(struct fixture *f)
     OK(f, store_open(f->path, STORE_DURABLE_NORMAL, &f->st, &f->err));
 }
 
-/* With DET_TEST_POSTGRES, the place of a database on a server (tests/support/postgres.py starts one), the tests run
- * there, each in a schema of its own. */
+/* If DET_TEST_POSTGRES names a database on a server (tests/support/postgres.py starts one), the tests run there,
+ * each in a schema of its own. */
 static inline const char *fixture_server(void)
 {
     return getenv("DET_TEST_POSTGRES");
 }
 
-/* As a server does that is restarted, or an administrator. */
+/* Cuts all connections, as a restart of the server or an administrator would. */
 static inline void fixture_cut_connections(void)
 {
     struct engine *e;
@@ -110,8 +110,8 @@ static inline void fixture_remove(const char *path)
     }
 }
 
-/* The database as a program left it that had only the migrations before the one whose name has `before` in it. Closed;
- * open to write into it as it is, without migrating: fixture_exec. */
+/* Makes the database as a program would have left it whose last migration is the one before the migration with
+ * `before` in its name. The database is closed. fixture_exec() writes into it without migrating it. */
 static inline void fixture_exec(struct fixture *f, const char *sql)
 {
     struct engine *e;
@@ -154,7 +154,7 @@ static inline int fixture_teardown(void **state)
     return 0;
 }
 
-/* What a SELECT of one number gives. */
+/* Returns the one number that a SELECT gives. */
 static inline int64_t fixture_number(struct fixture *f, const char *sql)
 {
     const struct engine_ops *ops = store_engine(f->st)->ops;
@@ -216,7 +216,7 @@ static inline void fixture_give(struct fixture *f, int32_t experiment_id, int32_
     OK(f, store_experiment_put(f->st, &row, &f->err));
 }
 
-/* In a transaction or without one. */
+/* Deletes an experiment, with or without an open transaction. */
 static inline void fixture_delete(struct fixture *f, int32_t experiment_id)
 {
     for (bool more = true; more;)
@@ -247,7 +247,7 @@ static inline void fixture_trial(struct fixture *f, int32_t id, int32_t experime
     OK(f, store_task_put(f->st, &k, true, &f->err));
 }
 
-/* User 1 "admin", experiment 1 with trial 1. */
+/* Makes user 1 "admin", and experiment 1 with trial 1. */
 static inline int fixture_setup_trial(void **state)
 {
     if (fixture_setup(state) < 0)

@@ -1,5 +1,5 @@
-/* What tests of searches look at: random experiments and runs that change, with the facts beside the store for a judge.
- */
+/* The data of the tests of lookups: random experiments and runs that change. The facts are also kept outside of the
+ * store, for the reference. */
 #ifndef DET_TESTS_UNIT_STORE_LOOKUP_WORLD_H
 #define DET_TESTS_UNIT_STORE_LOOKUP_WORLD_H
 
@@ -27,7 +27,7 @@ struct run_fact {
 struct experiment_fact {
     bool exists, archived;
     const char *name, *description, *state;
-    unsigned labels; /* bit i: words[i + 1] */
+    unsigned labels; /* bit i stands for words[i + 1] */
     int user, best_run;
     double best;
 };
@@ -37,7 +37,7 @@ struct world {
     struct rng rng;
     struct experiment_fact x[EXPERIMENTS + 1];
     struct run_fact t[RUNS + 1];
-    char user[3][16]; /* shown names of users 1 and 2 */
+    char user[3][16]; /* the shown names of users 1 and 2 */
     int experiment_n, run_n;
 };
 

@@ -1,4 +1,4 @@
-/* Opening, migrations, transactions, fencing, and what a crash leaves. */
+/* Tests opening, migrations, transactions, epochs, and the state after a crash. */
 #include "store/fixture.h"
 
 #include <signal.h>
@@ -25,7 +25,7 @@ static void run_sql(struct fixture *f, const char *sql)
     OK(f, store_engine(f->st)->ops->exec(store_engine(f->st), sql, &f->err));
 }
 
-/* What is so of a file alone. */
+/* Skips a test of something that only a file has. */
 static void for_sqlite_only(void)
 {
     if (fixture_server())
@@ -115,7 +115,7 @@ static void test_open__refuses_a_database_of_a_newer_version(void **state)
 static void test_open__leaves_the_tables_of_another_program_alone(void **state)
 {
     struct fixture *f = *state;
-    run_sql(f, "DELETE FROM migrations"); /* what is left are tables that nobody here has made */
+    run_sql(f, "DELETE FROM migrations"); /* the database now looks like one of another program */
     store_close(f->st);
     f->st = NULL;
     FAILS(f, ERR_PRECONDITION, "holds users and experiments of another program",
@@ -155,7 +155,7 @@ static void test_reader__sees_commits_and_cannot_write(void **state)
     OK(f, store_begin(f->st, &f->err));
     kv(f, "a", "1");
     OK(f, store_kv_get(reader, "a", &f->a, &value, &f->err));
-    assert_null(value); /* committed versions only */
+    assert_null(value); /* only committed versions are seen */
     OK(f, store_commit(f->st, &f->err));
     OK(f, store_kv_get(reader, "a", &f->a, &value, &f->err));
     assert_string_equal(value, "1");
@@ -234,7 +234,7 @@ static void test_full_disk__is_told_apart_and_the_batch_can_be_tried_again(void 
     free(big);
 }
 
-/* The child commits one row, writes another, and is killed before its commit. */
+/* The child commits one row, writes another, and is killed before it commits that. */
 static void write_and_die(const char *path, int ready)
 {
     struct store *st;
@@ -270,7 +270,7 @@ static void test_kill_in_the_middle__committed_is_there_uncommitted_is_not(void 
     assert_null(get(f, "uncommitted"));
 }
 
-/* ---- a server that goes away ------------------------------------------------------------------------------------- */
+/* ---- a server that cannot be reached ----------------------------------------------------------------------------- */
 
 static void test_server__a_place_is_named_without_its_password(void **state)
 {
@@ -325,8 +325,8 @@ static void test_server__a_transaction_cut_in_the_middle_can_be_tried_again(void
     assert_string_equal(get(f, "a"), "2");
 }
 
-/* A lost connection is opened again at a transaction's beginning, never in its middle: what was written before is gone,
- * and what would follow alone is half a job. */
+/* A lost connection is opened again at the beginning of a transaction, never within one: what the transaction had
+ * written before is lost, and the rest alone would be half a job. */
 static void test_server__nothing_is_written_beside_a_transaction_that_was_lost(void **state)
 {
     struct fixture *f = *state;

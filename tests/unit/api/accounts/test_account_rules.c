@@ -55,7 +55,7 @@ static void test_link__sentinels_and_root_are_refused(void **state)
                                            .agent_user = "u",
                                            .agent_group = "g"};
     assert_int_equal(account_check_link(&g, false, NULL), 0);
-    g.agent_uid = -1; /* UINT32_MAX arrives as -1 */
+    g.agent_uid = -1; /* the JSON value UINT32_MAX is read as -1 */
     assert_int_equal(account_check_link(&g, true, NULL), -1);
     g.agent_uid = INT32_MIN;
     assert_int_equal(account_check_link(&g, true, NULL), -1);

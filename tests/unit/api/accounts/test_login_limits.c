@@ -46,15 +46,17 @@ static void test_pair__five_failures_are_free_then_each_doubles_the_wait(void **
         fail_at(l, "ann", "192.0.2.1", 1, now);
         struct login_verdict v = ask_login(l, "ann", "192.0.2.1", now);
         assert_int_equal(v.wait_s, expected[i]);
-        assert_int_equal(ask_login(l, "ANN", "192.0.2.1", now).wait_s, expected[i]); /* the same account */
+        /* the same account, since case does not matter */
+        assert_int_equal(ask_login(l, "ANN", "192.0.2.1", now).wait_s, expected[i]);
         now += v.wait_s * SECOND;
         assert_int_equal(ask_login(l, "ann", "192.0.2.1", now).wait_s,
-                         0); /* somebody who waits as long as told is let through */
+                         0); /* a login that waits as long as it was told is let through */
     }
     fail_at(l, "ann", "192.0.2.1", 1, now);
     assert_int_equal(ask_login(l, "ann", "192.0.2.1", now + 900 * SECOND).wait_s, 0);
     fail_at(l, "ann", "192.0.2.1", 1, now + 900 * SECOND);
-    assert_int_equal(ask_login(l, "ann", "192.0.2.1", now + 900 * SECOND).wait_s, 0); /* forgotten: the first of five */
+    /* the failures are forgotten, so this is the first of five again */
+    assert_int_equal(ask_login(l, "ann", "192.0.2.1", now + 900 * SECOND).wait_s, 0);
     login_limits_free(l);
 }
 
@@ -93,7 +95,8 @@ static void test_address__twenty_accounts_then_one_in_ten_seconds(void **state)
         assert_int_equal(ask_login(l, account, "2001:db8::1", NOW).standing, i ? LOGIN_SUSPECT : LOGIN_CLEAN);
         fail_at(l, account, "2001:db8::1", 1, NOW);
     }
-    struct login_verdict v = ask_login(l, "one more", "2001:db8::2", NOW); /* an address in the same network */
+    /* an address in the same network as the others */
+    struct login_verdict v = ask_login(l, "one more", "2001:db8::2", NOW);
     assert_int_equal(v.wait_s, 10);
     assert_true(v.of_address);
     assert_int_equal(ask_login(l, "one more", "2001:db8:0:1::1", NOW).wait_s, 0);

@@ -15,7 +15,7 @@ static const char *wire_form(const char *password, bool hashed, struct arena *a)
 static void test_wire_form__is_the_released_clients_hash(void **state)
 {
     cleanup_arena struct arena a = ARENA_INIT;
-    /* sha512("GubPEmmotfiK9TMD6Zdw" + "password") by an independent implementation */
+    /* The SHA-512 of "GubPEmmotfiK9TMD6Zdw" + "password", computed by another implementation. */
     assert_string_equal(wire_form("password", false, &a),
                         "112ded61f568879685bb7849596d3372f9de8e18733483f25363123bc4aa98eb"
                         "7abe69b4c0487140dafce136cc1c5e452cc93748f6ef961e26325bc34717da65");
@@ -40,7 +40,7 @@ static void test_stored_form__matches_its_password_and_no_other(void **state)
     char one[PASSWORD_STORED_MAX], two[PASSWORD_STORED_MAX];
     assert_int_equal(password_store_form("abc", one, NULL), 0);
     assert_int_equal(password_store_form("abc", two, NULL), 0);
-    assert_string_not_equal(one, two); /* salted */
+    assert_string_not_equal(one, two); /* the salts differ */
     assert_int_equal(strncmp(one, "$argon2id$", 10), 0);
     assert_true(password_matches("abc", one));
     assert_false(password_matches("abd", one));
@@ -69,7 +69,8 @@ static void test_new__has_eight_characters_and_is_not_the_name(void **state)
     assert_false(may_become("1234567", false, "ann"));
     assert_false(may_become("\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4", false, "ann")); /* four characters in eight bytes */
     assert_false(may_become("Annabella", false, "annabella"));
-    /* Hashed by the client: only a hash, and not that of the name. */
+    /* The client has hashed the password: only the form of a hash can be checked, and that it is not the hash of the
+     * user name. */
     assert_true(may_become(wire_form("x", false, &a), true, "ann"));
     assert_false(may_become(wire_form("ann", false, &a), true, "ann"));
     assert_false(may_become("12345678", true, "ann"));

@@ -1,4 +1,4 @@
-/* Archives of directories that change while they are read, and the paths of storages. */
+/* Tests archives of directories that change while they are read, and the paths of storages. */
 #include "cmocka_setup.h"
 
 #include <fcntl.h>

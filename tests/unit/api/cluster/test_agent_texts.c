@@ -1,5 +1,5 @@
-/* The cache of agents' texts: a text is found again while nothing changed, lives as long as somebody reads it, and
- * is not kept for ever. */
+/* Tests the cache of agents' texts: a text is found again while its agent has not changed, is valid as long as a
+ * reader holds it, and is not kept for ever. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +35,7 @@ static void test_a_text__is_of_one_revision_and_form(void **state)
     (void)state;
     struct agent_texts *all = agent_texts_new();
     keep_text(all, 7);
-    keep_text(all, 7); /* made by another listing: the first text stays */
+    keep_text(all, 7); /* the text was also made by another listing: the first one is kept */
     assert_int_equal(agent_texts_n(all), 1);
     assert_true(knows_text(all, key_of(7)));
     assert_false(knows_text(all, key_of(8)));

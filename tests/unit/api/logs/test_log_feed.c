@@ -1,4 +1,4 @@
-/* What followers of a log get from memory, when they need the store, and that the memory is bounded. */
+/* Tests what followers of a log get from memory, when they need the store, and that the memory is bounded. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ static void push_lines(struct log_feeds *f, int64_t first_id, const char *text, 
     log_feed_push(f, "t", first_id, line, n);
 }
 
-/* What the feed answers, as text: "3-5" for lines, "none" or "store". */
+/* Returns what the feed answers, as text: "3-5" for lines, "none" or "store". */
 static const char *feed_answer(struct log_feed *feed, struct log_mark mark, int64_t cursor)
 {
     static char text[64];
@@ -71,7 +71,7 @@ static void test_gap__sends_followers_to_the_store(void **state)
     assert_string_equal(feed_answer(feed, mark, 1), "store");
     mark = log_feed_mark(feed);
     assert_string_equal(feed_answer(feed, mark, 2), "3-3");
-    push_lines(f, 2, "x", 1); /* out of order */
+    push_lines(f, 2, "x", 1); /* the line comes out of order */
     assert_string_equal(feed_answer(feed, mark, 3), "store");
     log_feed_leave(f, feed);
     log_feeds_free(f);
@@ -91,10 +91,10 @@ static void test_memory__is_bounded_and_goes_with_the_last_follower(void **state
     assert_string_equal(feed_answer(feed, mark, 2), "3-3");
     const struct log_chunk *held;
     assert_int_equal(log_feed_look(feed, mark, 2, &held), LOG_FEED_LINES);
-    push_lines(f, 5, text, 4); /* longer than the limit: it stays, alone */
+    push_lines(f, 5, text, 4); /* the chunk is longer than the limit: it stays, but no other does */
     assert_string_equal(feed_answer(feed, mark, 4), "5-8");
     assert_string_equal(feed_answer(feed, mark, 3), "store");
-    assert_int_equal(held->line[0].id, 3); /* a chunk that is held stays */
+    assert_int_equal(held->line[0].id, 3); /* a chunk that a reader holds stays */
     log_chunk_drop(held);
     struct log_feed *second = log_feed_follow(f, "t");
     assert_ptr_equal(second, feed);
@@ -104,7 +104,7 @@ static void test_memory__is_bounded_and_goes_with_the_last_follower(void **state
     log_feed_end(f, "t");
     assert_true(log_feed_is_over(second));
     log_feed_leave(f, second);
-    push_lines(f, 9, "x", 1); /* nobody follows: nothing is kept */
+    push_lines(f, 9, "x", 1); /* nobody follows the log, so nothing is kept */
     feed = log_feed_follow(f, "t");
     assert_string_equal(feed_answer(feed, log_feed_mark(feed), 0), "none");
     log_feed_leave(f, feed);

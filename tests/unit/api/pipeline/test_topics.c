@@ -3,7 +3,7 @@
 #include "api/pipeline/topics.h"
 
 struct sleeper {
-    struct topic_member member; /* first */
+    struct topic_member member; /* must be the first member */
     struct topics *topics;
     int woken;
     bool leave, join_again;
@@ -41,7 +41,7 @@ static void test_wake__reaches_each_member_of_the_topic_once(void **state)
     assert_int_equal(other.woken, 0);
     topic_leave(t, &a.member);
     topic_leave(t, &b.member);
-    topic_leave(t, &b.member); /* no member any more: fine */
+    topic_leave(t, &b.member); /* leaving is allowed for one that is no member any more */
     topic_leave(t, &other.member);
     topics_free(t);
 }

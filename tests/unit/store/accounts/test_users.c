@@ -1,4 +1,4 @@
-/* Users, their settings, sessions. */
+/* Tests users, their settings, and sessions. */
 #include "store/fixture.h"
 
 #include "store/functions.h"
@@ -79,7 +79,7 @@ static void test_user_list__filters_and_sorts(void **state)
     OK(f, store_user_count_shown_as(f->st, "carpenter", 2, &shown, &f->err));
     assert_int_equal(shown, 0);
     OK(f, store_user_list(f->st, &(struct store_user_filter){.name = "CAR"}, &f->a, &l, &f->err));
-    assert_int_equal(l.user_n, 2); /* carol, and Bob by his display name */
+    assert_int_equal(l.user_n, 2); /* carol, and Bob, whose display name matches */
     assert_int_equal(l.user[0].id, 1);
     OK(f, store_user_list(
               f->st, &(struct store_user_filter){.has_active = true, .active = true, .sort_by = 2, .descending = true},
@@ -179,19 +179,20 @@ static void test_sessions__end_by_token_user_allocation_and_time(void **state)
     add_session(f, 7, 2, "LOGIN", NULL, T0 + DAY_US);
     hash[0] = 7;
     OK(f, store_sessions_end_of_password(f->st, 2, hash, &f->err));
-    assert_int_equal(sessions(f, &s), 2); /* a password change ends other logins, not allocations */
+    /* a change of the password ends other logins, but no session of an allocation */
+    assert_int_equal(sessions(f, &s), 2);
     assert_string_equal(s[0].kind, "ALLOCATION");
     assert_int_equal(s[1].token_hash[0], 7);
     add_session(f, 4, 2, "TASK", "1.x.1", T0 + DAY_US);
     OK(f, store_sessions_delete_of_allocation(f->st, "1.x.1", &f->err));
-    assert_int_equal(sessions(f, &s), 1); /* DET_USER_TOKEN ends with its allocation */
+    assert_int_equal(sessions(f, &s), 1); /* the session of DET_USER_TOKEN ends with its allocation */
     add_session(f, 8, 2, "ALLOCATION", "1.x.2", T0 + DAY_US);
     add_session(f, 9, 2, "ACCESS_TOKEN", NULL, T0 + DAY_US);
     bool lives;
     OK(f, store_session_lives(f->st, hash, &lives, &f->err));
     assert_true(lives);
     OK(f, store_sessions_end_of_user(f->st, 2, &f->err));
-    assert_int_equal(sessions(f, &s), 1); /* a deactivated account has none left, of whatever kind */
+    assert_int_equal(sessions(f, &s), 1); /* a deactivated account has no session left, of whatever kind */
     assert_true(s[0].revoked);
     OK(f, store_session_lives(f->st, hash, &lives, &f->err));
     assert_false(lives);
@@ -202,7 +203,7 @@ static void test_sessions__end_by_token_user_allocation_and_time(void **state)
     assert_int_equal(n, 1);
 }
 
-/* A master that dies right after the end of an allocation has not deleted its sessions yet. */
+/* A master that ends right after the end of an allocation has not deleted the allocation's sessions yet. */
 static void test_sessions__of_an_ended_allocation_do_not_come_back(void **state)
 {
     struct fixture *f = *state;
@@ -215,7 +216,7 @@ static void test_sessions__of_an_ended_allocation_do_not_come_back(void **state)
     add_session(f, 3, 2, "ALLOCATION", "1.x.1", INT64_MAX);
     add_session(f, 4, 2, "TASK", "1.x.1", INT64_MAX);
     add_session(f, 5, 2, "TASK", "1.x.2", INT64_MAX);
-    add_session(f, 6, 2, "TASK", "2.y.1", INT64_MAX); /* deleted with its experiment */
+    add_session(f, 6, 2, "TASK", "2.y.1", INT64_MAX); /* the session is deleted with its experiment */
     put_allocation(f, "1.x.1", false, T0 + 1);
     assert_int_equal(sessions(f, &s), 1);
     assert_string_equal(s[0].allocation_id, "1.x.2");

@@ -1,4 +1,4 @@
-/* Workspaces, pins, projects. */
+/* Tests workspaces, pins and projects. */
 #include "store/fixture.h"
 
 #include "store/accounts/workspace_deletion.h"

@@ -1,4 +1,5 @@
-/* What is sent ahead and what goes in many rows at once: in order, a job's failure its own, on both engines. */
+/* Tests statements that are sent ahead, and rows that are written many at once: they are carried out in order, and a
+ * failure is reported to the job that caused it, on both engines. */
 #include "store/fixture.h"
 
 #include "store/engine/meta.h"
@@ -8,7 +9,7 @@
 
 enum { MANY = 1000 };
 
-/* Rows of the core, made for as many trials as a test wants. */
+/* Rows of the core, for as many trials as a test needs. */
 struct many {
     struct trial_row trial[MANY];
     const struct trial_row *at[MANY];
@@ -124,7 +125,7 @@ static void test_sent_ahead__is_run_in_its_turn(void **state)
     assert_int_equal(agents(f), 1);
 }
 
-/* More than a group that is sent ahead holds. */
+/* Sends more statements than a group that is sent ahead holds. */
 static void test_sent_ahead__may_be_any_number(void **state)
 {
     struct fixture *f = *state;
@@ -140,7 +141,7 @@ static void test_sent_ahead__may_be_any_number(void **state)
     assert_int_equal(agents(f), MANY);
 }
 
-/* Few rows are sent ahead: on a server the failure comes with the release, and is that job's alone. */
+/* Few rows are sent ahead. On a server the failure is then reported by the release, and to this job alone. */
 static void test_sent_ahead__a_failure_belongs_to_its_own_job(void **state)
 {
     struct fixture *f = *state;
@@ -164,7 +165,7 @@ static void test_sent_ahead__a_failure_belongs_to_its_own_job(void **state)
     assert_int_equal(trials_of_experiment(f), 1);
 }
 
-/* A job that gives up by itself, with statements of its own still on their way. */
+/* A job rolls back by itself while statements of its own are still sent ahead. */
 static void test_sent_ahead__goes_with_the_savepoint(void **state)
 {
     struct fixture *f = *state;
@@ -212,7 +213,7 @@ static void test_sent_ahead__is_tried_again_when_the_connection_took_it_along(vo
     assert_int_equal(agents(f), 1);
 }
 
-/* ---- what a report and a batch of lines cost in round trips ------------------------------------------------------ */
+/* ---- round trips for a report and for a batch of lines ----------------------------------------------------------- */
 
 static unsigned long round_trips(const struct fixture *f)
 {
@@ -250,7 +251,8 @@ static void begin_group(struct fixture *f, bool trusting)
     OK(f, store_begin(f->st, &f->err));
 }
 
-/* Two groups of ten jobs each: the first prepares the statements and is not counted. */
+/* Runs two groups of ten jobs each, and returns the round trips of the second one. The first group prepares the
+ * statements and is not counted. */
 static unsigned long trips_of_ten(struct fixture *f, void job(struct fixture *f, int i), bool trusting)
 {
     unsigned long before = 0;
@@ -286,7 +288,8 @@ static void test_reports_and_lines__cost_a_round_trip_for_each_answer_that_they_
     if (!fixture_server())
         skip();
     OK(f, store_next_epoch(f->st, &epoch, &f->err));
-    /* begin with lock, mark and epoch; what each job reads; commit */
+    /* One round trip begins the transaction (with lock, mark and epoch), each job takes one for what it reads, and
+     * one commits. */
     assert_int_equal(trips_of_ten(f, training_job, true), 1 + 10 + 1);
     assert_int_equal(trips_of_ten(f, lines_job, true), 1 + 10 + 1);
 }
@@ -307,7 +310,7 @@ static void test_without_trust__each_release_waits(void **state)
     assert_int_equal(trips_of_ten(f, training_job, false), 1 + 20 + 1);
 }
 
-/* ---- a failure that comes late ----------------------------------------------------------------------------------- */
+/* ---- a failure that is reported late ----------------------------------------------------------------------------- */
 
 static void test_with_trust__a_late_failure_tangles_the_group(void **state)
 {
@@ -317,10 +320,11 @@ static void test_with_trust__a_late_failure_tangles_the_group(void **state)
     size_t n;
     if (!fixture_server())
         skip();
-    put_agent(f, "kept"); /* else preparing the statement would be what waits */
+    put_agent(f, "kept"); /* prepares the statement first, since preparing would wait for the result */
     begin_group(f, true);
     begin_job(f);
-    OK(f, store_trial_put(f->st, &twice, true, &f->err)); /* nobody has looked yet */
+    /* the failure is not known yet, since no result was waited for */
+    OK(f, store_trial_put(f->st, &twice, true, &f->err));
     OK(f, store_release(f->st, &f->err));
     begin_job(f);
     put_agent(f, "lost");

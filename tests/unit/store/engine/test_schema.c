@@ -1,7 +1,7 @@
-/* The migrations make the same logical schema on both engines: columns, types, what may be missing, keys, indexes. */
+/* Tests that the migrations make the same logical schema on both engines: columns, types, NOT NULL, keys, indexes. */
 #include "store/fixture.h"
 
-/* Each object is one line, in the words of the migrations. */
+/* Each object of the schema is one line, in the words of the migrations. */
 static const char of_sqlite[] =
     "SELECT t.name || '.' || c.name || ' ' || c.type || iif(c.\"notnull\" OR c.pk, ' NOT NULL', '')"
     "    || iif(c.dflt_value IS NULL, '', ' DEFAULT') || iif(c.pk, ' KEY ' || c.pk, '')"
@@ -35,7 +35,7 @@ static const char of_postgres[] =
     "  FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
     "  WHERE c.relnamespace = current_schema()::regnamespace"
     "   AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.contype IN ('p', 'u'))"
-    "   AND c.relname NOT LIKE '%\\_nulls_last'" /* an order that SQLite reads out of the plain index */
+    "   AND c.relname NOT LIKE '%\\_nulls_last'" /* SQLite reads this order from the plain index */
     ") s(line) ORDER BY line COLLATE \"C\"";
 
 static void read_schema(struct fixture *f, struct store *st, const char *sql, struct strbuf *out)

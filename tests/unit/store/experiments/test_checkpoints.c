@@ -1,4 +1,4 @@
-/* Checkpoints, their counters, lists and garbage collection; storage backends. */
+/* Tests checkpoints, their counters, lists and collection, and storage backends. */
 #include "store/fixture.h"
 
 #include "store/experiments/checkpoints.h"
@@ -92,7 +92,7 @@ static void test_checkpoint__stays_with_the_trial_that_reported_it_first(void **
     assert_int_equal(c.steps_completed, 10);
     assert_string_equal(c.resources, "{\"x\":3}");
     assert_counters(f, 1, 3);
-    put(f, "a", 10, "COMPLETED", "{\"x\":4}"); /* its own trial says it again */
+    put(f, "a", 10, "COMPLETED", "{\"x\":4}"); /* its own trial reports it again */
     assert_counters(f, 1, 4);
     OK(f, store_checkpoint_owner(f->st, "a", &f->a, &owner, &found, &f->err));
     assert_true(found && owner.trial_id == 1 && owner.experiment_id == 1 && owner.user_id == 1);
@@ -106,7 +106,7 @@ static void test_counters__follow_every_change(void **state)
     put(f, "u1", 10, "COMPLETED", "{\"a\":10,\"b\":5}");
     put(f, "u2", 20, "COMPLETED", "{\"a\":100}");
     assert_counters(f, 2, 115);
-    put(f, "u2", 20, "COMPLETED", "{\"a\":100}"); /* a retried report */
+    put(f, "u2", 20, "COMPLETED", "{\"a\":100}"); /* the same report, sent again */
     assert_counters(f, 2, 115);
     OK(f, store_checkpoint_set_resources(f->st, "u1", "{\"b\":5}", &f->err));
     assert_counters(f, 2, 105);
@@ -131,7 +131,7 @@ static void test_resources__left_over_decide_the_state(void **state)
     assert_string_equal(c.state, "DELETED");
 }
 
-/* Uuids in their order. */
+/* Returns the UUIDs of a list in their order. */
 static const char *list(struct fixture *f, struct store_checkpoint_filter filter)
 {
     struct store_checkpoint_list l;
@@ -158,7 +158,8 @@ static void test_list__sorts_by_attribute_and_by_metric(void **state)
     assert_string_equal(LIST(.sort_by = 1), "a b c ");
     assert_string_equal(LIST(.sort_by = 3, .descending = true), "b c a ");
     assert_string_equal(LIST(.sort_by = 6), "b a c ");
-    assert_string_equal(LIST(.sort_by = 6, .descending = true), "a b c "); /* none comes last */
+    /* the checkpoint without a value comes last */
+    assert_string_equal(LIST(.sort_by = 6, .descending = true), "a b c ");
     assert_string_equal(LIST(.sort_by_metric = "acc"), "a b c ");
     assert_string_equal(LIST(.sort_by_metric = "acc", .descending = true, .trial_id = 1), "b a c ");
     assert_string_equal(LIST(.states = {completed, 1}, .sort_by = 1), "a b ");
@@ -229,7 +230,7 @@ static void test_removal__stays_marked_until_it_is_done(void **state)
     OK(f, store_removal_reason(f->st, 1, 0, &f->a, &reason, &f->err));
     assert_string_equal(reason, "no disk");
     OK(f, store_removal_done(f->st, "a", "[]", "{}", &f->err));
-    assert_int_equal(due(f, T0 + 60, &r), 0); /* nothing is left for the patterns, either */
+    assert_int_equal(due(f, T0 + 60, &r), 0); /* nothing is left that the patterns could match */
     OK(f, store_checkpoint_get(f->st, "a", &f->a, &c, &f->err));
     assert_string_equal(c.state, "DELETED");
 }
@@ -274,7 +275,7 @@ static void test_collection__is_asked_for_once(void **state)
     assert_int_equal(c.experiment_id, 0);
 }
 
-/* Somebody has read the old policy, and is about to note what goes by it. */
+/* A collection has been read with the old policy, and is about to be stored as done, when a new one is asked for. */
 static void test_collection__asked_for_meanwhile_is_not_done(void **state)
 {
     struct fixture *f = *state;

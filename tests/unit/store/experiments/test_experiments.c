@@ -1,4 +1,4 @@
-/* Experiments: rows, documents, labels, deletion, snapshots. */
+/* Tests experiments: rows, documents, labels, deletion, snapshots. */
 #include "store/fixture.h"
 
 #include "store/logs/task_logs.h"
@@ -160,7 +160,7 @@ static void test_delete__leaves_nothing_behind(void **state)
     int parts = 0;
     for (; more; parts++)
         OK(f, store_experiment_delete_part(f->st, 1, 0, 1, &more, &f->err));
-    assert_in_range(parts, 3, 10); /* one for each row, and the last that finds nothing more */
+    assert_in_range(parts, 3, 10); /* one call for each row, and a last one that finds nothing more */
     FAILS(f, ERR_NOT_FOUND, "trial '1' not found", store_trial_get(f->st, 1, false, &f->a, &trial, &f->err));
     FAILS(f, ERR_NOT_FOUND, "not found", store_task_get(f->st, t.task_id, &f->a, &task, &f->err));
     OK(f, store_task_log_last_id(f->st, t.task_id, &id, &f->err));

@@ -1,4 +1,4 @@
-/* Configuration templates. */
+/* Tests configuration templates. */
 #include "store/fixture.h"
 
 #include "store/accounts/workspace_deletion.h"

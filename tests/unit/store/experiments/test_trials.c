@@ -1,4 +1,4 @@
-/* Trials, tasks, allocations, containers, accelerators, agents: what the core writes comes back as it was. */
+/* Tests that trials, tasks, allocations, containers, accelerators and agents are read as the core has written them. */
 #include "store/fixture.h"
 
 #include "store/metrics/metrics.h"
@@ -45,7 +45,7 @@ static void test_trial__counts_on_its_experiment(void **state)
     struct store_experiment x;
     struct trial_row t = fixture_trial_row(1, 1);
     fixture_trial(f, 2, 1);
-    OK(f, store_trial_put(f->st, &t, false, &f->err)); /* a change is no new trial */
+    OK(f, store_trial_put(f->st, &t, false, &f->err)); /* a change of a trial is not counted as a new trial */
     OK(f, store_experiment_get(f->st, 1, false, &f->a, &x, &f->err));
     assert_int_equal(x.num_trials, 2);
     t.experiment_id = 9;
@@ -95,9 +95,9 @@ static void test_trial_list__filters_sorts_and_pages(void **state)
     filter = (struct store_trial_filter){.experiment_id = 1,
                                          .sort_by = 10,
                                          .descending = true,
-                                         .now_us = T0 + DAY_US}; /* duration */
+                                         .now_us = T0 + DAY_US}; /* the order by duration */
     OK(f, store_trial_list(f->st, &filter, &f->a, &l, &f->err));
-    assert_int_equal(l.trial[0].row.id, 1); /* the open one lasts until now */
+    assert_int_equal(l.trial[0].row.id, 1); /* a trial that has not ended lasts until now */
     for (int32_t sort = 0; sort <= 13; sort++) {
         if (sort == 2 || sort == 3)
             continue;
@@ -109,7 +109,7 @@ static void test_trial_list__filters_sorts_and_pages(void **state)
     }
 }
 
-/* Tasks and summaries are read for all of a page at once, and each trial has its own. */
+/* Tasks and summaries are read for all trials of a page at once. Each trial must get its own. */
 static void test_trials__of_a_page_have_their_own_tasks_and_summaries(void **state)
 {
     struct fixture *f = *state;
@@ -156,7 +156,7 @@ static void test_task__of_its_own_comes_back_as_the_core_wrote_it(void **state)
     assert_string_equal(out.type, "CHECKPOINT_GC");
     assert_true(!out.has_trial && !out.has_log_retention && out.owner_id == 1 && out.experiment_id == 1);
     OK(f, store_tasks_open_of_their_own(f->st, &f->a, &open, &n, &f->err));
-    assert_int_equal(n, 1); /* and not the trial's */
+    assert_int_equal(n, 1); /* the trial's task is not among them */
     assert_memory_equal(open, &in, sizeof(in));
     FAILS(f, ERR_CONFLICT, "task gc", store_task_put(f->st, &in, true, &f->err));
     in.end_us = T0 + 1;
@@ -227,7 +227,7 @@ static void test_allocation__comes_back_as_the_core_wrote_it(void **state)
     FAILS(f, ERR_NOT_FOUND, "allocation 'x.1' not found", store_allocation_get(f->st, "x.1", &f->a, &out, &f->err));
 }
 
-/* Each took as many µs as its number says. */
+/* Stores an allocation that took as many µs as its number. */
 static void ended_run(struct fixture *f, const char *task_id, int number, enum exit_kind kind, bool preempted)
 {
     struct allocation_row x = allocation(task_id, number);
@@ -291,7 +291,7 @@ static void test_accelerators__are_listed_with_their_task_and_pool(void **state)
         .container_id = "c", .allocation_id = x.id, .node_name = "n", .accelerator_type = "H200", .uuids = "[\"u\"]"};
     OK(f, store_allocation_put(f->st, &x, true, &f->err));
     OK(f, store_accelerator_set(f->st, &in, &f->err));
-    OK(f, store_accelerator_set(f->st, &in, &f->err)); /* reported again */
+    OK(f, store_accelerator_set(f->st, &in, &f->err)); /* the same report again */
     OK(f, store_accelerators_of_task(f->st, t.task_id, &f->a, &out, &n, &f->err));
     assert_int_equal(n, 1);
     assert_string_equal(out[0].uuids, "[\"u\"]");
@@ -333,7 +333,8 @@ static void test_environments__are_kept_once_and_told_in_two_halves(void **state
     OK(f, store_environment_put(f->st, &seen, &f->err));
     OK(f, store_environments_of_trial(f->st, 1, &f->a, &out, &n, &f->err));
     assert_string_equal(out[0].python,
-                        "{\"version\":\"3.11\"}"); /* what the task says counts more than what the agent sees */
+                        /* what the task reports takes precedence over what the agent reports */
+                        "{\"version\":\"3.11\"}");
     FAILS(f, ERR_CONFLICT, "allocation 'none.1' does not exist",
           store_environment_put(
               f->st, &(struct store_environment){.allocation_id = "none.1", .container_id = "c", .host = "{}"},

@@ -1,4 +1,4 @@
-/* Pages of lists (docs/spec/wire.md#pages-of-lists), family by family. */
+/* Tests pages of lists (docs/spec/wire.md#pages-of-lists), for each family of lists. */
 #include "store/fixture.h"
 
 #include "store/lists/page.h"
@@ -9,13 +9,13 @@ struct page_case {
     page_fn *of;
     int32_t offset, limit;
     int64_t total;
-    int32_t start, end; /* -1: an error */
+    int32_t start, end; /* -1: an error is expected */
 };
 
 static const struct page_case cases[] = {
-    {page_of_memory_list, 0, 0, 5, 0, 5}, /* limit 0: all */
+    {page_of_memory_list, 0, 0, 5, 0, 5}, /* limit 0: all rows */
     {page_of_memory_list, 2, 2, 5, 2, 4},         {page_of_memory_list, 4, 10, 5, 4, 5},
-    {page_of_memory_list, -2, 0, 5, 3, 5}, /* from the end */
+    {page_of_memory_list, -2, 0, 5, 3, 5}, /* a negative offset counts from the end */
     {page_of_memory_list, 5, 0, 5, 5, 5},         {page_of_memory_list, 0, 0, 0, 0, 0},
     {page_of_memory_list, 6, 0, 5, -1, -1},                                                 /* out of range */
     {page_of_memory_list, -6, 0, 5, -1, -1},      {page_of_memory_list, 0, -1, 5, -1, -1},  /* negative limit */

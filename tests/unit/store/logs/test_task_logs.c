@@ -1,4 +1,5 @@
-/* Task logs: numbering, exactly once, filters in both directions, fields, retention, damaged blocks. */
+/* Tests task logs: numbering, storing each line exactly once, filters in both directions, fields, retention, damaged
+ * blocks. */
 #include "store/fixture.h"
 
 #include "common/base/rng.h"
@@ -32,7 +33,7 @@ static void append(struct fixture *f, const struct store_log_line *l, size_t n, 
     assert_int_equal(id, expected_first_id);
 }
 
-/* "1 one|2 two|…" in the order read, in steps of `max`. */
+/* Reads a log in steps of `max` lines, and returns "1 one|2 two|…" in the order read. */
 static const char *read_log(struct fixture *f, struct store_log_filter filter, bool descending, size_t max)
 {
     cleanup_strbuf struct strbuf b = STRBUF_INIT;
@@ -109,7 +110,7 @@ static void test_numbered_lines__are_stored_exactly_once(void **state)
     size_t skipped;
     OK(f, fixture_append_numbered(f, "t", "c1", 1, l, 2, &first, &skipped, &seq, &f->err));
     assert_int_equal(seq, 2);
-    /* Sent again with what came in between: only the new lines are kept. */
+    /* The same lines are sent again, with new ones behind them. Only the new lines are stored. */
     OK(f, fixture_append_numbered(f, "t", "c1", 1, l, 4, &first, &skipped, &seq, &f->err));
     assert_int_equal(first, 3);
     assert_int_equal(skipped, 2);
@@ -119,8 +120,8 @@ static void test_numbered_lines__are_stored_exactly_once(void **state)
     assert_int_equal(seq, 4);
     FAILS(f, ERR_OUT_OF_RANGE, "lines from 6 on, but 4 are stored",
           fixture_append_numbered(f, "t", "c1", 6, l, 1, &first, &skipped, &seq, &f->err));
-    OK(f, fixture_append_numbered(f, "t", "c2", 1, l, 1, &first, &skipped, &seq, &f->err)); /* its own
-                                                                                                          numbers */
+    /* another container numbers its own lines */
+    OK(f, fixture_append_numbered(f, "t", "c2", 1, l, 1, &first, &skipped, &seq, &f->err));
     assert_string_equal(READ(0), "1 1|2 2|3 3|4 4|5 1|");
 }
 
@@ -138,8 +139,8 @@ static void test_numbered_lines__and_their_mark_are_one_transaction(void **state
     assert_string_equal(READ(0), "");
 }
 
-/* 1 error rank 0 · 2 info rank 1 of another allocation · 3 no rank, from the master, stderr · 4 in a batch of its
- * own */
+/* Four lines: 1 is an error of rank 0, 2 is of level info, of rank 1 and of another allocation, 3 has no rank and is
+ * from the master's stderr, and 4 is in a batch of its own. */
 static void four(struct fixture *f)
 {
     struct store_log_line l[] = {line(1, "Error: disk"), line(2, "step 17"), line(3, "hello"), line(4, "step 18")};
@@ -255,7 +256,7 @@ static const char *any_of(struct rng *rng, const char *const *all, size_t n)
     return all[rng_int(rng, n)];
 }
 
-/* The same pattern in a form of which nothing shows. */
+/* Makes the same pattern in a form of which log_pattern.h finds no property. */
 static struct log_regex *that_shows_nothing(struct fixture *f, const char *pattern)
 {
     cleanup_strbuf struct strbuf whole = STRBUF_INIT;
@@ -266,8 +267,8 @@ static struct log_regex *that_shows_nothing(struct fixture *f, const char *patte
     return r;
 }
 
-/* Patterns made of all that cuts a text, on lines made to be near them: each line that PCRE2 finds is found, and no
- * five lines are passed over with one of them among them. */
+/* Tries patterns made of everything that can cut a text short, on lines that almost match. Each line that PCRE2
+ * finds must be found, and no five lines with a matching one among them may be skipped. */
 static void test_regex__no_line_is_lost_for_what_shows_of_a_pattern(void **state)
 {
     static const char *const piece[] = {"ab",         "c",     "c?",       "d*",   "e+",   "(fg|h)", "(?:ab|c|)",
@@ -318,7 +319,7 @@ static const char *step_text(struct fixture *f, int i)
     return arena_printf(&f->a, i % BATCH == 50 ? "step %d" : "step %d\n", i);
 }
 
-/* What a search of them must give, found line by line. */
+/* Returns the result that a search of these lines must have, found line by line. */
 static const char *steps_that_match(struct fixture *f, const char *search, bool regex, bool descending)
 {
     cleanup_strbuf struct strbuf b = STRBUF_INIT;
@@ -336,14 +337,16 @@ static const char *steps_that_match(struct fixture *f, const char *search, bool 
 
 static bool seal(struct fixture *f, bool rest);
 
-/* Of many lines few match, some have no newline; in heads and in a block, both ways, in small bites. */
+/* Of many lines few match, and some have no newline. They are searched in heads and in a block, in both directions,
+ * a few lines at a time. */
 static void test_search__finds_single_lines_among_many(void **state)
 {
     static const struct {
         const char *search;
         bool regex;
-    } query[] = {{"STEP 7[0-9]*5$", true}, {"step 7[0-9]*5$", true}, {"[0-9]{4}", true},
-                 {"^step (13|77)", true},  {"11\\s", true},          {"^step 151$", true} /* behind one without */,
+    } query[] = {{"STEP 7[0-9]*5$", true}, {"step 7[0-9]*5$", true},
+                 {"[0-9]{4}", true},       {"^step (13|77)", true},
+                 {"11\\s", true},          {"^step 151$", true} /* the line before it has no newline */,
                  {"step 99", false},       {"p 1001", false}};
     struct fixture *f = *state;
     for (int from = 0; from < MANY; from += BATCH) {
@@ -378,7 +381,7 @@ static void test_regex__is_checked_and_bounded(void **state)
     int64_t cursor = 0;
     size_t n;
     bool end;
-    FAILS(f, ERR_INVALID, "search \"^(a+)+$\" takes too long on line 1", /* for ever, without a limit */
+    FAILS(f, ERR_INVALID, "search \"^(a+)+$\" takes too long on line 1", /* without a limit it would take for ever */
           store_log_read(f->st, r, &cursor, 1, &f->a, &out, &n, &end, &f->err));
     store_log_reader_free(r);
 }
@@ -396,7 +399,7 @@ static void test_follow__the_cursor_finds_new_lines(void **state)
     OK(f, store_log_reader_new(&(struct store_log_filter){.task_id = "t", .levels = {error, 1}}, false, &r, &f->err));
     OK(f, store_log_read(f->st, r, &cursor, 10, &f->a, &out, &n, &end, &f->err));
     assert_true(n == 0 && end);
-    assert_int_equal(cursor, 2); /* batches that were passed over are behind it */
+    assert_int_equal(cursor, 2); /* the cursor has passed the batches that were skipped */
     l[1].level = 5;
     append(f, l, 2, 3);
     OK(f, store_log_read(f->st, r, &cursor, 10, &f->a, &out, &n, &end, &f->err));
@@ -458,11 +461,11 @@ static void test_retention__sweeps_what_ended_long_enough_ago(void **state)
     OK(f, store_task_put(f->st, &kept, true, &f->err));
     append(f, l, 2, 1);
     OK(f, store_task_log_append(f->st, "kept", l, 2, &id, &f->err));
-    assert_int_equal(sweep(f, T0 + 3 * DAY_US, -1, 100), 0); /* no retention: for ever */
+    assert_int_equal(sweep(f, T0 + 3 * DAY_US, -1, 100), 0); /* a negative retention keeps logs for ever */
     assert_int_equal(sweep(f, T0 + 3 * DAY_US, 3, 100), 0);
     assert_int_equal(sweep(f, T0 + 3 * DAY_US, 2, 100), 2);
     assert_string_equal(READ(0), "");
-    append(f, l, 1, 3); /* numbers go on */
+    append(f, l, 1, 3); /* new lines are still numbered on */
 }
 
 static void test_retention__a_part_at_a_time(void **state)
@@ -479,7 +482,7 @@ static void test_retention__a_part_at_a_time(void **state)
     OK(f, store_task_log_sweep(f->st, T0, 0, 2, &lines, &more, &f->err));
     assert_int_equal(lines, 4);
     assert_true(more);
-    assert_string_equal(READ(0), "5 x|6 y|"); /* the oldest went first */
+    assert_string_equal(READ(0), "5 x|6 y|"); /* the oldest lines were deleted first */
     assert_int_equal(sweep(f, T0, 0, 2), 3);
 }
 
@@ -498,7 +501,8 @@ static int64_t rows(struct fixture *f, const char *where)
     return n;
 }
 
-/* Heads of `per_head` lines each, numbered texts of about 100 bytes, every tenth by rank 1 of another container. */
+/* Appends heads of `per_head` lines each. The lines have numbered texts of about 100 bytes; every tenth is of rank 1
+ * and of another container. */
 static void append_many(struct fixture *f, int heads, int per_head)
 {
     static char text[512][128];
@@ -557,16 +561,16 @@ static void test_seal__keeps_every_line_and_its_number(void **state)
 static void test_seal__takes_what_is_worth_it(void **state)
 {
     struct fixture *f = *state;
-    assert_false(seal(f, true)); /* nothing is there */
+    assert_false(seal(f, true)); /* there is nothing to seal */
     append_many(f, 3, 100);
-    assert_false(seal(f, false)); /* 25 KB */
+    assert_false(seal(f, false)); /* 25 KB are too little to be sealed */
     assert_int_equal(rows(f, "sealed = 0"), 3);
     assert_true(seal(f, true));
     assert_int_equal(rows(f, "sealed = 1"), 1);
-    append_many(f, LOG_SEAL_HEADS + 5, 1); /* short, but many */
+    append_many(f, LOG_SEAL_HEADS + 5, 1); /* the heads are short, but there are many */
     assert_true(seal(f, false));
     assert_int_equal(rows(f, "sealed = 0"), 5);
-    append_many(f, 40, 512); /* more than a round: one after the other */
+    append_many(f, 40, 512); /* more than one round takes, so several rounds follow */
     assert_true(seal(f, false));
     assert_true(rows(f, "sealed = 0") > 0);
     assert_true(seal(f, false));
@@ -597,7 +601,7 @@ static void test_seal__heads_that_are_gone_change_nothing(void **state)
     append_many(f, 3, 10);
     OK(f, store_log_seal_make(f->st, "t", LOG_SEAL_QUICK, true, &s, &f->err));
     assert_int_equal(log_seal_taken(s).heads, 3);
-    assert_true(seal(f, true)); /* somebody else was first */
+    assert_true(seal(f, true)); /* another seal was stored first */
     OK(f, store_begin(f->st, &f->err));
     FAILS(f, ERR_CONFLICT, "3 of 3 heads of its log are gone", store_log_seal_put(f->st, s, &f->err));
     store_rollback(f->st);
@@ -630,7 +634,7 @@ static void put_v1_string(struct strbuf *b, const char *s)
     strbuf_adds(b, s);
 }
 
-/* Two lines of a v1 head: "one" at T0, "two" 5 µs later at level 3 of rank 7. */
+/* Makes a head of version 1 with two lines: "one" at T0, and "two" 5 µs later, at level 3 and of rank 7. */
 static void make_v1_head(struct strbuf *out)
 {
     static const uint64_t second[] = {10, 3, 8, 1, 0, 2, 0, 0}; /* time, level, rank, strings */
@@ -652,7 +656,7 @@ static void make_v1_head(struct strbuf *out)
     strbuf_add(out, plain.s, plain.n);
 }
 
-/* The database as a program without sealed blocks left it: its tables, and a head of the task. */
+/* Makes the database that a program without sealed blocks left: its tables, and one head of the task. */
 static void make_store_before_blocks(struct fixture *f)
 {
     cleanup_strbuf struct strbuf head = STRBUF_INIT, sql = STRBUF_INIT;
@@ -683,7 +687,7 @@ static void test_store_from_before_blocks__keeps_its_log(void **state)
     assert_string_equal(READ(.container_ids = {c1, 1}), "2 two|3 three|");
 }
 
-/* ---- blocks, words, finding -------------------------------------------------------------------------------------- */
+/* ---- damaged blocks, Bloom filters, finding texts ---------------------------------------------------------------- */
 
 static void test_block__compresses(void **state)
 {
@@ -707,13 +711,13 @@ static int decode(struct log_block *b, const void *data, size_t n, struct error 
     return log_block_lines(b, 1, &out, &out_n, err);
 }
 
-/* Whatever a damaged disk makes of a block: an error or lines, no crash. */
+/* A damaged block must give an error or lines, but no crash. */
 static void check_damage(const struct strbuf *whole)
 {
     struct log_block *block = log_block_new();
     for (size_t n = 0; n < whole->n; n++) {
         cleanup_error struct error err = ERROR_INIT;
-        char *cut = malloc(n + 1); /* so that a byte too far is seen */
+        char *cut = malloc(n + 1); /* a block of memory of its own, so that a sanitizer sees reads beyond its end */
         memcpy(cut, whole->s, n);
         assert_int_equal(decode(block, cut, n, &err), -1);
         assert_int_equal(err.kind, ERR_IO);
@@ -767,12 +771,12 @@ static void test_words__never_hide_a_text_that_is_there(void **state)
             assert_true(may_hold(&words, part));
         }
     assert_true(may_hold(&words, "cUdA OUT"));
-    assert_true(may_hold(&words, "42")); /* says nothing */
+    assert_true(may_hold(&words, "42")); /* a text without letters has no keys, so the filter excludes nothing */
     assert_false(may_hold(&words, "gradient overflow"));
     assert_true(log_words_may_hold(words.s, words.n, log_words_field_key(LOG_WORDS_CONTAINER, "c1")));
     assert_false(log_words_may_hold(words.s, words.n, log_words_field_key(LOG_WORDS_CONTAINER, "c2")));
     assert_false(log_words_may_hold(words.s, words.n, log_words_field_key(LOG_WORDS_AGENT, "c1")));
-    assert_true(log_words_may_hold(NULL, 0, 1)); /* a head */
+    assert_true(log_words_may_hold(NULL, 0, 1)); /* a head has no filter */
 }
 
 static void test_find__everywhere_in_a_text(void **state)
@@ -784,7 +788,7 @@ static void test_find__everywhere_in_a_text(void **state)
             memset(text, 'a', sizeof(text));
             memcpy(text + at, "aB[", 3);
             assert_true(log_find(text, n, "Ab[", 3));
-            assert_false(log_find(text, n, "Ab{", 3)); /* '[' and '{' differ by the bit of case */
+            assert_false(log_find(text, n, "Ab{", 3)); /* '[' and '{' differ by the same bit as the cases of a letter */
             assert_int_equal(log_find(text, at + 2, "ab[", 3), false);
         }
     assert_true(log_find("", 0, "", 0));

@@ -1,5 +1,5 @@
-/* The list of experiments: its filters, orders and pages, and all of them against a judge that looks at one experiment
- * after the other. */
+/* Tests the list of experiments: its filters, orders and pages. All of them are compared with a reference that looks
+ * at one experiment after the other. */
 #include "store/fixture.h"
 
 #include <strings.h>
@@ -8,7 +8,7 @@
 #include "store/lookup/lookup.h"
 #include "store/metrics/metrics.h"
 
-/* Ids of the page in their order: "3 1 2 (total 3)". */
+/* Returns the ids of the page in their order: "3 1 2 (total 3)". */
 static const char *ids(struct fixture *f, const struct store_experiment_filter *filter)
 {
     struct lookup_found found;
@@ -22,7 +22,8 @@ static const char *ids(struct fixture *f, const struct store_experiment_filter *
 
 #define LIST(...) ids(f, &(struct store_experiment_filter){__VA_ARGS__})
 
-/* 1: digits of admin; 2: "Mnist 50%" with labels, completed, archived; 3: ada's. */
+/* Makes three experiments: 1 is admin's and has digits in its name; 2 is "Mnist 50%", with labels, completed and
+ * archived; 3 is ada's. */
 static void three(struct fixture *f)
 {
     fixture_user(f, 2, "ada");
@@ -48,12 +49,12 @@ static void test_list__filters(void **state)
     three(f);
     assert_string_equal(LIST(0), "1 2 3 (total 3)");
     assert_string_equal(LIST(.name = "mnist"), "2 (total 1)");
-    assert_string_equal(LIST(.name = "%"), "2 (total 1)"); /* no wildcard */
+    assert_string_equal(LIST(.name = "%"), "2 (total 1)"); /* % is no wildcard */
     assert_string_equal(LIST(.name = "", .description = ""), "1 2 3 (total 3)");
     assert_string_equal(LIST(.description = "LONG"), "2 (total 1)");
     assert_string_equal(LIST(.labels = {ab, 1}), "2 (total 1)");
     assert_string_equal(LIST(.labels = {ab + 1, 1}), "2 3 (total 2)");
-    assert_string_equal(LIST(.labels = {ab, 2}), "2 (total 1)"); /* every one of them */
+    assert_string_equal(LIST(.labels = {ab, 2}), "2 (total 1)"); /* an experiment must have both labels */
     assert_string_equal(LIST(.has_archived = true, .archived = true), "2 (total 1)");
     assert_string_equal(LIST(.has_archived = true), "1 3 (total 2)");
     assert_string_equal(LIST(.states = {completed, 2}), "2 (total 1)");
@@ -70,7 +71,7 @@ static void test_list__filters(void **state)
     assert_string_equal(LIST(.name = "digits", .has_archived = true, .user_ids = {one, 1}), "1 (total 1)");
 }
 
-/* Whatever bytes a label has, it is another one than those whose parts it holds. */
+/* A label matches only as a whole, whatever bytes it has: not if it is a part of another label. */
 static void test_list__labels_are_whole(void **state)
 {
     struct fixture *f = *state;
@@ -100,9 +101,10 @@ static void test_list__sorts_with_missing_values_last(void **state)
     struct lookup_found found;
     three(f);
     assert_string_equal(LIST(.descending = true), "3 2 1 (total 3)");
-    assert_string_equal(LIST(.sort_by = 5), "2 1 3 (total 3)");                     /* end time */
-    assert_string_equal(LIST(.sort_by = 5, .descending = true), "2 3 1 (total 3)"); /* missing last again */
-    assert_string_equal(LIST(.sort_by = 10), "3 1 2 (total 3)");                    /* user: ada before admin */
+    assert_string_equal(LIST(.sort_by = 5), "2 1 3 (total 3)"); /* end time */
+    /* experiments without an end time come last again */
+    assert_string_equal(LIST(.sort_by = 5, .descending = true), "2 3 1 (total 3)");
+    assert_string_equal(LIST(.sort_by = 10), "3 1 2 (total 3)");                    /* by user: ada before admin */
     assert_string_equal(LIST(.sort_by = 6, .descending = true), "2 3 1 (total 3)"); /* state */
     FAILS(f, ERR_INVALID, "sort_by 7 is not one of this list's",
           store_experiment_find(f->st, &(struct store_experiment_filter){.sort_by = 7}, &f->a, &found, &f->err));
@@ -133,7 +135,7 @@ static void test_page__is_read_in_its_order_and_without_who_is_gone(void **state
     assert_string_equal(x[2].config, "{\"name\":\"digits\"}");
 }
 
-/* ---- against a judge --------------------------------------------------------------------------------------------- */
+/* ---- comparison with a reference --------------------------------------------------------------------------------- */
 
 enum { MANY = 80, LABELS = 3, QUESTIONS = 3000 };
 
@@ -141,7 +143,7 @@ static const char *const words[] = {"", "a", "B", "ab", "Abc"};
 static const char *const all_states[] = {"ACTIVE", "PAUSED",   "STOPPING_KILLED", "COMPLETED",
                                          "ERROR",  "CANCELED", "DELETE_FAILED"};
 static const char *const users[] = {NULL, "admin", "ada", "zoe", "Bob"};
-static const char *const shown[] = {NULL, "admin", "same", "same", "Bob"}; /* two have the same display name */
+static const char *const shown[] = {NULL, "admin", "same", "same", "Bob"}; /* two users have the same display name */
 
 struct fact {
     struct store_experiment x;
@@ -255,7 +257,7 @@ static int order_of(double a, double b)
     return a < b ? -1 : a > b;
 }
 
-/* Missing ones come last, whatever the direction. */
+/* Compares two values that may be missing. Missing ones come last in both directions. */
 static int compare_known(bool a_known, double a, bool b_known, double b, bool descending)
 {
     return a_known != b_known ? (a_known ? -1 : 1) : !a_known ? 0 : descending ? order_of(b, a) : order_of(a, b);
@@ -307,7 +309,7 @@ static int compare(const struct store_experiment_filter *f, const struct store_e
         found = compare_known(a->has_best, a->best_metric, b->has_best, b->best_metric, f->descending);
         break;
     default:
-        break; /* by id; all are in one project */
+        break; /* the order is by id, since all are in one project */
     }
     return found ? found : sign * order_of(a->id, b->id);
 }
@@ -400,7 +402,7 @@ static void test_list__is_what_a_judge_of_rows_finds(void **state)
     for (int32_t id = 1; id <= MANY; id++)
         make(f, &rng, id, &fact[id]);
     OK(f, store_commit(f->st, &f->err));
-    for (int32_t id = 1; id <= MANY; id++) /* what the store itself keeps */
+    for (int32_t id = 1; id <= MANY; id++) /* reads what the store itself keeps */
         OK(f, store_experiment_get(f->st, id, false, &f->a, &fact[id].x, &f->err));
     for (int i = 0; i < QUESTIONS; i++) {
         struct asked q;

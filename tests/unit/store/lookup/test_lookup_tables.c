@@ -1,12 +1,12 @@
-/* Searches against an obvious reference: random experiments and runs change under a reader's eyes, and after each
- * change random filters and sorts must find what a row by row judge of the same facts does. */
+/* Compares lookups with a simple reference. Random experiments and runs are changed while a reader has its tables in
+ * memory. After each change, random filters and sorts must find what a check of the same facts row by row finds. */
 #include "store/lookup_world.h"
 
 #include <strings.h>
 
 enum { STEPS = 400 };
 
-/* ---- the judge --------------------------------------------------------------------------------------------------- */
+/* ---- the reference ----------------------------------------------------------------------------------------------- */
 
 enum fact_type { FACT_NONE, FACT_NUMBER, FACT_TEXT, FACT_LABELS };
 struct fact {
@@ -122,7 +122,7 @@ static bool is_true_of(const struct fact *v, const struct condition *c)
         return v->type == FACT_NONE || (v->type == FACT_LABELS && !v->labels) ||
                (v->type == FACT_TEXT && c->column < C_LR && !*v->text);
     if (strcmp(c->op, "notEmpty") == 0 || *c->op == '!' || strcmp(c->op, "notContains") == 0)
-        abort(); /* the opposite of another one: see holds() */
+        abort(); /* such an operator is evaluated as the opposite of another one: see holds() */
     if (v->type == FACT_NONE)
         return false;
     bool part = strcmp(c->op, "contains") == 0;
@@ -145,7 +145,7 @@ static bool is_true_of(const struct fact *v, const struct condition *c)
                                       : v->number >= c->number;
 }
 
-/* Of hyperparameters an experiment has those of all its runs. */
+/* An experiment has the hyperparameters of all its runs. */
 static bool is_true(const struct world *w, bool runs, int id, const struct condition *c)
 {
     if (runs || (c->column != C_LR && c->column != C_OPT)) {
@@ -176,7 +176,7 @@ static bool holds(const struct world *w, bool runs, int id, const struct conditi
     return is_true(w, runs, id, &c) != negated;
 }
 
-/* ---- questions --------------------------------------------------------------------------------------------------- */
+/* ---- random filters and sorts ------------------------------------------------------------------------------------ */
 
 struct question {
     bool runs, shown;
@@ -194,7 +194,7 @@ static const char *column_name(bool runs, int c)
     return c != C_NAME && c != C_DESCRIPTION && c != C_STATE ? columns[c] : runs ? of_runs[c] : of_experiments[c];
 }
 
-/* Metadata are searched of runs alone; a run's state is its own, and not among the facts. */
+/* Chooses a column. Metadata can only be looked up for runs, and the state of a run is not among the facts. */
 static int pick_column(struct world *w, bool runs)
 {
     int c;
@@ -349,7 +349,7 @@ static void test_every_search_finds_what_a_judge_of_rows_does_whatever_changes(v
     store_close(w.reader);
 }
 
-/* A limit that holds nothing: each search reads its documents again. */
+/* With a limit of 0 bytes no column is kept, so each lookup reads its documents again. */
 static void test_columns_beyond_the_limit_are_made_again(void **state)
 {
     struct world w;
@@ -377,7 +377,7 @@ static void test_a_reader_that_slept_too_long_begins_again(void **state)
     store_close(w.reader);
 }
 
-/* What is forgotten are changes that everybody has seen. */
+/* Only changes that every connection has seen are deleted. */
 static void test_old_changes_are_forgotten_a_part_at_a_time(void **state)
 {
     struct world w;

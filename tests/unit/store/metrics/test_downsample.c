@@ -1,4 +1,4 @@
-/* Thinning of lines for charts: the algorithm of the paper, and what the header promises beyond it. */
+/* Tests the thinning of lines for charts: the algorithm of the paper, and what the header promises beyond it. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,12 +13,12 @@
 #include "common/base/rng.h"
 #include "store/metrics/downsample.h"
 
-/* ---- promises ---------------------------------------------------------------------------------------------------- */
+/* ---- what the header promises ------------------------------------------------------------------------------------ */
 
 static void check_thin(const double *x, const double *y, size_t n, size_t max)
 {
     size_t *kept = calloc(max + 1, sizeof(*kept));
-    kept[max] = 12345; /* a guard */
+    kept[max] = 12345; /* must not be overwritten */
     size_t found = downsample(x, y, n, max, kept);
     assert_true(found <= max && (n < max ? found == n : found > 0 || max == 0));
     assert_int_equal(kept[max], 12345);
@@ -39,7 +39,8 @@ static void check_thin(const double *x, const double *y, size_t n, size_t max)
     free(kept);
 }
 
-/* Whatever the line: in order, no more than asked for, both ends, the least and the greatest. */
+/* For every line the points must be in order and no more than asked for, and contain both ends, the least and the
+ * greatest value. */
 static void test_downsample__keeps_its_promises_on_random_lines(void **state)
 {
     static double x[400], y[400];
@@ -59,7 +60,7 @@ static void test_downsample__keeps_its_promises_on_random_lines(void **state)
     }
 }
 
-/* A line that downsample() takes from: sine with one spike. Its shape survives, and so does the spike. */
+/* Thins a sine with one spike. The shape of the line must be kept, and so must the spike. */
 static void test_downsample__chooses_what_the_eye_would(void **state)
 {
     static double x[10000], y[10000];
@@ -74,7 +75,7 @@ static void test_downsample__chooses_what_the_eye_would(void **state)
     for (size_t i = 0; i < n; i++)
         spike += kept[i] == 5555;
     assert_int_equal(spike, 1);
-    /* Every point is near the line between its kept neighbours. */
+    /* Every point must be near the line between its kept neighbours. */
     double worst = 0;
     for (size_t k = 0; k + 1 < n; k++) {
         for (size_t i = kept[k]; i < kept[k + 1]; i++) {
@@ -87,10 +88,10 @@ static void test_downsample__chooses_what_the_eye_would(void **state)
     assert_true(worst < 0.15);
 }
 
-/* ---- against the paper ------------------------------------------------------------------------------------------- */
+/* ---- comparison with the paper ----------------------------------------------------------------------------------- */
 
-/* Steinarsson's algorithm as one would write it down: the first point, one of each bucket, the last point. A bucket b
- * of those between holds the points [floor(b (n - 2) / (max - 2)) + 1, floor((b + 1) (n - 2) / (max - 2)) + 1). */
+/* Steinarsson's algorithm, written in the simplest way: the first point, one of each bucket, the last point. Bucket
+ * b of those between holds the points [floor(b (n - 2) / (max - 2)) + 1, floor((b + 1) (n - 2) / (max - 2)) + 1). */
 static size_t bucket_begin(size_t b, size_t n, size_t max)
 {
     return b * (n - 2) / (max - 2) + 1;
@@ -133,7 +134,7 @@ static size_t count(const bool *chosen, size_t n)
     return found;
 }
 
-/* What the header adds to the paper: the extremes are among the points, for which other points make room. */
+/* What the header adds to the paper: the extremes are among the points, and fewer other points are chosen for that. */
 static void choose(const double *x, const double *y, size_t n, size_t max, bool *chosen)
 {
     size_t least = 0, most = 0;
@@ -163,7 +164,7 @@ static void test_downsample__chooses_what_the_paper_does(void **state)
         for (size_t i = 0; i < n; i++) {
             x[i] = at += rng_unit(&rng);
             level += rng_unit(&rng) - 0.5;
-            y[i] = round % 2 ? level : rng_unit(&rng); /* a path, or noise */
+            y[i] = round % 2 ? level : rng_unit(&rng); /* a random walk, or noise */
         }
         choose(x, y, n, max, chosen);
         size_t found = downsample(x, y, n, max, kept);

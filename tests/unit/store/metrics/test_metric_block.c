@@ -1,4 +1,5 @@
-/* Packed numbers, values, blocks and charts: whatever goes in comes out as it was, and damage is noticed. */
+/* Tests packed numbers, values, blocks and charts: what is unpacked must equal what was packed, and damage must be
+ * noticed. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,7 +54,7 @@ static size_t packed_doubles(const double *v, size_t n)
     struct unpack u = {(uint8_t *)b.s, (uint8_t *)b.s + b.n};
     assert_int_equal(unpack_doubles(packer, &u, back, n), 0);
     assert_ptr_equal(u.p, u.end);
-    assert_memory_equal(back, v, n * sizeof(*v)); /* bit by bit: -0.0 and NaN, too */
+    assert_memory_equal(back, v, n * sizeof(*v)); /* compared bit by bit, for -0.0 and NaN, too */
     free(back);
     return b.n;
 }
@@ -104,16 +105,16 @@ static void test_doubles__find_the_form_that_suits_them(void **state)
     rng_init(&rng, 3);
     for (size_t i = 0; i < n; i++)
         v[i] = (float)(0.5 + 0.01 * rng_unit(&rng));
-    assert_true(packed_doubles(v, n) < n * 11 / 4); /* float32 with 1 % of noise */
+    assert_true(packed_doubles(v, n) < n * 11 / 4); /* values of float32 with 1 % of noise */
     for (size_t i = 0; i < n; i++)
         v[i] = (double)rng_int(&rng, 65) / 64;
-    assert_true(packed_doubles(v, n) < n); /* the accuracy of a batch of 64 */
+    assert_true(packed_doubles(v, n) < n); /* the accuracies of batches of 64 examples */
     for (size_t i = 0; i < n; i++)
         v[i] = (double)(int64_t)(rng_unit(&rng) * 10000) / 10000;
-    assert_true(packed_doubles(v, n) < n * 2); /* rounded to four decimals */
+    assert_true(packed_doubles(v, n) < n * 2); /* values that are rounded to four decimals */
     for (size_t i = 0; i < n; i++)
         v[i] = 0.001 * 0.5 * (1 + cos(3.14159 * (double)i / 1e6));
-    assert_true(packed_doubles(v, n) < n * 3); /* a schedule: as double, by its curvature */
+    assert_true(packed_doubles(v, n) < n * 3); /* a schedule, packed as doubles with differences of order 2 */
     for (size_t i = 0; i < n; i++)
         v[i] = 0.001;
     assert_true(packed_doubles(v, n) < 32);
@@ -130,7 +131,7 @@ static void test_damaged_numbers__are_refused_or_wrong_but_never_read_too_far(vo
         v[i] = (float)rng_unit(&rng);
     pack_doubles(packer, v, 300, &b);
     for (size_t n = 0; n < b.n; n++) {
-        uint8_t *cut = malloc(n + 1); /* a sanitizer sees one byte too many */
+        uint8_t *cut = malloc(n + 1); /* a block of memory of its own, so that a sanitizer sees reads beyond its end */
         memcpy(cut, b.s, n);
         struct unpack u = {cut, cut + n};
         assert_int_equal(unpack_doubles(packer, &u, back, 300), -1);
@@ -217,7 +218,7 @@ static struct report_row row(int64_t id, const char *avg)
                                .avg_metrics = avg};
 }
 
-/* Through the builder, packed and unpacked again. */
+/* Adds the block to a builder, packs the new block and unpacks it again. */
 static void rebuilt(struct metric_builder *b, struct arena *a, struct metric_block *ret)
 {
     struct metric_block block;
@@ -310,7 +311,7 @@ static void test_builder__is_full_before_its_cells_are_too_many(void **state)
     struct metric_block block;
     int i = 0;
     (void)state;
-    for (;; i++) { /* every report brings names of its own */
+    for (;; i++) { /* every report brings new names */
         char avg[64];
         snprintf(avg, sizeof(avg), "{\"same\":1,\"name-%d\":1}", i);
         struct report_row r = row(i + 1, avg);
@@ -321,7 +322,8 @@ static void test_builder__is_full_before_its_cells_are_too_many(void **state)
     metric_builder_finish(b, &block);
     assert_int_equal(block.n, i);
     assert_true(block.n * block.column_n <= METRIC_BLOCK_CELLS);
-    assert_int_equal(metric_block_column(&block, "same") >= 0, 1); /* the last, refused report had it, too */
+    /* the last report, which was refused, had this name, too */
+    assert_int_equal(metric_block_column(&block, "same") >= 0, 1);
     metric_builder_free(b);
 }
 

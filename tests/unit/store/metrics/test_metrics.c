@@ -1,4 +1,4 @@
-/* Metrics: merging, archiving, summaries, bests, streams, series, workloads. */
+/* Tests metrics: merging, archiving, summaries, best validations, streams, series, workloads. */
 #include "store/fixture.h"
 
 #include "common/base/rng.h"
@@ -8,8 +8,8 @@
 #include "store/metrics/metric_seal.h"
 #include "store/metrics/metrics.h"
 
-/* Most tests run twice: with reports in rows, and with everything sealed after every report. Nobody sees a difference.
- */
+/* Most tests run twice: with reports in rows, and with everything sealed after every report. The results must be the
+ * same. */
 static bool seal_always;
 
 static void seal_all(struct fixture *f, int32_t trial_id)
@@ -71,7 +71,7 @@ static struct store_report_result add(struct fixture *f, int32_t run, const char
     return result;
 }
 
-/* "steps:metrics" of each report that is not archived. */
+/* Returns "steps:metrics" of each report that is not archived. */
 static const char *rows(struct fixture *f, const char *group)
 {
     cleanup_strbuf struct strbuf b = STRBUF_INIT;
@@ -79,7 +79,7 @@ static const char *rows(struct fixture *f, const char *group)
     struct store_metric_row *row;
     size_t n;
     do {
-        OK(f, store_metrics_next(f->st, 1, group, &cursor, 2, &f->a, &row, &n, &f->err)); /* pages of two */
+        OK(f, store_metrics_next(f->st, 1, group, &cursor, 2, &f->a, &row, &n, &f->err)); /* reads pages of two */
         for (size_t i = 0; i < n; i++)
             strbuf_addf(&b, "%d:%s ", row[i].total_batches, row[i].metrics);
     } while (n);
@@ -88,7 +88,7 @@ static const char *rows(struct fixture *f, const char *group)
 
 static const char *summary(struct fixture *f)
 {
-    static const int32_t ids[] = {7, 1}; /* one is not there */
+    static const int32_t ids[] = {7, 1}; /* one of the trials does not exist */
     const char **s;
     OK(f, store_summary_metrics(f->st, (struct store_ints){ids, 2}, &f->a, &s, &f->err));
     assert_string_equal(s[0], "{}");
@@ -135,7 +135,7 @@ static void test_report__of_one_step_merges_its_keys(void **state)
     struct fixture *f = *state;
     add(f, 1, "training", 10, "{\"a\":1}");
     int64_t first = id_at(f, "training", 10);
-    add(f, 1, "training", 10, "{\"b\":2,\"a\":1.0}"); /* 1 and 1.0 are equal */
+    add(f, 1, "training", 10, "{\"b\":2,\"a\":1.0}"); /* 1 and 1.0 are equal values */
     assert_int_equal(first, id_at(f, "training", 10));
     assert_string_equal(rows(f, "training"), "10:{\"avg_metrics\":{\"a\":1,\"b\":2}} ");
     assert_string_equal(summary(f),
@@ -183,7 +183,7 @@ static void test_report__refuses_what_is_no_report(void **state)
     REFUSED(f, r, ERR_INVALID, "expected an object");
     r.avg_metrics = "{\"a\\u0000b\":1}";
     REFUSED(f, r, ERR_INVALID, "character NUL");
-    r.avg_metrics = "{\"a\\\\u0000b\":1}"; /* a backslash, and then u0000 */
+    r.avg_metrics = "{\"a\\\\u0000b\":1}"; /* a backslash, followed by the letters u0000 */
     OK(f, store_report_valid(&r, &f->err));
     memset(long_text, 'v', METRIC_VALUE_MAX + 99);
     memcpy(long_text, "{\"a\":\"", 6);
@@ -234,7 +234,7 @@ static void test_summary__counts_sums_and_bounds(void **state)
     struct fixture *f = *state;
     add(f, 1, "training", 1, "{\"x\":4,\"s\":\"hello\",\"when\":\"2026-01-02T03:04:05Z\",\"b\":true}");
     add(f, 1, "training", 3, "{\"x\":-1,\"s\":\"world\"}");
-    add(f, 1, "training", 2, "{\"x\":9}"); /* late: not the last */
+    add(f, 1, "training", 2, "{\"x\":9}"); /* it is reported late, and is not the last step */
     assert_string_equal(
         summary(f),
         "{\"avg_metrics\":{"
@@ -267,7 +267,8 @@ static void test_validation__best_and_latest(void **state)
     assert_true(add(f, 1, "validation", 10, "{\"loss\":0.5}").best_of_trial);
     assert_true(add(f, 1, "validation", 20, "{\"loss\":0.25}").best_of_trial);
     assert_false(add(f, 1, "validation", 30, "{\"loss\":0.75}").best_of_trial);
-    assert_false(add(f, 1, "validation", 30, "{\"extra\":1}").best_of_trial); /* merged into the same report */
+    /* the metrics are merged into the same report */
+    assert_false(add(f, 1, "validation", 30, "{\"extra\":1}").best_of_trial);
     assert_false(add(f, 1, "validation", 40, "{\"loss\":\"NaN\"}").best_of_trial);
     struct store_trial t = trial(f);
     assert_int_equal(t.best_validation.total_batches, 20);
@@ -302,7 +303,7 @@ static void test_validation__may_be_larger_is_better(void **state)
     assert_true(best == 0.7 && best_trial == 3);
 }
 
-/* Run 1 reports to step 30; run 2 begins again at step 20. */
+/* Run 1 reports up to step 30. Run 2 begins again at step 20. */
 static void test_newer_run__archives_what_it_does_again(void **state)
 {
     struct fixture *f = *state;
@@ -319,19 +320,19 @@ static void test_newer_run__archives_what_it_does_again(void **state)
     begin_run(f, 2);
     assert_true(add(f, 2, "training", 20, "{\"loss\":100}").archived_older);
     assert_string_equal(rows(f, "training"), "10:{\"avg_metrics\":{\"loss\":30}} 20:{\"avg_metrics\":{\"loss\":100}} ");
-    /* Step 20 of the other kind of group stays, step 30 goes. */
+    /* In the other kind of group the report at step 20 stays, and the one at step 30 is archived. */
     assert_string_equal(rows(f, "validation"),
                         "10:{\"validation_metrics\":{\"loss\":30}} 20:{\"validation_metrics\":{\"loss\":20}} ");
     assert_string_equal(rows(f, "gpu"), "0:{\"avg_metrics\":{\"u\":1}} ");
     struct store_trial t = trial(f);
     assert_int_equal(t.total_batches, 20);
-    assert_int_equal(t.best_validation.total_batches, 20); /* 30 was better, and is gone */
+    assert_int_equal(t.best_validation.total_batches, 20); /* the validation at 30 was better, but is archived */
     assert_int_equal(t.latest_validation.total_batches, 20);
     double best;
     OK(f, store_best_metric(f->st, 1, &best, NULL, &f->err));
     assert_true(best == 20);
     assert_non_null(strstr(t.summary_metrics, "\"loss\":{\"count\":2,\"sum\":130.0"));
-    /* Its own validation at 20 voids the old one; at 30 nothing is left to archive. */
+    /* The validation of run 2 at step 20 makes the old one void; at step 30 nothing is left to archive. */
     assert_true(add(f, 2, "validation", 20, "{\"loss\":99}").archived_older);
     assert_false(add(f, 2, "validation", 30, "{\"loss\":98}").archived_older);
     assert_string_equal(rows(f, "validation"),
@@ -355,7 +356,7 @@ static void test_stepless_reports__neither_merge_nor_archive(void **state)
     assert_string_equal(rows(f, "cpu"), "0:{\"avg_metrics\":{\"a\":1}} 0:{\"avg_metrics\":{\"a\":2}} ");
 }
 
-/* Samples of the older releases' profiles. */
+/* Tests samples in the form of older releases' profiles. */
 static void test_samples__stand_at_their_batch_and_go_with_it(void **state)
 {
     struct fixture *f = *state;
@@ -372,7 +373,7 @@ static void test_samples__stand_at_their_batch_and_go_with_it(void **state)
     if (seal_always)
         seal_all(f, 1);
     begin_run(f, 2);
-    sample.batch = 7; /* makes nothing void, which only a step does */
+    sample.batch = 7; /* a sample makes nothing void; only a report with a step does */
     OK(f, store_report_add(f->st, &sample, &result, &f->err));
     assert_false(result.archived_older);
     assert_string_equal(rows(f, "timings"),
@@ -444,7 +445,7 @@ static void test_series__keeps_ends_and_peaks_when_it_is_thinned(void **state)
     assert_int_equal(n, 3);
 }
 
-/* "T10 V10 C10 …" */
+/* Returns the workloads as "T10 V10 C10 …". */
 static const char *workloads(struct fixture *f, struct store_workload_filter filter)
 {
     struct store_workload_list l;
@@ -505,7 +506,8 @@ static void test_sealed_reports__leave_their_rows_and_keep_their_ids(void **stat
     assert_int_equal(count(f, "metric_reports"), 1); /* validations stay rows */
     assert_int_equal(count(f, "metric_blocks"), 1);
     add(f, 1, "training", 101, "{\"a\":2}");
-    assert_true(id_at(f, "training", 101) > first + 100); /* no id comes twice, though the highest left its row */
+    /* no id is used twice, although the row with the highest id was deleted */
+    assert_true(id_at(f, "training", 101) > first + 100);
     OK(f, store_metrics_next(f->st, 1, "training", &cursor, 1000, &f->a, &row, &n, &f->err));
     assert_int_equal(n, 101);
     assert_int_equal(row[0].id, first);
@@ -536,7 +538,7 @@ static void test_seal__waits_for_enough_reports(void **state)
     store_seal_free(s);
 }
 
-/* Whatever happens between the two halves: the seal notices, and nothing is lost. */
+/* Changes reports between the two halves of sealing. The second half must notice it, and nothing may be lost. */
 static void test_seal__of_what_has_changed_does_nothing(void **state)
 {
     struct fixture *f = *state;
@@ -547,12 +549,12 @@ static void test_seal__of_what_has_changed_does_nothing(void **state)
     for (int change = 0; change < 3; change++) {
         OK(f, store_seal_prepare(f->st, 1, 1, &s, &f->err));
         if (change == 0)
-            add(f, 1, "training", 15, "{\"a\":1}"); /* in between */
+            add(f, 1, "training", 15, "{\"a\":1}"); /* the report comes between two that are being sealed */
         else if (change == 1)
-            add(f, 1, "training", 20, "{\"b\":1}"); /* merged */
+            add(f, 1, "training", 20, "{\"b\":1}"); /* the metrics are merged into a report that is being sealed */
         else {
             begin_run(f, 2);
-            add(f, 2, "training", 50, "{\"a\":1}"); /* archived */
+            add(f, 2, "training", 50, "{\"a\":1}"); /* the report archives some that are being sealed */
         }
         const char *before = rows(f, "training");
         OK(f, store_seal_commit(f->st, s, &done, &f->err));
@@ -600,7 +602,8 @@ static void test_deleted_trial__takes_its_blocks_along(void **state)
     assert_int_equal(count(f, "metric_columns"), 0);
 }
 
-/* Random reports of random runs; one store seals at random, the other never. Every answer is the same. */
+/* Random reports of random runs go into two stores. One seals at random, the other never. Both must give the same
+ * answers. */
 static void random_metrics(struct rng *rng, struct strbuf *out)
 {
     static const char *const name[] = {"loss", "acc", "epoch", "note"};
@@ -619,7 +622,7 @@ static void random_metrics(struct rng *rng, struct strbuf *out)
     strbuf_addc(out, '}');
 }
 
-/* In order of names: sealed summaries come back in another one, which means nothing. */
+/* Adds a summary with its names sorted, since sealed summaries have another order of names, which has no meaning. */
 static void add_sorted_summary(struct fixture *f, struct strbuf *out)
 {
     cleanup_json struct json_object *tree = NULL;
@@ -663,7 +666,7 @@ static const char *everything(struct fixture *f)
     return arena_strdup(&f->a, b.s);
 }
 
-/* Shows where two long answers part. */
+/* Prints where two long answers begin to differ. */
 static void assert_same(const char *a, const char *b)
 {
     size_t i = 0;
@@ -682,7 +685,9 @@ static void test_sealing__is_never_seen_in_an_answer(void **state)
     struct rng rng;
     cleanup_strbuf struct strbuf avg = STRBUF_INIT;
     if (fixture_server())
-        skip(); /* one schema there; SQLite compares, and the other tests run sealed on both */
+        /* a server has only one schema here. SQLite makes this comparison, and the other tests run with sealed
+         * reports on both engines */
+        skip();
     assert_int_equal(fixture_setup_trial(&other), 0);
     struct fixture *sealed = other;
     rng_init(&rng, 7);
@@ -716,7 +721,7 @@ static void test_sealing__is_never_seen_in_an_answer(void **state)
     fixture_teardown(&other);
 }
 
-/* One full block of reports from `first` on, without the way through rows. */
+/* Stores one full block of reports from `first` on, without storing rows before. */
 static void put_block(struct fixture *f, struct packer *p, int first)
 {
     cleanup_arena struct arena a = ARENA_INIT;
@@ -740,8 +745,8 @@ static void put_block(struct fixture *f, struct packer *p, int first)
     metric_builder_free(b);
 }
 
-/* Of very many points charts are drawn from what sealing laid by: still no more points than asked for, both ends, every
- * extreme, and the range is kept. */
+/* Charts of very many points are drawn from the points that sealing has kept. They must have at most as many points
+ * as asked for, both ends and every extreme, and stay within the range. */
 static void test_series__of_very_many_points(void **state)
 {
     enum { N = 55 * METRIC_BLOCK_REPORTS }; /* more than are unpacked for a chart */
@@ -783,7 +788,7 @@ static void test_series__of_very_many_points(void **state)
     assert_true(n == 21 && p[0].batches == 1000 && p[20].batches == 1020);
 }
 
-/* Reports, summary and best validation of a program that knew rows only. */
+/* Reports, summary and best validation of a program that stored rows only must be readable. */
 static void test_store_from_before_blocks__keeps_its_metrics(void **state)
 {
     struct fixture *f = *state;
