@@ -5,8 +5,9 @@
  *     agents_load PORT TOKEN_FILE AGENTS SLOTS TASKS RUN_MS [POOL]
  *
  * It goes on until all agents have joined and so many tasks have ended. Whatever the master does wrong on the way ends
- * it with status 1: an order for a slot that is taken or not there, an order given twice, an agent turned away. Prints
- * `what   number unit` lines; seconds count from the first agent's first connection. */
+ * it with status 1: an order for
+ * a slot that is taken or not there, an order given twice, an agent turned away. Prints `what   number unit` lines;
+ * seconds count from the first agent's first connection. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>

@@ -3,8 +3,9 @@
  *
  * The data is made up, as training would report it, one report every 100 steps and about every 80 ms (jitter: 4 ms):
  *   a report of four  loss (float32, falling, 5 % of noise), accuracy of a batch of 64, learning rate (cosine schedule
- * in double), gradient's norm (float32, 20 % of noise) loss alone        the same loss, one metric a report: steps and
- * times have nobody to share them with doubles alone     noise in all 52 bits: what no lossless form makes smaller
+ *                     in double), gradient's norm (float32, 20 % of noise)
+ *   loss alone        the same loss, one metric a report: steps and times have nobody to share them with
+ *   doubles alone     noise in all 52 bits: what no lossless form makes smaller
  * Blocks are packed and stored as sealing does it. Bytes are those of the file, indexes and charts included. */
 #include <math.h>
 #include <sys/stat.h>

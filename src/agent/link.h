@@ -1,7 +1,7 @@
 /* The agent's connection to the master (contract/link.json): opened by the agent, and opened again for ever.
  *
  *   DOWN ──timer──▶ CONNECTING ──open: AgentHello──▶ GREETING ──MasterHello──▶ UP ──lost──▶ DOWN (0.1 s … backoff_max,
- * jittered)
+ *   jittered)
  *
  * A master whose epoch is lower than the highest seen of that cluster is a leftover of an earlier start: it is refused.
  * The highest epoch lies in <run_root>/epoch, so that a restarted agent refuses it, too. */

@@ -6,13 +6,13 @@
  *
  * The driver's promises:
  *  - the PUT_… effects and TASK_LOG of a step become durable in one transaction, steps in the order in which they were
- * made;
+ *    made;
  *  - all other effects, and the reply to whoever caused the event, wait until that transaction is committed;
  *  - it keeps one timer for effects.next_timer_us and sends CORE_TIMER when it is due (too early or too late does no
- * harm);
+ *    harm);
  *  - after a crash it reads the rows back, calls core_restore() before the first step, and lets the agents connect
- * again. Effects after the commit that a crash swallowed (a start, a kill, an acknowledgement) need no care: when its
- * agent connects again, the core finds out what is missing and asks for it again.
+ *    again. Effects after the commit that a crash swallowed (a start, a kill, an acknowledgement) need no care: when
+ *    its agent connects again, the core finds out what is missing and asks for it again.
  *
  * Experiments that are over, and their trials, are not in the core: requests for them are ERR_NOT_FOUND here and are
  * answered from the store; reports (metrics, progress, checkpoints …) about them do nothing and succeed. */

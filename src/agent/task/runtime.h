@@ -7,7 +7,7 @@
  *
  *
  *     prepare ─▶ [rendezvous] ─▶ start ─▶ …socket… ─▶ cleanup         after the agent's restart:  adopt ─▶ …socket… ─▶
- * cleanup */
+ *     cleanup */
 #ifndef DET_AGENT_TASK_RUNTIME_H
 #define DET_AGENT_TASK_RUNTIME_H
 

@@ -9,10 +9,13 @@
  * says on which thread its first step runs. It is given what it may touch there, and cannot reach anything else:
  *
  *   loop      `struct core *core`   the loop's thread: live state (core, identities, agents); memory only, nothing that
- * blocks stream    `struct core *core`   also the loop's thread; the reply is a stream (src/api/pipeline/stream.h) read
- * `struct store *db`    a reader thread: a read-only connection that sees committed state lookup    `struct store *db`
- * the lookup thread: a reader, too, and the one that runs large lookups (store/lookup/lookup.h) write     `struct store
- * *db`    the writer thread: inside the group's transaction, in a savepoint of its own; no reply before the commit
+ *                                   blocks
+ *   stream    `struct core *core`   also the loop's thread; the reply is a stream (src/api/pipeline/stream.h)
+ *   read      `struct store *db`    a reader thread: a read-only connection that sees committed state
+ *   lookup    `struct store *db`    the lookup thread: a reader, too, and the one that runs large lookups
+ *                                   (store/lookup/lookup.h)
+ *   write     `struct store *db`    the writer thread: inside the group's transaction, in a savepoint of its own; no
+ *                                   reply before the commit
  *   password  `struct store *db`    the one thread that hashes passwords, a reader; through password_lane.h only
  *   work      nothing               a worker thread: archives
  *   transfer  nothing               a thread that may wait for disks and networks; raw routes and streams of bytes only

@@ -10,9 +10,9 @@
  * in:  lowerCamelCase or snake_case names; unknown fields skipped; null means unset; numbers may be quoted; enums by
  * name
  *      or known number; depth at most 100; duplicate keys: the last wins; U+0000 becomes U+FFFD (but in texts of logs);
- * bad UTF-8, trailing garbage and wrong types are ERR_INVALID with the JSON path: `experiment.labels[2]: expected a
- * string, found 7`. An empty text is an empty message. More memory than 1 MiB and 32 times the text, or than the
- * arena's decoded_max, is ERR_TOO_LARGE.
+ *      bad UTF-8, trailing garbage and wrong types are ERR_INVALID with the JSON path: `experiment.labels[2]: expected
+ *      a string, found 7`. An empty text is an empty message. More memory than 1 MiB and 32 times the text, or than the
+ *      arena's decoded_max, is ERR_TOO_LARGE.
  *
  * C types of generated structs (struct wire_<message>, names by tools/gen-contract):
  *      string        const char *x                 NULL reads as "", and is written as ""
@@ -22,10 +22,13 @@
  *      Timestamp     int64_t x (µs UTC) with bool has_x
  *      *Value, opt   T x with bool has_x           (strings: NULL is unset; no has_ member)
  *      Struct/Value/ListValue   const char *x      raw JSON text, NULL is null; validated and freed of blanks on the
- * way in, copied out as is (so it must hold no newline: lines of streams) message       const struct wire_y *x NULL is
- * null repeated T    T *x with size_t x_n          repeated messages: array of structs map<string,T> struct
- * wire_map_<T> *x with size_t x_n   entries {const char *key; T value;}, messages as structs; sorted after decoding, in
- * any order for encoding Everything a decoder makes lives in the given arena. */
+ *                                                  way in, copied out as is (so it must hold no newline: lines of
+ *                                                  streams)
+ *      message       const struct wire_y *x        NULL is null
+ *      repeated T    T *x with size_t x_n          repeated messages: array of structs
+ *      map<string,T> struct wire_map_<T> *x with size_t x_n   entries {const char *key; T value;}, messages as structs;
+ *                                                  sorted after decoding, in any order for encoding
+ * Everything a decoder makes lives in the given arena. */
 #ifndef DET_COMMON_CODEC_CODEC_H
 #define DET_COMMON_CODEC_CODEC_H
 

@@ -6,8 +6,9 @@
  * pages.
  *
  *     object       named members (`child`); with `selector` it is a union: the value of that member decides which rows
- * exist list, map    `item` describes each element; NULL means anything a value      bool, int, number, string,
- * duration ("1h30m" or nanoseconds), size (bytes or "1.5 GiB")
+ *                  exist
+ *     list, map    `item` describes each element; NULL means anything
+ *     a value      bool, int, number, string, duration ("1h30m" or nanoseconds), size (bytes or "1.5 GiB")
  *
  * Null always means "not set" and is accepted everywhere. */
 #ifndef DET_COMMON_CONFIG_SCHEMA_H

@@ -2,7 +2,7 @@
  * directory. Both programs may be of different age: the supervisor outlives the agent that started it.
  *
  *   frame      u32 length of what follows (1 … TASK_FRAME_MAX), u8 type, fields; all little-endian
- * (common/base/bytes.h)
+ *              (common/base/bytes.h)
  *
  *   agent → supervisor
  *     HELLO      u32 protocol, u64 resume       everything up to line `resume` is stored for good; send what follows
@@ -12,8 +12,8 @@
  *   supervisor → agent
  *     HELLO      u32 protocol, u32 pid, u8 state, u64 last    answer to HELLO; `last` is the newest line so far
  *     LOGS       u64 first, u32 count, then per line: u64 time_us, u8 stdtype, u8 level, u8 has_rank, u32 rank, string
- * text EXIT       u8 kind, u32 code, u32 signal, u64 time_us, string text    after the last line; again after each
- * HELLO
+ *                text
+ *     EXIT       u8 kind, u32 code, u32 signal, u64 time_us, string text    after the last line; again after each HELLO
  *
  * The supervisor says nothing before the agent's HELLO, and sends at most TASK_WINDOW bytes of lines beyond the last
  * acknowledgement. A newer connection replaces the older one. A frame that does not decode ends the connection, not the

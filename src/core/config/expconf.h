@@ -2,7 +2,8 @@
  * (docs/spec/configuration.md).
  *
  *     text → parse → over the template → normal form → over task_container_defaults and checkpoint_storage of the
- * cluster → defaults → complete and checked → `struct exp_config`
+ *     cluster
+ *          → defaults → complete and checked → `struct exp_config`
  *
  * Keys, their types, defaults and ranges are declared once, in contract/experiment-config.json. tools/gen-config makes
  * of it the struct with the values (`struct exp_values` in gen/experiment_config.h) and what reads it;

@@ -2,10 +2,10 @@
  *
  * It is PENDING until its resource manager has placed it, then as far as its most advanced container. The first
  * container that fails decides how the allocation ended, and the others are killed
- * (docs/spec/lifecycle.md#end-of-an-allocation). Two ways to end it early: terminate  asks the task to checkpoint and
- * exit (preemption), and kills it after preemption_timeout. An allocation that is not ready yet has nothing to save: it
- * is killed. kill       SIGKILL to all containers, every 30 s until they are gone; asking again within 15 s does
- * nothing.
+ * (docs/spec/lifecycle.md#end-of-an-allocation). Two ways to end it early:
+ *   terminate  asks the task to checkpoint and exit (preemption), and kills it after preemption_timeout. An allocation
+ *              that is not ready yet has nothing to save: it is killed.
+ *   kill       SIGKILL to all containers, every 30 s until they are gone; asking again within 15 s does nothing.
  *
  * allocation.c creates allocations, starts their containers, handles what their tasks report, and restores them;
  * container.c handles reports about containers, allocation_end.c the end, and allocation_state.c the states of both. */

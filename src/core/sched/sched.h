@@ -6,12 +6,12 @@
  * knows no clock. tests/sim compares it, pass by pass, with an obvious version that looks at everything.
  *
  *     agents ──→ agent_index.c, fits.c: where would it fit, whole agents for gangs; projection.c: where, once what
- * leaves has gone requests → levels.c: whose turn is it sched_pass → priority.c or fair_share.c: the two policies;
- * shares.c: what is fair
+ *     leaves has gone requests → levels.c: whose turn is it
+ *     sched_pass → priority.c or fair_share.c: the two policies; shares.c: what is fair
  *
  * The structs below are parts of the caller's own objects. The caller does not touch the fields below "the scheduler's
- * own". Rules: docs/spec/scheduling.md; "max-min" fairness as in Bertsekas and Gallager, Data Networks (1992),
- * section 6.5.2. */
+ * own". Rules: docs/spec/scheduling.md; "max-min" fairness as in Bertsekas and Gallager, Data Networks (1992), section
+ * 6.5.2. */
 #ifndef DET_CORE_SCHED_SCHED_H
 #define DET_CORE_SCHED_SCHED_H
 

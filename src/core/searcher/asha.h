@@ -12,7 +12,7 @@
  *     ASHA_STOP_ONCE   max_length,   the same with operations: train to the next rung, or close
  *                      stop_once
  *     ASHA_PROMOTE     max_length    a trial waits at its rung, and goes on when it has come to be among the best:
- * later results may promote earlier trials */
+ *                                    later results may promote earlier trials */
 #ifndef DET_CORE_SEARCHER_ASHA_H
 #define DET_CORE_SEARCHER_ASHA_H
 

@@ -1,7 +1,8 @@
 /* What agent_hub.c, agent_reports.c and agent_keys.c share. Other files do not include it.
  *
  *   agent_hub.c      the connections: who may connect, the first and the last message, and everything that is sent to
- * agents agent_reports.c  messages of agents become events of the core and log lines of the store */
+ *                    agents
+ *   agent_reports.c  messages of agents become events of the core and log lines of the store */
 #ifndef DET_MASTER_AGENTS_AGENT_HUB_INTERNAL_H
 #define DET_MASTER_AGENTS_AGENT_HUB_INTERNAL_H
 

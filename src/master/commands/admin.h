@@ -3,8 +3,8 @@
  * 0700.
  *
  * A caller sends one word and a newline. The answer is "ok" with an open descriptor as SCM_RIGHTS, or "error " and a
- * sentence. backup    the descriptor reads a backup of the store (store/engine/backup.h); its file has no name any more
- */
+ * sentence.
+ *     backup    the descriptor reads a backup of the store (store/engine/backup.h); its file has no name any more */
 #ifndef DET_MASTER_COMMANDS_ADMIN_H
 #define DET_MASTER_COMMANDS_ADMIN_H
 

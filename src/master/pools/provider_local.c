@@ -6,7 +6,7 @@
  *
  * The tag of an instance is that directory. It stands in the agent's arguments (--data-dir), so that the system's list
  * of processes shows what runs, whoever has started it. A directory without a process is an instance that has stopped.
- */
+ * */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,8 @@
  * between them is a struct sealer_type.
  *
  *     sealer_added ──→ counted for its subject ──→ in line ──→ a round: look (a reader) ──→ put (the writer) ──→
- * settled ↑         enough came, or it rests                                                 │
+ *     settled
+ *                            ↑         enough came, or it rests                                                 │
  *                            └──────────────────────── there may be more ───────────────────────────────────────┘
  *
  * A subject is a task or a trial. It gets in line when it has enough rows, and when it *rests*: it is over, or nothing

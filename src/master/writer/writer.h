@@ -1,10 +1,11 @@
 /* The writer: the one thread that changes the store, with group commit.
  *
  * The loop queues jobs, and the writer carries them out in order. It takes everything that waits into one transaction
- * (a *group*), and what arrives while the group is younger than GROUP_GROWS_US; after GROUP_US_MAX it commits what it
- * has. Each job has a savepoint, so that a job that fails does not undo the others. The completions are posted back to
- * the loop: a lone job costs one fsync, under load thousands of jobs share one. The loop runs completions for
- * TURN_US_MAX in each of its turns; the rest waits for the next turn.
+ * (a
+ * *group*), and what arrives while the group is younger than GROUP_GROWS_US; after GROUP_US_MAX it commits what it has.
+ * Each job has a savepoint, so that a job that fails does not undo the others. The completions are posted back to the
+ * loop: a lone job costs one fsync, under load thousands of jobs share one. The loop runs completions for TURN_US_MAX
+ * in each of its turns; the rest waits for the next turn.
  *
  * Replies and messages that tell of a change wait for its commit: writer_ticket() numbers the jobs, and
  * writer_when_committed() runs a callback on the loop once a ticket's transaction is durable. Tickets complete in
@@ -13,9 +14,9 @@
  * Failures:
  *  - a job's own error goes to its completion;
  *  - when the disk is full, or the database server is away, the group is rolled back and tried again every second.
- * Meanwhile writer_admits() refuses new work from outside (503);
+ *    Meanwhile writer_admits() refuses new work from outside (503);
  *  - when a commit fails for another reason, above all in fsync, the program ends: nobody can know what is on disk. The
- * next start recovers from the store;
+ *    next start recovers from the store;
  *  - when another master has taken a higher epoch, the program ends as well: this one must not write again. */
 #ifndef DET_MASTER_WRITER_WRITER_H
 #define DET_MASTER_WRITER_WRITER_H

@@ -13,7 +13,7 @@
  * before anyone sees the request, which is too late for all that follows. The head is parsed when it is complete, so
  * that
  *   - a body whose Content-Length is over its limit is 413 before a byte of it was read, a chunked one as soon as it is
- * over;
+ *     over;
  *   - whether a request may have a big body is asked of `has_credentials` with the headers alone;
  *   - bytes of bodies in flight are reserved before they come, and input of which nobody knows yet whom it comes from
  *     is counted: no room is 503 with Retry-After;
