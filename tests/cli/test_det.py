@@ -140,6 +140,28 @@ def test_user_edit_names_what_it_changed(det, master):
     assert done.returncode == 1 and "user 'nobody' not found" in done.stderr
 
 
+LINK = "user link-with-agent-user determined --agent-uid 1001 --agent-user ann --agent-gid 1002 --agent-group staff"
+
+
+def test_user_is_linked_with_an_account_of_the_agents(det, master):
+    assert det(*LINK.split()) == ""
+    assert master.requests[-1][:2] == ("PATCH", "/api/v1/users/2")
+    assert {key: value for key, value in master.patches[0].items() if value} == {
+        "agentUserGroup": {"agentUid": 1001, "agentUser": "ann", "agentGid": 1002, "agentGroup": "staff"}}
+
+
+def test_link_with_an_account_is_refused_unless_it_is_whole(det, master):
+    done = det.run(*LINK.split()[:-4])
+    assert done.returncode == 2 and "the following arguments are required: --agent-gid, --agent-group" in done.stderr
+    done = det.run(*LINK.replace("1001", "-1").split())
+    assert done.returncode == 2 and "argument --agent-uid: must be at least 0, not '-1'" in done.stderr
+    done = det.run(*LINK.replace("determined", "nobody").split())
+    assert done.returncode == 1 and "user 'nobody' not found" in done.stderr
+    master.failures["/api/v1/users/2"] = fake_master.Refusal(400, "uid 1001 may not write to /srv/checkpoints")
+    assert "Failed to link a user with an account on the agents: uid 1001 may not" in det.run(*LINK.split()).stderr
+    assert not master.patches
+
+
 # Lists
 
 

@@ -30,6 +30,8 @@ pytestmark = pytest.mark.skipif(not pathlib.Path(RELEASED).is_file(), reason="no
     "workspace list", "workspace list --json", "project list Uncategorized", "project list Uncategorized --json",
     "master info", "master info --json", "master config", "master logs", "agent disable b --drain",
     "experiment list --limit x", "experiment describe 99",
+    "user link-with-agent-user determined --agent-uid 1001 --agent-user ann --agent-gid 1002 --agent-group staff",
+    "user link-with-agent-user determined --agent-uid x",
 ])
 def test_same_output_and_exit_code(det, master, words, tmp_path):
     master.states = ["STATE_RUNNING" if " kill " in words else "STATE_COMPLETED"]  # ours says when there was nothing to kill

@@ -310,7 +310,7 @@ class Master(FakeMaster):
         ("POST", r"/api/v1/auth/login", login), ("POST", r"/api/v1/auth/logout", nothing), ("GET", r"/api/v1/me", me),
         ("GET", r"/api/v1/master/config", config), ("GET", r"/api/v1/master/logs", master_logs), ("GET", r"/api/v1/master", get_master),
         ("GET", r"/api/v1/users/([^/]+)/by-username", user_by_name), ("GET", r"/api/v1/users", get_users), ("POST", r"/api/v1/users", post_user),
-        ("PATCH", r"/api/v1/users/(\d+)", patch_user), ("GET", r"/api/v1/agents", agents), ("POST", r"/api/v1/agents/.*/(enable|disable)", nothing),
+        ("GET", r"/api/v1/users/(\d+)", me), ("PATCH", r"/api/v1/users/(\d+)", patch_user), ("GET", r"/api/v1/agents", agents), ("POST", r"/api/v1/agents/.*/(enable|disable)", nothing),
         ("GET", r"/api/v1/tasks", tasks), ("GET", r"/api/v1/tasks/([^/]+)/logs", logs), ("GET", r"/api/v1/experiments", experiments),
         ("POST", r"/api/v1/experiments", create_experiment), ("GET", r"/api/v1/experiments/(\d+)/trials", trials),
         ("GET", r"/api/v1/experiments/(\d+)/checkpoints", checkpoints), ("GET", r"/api/v1/experiments/(\d+)/model_def", model_def),

@@ -51,3 +51,16 @@ int cmd_user_deactivate(struct cli *cli, const struct args_user_deactivate *args
 {
     return user_patch(cli, args->username, &(struct wire_user_patch_user){.active = false, .has_active = true}, err);
 }
+
+int cmd_user_link_with_agent_user(struct cli *cli, const struct args_user_link_with_agent_user *args, struct error *err)
+{
+    const struct wire_user_agent_user_group account = {
+        .agent_uid = (int32_t)args->agent_uid,
+        .has_agent_uid = true,
+        .agent_user = args->agent_user,
+        .agent_gid = (int32_t)args->agent_gid,
+        .has_agent_gid = true,
+        .agent_group = args->agent_group,
+    };
+    return user_patch(cli, args->det_username, &(struct wire_user_patch_user){.agent_user_group = &account}, err);
+}
