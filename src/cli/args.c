@@ -355,7 +355,9 @@ static int read_positional(struct parser *p, const char *word, struct error *err
         p->position++;
     if (mark_given(p, param, err) < 0)
         return -1;
-    if (param->attr & CLI_REST)
+    /* what follows belongs to the rest, even if this was the argument before it: `det dev curl PATH -X POST` */
+    const struct cli_param *next = next_positional(p);
+    if (param->attr & CLI_REST || (next && next->attr & CLI_REST))
         p->options_ended = true;
     return store_value(p, param, word, err);
 }

@@ -38,3 +38,13 @@ class Det:
 @pytest.fixture
 def det(master, tmp_path):
     return Det(master.url, tmp_path / "config")
+
+
+@pytest.fixture
+def tls_server(tmp_path):
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=localhost", "-addext",
+                    "subjectAltName=DNS:localhost", "-days", "2", "-out", certificate, "-keyout", key], check=True, capture_output=True)
+    running = fake_master.Master(certificate=(certificate, key))
+    yield running
+    running.close()

@@ -428,16 +428,6 @@ def test_output_into_a_closed_pipe_ends_quietly(det):
 # Certificates
 
 
-@pytest.fixture
-def tls_server(tmp_path):
-    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=localhost", "-addext",
-                    "subjectAltName=DNS:localhost", "-days", "2", "-out", certificate, "-keyout", key], check=True, capture_output=True)
-    running = fake_master.Master(certificate=(certificate, key))
-    yield running
-    running.close()
-
-
 def test_unknown_certificate_is_shown_and_accepted_once(det, tls_server):
     url = tls_server.url.replace("127.0.0.1", "localhost")
     refused = det.run("user", "whoami", DET_MASTER=url, stdin="n\n")
