@@ -30,13 +30,13 @@ static int call_route(struct cli *cli, const struct route *r, const char *url, c
                                                              : api_status_error(cli, reply->status, &reply->body, err);
 }
 
-static int call_with_request(struct cli *cli, enum route_id id, const void *request, const struct http_fetch *extra,
-                             struct http_fetch_reply *reply, struct error *err)
+static int call_with_request(struct cli *cli, enum route_id id, const void *request, struct http_fetch_reply *reply,
+                             struct error *err)
 {
     cleanup_strbuf struct strbuf url = STRBUF_INIT, body = STRBUF_INIT;
     api_build_url(cli, &routes[id], request, &url);
     api_build_body(&routes[id], request, &body);
-    return call_route(cli, &routes[id], url.s, body.n ? body.s : NULL, body.n, extra, reply, err);
+    return call_route(cli, &routes[id], url.s, body.n ? body.s : NULL, body.n, NULL, reply, err);
 }
 
 static int decode_reply(struct cli *cli, enum route_id id, const struct http_fetch_reply *reply, void *ret,
@@ -52,9 +52,22 @@ static int decode_reply(struct cli *cli, enum route_id id, const struct http_fet
 int api_call(struct cli *cli, enum route_id id, const void *request, void *ret, struct error *err)
 {
     struct http_fetch_reply reply = {0};
-    int rc = call_with_request(cli, id, request, NULL, &reply, err);
+    int rc = call_with_request(cli, id, request, &reply, err);
     if (rc == 0)
         rc = decode_reply(cli, id, &reply, ret, err);
+    http_fetch_reply_release(&reply);
+    return rc;
+}
+
+int api_call_url(struct cli *cli, enum route_id id, const char *url, const char *body, struct json_object **ret,
+                 struct error *err)
+{
+    struct http_fetch_reply reply = {0};
+    int rc = call_route(cli, &routes[id], url, body, body ? strlen(body) : 0, NULL, &reply, err);
+    if (rc == 0 && (rc = json_parse(strbuf_str(&reply.body), reply.body.n, ret, err)) < 0)
+        error_wrap(err, "the master's reply to %s", routes[id].rpc);
+    if (rc == 0)
+        output_fill_absent(routes[id].response, *ret);
     http_fetch_reply_release(&reply);
     return rc;
 }
@@ -62,14 +75,10 @@ int api_call(struct cli *cli, enum route_id id, const void *request, void *ret, 
 int api_call_document(struct cli *cli, enum route_id id, const void *request, struct json_object **ret,
                       struct error *err)
 {
-    struct http_fetch_reply reply = {0};
-    int rc = call_with_request(cli, id, request, NULL, &reply, err);
-    if (rc == 0 && (rc = json_parse(strbuf_str(&reply.body), reply.body.n, ret, err)) < 0)
-        error_wrap(err, "the master's reply to %s", routes[id].rpc);
-    if (rc == 0)
-        output_fill_absent(routes[id].response, *ret);
-    http_fetch_reply_release(&reply);
-    return rc;
+    cleanup_strbuf struct strbuf url = STRBUF_INIT, body = STRBUF_INIT;
+    api_build_url(cli, &routes[id], request, &url);
+    api_build_body(&routes[id], request, &body);
+    return api_call_url(cli, id, url.s, body.n ? body.s : NULL, ret, err);
 }
 
 int api_get_document(struct cli *cli, const char *path, struct json_object **ret, struct error *err)
@@ -227,14 +236,14 @@ static int stream_data(const void *data, size_t n, void *ctx)
     return 0;
 }
 
-int api_stream(struct cli *cli, enum route_id id, const void *request, api_record_fn *on_record, void *ctx,
-               bool *ret_dropped, struct error *err)
+int api_stream_url(struct cli *cli, enum route_id id, const char *url, const char *body, api_record_fn *on_record,
+                   void *ctx, bool *ret_dropped, struct error *err)
 {
     struct stream s = {.cli = cli, .on_record = on_record, .ctx = ctx};
     struct http_fetch extra = {.on_data = stream_data, .ctx = &s};
     struct http_fetch_reply reply = {0};
     cleanup_error struct error why = ERROR_INIT;
-    int rc = call_with_request(cli, id, request, &extra, &reply, &why);
+    int rc = call_route(cli, &routes[id], url, body, body ? strlen(body) : 0, &extra, &reply, &why);
     *ret_dropped = false;
     if (rc == 0 && s.pending.n)
         rc = stream_line(&s, s.pending.s, s.pending.n);
@@ -248,6 +257,15 @@ int api_stream(struct cli *cli, enum route_id id, const void *request, api_recor
     strbuf_release(&s.pending);
     http_fetch_reply_release(&reply);
     return rc;
+}
+
+int api_stream(struct cli *cli, enum route_id id, const void *request, api_record_fn *on_record, void *ctx,
+               bool *ret_dropped, struct error *err)
+{
+    cleanup_strbuf struct strbuf url = STRBUF_INIT, body = STRBUF_INIT;
+    api_build_url(cli, &routes[id], request, &url);
+    api_build_body(&routes[id], request, &body);
+    return api_stream_url(cli, id, url.s, body.n ? body.s : NULL, on_record, ctx, ret_dropped, err);
 }
 
 /* ---- the first contact with the master --------------------------------------------------------------------------- */

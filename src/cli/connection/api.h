@@ -21,6 +21,9 @@ int api_call(struct cli *cli, enum route_id id, const void *request, void *reply
 /* The reply as JSON in which absent fields are null, for --json. The caller puts *ret. */
 int api_call_document(struct cli *cli, enum route_id id, const void *request, struct json_object **ret,
                       struct error *err);
+/* As api_call_document(), for a URL and a body (NULL: none) that are already written. */
+int api_call_url(struct cli *cli, enum route_id id, const char *url, const char *body, struct json_object **ret,
+                 struct error *err);
 /* GET of a route that is not in contract/api.json, by its path and query. The caller puts *ret. */
 int api_get_document(struct cli *cli, const char *path, struct json_object **ret, struct error *err);
 /* Downloads a file from a path that is not in contract/api.json and appends it to `fd`. If the connection breaks,
@@ -35,6 +38,9 @@ int api_call_body(struct cli *cli, enum route_id id, const void *body, size_t bo
 typedef int api_record_fn(struct json_object *record, void *ctx, struct error *err);
 int api_stream(struct cli *cli, enum route_id id, const void *request, api_record_fn *on_record, void *ctx,
                bool *ret_dropped, struct error *err);
+/* For a URL and a body (NULL: none) that are already written. */
+int api_stream_url(struct cli *cli, enum route_id id, const char *url, const char *body, api_record_fn *on_record,
+                   void *ctx, bool *ret_dropped, struct error *err);
 
 /* GET /info, which needs no login. Its "version" is "" if no master answers. */
 struct json_object *api_info(struct cli *cli); /* the caller puts it */
