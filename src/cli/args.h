@@ -52,6 +52,8 @@ struct cli_command {
     const char *help;
     const char *note;           /* more sentences; NULL: none */
     const char *const *example; /* command lines without their "det", NULL-terminated; NULL: none */
+    /* Pairs of an exit status and what it says, NULL-terminated. NULL: those of det itself, which every command has. */
+    const char *const *exit_status;
     const char *default_subcommand;
     bool group, deprecated;
     bool offline; /* whether the command needs no master */

@@ -136,6 +136,15 @@ static void print_examples(const struct page *page, const struct cli_command *c)
         fprintf(page->to, "  det %s\n", *e);
 }
 
+static void print_exit_statuses(const struct page *page, const struct cli_command *c)
+{
+    if (!c->exit_status)
+        return;
+    fputs("\nexit status:\n", page->to);
+    for (const char *const *pair = c->exit_status; *pair; pair += 2)
+        print_row(page, pair[0], pair[1]);
+}
+
 void help_print(struct cli *cli, const struct cli_command *c)
 {
     struct page page = page_of(cli, cli->out);
@@ -151,6 +160,7 @@ void help_print(struct cli *cli, const struct cli_command *c)
     print_params(&page, c, true);
     print_params(&page, c, false);
     print_examples(&page, c);
+    print_exit_statuses(&page, c);
     if (c->group)
         print_children(&page, c);
     arena_release(&a);
