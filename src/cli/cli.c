@@ -13,6 +13,12 @@
 #include "common/base/strbuf.h"
 #include "common/system/files.h"
 
+bool cli_colors(bool terminal)
+{
+    const char *no = getenv("NO_COLOR");
+    return terminal && !(no && *no);
+}
+
 /* Prints text for people in lines of at most `width` columns, broken between words. width 0 prints it unbroken, as
  * results must be. */
 __attribute__((format(printf, 5, 0))) static void print_message(FILE *to, bool terminal, size_t width,
@@ -20,7 +26,7 @@ __attribute__((format(printf, 5, 0))) static void print_message(FILE *to, bool t
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     static const char *const start[] = {"", "\x1b[31m", "\x1b[32m", "\x1b[33m"};
-    bool colored = terminal && color != CLI_PLAIN && !getenv("NO_COLOR");
+    bool colored = color != CLI_PLAIN && cli_colors(terminal);
     if (colored)
         fputs(start[color], to);
     strbuf_vaddf(&text, fmt, ap);

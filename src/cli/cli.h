@@ -44,6 +44,9 @@ void cli_release(struct cli *cli);
 
 /* Colours of messages on a terminal. */
 enum cli_color { CLI_PLAIN, CLI_RED, CLI_GREEN, CLI_YELLOW };
+/* Whether what goes to a stream may have colours: on a terminal, unless NO_COLOR is set to something
+ * (https://no-color.org). */
+bool cli_colors(bool terminal);
 /* cli_say() prints messages to err, cli_print() prints results to out. */
 void cli_say(struct cli *cli, enum cli_color color, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void cli_print(struct cli *cli, enum cli_color color, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

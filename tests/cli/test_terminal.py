@@ -396,3 +396,15 @@ def test_a_checkpoint_is_deleted_by_the_beginning_of_its_id(det, master):
     master.checkpoint_beginning = fake_master.CHECKPOINT[:8]
     det("checkpoint", "delete", "--yes", fake_master.CHECKPOINT[:8])
     assert master.requests[-1][3]["checkpointUuids"] == [fake_master.CHECKPOINT]
+
+
+def test_colours_are_left_out_where_nobody_wants_them(det, master):
+    def seen(*words, **environment):
+        shown = Terminal(det, *words, **environment)
+        shown.end()
+        return shown.seen
+    red = ("experiment", "describe", 99)
+    assert b"\x1b[31m" in seen(*red) and b"\x1b[31m" in seen(*red, NO_COLOR="") and b"\x1b[" not in seen(*red, NO_COLOR="1")
+    json_in_colours = {"DET_CLI_COLORIZE": "1"}
+    assert b"\x1b[34m" in seen("user", "whoami", "--json", **json_in_colours)
+    assert b"\x1b[" not in seen("user", "whoami", "--json", NO_COLOR="yes", **json_in_colours)

@@ -117,7 +117,7 @@ void output_json(struct cli *cli, struct json_object *v)
 {
     const char *wish = getenv("DET_CLI_COLORIZE");
     struct style s = {.indent = 2, .sorted = true};
-    s.colored = cli->out_terminal && wish && (strcmp(wish, "1") == 0 || strcasecmp(wish, "true") == 0);
+    s.colored = cli_colors(cli->out_terminal) && wish && (strcmp(wish, "1") == 0 || strcasecmp(wish, "true") == 0);
     struct strbuf text = STRBUF_INIT;
     print_value(&text, &s, v, 0);
     strbuf_addc(&text, '\n');

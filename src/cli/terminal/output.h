@@ -8,7 +8,8 @@
 #include "common/codec/codec.h"
 #include "common/json/json.h"
 
-/* Keys are sorted, the indent is two blanks; coloured on a terminal if DET_CLI_COLORIZE is set. Ends with a newline. */
+/* Keys are sorted, the indent is two blanks; coloured on a terminal if DET_CLI_COLORIZE is set and NO_COLOR is not.
+ * Ends with a newline. */
 void output_json(struct cli *cli, struct json_object *v);
 /* Keys are sorted. empty_line: print an empty line after it, where the released client does. */
 void output_yaml(struct cli *cli, struct json_object *v, bool empty_line);
