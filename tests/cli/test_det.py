@@ -409,6 +409,32 @@ def test_no_master(det, tmp_path):
     assert done.returncode == 1 and "Master not found at http://127.0.0.1:1." in done.stderr
 
 
+@pytest.mark.parametrize("version, said", [
+    ("999.0.1", "is 999.0.1, newer than this det, which is"), ("0.0.9", "is 0.0.9, older than this det, which is"),
+    ("nightly", "the master is nightly: consider bringing both to the same version"),
+    (None, "is release 0.38.1 of the predecessor, this is det"),
+])
+def test_master_of_another_version_is_told_and_asked(det, master, version, said):
+    master.program_version = version
+    done = det.run("user", "whoami")
+    assert done.returncode == 0 and said in done.stderr and "You are logged in" in done.stdout
+
+
+def test_master_of_the_same_version_is_not_mentioned(det, master):
+    master.program_version = det("--version").split()[1]
+    assert det.run("user", "whoami").stderr == ""
+
+
+@pytest.mark.parametrize("status, said", [
+    (404, "something else answers there (GET /info has status 404, and no version of a master). Look at the address, which is from DET_MASTER."),
+    (503, "is not ready: GET /info is answered with status 503"),
+])
+def test_what_is_no_master_is_told_from_one_that_is_not_there(det, master, status, said):
+    master.failures["/"] = fake_master.Refusal(status, "no")
+    done = det.run("dev", "auth-token")
+    assert done.returncode == 1 and said in done.stderr and "Master not found" not in done.stderr and "version" not in done.stderr.replace(said, "")
+
+
 def test_planned_commands_say_so(det, master):
     done = det.run("notebook", "list")
     assert done.returncode == 1 and "'det notebook list' is planned" in done.stderr and not master.requests

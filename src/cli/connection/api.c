@@ -1,11 +1,9 @@
 #include "cli/connection/api_internal.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/connection/address.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/terminal.h"
 #include "common/base/cleanup.h"
@@ -266,77 +264,4 @@ int api_stream(struct cli *cli, enum route_id id, const void *request, api_recor
     api_build_url(cli, &routes[id], request, &url);
     api_build_body(&routes[id], request, &body);
     return api_stream_url(cli, id, url.s, body.n ? body.s : NULL, on_record, ctx, ret_dropped, err);
-}
-
-/* ---- the first contact with the master --------------------------------------------------------------------------- */
-
-static int fetch_info(struct cli *cli, struct http_fetch_reply *reply, struct error *err)
-{
-    struct exchange x = {.method = "GET", .url = arena_printf(&cli->arena, "%s/info", cli->master), .no_retry = true};
-    return api_fetch(cli, &x, reply, err);
-}
-
-struct json_object *api_info(struct cli *cli)
-{
-    static const char *const key[] = {"cluster_id", "master_id", "version"};
-    struct json_object *v = NULL;
-    struct http_fetch_reply reply = {0};
-    if (fetch_info(cli, &reply, NULL) == 0 && reply.status == 200 &&
-        json_parse(strbuf_str(&reply.body), reply.body.n, &v, NULL) == 0 && !json_object_is_type(v, json_type_object)) {
-        json_object_put(v);
-        v = NULL;
-    }
-    http_fetch_reply_release(&reply);
-    if (v)
-        return v;
-    v = json_object_new_object();
-    for (size_t i = 0; i < sizeof(key) / sizeof(key[0]); i++)
-        json_object_object_add(v, key[i], json_object_new_string(""));
-    return v;
-}
-
-static const char *master_version(struct cli *cli)
-{
-    cleanup_json struct json_object *info = api_info(cli);
-    struct json_object *version;
-    return (json_object_object_get_ex(info, "program_version", &version) ||
-            json_object_object_get_ex(info, "version", &version)) &&
-                   version
-               ? arena_strdup(&cli->arena, json_object_get_string(version))
-               : "";
-}
-
-static bool may_ask_trust(struct cli *cli)
-{
-    return address_is_tls(cli->master) && cli->session && !cli->session->trust.skip_verify &&
-           !getenv("DET_MASTER_CERT_FILE");
-}
-
-int api_greet(struct cli *cli, struct error *err)
-{
-    struct session *s;
-    if (cli_session(cli, &s, err) < 0)
-        return -1;
-    const char *version = master_version(cli);
-    if (!*version && may_ask_trust(cli)) {
-        cleanup_error struct error why = ERROR_INIT;
-        if (trust_ask(cli, &why) == 0) {
-            if (trust_load(cli, &cli->session->trust, err) < 0)
-                return -1;
-            version = master_version(cli);
-        } else if (why.kind != ERR_UNAVAILABLE) {
-            error_move(err, &why);
-            return -1;
-        }
-    }
-    if (!*version)
-        cli_say(
-            cli, CLI_YELLOW,
-            "Master not found at %s. Hint: name its address by the environment variable DET_MASTER or by '-m' (this one is "
-            "from %s).",
-            cli->master, cli->master_source);
-    else if (strcmp(version, DET_VERSION) != 0)
-        cli_say(cli, CLI_YELLOW, "This is det %s, the master is %s: consider bringing both to the same version.",
-                DET_VERSION, version);
-    return 0;
 }

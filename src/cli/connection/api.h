@@ -45,8 +45,8 @@ int api_stream_url(struct cli *cli, enum route_id id, const char *url, const cha
 /* GET /info, which needs no login. Its "version" is "" if no master answers. */
 struct json_object *api_info(struct cli *cli); /* the caller puts it */
 /* The first request to the master, before those of a command. If the master's certificate is unknown, the user may
- * accept it here (an error if they do not). If the master does not answer or has another version, the user only gets
- * a warning. */
+ * accept it here (an error if they do not). If nobody answers, something that is no master, or a master of another
+ * version, the user only gets a warning that tells these apart. */
 int api_greet(struct cli *cli, struct error *err);
 
 /* ---- logging in -------------------------------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /* Implements cli/connection/api.h in these files:
- *    api.c           calls, streams, and the first contact with the master
+ *    api.c           calls and streams
+ *    api_greet.c     the first contact with the master: who answers, and of which version
  *    api_url.c       makes path, query and body of a request's struct
  *    api_exchange.c  one HTTP exchange with the master, and its errors for people
  *    api_login.c     which user det acts as, and the token for that user */

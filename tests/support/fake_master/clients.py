@@ -331,11 +331,12 @@ class Master(FakeMaster):
     ]
 
     def find(self, method, path, query, body, token):
-        if path == "/info":
-            return {"version": self.version, "cluster_id": "c", "master_id": "m", "cluster_name": "test", "sso_providers": None}
         for prefix, failure in self.failures.items():
             if path.startswith(prefix):
                 raise failure
+        if path == "/info":
+            ours = {"program_version": self.program_version} if self.program_version else {}
+            return {"version": self.version, **ours, "cluster_id": "c", "master_id": "m", "cluster_name": "test", "sso_providers": None}
         for wanted, pattern, function in self.ROUTES:
             match = re.fullmatch(pattern, path)
             if match and wanted == method:
@@ -345,6 +346,7 @@ class Master(FakeMaster):
         raise Refusal(501, "Not Implemented")
 
     version = "0.38.1"
+    program_version = None  # of the predecessor's master, which has none
 
     def answer(self, exchange):
         split = urllib.parse.urlsplit(exchange.path)
