@@ -22,12 +22,15 @@ NOW_PAGER = {"DET_PAGER": "cat"}
 class Terminal:
     """A command on a terminal of so many columns and rows."""
 
-    def __init__(self, det, *words, columns=80, rows=24, **environment):
+    def __init__(self, det, *words, columns=80, rows=24, controlling=False, **environment):
+        """controlling: the command's Ctrl-C and Ctrl-Z are signals, as for a command of a shell."""
         self.ours, theirs = pty.openpty()
+        self.settings = termios.tcgetattr(theirs)
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         env = {**det.environment, "LANG": "C.UTF-8", "TERM": "xterm", **NOW_PAGER, **environment}
         self.process = subprocess.Popen([conftest.BUILD / "det", *map(str, words)], stdin=theirs, stdout=theirs, stderr=theirs,
-                                        env={k: v for k, v in env.items() if v is not None}, start_new_session=True)
+                                        env={k: v for k, v in env.items() if v is not None}, start_new_session=True,
+                                        preexec_fn=(lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)) if controlling else None)
         os.close(theirs)
         self.seen = b""
 

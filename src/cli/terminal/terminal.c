@@ -90,13 +90,18 @@ static void write_text(const char *text)
     (void)ignored;
 }
 
-static void on_interrupt(int signo)
+void interrupt_end(void)
 {
-    (void)signo;
     write_text("\nInterrupted.\n");
     if (hint)
         write_text(hint);
     _exit(CLI_EXIT_INTERRUPTED);
+}
+
+static void on_interrupt(int signo)
+{
+    (void)signo;
+    interrupt_end();
 }
 
 void interrupt_install(void)
@@ -179,6 +184,18 @@ const char *format_size(struct arena *a, double bytes)
         bytes /= 1024;
     }
     return arena_printf(a, "%.1fYB", bytes);
+}
+
+const char *format_bar(struct arena *a, double fraction, size_t width)
+{
+    double part = fraction > 1 ? 1 : fraction > 0 ? fraction : 0;
+    size_t full = (size_t)(part * (double)width);
+    char *bar = arena_alloc(a, width + sizeof("[]"));
+    memset(bar, ' ', width + 2);
+    memset(bar + 1, '#', full);
+    bar[0] = '[';
+    bar[width + 1] = ']';
+    return bar;
 }
 
 void progress_draw(struct progress *p, size_t done, size_t total)

@@ -34,7 +34,11 @@ void terminal_wrap(FILE *to, const char *text, size_t column, size_t width);
  * must stay valid. */
 void interrupt_install(void);
 void interrupt_hint(const char *text);
+/* Prints that message and ends det; for handlers of Ctrl-C that have something to do before. */
+void interrupt_end(void) __attribute__((noreturn));
 
+/* "[####    ]", with room for `width` signs between the brackets. The result is in the arena. */
+const char *format_bar(struct arena *a, double fraction, size_t width);
 /* Such as 1.5MB, in the released client's form. The result is in the arena. */
 const char *format_size(struct arena *a, double bytes);
 

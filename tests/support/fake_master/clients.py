@@ -120,6 +120,9 @@ class Master(FakeMaster):
         self.trial_state = "STATE_COMPLETED"
         self.trial_more = {}   # further fields of one trial, and of the trials of an experiment
         self.trials_more = {}
+        self.every_agent = None
+        self.job_name = "digits"
+        self.series = {}  # what trials have reported: "GROUP.NAME" → [(batches, value), …]
         self.checkpoint_beginning = None
         self.stall = None  # an event that a followed log waits for at its end
         self.tokens = {TOKEN: "determined", "token-of-admin": "admin"}
@@ -162,7 +165,7 @@ class Master(FakeMaster):
                        container=message("container.v1.Container", id="cont-1", state="STATE_RUNNING"))
         free = message("agent.v1.Slot", id="/agents/a/slots/0", enabled=True, device=message("device.v1.Device", id=0, brand="GPU", uuid="y", type="TYPE_CUDA"))
         stats = message("agent.v1.SlotStats")
-        return {"agents": [
+        return {"agents": self.every_agent or [
             message("agent.v1.Agent", id="b", version="0.1.0", enabled=True, registeredTime="2026-11-21T07:00:00Z", addresses=["127.0.0.1"],
                     resourcePools=["default"], slots={"/agents/b/slots/0": slot}, slotStats=stats),
             message("agent.v1.Agent", id="a", version="0.1.0", enabled=True, registeredTime="2026-11-21T07:00:01.5Z", addresses=["10.0.0.1", "::1"],
@@ -217,6 +220,17 @@ class Master(FakeMaster):
                               {"validation": workload_metrics(100, "2026-11-21T07:12:51Z", accuracy=0.9625)},
                               {"checkpoint": saved}], "pagination": page(4)}
 
+    def time_series(self, match, query, body):
+        reports = {}  # group → batches → values
+        for group, name in (metric.split(".", 1) for metric in query["metricIds"]):
+            of_group = reports.setdefault(group, {})
+            for batches, value in self.series.get(f"{group}.{name}", []):
+                of_group.setdefault(batches, {})[name] = value
+        metrics = [message("api.v1.DownsampledMetrics", group=group, data=[
+            message("api.v1.DataPoint", batches=batches, values=values, time="2026-11-21T07:12:30Z") for batches, values in sorted(of_group.items())])
+            for group, of_group in reports.items()]
+        return {"trials": [message("api.v1.ComparableTrial", trial=trial(int(tid)), metrics=metrics) for tid in query["trialIds"]]}
+
     def checkpoints(self, match, query, body):
         every = [checkpoint(CHECKPOINT, self.storage), checkpoint(GONE_CHECKPOINT, self.storage, state="STATE_DELETED")]
         return {"checkpoints": [c for c in every if c["state"] in query.get("states", [c["state"]])], "pagination": page(2)}
@@ -237,7 +251,8 @@ class Master(FakeMaster):
     def jobs(self, match, query, body):
         job = message("job.v1.Job", summary={"state": "STATE_SCHEDULED", "jobsAhead": 0}, type="TYPE_EXPERIMENT", submissionTime="2026-11-21T07:12:00Z",
                       username="determined", userId=2, resourcePool="default", isPreemptible=True, priority=42, weight=1, entityId="1",
-                      jobId="0123456789abcdef", requestedSlots=1, allocatedSlots=1, name="digits", workspaceId=1)
+                      jobId="0123456789abcdef", requestedSlots=1, allocatedSlots=1, name=self.job_name, progress=0.42,
+                      workspaceId=1)
         waiting = job | {"summary": {"state": "STATE_QUEUED", "jobsAhead": 1, "reason": "needs 1 slot: none is free in pool default",
                                      "estimatedStart": "2026-11-21T08:00:00Z"}, "jobId": "fedcba9876543210", "name": "letters", "allocatedSlots": 0}
         return {"pagination": page(2), "jobs": [{"full": job}, {"full": waiting}]}
@@ -318,6 +333,7 @@ class Master(FakeMaster):
         ("DELETE", r"/api/v1/experiments/(\d+)/tensorboard-files", nothing), ("GET", r"/experiments/(\d+)/preview_gc", preview_gc),
         ("POST", r"/api/v1/experiments/(\d+)/\w+", nothing), ("PATCH", r"/api/v1/experiments/(\d+)", patch_experiment),
         ("DELETE", r"/api/v1/experiments/(\d+)", nothing), ("GET", r"/api/v1/experiments/(\d+)", get_experiment),
+        ("GET", r"/api/v1/trials/time-series", time_series),
         ("GET", r"/api/v1/trials/(\d+)/workloads", workloads), ("GET", r"/api/v1/trials/(\d+)/logs", logs),
         ("GET", r"/api/v1/trials/(\d+)/checkpoints", checkpoints), ("POST", r"/api/v1/trials/(\d+)/kill", nothing),
         ("GET", r"/api/v1/trials/(\d+)", get_trial), ("GET", r"/api/v1/checkpoints/([^/]+)", get_checkpoint),

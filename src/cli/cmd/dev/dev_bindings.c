@@ -19,8 +19,7 @@ int cmd_dev_bindings_list(struct cli *cli, const struct args_dev_bindings_list *
     return 0;
 }
 
-/* ---- which binding ------------------------------------------------------------------------------------------------
- */
+/* ---- which binding ----------------------------------------------------------------------------------------------- */
 
 /* Without what is neither letter nor digit, so that "get-experiment" finds get_GetExperiment. */
 static const char *letters_of(const char *name, struct arena *a)
@@ -89,8 +88,7 @@ static int find_binding(struct cli *cli, const struct args_dev_bindings_call *ar
     return choose(cli, args->name, match, match_n, args->auto_confirm, ret, err);
 }
 
-/* ---- its arguments ------------------------------------------------------------------------------------------------
- */
+/* ---- its arguments ----------------------------------------------------------------------------------------------- */
 
 /* A call while its arguments are read. */
 struct call {
@@ -189,8 +187,7 @@ static int take_arguments(struct call *c, const struct args_dev_bindings_call *a
     return 0;
 }
 
-/* ---- the call -----------------------------------------------------------------------------------------------------
- */
+/* ---- the call ---------------------------------------------------------------------------------------------------- */
 
 static const char *path_value(const struct call *c, const char *dotted)
 {
