@@ -38,7 +38,7 @@ def experiment_count(cluster):
 def floor_rates(program):
     """Requests a second of net/http/http.h and of bare evhttp with nothing behind them."""
     text = subprocess.run([program, "64", "1"], check=True, capture_output=True, text=True).stdout
-    return ([float(r) for r in re.findall(r"^net/http\.h\s.*?(\d+) requests/s", text, re.MULTILINE)],
+    return ([float(r) for r in re.findall(r"^net/http/http\.h\s.*?(\d+) requests/s", text, re.MULTILINE)],
             [float(r) for r in re.findall(r"^evhttp\s.*?(\d+) requests/s", text, re.MULTILINE)])
 
 
