@@ -7,6 +7,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "agent/task/ready_watch.h"
 #include "common/base/cleanup.h"
 #include "common/base/must.h"
 #include "common/system/files.h"
@@ -102,6 +103,7 @@ void task_forget(struct task *t)
     HASH_DEL(t->agent->tasks, t);
     supervisor_free(t->supervisor);
     profile_free(t->profile);
+    ready_watch_free(t->ready_watch);
     python_probe_free(t->python_probe);
     if (t->fetch)
         http_fetch_cancel(t->fetch);

@@ -187,5 +187,7 @@ int agent_message_check(const struct wire_link_agent_message *m, struct error *e
         return check_logs(m->logs, err);
     if (m->devices)
         return check_devices(m->devices, err);
+    if (m->ready)
+        return check_container(m->ready->container_id, err);
     return m->metrics ? check_container(m->metrics->container_id, err) : 0;
 }
