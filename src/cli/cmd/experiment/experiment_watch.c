@@ -292,8 +292,8 @@ static int draw(struct cli *cli, void *ctx, bool *ret_over, struct error *err)
 {
     struct watch *w = ctx;
     struct watch_view v = {0};
-    if (fetch_experiment(cli, w->experiment_id, &v, err) < 0 ||
-        fetch_trials(cli, rows_of_a_part(cli), &v, err) < 0 || print_all(cli, &v, err) < 0)
+    if (fetch_experiment(cli, w->experiment_id, &v, err) < 0 || fetch_trials(cli, rows_of_a_part(cli), &v, err) < 0 ||
+        print_all(cli, &v, err) < 0)
         return -1;
     *ret_over = experiment_is_final(v.experiment->state);
     if (*ret_over)
