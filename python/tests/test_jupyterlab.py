@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 
 import pytest
 from support.jupyter import Jupyter
@@ -103,6 +104,24 @@ def test_a_kernel__outlives_a_master_that_is_away_and_a_client_that_leaves(start
     with n.jupyter.kernel(kernel) as execute:
         assert execute("print(x)") == "17\n"
     cluster.master.open()
+
+
+@pytest.fixture
+def short_name(cluster):
+    """The cluster's run directory, under a name as short as tasks know it by."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as directory:
+        os.symlink(cluster.run_dir, f"{directory}/run")
+        yield f"{directory}/run"
+
+
+def test_a_kernel__opens_no_port_that_others_could_listen_at(start, short_name):
+    n = start(DET_RUN_DIR=short_name)
+    kernel = n.jupyter.start_kernel()
+    with n.jupyter.kernel(kernel) as execute:
+        assert "'ipc'" in execute("get_ipython().kernel.parent.transport")
+    n.jupyter.ask("POST", f"api/kernels/{kernel}/restart")
+    with n.jupyter.kernel(kernel) as execute:
+        assert execute("1 + 1") == "2"
 
 
 def test_a_task_that_is_asked_to_end__ends_with_its_kernels_and_its_watch(start):

@@ -64,7 +64,7 @@ def test_the_program__becomes_jupyterlab_with_a_watch_beside_it(start, cluster):
     options = dict(one[2:].split("=", 1) for one in found["argv"])
     assert options["ServerApp.ip"] == "127.0.0.1" and options["ServerApp.port"] == "2900"
     assert options["ServerApp.base_url"] == "/proxy/7.6f4e/"
-    assert options["ServerApp.root_dir"] == "/" and options["ServerApp.preferred_dir"].endswith("/workdir")
+    assert options["ServerApp.root_dir"] == "/" and options["FileContentsManager.preferred_dir"].endswith("/workdir")
 
 
 def test_the_token__is_no_argument(start):
@@ -79,6 +79,11 @@ def test_jupyters_directories__are_the_tasks_own(start, cluster):
         directory = pathlib.Path(found["env"][f"JUPYTER_{variable}_DIR"])
         assert directory == cluster.run_dir / "jupyter" / name
         assert directory.stat().st_mode & 0o777 == 0o700
+
+
+def test_kernels__get_ports_only_where_a_sockets_name_would_be_too_long():
+    assert notebook.transport(pathlib.Path("/run/determined")) == ["--KernelManager.transport=ipc"]
+    assert notebook.transport(pathlib.Path("/" + "x" * 90)) == []
 
 
 def test_a_readme__lies_in_the_default_directory_only_and_replaces_nothing(start, cluster, tmp_path):

@@ -21,6 +21,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import uuid
 from typing import Dict, List, NoReturn
 
 import determined as det
@@ -30,6 +31,8 @@ logger = logging.getLogger("determined")
 
 # The level in front is what the platform's log knows levels by.
 LOG_FORMAT = "%(levelname)s: [%(name)s] %(message)s"
+# In bytes; unix(7).
+SOCKET_NAME_MAX = 107
 # Jupyter's name of the directory, and the variable by which a Jupyter program finds it.
 DIRECTORIES = {"config": "JUPYTER_CONFIG_DIR", "data": "JUPYTER_DATA_DIR", "runtime": "JUPYTER_RUNTIME_DIR"}
 
@@ -67,14 +70,21 @@ def arguments(address: str, port: int, task_id: str, work_dir: str) -> List[str]
         "--ServerApp.allow_root=True",
         "--ServerApp.open_browser=False",
         "--ServerApp.root_dir=/",
-        f"--ServerApp.preferred_dir={work_dir}",
+        f"--FileContentsManager.preferred_dir={work_dir}",
         # A file is hidden if any directory above it is: the agent's may lie in a directory such as ~/.local.
         "--ContentsManager.allow_hidden=True",
         f"--Application.log_format={LOG_FORMAT}",
-        # Many machines of clusters reach no such addresses.
-        "--LabApp.news_url=None",
-        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
     ]
+
+
+def transport(run_dir: pathlib.Path) -> List[str]:
+    """The argument by which JupyterLab talks to its kernels through sockets that only their owner can connect to.
+
+    A kernel's ports are open to all accounts of the machine, which could read what the kernel prints. The system bounds
+    the length of a socket's name.
+    """
+    longest = run_dir / "jupyter" / "runtime" / f"kernel-{uuid.UUID(int=0)}.json-ipc-5"
+    return ["--KernelManager.transport=ipc"] if len(os.fsencode(longest)) <= SOCKET_NAME_MAX else []
 
 
 def environment(run_dir: pathlib.Path, token: str) -> Dict[str, str]:
@@ -89,6 +99,11 @@ def make_directories(run_dir: pathlib.Path) -> None:
     """Make what :func:`environment` names."""
     for name in DIRECTORIES:
         (run_dir / "jupyter" / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+    lab = run_dir / "jupyter" / "config" / "labconfig"
+    lab.mkdir(exist_ok=True)
+    # News and new versions: many machines of clusters do not reach where they come from.
+    switched_off = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
+    (lab / "page_config.json").write_text(json.dumps(switched_off), encoding="utf-8")
 
 
 def write_readme(work_dir: pathlib.Path) -> None:
@@ -138,7 +153,7 @@ def main() -> int:
     # The watch ends with JupyterLab, which this process becomes.
     subprocess.Popen(_process.module("determined.exec.idle_watch"), preexec_fn=_linux.die_with_parent)
     port = int(os.environ["NOTEBOOK_PORT"])
-    argv = arguments(_info.listen_address(), port, info.task_id, os.fspath(work_dir))
+    argv = arguments(_info.listen_address(), port, info.task_id, os.fspath(work_dir)) + transport(run_dir)
     _become_jupyterlab(_process.module("jupyterlab", *argv), env)
 
 
