@@ -373,6 +373,12 @@ static int encode_launched(struct start *st, const struct task_program *p, const
     return encode_message(st, &t, err);
 }
 
+/* Where services of tasks listen: at the address of the machine only if the master itself is to connect to it. */
+static const char *listen_address(const struct start *st)
+{
+    return strcmp(config_str(st->m->config, "task_streams.route"), "direct") == 0 ? "0.0.0.0" : NULL;
+}
+
 static int start_launched(struct start *st, struct store *db, struct start_account *account, struct arena *a,
                           struct error *err)
 {
@@ -389,6 +395,7 @@ static int start_launched(struct start *st, struct store *db, struct start_accou
         return -1;
     const struct task_program program = {.config = config,
                                          .port = st->s->port[0],
+                                         .listen_address = listen_address(st),
                                          .public_key = task.public_key,
                                          .service_token = task.service_token,
                                          .source = source,

@@ -154,6 +154,15 @@ def test_a_shell__lets_nobody_else_in(cluster, tmp_path):
     assert "Permission denied (publickey)" in refused.stderr
 
 
+@needs_ssh
+def test_a_shell__listens_at_the_machines_addresses_only_if_the_master_connects_directly(new_cluster):
+    c = new_cluster(config={"task_streams": {"route": "direct"}}).start_master()
+    c.start_agent()
+    c.login()
+    task = launch(c, "shell", {"resources": {"slots": 0}})
+    wait_for("sshd's line", lambda: re.search(r"Server listening on 0\.0\.0\.0 port \d+\.", log(c, task)))
+
+
 @pytest.fixture
 def open_directory():
     """A directory that every user can pass through."""
