@@ -35,7 +35,7 @@ int api_new(struct loop *l, const struct api_services *s, const struct api_info 
                       .log_feeds = log_feeds_new(),
                       .agent_texts = agent_texts_new(),
                       .streams = byte_streams_new(l),
-                      .proxy = proxy_new(l, info->config),
+                      .proxy = proxy_new(l, core, info->config),
                       .sharing_open = is_sharing_open(info)};
     a->live = must_calloc(1, sizeof(*a->live));
     a->password_lane = password_lane_new();

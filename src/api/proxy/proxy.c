@@ -21,6 +21,7 @@
 #include "api/proxy/proxy_page.h"
 #include "api/proxy/task_service.h"
 #include "api/proxy/visitor.h"
+#include "api/tasks/task_use.h"
 #include "common/base/must.h"
 #include "common/config/config.h"
 #include "common/system/log.h"
@@ -44,6 +45,7 @@ struct proxy_user {
 };
 
 struct proxy {
+    struct core *core; /* for what happens on the loop without a request */
     struct relays *relays;
     struct service_cache *services;
     struct proxy_user *users;
@@ -52,9 +54,10 @@ struct proxy {
     bool keeps_apart; /* proxy.sandbox */
 };
 
-struct proxy *proxy_new(struct loop *l, const struct config *c)
+struct proxy *proxy_new(struct loop *l, struct core *core, const struct config *c)
 {
     struct proxy *p = must_calloc(1, sizeof(*p));
+    p->core = core;
     p->relays = relays_new(l);
     p->services = service_cache_new();
     if (!c)
@@ -234,6 +237,13 @@ static void reply_broken(struct http_request *http, const char *why, void *ctx)
     http_reply(http, 502, c->wants_page ? PROXY_PAGE_TYPE : "application/json", body.s, body.n);
 }
 
+/* Bytes have passed: whoever counts the task's idle time learns of it. */
+static void on_used(void *ctx)
+{
+    const struct call *c = ctx;
+    api_task_used(c->api, c->api->proxy->core, c->task_id);
+}
+
 /* ---- the relay's callbacks --------------------------------------------------------------------------------------- */
 
 static void add_header(void *ctx, const char *name, const char *value)
@@ -305,6 +315,7 @@ static void tcp_opened(struct byte_stream *s, void *ctx)
     }
     ws_stream_begin(client, ws);
     stream_join(all, client, s, tcp_over, c);
+    on_used(c);
     log_info("proxy.open", "task=%s port=%d user=%s", c->task_id, c->port, r->who.username);
     r->http = NULL;
     req_finish(r, NULL);
@@ -396,6 +407,7 @@ static int open_relay(struct req *r, struct call *c, struct error *err)
                                     .ready = on_ready,
                                     .headers = choose_headers,
                                     .failed = reply_broken,
+                                    .used = on_used,
                                     .done = on_done,
                                     .ctx = c};
     return relay_open(p->relays, &o, &c->relay, err);

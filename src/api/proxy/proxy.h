@@ -6,10 +6,11 @@
 #include "common/base/error.h"
 
 struct config;
+struct core;
 struct loop;
 struct proxy;
 
-struct proxy *proxy_new(struct loop *l, const struct config *c); /* without a configuration nothing is let through */
+struct proxy *proxy_new(struct loop *l, struct core *core, const struct config *c); /* without a configuration nothing is let through */
 void proxy_free(struct proxy *p); /* call it after http_server_free(); NULL is accepted */
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "common/base/must.h"
 #include "common/json/json.h"
+#include "core/config/taskconf.h"
 #include "core/core.h"
 #include "gen/experiment_config.h"
 #include "store/cluster/tasks.h"
@@ -47,15 +48,9 @@ static const struct exp_environment_proxy_ports *find_port(const struct exp_envi
     return NULL;
 }
 
-static int read_port(const char *config_text, struct task_service *s, struct error *err)
+static int read_port(const struct exp_environment *environment, struct task_service *s, struct error *err)
 {
-    cleanup_json struct json_object *config = NULL;
-    cleanup_arena struct arena a = ARENA_INIT;
-    struct exp_values values;
-    if (json_parse(config_text, strlen(config_text), &config, err) < 0)
-        return -1;
-    exp_values_read(config, &a, &values);
-    const struct exp_environment_proxy_ports *one = find_port(&values.environment, s->port);
+    const struct exp_environment_proxy_ports *one = find_port(environment, s->port);
     if (!one)
         return not_found(s->name,
                          s->port ? "the port is not among environment.proxy_ports of its configuration"
@@ -70,6 +65,8 @@ static int read_port(const char *config_text, struct task_service *s, struct err
 
 static int find_of_trial(struct store *db, struct arena *a, struct task_service *s, struct error *err)
 {
+    cleanup_json struct json_object *config = NULL;
+    struct exp_values values;
     struct store_trial trial;
     struct store_experiment x;
     if (store_trial_get(db, s->trial_id, /* full= */ false, a, &trial, err) < 0 ||
@@ -77,7 +74,31 @@ static int find_of_trial(struct store *db, struct arena *a, struct task_service 
         return -1;
     s->owner_id = x.user_id;
     s->experiment_id = trial.row.experiment_id;
-    return read_port(x.config, s, err);
+    if (json_parse(x.config, strlen(x.config), &config, err) < 0)
+        return -1;
+    exp_values_read(config, a, &values);
+    return read_port(&values.environment, s, err);
+}
+
+/* ---- ports of tasks that users launch ---------------------------------------------------------------------------- */
+
+static int find_launched(struct store *db, struct arena *a, struct task_service *s, struct error *err)
+{
+    cleanup_taskconf struct taskconf *config = NULL;
+    struct store_launched_task t;
+    if (store_launched_task_get(db, s->task_id, a, &t, err) < 0)
+        return err->kind == ERR_NOT_FOUND ? (error_release(err), not_found(s->name, "the task has no ports", err)) : -1;
+    s->owner_id = t.owner_id;
+    s->has_token = t.service_token != NULL;
+    if (s->has_token)
+        token_hash(t.service_token, s->token_hash);
+    if (s->port == 0 && taskconf_kinds[t.kind].has_service) {
+        s->tcp = t.kind == TASK_KIND_SHELL;
+        return 0;
+    }
+    if (taskconf_from_json(t.kind, t.config, strlen(t.config), &config, err) < 0)
+        return -1;
+    return read_port(&config->values.environment, s, err);
 }
 
 int task_service_find(struct store *db, const char *name, struct arena *a, struct task_service *ret, struct error *err)
@@ -88,10 +109,8 @@ int task_service_find(struct store *db, const char *name, struct arena *a, struc
         return -1;
     if (store_task_get(db, s.task_id, a, &task, err) < 0)
         return err->kind == ERR_NOT_FOUND ? (error_release(err), not_found(name, "there is no such task", err)) : -1;
-    if (!task.has_trial)
-        return not_found(name, "the task has no ports", err);
-    s.trial_id = task.trial_id;
-    if (find_of_trial(db, a, &s, err) < 0)
+    s.trial_id = task.has_trial ? task.trial_id : 0;
+    if ((task.has_trial ? find_of_trial : find_launched)(db, a, &s, err) < 0)
         return -1;
     *ret = s;
     return 0;
@@ -160,9 +179,11 @@ void service_cache_put(struct service_cache *c, const struct task_service *s, in
 static void describe_wait(const struct core *core, const struct task_service *s, int64_t now_us, struct arena *a,
                           struct service_state *ret)
 {
+    const struct core_job_owner owner = {s->experiment_id, s->trial_id ? NULL : s->task_id};
+    struct core_wait_notes notes = {0};
     struct core_wait_view wait;
     ret->stage = SERVICE_WAITS;
-    if (s->experiment_id && core_wait(core, s->experiment_id, now_us, a, &wait))
+    if (core_wait_noted(core, owner, now_us, a, &notes, &wait))
         ret->text = arena_printf(a, "is queued: %s", wait.reason);
     else
         ret->text = "is queued";
@@ -205,11 +226,23 @@ static void describe_trial(const struct core *core, const struct task_service *s
         *ret = (struct service_state){.stage = SERVICE_WAITS, .text = "is not running at the moment"};
 }
 
+static void describe_launched(const struct core *core, const struct task_service *s, int64_t now_us, struct arena *a,
+                              struct service_state *ret)
+{
+    struct core_task_view view;
+    if (!core_task(core, s->task_id, &view))
+        return;
+    if (view.allocation)
+        describe_allocation(core, s, view.allocation->id, now_us, a, ret);
+    else
+        *ret = (struct service_state){.stage = SERVICE_WAITS, .text = "is not running at the moment"};
+}
+
 void task_service_state(const struct core *core, const struct task_service *s, int64_t now_us, struct arena *a,
                         struct service_state *ret)
 {
     *ret = (struct service_state){.stage = SERVICE_OVER, .text = "has ended"};
-    describe_trial(core, s, now_us, a, ret);
+    (s->trial_id ? describe_trial : describe_launched)(core, s, now_us, a, ret);
 }
 
 /* ---- what the store knows of it ---------------------------------------------------------------------------------- */

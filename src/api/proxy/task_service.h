@@ -19,12 +19,11 @@ struct store;
 
 struct task_service {
     const char *name, *task_id; /* in the arena, or in the cache */
-    int port;                   /* 0: the allocation knows it (core/records/rows.h, port[0]) */
+    int port;                   /* 0: the port that each allocation gets for the service of its kind of task */
     bool tcp;                   /* bytes in a WebSocket, not HTTP */
     bool open;                  /* `unauthenticated`: for everybody */
     int32_t owner_id;
-    int32_t trial_id; /* 0: the task is no trial's */
-    int32_t experiment_id;
+    int32_t trial_id, experiment_id; /* 0: the task is no trial's */
     bool has_token; /* the task has a token of its own, which opens this service and nothing else */
     uint8_t token_hash[TOKEN_HASH_BYTES];
 };
