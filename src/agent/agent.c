@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/machine/host_facts.h"
+#include "agent/python/environment_job.h"
 #include "agent/task/task.h"
 #include "agent/task/taskenv.h"
 #include "common/base/cleanup.h"
@@ -354,6 +355,7 @@ void agent_free(struct agent *a)
     slots_release(&a->slots);
     while (a->tasks)
         task_forget(a->tasks);
+    environment_jobs_release();
     link_free(a->link);
     service_free(a->service);
     if (a->lock_fd >= 0)

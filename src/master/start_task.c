@@ -201,6 +201,23 @@ static void capabilities_of(const struct exp_environment *e, struct wire_link_st
     t->drop_capabilities = arena_dup(a, e->drop_capabilities, e->drop_capabilities_n * sizeof(*e->drop_capabilities));
 }
 
+/* The Python that the configuration names. A task that only removes files of a file system has no use for it, and
+ * should not fail because an environment cannot be made any more. */
+static const struct wire_link_task_python *python_of(const struct start *st, const struct exp_values *v,
+                                                     struct arena *a)
+{
+    const struct exp_python *p = &v->environment.python;
+    if (!p->tree || (!st->s->trial_id && exp_checkpoint_storage_path(&v->checkpoint_storage)))
+        return NULL;
+    cleanup_strbuf struct strbuf requirements = STRBUF_INIT;
+    for (size_t i = 0; i < p->requirements_n; i++)
+        strbuf_addf(&requirements, "%s\n", p->requirements[i]);
+    struct wire_link_task_python *w = arena_new(a, struct wire_link_task_python);
+    *w = (struct wire_link_task_python){.interpreter = p->interpreter ? p->interpreter : "",
+                                        .requirements = arena_strdup(a, strbuf_str(&requirements))};
+    return w;
+}
+
 /* Finds the account that the task runs as: docs/spec/task-environment.md#account. If its uid is 0, the agent gives the
  * owner a uid of their own, so the message names the owner. */
 static const struct wire_link_task_user *task_user(const struct store_user *u,
@@ -253,6 +270,7 @@ static int encode_start(struct start *st, struct store *db, const struct exp_con
                                      .env_n = env.n,
                                      .work_dir = "",
                                      .user = task_user(owner, place, &st->m->defaults, a),
+                                     .python = python_of(st, v, a),
                                      .fetch_context = s->trial_id != 0,
                                      .limits = &limits,
                                      .files = arena_array(a, struct wire_link_task_file, FILES_MAX),
