@@ -77,6 +77,10 @@ void environment_touch(int lock_fd)
 int environment_complete(const struct environment_paths *p, int64_t bytes, struct error *err)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    cleanup_close int dir = open(p->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    /* After a crash of the machine, the file must not be there without all that it stands for. */
+    if (dir < 0 || syncfs(dir) < 0)
+        return error_errno(err, "cannot write %s to the disk", p->dir);
     strbuf_addf(&text, "%" PRId64 "\n", bytes);
     return file_write(p->complete, text.s, text.n, 0644, err);
 }

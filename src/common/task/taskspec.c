@@ -4,10 +4,10 @@
 
 #include "common/base/bytes.h"
 
-#define MAGIC 0x33535444u           /* "DTS3" */
+#define MAGIC 0x33535444u               /* "DTS3" */
 #define MAGIC_WITHOUT_LOCKS 0x32535444u /* "DTS2": an order of an older agent, whose task may still run */
-#define STRING_MIN 5      /* length and NUL byte */
-#define CHANGE_USER 1u    /* flags of a task */
+#define STRING_MIN 5                    /* length and NUL byte */
+#define CHANGE_USER 1u                  /* flags of a task */
 #define ISOLATED 2u
 #define READ_ONLY 1u /* flags of a mount */
 #define MAKE_SOURCE 2u
