@@ -119,9 +119,14 @@ static void on_prepared(struct task *t, const struct error *err)
     }
 }
 
+static int prepare(struct runtime_task *rt, struct error *err)
+{
+    return rt->runtime->prepare(rt, err) < 0 ? -1 : task_order_keep(rt, err);
+}
+
 void task_prepare(struct task *t)
 {
-    task_submit(t, t->agent->pool, t->agent->runtime->prepare, on_prepared);
+    task_submit(t, t->agent->pool, prepare, on_prepared);
 }
 
 /* A copy of the order that lives as long as the task. */
@@ -152,7 +157,7 @@ void task_start(struct agent *a, const struct wire_link_start_task *message)
         return;
     }
     struct runtime_task *rt = runtime_task_new(a, message->container_id);
-    rt->start = copy_start(message, &rt->arena);
+    rt->start = rt->kept = copy_start(message, &rt->arena);
     t = task_new(a, rt);
     t->allocation_id = rt->start->allocation_id;
     t->task_id = rt->start->task_id;
