@@ -5,6 +5,7 @@ import pwd
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 
 import pytest
@@ -54,6 +55,14 @@ def test_a_command__begins_in_its_work_dir_and_sees_its_mounts(cluster, tmp_path
     text = run(cluster, entrypoint=["pwd; cat /opt/seen; touch /opt/x || echo refused"], bind_mounts=mounts, work_dir="/usr")
     assert "/usr\n" in text and "through the mount\n" in text and "refused\n" in text
     assert run(cluster, entrypoint=["echo $(basename $(pwd)) $(basename $DET_WORKDIR)"]).count("workdir workdir\n") == 1
+
+
+def test_a_command__runs_with_the_python_that_its_configuration_names(cluster):
+    """The interpreter of the tests has pytest."""
+    line = "python3 -c 'import pytest, sys; print(sys.prefix)'"
+    assert run(cluster, entrypoint=[line], environment={"python": sys.executable}).endswith(f"{sys.prefix}\n")
+    reply = cluster.post("/api/v1/commands", {"config": {"entrypoint": ["true"], "environment": {"python": "bin/python3"}}})
+    assert "<config>.environment.python" in error_of(reply, 400)
 
 
 def test_a_command__has_its_slots_on_one_agent(cluster):
