@@ -1,8 +1,10 @@
 """Tests commands, notebooks, shells and TensorBoards: launching, showing, listing, killing, their place in the queue, restarts."""
 import base64
+import contextlib
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 
 import pytest
@@ -201,6 +203,23 @@ def test_commands_are_listed_by_filters_in_order_and_in_pages(master, five, quer
 @pytest.mark.parametrize("query", ["offset=6", "limit=-1", "sortBy=SORT_BY_COLOUR"])
 def test_a_page_that_cannot_be_is_refused(master, five, query):
     assert master.get(f"/api/v1/commands?{query}").status == 400
+
+
+def test_a_command_that_has_ended_is_listed_for_a_day(new_cluster):
+    c = new_cluster()
+    c.start_master()
+    c.login()
+    made = launch_id(c)
+    c.post(f"/api/v1/commands/{made}/kill")
+    assert [x["state"] for x in c.get("/api/v1/commands").json["commands"]] == ["STATE_TERMINATED"]
+    if c.config.get("db"):
+        return  # the clock of what is stored is set back in a file only
+    c.stop_master()
+    with contextlib.closing(sqlite3.connect(c.dir / "data/determined.db")) as db, db:
+        db.execute("UPDATE tasks SET end_us = end_us - 86400000000")
+    c.start_master()
+    assert c.get("/api/v1/commands").json["commands"] == []
+    assert shown(c, made)["state"] == "STATE_TERMINATED"
 
 
 def test_lists_of_other_kinds_do_not_show_commands(master, five):
