@@ -320,23 +320,6 @@ def test_the_private_key_of_a_shell_can_have_a_passphrase(master, tmp_path):
     assert read("open barley").returncode != 0
 
 
-def test_the_private_key_of_a_shell_and_the_token_of_a_notebook_are_for_the_owner_and_admins(master):
-    shell, notebook = launch_id(master, "shell"), launch_id(master, "notebook")
-    master.post("/api/v1/users", {"user": {"username": "curious", "active": True}, "password": "Long-Enough-1", "isHashed": False},
-                token=master.admin_token())
-    other = master.login("curious", "Long-Enough-1", keep=False).json["token"]
-    for token, sees in ((master.token, True), (master.admin_token(), True), (other, False)):
-        x = shown(master, shell, "shell", token=token)
-        assert bool(x["privateKey"]) == sees and x["publicKey"].startswith("ssh-")
-        assert ("token=" in shown(master, notebook, "notebook", token=token)["serviceAddress"]) == sees
-    for listed_shell in master.get("/api/v1/shells").json["shells"]:
-        assert listed_shell["privateKey"] == ""
-    for kind, made in (("shell", shell), ("notebook", notebook)):
-        for action in ("kill", "set_priority"):
-            refused = master.post(f"/api/v1/{kind}s/{made}/{action}", {"priority": 3}, token=other)
-            assert f"{kind} {made} belongs to user 'determined'" in error_of(refused, 403)
-
-
 def test_a_notebook_is_previewed_without_being_launched(master):
     before = master.get("/api/v1/notebooks").json["pagination"]["total"]
     reply = launch(master, "notebook", preview=True, description="only looked at")
