@@ -11,7 +11,6 @@ import pytest
 from support.cluster import error_of, wait_for
 from support.launched import KINDS, file_of, launch, launch_id, log_of, master_log_of, shown, wait_state
 
-
 # ---- a command --------------------------------------------------------------------------------------------------------
 
 def test_a_command_runs_in_the_directory_of_its_files_and_its_exit_code_is_told(cluster):
