@@ -62,11 +62,14 @@ LEFT JOIN containers c ON c.allocation_id = al.id AND c.rank = 0
 -- missing: task '$id'
 SELECT {store_launched_task} FROM launched_tasks l {launched_parts} WHERE l.task_id = $id;
 
--- fragment: launched_tasks_count with kind: text
-SELECT count(*) FROM launched_tasks l {launched_parts} WHERE k.type = $kind
+-- A list has the tasks of one kind that are not over, or that ended after a time.
+-- fragment: launched_tasks_count with kind: text, ended_after_us: us
+SELECT count(*) FROM launched_tasks l {launched_parts}
+WHERE k.trial_id IS NULL AND k.type = $kind AND (k.end_us IS NULL OR k.end_us > $ended_after_us)
 
--- fragment: launched_tasks_rows with kind: text
-SELECT {launched_plain} FROM launched_tasks l {launched_parts} WHERE k.type = $kind
+-- fragment: launched_tasks_rows with kind: text, ended_after_us: us
+SELECT {launched_plain} FROM launched_tasks l {launched_parts}
+WHERE k.trial_id IS NULL AND k.type = $kind AND (k.end_us IS NULL OR k.end_us > $ended_after_us)
 
 -- The owner is one of usernames or of user_ids.
 -- fragment: launched_tasks_filter_owner with usernames: texts, user_ids: ints
