@@ -5,6 +5,7 @@ import time
 import urllib.parse
 
 import pytest
+from support.attackers import new_user, token_of
 from support.cluster import wait_for
 from support.ports import free_port
 from support.visited import SERVER, WebSocket, echoed
@@ -99,6 +100,20 @@ def test_the_token_of_a_notebook_opens_nothing_else(cluster, notebook, server):
                 {"path": f"/proxy/{notebook['id']}/echo", "headers": {"Authorization": f"Bearer {token}"}}):
         assert cluster.get(token=None, **ask).status == 401, ask
     cluster.post(f"/api/v1/notebooks/{other['id']}/kill")
+
+
+def test_the_token_of_a_notebook_ends_with_its_owners_account(cluster, server):
+    user_id = new_user(cluster, "leaver", "Long-Enough-1")
+    was, cluster.token = cluster.token, token_of(cluster, "leaver", "Long-Enough-1")
+    try:
+        task = launch(cluster, "notebook", {"environment": {"environment_variables": [f"DET_PYTHON_EXECUTABLE={server}"]}})
+    finally:
+        cluster.token = was
+    path = f"/proxy/{task['id']}/echo?" + urllib.parse.urlparse(task["serviceAddress"]).query
+    wait_for("the server", lambda: cluster.get(path, token=None).status == 200)
+    assert cluster.patch(f"/api/v1/users/{user_id}", {"active": False}, token=cluster.admin_token()).status == 200
+    assert cluster.get(path, token=None).status == 401
+    cluster.post(f"/api/v1/notebooks/{task['id']}/kill", token=cluster.admin_token())
 
 
 def test_a_notebook_that_is_used_is_not_idle(cluster, server):
