@@ -23,7 +23,8 @@ static int check_answers(struct cli *cli, const struct launched_kind *k, const c
             return -1;
         if (status < 502 || status > 504)
             return 0;
-        nanosleep(&pause, NULL);
+        if (try < TRIES - 1)
+            nanosleep(&pause, NULL);
     }
     return error_set(
         err, ERR_UNAVAILABLE,
