@@ -345,7 +345,6 @@ static void master_release(struct master *m)
     deletions_free(m->deletions);
     tls_files_free(m->tls);
     http_server_free(m->http);
-    agent_hub_free(m->agents);
     agent_keys_free(m->agent_keys);
     pool_free(m->readers);
     read_probe_free(m->read_probe);
@@ -363,6 +362,7 @@ static void master_release(struct master *m)
     sealer_free(m->metric_sealer);
     log_retention_free(m->log_retention);
     api_free(m->api);
+    agent_hub_free(m->agents); /* after the API, whose connections to tasks are joined to streams of the hub */
     if (m->core_timer)
         loop_timer_free(m->core_timer);
     core_free(m->core);

@@ -201,6 +201,14 @@ static void capabilities_of(const struct exp_environment *e, struct wire_link_st
     t->drop_capabilities = arena_dup(a, e->drop_capabilities, e->drop_capabilities_n * sizeof(*e->drop_capabilities));
 }
 
+/* The ports to which the agent lets the master's streams through. */
+static void proxy_ports_of(const struct exp_environment *e, struct wire_link_start_task *t, struct arena *a)
+{
+    t->proxy_ports = arena_array(a, int32_t, e->proxy_ports_n + 1);
+    for (; t->proxy_ports_n < e->proxy_ports_n; t->proxy_ports_n++)
+        t->proxy_ports[t->proxy_ports_n] = (int32_t)e->proxy_ports[t->proxy_ports_n].proxy_port;
+}
+
 /* Finds the account that the task runs as: docs/spec/task-environment.md#account. If its uid is 0, the agent gives the
  * owner a uid of their own, so the message names the owner. */
 static const struct wire_link_task_user *task_user(const struct store_user *u,
@@ -267,6 +275,8 @@ static int encode_start(struct start *st, struct store *db, const struct exp_con
         return -1;
     bind_mounts_of(v, &t, a);
     capabilities_of(&v->environment, &t, a);
+    if (s->trial_id)
+        proxy_ports_of(&v->environment, &t, a);
     add_file(CERT_FILE, 0644, st->cert_pem, &t);
     add_file(HOOK_FILE, 0744, task_default(st, "startup_hook"), &t);
     struct wire_link_master_message out = {.epoch = st->m->info.epoch, .start = &t};

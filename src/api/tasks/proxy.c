@@ -15,18 +15,17 @@
 #include "core/core.h"
 #include "gen/experiment_config.h"
 #include "net/http/http.h"
-#include "net/http/tunnel.h"
+#include "net/streams/stream_join.h"
+#include "net/streams/ws_stream.h"
 #include "store/cluster/tasks.h"
 #include "store/experiments/experiments.h"
 #include "store/experiments/trials.h"
 
-enum { DIAL_TIMEOUT_S = 10, TUNNELS_MAX = 1024 };
-
 struct proxy {
-    const char *service, *task_id, *address;
+    const char *service, *task_id, *container_id;
     int port;
     int32_t trial_id;
-    struct tunnel *tunnel; /* while the connection to the trial is being made */
+    struct byte_stream *stream; /* to the port, while it is being opened */
 };
 
 static int unknown_service(const struct proxy *p, const char *why, struct error *err)
@@ -103,63 +102,74 @@ int raw_proxy(struct req *r, struct store *db, struct error *err)
 
 /* ---- connecting: on the loop ------------------------------------------------------------------------------------- */
 
-static int find_address(struct req *r, struct core *core, struct proxy *p, struct error *err)
+static int find_container(struct req *r, struct core *core, struct proxy *p, struct error *err)
 {
     struct core_trial_view view;
     const struct container_row *chief = NULL;
     if (core_trial(core, p->trial_id, &view) && view.allocation_id && strcmp(view.row->task_id, p->task_id) == 0)
         chief = core_allocation_container(core, view.allocation_id, 0);
-    if (!chief || chief->state != CONTAINER_RUNNING || !chief->address[0])
+    if (!chief || chief->state != CONTAINER_RUNNING)
         return unknown_service(p, "the trial does not run at the moment", err);
-    p->address = arena_strdup(&r->arena, chief->address);
+    p->container_id = arena_strdup(&r->arena, chief->id);
     return 0;
 }
 
-/* Upgrades the request's connection to a WebSocket. From then on it belongs to the tunnel, and no reply is sent. */
+/* Upgrades the request's connection to a WebSocket, and joins it with the stream to the port. From then on it belongs
+ * to the two, and no reply is sent. */
 static int upgrade_connection(struct req *r, struct error *err)
 {
+    static const struct byte_stream_handler none = {0};
     struct proxy *p = r->state;
     struct http_request *http = r->http;
+    struct ws_handler h;
+    struct ws *ws;
+    struct byte_stream *client = ws_stream_new(r->api->streams, &none, &h);
     http_request_set_ctx(http, NULL, NULL);
-    if (tunnel_upgrade(p->tunnel, http, err) < 0) {
+    if (http_upgrade_ws(http, &h, &ws, err) < 0) {
         http_request_set_ctx(http, r, NULL);
+        byte_stream_drop(client);
+        byte_stream_drop(p->stream);
         return -1;
     }
+    ws_stream_begin(client, ws);
+    stream_join(r->api->streams, client, p->stream, /* over= */ NULL, NULL);
     r->http = NULL;
     log_info("proxy.open", "task=%s port=%d user=%s", p->task_id, p->port, r->who.username);
     return 0;
 }
 
-static void trial_dialled(void *ctx, const char *why)
+static void on_port_open(struct byte_stream *s, void *ctx)
+{
+    cleanup_error struct error err = ERROR_INIT;
+    upgrade_connection(ctx, &err);
+    req_finish(ctx, &err);
+}
+
+static void on_port_closed(struct byte_stream *s, const char *why, void *ctx)
 {
     struct req *r = ctx;
-    struct proxy *p = r->state;
+    const struct proxy *p = r->state;
     cleanup_error struct error err = ERROR_INIT;
-    if (why)
-        error_set(&err, ERR_BAD_GATEWAY, "no program answers at port %d of %s (%s): %s", p->port, p->task_id,
-                  p->address, why);
-    else
-        upgrade_connection(r, &err);
+    error_set(&err, ERR_BAD_GATEWAY, "port %d of %s cannot be reached: %s", p->port, p->task_id,
+              why ? why : "the task closed the connection");
     req_finish(r, &err);
 }
 
 static void on_gone(struct req *r)
 {
     struct proxy *p = r->state;
-    tunnel_drop(p->tunnel);
+    byte_stream_drop(p->stream);
 }
 
 static int dial_trial(struct req *r, struct core *core, struct error *err)
 {
     struct proxy *p = r->state;
-    if (tunnels_count(r->api->tunnels) >= TUNNELS_MAX)
-        return error_set(err, ERR_UNAVAILABLE,
-                         "the master has %d connections to tasks open, which is the most it allows; close some",
-                         TUNNELS_MAX);
+    const struct api_services *services = &r->api->services;
+    const struct byte_stream_handler h = {.on_open = on_port_open, .on_close = on_port_closed, .ctx = r};
     if (!r->http)
         return error_set(err, ERR_CANCELED, "the client has left");
-    if (find_address(r, core, p, err) < 0 ||
-        tunnel_dial(r->api->tunnels, p->address, p->port, DIAL_TIMEOUT_S, trial_dialled, r, &p->tunnel, err) < 0)
+    if (find_container(r, core, p, err) < 0 ||
+        services->open_task_stream(services->ctx, p->container_id, p->port, &h, &p->stream, err) < 0)
         return -1;
     return req_wait(r, on_gone);
 }

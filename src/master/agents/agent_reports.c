@@ -102,6 +102,7 @@ static void on_hello(struct link *l, const struct wire_link_agent_hello *hello, 
         link_refuse(l, err.kind == ERR_INVALID || err.kind == ERR_NOT_FOUND, error_msg(&err));
         return;
     }
+    link_begin_streams(l, hello);
     if (l->joins && hello->wants_key)
         agent_keys_issue(h->m, l->agent_id);
     log_info("agent.connected", "id=%s pool=%s slots=%zu containers=%zu version=%s", l->agent_id,
