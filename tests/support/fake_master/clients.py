@@ -8,6 +8,7 @@ import json
 import re
 import urllib.parse
 
+from support.fake_master import tunnel
 from support.fake_master.launched import LaunchedTasks
 from support.fake_master.messages import message, page
 from support.fake_master.server import BrokenOff, FakeMaster, Refusal
@@ -280,6 +281,9 @@ class Master(LaunchedTasks, FakeMaster):
         limit = int(query.get("limit", ["0"])[0])
         return lines[:limit] if limit else lines
 
+    def task_logs(self, match, query, body):
+        return [{**line, "taskId": match[1]} for line in self.logs(match, query, body)]
+
     def master_logs(self, match, query, body):
         return [message("api.v1.MasterLogsResponse", logEntry=message("log.v1.LogEntry", id=i, message=f"event {i}", timestamp="2026-11-21T07:00:00Z",
                 level="LOG_LEVEL_INFO")) for i in (1, 2)]
@@ -289,7 +293,7 @@ class Master(LaunchedTasks, FakeMaster):
         ("GET", r"/api/v1/master/config", config), ("GET", r"/api/v1/master/logs", master_logs), ("GET", r"/api/v1/master", get_master),
         ("GET", r"/api/v1/users/([^/]+)/by-username", user_by_name), ("GET", r"/api/v1/users", get_users), ("POST", r"/api/v1/users", post_user),
         ("GET", r"/api/v1/users/(\d+)", me), ("PATCH", r"/api/v1/users/(\d+)", patch_user), ("GET", r"/api/v1/agents", agents), ("POST", r"/api/v1/agents/.*/(enable|disable)", nothing),
-        ("GET", r"/api/v1/tasks", tasks), ("GET", r"/api/v1/tasks/([^/]+)/logs", logs), ("GET", r"/api/v1/experiments", experiments),
+        ("GET", r"/api/v1/tasks", tasks), ("GET", r"/api/v1/tasks/([^/]+)/logs", task_logs), ("GET", r"/api/v1/experiments", experiments),
         ("POST", r"/api/v1/experiments", create_experiment), ("GET", r"/api/v1/experiments/(\d+)/trials", trials),
         ("GET", r"/api/v1/experiments/(\d+)/checkpoints", checkpoints), ("GET", r"/api/v1/experiments/(\d+)/model_def", model_def),
         ("POST", r"/api/v1/experiments/continue", continue_experiment), ("PUT", r"/api/v1/(experiments|trials)/(\d+)/retain_logs", nothing),
@@ -334,6 +338,9 @@ class Master(LaunchedTasks, FakeMaster):
         token = (exchange.headers.get("Authorization") or "").removeprefix("Bearer ")
         self.requests.append((exchange.command, split.path, query, body))
         found = self.find(exchange.command, split.path, query, body, token)
+        if exchange.headers.get("Upgrade") == "websocket":
+            tunnel.bridge(exchange, self.shell_port)
+            return
         if isinstance(found, list):
             exchange.reply_in_parts(self.stream(found, "follow" in query))
         else:

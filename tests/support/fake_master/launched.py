@@ -42,6 +42,7 @@ class LaunchedTasks:
         self.generic_tasks = {}  # id → fields of the task
         self.launch_more = {}    # further fields of the answer to a launch
         self.port_statuses = [200]  # what the proxy answers at each request; the last stays
+        self.shell_port = None  # port of this machine that /proxy/ID/ leads to
         self.task_config = {"entrypoint": ["sleep", "1"], "resources": {"slots": 0}}
 
     def get_all_launched(self, match, query, body):
@@ -67,7 +68,7 @@ class LaunchedTasks:
         task = launched(match[1], NEW)
         if not body.get("preview"):
             self.every_launched[match[1]].append(task)
-        return message(f"api.v1.{reply}", **{noun: None if body.get("preview") else task, "config": self.task_config, **self.launch_more})
+        return message(f"api.v1.{reply}", **{noun: task, "config": self.task_config, **self.launch_more})
 
     def get_task(self, match, query, body):
         fields = {"taskType": "TASK_TYPE_COMMAND", "startTime": "2026-11-21T07:12:01Z"}
