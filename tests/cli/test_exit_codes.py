@@ -62,7 +62,7 @@ def test_statuses_of_commands_that_have_their_own(det, master, tmp_path, words, 
     assert follow(det, tmp_path, *words).returncode == status
 
 
-ELSEWHERE = {"dev curl", "command run", "shell start", "shell open", "task create", "task fork"}  # test_det_dev, _launch, _shell, _generic_task.py
+ELSEWHERE = {"dev curl", "command run", "shell start", "shell open", "task create", "task fork"}  # in files of their own
 
 
 def test_every_command_with_statuses_of_its_own_is_tested():
