@@ -141,7 +141,7 @@ def test_bytes_go_both_ways_until_the_caller_leaves(det, echo):
 
 
 def test_much_is_carried_with_little_memory(det, master):
-    """The caller reads nothing while the port sends: what waits is bounded, and nothing is lost."""
+    """A port that sends faster than the caller reads has to wait: det keeps little, and nothing is lost."""
     size = 64 << 20
     server = socket.create_server(("127.0.0.1", 0))
     master.shell_port = server.getsockname()[1]
@@ -159,7 +159,9 @@ def test_much_is_carried_with_little_memory(det, master):
         status = open(f"/proc/{running.pid}/status").read() if running.poll() is None else ""
         peak = max([peak] + [int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")])
     running.stdin.close()
-    assert got == size and running.wait() == 0 and peak < 40_000, f"{peak} kB"
+    assert got == size and running.wait() == 0
+    sanitized = b"__asan_init" in (conftest.BUILD / "det").read_bytes()  # its memory says nothing about that of det
+    assert sanitized or peak < 40_000, f"{peak} kB"
     server.close()
 
 
