@@ -1,6 +1,7 @@
 """Commands, notebooks, shells, TensorBoards and generic tasks, as a master for clients has them."""
 import json
 import re
+import urllib.parse
 
 from support.fake_master.messages import message, page
 from support.fake_master.server import Refusal
@@ -46,12 +47,12 @@ class LaunchedTasks:
         self.task_config = {"entrypoint": ["sleep", "1"], "resources": {"slots": 0}}
 
     def get_all_launched(self, match, query, body):
-        of_user = [t for t in self.every_launched[match[1]] if t["username"] in query.get("users", [t["username"]])]
+        of_user = [{key: "" if key == "privateKey" else value for key, value in t.items()} for t in self.every_launched[match[1]] if t["username"] in query.get("users", [t["username"]])]
         return {match[1]: of_user, "pagination": page(len(of_user))}
 
     def find_launched(self, kind, tid):
         for task in self.every_launched[kind]:
-            if task["id"] == tid:
+            if task["id"] == urllib.parse.unquote(tid):
                 return task
         raise Refusal(404, f"{KINDS[kind][0]} '{tid}' not found")
 

@@ -13,7 +13,7 @@ enum {
     LOOK_US = 50 * 1000,        /* between two looks in the beginning … */
     LOOK_LATER_US = 500 * 1000, /* … and after BEGINNING_US */
     BEGINNING_US = 5 * 1000000,
-    DETAIL_US = 1000 * 1000,    /* between two looks at the reason and the log */
+    DETAIL_US = 1000 * 1000,    /* before the first look at the reason and the log, and between two */
     PATIENCE_US = 60 * 1000000, /* how long the master may be away */
 };
 
@@ -23,7 +23,7 @@ struct waiting {
     const char *id, *hint; /* the message at Ctrl-C */
     bool told;             /* "Waiting for …" was printed */
     int64_t began_us;
-    int64_t detailed_us; /* when the details were looked at; 0: never */
+    int64_t detailed_us; /* when the details were looked at, or waiting began */
     int64_t away_us;     /* since when the master does not answer; 0: it does */
     struct strbuf said;  /* the state and the reason, as a pipe was told them last */
     struct status_line line;
@@ -165,7 +165,7 @@ static int take_turn(struct waiting *w, bool *ret_ready, struct error *err)
     if (!w->told)
         begin(w);
     int64_t now = clock_monotonic_us();
-    if (!w->detailed_us || now - w->detailed_us >= DETAIL_US) {
+    if (now - w->detailed_us >= DETAIL_US) {
         show_details(w);
         w->detailed_us = now;
     }
@@ -192,6 +192,7 @@ int launched_wait_ready(struct cli *cli, const struct launched_kind *k, const ch
 {
     struct waiting w = {.cli = cli, .kind = k, .id = id, .began_us = clock_monotonic_us(), .line = {.cli = cli}};
     const char *user;
+    w.detailed_us = w.began_us;
     w.hint = arena_printf(&cli->arena,
                           "The %s goes on. To open it later, run: det %s open %s; to end it: det %s kill %s\n", k->noun,
                           k->noun, id, k->noun, id);

@@ -58,6 +58,22 @@ struct entries {
     size_t n;
 };
 
+/* Lists have no keys, so that each shell is fetched. */
+static int add_shell(struct cli *cli, const char *id, size_t prefix_n, struct entries *ret, struct error *err)
+{
+    const struct launched_kind *k = launched_kind_of(cli);
+    cleanup_json struct json_object *answer = NULL;
+    struct ssh_target t;
+    if (launched_fetch(cli, k, id, &answer, err) < 0)
+        return -1;
+    struct json_object *shell = json_object_object_get(answer, k->noun);
+    if (ssh_target_init(cli, shell, /* keep_key= */ true, &t, err) < 0)
+        return -1;
+    add_entry(&ret->text, &t, launched_text(shell, "description"), prefix_n);
+    strbuf_addf(&ret->names, "%sdet-%.*s", ret->n++ ? ", " : "", (int)prefix_n, id);
+    return 0;
+}
+
 static int make_entries(struct cli *cli, const char *const *chosen, size_t chosen_n, struct entries *ret,
                         struct error *err)
 {
@@ -73,15 +89,10 @@ static int make_entries(struct cli *cli, const char *const *chosen, size_t chose
     for (size_t i = 0; i < json_object_array_length(list); i++) {
         struct json_object *shell = json_object_array_get_idx(list, i);
         const char *id = launched_text(shell, "id");
-        struct ssh_target t;
         if (launched_has_ended(shell))
             ssh_forget(cli, id);
-        if (launched_has_ended(shell) || !is_chosen(chosen, chosen_n, id))
-            continue;
-        if (ssh_target_init(cli, shell, /* keep_key= */ true, &t, err) < 0)
+        else if (is_chosen(chosen, chosen_n, id) && add_shell(cli, id, prefix_n, ret, err) < 0)
             return -1;
-        add_entry(&ret->text, &t, launched_text(shell, "description"), prefix_n);
-        strbuf_addf(&ret->names, "%sdet-%.*s", ret->n++ ? ", " : "", (int)prefix_n, id);
     }
     return 0;
 }
