@@ -6,6 +6,7 @@ import shutil
 import subprocess
 
 import pytest
+from support.attackers import new_user
 from support.cluster import BUILD, TIMEOUT_S
 from support.det import det, run_det
 from support.waiting import wait_for
@@ -75,7 +76,7 @@ def test_a_shell_that_is_killed_under_a_session(cluster):
 
 
 def test_another_user_gets_neither_key_nor_port(cluster, shell):
-    cluster.add_user("stranger-of-shells")
+    new_user(cluster, "stranger-of-shells", cluster.password)
     done = run_det(cluster, "shell", "open", shell, "true", user="stranger-of-shells")
     assert done.returncode == 1, done
     done = run_det(cluster, "shell", "tunnel", shell, user="stranger-of-shells")
