@@ -212,7 +212,8 @@ def test_a_task_that_ends_while_it_is_opened(det, master):
     master.every_launched["tensorboards"][2]["exitStatus"] = "no such experiment"
     done = det.run("tensorboard", "open", OTHER)
     assert done.returncode == 1
-    assert f"TensorBoard {OTHER} has ended before it was ready: no such experiment; its log says more: det tensorboard logs {OTHER}" in done.stderr
+    assert f"TensorBoard {OTHER} has ended before it was ready: no such experiment; its whole log: det tensorboard logs {OTHER}" in done.stderr
+    assert [line.split("INFO: ")[1] for line in done.stderr.splitlines() if "INFO" in line] == [f"line {n}" for n in range(1, 6)]
 
 
 def test_a_master_that_restarts_is_waited_for(det, master):

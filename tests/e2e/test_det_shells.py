@@ -1,9 +1,13 @@
 """det shell against a real master and agent: ssh, scp and git through the master's one port, and what ends a session."""
+import fcntl
 import hashlib
 import os
+import pty
 import re
 import shutil
+import struct
 import subprocess
+import termios
 
 import pytest
 from support.attackers import new_user
@@ -62,6 +66,25 @@ def test_the_shown_command_works_without_det(cluster, shell):
     done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=TIMEOUT_S, start_new_session=True, stdin=subprocess.DEVNULL,
                           env={"PATH": os.environ["PATH"], "HOME": str(cluster.dir)})
     assert done.returncode == 0 and done.stdout.strip() == "pasted", done
+
+
+def test_a_session_at_a_terminal(cluster, shell):
+    """The shell has the terminal's size, and the terminal its settings when ssh has ended."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 77, 0, 0))
+    before = termios.tcgetattr(theirs)
+    session = subprocess.Popen([BUILD / "det", "shell", "open", shell], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+                               preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+                               env={"PATH": os.environ["PATH"], "HOME": str(cluster.dir), "DET_MASTER": cluster.url, "DET_USER": "determined",
+                                    "DET_PASS": cluster.password, "TERM": "xterm"})
+    os.write(ours, b"stty size; exit 3\n")  # read when the shell is there
+    seen = b""
+    while b"To reconnect" not in seen:
+        seen += os.read(ours, 10000)
+    assert session.wait(TIMEOUT_S) == 3 and b"33 77" in seen, seen
+    assert termios.tcgetattr(theirs) == before
+    os.close(theirs)
+    os.close(ours)
 
 
 def test_a_shell_that_is_killed_under_a_session(cluster):

@@ -29,19 +29,68 @@ struct waiting {
     struct status_line line;
 };
 
+/* ---- the task's log ---------------------------------------------------------------------------------------------- */
+
+struct newest {
+    struct cli *cli;
+    const char *field; /* "log": the text alone; "message": the line as people read it */
+    const char **line; /* the newest first */
+    size_t n, most;
+};
+
+static int keep_line(struct json_object *record, void *ctx, struct error *err)
+{
+    struct newest *newest = ctx;
+    (void)err;
+    if (newest->n < newest->most)
+        newest->line[newest->n++] = arena_strdup(&newest->cli->arena, launched_text(record, newest->field));
+    return 0;
+}
+
+/* Fetches the newest lines of the log; fewer or none if there are no more, or if they cannot be had. */
+static struct newest fetch_newest(struct cli *cli, const char *task_id, const char *field, int32_t most)
+{
+    struct wire_task_logs_request in = {.task_id = task_id, .limit = most, .order_by = WIRE_ORDER_BY_DESC};
+    struct newest newest = {.cli = cli, .field = field, .most = (size_t)most};
+    newest.line = arena_array(&cli->arena, const char *, newest.most);
+    cleanup_error struct error none = ERROR_INIT;
+    bool dropped;
+    api_stream(cli, ROUTE_ID_TASK_LOGS, &in, keep_line, &newest, &dropped, &none);
+    return newest;
+}
+
+static const char *newest_line(struct cli *cli, const char *task_id)
+{
+    struct newest newest = fetch_newest(cli, task_id, "log", 1);
+    return newest.n ? newest.line[0] : "";
+}
+
+static void print_last_lines(struct cli *cli, const char *task_id)
+{
+    enum { LINES = 5 };
+    struct newest newest = fetch_newest(cli, task_id, "message", LINES);
+    for (size_t i = newest.n; i-- > 0;) {
+        size_t n = strlen(newest.line[i]);
+        fprintf(cli->err, "%s%s", newest.line[i], n > 0 && newest.line[i][n - 1] == '\n' ? "" : "\n");
+    }
+}
+
 /* ---- is it ready? ------------------------------------------------------------------------------------------------ */
 
-static int tell_ended(const struct waiting *w, struct error *err)
+static int tell_ended(struct waiting *w, struct error *err)
 {
     cleanup_json struct json_object *answer = NULL;
+    cleanup_error struct error none = ERROR_INIT;
     const char *how = "";
-    if (launched_fetch(w->cli, w->kind, w->id, &answer, NULL) == 0)
+    if (launched_fetch(w->cli, w->kind, w->id, &answer, &none) == 0)
         how = launched_text(json_object_object_get(answer, w->kind->noun), "exitStatus");
-    return error_set(err, ERR_ABORTED, "%s %s has ended before it was ready%s%s; its log says more: det %s logs %s",
+    status_line_end(&w->line);
+    print_last_lines(w->cli, w->id);
+    return error_set(err, ERR_ABORTED, "%s %s has ended before it was ready%s%s; its whole log: det %s logs %s",
                      w->kind->title, w->id, *how ? ": " : "", how, w->kind->noun, w->id);
 }
 
-static int look(const struct waiting *w, bool *ret_ready, struct error *err)
+static int look(struct waiting *w, bool *ret_ready, struct error *err)
 {
     struct wire_get_task_request in = {.task_id = w->id};
     struct wire_get_task_response out;
@@ -89,30 +138,6 @@ static const char *queue_reason(struct cli *cli, const char *pool, const char *j
             return job->summary ? job->summary->reason : NULL;
     }
     return NULL;
-}
-
-struct newest {
-    struct cli *cli;
-    const char *line;
-};
-
-static int keep_line(struct json_object *record, void *ctx, struct error *err)
-{
-    struct newest *newest = ctx;
-    (void)err;
-    newest->line = arena_strdup(&newest->cli->arena, launched_text(record, "log"));
-    return 0;
-}
-
-/* The newest line of the task's log; "" if there is none. */
-static const char *newest_line(struct cli *cli, const char *task_id)
-{
-    struct wire_task_logs_request in = {.task_id = task_id, .limit = 1, .order_by = WIRE_ORDER_BY_DESC};
-    struct newest newest = {.cli = cli, .line = ""};
-    cleanup_error struct error none = ERROR_INIT;
-    bool dropped;
-    api_stream(cli, ROUTE_ID_TASK_LOGS, &in, keep_line, &newest, &dropped, &none);
-    return newest.line;
 }
 
 static void describe(struct waiting *w, struct json_object *task, struct strbuf *ret)
