@@ -1,6 +1,7 @@
 """Tests commands, notebooks, shells and TensorBoards: launching, showing, listing, killing, their place in the queue, restarts."""
 import base64
 import json
+import os
 import signal
 import subprocess
 
@@ -348,3 +349,58 @@ def test_every_kind_is_launched_shown_listed_given_a_priority_and_killed(master,
     assert master.post(f"/api/v1/{kind}s/{made['id']}/kill").json[kind]["state"] == "STATE_TERMINATED"
     over = master.post(f"/api/v1/{kind}s/{made['id']}/set_priority", {"priority": 9})
     assert f"{kind} '{made['id']}' has ended" in error_of(over, 400)
+
+
+# ---- readiness and idleness -------------------------------------------------------------------------------------------
+
+needs_sshd = pytest.mark.skipif(not os.path.exists("/usr/sbin/sshd"), reason="needs OpenSSH's server")
+
+
+def allocation_of(c, task_id):
+    return c.get(f"/api/v1/tasks/{task_id}").json["task"]["allocations"][0]
+
+
+def test_a_command_is_ready_when_it_runs(cluster):
+    made = launch_id(cluster, entrypoint=["sleep 1000"])
+    wait_state(cluster, made, "RUNNING")
+    assert allocation_of(cluster, made)["isReady"]
+    cluster.post(f"/api/v1/commands/{made}/kill")
+
+
+@needs_sshd
+def test_a_shell_is_ready_when_its_output_says_so_also_after_restarts(new_cluster):
+    c = new_cluster()
+    c.start_master()
+    c.start_agent()
+    c.login()
+    go = c.dir / "go"
+    hook = f"while ! [ -e {go} ]; do sleep 0.05; done"
+    made = launch_id(c, "shell", files=[file_of("startup-hook.sh", hook)])
+    wait_state(c, made, "RUNNING", kind="shell")
+    assert not allocation_of(c, made)["isReady"]
+    c.stop_agent(signo=signal.SIGKILL)
+    c.stop_master(signal.SIGKILL)
+    c.start_master()
+    c.start_agent()
+    assert not allocation_of(c, made)["isReady"]
+    go.touch()
+    wait_for("the shell to be ready", lambda: allocation_of(c, made)["isReady"])
+    c.post(f"/api/v1/shells/{made}/kill")
+
+
+@needs_sshd
+def test_a_task_that_nobody_uses_is_ended_after_its_idle_timeout(cluster):
+    made = launch_id(cluster, "shell", idle_timeout="1500ms")
+    over = wait_state(cluster, made, "TERMINATED", kind="shell")
+    assert over["exitStatus"] == "task was killed by the master"
+    assert any("idle for more than 1.5s: service is inactive" in line for line in master_log_of(cluster, made))
+
+
+def test_a_notebook_tells_whether_it_is_idle(master):
+    made = launch_id(master, "notebook", resources={"slots": 64}, idle_timeout="1h")
+    for idle in (True, False):
+        assert master.request("PUT", f"/api/v1/notebooks/{made}/report_idle", {"idle": idle}).json == {}
+    command = launch_id(master)
+    for unknown in (command, "none-such"):
+        reply = master.request("PUT", f"/api/v1/notebooks/{unknown}/report_idle", {"idle": False})
+        assert f"notebook '{unknown}' not found" in error_of(reply, 404)
