@@ -8,12 +8,21 @@
 
 /* ---- what the master is told ------------------------------------------------------------------------------------- */
 
+/* The login name that the task runs as: "" before it is prepared, and after the agent's restart, when the master knows
+ * it already. Until the task is prepared, only a worker thread may look at the account. */
+static const char *account_of(const struct task *t)
+{
+    bool prepared = t->reported == WIRE_CONTAINER_STATE_STARTING || t->reported == WIRE_CONTAINER_STATE_RUNNING;
+    return prepared && t->rt->account.name ? t->rt->account.name : "";
+}
+
 void task_describe(const struct task *t, struct wire_link_task_state *ret)
 {
     *ret = (struct wire_link_task_state){.container_id = t->container_id,
                                          .allocation_id = t->allocation_id,
                                          .state = t->reported,
                                          .address = "",
+                                         .account = account_of(t),
                                          .time = clock_now_us(),
                                          .has_time = true};
 }
@@ -62,6 +71,7 @@ void task_report_gone(struct agent *a, const char *container_id, const char *tex
                                      .allocation_id = "",
                                      .state = WIRE_CONTAINER_STATE_TERMINATED,
                                      .address = "",
+                                     .account = "",
                                      .time = clock_now_us(),
                                      .has_time = true,
                                      .exit = &e};
