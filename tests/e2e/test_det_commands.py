@@ -11,8 +11,6 @@ from support.cluster import BUILD, ROOT, TIMEOUT_S
 from support.det import det, run_det
 from support.waiting import wait_for
 
-SERVED = "LaunchCommand" in (ROOT / "contract" / "served.json").read_text()
-pytestmark = pytest.mark.skipif(not SERVED, reason="this master does not serve LaunchCommand yet")
 RELEASED = pathlib.Path(os.environ.get("DET_RELEASED_CLIENT", ROOT / ".venv-compat" / "bin" / "det"))
 
 
