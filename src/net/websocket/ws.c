@@ -339,6 +339,8 @@ static void stall_on_answers(struct ws *w)
     set_reading(w);
 }
 
+/* Handles what has been read, all of it unless the user has held the connection: also while closing, so that a peer
+ * that goes on sending does not fill the memory. */
 static void ws_receive(struct ws *w)
 {
     w->heard_us = clock_monotonic_us();
@@ -351,8 +353,7 @@ static void ws_receive(struct ws *w)
             return;
         }
         stall_on_answers(w);
-    } while (w->state == WS_OPEN && !w->stalled && !w->held && input_waits(w) &&
-             evbuffer_get_length(bufferevent_get_input(w->bev)) < before);
+    } while (!w->stalled && !w->held && input_waits(w) && evbuffer_get_length(bufferevent_get_input(w->bev)) < before);
     if (w->close_after)
         say_goodbye(w);
     ws_finish(w);
