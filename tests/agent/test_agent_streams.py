@@ -1,7 +1,9 @@
 """Tests byte streams at an agent whose master says what no master says: ports that are not the task's, broken frames, floods."""
+import contextlib
 import os
 import signal
-import socket
+import subprocess
+import sys
 
 import pytest
 from support.fake_master.agents import Agent
@@ -33,6 +35,36 @@ def agent(master, place):
             master.finish(container)
     if a.process.poll() is None:
         assert a.kill(signal.SIGTERM) == 0, a.log_text()
+
+
+# Listens, accepts, and reads nothing.
+DEAF = """import socket, sys, time
+s = socket.socket()
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+s.bind(("127.0.0.1", int(sys.argv[1])))
+s.listen()
+print("listening", flush=True)
+kept = [s.accept() for _ in iter(int, 1)]
+"""
+
+
+@contextlib.contextmanager
+def deaf_program(port, uid=None):
+    """A program that is no process of a task, and that reads nothing."""
+    as_user = {"user": uid, "group": uid, "extra_groups": []} if uid is not None and os.geteuid() == 0 else {}
+    with subprocess.Popen([sys.executable, "-c", DEAF, str(port)], stdout=subprocess.PIPE, cwd="/", **as_user) as process:
+        try:
+            assert process.stdout.readline() == b"listening\n"
+            yield
+        finally:
+            process.kill()
+
+
+def idle_task(master, port):
+    """Starts a task that listens nowhere; returns its container and the user that it runs as."""
+    c = master.start(["sh", "-c", "id -u; sleep 1000"], proxyPorts=[port])
+    master.wait(lambda: master.text(c))
+    return c, int(master.text(c))
 
 
 @pytest.fixture
@@ -107,14 +139,24 @@ def test_a_port_at_which_nobody_listens_is_refused_in_words(master, agent):
 
 def test_the_end_of_the_task_closes_a_stream_that_its_program_left_open(master, agent, place):
     """The port's program is none of the task's processes, so that it goes on when the task is killed."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-        c = master.start(["sh", "-c", "echo up; sleep 1000"], proxyPorts=[port])
-        master.wait(lambda: "up" in master.text(c))
+    port = free_port()
+    c, uid = idle_task(master, port)
+    with deaf_program(port, uid):
         send(master, frame(OPEN, 1, f"{c}:{port}".encode()))
         wait_answer(master, 1, ACCEPT)
         master.signal(c, signal.SIGKILL)
         assert wait_answer(master, 1, CLOSE) == b"the task has ended"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: without it, all tasks run as the agent's user")
+def test_a_port_that_another_user_has_taken_is_refused(master, agent):
+    port = free_port()
+    c, uid = idle_task(master, port)
+    for squatter in (0, uid + 1):
+        with deaf_program(port, squatter):
+            send(master, frame(OPEN, 1 + squatter, f"{c}:{port}".encode()))
+            assert (wait_answer(master, 1 + squatter, REFUSE).decode() ==
+                    f"port {port} of the machine was taken by a program of another user (uid {squatter}; the task runs as uid {uid})")
 
 
 def test_an_agent_that_is_started_again_still_knows_the_ports(master, agent, task):
@@ -157,11 +199,9 @@ def test_a_master_that_breaks_the_protocol_is_left_with_a_reason_and_tasks_go_on
 
 def test_data_beyond_the_window_ends_the_link(master, agent):
     """The task does not read, so that the agent can give no credit beyond what its buffers take."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        port = server.getsockname()[1]
-        c = master.start(["sh", "-c", "echo up; sleep 1000"], proxyPorts=[port])
-        master.wait(lambda: "up" in master.text(c))
+    port = free_port()
+    c, uid = idle_task(master, port)
+    with deaf_program(port, uid):
         send(master, frame(OPEN, 1, f"{c}:{port}".encode()))
         wait_answer(master, 1, ACCEPT)
         for _ in range(1000):

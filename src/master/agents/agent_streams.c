@@ -33,11 +33,12 @@ static size_t link_waiting(void *ctx)
 void link_begin_streams(struct link *l, const struct wire_link_agent_hello *hello)
 {
     snprintf(l->version, sizeof(l->version), "%s", hello->version ? hello->version : "");
-    if (hello->streams)
-        l->streams = mux_link_new(l->hub->streams, &(struct mux_link_options){.opens = true,
-                                                                              .send = send_frame,
-                                                                              .waiting = link_waiting,
-                                                                              .ctx = l});
+    if (!hello->streams)
+        return;
+    ws_keep_queue_short(l->ws);
+    l->streams =
+        mux_link_new(l->hub->streams,
+                     &(struct mux_link_options){.opens = true, .send = send_frame, .waiting = link_waiting, .ctx = l});
 }
 
 void link_receive_frame(struct link *l, const void *data, size_t n)

@@ -2,6 +2,7 @@
  * bufferevent. */
 #include "net/websocket/ws.h"
 
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,9 +31,10 @@
 #define FRAGMENTS_MAX 16384     /* of one message; each takes memory of its own */
 #define SECOND_US 1000000ll
 #define CLOSE_WAIT_US (5 * 1000000ll) /* how long to wait for the peer's close frame */
-#define WHOLE_MAX (128 * 1024)        /* bytes of a binary message that is handled without wslay */
-#define READ_MAX (128 * 1024)         /* bytes that are read at once beyond what a bufferevent reads */
-#define READ_BY_LIBEVENT 4096 /* so many bytes at a time does a bufferevent of libevent 2.1 read from a socket */
+#define NOT_SENT_MAX (128 * 1024)
+#define WHOLE_MAX (128 * 1024) /* bytes of a binary message that is handled without wslay */
+#define READ_MAX (128 * 1024)  /* bytes that are read at once beyond what a bufferevent reads */
+#define READ_BY_LIBEVENT 4096  /* so many bytes at a time does a bufferevent of libevent 2.1 read from a socket */
 #define CLOSE_GOING_AWAY 1001
 #define CLOSE_ABNORMAL 1006
 #define CLOSE_POLICY 1008
@@ -553,6 +555,12 @@ size_t ws_pending(const struct ws *w)
     if (!w->bev || !w->frames)
         return 0;
     return evbuffer_get_length(bufferevent_get_output(w->bev)) + wslay_event_get_queued_msg_length(w->frames);
+}
+
+void ws_keep_queue_short(struct ws *w)
+{
+    if (w->bev)
+        setsockopt(bufferevent_getfd(w->bev), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &(int){NOT_SENT_MAX}, sizeof(int));
 }
 
 void ws_hold(struct ws *w, bool on)

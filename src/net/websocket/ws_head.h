@@ -1,6 +1,6 @@
 /* The head of a WebSocket frame (RFC 6455 5.2), and the mask of its body. wslay reads and writes 4 KiB at a time and
  * masks byte by byte; for frames that are a whole binary message, which byte streams consist of, ws.c does it by itself
- * with these functions (docs/performance.md). All other frames are wslay's. */
+ * with these functions. All other frames are wslay's. */
 #ifndef DET_NET_WEBSOCKET_WS_HEAD_H
 #define DET_NET_WEBSOCKET_WS_HEAD_H
 
