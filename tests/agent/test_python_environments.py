@@ -52,11 +52,12 @@ class Site:
         wheel(self.wheels, "tiny", "1.0", {"tiny.py": "value = 41\n"})
         wheel(self.wheels, "tiny", "2.0", {"tiny.py": "value = 42\n"})
         wheel(self.wheels, "other", "1.0", {"other.py": "value = 'other'\n"})
-        self.agent = None
+        self.agent, self.prefix = None, []
 
     def start(self, **keys):
         self.agent = Agent(self.master, self.place / "agent",
                            python_environments={"dir": str(self.cache), "wheels": str(self.wheels), **keys})
+        self.agent.prefix = self.prefix
         self.agent.environment = {"PATH": f"{self.bin}:/usr/bin:/bin"}
         seen = len(self.master.hellos)
         self.agent.start()
@@ -167,6 +168,20 @@ def test_tasks_read_an_environment_and_cannot_change_it(site):
     for path in [environment, *environment.rglob("*")]:
         st = path.lstat()
         assert st.st_uid == 0 and (stat.S_ISLNK(st.st_mode) or not st.st_mode & 0o022), path
+
+
+@pytest.mark.skipif(not ROOT, reason="only root can start an agent as another user")
+def test_under_an_agent_that_is_not_root_tasks_read_an_environment_too(site):
+    site.prefix = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", f"HOME={site.place}"]
+    (site.place / "agent").mkdir()
+    for directory in (site.place, site.place / "agent"):
+        directory.chmod(0o777)
+    exit, log = site.start().run("touch $VIRTUAL_ENV/mine; id -u; " + IMPORT, "tiny==1.0")
+    assert exit.get("code", 0) == 0 and "tiny 41" in log, log
+    if "this machine refuses" not in log:
+        assert "Read-only file system" in log
+    (environment,) = site.environments()
+    assert environment.stat().st_uid == 65534
 
 
 @needs_root

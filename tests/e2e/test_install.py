@@ -57,6 +57,15 @@ def test_sample_configurations_docs_and_examples_are_installed_and_good(tmp_path
         assert checked.returncode == 0 and "warning" not in checked.stderr, checked.stderr
 
 
+def test_the_lists_for_notebooks_and_tensorboards_are_installed_where_the_agent_looks_and_have_hashes(tmp_path):
+    install(tmp_path)
+    [agent] = (tmp_path / "dest").rglob("determined-agent")
+    for name in ("notebook", "tensorboard"):
+        text = (agent.parent / f"../share/determined/environments/{name}.txt").read_text()
+        packages = [part for part in text.replace("\\\n", "").splitlines() if part and not part.startswith("#")]
+        assert packages and all("==" in package and "--hash=sha256:" in package for package in packages)
+
+
 def test_shells_find_the_completions(tmp_path):
     install(tmp_path)
     for shell, name in (("bash", "bash-completion/completions/det"), ("zsh", "zsh/site-functions/_det"), ("fish", "fish/vendor_completions.d/det.fish")):

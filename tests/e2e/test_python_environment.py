@@ -5,6 +5,8 @@ import tempfile
 
 import pytest
 from support.experiments import log_of, shell, task_lines, the_trial
+from support.launched import launch_id, wait_state
+from support.launched import log_of as log_of_command
 from support.wheels import wheel
 
 SAYS = 'python3 -c "import os, site, sys; print(\'prefix=\' + sys.prefix, \'user=\' + site.getuserbase(), \'buffer=\' + os.environ.get(\'PYTHONUNBUFFERED\', \'no\'))"'
@@ -118,3 +120,11 @@ def test_requirements_that_cannot_be_met_end_the_experiment_with_the_reason_in_i
     assert cluster.wait_experiment(experiment)["state"] == "STATE_ERROR"
     log = log_of(cluster, experiment)
     assert "the task's Python environment cannot be made: the requirements cannot be met" in log and "tiny==9" in log
+
+
+def test_a_command_imports_the_packages_that_it_requires(new_cluster, site):
+    cluster = with_environments(new_cluster, site)
+    script = "python3 -c 'import tiny; print(\"tiny\", tiny.value)'"
+    made = launch_id(cluster, entrypoint=[script], environment={"python": ["tiny==1.0"]})
+    assert wait_state(cluster, made, "TERMINATED")["exitStatus"] == "allocation exited successfully"
+    assert log_of_command(cluster, made)[-1] == "tiny 41"

@@ -42,7 +42,8 @@ void task_send_lines(struct task *t, uint64_t first, uint64_t count, const void 
     struct cursor c = cursor_of(lines, n);
     struct task_line l;
     for (uint64_t i = 0; i < count && task_line_decode(&c, &l) == 0; i++) {
-        look_for_sign(t, l.text);
+        if (!t->log) /* lines of installers, before the task has begun, are no sign */
+            look_for_sign(t, l.text);
         list[i] = (struct wire_link_log_line){.timestamp = l.time_us,
                                               .has_timestamp = true,
                                               .stdtype = l.stdtype == TASK_STDERR ? "stderr" : "stdout",
