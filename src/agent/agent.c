@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/machine/host_facts.h"
+#include "agent/python/environment_job.h"
 #include "agent/streams.h"
 #include "agent/task/task.h"
 #include "agent/task/taskenv.h"
@@ -372,6 +373,7 @@ void agent_free(struct agent *a)
     slots_release(&a->slots);
     while (a->tasks)
         task_forget(a->tasks);
+    environment_jobs_release();
     agent_streams_free(a->streams);
     link_free(a->link);
     service_free(a->service);

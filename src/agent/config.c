@@ -136,6 +136,57 @@ static void read_tasks(const struct config *c, struct arena *a, struct agent_con
     x->task_program = text_or(c, "task_program", beside_this_program("determined-task", a), a);
 }
 
+/* ---- Python environments ----------------------------------------------------------------------------------------- */
+
+static const char *default_environments(struct arena *a)
+{
+    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (geteuid() == 0)
+        return "/var/cache/determined/python";
+    if (xdg && *xdg == '/')
+        return arena_printf(a, "%s/determined/python", xdg);
+    return arena_printf(a, "%s/.cache/determined/python", home && *home ? home : "/tmp");
+}
+
+/* The pinned lists lie beside our library, in the tree and where it is installed. */
+static const char *default_lists(struct arena *a)
+{
+    static const char *const place[] = {"../python/environments", "../share/determined/environments"};
+    for (size_t i = 0; i < sizeof(place) / sizeof(place[0]); i++) {
+        const char *dir = beside_this_program(place[i], a);
+        if (access(dir, R_OK) == 0)
+            return dir;
+    }
+    return beside_this_program(place[1], a);
+}
+
+/* Reads what is said about environments. Those of a root agent are made by the account of the uid that task_uids leaves
+ * to nobody: what a package does when it is built must not be done as root, nor as any user. */
+static void read_python(struct config *c, struct arena *a, struct agent_config *x)
+{
+    struct json_object *size = config_get(c, "python_environments.max_size");
+    x->python = (struct python_settings){.dir = text_or(c, "python_environments.dir", default_environments(a), a),
+                                         .wheels = config_text(c, "python_environments.wheels", a),
+                                         .index_url = config_text(c, "python_environments.index_url", a),
+                                         .lists_dir = text_or(c, "python_environments.lists_dir", default_lists(a), a),
+                                         .only_wheels = config_bool(c, "python_environments.only_wheels"),
+                                         .change_user = geteuid() == 0,
+                                         .uid = x->accounts.own.first,
+                                         .gid = x->accounts.own.first,
+                                         .http_proxy = x->http_proxy,
+                                         .https_proxy = x->https_proxy,
+                                         .no_proxy = x->no_proxy};
+    if (json_object_is_type(size, json_type_string))
+        size_parse(json_object_get_string(size), &x->python.max_bytes);
+    else
+        x->python.max_bytes = json_object_get_int64(size);
+    if (*x->python.wheels && *x->python.index_url)
+        config_problem(
+            c, "python_environments.wheels",
+            "cannot be set together with python_environments.index_url: from a directory of wheels, no index is "
+            "asked");
+}
+
 /* ---- limits of tasks --------------------------------------------------------------------------------------------- */
 
 /* An amount as a number; -1 if it is unset. Sizes may be written as text, which the schema has checked. */
@@ -213,11 +264,15 @@ int agent_config_read(struct config *c, struct arena *a, struct agent_config *re
     x.log_level = config_text(c, "log.level", a);
     read_master(c, a, &x);
     read_tasks(c, a, &x);
+    read_python(c, a, &x);
     read_limits(c, &x);
     x.data_dir = absolute_path(x.data_dir, a);
     x.run_root = absolute_path(x.run_root, a);
     list_secret_paths(c, a, &x);
     x.python_path = absolute_path(x.python_path, a);
+    x.python.dir = absolute_path(x.python.dir, a);
+    x.python.wheels = absolute_path(x.python.wheels, a);
+    x.python.lists_dir = absolute_path(x.python.lists_dir, a);
     x.task_program = absolute_path(x.task_program, a);
     x.token = read_token(c, a);
     const struct runtime *runtime;

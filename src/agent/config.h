@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "agent/machine/account.h"
+#include "agent/python/python_order.h"
 #include "common/base/arena.h"
 #include "common/base/error.h"
 
@@ -40,12 +41,13 @@ struct agent_config {
     const char *http_proxy, *https_proxy, *ftp_proxy, *no_proxy;
     const char *log_level;
     int reconnect_attempts, reconnect_backoff_s;
-    char **on_connection_lost; /* NULL-terminated; NULL if unset */
-    const char *data_dir;      /* directory of this agent's key; run_root unless it is set */
-    const char *run_root;      /* task directories, lock, epoch */
-    char **secret_path;        /* files and directories that no task should see, NULL-terminated */
-    const char *python_path;   /* our library */
-    const char *task_program;  /* determined-task */
+    char **on_connection_lost;     /* NULL-terminated; NULL if unset */
+    const char *data_dir;          /* directory of this agent's key; run_root unless it is set */
+    const char *run_root;          /* task directories, lock, epoch */
+    char **secret_path;            /* files and directories that no task should see, NULL-terminated */
+    const char *python_path;       /* our library */
+    const char *task_program;      /* determined-task */
+    struct python_settings python; /* environments that are made for tasks */
 };
 
 struct config;

@@ -9,6 +9,7 @@
 
 #include "agent/agent.h"
 #include "agent/config.h"
+#include "agent/python/environment_program.h"
 #include "common/base/arena.h"
 #include "common/base/cleanup.h"
 #include "common/config/config.h"
@@ -148,6 +149,9 @@ int main(int argc, char **argv)
         printf("usage: %s\n", usage);
         return 0;
     }
+    if (strcmp(command, ENVIRONMENT_PROGRAM_COMMAND) ==
+        0) /* the agent itself starts this; it is no command for people */
+        return environment_program();
     if (strcmp(command, "run") != 0 && strcmp(command, "config") != 0) {
         fprintf(stderr, "usage: %s\n", usage);
         return error_exit_code(ERR_USAGE);

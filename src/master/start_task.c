@@ -208,6 +208,21 @@ static void capabilities_of(const struct exp_environment *e, struct wire_link_st
     t->drop_capabilities = arena_dup(a, e->drop_capabilities, e->drop_capabilities_n * sizeof(*e->drop_capabilities));
 }
 
+/* The Python that the configuration names. */
+static const struct wire_link_task_python *python_of(const struct exp_environment *e, struct arena *a)
+{
+    const struct exp_python *p = &e->python;
+    if (!p->tree)
+        return NULL;
+    cleanup_strbuf struct strbuf requirements = STRBUF_INIT;
+    for (size_t i = 0; i < p->requirements_n; i++)
+        strbuf_addf(&requirements, "%s\n", p->requirements[i]);
+    struct wire_link_task_python *w = arena_new(a, struct wire_link_task_python);
+    *w = (struct wire_link_task_python){.interpreter = p->interpreter ? p->interpreter : "",
+                                        .requirements = arena_strdup(a, strbuf_str(&requirements))};
+    return w;
+}
+
 /* The ports to which the agent lets the master's streams through. */
 static void proxy_ports_of(const struct exp_environment *e, struct wire_link_start_task *t, struct arena *a)
 {
@@ -319,6 +334,10 @@ static int encode_start(struct start *st, struct store *db, const struct exp_con
                                            .shm_bytes = v->resources.shm_size_bytes,
                                            .disk_bytes = v->resources.disk_limit_bytes};
     t.limits = &limits;
+    /* A task that only removes files of a file system has no use for the experiment's Python, and should not fail
+     * because an environment cannot be made any more. */
+    if (s->trial_id || !exp_checkpoint_storage_path(&v->checkpoint_storage))
+        t.python = python_of(&v->environment, a);
     t.fetch_context = s->trial_id != 0;
     t.image = exp_config_image(config, st->device_kind);
     if (s->trial_id)
@@ -366,11 +385,18 @@ static int encode_launched(struct start *st, const struct task_program *p, const
                                            .disk_bytes = v->resources.disk_limit_bytes};
     t.limits = &limits;
     t.fetch_context = task->context_hash != NULL;
+    t.python = python_of(&v->environment, a);
     t.image = taskconf_image(p->config, st->device_kind);
     bind_mounts_of_user(v->bind_mounts, v->bind_mounts_n, p->source_n + TASK_PROGRAM_MOUNTS, &t, a);
     capabilities_of(&v->environment, &t, a);
     task_program_fill(p, &t, a);
     return encode_message(st, &t, err);
+}
+
+/* Where services of tasks listen: at the address of the machine only if the master itself is to connect to it. */
+static const char *listen_address(const struct start *st)
+{
+    return strcmp(config_str(st->m->config, "task_streams.route"), "direct") == 0 ? "0.0.0.0" : NULL;
 }
 
 static int start_launched(struct start *st, struct store *db, struct start_account *account, struct arena *a,
@@ -389,6 +415,7 @@ static int start_launched(struct start *st, struct store *db, struct start_accou
         return -1;
     const struct task_program program = {.config = config,
                                          .port = st->s->port[0],
+                                         .listen_address = listen_address(st),
                                          .public_key = task.public_key,
                                          .service_token = task.service_token,
                                          .source = source,

@@ -112,13 +112,26 @@ static void record_exit(struct supervisor *s)
              spool_last(s->spool));
 }
 
+/* Locks the files of the order. The descriptors stay open until this process ends, and no other process gets them. The
+ * agent holds the same locks until the task has started, so nothing is missing here unless somebody removes files by
+ * hand. */
+static int hold_locks(const struct taskspec *spec, struct error *err)
+{
+    for (char **file = spec->lock; file && *file; file++) {
+        int fd = open(*file, O_RDONLY | O_CLOEXEC);
+        if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB) < 0)
+            return error_errno(err, "cannot lock %s, which the task's Python environment needs", *file);
+    }
+    return 0;
+}
+
 static void start_task(struct supervisor *s)
 {
     struct child c;
-    int code;
+    int code = 0;
     cleanup_error struct error err = ERROR_INIT;
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-    if (child_start(&s->spec, &c, &code, &err) < 0) {
+    if (hold_locks(&s->spec, &err) < 0 || child_start(&s->spec, &c, &code, &err) < 0) {
         cleanup_strbuf struct strbuf text = STRBUF_INIT;
         strbuf_addf(&text, "ERROR: %s\n", error_msg(&err));
         line_framer_feed(&s->output[1].framer, text.s, text.n, clock_now_us());

@@ -4,13 +4,13 @@
 #define DET_TASK_SUPERVISOR_INTERNAL_H
 
 #include "common/base/arena.h"
+#include "common/task/spool.h"
 #include "common/task/taskproto.h"
 #include "common/task/taskspec.h"
 #include "task/agentlink.h"
 #include "task/limits.h"
 #include "task/lines.h"
 #include "task/missing_module.h"
-#include "task/spool.h"
 #include "task/supervisor.h"
 
 #define LINGER_US 50000 /* while lines are under way, new lines wait this long so that they are sent in one batch */

@@ -1,9 +1,11 @@
 """What docs/python-environment.md says about the Python of tasks."""
+import pathlib
 import subprocess
 import tempfile
 
 import pytest
 from support.experiments import log_of, shell, task_lines, the_trial
+from support.wheels import wheel
 
 SAYS = 'python3 -c "import os, site, sys; print(\'prefix=\' + sys.prefix, \'user=\' + site.getuserbase(), \'buffer=\' + os.environ.get(\'PYTHONUNBUFFERED\', \'no\'))"'
 
@@ -66,3 +68,53 @@ def test_a_package_that_is_missing_is_told_with_the_python_that_misses_it(cluste
 def test_the_user_base_of_the_configuration_counts(cluster):
     environment = {"environment_variables": ["PYTHONUSERBASE=/opt/mine"]}
     assert said(cluster, shell(cluster, SAYS, environment=environment))["user"] == "/opt/mine"
+
+
+@pytest.fixture
+def site():
+    """An agent's directory of environments, and a directory of wheels, which every user can read."""
+    with tempfile.TemporaryDirectory() as directory:
+        place = pathlib.Path(directory)
+        place.chmod(0o755)
+        (place / "wheels").mkdir()
+        wheel(place / "wheels", "tiny", "1.0", {"tiny.py": "value = 41\n"})
+        yield place
+
+
+def with_environments(new_cluster, site, **config):
+    cluster = new_cluster(env={"PATH": "/usr/bin:/bin"}, config=config).start_master()
+    cluster.start_agent(python_environments={"dir": str(site / "cache"), "wheels": str(site / "wheels")})
+    cluster.login()
+    return cluster
+
+
+TRIAL = """import determined as det, sys, tiny
+with det.core.init() as core:
+    core.train.report_validation_metrics(1, {"loss": float(tiny.value)})
+print("prefix=" + sys.prefix)
+"""
+
+
+def test_an_experiment_imports_the_packages_that_it_requires(new_cluster, site):
+    cluster = with_environments(new_cluster, site)
+    files = {"train.py": TRIAL}
+    experiment = cluster.create(files=files, entrypoint="python3 train.py", environment={"python": ["tiny==1.0"]}, max_restarts=0)
+    assert said(cluster, experiment)["prefix"].startswith(str(site / "cache"))
+    log = log_of(cluster, experiment)
+    assert log.index("Making a Python environment") < log.index("The Python environment is ready") < log.index("prefix=")
+    config = cluster.get(f"/api/v1/experiments/{experiment}").json["experiment"]["config"]
+    assert config["environment"]["python"] == {"requirements": ["tiny==1.0"]}
+
+
+def test_the_clusters_default_counts_where_an_experiment_names_no_python(new_cluster, site, venv):
+    cluster = with_environments(new_cluster, site, task_container_defaults={"python": venv})
+    assert said(cluster, shell(cluster, SAYS))["prefix"] == venv
+    assert said(cluster, shell(cluster, SAYS, environment={"python": {"requirements": "tiny\n"}}))["prefix"] != venv
+
+
+def test_requirements_that_cannot_be_met_end_the_experiment_with_the_reason_in_its_log(new_cluster, site):
+    cluster = with_environments(new_cluster, site)
+    experiment = shell(cluster, "true", environment={"python": ["tiny==9"]}, max_restarts=0)
+    assert cluster.wait_experiment(experiment)["state"] == "STATE_ERROR"
+    log = log_of(cluster, experiment)
+    assert "the task's Python environment cannot be made: the requirements cannot be met" in log and "tiny==9" in log

@@ -18,6 +18,7 @@
 #include "agent/machine/cgroup.h"
 #include "agent/machine/python_probe.h"
 #include "agent/machine/slots.h"
+#include "agent/python/python_order.h"
 #include "agent/task/taskdir.h"
 #include "agent/task/taskenv.h"
 #include "common/base/arena.h"
@@ -46,8 +47,9 @@ struct runtime_task {
     char **argv;
     struct task_limits limits;
     struct cgroup cgroup;
-    const char *passwd_file; /* file that the task sees as /etc/passwd; NULL: it sees the machine's file */
-    bool executed;           /* set by `start`: the task's first process runs; if not, its supervisor says why */
+    const char *passwd_file;           /* file that the task sees as /etc/passwd; NULL: it sees the machine's file */
+    const struct python_place *python; /* the Python that the order asks for; NULL: the agent's */
+    bool executed; /* set by `start`: the task's first process runs; if not, its supervisor says why */
     /* finds Python for a trial that was started, until a python_probe takes it over */
     struct python_probe_process python_process;
 };

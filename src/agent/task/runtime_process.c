@@ -5,6 +5,7 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,8 +19,6 @@
 #include "common/system/files.h"
 #include "common/system/log.h"
 #include "common/task/taskspec.h"
-
-#define SPOOL_MAX (64 * 1024 * 1024)
 
 static const char *substitute_value(const char *path, const char *name, const char *value, struct arena *a)
 {
@@ -72,11 +71,18 @@ static void add_mounts(const struct runtime_task *t, struct taskspec *spec)
     const struct wire_link_start_task *s = t->start;
     if (!t->config->mount_namespaces)
         return;
-    spec->mount = arena_array(a, struct taskspec_mount, s->bind_mounts_n + 2);
+    size_t python_n = t->python ? t->python->root_n : 0;
+    spec->mount = arena_array(a, struct taskspec_mount, s->bind_mounts_n + python_n + 2);
     spec->mount[spec->mount_n++] = (struct taskspec_mount){.source = t->dir.run, .target = TASKENV_RUN_DIR};
     if (t->passwd_file)
         spec->mount[spec->mount_n++] = (struct taskspec_mount){.source = t->passwd_file,
                                                                .target = "/etc/passwd",
+                                                               .read_only = true};
+    /* Tasks share environments. Under an agent that is not root they run as the user who owns these; the mount keeps
+     * them from writing there. */
+    for (size_t i = 0; i < python_n; i++)
+        spec->mount[spec->mount_n++] = (struct taskspec_mount){.source = t->python->root[i],
+                                                               .target = t->python->root[i],
                                                                .read_only = true};
     for (size_t i = 0; i < s->bind_mounts_n; i++) {
         const struct wire_link_bind_mount *m = &s->bind_mounts[i];
@@ -101,6 +107,35 @@ static int put_passwd(struct runtime_task *t, struct error *err)
     return taskdir_put_file(&t->dir, "info/passwd", text, strlen(text), 0644, err);
 }
 
+/* Whether python3 in the interpreter's directory is another program: /usr/bin/python3 beside /usr/bin/python3.9. */
+static bool needs_shims(const struct python_place *p, struct arena *a)
+{
+    struct stat st, other;
+    const char *path = p && p->bin_n ? arena_printf(a, "%s/python3", p->bin[0]) : NULL;
+    return path && stat(p->interpreter, &st) == 0 &&
+           (stat(path, &other) < 0 || st.st_dev != other.st_dev || st.st_ino != other.st_ino);
+}
+
+/* Writes programs `python3` and `python` that execute the interpreter which the task has named, where it has another
+ * name. They are no links, because an interpreter finds its packages by the path that it is executed by. */
+static int put_python_shims(struct runtime_task *t, const char **ret, struct error *err)
+{
+    static const char *const name[] = {"python3", "python"};
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    *ret = "";
+    if (!needs_shims(t->python, &t->arena))
+        return 0;
+    strbuf_adds(&text, "#!/bin/sh\nexec '");
+    for (const char *c = t->python->interpreter; *c; c++)
+        strbuf_adds(&text, *c == '\'' ? "'\\''" : (char[]){*c, 0});
+    strbuf_adds(&text, "' \"$@\"\n");
+    *ret = arena_printf(&t->arena, "%s/python/bin", t->dir.run);
+    for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++)
+        if (taskdir_put_path(&t->dir, arena_printf(&t->arena, "%s/%s", *ret, name[i]), text.s, text.n, 0755, err) < 0)
+            return -1;
+    return 0;
+}
+
 static int process_prepare(struct runtime_task *t, struct error *err)
 {
     const struct wire_link_start_task *s = t->start;
@@ -115,13 +150,18 @@ static int process_prepare(struct runtime_task *t, struct error *err)
     if (taskdir_make(&t->dir, s->task_type == WIRE_TASK_TYPE_TRIAL, err) < 0)
         return -1;
     t->work_dir = work_dir_of(t);
+    const char *shims;
+    if (put_python_shims(t, &shims, err) < 0)
+        return -1;
     struct taskenv_facts facts = {.config = t->config,
                                   .slots = t->slots,
                                   .account = &t->account,
                                   .master_id = t->master_id,
                                   .cluster_id = t->cluster_id,
                                   .run_dir = t->dir.run,
-                                  .work_dir = t->work_dir};
+                                  .work_dir = t->work_dir,
+                                  .python = t->python,
+                                  .python_shims = shims};
     taskenv_build(&t->env, s, &facts, environ, &t->arena);
     if (put_passwd(t, err) < 0 || taskfiles_write_info(&t->dir, s, &t->env, t->slots, err) < 0 ||
         taskfiles_move_large(&t->dir, &t->env, err) < 0 || taskfiles_write_given(&t->dir, s, err) < 0 ||
@@ -176,7 +216,8 @@ static int write_spec(const struct runtime_task *t, struct error *err)
                             .hidden = t->account.change ? NULL : t->config->secret_path,
                             .boot_id = t->boot_id,
                             .log_links = trial ? arena_printf(a, "%s/train/logs", t->dir.run) : "",
-                            .spool_max = SPOOL_MAX,
+                            .spool_max = TASKDIR_SPOOL_MAX,
+                            .lock = t->python ? (char **)t->python->lock : NULL,
                             .tmp = t->dir.tmp};
     if (capabilities_of(t->start, &spec.drop_capabilities, err) < 0)
         return -1;

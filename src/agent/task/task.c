@@ -121,6 +121,8 @@ void task_forget(struct task *t)
     profile_free(t->profile);
     ready_watch_free(t->ready_watch);
     python_probe_free(t->python_probe);
+    task_release_python(t);
+    task_close_log(t);
     if (t->fetch)
         http_fetch_cancel(t->fetch);
     loop_timer_free(t->timer);
@@ -187,6 +189,7 @@ void task_adopt(struct agent *a, const char *container_id)
 void task_resume(struct task *t, uint64_t seq)
 {
     t->acked = seq;
+    task_send_log(t, seq);
     if (t->sm.state == TASK_ENDED && !t->has_supervisor)
         task_send_end(t);
     else if (t->sm.state == TASK_STATE_RUNNING || t->sm.state == TASK_ENDED)
@@ -226,6 +229,9 @@ void task_signal(struct task *t, int signo)
             http_fetch_cancel(t->fetch);
         t->fetch = NULL;
         loop_timer_disarm(t->timer);
+        task_end_killed(t);
+    } else if (t->python_waits && signo == SIGKILL) {
+        task_release_python(t);
         task_end_killed(t);
     } else if (signo != SIGKILL) {
         t->pending_signal = signo;

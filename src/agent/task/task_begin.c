@@ -37,7 +37,7 @@ struct http_fetch_handle *task_fetch(struct task *t, const char *method, const c
 
 /* Ends a task that could not be started. The master treats two cases differently: what was submitted is wrong
  * (REFUSED), or this machine cannot start the task now (START_FAILED). */
-static void end_unstarted(struct task *t, const struct error *err)
+void task_end_unstarted(struct task *t, const struct error *err)
 {
     bool by_task = err->kind == ERR_INVALID || err->kind == ERR_TOO_LARGE || err->kind == ERR_FORBIDDEN;
     task_end_here(t, by_task ? TASK_EXIT_REFUSED : TASK_EXIT_START_FAILED, by_task ? 126 : 0, 0, error_msg(err));
@@ -45,8 +45,9 @@ static void end_unstarted(struct task *t, const struct error *err)
 
 static void on_started(struct task *t, const struct error *err)
 {
+    task_release_python(t); /* the supervisor holds it now */
     if (err) {
-        end_unstarted(t, err);
+        task_end_unstarted(t, err);
         return;
     }
     bool executed = t->rt->executed;
@@ -108,7 +109,7 @@ static void on_prepared(struct task *t, const struct error *err)
     if (t->kill_wanted) {
         task_end_killed(t);
     } else if (err) {
-        end_unstarted(t, err);
+        task_end_unstarted(t, err);
     } else if (t->rt->start->rendezvous) {
         task_move_to(t, TASK_RENDEZVOUS);
         task_send_state(t, WIRE_CONTAINER_STATE_STARTING);
@@ -117,6 +118,16 @@ static void on_prepared(struct task *t, const struct error *err)
         task_send_state(t, WIRE_CONTAINER_STATE_STARTING);
         start_supervisor(t);
     }
+}
+
+static int prepare(struct runtime_task *rt, struct error *err)
+{
+    return rt->runtime->prepare(rt, err) < 0 ? -1 : task_order_keep(rt, err);
+}
+
+void task_prepare(struct task *t)
+{
+    task_submit(t, t->agent->pool, prepare, on_prepared);
 }
 
 /* A copy of the order that lives as long as the task. */
@@ -133,11 +144,6 @@ static bool is_container_id(const char *id)
 {
     return id && *id && strlen(id) <= 64 &&
            strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == strlen(id);
-}
-
-static int prepare(struct runtime_task *rt, struct error *err)
-{
-    return rt->runtime->prepare(rt, err) < 0 ? -1 : task_order_keep(rt, err);
 }
 
 void task_start(struct agent *a, const struct wire_link_start_task *message)
@@ -160,5 +166,8 @@ void task_start(struct agent *a, const struct wire_link_start_task *message)
     log_info("task.order", "container=%s allocation=%s slots=%zu", t->container_id, t->allocation_id,
              rt->start->device_ids_n);
     task_send_state(t, WIRE_CONTAINER_STATE_PULLING);
-    task_submit(t, a->pool, prepare, on_prepared);
+    if (task_wants_python(t))
+        task_find_python(t);
+    else
+        task_prepare(t);
 }

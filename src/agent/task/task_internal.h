@@ -1,6 +1,7 @@
 /* The parts of a task's life share this; for src/agent/task/task*.c only.
  *
  *   task.c        the table of tasks, the agent's restart, the link's coming and going, signals
+ *   task_python.c the Python that the task asks for, at the beginning of PREPARING
  *   task_begin.c  PREPARING, RENDEZVOUS, STARTING
  *   task_run.c    RUNNING: the supervisor, connected and adopted
  *   task_profile.c  what it wants measured
@@ -11,10 +12,12 @@
 #ifndef DET_AGENT_TASK_TASK_INTERNAL_H
 #define DET_AGENT_TASK_TASK_INTERNAL_H
 
+#include "agent/python/environment_job.h"
 #include "agent/task/profile.h"
 #include "agent/task/supervisor.h"
 #include "agent/task/task.h"
 #include "common/base/hash.h"
+#include "common/task/spool.h"
 #include "net/client/http_client.h"
 
 struct task {
@@ -26,6 +29,13 @@ struct task {
     enum wire_container_state reported;
     bool kill_wanted, discard;
     int pending_signal;
+
+    bool python_waits; /* the task's Python is being found or made; nothing else of the task is prepared */
+    /* finds or makes it, then holds it until the supervisor does; NULL if the task asks for none */
+    struct environment_job *python_job;
+    struct spool
+        *log; /* the task's lines while it has no supervisor; NULL: there are none, or they are the supervisor's */
+    uint64_t log_sent; /* number of the newest line of `log` that was sent */
 
     struct supervisor *supervisor; /* connected only while the link is up */
     uint64_t acked;                /* number of the newest line that the master has stored */
@@ -57,6 +67,8 @@ void task_move_to(struct task *t, enum task_state to);
 
 void task_send_state(struct task *t, enum wire_container_state state);
 void task_send_end(struct task *t);
+/* `lines` as the supervisor sends them (common/task/taskproto.h) */
+void task_send_lines(struct task *t, uint64_t first, uint64_t count, const void *lines, size_t n);
 
 /* Runs `work` on a thread of this pool, then `done` on the loop's thread, with NULL if it succeeded. One job at a time
  * for a task. */
@@ -78,6 +90,15 @@ void task_tell_record(struct task *t);
 /* Connects to the task's supervisor. If there is none, a new supervisor adopts what is left. */
 void task_attach(struct task *t);
 
+bool task_wants_python(const struct task *t);
+/* Finds or makes the Python that the task asks for; then task_prepare(). */
+void task_find_python(struct task *t);
+void task_release_python(struct task *t);           /* cancels it, or gives it up */
+void task_send_log(struct task *t, uint64_t after); /* sends the lines of t->log that come after that number */
+void task_close_log(struct task *t);
+
+void task_prepare(struct task *t); /* prepares everything else */
+void task_end_unstarted(struct task *t, const struct error *err);
 void task_set_exit(struct task *t, const struct task_exit *e);
 void task_end_here(struct task *t, enum task_exit_kind kind, int code, int signo, const char *text);
 void task_end_killed(struct task *t);

@@ -35,18 +35,13 @@ static void look_for_sign(struct task *t, const char *text)
     link_send(t->agent->link, &(struct wire_link_agent_message){.ready = &ready});
 }
 
-static void on_logs(void *ctx, uint64_t first, uint32_t count, const void *lines, size_t n)
+void task_send_lines(struct task *t, uint64_t first, uint64_t count, const void *lines, size_t n)
 {
-    struct task *t = ctx;
-    if (t->discard) {
-        supervisor_ack_logs(t->supervisor, first + count - 1);
-        return;
-    }
     cleanup_arena struct arena a = ARENA_INIT;
     struct wire_link_log_line *list = arena_array(&a, struct wire_link_log_line, count + 1);
     struct cursor c = cursor_of(lines, n);
     struct task_line l;
-    for (uint32_t i = 0; i < count && task_line_decode(&c, &l) == 0; i++) {
+    for (uint64_t i = 0; i < count && task_line_decode(&c, &l) == 0; i++) {
         look_for_sign(t, l.text);
         list[i] = (struct wire_link_log_line){.timestamp = l.time_us,
                                               .has_timestamp = true,
@@ -64,6 +59,15 @@ static void on_logs(void *ctx, uint64_t first, uint32_t count, const void *lines
                                        .lines = list,
                                        .lines_n = count};
     link_send(t->agent->link, &(struct wire_link_agent_message){.logs = &logs});
+}
+
+static void on_logs(void *ctx, uint64_t first, uint32_t count, const void *lines, size_t n)
+{
+    struct task *t = ctx;
+    if (t->discard)
+        supervisor_ack_logs(t->supervisor, first + count - 1);
+    else
+        task_send_lines(t, first, count, lines, n);
 }
 
 static void on_exit_frame(void *ctx, const struct task_exit *e)

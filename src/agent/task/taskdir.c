@@ -82,6 +82,15 @@ int taskdir_make(const struct taskdir *d, bool trial, struct error *err)
     return 0;
 }
 
+int taskdir_open_spool(const struct taskdir *d, struct error *err)
+{
+    cleanup_free char *spool = path_join(d->supervisor, "spool");
+    if (make_directory(d->path, 0711, err) < 0 || make_directory(d->supervisor, 0700, err) < 0 ||
+        make_directory(spool, 0700, err) < 0)
+        return -1;
+    return open_dir(spool, err);
+}
+
 static int give_directory(const struct taskdir *d, const char *path, mode_t mode, struct error *err)
 {
     cleanup_close int fd = open_dir(path, err);

@@ -25,8 +25,12 @@ struct taskdir {
     const struct account *owner;
 };
 
+#define TASKDIR_SPOOL_MAX (64 * 1024 * 1024) /* bytes of lines that the master has not stored yet */
+
 void taskdir_init(struct taskdir *d, const char *run_root, const char *container_id, struct arena *a);
 int taskdir_make(const struct taskdir *d, bool trial, struct error *err);
+/* Makes the task's spool, and the directories above it, before everything else; opens it and returns its descriptor. */
+int taskdir_open_spool(const struct taskdir *d, struct error *err);
 /* Gives run/ and tmp/ to the task's user, once everything is in place. */
 int taskdir_give(const struct taskdir *d, struct error *err);
 /* Opens run/ and returns its descriptor, for common/system/beneath.h. */

@@ -50,14 +50,20 @@ const char *taskenv_get(const struct taskenv *e, const char *name)
     return item ? *item + strlen(name) + 1 : NULL;
 }
 
-void taskenv_replace(struct taskenv *e, const char *name, const char *file_variable, const char *file)
+static bool remove_variable(struct taskenv *e, const char *name)
 {
     char **item = find(e, name, strlen(name));
     if (!item)
-        return;
+        return false;
     *item = e->item[--e->n];
     e->item[e->n] = NULL;
-    taskenv_set(e, file_variable, file);
+    return true;
+}
+
+void taskenv_replace(struct taskenv *e, const char *name, const char *file_variable, const char *file)
+{
+    if (remove_variable(e, name))
+        taskenv_set(e, file_variable, file);
 }
 
 const char *taskenv_map_path(const char *path, const char *run_dir, struct arena *a)
@@ -98,7 +104,8 @@ static void add_machine(struct taskenv *e, char *const *machine, const struct ac
                     : work_dir);
     taskenv_set(e, "USER", who->name);
     taskenv_set(e, "LOGNAME", who->name);
-    taskenv_set(e, "SHELL", who->shell);
+    /* programs such as JupyterLab open terminals with it */
+    taskenv_set(e, "SHELL", account_shell_works(who->shell) ? who->shell : "/bin/sh");
     taskenv_set(e, "PYTHONUNBUFFERED", "1"); /* otherwise its output is buffered, and appears after all of its errors */
 }
 
@@ -180,6 +187,23 @@ static void prepend_path(struct taskenv *e, const char *name, const char *dir)
     taskenv_set(e, name, old && *old ? arena_printf(e->arena, "%s:%s", dir, old) : dir);
 }
 
+/* Lets the task find the Python that it asks for before any other. */
+static void add_python(struct taskenv *e, const struct taskenv_facts *f)
+{
+    const struct python_place *p = f->python;
+    if (!p)
+        return;
+    for (size_t i = p->bin_n; i-- > 0;)
+        prepend_path(e, "PATH", p->bin[i]);
+    if (*f->python_shims)
+        prepend_path(e, "PATH", f->python_shims);
+    remove_variable(e, "VIRTUAL_ENV"); /* of the agent */
+    if (*p->environment)
+        taskenv_set(e, "VIRTUAL_ENV", p->environment);
+    if (!taskenv_get(e, "DET_PYTHON_EXECUTABLE"))
+        taskenv_set(e, "DET_PYTHON_EXECUTABLE", p->interpreter);
+}
+
 /* Names the paths of our library, the work directory and the scripts, which have fixed places only in the image of a
  * container. */
 static void add_places(struct taskenv *e, const struct taskenv_facts *f)
@@ -190,6 +214,7 @@ static void add_places(struct taskenv *e, const struct taskenv_facts *f)
     taskenv_set(e, "DET_RUN_DIR", f->run_dir);
     taskenv_set(e, "DET_WORKDIR", f->work_dir);
     taskenv_set(e, "PYTHONUSERBASE", userbase);
+    add_python(e, f);
     prepend_path(e, "PATH", arena_printf(e->arena, "%s/bin", userbase));
     if (*f->config->python_path)
         prepend_path(e, "PYTHONPATH", f->config->python_path);

@@ -5,6 +5,7 @@
 #include "agent/config.h"
 #include "agent/machine/account.h"
 #include "agent/machine/slots.h"
+#include "agent/python/python_order.h"
 #include "common/base/arena.h"
 #include "gen/wire.h"
 
@@ -25,6 +26,8 @@ struct taskenv_facts {
     const char *master_id, *cluster_id;
     const char *run_dir; /* the directory that the task sees as /run/determined */
     const char *work_dir;
+    const struct python_place *python; /* the Python that the order asks for; NULL: the agent's */
+    const char *python_shims;          /* "" or a directory in which `python3` is that Python */
 };
 
 void taskenv_build(struct taskenv *e, const struct wire_link_start_task *t, const struct taskenv_facts *f,

@@ -132,13 +132,27 @@ const struct wire_notebook *notebook_to_wire(struct req *r, const struct store_l
     return w;
 }
 
+/* The account that one logs in as: the one that was found at the launch, with the name that the agent has chosen since.
+ * An agent that is not root runs every task as itself. */
+static const char *login_account(const struct store_launched_task *t, struct arena *a)
+{
+    const char *found = t->agent_user_group ? t->agent_user_group : "{}";
+    cleanup_json struct json_object *account = NULL;
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    if (!t->account || !*t->account || json_parse(found, strlen(found), &account, NULL) < 0)
+        return found;
+    json_object_object_add(account, "user", json_object_new_string(t->account));
+    json_print(account, &text);
+    return arena_strdup(a, strbuf_str(&text));
+}
+
 const struct wire_shell *shell_to_wire(struct req *r, const struct store_launched_task *t)
 {
     struct launched_view v;
     struct wire_shell *w = arena_new(&r->arena, struct wire_shell);
     launched_view(r, t, &v);
     *w = (struct wire_shell){COMMON_FIELDS(t, v), .private_key = v.private_key, .public_key = v.public_key,
-                             .agent_user_group = t->agent_user_group ? t->agent_user_group : "{}"};
+                             .agent_user_group = login_account(t, &r->arena)};
     return w;
 }
 

@@ -7,6 +7,7 @@
 #include "common/base/cleanup.h"
 #include "common/config/address_range.h"
 #include "common/config/capabilities.h"
+#include "common/config/python_requirements.h"
 #include "common/config/schedule.h"
 
 #define CHECK(check) \
@@ -159,6 +160,42 @@ CHECK(check_url_with_port)
         problem("must be an address with a port, such as http://localhost:8080, found \"%s\"", s);
 }
 
+/* ---- Python ------------------------------------------------------------------------------------------------------ */
+
+CHECK(check_python_interpreter)
+{
+    cleanup_error struct error err = ERROR_INIT;
+    if (python_interpreter_check(json_object_get_string(v), &err) < 0)
+        problem("%s", error_msg(&err));
+}
+
+/* Requirements are one text, or a list of its lines. Items of another type are reported where the item is checked. */
+CHECK(check_python_requirements)
+{
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    cleanup_error struct error err = ERROR_INIT;
+    if (!json_object_is_type(v, json_type_array))
+        strbuf_adds(&text, json_object_get_string(v));
+    for (size_t i = 0; json_object_is_type(v, json_type_array) && i < json_object_array_length(v); i++) {
+        struct json_object *line = json_object_array_get_idx(v, i);
+        if (!json_object_is_type(line, json_type_string))
+            return;
+        strbuf_addf(&text, "%s\n", json_object_get_string(line));
+    }
+    if (python_requirements_check(strbuf_str(&text), &err) < 0)
+        problem("%s", error_msg(&err));
+}
+
+CHECK(check_python)
+{
+    if (json_object_is_type(v, json_type_string))
+        check_python_interpreter(v, path, place, problems);
+    else if (json_object_is_type(v, json_type_array))
+        check_python_requirements(v, path, place, problems);
+    else if (!json_object_object_get(v, "interpreter") && !json_object_object_get(v, "requirements"))
+        problem("must have \"interpreter\", \"requirements\" or both");
+}
+
 /* ---- Sections ---------------------------------------------------------------------------------------------------- */
 
 CHECK(check_checkpoint_storage)
@@ -301,6 +338,9 @@ const struct schema_check schema_builtin_checks[] = {
     {"port_range", check_port_range},
     {"positive_duration", check_positive_duration},
     {"provider", check_provider},
+    {"python", check_python},
+    {"python_interpreter", check_python_interpreter},
+    {"python_requirements", check_python_requirements},
     {"resource_manager", check_resource_manager},
     {"saml", check_saml},
     {"schedule", check_schedule},

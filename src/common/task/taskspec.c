@@ -4,9 +4,10 @@
 
 #include "common/base/bytes.h"
 
-#define MAGIC 0x32535444u /* "DTS2" */
-#define STRING_MIN 5      /* length and NUL byte */
-#define CHANGE_USER 1u    /* flags of a task */
+#define MAGIC 0x33535444u               /* "DTS3" */
+#define MAGIC_WITHOUT_LOCKS 0x32535444u /* "DTS2": an order of an older agent, whose task may still run */
+#define STRING_MIN 5                    /* length and NUL byte */
+#define CHANGE_USER 1u                  /* flags of a task */
 #define ISOLATED 2u
 #define READ_ONLY 1u /* flags of a mount */
 #define MAKE_SOURCE 2u
@@ -66,6 +67,7 @@ void taskspec_encode(const struct taskspec *s, struct strbuf *out)
     put_string(out, s->boot_id);
     put_string(out, s->tmp);
     bytes_u64(out, s->drop_capabilities);
+    put_strings(out, s->lock);
 }
 
 static void get_mounts(struct cursor *c, struct arena *a, struct taskspec *s)
@@ -85,7 +87,8 @@ int taskspec_decode(const void *data, size_t n, struct arena *a, struct taskspec
 {
     struct cursor c = cursor_of(data, n);
     struct taskspec s = {0};
-    if (cursor_u32(&c) != MAGIC)
+    uint32_t magic = cursor_u32(&c);
+    if (magic != MAGIC && magic != MAGIC_WITHOUT_LOCKS)
         return error_set(err, ERR_INVALID, "not a task order (or one of another version)");
     s.argv = get_strings(&c, a);
     s.env = get_strings(&c, a);
@@ -112,6 +115,8 @@ int taskspec_decode(const void *data, size_t n, struct arena *a, struct taskspec
     s.boot_id = arena_strdup(a, cursor_string(&c, NULL));
     s.tmp = arena_strdup(a, cursor_string(&c, NULL));
     s.drop_capabilities = cursor_u64(&c);
+    if (magic == MAGIC)
+        s.lock = get_strings(&c, a);
     if (!cursor_done(&c) || !s.argv[0])
         return error_set(err, ERR_INVALID, "a damaged task order");
     *ret = s;

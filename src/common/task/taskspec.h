@@ -66,7 +66,10 @@ struct taskspec {
     /* "" or a directory that is the task's alone, which it sees as /tmp; without mounts, TMPDIR names it. */
     const char *tmp;
     uint64_t drop_capabilities; /* one bit for each capability, by the kernel's numbers */
-    uint64_t spool_max;         /* bytes of unacknowledged lines after which the task's output is no longer read */
+    /* Files that the supervisor keeps locked, shared, until the task has ended: Python environments that the task uses
+     * are not removed meanwhile. NULL-terminated. */
+    char **lock;
+    uint64_t spool_max; /* bytes of unacknowledged lines after which the task's output is no longer read */
 };
 
 void taskspec_encode(const struct taskspec *s, struct strbuf *out);

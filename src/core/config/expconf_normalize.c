@@ -91,8 +91,36 @@ static void normalize_sizes(struct json_object *resources)
     }
 }
 
+/* The lines of a text as a list. */
+static struct json_object *lines_of(const char *text)
+{
+    struct json_object *list = json_object_new_array();
+    for (const char *end; *text; text = *end ? end + 1 : end) {
+        end = text + strcspn(text, "\n");
+        json_object_array_add(list, json_object_new_string_len(text, (int)(end - text)));
+    }
+    return list;
+}
+
+/* Turns an interpreter's path or a list of requirements into an object, and a requirements text into a list. */
+static void normalize_python(struct json_object *environment)
+{
+    struct json_object *v = member(environment, "python"), *requirements = member(v, "requirements");
+    if (json_object_is_type(requirements, json_type_string))
+        json_object_object_add(v, "requirements", lines_of(json_object_get_string(requirements)));
+    const char *name = json_object_is_type(v, json_type_string)  ? "interpreter"
+                       : json_object_is_type(v, json_type_array) ? "requirements"
+                                                                 : NULL;
+    if (!name)
+        return;
+    struct json_object *object = json_object_new_object();
+    json_object_object_add(object, name, json_object_get(v));
+    json_object_object_add(environment, "python", object);
+}
+
 static void normalize_environment(struct json_object *environment)
 {
+    normalize_python(environment);
     spread_over_devices(environment, "image", json_type_string, &exp_image_record);
     spread_over_devices(environment, "environment_variables", json_type_array, &exp_environment_variables_record);
     rename_gpu(member(environment, "image"));

@@ -21,7 +21,8 @@ coalesce(al.exit_kind, 'NONE') AS exit_kind: exit_kind, coalesce(al.exit_code, 0
 c.id AS container_id: text?,   -- NULL: it has no container
 c.agent_id: text?, coalesce(c.state, 'ASSIGNED') AS container_state: container_state,
 c.device_ids: text?,           -- JSON list
-c.address: text?
+c.address: text?,
+c.account: text?               -- the login name that it runs as; empty: the agent has not told it
 
 -- row: store_launched_task of launched_tasks l
 {launched_plain},

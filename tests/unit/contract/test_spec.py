@@ -71,9 +71,10 @@ class Spec(unittest.TestCase):
         self.assertEqual({name for line in tables[0].splitlines()[2:] for name in names(line.split("|")[1])}, in_code)
 
     def test_variables_of_tasks(self):
-        for heading, file in (("Variables from the master", "src/master/start_task.c"), ("Variables from the agent", "src/agent/task/taskenv.c")):
-            code = (ROOT / file).read_text(encoding="utf-8")
-            set_there = set(re.findall(r'"(DET_[A-Z_]+)[="]', code))
+        for heading, files in (("Variables from the master", ("src/master/start_task.c", "src/master/programs/task_program.c")),
+                               ("Variables from the agent", ("src/agent/task/taskenv.c",))):
+            code = "".join((ROOT / file).read_text(encoding="utf-8") for file in files)
+            set_there = set(re.findall(r'"(DET_[A-Z0-9_]+)[="]', code))
             of_rows = {name for line in section(TASKS, heading).splitlines() for name in names(line.split("|")[1] if "|" in line else "")}
             self.assertEqual(set_there - set(names(TASKS)), set(), heading)
             self.assertEqual({name for name in of_rows if name.startswith("DET_")} - set_there, set(), heading)

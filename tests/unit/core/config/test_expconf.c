@@ -190,6 +190,55 @@ static void test_expconf__cluster_and_pool_defaults_lie_below_the_experiment(voi
     cluster_release(&k);
 }
 
+static void expect_python(struct cluster *k, const char *python, const char *normal)
+{
+    cleanup_strbuf struct strbuf yaml = STRBUF_INIT;
+    strbuf_addf(&yaml, "%senvironment: {python: %s}\n", minimal, python);
+    cleanup_exp_config struct exp_config *c = prepare(&k->ctx, yaml.s);
+    expect_tree(c->values.environment.python.tree, normal);
+}
+
+static void test_expconf__the_python_of_tasks_has_one_form_in_the_end(void **state)
+{
+    struct cluster k;
+    cluster_init(&k);
+    expect_python(&k, "/opt/conda", "{\"interpreter\":\"/opt/conda\"}");
+    expect_python(&k, "[numpy, einops]", "{\"requirements\":[\"numpy\",\"einops\"]}");
+    expect_python(&k, "{interpreter: /usr/bin/python3, requirements: \"a==1\\nb==2\\n\"}",
+                  "{\"interpreter\":\"/usr/bin/python3\",\"requirements\":[\"a==1\",\"b==2\"]}");
+    cleanup_exp_config struct exp_config *c = prepare(&k.ctx, minimal);
+    assert_null(c->values.environment.python.tree);
+    assert_null(strstr(c->json, "\"python\""));
+    cluster_release(&k);
+}
+
+static void test_expconf__a_python_that_no_agent_could_make_is_refused(void **state)
+{
+    static const struct {
+        const char *python, *words;
+    } row[] = {
+        {"python3", "must be the absolute path of a Python interpreter"},
+        {"[]", "names no package"},
+        {"[5]", "expected a text"},
+        {"{}", "must have \"interpreter\", \"requirements\" or both"},
+        {"[./mine]", "names a file"},
+        {"{requirements: \"-r base.txt\"}", "not allowed here"},
+        {"{version: 3}", "unknown field \"version\""},
+    };
+    struct cluster k;
+    cluster_init(&k);
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        cleanup_strbuf struct strbuf yaml = STRBUF_INIT;
+        struct exp_config *c = NULL;
+        cleanup_error struct error err = ERROR_INIT;
+        strbuf_addf(&yaml, "%senvironment: {python: %s}\n", minimal, row[i].python);
+        assert_int_equal(expconf_prepare(yaml.s, yaml.n, &k.ctx, &c, &err), -1);
+        if (!strstr(error_msg(&err), row[i].words) || !strstr(error_msg(&err), "environment.python"))
+            fail_msg("%s: %s", row[i].python, error_msg(&err));
+    }
+    cluster_release(&k);
+}
+
 static void test_expconf__zero_slots_go_to_the_aux_pool(void **state)
 {
     struct cluster k;
@@ -563,6 +612,8 @@ int main(void)
         cmocka_unit_test(test_expconf__comes_back_the_same_from_the_store),
         cmocka_unit_test(test_expconf__a_length_keeps_its_own_unit_only),
         cmocka_unit_test(test_expconf__cluster_and_pool_defaults_lie_below_the_experiment),
+        cmocka_unit_test(test_expconf__the_python_of_tasks_has_one_form_in_the_end),
+        cmocka_unit_test(test_expconf__a_python_that_no_agent_could_make_is_refused),
         cmocka_unit_test(test_expconf__zero_slots_go_to_the_aux_pool),
         cmocka_unit_test(test_expconf__names_what_has_no_name),
         cmocka_unit_test(test_expconf__every_mistake_is_named_at_once),

@@ -8,7 +8,7 @@
 
 #include "common/base/bytes.h"
 #include "common/base/rng.h"
-#include "task/spool.h"
+#include "common/task/spool.h"
 
 struct fixture {
     char path[64];

@@ -1,4 +1,4 @@
-#include "task/spool.h"
+#include "common/task/spool.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -11,8 +11,8 @@
  *     common/task/taskproto.h
  *
  * When spool_full() is true, the supervisor stops reading the task's output: the task waits, and no line is lost. */
-#ifndef DET_TASK_SPOOL_H
-#define DET_TASK_SPOOL_H
+#ifndef DET_COMMON_TASK_SPOOL_H
+#define DET_COMMON_TASK_SPOOL_H
 
 #include <stdbool.h>
 #include <stdint.h>

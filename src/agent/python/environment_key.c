@@ -1,0 +1,34 @@
+#include "agent/python/environment_key.h"
+
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/strbuf.h"
+
+/* Increased when an environment with the same content has to be made anew. */
+#define FORMAT 1
+
+/* Adds a text so that no two lists of texts give the same bytes. */
+static void add(struct strbuf *b, const char *text)
+{
+    strbuf_addf(b, "%zu:", strlen(text));
+    strbuf_adds(b, text);
+}
+
+void environment_key(const struct environment_content *c, char ret[ENVIRONMENT_KEY_LENGTH + 1])
+{
+    cleanup_strbuf struct strbuf b = STRBUF_INIT;
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    strbuf_addf(&b, "%d;", FORMAT);
+    add(&b, c->interpreter);
+    add(&b, c->version);
+    add(&b, c->tag);
+    add(&b, c->machine);
+    add(&b, c->base);
+    for (size_t i = 0; i < c->list_n; i++)
+        add(&b, c->list[i]);
+    EVP_Digest(b.s, b.n, digest, NULL, EVP_sha256(), NULL);
+    for (size_t i = 0; i < ENVIRONMENT_KEY_LENGTH / 2; i++)
+        snprintf(ret + 2 * i, 3, "%02x", digest[i]);
+}
