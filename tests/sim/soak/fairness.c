@@ -152,7 +152,8 @@ static void check_shares(struct soak *s, int pool)
 }
 
 /* Checks requests of one slot: while a more important request waits and nothing is on its way out, no less important
- * request runs on a slot that the waiting one could have. */
+ * request runs on a slot that the waiting one could have. Requests that cannot be stopped are left out: they keep their
+ * slots, and are not placed past a gang that waits. */
 static void check_no_inversion(struct soak *s, int pool)
 {
     cleanup_arena struct arena arena = ARENA_INIT;
@@ -164,7 +165,7 @@ static void check_no_inversion(struct soak *s, int pool)
         free_slot = free_slot || v.agent[i].empty_slots > 0;
     for (size_t i = 0; i < v.request_n; i++) {
         const struct plain_request *r = &v.request[i];
-        if (r->slots != 1 || r->blocked_n > 0)
+        if (r->slots != 1 || r->blocked_n > 0 || !r->preemptible)
             continue;
         if (r->state == SCHED_PENDING && r->priority < waits)
             waits = r->priority;

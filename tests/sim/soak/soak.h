@@ -47,6 +47,7 @@ struct stored_container {
 /* A task of its own. It is freed with its only allocation. */
 struct stored_task {
     struct task_row row;
+    struct launched_row launched; /* set if a user has launched it; its description is a constant */
     UT_hash_handle hh;
 };
 

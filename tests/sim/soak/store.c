@@ -197,6 +197,17 @@ static void put_task(struct soak *s, const struct core_effect *e)
         forget_task(s, t);
 }
 
+/* The row of a task that has ended in the same step was forgotten with the task. */
+static void put_launched(struct soak *s, const struct core_effect *e)
+{
+    struct stored_task *t = find_task(s, e->launched->task_id);
+    if (!t)
+        return;
+    CHECK(s, (t->launched.task_id[0] == '\0') == e->insert, "launched task %s", e->launched->task_id);
+    t->launched = *e->launched;
+    t->launched.description = "made up";
+}
+
 /* ---- allocations and containers ---------------------------------------------------------------------------------- */
 
 static void put_allocation(struct soak *s, const struct core_effect *e)
@@ -329,6 +340,9 @@ static void apply_one(struct soak *s, const struct core_effect *e)
     case CORE_PUT_TASK:
         put_task(s, e);
         return;
+    case CORE_PUT_LAUNCHED:
+        put_launched(s, e);
+        return;
     case CORE_PUT_ALLOCATION:
         put_allocation(s, e);
         return;
@@ -421,12 +435,14 @@ struct core_rows store_read(struct soak *s, struct arena *arena)
     struct core_restored_experiment *x = arena_array(arena, struct core_restored_experiment, s->open_n + 1);
     struct trial_row *t = arena_array(arena, struct trial_row, HASH_COUNT(s->trials) + 1);
     struct task_row *own = arena_array(arena, struct task_row, HASH_COUNT(s->own_tasks) + 1);
+    struct launched_row *launched = arena_array(arena, struct launched_row, HASH_COUNT(s->own_tasks) + 1);
     struct allocation_row *a = arena_array(arena, struct allocation_row, s->allocation_n + 1);
     struct container_row *k = arena_array(arena, struct container_row, HASH_COUNT(s->containers) + 1);
     struct agent_row *agent = arena_array(arena, struct agent_row, (size_t)s->agent_n + 1);
     struct core_rows r = {.experiment = x,
                           .trial = t,
                           .task = own,
+                          .launched = launched,
                           .allocation = a,
                           .container = k,
                           .agent = agent,
@@ -443,6 +459,9 @@ struct core_rows store_read(struct soak *s, struct arena *arena)
             t[r.trial_n++] = trial->row;
     for (const struct stored_task *from = s->own_tasks; from; from = from->hh.next)
         own[r.task_n++] = from->row;
+    for (const struct stored_task *from = s->own_tasks; from; from = from->hh.next)
+        if (task_kind_is_launched(from->row.kind))
+            launched[r.launched_n++] = from->launched;
     for (struct stored_allocation *from = s->allocations; from; from = from->hh.next) {
         a[r.allocation_n++] = from->row;
         LIST_FOREACH(container, &from->containers, in_allocation)

@@ -189,11 +189,59 @@ static void create_task(struct soak *s)
     soak_step(s, &(struct core_event){.type = CORE_TASK_CREATE, .task = &spec});
 }
 
+/* Launches a command, which asks for no slots or few. A pool for jobs of one slot takes no other jobs. */
+static void launch_task(struct soak *s)
+{
+    int pool = one_of(s, s->pool_n);
+    struct core_task_spec spec = {.kind = TASK_KIND_COMMAND,
+                                  .owner_id = 1,
+                                  .pool = s->pool[pool].name,
+                                  .description = "made up",
+                                  .slots = s->narrow[pool] ? 1 : one_of(s, 4),
+                                  .priority = 1 + one_of(s, 99),
+                                  .max_slots = -1,
+                                  .weight = s->narrow[pool] ? 1 : 1 + one_of(s, 3)};
+    soak_step(s, &(struct core_event){.type = CORE_TASK_CREATE, .task = &spec});
+}
+
+static const struct stored_task *any_launched(struct soak *s)
+{
+    const struct stored_task *found = NULL;
+    int n = 0;
+    for (const struct stored_task *t = s->own_tasks; t; t = t->hh.next)
+        if (task_kind_is_launched(t->row.kind) && once_in(s, ++n))
+            found = t;
+    return found;
+}
+
+static void kill_task(struct soak *s)
+{
+    const struct stored_task *t = any_launched(s);
+    if (t)
+        soak_step(s, &(struct core_event){.type = CORE_TASK_KILL, .task_id = t->row.id});
+}
+
+/* Changes the place of a task's job. Some changes name jobs of other pools, or what such a job cannot have. */
+static void move_task(struct soak *s)
+{
+    const struct stored_task *t = any_launched(s), *other = any_launched(s);
+    const struct stored_experiment *x = any_open(s);
+    if (!t || !x)
+        return;
+    struct core_queue_change change = {.job_id = t->row.job_id,
+                                       .what = (enum core_queue_what)one_of(s, 5),
+                                       .pool = s->pool[one_of(s, s->pool_n)].name,
+                                       .priority = one_of(s, 101),
+                                       .weight = t->launched.weight,
+                                       .anchor = once_in(s, 2) ? x->row.job_id : other->row.job_id};
+    soak_step(s, &(struct core_event){.type = CORE_QUEUE_CHANGE, .queue = {.change = &change, .n = 1}});
+}
+
 /* ---- now and then ------------------------------------------------------------------------------------------------ */
 
 static void do_something(struct soak *s)
 {
-    switch (one_of(s, 11)) {
+    switch (one_of(s, 15)) {
     case 0:
         kill_trial(s);
         return;
@@ -211,6 +259,16 @@ static void do_something(struct soak *s)
     case 6:
         create_task(s);
         return;
+    case 7:
+    case 8:
+        launch_task(s);
+        return;
+    case 9:
+        kill_task(s);
+        return;
+    case 10:
+        move_task(s);
+        return;
     default:
         request_change(s);
         return;
@@ -226,9 +284,23 @@ void users_tick(struct soak *s, struct tick *t)
     tick_in(s, t, about(s, 200 * SECOND / (s->size.agents + 1)));
 }
 
+/* Kills the launched tasks that wait, because no agent may have their slots. */
+static void kill_waiting_tasks(struct soak *s)
+{
+    const struct stored_allocation *a = s->allocations, *next;
+    for (; a; a = next) {
+        next = a->hh.next;
+        if (a->task && task_kind_is_launched(a->task->row.kind) && a->row.state == ALLOCATION_PENDING && s->core) {
+            soak_step(s, &(struct core_event){.type = CORE_TASK_KILL, .task_id = a->task->row.id});
+            next = s->allocations; /* the step may have freed any of them */
+        }
+    }
+}
+
 /* Kills the experiments that are impossible, and lets all others go on to their end. */
 void users_finish(struct soak *s)
 {
+    kill_waiting_tasks(s);
     for (size_t i = s->open_n; i-- > 0;) {
         if (i >= s->open_n)
             continue;

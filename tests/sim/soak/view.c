@@ -77,8 +77,27 @@ static void look_at_blocked(const struct stored_trial *t, struct arena *arena, s
     ret->blocked_agent = id;
 }
 
-static struct plain_request of_own_task(const struct stored_allocation *a)
+static struct plain_request of_launched(const struct soak *s, int pool, const struct stored_allocation *a)
 {
+    const struct launched_row *row = &a->task->launched;
+    return (struct plain_request){.allocation_id = a->row.id,
+                                  .job_id = a->task->row.job_id,
+                                  .priority = s->pool[pool].sched.policy == SCHED_BY_ROUND_ROBIN
+                                                  ? SCHED_PRIORITY_DEFAULT
+                                                  : row->priority,
+                                  .queue_position = row->queue_position,
+                                  .submitted_us = a->task->row.start_us,
+                                  .request_us = a->row.request_us,
+                                  .weight = row->weight,
+                                  .max_slots = row->max_slots,
+                                  .slots = a->row.slots,
+                                  .single_agent = a->row.slots > 0};
+}
+
+static struct plain_request of_own_task(const struct soak *s, int pool, const struct stored_allocation *a)
+{
+    if (task_kind_is_launched(a->task->row.kind))
+        return of_launched(s, pool, a);
     return (struct plain_request){.allocation_id = a->row.id,
                                   .job_id = a->task->row.job_id,
                                   .priority = SCHED_PRIORITY_DEFAULT,
@@ -115,7 +134,7 @@ static void look_at_requests(struct soak *s, int pool, struct arena *arena, stru
             continue;
         bool leaves = a->row.state == ALLOCATION_TERMINATING || a->row.preempt_deadline_us != 0;
         struct plain_request *r = &v->request[v->request_n++];
-        *r = !a->trial ? of_own_task(a) : of_trial(s, pool, a);
+        *r = !a->trial ? of_own_task(s, pool, a) : of_trial(s, pool, a);
         r->state = a->row.state == ALLOCATION_PENDING ? SCHED_PENDING : leaves ? SCHED_RELEASING : SCHED_ALLOCATED;
         r->share_n = shares_of(a, v, arena, &r->share);
         if (a->trial)
