@@ -9,9 +9,11 @@ import re
 import sys
 
 INT32 = (-(2 ** 31), 2 ** 31 - 1)
-SCALARS = {"bool": ("bool", "BOOL"), "number": ("double", "DOUBLE"), "size": ("int64_t", "SIZE")}
+SCALARS = {"bool": ("bool", "BOOL"), "number": ("double", "DOUBLE"), "size": ("int64_t", "SIZE"),
+           "duration": ("int64_t", "DURATION")}
 UNITS = {"s": "_s", "ms": "_ms", "days": "_days", "batches": "_batches", "bytes": "_bytes", "MB": "_mb", "GB": "_gb"}
 LENGTH_UNITS = ("batches", "records", "epochs")
+FILES = {"exp": "experiment_config", "task": "task_config"}  # of the structs of each table, in gen/
 
 
 def c_name(text):
@@ -31,7 +33,7 @@ class Field:
     def __init__(self, record, node, only):
         self.node, self.only, self.key, self.record = node, only, node.name, None
         row = node.row
-        unit = UNITS.get(row.get("unit"), "")
+        unit = UNITS.get(row.get("unit"), "_us" if row["type"] == "duration" else "")
         self.name = node.name if node.name.endswith(unit) else node.name + unit
         self.nullable = not any(row.get(flag) for flag in ("required", "complete")) and "default" not in row
         self.choice = None
@@ -126,7 +128,8 @@ class Field:
             return f".{self.name} = {{EXP_UNIT_{unit.upper()}, {c_number(units)}}}"
         if self.kind == "CHOICE":
             return f".{self.name} = {enumerator(self.choice, value)}"
-        text = {"BOOL": lambda: "true", "TEXT": lambda: json.dumps(value)}.get(self.kind, lambda: c_number(value))()
+        texts = {"BOOL": lambda: "true", "TEXT": lambda: json.dumps(value), "DURATION": lambda: c_number(duration_us(value))}
+        text = texts.get(self.kind, lambda: c_number(value))()
         return f".{self.name} = {text}"
 
 
@@ -198,14 +201,16 @@ class Record:
 
 
 class Document:
-    """A whole table of keys."""
+    """A whole table of keys. Parts of config-parts.json that another table has, too, have the structs of that table."""
 
-    def __init__(self, prefix, root):
-        self.prefix, self.records, self.by_name = prefix, [], {}
+    def __init__(self, prefix, root, other=None):
+        self.prefix, self.other, self.records, self.by_name = prefix, other, [], {}
         self.root = self.record(root, [])
 
     def record(self, node, path):
         """The struct of a section; a part of config-parts.json has one, wherever it stands."""
+        if "part" in node.row and self.other and f"{self.other.prefix}_{node.row['part']}" in self.other.by_name:
+            return self.other.by_name[f"{self.other.prefix}_{node.row['part']}"]
         words = [node.row["part"]] if "part" in node.row else path or ["values"]
         name = "_".join([self.prefix, *words])
         if name not in self.by_name:
@@ -215,7 +220,7 @@ class Document:
 
     def enums(self):
         """[(name, words)], the units of a length first."""
-        found = {"exp_unit": LENGTH_UNITS}
+        found = {} if self.other else {"exp_unit": LENGTH_UNITS}
         for record in self.records:
             for f in record.fields:
                 if f.kind == "CHOICE":
@@ -239,8 +244,10 @@ def enum_code(name, words):
 
 
 def structs_header(document):
-    text = ("#ifndef DET_GEN_EXPERIMENT_CONFIG_H\n#define DET_GEN_EXPERIMENT_CONFIG_H\n\n#include <stdbool.h>\n#include <stddef.h>\n"
-            "#include <stdint.h>\n\n#include \"common/config/schema_read.h\"\n\n")
+    file = FILES[document.prefix]
+    text = (f"#ifndef DET_GEN_{file.upper()}_H\n#define DET_GEN_{file.upper()}_H\n\n#include <stdbool.h>\n#include <stddef.h>\n"
+            "#include <stdint.h>\n\n#include \"common/config/schema_read.h\"\n")
+    text += f'#include "gen/{FILES[document.other.prefix]}.h"\n\n' if document.other else "\n"
     text += "".join(enum_text(*e) for e in document.enums())
     for r in document.records:
         text += (f"{r.struct()}extern const struct {r.name} {r.name}_defaults;\nextern const struct schema_record {r.name}_record;\n"
@@ -249,7 +256,7 @@ def structs_header(document):
 
 
 def structs_code(document):
-    return ('#include "gen/experiment_config.h"\n\n' + "".join(enum_code(*e) for e in document.enums()) +
+    return (f'#include "gen/{FILES[document.prefix]}.h"\n\n' + "".join(enum_code(*e) for e in document.enums()) +
             "".join(r.table() for r in document.records))
 
 

@@ -28,6 +28,14 @@ def in_container() -> bool:
     return run_dir() == pathlib.Path(DEFAULT_RUN_DIR)
 
 
+def listen_address() -> str:
+    """Where a service of this task that the platform's proxy reaches has to listen.
+
+    Usually the agent connects to it, from the same machine. A master that connects by itself comes from elsewhere.
+    """
+    return os.environ.get("DET_LISTEN_ADDRESS") or "127.0.0.1"
+
+
 class RendezvousInfo:
     """The containers of an allocation, in rank order.
 

@@ -64,6 +64,17 @@ def environment() -> Dict[str, str]:
     return env
 
 
+def module(name: str, *arguments: str) -> List[str]:
+    """How to run a module of our interpreter, whatever files of the same name the user has in the working directory.
+
+    >>> module("json.tool", "--help")[-3:]
+    ['-m', 'json.tool', '--help']
+    """
+    # Older interpreters look into the working directory first.
+    apart = ["-P"] if sys.version_info >= (3, 11) else []
+    return [sys.executable, *apart, "-m", name, *arguments]
+
+
 def run(argv: List[str], env: Optional[Dict[str, str]] = None) -> int:
     """Run ``argv`` to its end, passing on the signals we get.
 

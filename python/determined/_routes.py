@@ -761,6 +761,21 @@ def report_checkpoint(
     )
 
 
+def idle_notebook(
+    notebook_id: str,
+    *,
+    idle: Optional[bool] = None,
+) -> Request[_messages.IdleNotebookResponse]:
+    """``PUT /api/v1/notebooks/{notebookId}/report_idle``"""
+    return Request(
+        "PUT",
+        f"/api/v1/notebooks/{path_part(notebook_id)}/report_idle",
+        members={
+            "idle": idle,
+        },
+    )
+
+
 def delete_tensorboard_files(
     experiment_id: int,
 ) -> Request[_messages.DeleteTensorboardFilesResponse]:

@@ -292,3 +292,32 @@ def test_a_manager_of_a_mounted_directory__looks_where_it_is_mounted(tmp_path):
         storage.build({**config, "colour": "red"}, None)
     with pytest.raises(ValueError, match="leads out of"):
         storage.build({**config, "storage_path": "../x"}, None)
+
+
+def test_list_tree__tells_files_by_name_with_a_version_that_changes_with_them(storage, tmp_path):
+    if isinstance(storage, _storage.DirectoryStorage):
+        pytest.skip("directories are read where they are")
+    (tmp_path / "file").write_bytes(b"12345")
+    for name in ("a/trial/1", "a/trial/2", "ab/trial/3"):
+        storage.put_file(tmp_path / "file", name)
+    before = storage.list_tree("a")
+    assert {name: found.size for name, found in before.items()} == {"trial/1": 5, "trial/2": 5}
+    (tmp_path / "file").write_bytes(b"abcde")
+    storage.put_file(tmp_path / "file", "a/trial/2")
+    after = storage.list_tree("a")
+    assert [after[n].version == before[n].version for n in ("trial/1", "trial/2")] == [True, False]
+    assert storage.list_tree("nothing") == {}
+
+
+def test_fetch__gives_a_file_or_adds_what_is_missing_of_it(storage, tmp_path):
+    if isinstance(storage, _storage.DirectoryStorage):
+        pytest.skip("directories are read where they are")
+    content = os.urandom(9_000_000)
+    (tmp_path / "file").write_bytes(content)
+    storage.put_file(tmp_path / "file", "a/1")
+    key = storage.list_tree("a")["1"].key
+    storage.fetch(key, tmp_path / "fetched")
+    assert (tmp_path / "fetched").read_bytes() == content
+    (tmp_path / "fetched").write_bytes(content[:1000])
+    storage.fetch(key, tmp_path / "fetched", 1000)
+    assert (tmp_path / "fetched").read_bytes() == content

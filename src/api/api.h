@@ -114,6 +114,8 @@ bool api_has_credentials(struct http_request *http, void *ctx);
 /* The accounts of the first start exist, or (failure: the reason) cannot be made. Logins that waited for this go on. */
 void api_accounts_ready(struct api *a, const char *failure);
 int api_passwords_waiting(const struct api *a);
+/* whether the request is handled as soon as its head is there: what is passed on to a task */
+bool api_takes_early(struct http_request *http, void *ctx);
 /* the most bytes that the body may have, by the request's route */
 size_t api_body_max(struct http_request *http, void *ctx);
 struct identities *api_identities(struct api *a); /* call it on the loop only */

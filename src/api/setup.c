@@ -11,6 +11,7 @@
 #include "api/pipeline/origin.h"
 #include "api/pipeline/request_run.h"
 #include "api/pipeline/topics.h"
+#include "api/proxy/proxy.h"
 #include "common/base/must.h"
 #include "common/config/config.h"
 #include "net/streams/byte_stream.h"
@@ -34,6 +35,7 @@ int api_new(struct loop *l, const struct api_services *s, const struct api_info 
                       .log_feeds = log_feeds_new(),
                       .agent_texts = agent_texts_new(),
                       .streams = byte_streams_new(l),
+                      .proxy = proxy_new(l, core, info->config),
                       .sharing_open = is_sharing_open(info)};
     a->live = must_calloc(1, sizeof(*a->live));
     a->password_lane = password_lane_new();
@@ -48,6 +50,7 @@ void api_free(struct api *a)
 {
     if (!a)
         return;
+    proxy_free(a->proxy);
     byte_streams_free(a->streams);
     password_lane_free(a->password_lane);
     login_limits_free(a->login_limits);

@@ -234,6 +234,7 @@ static int listen_http(struct master *m, struct error *err)
                                                .read_timeout_s = 60},
                                     .on_request = api_on_request,
                                     .has_credentials = api_has_credentials,
+                                    .early = api_takes_early,
                                     .body_max = api_body_max,
                                     .ctx = m->api,
                                     .tls = m->tls ? tls_files_ctx(m->tls) : NULL};

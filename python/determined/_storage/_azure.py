@@ -3,9 +3,9 @@
 import contextlib
 import logging
 import pathlib
-from typing import Any, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, BinaryIO, Iterable, Iterator, List, Optional
 
-from determined._storage._objects import ObjectStorage, each, missing_package
+from determined._storage._objects import Found, ObjectStorage, each, missing_package
 
 
 class AzureStorage(ObjectStorage):
@@ -75,10 +75,13 @@ class AzureStorage(ObjectStorage):
     def _chunks(self, key: str) -> Iterator[bytes]:
         yield from self._container.download_blob(key).chunks()
 
-    def _list(self, prefix: str) -> Iterable[Tuple[str, int]]:
+    def _get_rest(self, key: str, start: int, file: BinaryIO) -> None:
+        self._container.download_blob(key, offset=start).readinto(file)
+
+    def _list(self, prefix: str) -> Iterable[Found]:
         try:
             for blob in self._container.list_blobs(name_starts_with=prefix):
-                yield blob.name, blob.size
+                yield Found(blob.name, blob.size, blob.etag)
         except self._errors.ResourceNotFoundError:
             return  # there is no container yet
 

@@ -2,9 +2,9 @@
 
 import contextlib
 import pathlib
-from typing import Any, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, BinaryIO, Iterable, Iterator, List, Optional
 
-from determined._storage._objects import CHUNK, ObjectStorage, each, missing_package
+from determined._storage._objects import CHUNK, Found, ObjectStorage, each, missing_package
 
 
 class GCSStorage(ObjectStorage):
@@ -48,9 +48,13 @@ class GCSStorage(ObjectStorage):
             while data := file.read(CHUNK):
                 yield data
 
-    def _list(self, prefix: str) -> Iterable[Tuple[str, int]]:
+    def _get_rest(self, key: str, start: int, file: BinaryIO) -> None:
+        # The store's checksum is that of the whole object.
+        self._bucket.blob(key).download_to_file(file, start=start, checksum=None)
+
+    def _list(self, prefix: str) -> Iterable[Found]:
         for blob in self._client.list_blobs(self._bucket, prefix=prefix):
-            yield blob.name, blob.size
+            yield Found(blob.name, blob.size, str(blob.generation))
 
     def _remove(self, keys: List[str]) -> None:
         def remove(key: str) -> None:

@@ -7,7 +7,21 @@ import pathlib
 import random
 import tempfile
 import threading
-from typing import Any, Callable, Dict, Generator, Iterable, Iterator, List, NoReturn, Optional, Sequence, Set, Tuple
+from typing import (
+    Any,
+    BinaryIO,
+    Callable,
+    Dict,
+    Generator,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    NoReturn,
+    Optional,
+    Sequence,
+    Set,
+)
 
 from determined import errors
 from determined._storage._base import ALL_FILES, Selector, Storage, check_id, chosen, relative
@@ -17,6 +31,16 @@ from determined._storage._resources import list_resources, meant
 TRANSFERS_AT_ONCE = 16
 # Bytes that are read at once of a file that is not stored on the way.
 CHUNK = 4 << 20
+
+
+class Found(NamedTuple):
+    """An object, as a listing tells."""
+
+    key: str
+    # In bytes.
+    size: int
+    # Whatever the store calls it by, it is another one when the content is another one.
+    version: str
 
 
 def normalized_prefix(prefix: Optional[str]) -> str:
@@ -91,8 +115,12 @@ class ObjectStorage(Storage):
         """A file's bytes, a few MiB at a time."""
 
     @abc.abstractmethod
-    def _list(self, prefix: str) -> Iterable[Tuple[str, int]]:
-        """Keys that begin with ``prefix``, with their sizes in bytes."""
+    def _get_rest(self, key: str, start: int, file: BinaryIO) -> None:
+        """Fetch a file's bytes from ``start`` on. It has more than that."""
+
+    @abc.abstractmethod
+    def _list(self, prefix: str) -> Iterable[Found]:
+        """The objects whose keys begin with ``prefix``."""
 
     @abc.abstractmethod
     def _remove(self, keys: List[str]) -> None:
@@ -166,7 +194,7 @@ class ObjectStorage(Storage):
     def resources(self, storage_id: str) -> Dict[str, int]:
         root = self.key_of(storage_id)
         with self._access():
-            found = {relative(key[len(root) :]): size for key, size in self._list(root) if key != root}
+            found = {relative(one.key[len(root) :]): one.size for one in self._list(root) if one.key != root}
         if not found:
             raise errors.CheckpointNotFound(f"checkpoint {storage_id} does not exist in {self._url}/{self._prefix}")
         return found
@@ -189,7 +217,31 @@ class ObjectStorage(Storage):
 
     def delete_tree(self, name: str) -> None:
         with self._access():
-            self._remove([key for key, _ in self._list(f"{self._prefix}{relative(name)}/")])
+            self._remove([one.key for one in self._list(f"{self._prefix}{relative(name)}/")])
+
+    def list_tree(self, name: str) -> Dict[str, Found]:
+        """The files below the directory ``name``, by their names relative to it; there need not be any."""
+        root = f"{self._prefix}{relative(name)}/"
+        with self._access():
+            return {relative(one.key[len(root) :]): one for one in self._list(root) if not one.key.endswith("/")}
+
+    def fetch(self, key: str, target: pathlib.Path, start: int = 0) -> None:
+        """Fetch the object ``key`` of a listing into a file; with ``start``, add the bytes from there on to it.
+
+        Parameters
+        ----------
+        key : str
+        target : pathlib.Path
+            Its directory is there; with ``start``, it has that many bytes.
+        start : int
+            Less than the object's size.
+        """
+        with self._access():
+            if start == 0:
+                self._get(key, target)
+                return
+            with open(target, "ab") as file:
+                self._get_rest(key, start, file)
 
 
 def each(work: Callable[[str], Any], names: Sequence[str]) -> None:

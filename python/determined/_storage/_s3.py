@@ -2,9 +2,9 @@
 
 import contextlib
 import pathlib
-from typing import Any, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, BinaryIO, Iterable, Iterator, List, Optional
 
-from determined._storage._objects import CHUNK, ObjectStorage, missing_package
+from determined._storage._objects import CHUNK, Found, ObjectStorage, missing_package
 
 _NO_ACCESS = {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "403"}
 _KEYS_AT_ONCE = 1000
@@ -71,11 +71,17 @@ class S3Storage(ObjectStorage):
         with contextlib.closing(self._client.get_object(Bucket=self._bucket, Key=key)["Body"]) as body:
             yield from body.iter_chunks(CHUNK)
 
-    def _list(self, prefix: str) -> Iterable[Tuple[str, int]]:
+    def _get_rest(self, key: str, start: int, file: BinaryIO) -> None:
+        answer = self._client.get_object(Bucket=self._bucket, Key=key, Range=f"bytes={start}-")
+        with contextlib.closing(answer["Body"]) as body:
+            for chunk in body.iter_chunks(CHUNK):
+                file.write(chunk)
+
+    def _list(self, prefix: str) -> Iterable[Found]:
         pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix)
         for page in pages:
             for found in page.get("Contents", ()):
-                yield found["Key"], found["Size"]
+                yield Found(found["Key"], found["Size"], found["ETag"])
 
     def _remove(self, keys: List[str]) -> None:
         for i in range(0, len(keys), _KEYS_AT_ONCE):

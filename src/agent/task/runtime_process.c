@@ -10,6 +10,7 @@
 
 #include "agent/task/context.h"
 #include "agent/task/runtime.h"
+#include "agent/task/shell_server.h"
 #include "agent/task/taskfiles.h"
 #include "common/base/cleanup.h"
 #include "common/base/strbuf.h"
@@ -92,7 +93,8 @@ static void add_mounts(const struct runtime_task *t, struct taskspec *spec)
 /* Writes the task's /etc/passwd. Without an entry for the uid, some programs, such as ssh, refuse to work. */
 static int put_passwd(struct runtime_task *t, struct error *err)
 {
-    const char *text = t->account.passwd;
+    bool shell = t->start->task_type == WIRE_TASK_TYPE_SHELL;
+    const char *text = shell ? shell_server_passwd(&t->account, &t->arena) : t->account.passwd;
     if (!text || !t->config->mount_namespaces)
         return 0;
     t->passwd_file = arena_printf(&t->arena, "%s/info/passwd", t->dir.run);
@@ -125,6 +127,9 @@ static int process_prepare(struct runtime_task *t, struct error *err)
         taskfiles_move_large(&t->dir, &t->env, err) < 0 || taskfiles_write_given(&t->dir, s, err) < 0 ||
         taskfiles_write_entrypoint(&t->dir, s, &t->arena, &t->argv, err) < 0 ||
         (!s->rendezvous && taskfiles_write_rendezvous(&t->dir, s, NULL, err) < 0))
+        return -1;
+    if (s->task_type == WIRE_TASK_TYPE_SHELL &&
+        shell_server_prepare(&t->dir, &shell_server_places, t->config->mount_namespaces, &t->arena, err) < 0)
         return -1;
     if (s->fetch_context && context_fetch(t, err) < 0)
         return -1;

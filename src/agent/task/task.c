@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/streams.h"
+#include "agent/task/ready_watch.h"
 #include "common/base/cleanup.h"
 #include "common/base/must.h"
 #include "common/system/files.h"
@@ -124,6 +125,7 @@ void task_forget(struct task *t)
     agent_streams_task_over(t->agent->streams, t->container_id);
     supervisor_free(t->supervisor);
     profile_free(t->profile);
+    ready_watch_free(t->ready_watch);
     python_probe_free(t->python_probe);
     if (t->fetch)
         http_fetch_cancel(t->fetch);
@@ -180,6 +182,8 @@ void task_adopt(struct agent *a, const char *container_id)
     sm_restore(&t->sm, &task_sm_type, 0, TASK_STATE_RUNNING);
     if (supervised)
         task_watch_profile(t);
+    if (supervised && t->rt->kept)
+        t->ready_watch = ready_watch_new(t->rt->kept->ready_pattern, t->rt->kept->waiting_pattern);
     log_info("task.found", "container=%s allocation=%s supervised=%s", container_id, t->allocation_id,
              supervised ? "yes" : "no");
     if (!t->has_supervisor)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/task/ready_watch.h"
 #include "agent/task/taskfiles.h"
 #include "common/base/cleanup.h"
 #include "common/codec/codec.h"
@@ -155,6 +156,7 @@ void task_start(struct agent *a, const struct wire_link_start_task *message)
     t = task_new(a, rt);
     t->allocation_id = rt->start->allocation_id;
     t->task_id = rt->start->task_id;
+    t->ready_watch = ready_watch_new(rt->start->ready_pattern, rt->start->waiting_pattern);
     log_info("task.order", "container=%s allocation=%s slots=%zu", t->container_id, t->allocation_id,
              rt->start->device_ids_n);
     task_send_state(t, WIRE_CONTAINER_STATE_PULLING);

@@ -33,6 +33,7 @@ struct task {
     bool supervisor_lost;              /* the connection broke while this agent was connected to the supervisor */
     struct python_probe *python_probe; /* while the task's Python is searched for */
     struct profile *profile;           /* while the task runs; NULL if it is no trial */
+    struct ready_watch *ready_watch;   /* until the task is ready; NULL if its output is not looked at */
     struct loop_timer *timer;          /* the next attempt to attach, or to ask for the rendezvous information */
     struct http_fetch_handle *fetch;
 

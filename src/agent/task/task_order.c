@@ -24,7 +24,9 @@ int task_order_keep(const struct runtime_task *rt, struct error *err)
                                         .task_id = s->task_id,
                                         .task_type = s->task_type,
                                         .proxy_ports = s->proxy_ports,
-                                        .proxy_ports_n = s->proxy_ports_n};
+                                        .proxy_ports_n = s->proxy_ports_n,
+                                        .ready_pattern = s->ready_pattern,
+                                        .waiting_pattern = s->waiting_pattern};
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     cleanup_free char *path = order_path(rt);
     codec_encode(&wire_msg_link_start_task, &kept, &text);

@@ -5,8 +5,18 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/must.h"
+#include "common/system/login_name.h"
 
 /* ---- what the master is told ------------------------------------------------------------------------------------- */
+
+/* The login name that the task runs as. It is "" before the task is prepared, because until then only a worker thread
+ * may look at the account; after the agent's restart, when the master knows it already; and for a name that the master
+ * would not take. */
+static const char *account_of(const struct task *t)
+{
+    bool prepared = t->reported == WIRE_CONTAINER_STATE_STARTING || t->reported == WIRE_CONTAINER_STATE_RUNNING;
+    return prepared && login_name_is_plain(t->rt->account.name) ? t->rt->account.name : "";
+}
 
 void task_describe(const struct task *t, struct wire_link_task_state *ret)
 {
@@ -14,6 +24,7 @@ void task_describe(const struct task *t, struct wire_link_task_state *ret)
                                          .allocation_id = t->allocation_id,
                                          .state = t->reported,
                                          .address = "",
+                                         .account = account_of(t),
                                          .time = clock_now_us(),
                                          .has_time = true};
 }
@@ -62,6 +73,7 @@ void task_report_gone(struct agent *a, const char *container_id, const char *tex
                                      .allocation_id = "",
                                      .state = WIRE_CONTAINER_STATE_TERMINATED,
                                      .address = "",
+                                     .account = "",
                                      .time = clock_now_us(),
                                      .has_time = true,
                                      .exit = &e};

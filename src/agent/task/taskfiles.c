@@ -118,6 +118,7 @@ int taskfiles_move_large(const struct taskdir *d, struct taskenv *env, struct er
     } row[] = {
         {"DET_EXPERIMENT_CONFIG", "DET_EXPERIMENT_CONFIG_FILE", "info/experiment_config.json"},
         {"DET_HPARAMS", "DET_HPARAMS_FILE", "info/hparams.json"},
+        {"NOTEBOOK_CONFIG", "NOTEBOOK_CONFIG_FILE", "info/notebook_config.json"},
     };
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
         const char *value = taskenv_get(env, row[i].name);

@@ -13,6 +13,7 @@ struct log_feeds;
 struct login_limits;
 struct password_lane;
 struct proxies;
+struct proxy;
 struct reporting;
 struct topics;
 
@@ -32,7 +33,8 @@ struct api {
     struct api_log_stats log_stats;
     struct continuing *continuing; /* experiments that requests are about to continue */
     struct reporting *reporting;   /* checkpoints that requests are about to report, by UUID */
-    struct byte_streams *streams;  /* clients' connections to ports of tasks */
+    struct byte_streams *streams;  /* connections of clients to ports of tasks */
+    struct proxy *proxy;           /* what requests to /proxy/ share */
     bool sharing_open;             /* security.sharing is open: everybody who is logged in may change everything */
     int next_turn_n;               /* number of requests that go on in the loop's next turn */
     struct topics *topics;         /* streams and long polls that wait for something to happen, by topic */

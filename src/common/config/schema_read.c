@@ -29,6 +29,15 @@ static bool read_size(struct json_object *v, int64_t *ret)
     return is_number(v);
 }
 
+static bool read_duration(struct json_object *v, int64_t *ret_us)
+{
+    int64_t ns = json_object_get_int64(v);
+    if (json_object_is_type(v, json_type_string) && duration_parse(json_object_get_string(v), &ns) < 0)
+        return false;
+    *ret_us = ns / 1000;
+    return json_object_is_type(v, json_type_string) || json_object_is_type(v, json_type_int);
+}
+
 static bool read_choice(const char *const *choice, struct json_object *v, int *ret)
 {
     const char *word = json_object_is_type(v, json_type_string) ? json_object_get_string(v) : NULL;
@@ -129,6 +138,8 @@ static bool read_field(const struct schema_field *f, struct json_object *v, stru
         return true;
     case SCHEMA_FIELD_SIZE:
         return read_size(v, to);
+    case SCHEMA_FIELD_DURATION:
+        return read_duration(v, to);
     case SCHEMA_FIELD_DOUBLE:
         if (!is_number(v))
             return false;
@@ -166,6 +177,7 @@ static size_t size_of(const struct schema_field *f)
         return sizeof(int32_t);
     case SCHEMA_FIELD_INT64:
     case SCHEMA_FIELD_SIZE:
+    case SCHEMA_FIELD_DURATION:
         return sizeof(int64_t);
     case SCHEMA_FIELD_DOUBLE:
         return sizeof(double);

@@ -1,8 +1,9 @@
 /* Reading a document into a struct.
  *
- * tools/gen-config makes a struct for each section of the experiment's configuration (gen/experiment_config.h),
- * constants with its defaults, and a `struct schema_record`, which tells where the value of each key goes. What is
- * declared here reads any section by its record. Nobody writes the name of a key twice.
+ * tools/gen-config makes a struct for each section of the configurations of experiments and of other tasks
+ * (gen/experiment_config.h, gen/task_config.h), constants with its defaults, and a `struct schema_record`, which tells
+ * where the value of each key goes. What is declared here reads any section by its record. Nobody writes the name of a
+ * key twice.
  *
  * The first member of each such struct is its section of the document. It is NULL if the document does not have the
  * section. */
@@ -26,7 +27,8 @@ enum schema_field_type {
     SCHEMA_FIELD_BOOL,
     SCHEMA_FIELD_INT32,
     SCHEMA_FIELD_INT64,
-    SCHEMA_FIELD_SIZE, /* int64_t: bytes */
+    SCHEMA_FIELD_SIZE,     /* int64_t: bytes */
+    SCHEMA_FIELD_DURATION, /* int64_t: microseconds */
     SCHEMA_FIELD_DOUBLE,
     SCHEMA_FIELD_TEXT,    /* const char *: NULL if it is unset */
     SCHEMA_FIELD_CHOICE,  /* an enum: the place of the word in `choice` */

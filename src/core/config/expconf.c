@@ -17,14 +17,6 @@ static const struct schema_key *keys(void)
     return experiment_config_keys;
 }
 
-static struct json_object *copy_of(struct json_object *v)
-{
-    struct json_object *copy = NULL;
-    if (v && json_object_deep_copy(v, &copy, NULL) < 0)
-        abort();
-    return copy;
-}
-
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
 int expconf_read(const char *yaml, size_t n, struct json_object **ret, struct yaml_positions **positions,
@@ -161,112 +153,25 @@ static int read_request(const char *yaml, size_t n, const struct expconf_context
 
 /* ---- What the cluster adds --------------------------------------------------------------------------------------- */
 
-static struct json_object *registry_auth_of(struct json_object *v)
-{
-    return json_object_is_type(v, json_type_object) ? json_object_object_get(v, "registry_auth") : NULL;
-}
-
-/* Merges registry credentials as a whole. Credentials of which one half is from one document and the other half from
- * another do not work. */
-static struct json_object *merge_whole_credentials(const struct schema_key *key, struct json_object *upper,
-                                                   struct json_object *lower)
-{
-    struct json_object *merged = schema_merge(key, upper, lower), *auth = registry_auth_of(upper);
-    if (auth)
-        json_object_object_add(merged, "registry_auth", copy_of(auth));
-    return merged;
-}
-
-static struct json_object *task_defaults(const struct expconf_context *ctx, const struct expconf_pool *pool)
-{
-    const struct schema_key *key = schema_find(master_config_keys, "task_container_defaults");
-    cleanup_json struct json_object *cluster = copy_of(ctx->task_container_defaults);
-    cleanup_json struct json_object *own = copy_of(pool ? pool->task_container_defaults : NULL);
-    expconf_normalize_task_defaults(cluster);
-    expconf_normalize_task_defaults(own);
-    struct json_object *merged = own ? merge_whole_credentials(key, own, cluster) : take_ptr(cluster);
-    return merged ? merged : json_object_new_object();
-}
-
-static void copy_member(struct json_object *from, const char *name, struct json_object *to, const char *to_name)
-{
-    struct json_object *v = json_object_object_get(from, name);
-    if (v)
-        json_object_object_add(to, to_name, copy_of(v));
-}
-
-/* Brings task_container_defaults into the form of an experiment's configuration. A key is put where the experiment's
- * table has a key of that name: at the top, or in one of the sections about tasks. Other keys do not concern
- * experiments. */
-static struct json_object *config_of_defaults(struct json_object *defaults, bool with_slots)
-{
-    struct json_object *config = json_object_new_object();
-    struct json_object *environment = schema_section(exp_values, config, environment),
-                       *resources = schema_section(exp_values, config, resources);
-    const struct schema_key *environment_keys = schema_find(keys(), "environment"),
-                            *resource_keys = schema_find(keys(), "resources");
-    json_object_object_foreach(defaults, name, value)
-    {
-        struct json_object *place = schema_member(keys(), name, NULL)             ? config
-                                    : schema_member(environment_keys, name, NULL) ? environment
-                                    : schema_member(resource_keys, name, NULL)    ? resources
-                                                                                  : NULL;
-        if (value && place)
-            copy_member(defaults, name, place, name);
-    }
-    copy_member(defaults, with_slots ? "gpu_pod_spec" : "cpu_pod_spec", environment, "pod_spec");
-    return config;
-}
-
 static int slots_of(struct json_object *config)
 {
     struct json_object *slots = schema_get(exp_resources, schema_get(exp_values, config, resources), slots_per_trial);
     return slots ? json_object_get_int(slots) : EXP_RESOURCES_SLOTS_PER_TRIAL_DEFAULT;
 }
 
-static const struct expconf_pool *find_pool(const struct expconf_context *ctx, const char *name)
-{
-    for (size_t i = 0; i < ctx->pool_n; i++) {
-        if (strcmp(ctx->pool[i].name, name) == 0)
-            return &ctx->pool[i];
-    }
-    return NULL;
-}
-
 int expconf_resolve_pool(struct json_object *config, const struct expconf_context *ctx, const struct expconf_pool **ret,
                          struct error *err)
 {
-    struct json_object *resources = schema_section(exp_values, config, resources),
-                       *named = schema_get(exp_resources, resources, resource_pool);
-    const char *name = named ? json_object_get_string(named) : "";
-    if (!*name)
-        name = slots_of(config) > 0 ? ctx->default_compute_pool : ctx->default_aux_pool;
-    if (!name)
-        return error_set(err, ERR_INVALID,
-                         "<config>.resources.resource_pool must be set: this cluster has no default pool");
-    const struct expconf_pool *pool = find_pool(ctx, name);
-    if (!pool) {
-        cleanup_strbuf struct strbuf all = STRBUF_INIT;
-        for (size_t i = 0; i < ctx->pool_n; i++)
-            strbuf_addf(&all, "%s%s", i ? ", " : "", ctx->pool[i].name);
-        return error_set(err, ERR_INVALID, "<config>.resources.resource_pool: there is no pool \"%s\" (pools: %s)",
-                         name, strbuf_str(&all));
-    }
-    schema_put(exp_resources, resources, resource_pool, json_object_new_string(pool->name));
-    *ret = pool;
-    return 0;
+    return cluster_find_pool(schema_section(exp_values, config, resources), slots_of(config) > 0, ctx, ret, err);
 }
 
 static struct json_object *add_cluster_defaults(struct json_object *config, const struct expconf_context *ctx,
                                                 const struct expconf_pool *pool)
 {
-    cleanup_json struct json_object *defaults = task_defaults(ctx, pool);
-    cleanup_json struct json_object *lower = config_of_defaults(defaults, slots_of(config) > 0);
+    cleanup_json struct json_object *lower = cluster_task_defaults(keys(), config, ctx, pool, slots_of(config) > 0);
     struct json_object *storage = cluster_storage(ctx);
     if (storage)
         json_object_object_add(lower, "checkpoint_storage", storage);
-    if (registry_auth_of(json_object_object_get(config, "environment")))
-        json_object_object_del(schema_section(exp_values, lower, environment), "registry_auth");
     return schema_merge(keys(), config, lower);
 }
 
@@ -359,7 +264,7 @@ int expconf_prepare(const char *yaml, size_t n, const struct expconf_context *ct
         r = read_request(yaml, n, ctx, &config, &positions, &warnings, err);
     /* done before the cluster's defaults are added, because the master has told its administrator about those */
     if (r == 0)
-        expconf_warn_unserved(config, &warnings);
+        expconf_warn_unserved(keys(), config, &warnings);
     if (r == 0)
         r = expconf_resolve_pool(config, ctx, &pool, err);
     if (r == 0) {

@@ -95,6 +95,10 @@ void exp_config_free(struct exp_config *c); /* c may be NULL */
 const char *const *exp_config_environment_variables(const struct exp_config *c, const char *device_type,
                                                     size_t *ret_n); /* each variable is KEY=VALUE */
 const char *exp_config_image(const struct exp_config *c, const char *device_type);
+/* Do the same for a section, which tasks that are no trials have, too. */
+const char *const *exp_environment_variables_of(const struct exp_environment *e, const char *device_type,
+                                                size_t *ret_n);
+const char *exp_environment_image_of(const struct exp_environment *e, const char *device_type);
 
 /* ---- The steps, for previews, templates, policies and tests ------------------------------------------------------ */
 
@@ -118,9 +122,6 @@ struct json_object *expconf_mask_storage(struct json_object *storage);
 /* Lays config over template, both as parsed. The result is checked and in normal form. The caller puts *ret. */
 int expconf_merge(struct json_object *config, struct json_object *template_config, struct json_object **ret,
                   struct error *err);
-/* Does the same for the configuration of a command, notebook, shell, TensorBoard or generic task. */
-int taskconf_merge(struct json_object *config, struct json_object *template_config, struct json_object **ret,
-                   struct error *err);
 /* Checks some keys of a configuration without the others, such as a change of name or labels: their types, names and
  * lengths. */
 int expconf_check_part(struct json_object *part, struct error *err);

@@ -109,7 +109,7 @@ static int read_override(const char *yaml, size_t n, struct json_object *effecti
         return -1;
     expconf_normalize(override);
     expconf_normalize_hyperparameters(override);
-    expconf_warn_unserved(override, warnings);
+    expconf_warn_unserved(experiment_config_keys, override, warnings);
     *ret = take_ptr(override);
     return 0;
 }

@@ -72,10 +72,10 @@ static size_t texts_of(struct json_object *v)
     return n;
 }
 
-static int check_start(const struct exp_config *c, const char *device_type, struct error *err)
+int expconf_check_start(struct json_object *entrypoint, const char *const *variable, size_t variable_n,
+                        const char *device_type, struct error *err)
 {
-    size_t variable_n, n = texts_of(c->values.entrypoint);
-    const char *const *variable = exp_config_environment_variables(c, device_type, &variable_n);
+    size_t n = texts_of(entrypoint);
     for (size_t i = 0; i < variable_n; i++)
         n += strlen(variable[i]) + 1;
     if (n <= START_TEXT_MAX)
@@ -100,18 +100,29 @@ static int check_hyperparameters(const struct exp_config *c, struct error *err)
                      text.n, HYPERPARAMETERS_MAX);
 }
 
+int expconf_check_json(const char *json, const struct expconf_context *ctx, struct error *err)
+{
+    size_t n = strlen(json);
+    if (!ctx->config_max || n <= ctx->config_max)
+        return 0;
+    return error_set(err, ERR_INVALID,
+                     "the configuration has %zu bytes with templates and defaults, as JSON; at most %zu are "
+                     "allowed (the master's limits.config_size)",
+                     n, ctx->config_max);
+}
+
 int expconf_check_limits(const struct exp_config *c, const struct expconf_context *ctx, struct error *err)
 {
     /* the record has a field for each type of device */
     const struct schema_record *by_device = &exp_environment_variables_record;
-    size_t n = strlen(c->json);
-    if (ctx->config_max && n > ctx->config_max)
-        return error_set(err, ERR_INVALID,
-                         "the configuration has %zu bytes with templates and defaults, as JSON; at most %zu are "
-                         "allowed (the master's limits.config_size)",
-                         n, ctx->config_max);
-    for (size_t i = 0; i < by_device->field_n; i++)
-        if (check_start(c, by_device->field[i].name, err) < 0)
+    if (expconf_check_json(c->json, ctx, err) < 0)
+        return -1;
+    for (size_t i = 0; i < by_device->field_n; i++) {
+        const char *device_type = by_device->field[i].name;
+        size_t n;
+        const char *const *variable = exp_config_environment_variables(c, device_type, &n);
+        if (expconf_check_start(c->values.entrypoint, variable, n, device_type, err) < 0)
             return -1;
+    }
     return check_hyperparameters(c, err);
 }

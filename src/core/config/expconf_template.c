@@ -7,6 +7,7 @@
 #include "core/config/expconf.h"
 #include "core/config/expconf_checks.h"
 #include "core/config/expconf_internal.h"
+#include "core/config/taskconf.h"
 #include "gen/config_tables.h"
 
 static struct json_object *normal_copy(struct json_object *v)

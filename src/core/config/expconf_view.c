@@ -193,9 +193,9 @@ void exp_config_free(struct exp_config *c)
     free(view);
 }
 
-const char *const *exp_config_environment_variables(const struct exp_config *c, const char *device_type, size_t *ret_n)
+const char *const *exp_environment_variables_of(const struct exp_environment *e, const char *device_type, size_t *ret_n)
 {
-    const struct exp_environment_variables *v = &c->values.environment.environment_variables;
+    const struct exp_environment_variables *v = &e->environment_variables;
     if (strcmp(device_type, "cuda") == 0)
         return *ret_n = v->cuda_n, v->cuda;
     if (strcmp(device_type, "rocm") == 0)
@@ -203,8 +203,18 @@ const char *const *exp_config_environment_variables(const struct exp_config *c, 
     return *ret_n = v->cpu_n, v->cpu;
 }
 
+const char *exp_environment_image_of(const struct exp_environment *e, const char *device_type)
+{
+    const struct exp_image *image = &e->image;
+    return strcmp(device_type, "cuda") == 0 ? image->cuda : strcmp(device_type, "rocm") == 0 ? image->rocm : image->cpu;
+}
+
+const char *const *exp_config_environment_variables(const struct exp_config *c, const char *device_type, size_t *ret_n)
+{
+    return exp_environment_variables_of(&c->values.environment, device_type, ret_n);
+}
+
 const char *exp_config_image(const struct exp_config *c, const char *device_type)
 {
-    const struct exp_image *image = &c->values.environment.image;
-    return strcmp(device_type, "cuda") == 0 ? image->cuda : strcmp(device_type, "rocm") == 0 ? image->rocm : image->cpu;
+    return exp_environment_image_of(&c->values.environment, device_type);
 }

@@ -1,9 +1,9 @@
 /* What somebody has written that does something else than it looks like: keys without effect, and words that YAML 1.1
  * reads as truth values. */
+#include <stdarg.h>
 #include <string.h>
 
 #include "core/config/expconf_internal.h"
-#include "gen/config_tables.h"
 
 static void add_sentence(struct json_object **list, const struct strbuf *text)
 {
@@ -36,9 +36,19 @@ static void add_word(void *list, const struct yaml_word *word)
     add_sentence(list, &text);
 }
 
-void expconf_warn_unserved(struct json_object *config, struct json_object **list)
+void expconf_warn(struct json_object **list, const char *fmt, ...)
 {
-    schema_each_unserved(experiment_config_keys, config, add_unserved, list);
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    va_list ap;
+    va_start(ap, fmt);
+    strbuf_vaddf(&text, fmt, ap);
+    va_end(ap);
+    add_sentence(list, &text);
+}
+
+void expconf_warn_unserved(const struct schema_key *table, struct json_object *config, struct json_object **list)
+{
+    schema_each_unserved(table, config, add_unserved, list);
 }
 
 void expconf_warn_words(const struct yaml_positions *positions, struct json_object **list)

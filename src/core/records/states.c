@@ -162,6 +162,41 @@ int container_state_parse(const char *name, enum container_state *ret)
 }
 
 static const struct {
+    const char *name, *word;
+    enum task_ready ready;
+} task_kinds[TASK_KIND_NR] = {
+#define X(kind, name, word, ready) [TASK_KIND_##kind] = {name, word, ready},
+    TASK_KINDS(X)
+#undef X
+};
+
+const char *task_kind_name(enum task_kind k)
+{
+    return k >= 0 && k < TASK_KIND_NR ? task_kinds[k].name : NULL;
+}
+
+const char *task_kind_word(enum task_kind k)
+{
+    return k >= 0 && k < TASK_KIND_NR ? task_kinds[k].word : NULL;
+}
+
+int task_kind_parse(const char *name, enum task_kind *ret)
+{
+    for (int k = 0; name && k < TASK_KIND_NR; k++) {
+        if (strcmp(task_kinds[k].name, name) == 0) {
+            *ret = (enum task_kind)k;
+            return 0;
+        }
+    }
+    return -1;
+}
+
+enum task_ready task_kind_ready(enum task_kind k)
+{
+    return task_kinds[k].ready;
+}
+
+static const struct {
     const char *name, *text;
 } exit_kinds[EXIT_KIND_NR] = {
 #define X(kind, sentence) [EXIT_##kind] = {#kind, sentence},

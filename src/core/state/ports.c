@@ -4,6 +4,15 @@
 
 static const int32_t bases[CORE_PORTS] = {12350, 12360, 12365, 29400};
 
+/* The ports of services, the last one included: docs/spec/task-environment.md#ports. */
+static const struct {
+    int32_t first, last;
+} services[TASK_KIND_NR] = {
+    [TASK_KIND_TENSORBOARD] = {2600, 2899},
+    [TASK_KIND_NOTEBOOK] = {2900, 3199},
+    [TASK_KIND_SHELL] = {3200, 3599},
+};
+
 static bool is_port(int32_t port)
 {
     return port > 0 && port <= 65535;
@@ -97,4 +106,33 @@ void ports_take_here(struct ports *p, const struct port_set *here, int32_t ret[C
         if (ret[i] != 0)
             mark_port(&taken, ret[i], true);
     }
+}
+
+bool ports_has_service(enum task_kind kind)
+{
+    return services[kind].first > 0;
+}
+
+/* The first port from the random place on, around the range, that is in neither set; 0 if there is none. */
+static int32_t draw_free(enum task_kind kind, uint32_t random, const struct port_set *s, const struct port_set *t)
+{
+    uint32_t n = (uint32_t)(services[kind].last - services[kind].first + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        int32_t port = services[kind].first + (int32_t)((random + i) % n);
+        if (!has_port(s, port) && !has_port(t, port))
+            return port;
+    }
+    return 0;
+}
+
+int32_t ports_draw(struct ports *p, enum task_kind kind, uint32_t random, const struct port_set *here)
+{
+    if (!ports_has_service(kind))
+        return 0;
+    random %= (uint32_t)(services[kind].last - services[kind].first + 1); /* so that adding to it cannot overflow */
+    int32_t port = draw_free(kind, random, &p->used, &p->reserved);
+    if (port == 0)
+        port = draw_free(kind, random, here, &p->reserved);
+    take_port(p, port);
+    return port;
 }

@@ -122,6 +122,7 @@ class FakeMaster(server.FakeMaster):
         self.operations: List[int] = []  # lengths that the searcher asks for, one after the other
         self.searcher_metrics: List[Any] = []  # what tasks have reported to the searcher
         self.environments: List[Dict[str, Any]] = []  # what tasks have reported of their environments
+        self.idle_reports: List[bool] = []  # what the notebook has reported
         self.gathered: Dict[str, Any] = {}  # what the processes of a request have exchanged
         # RPC name → faults to come: a status to answer with, "drop" (close the connection without an answer) or "lose" (carry the request
         # out, then close the connection).
@@ -260,6 +261,11 @@ class FakeMaster(server.FakeMaster):
 
     def PutAllocationEnvironment(self, allocation_id: str, body: Any, __: Any) -> Any:
         self.environments.append({**body, "allocationId": allocation_id})
+        return {}
+
+    def IdleNotebook(self, _: str, body: Any, __: Any) -> Any:
+        self.idle_reports.append(body["idle"])
+        self.lock.notify_all()
         return {}
 
     def PostWebhookEventData(self, body: Any, _: Any) -> Any:

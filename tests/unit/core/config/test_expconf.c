@@ -6,6 +6,7 @@
 #include "common/config/schema_checks.h"
 #include "core/config/expconf.h"
 #include "core/config/expconf_checks.h"
+#include "core/config/taskconf.h"
 #include "gen/config_tables.h"
 
 static const char minimal[] =

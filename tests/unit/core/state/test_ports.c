@@ -62,6 +62,50 @@ static void test_a_port_of_several_trials__is_free_when_the_last_has_ended(void 
     assert_ports(c, 12350, 12360, 12365, 29400);
 }
 
+/* ---- services of tasks that are no trials ------------------------------------------------------------------------ */
+
+static void test_a_services_port__is_drawn_from_the_range_of_its_kind(void **state)
+{
+    static const struct {
+        enum task_kind kind;
+        int32_t first, last;
+    } rows[] = {{TASK_KIND_TENSORBOARD, 2600, 2899}, {TASK_KIND_NOTEBOOK, 2900, 3199}, {TASK_KIND_SHELL, 3200, 3599}};
+    static struct ports p;
+    struct port_set here = {0};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        ports_init(&p, NULL, 0);
+        uint32_t n = (uint32_t)(rows[i].last - rows[i].first + 1);
+        assert_true(ports_has_service(rows[i].kind));
+        assert_int_equal(ports_draw(&p, rows[i].kind, 0, &here), rows[i].first);
+        assert_int_equal(ports_draw(&p, rows[i].kind, 7 * n, &here), rows[i].first + 1); /* the first one is taken */
+        assert_int_equal(ports_draw(&p, rows[i].kind, n - 1, &here), rows[i].last); /* the last one belongs to it */
+        assert_int_equal(ports_draw(&p, rows[i].kind, n - 1, &here), rows[i].first + 2); /* the search goes around */
+        assert_true(ports_draw(&p, rows[i].kind, UINT32_MAX, &here) >= rows[i].first);
+    }
+    assert_false(ports_has_service(TASK_KIND_COMMAND));
+    assert_int_equal(ports_draw(&p, TASK_KIND_COMMAND, 1, &here), 0);
+    assert_int_equal(ports_draw(&p, TASK_KIND_COLLECTION, 1, &here), 0);
+}
+
+static void test_a_services_port__is_free_on_its_machine_when_the_clusters_are_gone(void **state)
+{
+    static struct ports p;
+    struct port_set none = {0}, here = {0};
+    ports_init(&p, (int32_t[]){2901}, 1);
+    int32_t port[300][CORE_PORTS] = {0};
+    for (int i = 0; i < 299; i++) {
+        port[i][0] = ports_draw(&p, TASK_KIND_NOTEBOOK, 0, &here);
+        assert_int_equal(port[i][0], 2900 + i + (i > 0)); /* 2901 is reserved */
+    }
+    port_set_add(&here, port[0]);
+    assert_int_equal(ports_draw(&p, TASK_KIND_NOTEBOOK, 0, &here), 2902);
+    for (int i = 0; i < 299; i++)
+        port_set_add(&here, port[i]);
+    assert_int_equal(ports_draw(&p, TASK_KIND_NOTEBOOK, 0, &here), 0); /* 299 notebooks on one machine */
+    ports_give_back(&p, port[5]);
+    assert_int_equal(ports_draw(&p, TASK_KIND_NOTEBOOK, 0, &none), port[5][0]);
+}
+
 /* ---- in a cluster whose ports are gone but for two --------------------------------------------------------------- */
 
 struct fixture {
@@ -171,6 +215,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ports__are_the_lowest_that_nobody_has),
+        cmocka_unit_test(test_a_services_port__is_drawn_from_the_range_of_its_kind),
+        cmocka_unit_test(test_a_services_port__is_free_on_its_machine_when_the_clusters_are_gone),
         cmocka_unit_test(test_the_clusters_ports__end_where_the_systems_begin),
         cmocka_unit_test(test_a_port_of_several_trials__is_free_when_the_last_has_ended),
         cmocka_unit_test(test_when_ports_are_gone__only_those_of_the_same_machine_are_avoided),
