@@ -28,6 +28,18 @@ def in_container() -> bool:
     return run_dir() == pathlib.Path(DEFAULT_RUN_DIR)
 
 
+def short_run_dir() -> pathlib.Path:
+    """The same directory, by its short name where this task knows it by that.
+
+    A task with a view of its own finds its directory at :data:`DEFAULT_RUN_DIR`, too.
+    """
+    try:
+        known = os.path.samefile(DEFAULT_RUN_DIR, run_dir())
+    except OSError:
+        known = False
+    return pathlib.Path(DEFAULT_RUN_DIR) if known else run_dir()
+
+
 def listen_address() -> str:
     """Where a service of this task that the platform's proxy reaches has to listen.
 

@@ -154,6 +154,15 @@ def test_the_program__takes_everything_from_the_task(cluster, jupyter):
         program.stderr.close()
 
 
+def test_a_configuration_that_is_too_long_for_a_variable__is_read_from_its_file(tmp_path, monkeypatch):
+    assert idle_watch.read_config() == {}
+    monkeypatch.setenv("NOTEBOOK_CONFIG", '{"idle_timeout": "9s"}')
+    assert idle_watch.pause_s(idle_watch.read_config()) == 3
+    (tmp_path / "config.json").write_text('{"idle_timeout": "12s"}')
+    monkeypatch.setenv("NOTEBOOK_CONFIG_FILE", str(tmp_path / "config.json"))
+    assert idle_watch.pause_s(idle_watch.read_config()) == 4
+
+
 @pytest.mark.parametrize(
     "task_type, idle_type, sentence",
     [

@@ -1,7 +1,8 @@
 """Tell the master whether a notebook is used: ``python3 -m determined.exec.idle_watch``, beside JupyterLab.
 
-Every 30 seconds it asks JupyterLab what runs there, and reports the answer. The master ends a notebook that has been
-idle for its ``idle_timeout``. What counts as idle, ``NOTEBOOK_IDLE_TYPE`` says:
+Every 30 seconds it asks JupyterLab what runs there, and reports the answer; more often if the notebook's
+``idle_timeout`` is short, because the master ends a notebook of which it has heard nothing else for that time. What
+counts as idle, ``NOTEBOOK_IDLE_TYPE`` says:
 
 ========================  =========================================================================
 kernels_or_terminals      there is no kernel, no terminal and no session (the default)
@@ -17,6 +18,8 @@ import http.client
 import json
 import logging
 import os
+import pathlib
+import re
 import sys
 import threading
 from typing import Any, Dict, List, NamedTuple, Optional
@@ -28,9 +31,44 @@ logger = logging.getLogger("determined")
 
 IDLE_TYPES = ("kernels_or_terminals", "kernel_connections", "activity")
 LOOK_EVERY_S = 30.0
+LOOKS_PER_TIMEOUT = 3
 # Until JupyterLab has answered for the first time.
 LOOK_AT_START_EVERY_S = 1.0
 ANSWER_TIMEOUT_S = 10.0
+
+
+_UNITS_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+_DURATION = re.compile(r"([\d.]+)(h|ms|m|s|us|µs|ns)")
+
+
+def duration_s(text: str) -> float:
+    """A duration of the configuration, such as ``idle_timeout``.
+
+    >>> duration_s("1h30m"), duration_s("1.5s"), duration_s("250ms")
+    (5400.0, 1.5, 0.25)
+    """
+    return sum(float(number) * _UNITS_S[unit] for number, unit in _DURATION.findall(text))
+
+
+def pause_s(config: Dict[str, Any]) -> float:
+    """Seconds between two looks at the notebook of this configuration.
+
+    >>> pause_s({}), pause_s({"idle_timeout": "30m"}), pause_s({"idle_timeout": "6s"}), pause_s({"idle_timeout": "1s"})
+    (30.0, 30.0, 2.0, 1.0)
+    """
+    timeout = config.get("idle_timeout")
+    if not timeout:
+        return LOOK_EVERY_S
+    return min(LOOK_EVERY_S, max(LOOK_AT_START_EVERY_S, duration_s(timeout) / LOOKS_PER_TIMEOUT))
+
+
+def read_config() -> Dict[str, Any]:
+    """The notebook's configuration; empty if the master tells none."""
+    text, path = os.environ.get("NOTEBOOK_CONFIG"), os.environ.get("NOTEBOOK_CONFIG_FILE")
+    if path:  # The variable would be too long.
+        text = pathlib.Path(path).read_text(encoding="utf-8")
+    found: Dict[str, Any] = json.loads(text or "{}")
+    return found
 
 
 class JupyterAway(Exception):
@@ -115,10 +153,14 @@ class IdleWatch:
     notebook_id : str
     idle_type : str
         One of :data:`IDLE_TYPES`.
+    pause_s : float
+        Seconds between two looks.
     """
 
-    def __init__(self, jupyter: Jupyter, session: _http.Session, notebook_id: str, idle_type: str) -> None:
-        self._jupyter, self._session = jupyter, session
+    def __init__(
+        self, jupyter: Jupyter, session: _http.Session, notebook_id: str, idle_type: str, pause_s: float = LOOK_EVERY_S
+    ) -> None:
+        self._jupyter, self._session, self._pause_s = jupyter, session, pause_s
         self._notebook_id, self._idle_type = notebook_id, idle_type
         self._before: Optional[Seen] = None
         self._idle: Optional[bool] = None  # None: JupyterLab has not answered yet
@@ -161,7 +203,7 @@ class IdleWatch:
             idle = self.look()
             if idle is not None:
                 self.report(idle)
-            stopped.wait(LOOK_AT_START_EVERY_S if idle is None else LOOK_EVERY_S)
+            stopped.wait(LOOK_AT_START_EVERY_S if idle is None else self._pause_s)
 
 
 def main() -> int:
@@ -183,7 +225,7 @@ def main() -> int:
         cert_name=info.master_cert_name,
         retry=_http.Retry(attempts=3),
     )
-    IdleWatch(jupyter, session, info.task_id, idle_type).run(threading.Event())
+    IdleWatch(jupyter, session, info.task_id, idle_type, pause_s(read_config())).run(threading.Event())
     return 0
 
 

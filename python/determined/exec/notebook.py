@@ -145,9 +145,12 @@ def main() -> int:
             sys.executable,
         )
         return 1
-    run_dir, work_dir = _info.run_dir(), pathlib.Path.cwd()
+    run_dir, work_dir = _info.short_run_dir(), pathlib.Path.cwd()
     make_directories(run_dir)
-    if work_dir.resolve() == (run_dir / "workdir").resolve():
+    own = run_dir / "workdir"
+    if own.is_dir() and own.samefile(work_dir):
+        work_dir = own
+        os.chdir(work_dir)  # kernels begin where JupyterLab does
         write_readme(work_dir)
     env = environment(run_dir, os.environ["DET_NOTEBOOK_TOKEN"])
     # The watch ends with JupyterLab, which this process becomes.
