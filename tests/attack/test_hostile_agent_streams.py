@@ -8,7 +8,7 @@ import pytest
 from hostile_agent import HostileAgent, Refused
 from support.cluster import Cluster, wait_for
 from support.processes import memory_kib
-from support.streams import ACCEPT, CLOSE, CREDIT, DATA, END, OPEN, REFUSE, WINDOW, Client, configuration, frame, parsed, port_of
+from support.streams import ACCEPT, CLOSE, CREDIT, DATA, END, OPEN, REFUSE, WINDOW, Client, upgrade_request, configuration, frame, parsed, port_of
 
 PORT = 8080
 
@@ -143,7 +143,7 @@ def test_an_agent_never_answers(cluster):
     with Evil(cluster) as evil:
         service = evil.run_task()
         with socket.create_connection(("127.0.0.1", cluster.port)) as impatient:
-            impatient.sendall(f"GET /proxy/{service}/ HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {cluster.token}\r\n\r\n".encode())
+            impatient.sendall(upgrade_request(cluster, service))
             stream = evil.asked()
         kind, number, _ = parsed(evil.hear_binary())
         assert (kind, number) == (CLOSE, stream)

@@ -82,7 +82,7 @@ def test_the_end_of_the_task_ends_its_streams(cluster):
         assert c.closed
         cluster.wait_experiment(x)
         reply = Client.refused(cluster, service)
-        assert reply[0] == 404 and "does not run at the moment" in reply[1]
+        assert reply[0] == 404 and "has ended" in reply[1]
 
 
 def test_an_agent_that_is_killed_ends_its_streams_in_words_and_its_tasks_ports_are_reached_again(cluster):
@@ -118,7 +118,7 @@ def test_a_master_that_is_restarted_reaches_the_ports_again(cluster):
             assert c.closed
         cluster.start_master()
         cluster.login()
-        wait_for("the agent", lambda: Client.refused(cluster, service)[0] == 400)  # a plain request: the port answers
+        wait_for("the agent", lambda: Client.refused(cluster, service)[0] == 101)
         with Client(cluster, service) as c:
             assert c.exchange(b"again") == b"again"
 

@@ -1,5 +1,6 @@
 """A trial that serves a TCP port, a client of the master's WebSocket to that port, and frames of streams within an agent's link."""
 import base64
+import http.client
 import json
 import os
 import socket
@@ -67,9 +68,9 @@ def port_of(cluster, trial, port):
     return f"{task}:{port}"
 
 
-def _request(cluster, service, upgrade):
+def upgrade_request(cluster, service):
     headers = (f"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-               f"Sec-WebSocket-Key: {base64.b64encode(os.urandom(16)).decode()}\r\n") if upgrade else "Connection: close\r\n"
+               f"Sec-WebSocket-Key: {base64.b64encode(os.urandom(16)).decode()}\r\n")
     return (f"GET /proxy/{service}/ HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {cluster.token}\r\n{headers}\r\n").encode()
 
 
@@ -82,7 +83,7 @@ class Client:
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.sock.settimeout(120)
         self.sock.connect(("127.0.0.1", cluster.port))
-        self.sock.sendall(_request(cluster, service, upgrade=True))
+        self.sock.sendall(upgrade_request(cluster, service))
         self.closed, self.close_code, self.close_why = False, None, ""
         self.raw, self.data = bytearray(), bytearray()
         while b"\r\n\r\n" not in self.raw:
@@ -95,14 +96,13 @@ class Client:
 
     @staticmethod
     def refused(cluster, service):
-        """Returns the status and the sentence of a plain request, which gets no WebSocket."""
+        """Returns the status and the sentence with which a WebSocket is refused; (101, "") if it is not."""
         with socket.create_connection(("127.0.0.1", cluster.port), timeout=120) as s:
-            s.sendall(_request(cluster, service, upgrade=False))
-            text = b""
-            while part := s.recv(65536):
-                text += part
-        head, _, body = text.partition(b"\r\n\r\n")
-        return int(head.split()[1]), json.loads(body)["message"] if body.startswith(b"{") else body.decode()
+            s.sendall(upgrade_request(cluster, service))
+            reply = http.client.HTTPResponse(s)
+            reply.begin()
+            body = reply.read() if reply.status != 101 else b""
+        return reply.status, json.loads(body)["message"] if body.startswith(b"{") else body.decode()
 
     def send(self, data):
         for at in range(0, len(data), 65536):

@@ -586,7 +586,7 @@ static void tell_story(uint64_t seed)
 static void test_whatever_happens_bytes_come_in_order_and_all_of_them(void **state)
 {
     const char *wanted = getenv("MUX_SEED");
-    for (uint64_t seed = 1; seed <= 200; seed++) {
+    for (uint64_t seed = 1; seed <= 60; seed++) {
         snprintf(story_name, sizeof(story_name), "MUX_SEED=%llu", wanted ? strtoull(wanted, NULL, 10) : seed);
         tell_story(strtoull(story_name + strlen("MUX_SEED="), NULL, 10));
     }
