@@ -219,6 +219,7 @@ int api_get_tensorboard(struct req *r, struct store *db, const struct wire_get_t
 /* The filter of a list. The requests of the kinds have the same fields, and the same numbers of orders. */
 #define FILTER_OF(r, in, of_kind) \
     {.kind = task_kind_name(of_kind), \
+     .ended_after_us = (r)->now_us - LISTED_AFTER_END_US, \
      .usernames = {(in)->users, (in)->users_n}, \
      .user_ids = {(in)->user_ids, (in)->user_ids_n}, \
      .workspace_id = (in)->workspace_id, \
