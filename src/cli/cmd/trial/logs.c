@@ -18,7 +18,7 @@ int experiment_first_trial(struct cli *cli, int32_t experiment_id, int32_t *ret,
 
 /* The options of trial logs and experiment logs are the same. */
 #define LOG_QUERY(args) \
-    {.json = (args)->json, \
+    {.json = (args)->json || (args)->csv, \
      .follow = (args)->follow, \
      .has_head = (args)->has_head, \
      .head = (args)->head, \
