@@ -78,6 +78,7 @@ static int run_command(struct cli *cli, const struct cli_parsed *p, struct error
     cli->command = p->command;
     cli->user = root->user;
     cli->silent = p->command->hidden;
+    cli->format = p->format;
     if (p->command->impatient)
         hurry();
     if (!p->command->offline) {

@@ -87,20 +87,40 @@ int api_call_document(struct cli *cli, enum route_id id, const void *request, st
     return api_call_url(cli, id, url.s, body.n ? body.s : NULL, ret, err);
 }
 
-int api_get_document(struct cli *cli, const char *path, struct json_object **ret, struct error *err)
+static int call_path(struct cli *cli, const struct api_path *at, struct http_fetch_reply *reply, struct error *err)
 {
     struct session *s;
-    struct http_fetch_reply reply = {0};
     if (cli_session(cli, &s, err) < 0 || api_log_in(cli, s, err) < 0)
         return -1;
-    struct exchange x = {.method = "GET",
-                         .url = arena_printf(&cli->arena, "%s%s", cli->master, path),
+    struct exchange x = {.method = at->method,
+                         .url = arena_printf(&cli->arena, "%s%s", cli->master, at->path),
+                         .body = at->body,
+                         .body_n = at->body ? strlen(at->body) : 0,
                          .with_token = true};
-    int rc = api_fetch(cli, &x, &reply, err);
-    if (rc == 0 && (reply.status >= 300 || api_is_page(&reply.body)))
-        rc = api_status_error(cli, reply.status, &reply.body, err);
+    if (api_fetch(cli, &x, reply, err) < 0)
+        return -1;
+    return reply->status < 300 && !api_is_page(&reply->body) ? 0
+                                                             : api_status_error(cli, reply->status, &reply->body, err);
+}
+
+int api_path_document(struct cli *cli, const struct api_path *at, struct json_object **ret, struct error *err)
+{
+    struct http_fetch_reply reply = {0};
+    int rc = call_path(cli, at, &reply, err);
+    if (rc == 0 && reply.body.n == 0)
+        *ret = NULL;
     else if (rc == 0 && (rc = json_parse(strbuf_str(&reply.body), reply.body.n, ret, err)) < 0)
-        error_wrap(err, "the master's reply to %s", path);
+        error_wrap(err, "the master's reply to %s %s", at->method, at->path);
+    http_fetch_reply_release(&reply);
+    return rc;
+}
+
+int api_path_text(struct cli *cli, const struct api_path *at, struct strbuf *ret, struct error *err)
+{
+    struct http_fetch_reply reply = {0};
+    int rc = call_path(cli, at, &reply, err);
+    if (rc == 0)
+        strbuf_add(ret, strbuf_str(&reply.body), reply.body.n);
     http_fetch_reply_release(&reply);
     return rc;
 }
@@ -126,10 +146,20 @@ int api_look(struct cli *cli, const char *path, int *ret_status, const char **re
 
 struct download {
     int fd;
-    uint64_t n; /* number of bytes received so far */
+    uint64_t n;      /* number of bytes received so far */
+    uint64_t before; /* number of bytes that were there when this part began */
     int restarts;
+    struct progress bar;
     struct error failed;
 };
+
+static void draw_download(size_t received, size_t total, void *ctx)
+{
+    enum { WORTH_A_BAR = 1 << 20 };
+    struct download *d = ctx;
+    if (d->before + total >= WORTH_A_BAR)
+        progress_draw(&d->bar, (size_t)d->before + received, (size_t)d->before + total);
+}
 
 static int download_data(const void *data, size_t n, void *ctx)
 {
@@ -162,8 +192,8 @@ static int download_part(struct cli *cli, const char *path, struct download *d, 
 {
     struct http_fetch_reply reply = {0};
     cleanup_error struct error broke = ERROR_INIT;
-    struct http_fetch extra = {.on_data = download_data, .ctx = d};
-    uint64_t before = d->n;
+    struct http_fetch extra = {.on_data = download_data, .on_download = draw_download, .ctx = d};
+    uint64_t before = d->before = d->n;
     struct exchange x = {.method = "GET",
                          .url = arena_printf(&cli->arena, "%s%s", cli->master, path),
                          .with_token = true,
@@ -187,12 +217,13 @@ static int download_part(struct cli *cli, const char *path, struct download *d, 
 int api_download(struct cli *cli, const char *path, int fd, struct error *err)
 {
     struct session *s;
-    struct download d = {.fd = fd, .failed = ERROR_INIT};
+    struct download d = {.fd = fd, .failed = ERROR_INIT, .bar = {.cli = cli, .what = "Downloading"}};
     int rc = 1;
     if (cli_session(cli, &s, err) < 0 || api_log_in(cli, s, err) < 0)
         return -1;
     while (rc > 0)
         rc = download_part(cli, path, &d, err);
+    progress_end(&d.bar);
     error_release(&d.failed);
     return rc;
 }

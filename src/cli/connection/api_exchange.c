@@ -129,13 +129,27 @@ const char *api_error_text(struct cli *cli, const struct strbuf *body, int statu
     return body->n ? arena_strndup(&cli->arena, body->s, body->n) : arena_printf(&cli->arena, "HTTP status %d", status);
 }
 
+/* For a route that the master does not have, or does not serve yet. */
+static const char *unserved_text(struct cli *cli, const char *text)
+{
+    return arena_printf(&cli->arena, "this master does not serve yet what 'det %s' needs (%s)",
+                        cli->command ? cli->command->path : "", text);
+}
+
 int api_status_error(struct cli *cli, int status, const struct strbuf *body, struct error *err)
 {
     const char *text = api_error_text(cli, body, status);
     enum error_kind kind = kind_of_status(status);
     bool of_master = !api_is_page(body);
+    if (of_master && kind == ERR_NOT_FOUND && strncmp(text, "api not found: ", 15) == 0)
+        kind = ERR_UNIMPLEMENTED;
+    if (of_master && kind == ERR_UNIMPLEMENTED)
+        text = unserved_text(cli, text);
     if (kind == ERR_UNAUTHENTICATED && of_master)
-        text = "Unauthenticated: please log in with 'det user login <username>'";
+        text = cli->session && cli->session->token
+                   ? "Unauthenticated: this login has expired or was ended; please log in again with 'det user login "
+                     "<username>'"
+                   : "Unauthenticated: please log in with 'det user login <username>'";
     else if (kind == ERR_FORBIDDEN && of_master)
         text = arena_printf(&cli->arena, "Forbidden(%s)%s", text,
                             strcmp(text, "invalid credentials") == 0 || strcmp(text, "user not found") == 0
@@ -164,6 +178,7 @@ static int fetch_once(struct cli *cli, struct session *s, const struct exchange 
     if (x->extra) {
         f.on_data = x->extra->on_data;
         f.on_upload = x->extra->on_upload;
+        f.on_download = x->extra->on_download;
         f.ctx = x->extra->ctx;
     }
     return http_fetch(s->http, &f, reply, err);
