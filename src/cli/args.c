@@ -61,6 +61,7 @@ struct parser {
     size_t word_n, at;
     bool options_ended;
     bool help;
+    enum cli_format format;
 };
 
 static const struct cli_command *find_child(const struct cli_command *parent, const char *word)
@@ -277,6 +278,11 @@ static int mark_given(struct parser *p, const struct cli_param *param, struct er
     return 0;
 }
 
+static enum cli_format format_of(const struct cli_param *param)
+{
+    return param->attr & CLI_AS_JSON ? CLI_FORMAT_JSON : param->attr & CLI_AS_YAML ? CLI_FORMAT_YAML : CLI_FORMAT_CSV;
+}
+
 /* Reads an option's value. `inline_value` is what followed '=' or a short flag; NULL: the next word is the value. */
 static int take_option(struct parser *p, const struct cli_param *param, const char *inline_value, struct error *err)
 {
@@ -286,6 +292,8 @@ static int take_option(struct parser *p, const struct cli_param *param, const ch
         if (inline_value)
             return usage_error(p, param, "ignored explicit argument", inline_value, err);
         *(bool *)(p->args + param->offset) = param->value;
+        if (param->attr & (CLI_AS_JSON | CLI_AS_YAML | CLI_AS_CSV))
+            p->format = format_of(param);
         return 0;
     }
     if (inline_value)
@@ -488,6 +496,7 @@ int args_parse(int argc, const char *const *argv, struct arena *a, struct cli_pa
             ret->root = p.args;
         ret->args = p.args;
         ret->help = p.help;
+        ret->format = p.format;
         if (rc < 0 || p.help || !ret->command->group)
             return rc;
         const struct cli_command *child = NULL;

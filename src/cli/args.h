@@ -26,7 +26,13 @@ enum cli_attr {
     CLI_REST = 1 << 3,     /* takes all remaining words, even those that look like options */
     CLI_REQUIRED = 1 << 4,
     CLI_EXCLUSIVE_REQUIRED = 1 << 5, /* one option of the exclusive group must be given */
+    CLI_AS_JSON = 1 << 6,            /* the flag chooses the form of the result */
+    CLI_AS_YAML = 1 << 7,
+    CLI_AS_CSV = 1 << 8,
 };
+
+/* The form of a command's result, as --json, --yaml or --csv choose it. */
+enum cli_format { CLI_FORMAT_USUAL, CLI_FORMAT_JSON, CLI_FORMAT_YAML, CLI_FORMAT_CSV };
 
 struct cli_param {
     const char *name;
@@ -74,7 +80,8 @@ struct cli_parsed {
         *command;     /* also set after an error, as far as the line was understood: its usage is shown */
     void *args;       /* the command's options struct; NULL if it has none */
     const void *root; /* struct args_root */
-    bool help;        /* print the help of `command` */
+    enum cli_format format;
+    bool help; /* print the help of `command` */
 };
 
 /* argv[0] is the program. All results are in the arena or in argv. */

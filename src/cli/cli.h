@@ -33,6 +33,10 @@ struct cli {
     struct session *session;   /* NULL until the first call */
     /* for `deploy local`: the password of the first accounts; NULL if the master chose it */
     const char *initial_password;
+    enum cli_format format; /* of the command's result: --json, --yaml, --csv, or the command's usual one */
+    /* CSV columns of output_record(); NULL: it has not printed a record yet */
+    const char **record_name;
+    size_t record_name_n;
     int exit_code; /* the exit code of a command that succeeded, for `experiment wait` */
 };
 

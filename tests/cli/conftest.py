@@ -4,13 +4,14 @@ import subprocess
 
 import pytest
 from support.fake_master import clients as fake_master
+from support.fake_master import registry
 
 BUILD = pathlib.Path(os.environ.get("DET_BUILD_DIR", pathlib.Path(__file__).parents[2] / "build"))
 
 
 @pytest.fixture
 def master(tmp_path):
-    running = fake_master.Master(storage=tmp_path / "storage")
+    running = registry.Master(storage=tmp_path / "storage")
     yield running
     running.close()
 

@@ -59,6 +59,65 @@ void table_object(struct table *t, const char *json)
     table_brief(t, output_dumps_raw(&t->arena, json), brief ? brief : "");
 }
 
+/* ---- values as Python prints them -------------------------------------------------------------------------------- */
+
+static void add_python(struct strbuf *b, struct json_object *v, bool quoted)
+{
+    const char *between = "";
+    switch (json_object_get_type(v)) {
+    case json_type_null:
+        strbuf_adds(b, "None");
+        break;
+    case json_type_boolean:
+        strbuf_adds(b, json_object_get_boolean(v) ? "True" : "False");
+        break;
+    case json_type_string:
+        strbuf_addf(b, quoted ? "'%s'" : "%s", json_object_get_string(v));
+        break;
+    case json_type_array:
+        strbuf_addc(b, '[');
+        for (size_t i = 0; i < json_object_array_length(v); i++, between = ", ") {
+            strbuf_adds(b, between);
+            add_python(b, json_object_array_get_idx(v, i), true);
+        }
+        strbuf_addc(b, ']');
+        break;
+    case json_type_object:
+        strbuf_addc(b, '{');
+        json_object_object_foreach(v, key, value)
+        {
+            strbuf_addf(b, "%s'%s': ", between, key);
+            add_python(b, value, true);
+            between = ", ";
+        }
+        strbuf_addc(b, '}');
+        break;
+    default:
+        strbuf_adds(b, json_object_to_json_string_ext(v, JSON_C_TO_STRING_PLAIN));
+    }
+}
+
+const char *python_text(struct arena *a, struct json_object *v)
+{
+    struct strbuf b = STRBUF_INIT;
+    if (!v)
+        return NULL;
+    add_python(&b, v, false);
+    const char *ret = arena_strdup(a, strbuf_str(&b));
+    strbuf_release(&b);
+    return ret;
+}
+
+void table_values(struct table *t, struct json_object *object, const char *const *key, const char *absent)
+{
+    for (; *key; key++) {
+        const char *text = python_text(&t->arena, json_object_object_get(object, *key));
+        table_text(t, text ? text : absent);
+    }
+}
+
+/* ---- metrics ----------------------------------------------------------------------------------------------------- */
+
 int searched_metric_read(struct arena *a, const struct wire_get_experiment_response *out, struct searched_metric *ret,
                          struct error *err)
 {
@@ -140,5 +199,25 @@ int documents_fetch(struct cli *cli, enum route_id id, const void *request, int3
         last = document_is_last(document, pages, offset) || n == 0;
     }
     *ret_list = list;
+    return 0;
+}
+
+int document_of_pages(struct cli *cli, enum route_id id, const void *request, int32_t *offset, const char *key,
+                      const char *pages, struct json_object **ret, struct error *err)
+{
+    cleanup_json struct json_object *first = NULL;
+    struct json_object *list = NULL;
+    if (api_call_document(cli, id, request, &first, err) < 0)
+        return -1;
+    bool last = document_is_last(first, pages, offset) || !json_object_object_get_ex(first, key, &list) || !list;
+    if (!last) {
+        struct json_object *more;
+        if (documents_fetch(cli, id, request, offset, key, pages, &more, err) < 0)
+            return -1;
+        for (size_t i = 0; i < json_object_array_length(more); i++)
+            json_object_array_add(list, json_object_get(json_object_array_get_idx(more, i)));
+        json_object_put(more);
+    }
+    *ret = json_object_get(first);
     return 0;
 }

@@ -33,6 +33,13 @@ const char *brief_object(struct arena *a, const char *json);
 /* Adds a cell with such an object: as Python prints it, on a terminal in brief. */
 void table_object(struct table *t, const char *json);
 
+/* A value as the released client prints it in tables: True, {'cluster': True}. NULL for null. The result is in the
+ * arena. */
+const char *python_text(struct arena *a, struct json_object *v);
+/* Adds a row with these values of a document's object. `absent` stands for what is missing or null. */
+void table_values(struct table *t, struct json_object *object, const char *const *key /* NULL-terminated */,
+                  const char *absent);
+
 /* The metric that an experiment's searcher compares; name "": the experiment has none. */
 struct searched_metric {
     const char *name;
@@ -50,5 +57,10 @@ int document_show(struct cli *cli, enum route_id id, const void *request, const 
  * *ret_list. */
 int documents_fetch(struct cli *cli, enum route_id id, const void *request, int32_t *offset, const char *key,
                     const char *pages, struct json_object **ret_list, struct error *err);
+
+/* As documents_fetch(), but returns the reply of the first page, with the items of all pages under `key`. The caller
+ * puts *ret. */
+int document_of_pages(struct cli *cli, enum route_id id, const void *request, int32_t *offset, const char *key,
+                      const char *pages, struct json_object **ret, struct error *err);
 
 #endif

@@ -87,20 +87,40 @@ int api_call_document(struct cli *cli, enum route_id id, const void *request, st
     return api_call_url(cli, id, url.s, body.n ? body.s : NULL, ret, err);
 }
 
-int api_get_document(struct cli *cli, const char *path, struct json_object **ret, struct error *err)
+static int call_path(struct cli *cli, const struct api_path *at, struct http_fetch_reply *reply, struct error *err)
 {
     struct session *s;
-    struct http_fetch_reply reply = {0};
     if (cli_session(cli, &s, err) < 0 || api_log_in(cli, s, err) < 0)
         return -1;
-    struct exchange x = {.method = "GET",
-                         .url = arena_printf(&cli->arena, "%s%s", cli->master, path),
+    struct exchange x = {.method = at->method,
+                         .url = arena_printf(&cli->arena, "%s%s", cli->master, at->path),
+                         .body = at->body,
+                         .body_n = at->body ? strlen(at->body) : 0,
                          .with_token = true};
-    int rc = api_fetch(cli, &x, &reply, err);
-    if (rc == 0 && (reply.status >= 300 || api_is_page(&reply.body)))
-        rc = api_status_error(cli, reply.status, &reply.body, err);
+    if (api_fetch(cli, &x, reply, err) < 0)
+        return -1;
+    return reply->status < 300 && !api_is_page(&reply->body) ? 0
+                                                             : api_status_error(cli, reply->status, &reply->body, err);
+}
+
+int api_path_document(struct cli *cli, const struct api_path *at, struct json_object **ret, struct error *err)
+{
+    struct http_fetch_reply reply = {0};
+    int rc = call_path(cli, at, &reply, err);
+    if (rc == 0 && reply.body.n == 0)
+        *ret = NULL;
     else if (rc == 0 && (rc = json_parse(strbuf_str(&reply.body), reply.body.n, ret, err)) < 0)
-        error_wrap(err, "the master's reply to %s", path);
+        error_wrap(err, "the master's reply to %s %s", at->method, at->path);
+    http_fetch_reply_release(&reply);
+    return rc;
+}
+
+int api_path_text(struct cli *cli, const struct api_path *at, struct strbuf *ret, struct error *err)
+{
+    struct http_fetch_reply reply = {0};
+    int rc = call_path(cli, at, &reply, err);
+    if (rc == 0)
+        strbuf_add(ret, strbuf_str(&reply.body), reply.body.n);
     http_fetch_reply_release(&reply);
     return rc;
 }

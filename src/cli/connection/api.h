@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "cli/cli.h"
+#include "common/base/strbuf.h"
 #include "common/json/json.h"
 #include "gen/routes.h"
 #include "gen/wire.h"
@@ -24,8 +25,14 @@ int api_call_document(struct cli *cli, enum route_id id, const void *request, st
 /* As api_call_document(), for a URL and a body (NULL: none) that are already written. */
 int api_call_url(struct cli *cli, enum route_id id, const char *url, const char *body, struct json_object **ret,
                  struct error *err);
-/* GET of a route that is not in contract/api.json, by its path and query. The caller puts *ret. */
-int api_get_document(struct cli *cli, const char *path, struct json_object **ret, struct error *err);
+/* For routes that are not in contract/api.json, by their method, and their path with its query. */
+struct api_path {
+    const char *method, *path;
+    const char *body; /* JSON; NULL: none */
+};
+/* The reply is a document, which the caller puts. *ret is NULL if the reply is empty. */
+int api_path_document(struct cli *cli, const struct api_path *at, struct json_object **ret, struct error *err);
+int api_path_text(struct cli *cli, const struct api_path *at, struct strbuf *ret, struct error *err);
 /* Downloads a file from a path that is not in contract/api.json and appends it to `fd`. If the connection breaks,
  * the download continues where it stopped. */
 int api_download(struct cli *cli, const char *path, int fd, struct error *err);

@@ -129,11 +129,22 @@ const char *api_error_text(struct cli *cli, const struct strbuf *body, int statu
     return body->n ? arena_strndup(&cli->arena, body->s, body->n) : arena_printf(&cli->arena, "HTTP status %d", status);
 }
 
+/* For a route that the master does not have, or does not serve yet. */
+static const char *unserved_text(struct cli *cli, const char *text)
+{
+    return arena_printf(&cli->arena, "this master does not serve yet what 'det %s' needs (%s)",
+                        cli->command ? cli->command->path : "", text);
+}
+
 int api_status_error(struct cli *cli, int status, const struct strbuf *body, struct error *err)
 {
     const char *text = api_error_text(cli, body, status);
     enum error_kind kind = kind_of_status(status);
     bool of_master = !api_is_page(body);
+    if (of_master && kind == ERR_NOT_FOUND && strncmp(text, "api not found: ", 15) == 0)
+        kind = ERR_UNIMPLEMENTED;
+    if (of_master && kind == ERR_UNIMPLEMENTED)
+        text = unserved_text(cli, text);
     if (kind == ERR_UNAUTHENTICATED && of_master)
         text = "Unauthenticated: please log in with 'det user login <username>'";
     else if (kind == ERR_FORBIDDEN && of_master)

@@ -27,7 +27,7 @@ static void print_record(struct follower *f, struct json_object *record)
     struct json_object *message;
     if (f->q->json) {
         output_fill_absent(f->message, record);
-        output_json(f->cli, record);
+        output_record(f->cli, record);
     } else if (json_object_object_get_ex(record, "message", &message) && message) {
         const char *text = json_object_get_string(message);
         size_t n = (size_t)json_object_get_string_len(message);

@@ -28,7 +28,7 @@ struct log_query {
 
 /* The options that all commands about logs have. */
 #define LOG_QUERY(args) \
-    {.json = (args)->json, \
+    {.json = (args)->json || (args)->csv, \
      .follow = (args)->follow, \
      .has_head = (args)->has_head, \
      .head = (args)->head, \

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cli/terminal/formats.h"
+#include "common/base/cleanup.h"
 #include "common/base/must.h"
 
 struct style {
@@ -113,7 +115,7 @@ static void print_value(struct strbuf *out, const struct style *s, struct json_o
     }
 }
 
-void output_json(struct cli *cli, struct json_object *v)
+static void print_json(struct cli *cli, struct json_object *v)
 {
     const char *wish = getenv("DET_CLI_COLORIZE");
     struct style s = {.indent = 2, .sorted = true};
@@ -125,9 +127,9 @@ void output_json(struct cli *cli, struct json_object *v)
     strbuf_release(&text);
 }
 
-const char *output_dumps(struct arena *a, struct json_object *v)
+static const char *dumps(struct arena *a, struct json_object *v, int indent)
 {
-    struct style s = {.indent = 4};
+    struct style s = {.indent = indent};
     struct strbuf text = STRBUF_INIT;
     print_value(&text, &s, v, 0);
     const char *ret = arena_strndup(a, strbuf_str(&text), text.n);
@@ -135,24 +137,96 @@ const char *output_dumps(struct arena *a, struct json_object *v)
     return ret;
 }
 
-const char *output_dumps_raw(struct arena *a, const char *json)
+const char *output_dumps(struct arena *a, struct json_object *v)
+{
+    return dumps(a, v, 4);
+}
+
+const char *output_dumps_by(struct arena *a, const char *json, int indent)
 {
     struct json_object *v = NULL;
     if (json && json_parse(json, strlen(json), &v, NULL) < 0)
         return json;
-    const char *ret = output_dumps(a, v);
+    const char *ret = dumps(a, v, indent);
     json_object_put(v);
     return ret;
 }
 
-void output_yaml(struct cli *cli, struct json_object *v, bool empty_line)
+const char *output_dumps_raw(struct arena *a, const char *json)
+{
+    return output_dumps_by(a, json, 4);
+}
+
+static void print_yaml(struct cli *cli, struct json_object *v)
 {
     struct strbuf text = STRBUF_INIT;
     yaml_print(v, &text);
     fwrite(strbuf_str(&text), 1, text.n, cli->out);
-    if (empty_line)
-        fputc('\n', cli->out);
     strbuf_release(&text);
+}
+
+static void print_csv(struct cli *cli, struct json_object *v)
+{
+    cleanup_table struct table t = TABLE_INIT;
+    table_of_document(v, &t);
+    table_print_csv(&t, /* titles= */ true, cli->out);
+}
+
+static void print_as(struct cli *cli, struct json_object *v, enum cli_format usual)
+{
+    enum cli_format format = cli->format ? cli->format : usual;
+    if (format == CLI_FORMAT_CSV)
+        print_csv(cli, v);
+    else if (format == CLI_FORMAT_YAML)
+        print_yaml(cli, v);
+    else
+        print_json(cli, v);
+}
+
+void output_json(struct cli *cli, struct json_object *v)
+{
+    print_as(cli, v, CLI_FORMAT_JSON);
+}
+
+void output_yaml(struct cli *cli, struct json_object *v, bool empty_line)
+{
+    print_as(cli, v, CLI_FORMAT_YAML);
+    if (empty_line && (!cli->format || cli->format == CLI_FORMAT_YAML))
+        fputc('\n', cli->out);
+}
+
+static void keep_names(struct cli *cli, struct json_object *first)
+{
+    cleanup_free const char **name = json_sorted_names(first, &cli->record_name_n);
+    cli->record_name = arena_array(&cli->arena, const char *, cli->record_name_n + 1);
+    for (size_t i = 0; i < cli->record_name_n; i++)
+        cli->record_name[i] = arena_strdup(&cli->arena, name[i]);
+}
+
+static void print_csv_record(struct cli *cli, struct json_object *v)
+{
+    cleanup_table struct table t = TABLE_INIT;
+    bool first = !cli->record_name;
+    if (first)
+        keep_names(cli, v);
+    if (cli->record_name_n == 0)
+        return;
+    table_of_object(v, cli->record_name, cli->record_name_n, &t);
+    table_print_csv(&t, /* titles= */ first, cli->out);
+}
+
+void output_record(struct cli *cli, struct json_object *v)
+{
+    cleanup_json struct json_object *item = NULL;
+    if (cli->format == CLI_FORMAT_CSV) {
+        print_csv_record(cli, v);
+    } else if (cli->format == CLI_FORMAT_YAML) {
+        item = json_object_new_array();
+        json_object_array_add(item, json_object_get(v));
+        print_yaml(cli, item);
+    } else {
+        print_json(cli, v);
+    }
 }
 
 /* Makes a whole number in a field for fractions print as a fraction. */

@@ -429,13 +429,18 @@ static void print_csv_row(const char *const *cell, size_t n, FILE *to)
     fputs("\r\n", to);
 }
 
-void table_print(const struct table *t, bool csv, FILE *to)
+void table_print_csv(const struct table *t, bool titles, FILE *to)
 {
-    if (!csv) {
-        print_grid(t, /* framed= */ false, to);
-        return;
-    }
-    print_csv_row(t->title, t->column_n, to);
+    if (titles)
+        print_csv_row(t->title, t->column_n, to);
     for (size_t i = 0; i + t->column_n <= t->cell_n; i += t->column_n)
         print_csv_row(&t->cell[i], t->column_n, to);
+}
+
+void table_print(const struct table *t, bool csv, FILE *to)
+{
+    if (csv)
+        table_print_csv(t, /* titles= */ true, to);
+    else
+        print_grid(t, /* framed= */ false, to);
 }

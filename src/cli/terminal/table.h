@@ -37,11 +37,13 @@ void table_bool(struct table *t, bool v); /* True, False */
 void table_time(struct table *t, bool has, int64_t us);
 void table_time_iso(struct table *t, bool has, int64_t us); /* 2026-11-21 07:12:01+00:00, the form of a few commands */
 void table_percent(struct table *t, bool has, double fraction); /* 12.3% */
-/* Prints to cli->out. A record is a table with one row: a terminal shows each of its cells on a line. */
+/* Prints to cli->out: with `csv` or the command's --csv as CSV, with its --json or --yaml as a list of objects. A
+ * record is a table with one row: a terminal shows each of its cells on a line. */
 struct cli;
 void table_show(struct cli *cli, const struct table *t, bool csv);
 void table_show_record(struct cli *cli, const struct table *t, bool csv);
 void table_print(const struct table *t, bool csv, FILE *to);
+void table_print_csv(const struct table *t, bool titles, FILE *to); /* without titles: only the rows */
 void table_print_grid(const struct table *t, FILE *to); /* with a frame around every cell: tabulate's "grid" format */
 void table_release(struct table *t);
 

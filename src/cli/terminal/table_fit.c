@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/terminal/formats.h"
+#include "cli/terminal/output.h"
 #include "cli/terminal/terminal.h"
 #include "common/base/strbuf.h"
 
@@ -209,6 +211,12 @@ static void cut_cells(struct grid *g)
 void table_show(struct cli *cli, const struct table *t, bool csv)
 {
     struct grid g = {0};
+    if (cli->format == CLI_FORMAT_JSON || cli->format == CLI_FORMAT_YAML) {
+        cleanup_json struct json_object *document = document_of_table(t);
+        output_json(cli, document);
+        return;
+    }
+    csv = csv || cli->format == CLI_FORMAT_CSV;
     if (!cli->out_width || csv) {
         table_print(t, csv, cli->out);
         return;
@@ -239,7 +247,7 @@ void table_show_record(struct cli *cli, const struct table *t, bool csv)
 {
     struct arena a = ARENA_INIT;
     size_t label = 0;
-    if (!cli->out_width || csv || t->cell_n != t->column_n) {
+    if (!cli->out_width || csv || cli->format || t->cell_n != t->column_n) {
         table_show(cli, t, csv);
         return;
     }

@@ -64,6 +64,14 @@ class Exchange(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
+    def reply_text(self, text):
+        data = text.encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/csv")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
     def reply_in_parts(self, values):
         """Sends the values of an iterator, one on each line, as the real master's streams do. The iterator may raise BrokenOff."""
         self.send_response(200)

@@ -43,7 +43,7 @@ int cmd_agent_describe(struct cli *cli, const struct args_agent_describe *args, 
     struct wire_get_agent_request in = {.agent_id = args->agent_id};
     struct wire_get_agent_response out;
     struct wire_get_tasks_response tasks;
-    if (args->json)
+    if (cli->format)
         return document_show(cli, ROUTE_ID_GET_AGENT, &in, "agent", err);
     if (api_call(cli, ROUTE_ID_GET_AGENT, &in, &out, err) < 0 ||
         api_call(cli, ROUTE_ID_GET_TASKS, NULL, &tasks, err) < 0)

@@ -131,16 +131,106 @@ static int print_users(struct cli *cli, struct error *err)
     return 0;
 }
 
+static int print_checkpoints(struct cli *cli, struct error *err)
+{
+    struct wire_get_experiments_request newest = {.limit = 1,
+                                                  .sort_by = WIRE_GET_EXPERIMENTS_REQUEST_SORT_BY_ID,
+                                                  .order_by = WIRE_ORDER_BY_DESC};
+    struct wire_get_experiments_response experiments;
+    struct wire_get_experiment_checkpoints_request in = {.limit = NEWEST};
+    struct wire_get_experiment_checkpoints_response out;
+    /* there is no list of all checkpoints: those of the newest experiment are the likeliest */
+    if (api_call(cli, ROUTE_ID_GET_EXPERIMENTS, &newest, &experiments, err) < 0)
+        return -1;
+    if (experiments.experiments_n == 0)
+        return 0;
+    in.id = experiments.experiments[0].id;
+    if (api_call(cli, ROUTE_ID_GET_EXPERIMENT_CHECKPOINTS, &in, &out, err) < 0)
+        return -1;
+    for (size_t i = 0; i < out.checkpoints_n; i++)
+        fprintf(cli->out, "%s\n", out.checkpoints[i].uuid);
+    return 0;
+}
+
+static int print_models(struct cli *cli, struct error *err)
+{
+    struct wire_get_models_request in = {.limit = NEWEST};
+    struct wire_get_models_response out;
+    if (api_call(cli, ROUTE_ID_GET_MODELS, &in, &out, err) < 0)
+        return -1;
+    for (size_t i = 0; i < out.models_n; i++)
+        fprintf(cli->out, "%s\n", out.models[i].name);
+    return 0;
+}
+
+static int print_groups(struct cli *cli, struct error *err)
+{
+    struct wire_get_groups_request in = {.limit = NEWEST};
+    struct wire_get_groups_response out;
+    if (api_call(cli, ROUTE_ID_GET_GROUPS, &in, &out, err) < 0)
+        return -1;
+    for (size_t i = 0; i < out.groups_n; i++)
+        fprintf(cli->out, "%s\n", out.groups[i].group ? out.groups[i].group->name : "");
+    return 0;
+}
+
+static int print_roles(struct cli *cli, struct error *err)
+{
+    struct wire_list_roles_request in = {.limit = NEWEST};
+    struct wire_list_roles_response out;
+    if (api_call(cli, ROUTE_ID_LIST_ROLES, &in, &out, err) < 0)
+        return -1;
+    for (size_t i = 0; i < out.roles_n; i++)
+        fprintf(cli->out, "%s\n", out.roles[i].name);
+    return 0;
+}
+
+static int print_tokens(struct cli *cli, struct error *err)
+{
+    struct wire_get_access_tokens_request in = {.limit = NEWEST};
+    struct wire_get_access_tokens_response out;
+    if (api_call(cli, ROUTE_ID_GET_ACCESS_TOKENS, &in, &out, err) < 0)
+        return -1;
+    for (size_t i = 0; i < out.token_info_n; i++)
+        fprintf(cli->out, "%d\n", out.token_info[i].id);
+    return 0;
+}
+
+static int print_oauth_clients(struct cli *cli, struct error *err)
+{
+    cleanup_json struct json_object *all = NULL;
+    if (api_path_document(cli, &(struct api_path){.method = "GET", .path = "/oauth2/clients"}, &all, err) < 0)
+        return -1;
+    for (size_t i = 0; json_object_is_type(all, json_type_array) && i < json_object_array_length(all); i++)
+        fprintf(cli->out, "%s\n",
+                json_object_get_string(json_object_object_get(json_object_array_get_idx(all, i), "id")));
+    return 0;
+}
+
 int cmd_complete_ids(struct cli *cli, const struct args_complete_ids *args, struct error *err)
 {
     static const struct {
         const char *kind;
         int (*print)(struct cli *, struct error *);
     } kinds[] = {
-        {"agent", print_agents},       {"command", print_commands},   {"experiment", print_experiments},
-        {"notebook", print_notebooks}, {"pool", print_pools},         {"shell", print_shells},
-        {"task", print_tasks},         {"template", print_templates}, {"tensorboard", print_tensorboards},
-        {"trial", print_trials},       {"user", print_users},         {"workspace", print_workspaces},
+        {"agent", print_agents},
+        {"checkpoint", print_checkpoints},
+        {"command", print_commands},
+        {"experiment", print_experiments},
+        {"group", print_groups},
+        {"model", print_models},
+        {"notebook", print_notebooks},
+        {"oauth-client", print_oauth_clients},
+        {"pool", print_pools},
+        {"role", print_roles},
+        {"shell", print_shells},
+        {"task", print_tasks},
+        {"template", print_templates},
+        {"tensorboard", print_tensorboards},
+        {"token", print_tokens},
+        {"trial", print_trials},
+        {"user", print_users},
+        {"workspace", print_workspaces},
     };
     size_t i = 0;
     while (strcmp(kinds[i].kind, args->kind) != 0) /* contract/cli.json allows no other kind */

@@ -117,10 +117,7 @@ static int print_documents(struct cli *cli, const struct args_job_list *args, st
         return -1;
     for (size_t i = 0; i < json_object_array_length(list); i++)
         json_object_array_add(jobs, json_object_get(unwrap_job(json_object_array_get_idx(list, i))));
-    if (args->yaml)
-        output_yaml(cli, all, true);
-    else
-        output_json(cli, all);
+    output_yaml(cli, all, true);
     return 0;
 }
 
@@ -136,7 +133,7 @@ int cmd_job_list(struct cli *cli, const struct args_job_list *args, struct error
                                           .order_by = args->reverse ? WIRE_ORDER_BY_DESC : WIRE_ORDER_BY_ASC};
     if (find_is_priority(cli, args->resource_pool, &is_priority, err) < 0)
         return -1;
-    if (args->yaml || args->json)
+    if (args->json)
         return print_documents(cli, args, &in, err);
     table_columns(&t,
                   (const char *const[]){"#", "ID", "Type", "Job Name", is_priority ? "Priority" : "Weight", "Submitted",

@@ -2,6 +2,7 @@
 
 #include "cli/connection/api.h"
 #include "cli/connection/logs.h"
+#include "cli/terminal/output.h"
 
 static const char *text_field(struct json_object *v, const char *key)
 {
@@ -27,7 +28,10 @@ static int print_record(struct json_object *record, void *ctx, struct error *err
 {
     struct cli *cli = ctx;
     (void)err;
-    master_log_write(record, cli->out);
+    if (cli->format)
+        output_record(cli, json_object_object_get(record, "logEntry"));
+    else
+        master_log_write(record, cli->out);
     fflush(cli->out);
     return 0;
 }

@@ -231,7 +231,7 @@ static const char *body_of(const struct call *c)
 static int print_record(struct json_object *record, void *ctx, struct error *err)
 {
     struct cli *cli = ctx;
-    output_json(cli, record);
+    output_record(cli, record);
     fflush(cli->out);
     return 0;
 }

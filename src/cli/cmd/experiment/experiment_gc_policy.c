@@ -80,7 +80,7 @@ static int preview_policy(struct cli *cli, const struct args_experiment_set_gc_p
                                     "&save_trial_best=%" PRId64 "&save_trial_latest=%" PRId64,
                                     args->experiment_id, args->save_experiment_best, args->save_trial_best,
                                     args->save_trial_latest);
-    if (api_get_document(cli, path, &v, err) < 0)
+    if (api_path_document(cli, &(struct api_path){.method = "GET", .path = path}, &v, err) < 0)
         return -1;
     struct json_object *list = json_object_object_get(v, "checkpoints");
     const char *metric = text_of(&cli->arena, v, "metric_name");

@@ -49,8 +49,8 @@ int cmd_preview_search(struct cli *cli, const struct args_preview_search *args, 
         return -1;
     json_print(config, &json);
     struct wire_preview_hp_search_request in = {.config = json.s};
-    int rc = args->json ? document_show(cli, ROUTE_ID_PREVIEW_HP_SEARCH, &in, "summary", err) : 0;
-    if (args->json)
+    int rc = cli->format ? document_show(cli, ROUTE_ID_PREVIEW_HP_SEARCH, &in, "summary", err) : 0;
+    if (cli->format)
         return rc < 0 ? config_file_blame(args->config_file, /* rewritten= */ true, err) : 0;
     if (api_call(cli, ROUTE_ID_PREVIEW_HP_SEARCH, &in, &out, err) < 0)
         return config_file_blame(args->config_file, /* rewritten= */ true, err);

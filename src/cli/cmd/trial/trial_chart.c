@@ -132,9 +132,10 @@ int cmd_trial_chart(struct cli *cli, const struct args_trial_chart *args, struct
     else if (args->metrics_n ? choose_named(cli, args, &all, &chosen, err) < 0
                              : choose_searched(cli, out.trial, &all, &chosen, err) < 0)
         return -1;
-    if (chosen.n && metric_lines_fetch(cli, chosen.line, chosen.n, args->json ? POINTS_PRINTED : POINTS_DRAWN, err) < 0)
+    if (chosen.n &&
+        metric_lines_fetch(cli, chosen.line, chosen.n, cli->format ? POINTS_PRINTED : POINTS_DRAWN, err) < 0)
         return -1;
-    if (args->json)
+    if (cli->format)
         print_documents(cli, &chosen);
     else if (chosen.n)
         print_chart(cli, &chosen);

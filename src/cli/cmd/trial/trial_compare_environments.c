@@ -136,7 +136,7 @@ int cmd_trial_compare_environments(struct cli *cli, const struct args_trial_comp
     table_column(&t, "Difference");
     table_column(&t, arena_printf(&cli->arena, "Trial %" PRId64, args->trial_id));
     table_column(&t, arena_printf(&cli->arena, "Trial %" PRId64, args->other_trial_id));
-    if (each_difference(&a, &b, to_row, &t))
+    if (each_difference(&a, &b, to_row, &t) || args->csv)
         table_show(cli, &t, args->csv);
     else
         fputs("Both ran in the same environment.\n", cli->out);

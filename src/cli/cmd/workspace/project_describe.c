@@ -23,7 +23,7 @@ int cmd_project_describe(struct cli *cli, const struct args_project_describe *ar
     struct wire_get_experiments_request in = {.limit = 200, .sort_by = WIRE_GET_EXPERIMENTS_REQUEST_SORT_BY_ID};
     if (project_by_name(cli, args->workspace_name, args->project_name, &p, err) < 0)
         return -1;
-    if (args->json)
+    if (cli->format)
         return document_show(cli, ROUTE_ID_GET_PROJECT, &(struct wire_get_project_request){.id = p->id}, "project",
                              err);
     project_columns(&t);

@@ -47,7 +47,7 @@ int cmd_template_list(struct cli *cli, const struct args_template_list *args, st
         if (args->details)
             table_text(&t, yaml_of(&cli->arena, w->config));
     }
-    if (args->details)
+    if (args->details && !cli->format)
         table_print_grid(&t, cli->out);
     else
         table_show(cli, &t, false);
@@ -58,7 +58,7 @@ int cmd_template_describe(struct cli *cli, const struct args_template_describe *
 {
     struct wire_get_template_request in = {.template_name = args->template_name};
     struct wire_get_template_response out;
-    if (args->json)
+    if (cli->format)
         return document_show(cli, ROUTE_ID_GET_TEMPLATE, &in, "template", err);
     if (api_call(cli, ROUTE_ID_GET_TEMPLATE, &in, &out, err) < 0)
         return -1;
