@@ -79,6 +79,42 @@ static const struct cli_command *find_child(const struct cli_command *parent, co
     return NULL;
 }
 
+/* Whether the word continues an alias of the command: "reso" continues "res", an alias of "resources". */
+static bool continues_alias(const struct cli_command *c, const char *word)
+{
+    for (size_t k = 0; k < sizeof(c->alias) / sizeof(c->alias[0]) && c->alias[k]; k++)
+        if (strncmp(word, c->alias[k], strlen(c->alias[k])) == 0)
+            return true;
+    return false;
+}
+
+/* The command that the word abbreviates: the only one that begins so, or among several the only one of which the word
+ * continues an alias. *ret_others lists the commands of an ambiguous word; otherwise it stays NULL. */
+static const struct cli_command *find_abbreviated(const struct cli_command *parent, const char *word, struct arena *a,
+                                                  const char **ret_others)
+{
+    const struct cli_command *found = NULL, *preferred = NULL;
+    size_t n = 0, preferred_n = 0;
+    const char *all = "";
+    for (size_t i = 0; i < cli_command_n; i++) {
+        const struct cli_command *c = &cli_commands[i];
+        if (!cli_command_is_child(parent, c) || c->hidden || strncmp(cli_command_word(c), word, strlen(word)) != 0)
+            continue;
+        found = c;
+        all = arena_printf(a, "%s%s%s", all, n++ ? ", " : "", cli_command_word(c));
+        if (continues_alias(c, word)) {
+            preferred = c;
+            preferred_n++;
+        }
+    }
+    if (n == 1)
+        return found;
+    if (preferred_n == 1)
+        return preferred;
+    *ret_others = n ? all : NULL;
+    return NULL;
+}
+
 static int usage_error(const struct parser *p, const struct cli_param *param, const char *what, const char *value,
                        struct error *err)
 {
@@ -465,15 +501,28 @@ static int invalid_command(const struct cli_command *group, const char *word, st
     return -1;
 }
 
-/* `det help experiment create` */
-static int read_help(const char *const *word, size_t n, struct cli_parsed *ret, struct error *err)
+/* Finds the command below a group by its word, an alias, or an abbreviation. */
+static int choose_child(const struct cli_command *group, const char *word, struct arena *a,
+                        const struct cli_command **ret, struct error *err)
 {
-    for (size_t i = 0; i < n && ret->command->group; i++) {
-        const struct cli_command *child = find_child(ret->command, word[i]);
-        if (!child)
-            return invalid_command(ret->command, word[i], err);
-        ret->command = child;
-    }
+    const char *others = NULL;
+    const struct cli_command *child = find_child(group, word);
+    if (!child && *word)
+        child = find_abbreviated(group, word, a, &others);
+    if (others)
+        return error_set(err, ERR_USAGE, "ambiguous command: '%s' could match %s", word, others);
+    if (!child)
+        return invalid_command(group, word, err);
+    *ret = child;
+    return 0;
+}
+
+/* `det help experiment create` */
+static int read_help(const char *const *word, size_t n, struct arena *a, struct cli_parsed *ret, struct error *err)
+{
+    for (size_t i = 0; i < n && ret->command->group; i++)
+        if (choose_child(ret->command, word[i], a, &ret->command, err) < 0)
+            return -1;
     ret->help = true;
     return 0;
 }
@@ -502,11 +551,10 @@ int args_parse(int argc, const char *const *argv, struct arena *a, struct cli_pa
         const struct cli_command *child = NULL;
         bool named = at < word_n && !is_option(&p, word[at]);
         if (named && strcmp(word[at], "help") == 0)
-            return read_help(word + at + 1, word_n - at - 1, ret, err);
+            return read_help(word + at + 1, word_n - at - 1, a, ret, err);
         if (named) {
-            child = find_child(ret->command, word[at]);
-            if (!child)
-                return invalid_command(ret->command, word[at], err);
+            if (choose_child(ret->command, word[at], a, &child, err) < 0)
+                return -1;
             at++;
         } else if (!named && ret->command->default_subcommand) {
             child = find_child(ret->command, ret->command->default_subcommand);

@@ -3,8 +3,8 @@
  *
  * The rules are those of Python's argparse, on which users' scripts rely: options and arguments in any order,
  * `--name=value` or `--name value`, short flags joined (`-fq`, `-ofile`), long options abbreviated to any unique
- * beginning, and `--` ends the options. A group without a subcommand runs its default subcommand. Mistakes are
- * errors of kind ERR_USAGE. */
+ * beginning, commands abbreviated likewise, and `--` ends the options. A group without a subcommand runs its default
+ * subcommand. Mistakes are errors of kind ERR_USAGE. */
 #ifndef DET_CLI_ARGS_H
 #define DET_CLI_ARGS_H
 

@@ -9,6 +9,7 @@ import time
 
 import pytest
 from conftest import BUILD
+from support.fake_master import clients as fake_master
 
 
 @pytest.fixture
@@ -51,6 +52,12 @@ def test_bash_completes_what_the_master_has(bash, master):
     assert bash("e", "config", "1", "") == []  # only one
     assert bash("agent", "disable", "") == ["a", "b"]
     assert bash("e", "logs", "1", "--agent-id", "") == ["a", "b"]
+    assert bash("model", "describe", "") == ["digits"] and bash("model", "create", "") == []
+    assert bash("user-group", "describe", "") == ["students"] == bash("rbac", "assign-role", "Editor", "--group-name-to-assign", "")
+    assert bash("rbac", "describe-role", "") == ["Editor", "Viewer"] and bash("token", "revoke", "") == ["12", "13"]
+    assert bash("user-group", "create", "new", "--add-user", "") == ["admin", "determined"]
+    assert bash("oauth", "client", "remove", "") == ["4f2a"] and bash("checkpoint", "describe", "") == [fake_master.CHECKPOINT, fake_master.GONE_CHECKPOINT]
+    assert bash("config-policies", "describe", "") == ["experiment", "tasks"] and bash("model", "list", "--y") == ["--yaml"]
 
 
 def test_completion_is_silent_where_nobody_has_logged_in_and_where_no_master_is(bash, det, tmp_path):

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import shutil
 import socket
 import subprocess
 
@@ -272,12 +273,46 @@ def test_a_cloud_gets_a_module_and_is_not_called(det, master, tmp_path, cloud, o
     assert all(f'variable "{name}"' in declared for name in values)
     used = {word for word in declared.replace("(", " ").replace(")", " ").replace("}", " ").replace(",", " ").split() if word.startswith("var.")}
     assert all(f'variable "{name.removeprefix("var.").split("[")[0]}"' in declared for name in used), used
-    if shutil_which("terraform"):
-        subprocess.run(["terraform", f"-chdir={directory}", "fmt", "-check"], check=True)
 
 
-def shutil_which(program):
-    return next((True for d in os.environ["PATH"].split(":") if os.access(os.path.join(d, program), os.X_OK)), False)
+NO_TERRAFORM = pytest.mark.skipif(not shutil.which("terraform"), reason="terraform is not installed")
+VALUES = {"cluster_id": "lab", "bucket": "b", "agent_token": "t" * 40, "initial_user_password": "Secret123", "scheduler_type": "fair_share", "port": 8080}
+
+
+def terraform(directory, *words, **more):
+    return subprocess.run(["terraform", f"-chdir={directory}", *words], check=True, capture_output=True, text=True,
+                          env={"PATH": os.environ["PATH"], "HOME": str(directory), "CHECKPOINT_DISABLE": "1"}, **more).stdout
+
+
+def check_master_config(path):
+    return subprocess.run([conftest.BUILD / "determined-master", "config", "check", path], capture_output=True, text=True, check=False,
+                          env={"PATH": os.environ["PATH"]})
+
+
+@NO_TERRAFORM
+@pytest.mark.parametrize("cloud, options", CLOUDS)
+def test_terraform_reads_the_module(det, tmp_path, cloud, options):
+    det("deploy", cloud, "up", *options.split(), "-o", tmp_path / "module")
+    terraform(tmp_path / "module", "fmt", "-check")
+
+
+@NO_TERRAFORM
+@pytest.mark.parametrize("cloud", ["aws", "gcp"])
+def test_terraform_fills_in_the_files_of_machines(det, tmp_path, cloud):
+    """Without providers, so that nothing is downloaded."""
+    det("deploy", cloud, "up", *dict(CLOUDS)[cloud].split(), "-o", tmp_path / "module")
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    for name in ("master.yaml.tftpl", "machine.sh.tftpl"):
+        shutil.copy(tmp_path / "module" / name, alone)
+    values = json.dumps(VALUES)
+    script = f'templatefile("machine.sh.tftpl", {{package_url = "u", program = "determined-master", config = templatefile("master.yaml.tftpl", {values})}})'
+    shown = terraform(alone, "console", input=script)
+    (alone / "machine.sh").write_text(shown.split("\n", 1)[1].rsplit("\nEOT", 1)[0])
+    assert subprocess.run(["sh", "-n", alone / "machine.sh"], check=False).returncode == 0
+    config = shown.split("<<'END_OF_CONFIG'\n")[1].split("END_OF_CONFIG\n")[0]
+    (alone / "master.yaml").write_text(config)
+    assert check_master_config(alone / "master.yaml").returncode == 0
 
 
 def test_files_that_a_user_has_changed_are_kept(det, tmp_path):
@@ -302,12 +337,10 @@ def test_options_without_effect_are_named(det, tmp_path):
 @pytest.mark.parametrize("cloud", ["aws", "gcp"])
 def test_the_template_of_the_masters_configuration_is_one(det, tmp_path, cloud):
     text = det("deploy", cloud, "dump-master-config-template")
-    values = {"cluster_id": "lab", "bucket": "b", "agent_token": "t" * 40, "initial_user_password": "Secret123", "scheduler_type": "fair_share", "port": "8080"}
-    for name, value in values.items():
-        text = text.replace("${" + name + "}", value)
-    path = tmp_path / "master.yaml"
-    path.write_text(text)
-    done = subprocess.run([conftest.BUILD / "determined-master", "config", "check", path], capture_output=True, text=True, env={"PATH": os.environ["PATH"]})
+    for name, value in VALUES.items():
+        text = text.replace("${" + name + "}", str(value))
+    (tmp_path / "master.yaml").write_text(text)
+    done = check_master_config(tmp_path / "master.yaml")
     assert done.returncode == 0, done.stderr
 
 

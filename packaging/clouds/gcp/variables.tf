@@ -10,7 +10,7 @@ variable "project_id" {
 
 variable "package_url" {
   type        = string
-  description = "URL of an archive with the programs, made by: make install DESTDIR=$PWD/root PREFIX=/usr && tar -C root -czf determined.tar.gz ."
+  description = "URL of an archive with the programs, made on the system of the machines (Ubuntu 22.04): make install DESTDIR=$PWD/root PREFIX=/usr && tar -C root -czf determined.tar.gz ."
 }
 
 variable "keypath" {

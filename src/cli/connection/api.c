@@ -146,10 +146,20 @@ int api_look(struct cli *cli, const char *path, int *ret_status, const char **re
 
 struct download {
     int fd;
-    uint64_t n; /* number of bytes received so far */
+    uint64_t n;      /* number of bytes received so far */
+    uint64_t before; /* number of bytes that were there when this part began */
     int restarts;
+    struct progress bar;
     struct error failed;
 };
+
+static void draw_download(size_t received, size_t total, void *ctx)
+{
+    enum { WORTH_A_BAR = 1 << 20 };
+    struct download *d = ctx;
+    if (d->before + total >= WORTH_A_BAR)
+        progress_draw(&d->bar, (size_t)d->before + received, (size_t)d->before + total);
+}
 
 static int download_data(const void *data, size_t n, void *ctx)
 {
@@ -182,8 +192,8 @@ static int download_part(struct cli *cli, const char *path, struct download *d, 
 {
     struct http_fetch_reply reply = {0};
     cleanup_error struct error broke = ERROR_INIT;
-    struct http_fetch extra = {.on_data = download_data, .ctx = d};
-    uint64_t before = d->n;
+    struct http_fetch extra = {.on_data = download_data, .on_download = draw_download, .ctx = d};
+    uint64_t before = d->before = d->n;
     struct exchange x = {.method = "GET",
                          .url = arena_printf(&cli->arena, "%s%s", cli->master, path),
                          .with_token = true,
@@ -207,12 +217,13 @@ static int download_part(struct cli *cli, const char *path, struct download *d, 
 int api_download(struct cli *cli, const char *path, int fd, struct error *err)
 {
     struct session *s;
-    struct download d = {.fd = fd, .failed = ERROR_INIT};
+    struct download d = {.fd = fd, .failed = ERROR_INIT, .bar = {.cli = cli, .what = "Downloading"}};
     int rc = 1;
     if (cli_session(cli, &s, err) < 0 || api_log_in(cli, s, err) < 0)
         return -1;
     while (rc > 0)
         rc = download_part(cli, path, &d, err);
+    progress_end(&d.bar);
     error_release(&d.failed);
     return rc;
 }

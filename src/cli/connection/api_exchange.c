@@ -146,7 +146,10 @@ int api_status_error(struct cli *cli, int status, const struct strbuf *body, str
     if (of_master && kind == ERR_UNIMPLEMENTED)
         text = unserved_text(cli, text);
     if (kind == ERR_UNAUTHENTICATED && of_master)
-        text = "Unauthenticated: please log in with 'det user login <username>'";
+        text = cli->session && cli->session->token
+                   ? "Unauthenticated: this login has expired or was ended; please log in again with 'det user login "
+                     "<username>'"
+                   : "Unauthenticated: please log in with 'det user login <username>'";
     else if (kind == ERR_FORBIDDEN && of_master)
         text = arena_printf(&cli->arena, "Forbidden(%s)%s", text,
                             strcmp(text, "invalid credentials") == 0 || strcmp(text, "user not found") == 0
@@ -175,6 +178,7 @@ static int fetch_once(struct cli *cli, struct session *s, const struct exchange 
     if (x->extra) {
         f.on_data = x->extra->on_data;
         f.on_upload = x->extra->on_upload;
+        f.on_download = x->extra->on_download;
         f.ctx = x->extra->ctx;
     }
     return http_fetch(s->http, &f, reply, err);

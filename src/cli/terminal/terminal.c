@@ -12,6 +12,7 @@
 
 #include "cli/terminal/table_internal.h"
 #include "common/base/cleanup.h"
+#include "common/base/strbuf.h"
 
 void terminal_measure(struct cli *cli)
 {
@@ -90,8 +91,26 @@ static void write_text(const char *text)
     (void)ignored;
 }
 
+/* What a signal must undo. */
+static volatile sig_atomic_t bar_is_drawn;
+static struct {
+    volatile sig_atomic_t on; /* a question has changed the terminal's settings */
+    int fd;
+    struct termios before;
+} hidden_input;
+
+/* Only calls functions that a signal handler may call. */
+static void restore_terminal(void)
+{
+    if (hidden_input.on)
+        tcsetattr(hidden_input.fd, TCSANOW, &hidden_input.before);
+    if (bar_is_drawn)
+        write_text("\r\x1b[K");
+}
+
 void interrupt_end(void)
 {
+    restore_terminal();
     write_text("\nInterrupted.\n");
     if (hint)
         write_text(hint);
@@ -104,9 +123,21 @@ static void on_interrupt(int signo)
     interrupt_end();
 }
 
+/* Ends as the signal ends a program that does not catch it. */
+static void on_end(int signo)
+{
+    restore_terminal();
+    signal(signo, SIG_DFL);
+    raise(signo);
+}
+
 void interrupt_install(void)
 {
+    static const int ending[] = {SIGTERM, SIGHUP};
     signal(SIGINT, on_interrupt);
+    for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++)
+        if (signal(ending[i], on_end) == SIG_IGN) /* by nohup, for example */
+            signal(ending[i], SIG_IGN);
 }
 
 /* Reads one line from the stream, without its newline. */
@@ -124,30 +155,39 @@ static int read_line(struct cli *cli, FILE *from, const char **ret, struct error
     return 0;
 }
 
+/* Reads a line while the terminal does not show what is typed. Ctrl-Z does nothing meanwhile: the shell would get a
+ * terminal that shows nothing. */
+static int read_hidden(struct cli *cli, FILE *tty, const char *prompt, const char **ret, struct error *err)
+{
+    struct termios hidden = hidden_input.before;
+    hidden.c_lflag &= ~(tcflag_t)ECHO;
+    hidden.c_lflag |= ICANON | ISIG;
+    hidden.c_cc[VSUSP] = _POSIX_VDISABLE;
+    hidden_input.fd = fileno(tty);
+    hidden_input.on = 1;
+    tcsetattr(fileno(tty), TCSAFLUSH, &hidden);
+    fputs(prompt, tty);
+    fflush(tty);
+    int rc = read_line(cli, tty, ret, err);
+    tcsetattr(fileno(tty), TCSAFLUSH, &hidden_input.before);
+    hidden_input.on = 0;
+    fputc('\n', tty);
+    return rc;
+}
+
 int terminal_ask_password(struct cli *cli, const char *prompt, const char **ret, struct error *err)
 {
     cleanup_fclose FILE *tty = NULL;
     if (cli->silent)
         return error_set(err, ERR_UNAUTHENTICATED, "there is no login, and det must not ask for one here");
     int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
-    struct termios before;
     if (fd >= 0 && !(tty = fdopen(fd, "r+")))
         close(fd);
-    if (!tty || tcgetattr(fileno(tty), &before) < 0) {
-        fputs(prompt, cli->err);
-        fflush(cli->err);
-        return read_line(cli, cli->in, ret, err);
-    }
-    struct termios hidden = before;
-    hidden.c_lflag &= ~(tcflag_t)ECHO;
-    hidden.c_lflag |= ICANON | ISIG;
-    tcsetattr(fileno(tty), TCSAFLUSH, &hidden);
-    fputs(prompt, tty);
-    fflush(tty);
-    int rc = read_line(cli, tty, ret, err);
-    tcsetattr(fileno(tty), TCSAFLUSH, &before);
-    fputc('\n', tty);
-    return rc;
+    if (tty && tcgetattr(fileno(tty), &hidden_input.before) == 0)
+        return read_hidden(cli, tty, prompt, ret, err);
+    fputs(prompt, cli->err);
+    fflush(cli->err);
+    return read_line(cli, cli->in, ret, err);
 }
 
 int terminal_ask_line(struct cli *cli, const char *prompt, const char **ret, struct error *err)
@@ -198,25 +238,43 @@ const char *format_bar(struct arena *a, double fraction, size_t width)
     return bar;
 }
 
+void progress_show(struct progress *p, double fraction, const char *text)
+{
+    enum { WIDTH = 40, NARROW = 15, STEP = 5, ROOM = 80 };
+    size_t tenths = fraction >= 1 ? 1000 : fraction > 0 ? (size_t)(fraction * 1000) : 0;
+    bool same_text = strncmp(p->shown, text, sizeof(p->shown) - 1) == 0;
+    if (!p->cli->err_terminal || (p->drawn && same_text && tenths < p->tenths + STEP && tenths != 1000))
+        return;
+    if (p->drawn && tenths == p->tenths && same_text)
+        return;
+    cleanup_strbuf struct strbuf line = STRBUF_INIT;
+    struct arena a = ARENA_INIT;
+    bool narrow = p->cli->out_width > 0 && p->cli->out_width < ROOM;
+    bar_is_drawn = 1;
+    p->drawn = true;
+    p->tenths = tenths;
+    snprintf(p->shown, sizeof(p->shown), "%s", text);
+    strbuf_addf(&line, "\r%s %s %3zu%% %s\x1b[K", p->what, format_bar(&a, fraction, narrow ? NARROW : WIDTH),
+                tenths / 10, p->shown);
+    fputs(strbuf_str(&line), p->cli->err);
+    fflush(p->cli->err);
+    arena_release(&a);
+}
+
 void progress_draw(struct progress *p, size_t done, size_t total)
 {
-    enum { WIDTH = 40 };
-    if (!p->cli->err_terminal || total == 0)
-        return;
-    size_t tenths = done >= total ? 1000 : (size_t)((double)done / (double)total * 1000);
-    if (tenths < p->drawn_tenths + 5 && tenths != 1000)
-        return;
-    p->drawn_tenths = tenths;
-    int full = (int)(tenths * WIDTH / 1000);
-    fprintf(p->cli->err, "\r%s [%.*s%*s] %3zu%% of %s", p->what, full, "########################################",
-            WIDTH - full, "", tenths / 10, format_size(&p->cli->arena, (double)total));
-    fflush(p->cli->err);
+    struct arena a = ARENA_INIT;
+    if (total > 0)
+        progress_show(p, (double)done / (double)total, arena_printf(&a, "of %s", format_size(&a, (double)total)));
+    arena_release(&a);
 }
 
 void progress_end(struct progress *p)
 {
-    if (p->drawn_tenths > 0) {
+    if (p->drawn) {
         fputs("\r\x1b[K", p->cli->err);
         fflush(p->cli->err);
     }
+    p->drawn = false;
+    bar_is_drawn = 0;
 }

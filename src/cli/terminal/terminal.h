@@ -14,14 +14,19 @@ int terminal_ask_password(struct cli *cli, const char *prompt, const char **ret,
 int terminal_ask_line(struct cli *cli, const char *prompt, const char **ret, struct error *err);
 bool terminal_ask_yes(struct cli *cli, const char *question);
 
-/* "[#####     ]  50% 4.2 of 8.4 MB". Drawn on err if that is a terminal, and at most a few times a second. */
+/* "Uploading [#####     ]  50% of 8.4MB", in one line that is drawn again and again. Drawn on err if that is a
+ * terminal, and only when there is something new; a pipe gets nothing. */
 struct progress {
     struct cli *cli;
     const char *what;
-    size_t drawn_tenths;
+    bool drawn;
+    size_t tenths;  /* of a percent, as drawn */
+    char shown[80]; /* the text behind the bar, as drawn */
 };
-void progress_draw(struct progress *p, size_t done, size_t total);
-void progress_end(struct progress *p); /* removes the bar */
+void progress_draw(struct progress *p, size_t done, size_t total); /* in bytes */
+/* fraction: 0 to 1; text stands behind the bar. */
+void progress_show(struct progress *p, double fraction, const char *text);
+void progress_end(struct progress *p); /* removes the line */
 
 /* Sets out_terminal, out_width and out_height of cli. */
 void terminal_measure(struct cli *cli);
@@ -30,7 +35,10 @@ bool terminal_is_utf8(void); /* as the environment says: LC_ALL, LC_CTYPE, LANG 
  * `column`; the others are indented to it. Newlines in the text are kept. */
 void terminal_wrap(FILE *to, const char *text, size_t column, size_t width);
 
-/* The message that Ctrl-C prints before it ends the command, which says how to go on; NULL: no message. The text
+/* A command that is interrupted, or ended by a signal, leaves the terminal as it was: what is typed is shown again, and
+ * no bar is left.
+ *
+ * The message that Ctrl-C prints before it ends the command, which says how to go on; NULL: no message. The text
  * must stay valid. */
 void interrupt_install(void);
 void interrupt_hint(const char *text);

@@ -148,6 +148,13 @@ static int make_one(const char *path, mode_t mode)
     return -1;
 }
 
+static int fail_to_make(const char *path, struct error *err)
+{
+    if (errno == ENOTDIR)
+        return error_set(err, ERR_INVALID, "%s is a file, where a directory is expected", path);
+    return error_errno(err, "making the directory %s", path);
+}
+
 int dir_make(const char *path, mode_t mode, struct error *err)
 {
     cleanup_free char *copy = must_strdup(path);
@@ -157,11 +164,11 @@ int dir_make(const char *path, mode_t mode, struct error *err)
         *p = '\0';
         int made = make_one(copy, mode);
         if (made < 0)
-            return error_errno(err, "making the directory %s", copy);
+            return fail_to_make(copy, err);
         *p = '/';
     }
     if (make_one(copy, mode) < 0)
-        return error_errno(err, "making the directory %s", path);
+        return fail_to_make(path, err);
     return 0;
 }
 

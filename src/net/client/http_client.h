@@ -30,6 +30,8 @@ struct http_fetch {
      * reply.body. */
     int (*on_data)(const void *data, size_t n, void *ctx);
     void (*on_upload)(size_t sent, size_t total, void *ctx); /* progress; may be NULL */
+    /* the same for the reply's body; not called if the server does not say how long that is */
+    void (*on_download)(size_t received, size_t total, void *ctx);
     /* NULL, or what another thread sets when nobody wants the answer any more: http_fetch() ends about a second later
      * at most, with ERR_CANCELED. */
     const atomic_bool *abandoned;

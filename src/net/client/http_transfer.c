@@ -56,6 +56,8 @@ static int on_progress(void *ctx, curl_off_t down_total, curl_off_t down, curl_o
     struct transfer *t = ctx;
     if (up_total > 0 && t->options.on_upload)
         t->options.on_upload((size_t)up, (size_t)up_total, t->options.ctx);
+    if (down_total > 0 && t->options.on_download)
+        t->options.on_download((size_t)down, (size_t)down_total, t->options.ctx);
     t->stopped |= t->options.abandoned && atomic_load(t->options.abandoned);
     return t->stopped; /* not 0: libcurl ends the exchange */
 }
@@ -121,7 +123,7 @@ static void set_callbacks(struct transfer *t)
     curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, t);
     curl_easy_setopt(t->easy, CURLOPT_ERRORBUFFER, t->detail);
     curl_easy_setopt(t->easy, CURLOPT_PRIVATE, t);
-    if (t->options.on_upload || t->options.abandoned) {
+    if (t->options.on_upload || t->options.on_download || t->options.abandoned) {
         curl_easy_setopt(t->easy, CURLOPT_XFERINFOFUNCTION, on_progress);
         curl_easy_setopt(t->easy, CURLOPT_XFERINFODATA, t);
         curl_easy_setopt(t->easy, CURLOPT_NOPROGRESS, 0l);

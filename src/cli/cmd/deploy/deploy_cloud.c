@@ -1,9 +1,7 @@
 /* Clusters in a cloud: prints or writes a Terraform module, and says which commands use it. Calls no cloud. */
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -173,8 +171,8 @@ static int make_files(struct cli *cli, const struct plan *plan, const void *args
 
 static int write_files(struct cli *cli, const struct plan *plan, const struct deploy_file *file, struct error *err)
 {
-    if (mkdir(plan->directory, 0700) < 0 && errno != EEXIST)
-        return error_errno(err, "%s", plan->directory);
+    if (dir_make(plan->directory, 0700, err) < 0)
+        return -1;
     for (const struct deploy_file *f = file; f->name && !plan->yes; f++)
         if (check_file(arena_printf(&cli->arena, "%s/%s", plan->directory, f->name), f->text, err) < 0)
             return -1;

@@ -7,6 +7,7 @@
 #include "cli/cmd/show.h"
 #include "cli/terminal/output.h"
 #include "common/base/cleanup.h"
+#include "common/system/files.h"
 
 /* Names of metrics, sorted and without duplicates. */
 struct names {
@@ -356,6 +357,8 @@ static int put_table(struct cli *cli, const struct args_experiment_describe *arg
             table_show(cli, t, args->csv);
         return 0;
     }
+    if (dir_make(args->outdir, 0755, err) < 0)
+        return -1;
     const char *path = arena_printf(&cli->arena, "%s/%s", args->outdir, file);
     cleanup_fclose FILE *to = fopen(path, "w");
     if (!to)

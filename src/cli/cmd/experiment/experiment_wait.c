@@ -1,6 +1,9 @@
+#include <inttypes.h>
 #include <time.h>
 
 #include "cli/cmd/experiment.h"
+#include "cli/cmd/show.h"
+#include "cli/terminal/terminal.h"
 
 bool experiment_is_final(enum wire_experiment_state s)
 {
@@ -19,11 +22,18 @@ void experiment_exit_as_it_ended(struct cli *cli, const struct wire_experiment *
 int cmd_experiment_wait(struct cli *cli, const struct args_experiment_wait *args, struct error *err)
 {
     struct wire_get_experiment_request in = {.experiment_id = (int32_t)args->experiment_id};
+    struct progress bar = {.cli = cli, .what = arena_printf(&cli->arena, "Experiment %" PRId64, args->experiment_id)};
     for (;;) {
         struct wire_get_experiment_response out;
-        if (api_call(cli, ROUTE_ID_GET_EXPERIMENT, &in, &out, err) < 0)
+        if (api_call(cli, ROUTE_ID_GET_EXPERIMENT, &in, &out, err) < 0) {
+            progress_end(&bar);
             return -1;
+        }
+        if (!args->quiet)
+            progress_show(&bar, out.experiment->progress,
+                          state_text(&wire_enum_experiment_state, (int32_t)out.experiment->state));
         if (experiment_is_final(out.experiment->state)) {
+            progress_end(&bar);
             experiment_exit_as_it_ended(cli, out.experiment, args->quiet);
             return 0;
         }
