@@ -13,7 +13,6 @@ from support.fake_master import clients
 from support.waiting import wait_for
 from test_terminal import Terminal
 
-
 AT_ONCE = ("--polling-interval", "0")
 
 

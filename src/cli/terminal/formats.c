@@ -13,7 +13,7 @@ static const char *cell_text(struct arena *a, struct json_object *v)
         return NULL;
     if (json_object_is_type(v, json_type_string))
         return arena_strdup(a, json_object_get_string(v));
-    json_print_sorted(v, 0, &text);
+    json_print(v, &text);
     return arena_strdup(a, strbuf_str(&text));
 }
 

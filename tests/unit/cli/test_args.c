@@ -174,6 +174,46 @@ static void test_args__takes_negative_numbers_as_values(void **state)
     release_parsed(&l);
 }
 
+static void test_args__takes_abbreviated_commands(void **state)
+{
+    static const struct {
+        const char *group, *word, *path;
+    } cases[] = {{"mod", "ls", "model list"},
+                 {"exp", "desc", "experiment describe"},
+                 {"reso", "raw", "resources raw"}, /* "res" is an alias of it, and not of resource-pool */
+                 {"user-g", "add", "user-group add-user"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct line l = PARSE(cases[i].group, cases[i].word, "--help");
+        assert_int_equal(l.rc, 0);
+        assert_string_equal(l.p.command->path, cases[i].path);
+        release_parsed(&l);
+    }
+    expect_usage_error(PARSE("experiment", "li"),
+                       "ambiguous command: 'li' could match list, list-checkpoints, list-trials");
+    expect_usage_error(PARSE("complete-i", "agent"), "invalid choice: 'complete-i'");
+}
+
+static void test_args__knows_the_format_that_was_asked_for(void **state)
+{
+    static const struct {
+        const char *option;
+        enum cli_format format;
+        bool json, csv;
+    } cases[] = {{"--json", CLI_FORMAT_JSON, true, false},
+                 {"--yaml", CLI_FORMAT_YAML, true, false},
+                 {"--csv", CLI_FORMAT_CSV, false, true},
+                 {"--reverse", CLI_FORMAT_USUAL, false, false}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct line l = PARSE("experiment", "list", cases[i].option);
+        assert_int_equal(l.rc, 0);
+        const struct args_experiment_list *args = l.p.args;
+        assert_int_equal(l.p.format, cases[i].format);
+        assert_true(args->json == cases[i].json && args->csv == cases[i].csv);
+        release_parsed(&l);
+    }
+    expect_usage_error(PARSE("experiment", "list", "--json", "--yaml"), "not allowed with argument --json");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -188,6 +228,8 @@ int main(void)
         cmocka_unit_test(test_args__gives_the_rest_of_the_line_to_a_command),
         cmocka_unit_test(test_args__help_wins_over_missing_arguments),
         cmocka_unit_test(test_args__takes_negative_numbers_as_values),
+        cmocka_unit_test(test_args__takes_abbreviated_commands),
+        cmocka_unit_test(test_args__knows_the_format_that_was_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
