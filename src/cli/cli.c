@@ -77,6 +77,7 @@ static int run_command(struct cli *cli, const struct cli_parsed *p, struct error
         return error_set(err, ERR_UNIMPLEMENTED, "'det %s' is planned, but not part of this version", p->command->path);
     cli->command = p->command;
     cli->user = root->user;
+    cli->format = p->format;
     cli->silent = p->command->hidden;
     cli->format = p->format;
     if (p->command->impatient)

@@ -71,6 +71,17 @@ def test_a_wait_shows_how_far_it_is(det, master):
     assert waiting.status == 0 and waiting.seen.endswith(b"\r\x1b[K"), shown
 
 
+def test_the_wait_for_a_first_trial_shows_the_state(det, master, tmp_path):
+    (tmp_path / "config.yaml").write_text("name: x\nentrypoint: y\n")
+    master.no_trial_yet, master.states = True, ["STATE_QUEUED"]
+    following = Terminal(det, "experiment", "create", tmp_path / "config.yaml", "-f")
+    following.wait_for("QUEUED")
+    master.states, master.no_trial_yet = ["STATE_COMPLETED"], False
+    shown = following.end()
+    assert following.status == 0 and "Experiment 7 [" in shown and "Following first trial with ID 1\n" in shown, shown
+    assert b"\r\x1b[KFollowing" in following.seen
+
+
 def test_an_interrupted_wait_leaves_no_bar(det, master):
     master.states = ["STATE_RUNNING"]
     waiting = Terminal(det, "experiment", "wait", 1, *AT_ONCE, controlling=True)

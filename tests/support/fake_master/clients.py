@@ -80,6 +80,7 @@ class Master(LaunchedTasks, FakeMaster):
         self.states = ["STATE_RUNNING", "STATE_COMPLETED"]
         self.failure = None  # why experiments have ended in error
         self.every_experiment = None
+        self.no_trial_yet = False
         self.trial_state = "STATE_COMPLETED"
         self.trial_more = {}   # further fields of one trial, and of the trials of an experiment
         self.trials_more = {}
@@ -170,6 +171,8 @@ class Master(LaunchedTasks, FakeMaster):
         return {"experiment": experiment(1)}
 
     def trials(self, match, query, body):
+        if self.no_trial_yet:
+            return {"trials": [], "pagination": page(0)}
         every = [trial(1, **self.trials_more), trial(2, hparams={})] if self.every_trial is None else self.every_trial
         return {"trials": every, "pagination": page(len(every))}
 
