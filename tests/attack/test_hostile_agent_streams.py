@@ -8,7 +8,22 @@ import pytest
 from hostile_agent import HostileAgent, Refused
 from support.cluster import Cluster, wait_for
 from support.processes import memory_kib
-from support.streams import ACCEPT, CLOSE, CREDIT, DATA, END, OPEN, REFUSE, WINDOW, Client, upgrade_request, configuration, frame, parsed, port_of
+from support.streams import (
+    ACCEPT,
+    CLOSE,
+    CREDIT,
+    DATA,
+    END,
+    OPEN,
+    REFUSE,
+    WINDOW,
+    Client,
+    configuration,
+    frame,
+    parsed,
+    port_of,
+    upgrade_request,
+)
 
 PORT = 8080
 
