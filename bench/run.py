@@ -12,6 +12,7 @@ import time
 import ask_agents
 import ask_api
 import ask_checkpoints
+import ask_commands
 import ask_core
 import ask_history
 import ask_hostile
@@ -30,7 +31,7 @@ import publish
 from harness import BUILD, QUESTIONS, machine
 
 # In this order they are asked.
-NAMES = [name for module in (ask_programs, ask_history, ask_hostile, ask_api, ask_tls, ask_logins, ask_waiting, ask_tasks, ask_logs,
+NAMES = [name for module in (ask_programs, ask_history, ask_hostile, ask_api, ask_tls, ask_logins, ask_waiting, ask_tasks, ask_commands, ask_logs,
                              ask_store, ask_core, ask_postgres, ask_metrics, ask_launch, ask_training, ask_checkpoints,
                              ask_agents)
          for name, function in QUESTIONS.items() if function.__module__ == module.__name__]

@@ -89,11 +89,19 @@ def test_launch__tells_a_signal_as_a_shell_does(task):
     assert task.launch("kill -9 $$").returncode == 128 + 9
 
 
-def test_launch__logs_who_runs_what_without_secrets(task, cluster):
-    cluster.config["environment"] = {"environment_variables": {"cpu": ["WANDB_API_KEY=s3cr3t", "LANG=C"]}}
+def test_launch__logs_who_runs_what(task, cluster):
     process = task.launch("true")
     line = next(line for line in process.err.splitlines() if "New trial runner" in line)
-    assert "New trial runner in (container a-container) on agent an-agent: {" in line
+    assert "New trial runner in (container a-container) on agent an-agent: trial " in line
+    assert json.loads(line[line.index("{") :]) == cluster.config["hyperparameters"]
+    assert "configuration" not in process.err
+
+
+def test_launch__logs_the_configuration_without_secrets_if_debug_is_asked_for(task, cluster):
+    cluster.config["environment"] = {"environment_variables": {"cpu": ["WANDB_API_KEY=s3cr3t", "LANG=C"]}}
+    cluster.config["debug"] = True
+    process = task.launch("true")
+    line = next(line for line in process.err.splitlines() if "The experiment's configuration" in line)
     assert "s3cr3t" not in process.err and "WANDB_API_KEY=****" in line and "LANG=C" in line
     assert json.loads(line[line.index("{") :])["entrypoint"] == "true"
 

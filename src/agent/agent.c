@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/machine/host_facts.h"
+#include "agent/streams.h"
 #include "agent/task/task.h"
 #include "agent/task/taskenv.h"
 #include "common/base/cleanup.h"
@@ -63,6 +64,7 @@ static void on_up(void *ctx, const struct wire_link_master_hello *hello)
 {
     struct agent *a = ctx;
     reap_hook(a);
+    agent_streams_up(a->streams);
     service_status(a->service, "Connected to %s:%d, %zu slots", a->config->master_host, a->config->master_port,
                    a->slots.n);
     for (struct task *t = a->tasks, *next; t; t = next) {
@@ -81,10 +83,23 @@ static void on_up(void *ctx, const struct wire_link_master_hello *hello)
 static void on_down(void *ctx)
 {
     struct agent *a = ctx;
+    agent_streams_down(a->streams);
     service_status(a->service, "Waiting for the master at %s:%d; tasks go on", a->config->master_host,
                    a->config->master_port);
     for (struct task *t = a->tasks; t; t = task_next(t))
         task_pause(t);
+}
+
+static int on_frame(void *ctx, const void *data, size_t n, struct error *err)
+{
+    const struct agent *a = ctx;
+    return agent_streams_receive(a->streams, data, n, err);
+}
+
+static void on_drained(void *ctx)
+{
+    const struct agent *a = ctx;
+    agent_streams_drained(a->streams);
 }
 
 static void on_signal_task(struct agent *a, const struct wire_link_signal_task *s)
@@ -282,6 +297,8 @@ static int set_up(struct agent *a, struct error *err)
     struct link_handler link = {.make_hello = make_hello,
                                 .on_up = on_up,
                                 .on_message = on_message,
+                                .on_frame = on_frame,
+                                .on_drained = on_drained,
                                 .on_down = on_down,
                                 .on_lost = on_lost,
                                 .on_fatal = on_fatal,
@@ -303,6 +320,7 @@ static int set_up(struct agent *a, struct error *err)
     if (a->slots.maker)
         a->gpu_watch = gpu_watch_new(a->loop, a->pool, a->slots.maker, a->slots.gpu, a->slots.n, GPU_WATCH_US,
                                      on_gpus_changed, a);
+    a->streams = agent_streams_new(a);
     a->link = link_new(a->loop, c, &link);
     return find_tasks(a, err);
 }
@@ -354,6 +372,7 @@ void agent_free(struct agent *a)
     slots_release(&a->slots);
     while (a->tasks)
         task_forget(a->tasks);
+    agent_streams_free(a->streams);
     link_free(a->link);
     service_free(a->service);
     if (a->lock_fd >= 0)

@@ -31,8 +31,9 @@ struct agent {
     const struct agent_config *config;
     const struct runtime *runtime;
     struct link *link;
-    struct service *service; /* tells systemd the state of this program */
-    struct arena arena;      /* memory of `slots` */
+    struct agent_streams *streams; /* byte streams from the master to ports of tasks */
+    struct service *service;       /* tells systemd the state of this program */
+    struct arena arena;            /* memory of `slots` */
     struct slots slots;
     struct wire_host_environment host; /* this machine, without its devices; recorded with each trial */
     const char *boot_id;               /* kernel's id of this start of the machine; "" if unknown */

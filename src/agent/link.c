@@ -106,6 +106,7 @@ static void save_epoch(struct link *k)
 
 static void on_open(struct ws *w, void *ctx);
 static void on_message(struct ws *w, const void *data, size_t n, bool is_text, void *ctx);
+static void on_drained(struct ws *w, void *ctx);
 static void on_close(struct ws *w, int code, const char *why, void *ctx);
 
 static char *link_url(const struct link *k)
@@ -148,6 +149,7 @@ static void connect_now(void *ctx)
                                   .tls_name = *c->tls_cert_name ? c->tls_cert_name : NULL};
     struct ws_handler h = {.on_open = on_open,
                            .on_message = on_message,
+                           .on_drained = on_drained,
                            .on_close = on_close,
                            .ctx = k,
                            .message_max = MESSAGE_MAX,
@@ -217,7 +219,8 @@ static void on_open(struct ws *w, void *ctx)
                                           .resource_pool = k->config->resource_pool,
                                           .hostname = k->config->hostname,
                                           .wants_key = !k->by_key,
-                                          .cluster_id = k->cluster_id};
+                                          .cluster_id = k->cluster_id,
+                                          .streams = true};
     k->handler.make_hello(k->handler.ctx, &a, &hello);
     send_message(k, (struct wire_link_agent_message){.hello = &hello});
 }
@@ -263,9 +266,29 @@ static void on_refused(struct link *k, const struct wire_link_refused *r)
         ws_close(k->ws, 1000, "refused");
 }
 
+static void on_frame(struct link *k, const void *data, size_t n)
+{
+    cleanup_error struct error err = ERROR_INIT;
+    if (!k->up || k->handler.on_frame(k->handler.ctx, data, n, &err) == 0)
+        return;
+    log_error("link.bad_frame", "error=%s", log_quote(error_msg(&err)));
+    ws_close(k->ws, 1002, error_msg(&err));
+}
+
+static void on_drained(struct ws *w, void *ctx)
+{
+    struct link *k = ctx;
+    if (k->up)
+        k->handler.on_drained(k->handler.ctx);
+}
+
 static void on_message(struct ws *w, const void *data, size_t n, bool is_text, void *ctx)
 {
     struct link *k = ctx;
+    if (!is_text) {
+        on_frame(k, data, n);
+        return;
+    }
     cleanup_arena struct arena a = ARENA_INIT;
     cleanup_error struct error err = ERROR_INIT;
     struct wire_link_master_message m = {0};
@@ -333,6 +356,17 @@ void link_send(struct link *k, const struct wire_link_agent_message *m)
 {
     if (k->up)
         send_message(k, *m);
+}
+
+void link_send_frame(struct link *k, const void *data, size_t n)
+{
+    if (k->up)
+        ws_send(k->ws, data, n, /* is_text= */ false);
+}
+
+size_t link_pending(const struct link *k)
+{
+    return k->up ? ws_pending(k->ws) : 0;
 }
 
 const char *link_master_id(const struct link *k)

@@ -22,7 +22,10 @@ struct link_handler {
     void (*make_hello)(void *ctx, struct arena *a, struct wire_link_agent_hello *ret); /* devices, tasks */
     void (*on_up)(void *ctx, const struct wire_link_master_hello *hello);
     void (*on_message)(void *ctx, const struct wire_link_master_message *m); /* only while up */
-    void (*on_down)(void *ctx);                                              /* only after on_up */
+    /* a binary message: a frame of a byte stream (net/streams/mux.h). Only while up; -1 closes the link */
+    int (*on_frame)(void *ctx, const void *data, size_t n, struct error *err);
+    void (*on_drained)(void *ctx); /* nothing waits to be sent any more; only while up */
+    void (*on_down)(void *ctx);    /* only after on_up */
     /* agent_reconnect_attempts attempts in a row have failed; the link goes on trying */
     void (*on_lost)(void *ctx, int attempts);
     /* the master refuses this agent for good, with its present configuration */
@@ -37,6 +40,8 @@ void link_open(struct link *k);
 void link_close(struct link *k); /* for good; on_closed follows */
 bool link_is_up(const struct link *k);
 void link_send(struct link *k, const struct wire_link_agent_message *m); /* does nothing while the link is not up */
+void link_send_frame(struct link *k, const void *data, size_t n);        /* the same, for a binary message */
+size_t link_pending(const struct link *k);                               /* bytes that wait to be sent */
 /* id from the master's last hello; "" before the first one */
 const char *link_master_id(const struct link *k);
 const char *link_cluster_id(const struct link *k);

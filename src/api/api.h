@@ -16,6 +16,8 @@
 #include "store/rows.h"
 
 struct api;
+struct byte_stream;
+struct byte_stream_handler;
 struct core;
 struct core_event;
 struct http_request;
@@ -46,6 +48,11 @@ struct api_services {
     /* Takes over the connection of an authenticated GET /agents. If it fails, the caller still has to answer the
      * request. */
     int (*accept_agent)(void *ctx, struct http_request *http, const char *agent_id, bool joins, struct error *err);
+    /* Opens a stream to a port of a task's container, through its agent's link or directly (task_streams.route). The
+     * agent lets through only ports of StartTask.proxyPorts. Fails if the container does not run, its agent cannot be
+     * reached, or too many streams are open; a port that does not answer is reported by the handler's on_close. */
+    int (*open_task_stream)(void *ctx, const char *container_id, int port, const struct byte_stream_handler *h,
+                            struct byte_stream **ret, struct error *err);
     bool (*agent_token_matches)(void *ctx,
                                 const char *token); /* whether this is the token with which new agents join */
     /* whether this is the token with which metrics are read */
@@ -107,6 +114,8 @@ bool api_has_credentials(struct http_request *http, void *ctx);
 /* The accounts of the first start exist, or (failure: the reason) cannot be made. Logins that waited for this go on. */
 void api_accounts_ready(struct api *a, const char *failure);
 int api_passwords_waiting(const struct api *a);
+/* whether the request is handled as soon as its head is there: what is passed on to a task */
+bool api_takes_early(struct http_request *http, void *ctx);
 /* the most bytes that the body may have, by the request's route */
 size_t api_body_max(struct http_request *http, void *ctx);
 struct identities *api_identities(struct api *a); /* call it on the loop only */

@@ -11,9 +11,10 @@
 #include "api/pipeline/origin.h"
 #include "api/pipeline/request_run.h"
 #include "api/pipeline/topics.h"
+#include "api/proxy/proxy.h"
 #include "common/base/must.h"
 #include "common/config/config.h"
-#include "net/http/tunnel.h"
+#include "net/streams/byte_stream.h"
 
 static bool is_sharing_open(const struct api_info *info)
 {
@@ -33,7 +34,8 @@ int api_new(struct loop *l, const struct api_services *s, const struct api_info 
                       .topics = topics_new(),
                       .log_feeds = log_feeds_new(),
                       .agent_texts = agent_texts_new(),
-                      .tunnels = tunnels_new(l),
+                      .streams = byte_streams_new(l),
+                      .proxy = proxy_new(l, core, info->config),
                       .sharing_open = is_sharing_open(info)};
     a->live = must_calloc(1, sizeof(*a->live));
     a->password_lane = password_lane_new();
@@ -48,7 +50,8 @@ void api_free(struct api *a)
 {
     if (!a)
         return;
-    tunnels_free(a->tunnels);
+    proxy_free(a->proxy);
+    byte_streams_free(a->streams);
     password_lane_free(a->password_lane);
     login_limits_free(a->login_limits);
     proxies_free(a->proxies);

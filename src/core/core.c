@@ -49,6 +49,7 @@ void core_free(struct core *c)
         HASH_DEL(c->tasks, t);
         task_free(c, t);
     }
+    HASH_CLEAR(by_job, c->task_jobs);
     struct experiment *x, *next_x;
     HASH_ITER(hh, c->experiments, x, next_x) {
         HASH_DEL(c->experiments, x);
@@ -119,6 +120,7 @@ static void fire_timer(struct core *c, struct timer *t)
     case TIMER_PREEMPT_DEADLINE:
     case TIMER_KILL_AGAIN:
     case TIMER_TASK_LIMIT:
+    case TIMER_TASK_IDLE:
         allocation_timer(c, t);
         return;
     case TIMER_TRIAL_INVALID_HP:
@@ -184,6 +186,8 @@ static int dispatch_event(struct core *c, const struct core_event *ev, struct er
         return queue_change(c, ev, err);
     case CORE_TASK_CREATE:
         return task_create(c, ev->task, err);
+    case CORE_TASK_KILL:
+        return task_kill(c, ev->task_id, err);
     case CORE_AGENT_ENABLE:
         return agent_enable(c, ev->enable.agent_id, ev->enable.enable, ev->enable.drain, ev->enable.reason, err);
     case CORE_SLOT_ENABLE:
@@ -219,6 +223,9 @@ static int dispatch_event(struct core *c, const struct core_event *ev, struct er
         return allocation_daemon(c, ev->allocation.allocation_id, ev->allocation.container_id, err);
     case CORE_ALL_GATHER:
         return allocation_gather(c, ev, err);
+    case CORE_TASK_USED:
+        task_used(c, ev->task_id);
+        return 0;
     case CORE_TRIAL_PROGRESS:
         experiment_trial_progress(c, ev->progress.trial_id, ev->progress.progress);
         return 0;
@@ -280,6 +287,7 @@ void core_clock_set(struct core *c, int64_t by_us)
 {
     timers_shift(&c->timers, by_us);
     elastic_clock_set(c, by_us);
+    task_clock_set(c, by_us);
 }
 
 int core_restore(struct core *c, const struct core_rows *rows, int64_t now_us, struct core_effects *ret,

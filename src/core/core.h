@@ -83,11 +83,20 @@ struct core;
 struct core *core_new(const struct core_opts *opts); /* never NULL */
 void core_free(struct core *c);
 
-/* What the core needs to know of a task of its own. Such a task belongs to no trial, has no slots, and is run once.
- * What it executes is read from the store when it starts. */
+/* What the core needs to know of a task of its own. Such a task belongs to no trial, and is run once on one agent. What
+ * it executes is read from the store when it starts. */
 struct core_task_spec {
-    int32_t owner_id, experiment_id; /* the user and the experiment on whose behalf the task runs */
-    const char *pool;                /* "" or NULL: the first pool */
+    enum task_kind kind;
+    int32_t owner_id;      /* the user on whose behalf the task runs */
+    int32_t experiment_id; /* the experiment whose checkpoints a collection removes; else 0 */
+    const char *pool;      /* "" or NULL: the first pool */
+    /* The members from here on belong to tasks that are launched by users. A collection has none of them. */
+    const char *description;
+    int32_t slots;     /* 0: the task is an auxiliary task without a slot */
+    int32_t priority;  /* 1 … 99; a lower number goes first */
+    int32_t max_slots; /* -1: no limit */
+    double weight;
+    int64_t idle_timeout_us; /* 0: the task may be idle for ever */
 };
 
 /* Everything that the core reads back from the store: the experiments that are not over, with all their trials; the
@@ -114,6 +123,8 @@ struct core_rows {
     size_t trial_n;
     const struct task_row *task;
     size_t task_n;
+    const struct launched_row *launched; /* for each of `task` that a user has launched */
+    size_t launched_n;
     const struct allocation_row *allocation;
     size_t allocation_n;
     const struct container_row *container;
@@ -149,6 +160,7 @@ enum core_event_type {
     CORE_TRIAL_KILL,
     CORE_QUEUE_CHANGE,
     CORE_TASK_CREATE,
+    CORE_TASK_KILL,
     CORE_AGENT_ENABLE,
     CORE_SLOT_ENABLE,
     CORE_AGENT_REMOVE,
@@ -165,6 +177,7 @@ enum core_event_type {
     CORE_PREEMPTION_PENDING,
     CORE_CONTAINER_DAEMON,
     CORE_ALL_GATHER,
+    CORE_TASK_USED,
     CORE_TRIAL_PROGRESS,
     CORE_TRIAL_VALIDATED,
     CORE_TRIAL_OPERATION_COMPLETED,
@@ -260,10 +273,15 @@ struct core_event {
         struct {
             const struct core_queue_change *change;
             size_t n;
-            bool refuse_misfits;           /* refuses a pool whose agents cannot hold the job's trials */
-        } queue;                           /* CORE_QUEUE_CHANGE: either all changes are carried out or none */
-        const struct core_task_spec *task; /* CORE_TASK_CREATE; the answer is in effects.task_id */
-        const char *remove_agent;          /* CORE_AGENT_REMOVE: the agent's id; the agent must be lost */
+            bool refuse_misfits; /* refuses a pool whose agents cannot hold the job's trials */
+        } queue;                 /* CORE_QUEUE_CHANGE: either all changes are carried out or none */
+        /* CORE_TASK_CREATE; the answer is in effects.task_id, and for a launched task in effects.job_id and
+         * effects.launched */
+        const struct core_task_spec *task;
+        /* CORE_TASK_KILL: a task that a user has launched. CORE_TASK_USED: somebody uses it, so it is not idle; nothing
+         * happens if there is no such task. */
+        const char *task_id;
+        const char *remove_agent; /* CORE_AGENT_REMOVE: the agent's id; the agent must be lost */
         struct {
             const char *agent_id;
             int32_t slot; /* the device's id; set in CORE_SLOT_ENABLE only */
@@ -349,6 +367,7 @@ enum core_effect_type {
     CORE_PUT_EXPERIMENT,
     CORE_PUT_TRIAL,
     CORE_PUT_TASK,
+    CORE_PUT_LAUNCHED,
     CORE_PUT_ALLOCATION,
     CORE_PUT_CONTAINER,
     CORE_PUT_AGENT,
@@ -376,9 +395,10 @@ enum core_effect_type {
  * again; the container then needs new session tokens. */
 struct core_start {
     const char *agent_id, *container_id, *allocation_id, *task_id, *pool;
-    const char *description; /* exp-E-trial-T-attempt-RUN for a trial, gc-E for a task of its own */
+    const char *description; /* exp-E-trial-T-attempt-RUN for a trial, gc-E or KIND-TASK_ID for a task of its own */
     int32_t experiment_id, trial_id /* 0: a task of its own, for which the fields about trials are not set */, run_id,
         owner_id;
+    enum task_kind kind;       /* of a task of its own */
     int32_t rank, container_n; /* the container's rank, and the number of containers of the allocation */
     const int32_t *device_id;
     size_t device_n;
@@ -409,6 +429,7 @@ struct core_effect {
         const struct experiment_row *experiment;
         const struct trial_row *trial;
         const struct task_row *task;
+        const struct launched_row *launched; /* its description is NULL unless it is inserted */
         const struct allocation_row *allocation;
         const struct container_row *container;
         const struct agent_row *agent;
@@ -473,7 +494,7 @@ struct core_effect {
         /* CORE_EXPERIMENT_ENDED: what follows the end of an experiment can begin, such as a collection of its
          * checkpoints */
         int32_t experiment_id;
-        const char *task_id; /* CORE_TASK_ENDED: a task of its own has ended; the row of its allocation says how */
+        const char *task_id; /* CORE_TASK_ENDED: a collection has ended; the row of its allocation says how */
     };
 };
 
@@ -485,10 +506,11 @@ struct core_effects {
     size_t n, cap;
     /* the time at which the caller has to send CORE_TIMER; 0: no timer is set. Set by every step */
     int64_t next_timer_us;
-    int32_t experiment_id; /* set by CORE_EXPERIMENT_CREATE and CORE_NEW_EXPERIMENT_ID */
-    const char *job_id;    /* the job of that experiment */
-    const char *task_id;   /* set by CORE_TASK_CREATE */
-    int32_t trial_id;      /* set by CORE_NEW_TRIAL_ID */
+    int32_t experiment_id;               /* set by CORE_EXPERIMENT_CREATE and CORE_NEW_EXPERIMENT_ID */
+    const char *job_id;                  /* the job of that experiment, or of the task that was launched */
+    const char *task_id;                 /* set by CORE_TASK_CREATE */
+    const struct launched_row *launched; /* set by CORE_TASK_CREATE if a user launches the task */
+    int32_t trial_id;                    /* set by CORE_NEW_TRIAL_ID */
     /* Set by CORE_TRIAL_VALIDATED if the searcher cannot use the metrics; the experiment stops in error. */
     const char *searcher_error;
 };
@@ -517,6 +539,12 @@ struct core_trial_view {
     enum display_state display;
     const char *allocation_id; /* the id of the open allocation; NULL: there is none */
 };
+/* A task that a user has launched, and that is not over. */
+struct core_task_view {
+    const struct task_row *row;
+    const struct launched_row *launched;
+    const struct allocation_row *allocation; /* NULL: it has none at the moment */
+};
 struct core_slot_view {
     const struct core_device *device;
     bool enabled, draining;   /* enabled: the slot can be used, so neither the slot nor its agent is disabled */
@@ -542,15 +570,21 @@ struct core_agent_view {
     /* as long as this number is the same, the agent, its slots and its containers have not changed */
     uint64_t revision;
 };
+/* What has a job in the queue: an experiment, or a task that a user has launched. */
+struct core_job_owner {
+    int32_t experiment_id; /* 0: the job is that of the task */
+    const char *task_id;   /* NULL: the job is that of the experiment */
+};
 struct core_job_view {
     const char *job_id;
-    int32_t experiment_id, priority;
+    struct core_job_owner owner;
+    int32_t priority;
     double weight;
     bool scheduled; /* at least one of the job's allocations has its slots */
     bool leaving;   /* the job has gone to another pool, and what ran in this one has not ended yet */
     int32_t requested_slots, allocated_slots;
     int32_t jobs_ahead; /* -1: in a pool with fair share, jobs have no order */
-    int64_t queue_position;
+    int64_t queue_position, submitted_us;
 };
 /* What the job waits for: of its allocations that wait, the first one counts. */
 struct core_wait_view {
@@ -574,6 +608,9 @@ struct core_pool_view {
  * step. */
 bool core_experiment(const struct core *c, int32_t id, struct core_experiment_view *ret);
 bool core_trial(const struct core *c, int32_t id, struct core_trial_view *ret);
+bool core_task(const struct core *c, const char *task_id, struct core_task_view *ret);
+/* Counts the tasks of one kind that are not over. */
+int core_task_count(const struct core *c, enum task_kind kind);
 bool core_trial_operation(const struct core *c, int32_t id, struct core_operation_view *ret);
 const struct allocation_row *core_allocation(const struct core *c, const char *allocation_id);
 /* Lists all open allocations, pool by pool, in the order in which they were asked for. The array is in the arena. */
@@ -601,12 +638,12 @@ bool core_pool(const struct core *c, size_t index, struct core_pool_view *ret);
 /* The place of an experiment in its pool's queue. Also false when the experiment neither waits for slots nor holds any.
  */
 bool core_job(const struct core *c, int32_t experiment_id, struct core_job_view *ret);
-/* Finds the experiment of a job by the job's id, or by a beginning that only this id has. */
-int core_job_find(const struct core *c, const char *job_id, int32_t *ret_experiment_id, struct error *err);
+/* Finds what has a job, by the job's id or by a beginning that only this id has. */
+int core_job_find(const struct core *c, const char *job_id, struct core_job_owner *ret, struct error *err);
 /* Says why the experiment waited at the end of the last step. False: none of its allocations waits. */
 bool core_wait(const struct core *c, int32_t experiment_id, int64_t now_us, struct arena *a,
                struct core_wait_view *ret);
-/* Does the same for many experiments, with one call for each. The caller sets *notes to zero before the first call.
+/* Does the same for many jobs, with one call for each. The caller sets *notes to zero before the first call.
  * What has to be found only once for a pool is kept in *notes for the next calls. *notes must not be used any more
  * after the next step. */
 struct core_wait_notes {
@@ -617,7 +654,7 @@ struct core_wait_notes {
         const char *states;
     } pool;
 };
-bool core_wait_noted(const struct core *c, int32_t experiment_id, int64_t now_us, struct arena *a,
+bool core_wait_noted(const struct core *c, struct core_job_owner owner, int64_t now_us, struct arena *a,
                      struct core_wait_notes *notes, struct core_wait_view *ret);
 /* Says why no set of the pool's agents could hold such an allocation, even if all of them were there and idle; NULL:
  * some set could. */

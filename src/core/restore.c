@@ -56,7 +56,7 @@ static size_t open_of(const struct core_rows *rows, int32_t trial_id)
 static bool restore_for_task(struct core *c, const struct allocation_row *row)
 {
     struct task *t = task_find(c, row->task_id);
-    if (!t || t->allocation || !pool_find(c, row->pool))
+    if (!t || t->allocation || !pool_find(c, row->pool) || !task_can_go_on(t))
         return false;
     allocation_restore(c, NULL, t, row);
     return true;
@@ -211,6 +211,8 @@ void restore_all(struct core *c, const struct core_rows *rows)
     broken_n = restore_trials(c, rows, broken, broken_n);
     for (size_t i = 0; i < rows->task_n; i++)
         task_restore(c, &rows->task[i]);
+    for (size_t i = 0; i < rows->launched_n; i++)
+        task_restore_launched(c, &rows->launched[i]);
     restore_allocations(c, rows);
     restore_containers(c, rows);
     await_agents(c);

@@ -1,7 +1,9 @@
 /* Reading the core, for the API's live views. Nothing here changes anything. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/experiments/experiment.h"
+#include "core/experiments/task.h"
 #include "core/experiments/trial.h"
 #include "core/resources/agents.h"
 #include "core/resources/allocation.h"
@@ -62,6 +64,22 @@ bool core_trial(const struct core *c, int32_t id, struct core_trial_view *ret)
     *ret = (struct core_trial_view){.row = &t->row, .allocation_id = t->allocation ? t->allocation->row.id : NULL};
     ret->display = t->row.state == RUN_ACTIVE ? display_of(t->allocation) : DISPLAY_STORED;
     return true;
+}
+
+bool core_task(const struct core *c, const char *task_id, struct core_task_view *ret)
+{
+    const struct task *t = task_find(c, task_id);
+    if (!t || !task_kind_is_launched(t->row.kind))
+        return false;
+    *ret = (struct core_task_view){.row = &t->row,
+                                   .launched = &t->launched,
+                                   .allocation = t->allocation ? &t->allocation->row : NULL};
+    return true;
+}
+
+int core_task_count(const struct core *c, enum task_kind kind)
+{
+    return c->task_n[kind];
 }
 
 bool core_trial_operation(const struct core *c, int32_t id, struct core_operation_view *ret)
@@ -255,25 +273,42 @@ bool core_pool(const struct core *c, size_t index, struct core_pool_view *ret)
     return true;
 }
 
-/* Describes what a job asks for and what it has in one pool. */
+static struct core_job_view job_in_sched(const struct sched_job *in_sched)
+{
+    return (struct core_job_view){.job_id = in_sched->job_id,
+                                  .priority = in_sched->priority,
+                                  .weight = in_sched->weight,
+                                  .queue_position = in_sched->queue_position,
+                                  .submitted_us = in_sched->submitted_us};
+}
+
+static void add_allocation(const struct allocation *al, struct core_job_view *job)
+{
+    bool placed = al->row.state != ALLOCATION_PENDING;
+    job->requested_slots += al->row.slots;
+    job->allocated_slots += placed ? al->row.slots : 0;
+    job->scheduled = job->scheduled || placed;
+}
+
+/* Describes what an experiment asks for and what it has in one pool. */
 static struct core_job_view job_of(const struct experiment *x, const struct pool *p, const struct sched_job *in_sched)
 {
-    struct core_job_view job = {.job_id = x->row.job_id,
-                                .experiment_id = x->row.id,
-                                .priority = in_sched->priority,
-                                .weight = in_sched->weight,
-                                .queue_position = in_sched->queue_position,
-                                .leaving = x->pool != p};
+    struct core_job_view job = job_in_sched(in_sched);
+    job.owner.experiment_id = x->row.id;
+    job.leaving = x->pool != p;
     const struct trial *t;
-    LIST_FOREACH(t, &x->trials, in_experiment) {
-        const struct allocation *al = t->allocation;
-        if (!al || al->pool != p)
-            continue;
-        bool placed = al->row.state != ALLOCATION_PENDING;
-        job.requested_slots += al->row.slots;
-        job.allocated_slots += placed ? al->row.slots : 0;
-        job.scheduled = job.scheduled || placed;
-    }
+    LIST_FOREACH(t, &x->trials, in_experiment)
+        if (t->allocation && t->allocation->pool == p)
+            add_allocation(t->allocation, &job);
+    return job;
+}
+
+/* Does the same for a launched task. */
+static struct core_job_view job_of_task(const struct task *t, const struct sched_job *in_sched)
+{
+    struct core_job_view job = job_in_sched(in_sched);
+    job.owner.task_id = t->row.id;
+    add_allocation(t->allocation, &job);
     return job;
 }
 
@@ -310,13 +345,17 @@ bool core_job(const struct core *c, int32_t experiment_id, struct core_job_view 
 }
 
 /* The order of jobs in a pool whose jobs have no queue: first the jobs that run, then the others; in either group the
- * older experiment comes first. */
+ * older job comes first. */
 static int by_submission(const void *pa, const void *pb)
 {
     const struct core_job_view *a = pa, *b = pb;
     if (a->scheduled != b->scheduled)
         return a->scheduled ? -1 : 1;
-    return a->experiment_id < b->experiment_id ? -1 : a->experiment_id > b->experiment_id;
+    if (a->submitted_us != b->submitted_us)
+        return a->submitted_us < b->submitted_us ? -1 : 1;
+    if (a->owner.experiment_id != b->owner.experiment_id)
+        return a->owner.experiment_id < b->owner.experiment_id ? -1 : 1;
+    return strcmp(a->job_id, b->job_id);
 }
 
 size_t core_queue(const struct core *c, const char *pool, struct arena *a, struct core_job_view **ret)
@@ -327,9 +366,13 @@ size_t core_queue(const struct core *c, const char *pool, struct arena *a, struc
         return 0;
     struct core_job_view *job = *ret = arena_array(a, struct core_job_view, sched_job_n(p->sched) + 1);
     for (const struct sched_job *in_sched = sched_first_job(p->sched); in_sched; in_sched = sched_next_job(in_sched)) {
-        const struct experiment *x = job_experiment(container_of(in_sched, struct job, sched));
+        const struct job *one = container_of(in_sched, struct job, sched);
+        const struct experiment *x = job_experiment(one);
+        const struct task *t = x ? NULL : job_task(one);
         if (x)
             job[n++] = job_of(x, p, in_sched);
+        else if (t && task_kind_is_launched(t->row.kind))
+            job[n++] = job_of_task(t, in_sched);
     }
     if (!pool_has_queue(p))
         qsort(job, n, sizeof(*job), by_submission);

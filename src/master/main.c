@@ -234,6 +234,7 @@ static int listen_http(struct master *m, struct error *err)
                                                .read_timeout_s = 60},
                                     .on_request = api_on_request,
                                     .has_credentials = api_has_credentials,
+                                    .early = api_takes_early,
                                     .body_max = api_body_max,
                                     .ctx = m->api,
                                     .tls = m->tls ? tls_files_ctx(m->tls) : NULL};
@@ -345,7 +346,6 @@ static void master_release(struct master *m)
     deletions_free(m->deletions);
     tls_files_free(m->tls);
     http_server_free(m->http);
-    agent_hub_free(m->agents);
     agent_keys_free(m->agent_keys);
     pool_free(m->readers);
     read_probe_free(m->read_probe);
@@ -363,6 +363,7 @@ static void master_release(struct master *m)
     sealer_free(m->metric_sealer);
     log_retention_free(m->log_retention);
     api_free(m->api);
+    agent_hub_free(m->agents); /* after the API, whose connections to tasks are joined to streams of the hub */
     if (m->core_timer)
         loop_timer_free(m->core_timer);
     core_free(m->core);

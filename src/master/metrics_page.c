@@ -239,6 +239,28 @@ static void metric_containers(struct page *p)
 
 /* ---- queues and latencies ---------------------------------------------------------------------------------------- */
 
+static void metric_task_streams(struct page *p)
+{
+    add_sample(p, (double)agent_streams_stats(p->m->agents).open);
+}
+
+static void metric_task_streams_opened(struct page *p)
+{
+    add_sample(p, (double)agent_streams_stats(p->m->agents).opened);
+}
+
+static void metric_task_streams_failed(struct page *p)
+{
+    add_sample(p, (double)agent_streams_stats(p->m->agents).failed);
+}
+
+static void metric_task_stream_bytes(struct page *p)
+{
+    struct byte_streams_stats stats = agent_streams_stats(p->m->agents);
+    add_sample_of(p, "direction", "to_task", (double)stats.bytes_out);
+    add_sample_of(p, "direction", "from_task", (double)stats.bytes_in);
+}
+
 static void metric_reader_queue(struct page *p)
 {
     add_sample(p, pool_depth(p->m->readers));

@@ -27,6 +27,11 @@
     X(pool_terminations, counter, "pool", "Machines of an elastic pool that were ended") \
     X(jobs, gauge, "pool state", "Jobs: scheduled (they have all their slots) or queued") \
     X(containers, gauge, "", "Containers on all agents") \
+    X(task_streams, gauge, "", "Connections of the master to ports of tasks") \
+    X(task_streams_opened, counter, "", "Connections to ports of tasks that were made") \
+    X(task_streams_failed, counter, "", \
+      "Connections to ports of tasks that were refused, or that no program answered") \
+    X(task_stream_bytes, counter, "direction", "Bytes to ports of tasks and from them") \
     X(reader_queue, gauge, "", "Requests at the store's readers") \
     X(searcher_queue, gauge, "", "Requests at the thread that searches") \
     X(search_bytes, gauge, "", "Memory of the columns that searches look at") \

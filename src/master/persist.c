@@ -78,6 +78,8 @@ static int store_row(struct store *db, const struct core_effect *e, int64_t now_
         return store_trial_put(db, e->trial, /* insert= */ false, err);
     case CORE_PUT_TASK:
         return store_task_put(db, e->task, /* insert= */ false, err);
+    case CORE_PUT_LAUNCHED: /* the request's companion has inserted a new one, together with its configuration */
+        return e->insert ? 0 : store_launched_task_update(db, e->launched, err);
     case CORE_PUT_ALLOCATION:
         return store_allocation(db, e, now_us, err);
     case CORE_PUT_CONTAINER:
@@ -203,6 +205,7 @@ int persist_load(struct store *db, const struct core *core, struct arena *a, str
     int64_t last_experiment, last_trial;
     if (store_trials_unfinished(db, a, (struct trial_row **)&rows.trial, &rows.trial_n, err) < 0 ||
         store_tasks_open_of_their_own(db, a, (struct task_row **)&rows.task, &rows.task_n, err) < 0 ||
+        store_launched_tasks_open(db, a, (struct launched_row **)&rows.launched, &rows.launched_n, err) < 0 ||
         store_allocations_open(db, a, (struct allocation_row **)&rows.allocation, &rows.allocation_n, err) < 0 ||
         store_containers_open(db, a, (struct container_row **)&rows.container, &rows.container_n, err) < 0 ||
         store_agents_all(db, a, (struct agent_row **)&rows.agent, &rows.agent_n, err) < 0 ||

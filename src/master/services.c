@@ -47,6 +47,12 @@ static int accept_agent(void *ctx, struct http_request *http, const char *agent_
     return agent_hub_accept(((struct master *)ctx)->agents, http, agent_id, joins, err);
 }
 
+static int open_task_stream(void *ctx, const char *container_id, int port, const struct byte_stream_handler *h,
+                            struct byte_stream **ret, struct error *err)
+{
+    return agent_streams_open(((struct master *)ctx)->agents, container_id, port, h, ret, err);
+}
+
 static bool agent_key_matches(void *ctx, const char *agent_id, const char *key)
 {
     return agent_keys_match(((struct master *)ctx)->agent_keys, agent_id, key);
@@ -153,6 +159,7 @@ struct api_services services_for_api(struct master *m)
                                  .core_step = core_step_of_api,
                                  .metrics = metrics_page,
                                  .accept_agent = accept_agent,
+                                 .open_task_stream = open_task_stream,
                                  .agent_token_matches = agent_token_matches,
                                  .collector_token_matches = collector_token_matches,
                                  .agent_key_matches = agent_key_matches,

@@ -1,5 +1,5 @@
 /* A start effect of the core becomes a StartTask message: the writer stores the task's sessions and, with the
- * experiment's configuration and the owner's account at hand, makes the message; after the commit it goes to the agent.
+ * configuration and the owner's account at hand, makes the message; after the commit it goes to the agent.
  * The master's part of the environment (docs/spec/task-environment.md#variables-from-the-master) is made here; the
  * agent adds its own. */
 #include <stdarg.h>
@@ -12,8 +12,10 @@
 #include "common/base/must.h"
 #include "common/json/json.h"
 #include "common/system/log.h"
+#include "core/config/taskconf.h"
 #include "master/commands/tls_files.h"
 #include "master/master.h"
+#include "master/programs/task_program.h"
 #include "master/removal/collection_tasks.h"
 #include "master/start_configs.h"
 #include "store/accounts/workspaces.h"
@@ -82,7 +84,7 @@ static void env_of_task(struct env *e, const struct start *st, const char *usern
     env_add(e, "DET_SESSION_TOKEN=%s", st->session.text);
     env_add(e, "DET_USER_TOKEN=%s", st->user.text);
     env_add(e, "DET_USER=%s", username);
-    env_add(e, "DET_TASK_TYPE=%s", s->trial_id ? "TRIAL" : "CHECKPOINT_GC");
+    env_add(e, "DET_TASK_TYPE=%s", s->trial_id ? "TRIAL" : task_kind_name(s->kind));
     env_add(e, "DET_TASK_LOGGING_METADATA={\"allocation_id\":\"%s\",\"task_id\":\"%s\"}", s->allocation_id, s->task_id);
     env_add(e, "DET_SEGMENT_ENABLED=false");
 }
@@ -135,10 +137,8 @@ static void env_of_network(struct env *e, const struct start *st)
     }
 }
 
-static void env_of_user(struct env *e, const struct exp_config *config, const char *device_kind)
+static void env_of_user(struct env *e, const char *const *variable, size_t n)
 {
-    size_t n;
-    const char *const *variable = exp_config_environment_variables(config, device_kind, &n);
     for (size_t i = 0; i < n; i++)
         env_add(e, "%s", variable[i]);
 }
@@ -175,18 +175,25 @@ static bool needs_mount(const struct exp_values *v)
     return true;
 }
 
-/* Sets the mounts: first the user's, then the one through which the task sees its storage, if it needs one. */
-static void bind_mounts_of(const struct exp_values *v, struct wire_link_start_task *t, struct arena *a)
+/* Sets the user's mounts. The list has room for `room` more. */
+static void bind_mounts_of_user(const struct exp_bind_mount *mount, size_t n, size_t room,
+                                struct wire_link_start_task *t, struct arena *a)
 {
-    const char *place = exp_checkpoint_storage_path(&v->checkpoint_storage);
-    t->bind_mounts = arena_array(a, struct wire_link_bind_mount, v->bind_mounts_n + 1);
-    for (; t->bind_mounts_n < v->bind_mounts_n; t->bind_mounts_n++) {
-        const struct exp_bind_mount *m = &v->bind_mounts[t->bind_mounts_n];
+    t->bind_mounts = arena_array(a, struct wire_link_bind_mount, n + room + 1);
+    for (; t->bind_mounts_n < n; t->bind_mounts_n++) {
+        const struct exp_bind_mount *m = &mount[t->bind_mounts_n];
         t->bind_mounts[t->bind_mounts_n] = (struct wire_link_bind_mount){.host_path = m->host_path,
                                                                          .container_path = m->container_path,
                                                                          .propagation = m->propagation,
                                                                          .read_only = m->read_only};
     }
+}
+
+/* Sets the mounts: first the user's, then the one through which the task sees its storage, if it needs one. */
+static void bind_mounts_of(const struct exp_values *v, struct wire_link_start_task *t, struct arena *a)
+{
+    const char *place = exp_checkpoint_storage_path(&v->checkpoint_storage);
+    bind_mounts_of_user(v->bind_mounts, v->bind_mounts_n, 1, t, a);
     if (v->checkpoint_storage.kind == EXP_CHECKPOINT_STORAGE_SHARED_FS)
         t->bind_mounts[t->bind_mounts_n++] = (struct wire_link_bind_mount){
             .host_path = place, .container_path = SHARED_FS_DIR, .propagation = exp_bind_mount_defaults.propagation};
@@ -199,6 +206,14 @@ static void capabilities_of(const struct exp_environment *e, struct wire_link_st
 {
     t->drop_capabilities_n = e->drop_capabilities_n;
     t->drop_capabilities = arena_dup(a, e->drop_capabilities, e->drop_capabilities_n * sizeof(*e->drop_capabilities));
+}
+
+/* The ports to which the agent lets the master's streams through. */
+static void proxy_ports_of(const struct exp_environment *e, struct wire_link_start_task *t, struct arena *a)
+{
+    t->proxy_ports = arena_array(a, int32_t, e->proxy_ports_n + 1);
+    for (; t->proxy_ports_n < e->proxy_ports_n; t->proxy_ports_n++)
+        t->proxy_ports[t->proxy_ports_n] = (int32_t)e->proxy_ports[t->proxy_ports_n].proxy_port;
 }
 
 /* Finds the account that the task runs as: docs/spec/task-environment.md#account. If its uid is 0, the agent gives the
@@ -222,62 +237,163 @@ static void add_file(const char *path, int mode, const char *text, struct wire_l
                                                               .content = {.data = (uint8_t *)text, .n = strlen(text)}};
 }
 
-/* The most files that a start message has: certificate, hook, and three files of a task that removes checkpoints. */
+/* The files of a start message besides those of a launched task's program: certificate and hook, and three files of a
+ * task that removes checkpoints. */
 enum { FILES_MAX = 5 };
 
-static int encode_start(struct start *st, struct store *db, const struct exp_config *config, const char *config_json,
-                        const struct store_user *owner, const struct store_workspace_agent *place, struct arena *a,
-                        struct error *err)
+/* What of a start is read from the store, whatever the task is. */
+struct start_account {
+    struct store_user owner;
+    struct store_workspace_agent place; /* the account that is set for the workspace */
+};
+
+static enum wire_task_type task_type(const struct core_start *s)
+{
+    int32_t type = WIRE_TASK_TYPE_TRIAL;
+    char name[64];
+    snprintf(name, sizeof(name), "TASK_TYPE_%s", task_kind_name(s->kind));
+    if (!s->trial_id)
+        codec_enum_number(&wire_enum_task_type, name, &type);
+    return (enum wire_task_type)type;
+}
+
+/* Fills in what every task has. */
+static void fill_task(const struct start *st, const struct start_account *account, const struct env *env,
+                      struct wire_link_start_task *t, struct arena *a)
 {
     const struct core_start *s = st->s;
-    struct env env = {.arena = a, .item = arena_array(a, const char *, ENV_MAX)};
-    env_of_task(&env, st, owner->username);
-    if (s->trial_id)
-        env_of_trial(&env, s, config_json);
-    env_of_network(&env, st);
-    env_of_user(&env, config, st->device_kind);
+    *t = (struct wire_link_start_task){.container_id = s->container_id,
+                                       .allocation_id = s->allocation_id,
+                                       .task_id = s->task_id,
+                                       .task_type = task_type(s),
+                                       .description = s->description,
+                                       .device_ids = (int32_t *)s->device_id,
+                                       .device_ids_n = s->device_n,
+                                       .env = env->item,
+                                       .env_n = env->n,
+                                       .work_dir = "",
+                                       .user = task_user(&account->owner, &account->place, &st->m->defaults, a),
+                                       .files = arena_array(a, struct wire_link_task_file,
+                                                            FILES_MAX + TASK_PROGRAM_FILES),
+                                       .rendezvous = s->trial_id != 0,
+                                       .preemption_timeout_s = s->preemption_timeout_s,
+                                       .isolated = strcmp(config_str(st->m->config, "security.task_isolation"),
+                                                          "required") == 0};
+}
 
-    const struct exp_values *v = &config->values;
-    struct wire_link_task_limits limits = {.memory_bytes = v->resources.memory_limit_bytes,
-                                           .pids = v->resources.process_limit,
-                                           .shm_bytes = v->resources.shm_size_bytes,
-                                           .disk_bytes = v->resources.disk_limit_bytes};
-    struct wire_link_start_task t = {.container_id = s->container_id,
-                                     .allocation_id = s->allocation_id,
-                                     .task_id = s->task_id,
-                                     .task_type = s->trial_id ? WIRE_TASK_TYPE_TRIAL : WIRE_TASK_TYPE_CHECKPOINT_GC,
-                                     .description = s->description,
-                                     .device_ids = (int32_t *)s->device_id,
-                                     .device_ids_n = s->device_n,
-                                     .env = env.item,
-                                     .env_n = env.n,
-                                     .work_dir = "",
-                                     .user = task_user(owner, place, &st->m->defaults, a),
-                                     .fetch_context = s->trial_id != 0,
-                                     .limits = &limits,
-                                     .files = arena_array(a, struct wire_link_task_file, FILES_MAX),
-                                     .image = exp_config_image(config, st->device_kind),
-                                     .rendezvous = s->trial_id != 0,
-                                     .preemption_timeout_s = s->preemption_timeout_s,
-                                     .isolated = strcmp(config_str(st->m->config, "security.task_isolation"),
-                                                        "required") == 0};
-    if (s->trial_id)
-        argv_of(v->entrypoint, &t, a);
-    else if (collection_task_fill(db, s->task_id, s->experiment_id, config_json, &t, a, err) < 0)
-        return -1;
-    bind_mounts_of(v, &t, a);
-    capabilities_of(&v->environment, &t, a);
-    add_file(CERT_FILE, 0644, st->cert_pem, &t);
-    add_file(HOOK_FILE, 0744, task_default(st, "startup_hook"), &t);
-    struct wire_link_master_message out = {.epoch = st->m->info.epoch, .start = &t};
+static int encode_message(struct start *st, struct wire_link_start_task *t, struct error *err)
+{
+    add_file(CERT_FILE, 0644, st->cert_pem, t);
+    add_file(HOOK_FILE, 0744, task_default(st, "startup_hook"), t);
+    struct wire_link_master_message out = {.epoch = st->m->info.epoch, .start = t};
     codec_encode(&wire_msg_link_master_message, &out, &st->message);
     if (st->message.n <= START_MESSAGE_MAX)
         return 0;
     st->too_large = true;
     return error_set(err, ERR_TOO_LARGE,
                      "the order to start the task has %zu bytes, at most %d can be sent to an agent: make the "
-                     "experiment's configuration smaller, or task_container_defaults",
+                     "task's configuration smaller, or task_container_defaults",
                      st->message.n, START_MESSAGE_MAX);
+}
+
+/* ---- a trial, or a task that removes checkpoints ----------------------------------------------------------------- */
+
+static int encode_start(struct start *st, struct store *db, const struct exp_config *config, const char *config_json,
+                        const struct start_account *account, struct arena *a, struct error *err)
+{
+    const struct core_start *s = st->s;
+    const struct exp_values *v = &config->values;
+    struct env env = {.arena = a, .item = arena_array(a, const char *, ENV_MAX)};
+    struct wire_link_start_task t;
+    size_t n;
+    env_of_task(&env, st, account->owner.username);
+    if (s->trial_id)
+        env_of_trial(&env, s, config_json);
+    env_of_network(&env, st);
+    const char *const *variable = exp_config_environment_variables(config, st->device_kind, &n);
+    env_of_user(&env, variable, n);
+
+    fill_task(st, account, &env, &t, a);
+    struct wire_link_task_limits limits = {.memory_bytes = v->resources.memory_limit_bytes,
+                                           .pids = v->resources.process_limit,
+                                           .shm_bytes = v->resources.shm_size_bytes,
+                                           .disk_bytes = v->resources.disk_limit_bytes};
+    t.limits = &limits;
+    t.fetch_context = s->trial_id != 0;
+    t.image = exp_config_image(config, st->device_kind);
+    if (s->trial_id)
+        argv_of(v->entrypoint, &t, a);
+    else if (collection_task_fill(db, s->task_id, s->experiment_id, config_json, &t, a, err) < 0)
+        return -1;
+    bind_mounts_of(v, &t, a);
+    capabilities_of(&v->environment, &t, a);
+    if (s->trial_id)
+        proxy_ports_of(&v->environment, &t, a);
+    return encode_message(st, &t, err);
+}
+
+/* Reads the experiment's configuration, and makes the message of it. */
+static int start_for_experiment(struct start *st, struct store *db, struct start_account *account, struct arena *a,
+                                struct error *err)
+{
+    struct store_experiment x;
+    const struct exp_config *config;
+    if (store_experiment_get(db, st->s->experiment_id, /* with_config= */ true, a, &x, err) < 0 ||
+        store_workspace_agent_get(db, x.project_id, a, &account->place, err) < 0 ||
+        start_configs_read(st->m->start_configs, x.id, x.config, &config, err) < 0)
+        return -1;
+    return encode_start(st, db, config, x.config, account, a, err);
+}
+
+/* ---- a task that a user has launched ----------------------------------------------------------------------------- */
+
+static int encode_launched(struct start *st, const struct task_program *p, const struct store_launched_task *task,
+                           const struct start_account *account, struct arena *a, struct error *err)
+{
+    const struct task_values *v = &p->config->values;
+    struct env env = {.arena = a, .item = arena_array(a, const char *, ENV_MAX + TASK_PROGRAM_VARIABLES)};
+    struct wire_link_start_task t;
+    size_t n;
+    env_of_task(&env, st, account->owner.username);
+    env_of_network(&env, st);
+    const char *const *variable = taskconf_environment_variables(p->config, st->device_kind, &n);
+    env_of_user(&env, variable, n);
+
+    fill_task(st, account, &env, &t, a);
+    struct wire_link_task_limits limits = {.memory_bytes = v->resources.memory_limit_bytes,
+                                           .pids = v->resources.process_limit,
+                                           .shm_bytes = v->resources.shm_size_bytes,
+                                           .disk_bytes = v->resources.disk_limit_bytes};
+    t.limits = &limits;
+    t.fetch_context = task->context_hash != NULL;
+    t.image = taskconf_image(p->config, st->device_kind);
+    bind_mounts_of_user(v->bind_mounts, v->bind_mounts_n, p->source_n + TASK_PROGRAM_MOUNTS, &t, a);
+    capabilities_of(&v->environment, &t, a);
+    task_program_fill(p, &t, a);
+    return encode_message(st, &t, err);
+}
+
+static int start_launched(struct start *st, struct store *db, struct start_account *account, struct arena *a,
+                          struct error *err)
+{
+    struct store_launched_task task;
+    struct task_program_source *source = NULL;
+    size_t source_n = 0;
+    cleanup_taskconf struct taskconf *config = NULL;
+    if (store_launched_task_get(db, st->s->task_id, a, &task, err) < 0 ||
+        store_workspace_agent_of(db, task.workspace_id, a, &account->place, err) < 0 ||
+        taskconf_from_json(task.kind, task.config, strlen(task.config), &config, err) < 0)
+        return -1;
+    if (task.kind == TASK_KIND_TENSORBOARD &&
+        task_program_sources(db, task.experiment_ids, task.trial_ids, a, &source, &source_n, err) < 0)
+        return -1;
+    const struct task_program program = {.config = config,
+                                         .port = st->s->port[0],
+                                         .public_key = task.public_key,
+                                         .service_token = task.service_token,
+                                         .source = source,
+                                         .source_n = source_n};
+    return encode_launched(st, &program, &task, account, a, err);
 }
 
 /* ---- on the writer's thread -------------------------------------------------------------------------------------- */
@@ -301,26 +417,22 @@ static int start_store(struct store *db, void *job, struct error *err)
     int64_t now_us = clock_now_us();
     /* not part of `st`: many starts may wait for one commit, and each of them keeps only its message */
     cleanup_arena struct arena a = ARENA_INIT;
-    struct store_experiment x;
-    struct store_user owner;
-    struct store_workspace_agent place;
+    struct start_account account;
     strbuf_reset(&st->message);
-    if (store_experiment_get(db, st->s->experiment_id, /* with_config= */ true, &a, &x, err) < 0 ||
-        store_user_get(db, st->s->owner_id, &a, &owner, err) < 0)
+    if (store_user_get(db, st->s->owner_id, &a, &account.owner, err) < 0)
         return -1;
-    if (!owner.active) /* a deactivated account has no sessions, and a task without a session cannot do anything */
+    if (!account.owner
+             .active) /* a deactivated account has no sessions, and a task without a session cannot do anything */
         return error_set(err, ERR_PRECONDITION,
                          "user '%s', to whom this task belongs, is deactivated: none of their tasks starts until "
                          "an admin activates the account",
-                         owner.username);
+                         account.owner.username);
     if (insert_session(db, st, &st->session, "ALLOCATION", now_us, &st->session_id, err) < 0 ||
-        insert_session(db, st, &st->user, "TASK", now_us, &st->user_session_id, err) < 0 ||
-        store_workspace_agent_get(db, x.project_id, &a, &place, err) < 0)
+        insert_session(db, st, &st->user, "TASK", now_us, &st->user_session_id, err) < 0)
         return -1;
-    const struct exp_config *config;
-    if (start_configs_read(st->m->start_configs, x.id, x.config, &config, err) < 0)
-        return -1;
-    return encode_start(st, db, config, x.config, &owner, &place, &a, err);
+    if (!st->s->trial_id && task_kind_is_launched(st->s->kind))
+        return start_launched(st, db, &account, &a, err);
+    return start_for_experiment(st, db, &account, &a, err);
 }
 
 /* Tells the core that the container could not be launched, so that it tries again after growing pauses. A message that

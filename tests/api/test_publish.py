@@ -82,18 +82,15 @@ def error_of(reply, status):
 
 def test_what_cannot_be_reached_says_why(cluster, served):
     task = task_of(cluster, served.experiment)
-    assert "it must be TASK:PORT" in error_of(proxy(cluster, task), 404)
-    assert "it must be TASK:PORT" in error_of(proxy(cluster, f"{task}:99999"), 404)
+    assert "none of environment.proxy_ports of its configuration has default_service_id" in error_of(proxy(cluster, task), 404)
+    assert "it must be TASK or TASK:PORT" in error_of(proxy(cluster, f"{task}:99999"), 404)
     assert "there is no such task" in error_of(proxy(cluster, "nobody:80"), 404)
     assert "not among environment.proxy_ports" in error_of(proxy(cluster, f"{task}:{cluster.port}"), 404)
     assert "is a WebSocket" in error_of(proxy(cluster, f"{task}:{served.port}", upgrade=False), 400)
     assert proxy(cluster, f"{task}:{served.port}", token=None).status == 401
-    http = cluster.create(config=configuration(cluster, 8888, tcp=False), activate=False)
-    assert "set proxy_tcp: true" in error_of(proxy(cluster, f"{task_of(cluster, http)}:8888"), 501)
     waits = cluster.create(config=configuration(cluster, 8888), activate=False)
-    assert "does not run at the moment" in error_of(proxy(cluster, f"{task_of(cluster, waits)}:8888"), 404)
-    for x in (http, waits):
-        cluster.post(f"/api/v1/experiments/{x}/kill")
+    assert "is paused" in error_of(proxy(cluster, f"{task_of(cluster, waits)}:8888"), 503)
+    cluster.post(f"/api/v1/experiments/{waits}/kill")
 
 
 def test_a_port_at_which_nobody_listens_is_a_bad_gateway(cluster):
@@ -103,7 +100,7 @@ def test_a_port_at_which_nobody_listens_is_a_bad_gateway(cluster):
     x = cluster.create(config=config)
     [trial] = cluster.trial_ids(x)
     wait_for("the trial", lambda: "up" in cluster.trial_log(trial))
-    assert f"no program answers at port {port}" in error_of(proxy(cluster, f"{task_of(cluster, x)}:{port}"), 502)
+    assert f"no program answers at its port {port}" in error_of(proxy(cluster, f"{task_of(cluster, x)}:{port}"), 502)
     assert cluster.post(f"/api/v1/experiments/{x}/kill").status == 200
     cluster.wait_experiment(x)
 
@@ -117,7 +114,7 @@ def test_only_the_owner_and_admins_reach_a_trials_port(cluster, served):
         assert cluster.post("/api/v1/users", user).status == 200
         assert "is a WebSocket" in error_of(proxy(cluster, service, upgrade=False), 400), "an admin comes as far as that"
         assert cluster.login("stranger", password="long enough 1").status == 200
-        assert "belongs to user 'determined'" in error_of(proxy(cluster, service), 403)
+        assert error_of(proxy(cluster, service), 404) == f"service '{service}' not found"
     finally:
         cluster.token = owner
 

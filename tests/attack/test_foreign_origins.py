@@ -60,18 +60,6 @@ def test_every_method_that_changes_something_is_guarded(master, method, path):
     assert master.get("/api/v1/me", token=None, headers=headers).status == 200, "a read tells the page nothing: the browser hides it"
 
 
-UPGRADE = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}
-
-
-def test_a_page_of_another_origin_opens_a_websocket(master):
-    for foreign in ({"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "same-site"}, {}):
-        reply = master.get("/proxy/1.x:80", token=None, headers={**cookie(master), **UPGRADE, **foreign})
-        assert reply.status == 403, reply
-    # A request from the platform's own origin gets so far that the answer says whether there is such a service.
-    assert master.get("/proxy/1.x:80", token=None, headers={**cookie(master), **UPGRADE, "Origin": master.url}).status == 404
-    assert master.get("/proxy/1.x:80", token=admin_token(master), headers={**UPGRADE, "Origin": "http://evil.example"}).status == 404
-
-
 def test_a_page_of_another_origin_logs_a_browser_in_as_somebody_else(master):
     body = {"username": "determined", "password": client_hash(master.password), "isHashed": True}
     for foreign in ({"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):

@@ -63,6 +63,8 @@ OUT_OF_RANGE = {
     "a container's name without end": {"state": state(containerId="a" * 100_000)},
     "an address with a line of its own": {"state": state(state="STATE_RUNNING", address="a\nerror fake=1")},
     "an address without end": {"state": state(state="STATE_RUNNING", address="a" * 1000)},
+    "an account that ssh takes for an option": {"state": state(state="STATE_RUNNING", account="-oProxyCommand=touch /tmp/x")},
+    "an account without end": {"state": state(state="STATE_RUNNING", account="a" * 1000)},
     "an allocation without end": {"state": state(allocationId="a" * 1000)},
     "logs of no container": {"logs": logs(containerId="")},
     "logs of a task without end": {"logs": logs(taskId="1" * 1000)},

@@ -27,7 +27,7 @@ def screen(det):
 
 def pictures(t):
     """The pictures on the screen: text without codes, each as a list of lines."""
-    drawn = t.seen.decode().split("\x1b[H")[1:]
+    drawn = t.seen.split(LEAVE)[0].decode().split("\x1b[H")[1:]
     return [re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", p).replace("\r", "").split("\n") for p in drawn]
 
 

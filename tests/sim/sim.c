@@ -158,12 +158,29 @@ static void check_start(struct sim *sim, const struct sim_agent *a, const struct
     }
 }
 
+/* The number of a launched task; 0: the task is none. */
+static int launched_number(const struct sim *sim, const char *task_id)
+{
+    for (int i = 1; i <= sim->task_n; i++)
+        if (strcmp(sim->task_id[i], task_id) == 0)
+            return i;
+    return 0;
+}
+
+static const char *launched_word(const struct sim *sim, int number)
+{
+    return task_kind_word(sim->task[number].kind);
+}
+
 static void start_container(struct sim *sim, struct sim_agent *a, const struct core_start *s)
 {
+    int launched = launched_number(sim, s->task_id);
     char buf[64], from[64] = "";
     if (s->latest_checkpoint)
         snprintf(from, sizeof(from), " from step %d", s->steps_completed);
-    if (s->trial_id == 0)
+    if (launched > 0)
+        sim_tell(sim, "%s > start %s %d%s", a->id, launched_word(sim, launched), launched, slots_text(s, buf));
+    else if (s->trial_id == 0)
         sim_tell(sim, "%s > start %s%s", a->id, s->description, slots_text(s, buf));
     else
         sim_tell(sim, "%s > start trial %d run %d%s%s", a->id, s->trial_id, s->run_id, slots_text(s, buf), from);
@@ -172,6 +189,7 @@ static void start_container(struct sim *sim, struct sim_agent *a, const struct c
     *k = (struct sim_container){.used = true,
                                 .experiment_id = s->experiment_id,
                                 .trial_id = s->trial_id,
+                                .launched = launched,
                                 .run_id = s->run_id,
                                 .steps = s->steps_completed,
                                 .device_n = (int)s->device_n,
@@ -187,7 +205,10 @@ static void kill_container(struct sim *sim, const char *agent_id, const char *co
     struct sim_container *k = a ? find_container(a, container_id) : NULL;
     if (!k || k->state == CONTAINER_TERMINATED)
         return;
-    sim_tell(sim, "%s > kill trial %d run %d", a->id, k->trial_id, k->run_id);
+    if (k->launched > 0)
+        sim_tell(sim, "%s > kill %s %d", a->id, launched_word(sim, k->launched), k->launched);
+    else
+        sim_tell(sim, "%s > kill trial %d run %d", a->id, k->trial_id, k->run_id);
     k->phase = TASK_EXIT;
     k->exit_kind = EXIT_FAILED;
     k->exit_code = 137;
@@ -248,6 +269,13 @@ static void carry_out(struct sim *sim, const struct core_effect *e)
     }
 }
 
+static void tell_end(struct sim *sim, const struct allocation_row *row)
+{
+    int launched = launched_number(sim, row->task_id);
+    if (launched > 0)
+        sim_tell(sim, "%s %d > over: %s", launched_word(sim, launched), launched, exit_kind_text(row->exit_kind));
+}
+
 static void tell_rows(struct sim *sim, const struct core_effects *effects)
 {
     for (size_t i = 0; i < effects->n; i++) {
@@ -260,6 +288,8 @@ static void tell_rows(struct sim *sim, const struct core_effects *effects)
         }
         if (e->type == CORE_TASK_LOG && e->log.error)
             sim_tell(sim, "log > %.*s", (int)strlen(e->log.text) - 1, e->log.text);
+        if (e->type == CORE_PUT_ALLOCATION && e->allocation->state == ALLOCATION_TERMINATED)
+            tell_end(sim, e->allocation);
         if (e->type == CORE_PUT_TRIAL && old && old->state != e->trial->state && run_state_is_terminal(e->trial->state))
             sim_tell(sim, "trial %d > %s, restarts %d", old->id, run_state_name(e->trial->state), e->trial->restarts);
     }
@@ -444,6 +474,17 @@ static bool call_core(struct sim *sim, struct sim_container *k, const struct cor
     return false;
 }
 
+static void launch_task_program(struct sim *sim, struct sim_agent *a, struct sim_container *k)
+{
+    const struct sim_task *t = &sim->task[k->launched];
+    struct core_event ready = {.type = CORE_ALLOCATION_READY, .allocation = {.allocation_id = k->allocation_id}};
+    k->exit_code = t->exit_code;
+    go_to(sim, k, TASK_EXIT, t->ms > 0 ? t->ms : 1000000000);
+    send_state(sim, a, k);
+    if (t->tells_ready && a->connected)
+        sim_step(sim, &ready, NULL);
+}
+
 static void launch_program(struct sim *sim, struct sim_agent *a, struct sim_container *k,
                            const struct sim_experiment *b)
 {
@@ -456,6 +497,10 @@ static void launch_program(struct sim *sim, struct sim_agent *a, struct sim_cont
         return;
     }
     k->state = CONTAINER_RUNNING;
+    if (k->launched > 0) {
+        launch_task_program(sim, a, k);
+        return;
+    }
     bool hangs = k->trial_id == 0 && b->deaf;
     go_to(sim, k, k->trial_id == 0 ? TASK_EXIT : b->invalid_hp ? TASK_INVALID_HP : TASK_WORK, hangs ? 1000000000 : 100);
     send_state(sim, a, k);
@@ -628,6 +673,39 @@ bool sim_create_task(struct sim *sim, int experiment_id)
 {
     const struct core_task_spec spec = {.owner_id = 1, .experiment_id = experiment_id};
     return sim_step(sim, &(struct core_event){.type = CORE_TASK_CREATE, .task = &spec}, NULL);
+}
+
+int sim_launch(struct sim *sim, const struct sim_task *t, struct error *err)
+{
+    cleanup_effects struct core_effects effects = CORE_EFFECTS_INIT;
+    const struct core_task_spec spec = {.kind = t->kind,
+                                        .owner_id = 1,
+                                        .pool = t->pool ? t->pool : "default",
+                                        .description = "made up",
+                                        .slots = t->slots,
+                                        .priority = t->priority != 0 ? t->priority : 42,
+                                        .max_slots = t->max_slots > 0 ? t->max_slots : -1,
+                                        .weight = 1,
+                                        .idle_timeout_us = t->idle_timeout_ms * MS};
+    struct core_event ev = {.type = CORE_TASK_CREATE, .now_us = sim->now_us, .task = &spec};
+    if (!sim->core)
+        return 0;
+    int rv = core_step(sim->core, &ev, &effects, err), number = rv < 0 ? 0 : ++sim->task_n;
+    if (rv < 0)
+        assert_int_equal(effects.n, 0);
+    sim->task[number] = *t;
+    snprintf(sim->task_id[number], sizeof(sim->task_id[number]), "%s", number > 0 ? effects.task_id : "");
+    return finish_step(sim, &effects) ? number : 0;
+}
+
+int sim_kill_task(struct sim *sim, int number)
+{
+    return sim_step(sim, &(struct core_event){.type = CORE_TASK_KILL, .task_id = sim->task_id[number]}, NULL) ? 0 : -1;
+}
+
+void sim_use_task(struct sim *sim, int number)
+{
+    sim_step(sim, &(struct core_event){.type = CORE_TASK_USED, .task_id = sim->task_id[number]}, NULL);
 }
 
 int sim_request(struct sim *sim, enum core_event_type request, int experiment_id)

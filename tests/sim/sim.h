@@ -19,7 +19,7 @@
 #include "common/base/strbuf.h"
 #include "core/core.h"
 
-enum { SIM_AGENTS = 16, SIM_CONTAINERS = 64, SIM_EXPERIMENTS = 128, SIM_TRIALS = 512 };
+enum { SIM_AGENTS = 16, SIM_CONTAINERS = 64, SIM_EXPERIMENTS = 128, SIM_TRIALS = 512, SIM_TASKS = 64 };
 
 /* What an experiment asks for, and how its trials behave. */
 struct sim_experiment {
@@ -39,6 +39,18 @@ struct sim_experiment {
     bool runs_first;        /* with either of the two above, the agent reports RUNNING before the launch fails */
 };
 
+/* A task that a user launches: what it asks for, and how it behaves. Stories call the tasks by their kinds and by the
+ * order in which they were launched: command 1, notebook 2. */
+struct sim_task {
+    enum task_kind kind;
+    int slots, priority /* 0: 42 */, max_slots /* 0: no limit */;
+    const char *pool; /* NULL: default */
+    int ms;           /* how long it runs; 0: for ever */
+    int exit_code;
+    int idle_timeout_ms; /* 0: it is not watched */
+    bool tells_ready;    /* its output says that it is ready as soon as it runs */
+};
+
 enum sim_task_phase {
     TASK_LAUNCH,
     TASK_WORK,
@@ -56,6 +68,7 @@ struct sim_container {
     bool used;
     char id[CORE_UUID_MAX], allocation_id[CORE_ALLOCATION_ID_MAX];
     int experiment_id, trial_id, run_id, steps, own_steps;
+    int launched; /* the number of the task that a user has launched; 0: it is none */
     int32_t device_id[CORE_DEVICES_MAX];
     int device_n;
     enum sim_task_phase phase;
@@ -110,6 +123,9 @@ struct sim {
     struct sim_agent agent[SIM_AGENTS];
     int agent_n;
     struct sim_experiment behaviour[SIM_EXPERIMENTS];
+    struct sim_task task[SIM_TASKS]; /* by number */
+    char task_id[SIM_TASKS][CORE_TASK_ID_MAX];
+    int task_n;
     int promised[SIM_TRIALS]; /* by trial: the steps of the newest checkpoint that the trial was told is stored */
     struct sim_provider provider;
     struct core_pool_opts pool, other_pool;
@@ -142,6 +158,11 @@ int sim_create(struct sim *sim, const struct sim_experiment *x); /* returns the 
 bool sim_create_task(struct sim *sim,
                      /* a task of its own, which works for 100 ms; false: the master has given no answer */
                      int experiment_id);
+/* Launches a task. Returns its number; 0: it was refused, or the master has given no answer. */
+int sim_launch(struct sim *sim, const struct sim_task *t, struct error *err);
+/* 0, or -1 if the request was refused. */
+int sim_kill_task(struct sim *sim, int number);
+void sim_use_task(struct sim *sim, int number);
 /* 0, or -1 if the request was refused. */
 int sim_request(struct sim *sim, enum core_event_type request, int experiment_id);
 int sim_continue(struct sim *sim, int experiment_id); /* 0, or -1 if the request was refused */

@@ -33,6 +33,21 @@ static void apply_trial(struct sim_store *s, const struct core_effect *e)
     now->excluded_agents = e->trial->excluded_agents ? strdup(e->trial->excluded_agents) : NULL;
 }
 
+static void apply_launched(struct sim_store *s, const struct core_effect *e)
+{
+    char *description = NULL;
+    for (size_t i = 0; i < s->launched_n; i++)
+        if (strcmp(s->launched[i].task_id, e->launched->task_id) == 0)
+            description = (char *)s->launched[i].description;
+    if (e->insert)
+        description = strdup(e->launched->description);
+    APPLY(s->launched, s->launched_n, e->launched, e->insert,
+          strcmp(s->launched[i_].task_id, e->launched->task_id) == 0);
+    for (size_t i = 0; i < s->launched_n; i++)
+        if (strcmp(s->launched[i].task_id, e->launched->task_id) == 0)
+            s->launched[i].description = description;
+}
+
 static void apply_searcher(struct sim_store *s, int32_t experiment_id, const char *snapshot)
 {
     for (size_t i = 0; i < s->experiment_n; i++) {
@@ -88,6 +103,9 @@ static void apply_one(struct sim_store *s, const struct core_effect *e)
         break;
     case CORE_PUT_TASK:
         APPLY(s->task, s->task_n, e->task, e->insert, strcmp(s->task[i_].id, e->task->id) == 0);
+        break;
+    case CORE_PUT_LAUNCHED:
+        apply_launched(s, e);
         break;
     case CORE_PUT_ALLOCATION:
         if (e->insert)
@@ -236,9 +254,11 @@ struct core_rows store_read(const struct sim_store *s)
     struct allocation_row *a = calloc(s->allocation_n + 1, sizeof(*a));
     struct container_row *k = calloc(s->container_n + 1, sizeof(*k));
     struct task_row *own = calloc(s->task_n + 1, sizeof(*own));
+    struct launched_row *launched = calloc(s->launched_n + 1, sizeof(*launched));
     struct core_rows r = {.experiment = x,
                           .trial = t,
                           .task = own,
+                          .launched = launched,
                           .allocation = a,
                           .container = k,
                           .agent = s->agent,
@@ -255,6 +275,10 @@ struct core_rows store_read(const struct sim_store *s)
     for (size_t i = 0; i < s->task_n; i++)
         if (s->task[i].trial_id == 0 && s->task[i].end_us == 0)
             own[r.task_n++] = s->task[i];
+    for (size_t i = 0; i < s->launched_n; i++)
+        for (size_t n = 0; n < r.task_n; n++)
+            if (strcmp(own[n].id, s->launched[i].task_id) == 0)
+                launched[r.launched_n++] = s->launched[i];
     for (size_t i = 0; i < s->allocation_n; i++)
         if (s->allocation[i].end_us == 0)
             a[r.allocation_n++] = s->allocation[i];
@@ -269,6 +293,7 @@ void store_rows_free(struct core_rows *rows)
     free((void *)rows->experiment);
     free((void *)rows->trial);
     free((void *)rows->task);
+    free((void *)rows->launched);
     free((void *)rows->allocation);
     free((void *)rows->container);
 }
@@ -279,6 +304,8 @@ void store_free(struct sim_store *s)
         free((char *)s->trial[i].hparams);
         free((char *)s->trial[i].excluded_agents);
     }
+    for (size_t i = 0; i < s->launched_n; i++)
+        free((char *)s->launched[i].description);
     for (size_t i = 0; i < s->experiment_n; i++)
         strbuf_release(&s->events[i]);
     for (size_t i = 0; i < s->experiment_n; i++)

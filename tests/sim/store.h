@@ -16,6 +16,8 @@ struct sim_store {
     size_t trial_n;
     struct task_row task[512];
     size_t task_n;
+    struct launched_row launched[512];
+    size_t launched_n;
     struct allocation_row *allocation;
     size_t allocation_n;
     struct container_row *container;

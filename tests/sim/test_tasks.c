@@ -84,7 +84,7 @@ static void test_task__has_no_place_in_the_queue_that_people_see(void **state)
     sim_create_task(sim, 7);
     sim_run(sim, 10);
     assert_int_equal(core_queue(sim->core, "default", &a, &job), 1);
-    assert_int_equal(job[0].experiment_id, 1);
+    assert_int_equal(job[0].owner.experiment_id, 1);
 }
 
 static void test_task__in_a_pool_that_does_not_exist_is_refused(void **state)

@@ -77,11 +77,14 @@ def main() -> int:
     config = det.ExperimentConfig(_info.config_of(info.trial))
     logging.getLogger().setLevel(logging.DEBUG if config.debug_enabled() else logging.INFO)
     logger.info(
-        "New trial runner in (container %s) on agent %s: %s",
+        "New trial runner in (container %s) on agent %s: trial %d of experiment %d, hyperparameters %s",
         os.environ.get("DET_RESOURCES_ID", ""),
         info.agent_id,
-        json.dumps(_secrets.masked(config)),
+        info.trial.trial_id,
+        info.trial.experiment_id,
+        json.dumps(info.trial.hparams),
     )
+    logger.debug("The experiment's configuration: %s", json.dumps(_secrets.masked(config)))
     try:
         _storage.from_config(config.get_checkpoint_storage()).validate()
     except Exception as e:

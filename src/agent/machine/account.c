@@ -11,10 +11,10 @@
 #include "common/base/cleanup.h"
 #include "common/base/strbuf.h"
 #include "common/system/files.h"
+#include "common/system/login_name.h"
 
 #define PASSWD_BUF 16384
 #define PASSWD_MAX (1024 * 1024)
-#define LOGIN_NAME_LEN 32
 #define GROUPS_MAX 256
 
 /* The entry of a uid in the user database; NULL if there is none. */
@@ -62,13 +62,6 @@ static bool has_entry(const char *passwd, const char *name)
     return false;
 }
 
-static bool is_login_name(const char *s)
-{
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
-    return s && *s && strchr(letters, *s) && strlen(s) <= LOGIN_NAME_LEN &&
-           s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789.-")] == 0;
-}
-
 /* Names the account: by the owner's name in the platform, unless that could be taken for an account of this machine. */
 static void name_own_uid(struct account *x, const struct account_order *o, struct arena *a)
 {
@@ -76,8 +69,8 @@ static void name_own_uid(struct account *x, const struct account_order *o, struc
     /* if it cannot be read, the copy holds only the task's name */
     file_read(account_files.passwd, PASSWD_MAX, &passwd, NULL);
     const char *text = strbuf_str(&passwd);
-    x->name = is_login_name(o->owner) && !has_entry(text, o->owner) ? arena_strdup(a, o->owner)
-                                                                    : arena_printf(a, "det-%d", (int)o->owner_id);
+    x->name = login_name_is_plain(o->owner) && !has_entry(text, o->owner) ? arena_strdup(a, o->owner)
+                                                                          : arena_printf(a, "det-%d", (int)o->owner_id);
     /* The entry's home directory is `/`, which every machine has; the task's variable HOME names its working
      * directory. */
     x->passwd = arena_printf(a, "%s:x:%u:%u::/:/bin/sh\n%s", x->name, (unsigned)x->uid, (unsigned)x->gid, text);

@@ -36,6 +36,9 @@ struct runtime_task {
     const char *master_id, *cluster_id;
     const char *boot_id;                      /* of this machine; "" if unknown */
     const struct wire_link_start_task *start; /* the master's order; NULL for an adopted task */
+    /* What the agent itself needs of the order while the task runs: the order, or of an adopted task what was kept of
+     * it (task_order.c); NULL: nothing was. */
+    const struct wire_link_start_task *kept;
     struct taskdir dir;
     struct account account;
     struct taskenv env;

@@ -76,7 +76,12 @@ static const char session[] =
     "client=$(export -p | grep -E '^export (LANG|LC_[A-Z_]+)=')\n"
     ". \"$ssh/environment\"\n"
     "eval \"$client\"\n"
-    "cd \"$DET_WORKDIR\" || exit 1\n"
+    "# Where the task sees its directory at /run/determined, this is the name that people know.\n"
+    "place=$DET_WORKDIR\n"
+    "if [ /run/determined/workdir -ef \"$place\" ]; then\n"
+    "    place=/run/determined/workdir\n"
+    "fi\n"
+    "cd \"$place\" || exit 1\n"
     "case $command in\n"
     "internal-sftp*)\n"
     "    # The server would serve it by itself if there were no session.sh.\n"
@@ -107,6 +112,7 @@ static const char session[] =
 static const char bashrc[] =
     "# Read by bash in a session of a shell task: what a login shell reads, and then the task's environment once more,\n"
     "# because files such as Debian's /etc/profile set PATH anew.\n"
+    "det_place=$PWD\n"
     "if [ -r /etc/profile ]; then\n"
     "    . /etc/profile\n"
     "fi\n"
@@ -123,8 +129,8 @@ static const char bashrc[] =
     "det_path=$PATH\n"
     ". \"$DET_RUN_DIR/ssh/environment\"\n"
     "export PATH=\"$PATH:$det_path\"\n"
-    "cd \"$DET_WORKDIR\"\n"
-    "unset det_profile det_file det_path\n";
+    "cd \"$det_place\"\n"
+    "unset det_place det_profile det_file det_path\n";
 
 static int put(const struct taskdir *d, const char *name, const char *text, mode_t mode, struct arena *a,
                struct error *err)

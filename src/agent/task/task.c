@@ -7,6 +7,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "agent/streams.h"
+#include "agent/task/ready_watch.h"
 #include "common/base/cleanup.h"
 #include "common/base/must.h"
 #include "common/system/files.h"
@@ -47,6 +49,20 @@ struct task *task_next(struct task *t)
 const char *task_container_id(const struct task *t)
 {
     return t->container_id;
+}
+
+bool task_runs(const struct task *t)
+{
+    return t->sm.state == TASK_STATE_RUNNING && !t->discard;
+}
+
+bool task_has_proxy_port(const struct task *t, int port)
+{
+    const struct wire_link_start_task *kept = t->rt->kept;
+    for (size_t i = 0; kept && i < kept->proxy_ports_n; i++)
+        if (kept->proxy_ports[i] == port)
+            return true;
+    return false;
 }
 
 static void runtime_task_free(struct runtime_task *rt)
@@ -100,8 +116,10 @@ struct task *task_new(struct agent *a, struct runtime_task *rt)
 void task_forget(struct task *t)
 {
     HASH_DEL(t->agent->tasks, t);
+    agent_streams_task_over(t->agent->streams, t->container_id);
     supervisor_free(t->supervisor);
     profile_free(t->profile);
+    ready_watch_free(t->ready_watch);
     python_probe_free(t->python_probe);
     if (t->fetch)
         http_fetch_cancel(t->fetch);
@@ -145,6 +163,7 @@ void task_adopt(struct agent *a, const char *container_id)
 {
     struct task *t = task_new(a, runtime_task_new(a, container_id));
     struct taskspec spec;
+    task_order_read(t->rt);
     bool started = task_read_spec(t, &spec), supervised = is_supervised(t);
     if (started) {
         t->allocation_id = taskspec_env(&spec, "DET_ALLOCATION_ID");
@@ -155,6 +174,8 @@ void task_adopt(struct agent *a, const char *container_id)
     sm_restore(&t->sm, &task_sm_type, 0, TASK_STATE_RUNNING);
     if (supervised)
         task_watch_profile(t);
+    if (supervised && t->rt->kept)
+        t->ready_watch = ready_watch_new(t->rt->kept->ready_pattern, t->rt->kept->waiting_pattern);
     log_info("task.found", "container=%s allocation=%s supervised=%s", container_id, t->allocation_id,
              supervised ? "yes" : "no");
     if (!t->has_supervisor)

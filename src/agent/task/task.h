@@ -38,6 +38,8 @@ void task_pause(struct task *t); /* the link is down: closes the supervisor's co
 
 /* fills in the state that the master is told; strings live as long as the task */
 void task_describe(const struct task *t, struct wire_link_task_state *ret);
+bool task_runs(const struct task *t);
+bool task_has_proxy_port(const struct task *t, int port); /* whether the master may reach this port of the task */
 const char *task_container_id(const struct task *t);
 size_t task_count(const struct agent *a);
 struct task *task_next(struct task *t); /* the next task in the agent's table; NULL after the last */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/task/ready_watch.h"
 #include "agent/task/taskfiles.h"
 #include "common/base/cleanup.h"
 #include "common/codec/codec.h"
@@ -134,6 +135,11 @@ static bool is_container_id(const char *id)
            strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == strlen(id);
 }
 
+static int prepare(struct runtime_task *rt, struct error *err)
+{
+    return rt->runtime->prepare(rt, err) < 0 ? -1 : task_order_keep(rt, err);
+}
+
 void task_start(struct agent *a, const struct wire_link_start_task *message)
 {
     if (!is_container_id(message->container_id)) {
@@ -146,12 +152,13 @@ void task_start(struct agent *a, const struct wire_link_start_task *message)
         return;
     }
     struct runtime_task *rt = runtime_task_new(a, message->container_id);
-    rt->start = copy_start(message, &rt->arena);
+    rt->start = rt->kept = copy_start(message, &rt->arena);
     t = task_new(a, rt);
     t->allocation_id = rt->start->allocation_id;
     t->task_id = rt->start->task_id;
+    t->ready_watch = ready_watch_new(rt->start->ready_pattern, rt->start->waiting_pattern);
     log_info("task.order", "container=%s allocation=%s slots=%zu", t->container_id, t->allocation_id,
              rt->start->device_ids_n);
     task_send_state(t, WIRE_CONTAINER_STATE_PULLING);
-    task_submit(t, a->pool, a->runtime->prepare, on_prepared);
+    task_submit(t, a->pool, prepare, on_prepared);
 }

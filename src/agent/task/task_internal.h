@@ -4,6 +4,7 @@
  *   task_begin.c  PREPARING, RENDEZVOUS, STARTING
  *   task_run.c    RUNNING: the supervisor, connected and adopted
  *   task_profile.c  what it wants measured
+ *   task_order.c  what of the master's order is kept for the agent's restart
  *   task_record.c what goes on record of where it runs
  *   task_end.c    ENDED, REMOVING
  *   task_tell.c   what the master is told, and work on other threads */
@@ -32,6 +33,7 @@ struct task {
     bool supervisor_lost;              /* the connection broke while this agent was connected to the supervisor */
     struct python_probe *python_probe; /* while the task's Python is searched for */
     struct profile *profile;           /* while the task runs; NULL if it is no trial */
+    struct ready_watch *ready_watch;   /* until the task is ready; NULL if its output is not looked at */
     struct loop_timer *timer;          /* the next attempt to attach, or to ask for the rendezvous information */
     struct http_fetch_handle *fetch;
 
@@ -41,6 +43,12 @@ struct task {
     char *exit_text;
     UT_hash_handle hh;
 };
+
+/* Keeps what the agent needs of a task's order for as long as the task runs, for the agent that comes after this one.
+ * On a worker's thread. */
+int task_order_keep(const struct runtime_task *rt, struct error *err);
+/* Reads it for a task that was found. Nothing is read for a task of an agent that kept none. */
+void task_order_read(struct runtime_task *rt);
 
 struct runtime_task *runtime_task_new(struct agent *a, const char *container_id);
 /* makes a task in the agent's table, in state PREPARING */

@@ -1,8 +1,10 @@
 #include "agent/task/task_internal.h"
 
 #include <signal.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "agent/task/ready_watch.h"
 #include "common/base/bytes.h"
 #include "common/base/cleanup.h"
 #include "common/system/log.h"
@@ -20,6 +22,19 @@ _Static_assert((int)TASK_LEVEL_NONE == (int)WIRE_LOG_LEVEL_UNSPECIFIED &&
                    (int)TASK_LEVEL_CRITICAL == (int)WIRE_LOG_LEVEL_CRITICAL,
                "enum task_level of common/task/taskproto.h and log.v1.LogLevel of contract/api.json must agree");
 
+/* Looks for the line that says that the task is ready. The master is told before it gets the line: lines are sent again
+ * until the master has stored them, so that one that it has not stored is looked at again after a lost connection. */
+static void look_for_sign(struct task *t, const char *text)
+{
+    enum ready_sign sign = t->ready_watch ? ready_watch_line(t->ready_watch, text, strlen(text)) : READY_SIGN_NONE;
+    if (sign == READY_SIGN_NONE)
+        return;
+    struct wire_link_task_ready ready = {.container_id = t->container_id,
+                                         .allocation_id = t->allocation_id,
+                                         .waiting = sign == READY_SIGN_WAITS};
+    link_send(t->agent->link, &(struct wire_link_agent_message){.ready = &ready});
+}
+
 static void on_logs(void *ctx, uint64_t first, uint32_t count, const void *lines, size_t n)
 {
     struct task *t = ctx;
@@ -31,7 +46,8 @@ static void on_logs(void *ctx, uint64_t first, uint32_t count, const void *lines
     struct wire_link_log_line *list = arena_array(&a, struct wire_link_log_line, count + 1);
     struct cursor c = cursor_of(lines, n);
     struct task_line l;
-    for (uint32_t i = 0; i < count && task_line_decode(&c, &l) == 0; i++)
+    for (uint32_t i = 0; i < count && task_line_decode(&c, &l) == 0; i++) {
+        look_for_sign(t, l.text);
         list[i] = (struct wire_link_log_line){.timestamp = l.time_us,
                                               .has_timestamp = true,
                                               .stdtype = l.stdtype == TASK_STDERR ? "stderr" : "stdout",
@@ -40,6 +56,7 @@ static void on_logs(void *ctx, uint64_t first, uint32_t count, const void *lines
                                               .rank_id = l.rank,
                                               .has_rank_id = l.has_rank,
                                               .log = l.text};
+    }
     struct wire_link_task_logs logs = {.container_id = t->container_id,
                                        .allocation_id = t->allocation_id,
                                        .task_id = t->task_id,

@@ -5,15 +5,17 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/must.h"
+#include "common/system/login_name.h"
 
 /* ---- what the master is told ------------------------------------------------------------------------------------- */
 
-/* The login name that the task runs as: "" before it is prepared, and after the agent's restart, when the master knows
- * it already. Until the task is prepared, only a worker thread may look at the account. */
+/* The login name that the task runs as. It is "" before the task is prepared, because until then only a worker thread
+ * may look at the account; after the agent's restart, when the master knows it already; and for a name that the master
+ * would not take. */
 static const char *account_of(const struct task *t)
 {
     bool prepared = t->reported == WIRE_CONTAINER_STATE_STARTING || t->reported == WIRE_CONTAINER_STATE_RUNNING;
-    return prepared && t->rt->account.name ? t->rt->account.name : "";
+    return prepared && login_name_is_plain(t->rt->account.name) ? t->rt->account.name : "";
 }
 
 void task_describe(const struct task *t, struct wire_link_task_state *ret)

@@ -197,33 +197,56 @@ struct jobs {
     bool v2;
 };
 
+static int fill_experiment(struct req *r, struct store *db, int32_t id, struct wire_job *ret, struct error *err)
+{
+    struct store_experiment x;
+    if (store_experiment_get(db, id, /* with_config= */ false, &r->arena, &x, err) < 0)
+        return -1;
+    ret->type = WIRE_JOB_TYPE_EXPERIMENT;
+    ret->submission_time = x.start_us;
+    ret->username = x.username;
+    ret->user_id = x.user_id;
+    ret->is_preemptible = true;
+    ret->entity_id = arena_printf(&r->arena, "%d", x.id);
+    ret->name = x.name;
+    ret->progress = (float)x.progress;
+    ret->workspace_id = x.workspace_id;
+    return 0;
+}
+
+static int fill_task(struct req *r, struct store *db, const char *id, struct wire_job *ret, struct error *err)
+{
+    struct store_launched_task t;
+    int32_t type = WIRE_JOB_TYPE_UNSPECIFIED;
+    if (store_launched_task_get(db, id, &r->arena, &t, err) < 0)
+        return -1;
+    codec_enum_number(&wire_enum_job_type, arena_printf(&r->arena, "TYPE_%s", task_kind_name(t.kind)), &type);
+    ret->type = (enum wire_job_type)type;
+    ret->submission_time = t.start_us;
+    ret->username = t.username;
+    ret->user_id = t.owner_id;
+    ret->entity_id = t.id;
+    ret->name = t.description;
+    ret->workspace_id = t.workspace_id;
+    return 0;
+}
+
 static int fill_job(struct req *r, struct store *db, const struct jobs *j, size_t i, struct wire_job *ret,
                     struct error *err)
 {
     const struct core_job_view *v = &j->job[i];
-    struct store_experiment x;
-    if (store_experiment_get(db, v->experiment_id, /* with_config= */ false, &r->arena, &x, err) < 0)
-        return -1;
     struct wire_job_summary *summary = arena_new(&r->arena, struct wire_job_summary);
     job_summary_to_wire(v, &j->wait[i - (size_t)j->window.start], summary);
     *ret = (struct wire_job){.summary = summary,
-                             .type = WIRE_JOB_TYPE_EXPERIMENT,
-                             .submission_time = x.start_us,
                              .has_submission_time = true,
-                             .username = x.username,
-                             .user_id = x.user_id,
                              .resource_pool = j->pool,
-                             .is_preemptible = true,
                              .priority = v->priority,
                              .weight = v->weight,
-                             .entity_id = arena_printf(&r->arena, "%d", x.id),
                              .job_id = j->id[i],
                              .requested_slots = v->requested_slots,
-                             .allocated_slots = v->allocated_slots,
-                             .name = x.name,
-                             .progress = (float)x.progress,
-                             .workspace_id = x.workspace_id};
-    return 0;
+                             .allocated_slots = v->allocated_slots};
+    return v->owner.task_id ? fill_task(r, db, v->owner.task_id, ret, err)
+                            : fill_experiment(r, db, v->owner.experiment_id, ret, err);
 }
 
 static int jobs_read(struct req *r, struct store *db, struct error *err)
@@ -280,6 +303,14 @@ static int find_pool(struct req *r, struct core *core, const char *name, struct 
     return error_set(err, ERR_NOT_FOUND, "resource pool \"%s\" does not exist", name);
 }
 
+/* Copies the texts of a job, because the view is valid until the next step only. */
+static void keep_texts(struct req *r, const struct jobs *j, size_t i)
+{
+    struct core_job_owner *owner = &j->job[i].owner;
+    j->id[i] = arena_strdup(&r->arena, j->job[i].job_id);
+    owner->task_id = owner->task_id ? arena_strdup(&r->arena, owner->task_id) : NULL;
+}
+
 static int list_jobs(struct req *r, struct core *core, const struct wire_get_jobs_v2_request *in, bool v2,
                      struct error *err)
 {
@@ -297,7 +328,7 @@ static int list_jobs(struct req *r, struct core *core, const struct wire_get_job
         reverse_jobs(j->job, j->n);
     j->id = arena_array(&r->arena, const char *, j->n + 1);
     for (size_t i = 0; i < j->n; i++)
-        j->id[i] = arena_strdup(&r->arena, j->job[i].job_id);
+        keep_texts(r, j, i);
     j->page = page_of(in->offset, in->limit);
     j->v2 = v2;
     struct page asked = {.offset = in->offset, .limit = in->limit ? in->limit : JOBS_DEFAULT};
@@ -308,8 +339,7 @@ static int list_jobs(struct req *r, struct core *core, const struct wire_get_job
     struct core_wait_notes notes = {0};
     for (size_t i = 0; i < shown; i++)
         if (!j->job[(size_t)j->window.start + i].leaving)
-            core_wait_noted(core, j->job[(size_t)j->window.start + i].experiment_id, r->now_us, &r->arena, &notes,
-                            &j->wait[i]);
+            core_wait_noted(core, j->job[(size_t)j->window.start + i].owner, r->now_us, &r->arena, &notes, &j->wait[i]);
     r->state = j;
     return req_then_read(r, jobs_read);
 }
@@ -378,7 +408,7 @@ static int queue_change_of(const struct wire_job_queue_control *w, struct core_q
 
 struct queue_request {
     struct core_queue_change *change;
-    int32_t *experiment_id; /* for each change */
+    int32_t *experiment_id; /* for each change of an experiment's job; else 0 */
 };
 
 static int change_queue(struct req *r, struct core *core, struct error *err)
@@ -400,21 +430,27 @@ static int check_bindings(struct req *r, struct store *db, struct error *err)
     const struct queue_request *q = r->state;
     struct store_experiment x;
     for (size_t i = 0; i < in->updates_n; i++)
-        if (q->change[i].what == QUEUE_POOL &&
+        if (q->change[i].what == QUEUE_POOL && q->experiment_id[i] != 0 &&
             (store_experiment_get(db, q->experiment_id[i], /* with_config= */ false, &r->arena, &x, err) < 0 ||
              pool_check_workspace(r, db, q->change[i].pool, x.workspace_id, err) < 0))
             return -1;
     return req_then_loop(r, change_queue);
 }
 
-static int may_change_job(struct req *r, struct core *core, int32_t experiment_id, struct error *err)
+static int may_change_job(struct req *r, struct core *core, struct core_job_owner job, struct error *err)
 {
     struct core_experiment_view x;
-    if (!core_experiment(core, experiment_id, &x))
-        return error_set(err, ERR_NOT_FOUND, "experiment '%d' not found", experiment_id);
-    const struct identity_user *owner = identities_user(api_identities(r->api), x.row->owner_id);
-    return access_may_change_of(r, ACCESS_EXPERIMENT(experiment_id), x.row->owner_id, owner ? owner->username : NULL,
-                                err);
+    struct core_task_view t;
+    int32_t owner_id;
+    if (job.task_id)
+        owner_id = core_task(core, job.task_id, &t) ? t.row->owner_id : 0;
+    else if (core_experiment(core, job.experiment_id, &x))
+        owner_id = x.row->owner_id;
+    else
+        return error_set(err, ERR_NOT_FOUND, "experiment '%d' not found", job.experiment_id);
+    const struct identity_user *owner = identities_user(api_identities(r->api), owner_id);
+    struct access_id id = job.task_id ? ACCESS_TASK(job.task_id) : ACCESS_EXPERIMENT(job.experiment_id);
+    return access_may_change_of(r, id, owner_id, owner ? owner->username : NULL, err);
 }
 
 int api_update_job_queue(struct req *r, struct core *core, const struct wire_update_job_queue_request *in,
@@ -430,9 +466,10 @@ int api_update_job_queue(struct req *r, struct core *core, const struct wire_upd
     for (size_t i = 0; i < in->updates_n; i++) {
         if (queue_change_of(&in->updates[i], &q->change[i], err) < 0)
             return -1;
-        if (core_job_find(core, q->change[i].job_id, &q->experiment_id[i], err) < 0 ||
-            may_change_job(r, core, q->experiment_id[i], err) < 0)
+        struct core_job_owner owner;
+        if (core_job_find(core, q->change[i].job_id, &owner, err) < 0 || may_change_job(r, core, owner, err) < 0)
             return -1;
+        q->experiment_id[i] = owner.experiment_id;
         changes_pools = changes_pools || q->change[i].what == QUEUE_POOL;
     }
     r->state = q;

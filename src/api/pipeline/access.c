@@ -27,6 +27,10 @@ static const struct {
     [ACCESS_OBJECT_PROJECT] = {"project", false, STORE_OWNED_PROJECT},
     [ACCESS_OBJECT_TEMPLATE] = {"template", true, STORE_OWNED_TEMPLATE},
     [ACCESS_OBJECT_USER] = {"user", false, 0 /* no query: a user is their own owner */},
+    [ACCESS_OBJECT_COMMAND] = {"command", true, STORE_OWNED_TASK},
+    [ACCESS_OBJECT_NOTEBOOK] = {"notebook", true, STORE_OWNED_TASK},
+    [ACCESS_OBJECT_SHELL] = {"shell", true, STORE_OWNED_TASK},
+    [ACCESS_OBJECT_TENSORBOARD] = {"tensorboard", true, STORE_OWNED_TASK},
 };
 
 enum { ID_TEXT_MAX = 96 };
@@ -165,6 +169,10 @@ static bool is_own(const struct req *r, struct access_id id)
     case ACCESS_OBJECT_TRIAL:
         return id.number && id.number == who->trial_id;
     case ACCESS_OBJECT_TASK:
+    case ACCESS_OBJECT_COMMAND:
+    case ACCESS_OBJECT_NOTEBOOK:
+    case ACCESS_OBJECT_SHELL:
+    case ACCESS_OBJECT_TENSORBOARD:
         return id.text && *id.text && strcmp(id.text, who->task_id) == 0;
     case ACCESS_OBJECT_ALLOCATION:
         return id.text && *id.text && strcmp(id.text, who->allocation_id) == 0;
@@ -245,10 +253,13 @@ static int32_t owner_in_memory(const struct core *c, struct access_id id)
 {
     struct core_experiment_view x;
     struct core_trial_view t;
+    struct core_task_view task;
     if (id.object == ACCESS_OBJECT_ALLOCATION) {
         const struct allocation_row *row = id.text ? core_allocation(c, id.text) : NULL;
-        id = ACCESS_TRIAL(row ? row->trial_id : 0);
+        id = row && !row->trial_id ? ACCESS_TASK(row->task_id) : ACCESS_TRIAL(row ? row->trial_id : 0);
     }
+    if (objects[id.object].stored == STORE_OWNED_TASK && objects[id.object].by_text)
+        return id.text && core_task(c, id.text, &task) ? task.row->owner_id : 0;
     if (id.object == ACCESS_OBJECT_TRIAL)
         id = ACCESS_EXPERIMENT(id.number && core_trial(c, id.number, &t) ? t.row->experiment_id : 0);
     if (id.object != ACCESS_OBJECT_EXPERIMENT || !id.number || !core_experiment(c, id.number, &x))

@@ -39,6 +39,11 @@ enum access_object {
     ACCESS_OBJECT_PROJECT,
     ACCESS_OBJECT_TEMPLATE,
     ACCESS_OBJECT_USER,
+    /* tasks of one kind; the handler checks that the task is of the kind */
+    ACCESS_OBJECT_COMMAND,
+    ACCESS_OBJECT_NOTEBOOK,
+    ACCESS_OBJECT_SHELL,
+    ACCESS_OBJECT_TENSORBOARD,
 };
 
 struct access_rule {

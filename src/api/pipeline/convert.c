@@ -400,13 +400,12 @@ static enum wire_task_state allocation_state_to_wire(enum allocation_state state
     return (enum wire_task_state)state_number(&wire_enum_task_state, allocation_state_name(state));
 }
 
-/* The reason in the words that scripts search for: "container failed with non-zero exit code (exit code 7)". */
-static const char *exit_reason(const struct allocation_row *x, struct arena *a)
+const char *exit_to_text(enum exit_kind kind, int32_t code, struct arena *a)
 {
-    if (x->exit_kind == EXIT_NONE)
+    if (kind == EXIT_NONE)
         return NULL;
-    const char *text = exit_kind_text(x->exit_kind);
-    return x->exit_kind == EXIT_FAILED ? arena_printf(a, "%s (exit code %d)", text, x->exit_code) : text;
+    const char *text = exit_kind_text(kind);
+    return kind == EXIT_FAILED ? arena_printf(a, "%s (exit code %d)", text, code) : text;
 }
 
 void allocation_to_wire(const struct allocation_row *x, struct arena *a, struct wire_task_allocation *ret)
@@ -424,7 +423,7 @@ void allocation_to_wire(const struct allocation_row *x, struct arena *a, struct 
                                          .end_time = x->end_us ? arena_strdup(a, end) : NULL,
                                          .allocation_id = arena_strdup(a, x->id),
                                          .slots = x->slots,
-                                         .exit_reason = exit_reason(x, a),
+                                         .exit_reason = exit_to_text(x->exit_kind, x->exit_code, a),
                                          .status_code = x->exit_code,
                                          .has_status_code = x->exit_kind == EXIT_OK || x->exit_kind == EXIT_FAILED};
 }

@@ -40,6 +40,9 @@ void trial_to_wire(const struct store_trial *t, enum display_state display, int6
  * then use the credentials of their own environment, and download through the master if there are none. */
 void checkpoint_to_wire(struct req *r, const struct store_checkpoint *c, struct wire_checkpoint *ret);
 const struct wire_template *template_to_wire(struct req *r, const struct store_template *s);
+/* How something ended, in the words that scripts search for: "container failed with non-zero exit code (exit code 7)".
+ * NULL for EXIT_NONE. */
+const char *exit_to_text(enum exit_kind kind, int32_t code, struct arena *a);
 void allocation_to_wire(const struct allocation_row *x, struct arena *a, struct wire_task_allocation *ret);
 /* Makes map entries of a JSON object of paths and their sizes in bytes. */
 void resources_to_wire(const char *json, struct arena *a, struct wire_map_int64 **ret, size_t *ret_n);

@@ -6,15 +6,16 @@
 #include "api/pipeline/handler.h"
 
 struct agent_texts;
+struct byte_streams;
 struct continuing;
 struct live;
 struct log_feeds;
 struct login_limits;
 struct password_lane;
 struct proxies;
+struct proxy;
 struct reporting;
 struct topics;
-struct tunnels;
 
 struct api {
     struct loop *loop;
@@ -32,7 +33,8 @@ struct api {
     struct api_log_stats log_stats;
     struct continuing *continuing; /* experiments that requests are about to continue */
     struct reporting *reporting;   /* checkpoints that requests are about to report, by UUID */
-    struct tunnels *tunnels;       /* connections to ports of tasks */
+    struct byte_streams *streams;  /* connections of clients to ports of tasks */
+    struct proxy *proxy;           /* what requests to /proxy/ share */
     bool sharing_open;             /* security.sharing is open: everybody who is logged in may change everything */
     int next_turn_n;               /* number of requests that go on in the loop's next turn */
     struct topics *topics;         /* streams and long polls that wait for something to happen, by topic */

@@ -140,23 +140,35 @@ static bool is_json(const struct http_request *http)
     return type && strncasecmp(type, json, sizeof(json) - 1) == 0 && strchr(" \t;", type[sizeof(json) - 1]);
 }
 
-int origin_check(const struct proxies *p, struct http_request *http, bool by_cookie, struct error *err)
+static int check_provenance(enum provenance from, const struct http_request *http, bool by_cookie, struct error *err)
 {
-    if (!changes_something(http))
-        return 0;
-    enum provenance from = request_provenance(p, http);
     if (from == FROM_ELSEWHERE)
         return error_set(err, ERR_FORBIDDEN,
                          "this request comes from a page of another origin (%.200s), which may not act for who is "
                          "logged in here; programs send a token in the Authorization header",
                          http_request_header(http, "Origin") ? http_request_header(http, "Origin")
                                                              : "as Sec-Fetch-Site says");
-    if (!by_cookie)
-        return 0;
-    if (from == FROM_UNKNOWN)
+    if (by_cookie && from == FROM_UNKNOWN)
         return error_set(err, ERR_FORBIDDEN,
                          "this request changes something, and its cookie is no proof of who made it: it has neither "
                          "Origin nor Sec-Fetch-Site; programs send the token in the Authorization header");
+    return 0;
+}
+
+int origin_check_page(const struct proxies *p, struct http_request *http, struct error *err)
+{
+    return changes_something(http) ? check_provenance(request_provenance(p, http), http, /* by_cookie= */ true, err)
+                                   : 0;
+}
+
+int origin_check(const struct proxies *p, struct http_request *http, bool by_cookie, struct error *err)
+{
+    if (!changes_something(http))
+        return 0;
+    if (check_provenance(request_provenance(p, http), http, by_cookie, err) < 0)
+        return -1;
+    if (!by_cookie)
+        return 0;
     size_t n;
     http_request_body(http, &n);
     if (n > 0 && !is_json(http))

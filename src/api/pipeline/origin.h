@@ -32,5 +32,7 @@ bool origin_is_https(const struct proxies *p, const struct http_request *http);
 /* ERR_FORBIDDEN unless the request changes nothing or comes from a page of the platform. by_cookie: the cookie
  * authenticates the request. Otherwise (a login) it is refused only if it says that it comes from elsewhere. */
 int origin_check(const struct proxies *p, struct http_request *http, bool by_cookie, struct error *err);
+/* The same for a request with a cookie to a task (src/api/proxy), whose body may be of any type. */
+int origin_check_page(const struct proxies *p, struct http_request *http, struct error *err);
 
 #endif

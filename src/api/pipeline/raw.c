@@ -4,11 +4,14 @@
 
 #include "net/http/http.h"
 
-/* Compares pattern and path segment by segment; both start with '/'. */
+/* Compares pattern and path segment by segment; both start with '/'. A last segment "*" of the pattern matches whatever
+ * follows, also nothing. */
 static bool pattern_matches(const char *pattern, const char *path, struct arena *a, const char *param[RAW_PARAM_MAX])
 {
     int params = 0;
     for (;;) {
+        if (strcmp(pattern, "/*") == 0)
+            return true;
         size_t want = strcspn(pattern + 1, "/"), have = strcspn(path + 1, "/");
         if (pattern[1] == ':' && have > 0) {
             struct strbuf value = STRBUF_INIT;
@@ -23,6 +26,8 @@ static bool pattern_matches(const char *pattern, const char *path, struct arena 
         }
         pattern += 1 + want;
         path += 1 + have;
+        if (!*path && strcmp(pattern, "/*") == 0)
+            return true;
         if (!*pattern || !*path)
             return !*pattern && (!*path || strcmp(path, "/") == 0);
     }

@@ -174,6 +174,11 @@ bool api_has_credentials(struct http_request *http, void *ctx)
     return identities_authenticate(a->identities, request_token(http), clock_now_us(), &who, NULL) == 0;
 }
 
+bool api_takes_early(struct http_request *http, void *ctx)
+{
+    return strncmp(http_request_path(http), "/proxy/", 7) == 0;
+}
+
 size_t api_body_max(struct http_request *http, void *ctx)
 {
     cleanup_arena struct arena a = ARENA_INIT;
@@ -240,9 +245,18 @@ static bool is_collector(const struct req *r, const struct access_row *access, c
     return access->collector.word != ACCESS_NO && token && s->collector_token_matches(s->ctx, token);
 }
 
+/* Whether the request is for a task, whose visitors are judged by src/api/proxy. */
+static bool is_for_task(const struct req *r)
+{
+    const struct raw_route *raw = r->route ? NULL : r->run->match.raw;
+    return raw && raw->first.place == REQ_LOOP && raw->first.loop == raw_proxy;
+}
+
 /* Pages of other sites may not even log in: that would log this browser in as somebody else. */
 static int check_origin(struct req *r, bool open, struct error *err)
 {
+    if (is_for_task(r))
+        return 0;
     bool by_cookie = !open && !header_token(r->http) && http_request_cookie(r->http, "auth");
     return open || by_cookie ? origin_check(r->api->proxies, r->http, by_cookie, err) : 0;
 }

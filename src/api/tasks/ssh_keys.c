@@ -5,6 +5,7 @@
 #include <openssl/crypto.h>
 #include <openssl/ec.h>
 #include <openssl/evp.h>
+#include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/must.h"
 #include "common/base/strbuf.h"
+#include "common/json/json.h"
 
 #define COMMENT "determined"
 
@@ -209,12 +211,31 @@ static int encode_private(const struct key_type *type, EVP_PKEY *key, const stru
     return rc;
 }
 
-static int encode(const struct key_type *type, EVP_PKEY *key, struct arena *a, struct ssh_keys *ret)
+/* Writes the private key in the form PKCS #8, encrypted. */
+static int encode_encrypted(EVP_PKEY *key, const char *passphrase, struct arena *a, const char **ret)
+{
+    char *text = NULL;
+    BIO *out = BIO_new(BIO_s_mem());
+    int ok = out && PEM_write_bio_PKCS8PrivateKey(out, key, EVP_aes_256_cbc(), passphrase, (int)strlen(passphrase),
+                                                  NULL, NULL);
+    long n = ok ? BIO_get_mem_data(out, &text) : 0;
+    if (n > 0)
+        *ret = arena_strndup(a, text, (size_t)n);
+    BIO_free(out);
+    return n > 0 ? 0 : -1;
+}
+
+static int encode(const struct key_type *type, EVP_PKEY *key, const char *passphrase, struct arena *a,
+                  struct ssh_keys *ret)
 {
     cleanup_strbuf struct strbuf public_key = STRBUF_INIT, text = STRBUF_INIT;
     struct ssh_keys keys;
     add_text(&public_key, type->ssh_name);
-    if (type->add_public(&public_key, key) < 0 || encode_private(type, key, &public_key, a, &keys.private_key) < 0)
+    if (type->add_public(&public_key, key) < 0)
+        return -1;
+    int rc = passphrase ? encode_encrypted(key, passphrase, a, &keys.private_key)
+                        : encode_private(type, key, &public_key, a, &keys.private_key);
+    if (rc < 0)
         return -1;
     strbuf_addf(&text, "%s ", type->ssh_name);
     add_base64(&text, &public_key, public_key.n * 2);
@@ -224,15 +245,41 @@ static int encode(const struct key_type *type, EVP_PKEY *key, struct arena *a, s
     return 0;
 }
 
-int ssh_keys_new(const char *type, int rsa_bits, struct arena *a, struct ssh_keys *ret, struct error *err)
+static const struct key_type *find_type(const char *name)
 {
-    const struct key_type *t = types, *end = types + sizeof(types) / sizeof(*types);
-    while (t < end && strcmp(t->name, type) != 0)
-        t++;
-    if (t == end)
-        return error_set(err, ERR_INVALID, "security.ssh.key_type: there is no type \"%s\" of SSH keys", type);
-    EVP_PKEY *key = t->make(rsa_bits > 0 ? rsa_bits : SSH_KEYS_RSA_BITS);
-    int rc = key ? encode(t, key, a, ret) : -1;
+    for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+        if (strcmp(types[i].name, name) == 0)
+            return &types[i];
+    return NULL;
+}
+
+int ssh_keys_new(const struct ssh_keys_request *rq, struct arena *a, struct ssh_keys *ret, struct error *err)
+{
+    const struct key_type *t = find_type(rq->type);
+    if (!t)
+        return error_set(err, ERR_INVALID, "security.ssh.key_type: there is no type \"%s\" of SSH keys", rq->type);
+    if (rq->passphrase && t->make == new_ed25519)
+        t = find_type("ECDSA");
+    EVP_PKEY *key = t->make(rq->rsa_bits > 0 ? rq->rsa_bits : SSH_KEYS_RSA_BITS);
+    int rc = key ? encode(t, key, rq->passphrase, a, ret) : -1;
     EVP_PKEY_free(key);
-    return rc < 0 ? error_set(err, ERR_INTERNAL, "OpenSSL makes no SSH key of type %s", type) : 0;
+    return rc < 0 ? error_set(err, ERR_INTERNAL, "OpenSSL makes no SSH key of type %s", rq->type) : 0;
+}
+
+int ssh_keys_read_passphrase(const void *data, size_t n, struct arena *a, const char **ret, struct error *err)
+{
+    cleanup_json struct json_object *tree = NULL;
+    struct json_object *passphrase;
+    *ret = NULL;
+    if (n == 0)
+        return 0;
+    if (json_parse(data, n, &tree, err) < 0)
+        return error_wrap(err, "data");
+    if (!json_object_object_get_ex(tree, "passphrase", &passphrase) || !passphrase)
+        return 0;
+    const char *text = json_object_get_string(passphrase);
+    if (!json_object_is_type(passphrase, json_type_string) || !*text)
+        return error_set(err, ERR_INVALID, "data.passphrase must be a text that is not empty");
+    *ret = arena_strdup(a, text);
+    return 0;
 }

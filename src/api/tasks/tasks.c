@@ -106,27 +106,46 @@ static int32_t priority_of(struct tasks_listing *l, int32_t experiment_id)
     return l->priority;
 }
 
-static void add_allocation(struct tasks_listing *l, const struct allocation_row *row)
+/* What the list shows of a trial or of a task that a user has launched. */
+struct listed {
+    const char *name;
+    bool known; /* the core knows it */
+    int32_t priority;
+};
+
+static struct listed listed_of(struct tasks_listing *l, const struct allocation_row *row)
 {
     struct core_trial_view trial;
+    struct core_task_view task;
+    if (row->trial_id && core_trial(l->core, row->trial_id, &trial))
+        return (struct listed){.name = arena_printf(l->arena, "Trial %d (Experiment %d)", row->trial_id,
+                                                    trial.row->experiment_id),
+                               .known = true,
+                               .priority = priority_of(l, trial.row->experiment_id)};
+    if (!row->trial_id && core_task(l->core, row->task_id, &task))
+        return (struct listed){.name = arena_strdup(l->arena, task.launched->description),
+                               .known = true,
+                               .priority = task.launched->priority};
+    return (struct listed){.name = ""};
+}
+
+static void add_allocation(struct tasks_listing *l, const struct allocation_row *row)
+{
     const struct sched_policy_type *policy = policy_of_pool(l->defaults, row->pool);
-    bool known = core_trial(l->core, row->trial_id, &trial);
+    struct listed shown = listed_of(l, row);
     struct wire_map_task_allocation_summary *e = &l->entry[l->n++];
     e->key = arena_strdup(l->arena, row->id);
     e->value = (struct wire_task_allocation_summary){.task_id = arena_strdup(l->arena, row->task_id),
                                                      .allocation_id = e->key,
-                                                     .name = known
-                                                                 ? arena_printf(l->arena, "Trial %d (Experiment %d)",
-                                                                                row->trial_id, trial.row->experiment_id)
-                                                                 : "",
+                                                     .name = shown.name,
                                                      .registered_time = row->request_us,
                                                      .has_registered_time = true,
                                                      .resource_pool = arena_strdup(l->arena, row->pool),
                                                      /* clients know round_robin as "priority" */
                                                      .slots_needed = row->slots,
                                                      .scheduler_type = policy->has_queue ? "priority" : policy->name,
-                                                     .has_priority = known && policy->has_queue,
-                                                     .priority = known ? priority_of(l, trial.row->experiment_id) : 0};
+                                                     .has_priority = shown.known && policy->has_queue,
+                                                     .priority = shown.priority};
     resources_to_summary(l->core, row, l->arena, &e->value);
 }
 
@@ -145,8 +164,10 @@ static void list_allocations(struct req *r, struct core *core, struct wire_get_t
                               .defaults = &r->api->defaults,
                               .arena = &r->arena,
                               .entry = arena_array(&r->arena, struct wire_map_task_allocation_summary, n + 1)};
+    struct core_task_view task;
     for (size_t i = 0; i < n; i++)
-        if (row[i]->trial_id) /* a task that collects checkpoints is not shown */
+        if (row[i]->trial_id ||
+            core_task(c, row[i]->task_id, &task)) /* a task that collects checkpoints is not shown */
             add_allocation(&l, row[i]);
     ret->allocation_id_to_summary = l.entry;
     ret->allocation_id_to_summary_n = l.n;
@@ -237,7 +258,8 @@ int raw_tasks(struct req *r, struct core *core, struct error *err)
     return req_then_work(r, print_legacy);
 }
 
-/* ---- context: for a trial's task the model definition of its experiment; other tasks have none ------------------- */
+/* ---- context: for a trial's task the model definition of its experiment, for a launched task the files sent with it -
+ */
 
 int api_get_task_context_directory(struct req *r, struct store *db,
                                    const struct wire_get_task_context_directory_request *in,
@@ -248,6 +270,8 @@ int api_get_task_context_directory(struct req *r, struct store *db,
     const void *tgz = NULL;
     size_t n = 0;
     if (store_task_get(db, in->task_id, &r->arena, &t, err) < 0)
+        return -1;
+    if (!t.has_trial && store_context_get(db, t.id, &r->arena, &tgz, &n, err) < 0)
         return -1;
     if (t.has_trial && (store_trial_get(db, t.trial_id, /* full= */ false, &r->arena, &trial, err) < 0 ||
                         store_experiment_model_definition(db, trial.row.experiment_id, &r->arena, &tgz, &n, err) < 0))

@@ -16,6 +16,9 @@ int experiment_follow(struct cli *cli, int32_t experiment_id, struct publish *po
 /* experiment_end.c: says after the first trial's log how the experiment ended, or that it goes on with other trials.
  * Sets the exit code: 0 unless the experiment failed. */
 void experiment_tell_state(struct cli *cli, const struct wire_experiment *e); /* prints "ended: ERROR: REASON" */
+/* For commands that wait for the end: says so if the experiment has not completed (unless `quiet`), and sets the exit
+ * status: 0 if it has completed, else 1. */
+void experiment_exit_as_it_ended(struct cli *cli, const struct wire_experiment *e, bool quiet);
 int experiment_tell_end(struct cli *cli, int32_t experiment_id, struct error *err);
 void experiment_warn(struct cli *cli, int32_t experiment_id, const enum wire_launch_warning *warning, size_t n);
 /* Prints keys of the configuration that have no effect, and other warnings of the master about it. */

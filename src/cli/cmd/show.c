@@ -59,26 +59,32 @@ void table_object(struct table *t, const char *json)
     table_brief(t, output_dumps_raw(&t->arena, json), brief ? brief : "");
 }
 
-int searched_metric_fetch(struct cli *cli, int32_t experiment_id, struct searched_metric *ret, struct error *err)
+int searched_metric_read(struct arena *a, const struct wire_get_experiment_response *out, struct searched_metric *ret,
+                         struct error *err)
 {
     cleanup_json struct json_object *config = NULL;
-    struct wire_get_experiment_request in = {.experiment_id = experiment_id};
-    struct wire_get_experiment_response out;
     struct json_object *section;
     struct exp_searcher searcher;
-    if (api_call(cli, ROUTE_ID_GET_EXPERIMENT, &in, &out, err) < 0)
-        return -1;
-    const char *text = out.config ? out.config : out.experiment->config ? out.experiment->config : "{}";
+    const char *text = out->config ? out->config : out->experiment->config ? out->experiment->config : "{}";
     *ret = (struct searched_metric){.name = "", .smaller_is_better = exp_searcher_defaults.smaller_is_better};
     if (json_parse(text, strlen(text), &config, err) < 0)
         return -1;
     if (!json_object_is_type(config, json_type_object) || !json_object_object_get_ex(config, "searcher", &section))
         return 0;
-    exp_searcher_read(section, &cli->arena, &searcher);
+    exp_searcher_read(section, a, &searcher);
     if (searcher.metric)
-        ret->name = arena_strdup(&cli->arena, searcher.metric);
+        ret->name = arena_strdup(a, searcher.metric);
     ret->smaller_is_better = searcher.smaller_is_better;
     return 0;
+}
+
+int searched_metric_fetch(struct cli *cli, int32_t experiment_id, struct searched_metric *ret, struct error *err)
+{
+    struct wire_get_experiment_request in = {.experiment_id = experiment_id};
+    struct wire_get_experiment_response out;
+    if (api_call(cli, ROUTE_ID_GET_EXPERIMENT, &in, &out, err) < 0)
+        return -1;
+    return searched_metric_read(&cli->arena, &out, ret, err);
 }
 
 const char *metric_text(struct arena *a, const struct wire_common_metrics *m, const char *name)

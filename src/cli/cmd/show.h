@@ -38,6 +38,8 @@ struct searched_metric {
     const char *name;
     bool smaller_is_better;
 };
+int searched_metric_read(struct arena *a, const struct wire_get_experiment_response *out, struct searched_metric *ret,
+                         struct error *err);
 int searched_metric_fetch(struct cli *cli, int32_t experiment_id, struct searched_metric *ret, struct error *err);
 /* The metric's value in a report (averages); NULL: the report does not have it. The result is in the arena. */
 const char *metric_text(struct arena *a, const struct wire_common_metrics *m, const char *name);

@@ -202,7 +202,7 @@ static int stream_lines(struct follower *f, struct wire_task_logs_request *r, st
 
 static void say_ended(struct cli *cli, const struct log_query *q)
 {
-    if (q->json) /* with --json only records are printed */
+    if (q->json || q->lines_only) /* with --json only records are printed */
         return;
     if (q->task_id)
         cli_print(cli, CLI_GREEN, "Task log stream ended. To reopen log stream, run: det task logs -f %s", q->task_id);

@@ -14,6 +14,7 @@ struct log_query {
     /* the experiment whose first trial it is, for the message at Ctrl-C; 0: the user named the trial */
     int32_t experiment_id;
     bool json, follow;
+    bool lines_only; /* prints no line about how to see them again */
     bool has_head, has_tail;
     int64_t head, tail;
     const char **allocation_id, **agent_id, **container_id, **rank_id, **source, **stdtype;

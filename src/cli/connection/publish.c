@@ -14,9 +14,9 @@
 #include "common/base/must.h"
 #include "common/json/json.h"
 #include "gen/experiment_config.h"
-#include "net/http/tunnel.h"
 #include "net/loop/loop.h"
-#include "net/websocket/ws.h"
+#include "net/streams/stream_join.h"
+#include "net/streams/ws_stream.h"
 
 struct published {
     struct publish *of;
@@ -30,7 +30,7 @@ struct publish {
     struct published *port;
     size_t port_n;
     struct loop *loop;
-    struct tunnels *tunnels;
+    struct byte_streams *streams;
     struct ws_client_options options; /* except what differs from port to port */
     pthread_t thread;
     bool running;
@@ -125,10 +125,17 @@ void publish_warn(const struct publish *p, struct cli *cli, const char *config_t
 
 /* ---- while the trial runs, on the thread ------------------------------------------------------------------------- */
 
-static void on_failed(void *ctx, const char *why)
+static void say_failure(const struct published *p, const char *why)
 {
-    const struct published *p = ctx;
     fprintf(p->of->err, "Port %d: %s\n", p->local, why);
+}
+
+/* Programs on this machine may leave as they like; what is reported is a failure on the way to the trial. */
+enum { LOCAL_SIDE, MASTER_SIDE };
+static void on_over(void *ctx, int failed, const char *why)
+{
+    if (why && failed == MASTER_SIDE)
+        say_failure(ctx, why);
 }
 
 static void on_connection(int fd, void *ctx)
@@ -139,10 +146,17 @@ static void on_connection(int fd, void *ctx)
     if (accepted < 0)
         return;
     struct ws_client_options o = p->of->options;
+    struct byte_streams *all = p->of->streams;
+    const struct byte_stream_handler none = {0};
+    struct byte_stream *to_master;
     o.url = p->url;
     o.header = p->header;
-    if (tunnel_connect(p->of->tunnels, accepted, &o, on_failed, p, &err) < 0)
-        on_failed(p, error_msg(&err));
+    if (ws_stream_connect(all, &o, &none, &to_master, &err) < 0) {
+        say_failure(p, error_msg(&err));
+        close(accepted);
+        return;
+    }
+    stream_join(all, byte_stream_of_fd(all, accepted, accepted, &none), to_master, on_over, p);
 }
 
 static void *serve_ports(void *ctx)
@@ -173,7 +187,7 @@ int publish_serve(struct publish *p, struct cli *cli, const char *task_id, struc
     if (cli_session(cli, &s, err) < 0 || api_token(cli, &token, err) < 0 || loop_new(&p->loop, err) < 0)
         return -1;
     p->err = cli->err;
-    p->tunnels = tunnels_new(p->loop);
+    p->streams = byte_streams_new(p->loop);
     p->options = (struct ws_client_options){.ca_file = s->trust.ca_file,
                                             .tls_name = s->trust.name,
                                             .tls_skip_verify = s->trust.skip_verify};
@@ -213,7 +227,7 @@ void publish_close(struct publish *p)
         free(p->port[i].url);
         free(p->port[i].authorization);
     }
-    tunnels_free(p->tunnels);
+    byte_streams_free(p->streams);
     if (p->loop)
         loop_free(p->loop);
     free(p->port);

@@ -1,6 +1,6 @@
 /* Makes ports of a trial reachable on this machine. det listens on the loopback interface for each, and carries
- * every connection through the master to the trial's port (net/http/tunnel.h). A thread does this while the command
- * does something else. */
+ * every connection through the master to the trial's port (net/streams/stream_join.h). A thread does this while the
+ * command does something else. */
 #ifndef DET_CLI_CONNECTION_PUBLISH_H
 #define DET_CLI_CONNECTION_PUBLISH_H
 

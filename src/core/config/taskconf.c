@@ -41,15 +41,21 @@ static int read_document(const struct taskconf_request *rq, struct json_object *
     return 0;
 }
 
-/* Checks everything that is in the request's document. */
-static int check_present(struct json_object *config, const struct yaml_positions *positions, struct error *err)
+static int check_document(struct json_object *config, enum schema_phase phase, const struct yaml_positions *positions,
+                          struct error *err)
 {
     struct schema_problems problems = SCHEMA_PROBLEMS_INIT;
     struct schema_place place = {.positions = positions, .root = "<config>"};
-    schema_validate(keys(), config, SCHEMA_PRESENT, expconf_checks, &place, &problems);
+    schema_validate(keys(), config, phase, expconf_checks, &place, &problems);
     int r = schema_problems_error(&problems, err);
     schema_problems_release(&problems);
     return r;
+}
+
+/* Checks everything that is in the request's document. */
+static int check_present(struct json_object *config, const struct yaml_positions *positions, struct error *err)
+{
+    return check_document(config, SCHEMA_PRESENT, positions, err);
 }
 
 /* Lays the document over its template. If the result has mistakes, those of the document itself are reported, with
@@ -388,7 +394,7 @@ int taskconf_from_json(enum task_kind kind, const char *json, size_t n, struct t
         return error_wrap(err, "the stored configuration of a %s", task_kind_word(kind));
     if (!json_object_is_type(tree, json_type_object))
         return error_set(err, ERR_INVALID, "the stored configuration of a %s is no object", task_kind_word(kind));
-    if (check_present(tree, NULL, err) < 0)
+    if (check_document(tree, SCHEMA_FINISHED, NULL, err) < 0)
         return error_wrap(err, "the stored configuration of a %s", task_kind_word(kind));
     *ret = new_view(kind, schema_fill(keys(), tree));
     return 0;

@@ -9,8 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/experiments/experiment.h"
-#include "core/queue/pool_change.h"
+#include "core/queue/queue_job.h"
 #include "core/resources/rm.h"
 #include "core/sched/moves.h"
 #include "core/sched/policy.h"
@@ -20,9 +19,9 @@ static const size_t NO_STEP = SIZE_MAX;
 
 struct step {
     const struct core_queue_change *change;
-    struct experiment *job, *anchor; /* anchor: set if the change is a move */
-    size_t anchor_step;              /* the step of the same batch that moves the anchor; NO_STEP: none does */
-    struct pool *pool;               /* the pool that the job goes to; NULL: the change does not change the pool */
+    struct queue_job job, anchor; /* anchor: set if the change is a move */
+    size_t anchor_step;           /* the step of the same batch that moves the anchor; NO_STEP: none does */
+    struct pool *pool;            /* the pool that the job goes to; NULL: the change does not change the pool */
     bool done;
 };
 
@@ -39,48 +38,15 @@ static bool is_move(const struct core_queue_change *change)
     return change->what == QUEUE_AHEAD_OF || change->what == QUEUE_BEHIND_OF;
 }
 
-static struct experiment *job_by_beginning(const struct core *c, const char *id, int *ret_n)
-{
-    struct experiment *found = NULL;
-    *ret_n = 0;
-    for (struct experiment *x = c->experiments; x; x = x->hh.next) {
-        if (strncmp(x->row.job_id, id, strlen(id)) != 0)
-            continue;
-        found = x;
-        ++*ret_n;
-    }
-    return found;
-}
-
-static int find_job(const struct core *c, const char *id, struct experiment **ret, struct error *err)
-{
-    int n = 0;
-    HASH_FIND(by_job, c->jobs, id, strlen(id), *ret);
-    if (*ret)
-        return 0;
-    if (id[0] == '\0')
-        return error_set(err, ERR_INVALID, "a change of the queue names no job");
-    *ret = job_by_beginning(c, id, &n);
-    if (n > 1)
-        return error_set(err, ERR_INVALID, "job id \"%s\" is the beginning of %d jobs' ids; give more of it", id, n);
-    if (n == 0)
-        return error_set(err, ERR_NOT_FOUND, "job %s not found: there is none of that id, or it has ended", id);
-    return 0;
-}
-
-int core_job_find(const struct core *c, const char *job_id, int32_t *ret_experiment_id, struct error *err)
-{
-    struct experiment *x;
-    if (find_job(c, job_id, &x, err) < 0)
-        return -1;
-    *ret_experiment_id = x->row.id;
-    return 0;
-}
-
 static int check_pool(const struct core *c, const struct batch *b, struct step *s, struct error *err)
 {
-    const struct experiment *x = s->job;
-    const char *id = x->row.job_id, *name = s->change->pool;
+    const struct experiment *x = s->job.experiment;
+    const char *id = queue_job_id(s->job), *name = s->change->pool;
+    if (!x)
+        return error_set(err, ERR_INVALID,
+                         "job %s: setting resource pool for job type %s is not supported: it stays in the pool that it "
+                         "was launched in",
+                         id, task_kind_name(s->job.task->row.kind));
     s->pool = name[0] == '\0' ? NULL : pool_find(c, name);
     if (!s->pool)
         return error_set(err, ERR_NOT_FOUND, "job %s: resource pool \"%s\" does not exist", id, name);
@@ -99,12 +65,12 @@ static int check_pool(const struct core *c, const struct batch *b, struct step *
 }
 
 /* Returns the pool in which the job will be once the batch has been carried out. */
-static const struct pool *asked_pool(const struct batch *b, const struct experiment *job)
+static const struct pool *asked_pool(const struct batch *b, struct queue_job job)
 {
     for (size_t i = 0; i < b->n; i++)
-        if (b->step[i].job == job && b->step[i].change->what == QUEUE_POOL)
+        if (queue_job_is(b->step[i].job, job) && b->step[i].change->what == QUEUE_POOL)
             return b->step[i].pool;
-    return job->pool;
+    return queue_job_pool(job);
 }
 
 static int check_value(const struct batch *b, const struct step *s, struct error *err)
@@ -112,40 +78,41 @@ static int check_value(const struct batch *b, const struct step *s, struct error
     const struct pool *p = asked_pool(b, s->job);
     int rv = s->change->what == QUEUE_PRIORITY ? pool_check_priority(p, s->change->priority, err)
                                                : pool_check_weight(p, s->change->weight, err);
-    return rv < 0 ? error_wrap(err, "job %s", s->job->row.job_id) : 0;
+    return rv < 0 ? error_wrap(err, "job %s", queue_job_id(s->job)) : 0;
 }
 
-static int check_waits(const struct experiment *x, struct error *err)
+static int check_waits(struct queue_job job, struct error *err)
 {
-    if (x->job->sched.request_n > 0)
+    if (queue_job_sched(job)->request_n > 0)
         return 0;
     return error_set(err, ERR_PRECONDITION, "job %s has no place in the queue: it neither runs nor waits for slots",
-                     x->row.job_id);
+                     queue_job_id(job));
 }
 
 static int check_move(const struct core *c, struct step *s, struct error *err)
 {
-    if (find_job(c, s->change->anchor, &s->anchor, err) < 0)
+    if (queue_job_find(c, s->change->anchor, &s->anchor, err) < 0)
         return -1;
     /* the job is moved next to itself, such as the first job of a queue to the queue's top: nothing has to be done */
-    if (s->anchor == s->job) {
+    if (queue_job_is(s->anchor, s->job)) {
         s->done = true;
         return 0;
     }
-    if (s->anchor->pool != s->job->pool)
+    const struct pool *pool = queue_job_pool(s->job), *other = queue_job_pool(s->anchor);
+    if (other != pool)
         return error_set(err, ERR_INVALID, "jobs %s and %s are in different resource pools, %s and %s",
-                         s->job->row.job_id, s->anchor->row.job_id, s->job->pool->name, s->anchor->pool->name);
-    const struct sched_policy_type *policy = sched_policy_type(s->job->pool->opts.sched.policy);
+                         queue_job_id(s->job), queue_job_id(s->anchor), pool->name, other->name);
+    const struct sched_policy_type *policy = sched_policy_type(pool->opts.sched.policy);
     if (!policy->has_queue)
         return error_set(err, ERR_INVALID,
                          "job %s: unable to perform operation on resource pool with %s: %s has no order",
-                         s->job->row.job_id, policy->name, s->job->pool->name);
+                         queue_job_id(s->job), policy->name, pool->name);
     return check_waits(s->job, err) < 0 || check_waits(s->anchor, err) < 0 ? -1 : 0;
 }
 
 static int find_job_and_pool(const struct core *c, const struct batch *b, struct step *s, struct error *err)
 {
-    if (find_job(c, s->change->job_id, &s->job, err) < 0)
+    if (queue_job_find(c, s->change->job_id, &s->job, err) < 0)
         return -1;
     return s->change->what == QUEUE_POOL ? check_pool(c, b, s, err) : 0;
 }
@@ -161,14 +128,15 @@ static int check_change(const struct core *c, const struct batch *b, struct step
 
 static bool is_same_kind(const struct step *a, const struct step *b)
 {
-    return a->job == b->job && (a->change->what == b->change->what || (is_move(a->change) && is_move(b->change)));
+    return queue_job_is(a->job, b->job) &&
+           (a->change->what == b->change->what || (is_move(a->change) && is_move(b->change)));
 }
 
 static int check_twice(const struct batch *b, size_t i, struct error *err)
 {
     for (size_t k = 0; k < i; k++)
         if (is_same_kind(&b->step[i], &b->step[k]))
-            return error_set(err, ERR_INVALID, "contradictory batch: job %s gets two %s", b->step[i].job->row.job_id,
+            return error_set(err, ERR_INVALID, "contradictory batch: job %s gets two %s", queue_job_id(b->step[i].job),
                              is_move(b->step[i].change)                  ? "places"
                              : b->step[i].change->what == QUEUE_PRIORITY ? "priorities"
                              : b->step[i].change->what == QUEUE_POOL     ? "resource pools"
@@ -176,53 +144,56 @@ static int check_twice(const struct batch *b, size_t i, struct error *err)
     return 0;
 }
 
-static size_t move_of(const struct batch *b, const struct experiment *job)
+static size_t move_of(const struct batch *b, struct queue_job job)
 {
     for (size_t i = 0; i < b->n; i++)
-        if (b->step[i].job == job && is_move(b->step[i].change))
+        if (queue_job_is(b->step[i].job, job) && is_move(b->step[i].change))
             return i;
     return NO_STEP;
 }
 
-/* Follows the moves from anchor to anchor, and returns the anchor that is not moved itself. NULL: the anchors form a
- * circle. */
-static const struct experiment *last_anchor(const struct batch *b, size_t i)
+/* Follows the moves from anchor to anchor, and finds the anchor that is not moved itself. Returns false if the anchors
+ * form a circle. */
+static bool last_anchor(const struct batch *b, size_t i, struct queue_job *ret)
 {
     for (size_t n = 0; n < b->n; n++) {
+        *ret = b->step[i].anchor;
         if (b->step[i].anchor_step == NO_STEP)
-            return b->step[i].anchor;
+            return true;
         i = b->step[i].anchor_step;
     }
-    return NULL;
+    return false;
 }
 
-static int asked_priority(const struct batch *b, const struct experiment *job, int otherwise)
+static int asked_priority(const struct batch *b, struct queue_job job, int otherwise)
 {
     for (size_t i = 0; i < b->n; i++)
-        if (b->step[i].job == job && b->step[i].change->what == QUEUE_PRIORITY)
+        if (queue_job_is(b->step[i].job, job) && b->step[i].change->what == QUEUE_PRIORITY)
             return b->step[i].change->priority;
     return otherwise;
 }
 
+static bool leaves_pool(const struct batch *b, struct queue_job job)
+{
+    return asked_pool(b, job) != queue_job_pool(job);
+}
+
 static int check_chain(const struct batch *b, size_t i, struct error *err)
 {
-    const struct experiment *job = b->step[i].job, *anchor = b->step[i].anchor, *last = last_anchor(b, i);
-    const struct experiment *leaves = asked_pool(b, job) != job->pool         ? job
-                                      : asked_pool(b, anchor) != anchor->pool ? anchor
-                                                                              : NULL;
-    if (leaves)
+    struct queue_job job = b->step[i].job, anchor = b->step[i].anchor, last;
+    if (leaves_pool(b, job) || leaves_pool(b, anchor))
         return error_set(
             err, ERR_INVALID,
             "contradictory batch: job %s goes to another resource pool, and gets a place in its old one's queue",
-            leaves->row.job_id);
-    if (!last)
+            queue_job_id(leaves_pool(b, job) ? job : anchor));
+    if (!last_anchor(b, i, &last))
         return error_set(err, ERR_INVALID, "contradictory batch: the moves of job %s and others lead in a circle",
-                         job->row.job_id);
-    int priority = asked_priority(b, last, last->job->sched.priority), own = asked_priority(b, job, priority);
+                         queue_job_id(job));
+    int priority = asked_priority(b, last, queue_job_sched(last)->priority), own = asked_priority(b, job, priority);
     if (own != priority)
         return error_set(err, ERR_INVALID,
                          "contradictory batch: job %s gets priority %d and a place among jobs of priority %d",
-                         job->row.job_id, own, priority);
+                         queue_job_id(job), own, priority);
     return 0;
 }
 
@@ -245,48 +216,31 @@ static int check_batch(const struct core *c, struct batch *b, struct error *err)
 
 /* ---- carrying out ------------------------------------------------------------------------------------------------ */
 
-static void keep_resources(struct core *c, const struct experiment *x)
-{
-    struct core_effect *e = effect_add(c, CORE_PUT_RESOURCES);
-    e->resources.experiment_id = x->row.id;
-    e->resources.priority = x->spec.priority;
-    e->resources.weight = x->spec.weight;
-    e->resources.pool = arena_strdup(&c->out->arena, x->pool->name);
-}
-
 static void set_value(struct core *c, const struct step *s)
 {
     if (s->change->what == QUEUE_PRIORITY)
-        s->job->spec.priority = s->change->priority;
+        queue_job_set_priority(c, s->job, s->change->priority);
     else if (s->change->what == QUEUE_WEIGHT)
-        s->job->spec.weight = s->change->weight;
+        queue_job_set_weight(c, s->job, s->change->weight);
     else
-        experiment_change_pool(c, s->job, s->pool);
-    job_reweigh(s->job);
-    keep_resources(c, s->job);
+        queue_job_set_pool(c, s->job, s->pool);
 }
 
 /* Sets the position of a job in the queue. If the job's experiment has gone to another pool, the job lives only until
  * its last run has ended, and needs no position any more. */
 static void set_position(struct core *c, const struct sched_step *to)
 {
-    struct experiment *x = container_of(to->job, struct job, sched)->experiment;
-    if (!x)
-        return;
-    x->row.queue_position = to->queue_position;
-    record_touch(c, &x->record);
-    if (to->priority != x->job->sched.priority) {
-        x->spec.priority = to->priority;
-        keep_resources(c, x);
-    }
-    job_reweigh(x);
+    struct queue_job job;
+    if (queue_job_of_sched(to->job, &job))
+        queue_job_set_place(c, job, to->queue_position, to->priority);
 }
 
 static void move_job(struct core *c, const struct step *s)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct sched_move m;
-    sched_plan_move(&s->job->job->sched, &s->anchor->job->sched, s->change->what == QUEUE_AHEAD_OF, c->now_us, &a, &m);
+    sched_plan_move(queue_job_sched(s->job), queue_job_sched(s->anchor), s->change->what == QUEUE_AHEAD_OF, c->now_us,
+                    &a, &m);
     for (size_t i = 0; i < m.step_n; i++)
         set_position(c, &m.step[i]);
 }

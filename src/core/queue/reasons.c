@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "core/experiments/experiment.h"
+#include "core/experiments/task.h"
 #include "core/resources/agents.h"
 #include "core/resources/allocation.h"
 #include "core/resources/elastic.h"
@@ -358,18 +359,32 @@ static const struct sched_request *first_waiting(const struct job *job)
     return NULL;
 }
 
-bool core_wait_noted(const struct core *c, int32_t experiment_id, int64_t now_us, struct arena *a,
+/* Finds the job and its pool. NULL: there is no such job. */
+static const struct job *find_job(const struct core *c, struct core_job_owner owner, struct pool **ret_pool)
+{
+    if (owner.task_id) {
+        const struct task *t = task_find(c, owner.task_id);
+        *ret_pool = t && t->allocation ? t->allocation->pool : NULL;
+        return *ret_pool ? t->allocation->job : NULL;
+    }
+    const struct experiment *x = experiment_find(c, owner.experiment_id);
+    *ret_pool = x ? x->pool : NULL;
+    return x ? x->job : NULL;
+}
+
+bool core_wait_noted(const struct core *c, struct core_job_owner owner, int64_t now_us, struct arena *a,
                      struct core_wait_notes *notes, struct core_wait_view *ret)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     struct sched_reason reason;
-    const struct experiment *x = experiment_find(c, experiment_id);
-    const struct sched_request *r = !x ? NULL : first_waiting(x->job);
+    struct pool *p;
+    const struct job *job = find_job(c, owner, &p);
+    const struct sched_request *r = job ? first_waiting(job) : NULL;
     if (!r)
         return false;
-    sched_why(x->pool->sched, r, &reason);
-    add_reason(c, x->pool, r, &reason, a, notes, &text);
-    int64_t wait_us = wait_of(x->pool, r, &reason);
+    sched_why(p->sched, r, &reason);
+    add_reason(c, p, r, &reason, a, notes, &text);
+    int64_t wait_us = wait_of(p, r, &reason);
     *ret = (struct core_wait_view){.reason = arena_strdup(a, strbuf_str(&text)),
                                    .estimated_start_us = wait_us == 0 ? 0 : now_us + wait_us};
     return true;
@@ -378,5 +393,5 @@ bool core_wait_noted(const struct core *c, int32_t experiment_id, int64_t now_us
 bool core_wait(const struct core *c, int32_t experiment_id, int64_t now_us, struct arena *a, struct core_wait_view *ret)
 {
     struct core_wait_notes notes = {0};
-    return core_wait_noted(c, experiment_id, now_us, a, &notes, ret);
+    return core_wait_noted(c, (struct core_job_owner){.experiment_id = experiment_id}, now_us, a, &notes, ret);
 }

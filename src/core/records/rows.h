@@ -66,10 +66,26 @@ struct task_row {
     char id[CORE_TASK_ID_MAX];
     char job_id[CORE_UUID_MAX];
     int32_t trial_id;                /* 0: the task is a task of its own … */
-    int32_t owner_id, experiment_id; /* … of this user, on behalf of this experiment */
+    enum task_kind kind;             /* … of this kind … */
+    int32_t owner_id, experiment_id; /* … of this user, and if it removes checkpoints on behalf of this experiment */
     int64_t start_us, end_us;
     bool has_log_retention;
     int32_t log_retention_days; /* counts when the row is inserted; the store may change its own value afterwards */
+};
+
+/* What the core keeps of a task that a user has launched, beside its task_row. The job of such a task is its own. */
+struct launched_row {
+    char task_id[CORE_TASK_ID_MAX];
+    char pool[CORE_POOL_MAX];
+    int32_t slots;
+    int32_t priority;  /* 1 … 99; a lower number goes first */
+    int32_t max_slots; /* -1: no limit */
+    double weight;
+    int64_t queue_position; /* as that of an experiment_row */
+    int32_t run_id;         /* grows by one with each allocation */
+    /* the task ends when it was not used for so long; 0: it is not watched */
+    int64_t idle_timeout_us;
+    const char *description; /* never changes after the row was inserted; borrowed */
 };
 
 enum { CORE_PORTS = 4 };

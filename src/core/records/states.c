@@ -162,10 +162,10 @@ int container_state_parse(const char *name, enum container_state *ret)
 }
 
 static const struct {
-    const char *name, *title, *word;
+    const char *name, *word;
     enum task_ready ready;
 } task_kinds[TASK_KIND_NR] = {
-#define X(kind, name, title, word, ready) [TASK_KIND_##kind] = {name, title, word, ready},
+#define X(kind, name, word, ready) [TASK_KIND_##kind] = {name, word, ready},
     TASK_KINDS(X)
 #undef X
 };
@@ -173,11 +173,6 @@ static const struct {
 const char *task_kind_name(enum task_kind k)
 {
     return k >= 0 && k < TASK_KIND_NR ? task_kinds[k].name : NULL;
-}
-
-const char *task_kind_title(enum task_kind k)
-{
-    return k >= 0 && k < TASK_KIND_NR ? task_kinds[k].title : NULL;
 }
 
 const char *task_kind_word(enum task_kind k)

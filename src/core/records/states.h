@@ -50,20 +50,20 @@ enum container_state {
 };
 
 /* The kinds of tasks of their own. A collection removes checkpoints, and the platform starts it; tasks of all other
- * kinds are launched by users. The first word is in the store and in DET_TASK_TYPE, the second one is for people, and
- * the third one is the word for people in a sentence. `ready` says when such a task is ready: as soon as its container
- * runs, or when the task's output says so (StartTask.readyPattern of contract/link.json). */
+ * kinds are launched by users. The first word is in the store and in DET_TASK_TYPE, the second one is for people.
+ * `ready` says when such a task is ready: as soon as its container runs, or when the task's output says so
+ * (StartTask.readyPattern of contract/link.json). */
 enum task_ready { TASK_READY_WHEN_RUNNING, TASK_READY_WHEN_TOLD };
 #define TASK_KINDS(X) \
-    X(COLLECTION, "CHECKPOINT_GC", "Checkpoint GC", "collection", TASK_READY_WHEN_RUNNING) \
-    X(COMMAND, "COMMAND", "Command", "command", TASK_READY_WHEN_RUNNING) \
-    X(NOTEBOOK, "NOTEBOOK", "Notebook", "notebook", TASK_READY_WHEN_TOLD) \
-    X(SHELL, "SHELL", "Shell", "shell", TASK_READY_WHEN_TOLD) \
-    X(TENSORBOARD, "TENSORBOARD", "TensorBoard", "tensorboard", TASK_READY_WHEN_TOLD) \
-    X(GENERIC, "GENERIC", "Generic Task", "task", TASK_READY_WHEN_RUNNING)
+    X(COLLECTION, "CHECKPOINT_GC", "collection", TASK_READY_WHEN_RUNNING) \
+    X(COMMAND, "COMMAND", "command", TASK_READY_WHEN_RUNNING) \
+    X(NOTEBOOK, "NOTEBOOK", "notebook", TASK_READY_WHEN_TOLD) \
+    X(SHELL, "SHELL", "shell", TASK_READY_WHEN_TOLD) \
+    X(TENSORBOARD, "TENSORBOARD", "tensorboard", TASK_READY_WHEN_TOLD) \
+    X(GENERIC, "GENERIC", "task", TASK_READY_WHEN_RUNNING)
 
 enum task_kind {
-#define X(kind, name, title, word, ready) TASK_KIND_##kind,
+#define X(kind, name, word, ready) TASK_KIND_##kind,
     TASK_KINDS(X)
 #undef X
         TASK_KIND_NR,
@@ -119,9 +119,8 @@ int allocation_state_parse(const char *name, enum allocation_state *ret);
 const char *container_state_name(enum container_state s);
 int container_state_parse(const char *name, enum container_state *ret);
 
-const char *task_kind_name(enum task_kind k);  /* "NOTEBOOK", as stored */
-const char *task_kind_title(enum task_kind k); /* "Notebook", for people */
-const char *task_kind_word(enum task_kind k);  /* "notebook", for people within a sentence */
+const char *task_kind_name(enum task_kind k); /* "NOTEBOOK", as stored */
+const char *task_kind_word(enum task_kind k); /* "notebook", for people */
 int task_kind_parse(const char *name, enum task_kind *ret);
 enum task_ready task_kind_ready(enum task_kind k);
 static inline bool task_kind_is_launched(enum task_kind k) /* a user has launched it */

@@ -66,9 +66,21 @@ struct allocation *allocation_request(struct core *c, struct trial *t)
     return a;
 }
 
+/* Counts the allocations of a task of its own. */
+static int32_t next_run(struct core *c, struct task *t)
+{
+    if (!task_kind_is_launched(t->row.kind))
+        return 1;
+    record_touch(c, &t->launched_record);
+    return ++t->launched.run_id;
+}
+
 void allocation_request_for_task(struct core *c, struct task *t, struct pool *pool)
 {
-    struct allocation_row row = {.run_id = 1, .state = ALLOCATION_PENDING, .request_us = c->now_us};
+    struct allocation_row row = {.run_id = next_run(c, t),
+                                 .state = ALLOCATION_PENDING,
+                                 .slots = t->launched.slots,
+                                 .request_us = c->now_us};
     snprintf(row.id, sizeof(row.id), "%s.%d", t->row.id, row.run_id);
     SET_TEXT(row.task_id, t->row.id);
     SET_TEXT(row.pool, pool->name);
@@ -106,14 +118,30 @@ struct container *allocation_add_container(struct core *c, struct allocation *a,
     return k;
 }
 
-/* Limits the time that a task of its own may take. Such a task may hang, for example on a storage that does not answer.
- * It is killed when its time is over. */
+/* Limits the time that a collection may take. Such a task may hang, for example on a storage that does not answer. It
+ * is killed when its time is over. */
 static void limit_task(struct core *c, struct allocation *a, int64_t since_us)
 {
     int64_t due_us = (since_us < c->now_us ? since_us : c->now_us) +
                      ALLOCATION_TASK_LIMIT_US; /* the clock may have been set back, so since_us may lie ahead */
-    if (a->task)
-        timer_set(&c->timers, &a->task_limit, TIMER_TASK_LIMIT, due_us);
+    if (a->task && a->task->row.kind == TASK_KIND_COLLECTION)
+        timer_set(&c->timers, &a->task_timer, TIMER_TASK_LIMIT, due_us);
+}
+
+/* Draws the port that the service of a launched task listens at. The ports of its machine are looked at only if those
+ * of the cluster are used up. */
+static void take_port_of_service(struct core *c, struct allocation *a)
+{
+    struct port_set here;
+    enum task_kind kind = a->task->row.kind;
+    if (!ports_has_service(kind))
+        return;
+    uint32_t random = new_random(c);
+    a->row.port[0] = ports_draw(&c->ports, kind, random, &c->ports.used);
+    if (a->row.port[0] != 0)
+        return;
+    machines_ports(c, a, SIZE_MAX, &here);
+    a->row.port[0] = ports_draw(&c->ports, kind, random, &here);
 }
 
 static void take_ports(struct core *c, struct allocation *a)
@@ -134,6 +162,8 @@ void allocation_assigned(struct core *c, struct allocation *a)
     limit_task(c, a, c->now_us);
     if (a->trial)
         take_ports(c, a);
+    else
+        take_port_of_service(c, a);
     allocation_raise_state(c, a, ALLOCATION_ASSIGNED);
     task_log(c, a, false, "%s was assigned to an agent", allocation_name(c, a));
     for (size_t i = 0; i < a->container_n; i++)
@@ -161,9 +191,12 @@ static void fill_start_from_trial(struct core *c, const struct allocation *a, st
 
 static void fill_start_from_task(struct core *c, const struct task *t, struct core_start *ret)
 {
+    bool launched = task_kind_is_launched(t->row.kind);
+    ret->kind = t->row.kind;
     ret->experiment_id = t->row.experiment_id;
     ret->owner_id = t->row.owner_id;
-    ret->description = arena_printf(&c->out->arena, "gc-%d", t->row.experiment_id);
+    ret->description = launched ? arena_printf(&c->out->arena, "%s-%s", task_kind_word(t->row.kind), t->row.id)
+                                : arena_printf(&c->out->arena, "gc-%d", t->row.experiment_id);
     ret->hparams = "{}";
 }
 
@@ -322,6 +355,8 @@ void allocation_resume(struct core *c, struct allocation *a)
         restore_preempt_deadline(c, a);
     else
         limit_task(c, a, a->row.start_us != 0 ? a->row.start_us : c->now_us);
+    if (a->row.ready)
+        allocation_watch_idle(c, a);
 }
 
 void allocation_free(struct core *c, struct allocation *a)
@@ -336,6 +371,6 @@ void allocation_free(struct core *c, struct allocation *a)
     gather_release(&a->gather);
     timer_clear(&c->timers, &a->preempt_deadline);
     timer_clear(&c->timers, &a->kill_again);
-    timer_clear(&c->timers, &a->task_limit);
+    timer_clear(&c->timers, &a->task_timer);
     free(a);
 }

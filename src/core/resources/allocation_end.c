@@ -3,6 +3,9 @@
 
 #include <signal.h>
 
+#include "common/base/strbuf.h"
+#include "common/config/schema.h"
+
 #include "core/resources/rm.h"
 #include "core/state/step.h"
 
@@ -26,7 +29,7 @@ void allocation_kill_containers(struct core *c, struct allocation *a)
     a->pool->rm->leaving(a);
     allocation_raise_state(c, a, ALLOCATION_TERMINATING);
     timer_clear(&c->timers, &a->preempt_deadline);
-    timer_clear(&c->timers, &a->task_limit);
+    timer_clear(&c->timers, &a->task_timer);
     timer_set(&c->timers, &a->kill_again, TIMER_KILL_AGAIN, c->now_us + ALLOCATION_KILL_AGAIN_US);
     signal_live(c, a, SIGKILL);
 }
@@ -74,12 +77,29 @@ static void preempt_deadline_passed(struct core *c, struct allocation *a)
     allocation_kill(c, a, reason);
 }
 
+/* Ends a task that was not used for as long as its idle_timeout allows, or looks again when that may be so. */
+static void look_whether_idle(struct core *c, struct allocation *a)
+{
+    const struct task *t = a->task;
+    cleanup_strbuf struct strbuf reason = STRBUF_INIT;
+    if (t->used_us + t->launched.idle_timeout_us > c->now_us) {
+        allocation_watch_idle(c, a);
+        return;
+    }
+    strbuf_adds(&reason, "idle for more than ");
+    duration_format(t->launched.idle_timeout_us * 1000, &reason);
+    strbuf_adds(&reason, ": service is inactive");
+    allocation_kill(c, a, strbuf_str(&reason));
+}
+
 void allocation_timer(struct core *c, struct timer *t)
 {
     if (t->kind == TIMER_PREEMPT_DEADLINE)
         preempt_deadline_passed(c, container_of(t, struct allocation, preempt_deadline));
     else if (t->kind == TIMER_TASK_LIMIT)
-        allocation_kill(c, container_of(t, struct allocation, task_limit), "the task took longer than an hour");
+        allocation_kill(c, container_of(t, struct allocation, task_timer), "the task took longer than an hour");
+    else if (t->kind == TIMER_TASK_IDLE)
+        look_whether_idle(c, container_of(t, struct allocation, task_timer));
     else
         allocation_kill_containers(c, container_of(t, struct allocation, kill_again));
 }
@@ -125,7 +145,7 @@ static void unlink_containers(struct core *c, struct allocation *a)
 static void unlink_allocation(struct core *c, struct allocation *a)
 {
     timer_clear(&c->timers, &a->preempt_deadline);
-    timer_clear(&c->timers, &a->task_limit);
+    timer_clear(&c->timers, &a->task_timer);
     timer_clear(&c->timers, &a->kill_again);
     ports_give_back(&c->ports, a->row.port);
     unlink_containers(c, a);

@@ -8,6 +8,8 @@
 /* A lower state than the present one is ignored. */
 void allocation_raise_state(struct core *c, struct allocation *a, enum allocation_state to);
 void allocation_set_ready(struct core *c, struct allocation *a);
+/* Begins to watch whether a launched task is idle, if it has an idle_timeout. To be called when the task is ready. */
+void allocation_watch_idle(struct core *c, struct allocation *a);
 const char *allocation_name(
     struct core *c,
     const struct allocation *a); /* the name of the allocation in its log, such as "Trial 3 (Experiment 1)" */

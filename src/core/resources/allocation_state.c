@@ -38,13 +38,24 @@ void allocation_set_ready(struct core *c, struct allocation *a)
         return;
     a->row.ready = true;
     record_touch(c, &a->record);
+    if (a->task)
+        a->task->used_us = c->now_us;
+    allocation_watch_idle(c, a);
+}
+
+void allocation_watch_idle(struct core *c, struct allocation *a)
+{
+    if (a->task && a->task->launched.idle_timeout_us > 0)
+        timer_set(&c->timers, &a->task_timer, TIMER_TASK_IDLE, a->task->used_us + a->task->launched.idle_timeout_us);
 }
 
 const char *allocation_name(struct core *c, const struct allocation *a)
 {
     struct arena *arena = &c->out->arena;
-    if (!a->trial)
+    if (!a->trial && !task_kind_is_launched(a->task->row.kind))
         return arena_printf(arena, "Checkpoint GC (Experiment %d)", a->task->row.experiment_id);
+    if (!a->trial)
+        return arena_strdup(arena, a->task->description);
     return arena_printf(arena, "Trial %d (Experiment %d)", a->trial->row.id, a->trial->row.experiment_id);
 }
 

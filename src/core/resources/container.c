@@ -24,12 +24,13 @@ static void maybe_all_prepared(struct core *c, struct allocation *a)
 }
 
 /* If all containers run, their programs run as well. From then on a preemption gives the programs time for a
- * checkpoint. */
+ * checkpoint. A notebook and its like is ready later, when its output says so. */
 static void maybe_all_running(struct core *c, struct allocation *a)
 {
     if (a->row.ready || !all_are(a, CONTAINER_RUNNING, CONTAINER_RUNNING))
         return;
-    allocation_set_ready(c, a);
+    if (a->trial || task_kind_ready(a->task->row.kind) == TASK_READY_WHEN_RUNNING)
+        allocation_set_ready(c, a);
     task_log(c, a, false, "Resources for %s have started", allocation_name(c, a));
 }
 

@@ -106,21 +106,54 @@ struct experiment *job_experiment(const struct job *job)
     return t ? t->experiment : NULL;
 }
 
+struct task *job_task(const struct job *job)
+{
+    if (job->experiment || job->sched.request_n == 0)
+        return NULL;
+    struct sched_request *any = RB_ROOT((struct sched_job_requests *)&job->sched.requests);
+    return container_of(any, struct allocation, request)->task;
+}
+
+static struct sched_job job_of_launched(const struct task *t, const struct pool *p)
+{
+    return (struct sched_job){.job_id = t->row.job_id,
+                              .priority = pool_priority(p, t->launched.priority),
+                              .weight = t->launched.weight,
+                              .max_slots = t->launched.max_slots,
+                              .queue_position = t->launched.queue_position,
+                              .submitted_us = t->row.start_us};
+}
+
 void job_new_for_task(struct allocation *a)
 {
     a->job = must_calloc(1, sizeof(*a->job));
-    a->job->sched = (struct sched_job){.uncounted = true,
-                                       .job_id = a->task->row.job_id,
-                                       .priority = SCHED_PRIORITY_DEFAULT,
-                                       .weight = 1,
-                                       .max_slots = -1,
-                                       .queue_position = a->row.request_us,
-                                       .submitted_us = a->row.request_us};
+    if (task_kind_is_launched(a->task->row.kind))
+        a->job->sched = job_of_launched(a->task, a->pool);
+    else
+        a->job->sched = (struct sched_job){.uncounted = true,
+                                           .job_id = a->task->row.job_id,
+                                           .priority = SCHED_PRIORITY_DEFAULT,
+                                           .weight = 1,
+                                           .max_slots = -1,
+                                           .queue_position = a->row.request_us,
+                                           .submitted_us = a->row.request_us};
+}
+
+void job_reweigh_task(struct task *t)
+{
+    struct allocation *a = t->allocation;
+    struct sched_job now = job_of_launched(t, a->pool);
+    a->pool->rm->reweighed(a->pool, a->job, &now);
+    a->pool->changed = true;
 }
 
 void job_reweigh(struct experiment *x)
 {
-    x->pool->rm->reweighed(x->pool, x->job);
+    struct sched_job now = {.priority = pool_priority(x->pool, x->spec.priority),
+                            .weight = x->spec.weight,
+                            .max_slots = x->spec.max_slots,
+                            .queue_position = x->row.queue_position};
+    x->pool->rm->reweighed(x->pool, x->job, &now);
     x->pool->changed = true;
 }
 

@@ -24,8 +24,8 @@ struct rm_type {
     void (*leaving)(struct allocation *a);        /* the allocation has been told to end */
     void (*agent_forgotten)(struct agent *agent); /* the agent will be freed; nothing runs on it */
     void (*removed)(struct pool *p, struct allocation *a);
-    /* the job's priority, weight or limits, in experiment.spec and row, have changed */
-    void (*reweighed)(struct pool *p, struct job *job);
+    /* the job's priority, weight, max_slots or queue_position have become those of *to */
+    void (*reweighed)(struct pool *p, struct job *job, const struct sched_job *to);
 };
 
 extern const struct rm_type rm_agents;
@@ -45,8 +45,12 @@ struct job *job_new(struct experiment *x); /* x->spec and x->row must be set */
 struct job *job_in_pool(struct experiment *x, struct pool *p);
 /* Returns NULL if the job belongs to a task of its own. */
 struct experiment *job_experiment(const struct job *job);
+/* Returns NULL if the job belongs to an experiment. */
+struct task *job_task(const struct job *job);
 /* Makes the job of a task of its own, whose only allocation is `a`. The job is freed with the allocation. */
 void job_new_for_task(struct allocation *a);
+/* To be called when the priority, weight or position of a launched task has changed. The task has an allocation. */
+void job_reweigh_task(struct task *t);
 void job_reweigh(
     struct experiment *x); /* to be called when the experiment's priority, weight, max_slots or position has changed */
 /* Frees the experiment's job, or lets the end of the experiment's last allocation free it. */

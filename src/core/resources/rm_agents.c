@@ -143,7 +143,7 @@ static void tell_requests(struct core *c, struct pool *p)
         al->request = (struct sched_request){.allocation_id = al->row.id,
                                              .job = x ? &job_in_pool(x, p)->sched : &al->job->sched,
                                              .slots = al->row.slots,
-                                             .single_agent = x && x->spec.single_node,
+                                             .single_agent = x ? x->spec.single_node : al->row.slots > 0,
                                              .preemptible = x != NULL,
                                              .request_us = al->row.request_us};
         block_agents(al);
@@ -177,15 +177,10 @@ static void release_request(struct allocation *al)
     al->pool->changed = true;
 }
 
-static void reweigh_job(struct pool *p, struct job *job)
+static void reweigh_job(struct pool *p, struct job *job, const struct sched_job *to)
 {
-    const struct experiment *x = job->experiment;
     int max_slots_before = job->sched.max_slots;
-    sched_job_set(p->sched, &job->sched,
-                  &(struct sched_job){.priority = pool_priority(p, x->spec.priority),
-                                      .weight = x->spec.weight,
-                                      .max_slots = x->spec.max_slots,
-                                      .queue_position = x->row.queue_position});
+    sched_job_set(p->sched, &job->sched, to);
     elastic_limits(p, job, max_slots_before);
 }
 

@@ -22,6 +22,11 @@ void new_uuid(struct core *c, char ret[CORE_UUID_MAX])
              (unsigned)(high & 0xffff), (unsigned)(low >> 48), (unsigned long long)(low & UINT64_C(0xffffffffffff)));
 }
 
+uint32_t new_random(struct core *c)
+{
+    return (uint32_t)next_random(&c->id_state);
+}
+
 void set_text(char *field, size_t size, const char *text)
 {
     size_t n = strlen(text);

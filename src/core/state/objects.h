@@ -41,6 +41,7 @@ enum record_kind {
     RECORD_EXPERIMENT,
     RECORD_TRIAL,
     RECORD_TASK,
+    RECORD_LAUNCHED,
     RECORD_ALLOCATION,
     RECORD_CONTAINER,
     RECORD_AGENT,
@@ -103,7 +104,12 @@ struct task {
     struct record record;
     struct task_row row;
     struct allocation *allocation;
-    UT_hash_handle hh;
+    /* The members from here on are used if a user has launched the task (task_kind_is_launched()). */
+    struct record launched_record;
+    struct launched_row launched; /* its task_id is "" after a restart if the store has no such row */
+    char *description;            /* the text of launched.description */
+    int64_t used_us;              /* when it was last used, as far as this master knows */
+    UT_hash_handle hh, by_job;
 };
 
 struct allocation {
@@ -115,7 +121,8 @@ struct allocation {
     struct pool *pool;
     struct container **container; /* by rank */
     size_t container_n;
-    struct timer preempt_deadline, kill_again, task_limit;
+    /* task_timer: due when a collection has run for too long, or a launched task may have been idle for too long */
+    struct timer preempt_deadline, kill_again, task_timer;
     int64_t killed_us; /* when a kill was last sent; 0: never */
     struct gather gather;
     TAILQ_ENTRY(allocation) in_pool, in_new;
@@ -204,7 +211,9 @@ struct core {
     uint64_t last_revision;                /* the last revision that an agent has got */
     struct experiment *experiments, *jobs; /* jobs: the same experiments, found by the ids of their jobs */
     struct trial *trials;
-    struct task *tasks; /* tasks of their own, which belong to no trial */
+    struct task *tasks;       /* tasks of their own, which belong to no trial */
+    struct task *task_jobs;   /* those of `tasks` that users have launched, found by the ids of their jobs */
+    int task_n[TASK_KIND_NR]; /* how many of `tasks` there are of each kind */
     struct allocation *allocations;
     struct container *containers;
     struct agent *agents; /* sorted by id */

@@ -43,12 +43,20 @@ static const struct experiment_row *copy_experiment(struct arena *a, const struc
     return copy;
 }
 
+static const struct launched_row *copy_launched(struct arena *a, const struct record *r)
+{
+    struct launched_row *copy = arena_dup(a, r->row, sizeof(*copy));
+    copy->description = r->stored ? NULL : arena_strdup(a, copy->description);
+    return copy;
+}
+
 static void fill_put(struct arena *a, const struct record *r, struct core_effect *ret)
 {
     static const enum core_effect_type types[RECORD_KIND_NR] = {
         [RECORD_EXPERIMENT] = CORE_PUT_EXPERIMENT,
         [RECORD_TRIAL] = CORE_PUT_TRIAL,
         [RECORD_TASK] = CORE_PUT_TASK,
+        [RECORD_LAUNCHED] = CORE_PUT_LAUNCHED,
         [RECORD_ALLOCATION] = CORE_PUT_ALLOCATION,
         [RECORD_CONTAINER] = CORE_PUT_CONTAINER,
         [RECORD_AGENT] = CORE_PUT_AGENT,
@@ -63,6 +71,9 @@ static void fill_put(struct arena *a, const struct record *r, struct core_effect
         break;
     case RECORD_TASK:
         ret->task = arena_dup(a, r->row, sizeof(struct task_row));
+        break;
+    case RECORD_LAUNCHED:
+        ret->launched = copy_launched(a, r);
         break;
     case RECORD_ALLOCATION:
         ret->allocation = arena_dup(a, r->row, sizeof(struct allocation_row));

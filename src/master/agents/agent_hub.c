@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/system/log.h"
 #include "master/agents/agent_message_checks.h"
+#include "net/streams/byte_stream.h"
 #include "store/logs/task_logs.h"
 
 enum {
@@ -28,6 +29,7 @@ struct agent_hub *agent_hub_new(struct master *m)
     if (h) {
         h->m = m;
         h->inboxes = agent_inboxes_new(m->loop, m->workers, clock_monotonic_us);
+        h->streams = byte_streams_new(m->loop);
     }
     return h;
 }
@@ -45,6 +47,7 @@ void agent_hub_free(struct agent_hub *h)
     if (!h)
         return;
     agent_inboxes_free(h->inboxes);
+    byte_streams_free(h->streams);
     free(h);
 }
 
@@ -231,7 +234,16 @@ static void on_inbox_message(void *ctx, struct agent_inbox_message *received)
 
 static void on_message(struct ws *ws, const void *data, size_t n, bool is_text, void *ctx)
 {
-    agent_inbox_put(((struct link *)ctx)->inbox, data, n);
+    struct link *l = ctx;
+    if (is_text)
+        agent_inbox_put(l->inbox, data, n);
+    else
+        link_receive_frame(l, data, n);
+}
+
+static void on_drained(struct ws *ws, void *ctx)
+{
+    link_streams_drained(ctx);
 }
 
 static void on_close(struct ws *ws, int code, const char *why, void *ctx)
@@ -239,6 +251,7 @@ static void on_close(struct ws *ws, int code, const char *why, void *ctx)
     struct link *l = ctx;
     struct agent_hub *h = l->hub;
     l->ws = NULL;
+    link_end_streams(l, code);
     agent_inbox_close(l->inbox);
     HASH_DEL(h->by_id, l);
     if (l->greeted && !h->stopping) {
@@ -289,6 +302,7 @@ int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char 
     memcpy(l->agent_id, agent_id, strlen(agent_id));
     take_peer(l, http_request_peer(http));
     struct ws_handler handler = {.on_message = on_message,
+                                 .on_drained = on_drained,
                                  .on_close = on_close,
                                  .ctx = l,
                                  .message_max = MESSAGE_MAX,

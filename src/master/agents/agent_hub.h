@@ -9,6 +9,7 @@
 
 #include "common/base/error.h"
 #include "core/records/states.h"
+#include "net/streams/byte_stream.h"
 
 struct agent_hub;
 struct http_request;
@@ -34,6 +35,13 @@ void agent_hub_signal(struct agent_hub *h, const char *agent_id, const char *con
 void agent_hub_ack(struct agent_hub *h, const char *agent_id, const char *container_id, enum container_state state);
 /* message is an encoded link.v1.MasterMessage. */
 void agent_hub_send(struct agent_hub *h, const char *agent_id, const struct strbuf *message);
+
+/* agent_streams.c: opens a byte stream to a port of a container, through its agent's link or directly, as
+ * task_streams.route says. Fails if the container does not run, or its agent cannot be reached, or too many streams are
+ * open; everything else is reported by the handler's on_close. */
+int agent_streams_open(struct agent_hub *h, const char *container_id, int port,
+                       const struct byte_stream_handler *handler, struct byte_stream **ret, struct error *err);
+struct byte_streams_stats agent_streams_stats(const struct agent_hub *h);
 
 int agent_hub_count(const struct agent_hub *h);
 

@@ -2,6 +2,7 @@
  *
  *   agent_hub.c      the connections: who may connect, the first and the last message, and everything that is sent to
  *                    agents
+ *   agent_streams.c  byte streams to ports of tasks
  *   agent_reports.c  messages of agents become events of the core and log lines of the store */
 #ifndef DET_MASTER_AGENTS_AGENT_HUB_INTERNAL_H
 #define DET_MASTER_AGENTS_AGENT_HUB_INTERNAL_H
@@ -31,7 +32,9 @@ struct link {
     char agent_id[CORE_AGENT_ID_MAX];
     char peer[CORE_ADDRESS_MAX]; /* the agent's address, which its containers have unless they report another one */
     bool greeted, welcomed;
-    bool joins; /* the agent has connected with the join token, and may be given a key of its own */
+    bool joins;               /* the agent has connected with the join token, and may be given a key of its own */
+    struct mux_link *streams; /* byte streams to ports of tasks; NULL: the agent's program knows none */
+    char version[64];         /* of the agent's program, as it says */
     STAILQ_HEAD(, held) held;
     size_t held_bytes;
     UT_hash_handle hh;
@@ -41,6 +44,7 @@ struct agent_hub {
     struct master *m;
     struct link *by_id;
     struct agent_inboxes *inboxes;
+    struct byte_streams *streams; /* to ports of tasks, through links and directly */
     uint64_t last_serial;
     bool stopping; /* the master ends and closes all connections, so the core is not told of their ends */
     /* the batches of log lines that are with the writer: the newest batch of each container */
@@ -60,5 +64,13 @@ enum wire_container_state wire_of_container_state(enum container_state state);
 
 void link_hear(struct link *l,
                struct agent_inbox_message *received); /* handles one message; may take over its arena and lines */
+
+/* ---- agent_streams.c --------------------------------------------------------------------------------------------- */
+
+/* The agent's hello: the link can carry streams from its welcome on, if the agent's program knows them. */
+void link_begin_streams(struct link *l, const struct wire_link_agent_hello *hello);
+void link_receive_frame(struct link *l, const void *data, size_t n); /* a binary message */
+void link_streams_drained(struct link *l);
+void link_end_streams(struct link *l, int code); /* the link is closed */
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/system/login_name.h"
 #include "core/records/rows.h"
 
 enum {
@@ -54,6 +55,14 @@ static int check_word(const char *what, const char *s, size_t max, struct error 
     return s && !is_plain(s) ? error_set(err, ERR_INVALID, "%s holds a space", what) : 0;
 }
 
+/* People give this name to ssh, as a part of a word of its command line. */
+static int check_login_name(const char *s, struct error *err)
+{
+    if (!s || !*s || login_name_is_plain(s))
+        return 0;
+    return error_set(err, ERR_INVALID, "account '%.80s' is no login name of letters, digits, '_', '.' and '-'", s);
+}
+
 static int check_container(const char *id, struct error *err)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
@@ -99,7 +108,7 @@ static int check_state(const struct wire_link_task_state *t, struct error *err)
     if (check_container(t->container_id, err) < 0 ||
         check_word("allocationId", t->allocation_id, CORE_ALLOCATION_ID_MAX - 1, err) < 0 ||
         check_range("state", t->state, WIRE_CONTAINER_STATE_ASSIGNED, WIRE_CONTAINER_STATE_TERMINATED, err) < 0 ||
-        check_word("address", t->address, CORE_ADDRESS_MAX - 1, err) < 0)
+        check_word("address", t->address, CORE_ADDRESS_MAX - 1, err) < 0 || check_login_name(t->account, err) < 0)
         return -1;
     return t->exit ? check_exit(t->exit, err) : 0;
 }
@@ -178,5 +187,7 @@ int agent_message_check(const struct wire_link_agent_message *m, struct error *e
         return check_logs(m->logs, err);
     if (m->devices)
         return check_devices(m->devices, err);
+    if (m->ready)
+        return check_container(m->ready->container_id, err);
     return m->metrics ? check_container(m->metrics->container_id, err) : 0;
 }

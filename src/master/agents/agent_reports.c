@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/must.h"
 #include "common/system/log.h"
+#include "core/core.h"
 #include "master/agents/agent_hub_internal.h"
 #include "master/agents/agent_keys.h"
 #include "master/agents/agent_metrics.h"
@@ -102,6 +103,7 @@ static void on_hello(struct link *l, const struct wire_link_agent_hello *hello, 
         link_refuse(l, err.kind == ERR_INVALID || err.kind == ERR_NOT_FOUND, error_msg(&err));
         return;
     }
+    link_begin_streams(l, hello);
     if (l->joins && hello->wants_key)
         agent_keys_issue(h->m, l->agent_id);
     log_info("agent.connected", "id=%s pool=%s slots=%zu containers=%zu version=%s", l->agent_id,
@@ -132,6 +134,24 @@ static void on_devices(struct link *l, const struct wire_link_devices_state *dev
         log_warning("agent.devices_ignored", "agent=%s reason=%s", l->agent_id, log_quote(error_msg(&err)));
     else
         log_warning("agent.devices", "agent=%s lost=%zu", l->agent_id, devices->lost_ids_n);
+}
+
+/* Only the agent that runs a container may say that the container's task is ready. */
+static void on_ready(struct link *l, const struct wire_link_task_ready *ready)
+{
+    const struct container_row *k = core_container(l->hub->m->core, ready->container_id);
+    cleanup_error struct error err = ERROR_INIT;
+    if (!k || strcmp(k->agent_id, l->agent_id) != 0) {
+        log_warning("task.ready_ignored", "agent=%s container=%s reason=not_its_container", l->agent_id,
+                    ready->container_id);
+        return;
+    }
+    struct core_event ev = {.type = ready->waiting ? CORE_ALLOCATION_WAITING : CORE_ALLOCATION_READY,
+                            .now_us = clock_now_us(),
+                            .allocation = {.allocation_id = k->allocation_id}};
+    if (master_step(l->hub->m, &ev, NULL, &err) < 0)
+        log_warning("task.ready_ignored", "agent=%s container=%s reason=%s", l->agent_id, ready->container_id,
+                    log_quote(error_msg(&err)));
 }
 
 /* ---- logs -------------------------------------------------------------------------------------------------------- */
@@ -332,6 +352,8 @@ void link_hear(struct link *l, struct agent_inbox_message *received)
         on_logs(l, received);
     else if (in->devices)
         on_devices(l, in->devices);
+    else if (in->ready)
+        on_ready(l, in->ready);
     else if (in->metrics)
         agent_metrics_take(l->hub->m, l->agent_id, in->metrics, &received->arena);
 }

@@ -1,10 +1,12 @@
 /* HTTP/1.1 server: requests in, replies and streams out; WebSocket by upgrade.
  *
- * Life of a request: on_request is called on the loop's thread once the whole body is there. The handler answers with
- * exactly one of
+ * Life of a request: on_request is called on the loop's thread once the whole body is there; for requests that
+ * http_server_options.early chooses, once the head is there (http_receive() then gives out the body). The handler
+ * answers with exactly one of
  *   http_reply(…)                                   whole body, Content-Length
  *   http_stream_start(…) … http_stream_end(…)       chunked; write only from the drained callback or when asked for
  *   http_upgrade_ws(…)                              the connection becomes a WebSocket
+ *   http_switch_protocols(…) … http_stream_end(…)   the connection carries bytes both ways, of which we know nothing
  * at once or later. When the client leaves before, on_close is called once and the request is gone: do not touch it
  * again. on_close never runs inside a call of this header, only from the loop. After the answer is complete the request
  * is gone, too (no on_close).
@@ -60,6 +62,9 @@ typedef bool http_credentials_fn(struct http_request *r, void *ctx);
 /* The most bytes that the body of this request may have, judged by its head alone. Asked if the body has more than
  * limits.body_max. */
 typedef size_t http_body_max_fn(struct http_request *r, void *ctx);
+/* Whether the request is handed over as soon as its head is there. Its body has no limit, and it never lies in memory:
+ * the handler takes it in pieces, or answers without it. */
+typedef bool http_early_fn(struct http_request *r, void *ctx);
 /* Writes the body of an error reply that the server itself sends, without a handler (Content-Type application/json). */
 typedef void http_error_body_fn(int status, const struct error *e, struct strbuf *out, void *ctx);
 
@@ -71,6 +76,7 @@ struct http_server_options {
     http_request_fn *on_request;
     http_credentials_fn *has_credentials; /* NULL: every request counts as authenticated */
     http_body_max_fn *body_max;           /* NULL: limits.body_max for every request */
+    http_early_fn *early;                 /* NULL: no request */
     http_error_body_fn *error_body;       /* NULL: {"error":{"code":8,"reason":"ResourceExhausted","error":"…"}} */
     void *ctx;
     struct ssl_ctx_st *tls; /* NULL: plain HTTP. The server and each connection keep a reference of their own */
@@ -102,6 +108,34 @@ const void *http_request_body(struct http_request *r, size_t *ret_n);
 /* Gives the body to the caller, who frees it with free(3); for passing big bodies to a worker. */
 void *http_request_take_body(struct http_request *r, size_t *ret_n);
 
+/* All header lines, in the order in which they came. They live as long as r. */
+struct http1_header;
+const struct http1_header *http_request_headers(const struct http_request *r, size_t *ret_n);
+bool http_request_is_http10(const struct http_request *r);
+
+/* How the end of a body is known. */
+enum http_framing {
+    HTTP_NO_BODY,
+    HTTP_SIZED,       /* by a Content-Length */
+    HTTP_CHUNKED,     /* by a last chunk */
+    HTTP_UNTIL_CLOSE, /* by the end of the connection; answers only */
+};
+/* What the head says about the body. *ret_length is set for HTTP_SIZED. */
+enum http_framing http_request_framing(const struct http_request *r, uint64_t *ret_length);
+
+/* Takes what the client sends, for a request that was handed over early and has a body, and for a connection that has
+ * switched protocols. The functions get the ctx of http_request_set_ctx(). They are called from the loop, never from
+ * within a call of this header. */
+struct http_receiver {
+    void (*on_data)(struct http_request *r, const void *data, size_t n, void *ctx);
+    void (*on_end)(struct http_request *r, void *ctx); /* the body is complete; not called after a switch */
+};
+/* Begins to give out what the client sends, in the next turn of the loop. Before that, and while it is held, what the
+ * client sends waits: 68 KiB here, the rest with the client. If the body's framing is broken, on_close is called, and
+ * the client gets 400 unless an answer has begun. */
+void http_receive(struct http_request *r, const struct http_receiver *receiver);
+void http_receive_hold(struct http_request *r, bool on);
+
 void http_request_set_ctx(struct http_request *r, void *ctx, void (*on_close)(struct http_request *r, void *ctx));
 
 /* Adds a header of the reply; call it before http_reply or http_stream_start. */
@@ -119,6 +153,17 @@ void http_stream_start(struct http_request *r, int status, const char *content_t
 /* As http_stream_start, for a stream of known length: exactly n bytes must be written, or the stream is aborted. */
 void http_stream_start_sized(struct http_request *r, int status, const char *content_type, uint64_t n,
                              void (*on_drained)(struct http_request *r, void *ctx));
+/* As http_stream_start, for an answer that comes from elsewhere: it has the headers of http_add_header() and no others,
+ * but those that say how the body ends. HTTP_UNTIL_CLOSE becomes chunks, or the end of the connection for a client that
+ * does not know them. An answer to HEAD says how long its body would be. */
+void http_stream_start_relayed(struct http_request *r, int status, enum http_framing framing, uint64_t length,
+                               void (*on_drained)(struct http_request *r, void *ctx));
+/* Sends "HTTP/1.1 100 Continue" or the like ahead of the answer, without headers. */
+void http_interim(struct http_request *r, int status);
+/* Answers 101 with the headers of http_add_header(). From now on http_stream_write() sends bytes as they are, and
+ * http_receive() takes them; http_stream_end() closes the connection after what was written. When the client has closed
+ * it, on_data is called for what it had sent, even while it is held, and then on_close. The request's head is freed. */
+void http_switch_protocols(struct http_request *r, void (*on_drained)(struct http_request *r, void *ctx));
 /* Closes the connection of a stream that cannot be finished, so that the client notices that it is incomplete. */
 void http_stream_abort(struct http_request *r);
 void http_stream_write(struct http_request *r, const void *data, size_t n);

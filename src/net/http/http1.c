@@ -3,6 +3,8 @@
 #include <string.h>
 #include <strings.h>
 
+#define STRING(x) STRING_OF(x)
+#define STRING_OF(x) #x
 #define CHUNK_IGNORED_MAX 16384 /* bytes of chunk extensions and trailers in one body */
 
 static const char *const method_names[HTTP_METHOD_NR] = {
@@ -22,6 +24,8 @@ static const bool token_char[256] = {
     ['`'] = 1, ['|'] = 1, ['~'] = 1, ['0' ... '9'] = 1, ['A' ... 'Z'] = 1, ['a' ... 'z'] = 1,
 };
 
+/* Where a fault is reported. Of a request that is the status of its reply, and a sentence for its sender. Of an answer
+ * (status NULL) it is the reason alone. */
 struct fault {
     int *status;
     struct error *err;
@@ -29,6 +33,8 @@ struct fault {
 
 static int set_fault(struct fault f, const char *why)
 {
+    if (!f.status)
+        return error_set(f.err, ERR_BAD_GATEWAY, "%s", why);
     *f.status = 400;
     return error_set(f.err, ERR_INVALID, "malformed HTTP request: %s", why);
 }
@@ -105,7 +111,15 @@ static int parse_request_line(char *line, size_t n, struct http1_head *h, struct
 
 /* ---- header lines ------------------------------------------------------------------------------------------------ */
 
-static int parse_header_line(char *line, size_t n, struct http1_head *h, struct fault f)
+static int too_many_headers(struct fault f)
+{
+    if (!f.status)
+        return set_fault(f, "more than " STRING(HTTP1_HEADERS_MAX) " headers");
+    *f.status = 431;
+    return error_set(f.err, ERR_TOO_LARGE, "the request has more than %d headers", HTTP1_HEADERS_MAX);
+}
+
+static int parse_header_line(char *line, size_t n, struct http1_header *header, size_t *header_n, struct fault f)
 {
     size_t name_n = 0;
     while (name_n < n && token_char[(unsigned char)line[name_n]])
@@ -120,13 +134,11 @@ static int parse_header_line(char *line, size_t n, struct http1_head *h, struct 
     for (char *p = value; p < end; p++)
         if (((unsigned char)*p < ' ' && *p != '\t') || *p == 0x7f)
             return set_fault(f, "a control character in a header");
-    if (h->header_n == HTTP1_HEADERS_MAX) {
-        *f.status = 431;
-        return error_set(f.err, ERR_TOO_LARGE, "the request has more than %d headers", HTTP1_HEADERS_MAX);
-    }
+    if (*header_n == HTTP1_HEADERS_MAX)
+        return too_many_headers(f);
     line[name_n] = '\0';
     *end = '\0';
-    h->header[h->header_n++] = (struct http1_header){line, value};
+    header[(*header_n)++] = (struct http1_header){line, value};
     return 0;
 }
 
@@ -138,7 +150,7 @@ const char *http1_find(const struct http1_head *h, const char *name)
     return NULL;
 }
 
-static bool list_has_token(const char *list, const char *token)
+bool http1_list_has(const char *list, const char *token)
 {
     size_t token_n = strlen(token);
     for (const char *p = list; *p;) {
@@ -154,7 +166,7 @@ static bool list_has_token(const char *list, const char *token)
 bool http1_has_token(const struct http1_head *h, const char *name, const char *token)
 {
     for (size_t i = 0; i < h->header_n; i++)
-        if (strcasecmp(h->header[i].name, name) == 0 && list_has_token(h->header[i].value, token))
+        if (strcasecmp(h->header[i].name, name) == 0 && http1_list_has(h->header[i].value, token))
             return true;
     return false;
 }
@@ -192,9 +204,9 @@ static int apply_framing_header(const struct http1_header *x, struct http1_head 
                          x->value);
     }
     if (strcasecmp(x->name, "Connection") == 0) {
-        if (list_has_token(x->value, "close"))
+        if (http1_list_has(x->value, "close"))
             h->keep_alive = false;
-        else if (list_has_token(x->value, "keep-alive"))
+        else if (http1_list_has(x->value, "keep-alive"))
             h->keep_alive = true;
     } else if (strcasecmp(x->name, "Host") == 0) {
         seen->hosts++;
@@ -224,27 +236,104 @@ static int apply_framing(struct http1_head *h, struct fault f)
     return 0;
 }
 
+/* ---- whole heads ------------------------------------------------------------------------------------------------- */
+
+struct lines {
+    char *next, *end;
+};
+
+/* Takes the next line, without its CR LF. */
+static int next_line(struct lines *all, char **ret, size_t *ret_n, struct fault f)
+{
+    char *line = all->next, *lf = memchr(line, '\n', (size_t)(all->end - line));
+    if (!lf || lf == line || lf[-1] != '\r')
+        return set_fault(f, "a line does not end in CR LF");
+    *ret = line;
+    *ret_n = (size_t)(lf - 1 - line);
+    all->next = lf + 1;
+    if (memchr(line, '\r', *ret_n) || memchr(line, '\0', *ret_n))
+        return set_fault(f, "a control character in a line");
+    return 0;
+}
+
+static int parse_header_lines(struct lines *all, struct http1_header *header, size_t *header_n, struct fault f)
+{
+    char *line;
+    size_t n;
+    *header_n = 0;
+    for (;;) {
+        if (next_line(all, &line, &n, f) < 0)
+            return -1;
+        if (n == 0)
+            return 0;
+        if (parse_header_line(line, n, header, header_n, f) < 0)
+            return -1;
+    }
+}
+
 int http1_parse_head(char *text, size_t n, struct http1_head *ret, int *ret_status, struct error *err)
 {
     struct fault f = {ret_status, err};
-    ret->header_n = 0;
+    struct lines all = {text, text + n};
+    char *line;
     ret->chunked = ret->expects_continue = false;
     ret->length = 0;
+    if (next_line(&all, &line, &n, f) < 0 || parse_request_line(line, n, ret, f) < 0 ||
+        parse_header_lines(&all, ret->header, &ret->header_n, f) < 0)
+        return -1;
+    return apply_framing(ret, f);
+}
 
-    char *line = text, *end = text + n;
-    for (bool first = true;; first = false) {
-        char *lf = memchr(line, '\n', (size_t)(end - line));
-        if (!lf || lf == line || lf[-1] != '\r')
-            return set_fault(f, "a line does not end in CR LF");
-        size_t line_n = (size_t)(lf - 1 - line);
-        if (!first && line_n == 0)
-            return apply_framing(ret, f);
-        if (memchr(line, '\r', line_n) || memchr(line, '\0', line_n))
-            return set_fault(f, "a control character in a line");
-        if ((first ? parse_request_line(line, line_n, ret, f) : parse_header_line(line, line_n, ret, f)) < 0)
-            return -1;
-        line = lf + 1;
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* "HTTP/1.1 200 OK". The reason may be missing, and with it the blank before it. */
+static int parse_status_line(const char *s, size_t n, struct http1_answer *a, struct fault f)
+{
+    if (n < 12 || memcmp(s, "HTTP/1.", 7) != 0 || !is_digit(s[7]) || s[8] != ' ' || !is_digit(s[9]) ||
+        !is_digit(s[10]) || !is_digit(s[11]) || (n > 12 && s[12] != ' '))
+        return set_fault(f, "the first line is not \"HTTP/1.1 STATUS REASON\"");
+    a->minor_version = s[7] == '0' ? 0 : 1;
+    a->status = (s[9] - '0') * 100 + (s[10] - '0') * 10 + s[11] - '0';
+    return a->status >= 100 && a->status < 600 ? 0 : set_fault(f, "the status is not one of 100 to 599");
+}
+
+static int apply_answer_framing(struct http1_answer *a, struct fault f)
+{
+    int lengths = 0, encodings = 0;
+    for (size_t i = 0; i < a->header_n; i++) {
+        const char *name = a->header[i].name, *value = a->header[i].value;
+        if (strcasecmp(name, "Content-Length") == 0) {
+            lengths++;
+            if (parse_length(value, &a->length, f) < 0)
+                return -1;
+        } else if (strcasecmp(name, "Transfer-Encoding") == 0) {
+            encodings++;
+            if (strcasecmp(value, "chunked") != 0)
+                return set_fault(f, "a Transfer-Encoding other than chunked");
+        }
     }
+    if (lengths > 1)
+        return set_fault(f, "more than one Content-Length");
+    if (encodings > 1 || (encodings && (lengths || a->minor_version == 0)))
+        return set_fault(f, "Transfer-Encoding where it is not allowed");
+    a->has_length = lengths == 1;
+    a->chunked = encodings == 1;
+    return 0;
+}
+
+int http1_parse_answer(char *text, size_t n, struct http1_answer *ret, struct error *err)
+{
+    struct fault f = {NULL, err};
+    struct lines all = {text, text + n};
+    char *line;
+    ret->length = 0;
+    if (next_line(&all, &line, &n, f) < 0 || parse_status_line(line, n, ret, f) < 0 ||
+        parse_header_lines(&all, ret->header, &ret->header_n, f) < 0)
+        return -1;
+    return apply_answer_framing(ret, f);
 }
 
 /* ---- chunked bodies ---------------------------------------------------------------------------------------------- */

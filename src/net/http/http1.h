@@ -1,5 +1,5 @@
-/* HTTP/1.1 as text (RFC 9112): request heads and chunked bodies. No I/O, so that it can be tested and fuzzed on its
- * own.
+/* HTTP/1.1 as text (RFC 9112): heads of requests and of answers, and chunked bodies. No I/O, so that it can be tested
+ * and fuzzed on its own.
  *
  * Strict where leniency lets two parsers disagree about where a request ends (request smuggling): lines end in CRLF, no
  * bare CR or LF, no blank before a colon, no folded lines, Content-Length at most once and never beside
@@ -37,6 +37,23 @@ int http1_parse_head(char *text, size_t n, struct http1_head *ret, int *ret_stat
 const char *http1_find(const struct http1_head *h, const char *name); /* NULL if absent */
 /* Whether `token` is in the comma-separated list of header `name`, in any case. */
 bool http1_has_token(const struct http1_head *h, const char *name, const char *token);
+
+/* The head of an answer. How its body ends also depends on the request and the status: an answer to HEAD, and one with
+ * a status of 1xx, 204 or 304, has none. */
+struct http1_answer {
+    int minor_version; /* HTTP/1.x */
+    int status;        /* 100 to 599 */
+    struct http1_header header[HTTP1_HEADERS_MAX];
+    size_t header_n;
+    bool chunked, has_length; /* neither: the body ends with the connection */
+    uint64_t length;
+};
+
+/* Parses the head of an answer, as http1_parse_head() does that of a request. It is as strict: an answer whose end two
+ * readers could see at different places is refused. *err says what is wrong, without naming who sent it. */
+int http1_parse_answer(char *text, size_t n, struct http1_answer *ret, struct error *err);
+bool http1_list_has(const char *list,
+                    const char *token); /* whether a comma-separated list has the token, in any case */
 
 struct http1_chunks {
     enum http1_chunk_state {

@@ -47,9 +47,18 @@ void conn_end(struct conn *c)
     bufferevent_setcb(c->bev, NULL, NULL, NULL, NULL);
     bufferevent_disable(c->bev, EV_READ | EV_WRITE);
     conn_soon(c, SOON_DESTROY);
-    if (unanswered && r->on_close)
-        r->on_close(r, r->ctx);
+    if (unanswered)
+        request_gone(r);
     request_reset(r);
+}
+
+void request_gone(struct http_request *r)
+{
+    void (*on_close)(struct http_request *r, void *ctx) = r->on_close;
+    r->on_close = NULL;
+    r->receiver = NULL;
+    if (on_close)
+        on_close(r, r->ctx);
 }
 
 void conn_free(struct conn *c)
@@ -78,7 +87,9 @@ static bool count_unread(struct conn *c)
 {
     struct http_server *s = c->server;
     size_t before = c->unread;
-    c->unread = c->bev && c->phase != PHASE_GONE ? evbuffer_get_length(bufferevent_get_input(c->bev)) : 0;
+    /* what somebody takes in pieces is limited by its connection: its user decides how many of these there are */
+    bool counts = c->bev && c->phase != PHASE_GONE && !c->request.receiver;
+    c->unread = counts ? evbuffer_get_length(bufferevent_get_input(c->bev)) : 0;
     s->unread += c->unread - before;
     size_t room = s->options.limits.anonymous_bodies_max;
     return c->unread <= before || (s->unread <= room / 2 && s->unread + s->anonymous_bodies <= room);
@@ -106,7 +117,7 @@ static void conn_process(struct conn *c)
         else if (c->phase == PHASE_BODY)
             more = conn_read_body(c);
         else
-            more = false;
+            more = c->phase == PHASE_ANSWER && conn_receive(c);
     }
     if (!count_unread(c))
         refuse_unread(c);
@@ -168,9 +179,9 @@ static void conn_run_soon(struct conn *c, unsigned what)
     }
     if (what & SOON_FLUSHED && c->phase == PHASE_FLUSH && conn_unsent(c) == 0)
         conn_flushed(c);
-    else if (what & SOON_PROCESS && c->phase == PHASE_HEAD)
+    else if ((what & SOON_PROCESS && c->phase == PHASE_HEAD) || (what & SOON_RECEIVE && c->phase == PHASE_ANSWER))
         conn_process(c);
-    else if (what & SOON_DRAINED)
+    if (what & SOON_DRAINED)
         stream_drained(c);
 }
 
@@ -252,6 +263,8 @@ void conn_send_take(struct conn *c, const struct iovec *part, int parts, void *m
 void request_finish(struct http_request *r)
 {
     struct conn *c = r->conn;
+    if (r->body_coming) /* nobody takes the rest of the body: what follows cannot be told from it */
+        c->close_after = c->linger = true;
     request_reset(r);
     if (c->close_after || conn_unsent(c) > FLUSH_MAX) {
         await_flush(c);
@@ -317,6 +330,8 @@ static void on_event(struct bufferevent *bev, short what, void *ctx)
         return;
     c->saw_eof = true;
     c->close_after = true;
+    if (c->phase == PHASE_ANSWER && !(what & BEV_EVENT_ERROR))
+        conn_receive_rest(c);
     if (c->phase == PHASE_HEAD && conn_unsent(c) > 0)
         await_flush(c);
     if (what & BEV_EVENT_ERROR || c->phase != PHASE_FLUSH)

@@ -3,8 +3,9 @@
  *   http_conn.c     leads a connection from phase to phase, writes to it, ends it
  *   http_read.c     reads heads and bodies within the limits (the text of a head: http1.c)
  *   http_request.c  what a handler asks of a request
+ *   http_receive.c  gives out bodies in pieces, and the bytes of connections that have switched protocols
  *   http_reply.c    answers: whole ones and streams
- *   http_upgrade.c  turns a connection into a WebSocket */
+ *   http_upgrade.c  turns a connection into a WebSocket, or into bytes of another protocol */
 #ifndef DET_NET_HTTP_HTTP_INTERNAL_H
 #define DET_NET_HTTP_HTTP_INTERNAL_H
 
@@ -35,6 +36,7 @@ enum soon {
     SOON_FLUSHED = 1 << 2,
     SOON_LOST = 1 << 3, /* writing failed */
     SOON_DESTROY = 1 << 4,
+    SOON_RECEIVE = 1 << 5, /* give out what the client has sent */
 };
 
 struct conn;
@@ -48,6 +50,12 @@ struct http_request {
     size_t charged;  /* bytes reserved in the server's count of bodies */
     bool anonymous;  /* counted among the bodies without credentials, too */
     bool streaming, stream_head_sent, chunked;
+    bool early;                           /* handed over before its body */
+    bool body_coming;                     /* handed over early, and the end of the body was not given out yet */
+    bool switched;                        /* http_switch_protocols() */
+    bool held;                            /* http_receive_hold() */
+    uint64_t body_left;                   /* of a body with a length: bytes that were not given out yet */
+    const struct http_receiver *receiver; /* NULL: what comes in waits */
     struct http1_chunks chunks;
     struct strbuf extra;       /* header lines from http_add_header() */
     struct strbuf stream_head; /* until the first write */
@@ -128,6 +136,9 @@ void conn_fault(struct conn *c, int status, struct error *e);
 /* Called when the answer is written: goes on with the next request, or ends the connection. */
 void request_finish(struct http_request *r);
 
+/* Tells the request's user that it is gone; the user must not touch it again. */
+void request_gone(struct http_request *r);
+
 /* ---- http_request.c ---------------------------------------------------------------------------------------------- */
 
 /* Releases what belongs to one request; memory for the texts of the next one is kept. */
@@ -140,5 +151,13 @@ bool conn_read_head(struct conn *c);
 bool conn_read_body(struct conn *c);
 /* As conn_fault(), for a request whose head cannot be used. */
 void conn_refuse(struct conn *c, int status, enum error_kind kind, const char *why);
+
+/* ---- http_receive.c ---------------------------------------------------------------------------------------------- */
+
+/* Gives out what has come in, as far as the request's user takes it. Returns true if the request is answered, and the
+ * next one can be read. */
+bool conn_receive(struct conn *c);
+/* The client sends no more: gives out the rest to the user of a connection that has switched protocols. */
+void conn_receive_rest(struct conn *c);
 
 #endif

@@ -284,8 +284,12 @@ bool conn_read_head(struct conn *c)
         return false;
     }
     c->close_after = !r->head.keep_alive;
-    if (r->head.length > 0 || r->head.chunked)
+    bool has_body = r->head.length > 0 || r->head.chunked;
+    r->early = c->server->options.early && c->server->options.early(r, c->server->options.ctx);
+    if (has_body && !r->early)
         return start_body(c);
+    r->body_coming = has_body;
+    r->body_left = r->head.length;
     call_handler(c);
     return true;
 }

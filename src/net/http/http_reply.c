@@ -18,6 +18,9 @@ static const struct status_name {
     int status;
     const char *name;
 } status_names[] = {
+    {100, "Continue"},
+    {101, "Switching Protocols"},
+    {102, "Processing"},
     {200, "OK"},
     {201, "Created"},
     {202, "Accepted"},
@@ -88,6 +91,19 @@ static void add_date(struct http_server *s)
     strbuf_adds(&s->out, s->date);
 }
 
+/* Says in the head whether the connection goes on after this answer. It cannot if the rest of the request's body is
+ * still to come, since nobody may take it. */
+static void add_connection(struct http_request *r)
+{
+    struct conn *c = r->conn;
+    if (r->body_coming)
+        c->close_after = c->linger = true;
+    if (c->close_after)
+        strbuf_adds(&c->server->out, "Connection: close\r\n");
+    else if (r->head.minor_version == 0)
+        strbuf_adds(&c->server->out, "Connection: keep-alive\r\n");
+}
+
 static void reply_begin_head(struct http_request *r, int status, const char *content_type)
 {
     struct conn *c = r->conn;
@@ -99,10 +115,7 @@ static void reply_begin_head(struct http_request *r, int status, const char *con
     strbuf_adds(out, status_name(status));
     strbuf_add(out, "\r\n", 2);
     add_date(c->server);
-    if (c->close_after)
-        strbuf_adds(out, "Connection: close\r\n");
-    else if (r->head.minor_version == 0)
-        strbuf_adds(out, "Connection: keep-alive\r\n");
+    add_connection(r);
     if (content_type) {
         strbuf_adds(out, "Content-Type: ");
         strbuf_adds(out, content_type);
@@ -205,6 +218,76 @@ void http_stream_start_sized(struct http_request *r, int status, const char *con
     snprintf(framing, sizeof(framing), "Content-Length: %llu\r\n\r\n", (unsigned long long)n);
     r->chunked = false;
     begin_stream(r, status, content_type, framing, on_drained);
+}
+
+/* Begins the head of an answer that comes from elsewhere. */
+static void relayed_begin_head(struct http_request *r, int status)
+{
+    struct conn *c = r->conn;
+    struct strbuf *out = &c->server->out;
+    strbuf_reset(out);
+    strbuf_addf(out, "HTTP/1.1 %d %s\r\n", status, status_name(status));
+    if (status != 101)
+        add_connection(r);
+    strbuf_add(out, strbuf_str(&r->extra), r->extra.n);
+}
+
+static void send_head_later(struct http_request *r, void (*on_drained)(struct http_request *r, void *ctx))
+{
+    struct strbuf *out = &r->conn->server->out;
+    strbuf_adds(out, "\r\n");
+    strbuf_reset(&r->stream_head);
+    strbuf_add(&r->stream_head, out->s, out->n);
+    r->streaming = true;
+    r->on_drained = on_drained;
+    conn_soon(r->conn, SOON_DRAINED);
+}
+
+void http_stream_start_relayed(struct http_request *r, int status, enum http_framing framing, uint64_t length,
+                               void (*on_drained)(struct http_request *r, void *ctx))
+{
+    struct conn *c = r->conn;
+    if (framing == HTTP_UNTIL_CLOSE && r->head.method == HTTP_HEAD)
+        framing = HTTP_NO_BODY;
+    else if (framing == HTTP_UNTIL_CLOSE)
+        framing = HTTP_CHUNKED;
+    r->chunked = framing == HTTP_CHUNKED && r->head.minor_version == 1;
+    if (framing == HTTP_CHUNKED && !r->chunked)
+        c->close_after = true;
+    relayed_begin_head(r, status);
+    if (r->chunked)
+        strbuf_adds(&c->server->out, "Transfer-Encoding: chunked\r\n");
+    else if (framing == HTTP_SIZED)
+        strbuf_addf(&c->server->out, "Content-Length: %llu\r\n", (unsigned long long)length);
+    send_head_later(r, on_drained);
+}
+
+void http_interim(struct http_request *r, int status)
+{
+    char line[64];
+    int n = snprintf(line, sizeof(line), "HTTP/1.1 %d %s\r\n\r\n", status, status_name(status));
+    if (r->head.minor_version == 1 && !r->streaming)
+        conn_send(r->conn, &(struct iovec){line, (size_t)n}, 1);
+}
+
+void http_switch_protocols(struct http_request *r, void (*on_drained)(struct http_request *r, void *ctx))
+{
+    struct conn *c = r->conn;
+    c->close_after = c->linger = true;
+    relayed_begin_head(r, 101);
+    send_head_later(r, on_drained);
+    r->switched = true;
+    r->chunked = false;
+    r->held = false;
+    http_stream_write(r, "", 0); /* the head */
+    r->head.header_n = 0;
+    r->head.path = r->head.query = "";
+    free(c->head_text);
+    c->head_text = NULL;
+    c->head_cap = 0;
+    strbuf_release(&r->stream_head);
+    strbuf_release(&r->cookies);
+    strbuf_release(&r->extra);
 }
 
 void http_stream_abort(struct http_request *r)

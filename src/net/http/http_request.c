@@ -43,6 +43,25 @@ const char *http_request_last_header(const struct http_request *r, const char *n
     return NULL;
 }
 
+const struct http1_header *http_request_headers(const struct http_request *r, size_t *ret_n)
+{
+    *ret_n = r->head.header_n;
+    return r->head.header;
+}
+
+bool http_request_is_http10(const struct http_request *r)
+{
+    return r->head.minor_version == 0;
+}
+
+enum http_framing http_request_framing(const struct http_request *r, uint64_t *ret_length)
+{
+    if (r->head.chunked)
+        return HTTP_CHUNKED;
+    *ret_length = r->head.length;
+    return r->head.length > 0 ? HTTP_SIZED : HTTP_NO_BODY;
+}
+
 const char *http_request_peer(const struct http_request *r)
 {
     return r->conn->peer;
@@ -111,6 +130,9 @@ void request_reset(struct http_request *r)
     r->body = NULL;
     r->body_n = r->body_cap = 0;
     r->anonymous = r->streaming = r->stream_head_sent = false;
+    r->early = r->body_coming = r->switched = r->held = false;
+    r->body_left = 0;
+    r->receiver = NULL;
     r->chunks = (struct http1_chunks){0};
     strbuf_reset(&r->extra);
     strbuf_reset(&r->cookies);

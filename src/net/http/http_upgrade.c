@@ -15,6 +15,8 @@ static int check_upgrade(const struct http_request *r, struct error *err)
     if (h->method != HTTP_GET || h->minor_version != 1 || !http1_has_token(h, "Connection", "upgrade") ||
         !http1_has_token(h, "Upgrade", "websocket"))
         return error_set(err, ERR_INVALID, "%s is a WebSocket; connect with ws://, not with a plain request", h->path);
+    if (r->body_coming)
+        return error_set(err, ERR_INVALID, "a request for a WebSocket must not have a body");
     if (!version || strcmp(version, "13") != 0)
         return error_set(err, ERR_INVALID, "the WebSocket version is %s, supported is 13",
                          version ? version : "missing");

@@ -9,7 +9,7 @@ static void fill_task_of_core(void *ctx, size_t i, struct sql_value *ret)
     const struct task_row *t = ((const struct task_row *const *)ctx)[i];
     const struct store_task task = {
         .id = t->id,
-        .type = t->trial_id ? "TRIAL" : "CHECKPOINT_GC",
+        .type = t->trial_id ? "TRIAL" : task_kind_name(t->kind),
         .job_id = t->job_id,
         .has_trial = t->trial_id != 0,
         .trial_id = t->trial_id,
@@ -64,6 +64,25 @@ int store_container_put(struct store *st, const struct container_row *c, bool in
         return query_exec_one(st, Q_CONTAINERS_UPDATE, ARGS_CONTAINERS_UPDATE(c, &a), err, "container %s", c->id);
     if (query_exec(st, Q_CONTAINERS_INSERT, ARGS_CONTAINERS_INSERT(c, &a), NULL, err) < 0)
         return error_wrap(err, "container %s", c->id);
+    return 0;
+}
+
+/* ---- the files that were sent with tasks --------------------------------------------------------------------------
+ */
+
+int store_context_add(struct store *st, const char *hash, const void *tgz, size_t n, struct error *err)
+{
+    return query_exec(st, Q_CONTEXTS_ADD, SQL_ARGS(sql_text(hash), sql_blob(tgz, n)), NULL, err);
+}
+
+int store_context_get(struct store *st, const char *task_id, struct arena *a, const void **ret_tgz, size_t *ret_n,
+                      struct error *err)
+{
+    struct task_context x = {0};
+    if (get_contexts_get(st, SQL_ARGS(sql_text(task_id)), a, &x, err) < 0)
+        return -1;
+    *ret_tgz = x.tgz;
+    *ret_n = x.tgz_n;
     return 0;
 }
 

@@ -14,7 +14,7 @@ k.owner_id, k.experiment_id -- for a task of its own: its owner, and the experim
 -- copy: tasks from store_task
 
 -- row: task_row in core/records/rows.h of tasks k
-k.id: chars, k.job_id: chars, k.trial_id, k.start_us, k.end_us, k.owner_id, k.experiment_id
+k.id: chars, k.job_id: chars, k.trial_id, k.type AS kind: task_kind, k.start_us, k.end_us, k.owner_id, k.experiment_id
 
 -- name: tasks_set_end
 UPDATE tasks SET end_us = $2 WHERE id = $1;
@@ -27,7 +27,7 @@ SELECT {store_task} FROM tasks k WHERE k.id = $id;
 -- Returns the core's tasks that belong to no trial and are not over.
 -- name: tasks_open_of_their_own
 -- function: store_tasks_open_of_their_own returns rows
-SELECT {task_row} FROM tasks k WHERE k.end_us IS NULL AND k.trial_id IS NULL AND k.type = 'CHECKPOINT_GC'
+SELECT {task_row} FROM tasks k WHERE k.end_us IS NULL AND k.trial_id IS NULL AND k.type <> 'TRIAL'
 ORDER BY k.start_us, k.id;
 
 -- ---- allocations ----

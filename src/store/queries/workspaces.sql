@@ -60,6 +60,11 @@ LEFT JOIN workspace_pins n ON n.workspace_id = w.id AND n.user_id = $asking_user
 -- missing: project '$project_id'
 SELECT {store_workspace_agent} FROM projects p JOIN workspaces w ON w.id = p.workspace_id WHERE p.id = $project_id;
 
+-- name: workspaces_agent with workspace_id: id
+-- function: store_workspace_agent_of returns row
+-- missing: workspace '$workspace_id'
+SELECT {store_workspace_agent} FROM workspaces w WHERE w.id = $workspace_id;
+
 -- name: workspaces_by_name with name: text, asking_user_id: id
 -- function: store_workspace_by_name returns row
 -- missing: workspace '$name'

@@ -184,8 +184,8 @@ static void check_queue(struct soak *s, const struct core_pool_opts *pool, struc
     struct core_job_view *job;
     size_t n = core_queue(s->core, pool->name, arena, &job);
     for (size_t i = 0; i < n; i++) {
-        CHECK(s, store_experiment(s, job[i].experiment_id) != NULL, "job %s of experiment %d", job[i].job_id,
-              job[i].experiment_id);
+        CHECK(s, store_experiment(s, job[i].owner.experiment_id) != NULL, "job %s of experiment %d", job[i].job_id,
+              job[i].owner.experiment_id);
         CHECK(s, job[i].allocated_slots <= job[i].requested_slots, "job %s", job[i].job_id);
         CHECK(s, i == 0 || pool->sched.policy == SCHED_BY_FAIR_SHARE || goes_before(&job[i - 1], &job[i]),
               "jobs %s and %s", job[i - 1].job_id, job[i].job_id);

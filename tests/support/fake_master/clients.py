@@ -120,7 +120,8 @@ class Master(FakeMaster):
         self.trial_state = "STATE_COMPLETED"
         self.trial_more = {}   # further fields of one trial, and of the trials of an experiment
         self.trials_more = {}
-        self.every_agent = None
+        self.every_agent = self.every_trial = None
+        self.progress = 1.0  # of one experiment
         self.job_name = "digits"
         self.series = {}  # what trials have reported: "GROUP.NAME" → [(batches, value), …]
         self.checkpoint_beginning = None
@@ -193,7 +194,7 @@ class Master(FakeMaster):
         if match[1] not in ("1", "7"):
             raise Refusal(404, f"experiment '{match[1]}' not found")
         more = {"failure": self.failure} if self.failure else {}
-        return message("api.v1.GetExperimentResponse", experiment=experiment(int(match[1]), state=state, endTime="2026-11-21T07:13:01Z", progress=1.0,
+        return message("api.v1.GetExperimentResponse", experiment=experiment(int(match[1]), state=state, endTime="2026-11-21T07:13:01Z", progress=self.progress,
                        labels=["b", "a"], description="handwritten", **more), config=CONFIG)
 
     def create_experiment(self, match, query, body):
@@ -205,7 +206,8 @@ class Master(FakeMaster):
         return {"experiment": experiment(1)}
 
     def trials(self, match, query, body):
-        return {"trials": [trial(1, **self.trials_more), trial(2, hparams={})], "pagination": page(2)}
+        every = [trial(1, **self.trials_more), trial(2, hparams={})] if self.every_trial is None else self.every_trial
+        return {"trials": every, "pagination": page(len(every))}
 
     def get_trial(self, match, query, body):
         return {"trial": trial(int(match[1]), state=self.trial_state, **self.trial_more)}

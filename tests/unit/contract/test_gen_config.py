@@ -10,12 +10,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 GOOD = [{"key": "a", "type": "object", "default": {}, "help": "A"}, {"key": "a.b", "type": "int", "help": "B"}]
 
 
-def generate(rows, parts=None, experiment=GOOD, made="config_tables.c"):
+def generate(rows, parts=None, experiment=GOOD, made="config_tables.c", task=GOOD):
     """Runs gen-config on tables whose master part is `rows`; gives its exit status, its words and the file `made`."""
     with tempfile.TemporaryDirectory() as d:
         path = pathlib.Path(d)
         (path / "config-parts.json").write_text(json.dumps({"parts": parts or {}}))
-        for name, keys in (("master", rows), ("experiment", experiment), *((name, GOOD) for name in ("agent", "hyperparameter", "task"))):
+        for name, keys in (("master", rows), ("experiment", experiment), ("task", task), ("agent", GOOD), ("hyperparameter", GOOD)):
             (path / f"{name}-config.json").write_text(json.dumps({"about": "x", "keys": keys}))
         p = subprocess.run([ROOT / "tools/gen-config", "c", d, d], capture_output=True, text=True)
         code = path / made
@@ -67,6 +67,22 @@ class GenConfig(unittest.TestCase):
                      "enum exp_w { EXP_W_A, EXP_W_B_C };", "enum exp_w w;", "struct json_object *m;"):
             self.assertIn(line, code)
         self.assertNotIn("gone", code)
+
+    def test_a_part_of_experiments_and_tasks_is_one_struct(self):
+        parts = {"p": [{"key": "n", "type": "int", "default": 5, "help": "N"}], "q": [{"key": "m", "type": "bool", "help": "M"}]}
+        shared, own = ({"key": name, "type": "object", "part": name, "help": "S"} for name in "pq")
+        status, text, code = generate(GOOD, parts, [shared], "task_config.h", [shared, own])
+        self.assertEqual((status, text), (0, ""))
+        for line in ('#include "gen/experiment_config.h"', "struct exp_p p;", "struct task_q q;", "struct task_values {", "void task_q_read("):
+            self.assertIn(line, code)
+        self.assertNotIn("struct exp_p {", code)
+
+    def test_a_duration_is_a_number_of_microseconds(self):
+        rows = [{"key": "d", "type": "duration", "default": "1h30m", "help": "D"}, {"key": "e", "type": "duration", "help": "E"}]
+        code = self.struct(rows)
+        self.assertIn("int64_t d_us;", code)
+        self.assertIn("bool has_e_us; int64_t e_us;", code)
+        self.assertIn(".d_us = INT64_C(5400000000)", self.struct(rows, "experiment_config.c"))
 
     def test_a_union_is_one_struct_whose_keys_have_one_type(self):
         rows = [{"key": "u", "type": "object", "selector": "type", "help": "U"},

@@ -36,7 +36,7 @@ static void expect_pair(const char *type, int rsa_bits, const char *size_and_typ
     cleanup_error struct error err = ERROR_INIT;
     struct ssh_keys keys;
     char dir[] = "/tmp/ssh-keys-XXXXXX", derived[4096], facts[4096];
-    if (ssh_keys_new(type, rsa_bits, &a, &keys, &err) < 0)
+    if (ssh_keys_new(&(struct ssh_keys_request){.type = type, .rsa_bits = rsa_bits}, &a, &keys, &err) < 0)
         fail_msg("%s", error_msg(&err));
     assert_non_null(mkdtemp(dir));
     const char *file = arena_printf(&a, "%s/key", dir);
@@ -66,11 +66,11 @@ static void test_ssh_keys__differ_and_unknown_types_are_refused(void **state)
     cleanup_arena struct arena a = ARENA_INIT;
     cleanup_error struct error err = ERROR_INIT;
     struct ssh_keys one, other;
-    assert_int_equal(ssh_keys_new("ED25519", 0, &a, &one, NULL), 0);
-    assert_int_equal(ssh_keys_new("ED25519", 0, &a, &other, NULL), 0);
+    assert_int_equal(ssh_keys_new(&(struct ssh_keys_request){.type = "ED25519", .rsa_bits = 0}, &a, &one, NULL), 0);
+    assert_int_equal(ssh_keys_new(&(struct ssh_keys_request){.type = "ED25519", .rsa_bits = 0}, &a, &other, NULL), 0);
     assert_string_not_equal(one.public_key, other.public_key);
     assert_string_not_equal(one.private_key, other.private_key);
-    assert_int_equal(ssh_keys_new("DSA", 0, &a, &one, &err), -1);
+    assert_int_equal(ssh_keys_new(&(struct ssh_keys_request){.type = "DSA", .rsa_bits = 0}, &a, &one, &err), -1);
     assert_string_equal(error_msg(&err), "security.ssh.key_type: there is no type \"DSA\" of SSH keys");
 }
 

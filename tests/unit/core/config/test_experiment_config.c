@@ -1,5 +1,5 @@
-/* The struct of the experiment configuration, which tools/gen-config makes: that it has each key of the table, that its
- * defaults are the table's, and that it is read as the document says. */
+/* The structs of the configurations of experiments and of other tasks, which tools/gen-config makes: that they have
+ * each key of their table, that their defaults are the table's, and that they are read as the document says. */
 #include "cmocka_setup.h"
 
 #include <string.h>
@@ -8,6 +8,7 @@
 #include "gen/config_numbers.h"
 #include "gen/config_tables.h"
 #include "gen/experiment_config.h"
+#include "gen/task_config.h"
 
 static struct json_object *tree(const char *yaml)
 {
@@ -88,6 +89,7 @@ static struct json_object *value_of(const struct schema_field *f, const char *va
         return json_object_new_int(*(const int32_t *)at);
     case SCHEMA_FIELD_INT64:
     case SCHEMA_FIELD_SIZE:
+    case SCHEMA_FIELD_DURATION:
         return json_object_new_int64(*(const int64_t *)at);
     case SCHEMA_FIELD_DOUBLE:
         return json_object_new_double(*(const double *)at);
@@ -192,6 +194,9 @@ static void test_the_struct__has_each_key_of_the_table_with_its_default(void **s
 {
     compare_defaults(experiment_config_keys, &exp_values_record);
     assert_in_range(defaults_seen, 40, 1000); /* makes sure that the loop has compared something */
+    defaults_seen = 0;
+    compare_defaults(task_config_keys, &task_values_record);
+    assert_in_range(defaults_seen, 15, 1000);
 }
 
 /* Checks that the struct of an empty document has the values that the table gives to such a document. */
@@ -227,6 +232,7 @@ static void test_the_struct__is_the_same_whether_the_table_has_filled_the_docume
     expect_filled(schema_find(experiment_config_keys, "optimizations"), &exp_optimizations_record,
                   "{mixed_precision: O2}");
     expect_filled(schema_find(experiment_config_keys, "profiling"), &exp_profiling_record, "{}");
+    expect_filled(task_config_keys, &task_values_record, "{idle_timeout: 5m}");
 }
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
@@ -269,6 +275,29 @@ static void test_reading__takes_what_the_document_says(void **state)
     assert_string_equal(x.bind_mounts[1].propagation, "rprivate");
     assert_int_equal(x.environment.environment_variables.cuda_n, 1);
     assert_true(x.retention_policy.has_log_retention_days && x.retention_policy.log_retention_days == -1);
+}
+
+static void test_reading__takes_durations_as_text_and_as_nanoseconds(void **state)
+{
+    static const struct {
+        const char *yaml;
+        bool has;
+        int64_t us;
+    } rows[] = {
+        {"{idle_timeout: 1h30m}", true, INT64_C(5400000000)},
+        {"{idle_timeout: 1500}", true, 1},
+        {"{idle_timeout: soon}", false, 0},
+        {"{idle_timeout: null}", false, 0},
+        {"{idle_timeout: [1s]}", false, 0},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        cleanup_arena struct arena a = ARENA_INIT;
+        cleanup_json struct json_object *v = tree(rows[i].yaml);
+        struct task_values x;
+        task_values_read(v, &a, &x);
+        assert_int_equal(x.has_idle_timeout_us, rows[i].has);
+        assert_int_equal(x.idle_timeout_us, rows[i].us);
+    }
 }
 
 static void test_reading__leaves_unset_what_is_null_or_missing_or_of_another_type(void **state)
@@ -338,6 +367,7 @@ int main(void)
         cmocka_unit_test(test_the_struct__has_each_key_of_the_table_with_its_default),
         cmocka_unit_test(test_the_struct__is_the_same_whether_the_table_has_filled_the_document_or_not),
         cmocka_unit_test(test_reading__takes_what_the_document_says),
+        cmocka_unit_test(test_reading__takes_durations_as_text_and_as_nanoseconds),
         cmocka_unit_test(test_reading__leaves_unset_what_is_null_or_missing_or_of_another_type),
         cmocka_unit_test(test_reading_a_union__leaves_keys_of_other_kinds_at_zero),
         cmocka_unit_test(test_changing__sets_the_key_that_the_field_is_read_from),

@@ -244,6 +244,27 @@ static void test_taskconf__comes_back_the_same_from_the_store(void **state)
     cluster_release(&k);
 }
 
+/* A list may be longer than one document may have it: a part comes from the template, and a part from the cluster. */
+static void test_taskconf__long_lists_of_several_documents_come_back_from_the_store(void **state)
+{
+    struct cluster k;
+    cluster_init(&k, TASK_KIND_COMMAND);
+    struct json_object *config = tree("{entrypoint: [x], environment: {environment_variables: []}}"), *list;
+    list = json_object_object_get(json_object_object_get(config, "environment"), "environment_variables");
+    for (int i = 0; i < 1000; i++)
+        json_object_array_add(list, json_object_new_string("A=1"));
+    struct taskconf *c = NULL, *again = NULL;
+    cleanup_error struct error err = ERROR_INIT;
+    k.rq.config = config;
+    assert_int_equal(taskconf_prepare(&k.rq, &c, NULL), 0);
+    assert_int_equal(c->values.environment.environment_variables.cpu_n, 1003);
+    if (taskconf_from_json(TASK_KIND_COMMAND, c->json, strlen(c->json), &again, &err) < 0)
+        fail_msg("%s", error_msg(&err));
+    taskconf_free(c);
+    taskconf_free(again);
+    cluster_release(&k);
+}
+
 /* ---- what belongs to the kind ------------------------------------------------------------------------------------ */
 
 static void test_taskconf__a_tensorboard_has_no_slots_and_no_description_of_its_own(void **state)
@@ -564,6 +585,7 @@ int main(void)
         cmocka_unit_test(test_taskconf__a_line_for_the_shell_is_a_list_of_one),
         cmocka_unit_test(test_taskconf__the_entry_of_commands_is_written_once),
         cmocka_unit_test(test_taskconf__comes_back_the_same_from_the_store),
+        cmocka_unit_test(test_taskconf__long_lists_of_several_documents_come_back_from_the_store),
         cmocka_unit_test(test_taskconf__a_tensorboard_has_no_slots_and_no_description_of_its_own),
         cmocka_unit_test(test_taskconf__idle_notebooks_and_tensorboards_end_as_the_cluster_says),
         cmocka_unit_test(test_taskconf__a_preempted_generic_task_has_the_clusters_time),

@@ -105,7 +105,8 @@ static const char *wait_reason(struct fixture *f, int32_t experiment_id)
     struct core_wait_notes notes = {0};
     const char *alone = core_wait(f->core, experiment_id, f->now_us, &f->arena, &wait) ? wait.reason : NULL;
     for (int32_t x = 1; x <= experiment_id; x++)
-        if (!core_wait_noted(f->core, x, f->now_us, &f->arena, &notes, &listed))
+        if (!core_wait_noted(f->core, (struct core_job_owner){.experiment_id = x}, f->now_us, &f->arena, &notes,
+                             &listed))
             listed.reason = NULL;
     assert_int_equal(!alone, !listed.reason);
     if (alone)
@@ -412,7 +413,7 @@ static const char *queue_text(struct fixture *f, const char *pool)
     struct core_job_view *job;
     size_t n = core_queue(f->core, pool, &f->arena, &job);
     for (size_t i = 0; i < n; i++)
-        strbuf_addf(&text, "%s%d%s", i > 0 ? " " : "", job[i].experiment_id, job[i].scheduled ? "*" : "");
+        strbuf_addf(&text, "%s%d%s", i > 0 ? " " : "", job[i].owner.experiment_id, job[i].scheduled ? "*" : "");
     return arena_strdup(&f->arena, strbuf_str(&text));
 }
 

@@ -1,0 +1,43 @@
+#include "api/proxy/proxy_page.h"
+
+static void add_text(struct strbuf *out, const char *s)
+{
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c == '<')
+            strbuf_adds(out, "&lt;");
+        else if (c == '>')
+            strbuf_adds(out, "&gt;");
+        else if (c == '&')
+            strbuf_adds(out, "&amp;");
+        else if (c == '"')
+            strbuf_adds(out, "&quot;");
+        else if (c >= ' ' || c == '\t')
+            strbuf_addc(out, (char)c);
+    }
+}
+
+void proxy_page(const struct proxy_page *p, struct strbuf *out)
+{
+    strbuf_adds(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+                     "<meta name=\"viewport\" content=\"width=device-width\">\n");
+    if (p->reload_s)
+        strbuf_addf(out, "<meta http-equiv=\"refresh\" content=\"%d\">\n", p->reload_s);
+    strbuf_adds(out, "<title>");
+    add_text(out, p->title);
+    strbuf_adds(out, "</title>\n<style>:root{color-scheme:light dark}body{font:16px/1.5 sans-serif;max-width:48rem;"
+                     "margin:10vh auto;padding:0 1rem}pre{white-space:pre-wrap;overflow-wrap:anywhere;padding:.5rem;"
+                     "border:1px solid}</style></head>\n<body><h1>");
+    add_text(out, p->title);
+    strbuf_adds(out, "</h1>\n<p>");
+    add_text(out, p->text);
+    strbuf_adds(out, "</p>\n");
+    if (p->line) {
+        strbuf_adds(out, "<p>The last line of its log:</p>\n<pre>");
+        add_text(out, p->line);
+        strbuf_adds(out, "</pre>\n");
+    }
+    if (p->reload_s)
+        strbuf_adds(out, "<p>This page loads itself again until the task answers.</p>\n");
+    strbuf_adds(out, "</body></html>\n");
+}

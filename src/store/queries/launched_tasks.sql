@@ -1,0 +1,97 @@
+-- Tasks that users launch: commands, notebooks, shells, TensorBoards.
+
+-- row: launched_plain into store_launched_task of launched_tasks l, tasks k, users u, allocations al, containers c
+l.task_id AS id,
+l.workspace_id, l.description, l.pool, l.slots: i32,
+l.priority: i32,         -- as it is now; `config` has the one that was asked for
+l.max_slots: i32,        -- -1: no limit
+l.weight: real, l.queue_position: i64,
+l.run_id,                -- the number of its allocations
+l.idle_timeout_us,
+l.context_hash,          -- of its archive in contexts; NULL: it has no files
+l.experiment_ids,        -- of a TensorBoard: a JSON list of numbers; else NULL
+l.trial_ids,
+l.public_key,            -- of a shell, in OpenSSH's form; else NULL
+l.agent_user_group,      -- of a shell: the account that one logs in as, JSON; else NULL
+-- read only: of its row of tasks, its owner, its latest allocation and the allocation's first container
+k.type AS kind: task_kind, k.job_id, k.owner_id, k.start_us, k.end_us, u.username, u.display_name: text?,
+al.id AS allocation_id: text?, -- NULL: it has no allocation
+coalesce(al.state, 'PENDING') AS state: allocation_state, coalesce(al.ready, 0) AS ready: bool,
+coalesce(al.exit_kind, 'NONE') AS exit_kind: exit_kind, coalesce(al.exit_code, 0) AS exit_code: i32,
+c.id AS container_id: text?,   -- NULL: it has no container
+c.agent_id: text?, coalesce(c.state, 'ASSIGNED') AS container_state: container_state,
+c.device_ids: text?,           -- JSON list
+c.address: text?
+
+-- row: store_launched_task of launched_tasks l
+{launched_plain},
+-- when it is asked for; of a new one all are needed
+l.config,                -- JSON: the effective configuration
+l.private_key,           -- of a shell, in OpenSSH's form; else NULL
+l.service_token          -- what a notebook's program lets its user in with; else NULL
+
+-- The columns that the core owns.
+-- row: launched_row in core/records/rows.h of launched_tasks l
+l.task_id: chars, l.pool: chars, l.slots: i32, l.priority: i32, l.max_slots: i32, l.weight: real, l.queue_position: i64,
+l.run_id: i32, l.idle_timeout_us, l.description
+
+-- name: launched_tasks_insert
+-- function: store_launched_task_insert
+-- conflict: task '$id' exists already
+INSERT INTO {insert store_launched_task};
+
+-- name: launched_tasks_update from launched_row
+-- function: store_launched_task_update sends
+UPDATE launched_tasks SET pool = $pool, slots = $slots, priority = $priority, max_slots = $max_slots, weight = $weight,
+    queue_position = $queue_position, run_id = $run_id, idle_timeout_us = $idle_timeout_us
+WHERE task_id = $task_id;
+
+-- Returns what the core keeps of the launched tasks that are not over.
+-- name: launched_tasks_open
+-- function: store_launched_tasks_open returns rows
+SELECT {launched_row} FROM launched_tasks l JOIN tasks k ON k.id = l.task_id WHERE k.end_us IS NULL ORDER BY l.task_id;
+
+-- define: launched_parts
+JOIN tasks k ON k.id = l.task_id
+JOIN users u ON u.id = k.owner_id
+LEFT JOIN allocations al ON al.id = l.task_id || '.' || l.run_id
+LEFT JOIN containers c ON c.allocation_id = al.id AND c.rank = 0
+
+-- name: launched_tasks_by_id with id: text
+-- function: store_launched_task_get returns row
+-- missing: task '$id'
+SELECT {store_launched_task} FROM launched_tasks l {launched_parts} WHERE l.task_id = $id;
+
+-- fragment: launched_tasks_count with kind: text
+SELECT count(*) FROM launched_tasks l {launched_parts} WHERE k.type = $kind
+
+-- fragment: launched_tasks_rows with kind: text
+SELECT {launched_plain} FROM launched_tasks l {launched_parts} WHERE k.type = $kind
+
+-- The owner is one of usernames or of user_ids.
+-- fragment: launched_tasks_filter_owner with usernames: texts, user_ids: ints
+-- sqlite: AND (u.username IN (SELECT value FROM json_each($usernames)) OR k.owner_id IN (SELECT value FROM json_each($user_ids)))
+-- postgres: AND (u.username IN (SELECT json_array_elements_text($usernames::json)) OR k.owner_id IN (SELECT
+-- postgres: json_array_elements_text($user_ids::json)::bigint))
+
+-- fragment: launched_tasks_filter_workspace with workspace_id: id
+AND l.workspace_id = $workspace_id
+
+-- Sorted by the numbers of api.v1.GetCommandsRequest.SortBy, which are those of the other kinds, too.
+-- list: store_launched_task_list of launched_tasks in memory pages
+-- sort: 0, 1 l.task_id
+-- sort: 2 l.description, l.task_id
+-- sort: 4 k.start_us, l.task_id
+-- sort: 5 l.workspace_id, l.task_id
+
+-- ---- the files that were sent with tasks ----
+
+-- Keeps an archive, unless it is there already.
+-- name: contexts_add
+INSERT INTO contexts (hash, tgz) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING;
+
+-- row: task_context of contexts x
+x.tgz
+
+-- name: contexts_get to task_context
+SELECT {task_context} FROM contexts x JOIN launched_tasks l ON l.context_hash = x.hash WHERE l.task_id = $1;
