@@ -23,18 +23,21 @@ import ask_metrics
 import ask_notebooks
 import ask_postgres
 import ask_programs
+import ask_proxy
 import ask_store
 import ask_tasks
 import ask_tls
 import ask_training
+import ask_tunnel
 import ask_waiting
 import publish
 from harness import BUILD, QUESTIONS, machine
 
 # In this order they are asked.
-NAMES = [name for module in (ask_programs, ask_history, ask_hostile, ask_api, ask_tls, ask_logins, ask_waiting, ask_tasks, ask_commands, ask_notebooks, ask_logs,
+NAMES = [name for module in (ask_programs, ask_history, ask_hostile, ask_api, ask_tls, ask_logins, ask_waiting, ask_tasks, ask_commands, ask_tunnel,
+                             ask_notebooks, ask_logs,
                              ask_store, ask_core, ask_postgres, ask_metrics, ask_launch, ask_training, ask_checkpoints,
-                             ask_agents)
+                             ask_agents, ask_proxy)
          for name, function in QUESTIONS.items() if function.__module__ == module.__name__]
 
 

@@ -253,6 +253,7 @@ static void on_master_hello(struct link *k, const struct wire_link_master_hello 
     k->backoff_us = BACKOFF_FIRST_US;
     log_info("link.up", "master=%s:%d epoch=%" PRId64 " cluster=%s expected=%zu", k->config->master_host,
              k->config->master_port, k->epoch, log_quote(k->cluster_id), hello->expected_n);
+    ws_keep_queue_short(k->ws); /* streams share the link with log lines */
     k->handler.on_up(k->handler.ctx, hello);
 }
 

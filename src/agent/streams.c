@@ -6,6 +6,7 @@
 #include <sys/queue.h>
 
 #include "agent/agent.h"
+#include "agent/machine/port_owner.h"
 #include "agent/task/task.h"
 #include "common/base/must.h"
 #include "common/system/log.h"
@@ -85,6 +86,18 @@ static bool read_name(const char *name, struct port_stream *ret)
     return true;
 }
 
+/* Whether the port was taken by a program of another user than the task's: tasks share the machine's network. A task
+ * that runs as root starts programs of other users, and is trusted with that. */
+static int check_listener(const struct task *t, int port, struct error *err)
+{
+    uid_t task, listener;
+    if (!task_uid(t, &task) || task == 0 || !port_owner_find(port, &listener) || listener == task)
+        return 0;
+    return error_set(err, ERR_FORBIDDEN,
+                     "port %d of the machine was taken by a program of another user (uid %u; the task runs as uid %u)",
+                     port, (unsigned)listener, (unsigned)task);
+}
+
 /* Finds out whether the stream may be opened, and begins to connect. */
 static int dial(struct port_stream *p, struct error *err)
 {
@@ -96,6 +109,8 @@ static int dial(struct port_stream *p, struct error *err)
         return error_set(err, ERR_PRECONDITION, "the task does not run at the moment");
     if (!task_has_proxy_port(t, p->port))
         return error_set(err, ERR_FORBIDDEN, "port %d is not one of the task's proxy ports", p->port);
+    if (check_listener(t, p->port, err) < 0)
+        return -1;
     return byte_stream_dial(p->of->streams, "127.0.0.1", p->port, CONNECT_TIMEOUT_S, &h, &p->to_port, err);
 }
 

@@ -46,7 +46,7 @@ bool cli_param_is_positional(const struct cli_param *p)
 static const char *param_label(const struct cli_param *p, struct arena *a)
 {
     if (cli_param_is_positional(p))
-        return p->name;
+        return p->metavar ? p->metavar : p->name;
     return p->flag[1] ? arena_printf(a, "%s/%s", p->flag[0], p->flag[1]) : p->flag[0];
 }
 

@@ -56,9 +56,10 @@ struct cli_command {
     const char *const *exit_status;
     const char *default_subcommand;
     bool group, deprecated;
-    bool offline; /* whether the command needs no master */
-    bool paged;   /* whether long results go to a pager on a terminal */
-    bool hidden;  /* not shown in help, man pages and completion: for programs that call det */
+    bool offline;   /* whether the command needs no master */
+    bool paged;     /* whether long results go to a pager on a terminal */
+    bool hidden;    /* not shown in help, man pages and completion, and asks nothing: for programs that call det */
+    bool impatient; /* gives up after three seconds, since somebody has pressed a key and waits */
     const struct cli_param *param;
     size_t param_n;
     size_t args_size;

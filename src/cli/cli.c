@@ -63,12 +63,9 @@ static void give_up(int signo)
     _exit(1);
 }
 
-/* For a shell's completion: somebody has pressed a key and waits, so that det gives up soon and prints nothing but
- * the result. */
-static void begin_silently(struct cli *cli)
+static void hurry(void)
 {
     enum { PATIENCE_S = 3 };
-    cli->silent = true;
     signal(SIGALRM, give_up);
     alarm(PATIENCE_S);
 }
@@ -80,8 +77,9 @@ static int run_command(struct cli *cli, const struct cli_parsed *p, struct error
         return error_set(err, ERR_UNIMPLEMENTED, "'det %s' is planned, but not part of this version", p->command->path);
     cli->command = p->command;
     cli->user = root->user;
-    if (p->command->hidden)
-        begin_silently(cli);
+    cli->silent = p->command->hidden;
+    if (p->command->impatient)
+        hurry();
     if (!p->command->offline) {
         if (address_canonical(address_choose(root->master, &cli->master_source), &cli->arena, &cli->master, err) < 0) {
             error_set(err, ERR_USAGE, "%s (from %s)", error_msg(err), cli->master_source);

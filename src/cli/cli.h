@@ -21,7 +21,7 @@ struct cli {
     FILE *in, *out, *err;
     bool in_terminal, out_terminal, err_terminal;
     size_t out_width, out_height; /* size of the terminal that `out` is; 0: `out` is not a terminal */
-    bool silent;                  /* ask no questions, since a shell's completion waits for the result */
+    bool silent;                  /* ask no questions: a program has called det and waits for the result */
     /* `out` collects text for the pager (terminal/pager.h); messages are collected with it */
     bool paged;
     struct arena arena; /* lives as long as the command */

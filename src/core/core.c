@@ -44,12 +44,12 @@ void core_free(struct core *c)
         HASH_DEL(c->allocations, a);
         allocation_free(c, a);
     }
+    HASH_CLEAR(by_job, c->task_jobs);
     struct task *t, *next_t;
     HASH_ITER(hh, c->tasks, t, next_t) {
         HASH_DEL(c->tasks, t);
         task_free(c, t);
     }
-    HASH_CLEAR(by_job, c->task_jobs);
     struct experiment *x, *next_x;
     HASH_ITER(hh, c->experiments, x, next_x) {
         HASH_DEL(c->experiments, x);

@@ -204,6 +204,7 @@ struct core_container_report {
     const char *container_id;
     enum container_state state;
     const char *address;      /* set if the state is RUNNING; may be NULL */
+    const char *account;      /* the login name that the task runs as; NULL or "": unknown */
     enum exit_kind exit_kind; /* set if the state is TERMINATED */
     int32_t exit_code;
     const char *exit_text; /* the agent's description of the end, for the task's log; may be NULL */

@@ -1,13 +1,15 @@
 """Tests commands, notebooks, shells and TensorBoards: launching, showing, listing, killing, their place in the queue, restarts."""
 import base64
+import contextlib
 import json
+import os
 import signal
+import sqlite3
 import subprocess
 
 import pytest
 from support.cluster import error_of, wait_for
 from support.launched import KINDS, file_of, launch, launch_id, log_of, master_log_of, shown, wait_state
-
 
 # ---- a command --------------------------------------------------------------------------------------------------------
 
@@ -202,6 +204,23 @@ def test_a_page_that_cannot_be_is_refused(master, five, query):
     assert master.get(f"/api/v1/commands?{query}").status == 400
 
 
+def test_a_command_that_has_ended_is_listed_for_a_day(new_cluster):
+    c = new_cluster()
+    c.start_master()
+    c.login()
+    made = launch_id(c)
+    c.post(f"/api/v1/commands/{made}/kill")
+    assert [x["state"] for x in c.get("/api/v1/commands").json["commands"]] == ["STATE_TERMINATED"]
+    if c.config.get("db"):
+        return  # the clock of what is stored is set back in a file only
+    c.stop_master()
+    with contextlib.closing(sqlite3.connect(c.dir / "data/determined.db")) as db, db:
+        db.execute("UPDATE tasks SET end_us = end_us - 86400000000")
+    c.start_master()
+    assert c.get("/api/v1/commands").json["commands"] == []
+    assert shown(c, made)["state"] == "STATE_TERMINATED"
+
+
 def test_lists_of_other_kinds_do_not_show_commands(master, five):
     for kind in ("notebook", "shell", "tensorboard"):
         assert master.get(f"/api/v1/{kind}s").json[f"{kind}s"] == []
@@ -300,23 +319,6 @@ def test_the_private_key_of_a_shell_can_have_a_passphrase(master, tmp_path):
     assert read("open barley").returncode != 0
 
 
-def test_the_private_key_of_a_shell_and_the_token_of_a_notebook_are_for_the_owner_and_admins(master):
-    shell, notebook = launch_id(master, "shell"), launch_id(master, "notebook")
-    master.post("/api/v1/users", {"user": {"username": "curious", "active": True}, "password": "Long-Enough-1", "isHashed": False},
-                token=master.admin_token())
-    other = master.login("curious", "Long-Enough-1", keep=False).json["token"]
-    for token, sees in ((master.token, True), (master.admin_token(), True), (other, False)):
-        x = shown(master, shell, "shell", token=token)
-        assert bool(x["privateKey"]) == sees and x["publicKey"].startswith("ssh-")
-        assert ("token=" in shown(master, notebook, "notebook", token=token)["serviceAddress"]) == sees
-    for listed_shell in master.get("/api/v1/shells").json["shells"]:
-        assert listed_shell["privateKey"] == ""
-    for kind, made in (("shell", shell), ("notebook", notebook)):
-        for action in ("kill", "set_priority"):
-            refused = master.post(f"/api/v1/{kind}s/{made}/{action}", {"priority": 3}, token=other)
-            assert f"{kind} {made} belongs to user 'determined'" in error_of(refused, 403)
-
-
 def test_a_notebook_is_previewed_without_being_launched(master):
     before = master.get("/api/v1/notebooks").json["pagination"]["total"]
     reply = launch(master, "notebook", preview=True, description="only looked at")
@@ -348,3 +350,58 @@ def test_every_kind_is_launched_shown_listed_given_a_priority_and_killed(master,
     assert master.post(f"/api/v1/{kind}s/{made['id']}/kill").json[kind]["state"] == "STATE_TERMINATED"
     over = master.post(f"/api/v1/{kind}s/{made['id']}/set_priority", {"priority": 9})
     assert f"{kind} '{made['id']}' has ended" in error_of(over, 400)
+
+
+# ---- readiness and idleness -------------------------------------------------------------------------------------------
+
+needs_sshd = pytest.mark.skipif(not os.path.exists("/usr/sbin/sshd"), reason="needs OpenSSH's server")
+
+
+def allocation_of(c, task_id):
+    return c.get(f"/api/v1/tasks/{task_id}").json["task"]["allocations"][0]
+
+
+def test_a_command_is_ready_when_it_runs(cluster):
+    made = launch_id(cluster, entrypoint=["sleep 1000"])
+    wait_state(cluster, made, "RUNNING")
+    assert allocation_of(cluster, made)["isReady"]
+    cluster.post(f"/api/v1/commands/{made}/kill")
+
+
+@needs_sshd
+def test_a_shell_is_ready_when_its_output_says_so_also_after_restarts(new_cluster):
+    c = new_cluster()
+    c.start_master()
+    c.start_agent()
+    c.login()
+    go = c.dir / "go"
+    hook = f"while ! [ -e {go} ]; do sleep 0.05; done"
+    made = launch_id(c, "shell", files=[file_of("startup-hook.sh", hook)])
+    wait_state(c, made, "RUNNING", kind="shell")
+    assert not allocation_of(c, made)["isReady"]
+    c.stop_agent(signo=signal.SIGKILL)
+    c.stop_master(signal.SIGKILL)
+    c.start_master()
+    c.start_agent()
+    assert not allocation_of(c, made)["isReady"]
+    go.touch()
+    wait_for("the shell to be ready", lambda: allocation_of(c, made)["isReady"])
+    c.post(f"/api/v1/shells/{made}/kill")
+
+
+@needs_sshd
+def test_a_task_that_nobody_uses_is_ended_after_its_idle_timeout(cluster):
+    made = launch_id(cluster, "shell", idle_timeout="1500ms")
+    over = wait_state(cluster, made, "TERMINATED", kind="shell")
+    assert over["exitStatus"] == "task was killed by the master"
+    assert any("idle for more than 1.5s: service is inactive" in line for line in master_log_of(cluster, made))
+
+
+def test_a_notebook_tells_whether_it_is_idle(master):
+    made = launch_id(master, "notebook", resources={"slots": 64}, idle_timeout="1h")
+    for idle in (True, False):
+        assert master.request("PUT", f"/api/v1/notebooks/{made}/report_idle", {"idle": idle}).json == {}
+    command = launch_id(master)
+    for unknown in (command, "none-such"):
+        reply = master.request("PUT", f"/api/v1/notebooks/{unknown}/report_idle", {"idle": False})
+        assert f"notebook '{unknown}' not found" in error_of(reply, 404)

@@ -358,3 +358,47 @@ def test_a_browser_without_a_session_logs_in_and_comes_back(visited):
                       headers={"Origin": c.url, "Sec-Fetch-Site": "same-origin", "Content-Type": "application/json"})
     cookie = login.headers["Set-Cookie"].split(";")[0]
     assert visited.ask("echo?a=b", token=None, headers={**HTML, "Cookie": cookie}).status == 200
+
+
+# ---- TLS, and the master's end ------------------------------------------------------------------------------------------
+
+
+def test_over_tls_and_the_masters_end(new_cluster):
+    c = new_cluster("tls")
+    c.config["security"]["tls"] = {"self_signed": True}
+    c.trust_any()
+    c.start_master()
+    c.login()
+    c.start_agent(**{"security": {"tls": {"enabled": True, "skip_verify": True}}})
+    with Visited(c) as v:
+        data = os.urandom(3_000_000)
+        got, headers = echoed(v.ask("echo", "POST", raw=data))
+        assert (got["n"], got["sha256"]) == (len(data), hashlib.sha256(data).hexdigest()) and headers["x-forwarded-proto"] == ["https"]
+        for how in ("sized", "chunked", "until-close"):
+            assert len(v.ask(f"bytes?n=3000000&how={how}").body) == 3_000_000
+        with contextlib.closing(c._connect(60)) as h:
+            h.request("GET", v.path("events"), headers={"Authorization": f"Bearer {v.token}"})
+            assert h.getresponse().readline() == b"data: first\n"
+            c.stop_master()
+        c.start_master()
+        c.login()
+        wait_for("the agent", lambda: v.ask("echo", token=c.token).status == 200)
+
+
+def test_pythons_own_server_is_reached(cluster):
+    """The server of the standard library, with its answers of HTTP/1.0, and its refusal of what it does not read."""
+    port = free_port()
+    line = (f'mkdir -p "www/proxy/$DET_TASK_ID:{port}/sub" && cd www && echo hello > "proxy/$DET_TASK_ID:{port}/sub/file.txt" && '
+            f"exec python3 -m http.server {port} --bind 127.0.0.1")
+    x = cluster.create(config=configuration(cluster, port, line))
+    path = service_of(cluster, x, port)
+    reply = wait_for("the server", lambda: (lambda r: r if r.status == 200 else None)(cluster.get(path)))
+    assert b'<a href="sub/">' in reply.body
+    assert cluster.get(path + "sub").headers["Location"] == path + "sub/"
+    reply = cluster.get(path + "sub/file.txt")
+    assert (reply.body, reply.headers["Content-Length"]) == (b"hello\n", "6")
+    assert cluster.get(path + "sub/file.txt", headers={"If-Modified-Since": reply.headers["Last-Modified"]}).status == 304
+    assert cluster.request("HEAD", path + "sub/file.txt").headers["Content-Length"] == "6"
+    assert cluster.get(path + "nothing").status == 404
+    assert cluster.post(path, raw=b"x" * 100).status == 501
+    cluster.post(f"/api/v1/experiments/{x}/kill")

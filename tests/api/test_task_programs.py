@@ -2,12 +2,14 @@
 finds."""
 import base64
 import os
+import pwd
 import re
 import shutil
 import subprocess
+import tempfile
 
 import pytest
-from support.cluster import error_of, wait_for
+from support.cluster import Cluster, error_of, wait_for
 
 PATH_OF_SSHD = os.environ["PATH"] + ":/usr/sbin"
 
@@ -65,8 +67,8 @@ def test_a_command__of_one_word_is_a_line_for_the_shell_and_of_several_is_execut
 def test_a_command__begins_in_its_work_dir_and_sees_its_mounts(cluster, tmp_path):
     (tmp_path / "host").mkdir()
     (tmp_path / "host/seen").write_text("through the mount\n")
-    mounts = [{"host_path": str(tmp_path / "host"), "container_path": "/mnt/det-test", "read_only": True}]
-    text = run(cluster, {"entrypoint": ["pwd; cat /mnt/det-test/seen; touch /mnt/det-test/x || echo refused"],
+    mounts = [{"host_path": str(tmp_path / "host"), "container_path": "/opt", "read_only": True}]
+    text = run(cluster, {"entrypoint": ["pwd; cat /opt/seen; touch /opt/x || echo refused"],
                          "bind_mounts": mounts, "work_dir": "/usr"})
     assert "/usr\n" in text and "through the mount\n" in text and "refused\n" in text
     assert run(cluster, {"entrypoint": ["echo $(basename $(pwd)) $(basename $DET_WORKDIR)"]}).count("workdir workdir\n") == 1
@@ -104,6 +106,8 @@ def test_the_effective_configuration__has_the_entry_of_commands_and_the_defaults
 # ---- shells ----------------------------------------------------------------------------------------------------------
 
 needs_ssh = pytest.mark.skipif(not shutil.which("sshd", path=PATH_OF_SSHD) or not shutil.which("ssh"), reason="openssh-server is not installed")
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can start agents as other users, and agents that give tasks an account")
 
 
 class Session:
@@ -150,13 +154,42 @@ def test_a_shell__lets_nobody_else_in(cluster, tmp_path):
     assert "Permission denied (publickey)" in refused.stderr
 
 
+@pytest.fixture
+def open_directory():
+    """A directory that every user can pass through."""
+    with tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o755)
+        yield directory
+
+
 @needs_ssh
-@pytest.mark.skipif(os.geteuid() != 0, reason="only an agent of root gives tasks an account of their owner's")
-def test_a_shell__under_an_account_of_the_platform_has_its_name(new_cluster, tmp_path):
-    c = new_cluster().start_master()
-    c.start_agent(allow_root_tasks=False)
-    c.login()
-    session = Session(c, launch(c, "shell", {"resources": {"slots": 0}}), tmp_path)
-    assert session.shell["agentUserGroup"]["user"] == "determined"
-    said = session.run("id -un; tty; umask; pwd")
-    assert said.stdout == "determined\nnot a tty\n0022\n/run/determined/workdir\n", said.stderr
+@needs_root
+def test_a_shell__under_an_account_of_the_platform_has_its_name(open_directory, tmp_path):
+    with Cluster(open_directory) as c:
+        c.start_master().start_agent(allow_root_tasks=False)
+        c.login()
+        session = Session(c, launch(c, "shell", {"resources": {"slots": 0}}), tmp_path)
+        assert session.shell["agentUserGroup"]["user"] == "determined"
+        said = session.run("id -un; umask; pwd; echo $HOME | grep -c workdir")
+        assert said.stdout == "determined\n0022\n/run/determined/workdir\n1\n", said.stderr
+
+
+@needs_ssh
+@needs_root
+def test_a_shell__of_an_agent_that_is_not_root_is_entered_by_the_agents_name(open_directory, tmp_path):
+    """The account `games` of Debian has the login shell nologin, as accounts of services have."""
+    games = pwd.getpwnam("games")
+    with Cluster(open_directory) as c:
+        c.start_master()
+        home = c.dir / "agent0"
+        home.mkdir()
+        (home / "join.token").write_text((c.dir / "data/agent.token").read_text())
+        for path in (home, home / "join.token"):
+            os.chown(path, games.pw_uid, games.pw_gid)
+        c.start_agent(prefix=["setpriv", f"--reuid={games.pw_uid}", f"--regid={games.pw_gid}", "--clear-groups"], allow_root_tasks=False,
+                      token_file=str(home / "join.token"))
+        c.login()
+        session = Session(c, launch(c, "shell", {"resources": {"slots": 0}}), tmp_path)
+        assert session.shell["agentUserGroup"]["user"] == "games"
+        said = session.run("id -un; echo $DET_TASK_TYPE")
+        assert said.stdout == "games\nSHELL\n", said.stderr

@@ -37,9 +37,11 @@ class HostileAgent:
 
     def send(self, **body):
         """Sends one message: hello=…, state=… or another one."""
-        data = json.dumps({"epoch": str(self.epoch), **body}).encode()
+        return self.send_message(1, json.dumps({"epoch": str(self.epoch), **body}).encode())
+
+    def send_message(self, opcode, data):
         n = len(data)
-        head = b"\x81" + (bytes([0x80 | n]) if n < 126 else struct.pack(">BH", 0x80 | 126, n) if n < 65536
+        head = bytes([0x80 | opcode]) + (bytes([0x80 | n]) if n < 126 else struct.pack(">BH", 0x80 | 126, n) if n < 65536
                           else struct.pack(">BQ", 0x80 | 127, n))
         self.sock.sendall(head + b"\0\0\0\0" + data)
         return self
@@ -67,6 +69,15 @@ class HostileAgent:
                     self.data = self.data[at + n:]
                     return frame
             self._more()
+
+    def hear_binary(self):
+        """Returns the next binary message of the master: a frame of a byte stream (support/streams.py)."""
+        while True:
+            opcode, data = self.frame()
+            if opcode == 2:
+                return data
+            if opcode == 8:
+                raise Refused(data[2:].decode(errors="replace"))
 
     def hear(self):
         """Returns the next message of the master; raises Refused if it closes the connection."""

@@ -436,8 +436,13 @@ def test_what_is_no_master_is_told_from_one_that_is_not_there(det, master, statu
 
 
 def test_planned_commands_say_so(det, master):
-    done = det.run("notebook", "list")
-    assert done.returncode == 1 and "'det notebook list' is planned" in done.stderr and not master.requests
+    rows = json.loads((pathlib.Path(__file__).parents[2] / "contract" / "cli.json").read_text())["commands"]
+    planned = [row["path"] for row in rows if not row.get("served") and not row.get("args")
+               and not any(other["path"].startswith(f"{row['path']} ".lstrip()) for other in rows if other is not row)]
+    if not planned:
+        pytest.skip("no command is planned any more")
+    done = det.run(*planned[0].split())
+    assert done.returncode == 1 and f"'det {planned[0]}' is planned" in done.stderr and not master.requests
 
 
 def test_help_and_version_need_no_master(det):

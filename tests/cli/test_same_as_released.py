@@ -6,6 +6,7 @@ import pathlib
 
 import pytest
 from support.fake_master import clients as fake_master
+from support.fake_master.launched import ID, allocation
 
 RELEASED = os.environ.get("DET_RELEASED_CLIENT", "")
 
@@ -32,10 +33,17 @@ pytestmark = pytest.mark.skipif(not pathlib.Path(RELEASED).is_file(), reason="no
     "experiment list --limit x", "experiment describe 99",
     "user link-with-agent-user determined --agent-uid 1001 --agent-user ann --agent-gid 1002 --agent-group staff",
     "user link-with-agent-user determined --agent-uid x",
+    *[f"{noun} {rest}" for noun in ("command", "notebook", "shell", "tensorboard") for rest in (
+        "list", "list -a --csv", "list --json", "ls --sort-by description --order-by desc", f"config {ID}", "config 5e6f", f"kill {ID} 5e6f",
+        f"kill {ID} 77", f"set priority {ID} 7", f"logs {ID}", "logs 5e6f --tail 2", "logs 77")],
+    "command describe 5e6f", "command describe 5e6f --csv", f"command describe {ID} --json", "cmd list", "cmd run -d true",
+    "notebook start -d", "shell start -d", "tensorboard start -d 7 -t 41", "notebook start --preview", "tensorboard start", "command run true",
+    f"task kill {ID}", f"task pause {ID}", f"task unpause {ID}", f"task config {ID}", f"task fork {ID}",
 ])
 def test_same_output_and_exit_code(det, master, words, tmp_path):
     master.states = ["STATE_RUNNING" if " kill " in words else "STATE_COMPLETED"]  # ours says when there was nothing to kill
     master.trial_state = master.states[0]
+    master.looks = [{"allocations": [allocation(statusCode=0)], "endTime": "2026-11-21T07:13:00Z"}]
     det.config.mkdir()
     ours = det.run(*words.split())
     det.environment["DET_DEBUG_CONFIG_PATH"] = str(tmp_path / "released")

@@ -277,11 +277,15 @@ def test_test_mode_is_redrawn_in_one_line(on_terminal, master, config):
 # Help
 
 
-def test_help_has_an_example_a_note_and_marks_what_is_planned(det):
+def test_help_has_an_example_and_a_note_and_marks_what_is_planned(det):
     kill = det("help", "experiment", "kill")
     assert "example:\n  det experiment kill 12 13\n" in kill and "'det experiment cancel' lets trials finish" in " ".join(kill.split())
     assert kill == det("experiment", "kill", "--help")
-    assert re.search(r"notebook +manage notebooks \(planned\)", det("--help"))
+    rows = json.loads((conftest.BUILD.parent / "contract" / "cli.json").read_text())["commands"]
+    nouns = {row["path"].split(" ")[0] for row in rows if row["path"]}
+    served = {row["path"].split(" ")[0] for row in rows if row.get("served")}
+    marked = set(re.findall(r"(?m)^  ([\w-]+)(?: \([\w, -]+\))? .*\(planned\)$", det("--help", COLUMNS="200")))
+    assert marked == nouns - served
 
 
 # Errors

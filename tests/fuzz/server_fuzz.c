@@ -1,6 +1,6 @@
 /* Any bytes from a client, in pieces of as many bytes as the first one says (0: all at once), to a server that answers,
- * holds, streams and takes the connection over for a WebSocket whose messages are those of an agent. When the client is
- * gone, nothing of it may be left in the server's books. */
+ * holds, streams, gives out bodies in pieces, and takes the connection over for a WebSocket whose messages are those of
+ * an agent, or for another protocol. When the client is gone, nothing of it may be left in the server's books. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +57,46 @@ static void on_drained(struct http_request *r, void *ctx)
     http_stream_end(r);
 }
 
+/* Sends back what comes in, and holds every other piece for a while: until the last one has been written. */
+static void on_piece(struct http_request *r, const void *data, size_t n, void *ctx)
+{
+    require(n > 0);
+    http_stream_write(r, data, n);
+    http_receive_hold(r, n % 2);
+}
+
+static void on_written(struct http_request *r, void *ctx)
+{
+    http_receive_hold(r, false);
+}
+
+static void on_body_end(struct http_request *r, void *ctx)
+{
+    http_stream_end(r);
+}
+
+static const struct http_receiver receiver = {.on_data = on_piece, .on_end = on_body_end};
+
+static bool early(struct http_request *r, void *ctx)
+{
+    return strncmp(http_request_path(r), "/early", 6) == 0;
+}
+
+static void answer_early(struct http_request *r)
+{
+    uint64_t length;
+    enum http_framing framing = http_request_framing(r, &length);
+    if (strcmp(http_request_path(r), "/early/switch") == 0 && framing == HTTP_NO_BODY) {
+        http_switch_protocols(r, on_written);
+        http_receive(r, &receiver);
+    } else if (framing == HTTP_NO_BODY || strcmp(http_request_path(r), "/early/refuse") == 0) {
+        http_reply(r, 200, "text/plain", "no", 2);
+    } else {
+        http_stream_start_relayed(r, 200, framing, length, on_written);
+        http_receive(r, &receiver);
+    }
+}
+
 static void on_request(struct http_request *r, void *ctx)
 {
     static const struct ws_handler handler = {.on_message = on_message,
@@ -69,6 +109,10 @@ static void on_request(struct http_request *r, void *ctx)
     const char *path = http_request_path(r);
     http_request_cookie(r, "auth");
     require(strlen(http_request_peer(r)) < INET6_ADDRSTRLEN);
+    if (early(r, NULL)) {
+        answer_early(r);
+        return;
+    }
     if (strcmp(path, "/hold") == 0)
         return; /* until the client leaves */
     if (strcmp(path, "/stream") == 0)
@@ -88,6 +132,7 @@ static void start_server(void)
     struct http_server_options o = {.bind_host = "127.0.0.1",
                                     .on_request = on_request,
                                     .has_credentials = has_credentials,
+                                    .early = early,
                                     .limits = {.body_max = 4096,
                                                .anonymous_body_max = 512,
                                                .anonymous_bodies_max = 1024}};

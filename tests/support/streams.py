@@ -1,9 +1,22 @@
-"""A trial that serves a TCP port, and a client of the master's WebSocket to that port."""
+"""A trial that serves a TCP port, a client of the master's WebSocket to that port, and frames of streams within an agent's link."""
 import base64
 import json
 import os
 import socket
 import struct
+
+OPEN, ACCEPT, REFUSE, DATA, CREDIT, END, CLOSE = range(1, 8)
+WINDOW = 65536
+
+
+def frame(kind, stream, body=b""):
+    """A frame of the protocol in docs/spec/agents.md, Streams."""
+    return bytes([kind, 0, 0, 0]) + struct.pack("<I", stream) + body
+
+
+def parsed(data):
+    return data[0], struct.unpack("<I", data[4:8])[0], data[8:]
+
 
 # One thread for all connections, so that a thousand cost little. What comes is sent back, except these words:
 # "give N": N bytes, then the end. "last N": N bytes, and the program ends when all have left. "say N": N lines of log.

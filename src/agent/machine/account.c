@@ -161,6 +161,13 @@ int account_resolve(const struct account_order *o, const struct account_rules *r
     return 0;
 }
 
+bool account_shell_works(const char *shell)
+{
+    const char *name = strrchr(shell, '/');
+    name = name ? name + 1 : shell;
+    return strcmp(name, "nologin") != 0 && strcmp(name, "false") != 0 && access(shell, X_OK) == 0;
+}
+
 /* ---- the range, at the agent's start ----------------------------------------------------------------------------- */
 
 const struct account_files account_files = {.passwd = "/etc/passwd",

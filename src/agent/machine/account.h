@@ -62,6 +62,9 @@ extern const struct account_files account_files;
  * exist here. */
 int account_check_range(const struct account_range *range, const struct account_files *f, struct error *err);
 
+/* Whether a program can be run with this login shell: it exists, and is none that only says that there is no login. */
+bool account_shell_works(const char *shell);
+
 /* Whether the account can use `path`: it needs search permission on every directory above, and `want` (R_OK, X_OK) on
  * the path itself. */
 bool account_reaches(const struct account *who, const char *path, int want);

@@ -52,11 +52,14 @@ static const char entrypoint[] =
     "[ -f \"$ssh/host_key\" ] || ssh-keygen -q -t ed25519 -N '' -C '' -f \"$ssh/host_key\"\n"
     "umask \"$mask\"\n"
     "# sshd checks who may write to the directories above authorized_keys. Where the task does not see its directory at\n"
-    "# /run/determined, these are the agent's, which may lie in /tmp; nobody but the task can enter the last of them.\n"
+    "# /run/determined, these are the agent's, which may lie in /tmp; and in a user namespace root's belong to nobody. Only\n"
+    "# the task can enter the last of them in any case.\n"
     "strict=no\n"
     "if [ /run/determined/ssh -ef \"$ssh\" ]; then\n"
     "    ssh=/run/determined/ssh\n"
-    "    strict=yes\n"
+    "    if [ \"$(stat -c %%u /)\" = 0 ]; then\n"
+    "        strict=yes\n"
+    "    fi\n"
     "fi\n"
     "# A server that runs as root changes to this directory for what comes before a login.\n"
     "if [ \"$(id -u)\" = 0 ]; then\n"
@@ -140,19 +143,11 @@ static int put(const struct taskdir *d, const char *name, const char *text, mode
 
 /* ---- the account ------------------------------------------------------------------------------------------------- */
 
-/* Whether a session can be opened with this login shell. sshd gives it the session's script to run. */
-static bool runs_commands(const char *shell)
-{
-    const char *name = strrchr(shell, '/');
-    name = name ? name + 1 : shell;
-    return strcmp(name, "nologin") != 0 && strcmp(name, "false") != 0 && access(shell, X_OK) == 0;
-}
-
 /* Whether the machine's own user database has the account, with a shell that works. An account that it does not have
  * has no home directory. */
 static bool can_log_in(const struct account *who)
 {
-    return *who->home && runs_commands(who->shell);
+    return *who->home && account_shell_works(who->shell);
 }
 
 const char *shell_server_passwd(const struct account *who, struct arena *a)

@@ -56,6 +56,12 @@ bool task_runs(const struct task *t)
     return t->sm.state == TASK_STATE_RUNNING && !t->discard;
 }
 
+bool task_uid(const struct task *t, uid_t *ret)
+{
+    *ret = t->rt->account.uid;
+    return t->rt->account.change;
+}
+
 bool task_has_proxy_port(const struct task *t, int port)
 {
     const struct wire_link_start_task *kept = t->rt->kept;
@@ -168,6 +174,8 @@ void task_adopt(struct agent *a, const char *container_id)
     if (started) {
         t->allocation_id = taskspec_env(&spec, "DET_ALLOCATION_ID");
         t->task_id = taskspec_env(&spec, "DET_TASK_ID");
+        t->rt->account.change = spec.change_user;
+        t->rt->account.uid = spec.uid;
     }
     t->has_supervisor = started || supervised;
     t->reported = WIRE_CONTAINER_STATE_RUNNING;

@@ -7,6 +7,8 @@
 #ifndef DET_AGENT_TASK_TASK_H
 #define DET_AGENT_TASK_TASK_H
 
+#include <sys/types.h>
+
 #include "agent/agent.h"
 #include "common/base/sm.h"
 
@@ -39,6 +41,8 @@ void task_pause(struct task *t); /* the link is down: closes the supervisor's co
 /* fills in the state that the master is told; strings live as long as the task */
 void task_describe(const struct task *t, struct wire_link_task_state *ret);
 bool task_runs(const struct task *t);
+/* Finds the user that the task runs as. Returns false if that is the agent's own user, or unknown. */
+bool task_uid(const struct task *t, uid_t *ret);
 bool task_has_proxy_port(const struct task *t, int port); /* whether the master may reach this port of the task */
 const char *task_container_id(const struct task *t);
 size_t task_count(const struct agent *a);

@@ -98,7 +98,8 @@ static void add_machine(struct taskenv *e, char *const *machine, const struct ac
                     : work_dir);
     taskenv_set(e, "USER", who->name);
     taskenv_set(e, "LOGNAME", who->name);
-    taskenv_set(e, "SHELL", who->shell);
+    /* programs such as JupyterLab open terminals with it */
+    taskenv_set(e, "SHELL", account_shell_works(who->shell) ? who->shell : "/bin/sh");
     taskenv_set(e, "PYTHONUNBUFFERED", "1"); /* otherwise its output is buffered, and appears after all of its errors */
 }
 

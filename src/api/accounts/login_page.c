@@ -4,7 +4,7 @@
 #include "api/pipeline/raw.h"
 #include "api/pipeline/raw_handlers.h"
 
-/* A path of this very origin: "//host" and "/\host" would lead elsewhere. */
+/* The way back is compared as an address, not as text: "//host", "/\host" and "/<tab>/host" lead elsewhere, too. */
 static const char page[] =
     "<!doctype html>\n"
     "<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\n"
@@ -27,7 +27,8 @@ static const char page[] =
     "                                                     body: JSON.stringify(body)});\n"
     "    if (!reply.ok) throw new Error((await reply.json()).error.error);\n"
     "    const to = new URLSearchParams(location.search).get('redirect') || '/';\n"
-    "    location.replace(/^\\/(?![\\/\\\\])/.test(to) ? to : '/');\n"
+    "    const url = new URL(to, location.href);\n"
+    "    location.replace(url.origin === location.origin ? url.href : '/');\n"
     "  } catch (e) {\n"
     "    part('said').textContent = 'Not logged in: ' + e.message;\n"
     "  }\n"

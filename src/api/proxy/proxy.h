@@ -10,7 +10,8 @@ struct core;
 struct loop;
 struct proxy;
 
-struct proxy *proxy_new(struct loop *l, struct core *core, const struct config *c); /* without a configuration nothing is let through */
-void proxy_free(struct proxy *p); /* call it after http_server_free(); NULL is accepted */
+struct proxy *proxy_new(struct loop *l, struct core *core,
+                        const struct config *c); /* without a configuration nothing is let through */
+void proxy_free(struct proxy *p);                /* call it after http_server_free(); NULL is accepted */
 
 #endif

@@ -24,7 +24,7 @@ struct task_service {
     bool open;                  /* `unauthenticated`: for everybody */
     int32_t owner_id;
     int32_t trial_id, experiment_id; /* 0: the task is no trial's */
-    bool has_token; /* the task has a token of its own, which opens this service and nothing else */
+    bool has_token;                  /* the task has a token of its own, which opens this service and nothing else */
     uint8_t token_hash[TOKEN_HASH_BYTES];
 };
 

@@ -46,10 +46,12 @@ bool visitor_wants_page(const struct req *r)
            !http_request_header(r->http, "Upgrade");
 }
 
-static bool is_tasks_token(const struct task_service *s, const char *token)
+/* The token is as good as its owner's account. */
+static bool is_tasks_token(const struct req *r, const struct task_service *s, const char *token)
 {
     uint8_t hash[TOKEN_HASH_BYTES];
-    if (!s->has_token || !token || !*token)
+    const struct identity_user *owner = identities_user(r->api->identities, s->owner_id);
+    if (!s->has_token || !token || !*token || !owner || !owner->active)
         return false;
     token_hash(token, hash);
     return memcmp(hash, s->token_hash, sizeof(hash)) == 0;
@@ -59,13 +61,13 @@ static bool is_tasks_token(const struct task_service *s, const char *token)
 static bool shows_task_token(struct req *r, const struct task_service *s, struct visitor *v)
 {
     const char *in_query = NULL;
-    if (req_query_param(r, "token", &in_query, NULL) == 0 && is_tasks_token(s, in_query)) {
+    if (req_query_param(r, "token", &in_query, NULL) == 0 && is_tasks_token(r, s, in_query)) {
         v->token = in_query;
         return true;
     }
-    if (is_tasks_token(s, credentials(r, "token")))
+    if (is_tasks_token(r, s, credentials(r, "token")))
         return true;
-    if (!is_tasks_token(s, http_request_cookie(r->http, PROXY_TOKEN_COOKIE)))
+    if (!is_tasks_token(r, s, http_request_cookie(r->http, PROXY_TOKEN_COOKIE)))
         return false;
     v->by_cookie = true;
     return true;

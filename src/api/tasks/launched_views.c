@@ -132,13 +132,27 @@ const struct wire_notebook *notebook_to_wire(struct req *r, const struct store_l
     return w;
 }
 
+/* The account that one logs in as: the one that was found at the launch, with the name that the agent has chosen since.
+ * An agent that is not root runs every task as itself. */
+static const char *login_account(const struct store_launched_task *t, struct arena *a)
+{
+    const char *found = t->agent_user_group ? t->agent_user_group : "{}";
+    cleanup_json struct json_object *account = NULL;
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    if (!t->account || !*t->account || json_parse(found, strlen(found), &account, NULL) < 0)
+        return found;
+    json_object_object_add(account, "user", json_object_new_string(t->account));
+    json_print(account, &text);
+    return arena_strdup(a, strbuf_str(&text));
+}
+
 const struct wire_shell *shell_to_wire(struct req *r, const struct store_launched_task *t)
 {
     struct launched_view v;
     struct wire_shell *w = arena_new(&r->arena, struct wire_shell);
     launched_view(r, t, &v);
     *w = (struct wire_shell){COMMON_FIELDS(t, v), .private_key = v.private_key, .public_key = v.public_key,
-                             .agent_user_group = t->agent_user_group ? t->agent_user_group : "{}"};
+                             .agent_user_group = login_account(t, &r->arena)};
     return w;
 }
 
@@ -199,9 +213,13 @@ int api_get_tensorboard(struct req *r, struct store *db, const struct wire_get_t
     return 0;
 }
 
+/* A list shows the tasks that are not over, and those that ended less than a day ago. */
+#define LISTED_AFTER_END_US 86400000000ll
+
 /* The filter of a list. The requests of the kinds have the same fields, and the same numbers of orders. */
-#define FILTER_OF(in, of_kind) \
+#define FILTER_OF(r, in, of_kind) \
     {.kind = task_kind_name(of_kind), \
+     .ended_after_us = (r)->now_us - LISTED_AFTER_END_US, \
      .usernames = {(in)->users, (in)->users_n}, \
      .user_ids = {(in)->user_ids, (in)->user_ids_n}, \
      .workspace_id = (in)->workspace_id, \
@@ -212,7 +230,7 @@ int api_get_tensorboard(struct req *r, struct store *db, const struct wire_get_t
 int api_get_commands(struct req *r, struct store *db, const struct wire_get_commands_request *in,
                      struct wire_get_commands_response *ret, struct error *err)
 {
-    struct store_launched_task_filter f = FILTER_OF(in, TASK_KIND_COMMAND);
+    struct store_launched_task_filter f = FILTER_OF(r, in, TASK_KIND_COMMAND);
     struct store_launched_task_list list;
     if (store_launched_task_list(db, &f, &r->arena, &list, err) < 0)
         return -1;
@@ -226,7 +244,7 @@ int api_get_commands(struct req *r, struct store *db, const struct wire_get_comm
 int api_get_notebooks(struct req *r, struct store *db, const struct wire_get_notebooks_request *in,
                       struct wire_get_notebooks_response *ret, struct error *err)
 {
-    struct store_launched_task_filter f = FILTER_OF(in, TASK_KIND_NOTEBOOK);
+    struct store_launched_task_filter f = FILTER_OF(r, in, TASK_KIND_NOTEBOOK);
     struct store_launched_task_list list;
     if (store_launched_task_list(db, &f, &r->arena, &list, err) < 0)
         return -1;
@@ -240,7 +258,7 @@ int api_get_notebooks(struct req *r, struct store *db, const struct wire_get_not
 int api_get_shells(struct req *r, struct store *db, const struct wire_get_shells_request *in,
                    struct wire_get_shells_response *ret, struct error *err)
 {
-    struct store_launched_task_filter f = FILTER_OF(in, TASK_KIND_SHELL);
+    struct store_launched_task_filter f = FILTER_OF(r, in, TASK_KIND_SHELL);
     struct store_launched_task_list list;
     if (store_launched_task_list(db, &f, &r->arena, &list, err) < 0)
         return -1;
@@ -254,7 +272,7 @@ int api_get_shells(struct req *r, struct store *db, const struct wire_get_shells
 int api_get_tensorboards(struct req *r, struct store *db, const struct wire_get_tensorboards_request *in,
                          struct wire_get_tensorboards_response *ret, struct error *err)
 {
-    struct store_launched_task_filter f = FILTER_OF(in, TASK_KIND_TENSORBOARD);
+    struct store_launched_task_filter f = FILTER_OF(r, in, TASK_KIND_TENSORBOARD);
     struct store_launched_task_list list;
     if (store_launched_task_list(db, &f, &r->arena, &list, err) < 0)
         return -1;

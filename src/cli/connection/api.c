@@ -57,15 +57,23 @@ int api_call(struct cli *cli, enum route_id id, const void *request, void *ret, 
     return rc;
 }
 
+/* The reply as JSON, in which absent fields are null. */
+static int parse_reply(enum route_id id, const struct http_fetch_reply *reply, struct json_object **ret,
+                       struct error *err)
+{
+    if (json_parse(strbuf_str(&reply->body), reply->body.n, ret, err) < 0)
+        return error_wrap(err, "the master's reply to %s", routes[id].rpc);
+    output_fill_absent(routes[id].response, *ret);
+    return 0;
+}
+
 int api_call_url(struct cli *cli, enum route_id id, const char *url, const char *body, struct json_object **ret,
                  struct error *err)
 {
     struct http_fetch_reply reply = {0};
     int rc = call_route(cli, &routes[id], url, body, body ? strlen(body) : 0, NULL, &reply, err);
-    if (rc == 0 && (rc = json_parse(strbuf_str(&reply.body), reply.body.n, ret, err)) < 0)
-        error_wrap(err, "the master's reply to %s", routes[id].rpc);
     if (rc == 0)
-        output_fill_absent(routes[id].response, *ret);
+        rc = parse_reply(id, &reply, ret, err);
     http_fetch_reply_release(&reply);
     return rc;
 }
@@ -93,6 +101,25 @@ int api_get_document(struct cli *cli, const char *path, struct json_object **ret
         rc = api_status_error(cli, reply.status, &reply.body, err);
     else if (rc == 0 && (rc = json_parse(strbuf_str(&reply.body), reply.body.n, ret, err)) < 0)
         error_wrap(err, "the master's reply to %s", path);
+    http_fetch_reply_release(&reply);
+    return rc;
+}
+
+int api_look(struct cli *cli, const char *path, int *ret_status, const char **ret_why, struct error *err)
+{
+    struct session *s;
+    struct http_fetch_reply reply = {0};
+    if (cli_session(cli, &s, err) < 0 || api_log_in(cli, s, err) < 0)
+        return -1;
+    struct exchange x = {.method = "GET",
+                         .url = arena_printf(&cli->arena, "%s%s", cli->master, path),
+                         .with_token = true,
+                         .no_retry = true};
+    int rc = api_fetch(cli, &x, &reply, err);
+    if (rc == 0) {
+        *ret_status = reply.status;
+        *ret_why = api_error_text(cli, &reply.body, reply.status);
+    }
     http_fetch_reply_release(&reply);
     return rc;
 }
@@ -175,17 +202,35 @@ static void draw_upload(size_t sent, size_t total, void *ctx)
     progress_draw(ctx, sent, total);
 }
 
-int api_call_body(struct cli *cli, enum route_id id, const void *body, size_t body_n, void *ret, struct error *err)
+static int send_body(struct cli *cli, enum route_id id, const void *body, size_t body_n, struct http_fetch_reply *reply,
+                     struct error *err)
 {
     enum { WORTH_A_BAR = 1 << 20 };
-    struct http_fetch_reply reply = {0};
     struct progress bar = {.cli = cli, .what = "Uploading"};
     struct http_fetch extra = {.ctx = &bar, .on_upload = body_n >= WORTH_A_BAR ? draw_upload : NULL};
     const char *url = arena_printf(&cli->arena, "%s%s", cli->master, routes[id].path);
-    int rc = call_route(cli, &routes[id], url, body, body_n, &extra, &reply, err);
+    int rc = call_route(cli, &routes[id], url, body, body_n, &extra, reply, err);
     progress_end(&bar);
+    return rc;
+}
+
+int api_call_body(struct cli *cli, enum route_id id, const void *body, size_t body_n, void *ret, struct error *err)
+{
+    struct http_fetch_reply reply = {0};
+    int rc = send_body(cli, id, body, body_n, &reply, err);
     if (rc == 0)
         rc = decode_reply(cli, id, &reply, ret, err);
+    http_fetch_reply_release(&reply);
+    return rc;
+}
+
+int api_call_body_document(struct cli *cli, enum route_id id, const void *body, size_t body_n, struct json_object **ret,
+                           struct error *err)
+{
+    struct http_fetch_reply reply = {0};
+    int rc = send_body(cli, id, body, body_n, &reply, err);
+    if (rc == 0)
+        rc = parse_reply(id, &reply, ret, err);
     http_fetch_reply_release(&reply);
     return rc;
 }

@@ -32,6 +32,11 @@ int api_download(struct cli *cli, const char *path, int fd, struct error *err);
 /* Like api_call(), with a body that is already written (for a context of many megabytes). Shows the progress of the
  * upload. */
 int api_call_body(struct cli *cli, enum route_id id, const void *body, size_t body_n, void *reply, struct error *err);
+/* The same with the reply as JSON. The caller puts *ret. */
+int api_call_body_document(struct cli *cli, enum route_id id, const void *body, size_t body_n, struct json_object **ret,
+                           struct error *err);
+/* GET of a path, once, only to see what status comes back. *ret_why has the body's message, in the arena. */
+int api_look(struct cli *cli, const char *path, int *ret_status, const char **ret_why, struct error *err);
 
 /* Calls a streaming route. on_record gets the "result" of each record as it arrives. If it returns -1, the stream
  * ends with its error. */

@@ -109,7 +109,7 @@ static const char *page_text(struct cli *cli, const struct strbuf *body, int sta
 
 /* The text of an error's body: {"error":{"error":text}}, {"message":text}, or the body of a proxy in front of the
  * master. */
-static const char *error_text(struct cli *cli, const struct strbuf *body, int status)
+const char *api_error_text(struct cli *cli, const struct strbuf *body, int status)
 {
     cleanup_json struct json_object *v = NULL;
     struct json_object *inner, *text = NULL;
@@ -131,7 +131,7 @@ static const char *error_text(struct cli *cli, const struct strbuf *body, int st
 
 int api_status_error(struct cli *cli, int status, const struct strbuf *body, struct error *err)
 {
-    const char *text = error_text(cli, body, status);
+    const char *text = api_error_text(cli, body, status);
     enum error_kind kind = kind_of_status(status);
     bool of_master = !api_is_page(body);
     if (kind == ERR_UNAUTHENTICATED && of_master)

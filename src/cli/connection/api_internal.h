@@ -40,6 +40,9 @@ int api_status_error(struct cli *cli, int status, const struct strbuf *body, str
  * one of success. */
 bool api_is_page(const struct strbuf *body);
 
+/* What the body of a reply says about its status; in the arena. */
+const char *api_error_text(struct cli *cli, const struct strbuf *body, int status);
+
 /* request NULL: all fields are unset. */
 void api_build_url(struct cli *cli, const struct route *r, const void *request, struct strbuf *url);
 void api_build_body(const struct route *r, const void *request, struct strbuf *body);

@@ -165,6 +165,10 @@ static int ask_and_log_in(struct cli *cli, struct session *s, const struct login
                           struct error *err)
 {
     cleanup_error struct error why = ERROR_INIT;
+    if (!who.password && cli->silent)
+        return error_set(err, ERR_UNAUTHENTICATED,
+                         "Failed to %s: Unauthenticated: please log in with 'det user login %s'", cli->command->help,
+                         who.user);
     if (!who.password && terminal_ask_password(cli, arena_printf(&cli->arena, "Password for user '%s': ", who.user),
                                                &who.password, err) < 0)
         return -1;

@@ -131,6 +131,8 @@ static int build_request(struct cli *cli, const struct log_query *q, struct wire
     r->stdtypes = q->stdtype;
     r->stdtypes_n = q->stdtype_n;
     r->levels = levels_from(cli, q->level, &r->levels_n);
+    r->search_text = q->search;
+    r->enable_regex = q->regex;
     if (parse_time(q->timestamp_before, "--timestamp-before", &r->timestamp_before, &r->has_timestamp_before, err) < 0)
         return -1;
     return parse_time(q->timestamp_after, "--timestamp-after", &r->timestamp_after, &r->has_timestamp_after, err);
@@ -155,6 +157,8 @@ static struct wire_trial_logs_request trial_request(const struct log_query *q, c
         .stdtypes_n = r->stdtypes_n,
         .sources = r->sources,
         .sources_n = r->sources_n,
+        .search_text = r->search_text,
+        .enable_regex = r->enable_regex,
         .timestamp_before = r->timestamp_before,
         .has_timestamp_before = r->has_timestamp_before,
         .timestamp_after = r->timestamp_after,
@@ -215,10 +219,11 @@ static const char *reopen_hint(struct cli *cli, const struct log_query *q)
 {
     const char *stop = q->experiment_id
                            ? arena_printf(&cli->arena, "; to end it: det experiment kill %d", q->experiment_id)
-                           : "";
+                       : q->stop ? arena_printf(&cli->arena, "; to end it: %s", q->stop)
+                                 : "";
     if (q->task_id)
-        return arena_printf(&cli->arena, "The task goes on. To reopen the log stream, run: det task logs -f %s\n",
-                            q->task_id);
+        return arena_printf(&cli->arena, "The task goes on. To reopen the log stream, run: det task logs -f %s%s\n",
+                            q->task_id, stop);
     return arena_printf(&cli->arena, "The %s goes on. To reopen the log stream, run: det trial logs -f %d%s\n",
                         q->experiment_id ? "experiment" : "trial", q->trial_id, stop);
 }
@@ -230,6 +235,8 @@ int logs_print(struct cli *cli, const struct log_query *q, struct error *err)
     f.message = q->task_id ? &wire_msg_task_logs_response : &wire_msg_trial_logs_response;
     if ((int)q->has_head + (int)q->has_tail + (int)q->follow > 1)
         return error_set(err, ERR_INVALID, "give at most one of --head, --tail and --follow");
+    if (q->regex && !q->search)
+        return error_set(err, ERR_USAGE, "--regex says how --search is read; give --search, too");
     if (build_request(cli, q, &r, err) < 0)
         return -1;
     if (q->follow)

@@ -257,6 +257,31 @@ int context_read(struct context *c, const char *root, const char *const *include
     return check_duplicates(c, err);
 }
 
+static void say_prepared(struct cli *cli, const struct context *c, const char *end)
+{
+    fprintf(cli->out, "Preparing files to send to master... %s and %zu files%s",
+            format_size(&cli->arena, (double)c->size), c->n, end);
+}
+
+int context_prepare(struct cli *cli, struct context *c, const char *root, const char *const *include, size_t include_n,
+                    bool terse, struct error *err)
+{
+    if (!root && include_n == 0)
+        return 0;
+    if (cli->out_terminal && !terse) { /* a terminal line is redrawn below; otherwise it is printed once */
+        say_prepared(cli, c, "\r");
+        fflush(cli->out);
+    }
+    int rc = context_read(c, root, include, include_n, CONTEXT_SIZE_MAX, err);
+    if (rc == 0 && !terse)
+        say_prepared(cli, c, "");
+    if (!terse)
+        fputc('\n', cli->out);
+    for (size_t i = 0; i < c->skipped_n; i++)
+        fprintf(terse ? cli->err : cli->out, "Skipped %s\n", c->skipped[i]);
+    return rc;
+}
+
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 /* Encodes a file piece by piece. A piece's length is a multiple of 3, so that only the last piece is padded. */

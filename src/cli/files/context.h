@@ -1,5 +1,5 @@
-/* Collects the files that are sent with an experiment: the directory of the model definition and what --include
- * adds.
+/* Collects the files that are sent with an experiment or another task: the directory of the model definition or
+ * context, and what --include adds.
  *
  * context_read() lists and measures the files. context_write() reads them directly into the request's JSON, so that
  * a context of 95 MiB takes little memory beyond the request itself. The order is: of each directory the entries of
@@ -41,6 +41,12 @@ struct context {
 /* `root` may be NULL. ERR_TOO_LARGE if the content exceeds `limit` bytes. */
 int context_read(struct context *c, const char *root, const char *const *include, size_t include_n, size_t limit,
                  struct error *err);
+/* Like context_read() with the limit of submissions. Says on cli->out how much is sent, unless the output is for a
+ * program
+ * (`terse`), and which files could not be read. Does nothing if there is neither a root nor an include. */
+struct cli;
+int context_prepare(struct cli *cli, struct context *c, const char *root, const char *const *include, size_t include_n,
+                    bool terse, struct error *err);
 /* Appends the entries as a JSON array of util.v1.File. */
 int context_write(const struct context *c, struct strbuf *out, struct error *err);
 void context_release(struct context *c);

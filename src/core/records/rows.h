@@ -20,6 +20,7 @@ enum {
     CORE_POOL_MAX = 64,
     CORE_DISABLED_REASON_MAX = 256,
     CORE_ADDRESS_MAX = 128,
+    CORE_ACCOUNT_MAX = 33, /* a login name has 32 bytes at most */
     CORE_DEVICES_MAX = 64, /* the most devices of one agent */
 };
 
@@ -121,6 +122,7 @@ struct container_row {
     enum container_state state;
     bool daemon;
     char address[CORE_ADDRESS_MAX];
+    char account[CORE_ACCOUNT_MAX]; /* the login name that the task runs as; "" if the agent has not told it */
     enum exit_kind exit_kind;
     int32_t exit_code;
 };

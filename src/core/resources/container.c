@@ -46,6 +46,8 @@ static void note_container_progress(struct core *c, struct container *k, const s
         return;
     if (r->address && strlen(r->address) < CORE_ADDRESS_MAX)
         SET_TEXT(k->row.address, r->address);
+    if (r->account && *r->account && strlen(r->account) < CORE_ACCOUNT_MAX)
+        SET_TEXT(k->row.account, r->account);
     container_set_state(c, k, r->state);
     allocation_raise_state(c, k->allocation, raised_to[r->state]);
     maybe_all_prepared(c, k->allocation);

@@ -33,11 +33,12 @@ static size_t link_waiting(void *ctx)
 void link_begin_streams(struct link *l, const struct wire_link_agent_hello *hello)
 {
     snprintf(l->version, sizeof(l->version), "%s", hello->version ? hello->version : "");
-    if (hello->streams)
-        l->streams = mux_link_new(l->hub->streams, &(struct mux_link_options){.opens = true,
-                                                                              .send = send_frame,
-                                                                              .waiting = link_waiting,
-                                                                              .ctx = l});
+    if (!hello->streams)
+        return;
+    ws_keep_queue_short(l->ws);
+    l->streams =
+        mux_link_new(l->hub->streams,
+                     &(struct mux_link_options){.opens = true, .send = send_frame, .waiting = link_waiting, .ctx = l});
 }
 
 void link_receive_frame(struct link *l, const void *data, size_t n)
@@ -49,6 +50,7 @@ void link_receive_frame(struct link *l, const void *data, size_t n)
         return;
     log_warning("agent.bad_frame", "id=%s reason=%s", l->agent_id, log_quote(error_msg(&err)));
     ws_close(l->ws, CLOSE_PROTOCOL, error_msg(&err));
+    link_end_streams(l, CLOSE_PROTOCOL); /* now, since such an agent may let the closing wait */
 }
 
 void link_streams_drained(struct link *l)
@@ -65,6 +67,7 @@ void link_end_streams(struct link *l, int code)
     snprintf(why, sizeof(why), "agent %s %s", l->agent_id,
              l->hub->stopping           ? "was let go, because the master stops"
              : code == CLOSE_GOING_AWAY ? "was stopped or restarted"
+             : code == CLOSE_PROTOCOL   ? "was cut off, because it broke the protocol of streams"
                                         : "has lost its connection to the master");
     mux_link_end(l->streams, why);
     mux_link_free(l->streams);
@@ -104,7 +107,7 @@ static int open_through_link(struct agent_hub *h, const struct container_row *k,
         return error_set(err, ERR_UNAVAILABLE, "agent %s, on which the task runs, is not connected at the moment",
                          k->agent_id);
     if (!l->streams)
-        return error_set(err, ERR_PRECONDITION,
+        return error_set(err, ERR_BAD_GATEWAY,
                          "agent %s, on which the task runs, is of version %s, which carries no connections to tasks; "
                          "install this master's version there, or set task_streams.route: direct",
                          k->agent_id, *l->version ? l->version : "unknown");

@@ -2,12 +2,15 @@
  * bufferevent. */
 #include "net/websocket/ws.h"
 
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
+#include <event2/bufferevent_ssl.h>
 #include <event2/event.h>
 #include <openssl/evp.h>
 #include <openssl/rand.h>
@@ -16,6 +19,7 @@
 #include "common/base/clock.h"
 #include "common/base/must.h"
 #include "common/system/log.h"
+#include "net/websocket/ws_head.h"
 #include "net/websocket/ws_internal.h"
 
 /* Limits of what a peer can make us queue by pings, which ask for pongs. Our own ends send a ping every 15 s. */
@@ -27,6 +31,10 @@
 #define FRAGMENTS_MAX 16384     /* of one message; each takes memory of its own */
 #define SECOND_US 1000000ll
 #define CLOSE_WAIT_US (5 * 1000000ll) /* how long to wait for the peer's close frame */
+#define NOT_SENT_MAX (128 * 1024)
+#define WHOLE_MAX (128 * 1024) /* bytes of a binary message that is handled without wslay */
+#define READ_MAX (128 * 1024)  /* bytes that are read at once beyond what a bufferevent reads */
+#define READ_BY_LIBEVENT 4096  /* so many bytes at a time does a bufferevent of libevent 2.1 read from a socket */
 #define CLOSE_GOING_AWAY 1001
 #define CLOSE_ABNORMAL 1006
 #define CLOSE_POLICY 1008
@@ -42,6 +50,8 @@ struct ws {
     struct ws_dial *dial;
     struct loop_timer *timer; /* starts dialling, then sends pings while open, then limits the wait while closing */
     enum ws_state state;
+    bool server, tls;
+    uint64_t frame_left; /* bytes of the frame at hand that wslay has not been given yet; 0: a head comes next */
     bool held;           /* ws_hold(): nothing is read */
     bool stalled;        /* nothing is read until the peer has taken its answers */
     size_t answer_bytes; /* bytes of answers queued since the output was empty */
@@ -112,9 +122,13 @@ static ssize_t take_input(wslay_event_context_ptr frames, uint8_t *buf, size_t n
 {
     struct ws *w = ctx;
     bool answers_first = wslay_event_get_queued_msg_count(frames) >= ANSWERS_QUEUED_MAX;
+    if (n > w->frame_left) /* not a byte of the next frame, which may be one for take_whole() */
+        n = (size_t)w->frame_left;
     int got = answers_first ? 0 : evbuffer_remove(bufferevent_get_input(w->bev), buf, n);
-    if (got > 0)
+    if (got > 0) {
+        w->frame_left -= (uint64_t)got;
         return got;
+    }
     wslay_event_set_error(frames, WSLAY_ERR_WOULDBLOCK);
     return -1;
 }
@@ -244,19 +258,70 @@ static bool ws_finish(struct ws *w)
     return true;
 }
 
+static bool input_waits(const struct ws *w)
+{
+    return evbuffer_get_length(bufferevent_get_input(w->bev)) > 0;
+}
+
+/* Reads on where the bufferevent has read as much as it ever does, so that a connection that carries much does not take
+ * three system calls for every 4 KiB. */
+static void read_more(struct ws *w)
+{
+    struct evbuffer *in = bufferevent_get_input(w->bev);
+    struct evbuffer_iovec room;
+    if (w->tls || evbuffer_get_length(in) < READ_BY_LIBEVENT)
+        return;
+    evbuffer_unfreeze(in, /* at_front= */ 0);
+    if (evbuffer_reserve_space(in, READ_MAX, &room, 1) == 1) {
+        ssize_t n = recv(bufferevent_getfd(w->bev), room.iov_base, READ_MAX, MSG_DONTWAIT);
+        room.iov_len = n > 0 ? (size_t)n : 0; /* an end or a failure comes again in the bufferevent's next read */
+        evbuffer_commit_space(in, &room, 1);
+    }
+    evbuffer_freeze(in, /* at_front= */ 0);
+}
+
+/* Hands a whole binary message to the user, without a copy. */
+static void take_whole(struct ws *w, const struct ws_head *h)
+{
+    struct evbuffer *in = bufferevent_get_input(w->bev);
+    size_t n = (size_t)h->body_n;
+    uint8_t *body = evbuffer_pullup(in, (ssize_t)(h->head_n + n)) + h->head_n;
+    if (h->masked)
+        ws_mask_copy(body, body, n, h->mask);
+    w->handler.on_message(w, body, n, /* is_text= */ false, w->handler.ctx);
+    evbuffer_drain(in, h->head_n + n);
+}
+
+/* Looks at the head of the next frame. A whole binary message is handled here, once all of it is there; all other
+ * frames are left to wslay. */
+static void begin_frame(struct ws *w)
+{
+    struct evbuffer *in = bufferevent_get_input(w->bev);
+    uint8_t text[WS_HEAD_MAX];
+    struct ws_head h;
+    ssize_t n = evbuffer_copyout(in, text, sizeof(text));
+    if (n < 0 || !ws_head_read(text, (size_t)n, &h))
+        return;
+    bool ours = h.whole_binary && h.masked == w->server && h.body_n <= WHOLE_MAX &&
+                h.body_n <= w->handler.message_max && w->state == WS_OPEN && w->fragments == 0;
+    if (!ours)
+        w->frame_left = h.body_n > INT64_MAX ? UINT64_MAX : h.head_n + h.body_n; /* wslay refuses such a length */
+    else if (evbuffer_get_length(in) >= h.head_n + h.body_n)
+        take_whole(w, &h);
+}
+
 static int receive_some(struct ws *w)
 {
+    if (w->frame_left == 0)
+        begin_frame(w);
+    if (w->frame_left == 0)
+        return 0;
     w->receiving = true;
     int rc = wslay_event_recv(w->frames);
     w->receiving = false;
     if (rc == 0)
         ws_flush(w);
     return rc;
-}
-
-static bool input_waits(const struct ws *w)
-{
-    return evbuffer_get_length(bufferevent_get_input(w->bev)) > 0;
 }
 
 static void set_reading(struct ws *w)
@@ -276,10 +341,13 @@ static void stall_on_answers(struct ws *w)
     set_reading(w);
 }
 
+/* Handles what has been read, all of it unless the user has held the connection: also while closing, so that a peer
+ * that goes on sending does not fill the memory. */
 static void ws_receive(struct ws *w)
 {
     w->heard_us = clock_monotonic_us();
     size_t before;
+    read_more(w);
     do {
         before = evbuffer_get_length(bufferevent_get_input(w->bev));
         if (receive_some(w) < 0) {
@@ -287,8 +355,7 @@ static void ws_receive(struct ws *w)
             return;
         }
         stall_on_answers(w);
-    } while (w->state == WS_OPEN && !w->stalled && input_waits(w) &&
-             evbuffer_get_length(bufferevent_get_input(w->bev)) < before);
+    } while (!w->stalled && !w->held && input_waits(w) && evbuffer_get_length(bufferevent_get_input(w->bev)) < before);
     if (w->close_after)
         say_goodbye(w);
     ws_finish(w);
@@ -386,6 +453,8 @@ static void ws_open(struct ws *w, struct bufferevent *bev, bool server)
     if (frames_init(w, server) < 0)
         abort();
     w->bev = bev;
+    w->server = server;
+    w->tls = bufferevent_openssl_get_ssl(bev) != NULL;
     w->state = WS_OPEN;
     w->heard_us = clock_monotonic_us();
     bufferevent_setcb(bev, on_readable, on_writable, on_event, w);
@@ -435,6 +504,31 @@ void ws_dial_failed(struct ws *w, int code, const char *why)
     ws_end(w, code, why);
 }
 
+/* Sends a message without wslay. Returns false if that is not possible now, because messages wait in wslay. */
+static bool send_whole(struct ws *w, const void *data, size_t n, bool is_text)
+{
+    struct evbuffer *out = bufferevent_get_output(w->bev);
+    uint8_t head[WS_HEAD_MAX], mask[4];
+    struct evbuffer_iovec room;
+    if (w->receiving || n == 0 || wslay_event_get_queued_msg_count(w->frames) > 0 ||
+        (!w->server && RAND_bytes(mask, sizeof(mask)) != 1))
+        return false;
+    size_t head_n = ws_head_write(head, is_text, n, w->server ? NULL : mask);
+    if (evbuffer_add(out, head, head_n) < 0)
+        abort();
+    if (w->server) {
+        if (evbuffer_add(out, data, n) < 0)
+            abort();
+        return true;
+    }
+    if (evbuffer_reserve_space(out, (ssize_t)n, &room, 1) != 1)
+        abort();
+    ws_mask_copy(room.iov_base, data, n, mask);
+    room.iov_len = n;
+    evbuffer_commit_space(out, &room, 1);
+    return true;
+}
+
 void ws_send(struct ws *w, const void *data, size_t n, bool is_text)
 {
     if (w->state != WS_OPEN)
@@ -447,6 +541,8 @@ void ws_send(struct ws *w, const void *data, size_t n, bool is_text)
         loop_timer_arm(w->timer, 0); /* not within this call by the user */
         return;
     }
+    if (send_whole(w, data, n, is_text))
+        return;
     wslay_event_queue_msg(w->frames,
                           &(struct wslay_event_msg){.opcode = is_text ? WSLAY_TEXT_FRAME : WSLAY_BINARY_FRAME,
                                                     .msg = data,
@@ -459,6 +555,12 @@ size_t ws_pending(const struct ws *w)
     if (!w->bev || !w->frames)
         return 0;
     return evbuffer_get_length(bufferevent_get_output(w->bev)) + wslay_event_get_queued_msg_length(w->frames);
+}
+
+void ws_keep_queue_short(struct ws *w)
+{
+    if (w->bev)
+        setsockopt(bufferevent_getfd(w->bev), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &(int){NOT_SENT_MAX}, sizeof(int));
 }
 
 void ws_hold(struct ws *w, bool on)

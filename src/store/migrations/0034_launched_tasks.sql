@@ -28,3 +28,6 @@ CREATE TABLE contexts (
     tgz BLOB NOT NULL
 ) STRICT;
 DROP TABLE task_contexts;
+
+-- for launched_tasks_rows
+CREATE INDEX tasks_ended_of_their_own ON tasks (end_us) WHERE trial_id IS NULL;

@@ -21,7 +21,8 @@ coalesce(al.exit_kind, 'NONE') AS exit_kind: exit_kind, coalesce(al.exit_code, 0
 c.id AS container_id: text?,   -- NULL: it has no container
 c.agent_id: text?, coalesce(c.state, 'ASSIGNED') AS container_state: container_state,
 c.device_ids: text?,           -- JSON list
-c.address: text?
+c.address: text?,
+c.account: text?               -- the login name that it runs as; empty: the agent has not told it
 
 -- row: store_launched_task of launched_tasks l
 {launched_plain},
@@ -62,11 +63,14 @@ LEFT JOIN containers c ON c.allocation_id = al.id AND c.rank = 0
 -- missing: task '$id'
 SELECT {store_launched_task} FROM launched_tasks l {launched_parts} WHERE l.task_id = $id;
 
--- fragment: launched_tasks_count with kind: text
-SELECT count(*) FROM launched_tasks l {launched_parts} WHERE k.type = $kind
+-- A list has the tasks of one kind that are not over, or that ended after a time.
+-- fragment: launched_tasks_count with kind: text, ended_after_us: us
+SELECT count(*) FROM launched_tasks l {launched_parts}
+WHERE k.trial_id IS NULL AND k.type = $kind AND (k.end_us IS NULL OR k.end_us > $ended_after_us)
 
--- fragment: launched_tasks_rows with kind: text
-SELECT {launched_plain} FROM launched_tasks l {launched_parts} WHERE k.type = $kind
+-- fragment: launched_tasks_rows with kind: text, ended_after_us: us
+SELECT {launched_plain} FROM launched_tasks l {launched_parts}
+WHERE k.trial_id IS NULL AND k.type = $kind AND (k.end_us IS NULL OR k.end_us > $ended_after_us)
 
 -- The owner is one of usernames or of user_ids.
 -- fragment: launched_tasks_filter_owner with usernames: texts, user_ids: ints

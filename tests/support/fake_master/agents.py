@@ -78,14 +78,18 @@ class Connection:
             data = (int.from_bytes(raw, "big") ^ int.from_bytes((mask * (n // 4 + 1))[:n], "big")).to_bytes(n, "big")
             opcode = a & 0x0F
             if opcode == 8:
+                self.master.note("closes", data[2:].decode(errors="replace"))
                 self.send_frame(8, data)
                 return
             if opcode == 9:
                 self.send_frame(10, data)
             if opcode in (0, 1, 2):
                 parts += data
-                if a & 0x80:
+                if a & 0x80 and opcode == 2:
+                    self.master.note("frames", parts)
+                elif a & 0x80:
                     yield json.loads(parts)
+                if a & 0x80:
                     parts = b""
 
     def serve(self):
@@ -109,6 +113,8 @@ class Master(FakeMaster):
         self.context_may_go.set()
         self.ack_logs = self.ack_states = True
         self.connection, self.hellos, self.requests, self.posts, self.states = None, [], [], [], []
+        self.frames = []    # binary messages: frames of byte streams (support/streams.py)
+        self.closes = []    # the reasons with which agents have closed their connections
         self.lines = {}     # container id → {number: line}
         self.twice = []     # numbers of lines that were sent again although they had been acknowledged
         self.expected = {}  # container id → StartTask

@@ -5,55 +5,18 @@ has, so that the released client can be tested against the same master, too.
 """
 import hashlib
 import json
-import pathlib
 import re
 import urllib.parse
 
+from support.fake_master import tunnel
+from support.fake_master.launched import LaunchedTasks
+from support.fake_master.messages import message, page
 from support.fake_master.server import BrokenOff, FakeMaster, Refusal
 
-CONTRACT = json.loads((pathlib.Path(__file__).parents[3] / "contract" / "api.json").read_text())
-MESSAGES = CONTRACT["messages"]
-ENUMS = CONTRACT["enums"]
 PASSWORD = "Secret123"
 PASSWORD_HASH = hashlib.sha512(b"GubPEmmotfiK9TMD6Zdw" + PASSWORD.encode()).hexdigest()  # the form in which the password is sent
 TOKEN = "token-of-determined"
 CHECKPOINT, GONE_CHECKPOINT = "0d0e5b0a-7a41-4c6e-9a39-6f6d6b1f0001", "0d0e5b0a-7a41-4c6e-9a39-6f6d6b1f0002"
-
-
-def _zero(field):
-    kind = field["t"]
-    if field.get("rep"):
-        return []
-    if kind.startswith("map<"):
-        return {}
-    if kind in ("string", "bytes"):
-        return ""
-    if kind == "bool":
-        return False
-    if kind in ("int64", "uint64"):
-        return "0"
-    if kind.startswith("enum:"):
-        values = ENUMS[kind[5:]]["values"] if isinstance(ENUMS[kind[5:]], dict) else ENUMS[kind[5:]]
-        first = values[0] if isinstance(values, list) else next(iter(values))
-        return first["n"] if isinstance(first, dict) and "n" in first else first[0] if isinstance(first, list) else first
-    if kind.startswith(("msg:", "wkt:")):
-        return None
-    return 0
-
-
-def message(kind_, /, **given):
-    out = {}
-    for field in MESSAGES[kind_]["fields"]:
-        if field["j"] in given:
-            out[field["j"]] = given.pop(field["j"])
-        elif not field.get("opt") and not field.get("oneof"):
-            out[field["j"]] = _zero(field)
-    assert not given, f"{kind_} has no {sorted(given)}"
-    return out
-
-
-def page(total, offset=0, limit=0):
-    return message("api.v1.Pagination", offset=offset, limit=limit, startIndex=offset, endIndex=total, total=total)
 
 
 def user(uid, name, **more):
@@ -103,7 +66,7 @@ def log_line(i, text, **more):
                    message=f"[2026-11-21T07:12:{i % 60:02d}.000000Z] 12345678 || INFO: {text}\n", log=text, **more)
 
 
-class Master(FakeMaster):
+class Master(LaunchedTasks, FakeMaster):
     """State and handlers. `requests` records (method, path, query, body) of each request."""
 
     def __init__(self, storage="/nonexistent", certificate=None):
@@ -125,6 +88,7 @@ class Master(FakeMaster):
         self.job_name = "digits"
         self.series = {}  # what trials have reported: "GROUP.NAME" → [(batches, value), …]
         self.checkpoint_beginning = None
+        self.prepare_launched()
         self.stall = None  # an event that a followed log waits for at its end
         self.tokens = {TOKEN: "determined", "token-of-admin": "admin"}
         self.users = [user(1, "admin", admin=True), user(2, "determined", displayName="Det Ermined",
@@ -319,6 +283,9 @@ class Master(FakeMaster):
         limit = int(query.get("limit", ["0"])[0])
         return lines[:limit] if limit else lines
 
+    def task_logs(self, match, query, body):
+        return [{**line, "taskId": match[1]} for line in self.logs(match, query, body)]
+
     def master_logs(self, match, query, body):
         return [message("api.v1.MasterLogsResponse", logEntry=message("log.v1.LogEntry", id=i, message=f"event {i}", timestamp="2026-11-21T07:00:00Z",
                 level="LOG_LEVEL_INFO")) for i in (1, 2)]
@@ -328,7 +295,7 @@ class Master(FakeMaster):
         ("GET", r"/api/v1/master/config", config), ("GET", r"/api/v1/master/logs", master_logs), ("GET", r"/api/v1/master", get_master),
         ("GET", r"/api/v1/users/([^/]+)/by-username", user_by_name), ("GET", r"/api/v1/users", get_users), ("POST", r"/api/v1/users", post_user),
         ("GET", r"/api/v1/users/(\d+)", me), ("PATCH", r"/api/v1/users/(\d+)", patch_user), ("GET", r"/api/v1/agents", agents), ("POST", r"/api/v1/agents/.*/(enable|disable)", nothing),
-        ("GET", r"/api/v1/tasks", tasks), ("GET", r"/api/v1/tasks/([^/]+)/logs", logs), ("GET", r"/api/v1/experiments", experiments),
+        ("GET", r"/api/v1/tasks", tasks), ("GET", r"/api/v1/tasks/([^/]+)/logs", task_logs), ("GET", r"/api/v1/experiments", experiments),
         ("POST", r"/api/v1/experiments", create_experiment), ("GET", r"/api/v1/experiments/(\d+)/trials", trials),
         ("GET", r"/api/v1/experiments/(\d+)/checkpoints", checkpoints), ("GET", r"/api/v1/experiments/(\d+)/model_def", model_def),
         ("POST", r"/api/v1/experiments/continue", continue_experiment), ("PUT", r"/api/v1/(experiments|trials)/(\d+)/retain_logs", nothing),
@@ -345,7 +312,7 @@ class Master(FakeMaster):
         ("GET", r"/api/v1/workspaces/(\d+)", get_workspace), ("GET", r"/api/v1/projects/(\d+)", get_project),
         ("GET", r"/api/v1/templates", templates), ("GET", r"/api/v1/templates/([^/]+)", get_template),
         ("PATCH", r"/api/v1/templates/([^/]+)", patch_template), ("POST", r"/api/v1/templates/([^/]+)", post_template),
-        ("DELETE", r"/api/v1/templates/([^/]+)", delete_template),
+        ("DELETE", r"/api/v1/templates/([^/]+)", delete_template), *LaunchedTasks.ROUTES,
     ]
 
     def find(self, method, path, query, body, token):
@@ -373,6 +340,9 @@ class Master(FakeMaster):
         token = (exchange.headers.get("Authorization") or "").removeprefix("Bearer ")
         self.requests.append((exchange.command, split.path, query, body))
         found = self.find(exchange.command, split.path, query, body, token)
+        if exchange.headers.get("Upgrade") == "websocket":
+            tunnel.bridge(exchange, self.shell_port)
+            return
         if isinstance(found, list):
             exchange.reply_in_parts(self.stream(found, "follow" in query))
         else:

@@ -51,6 +51,45 @@ static int print_tasks(struct cli *cli, struct error *err)
     return 0;
 }
 
+/* Commands, notebooks, shells or TensorBoards that have not ended. */
+static int print_launched(struct cli *cli, enum route_id route, const char *list, struct error *err)
+{
+    cleanup_json struct json_object *answer = NULL;
+    struct json_object *tasks, *id, *state;
+    if (api_call_document(cli, route, NULL, &answer, err) < 0)
+        return -1;
+    size_t n = json_object_object_get_ex(answer, list, &tasks) && json_object_is_type(tasks, json_type_array)
+                   ? json_object_array_length(tasks)
+                   : 0;
+    for (size_t i = 0; i < n; i++) {
+        struct json_object *task = json_object_array_get_idx(tasks, i);
+        if (json_object_object_get_ex(task, "id", &id) && json_object_object_get_ex(task, "state", &state) &&
+            strcmp(json_object_get_string(state), "STATE_TERMINATED") != 0)
+            fprintf(cli->out, "%s\n", json_object_get_string(id));
+    }
+    return 0;
+}
+
+static int print_commands(struct cli *cli, struct error *err)
+{
+    return print_launched(cli, ROUTE_ID_GET_COMMANDS, "commands", err);
+}
+
+static int print_notebooks(struct cli *cli, struct error *err)
+{
+    return print_launched(cli, ROUTE_ID_GET_NOTEBOOKS, "notebooks", err);
+}
+
+static int print_shells(struct cli *cli, struct error *err)
+{
+    return print_launched(cli, ROUTE_ID_GET_SHELLS, "shells", err);
+}
+
+static int print_tensorboards(struct cli *cli, struct error *err)
+{
+    return print_launched(cli, ROUTE_ID_GET_TENSORBOARDS, "tensorboards", err);
+}
+
 static int print_templates(struct cli *cli, struct error *err)
 {
     struct wire_get_templates_request in = {.limit = -1, .sort_by = WIRE_GET_TEMPLATES_REQUEST_SORT_BY_NAME};
@@ -98,9 +137,10 @@ int cmd_complete_ids(struct cli *cli, const struct args_complete_ids *args, stru
         const char *kind;
         int (*print)(struct cli *, struct error *);
     } kinds[] = {
-        {"agent", print_agents}, {"experiment", print_experiments}, {"pool", print_pools},
-        {"task", print_tasks},   {"template", print_templates},     {"trial", print_trials},
-        {"user", print_users},   {"workspace", print_workspaces},
+        {"agent", print_agents},       {"command", print_commands},   {"experiment", print_experiments},
+        {"notebook", print_notebooks}, {"pool", print_pools},         {"shell", print_shells},
+        {"task", print_tasks},         {"template", print_templates}, {"tensorboard", print_tensorboards},
+        {"trial", print_trials},       {"user", print_users},         {"workspace", print_workspaces},
     };
     size_t i = 0;
     while (strcmp(kinds[i].kind, args->kind) != 0) /* contract/cli.json allows no other kind */

@@ -6,15 +6,8 @@
 #include "cli/files/config_file.h"
 #include "cli/files/context.h"
 #include "cli/terminal/output.h"
-#include "cli/terminal/terminal.h"
 #include "common/base/cleanup.h"
 #include "core/config/expconf.h"
-
-static void say_prepared(struct cli *cli, const struct context *c, const char *end)
-{
-    fprintf(cli->out, "Preparing files to send to master... %s and %zu files%s",
-            format_size(&cli->arena, (double)c->size), c->n, end);
-}
 
 /* Whether the output is for a program: only the id, or only JSON. */
 static bool is_terse(const struct args_experiment_create *args)
@@ -36,26 +29,6 @@ static void print_created(struct cli *cli, const struct args_experiment_create *
         fprintf(cli->out, args->quiet ? "%d\n" : "Created experiment %d\n", e->id);
     }
     fflush(cli->out);
-}
-
-static int read_context(struct cli *cli, const struct args_experiment_create *args, struct context *c,
-                        struct error *err)
-{
-    if (!args->model_def && args->include_n == 0)
-        return 0;
-    bool terse = is_terse(args);
-    if (cli->out_terminal && !terse) { /* a terminal line is redrawn below; otherwise it is printed once */
-        say_prepared(cli, c, "\r");
-        fflush(cli->out);
-    }
-    int rc = context_read(c, args->model_def, args->include, args->include_n, CONTEXT_SIZE_MAX, err);
-    if (rc == 0 && !terse)
-        say_prepared(cli, c, "");
-    if (!terse)
-        fputc('\n', cli->out);
-    for (size_t i = 0; i < c->skipped_n; i++)
-        fprintf(terse ? cli->err : cli->out, "Skipped %s\n", c->skipped[i]);
-    return rc;
 }
 
 /* What is sent: the files of the context, and a configuration. */
@@ -181,7 +154,7 @@ int cmd_experiment_create(struct cli *cli, const struct args_experiment_create *
         return -1;
     if (args->local)
         return experiment_run_local(cli, tree, args->model_def, args->test_mode, err);
-    if (read_context(cli, args, &context, err) < 0)
+    if (context_prepare(cli, &context, args->model_def, args->include, args->include_n, is_terse(args), err) < 0)
         return -1;
     struct submission s = {.config = &config,
                            .template = args->template_n ? args->template[0] : NULL,

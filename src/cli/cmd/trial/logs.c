@@ -16,28 +16,6 @@ int experiment_first_trial(struct cli *cli, int32_t experiment_id, int32_t *ret,
     return 0;
 }
 
-/* The options of trial logs and experiment logs are the same. */
-#define LOG_QUERY(args) \
-    {.json = (args)->json, \
-     .follow = (args)->follow, \
-     .has_head = (args)->has_head, \
-     .head = (args)->head, \
-     .has_tail = (args)->has_tail, \
-     .tail = (args)->tail, \
-     .agent_id = (args)->agent_ids, \
-     .agent_id_n = (args)->agent_ids_n, \
-     .container_id = (args)->container_ids, \
-     .container_id_n = (args)->container_ids_n, \
-     .rank_id = (args)->rank_ids, \
-     .rank_id_n = (args)->rank_ids_n, \
-     .source = (args)->sources, \
-     .source_n = (args)->sources_n, \
-     .stdtype = (args)->stdtypes, \
-     .stdtype_n = (args)->stdtypes_n, \
-     .level = (args)->level, \
-     .timestamp_before = (args)->timestamp_before, \
-     .timestamp_after = (args)->timestamp_after}
-
 int cmd_experiment_logs(struct cli *cli, const struct args_experiment_logs *args, struct error *err)
 {
     struct log_query q = LOG_QUERY(args);

@@ -1,6 +1,7 @@
 #include "cmocka_setup.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/task/task.h"
 #include "agent/task/taskenv.h"
@@ -106,6 +107,31 @@ static void test_taskenv__takes_nothing_secret_from_the_agents_own(void **state)
     arena_release(&a);
 }
 
+static void test_taskenv__the_shell_of_an_account_without_login_runs_commands(void **state)
+{
+    struct arena a = ARENA_INIT;
+    struct taskenv e;
+    char *machine[] = {NULL};
+    struct account service = {.name = "service", .home = "/", .shell = "/usr/sbin/nologin"};
+    struct wire_link_start_task t = {.container_id = "c1"};
+    struct taskenv_facts f = {.config = &config,
+                              .account = &service,
+                              .slots = &slots,
+                              .master_id = "m",
+                              .cluster_id = "k",
+                              .run_dir = "/r",
+                              .work_dir = "/r/workdir"};
+    taskenv_build(&e, &t, &f, machine, &a);
+    assert_string_equal(taskenv_get(&e, "SHELL"), "/bin/sh");
+    service.shell = "/bin/false";
+    taskenv_build(&e, &t, &f, machine, &a);
+    assert_string_equal(taskenv_get(&e, "SHELL"), "/bin/sh");
+    service.shell = "/bin/bash";
+    taskenv_build(&e, &t, &f, machine, &a);
+    assert_string_equal(taskenv_get(&e, "SHELL"), access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh");
+    arena_release(&a);
+}
+
 static void test_taskenv__proxies_yield_to_the_same_name_in_any_case(void **state)
 {
     struct arena a = ARENA_INIT;
@@ -151,6 +177,7 @@ int main(void)
         cmocka_unit_test(test_taskenv__later_parts_win_over_earlier_ones),
         cmocka_unit_test(test_taskenv__python_prints_at_once_and_its_user_base_can_be_chosen),
         cmocka_unit_test(test_taskenv__takes_nothing_secret_from_the_agents_own),
+        cmocka_unit_test(test_taskenv__the_shell_of_an_account_without_login_runs_commands),
         cmocka_unit_test(test_taskenv__proxies_yield_to_the_same_name_in_any_case),
         cmocka_unit_test(test_taskenv__maps_only_the_contracts_directory),
         cmocka_unit_test(test_trial_class__is_told_from_a_command),

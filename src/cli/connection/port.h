@@ -1,0 +1,11 @@
+/* A port of a task, through the master's proxy: a WebSocket whose binary messages are the bytes. */
+#ifndef DET_CLI_CONNECTION_PORT_H
+#define DET_CLI_CONNECTION_PORT_H
+
+#include "cli/cli.h"
+
+/* Carries bytes from `in` to the port, and from the port to `out`, until either side ends. `service` is the task's id,
+ * or TASKID:PORT. */
+int port_join(struct cli *cli, const char *service, int in, int out, struct error *err);
+
+#endif

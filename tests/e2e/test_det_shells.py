@@ -1,0 +1,106 @@
+"""det shell against a real master and agent: ssh, scp and git through the master's one port, and what ends a session."""
+import fcntl
+import hashlib
+import os
+import pty
+import re
+import shutil
+import struct
+import subprocess
+import termios
+
+import pytest
+from support.attackers import new_user
+from support.cluster import BUILD, TIMEOUT_S
+from support.det import det, run_det
+from support.waiting import wait_for
+
+needs_ssh = pytest.mark.skipif(not shutil.which("ssh") or not os.access("/usr/sbin/sshd", os.X_OK), reason="OpenSSH's ssh and sshd are not installed")
+pytestmark = needs_ssh
+
+
+@pytest.fixture(scope="module")
+def shell(cluster):
+    """The id of a shell that runs, with Host entries for ssh."""
+    tid = det(cluster, "shell", "start", "-d", "--config", "resources.slots=0").strip()
+    assert run_det(cluster, "shell", "open", tid, "true").returncode == 0  # waits until it is ready
+    out = det(cluster, "shell", "ssh-config")
+    assert f"det-{tid[:8]}" in out
+    yield tid
+    run_det(cluster, "shell", "kill", tid)
+
+
+def ssh(cluster, *words, program="ssh", **more):
+    """A program of OpenSSH as the user of the cluster runs it."""
+    return subprocess.run([program, "-F", cluster.dir / ".ssh" / "config", *words], capture_output=True, timeout=TIMEOUT_S,
+                          env={"PATH": os.environ["PATH"], "HOME": str(cluster.dir)}, start_new_session=True, **more)
+
+
+def test_start_opens_a_session_and_the_shell_goes_on(cluster):
+    done = run_det(cluster, "shell", "start", "--config", "resources.slots=0", "--", "echo $((40 + 2)) $DET_TASK_TYPE; exit 7")
+    lines = done.stdout.splitlines()
+    tid = re.search(r"Launched shell \(id: (.*), name: .*\)", lines[0])[1]
+    assert done.returncode == 7 and "42 SHELL" in lines and lines[-1] == f"To reconnect, run: det shell open {tid}", done
+    assert run_det(cluster, "shell", "open", tid[:13], "echo again").stdout.splitlines()[0] == "again"
+    assert "Server listening on" in det(cluster, "shell", "logs", tid)
+    det(cluster, "shell", "kill", tid)
+    wait_for("its end", lambda: tid not in det(cluster, "complete-ids", "shell"))
+    done = run_det(cluster, "shell", "open", tid)
+    assert done.returncode == 1 and f"Shell {tid} has ended" in done.stderr
+
+
+def test_ssh_and_scp_by_name(cluster, shell, tmp_path):
+    name = f"det-{shell[:8]}"
+    done = ssh(cluster, name, "cat; exit 5", input=b"x" * 1_000_000)
+    assert done.returncode == 5 and done.stdout == b"x" * 1_000_000, done.stderr
+    data = os.urandom(1 << 20) * 100
+    (tmp_path / "data").write_bytes(data)
+    done = ssh(cluster, "-q", tmp_path / "data", f"{name}:copied", program="scp")
+    assert done.returncode == 0, done.stderr
+    seen = ssh(cluster, name, "md5sum copied; rm copied").stdout.split()
+    assert seen[0].decode() == hashlib.md5(data).hexdigest()
+
+
+def test_the_shown_command_works_without_det(cluster, shell):
+    line = det(cluster, "shell", "show-ssh-command", shell, "--", "echo", "pasted").strip()
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=TIMEOUT_S, start_new_session=True, stdin=subprocess.DEVNULL,
+                          env={"PATH": os.environ["PATH"], "HOME": str(cluster.dir)})
+    assert done.returncode == 0 and done.stdout.strip() == "pasted", done
+
+
+def test_a_session_at_a_terminal(cluster, shell):
+    """The shell has the terminal's size, and the terminal its settings when ssh has ended."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 77, 0, 0))
+    before = termios.tcgetattr(theirs)
+    session = subprocess.Popen([BUILD / "det", "shell", "open", shell], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+                               preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+                               env={"PATH": os.environ["PATH"], "HOME": str(cluster.dir), "DET_MASTER": cluster.url, "DET_USER": "determined",
+                                    "DET_PASS": cluster.password, "TERM": "xterm"})
+    os.write(ours, b"stty size; exit 3\n")  # read when the shell is there
+    seen = b""
+    while b"To reconnect" not in seen:
+        seen += os.read(ours, 10000)
+    assert session.wait(TIMEOUT_S) == 3 and b"33 77" in seen, seen
+    assert termios.tcgetattr(theirs) == before
+    os.close(theirs)
+    os.close(ours)
+
+
+def test_a_shell_that_is_killed_under_a_session(cluster):
+    tid = det(cluster, "shell", "start", "-d", "--config", "resources.slots=0").strip()
+    session = subprocess.Popen([BUILD / "det", "shell", "open", tid, "echo in it; sleep 600"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env={"PATH": os.environ["PATH"], "HOME": str(cluster.dir), "DET_MASTER": cluster.url, "DET_USER": "determined",
+                                    "DET_PASS": cluster.password}, start_new_session=True)
+    wait_for("the session", lambda: "in it" in session.stdout.readline())
+    det(cluster, "shell", "kill", tid)
+    _, err = session.communicate(timeout=TIMEOUT_S)
+    assert session.returncode == 255, err
+
+
+def test_another_user_gets_neither_key_nor_port(cluster, shell):
+    new_user(cluster, "stranger-of-shells", cluster.password)
+    done = run_det(cluster, "shell", "open", shell, "true", user="stranger-of-shells")
+    assert done.returncode == 1, done
+    done = run_det(cluster, "shell", "tunnel", shell, user="stranger-of-shells")
+    assert done.returncode == 1 and done.stdout == "", done
