@@ -37,7 +37,9 @@ COMPAT := .venv-compat
 FRAMEWORKS := .venv-frameworks
 TENSORFLOW := .venv-tensorflow
 HOROVOD := .venv-horovod
+NOTEBOOK := .venv-notebook
 AZURITE := tests/support/azurite
+BROWSER := tests/browser
 comma := ,
 
 .PHONY: all deps framework-deps apt-packages test-deps demo test test-frameworks horovod-deps test-horovod bench asan tsan clang soak fuzz fuzz-api nightly faults soak-launch lint format contract-status cli-status run-cases install clean
@@ -86,6 +88,10 @@ $(TENSORFLOW)/.stamp: python/requirements/tensorflow.txt
 	$(call new-environment,Keras and TensorFlow (some minutes))
 	$(install-packages)
 
+$(NOTEBOOK)/.stamp: python/requirements/notebook.txt
+	$(call new-environment,JupyterLab)
+	$(install-packages)
+
 # On top of $(VENV), too. The wheel is kept outside of the tree, for the next one that needs it.
 $(HOROVOD)/.stamp: python/requirements/horovod.txt $(VENV)/.stamp-test tools/build-horovod
 	$(call new-environment,Horovod)
@@ -100,11 +106,17 @@ $(AZURITE)/.stamp: $(AZURITE)/package-lock.json
 	echo "deps: azurite into $(AZURITE)"; npm ci --prefix $(AZURITE) --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null
 	@touch $@
 
+# So are tests with a browser.
+$(BROWSER)/.stamp: $(BROWSER)/package-lock.json
+	@command -v npm >/dev/null || { echo "deps: no npm, so no playwright-core: tests with a browser will be skipped"; exit 0; }; \
+	echo "deps: playwright-core into $(BROWSER)"; npm ci --prefix $(BROWSER) --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null
+	@touch $@
+
 horovod-deps: test-deps $(HOROVOD)/.stamp
 framework-deps: test-deps $(FRAMEWORKS)/.stamp $(TENSORFLOW)/.stamp
 
 deps: apt-packages $(VENV)/.stamp
-test-deps: deps $(VENV)/.stamp-test $(COMPAT)/.stamp $(AZURITE)/.stamp
+test-deps: deps $(VENV)/.stamp-test $(COMPAT)/.stamp $(NOTEBOOK)/.stamp $(AZURITE)/.stamp $(BROWSER)/.stamp
 
 demo: deps all
 	@tools/demo

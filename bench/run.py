@@ -20,6 +20,7 @@ import ask_launch
 import ask_logins
 import ask_logs
 import ask_metrics
+import ask_notebooks
 import ask_postgres
 import ask_programs
 import ask_proxy
@@ -34,7 +35,7 @@ from harness import BUILD, QUESTIONS, machine
 
 # In this order they are asked.
 NAMES = [name for module in (ask_programs, ask_history, ask_hostile, ask_api, ask_tls, ask_logins, ask_waiting, ask_tasks, ask_commands, ask_tunnel,
-                             ask_logs,
+                             ask_notebooks, ask_logs,
                              ask_store, ask_core, ask_postgres, ask_metrics, ask_launch, ask_training, ask_checkpoints,
                              ask_agents, ask_proxy)
          for name, function in QUESTIONS.items() if function.__module__ == module.__name__]

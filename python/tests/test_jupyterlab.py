@@ -1,25 +1,19 @@
-"""What notebooks run, with JupyterLab itself: its environment is named by DET_NOTEBOOK_PYTHON, or is ours."""
+"""What notebooks run, with JupyterLab itself."""
 
-import importlib.util
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 
 import pytest
-from support.jupyter import Jupyter
+from support.jupyter import PYTHON, Jupyter, needs_jupyterlab
 from support.ports import free_port
 from support.waiting import wait_for
 
 from determined.exec import notebook
 
 LIBRARY = str(notebook.__file__).split("/determined/")[0]
-PYTHON = os.environ.get("DET_NOTEBOOK_PYTHON", sys.executable)
-pytestmark = pytest.mark.skipif(
-    PYTHON == sys.executable and importlib.util.find_spec("jupyterlab") is None,
-    reason="jupyterlab is not installed, and DET_NOTEBOOK_PYTHON names no environment that has it",
-)
+pytestmark = needs_jupyterlab
 
 
 class Notebook:
@@ -91,7 +85,9 @@ def test_a_notebook__executes_cells_and_tells_the_master_that_it_is_used(start, 
         said = execute(
             "import os, sys, determined as det; print(os.getcwd(), det.get_cluster_info().task_id, sys.executable)"
         )
-    assert said.split() == [str(n.work_dir), "7.6f4e", PYTHON]
+    directory, task, python = said.split()
+    assert (directory, task) == (str(n.work_dir), "7.6f4e")
+    assert os.path.samefile(os.path.dirname(python), os.path.dirname(PYTHON))
     assert n.jupyter.ask("GET", f"api/contents{n.work_dir}/README.ipynb")["type"] == "notebook"
 
 

@@ -239,6 +239,20 @@ def test_a_file_of_sources_that_says_nothing__is_told(text, tmp_path):
         tensorboard.read_sources(path)
 
 
+@pytest.mark.parametrize("text", ["much", "0", "-1", "nan", "inf"])
+def test_a_disk_that_is_no_number__is_told(text, start, tmp_path):
+    config = {"type": "shared_fs", "host_path": str(tmp_path)}
+    task = start({"experimentId": 7, "checkpointStorage": config}, DET_TENSORBOARD_DISK_GIB=text)
+    assert task.ends() == 1 and f"DET_TENSORBOARD_DISK_GIB is '{text}': it must be a number of GiB" in task.said
+
+
+def test_without_a_port__it_is_told(cluster, monkeypatch, caplog):
+    cluster.write(task_type="TENSORBOARD")
+    monkeypatch.delenv("TENSORBOARD_PORT", raising=False)
+    assert tensorboard.main(["--sources", "/dev/null"]) == 1
+    assert "the variable TENSORBOARD_PORT is not set" in caplog.text
+
+
 def test_off_the_cluster_it_does_nothing(cluster, monkeypatch, caplog):
     assert tensorboard.main(["--sources", "/dev/null"]) == 1
     assert "in TensorBoards on a cluster only" in caplog.text

@@ -6,13 +6,11 @@ import sys
 from support.cluster import BUILD, wait_for
 from support.jupyter import Jupyter
 
-# Where notebooks and TensorBoards of tests find their packages.
-PYTHON = os.environ.get("DET_NOTEBOOK_PYTHON", sys.executable)
 FINAL = "STATE_TERMINATED"
 
 
-def environment(python=PYTHON):
-    """Of a cluster: its agents find that Python first, and `det`."""
+def environment(python=sys.executable):
+    """The environment of a cluster whose agents find that Python first, and `det`."""
     return {"PATH": f"{os.path.dirname(python)}:{BUILD}:{os.environ['PATH']}"}
 
 

@@ -1,11 +1,30 @@
 """A client of a Jupyter server, as JupyterLab in a browser is one: REST for kernels, a WebSocket to each kernel."""
 import contextlib
+import functools
 import json
+import os
+import pathlib
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 import uuid
 
+import pytest
+
 from support.websocket import WebSocket
+
+OWN = pathlib.Path(__file__).parents[2] / ".venv-notebook/bin/python"
+# The Python of an environment that has JupyterLab.
+PYTHON = os.environ.get("DET_NOTEBOOK_PYTHON") or (str(OWN) if OWN.exists() else sys.executable)
+
+
+@functools.lru_cache(maxsize=None)
+def is_missing():
+    return subprocess.run([PYTHON, "-c", "import importlib.util as u, sys; sys.exit(u.find_spec('jupyterlab') is None)"]).returncode != 0
+
+
+needs_jupyterlab = pytest.mark.skipif(is_missing(), reason=f"{PYTHON} has no jupyterlab (python/requirements/notebook.txt)")
 
 
 class Jupyter:

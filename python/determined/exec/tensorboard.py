@@ -19,6 +19,7 @@ import http.client
 import importlib.util
 import json
 import logging
+import math
 import os
 import pathlib
 import shutil
@@ -56,7 +57,7 @@ PATIENCE = Patience()
 
 
 class SourcesWrong(Exception):
-    """The file of sources does not say what to show, or says it of no storage that can be read."""
+    """The task is not told what it could show: by the file of sources, by their storages, or by a variable."""
 
 
 def read_sources(path: pathlib.Path) -> List[Dict[str, Any]]:
@@ -236,12 +237,29 @@ def serve(mirror: _mirror.Mirror, port: int, task_id: str, arguments: List[str],
     return status
 
 
+def most_gib() -> float:
+    """How much of the disk the user lets copies take.
+
+    Raises
+    ------
+    SourcesWrong
+        The variable holds no number.
+    """
+    text = os.environ.get(_mirror.DISK_VARIABLE)
+    try:
+        found = float(text) if text else _mirror.DEFAULT_DISK_GIB
+    except ValueError:
+        found = math.nan
+    if not 0 < found < math.inf:
+        raise SourcesWrong(f"{_mirror.DISK_VARIABLE} is {text!r}: it must be a number of GiB, such as 20")
+    return found
+
+
 def _show(sources: List[Dict[str, Any]], cluster_id: str, task_id: str, port: int, arguments: List[str]) -> int:
-    trees = trees_of(sources, cluster_id)
+    trees, most = trees_of(sources, cluster_id), most_gib()
     directory = pathlib.Path(tempfile.mkdtemp(prefix="tensorboard-"))
     try:
-        most_gib = float(os.environ.get(_mirror.DISK_VARIABLE) or _mirror.DEFAULT_DISK_GIB)
-        mirror = _mirror.Mirror(directory, trees, _mirror.disk_limit(directory, most_gib))
+        mirror = _mirror.Mirror(directory, trees, _mirror.disk_limit(directory, most))
         mirror.refresh()
         if len(mirror.problems) == len(trees):
             logger.error("there is nothing that this TensorBoard could show")
@@ -268,10 +286,13 @@ def main(argv: Optional[List[str]] = None) -> int:
             sys.executable,
         )
         return 1
+    port = os.environ.get("TENSORBOARD_PORT")
+    if not port:
+        logger.error("the variable TENSORBOARD_PORT is not set: is the master of another version?")
+        return 1
     try:
-        port = int(os.environ["TENSORBOARD_PORT"])
         sources = read_sources(args.sources)
-        return _show(sources, info.cluster_id, info.task_id, port, args.arguments)
+        return _show(sources, info.cluster_id, info.task_id, int(port), args.arguments)
     except SourcesWrong as e:
         logger.error("%s", e)
         return 1

@@ -2,17 +2,14 @@
 import json
 import os
 import signal
-import subprocess
 
 import pytest
 from support.fake_master.agents import Agent
-from support.interactive import PYTHON
-from support.jupyter import Jupyter
+from support.jupyter import PYTHON, Jupyter, needs_jupyterlab
 from support.ports import free_port
 from support.waiting import wait_for
 
-JUPYTERLAB = subprocess.run([PYTHON, "-c", "import jupyterlab"], capture_output=True)
-pytestmark = pytest.mark.skipif(JUPYTERLAB.returncode != 0, reason=f"{PYTHON} has no jupyterlab")
+pytestmark = needs_jupyterlab
 
 
 @pytest.fixture
