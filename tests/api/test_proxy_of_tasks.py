@@ -64,8 +64,8 @@ def test_a_port_of_a_command_is_reached(cluster, tmp_path):
     assert echoed(reply)[0]["target"] == path
     assert "none of environment.proxy_ports" in cluster.get(f"/proxy/{task}/").json["message"]
     assert cluster.post(f"/api/v1/commands/{task}/kill").status == 200
-    wait_for("its end", lambda: cluster.get(path).status == 404)
-    assert "has ended: task was killed by the master" in cluster.get(path).json["message"]
+    wait_for("its end", lambda: b"has ended: task was killed by the master" in cluster.get(path).body)
+    assert cluster.get(path).status == 404
 
 
 def test_a_notebook_is_reached_by_its_id_and_by_its_token_alone(cluster, notebook):
