@@ -213,24 +213,15 @@ int cmd_complete_ids(struct cli *cli, const struct args_complete_ids *args, stru
         const char *kind;
         int (*print)(struct cli *, struct error *);
     } kinds[] = {
-        {"agent", print_agents},
-        {"checkpoint", print_checkpoints},
-        {"command", print_commands},
-        {"experiment", print_experiments},
-        {"group", print_groups},
-        {"model", print_models},
-        {"notebook", print_notebooks},
-        {"oauth-client", print_oauth_clients},
-        {"pool", print_pools},
-        {"role", print_roles},
-        {"shell", print_shells},
-        {"task", print_tasks},
-        {"template", print_templates},
-        {"tensorboard", print_tensorboards},
-        {"token", print_tokens},
-        {"trial", print_trials},
-        {"user", print_users},
-        {"workspace", print_workspaces},
+        {"agent", print_agents},       {"checkpoint", print_checkpoints},
+        {"command", print_commands},   {"experiment", print_experiments},
+        {"group", print_groups},       {"model", print_models},
+        {"notebook", print_notebooks}, {"oauth-client", print_oauth_clients},
+        {"pool", print_pools},         {"role", print_roles},
+        {"shell", print_shells},       {"task", print_tasks},
+        {"template", print_templates}, {"tensorboard", print_tensorboards},
+        {"token", print_tokens},       {"trial", print_trials},
+        {"user", print_users},         {"workspace", print_workspaces},
     };
     size_t i = 0;
     while (strcmp(kinds[i].kind, args->kind) != 0) /* contract/cli.json allows no other kind */

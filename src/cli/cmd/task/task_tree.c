@@ -80,7 +80,7 @@ int cmd_task_tree(struct cli *cli, const struct args_task_tree *args, struct err
     cleanup_json struct json_object *tree = NULL;
     if (find_root(cli, args->task_id, &root, err) < 0 || gather(cli, root, 0, &tree, err) < 0)
         return -1;
-    if (args->json)
+    if (cli->format)
         output_json(cli, tree);
     else
         print(cli, tree, args->task_id, 0);
