@@ -21,6 +21,7 @@ NOT_DATA = {
     "template set-value config": "changes a template",
     "shell ssh-config": "writes the configuration of ssh",
     "task cleanup-logs": "deletes lines",
+    "shell ssh-config": "text for OpenSSH",
 }
 FORMATS = {"--json": json.loads, "--yaml": yaml.safe_load, "--csv": lambda text: list(csv.reader(io.StringIO(text, newline="")))}
 ARGUMENTS = {"experiment_id": "1", "experiment_ids": "1", "trial_id": "1", "other_trial_id": "2", "uuid": fake_master.CHECKPOINT, "agent_id": "b",
@@ -49,11 +50,16 @@ def config_file(tmp_path):
     return str(path)
 
 
+LAUNCHED, LAUNCHED_ID = ("command", "notebook", "shell", "tensorboard"), "5e6f0000-0000-4000-8000-000000000003"
+
+
 def words_of(row, config_file):
     words = row["path"].split()
     for p in row.get("args", []):
-        if p.get("metavar") in ARGUMENTS or p["n"] in ARGUMENTS:
-            words.append(ARGUMENTS.get(p.get("metavar")) or ARGUMENTS[p["n"]])
+        if p["n"] == "task_id" and words[0] in LAUNCHED:
+            words.append(LAUNCHED_ID)
+        elif p["n"] in ARGUMENTS:
+            words.append(ARGUMENTS[p["n"]])
         elif p["n"] == "config_file":
             words.append(config_file)
         else:
