@@ -7,6 +7,7 @@
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
+#include <event2/event.h>
 
 #define GIVE_AT_ONCE_MAX (1024 * 1024) /* bytes of one connection in one turn, so that it does not hold up the loop */
 #define PIECE (256 * 1024)
@@ -125,9 +126,9 @@ void conn_receive_rest(struct conn *c)
 {
     if (!c->request.switched)
         return;
-    c->request.held = false;
-    while (give_buffered(c) > 0)
+    do
         c->request.held = false;
+    while (give_buffered(c) > 0);
 }
 
 /* ---- for the user ------------------------------------------------------------------------------------------------ */
@@ -138,9 +139,18 @@ void http_receive(struct http_request *r, const struct http_receiver *receiver)
     conn_soon(r->conn, SOON_RECEIVE);
 }
 
+/* While it is held, nothing is read: libevent would fill the input buffer 4 KiB at a time, and what is in it is given
+ * out in such pieces. */
 void http_receive_hold(struct http_request *r, bool on)
 {
-    if (r->held && !on)
-        conn_soon(r->conn, SOON_RECEIVE);
+    struct conn *c = r->conn;
+    if (r->held == on)
+        return;
     r->held = on;
+    if (on) {
+        bufferevent_disable(c->bev, EV_READ);
+    } else {
+        bufferevent_enable(c->bev, EV_READ);
+        conn_soon(c, SOON_RECEIVE);
+    }
 }

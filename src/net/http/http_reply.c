@@ -278,7 +278,6 @@ void http_switch_protocols(struct http_request *r, void (*on_drained)(struct htt
     send_head_later(r, on_drained);
     r->switched = true;
     r->chunked = false;
-    r->held = false;
     http_stream_write(r, "", 0); /* the head */
     r->head.header_n = 0;
     r->head.path = r->head.query = "";

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <event2/bufferevent.h>
 #include <event2/bufferevent_ssl.h>
+#include <event2/event.h>
 #include <openssl/ssl.h>
 
 enum http_method http_request_method(const struct http_request *r)
@@ -130,6 +132,8 @@ void request_reset(struct http_request *r)
     r->body = NULL;
     r->body_n = r->body_cap = 0;
     r->anonymous = r->streaming = r->stream_head_sent = false;
+    if (r->held && r->conn->bev && r->conn->phase != PHASE_GONE)
+        bufferevent_enable(r->conn->bev, EV_READ); /* for the next request, and to see the client leave */
     r->early = r->body_coming = r->switched = r->held = false;
     r->body_left = 0;
     r->receiver = NULL;
