@@ -8,7 +8,6 @@ import re
 import pytest
 import yaml
 from support.fake_master import clients as fake_master
-from support.fake_master.launched import ID
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ROWS = json.loads((ROOT / "contract" / "cli.json").read_text())["commands"]
@@ -19,7 +18,6 @@ NOT_DATA = {
     "dev bindings list": "lines about the API, for developers",
     "deploy local logs": "the text of a file",
     "template set-value config": "changes a template",
-    "shell ssh-config": "writes the configuration of ssh",
     "task cleanup-logs": "deletes lines",
     "shell ssh-config": "text for OpenSSH",
 }
@@ -28,7 +26,7 @@ ARGUMENTS = {"experiment_id": "1", "experiment_ids": "1", "trial_id": "1", "othe
              "task_id": "1.task-1", "workspace_name": "Uncategorized", "project_name": "Uncategorized", "template_name": "base", "pool_name": "default",
              "name": "digits", "group_name": "students", "role_name": "Editor", "username": "determined", "token_id": "12", "workload_type": "tasks",
              "timestamp_after": "2026-11-01T00:00:00Z", "timestamp_before": "2026-12-01T00:00:00Z", "start_date": "2026-11", "end_date": "2026-12",
-             "--project-id": "vision", **{f"{noun}_id": ID for noun in ("command", "notebook", "shell", "tensorboard")}}
+             "--project-id": "vision"}
 
 
 def formats_of(row):
