@@ -11,7 +11,6 @@ from support.interactive import PYTHON, environment
 from support.waiting import wait_for
 
 
-
 def has(module):
     return subprocess.run([PYTHON, "-c", f"import {module}"], capture_output=True).returncode == 0
 
