@@ -2,6 +2,7 @@
 import fcntl
 import hashlib
 import os
+import pathlib
 import pty
 import re
 import shutil
@@ -11,7 +12,7 @@ import termios
 
 import pytest
 from support.attackers import new_user
-from support.cluster import BUILD, TIMEOUT_S
+from support.cluster import BUILD, ROOT, TIMEOUT_S
 from support.det import det, run_det
 from support.waiting import wait_for
 
@@ -98,9 +99,19 @@ def test_a_shell_that_is_killed_under_a_session(cluster):
     assert session.returncode == 255, err
 
 
-def test_another_user_gets_neither_key_nor_port(cluster, shell):
+def test_the_released_client_opens_it(cluster, shell):
+    program = pathlib.Path(os.environ.get("DET_RELEASED_CLIENT", ROOT / ".venv-compat" / "bin" / "det"))
+    if not program.is_file():
+        pytest.skip("the released client is not installed (.venv-compat)")
+    done = subprocess.run([program, "shell", "open", shell, "echo from 0.38.1"], capture_output=True, text=True, timeout=TIMEOUT_S, start_new_session=True,
+                          env={"PATH": os.environ["PATH"], "HOME": str(cluster.dir), "DET_MASTER": cluster.url, "DET_USER": "determined",
+                               "DET_PASS": cluster.password})
+    assert done.returncode == 0 and "from 0.38.1" in done.stdout, done
+
+
+def test_another_user_gets_no_key(cluster, shell):
     new_user(cluster, "stranger-of-shells", cluster.password)
     done = run_det(cluster, "shell", "open", shell, "true", user="stranger-of-shells")
-    assert done.returncode == 1, done
-    done = run_det(cluster, "shell", "tunnel", shell, user="stranger-of-shells")
-    assert done.returncode == 1 and done.stdout == "", done
+    assert done.returncode == 1 and "the master does not give the key of shell" in done.stderr, done
+    done = run_det(cluster, "shell", "kill", shell, user="stranger-of-shells")
+    assert done.returncode == 1 and "Forbidden" in done.stderr, done
