@@ -8,6 +8,7 @@ import subprocess
 import conftest
 import pytest
 from support.fake_master import clients as fake_master
+from support.fake_master.messages import CONTRACT as API
 from test_terminal import Terminal
 
 CONTRACT = pathlib.Path(__file__).resolve().parents[2] / "contract"
@@ -111,7 +112,7 @@ def test_bindings_are_listed_with_their_parameters_and_without_a_master(det):
     assert "patch_PatchExperiment <= body: 'experiment.v1.PatchExperiment', experiment_id: int" in listed
     every = det("dev", "b", "ls", "--show-unusable", **nowhere).splitlines()
     served = json.loads((CONTRACT / "served.json").read_text())
-    names = {f"{route['method'].lower()}_{route['rpc']}": route["rpc"] in served for route in fake_master.CONTRACT["routes"]}
+    names = {f"{route['method'].lower()}_{route['rpc']}": route["rpc"] in served for route in API["routes"]}
     assert {line.split(" ")[0] for line in every} == set(names)
     assert {line.split(" ")[0] for line in listed} == {name for name, is_served in names.items() if is_served}
 
