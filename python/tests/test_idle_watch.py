@@ -115,7 +115,7 @@ def test_a_report_that_is_refused__does_not_end_the_watch(cluster, watch, caplog
     assert cluster.master.idle_reports == [True] and caplog.text.count("could not be told") == 1
 
 
-def test_the_watch__looks_often_until_jupyter_answers_and_reports_what_it_sees(cluster, watch, jupyter, monkeypatch):
+def test_the_watch__looks_often_until_jupyter_answers_and_reports_what_it_sees(cluster, watch, jupyter, capsys):
     pauses = []
 
     class Stop(threading.Event):
@@ -128,8 +128,9 @@ def test_the_watch__looks_often_until_jupyter_answers_and_reports_what_it_sees(c
 
     jupyter.answers["kernels"] = None
     watch().run(Stop())
-    assert pauses == [1.0, 30.0, 30.0]
+    assert pauses == [0.1, 30.0, 30.0]
     assert cluster.master.idle_reports == [True, False]
+    assert capsys.readouterr().out == f"JupyterLab answers on port {jupyter.port}\n"
 
 
 def run_program(cluster, **env):

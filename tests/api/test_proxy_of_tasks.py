@@ -39,7 +39,7 @@ def server(tmp_path_factory):
     """A program that takes the place of the Python with which a notebook is started."""
     path = tmp_path_factory.mktemp("server") / "python"
     path.write_text("#!/usr/bin/python3\nimport os, sys\nsys.argv[1:] = [os.environ['NOTEBOOK_PORT']]\n"
-                    "print('Jupyter Server 0 is running', file=sys.stderr, flush=True)\n" + SERVER)
+                    "print('JupyterLab answers on port 0', file=sys.stderr, flush=True)\n" + SERVER)
     path.chmod(0o755)
     path.parent.chmod(0o755)
     return path

@@ -32,8 +32,9 @@ logger = logging.getLogger("determined")
 IDLE_TYPES = ("kernels_or_terminals", "kernel_connections", "activity")
 LOOK_EVERY_S = 30.0
 LOOKS_PER_TIMEOUT = 3
+SHORTEST_PAUSE_S = 1.0
 # Until JupyterLab has answered for the first time.
-LOOK_AT_START_EVERY_S = 1.0
+LOOK_AT_START_EVERY_S = 0.1
 ANSWER_TIMEOUT_S = 10.0
 
 
@@ -59,7 +60,7 @@ def pause_s(config: Dict[str, Any]) -> float:
     timeout = config.get("idle_timeout")
     if not timeout:
         return LOOK_EVERY_S
-    return min(LOOK_EVERY_S, max(LOOK_AT_START_EVERY_S, duration_s(timeout) / LOOKS_PER_TIMEOUT))
+    return min(LOOK_EVERY_S, max(SHORTEST_PAUSE_S, duration_s(timeout) / LOOKS_PER_TIMEOUT))
 
 
 def read_config() -> Dict[str, Any]:
@@ -87,7 +88,7 @@ class Jupyter:
     """
 
     def __init__(self, port: int, base_url: str, token: str) -> None:
-        self._port, self._base_url, self._token = port, base_url, token
+        self.port, self._base_url, self._token = port, base_url, token
 
     def ask(self, what: str) -> List[Dict[str, Any]]:
         """The list of all ``kernels``, ``terminals`` or ``sessions``; empty if the server has no such things.
@@ -96,7 +97,7 @@ class Jupyter:
         ------
         JupyterAway
         """
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=ANSWER_TIMEOUT_S)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=ANSWER_TIMEOUT_S)
         try:
             headers = {"Authorization": f"token {self._token}"}
             connection.request("GET", f"{self._base_url}api/{what}", headers=headers)
@@ -108,7 +109,7 @@ class Jupyter:
                 raise JupyterAway(f"JupyterLab answered {response.status} to a question for its {what}")
             found = json.loads(text)
         except (OSError, http.client.HTTPException, ValueError) as e:
-            raise JupyterAway(f"JupyterLab does not answer on port {self._port}: {e}") from e
+            raise JupyterAway(f"JupyterLab does not answer on port {self.port}: {e}") from e
         finally:
             connection.close()
         if not isinstance(found, list):
@@ -180,6 +181,9 @@ class IdleWatch:
                 self._jupyter_away = True
             return self._idle
         self._jupyter_away = False
+        if self._idle is None:
+            # The platform waits for this line. JupyterLab's own, that it is running, comes before it listens.
+            print(f"JupyterLab answers on port {self._jupyter.port}", flush=True)
         self._idle = is_idle(self._idle_type, now, self._before)
         self._before = now
         return self._idle

@@ -111,7 +111,8 @@ static void fill_notebook(const struct filling *f)
     const struct taskconf *c = f->p->config;
     set_line(f, "exec \"$DET_PYTHON_EXECUTABLE\" -m determined.exec.notebook");
     add_extra(f, "notebook");
-    f->t->ready_pattern = "^.*Jupyter Server .* is running.*$";
+    /* The line of determined.exec.idle_watch: JupyterLab says that it is running before it listens. */
+    f->t->ready_pattern = "^JupyterLab answers on port ";
     add_variable(f, "NOTEBOOK_PORT=%d", f->p->port);
     add_variable(f, "NOTEBOOK_CONFIG=%s", c->json);
     add_variable(f, "NOTEBOOK_IDLE_TYPE=%s", task_notebook_idle_type_name(c->values.notebook_idle_type));

@@ -104,7 +104,7 @@ static void test_task_program__a_notebook_knows_its_port_its_token_and_its_confi
     assert_null(variable(&f, "DET_LISTEN_ADDRESS"));
     assert_non_null(strstr(message(&f), "\"proxyPorts\":[2950]"));
     assert_non_null(strstr(message(&f), "\"extras\":[\"notebook\"]"));
-    assert_string_equal(f.start.ready_pattern, "^.*Jupyter Server .* is running.*$");
+    assert_string_equal(f.start.ready_pattern, "^JupyterLab answers on port ");
     release(&f);
 }
 
