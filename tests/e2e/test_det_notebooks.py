@@ -12,7 +12,6 @@ from support.interactive import environment
 from support.jupyter import PYTHON, needs_jupyterlab
 from support.waiting import wait_for
 
-
 # det waits until TensorBoard has something to show.
 REPORT = """
 from determined import core
