@@ -1,27 +1,44 @@
 """det notebook and det tensorboard against a real master and agent, with the real JupyterLab and TensorBoard where they are installed."""
+import contextlib
 import re
-import subprocess
+import sys
 import urllib.error
 import urllib.request
 
 import pytest
 from support.cluster import Cluster
 from support.det import det, run_det
-from support.interactive import PYTHON, environment
+from support.interactive import environment
+from support.jupyter import PYTHON, needs_jupyterlab
 from support.waiting import wait_for
 
+# det waits until TensorBoard has something to show.
+REPORT = """
+from determined import core
+with core.init() as context:
+    context.train.report_training_metrics(steps_completed=1, metrics={"loss": 0.5})
+"""
 
-def has(module):
-    return subprocess.run([PYTHON, "-c", f"import {module}"], capture_output=True).returncode == 0
 
-
-@pytest.fixture(scope="module")
-def prepared(tmp_path_factory):
-    """A cluster whose tasks find JupyterLab and TensorBoard as they find any other package."""
-    with Cluster(tmp_path_factory.mktemp("cluster"), env=environment()) as cluster:
+@contextlib.contextmanager
+def cluster_with(python, directory):
+    """A cluster whose tasks find JupyterLab or TensorBoard as they find any other package."""
+    with Cluster(directory, env=environment(python)) as cluster:
         cluster.start_master()
         cluster.start_agent(slots=2)
         cluster.login()
+        yield cluster
+
+
+@pytest.fixture
+def prepared(tmp_path_factory):
+    with cluster_with(PYTHON, tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def with_tensorboard(tmp_path_factory):
+    with cluster_with(sys.executable, tmp_path_factory.mktemp("cluster")) as cluster:
         yield cluster
 
 
@@ -29,7 +46,7 @@ def address_of(text):
     return re.search(r" is running at: (\S+)", text)[1]
 
 
-@pytest.mark.skipif(not has("jupyterlab"), reason="no Python with JupyterLab: DET_NOTEBOOK_PYTHON names one")
+@needs_jupyterlab
 def test_a_notebook_is_started_opened_and_killed(prepared, tmp_path):
     (tmp_path / "context").mkdir()
     (tmp_path / "context" / "mine.py").write_text("x = 1\n")
@@ -53,9 +70,9 @@ def test_a_notebook_is_started_opened_and_killed(prepared, tmp_path):
         urllib.request.urlopen(url)
 
 
-@pytest.mark.skipif(not has("tensorboard"), reason="no Python with TensorBoard: DET_NOTEBOOK_PYTHON names one")
-def test_a_tensorboard_is_started(prepared):
-    eid = prepared.create()
+def test_a_tensorboard_is_started(with_tensorboard):
+    prepared = with_tensorboard
+    eid = prepared.create(files={"train.py": REPORT}, entrypoint=["python3", "train.py"])
     done = run_det(prepared, "tensorboard", "start", eid, "--no-browser")
     assert done.returncode == 0, done
     request = urllib.request.Request(address_of(done.stdout), headers={"Authorization": f"Bearer {prepared.token}"})
