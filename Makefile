@@ -88,7 +88,7 @@ $(TENSORFLOW)/.stamp: python/requirements/tensorflow.txt
 	$(call new-environment,Keras and TensorFlow (some minutes))
 	$(install-packages)
 
-$(NOTEBOOK)/.stamp: python/requirements/notebook.txt
+$(NOTEBOOK)/.stamp: python/environments/notebook.txt
 	$(call new-environment,JupyterLab)
 	$(install-packages)
 

@@ -24,7 +24,7 @@ def is_missing():
     return subprocess.run([PYTHON, "-c", "import importlib.util as u, sys; sys.exit(u.find_spec('jupyterlab') is None)"]).returncode != 0
 
 
-needs_jupyterlab = pytest.mark.skipif(is_missing(), reason=f"{PYTHON} has no jupyterlab (python/requirements/notebook.txt)")
+needs_jupyterlab = pytest.mark.skipif(is_missing(), reason=f"{PYTHON} has no jupyterlab (python/environments/notebook.txt)")
 
 
 class Jupyter:
