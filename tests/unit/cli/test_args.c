@@ -134,8 +134,8 @@ static void test_args__runs_the_default_command_of_a_bare_group(void **state)
 static void test_args__refuses_what_does_not_fit(void **state)
 {
     expect_usage_error(PARSE("nonsense"), "invalid choice: 'nonsense'");
-    expect_usage_error(PARSE("e", "kill"), "the following arguments are required: experiment_ids");
-    expect_usage_error(PARSE("e", "kill", "x"), "argument experiment_ids: invalid int value: 'x'");
+    expect_usage_error(PARSE("e", "kill"), "the following arguments are required: EXPERIMENT_ID");
+    expect_usage_error(PARSE("e", "kill", "x"), "argument EXPERIMENT_ID: invalid int value: 'x'");
     expect_usage_error(PARSE("e", "config", "1", "2"), "unrecognized arguments: 2");
     expect_usage_error(PARSE("e", "create", "/no/such/file"), "No such file or directory");
     expect_usage_error(PARSE("e", "create", "/dev/null", "-f", "--paused"),

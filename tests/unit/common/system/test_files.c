@@ -91,7 +91,8 @@ static void test_files__dir_make_does_not_pass_through_a_file(void **state)
     cleanup_free char *path = path_join(dir, "config/sub");
     struct error err cleanup_error = ERROR_INIT;
     assert_int_equal(dir_make(path, 0755, &err), -1);
-    assert_int_equal(err.kind, ERR_IO);
+    assert_int_equal(err.kind, ERR_INVALID);
+    assert_non_null(strstr(error_msg(&err), "is a file, where a directory is expected"));
 }
 
 static void assert_parent(const char *path, const char *expected)
