@@ -165,7 +165,7 @@ def test_one_launched_by_a_master_that_died_is_ended_when_its_pool_is_not_elasti
     gated.config["resource_pools"] = [{"pool_name": "default"}]
     gated.start_master()
     wait_no_instances(gated)
-    assert 'reason="its pool has no provider any more"' in gated.master_log()
+    wait_for("the reason in the log", lambda: 'reason="its pool has no provider any more"' in gated.master_log())
     assert pool(gated)["maxAgents"] == 0
 
 
