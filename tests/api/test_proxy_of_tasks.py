@@ -1,8 +1,11 @@
 """Tests /proxy/ with tasks that users launch: commands with ports, and a notebook, in whose place a small server runs."""
 import json
 import os
+import pathlib
+import tempfile
 import time
 import urllib.parse
+import venv
 
 import pytest
 from support.attackers import new_user, token_of
@@ -35,19 +38,32 @@ class Task:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    """A program that takes the place of the Python with which a notebook is started."""
-    path = tmp_path_factory.mktemp("server") / "python"
+def environment():
+    """A task's environment: a Python that has what notebooks and TensorBoards need, or says so, and a server in place of the program itself.
+
+    It is not below pytest's own directory, which other accounts may not enter.
+    """
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as directory:
+        yield make_environment(pathlib.Path(directory))
+
+
+def make_environment(directory):
+    venv.create(directory / "venv", symlinks=True)
+    [packages] = (directory / "venv/lib").glob("python3*/site-packages")
+    for name in ("jupyterlab", "ipykernel", "tensorboard", "boto3"):
+        (packages / name).mkdir()
+        (packages / name / "__init__.py").touch()
+    path = directory / "python"
     path.write_text("#!/usr/bin/python3\nimport os, sys\nsys.argv[1:] = [os.environ['NOTEBOOK_PORT']]\n"
                     "print('JupyterLab answers on port 0', file=sys.stderr, flush=True)\n" + SERVER)
     path.chmod(0o755)
-    path.parent.chmod(0o755)
-    return path
+    directory.chmod(0o755)
+    return {"python": str(directory / "venv"), "environment_variables": [f"DET_PYTHON_EXECUTABLE={path}"]}
 
 
 @pytest.fixture(scope="module")
-def notebook(cluster, server):
-    task = launch(cluster, "notebook", {"environment": {"environment_variables": [f"DET_PYTHON_EXECUTABLE={server}"]}})
+def notebook(cluster, environment):
+    task = launch(cluster, "notebook", {"environment": environment})
     wait_for("the server", lambda: "serving" in log(cluster, task["id"]))
     yield task
     cluster.post(f"/api/v1/notebooks/{task['id']}/kill")
@@ -92,9 +108,9 @@ def test_a_notebook_is_reached_by_its_id_and_by_its_token_alone(cluster, noteboo
         assert (ws.status, ws.receive()) == (101, b"hello")
 
 
-def test_the_token_of_a_notebook_opens_nothing_else(cluster, notebook, server):
+def test_the_token_of_a_notebook_opens_nothing_else(cluster, notebook, environment):
     token = urllib.parse.parse_qs(urllib.parse.urlparse(notebook["serviceAddress"]).query)["token"][0]
-    other = launch(cluster, "notebook", {"environment": {"environment_variables": [f"DET_PYTHON_EXECUTABLE={server}"]}})
+    other = launch(cluster, "notebook", {"environment": environment})
     for ask in ({"path": f"/proxy/{other['id']}/echo?token={token}"}, {"path": "/api/v1/me", "headers": {"Authorization": f"Bearer {token}"}},
                 {"path": f"/proxy/{other['id']}/echo", "headers": {"Cookie": f"det_task_token={token}"}},
                 {"path": f"/proxy/{notebook['id']}/echo", "headers": {"Authorization": f"Bearer {token}"}}):
@@ -102,11 +118,11 @@ def test_the_token_of_a_notebook_opens_nothing_else(cluster, notebook, server):
     cluster.post(f"/api/v1/notebooks/{other['id']}/kill")
 
 
-def test_the_token_of_a_notebook_ends_with_its_owners_account(cluster, server):
+def test_the_token_of_a_notebook_ends_with_its_owners_account(cluster, environment):
     user_id = new_user(cluster, "leaver", "Long-Enough-1")
     was, cluster.token = cluster.token, token_of(cluster, "leaver", "Long-Enough-1")
     try:
-        task = launch(cluster, "notebook", {"environment": {"environment_variables": [f"DET_PYTHON_EXECUTABLE={server}"]}})
+        task = launch(cluster, "notebook", {"environment": environment})
     finally:
         cluster.token = was
     path = f"/proxy/{task['id']}/echo?" + urllib.parse.urlparse(task["serviceAddress"]).query
@@ -116,10 +132,9 @@ def test_the_token_of_a_notebook_ends_with_its_owners_account(cluster, server):
     cluster.post(f"/api/v1/notebooks/{task['id']}/kill", token=cluster.admin_token())
 
 
-def test_a_notebook_that_is_used_is_not_idle(cluster, server):
+def test_a_notebook_that_is_used_is_not_idle(cluster, environment):
     """With activity through the proxy it outlives its idle time, and without it ends."""
-    task = launch(cluster, "notebook", {"idle_timeout": "3s",
-                                        "environment": {"environment_variables": [f"DET_PYTHON_EXECUTABLE={server}"]}})["id"]
+    task = launch(cluster, "notebook", {"idle_timeout": "3s", "environment": environment})["id"]
     path = f"/proxy/{task}/echo"
     wait_for("the server", lambda: cluster.get(path).status == 200)
 
