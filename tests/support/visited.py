@@ -1,7 +1,7 @@
 """A trial whose ports are visited through the master's proxy. Its server does what its path says, also what no server should do."""
 import base64
-import contextlib
 import http.client
+import io
 import json
 import socket
 import urllib.parse
@@ -166,7 +166,7 @@ class Visited:
         self.c.post(f"/api/v1/experiments/{self.experiment}/kill", token=self.token)
 
     def connect(self):
-        return contextlib.closing(socket.create_connection(("127.0.0.1", self.c.port), timeout=60))
+        return Connection.to(self.c.port)
 
     def head(self, method, what, is_open=False, token="", **headers):
         """The text of a request's head, for those who send it themselves."""
@@ -181,6 +181,27 @@ class Visited:
 
     def __exit__(self, *exc):
         self.kill()
+
+
+class Reader(io.BufferedReader):
+    """Stays open when http.client is done with a reply."""
+
+    def close(self):
+        pass
+
+
+class Connection(socket.socket):
+    """A connection whose replies are read through one buffer: what has come of the next reply is not lost with the one before."""
+
+    @classmethod
+    def to(cls, port):
+        made = cls(fileno=socket.create_connection(("127.0.0.1", port)).detach())
+        made.settimeout(60)
+        made.reader = Reader(socket.SocketIO(made, "r"))
+        return made
+
+    def makefile(self, *mode):
+        return self.reader
 
 
 def read_reply(connection, method="GET"):
