@@ -4,6 +4,7 @@
 
 #include "common/base/must.h"
 #include "core/experiments/experiment.h"
+#include "core/experiments/generic_task.h"
 #include "core/experiments/task.h"
 #include "core/experiments/trial.h"
 #include "core/queue/queue_change.h"
@@ -70,6 +71,8 @@ static void tell_allocation_ended(struct core *c, struct allocation *a)
 {
     if (a->trial)
         trial_allocation_ended(c, a->trial, &a->row);
+    else if (a->task->row.kind == TASK_KIND_GENERIC)
+        generic_allocation_ended(c, a->task, &a->row);
     else
         task_allocation_ended(c, a->task);
     allocation_free(c, a);
@@ -188,6 +191,8 @@ static int dispatch_event(struct core *c, const struct core_event *ev, struct er
         return task_create(c, ev->task, err);
     case CORE_TASK_KILL:
         return task_kill(c, ev->task_id, err);
+    case CORE_GENERIC_CHANGE:
+        return generic_change(c, ev, err);
     case CORE_AGENT_ENABLE:
         return agent_enable(c, ev->enable.agent_id, ev->enable.enable, ev->enable.drain, ev->enable.reason, err);
     case CORE_SLOT_ENABLE:

@@ -97,7 +97,14 @@ struct core_task_spec {
     int32_t max_slots; /* -1: no limit */
     double weight;
     int64_t idle_timeout_us; /* 0: the task may be idle for ever */
+    /* The members from here on belong to generic tasks. */
+    bool no_pause;
+    int32_t preemption_timeout_s;
+    const char *parent_id; /* a generic task that is not over; NULL: none */
 };
+
+/* What a user may do to generic tasks. */
+enum core_generic_what { GENERIC_PAUSE, GENERIC_UNPAUSE, GENERIC_KILL };
 
 /* Everything that the core reads back from the store: the experiments that are not over, with all their trials; the
  * tasks of their own that are not over; the allocations that have not ended, and their containers; all agents; and the
@@ -161,6 +168,7 @@ enum core_event_type {
     CORE_QUEUE_CHANGE,
     CORE_TASK_CREATE,
     CORE_TASK_KILL,
+    CORE_GENERIC_CHANGE,
     CORE_AGENT_ENABLE,
     CORE_SLOT_ENABLE,
     CORE_AGENT_REMOVE,
@@ -279,8 +287,16 @@ struct core_event {
         /* CORE_TASK_CREATE; the answer is in effects.task_id, and for a launched task in effects.job_id and
          * effects.launched */
         const struct core_task_spec *task;
-        /* CORE_TASK_KILL: a task that a user has launched. CORE_TASK_USED: somebody uses it, so it is not idle; nothing
-         * happens if there is no such task. */
+        /* CORE_GENERIC_CHANGE: the task that the user has named, and those below it. Tasks that are over are skipped,
+         * and so is what cannot be done to a task below. The core adds the tasks whose parents are in the list. */
+        struct {
+            enum core_generic_what what;
+            const char *named;
+            const char *const *below;
+            size_t below_n;
+        } generic;
+        /* CORE_TASK_KILL: a task that a user has launched, and that is not generic. CORE_TASK_USED: somebody uses it,
+         * so it is not idle; nothing happens if there is no such task. */
         const char *task_id;
         const char *remove_agent; /* CORE_AGENT_REMOVE: the agent's id; the agent must be lost */
         struct {

@@ -6,6 +6,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/must.h"
 #include "core/experiments/experiment.h"
+#include "core/experiments/generic_task.h"
 #include "core/experiments/task.h"
 #include "core/experiments/trial.h"
 #include "core/resources/agents.h"
@@ -136,7 +137,10 @@ static void resume_tasks(struct core *c)
     struct task *t, *next;
     for (t = c->tasks; t; t = next) {
         next = t->hh.next;
-        task_resume(c, t);
+        if (t->row.kind == TASK_KIND_GENERIC)
+            generic_resume(c, t);
+        else
+            task_resume(c, t);
     }
 }
 

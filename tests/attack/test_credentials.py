@@ -210,6 +210,7 @@ NOW = "2026-01-02T03:04:05Z"
 BODIES = {  # bodies of requests that name several objects; all others have {}
     "experiments": lambda o: {"experimentIds": [o["experiment"]], "destinationProjectId": 1, "projectId": -1},
     "runs": lambda o: {"runIds": [o["run"]], "destinationProjectId": 1},
+    "CreateGenericTask": lambda o: {"config": "", "parentId": o["task"]},
     "UpdateJobQueue": lambda o: {"updates": [{"jobId": o["job"], "priority": 50}]},
     "PostTrialProfilerMetricsBatch": lambda o: {"batches": [{
         "values": [1.5], "batches": [0], "timestamps": [NOW],

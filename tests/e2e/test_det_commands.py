@@ -1,21 +1,13 @@
 """det command run and its relatives against a real master and agent: files, output, statuses, Ctrl-C, the queue, and the released client."""
 import json
-import os
-import pathlib
 import re
 import signal
 import subprocess
 
 import pytest
-from support.cluster import BUILD, ROOT, TIMEOUT_S
-from support.det import det, run_det
+from support.cluster import BUILD, TIMEOUT_S
+from support.det import RELEASED, det, environment, run_det
 from support.waiting import wait_for
-
-RELEASED = pathlib.Path(os.environ.get("DET_RELEASED_CLIENT", ROOT / ".venv-compat" / "bin" / "det"))
-
-
-def environment(cluster):
-    return {"PATH": os.environ["PATH"], "HOME": str(cluster.dir), "DET_MASTER": cluster.url, "DET_USER": "determined", "DET_PASS": cluster.password}
 
 
 def launched_id(text):

@@ -276,6 +276,14 @@ static void tell_end(struct sim *sim, const struct allocation_row *row)
         sim_tell(sim, "%s %d > over: %s", launched_word(sim, launched), launched, exit_kind_text(row->exit_kind));
 }
 
+static void tell_generic(struct sim *sim, const struct launched_row *row)
+{
+    int number = launched_number(sim, row->task_id);
+    const struct launched_row *old = store_launched(sim->store, row->task_id);
+    if (number > 0 && old && old->state != row->state)
+        sim_tell(sim, "task %d > %s -> %s", number, generic_state_name(old->state), generic_state_name(row->state));
+}
+
 static void tell_rows(struct sim *sim, const struct core_effects *effects)
 {
     for (size_t i = 0; i < effects->n; i++) {
@@ -286,6 +294,8 @@ static void tell_rows(struct sim *sim, const struct core_effects *effects)
             strbuf_adds(&sim->last_log, e->log.text);
             strbuf_adds(&sim->logs, e->log.text);
         }
+        if (e->type == CORE_PUT_LAUNCHED)
+            tell_generic(sim, e->launched);
         if (e->type == CORE_TASK_LOG && e->log.error)
             sim_tell(sim, "log > %.*s", (int)strlen(e->log.text) - 1, e->log.text);
         if (e->type == CORE_PUT_ALLOCATION && e->allocation->state == ALLOCATION_TERMINATED)
@@ -479,7 +489,7 @@ static void launch_task_program(struct sim *sim, struct sim_agent *a, struct sim
     const struct sim_task *t = &sim->task[k->launched];
     struct core_event ready = {.type = CORE_ALLOCATION_READY, .allocation = {.allocation_id = k->allocation_id}};
     k->exit_code = t->exit_code;
-    go_to(sim, k, TASK_EXIT, t->ms > 0 ? t->ms : 1000000000);
+    go_to(sim, k, t->saves ? TASK_LOOK : TASK_EXIT, t->saves ? 0 : t->ms > 0 ? t->ms : 1000000000);
     send_state(sim, a, k);
     if (t->tells_ready && a->connected)
         sim_step(sim, &ready, NULL);
@@ -585,6 +595,25 @@ static void acknowledge_preemption(struct sim *sim, struct sim_container *k)
     go_to(sim, k, TASK_EXIT, 10);
 }
 
+/* A generic task looks every 100 ms. It saves its state in 10 ms, and begins anew in its next run. */
+static void look_for_pause(struct sim *sim, struct sim_container *k)
+{
+    const struct sim_task *t = &sim->task[k->launched];
+    struct core_event ack = {.type = CORE_PREEMPTION_ACKED, .allocation = {.allocation_id = k->allocation_id}};
+    k->tick_us = sim->now_us + 200 * MS;
+    if (!sim->core)
+        return;
+    if (core_preemption(sim->core, k->allocation_id) == CORE_ANSWER_YES) {
+        if (!call_core(sim, k, &ack))
+            return;
+        sim_tell(sim, "task %d > run %d saves its state", k->launched, k->run_id);
+        go_to(sim, k, TASK_EXIT, 10);
+        return;
+    }
+    k->own_steps++;
+    go_to(sim, k, t->ms > 0 && k->own_steps * 100 > t->ms ? TASK_EXIT : TASK_LOOK, 100);
+}
+
 static void report_validation(struct sim *sim, struct sim_container *k)
 {
     struct core_event progress = {.type = CORE_TRIAL_PROGRESS, .progress = {.trial_id = k->trial_id, .progress = 1}};
@@ -623,7 +652,10 @@ static void tick_container(struct sim *sim, struct sim_agent *a, struct sim_cont
         follow_operations(sim, k, b);
         return;
     case TASK_LOOK:
-        look_for_preemption(sim, k, b);
+        if (k->launched > 0)
+            look_for_pause(sim, k);
+        else
+            look_for_preemption(sim, k, b);
         return;
     case TASK_ACK:
         acknowledge_preemption(sim, k);
@@ -686,7 +718,11 @@ int sim_launch(struct sim *sim, const struct sim_task *t, struct error *err)
                                         .priority = t->priority != 0 ? t->priority : 42,
                                         .max_slots = t->max_slots > 0 ? t->max_slots : -1,
                                         .weight = 1,
-                                        .idle_timeout_us = t->idle_timeout_ms * MS};
+                                        .idle_timeout_us = t->idle_timeout_ms * MS,
+                                        .no_pause = t->no_pause,
+                                        .preemption_timeout_s = t->preemption_timeout_s > 0 ? t->preemption_timeout_s
+                                                                                            : 3600,
+                                        .parent_id = t->parent > 0 ? sim->task_id[t->parent] : NULL};
     struct core_event ev = {.type = CORE_TASK_CREATE, .now_us = sim->now_us, .task = &spec};
     if (!sim->core)
         return 0;
@@ -701,6 +737,13 @@ int sim_launch(struct sim *sim, const struct sim_task *t, struct error *err)
 int sim_kill_task(struct sim *sim, int number)
 {
     return sim_step(sim, &(struct core_event){.type = CORE_TASK_KILL, .task_id = sim->task_id[number]}, NULL) ? 0 : -1;
+}
+
+int sim_change_task(struct sim *sim, enum core_generic_what what, int number, struct error *err)
+{
+    const struct core_event ev = {.type = CORE_GENERIC_CHANGE,
+                                  .generic = {.what = what, .named = sim->task_id[number]}};
+    return sim_step(sim, &ev, err) ? 0 : -1;
 }
 
 void sim_use_task(struct sim *sim, int number)

@@ -49,6 +49,10 @@ struct sim_task {
     int exit_code;
     int idle_timeout_ms; /* 0: it is not watched */
     bool tells_ready;    /* its output says that it is ready as soon as it runs */
+    /* of a generic task */
+    bool saves; /* it exits when it is preempted, after it has saved its state */
+    bool no_pause;
+    int preemption_timeout_s /* 0: 3600 */, parent /* its number; 0: none */;
 };
 
 enum sim_task_phase {
@@ -162,6 +166,8 @@ bool sim_create_task(struct sim *sim,
 int sim_launch(struct sim *sim, const struct sim_task *t, struct error *err);
 /* 0, or -1 if the request was refused. */
 int sim_kill_task(struct sim *sim, int number);
+/* Pauses, unpauses or kills a generic task and those below it. 0, or -1 if the request was refused. */
+int sim_change_task(struct sim *sim, enum core_generic_what what, int number, struct error *err);
 void sim_use_task(struct sim *sim, int number);
 /* 0, or -1 if the request was refused. */
 int sim_request(struct sim *sim, enum core_event_type request, int experiment_id);

@@ -153,6 +153,14 @@ struct trial_row *store_trial(struct sim_store *s, int32_t id)
     return NULL;
 }
 
+const struct launched_row *store_launched(const struct sim_store *s, const char *task_id)
+{
+    for (size_t i = 0; i < s->launched_n; i++)
+        if (strcmp(s->launched[i].task_id, task_id) == 0)
+            return &s->launched[i];
+    return NULL;
+}
+
 static bool share_a_slot(const struct container_row *a, const struct container_row *b)
 {
     if (strcmp(a->agent_id, b->agent_id) != 0)
@@ -185,11 +193,27 @@ static void check_allocations(const struct sim_store *s)
     }
 }
 
+/* Checks that a generic task has one open allocation in the states that need one, and else none. */
+static void check_generic(const struct sim_store *s, const struct task_row *t)
+{
+    size_t open_n = 0;
+    const struct launched_row *l = store_launched(s, t->id);
+    bool over = l->state >= GENERIC_CANCELED;
+    for (size_t k = 0; k < s->allocation_n; k++)
+        open_n += strcmp(s->allocation[k].task_id, t->id) == 0 && s->allocation[k].end_us == 0;
+    assert_int_equal(over, t->end_us != 0);
+    assert_int_equal(open_n, !over && l->state != GENERIC_PAUSED);
+}
+
 /* Checks that a task of its own has ended with its only allocation. */
 static void check_tasks(const struct sim_store *s)
 {
     for (size_t i = 0; i < s->task_n; i++) {
         size_t n = 0;
+        if (s->task[i].kind == TASK_KIND_GENERIC && s->task[i].trial_id == 0) {
+            check_generic(s, &s->task[i]);
+            continue;
+        }
         for (size_t k = 0; k < s->allocation_n && s->task[i].trial_id == 0; k++) {
             if (strcmp(s->allocation[k].task_id, s->task[i].id) != 0)
                 continue;

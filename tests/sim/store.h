@@ -35,5 +35,6 @@ struct core_rows store_read(const struct sim_store *s);
 void store_rows_free(struct core_rows *rows);
 void store_free(struct sim_store *s);
 struct trial_row *store_trial(struct sim_store *s, int32_t id);
+const struct launched_row *store_launched(const struct sim_store *s, const char *task_id); /* NULL: there is none */
 
 #endif

@@ -1,15 +1,23 @@
 """Runs the command line as a user of a test's cluster does."""
 import os
+import pathlib
 import subprocess
 
-from support.cluster import BUILD, TIMEOUT_S
+from support.cluster import BUILD, ROOT, TIMEOUT_S
+
+RELEASED = pathlib.Path(os.environ.get("DET_RELEASED_CLIENT", ROOT / ".venv-compat" / "bin" / "det"))
 
 
-def run_det(cluster, *words, user="determined", stdin="", **environment):
-    """Runs det until it ends, with whatever status. Of the tests' environment it gets only PATH, and the variables that are given here."""
-    env = {"PATH": os.environ["PATH"], "HOME": str(cluster.dir), "DET_MASTER": cluster.url, "DET_USER": user, "DET_PASS": cluster.password}
+def environment(cluster, user="determined"):
+    """Of the tests' environment, det gets only PATH."""
+    return {"PATH": os.environ["PATH"], "HOME": str(cluster.dir), "DET_MASTER": cluster.url, "DET_USER": user, "DET_PASS": cluster.password}
+
+
+def run_det(cluster, *words, user="determined", stdin="", **variables):
+    """Runs det until it ends, with whatever status. The variables are added to its environment."""
+    env = environment(cluster, user)
     return subprocess.run([BUILD / "det", *map(str, words)], input=stdin, capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
-                          env={**env, **{name: str(value) for name, value in environment.items()}})
+                          env={**env, **{name: str(value) for name, value in variables.items()}})
 
 
 def det(cluster, *words, check=True, **options):

@@ -22,6 +22,8 @@
 #include "store/accounts/workspaces.h"
 #include "store/cluster/tasks.h"
 
+#define PREEMPTION_TIMEOUT_S MASTER_CONFIG_TASK_CONTAINER_DEFAULTS_PREEMPTION_TIMEOUT_S_DEFAULT
+
 enum { SERVICE_TOKEN_BYTES = 24, HASH_BYTES = 32, DEFAULT_WORKSPACE_ID = 1 };
 
 static void end_launch(struct req *r)
@@ -58,6 +60,8 @@ static int read_template(struct req *r, struct store *db, const struct launch *l
                          struct error *err)
 {
     struct store_template t;
+    if (l->base)
+        return json_parse(l->base, strlen(l->base), ret, err);
     if (!l->template_name || !*l->template_name)
         return 0;
     return store_template_get(db, l->template_name, &r->arena, &t, err) < 0
@@ -71,8 +75,10 @@ static int make_config(struct req *r, struct launch *l, struct json_object *conf
     const struct config *master = api_info(r->api)->config;
     const struct taskconf_request rq = {.kind = l->kind,
                                         .config = config,
+                                        .text = l->text,
+                                        .text_n = l->text ? strlen(l->text) : 0,
                                         .cluster = ctx,
-                                        .has_context = l->files_n > 0,
+                                        .has_context = l->files_n > 0 || l->row.context_hash,
                                         .notebook_timeout_s = (int32_t)config_int(master, "notebook_timeout"),
                                         .tensorboard_timeout_s = (int32_t)config_int(master, "tensorboard_timeout")};
     return taskconf_prepare(&rq, &l->made, err);
@@ -87,10 +93,10 @@ static int prepare_config(struct req *r, struct store *db, struct launch *l, con
                                               .default_aux_pool = w->default_aux_pool};
     int rc = launch_context(r, &ctx, err);
     if (rc == 0)
-        rc = expconf_check_text(l->config ? strlen(l->config) : 0, &ctx, err);
+        rc = expconf_check_text(l->text ? strlen(l->text) : l->config ? strlen(l->config) : 0, &ctx, err);
     if (rc == 0)
         rc = launch_context_place(&place, &ctx, err);
-    if (rc == 0)
+    if (rc == 0 && !l->text)
         rc = parse_config(l, &config, err);
     if (rc == 0)
         rc = read_template(r, db, l, &ctx.template_config, err);
@@ -183,6 +189,9 @@ static void fill_spec(struct req *r, struct launch *l)
         .max_slots = wanted->has_max_slots ? wanted->max_slots : -1,
         .weight = wanted->weight,
         .idle_timeout_us = l->made->idle_timeout_us,
+        .no_pause = l->no_pause,
+        .preemption_timeout_s = v->has_preemption_timeout_s ? v->preemption_timeout_s : PREEMPTION_TIMEOUT_S,
+        .parent_id = l->parent_id,
     };
 }
 
@@ -203,7 +212,8 @@ static int launch_reply(struct req *r, struct store *db, struct error *err)
     if (store_launched_task_get(db, l->row.id, &r->arena, &t, err) < 0)
         return -1;
     l->show(r, &t);
-    *l->ret_config = launched_config(r, &t);
+    if (l->ret_config)
+        *l->ret_config = launched_config(r, &t);
     tell_warnings(r, l);
     return 0;
 }
@@ -224,14 +234,16 @@ static void take_row(void *ctx, const struct core_effects *effects)
     row->queue_position = core->queue_position;
     row->run_id = core->run_id;
     row->idle_timeout_us = core->idle_timeout_us;
+    row->generic = core->state;
+    row->no_pause = core->no_pause;
+    row->preemption_timeout_s = core->preemption_timeout_s;
 }
 
 static int store_documents(struct store *db, void *ctx, struct error *err)
 {
     const struct req *r = ctx;
     const struct launch *l = r->state;
-    if (l->row.context_hash &&
-        store_context_add(db, l->row.context_hash, strbuf_str(&l->archive), l->archive.n, err) < 0)
+    if (l->files_n && store_context_add(db, l->row.context_hash, strbuf_str(&l->archive), l->archive.n, err) < 0)
         return -1;
     return store_launched_task_insert(db, &l->row, err);
 }
@@ -300,6 +312,9 @@ int launch_task(struct req *r, struct store *db, const struct launch *request, s
     r->state = l;
     r->on_end = end_launch;
     l->row.workspace_id = l->workspace_id ? l->workspace_id : DEFAULT_WORKSPACE_ID;
+    l->row.context_hash = l->context_hash;
+    l->row.parent_id = l->parent_id;
+    l->row.forked_from = l->forked_from;
     if (find_workspace(r, db, l, &w, err) < 0 || prepare_config(r, db, l, &w, err) < 0 ||
         pool_check_workspace(r, db, l->made->values.resources.resource_pool, w.id, err) < 0)
         return -1;

@@ -12,13 +12,18 @@
 struct launch {
     enum task_kind kind;
     const char *config; /* JSON; may be NULL */
+    const char *text;   /* the configuration as YAML or JSON, instead of `config`; may be NULL */
     const char *template_name;
+    const char *base; /* a configuration, as JSON, that lies below this one as a template does; may be NULL */
     const struct wire_util_file *files;
     size_t files_n;
-    int32_t workspace_id;   /* 0: the workspace 1 */
-    const char *passphrase; /* of the private key of a shell; may be NULL */
-    bool preview;           /* only makes the configuration */
-    const char **ret_config;
+    int32_t workspace_id; /* 0: the workspace 1 */
+    /* Of a generic task. `context_hash`, if it is set, stands for files that are in the store already. */
+    const char *context_hash, *parent_id, *forked_from; /* NULL: none */
+    bool no_pause;
+    const char *passphrase;  /* of the private key of a shell; may be NULL */
+    bool preview;            /* only makes the configuration */
+    const char **ret_config; /* NULL: the reply has no configuration */
     enum wire_launch_warning **ret_warnings;
     size_t *ret_warnings_n;
     const char ***ret_config_warnings;

@@ -5,6 +5,7 @@
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "api/pipeline/raw_handlers.h"
+#include "api/tasks/generic_tasks.h"
 #include "common/base/cleanup.h"
 #include "common/config/schema.h"
 #include "common/json/json.h"
@@ -37,14 +38,12 @@ int api_get_task(struct req *r, struct store *db, const struct wire_get_task_req
                             .config = access_sees_secrets(r, 0)
                                           ? t.config
                                           : expconf_hide_secrets(t.config, SCHEMA_MASKED, &r->arena),
-                            .parent_id = t.parent_id,
-                            .forked_from = t.forked_from,
                             .allocations = arena_array(&r->arena, struct wire_task_allocation, n + 1),
                             .allocations_n = n};
     for (size_t i = 0; i < n; i++)
         allocation_to_wire(&row[i], &r->arena, &w->allocations[i]);
     ret->task = w;
-    return 0;
+    return strcmp(t.type, task_kind_name(TASK_KIND_GENERIC)) == 0 ? generic_task_show(r, db, t.id, w, err) : 0;
 }
 
 /* ---- tasks that run or wait now ---------------------------------------------------------------------------------- */

@@ -42,13 +42,40 @@ static void set_launched(struct core *c, struct task *t, const struct launched_r
     t->launched.description = t->description;
     t->used_us = c->now_us;
     record_init(&t->launched_record, RECORD_LAUNCHED, &t->launched, stored);
-    HASH_ADD(by_job, c->task_jobs, row.job_id, strlen(t->row.job_id), t);
+    task_join_queue(c, t);
+}
+
+void task_join_queue(struct core *c, struct task *t)
+{
+    if (!t->queued)
+        HASH_ADD(by_job, c->task_jobs, row.job_id, strlen(t->row.job_id), t);
+    t->queued = true;
+}
+
+void task_leave_queue(struct core *c, struct task *t)
+{
+    if (t->queued)
+        HASH_DELETE(by_job, c->task_jobs, t);
+    t->queued = false;
 }
 
 /* ---- a new one --------------------------------------------------------------------------------------------------- */
 
-static int check_launched(const struct core_task_spec *spec, struct error *err)
+/* A parent that is being killed would leave a new child behind. */
+static int check_parent(const struct core *c, const char *id, struct error *err)
 {
+    const struct task *parent = task_find(c, id);
+    if (!parent || parent->row.kind != TASK_KIND_GENERIC)
+        return error_set(err, ERR_PRECONDITION, "task '%s' has ended, so that it can have no more children", id);
+    if (parent->launched.state == GENERIC_STOPPING_CANCELED)
+        return error_set(err, ERR_PRECONDITION, "task '%s' is being killed, so that it can have no more children", id);
+    return 0;
+}
+
+static int check_launched(const struct core *c, const struct core_task_spec *spec, struct error *err)
+{
+    if (spec->parent_id && check_parent(c, spec->parent_id, err) < 0)
+        return -1;
     if (spec->priority < SCHED_PRIORITY_MIN || spec->priority > SCHED_PRIORITY_MAX)
         return error_set(err, ERR_INVALID, "resources.priority must be between %d and %d, and is %d",
                          SCHED_PRIORITY_MIN, SCHED_PRIORITY_MAX, spec->priority);
@@ -65,7 +92,12 @@ static void launch(struct core *c, struct task *t, const struct core_task_spec *
                                .weight = spec->weight,
                                .queue_position = c->now_us,
                                .idle_timeout_us = spec->idle_timeout_us,
-                               .description = spec->description};
+                               .description = spec->description,
+                               .state = GENERIC_ACTIVE,
+                               .no_pause = spec->no_pause,
+                               .preemption_timeout_s = spec->preemption_timeout_s};
+    if (spec->parent_id)
+        SET_TEXT(row.parent_id, spec->parent_id);
     SET_TEXT(row.task_id, t->row.id);
     SET_TEXT(row.pool, pool->name);
     set_launched(c, t, &row, false);
@@ -91,7 +123,7 @@ int task_create(struct core *c, const struct core_task_spec *spec, struct error 
     bool launched = task_kind_is_launched(spec->kind);
     if (!pool)
         return error_set(err, ERR_NOT_FOUND, "resource pool \"%s\" does not exist", spec->pool);
-    if (launched && check_launched(spec, err) < 0)
+    if (launched && check_launched(c, spec, err) < 0)
         return -1;
     struct task_row row = {.kind = spec->kind,
                            .owner_id = spec->owner_id,
@@ -118,7 +150,7 @@ int task_create(struct core *c, const struct core_task_spec *spec, struct error 
 int task_kill(struct core *c, const char *id, struct error *err)
 {
     struct task *t = task_find(c, id);
-    if (!t || !task_kind_is_launched(t->row.kind))
+    if (!t || !task_kind_is_launched(t->row.kind) || t->row.kind == TASK_KIND_GENERIC)
         return error_set(err, ERR_NOT_FOUND, "task '%s' not found among those that run or wait", id ? id : "");
     if (t->allocation)
         allocation_kill(c, t->allocation, "user requested kill");
@@ -132,22 +164,21 @@ void task_used(struct core *c, const char *id)
         t->used_us = c->now_us;
 }
 
-static void end_task(struct core *c, struct task *t)
+void task_end(struct core *c, struct task *t)
 {
     t->row.end_us = c->now_us;
     record_touch(c, &t->record);
     if (!task_kind_is_launched(t->row.kind))
         effect_add(c, CORE_TASK_ENDED)->task_id = arena_strdup(&c->out->arena, t->row.id);
     HASH_DEL(c->tasks, t);
-    if (t->launched.task_id[0] != '\0')
-        HASH_DELETE(by_job, c->task_jobs, t);
+    task_leave_queue(c, t);
     c->task_n[t->row.kind]--;
     task_free(c, t);
 }
 
 void task_allocation_ended(struct core *c, struct task *t)
 {
-    end_task(c, t);
+    task_end(c, t);
 }
 
 /* ---- restart ----------------------------------------------------------------------------------------------------- */
@@ -172,7 +203,7 @@ bool task_can_go_on(const struct task *t)
 void task_resume(struct core *c, struct task *t)
 {
     if (!t->allocation)
-        end_task(c, t);
+        task_end(c, t);
 }
 
 void task_clock_set(struct core *c, int64_t by_us)

@@ -1,4 +1,5 @@
-/* A task of its own, which belongs to no trial: one allocation on one agent, run once, and never preempted.
+/* A task of its own, which belongs to no trial: one allocation on one agent, run once, and never preempted. Only
+ * generic tasks can be paused and then have one allocation after another (generic_task.h).
  *
  * A collection removes checkpoints. The platform starts it, it has no slots, it may take ALLOCATION_TASK_LIMIT_US at
  * most, and it is not shown in the job queue. Whoever created it hears of its end (CORE_TASK_ENDED) and decides whether
@@ -13,7 +14,7 @@
 #include "core/state/objects.h"
 
 int task_create(struct core *c, const struct core_task_spec *spec, struct error *err);
-/* Ends a launched task. ERR_NOT_FOUND if there is none with this id, or if it is over. */
+/* Ends a launched task that is not generic. ERR_NOT_FOUND if there is none with this id, or if it is over. */
 int task_kill(struct core *c, const char *id, struct error *err);
 void task_used(struct core *c, const char *id);
 void task_allocation_ended(struct core *c, struct task *t); /* FACT_ALLOCATION_ENDED: frees the task */
@@ -27,6 +28,10 @@ void task_restore_launched(struct core *c, const struct launched_row *row);
 bool task_can_go_on(const struct task *t);
 /* Has to be called after a restart of the master. It ends the task if the task's allocation was not found. */
 void task_resume(struct core *c, struct task *t);
+/* For generic_task.c. A task that has no allocation has no place in the queue. task_end() frees the task. */
+void task_join_queue(struct core *c, struct task *t);
+void task_leave_queue(struct core *c, struct task *t);
+void task_end(struct core *c, struct task *t);
 void task_clock_set(struct core *c, int64_t by_us);
 void task_free(struct core *c, struct task *t);
 

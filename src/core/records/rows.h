@@ -87,6 +87,11 @@ struct launched_row {
     /* the task ends when it was not used for so long; 0: it is not watched */
     int64_t idle_timeout_us;
     const char *description; /* never changes after the row was inserted; borrowed */
+    /* The members from here on belong to a generic task. */
+    enum generic_state state;
+    bool no_pause;                    /* it cannot be paused … */
+    int32_t preemption_timeout_s;     /* … or may take so long to save its state when it is */
+    char parent_id[CORE_TASK_ID_MAX]; /* what happens to this task by a user's wish happens to it, too; "": none */
 };
 
 enum { CORE_PORTS = 4 };

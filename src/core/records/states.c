@@ -68,6 +68,25 @@ static const struct sm_state container_states[CONTAINER_STATE_NR] = {
 };
 const struct sm_type container_sm = {"container", container_states, CONTAINER_STATE_NR};
 
+static const struct sm_state generic_states[GENERIC_STATE_NR] = {
+    [GENERIC_ACTIVE] = {"ACTIVE",
+                        SM_TO(GENERIC_STOPPING_PAUSED) | SM_TO(GENERIC_STOPPING_CANCELED) |
+                            SM_TO(GENERIC_STOPPING_COMPLETED) | SM_TO(GENERIC_STOPPING_ERROR),
+                        SM_INITIAL},
+    [GENERIC_PAUSED] = {"PAUSED", SM_TO(GENERIC_ACTIVE) | SM_TO(GENERIC_STOPPING_CANCELED), 0},
+    [GENERIC_STOPPING_PAUSED] = {"STOPPING_PAUSED",
+                                 SM_TO(GENERIC_ACTIVE) | SM_TO(GENERIC_PAUSED) | SM_TO(GENERIC_STOPPING_CANCELED) |
+                                     SM_TO(GENERIC_STOPPING_COMPLETED) | SM_TO(GENERIC_STOPPING_ERROR),
+                                 0},
+    [GENERIC_STOPPING_CANCELED] = {"STOPPING_CANCELED", SM_TO(GENERIC_CANCELED), 0},
+    [GENERIC_STOPPING_COMPLETED] = {"STOPPING_COMPLETED", SM_TO(GENERIC_COMPLETED), 0},
+    [GENERIC_STOPPING_ERROR] = {"STOPPING_ERROR", SM_TO(GENERIC_ERROR), 0},
+    [GENERIC_CANCELED] = {"CANCELED", 0, SM_FINAL},
+    [GENERIC_COMPLETED] = {"COMPLETED", 0, SM_FINAL},
+    [GENERIC_ERROR] = {"ERROR", 0, SM_FINAL},
+};
+const struct sm_type generic_sm = {"generic task", generic_states, GENERIC_STATE_NR};
+
 const char *const core_port_names[CORE_PORTS] = {
     "DTRAIN_SSH_PORT",
     "INTER_TRAIN_PROCESS_COMM_PORT_1",
@@ -158,6 +177,20 @@ int container_state_parse(const char *name, enum container_state *ret)
     if (parse_state(&container_sm, name, &state) < 0)
         return -1;
     *ret = (enum container_state)state;
+    return 0;
+}
+
+const char *generic_state_name(enum generic_state s)
+{
+    return sm_type_name_of(&generic_sm, s);
+}
+
+int generic_state_parse(const char *name, enum generic_state *ret)
+{
+    int state;
+    if (parse_state(&generic_sm, name, &state) < 0)
+        return -1;
+    *ret = (enum generic_state)state;
     return 0;
 }
 

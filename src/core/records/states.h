@@ -93,6 +93,27 @@ enum exit_kind {
         EXIT_KIND_NR,
 };
 
+/* The states of a generic task. Other launched tasks have no such state: they wait, run, and are over.
+ *
+ *     ACTIVE            it waits for slots, or runs
+ *     STOPPING_PAUSED   it was paused, and has its preemption_timeout to save its state and exit
+ *     PAUSED            it has no allocation, and goes on when it is unpaused
+ *     STOPPING_CANCELED it was killed, and its allocation has not ended yet
+ *
+ * The other STOPPING states are passed within one step. */
+enum generic_state {
+    GENERIC_ACTIVE,
+    GENERIC_PAUSED,
+    GENERIC_STOPPING_PAUSED,
+    GENERIC_STOPPING_CANCELED,
+    GENERIC_STOPPING_COMPLETED,
+    GENERIC_STOPPING_ERROR,
+    GENERIC_CANCELED,
+    GENERIC_COMPLETED,
+    GENERIC_ERROR,
+    GENERIC_STATE_NR,
+};
+
 /* What a trial said about its own end before its container exited. */
 enum early_exit {
     EARLY_EXIT_NONE,
@@ -105,7 +126,7 @@ enum early_exit {
 /* What a log policy does when a line of the task's output matches its pattern. */
 enum log_policy_action { LOG_POLICY_NONE, LOG_POLICY_CANCEL_RETRIES, LOG_POLICY_EXCLUDE_NODE, LOG_POLICY_ACTION_NR };
 
-extern const struct sm_type experiment_sm, trial_sm, allocation_sm, container_sm;
+extern const struct sm_type experiment_sm, trial_sm, allocation_sm, container_sm, generic_sm;
 
 bool run_state_is_terminal(enum run_state s); /* CANCELED, COMPLETED, ERROR and what comes after them */
 bool run_state_is_over(enum run_state s);     /* CANCELED, COMPLETED, ERROR: ended, and not being deleted */
@@ -118,6 +139,9 @@ const char *allocation_state_name(enum allocation_state s);
 int allocation_state_parse(const char *name, enum allocation_state *ret);
 const char *container_state_name(enum container_state s);
 int container_state_parse(const char *name, enum container_state *ret);
+
+const char *generic_state_name(enum generic_state s); /* "STOPPING_PAUSED", as stored */
+int generic_state_parse(const char *name, enum generic_state *ret);
 
 const char *task_kind_name(enum task_kind k); /* "NOTEBOOK", as stored */
 const char *task_kind_word(enum task_kind k); /* "notebook", for people */

@@ -198,6 +198,7 @@ static void fill_start_from_task(struct core *c, const struct task *t, struct co
     ret->description = launched ? arena_printf(&c->out->arena, "%s-%s", task_kind_word(t->row.kind), t->row.id)
                                 : arena_printf(&c->out->arena, "gc-%d", t->row.experiment_id);
     ret->hparams = "{}";
+    ret->preemption_timeout_s = t->launched.preemption_timeout_s;
 }
 
 void allocation_start_container(struct core *c, struct container *k)

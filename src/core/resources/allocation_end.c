@@ -11,9 +11,14 @@
 
 /* ---- ending it early --------------------------------------------------------------------------------------------- */
 
+static int32_t preemption_timeout_s(const struct allocation *a)
+{
+    return a->trial ? a->trial->experiment->spec.preemption_timeout_s : a->task->launched.preemption_timeout_s;
+}
+
 int64_t allocation_preemption_timeout_us(const struct allocation *a)
 {
-    return (int64_t)a->trial->experiment->spec.preemption_timeout_s * 1000000;
+    return (int64_t)preemption_timeout_s(a) * 1000000;
 }
 
 static void signal_live(struct core *c, struct allocation *a, int signal)
@@ -55,7 +60,13 @@ void allocation_terminate(struct core *c, struct allocation *a, const char *reas
 {
     if (!allocation_is_open(a))
         return;
-    if (!a->row.ready || a->container_n == 0 || !a->trial) { /* only trials can go on from a checkpoint */
+    if (!a->trial && !task_is_pausable(a->task)) { /* it could not go on later */
+        allocation_kill(c, a, reason);
+        return;
+    }
+    if (!a->row.ready || a->container_n == 0) {
+        if (a->task && a->row.preempt_deadline_us == 0)
+            a->row.preempt_deadline_us = c->now_us; /* so that its end is known to be an interruption */
         allocation_kill(c, a, reason);
         return;
     }
@@ -72,8 +83,7 @@ void allocation_terminate(struct core *c, struct allocation *a, const char *reas
 static void preempt_deadline_passed(struct core *c, struct allocation *a)
 {
     char reason[64];
-    snprintf(reason, sizeof(reason), "allocation did not preempt in %ds",
-             a->trial->experiment->spec.preemption_timeout_s);
+    snprintf(reason, sizeof(reason), "allocation did not preempt in %ds", preemption_timeout_s(a));
     allocation_kill(c, a, reason);
 }
 

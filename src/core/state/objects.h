@@ -109,8 +109,16 @@ struct task {
     struct launched_row launched; /* its task_id is "" after a restart if the store has no such row */
     char *description;            /* the text of launched.description */
     int64_t used_us;              /* when it was last used, as far as this master knows */
+    bool queued;                  /* it is in core.task_jobs: a generic task that is paused is not */
+    bool chosen;                  /* used only within generic_change() */
     UT_hash_handle hh, by_job;
 };
+
+/* Whether the task can be interrupted, and go on later in another allocation. */
+static inline bool task_is_pausable(const struct task *t)
+{
+    return t->row.kind == TASK_KIND_GENERIC && !t->launched.no_pause;
+}
 
 struct allocation {
     struct record record;
@@ -212,7 +220,7 @@ struct core {
     struct experiment *experiments, *jobs; /* jobs: the same experiments, found by the ids of their jobs */
     struct trial *trials;
     struct task *tasks;       /* tasks of their own, which belong to no trial */
-    struct task *task_jobs;   /* those of `tasks` that users have launched, found by the ids of their jobs */
+    struct task *task_jobs;   /* those of `tasks` that have a job in the queue, found by the ids of their jobs */
     int task_n[TASK_KIND_NR]; /* how many of `tasks` there are of each kind */
     struct allocation *allocations;
     struct container *containers;

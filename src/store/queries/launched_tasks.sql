@@ -1,4 +1,4 @@
--- Tasks that users launch: commands, notebooks, shells, TensorBoards.
+-- Tasks that users launch: commands, notebooks, shells, TensorBoards, generic tasks.
 
 -- row: launched_plain into store_launched_task of launched_tasks l, tasks k, users u, allocations al, containers c
 l.task_id AS id,
@@ -13,6 +13,10 @@ l.experiment_ids,        -- of a TensorBoard: a JSON list of numbers; else NULL
 l.trial_ids,
 l.public_key,            -- of a shell, in OpenSSH's form; else NULL
 l.agent_user_group,      -- of a shell: the account that one logs in as, JSON; else NULL
+l.state AS generic: generic_state, -- the fields from here on are of generic tasks
+l.no_pause: bool, l.preemption_timeout_s: i32,
+l.parent_id,             -- NULL: none
+l.forked_from,           -- NULL: none
 -- read only: of its row of tasks, its owner, its latest allocation and the allocation's first container
 k.type AS kind: task_kind, k.job_id, k.owner_id, k.start_us, k.end_us, u.username, u.display_name: text?,
 al.id AS allocation_id: text?, -- NULL: it has no allocation
@@ -34,7 +38,8 @@ l.service_token          -- what a notebook's program lets its user in with; els
 -- The columns that the core owns.
 -- row: launched_row in core/records/rows.h of launched_tasks l
 l.task_id: chars, l.pool: chars, l.slots: i32, l.priority: i32, l.max_slots: i32, l.weight: real, l.queue_position: i64,
-l.run_id: i32, l.idle_timeout_us, l.description
+l.run_id: i32, l.idle_timeout_us, l.description,
+l.state: generic_state, l.no_pause: bool, l.preemption_timeout_s: i32, l.parent_id: chars
 
 -- name: launched_tasks_insert
 -- function: store_launched_task_insert
@@ -44,7 +49,7 @@ INSERT INTO {insert store_launched_task};
 -- name: launched_tasks_update from launched_row
 -- function: store_launched_task_update sends
 UPDATE launched_tasks SET pool = $pool, slots = $slots, priority = $priority, max_slots = $max_slots, weight = $weight,
-    queue_position = $queue_position, run_id = $run_id, idle_timeout_us = $idle_timeout_us
+    queue_position = $queue_position, run_id = $run_id, idle_timeout_us = $idle_timeout_us, state = $state
 WHERE task_id = $task_id;
 
 -- Returns what the core keeps of the launched tasks that are not over.
@@ -62,6 +67,29 @@ LEFT JOIN containers c ON c.allocation_id = al.id AND c.rank = 0
 -- function: store_launched_task_get returns row
 -- missing: task '$id'
 SELECT {store_launched_task} FROM launched_tasks l {launched_parts} WHERE l.task_id = $id;
+
+-- ---- trees of generic tasks ----
+
+-- Returns the tasks whose parent is this one, in the order in which they were launched.
+-- name: launched_tasks_children with id: text
+-- function: store_launched_task_children returns texts
+SELECT l.task_id FROM launched_tasks l JOIN tasks k ON k.id = l.task_id WHERE l.parent_id = $id ORDER BY k.start_us, l.task_id;
+
+-- Returns a task and all tasks below it.
+-- name: launched_tasks_below with id: text
+-- function: store_launched_task_below returns texts
+WITH RECURSIVE below(id) AS (
+    SELECT l.task_id FROM launched_tasks l WHERE l.task_id = $id
+    UNION SELECT l.task_id FROM launched_tasks l JOIN below b ON l.parent_id = b.id)
+SELECT id FROM below ORDER BY id;
+
+-- Returns the task at the root of the tree that a task is in.
+-- name: launched_tasks_root with id: text
+-- function: store_launched_task_root returns text
+WITH RECURSIVE above(id, parent_id) AS (
+    SELECT l.task_id, l.parent_id FROM launched_tasks l WHERE l.task_id = $id
+    UNION SELECT l.task_id, l.parent_id FROM launched_tasks l JOIN above a ON l.task_id = a.parent_id)
+SELECT id FROM above WHERE parent_id IS NULL;
 
 -- A list has the tasks of one kind that are not over, or that ended after a time.
 -- fragment: launched_tasks_count with kind: text, ended_after_us: us

@@ -4,10 +4,7 @@ k.type,           -- TRIAL, NOTEBOOK, SHELL, COMMAND, TENSORBOARD, CHECKPOINT_GC
 k.job_id,
 k.trial_id: i32?, -- the trial that the task belongs to
 k.start_us, k.end_us, k.log_retention_days: i32?has_log_retention,
-k.state,          -- for generic tasks: ACTIVE, PAUSED …; else NULL
 k.config,         -- what a task without an experiment was made from, JSON or YAML; NULL: none
-k.parent_id,      -- for generic tasks
-k.forked_from, k.no_pause: bool,
 k.snapshot,       -- the core's own state of the task, JSON; NULL: none
 k.owner_id, k.experiment_id -- for a task of its own: its owner, and the experiment that it works for; else 0
 

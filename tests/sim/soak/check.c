@@ -149,8 +149,12 @@ static void check_allocations(struct soak *s, struct arena *arena)
         CHECK(s, a->trial || a->task, "allocation %s is open, its task is over", row[i]->id);
         own += a->task != NULL;
     }
-    CHECK(s, own == HASH_COUNT(s->own_tasks), "%u tasks of their own, %zu of them have an allocation",
-          HASH_COUNT(s->own_tasks), own);
+    size_t paused = 0;
+    for (const struct stored_task *t = s->own_tasks; t; t = t->hh.next)
+        paused += t->row.kind == TASK_KIND_GENERIC && t->launched.state == GENERIC_PAUSED;
+    CHECK(s, own + paused == HASH_COUNT(s->own_tasks),
+          "%u tasks of their own, %zu of them have an allocation, %zu are paused", HASH_COUNT(s->own_tasks), own,
+          paused);
 }
 
 static void check_agent(struct soak *s, const struct agent *a)

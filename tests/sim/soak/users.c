@@ -189,11 +189,27 @@ static void create_task(struct soak *s)
     soak_step(s, &(struct core_event){.type = CORE_TASK_CREATE, .task = &spec});
 }
 
-/* Launches a command, which asks for no slots or few. A pool for jobs of one slot takes no other jobs. */
+static const struct stored_task *any_generic(struct soak *s)
+{
+    const struct stored_task *found = NULL;
+    int n = 0;
+    for (const struct stored_task *t = s->own_tasks; t; t = t->hh.next)
+        if (t->row.kind == TASK_KIND_GENERIC && once_in(s, ++n))
+            found = t;
+    return found;
+}
+
+/* Launches a command or a generic task, which asks for no slots or few. A pool for jobs of one slot takes no other
+ * jobs. */
 static void launch_task(struct soak *s)
 {
     int pool = one_of(s, s->pool_n);
-    struct core_task_spec spec = {.kind = TASK_KIND_COMMAND,
+    bool generic = once_in(s, 2);
+    const struct stored_task *parent = generic && once_in(s, 2) ? any_generic(s) : NULL;
+    struct core_task_spec spec = {.kind = generic ? TASK_KIND_GENERIC : TASK_KIND_COMMAND,
+                                  .no_pause = once_in(s, 4),
+                                  .preemption_timeout_s = 1 + one_of(s, 60),
+                                  .parent_id = parent ? parent->row.id : NULL,
                                   .owner_id = 1,
                                   .pool = s->pool[pool].name,
                                   .description = "made up",
@@ -214,11 +230,29 @@ static const struct stored_task *any_launched(struct soak *s)
     return found;
 }
 
+static void end_launched(struct soak *s, const struct stored_task *t)
+{
+    const struct core_event kill = {.type = CORE_TASK_KILL, .task_id = t->row.id},
+                            kill_generic = {.type = CORE_GENERIC_CHANGE,
+                                            .generic = {.what = GENERIC_KILL, .named = t->row.id}};
+    soak_step(s, t->row.kind == TASK_KIND_GENERIC ? &kill_generic : &kill);
+}
+
 static void kill_task(struct soak *s)
 {
     const struct stored_task *t = any_launched(s);
     if (t)
-        soak_step(s, &(struct core_event){.type = CORE_TASK_KILL, .task_id = t->row.id});
+        end_launched(s, t);
+}
+
+/* Pauses, unpauses or kills a generic task and those below it. Some of these requests are refused. */
+static void change_generic(struct soak *s)
+{
+    const struct stored_task *t = any_generic(s);
+    if (t)
+        soak_step(s,
+                  &(struct core_event){.type = CORE_GENERIC_CHANGE,
+                                       .generic = {.what = (enum core_generic_what)one_of(s, 3), .named = t->row.id}});
 }
 
 /* Changes the place of a task's job. Some changes name jobs of other pools, or what such a job cannot have. */
@@ -241,7 +275,7 @@ static void move_task(struct soak *s)
 
 static void do_something(struct soak *s)
 {
-    switch (one_of(s, 15)) {
+    switch (one_of(s, 17)) {
     case 0:
         kill_trial(s);
         return;
@@ -269,6 +303,10 @@ static void do_something(struct soak *s)
     case 10:
         move_task(s);
         return;
+    case 11:
+    case 12:
+        change_generic(s);
+        return;
     default:
         request_change(s);
         return;
@@ -291,16 +329,34 @@ static void kill_waiting_tasks(struct soak *s)
     for (; a; a = next) {
         next = a->hh.next;
         if (a->task && task_kind_is_launched(a->task->row.kind) && a->row.state == ALLOCATION_PENDING && s->core) {
-            soak_step(s, &(struct core_event){.type = CORE_TASK_KILL, .task_id = a->task->row.id});
+            end_launched(s, a->task);
             next = s->allocations; /* the step may have freed any of them */
         }
     }
+}
+
+static const struct stored_task *any_paused(const struct soak *s)
+{
+    for (const struct stored_task *t = s->own_tasks; t; t = t->hh.next)
+        if (t->row.kind == TASK_KIND_GENERIC &&
+            (t->launched.state == GENERIC_PAUSED || t->launched.state == GENERIC_STOPPING_PAUSED))
+            return t;
+    return NULL;
+}
+
+/* Ends the generic tasks that are paused, because they would stay for ever. */
+static void end_paused_tasks(struct soak *s)
+{
+    const struct stored_task *t;
+    while (s->core && (t = any_paused(s)))
+        end_launched(s, t);
 }
 
 /* Kills the experiments that are impossible, and lets all others go on to their end. */
 void users_finish(struct soak *s)
 {
     kill_waiting_tasks(s);
+    end_paused_tasks(s);
     for (size_t i = s->open_n; i-- > 0;) {
         if (i >= s->open_n)
             continue;
