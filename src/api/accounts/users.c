@@ -328,19 +328,41 @@ int api_get_user_setting(struct req *r, struct store *db, const struct wire_get_
     return 0;
 }
 
+enum { SETTING_NAME_MAX = 1024, SETTING_VALUE_MAX = 256 * 1024, SETTINGS_MAX = 1000 };
+
+static int check_setting(const struct wire_user_web_setting *w, size_t i, struct error *err)
+{
+    if (!w->key || !*w->key)
+        return error_set(err, ERR_INVALID, "settings[%zu].key is missing", i);
+    if (strlen(w->key) > SETTING_NAME_MAX || (w->storage_path && strlen(w->storage_path) > SETTING_NAME_MAX))
+        return error_set(err, ERR_INVALID, "settings[%zu]: key and storagePath have at most %d bytes each", i,
+                         SETTING_NAME_MAX);
+    if (w->value && strlen(w->value) > SETTING_VALUE_MAX)
+        return error_set(err, ERR_INVALID, "settings[%zu].value has %zu bytes, at most %d are allowed", i,
+                         strlen(w->value), SETTING_VALUE_MAX);
+    return 0;
+}
+
 int api_post_user_setting(struct req *r, struct store *db, const struct wire_post_user_setting_request *in,
                           struct wire_post_user_setting_response *ret, struct error *err)
 {
     for (size_t i = 0; i < in->settings_n; i++) {
         const struct wire_user_web_setting *w = &in->settings[i];
-        if (!w->key || !*w->key)
-            return error_set(err, ERR_INVALID, "settings[%zu].key is missing", i);
+        if (check_setting(w, i, err) < 0)
+            return -1;
         struct store_user_setting s = {.key = w->key,
                                        .storage_path = w->storage_path ? w->storage_path : "",
                                        .value = w->value ? w->value : ""};
         if (store_user_setting_set(db, &s, r->who.user_id, err) < 0)
             return -1;
     }
+    int64_t n;
+    if (store_user_settings_count(db, r->who.user_id, &n, err) < 0)
+        return -1;
+    if (n > SETTINGS_MAX)
+        return error_set(err, ERR_PRECONDITION,
+                         "user '%s' would have %lld settings, at most %d settings are kept: reset them first",
+                         r->who.username, (long long)n, SETTINGS_MAX);
     return 0;
 }
 

@@ -109,6 +109,10 @@ ON CONFLICT (user_id, storage_path, key) DO UPDATE SET value = excluded.value;
 -- function: store_user_settings returns rows
 SELECT {store_user_setting} FROM user_settings s WHERE s.user_id = $user_id ORDER BY storage_path, key;
 
+-- name: user_settings_count with user_id: id
+-- function: store_user_settings_count returns i64
+SELECT count(*) FROM user_settings WHERE user_id = $user_id;
+
 -- name: user_settings_reset with user_id: id
 -- function: store_user_settings_reset
 DELETE FROM user_settings WHERE user_id = $user_id;
