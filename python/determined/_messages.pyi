@@ -125,6 +125,7 @@ class GetMasterResponse(TypedDict, total=False):
     clusterMessage: ClusterMessage
     hasCustomLogo: Required[bool]
     programVersion: str
+    passwordMinLength: int
 
 class GetMeResponse(TypedDict, total=False):
     user: Required[User]
@@ -641,6 +642,7 @@ class PatchUser(TypedDict, total=False):
     agentUserGroup: AgentUserGroup
     isHashed: bool
     remote: bool
+    ifModifiedAt: str
 
 class User(TypedDict, total=False):
     id: int

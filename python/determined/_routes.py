@@ -31,11 +31,17 @@ def login(
     )
 
 
-def logout() -> Request[_messages.LogoutResponse]:
+def logout(
+    *,
+    everywhere: Optional[bool] = None,
+) -> Request[_messages.LogoutResponse]:
     """``POST /api/v1/auth/logout``"""
     return Request(
         "POST",
         "/api/v1/auth/logout",
+        parameters={
+            "everywhere": everywhere,
+        },
     )
 
 

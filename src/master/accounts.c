@@ -24,11 +24,14 @@
 
 static void load_session(struct identities *ids, const struct store_session *s)
 {
+    bool is_login = strcmp(s->kind, "LOGIN") == 0;
     struct identity_session i = {.kind = PRINCIPAL_USER,
+                                 .scope = is_login ? ACCESS_SCOPE_LOGIN : access_scope_of_name(s->scope),
+                                 .access_token = strcmp(s->kind, "ACCESS_TOKEN") == 0,
                                  .id = s->id,
                                  .user_id = s->user_id,
                                  .expires_at_us = s->expiry_us};
-    if (strcmp(s->kind, "LOGIN") == 0)
+    if (is_login)
         i.password_at_us = s->created_us;
     if (s->allocation_id) {
         i.kind = strcmp(s->kind, "ALLOCATION") == 0 ? PRINCIPAL_TASK : PRINCIPAL_USER_TOKEN;
@@ -98,8 +101,9 @@ static int write_password(const struct first_accounts *f, struct error *err)
 
 static int take_given(struct first_accounts *f, const char *given, struct error *err)
 {
+    size_t min = (size_t)config_int(f->m->config, "security.password_min_length");
     for (size_t i = 0; i < FIRST_N; i++)
-        if (password_check_new(given, /* is_hashed= */ false, first_users[i].username, err) < 0)
+        if (password_check_new(given, /* is_hashed= */ false, min, first_users[i].username, err) < 0)
             return error_wrap(err, "security.initial_user_password");
     if (strlen(given) >= sizeof(f->password))
         return error_set(err, ERR_INVALID, "security.initial_user_password has more than %zu bytes",

@@ -41,7 +41,8 @@ struct start {
     const struct core_start *s; /* one of the step's effects */
     struct token session, user;
     int64_t session_id, user_session_id;
-    const char *cert_pem; /* NULL: the master has no TLS */
+    enum access_scope user_scope; /* what DET_USER_TOKEN may do */
+    const char *cert_pem;         /* NULL: the master has no TLS */
     /* the kind of the device of the task's first slot, which decides the image and the variables */
     const char *device_kind;
     struct strbuf message;
@@ -426,10 +427,11 @@ static int start_launched(struct start *st, struct store *db, struct start_accou
 /* ---- on the writer's thread -------------------------------------------------------------------------------------- */
 
 static int insert_session(struct store *db, const struct start *st, const struct token *token, const char *kind,
-                          int64_t now_us, int64_t *ret_id, struct error *err)
+                          const char *scope, int64_t now_us, int64_t *ret_id, struct error *err)
 {
     struct store_session row = {.user_id = st->s->owner_id,
                                 .kind = kind,
+                                .scope = scope,
                                 .allocation_id = st->s->allocation_id,
                                 .created_us = now_us,
                                 /* both sessions of a task are valid as long as its allocation is open */
@@ -445,6 +447,7 @@ static int start_store(struct store *db, void *job, struct error *err)
     /* not part of `st`: many starts may wait for one commit, and each of them keeps only its message */
     cleanup_arena struct arena a = ARENA_INIT;
     struct start_account account;
+    const char *scope;
     strbuf_reset(&st->message);
     if (store_user_get(db, st->s->owner_id, &a, &account.owner, err) < 0)
         return -1;
@@ -454,9 +457,12 @@ static int start_store(struct store *db, void *job, struct error *err)
                          "user '%s', to whom this task belongs, is deactivated: none of their tasks starts until "
                          "an admin activates the account",
                          account.owner.username);
-    if (insert_session(db, st, &st->session, "ALLOCATION", now_us, &st->session_id, err) < 0 ||
-        insert_session(db, st, &st->user, "TASK", now_us, &st->user_session_id, err) < 0)
+    if (store_task_scope(db, st->s->task_id, &a, &scope, err) < 0 ||
+        insert_session(db, st, &st->session, "ALLOCATION", access_scope_name(ACCESS_SCOPE_ALL), now_us, &st->session_id,
+                       err) < 0 ||
+        insert_session(db, st, &st->user, "TASK", scope, now_us, &st->user_session_id, err) < 0)
         return -1;
+    st->user_scope = access_scope_of_name(scope);
     if (!st->s->trial_id && task_kind_is_launched(st->s->kind))
         return start_launched(st, db, &account, &a, err);
     return start_for_experiment(st, db, &account, &a, err);
@@ -497,10 +503,16 @@ void start_send(struct start *st)
 static void know_sessions(struct start *st)
 {
     struct identities *ids = api_identities(st->m->api);
-    struct identity_session s = {.kind = PRINCIPAL_TASK, .id = st->session_id, .user_id = st->s->owner_id};
+    struct identity_session s = {.kind = PRINCIPAL_TASK,
+                                 .scope = ACCESS_SCOPE_ALL,
+                                 .id = st->session_id,
+                                 .user_id = st->s->owner_id};
     snprintf(s.allocation_id, sizeof(s.allocation_id), "%s", st->s->allocation_id);
     identities_put_session(ids, st->session.hash, &s);
-    struct identity_session u = {.kind = PRINCIPAL_USER_TOKEN, .id = st->user_session_id, .user_id = st->s->owner_id};
+    struct identity_session u = {.kind = PRINCIPAL_USER_TOKEN,
+                                 .scope = st->user_scope,
+                                 .id = st->user_session_id,
+                                 .user_id = st->s->owner_id};
     memcpy(u.allocation_id, s.allocation_id, sizeof(u.allocation_id));
     identities_put_session(ids, st->user.hash, &u);
 }

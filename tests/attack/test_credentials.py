@@ -56,6 +56,8 @@ class World:
                     for name, x in self.experiment.items()}
         self.checkpoint = {name: self.report(self.task[name]) for name in PERSONS}
         self.launched = {kind: self.launch(kind, "alice") for kind in LAUNCHED}
+        self.token = {(name, scope): self.new_token(name, scope) for name in self.login for scope in ("read", "submit", "all")}
+        self.submitted = self.submit("alice")
         self.logged_out = self.new_login("alice")
         assert cluster.post("/api/v1/auth/logout", token=self.logged_out).status == 200
         self.agent_token = (cluster.dir / "data/agent.token").read_text().strip()
@@ -76,15 +78,25 @@ class World:
         assert reply.status == 200, reply
         return self.new_login(name)
 
+    def new_token(self, name, scope):
+        reply = self.c.post("/api/v1/tokens", {"userId": self.user_id[name], "scope": f"TOKEN_SCOPE_{scope.upper()}"}, token=self.login[name])
+        assert reply.status == 200, reply
+        return reply.json["token"]
+
     def create(self, name, activate=False, token=None, **changes):
         reply = self.c.post("/api/v1/experiments", {"config": json.dumps(self.c.experiment_config(**changes)), "activate": activate},
                             token=token or self.login[name])
         assert reply.status == 200, reply
         return reply.json["experiment"]
 
-    def run(self, name):
-        told = self.c.storage / f"told-by-{name}"
-        return self.create(name, activate=True, entrypoint=["python3", "-c", SCRIPT],
+    def submit(self, name):
+        """A task of an experiment that a token with the scope submit has started."""
+        self.run(name, f"{name}-by-token", self.token[name, "submit"])
+        return self.told(f"{name}-by-token")
+
+    def run(self, name, teller=None, token=None):
+        told = self.c.storage / f"told-by-{teller or name}"
+        return self.create(name, activate=True, token=token, entrypoint=["python3", "-c", SCRIPT],
                            environment={"environment_variables": [f"TOLD={told}"]})["id"]
 
     def launch(self, kind, name):
@@ -141,7 +153,7 @@ def world(tmp_path_factory):
     (directory / "collector.token").write_text(COLLECTOR + "\n")
     with Cluster(directory / "cluster", config={"observability": {"token_file": str(directory / "collector.token")}}) as c:
         c.start_master()
-        c.start_agent(slots=3)
+        c.start_agent(slots=4)
         yield World(c)
 
 
@@ -215,6 +227,7 @@ BODIES = {  # bodies of requests that name several objects; all others have {}
     "PostTrialProfilerMetricsBatch": lambda o: {"batches": [{
         "values": [1.5], "batches": [0], "timestamps": [NOW],
         "labels": {"trialId": o["trial"], "name": "x", "metricType": "PROFILER_METRIC_TYPE_TIMING"}}]},
+    "SetUserPassword": lambda o: "",
     "PostTaskLogs": lambda o: {"logs": [{"taskId": o["task"], "log": "x", "timestamp": NOW}]},
     "POST /task-logs": lambda o: [{"taskId": o["task"], "log": "x", "timestamp": NOW}],
     "PatchCheckpoints": lambda o: {"checkpoints": [{"uuid": o["checkpoint"], "resources": {"resources": {"x": "1"}}}]},
@@ -264,6 +277,9 @@ def verdict(name, reply):
     return "allowed"
 
 
+SCOPES = ("read", "submit", "all", "login")  # least first
+
+
 # ---- the credentials ----------------------------------------------------------------------------------------------------
 
 # name: the kind of the credential, its token, and whether it may do what the owner Alice may do with her objects
@@ -281,7 +297,28 @@ ASKING = {
     "the owner": ("person", lambda w: w.login["alice"], True),
     "a login of the owner's task": ("user_token", lambda w: w.task["alice"].user_token, True),
     "an admin": ("admin", lambda w: w.admin, False),
+    **{f"a token of the owner's with the scope {scope}": ("person", lambda w, scope=scope: w.token["alice", scope], True) for scope in SCOPES[:-1]},
+    **{f"a token of an admin's with the scope {scope}": ("admin", lambda w, scope=scope: w.token["admin", scope], False) for scope in SCOPES[:-1]},
+    "a token of another person's with the scope all": ("person", lambda w: w.token["bob", "all"], False),
+    "the login of a task that a token with the scope submit has started": ("user_token", lambda w: w.submitted.user_token, True),
 }
+
+
+def scope_of(who, kind):
+    """The scope of a credential's token, as the name of the credential says; a login has the last one, which has all rights."""
+    if kind == "user_token":
+        return "submit" if "scope submit" in who else "all"
+    return who.rsplit(" ", 1)[1] if "with the scope" in who else "login"
+
+
+def needed_scope(row):
+    """Derives the scope that a route needs as contract/README.md says it."""
+    return row.get("scope", "read" if row.get("none") == "open" or row["person"] == "read" else "all")
+
+
+def within_scope(row, who, kind):
+    judged = kind in ("person", "admin", "user_token") and row.get("none") != "open"
+    return not judged or SCOPES.index(scope_of(who, kind)) >= SCOPES.index(needed_scope(row))
 
 
 def expected(rule, kind, owns):
@@ -309,13 +346,14 @@ def test_each_credential_may_do_what_the_table_says_and_nothing_else(world, name
     for who, (kind, token, owns) in ASKING.items():
         rule, is_new = rules[kind], needs_new_objects(row)
         wanted = expected(rule, kind, owns and not (kind == "task" and rule.object in LAUNCHED))  # the task is a trial's
+        wanted = wanted if within_scope(row, who, kind) else 403
         if objects is None:
             objects = world.new_objects("alice", Rule(row.get("person", "no")).object) if is_new else world.running("alice")
         mine = world.unmanaged("alice") if name == "ReportCheckpoint" and kind in ("person", "user_token") else objects
         id_rule = rule if rule.object else next((r for r in rules.values() if r.object), rule)
         path = raw_path_of(route["path"], mine) if " " in name else path_of(route["path"], mine, id_rule)
         body = None if route["method"] == "GET" else body_of(name, route, id_rule, mine)
-        if name == "Logout" and wanted == "allowed" and kind != "user_token":
+        if name == "Logout" and wanted == "allowed" and kind != "user_token" and "token" not in who:
             secret = world.new_login("alice") if kind == "person" else None
             secret = secret or world.c.login("admin", keep=False).json["token"]
         else:

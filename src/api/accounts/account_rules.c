@@ -35,6 +35,11 @@ int account_username(const char *given, struct arena *a, const char **ret, struc
         return -1;
     if (!*name)
         return error_set(err, ERR_INVALID, "a username has 1 to %d bytes, this one is empty", ACCOUNT_NAME_MAX);
+    if (strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        return error_set(err, ERR_INVALID,
+                         "the username \"%s\" is not possible: it has no slash, and is neither . nor .., because "
+                         "addresses such as /api/v1/users/NAME/by-username have it in them",
+                         name);
     for (char *p = name; *p; p++)
         *p = (char)tolower((unsigned char)*p);
     *ret = name;

@@ -10,7 +10,11 @@ enum { ACCOUNT_NAME_MAX = 127 }; /* bytes */
 
 /* User names and display names hold printable ASCII only, as in release 0.38.1. So no name looks like another that
  * has other bytes (letters of other alphabets, composed and decomposed accents, invisible characters). Blanks at
- * both ends are removed. A user name is made lower case and must not be empty; a display name may be empty. */
+ * both ends are removed. A user name is made lower case and must not be empty; a display name may be empty.
+ *
+ * A new user name has no slash and is neither . nor .., because it is part of the paths of requests. Release 0.38.1
+ * takes such names, and its own commands could not find the user. An existing user with such a name still logs in, and
+ * can be renamed by the number. */
 int account_username(const char *given, struct arena *a, const char **ret, struct error *err);
 int account_display_name(const char *given, struct arena *a, const char **ret, struct error *err);
 

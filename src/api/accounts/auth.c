@@ -11,6 +11,7 @@
 #include "api/pipeline/internal.h"
 #include "api/pipeline/origin.h"
 #include "common/base/clock.h"
+#include "common/config/config.h"
 #include "common/system/log.h"
 #include "gen/handlers.h"
 #include "store/functions.h"
@@ -19,6 +20,8 @@
  * The steps: check the limits (loop) → check the password (the password lane) → count the try (loop) → store the
  * session if the account is still what was checked (write) → add the session to the identities (loop). */
 
+#define SECOND_US INT64_C(1000000)
+
 struct login {
     const char *account, *wire_password;
     struct login_attempt attempt;
@@ -26,6 +29,7 @@ struct login {
     struct store_user
         user; /* first as it was when the password was checked, then as it was when the session was stored */
     bool matches, over_https;
+    int64_t expiry_us;
     struct token token;
     int64_t session_id;
 };
@@ -47,10 +51,11 @@ static int login_remember(struct req *r, struct core *core, struct error *err)
 {
     struct login *l = r->state;
     struct identity_session s = {.kind = PRINCIPAL_USER,
+                                 .scope = ACCESS_SCOPE_LOGIN,
                                  .id = l->session_id,
                                  .user_id = l->user.id,
                                  .password_at_us = r->now_us,
-                                 .expires_at_us = r->now_us + SESSION_LIFETIME_US};
+                                 .expires_at_us = l->expiry_us};
     struct identity_user u;
     identity_of_store(&l->user, &u);
     identities_put_user(api_identities(r->api), &u);
@@ -58,7 +63,8 @@ static int login_remember(struct req *r, struct core *core, struct error *err)
     struct wire_login_response *ret = r->ret;
     ret->token = arena_strdup(&r->arena, l->token.text);
     ret->user = user_to_wire(&l->user, &r->arena);
-    req_add_header(r, "Set-Cookie", session_cookie(r, l->token.text, SESSION_LIFETIME_US / 1000000, l->over_https));
+    long long seconds = (l->expiry_us - r->now_us) / SECOND_US;
+    req_add_header(r, "Set-Cookie", session_cookie(r, l->token.text, seconds, l->over_https));
     log_info("user.login", "user=%s address=%s", log_quote(l->user.username), l->address);
     return 0;
 }
@@ -75,8 +81,9 @@ static int login_store(struct req *r, struct store *db, struct error *err)
     struct login *l = r->state;
     struct store_session s = {.user_id = l->user.id,
                               .kind = "LOGIN",
+                              .scope = access_scope_name(ACCESS_SCOPE_LOGIN),
                               .created_us = r->now_us,
-                              .expiry_us = r->now_us + SESSION_LIFETIME_US};
+                              .expiry_us = l->expiry_us};
     struct store_user now;
     if (store_user_get(db, l->user.id, &r->arena, &now, err) < 0)
         return -1;
@@ -164,6 +171,8 @@ int api_login(struct req *r, struct core *core, const struct wire_login_request 
     r->state = l;
     l->account = in->username;
     l->over_https = over_https(r);
+    l->expiry_us = r->now_us +
+                   config_int(api_info(r->api)->config, "security.session_lifetime_hours") * 3600 * SECOND_US;
     origin_client(r->api->proxies, r->http, &client);
     address_text(&client, l->address);
     login_attempt_init(&l->attempt, l->account, &client);
@@ -180,7 +189,12 @@ int api_login(struct req *r, struct core *core, const struct wire_login_request 
 
 static int logout_forget(struct req *r, struct core *core, struct error *err)
 {
-    identities_drop_session(api_identities(r->api), r->who.session_id);
+    const struct wire_logout_request *in = r->in;
+    struct identities *ids = api_identities(r->api);
+    if (in->everywhere)
+        identities_drop_sessions_of_user(ids, r->who.user_id, IDENTITY_END_LOGINS, NULL);
+    else
+        identities_drop_session(ids, r->who.token_hash);
     req_add_header(r, "Set-Cookie", session_cookie(r, "", 0, r->http && over_https(r)));
     return 0;
 }
@@ -190,7 +204,11 @@ int api_logout(struct req *r, struct store *db, const struct wire_logout_request
 {
     if (r->who.kind != PRINCIPAL_USER)
         return error_set(err, ERR_INVALID, "the session of a task can't be logged out; it ends with its allocation");
-    if (store_session_delete(db, r->who.token_hash, err) < 0)
+    if (r->who.access_token)
+        return error_set(err, ERR_INVALID, "an access token can't be logged out; 'det token revoke %lld' ends it",
+                         (long long)r->who.session_id);
+    if (in->everywhere ? store_sessions_end_logins(db, r->who.user_id, err) < 0
+                       : store_session_delete(db, r->who.token_hash, err) < 0)
         return -1;
     return req_then_loop(r, logout_forget);
 }

@@ -66,16 +66,16 @@ static bool is_hash_of(const char *hashed, const char *plain)
     return password_wire_form(plain, /* is_hashed= */ false, &a, &wire, NULL) == 0 && strcmp(wire, hashed) == 0;
 }
 
-int password_check_new(const char *password, bool is_hashed, const char *username, struct error *err)
+int password_check_new(const char *password, bool is_hashed, size_t min, const char *username, struct error *err)
 {
     if (is_hashed && !is_hash(password))
         return error_set(err, ERR_INVALID,
                          "isHashed is true, but the password is not the client's hash of one: %d hexadecimal digits in "
                          "lower case",
                          WIRE_HASH_CHARS);
-    if (!is_hashed && count_characters(password) < PASSWORD_MIN)
-        return error_set(err, ERR_INVALID, "the password has %zu characters, it must have %d or more",
-                         count_characters(password), PASSWORD_MIN);
+    if (!is_hashed && count_characters(password) < min)
+        return error_set(err, ERR_INVALID, "the password has %zu characters, it must have %zu or more",
+                         count_characters(password), min);
     if (is_hashed ? is_hash_of(password, username) : strcasecmp(password, username) == 0)
         return error_set(err, ERR_INVALID, "the password must not be the user's name");
     return 0;

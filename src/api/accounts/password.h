@@ -14,12 +14,11 @@
 #include "common/base/error.h"
 
 #define PASSWORD_STORED_MAX 256
-#define PASSWORD_MIN 8          /* characters */
 #define PASSWORD_PLAIN_MAX 1024 /* bytes accepted on the wire */
 
-/* Whether it may become the user's password: at least PASSWORD_MIN characters, and not the user's name. If the
+/* Whether it may become the user's password: at least `min` characters, and not the user's name. If the
  * client has hashed it, only this can be checked: that it is a hash, and that it is not the hash of the name. */
-int password_check_new(const char *password, bool is_hashed, const char *username, struct error *err);
+int password_check_new(const char *password, bool is_hashed, size_t min, const char *username, struct error *err);
 /* The wire form of a password that is given plain or hashed. */
 int password_wire_form(const char *password, bool is_hashed, struct arena *a, const char **ret, struct error *err);
 /* The form that is stored. For an empty `wire` it is empty. */

@@ -3,12 +3,15 @@
 #include <string.h>
 
 #include "api/accounts/account_rules.h"
+#include "api/accounts/actor.h"
+#include "api/accounts/admins.h"
 #include "api/accounts/password.h"
 #include "api/accounts/password_lane.h"
 #include "api/checkpoints/task_account.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/identity.h"
 #include "api/pipeline/internal.h"
+#include "common/config/config.h"
 #include "common/json/json.h"
 #include "gen/handlers.h"
 #include "store/functions.h"
@@ -67,7 +70,10 @@ int api_get_user_by_username(struct req *r, struct store *db, const struct wire_
 struct change {
     struct store_user user; /* the user as it is in the store afterwards; if it is new, as it will be */
     struct store_user_patch patch;
+    const struct wire_user **ret; /* the reply's */
     int32_t id;
+    bool has_if_modified; /* the change is made only if the user was last changed at that time */
+    int64_t if_modified_us;
     const char *wire_password; /* NULL: the password does not change */
     char stored[PASSWORD_STORED_MAX];
     bool create, own, as_admin; /* as_admin: only an admin may make this change */
@@ -81,34 +87,9 @@ static int remember_user(struct req *r, struct core *core, struct error *err)
     identity_of_store(&c->user, &u);
     identities_put_user(ids, &u);
     if (!u.active)
-        identities_drop_sessions_of_user(ids, u.id, /* only_logins= */ false, NULL);
+        identities_drop_sessions_of_user(ids, u.id, IDENTITY_END_ALL, NULL);
     else if (c->wire_password && !c->create)
-        identities_drop_sessions_of_user(ids, u.id, /* only_logins= */ true, c->own ? r->who.token_hash : NULL);
-    return 0;
-}
-
-static void fill_reply(struct req *r, const struct change *c)
-{
-    const struct wire_user *w = user_to_wire(&c->user, &r->arena);
-    if (c->create)
-        ((struct wire_post_user_response *)r->ret)->user = w;
-    else
-        ((struct wire_patch_user_response *)r->ret)->user = w;
-}
-
-/* Between the request's arrival and its turn with the writer, the asking user's session may have ended, their
- * account may have been deactivated, or their admin's rights taken away. The store has the current facts. */
-static int check_actor_again(struct req *r, struct store *db, const struct change *c, struct error *err)
-{
-    struct store_user actor;
-    bool lives;
-    if (store_session_lives(db, r->who.token_hash, &lives, err) < 0 ||
-        store_user_get(db, r->who.user_id, &r->arena, &actor, err) < 0)
-        return -1;
-    if (!lives || !actor.active)
-        return error_set(err, ERR_UNAUTHENTICATED, "this login has ended meanwhile; nothing was changed. Log in again");
-    if (c->as_admin && !actor.admin)
-        return error_set(err, ERR_FORBIDDEN, "user '%s' is not an admin any more; nothing was changed", actor.username);
+        identities_drop_sessions_of_user(ids, u.id, IDENTITY_END_PASSWORD, c->own ? r->who.token_hash : NULL);
     return 0;
 }
 
@@ -137,11 +118,21 @@ static int store_new(struct req *r, struct store *db, struct change *c, struct e
     return store_user_insert(db, &c->user, err);
 }
 
+static int check_is_unchanged(const struct change *c, const struct store_user *before, struct error *err)
+{
+    if (!c->has_if_modified || c->if_modified_us == before->modified_us)
+        return 0;
+    return error_set(err, ERR_ABORTED,
+                     "user '%s' has been changed since you read it; nothing was changed now. Read it again, and repeat "
+                     "your change if it is still wanted",
+                     before->username);
+}
+
 static int store_patch(struct req *r, struct store *db, struct change *c, struct error *err)
 {
     static const uint8_t nobody[STORE_TOKEN_HASH_SIZE];
     struct store_user before;
-    if (store_user_get(db, c->id, &r->arena, &before, err) < 0 ||
+    if (store_user_get(db, c->id, &r->arena, &before, err) < 0 || check_is_unchanged(c, &before, err) < 0 ||
         check_display_name_is_free(r, db, c->patch.display_name, c->id, err) < 0)
         return -1;
     if (c->wire_password && (c->patch.has_remote ? c->patch.remote : before.remote))
@@ -149,7 +140,8 @@ static int store_patch(struct req *r, struct store *db, struct change *c, struct
                          before.username);
     c->patch.password_hash = c->wire_password ? c->stored : NULL;
     if (store_user_patch(db, &c->patch, c->id, r->now_us, err) < 0 ||
-        store_user_get(db, c->id, &r->arena, &c->user, err) < 0)
+        store_user_get(db, c->id, &r->arena, &c->user, err) < 0 ||
+        admins_check_one_is_left(db, &before, &c->user, err) < 0)
         return -1;
     if (!c->user.active)
         return store_sessions_end_of_user(db, c->id, err);
@@ -161,9 +153,10 @@ static int store_patch(struct req *r, struct store *db, struct change *c, struct
 static int store_change(struct req *r, struct store *db, struct error *err)
 {
     struct change *c = r->state;
-    if (check_actor_again(r, db, c, err) < 0 || (c->create ? store_new(r, db, c, err) : store_patch(r, db, c, err)) < 0)
+    if (actor_check_again(r, db, c->as_admin, err) < 0 ||
+        (c->create ? store_new(r, db, c, err) : store_patch(r, db, c, err)) < 0)
         return -1;
-    fill_reply(r, c);
+    *c->ret = user_to_wire(&c->user, &r->arena);
     return req_then_loop(r, remember_user);
 }
 
@@ -228,7 +221,8 @@ static int take_password(struct req *r, struct change *c, const char *password, 
 {
     if (!password || !*password)
         return 0;
-    if (password_check_new(password, is_hashed, username, err) < 0)
+    size_t min = (size_t)config_int(api_info(r->api)->config, "security.password_min_length");
+    if (password_check_new(password, is_hashed, min, username, err) < 0)
         return -1;
     return password_wire_form(password, is_hashed, &r->arena, &c->wire_password, err);
 }
@@ -240,7 +234,8 @@ int api_post_user(struct req *r, struct core *core, const struct wire_post_user_
     if (!u)
         return error_set(err, ERR_INVALID, "user is missing");
     struct change *c = arena_new(&r->arena, struct change);
-    *c = (struct change){.create = true,
+    *c = (struct change){.ret = &ret->user,
+                         .create = true,
                          .as_admin = true,
                          .user = {.admin = u->admin, .active = u->active, .remote = u->remote}};
     if (req_need_admin(r, "create users", err) < 0 ||
@@ -289,11 +284,28 @@ int api_patch_user(struct req *r, struct core *core, const struct wire_patch_use
     const struct wire_user_patch_user *p = in->user ? in->user : &nothing; /* the body is empty or null */
     struct change *c = arena_new(&r->arena, struct change);
     bool open_to_owner = !p->username && !p->has_admin && !p->has_active && !p->has_remote && !p->agent_user_group;
-    *c = (struct change){.id = in->user_id, .own = in->user_id == r->who.user_id};
+    *c = (struct change){.ret = &ret->user,
+                         .id = in->user_id,
+                         .own = in->user_id == r->who.user_id,
+                         .has_if_modified = p->has_if_modified_at,
+                         .if_modified_us = p->if_modified_at};
     c->as_admin = !(c->own && open_to_owner);
     if ((c->as_admin && req_need_admin(r, "change other users, names, rights or agent accounts", err) < 0) ||
         req_need_user(r, err) < 0 || take_patch(r, c, p, err) < 0 ||
         (c->own && c->wire_password && check_login_is_fresh(r, err) < 0))
+        return -1;
+    return go_on(r, core, c, err);
+}
+
+/* The password comes as plain text, as in release 0.38.1. */
+int api_set_user_password(struct req *r, struct core *core, const struct wire_set_user_password_request *in,
+                          struct wire_set_user_password_response *ret, struct error *err)
+{
+    const struct wire_user_patch_user patch = {.password = in->password ? in->password : ""};
+    struct change *c = arena_new(&r->arena, struct change);
+    *c = (struct change){.ret = &ret->user, .id = in->user_id, .own = in->user_id == r->who.user_id};
+    c->as_admin = !c->own;
+    if (take_patch(r, c, &patch, err) < 0 || (c->own && check_login_is_fresh(r, err) < 0))
         return -1;
     return go_on(r, core, c, err);
 }
@@ -316,19 +328,41 @@ int api_get_user_setting(struct req *r, struct store *db, const struct wire_get_
     return 0;
 }
 
+enum { SETTING_NAME_MAX = 1024, SETTING_VALUE_MAX = 256 * 1024, SETTINGS_MAX = 1000 };
+
+static int check_setting(const struct wire_user_web_setting *w, size_t i, struct error *err)
+{
+    if (!w->key || !*w->key)
+        return error_set(err, ERR_INVALID, "settings[%zu].key is missing", i);
+    if (strlen(w->key) > SETTING_NAME_MAX || (w->storage_path && strlen(w->storage_path) > SETTING_NAME_MAX))
+        return error_set(err, ERR_INVALID, "settings[%zu]: key and storagePath have at most %d bytes each", i,
+                         SETTING_NAME_MAX);
+    if (w->value && strlen(w->value) > SETTING_VALUE_MAX)
+        return error_set(err, ERR_INVALID, "settings[%zu].value has %zu bytes, at most %d are allowed", i,
+                         strlen(w->value), SETTING_VALUE_MAX);
+    return 0;
+}
+
 int api_post_user_setting(struct req *r, struct store *db, const struct wire_post_user_setting_request *in,
                           struct wire_post_user_setting_response *ret, struct error *err)
 {
     for (size_t i = 0; i < in->settings_n; i++) {
         const struct wire_user_web_setting *w = &in->settings[i];
-        if (!w->key || !*w->key)
-            return error_set(err, ERR_INVALID, "settings[%zu].key is missing", i);
+        if (check_setting(w, i, err) < 0)
+            return -1;
         struct store_user_setting s = {.key = w->key,
                                        .storage_path = w->storage_path ? w->storage_path : "",
                                        .value = w->value ? w->value : ""};
         if (store_user_setting_set(db, &s, r->who.user_id, err) < 0)
             return -1;
     }
+    int64_t n;
+    if (store_user_settings_count(db, r->who.user_id, &n, err) < 0)
+        return -1;
+    if (n > SETTINGS_MAX)
+        return error_set(err, ERR_PRECONDITION,
+                         "user '%s' would have %lld settings, at most %d settings are kept: reset them first",
+                         r->who.username, (long long)n, SETTINGS_MAX);
     return 0;
 }
 

@@ -30,16 +30,17 @@ int api_get_master(struct req *r, struct core *core, const struct wire_get_maste
                    struct wire_get_master_response *ret, struct error *err)
 {
     const struct api_info *info = api_info(r->api);
-    *ret = (struct wire_get_master_response){.version = INTERFACE_VERSION,
-                                             .program_version = info->version,
-                                             .master_id = info->master_id,
-                                             .cluster_id = info->cluster_id,
-                                             .cluster_name = info->cluster_name,
-                                             .branding = "determined",
-                                             .product = WIRE_GET_MASTER_RESPONSE_PRODUCT_COMMUNITY,
-                                             .user_management_enabled = true,
-                                             .strict_job_queue_control =
-                                                 config_bool(info->config, "security.authz.strict_job_queue_control")};
+    *ret = (struct wire_get_master_response){
+        .version = INTERFACE_VERSION,
+        .program_version = info->version,
+        .password_min_length = (int32_t)config_int(info->config, "security.password_min_length"),
+        .master_id = info->master_id,
+        .cluster_id = info->cluster_id,
+        .cluster_name = info->cluster_name,
+        .branding = "determined",
+        .product = WIRE_GET_MASTER_RESPONSE_PRODUCT_COMMUNITY,
+        .user_management_enabled = true,
+        .strict_job_queue_control = config_bool(info->config, "security.authz.strict_job_queue_control")};
     ret->feature_switches = feature_switches(info, &r->arena, &ret->feature_switches_n);
     return 0;
 }

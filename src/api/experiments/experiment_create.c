@@ -7,6 +7,7 @@
 #include "api/cluster/pool_bindings.h"
 #include "api/experiments/launch.h"
 #include "api/experiments/model_archive.h"
+#include "api/pipeline/access.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "common/base/cleanup.h"
@@ -187,7 +188,9 @@ static int store_documents(struct store *db, void *ctx, struct error *err)
 {
     const struct req *r = ctx;
     const struct creation *c = r->state;
-    return store_experiment_insert(db, &c->row, c->archive_data, c->archive_n, err);
+    if (store_experiment_insert(db, &c->row, c->archive_data, c->archive_n, err) < 0)
+        return -1;
+    return access_limit_job(r, db, c->row.job_id, err);
 }
 
 static void documents_stored(void *ctx, const struct error *err)

@@ -10,6 +10,7 @@
 #include "core/core.h"
 #include "gen/handlers.h"
 #include "store/accounts/owners.h"
+#include "store/functions.h"
 
 /* ---- the kinds of objects ---------------------------------------------------------------------------------------- */
 
@@ -75,6 +76,42 @@ static const struct access_rule *rule_of(const struct req *r)
     return &row->none;
 }
 
+/* ---- scopes ------------------------------------------------------------------------------------------------------ */
+
+static int refuse_scope(const struct req *r, enum access_scope needed, struct error *err)
+{
+    const char *method = r->route ? r->route->method : r->run->match.raw->method;
+    const char *path = r->route ? r->route->path : r->run->match.raw->pattern;
+    if (!method)
+        method = "any request to";
+    if (needed == ACCESS_SCOPE_LOGIN)
+        return error_set(err, ERR_FORBIDDEN, "forbidden: %s %s is not for access tokens: log in", method, path);
+    if (!r->who.access_token)
+        return error_set(err, ERR_FORBIDDEN,
+                         "forbidden: %s %s needs the scope %s, but this task was submitted by an access token with the "
+                         "scope %s, which its DET_USER_TOKEN has, too",
+                         method, path, access_scope_word(needed), access_scope_word(r->who.scope));
+    return error_set(err, ERR_FORBIDDEN,
+                     "forbidden: %s %s needs an access token with the scope %s, token %lld has the scope %s", method,
+                     path, access_scope_word(needed), (long long)r->who.session_id, access_scope_word(r->who.scope));
+}
+
+int access_check_scope(const struct req *r, struct error *err)
+{
+    enum access_scope needed = row_of(r)->scope;
+    bool judged = r->who.kind == PRINCIPAL_USER || r->who.kind == PRINCIPAL_USER_TOKEN;
+    return judged && r->who.scope < needed ? refuse_scope(r, needed, err) : 0;
+}
+
+int access_limit_job(const struct req *r, struct store *db, const char *job_id, struct error *err)
+{
+    if (r->who.scope >= ACCESS_SCOPE_ALL)
+        return 0;
+    return store_job_limit(db, job_id, access_scope_name(r->who.scope), err);
+}
+
+/* ---- kinds of credentials ---------------------------------------------------------------------------------------- */
+
 static int refuse_admin_only(const struct req *r, const struct access_row *row, struct error *err)
 {
     return error_set(err, ERR_FORBIDDEN, "only an admin may %s, and user '%s' is not an admin", row->what,
@@ -110,7 +147,7 @@ int access_check_credential(const struct req *r, struct error *err)
     case ACCESS_ADMIN:
         return refuse_admin_only(r, row_of(r), err);
     default:
-        return 0;
+        return access_check_scope(r, err);
     }
 }
 
@@ -153,7 +190,7 @@ int access_may_change_of(const struct req *r, struct access_id id, int32_t owner
 
 bool access_sees_secrets(const struct req *r, int32_t owner_id)
 {
-    if (r->who.kind == PRINCIPAL_NONE)
+    if (r->who.kind == PRINCIPAL_NONE || (r->who.kind != PRINCIPAL_TASK && r->who.scope < ACCESS_SCOPE_ALL))
         return false;
     if (owner_id && r->who.user_id == owner_id)
         return true;
@@ -320,6 +357,18 @@ int access_check_stored(struct req *r, struct store *db, struct error *err)
 
 /* ---- a line in the master's log for each change ------------------------------------------------------------------ */
 
+static void log_change(const struct req *r, const char *object, const char *id)
+{
+    char token[48] = "";
+    if (r->who.access_token)
+        snprintf(token, sizeof(token), " access_token=%lld", (long long)r->who.session_id);
+    if (object)
+        log_info("api.changed", "route=%s %s=%s by=%s%s", r->route->rpc, object, log_quote(id),
+                 log_quote(r->who.username), token);
+    else
+        log_info("api.changed", "route=%s by=%s%s", r->route->rpc, log_quote(r->who.username), token);
+}
+
 /* Routes by which a run reports about itself (tier A) are not logged: they are called too often, and nobody decided
  * on them. */
 void access_log_change(const struct req *r)
@@ -332,13 +381,12 @@ void access_log_change(const struct req *r)
     case ACCESS_OWN:
     case ACCESS_OWNER:
     case ACCESS_OWNER_ALWAYS:
-        log_info("api.changed", "route=%s %s=%s by=%s", r->route->rpc, objects[rule->object].name,
-                 log_quote(id_text(id_of_request(r, rule), text)), log_quote(r->who.username));
+        log_change(r, objects[rule->object].name, id_text(id_of_request(r, rule), text));
         return;
     case ACCESS_EACH:
     case ACCESS_EACH_ALWAYS:
     case ACCESS_ADMIN:
-        log_info("api.changed", "route=%s by=%s", r->route->rpc, log_quote(r->who.username));
+        log_change(r, NULL, NULL);
         return;
     default:
         return;

@@ -56,6 +56,7 @@ struct access_rule {
 /* What each kind of credential may do with one route. */
 struct access_row {
     struct access_rule none, person, user_token, admin, task, agent, collector;
+    enum access_scope scope;
     const char *what; /* for routes of admins, the end of the sentence "only an admin may …" */
 };
 extern const struct access_row route_access[ROUTES_N]; /* by route id; made by tools/gen-contract */
@@ -76,6 +77,9 @@ struct access_id {
 /* Call it on the loop, before the request is decoded. ERR_FORBIDDEN: this kind of credential may not use the route
  * at all. */
 int access_check_credential(const struct req *r, struct error *err);
+/* Whether the scope of the credential reaches the route. access_check_credential() asks this, too; call it where a
+ * handler finds out by itself who asks. */
+int access_check_scope(const struct req *r, struct error *err);
 /* Call it on the loop, when the request is decoded. ACCESS_ASKS_STORE: only the store knows the object's owner. Then
  * access_check_stored() decides, on a thread that has the store. */
 #define ACCESS_ASKS_STORE 1
@@ -84,6 +88,13 @@ int access_check_stored(struct req *r, struct store *db, struct error *err);
 /* Call it on the loop, when the request has succeeded. If a person has changed an object, it writes a line to the
  * master's log that names both. */
 void access_log_change(const struct req *r);
+
+/* ---- for handlers that submit experiments and tasks ---------------------------------------------------------------
+ */
+
+/* Stores that the tasks of the job may do no more on behalf of their owner than the access token that has submitted it,
+ * or than the task itself that has. Nothing is stored for a job without such a limit. */
+int access_limit_job(const struct req *r, struct store *db, const char *job_id, struct error *err);
 
 /* ---- for handlers of routes with `each` -------------------------------------------------------------------------- */
 
@@ -98,8 +109,8 @@ int access_may_change_of(const struct req *r, struct access_id id, int32_t owner
 
 /* Whether the one who asks may see the secrets in the configuration of an experiment, of a checkpoint or of a
  * template. owner_id is the user that the object belongs to (0: nobody). Secrets are shown to the owner, whatever
- * the credential, and to admins; with security.sharing: open to everybody except tasks of other users. Any thread
- * may call it. */
+ * the credential, unless it is an access token without the scope ALL, and to admins; with security.sharing: open to
+ * everybody except tasks of other users. Any thread may call it. */
 bool access_sees_secrets(const struct req *r, int32_t owner_id);
 
 #endif

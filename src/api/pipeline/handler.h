@@ -34,6 +34,7 @@
 
 #include "api/pipeline/companion.h"
 #include "api/pipeline/info.h"
+#include "api/pipeline/scope.h"
 #include "common/base/arena.h"
 #include "common/base/error.h"
 #include "common/base/strbuf.h"
@@ -51,8 +52,8 @@ struct wait;
 /* What a handler or step may return besides 0 and -1. */
 #define REQ_CONTINUES 1
 
-/* What the token stands for: a login, DET_USER_TOKEN (a task's login on behalf of its owner), or DET_SESSION_TOKEN
- * (the task's allocation itself). */
+/* What the token stands for: a login or an access token, DET_USER_TOKEN (a task's login on behalf of its owner), or
+ * DET_SESSION_TOKEN (the task's allocation itself). */
 enum principal_kind { PRINCIPAL_NONE, PRINCIPAL_USER, PRINCIPAL_USER_TOKEN, PRINCIPAL_TASK };
 
 /* Who asks. It is copied into the request when the request is authenticated, so that every thread may read it. */
@@ -60,6 +61,8 @@ struct principal {
     enum principal_kind kind;
     int user_id;
     bool admin; /* set for PRINCIPAL_USER only: a task never has an admin's rights, whoever started it */
+    enum access_scope scope;
+    bool access_token; /* the token is an access token, with the id session_id */
     int64_t session_id;
     int64_t password_at_us; /* when a password opened the session; 0: no password did, as for the sessions of tasks */
     uint8_t token_hash[32];

@@ -12,6 +12,7 @@
 
 struct user_entry {
     struct identity_user user;
+    LIST_HEAD(, session_entry) sessions;
     UT_hash_handle by_id, by_name;
 };
 
@@ -28,8 +29,11 @@ struct session_entry {
     int64_t id, expires_at_us, password_at_us;
     int user_id;
     enum principal_kind kind;
-    struct holder *holder; /* NULL: the session belongs to no allocation */
-    LIST_ENTRY(session_entry) in_holder;
+    enum access_scope scope;
+    bool access_token;
+    struct user_entry *user; /* NULL: the user is not known, so that the session is good for nothing */
+    struct holder *holder;   /* NULL: the session belongs to no allocation */
+    LIST_ENTRY(session_entry) in_holder, of_user;
     UT_hash_handle hh;
 };
 
@@ -101,9 +105,24 @@ static void leave_holder(struct identities *ids, struct session_entry *e)
     free(h);
 }
 
+static struct user_entry *find_user(const struct identities *ids, int user_id)
+{
+    struct user_entry *e;
+    HASH_FIND(by_id, ids->users_by_id, &user_id, sizeof(user_id), e);
+    return e;
+}
+
+static void leave_user(struct session_entry *e)
+{
+    if (e->user)
+        LIST_REMOVE(e, of_user);
+    e->user = NULL;
+}
+
 static void free_session(struct identities *ids, struct session_entry *e)
 {
     leave_holder(ids, e);
+    leave_user(e);
     HASH_DEL(ids->sessions, e);
     free(e);
 }
@@ -127,8 +146,7 @@ void identities_free(struct identities *ids)
 void identities_put_user(struct identities *ids, const struct identity_user *u)
 {
     loop_assert();
-    struct user_entry *e;
-    HASH_FIND(by_id, ids->users_by_id, &u->id, sizeof(u->id), e);
+    struct user_entry *e = find_user(ids, u->id);
     if (e) {
         HASH_DELETE(by_id, ids->users_by_id, e);
         HASH_DELETE(by_name, ids->users_by_name, e);
@@ -143,8 +161,7 @@ void identities_put_user(struct identities *ids, const struct identity_user *u)
 const struct identity_user *identities_user(const struct identities *ids, int user_id)
 {
     loop_assert();
-    struct user_entry *e;
-    HASH_FIND(by_id, ids->users_by_id, &user_id, sizeof(user_id), e);
+    const struct user_entry *e = find_user(ids, user_id);
     return e ? &e->user : NULL;
 }
 
@@ -168,9 +185,15 @@ void identities_put_session(struct identities *ids, const uint8_t hash[TOKEN_HAS
         HASH_ADD(hh, ids->sessions, hash, TOKEN_HASH_BYTES, e);
     }
     leave_holder(ids, e);
+    leave_user(e);
     e->id = s->id;
     e->user_id = s->user_id;
     e->kind = s->kind;
+    e->scope = s->scope;
+    e->access_token = s->access_token;
+    e->user = find_user(ids, s->user_id);
+    if (e->user)
+        LIST_INSERT_HEAD(&e->user->sessions, e, of_user);
     e->expires_at_us = s->expires_at_us;
     e->password_at_us = s->password_at_us;
     e->holder = holder_of(ids, s->allocation_id);
@@ -178,24 +201,37 @@ void identities_put_session(struct identities *ids, const uint8_t hash[TOKEN_HAS
         LIST_INSERT_HEAD(&e->holder->sessions, e, in_holder);
 }
 
-void identities_drop_session(struct identities *ids, int64_t session_id)
+void identities_drop_session(struct identities *ids, const uint8_t hash[TOKEN_HASH_BYTES])
 {
     loop_assert();
-    struct session_entry *e, *next;
-    HASH_ITER(hh, ids->sessions, e, next)
-        if (e->id == session_id)
-            free_session(ids, e);
+    struct session_entry *e;
+    HASH_FIND(hh, ids->sessions, hash, TOKEN_HASH_BYTES, e);
+    if (e)
+        free_session(ids, e);
 }
 
-void identities_drop_sessions_of_user(struct identities *ids, int user_id, bool only_logins,
+static bool ends(const struct session_entry *e, enum identity_end end)
+{
+    switch (end) {
+    case IDENTITY_END_PASSWORD:
+        return e->kind != PRINCIPAL_TASK && !e->access_token;
+    case IDENTITY_END_LOGINS:
+        return e->kind == PRINCIPAL_USER && !e->access_token;
+    default:
+        return true;
+    }
+}
+
+void identities_drop_sessions_of_user(struct identities *ids, int user_id, enum identity_end end,
                                       const uint8_t spared[TOKEN_HASH_BYTES])
 {
     loop_assert();
-    struct session_entry *e, *next;
-    HASH_ITER(hh, ids->sessions, e, next)
-        if (e->user_id == user_id && !(only_logins && e->kind == PRINCIPAL_TASK) &&
-            !(spared && memcmp(e->hash, spared, TOKEN_HASH_BYTES) == 0))
+    const struct user_entry *u = find_user(ids, user_id);
+    for (struct session_entry *e = u ? LIST_FIRST(&u->sessions) : NULL, *next; e; e = next) {
+        next = LIST_NEXT(e, of_user);
+        if (ends(e, end) && !(spared && memcmp(e->hash, spared, TOKEN_HASH_BYTES) == 0))
             free_session(ids, e);
+    }
 }
 
 void identities_drop_sessions_of_allocation(struct identities *ids, const char *allocation_id)
@@ -234,12 +270,14 @@ int identities_authenticate(const struct identities *ids, const char *token, int
     HASH_FIND(hh, ids->sessions, hash, TOKEN_HASH_BYTES, e);
     if (!e || (e->expires_at_us && e->expires_at_us <= now_us))
         return error_set(err, ERR_UNAUTHENTICATED, "invalid credentials");
-    const struct identity_user *u = identities_user(ids, e->user_id);
+    const struct identity_user *u = e->user ? &e->user->user : NULL;
     if (!u || !u->active)
         return error_set(err, ERR_FORBIDDEN, "user does not have permission");
     *ret = (struct principal){.kind = e->kind,
                               .user_id = u->id,
                               .admin = u->admin && e->kind == PRINCIPAL_USER,
+                              .scope = e->scope,
+                              .access_token = e->access_token,
                               .session_id = e->id,
                               .password_at_us = e->password_at_us};
     memcpy(ret->token_hash, hash, sizeof(hash));

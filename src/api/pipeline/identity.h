@@ -2,8 +2,9 @@
  * one SHA-256 and one hash lookup. They are loaded from the store at the start, and follow each committed change.
  *
  * A token is "det1." and 32 random bytes in URL-safe base64; the store and this table hold only its SHA-256. Sessions
- * of users end by logout, expiry (7 days), a changed password or a deactivated account; both sessions of a task, its
- * own and the one on behalf of its owner, end with its allocation at the latest. Loop's thread only.
+ * of users end by logout, expiry (security.session_lifetime), a changed password or a deactivated account; access
+ * tokens by expiry, by being revoked, or with the account; both sessions of a task, its own and the one on behalf of
+ * its owner, end with its allocation at the latest. Loop's thread only.
  *
  * Whoever stores users and sessions on the writer's thread brings them here in the job's completion: completions come
  * in the order of the commits, so that a session can't outlive, in memory, the account that ended it in the store. */
@@ -14,7 +15,6 @@
 
 #define TOKEN_TEXT_MAX 64
 #define TOKEN_HASH_BYTES 32
-#define SESSION_LIFETIME_US (7LL * 24 * 3600 * 1000000)
 
 struct token {
     char text[TOKEN_TEXT_MAX];
@@ -37,6 +37,8 @@ struct identity_user {
 
 struct identity_session {
     enum principal_kind kind; /* what the session's token stands for */
+    enum access_scope scope;
+    bool access_token; /* created by PostAccessToken; kind is PRINCIPAL_USER */
     int64_t id;
     int user_id;
     int64_t expires_at_us;   /* 0: never (lives as long as its allocation) */
@@ -53,10 +55,15 @@ const struct identity_user *identities_user_by_name(const struct identities *ids
 
 void identities_put_session(struct identities *ids, const uint8_t hash[TOKEN_HASH_BYTES],
                             const struct identity_session *s);
-void identities_drop_session(struct identities *ids, int64_t session_id);
-/* Ends all sessions of the user except `spared` (may be NULL). With only_logins, the sessions of allocations stay as
- * well. */
-void identities_drop_sessions_of_user(struct identities *ids, int user_id, bool only_logins,
+void identities_drop_session(struct identities *ids, const uint8_t hash[TOKEN_HASH_BYTES]);
+/* Which sessions of a user end. */
+enum identity_end {
+    IDENTITY_END_ALL,      /* the account is deactivated */
+    IDENTITY_END_PASSWORD, /* the password has changed: logins, and those of tasks on behalf of their owner */
+    IDENTITY_END_LOGINS,   /* the user has logged out everywhere */
+};
+/* Ends sessions of the user, except `spared` (may be NULL). */
+void identities_drop_sessions_of_user(struct identities *ids, int user_id, enum identity_end end,
                                       const uint8_t spared[TOKEN_HASH_BYTES]);
 void identities_drop_sessions_of_allocation(struct identities *ids, const char *allocation_id);
 void identities_drop_expired(struct identities *ids, int64_t now_us);

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "api/pipeline/access.h"
 #include "api/pipeline/internal.h"
 #include "api/pipeline/origin.h"
 #include "api/pipeline/raw.h"
@@ -87,7 +88,7 @@ static bool may_use(const struct principal *who, const struct task_service *s)
     return who->kind != PRINCIPAL_NONE && (who->admin || who->user_id == s->owner_id);
 }
 
-static int refuse(const struct req *r, const struct task_service *s, struct error *err)
+static int refuse_visitor(const struct req *r, const struct task_service *s, struct error *err)
 {
     if (r->who.kind == PRINCIPAL_NONE)
         return error_set(err, ERR_UNAUTHENTICATED, "Unauthorized");
@@ -102,7 +103,9 @@ int visitor_check(struct req *r, const struct task_service *s, struct visitor *r
     v.is_owner = is_own || (v.by_task_token && r->who.kind == PRINCIPAL_NONE);
     if (!s->open && !v.by_task_token) {
         if (!may_use(&r->who, s))
-            return refuse(r, s, err);
+            return refuse_visitor(r, s, err);
+        if (access_check_scope(r, err) < 0)
+            return -1;
         v.by_cookie = !http_request_header(r->http, "Authorization");
     }
     if (!s->open && v.by_cookie && origin_check_page(r->api->proxies, r->http, err) < 0)

@@ -11,6 +11,7 @@
 #include "api/cluster/pool_bindings.h"
 #include "api/experiments/launch.h"
 #include "api/experiments/model_archive.h"
+#include "api/pipeline/access.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "api/tasks/launched_views.h"
@@ -224,6 +225,7 @@ static void take_row(void *ctx, const struct core_effects *effects)
     struct launch *l = r->state;
     const struct launched_row *core = effects->launched;
     struct store_launched_task *row = &l->row;
+    l->job_id = arena_strdup(&r->arena, effects->job_id);
     row->id = arena_strdup(&r->arena, core->task_id);
     row->description = arena_strdup(&r->arena, core->description);
     row->pool = arena_strdup(&r->arena, core->pool);
@@ -245,7 +247,7 @@ static int store_documents(struct store *db, void *ctx, struct error *err)
     const struct launch *l = r->state;
     if (l->files_n && store_context_add(db, l->row.context_hash, strbuf_str(&l->archive), l->archive.n, err) < 0)
         return -1;
-    return store_launched_task_insert(db, &l->row, err);
+    return store_launched_task_insert(db, &l->row, err) < 0 ? -1 : access_limit_job(r, db, l->job_id, err);
 }
 
 static void documents_stored(void *ctx, const struct error *err)

@@ -36,6 +36,7 @@ struct launch {
     struct strbuf archive;
     struct core_task_spec spec;
     struct store_launched_task row;
+    const char *job_id;
     bool exceeds_slots;
 };
 

@@ -130,7 +130,8 @@ static int64_t token_days(struct config *c, const char *path)
 
 static void check_tokens(struct config *c)
 {
-    if (token_days(c, "security.token.default_lifespan_days") > token_days(c, "security.token.max_lifespan_days"))
+    if (config_is_set(c, "security.token.default_lifespan_days") &&
+        token_days(c, "security.token.default_lifespan_days") > token_days(c, "security.token.max_lifespan_days"))
         config_problem(c, "security.token.default_lifespan_days",
                        "must not be more than security.token.max_lifespan_days");
 }

@@ -8,6 +8,7 @@ s.allocation_id, -- for TASK and ALLOCATION: whose session it is; else NULL
 s.created_us, s.expiry_us,
 s.revoked: bool, -- revoked access tokens are still listed
 s.description,   -- for access tokens
+s.scope,         -- what it may be used for (api/pipeline/scope.h): "READ", "SUBMIT", "ALL"
 -- read only: given by store_session_insert
 s.id: i64
 
@@ -24,6 +25,11 @@ DELETE FROM sessions WHERE token_hash = $token_hash;
 -- name: sessions_delete_of_password with user_id: id, but: hash
 -- function: store_sessions_end_of_password
 DELETE FROM sessions WHERE user_id = $user_id AND kind IN ('LOGIN', 'TASK') AND token_hash <> $but;
+
+-- Ends all logins of a user. Access tokens and the sessions of tasks stay.
+-- name: sessions_delete_logins with user_id: id
+-- function: store_sessions_end_logins
+DELETE FROM sessions WHERE user_id = $user_id AND kind = 'LOGIN';
 
 -- Ends all sessions of a deactivated account for good. Access tokens are still listed.
 -- name: sessions_delete_of_user with user_id: id
@@ -43,11 +49,13 @@ SELECT count(*) FROM sessions WHERE token_hash = $token_hash AND revoked = 0;
 -- function: store_sessions_delete_of_allocation
 DELETE FROM sessions WHERE allocation_id = $allocation_id;
 
+-- An access token is still listed for a year after its end (31,536,000 s).
 -- name: sessions_delete_expired with now_us: i64
 -- function: store_sessions_delete_expired returns changes
 -- If the master crashes right after the end of an allocation, the allocation's sessions are left. They are deleted here; sessions_load does
 -- not return them.
-DELETE FROM sessions WHERE (expiry_us <= $now_us AND kind <> 'ACCESS_TOKEN') OR (allocation_id IS NOT NULL
+DELETE FROM sessions WHERE (expiry_us <= $now_us AND kind <> 'ACCESS_TOKEN')
+    OR (expiry_us <= $now_us - 31536000000000 AND kind = 'ACCESS_TOKEN') OR (allocation_id IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM allocations a WHERE a.id = sessions.allocation_id AND a.end_us IS NULL));
 
 -- Returns all sessions that have not expired at now_us. The master holds them in memory.

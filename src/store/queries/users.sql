@@ -44,6 +44,11 @@ WHERE id = $id;
 SELECT count(*) FROM users u
 WHERE u.id <> $but AND (lower(u.username) = lower($name) OR lower(u.display_name) = lower($name));
 
+-- Counts the admins other than `but` who can log in with a password.
+-- name: users_count_other_admins with but: i32
+-- function: store_user_count_other_admins returns i64
+SELECT count(*) FROM users WHERE id <> $but AND admin = 1 AND active = 1 AND remote = 0 AND password_hash <> '';
+
 -- name: users_touch_auth with id: id, now_us: i64
 -- function: store_user_touch_auth
 -- missing: user $id
@@ -103,6 +108,10 @@ ON CONFLICT (user_id, storage_path, key) DO UPDATE SET value = excluded.value;
 -- name: user_settings_all with user_id: id
 -- function: store_user_settings returns rows
 SELECT {store_user_setting} FROM user_settings s WHERE s.user_id = $user_id ORDER BY storage_path, key;
+
+-- name: user_settings_count with user_id: id
+-- function: store_user_settings_count returns i64
+SELECT count(*) FROM user_settings WHERE user_id = $user_id;
 
 -- name: user_settings_reset with user_id: id
 -- function: store_user_settings_reset

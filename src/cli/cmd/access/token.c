@@ -1,4 +1,5 @@
 /* Access tokens: create, list, describe, edit, revoke, and logging in with one. */
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,31 @@
 #include "cli/terminal/terminal.h"
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
+
+/* The scope for people ("read"); NULL: the master, which may be of release 0.38.1, names none. */
+static const char *scope_word(struct json_object *token, struct arena *a)
+{
+    static const char prefix[] = "TOKEN_SCOPE_";
+    const char *name = json_object_get_string(json_object_object_get(token, "scope"));
+    if (!name || strncmp(name, prefix, sizeof(prefix) - 1) != 0)
+        return NULL;
+    char *word = arena_strdup(a, name + sizeof(prefix) - 1);
+    for (char *c = word; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    return word;
+}
+
+/* Whether one of the tokens may not do everything. Otherwise the table is that of release 0.38.1, which has no scopes.
+ */
+static bool has_scopes(struct json_object *tokens, struct arena *a)
+{
+    for (size_t i = 0; tokens && i < json_object_array_length(tokens); i++) {
+        const char *word = scope_word(json_object_array_get_idx(tokens, i), a);
+        if (word && strcmp(word, "all") != 0)
+            return true;
+    }
+    return false;
+}
 
 static void token_row(struct table *t, struct json_object *token)
 {
@@ -30,10 +56,15 @@ static int show_tokens(struct cli *cli, const struct wire_get_access_tokens_requ
         output_yaml(cli, tokens, true);
         return 0;
     }
+    bool scopes = has_scopes(tokens, &cli->arena);
     table_columns(&t, (const char *const[]){"ID", "User ID", "Description", "Created At", "Expires At", "Revoked",
-                                            "Token Type", NULL});
-    for (size_t i = 0; tokens && i < json_object_array_length(tokens); i++)
-        token_row(&t, json_object_array_get_idx(tokens, i));
+                                            "Token Type", scopes ? "Scope" : NULL, NULL});
+    for (size_t i = 0; tokens && i < json_object_array_length(tokens); i++) {
+        struct json_object *token = json_object_array_get_idx(tokens, i);
+        token_row(&t, token);
+        if (scopes)
+            table_text(&t, scope_word(token, &cli->arena));
+    }
     table_show(cli, &t, false);
     return 0;
 }
@@ -78,6 +109,16 @@ static const char *lifespan_of(struct cli *cli, const struct args_token_create *
                                        : arena_printf(&cli->arena, "%" PRId64 "h", args->expiration_days * HOURS_A_DAY);
 }
 
+/* What is sent for --scope. Without it nothing is sent: masters of release 0.38.1 know no scopes. */
+static enum wire_user_token_scope scope_of(const char *word)
+{
+    if (!word)
+        return WIRE_USER_TOKEN_SCOPE_UNSPECIFIED;
+    return strcmp(word, "read") == 0     ? WIRE_USER_TOKEN_SCOPE_READ
+           : strcmp(word, "submit") == 0 ? WIRE_USER_TOKEN_SCOPE_SUBMIT
+                                         : WIRE_USER_TOKEN_SCOPE_ALL;
+}
+
 int cmd_token_create(struct cli *cli, const struct args_token_create *args, struct error *err)
 {
     cleanup_json struct json_object *v = NULL;
@@ -90,6 +131,7 @@ int cmd_token_create(struct cli *cli, const struct args_token_create *args, stru
         api_call(cli, ROUTE_ID_GET_USER_BY_USERNAME, &who, &user, err) < 0)
         return -1;
     struct wire_post_access_token_request in = {.user_id = user.user->id,
+                                                .scope = scope_of(args->scope),
                                                 .lifespan = lifespan_of(cli, args),
                                                 .description = args->description};
     if (api_call_document(cli, ROUTE_ID_POST_ACCESS_TOKEN, &in, &v, err) < 0)

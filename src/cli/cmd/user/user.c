@@ -36,3 +36,25 @@ int user_ask_new_password(struct cli *cli, const char *prompt, const char **ret,
     *ret = first;
     return 0;
 }
+
+/* The fewest characters that this master asks for; 0: it does not say. */
+static size_t least_length(struct cli *cli)
+{
+    struct wire_get_master_request in = {0};
+    struct wire_get_master_response out;
+    if (api_call(cli, ROUTE_ID_GET_MASTER, &in, &out, NULL) < 0 || out.password_min_length < 0)
+        return 0;
+    return (size_t)out.password_min_length;
+}
+
+int user_check_new_password(struct cli *cli, const char *password, const char *user, struct error *err)
+{
+    if (password_check_for(password, user, err) < 0)
+        return -1;
+    size_t n = 0, min = least_length(cli);
+    for (const char *c = password; *c; c++) /* characters of UTF-8 */
+        n += ((unsigned char)*c & 0xc0) != 0x80;
+    if (n >= min)
+        return 0;
+    return error_set(err, ERR_INVALID, "the password has %zu characters, this master asks for %zu or more", n, min);
+}

@@ -52,7 +52,7 @@ int cmd_user_change_password(struct cli *cli, const struct args_user_change_pass
         return -1;
     if (user_ask_new_password(cli, arena_printf(&cli->arena, "New password for user '%s': ", name), &password, err) < 0)
         return -1;
-    if (password_check_for(password, name, err) < 0)
+    if (user_check_new_password(cli, password, name, err) < 0)
         return error_wrap(err, "Failed to %s", cli->command->help);
     if (user_by_name(cli, name, &user, err) < 0)
         return -1;

@@ -7,7 +7,7 @@ int cmd_user_create(struct cli *cli, const struct args_user_create *args, struct
         user_ask_new_password(cli, arena_printf(&cli->arena, "Password for user '%s': ", args->username), &password,
                               err) < 0)
         return -1;
-    if (!args->remote && password_check_for(password, args->username, err) < 0)
+    if (!args->remote && user_check_new_password(cli, password, args->username, err) < 0)
         return error_wrap(err, "Failed to %s", cli->command->help);
     struct wire_user user = {.username = args->username, .admin = args->admin, .active = true, .remote = args->remote};
     struct wire_post_user_request in = {.user = &user,

@@ -16,6 +16,9 @@ static void test_username__is_trimmed_lower_case_ascii(void **state)
         "a\tb",
         "ann\n",
         "a\x7f",
+        "team/ann",
+        ".",
+        "..",
         "\xd0\xb0nn",      /* Cyrillic a */
         "ann\xe2\x80\x8b", /* zero width space */
         "ann\xc2\xa0",     /* no-break space */

@@ -59,7 +59,7 @@ static void test_blank__matches_only_an_account_that_has_none(void **state)
 
 static bool may_become(const char *password, bool hashed, const char *username)
 {
-    return password_check_new(password, hashed, username, NULL) == 0;
+    return password_check_new(password, hashed, 8, username, NULL) == 0;
 }
 
 static void test_new__has_eight_characters_and_is_not_the_name(void **state)

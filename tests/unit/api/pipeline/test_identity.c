@@ -100,15 +100,60 @@ static void test_sessions__end_with_logout_password_and_allocation(void **state)
     struct identities *ids = two_users();
     struct token a = put_session(ids, 1, 1, NOW + 10, ""), b = put_session(ids, 2, 1, NOW + 10, "");
     struct token task = put_session(ids, 3, 1, 0, "1.x.1"), other = put_session(ids, 4, 1, 0, "1.x.2");
-    identities_drop_session(ids, 1);
+    identities_drop_session(ids, a.hash);
     assert_int_equal(kind_for(ids, a.text, NOW), ERR_UNAUTHENTICATED);
-    identities_drop_sessions_of_user(ids, 1, /* only_logins= */ true, NULL);
+    identities_drop_sessions_of_user(ids, 1, IDENTITY_END_PASSWORD, NULL);
     assert_int_equal(kind_for(ids, b.text, NOW), ERR_UNAUTHENTICATED);
     assert_int_equal(kind_for(ids, task.text, NOW), ERR_NONE);
     identities_drop_sessions_of_allocation(ids, "1.x.1");
     assert_int_equal(kind_for(ids, task.text, NOW), ERR_UNAUTHENTICATED);
     assert_int_equal(kind_for(ids, other.text, NOW), ERR_NONE);
     assert_int_equal(identities_session_count(ids), 1);
+    identities_free(ids);
+}
+
+static struct token put_of_kind(struct identities *ids, enum principal_kind kind, bool access_token)
+{
+    struct token t;
+    struct identity_session s = {.kind = kind,
+                                 .access_token = access_token,
+                                 .scope = ACCESS_SCOPE_READ,
+                                 .user_id = 1,
+                                 .expires_at_us = NOW + 10};
+    assert_int_equal(token_new(&t, NULL), 0);
+    identities_put_session(ids, t.hash, &s);
+    return t;
+}
+
+/* What is left of a login, an access token, and both sessions of a task. */
+static void check_what_ends(enum identity_end end, const bool lives[4])
+{
+    struct identities *ids = two_users();
+    struct token t[] = {put_of_kind(ids, PRINCIPAL_USER, false), put_of_kind(ids, PRINCIPAL_USER, true),
+                        put_of_kind(ids, PRINCIPAL_USER_TOKEN, false), put_of_kind(ids, PRINCIPAL_TASK, false)};
+    struct token spared = put_of_kind(ids, PRINCIPAL_USER, false);
+    identities_drop_sessions_of_user(ids, 1, end, spared.hash);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(kind_for(ids, t[i].text, NOW), lives[i] ? ERR_NONE : ERR_UNAUTHENTICATED);
+    assert_int_equal(kind_for(ids, spared.text, NOW), ERR_NONE);
+    identities_free(ids);
+}
+
+static void test_sessions__each_end_of_a_user_has_its_own_reach(void **state)
+{
+    check_what_ends(IDENTITY_END_ALL, (bool[]){false, false, false, false});
+    check_what_ends(IDENTITY_END_PASSWORD, (bool[]){false, true, false, true});
+    check_what_ends(IDENTITY_END_LOGINS, (bool[]){false, true, true, true});
+}
+
+static void test_authenticate__says_what_the_token_may_do(void **state)
+{
+    struct identities *ids = two_users();
+    struct token t = put_of_kind(ids, PRINCIPAL_USER, true);
+    struct principal who;
+    assert_int_equal(identities_authenticate(ids, t.text, NOW, &who, NULL), 0);
+    assert_true(who.access_token);
+    assert_int_equal(who.scope, ACCESS_SCOPE_READ);
     identities_free(ids);
 }
 
@@ -143,6 +188,8 @@ int main(void)
         cmocka_unit_test(test_authenticate__refuses_inactive_users_with_another_kind),
         cmocka_unit_test(test_authenticate__says_who_it_is_and_for_which_allocation),
         cmocka_unit_test(test_sessions__end_with_logout_password_and_allocation),
+        cmocka_unit_test(test_sessions__each_end_of_a_user_has_its_own_reach),
+        cmocka_unit_test(test_authenticate__says_what_the_token_may_do),
         cmocka_unit_test(test_sessions__expired_ones_are_forgotten),
         cmocka_unit_test(test_users__are_found_by_their_new_name_after_a_change),
     };
