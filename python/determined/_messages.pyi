@@ -68,6 +68,8 @@ class DeleteCheckpointsResponse(TypedDict, total=False): ...
 
 class DeleteExperimentResponse(TypedDict, total=False): ...
 
+class DeleteModelAliasResponse(TypedDict, total=False): ...
+
 class DeleteModelResponse(TypedDict, total=False): ...
 
 class DeleteModelVersionResponse(TypedDict, total=False): ...
@@ -135,6 +137,9 @@ class GetMetricsResponse(TypedDict, total=False):
 
 class GetModelDefResponse(TypedDict, total=False):
     b64Tgz: Required[str]
+
+class GetModelAliasesResponse(TypedDict, total=False):
+    aliases: Required[List[ModelAlias]]
 
 class GetModelLabelsResponse(TypedDict, total=False):
     labels: Required[List[str]]
@@ -300,6 +305,9 @@ class PutAllocationEnvironmentResponse(TypedDict, total=False): ...
 class PutExperimentResponse(TypedDict, total=False):
     experiment: Required[Experiment]
     config: Required[Dict[str, Any]]
+
+class PutModelAliasResponse(TypedDict, total=False):
+    alias: Required[ModelAlias]
 
 class PutProjectNotesResponse(TypedDict, total=False):
     notes: Required[List[Note]]
@@ -488,6 +496,13 @@ class Model(TypedDict, total=False):
     archived: Required[bool]
     notes: str
 
+class ModelAlias(TypedDict, total=False):
+    name: Required[str]
+    version: Required[int]
+    userId: Required[int]
+    username: Required[str]
+    lastUpdatedTime: Required[str]
+
 class ModelVersion(TypedDict, total=False):
     model: Required[Model]
     checkpoint: Required[Checkpoint]
@@ -502,6 +517,7 @@ class ModelVersion(TypedDict, total=False):
     userId: int
     labels: List[str]
     notes: str
+    aliases: List[str]
 
 class PatchModel(TypedDict, total=False):
     name: str
@@ -511,6 +527,7 @@ class PatchModel(TypedDict, total=False):
     notes: str
     workspaceName: str
     workspaceId: int
+    ifLastUpdatedTime: str
 
 class PatchModelVersion(TypedDict, total=False):
     checkpoint: Checkpoint
@@ -519,6 +536,7 @@ class PatchModelVersion(TypedDict, total=False):
     comment: str
     labels: List[Any]
     notes: str
+    ifLastUpdatedTime: str
 
 class Note(TypedDict, total=False):
     name: Required[str]

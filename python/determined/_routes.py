@@ -940,12 +940,12 @@ def get_model_labels(
 
 def get_model_version(
     model_name: str,
-    model_version_num: int,
+    model_version_num: str,
 ) -> Request[_messages.GetModelVersionResponse]:
     """``GET /api/v1/models/{modelName}/versions/{modelVersionNum}``"""
     return Request(
         "GET",
-        f"/api/v1/models/{path_part(model_name)}/versions/{model_version_num}",
+        f"/api/v1/models/{path_part(model_name)}/versions/{path_part(model_version_num)}",
     )
 
 
@@ -997,32 +997,32 @@ def post_model_version(
 
 def patch_model_version(
     model_name: str,
-    model_version_num: int,
+    model_version_num: str,
     *,
     model_version: _messages.PatchModelVersion,
 ) -> Request[_messages.PatchModelVersionResponse]:
     """``PATCH /api/v1/models/{modelName}/versions/{modelVersionNum}``"""
     return Request(
         "PATCH",
-        f"/api/v1/models/{path_part(model_name)}/versions/{model_version_num}",
+        f"/api/v1/models/{path_part(model_name)}/versions/{path_part(model_version_num)}",
         body=model_version,
     )
 
 
 def delete_model_version(
     model_name: str,
-    model_version_num: int,
+    model_version_num: str,
 ) -> Request[_messages.DeleteModelVersionResponse]:
     """``DELETE /api/v1/models/{modelName}/versions/{modelVersionNum}``"""
     return Request(
         "DELETE",
-        f"/api/v1/models/{path_part(model_name)}/versions/{model_version_num}",
+        f"/api/v1/models/{path_part(model_name)}/versions/{path_part(model_version_num)}",
     )
 
 
 def get_trial_metrics_by_model_version(
     model_name: str,
-    model_version_num: int,
+    model_version_num: str,
     *,
     trial_source_info_type: Optional[Choice] = None,
     metric_group: Optional[str] = None,
@@ -1030,11 +1030,48 @@ def get_trial_metrics_by_model_version(
     """``GET /api/v1/models/{modelName}/versions/{modelVersionNum}/metrics``"""
     return Request(
         "GET",
-        f"/api/v1/models/{path_part(model_name)}/versions/{model_version_num}/metrics",
+        f"/api/v1/models/{path_part(model_name)}/versions/{path_part(model_version_num)}/metrics",
         parameters={
             "trialSourceInfoType": trial_source_info_type,
             "metricGroup": metric_group,
         },
+    )
+
+
+def get_model_aliases(
+    model_name: str,
+) -> Request[_messages.GetModelAliasesResponse]:
+    """``GET /api/v1/models/{modelName}/aliases``"""
+    return Request(
+        "GET",
+        f"/api/v1/models/{path_part(model_name)}/aliases",
+    )
+
+
+def put_model_alias(
+    model_name: str,
+    alias: str,
+    *,
+    version: int,
+) -> Request[_messages.PutModelAliasResponse]:
+    """``PUT /api/v1/models/{modelName}/aliases/{alias}``"""
+    return Request(
+        "PUT",
+        f"/api/v1/models/{path_part(model_name)}/aliases/{path_part(alias)}",
+        members={
+            "version": version,
+        },
+    )
+
+
+def delete_model_alias(
+    model_name: str,
+    alias: str,
+) -> Request[_messages.DeleteModelAliasResponse]:
+    """``DELETE /api/v1/models/{modelName}/aliases/{alias}``"""
+    return Request(
+        "DELETE",
+        f"/api/v1/models/{path_part(model_name)}/aliases/{path_part(alias)}",
     )
 
 

@@ -79,7 +79,14 @@ bool store_is_away(const struct store *st);
 void store_clear_failure(struct store *st);
 
 /* Returns the highest id ever used, deleted rows included; 0 if none was used. */
-enum store_ids { STORE_IDS_EXPERIMENTS, STORE_IDS_TRIALS, STORE_IDS_USERS, STORE_IDS_WORKSPACES, STORE_IDS_PROJECTS };
+enum store_ids {
+    STORE_IDS_EXPERIMENTS,
+    STORE_IDS_TRIALS,
+    STORE_IDS_USERS,
+    STORE_IDS_WORKSPACES,
+    STORE_IDS_PROJECTS,
+    STORE_IDS_MODELS
+};
 int store_last_id(struct store *st, enum store_ids which, int64_t *ret, struct error *err);
 
 /* Tokens and the keys of agents are stored only as their SHA-256. */

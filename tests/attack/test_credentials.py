@@ -135,9 +135,13 @@ class World:
         project = self.c.post(f"/api/v1/workspaces/{workspace}/projects", {"name": f"p{number}"}, token=token).json["project"]["id"]
         template = f"t{number}"
         assert self.c.post(f"/api/v1/templates/{template}", {"name": template, "config": {"name": "x"}}, token=token).status == 200
+        checkpoint, model = self.report(self.task[name]), f"m{number}"
+        if kind == "model":
+            assert self.c.post("/api/v1/models", {"name": model}, token=token).status == 200
+            assert self.c.post(f"/api/v1/models/{model}/versions", {"checkpointUuid": checkpoint}, token=token).status == 200
         return {**self.running(name), "experiment": x["id"], "trial": trial["id"], "run": trial["id"], "task": trial["taskIds"][0],
-                "job": x["jobId"], "workspace": workspace, "project": project, "template": template,
-                "checkpoint": self.report(self.task[name])}
+                "job": x["jobId"], "workspace": workspace, "project": project, "template": template, "model": model,
+                "checkpoint": checkpoint}
 
     def unmanaged(self, name):
         token = self.login[name]
@@ -192,7 +196,8 @@ PARAMETERS = {"externalExperimentId": "none-such", "externalTrialId": "none-such
 KINDS = {"experiment": r"experiments/$|experimentId$|experiment\.id$", "trial": r"trials/$|[tT]rialId$",
          "run": r"runs/$|runId$", "allocation": "allocationId$", "resources": "resourcesId$", "task": "taskId$",
          "checkpoint": r"checkpoints/$|checkpointUuid$|checkpoint\.uuid$", "workspace": r"workspaces/$|workspaceId$",
-         **{kind: f"{kind}Id$" for kind in LAUNCHED}, "project": "projects/$", "template": r"templateName$|template\.name$", "user": "userId$"}
+         **{kind: f"{kind}Id$" for kind in LAUNCHED}, "project": "projects/$", "template": r"templateName$|template\.name$", "model": "modelName$",
+         "user": "userId$"}
 
 
 def value_of(path, parameter, objects):

@@ -66,6 +66,16 @@ def test_a_model_is_described_with_its_newest_version_or_the_named_one(det):
             if row[:2] in ("2,", "1,")] == ["2", "1"]
 
 
+def test_an_alias_of_a_version_is_set_shown_and_removed(det, master):
+    assert det("model", "describe", "digits", "--version", "production").split("\n\n")[-1].splitlines()[3].split("|")[0].strip() == "1"
+    rows = det("model", "alias", "list", "digits", "--csv").splitlines()
+    assert rows == ["Alias,Version #,Set By,Last Updated Time", "production,1,determined,2026-11-21 07:00:00+00:00"]
+    assert det("model", "alias", "set", "digits", "staging", "production") == "Alias staging of model digits stands for version 1.\n"
+    assert det("model", "alias", "remove", "digits", "staging") == "Removed alias staging of model digits.\n"
+    (put, sent), (removed, _) = master.changes
+    assert (put, sent["version"], removed) == ("set staging", 1, "remove staging")
+
+
 def test_models_are_made_moved_and_deleted(det, master):
     det("model", "create", "new", "-w", "vision", "--description", "d")
     det("model", "register-version", "digits", fake_master.CHECKPOINT)

@@ -314,7 +314,7 @@ class Determined:
         labels: Optional[List[str]] = None,
         workspace_name: Optional[str] = None,
     ) -> Model:
-        """Add a model to the registry, which is not served yet: the master refuses it by name.
+        """Add a model to the registry. Names of models are unique in the cluster.
 
         Parameters
         ----------

@@ -3,7 +3,7 @@
 import datetime
 import enum
 import functools
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Union
 
 from determined import _http, _routes
 from determined.experimental import _api, _metrics
@@ -45,6 +45,8 @@ class ModelVersion:
     checkpoint : Checkpoint or None
     metadata : dict or None
     name, comment, notes : str or None
+    aliases : list of str
+        The aliases of the model that stand for this version.
     """
 
     def __init__(self, session: _http.Session, model_version: int, model_name: str) -> None:
@@ -57,6 +59,7 @@ class ModelVersion:
         self.name: Optional[str] = None
         self.comment: Optional[str] = None
         self.notes: Optional[str] = None
+        self.aliases: List[str] = []
 
     def __repr__(self) -> str:
         return f"ModelVersion(model_name={self.model_name!r}, model_version={self.model_version})"
@@ -66,16 +69,17 @@ class ModelVersion:
         self.metadata = answer.get("metadata") or {}
         self.comment = answer.get("comment") or ""
         self.notes = answer.get("notes") or ""
+        self.aliases = list(answer.get("aliases") or [])
         self.model_version = answer["version"]
         self.model_id = answer["model"]["id"]
         self.name = answer.get("name")
 
     def reload(self) -> None:
         """Fetch the version from the master again, and replace the values of all attributes."""
-        self._take(self._session.send(_routes.get_model_version(self.model_name, self.model_version))["modelVersion"])
+        self._take(self._session.send(_routes.get_model_version(self.model_name, str(self.model_version)))["modelVersion"])
 
     def _patch(self, changes: "_messages.PatchModelVersion") -> None:
-        self._session.send(_routes.patch_model_version(self.model_name, self.model_version, model_version=changes))
+        self._session.send(_routes.patch_model_version(self.model_name, str(self.model_version), model_version=changes))
 
     def set_name(self, name: str) -> None:
         """Change the version's name."""
@@ -89,7 +93,7 @@ class ModelVersion:
 
     def delete(self) -> None:
         """Remove the version from the registry. The checkpoint is kept."""
-        self._session.send(_routes.delete_model_version(self.model_name, self.model_version))
+        self._session.send(_routes.delete_model_version(self.model_name, str(self.model_version)))
 
     def iter_metrics(self, group: Optional[str] = None) -> Iterable[_metrics.TrialMetrics]:
         """Yield the metrics of the trials that have used the version.
@@ -99,7 +103,7 @@ class ModelVersion:
         group : str, optional
             Yield only the metrics of this group, such as ``"validation"``.
         """
-        request = _routes.get_trial_metrics_by_model_version(self.model_name, self.model_version, metric_group=group)
+        request = _routes.get_trial_metrics_by_model_version(self.model_name, str(self.model_version), metric_group=group)
         for report in self._session.send(request)["metrics"]:
             yield _metrics.trial_metrics_from_answer(report)
 
@@ -177,13 +181,13 @@ class Model:
         _api.deprecated("Model.get_versions()", "Model.list_versions()")
         return self.list_versions(order_by)
 
-    def get_version(self, version: int = -1) -> Optional[ModelVersion]:
+    def get_version(self, version: Union[int, str] = -1) -> Optional[ModelVersion]:
         """Return one version of the model.
 
         Parameters
         ----------
-        version : int
-            The number of the version, from 1; -1 means the newest.
+        version : int or str
+            The number of the version, from 1; -1 means the newest. A text is an alias, such as ``"production"``.
 
         Returns
         -------
@@ -191,7 +195,7 @@ class Model:
             None if the newest version is asked for, and the model has no version.
         """
         if version != -1:
-            answer = self._session.send(_routes.get_model_version(self.name, version))["modelVersion"]
+            answer = self._session.send(_routes.get_model_version(self.name, str(version)))["modelVersion"]
             return version_from_answer(answer, self._session)
         return next(self._versions(OrderBy.DESC, limit=1), None)
 
@@ -199,6 +203,29 @@ class Model:
         """Register a checkpoint as the next version of the model, and return that version."""
         request = _routes.post_model_version(self.name, checkpoint_uuid=checkpoint_uuid)
         return version_from_answer(self._session.send(request)["modelVersion"], self._session)
+
+    # ---- aliases ----
+
+    def set_alias(self, alias: str, version: int) -> None:
+        """Let an alias, such as ``"production"``, stand for a version. An alias that exists is moved to the version.
+
+        Parameters
+        ----------
+        alias : str
+            It begins with a lower-case letter and has lower-case letters, digits, ``.``, ``_`` and ``-``.
+        version : int
+            The number of the version, from 1.
+        """
+        self._session.send(_routes.put_model_alias(self.name, alias, version=version))
+
+    def remove_alias(self, alias: str) -> None:
+        """Remove an alias. The version that it stood for is kept."""
+        self._session.send(_routes.delete_model_alias(self.name, alias))
+
+    def list_aliases(self) -> Dict[str, int]:
+        """Return the aliases of the model, and the number of the version that each stands for."""
+        aliases = self._session.send(_routes.get_model_aliases(self.name))["aliases"]
+        return {alias["name"]: alias["version"] for alias in aliases}
 
     # ---- changes ----
 

@@ -128,7 +128,7 @@ remove_oauth_client = _determined.remove_oauth_client
 
 
 def create_model(name: str, description: Optional[str] = "", metadata: Optional[Dict[str, Any]] = None) -> Model:
-    """Add a model to the registry, which is not served yet: the master refuses it by name.
+    """Add a model to the registry. Names of models are unique in the cluster.
 
     Parameters
     ----------

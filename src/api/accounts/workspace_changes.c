@@ -12,6 +12,7 @@
 #include "common/json/json.h"
 #include "core/config/expconf.h"
 #include "gen/handlers.h"
+#include "store/models/models.h"
 
 enum { NAME_MAX_CHARACTERS = 80 };
 
@@ -65,7 +66,13 @@ int delete_workspace_or_project(struct req *r, struct store *db, const char *kin
                          "forbidden: %s %d holds what belongs to other users (%lld things); an admin "
                          "may delete it",
                          kind, id, (long long)check.of_others);
-    if (store_workspace_deletion_start(db, p, &r->arena, ids, err) < 0)
+    if (check.models > 0)
+        return error_set(err, ERR_PRECONDITION,
+                         "workspace %d has %lld models in the model registry: move them to another workspace or "
+                         "delete them first",
+                         id, (long long)check.models);
+    if (store_check_place_unregistered(db, p.project_id, p.workspace_id, err) < 0 ||
+        store_workspace_deletion_start(db, p, &r->arena, ids, err) < 0)
         return -1;
     *ret_completed = ids->n == 0;
     r->state = ids;

@@ -9,11 +9,16 @@
 #include "gen/handlers.h"
 #include "store/experiments/checkpoints.h"
 #include "store/experiments/removals.h"
+#include "store/models/models.h"
 
 struct wanted {
     struct store_texts uuids; /* the checkpoints that have files */
     const char *globs;        /* JSON list; [] matches everything, NO_FILE matches nothing */
 };
+
+/* A request without a pattern removes nothing, but lists the checkpoint's files again. This pattern stands for it,
+ * because no file has this name. */
+#define NO_FILE "[\"/\"]"
 
 /* ---- whether the checkpoint may be removed ----------------------------------------------------------------------- */
 
@@ -30,6 +35,12 @@ static int check_unused(struct req *r, struct store *db, const struct store_chec
                      c->uuid, trial_id);
 }
 
+/* Refuses what would take files from a checkpoint in the model registry. */
+static int check_unregistered(struct store *db, const char *uuid, const char *globs, struct error *err)
+{
+    return strcmp(globs, NO_FILE) == 0 ? 0 : store_check_unregistered(db, uuid, "deleted", err);
+}
+
 /* The configuration must say where the checkpoint is. If the master may not open that storage, a task on an agent
  * removes the files. */
 static int check_storage(struct req *r, struct store *db, const struct store_checkpoint *c, struct error *err)
@@ -43,7 +54,8 @@ static int check_storage(struct req *r, struct store *db, const struct store_che
     return 0;
 }
 
-static int check_checkpoint(struct req *r, struct store *db, const char *uuid, bool *ret_has_files, struct error *err)
+static int check_checkpoint(struct req *r, struct store *db, const char *uuid, const char *globs, bool *ret_has_files,
+                            struct error *err)
 {
     struct store_checkpoint c;
     if (store_checkpoint_get(db, uuid, &r->arena, &c, err) < 0)
@@ -54,7 +66,7 @@ static int check_checkpoint(struct req *r, struct store *db, const char *uuid, b
     if (!*ret_has_files)
         return 0;
     return access_may_change(r, db, ACCESS_CHECKPOINT(uuid), err) < 0 || check_unused(r, db, &c, err) < 0 ||
-                   check_storage(r, db, &c, err) < 0
+                   check_unregistered(db, uuid, globs, err) < 0 || check_storage(r, db, &c, err) < 0
                ? -1
                : 0;
 }
@@ -70,9 +82,12 @@ int notify_removals_due(struct req *r, struct core *core, struct error *err)
 static int mark_for_removal(struct req *r, struct store *db, struct error *err)
 {
     const struct wanted *w = r->state;
-    for (size_t i = 0; i < w->uuids.n; i++)
-        if (store_removal_add(db, w->uuids.text[i], w->globs, r->now_us, err) < 0)
+    for (size_t i = 0; i < w->uuids.n; i++) { /* a checkpoint may have been registered since it was looked at */
+        const char *uuid = w->uuids.text[i];
+        if (check_unregistered(db, uuid, w->globs, err) < 0 ||
+            store_removal_add(db, uuid, w->globs, r->now_us, err) < 0)
             return -1;
+    }
     return req_then_loop(r, notify_removals_due);
 }
 
@@ -86,7 +101,7 @@ static int request_removal(struct req *r, struct store *db, const char *const *u
         return error_set(err, ERR_INVALID, "checkpoint_uuids is empty; name at least one checkpoint");
     for (size_t i = 0; i < n; i++) {
         bool has_files;
-        if (check_checkpoint(r, db, uuid[i], &has_files, err) < 0)
+        if (check_checkpoint(r, db, uuid[i], globs, &has_files, err) < 0)
             return -1;
         if (has_files)
             kept[w->uuids.n++] = uuid[i];
@@ -100,10 +115,6 @@ int api_delete_checkpoints(struct req *r, struct store *db, const struct wire_de
 {
     return request_removal(r, db, in->checkpoint_uuids, in->checkpoint_uuids_n, "[]", err);
 }
-
-/* A request without a pattern removes nothing, but lists the checkpoint's files again. This pattern stands for it,
- * because no file has this name. */
-#define NO_FILE "[\"/\"]"
 
 /* Whether the patterns match all files: then the checkpoint is removed as a whole. */
 static bool names_everything(const char *const *glob, size_t n)

@@ -16,6 +16,7 @@
 #include "store/experiments/experiments.h"
 #include "store/experiments/removals.h"
 #include "store/experiments/trials.h"
+#include "store/models/models.h"
 
 /* ---- reports: stored, and given to the core (a trial resumes from its newest checkpoint), in one transaction ----- */
 
@@ -313,6 +314,7 @@ int api_patch_checkpoints(struct req *r, struct store *db, const struct wire_pat
             continue;
         const char *left = resources_json(c->resources->resources, c->resources->resources_n, &r->arena);
         if (checkpoint_check_removed(r, db, c->uuid ? c->uuid : "", err) < 0 ||
+            store_check_unregistered(db, c->uuid, "patched", err) < 0 ||
             store_removal_reported(db, c->uuid, left, checkpoint_asking_task(r), err) < 0)
             return -1;
     }

@@ -7,6 +7,7 @@
 #include "gen/handlers.h"
 #include "store/accounts/workspaces.h"
 #include "store/experiments/removals.h"
+#include "store/models/models.h"
 
 /* ---- the table: docs/spec/lifecycle.md#requests-about-experiments ------------------------------------------------ */
 
@@ -47,6 +48,8 @@ static int start_deletion(struct req *r, struct store *db, const struct store_ex
 {
     if (!run_state_is_over(x->state) && x->state != RUN_DELETE_FAILED)
         return error_set(err, ERR_PRECONDITION, "cannot delete experiment in STATE_%s state", run_state_name(x->state));
+    if (store_check_none_registered(db, x->id, /* trial_id= */ 0, err) < 0)
+        return -1;
     return store_experiment_set_state(db, x->id, run_state_name(RUN_DELETING), 0, err);
 }
 

@@ -10,6 +10,7 @@
 #include "gen/handlers.h"
 #include "store/experiments/experiments.h"
 #include "store/lookup/lookup.h"
+#include "store/models/models.h"
 
 /* ---- the list ---------------------------------------------------------------------------------------------------- */
 
@@ -348,6 +349,8 @@ static int delete_run(struct req *r, struct store *db, const struct runs_request
     if (!run_state_is_over(run.experiment.state))
         return error_set(err, ERR_PRECONDITION, "cannot delete run %d while its experiment %d is in STATE_%s state",
                          run.id, run.experiment.id, run_state_name(run.experiment.state));
+    if (store_check_none_registered(db, run.experiment.id, run.id, err) < 0)
+        return -1;
     return store_run_deletion_add(db, run.experiment.id, run.id, err);
 }
 

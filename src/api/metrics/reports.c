@@ -12,6 +12,7 @@
 #include "store/experiments/trials.h"
 #include "store/experiments/unmanaged.h"
 #include "store/metrics/metrics.h"
+#include "store/models/models.h"
 
 /* ---- reports ----------------------------------------------------------------------------------------------------- */
 
@@ -239,8 +240,13 @@ int api_get_validation_metrics(struct req *r, struct core *core, const struct wi
 
 enum { REPORTS_OF_CHECKPOINT_MAX = 10000 };
 
+struct reports {
+    struct wire_trial_metrics_report *report;
+    size_t n;
+};
+
 static int add_reports_of_trial(struct req *r, struct store *db, int32_t trial_id, const char *group,
-                                struct wire_get_trial_metrics_by_checkpoint_response *ret, struct error *err)
+                                struct reports *ret, struct error *err)
 {
     struct store_metric_cursor cursor = {0};
     for (;;) {
@@ -250,32 +256,64 @@ static int add_reports_of_trial(struct req *r, struct store *db, int32_t trial_i
             return -1;
         if (n == 0)
             return 0;
-        if (ret->metrics_n + n > REPORTS_OF_CHECKPOINT_MAX)
+        if (ret->n + n > REPORTS_OF_CHECKPOINT_MAX)
             return error_set(err, ERR_TOO_LARGE,
                              "more than %d reports belong to this checkpoint: name a metric_group, or "
                              "read those of trial %d by GET /api/v1/trials/metrics/trial_metrics",
                              REPORTS_OF_CHECKPOINT_MAX, trial_id);
         for (size_t i = 0; i < n; i++)
-            report_to_wire(&row[i], &ret->metrics[ret->metrics_n++]);
+            report_to_wire(&row[i], &ret->report[ret->n++]);
     }
 }
+
+/* The reports of these trials, of one group of metrics, or of all groups if it is NULL or "". */
+static int reports_of_trials(struct req *r, struct store *db, struct store_ints trials, const char *group,
+                             struct reports *ret, struct error *err)
+{
+    *ret = (struct reports){arena_array(&r->arena, struct wire_trial_metrics_report, REPORTS_OF_CHECKPOINT_MAX), 0};
+    for (size_t i = 0; i < trials.n; i++)
+        if (add_reports_of_trial(r, db, trials.value[i], group && *group ? group : NULL, ret, err) < 0)
+            return -1;
+    return 0;
+}
+
+/* How trials use a checkpoint, as the store names it. */
+static const char *const source_types[] = {[WIRE_TRIAL_SOURCE_INFO_TYPE_INFERENCE] = "INFERENCE",
+                                           [WIRE_TRIAL_SOURCE_INFO_TYPE_FINE_TUNING] = "FINE_TUNING"};
 
 int api_get_trial_metrics_by_checkpoint(struct req *r, struct store *db,
                                         const struct wire_get_trial_metrics_by_checkpoint_request *in,
                                         struct wire_get_trial_metrics_by_checkpoint_response *ret, struct error *err)
 {
-    static const char *const types[] = {[WIRE_TRIAL_SOURCE_INFO_TYPE_INFERENCE] = "INFERENCE",
-                                        [WIRE_TRIAL_SOURCE_INFO_TYPE_FINE_TUNING] = "FINE_TUNING"};
-    const char *type = in->has_trial_source_info_type ? types[in->trial_source_info_type] : NULL;
-    const char *group = in->metric_group && *in->metric_group ? in->metric_group : NULL;
+    const char *type = in->has_trial_source_info_type ? source_types[in->trial_source_info_type] : NULL;
+    struct reports found;
     struct store_checkpoint checkpoint;
     struct store_ints trials;
     if (store_checkpoint_get(db, in->checkpoint_uuid, &r->arena, &checkpoint, err) < 0 ||
-        store_trials_of_source(db, in->checkpoint_uuid, type, &r->arena, &trials, err) < 0)
+        store_trials_of_source(db, in->checkpoint_uuid, type, &r->arena, &trials, err) < 0 ||
+        reports_of_trials(r, db, trials, in->metric_group, &found, err) < 0)
         return -1;
-    ret->metrics = arena_array(&r->arena, struct wire_trial_metrics_report, REPORTS_OF_CHECKPOINT_MAX);
-    for (size_t i = 0; i < trials.n; i++)
-        if (add_reports_of_trial(r, db, trials.value[i], group, ret, err) < 0)
-            return -1;
+    ret->metrics = found.report;
+    ret->metrics_n = found.n;
+    return 0;
+}
+
+int api_get_trial_metrics_by_model_version(struct req *r, struct store *db,
+                                           const struct wire_get_trial_metrics_by_model_version_request *in,
+                                           struct wire_get_trial_metrics_by_model_version_response *ret,
+                                           struct error *err)
+{
+    const char *type = in->has_trial_source_info_type ? source_types[in->trial_source_info_type] : NULL;
+    struct reports found;
+    struct store_model m;
+    struct store_model_version v;
+    struct store_ints trials;
+    if (store_model_find(db, in->model_name ? in->model_name : "", &r->arena, &m, err) < 0 ||
+        store_model_version_find(db, &m, in->model_version_num ? in->model_version_num : "", &r->arena, &v, err) < 0 ||
+        store_trials_of_version(db, m.id, v.version, type, &r->arena, &trials, err) < 0 ||
+        reports_of_trials(r, db, trials, in->metric_group, &found, err) < 0)
+        return -1;
+    ret->metrics = found.report;
+    ret->metrics_n = found.n;
     return 0;
 }

@@ -38,6 +38,7 @@ enum access_object {
     ACCESS_OBJECT_WORKSPACE,
     ACCESS_OBJECT_PROJECT,
     ACCESS_OBJECT_TEMPLATE,
+    ACCESS_OBJECT_MODEL,
     ACCESS_OBJECT_USER,
     /* tasks of one kind; the handler checks that the task is of the kind */
     ACCESS_OBJECT_COMMAND,
@@ -70,6 +71,7 @@ struct access_id {
 #define ACCESS_EXPERIMENT(id) ((struct access_id){ACCESS_OBJECT_EXPERIMENT, (id), NULL})
 #define ACCESS_TRIAL(id) ((struct access_id){ACCESS_OBJECT_TRIAL, (id), NULL})
 #define ACCESS_TASK(id) ((struct access_id){ACCESS_OBJECT_TASK, 0, (id)})
+#define ACCESS_MODEL(name) ((struct access_id){ACCESS_OBJECT_MODEL, 0, (name)})
 #define ACCESS_CHECKPOINT(uuid) ((struct access_id){ACCESS_OBJECT_CHECKPOINT, 0, (uuid)})
 
 /* ---- for request.c ----------------------------------------------------------------------------------------------- */

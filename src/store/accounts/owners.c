@@ -11,6 +11,7 @@ static const enum sql_query queries[] = {
     [STORE_OWNED_WORKSPACE] = Q_OWNERS_OF_WORKSPACE,
     [STORE_OWNED_PROJECT] = Q_OWNERS_OF_PROJECT,
     [STORE_OWNED_TEMPLATE] = Q_OWNERS_OF_TEMPLATE,
+    [STORE_OWNED_MODEL] = Q_OWNERS_OF_MODEL,
 };
 
 int store_owner_get(struct store *st, enum store_owned what, int32_t number, const char *text, struct arena *a,

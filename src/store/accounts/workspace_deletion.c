@@ -14,7 +14,8 @@ int store_workspace_deletion_check(struct store *st, struct store_workspace_dele
         query_int(st, Q_WORKSPACE_DELETIONS_COUNT_OF_OTHERS, SQL_ARGS(DELETION_ARGS(d), sql_int(user_id)),
                   &ret->of_others, err) < 0 ||
         query_int(st, Q_WORKSPACE_DELETIONS_COUNT_PROJECTS_OF_OTHERS,
-                  SQL_ARGS(sql_int(d.workspace_id), sql_int(user_id)), &projects, err) < 0)
+                  SQL_ARGS(sql_int(d.workspace_id), sql_int(user_id)), &projects, err) < 0 ||
+        query_int(st, Q_WORKSPACE_DELETIONS_COUNT_MODELS, SQL_ARGS(sql_int(d.workspace_id)), &ret->models, err) < 0)
         return -1;
     ret->of_others += projects;
     return 0;

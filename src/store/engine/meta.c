@@ -38,6 +38,7 @@ int store_last_id(struct store *st, enum store_ids which, int64_t *ret, struct e
         [STORE_IDS_USERS] = Q_LAST_ID_USERS,
         [STORE_IDS_WORKSPACES] = Q_LAST_ID_WORKSPACES,
         [STORE_IDS_PROJECTS] = Q_LAST_ID_PROJECTS,
+        [STORE_IDS_MODELS] = Q_LAST_ID_MODELS,
     };
     return query_int(st, query[which], SQL_NO_ARGS, ret, err);
 }
@@ -50,6 +51,7 @@ int mark_last_id(struct store *st, enum store_ids which, struct error *err)
         [STORE_IDS_USERS] = "last_id.users",
         [STORE_IDS_WORKSPACES] = "last_id.workspaces",
         [STORE_IDS_PROJECTS] = "last_id.projects",
+        [STORE_IDS_MODELS] = "last_id.models",
     };
     int64_t last;
     char text[24];

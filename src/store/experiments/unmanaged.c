@@ -63,3 +63,15 @@ int store_trials_of_source(struct store *st, const char *checkpoint_uuid, const 
     *ret = (struct store_ints){id, n};
     return 0;
 }
+
+int store_trials_of_version(struct store *st, int32_t model_id, int32_t version, const char *type, struct arena *a,
+                            struct store_ints *ret, struct error *err)
+{
+    int32_t *id = NULL;
+    size_t n = 0;
+    const struct sql_args args = SQL_ARGS(sql_int(model_id), sql_int(version), sql_text(type));
+    if (query_ids(st, Q_TRIAL_SOURCE_INFOS_OF_VERSION, args, a, &id, &n, err) < 0)
+        return -1;
+    *ret = (struct store_ints){id, n};
+    return 0;
+}

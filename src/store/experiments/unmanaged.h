@@ -17,5 +17,8 @@ int store_unmanaged_expire(struct store *st, int64_t heard_before_us, size_t *re
 /* Finds the trials that use the checkpoint in the given way; type NULL means in any way. */
 int store_trials_of_source(struct store *st, const char *checkpoint_uuid, const char *type, struct arena *a,
                            struct store_ints *ret, struct error *err);
+/* The trials that have said that they use this version of a model. */
+int store_trials_of_version(struct store *st, int32_t model_id, int32_t version, const char *type, struct arena *a,
+                            struct store_ints *ret, struct error *err);
 
 #endif

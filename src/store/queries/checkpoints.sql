@@ -105,7 +105,7 @@ AND c.trial_id IN (SELECT id FROM trials WHERE experiment_id = $experiment_id)
 -- postgres: THEN (v.avg_metrics::json->>$sort_by_metric::text)::double precision END
 NULLS LAST, c.report_us ASC, c.uuid ASC
 
--- The candidates of a collection: COMPLETED checkpoints of the experiment, the oldest first.
+-- The candidates of a collection: COMPLETED checkpoints of the experiment that are not in the model registry, the oldest first.
 -- row: store_collection_candidate of checkpoints c
 c.uuid, c.trial_id, c.steps_completed: i32,
 -- sqlite: (SELECT m.value FROM json_each(v.avg_metrics) m WHERE m.key = x.searcher_metric AND m.type
@@ -125,6 +125,7 @@ LEFT JOIN metric_reports v ON v.trial_id = c.trial_id AND v.group_name = 'valida
     AND v.archived = 0 AND v.stepless = 0
 WHERE t.experiment_id = $experiment_id AND c.state = 'COMPLETED'
   AND c.uuid NOT IN (SELECT w.warm_start_checkpoint FROM trials w WHERE w.warm_start_checkpoint IS NOT NULL)
+  AND NOT EXISTS (SELECT 1 FROM model_versions m WHERE m.checkpoint_uuid = c.uuid)
 ORDER BY c.report_us, c.uuid;
 
 -- The latest checkpoint of a trial that still has its files; later ones may have been collected. Its uuid is "" if there is none.

@@ -49,3 +49,9 @@ SELECT coalesce(max(id), 0) FROM users;
 -- postgres: SELECT greatest(
            coalesce((SELECT max(id) FROM projects), 0),
            coalesce((SELECT CAST(value AS INTEGER) FROM kv WHERE key = 'last_id.projects'), 0));
+
+-- name: last_id_models
+-- sqlite: SELECT max(
+-- postgres: SELECT greatest(
+           coalesce((SELECT max(id) FROM models), 0),
+           coalesce((SELECT CAST(value AS INTEGER) FROM kv WHERE key = 'last_id.models'), 0));

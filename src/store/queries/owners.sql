@@ -40,3 +40,11 @@ FROM projects p LEFT JOIN users u ON u.id = p.user_id WHERE p.id = $1;
 -- name: owners_of_template to store_owner
 SELECT t.user_id, u.username, NULL AS experiment_id, NULL AS trial_id
 FROM templates t LEFT JOIN users u ON u.id = t.user_id WHERE t.name = $1;
+
+-- A model is named by its name or, in digits, by its id.
+-- name: owners_of_model to store_owner
+SELECT m.user_id, u.username, NULL AS experiment_id, NULL AS trial_id
+FROM models m LEFT JOIN users u ON u.id = m.user_id
+-- sqlite: WHERE m.id = CAST(CASE WHEN $1 <> '' AND $1 NOT GLOB '*[^0-9]*' THEN $1 END AS INTEGER)
+-- postgres: WHERE m.id = CAST(CASE WHEN $1 ~ '^[0-9]{1,9}$' THEN $1 END AS BIGINT)
+    OR lower(m.name) = lower($1);

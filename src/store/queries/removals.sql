@@ -17,20 +17,24 @@ SELECT {store_collection} FROM checkpoint_collections c ORDER BY c.experiment_id
 DELETE FROM checkpoint_collections WHERE experiment_id = $1 AND asked = $2;
 
 -- Marks files of a checkpoint for removal. globs is a JSON list of patterns; "[]" stands for all files. A checkpoint that waits for its
--- next try is marked again.
+-- next try is marked again. A checkpoint in the model registry is not marked, unless the pattern is "/", which removes nothing.
 -- name: removals_add with uuid: text, globs: text, now_us: i64
 -- function: store_removal_add
 -- conflict: checkpoint '$uuid' not found
-INSERT INTO checkpoint_removals (uuid, globs, next_us) VALUES ($uuid, $globs, $now_us)
+INSERT INTO checkpoint_removals (uuid, globs, next_us)
+SELECT CAST($uuid AS TEXT), CAST($globs AS TEXT), CAST($now_us AS INTEGER)
+WHERE $globs = '["/"]' OR NOT EXISTS (SELECT 1 FROM model_versions v WHERE v.checkpoint_uuid = $uuid)
 ON CONFLICT (uuid, globs) DO UPDATE SET next_us = excluded.next_us,
     by_task = CASE WHEN checkpoint_removals.task_id IS NULL THEN 0 ELSE 1 END;
 
--- Marks all files of every checkpoint of the experiment, or of one trial if trial_id is not 0.
+-- Marks all files of every checkpoint of the experiment, or of one trial if trial_id is not 0. Checkpoints in the model registry are not
+-- marked; a deletion is refused while there are any (registrations_of_experiment).
 -- name: removals_add_of_experiment with experiment_id: id, trial_id: id, now_us: i64
 -- function: store_removal_add_all
 INSERT INTO checkpoint_removals (uuid, globs, next_us)
 SELECT c.uuid, '[]', CAST($now_us AS INTEGER) FROM checkpoints c JOIN trials t ON t.id = c.trial_id
 WHERE t.experiment_id = $experiment_id AND (CAST($trial_id AS INTEGER) = 0 OR t.id = $trial_id) AND c.state <> 'DELETED'
+  AND NOT EXISTS (SELECT 1 FROM model_versions v WHERE v.checkpoint_uuid = c.uuid)
 ON CONFLICT (uuid, globs) DO UPDATE SET next_us = excluded.next_us,
     by_task = CASE WHEN checkpoint_removals.task_id IS NULL THEN 0 ELSE 1 END;
 
@@ -49,8 +53,8 @@ LEFT JOIN trials t ON t.id = c.trial_id
 LEFT JOIN experiments x ON x.id = t.experiment_id
 LEFT JOIN experiment_documents d ON d.experiment_id = t.experiment_id
 
--- A checkpoint from which a trial starts or goes on waits until that trial is over. (A registry of models would have to add its own
--- checkpoints here and to checkpoints_for_collection.)
+-- A checkpoint from which a trial starts or goes on waits until that trial is over. A checkpoint in the model registry is never marked
+-- (removals_add), and a marked one is never registered (checkpoints_registrable).
 -- define: removal_unused
 NOT (r.uuid = coalesce(t.latest_checkpoint, '') AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR'))
   AND r.uuid NOT IN (SELECT w.warm_start_checkpoint FROM trials w WHERE w.warm_start_checkpoint IS NOT NULL

@@ -60,3 +60,13 @@ ON CONFLICT (trial_id, checkpoint_uuid, type) DO UPDATE SET {replace store_trial
 -- $2 is one type; "" stands for all types.
 -- name: trial_source_infos_of_checkpoint
 SELECT DISTINCT trial_id FROM trial_source_infos WHERE checkpoint_uuid = $1 AND ($2 = '' OR type = $2) ORDER BY trial_id;
+
+-- The trials that have said that they use this version of a model. $3 is one type; "" stands for all types.
+-- name: trial_source_infos_of_version
+SELECT DISTINCT trial_id FROM trial_source_infos WHERE model_id = $1 AND model_version = $2 AND ($3 = '' OR type = $3) ORDER BY trial_id;
+
+-- Forgets that trials have used this version of a model, or any version if $2 is 0. What they say of the checkpoint stays. Without this, a
+-- later version with the same number would show their metrics.
+-- name: trial_source_infos_forget_version with model_id: id, version: i32
+UPDATE trial_source_infos SET model_id = NULL, model_version = NULL
+WHERE model_id = $model_id AND (CAST($version AS INTEGER) = 0 OR model_version = $version);

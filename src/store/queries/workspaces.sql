@@ -223,6 +223,9 @@ SELECT count(*) {experiments_in_deletion} AND x.user_id <> $3;
 SELECT (SELECT count(*) FROM projects WHERE workspace_id = $1 AND user_id <> $2)
     + (SELECT count(*) FROM templates WHERE workspace_id = $1 AND (user_id IS NULL OR user_id <> $2));
 
+-- name: workspace_deletions_count_models
+SELECT count(*) FROM models WHERE workspace_id = $1;
+
 -- name: workspace_deletions_experiments
 SELECT x.id {experiments_in_deletion} AND x.state <> 'DELETING' ORDER BY x.id;
 

@@ -97,7 +97,17 @@ class Master(clients.Master):
         return {"model": model(1, "digits"), "modelVersions": every[:limit], "pagination": page(2) | {"endIndex": 2}}
 
     def get_version(self, match, query, body):
-        return {"modelVersion": self.model_version(int(match[2]))}
+        return {"modelVersion": self.model_version({"production": 1}.get(match[2]) or int(match[2]))}
+
+    def aliases(self, match, query, body):
+        return {"aliases": [message("model.v1.ModelAlias", name="production", version=1, userId=2, username="determined", lastUpdatedTime=TIME)]}
+
+    def put_alias(self, match, query, body):
+        self.note(f"set {match[2]}", body)
+        return {"alias": message("model.v1.ModelAlias", name=match[2], version=body["version"], username="determined", lastUpdatedTime=TIME)}
+
+    def delete_alias(self, match, query, body):
+        return self.note(f"remove {match[2]}", body)
 
     def post_version(self, match, query, body):
         self.note("register", body)
@@ -224,7 +234,9 @@ class Master(clients.Master):
         ("GET", r"/api/v1/models", models), ("POST", r"/api/v1/models", post_model), ("GET", r"/api/v1/models/([^/]+)", get_model),
         ("PATCH", r"/api/v1/models/([^/]+)", patch_model), ("DELETE", r"/api/v1/models/([^/]+)", delete_model),
         ("GET", r"/api/v1/models/([^/]+)/versions", versions), ("POST", r"/api/v1/models/([^/]+)/versions", post_version),
-        ("GET", r"/api/v1/models/([^/]+)/versions/(\d+)", get_version),
+        ("GET", r"/api/v1/models/([^/]+)/versions/(\w+)", get_version),
+        ("GET", r"/api/v1/models/([^/]+)/aliases", aliases), ("PUT", r"/api/v1/models/([^/]+)/aliases/([^/]+)", put_alias),
+        ("DELETE", r"/api/v1/models/([^/]+)/aliases/([^/]+)", delete_alias),
         ("POST", r"/api/v1/groups/search", groups), ("POST", r"/api/v1/groups", create_group), ("GET", r"/api/v1/groups/(\d+)", get_group),
         ("PUT", r"/api/v1/groups/(\d+)", update_group), ("DELETE", r"/api/v1/groups/(\d+)", delete_group),
         ("POST", r"/api/v1/roles/search", roles), ("POST", r"/api/v1/roles/search/by-assignability", roles),

@@ -18,15 +18,15 @@ int model_fetch(struct cli *cli, const char *name, const struct wire_model **ret
     return 0;
 }
 
-/* A time as Python's isoformat() writes it: 2026-11-21T07:12:01+00:00, with microseconds if there are any. */
+/* A time as the released client writes it, without fractions of a second: 2026-11-21T07:12:01+00:00 */
 static void add_time(struct json_object *v, const char *key, bool has, int64_t us)
 {
-    enum { SECONDS = 19, MICROSECONDS = 26 };
+    enum { SECONDS = 19 };
     char text[CLOCK_TEXT_MAX];
     struct strbuf iso = STRBUF_INIT;
     if (has) {
         clock_format(us, text); /* 2026-11-21T07:12:01.123456Z */
-        strbuf_addf(&iso, "%.*s+00:00", us % 1000000 ? MICROSECONDS : SECONDS, text);
+        strbuf_addf(&iso, "%.*s+00:00", SECONDS, text);
     }
     json_object_object_add(v, key, has ? json_object_new_string(strbuf_str(&iso)) : NULL);
     strbuf_release(&iso);

@@ -1,4 +1,5 @@
 /* A model with its versions: describe, list-versions, register-version. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cmd/model/model.h"
@@ -6,18 +7,20 @@
 #include "cli/connection/address.h"
 #include "cli/terminal/output.h"
 
-/* One version by its number, or the newest for -1. *ret is NULL if the model has no version. */
-static int fetch_version(struct cli *cli, const char *model, int64_t number, const struct wire_model_version **ret,
+#define NEWEST "-1" /* instead of the number of a version */
+
+/* One version by its number or an alias, or the newest for NULL and "-1". *ret is NULL if the model has no version. */
+static int fetch_version(struct cli *cli, const char *model, const char *named, const struct wire_model_version **ret,
                          struct error *err)
 {
-    struct wire_get_model_version_request one = {.model_name = model, .model_version_num = (int32_t)number};
+    struct wire_get_model_version_request one = {.model_name = model, .model_version_num = named};
     struct wire_get_model_version_response version;
     struct wire_get_model_versions_request newest = {.model_name = model,
                                                      .limit = 1,
                                                      .sort_by = WIRE_GET_MODEL_VERSIONS_REQUEST_SORT_BY_VERSION,
                                                      .order_by = WIRE_ORDER_BY_DESC};
     struct wire_get_model_versions_response versions;
-    if (number != -1) {
+    if (named && strcmp(named, NEWEST) != 0) {
         if (api_call(cli, ROUTE_ID_GET_MODEL_VERSION, &one, &version, err) < 0)
             return -1;
         *ret = version.model_version;
@@ -29,12 +32,20 @@ static int fetch_version(struct cli *cli, const char *model, int64_t number, con
     return 0;
 }
 
+/* Whether the text is a number below 1, which no version has. */
+static bool is_no_version(const char *text)
+{
+    char *end;
+    long number = strtol(text, &end, 10);
+    return end != text && !*end && number < 1 && strcmp(text, NEWEST) != 0;
+}
+
 int cmd_model_describe(struct cli *cli, const struct args_model_describe *args, struct error *err)
 {
     const struct wire_model *m;
     const struct wire_model_version *version;
-    if (args->version != -1 && args->version < 1)
-        return error_set(err, ERR_USAGE, "--version is %lld; versions are counted from 1", (long long)args->version);
+    if (args->version && is_no_version(args->version))
+        return error_set(err, ERR_USAGE, "--version is %s; versions are counted from 1", args->version);
     if (model_fetch(cli, args->name, &m, err) < 0 || fetch_version(cli, args->name, args->version, &version, err) < 0)
         return -1;
     if (cli->format || !version)
