@@ -14,6 +14,7 @@
 #include "agent/machine/host_facts.h"
 #include "agent/python/environment_job.h"
 #include "agent/streams.h"
+#include "agent/task/container_leftovers.h"
 #include "agent/task/task.h"
 #include "agent/task/taskenv.h"
 #include "common/base/cleanup.h"
@@ -33,7 +34,7 @@
 static void make_hello(void *ctx, struct arena *arena, struct wire_link_agent_hello *ret)
 {
     struct agent *a = ctx;
-    ret->container_runtime = a->runtime->name;
+    ret->container_runtime = a->config->container_runtime;
     ret->devices = a->slots.device;
     ret->devices_n = a->slots.n;
     ret->tasks = arena_array(arena, struct wire_link_task_state, task_count(a) + 1);
@@ -305,9 +306,9 @@ static int set_up(struct agent *a, struct error *err)
                                 .on_fatal = on_fatal,
                                 .on_closed = on_closed,
                                 .ctx = a};
-    if (runtime_choose(c->container_runtime, &a->runtime, err) < 0 ||
-        slots_find(&slots, &a->arena, &a->slots, err) < 0 || take_lock(a, err) < 0)
+    if (slots_find(&slots, &a->arena, &a->slots, err) < 0 || take_lock(a, err) < 0)
         return -1;
+    runtime_list_engines(c, a->loop, &a->arena, &a->engines);
     find_cgroups(a);
     make_mount_point();
     host_facts_read(&(struct host_facts_places){.os_release = "/etc/os-release", .cpuinfo = "/proc/cpuinfo"},
@@ -323,7 +324,10 @@ static int set_up(struct agent *a, struct error *err)
                                      on_gpus_changed, a);
     a->streams = agent_streams_new(a);
     a->link = link_new(a->loop, c, &link);
-    return find_tasks(a, err);
+    if (find_tasks(a, err) < 0)
+        return -1;
+    a->leftovers = container_leftovers_new(a);
+    return 0;
 }
 
 int agent_new(struct loop *l, const struct agent_config *c, struct agent **ret, struct error *err)
@@ -338,7 +342,7 @@ int agent_new(struct loop *l, const struct agent_config *c, struct agent **ret, 
         return -1;
     }
     log_info("agent.start", "id=%s pool=%s runtime=%s slots=%zu run_root=%s", log_quote(c->agent_id),
-             log_quote(c->resource_pool), a->runtime->name, a->slots.n, log_quote(c->run_root));
+             log_quote(c->resource_pool), c->container_runtime, a->slots.n, log_quote(c->run_root));
     service_ready(a->service);
     service_status(a->service, "Connecting to %s:%d", c->master_host, c->master_port);
     link_open(a->link);
@@ -371,6 +375,7 @@ void agent_free(struct agent *a)
             pool_free(pool[i]);
     gpu_watch_free(a->gpu_watch);
     slots_release(&a->slots);
+    container_leftovers_free(a->leftovers);
     while (a->tasks)
         task_forget(a->tasks);
     environment_jobs_release();

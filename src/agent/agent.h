@@ -29,7 +29,8 @@ struct agent {
      * task has left, and sampling file systems that it uses. */
     struct pool *cleaner, *sampler;
     const struct agent_config *config;
-    const struct runtime *runtime;
+    struct runtime_engines engines; /* of containers */
+    struct container_leftovers *leftovers;
     struct link *link;
     struct agent_streams *streams; /* byte streams from the master to ports of tasks */
     struct service *service;       /* tells systemd the state of this program */

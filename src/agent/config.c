@@ -120,6 +120,7 @@ static void read_tasks(const struct config *c, struct arena *a, struct agent_con
     x->visible_gpus = visible_gpus(c, a);
     x->artificial_slots = (int)config_int(c, "artificial_slots");
     x->container_runtime = text_or(c, "container_runtime", "auto", a);
+    x->container_socket = config_text(c, "container_socket", a);
     x->accounts.allow_root = config_bool(c, "allow_root_tasks");
     x->accounts.own.first = (uint32_t)config_int(c, "task_uids.first");
     x->accounts.own.count = (uint32_t)config_int(c, "task_uids.count");
@@ -275,9 +276,8 @@ int agent_config_read(struct config *c, struct arena *a, struct agent_config *re
     x.python.lists_dir = absolute_path(x.python.lists_dir, a);
     x.task_program = absolute_path(x.task_program, a);
     x.token = read_token(c, a);
-    const struct runtime *runtime;
     cleanup_error struct error no_runtime = ERROR_INIT;
-    if (runtime_choose(x.container_runtime, &runtime, &no_runtime) < 0)
+    if (runtime_check_name(x.container_runtime, &no_runtime) < 0)
         config_problem(c, "container_runtime", "%s", error_msg(&no_runtime));
     config_check_file(c, "security.tls.master_cert");
     config_check_file(c, "security.tls.client_cert");

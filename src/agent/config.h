@@ -32,6 +32,7 @@ struct agent_config {
     const char *visible_gpus; /* NULL: all of them */
     int artificial_slots;
     const char *container_runtime; /* as configured; "auto" by default */
+    const char *container_socket;  /* of the container engine; "": where engines listen */
     const char *token;             /* never logged */
     struct account_rules accounts; /* who tasks may run as */
     bool mount_namespaces;

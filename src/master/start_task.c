@@ -10,6 +10,7 @@
 #include "api/pipeline/identity.h"
 #include "common/base/clock.h"
 #include "common/base/must.h"
+#include "common/config/schema.h"
 #include "common/json/json.h"
 #include "common/system/log.h"
 #include "core/config/taskconf.h"
@@ -18,6 +19,7 @@
 #include "master/programs/task_program.h"
 #include "master/removal/collection_tasks.h"
 #include "master/start_configs.h"
+#include "master/start_container.h"
 #include "store/accounts/workspaces.h"
 #include "store/experiments/experiments.h"
 #include "store/functions.h"
@@ -224,6 +226,28 @@ static const struct wire_link_task_python *python_of(const struct exp_environmen
     return w;
 }
 
+/* Bytes of /dev/shm in a container. 0: nothing is set, and the agent decides. */
+static int64_t shm_bytes(const struct start *st, int64_t asked)
+{
+    int64_t bytes = 0;
+    if (asked > 0)
+        return asked;
+    return size_parse(task_default(st, "shm_size_bytes"), &bytes) == 0 ? bytes : 0;
+}
+
+static const struct wire_link_task_container *container_of(const struct start *st, const struct exp_environment *e,
+                                                           const struct exp_device *device, size_t device_n,
+                                                           struct arena *a)
+{
+    struct start_container_order o = {.environment = e,
+                                      .device = device,
+                                      .device_n = device_n,
+                                      .device_kind = st->device_kind,
+                                      .network_mode = task_default(st, "network_mode"),
+                                      .container_n = st->s->container_n};
+    return start_container_fill(&o, a);
+}
+
 /* The ports to which the agent lets the master's streams through. */
 static void proxy_ports_of(const struct exp_environment *e, struct wire_link_start_task *t, struct arena *a)
 {
@@ -332,7 +356,7 @@ static int encode_start(struct start *st, struct store *db, const struct exp_con
     fill_task(st, account, &env, &t, a);
     struct wire_link_task_limits limits = {.memory_bytes = v->resources.memory_limit_bytes,
                                            .pids = v->resources.process_limit,
-                                           .shm_bytes = v->resources.shm_size_bytes,
+                                           .shm_bytes = shm_bytes(st, v->resources.shm_size_bytes),
                                            .disk_bytes = v->resources.disk_limit_bytes};
     t.limits = &limits;
     /* A task that only removes files of a file system has no use for the experiment's Python, and should not fail
@@ -341,6 +365,7 @@ static int encode_start(struct start *st, struct store *db, const struct exp_con
         t.python = python_of(&v->environment, a);
     t.fetch_context = s->trial_id != 0;
     t.image = exp_config_image(config, st->device_kind);
+    t.container = container_of(st, &v->environment, v->resources.devices, v->resources.devices_n, a);
     if (s->trial_id)
         argv_of(v->entrypoint, &t, a);
     else if (collection_task_fill(db, s->task_id, s->experiment_id, config_json, &t, a, err) < 0)
@@ -382,12 +407,13 @@ static int encode_launched(struct start *st, const struct task_program *p, const
     fill_task(st, account, &env, &t, a);
     struct wire_link_task_limits limits = {.memory_bytes = v->resources.memory_limit_bytes,
                                            .pids = v->resources.process_limit,
-                                           .shm_bytes = v->resources.shm_size_bytes,
+                                           .shm_bytes = shm_bytes(st, v->resources.shm_size_bytes),
                                            .disk_bytes = v->resources.disk_limit_bytes};
     t.limits = &limits;
     t.fetch_context = task->context_hash != NULL;
     t.python = python_of(&v->environment, a);
     t.image = taskconf_image(p->config, st->device_kind);
+    t.container = container_of(st, &v->environment, v->resources.devices, v->resources.devices_n, a);
     bind_mounts_of_user(v->bind_mounts, v->bind_mounts_n, p->source_n + TASK_PROGRAM_MOUNTS, &t, a);
     capabilities_of(&v->environment, &t, a);
     task_program_fill(p, &t, a);

@@ -142,7 +142,8 @@ static void limit_processes(const struct taskspec *spec)
 {
     rlim_t most = (rlim_t)spec->limit.processes;
     struct rlimit now;
-    if (most == 0 || *spec->pids_file || getrlimit(RLIMIT_NPROC, &now) < 0)
+    if (most == 0 || *spec->pids_file || *spec->image /* the engine limits these */ ||
+        getrlimit(RLIMIT_NPROC, &now) < 0)
         return;
     if (now.rlim_max == RLIM_INFINITY || now.rlim_max > most)
         setrlimit(RLIMIT_NPROC, &(struct rlimit){.rlim_cur = most, .rlim_max = most});
@@ -272,7 +273,10 @@ static void __attribute__((noreturn)) become_task(const struct taskspec *spec, b
         name_tmp(spec);
     tell_of_hidden_packages();
     execvp(spec->argv[0], spec->argv);
-    fail_at_given(status, "cannot execute", spec->argv[0]);
+    if (*spec->image && errno == ENOEXEC)
+        fail_at_given(status, "the image is built for another kind of processor than this machine has: cannot execute",
+                      spec->argv[0]);
+    fail_at_given(status, *spec->image ? "cannot execute, in the container," : "cannot execute", spec->argv[0]);
 }
 
 static int make_pipes(struct pipes *p, struct error *err)

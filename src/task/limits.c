@@ -9,6 +9,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/strbuf.h"
 #include "common/system/files.h"
+#include "task/container.h"
 
 #define EVENTS_MAX 65536
 #define ENTRIES_PER_STEP 2000
@@ -42,9 +43,12 @@ void limits_open(struct limits *l, const struct taskspec *spec, int supervisor_d
     *l = (struct limits){.spec = spec, .task_dir = -1, .pids_fd = -1};
     if (*spec->pids_file)
         l->pids_fd = open(spec->pids_file, O_RDONLY | O_CLOEXEC);
+    /* In a container the task's directories are not beside the supervisor's: all of them are below its run directory.
+     */
     if (spec->limit.disk_bytes)
-        l->task_dir = openat(supervisor_dir, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    l->disk = (struct diskuse){.top = l->task_dir, .skip = "supervisor"};
+        l->task_dir = *spec->image ? open(CONTAINER_RUN_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+                                   : openat(supervisor_dir, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    l->disk = (struct diskuse){.top = l->task_dir, .skip = *spec->image ? "" : "supervisor"};
     l->measure_us = now_us + MEASURE_PAUSE_US;
 }
 

@@ -12,6 +12,7 @@
 #include "common/system/files.h"
 #include "common/system/log.h"
 #include "common/task/taskspec.h"
+#include "task/container.h"
 #include "task/find_python.h"
 #include "task/supervisor.h"
 
@@ -24,12 +25,14 @@ static int print_usage(FILE *to)
 {
     fprintf(
         to,
-        "usage: determined-task [--adopt|--look-for-python] DIRECTORY\n"
+        "usage: determined-task [--adopt|--container|--look-for-python] DIRECTORY\n"
         "       determined-task --version\n\n"
         "Runs the task whose order lies in DIRECTORY and speaks to the agent over the socket there.\n"
         "Returns 0 once the task runs, or 3 if it could not be executed; the supervisor itself goes on in the background until the\n"
         "agent has acknowledged the task's exit.\n\n"
         "  --adopt            start nothing: serve what an earlier supervisor of DIRECTORY has left\n"
+        "  --container        be the first process of a container: stay in the foreground, and tell the agent through the\n"
+        "                     named pipe `ready` in DIRECTORY; the exit status is the task's\n"
         "  --look-for-python  start nothing: look, as the task's user, which Python the order in DIRECTORY\n"
         "                     would run with, and tell the agent on standard output\n");
     return to == stdout ? 0 : EXIT_USAGE;
@@ -72,6 +75,30 @@ static int run_supervisor(const char *dir, bool adopt, int ready_fd)
     return r < 0 ? 1 : 0;
 }
 
+/* The whole life of a supervisor that is the first process of a container. */
+static int run_in_container(const char *dir)
+{
+    struct supervisor *s = NULL;
+    cleanup_error struct error err = ERROR_INIT;
+    setsid();
+    prctl(PR_SET_DUMPABLE, 0);
+    int r = supervisor_new(dir, /* adopt= */ false, &s, &err);
+    if (r < 0) {
+        fprintf(stderr, "determined-task: %s\n", error_msg(&err));
+        container_tell(dir, TASKSPEC_TOLD_FAILED, error_msg(&err));
+        return 1;
+    }
+    container_tell(dir, supervisor_has_task(s) ? TASKSPEC_TOLD_READY : TASKSPEC_TOLD_NOT_EXECUTED, "");
+    r = detach_from_agent(dir, &err);
+    if (r == 0)
+        r = supervisor_run(s, &err);
+    if (r < 0)
+        fprintf(stderr, "determined-task: %s\n", error_msg(&err));
+    int code = r < 0 ? 1 : supervisor_exit_code(s);
+    supervisor_free(s);
+    return code;
+}
+
 /* Waits for that byte. Returns the exit status of this program: 0 once the task runs. */
 static int await_ready(pid_t pid, int ready_fd)
 {
@@ -99,6 +126,7 @@ static int answer_find_python(const char *dir)
 int main(int argc, char **argv)
 {
     bool looks = argc == 3 && strcmp(argv[1], "--look-for-python") == 0;
+    bool in_container = argc == 3 && strcmp(argv[1], "--container") == 0;
     bool adopt = argc == 3 && strcmp(argv[1], "--adopt") == 0;
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {
         puts("determined-task " DET_VERSION);
@@ -106,13 +134,15 @@ int main(int argc, char **argv)
     }
     if (argc == 2 && strcmp(argv[1], "--help") == 0)
         return print_usage(stdout);
-    if ((argc != 2 && !adopt && !looks) || argv[argc - 1][0] == '-')
+    if ((argc != 2 && !adopt && !looks && !in_container) || argv[argc - 1][0] == '-')
         return print_usage(stderr);
     log_init("determined-task", LOG_INFO, 0);
     /* The supervisor outlives the agent: a socket of the agent that stayed open here would look alive to the master. */
     close_range(3, ~0U, 0);
     if (looks)
         return answer_find_python(argv[2]);
+    if (in_container)
+        return run_in_container(argv[2]);
     int ready[2];
     if (pipe2(ready, O_CLOEXEC) < 0) {
         perror("determined-task: pipe");

@@ -22,6 +22,7 @@
 #include "common/system/files.h"
 #include "common/system/log.h"
 #include "task/child.h"
+#include "task/container.h"
 #include "task/find_python.h"
 #include "task/proctree.h"
 
@@ -131,7 +132,8 @@ static void start_task(struct supervisor *s)
     int code = 0;
     cleanup_error struct error err = ERROR_INIT;
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-    if (hold_locks(&s->spec, &err) < 0 || child_start(&s->spec, &c, &code, &err) < 0) {
+    if (hold_locks(&s->spec, &err) < 0 || (*s->spec.image && container_prepare(&s->spec, &s->arena, &err) < 0) ||
+        child_start(&s->spec, &c, &code, &err) < 0) {
         cleanup_strbuf struct strbuf text = STRBUF_INIT;
         strbuf_addf(&text, "ERROR: %s\n", error_msg(&err));
         line_framer_feed(&s->output[1].framer, text.s, text.n, clock_now_us());
@@ -184,6 +186,13 @@ static void adopt_task(struct supervisor *s)
         }
     }
     kill_left_behind(&s->spec);
+    if (*s->spec.image) {
+        set_exit(s, TASK_EXIT_LOST, 137, SIGKILL,
+                 "the task's container ended before the task (somebody has stopped it, its engine was stopped, or the "
+                 "machine was restarted)");
+        record_exit(s);
+        return;
+    }
     /* Under an agent that is not root, a task can kill its own supervisor. Starting such a task again as if it had been
      * lost would not help, so its end counts as a failure of the task. */
     if (!s->spec.change_user && same_boot(&s->spec))
@@ -231,6 +240,11 @@ int supervisor_new(const char *dir, bool adopt, struct supervisor **ret, struct 
 bool supervisor_has_task(const struct supervisor *s)
 {
     return s->adopted || s->pid > 0;
+}
+
+int supervisor_exit_code(const struct supervisor *s)
+{
+    return s->exit.code;
 }
 
 void supervisor_free(struct supervisor *s)

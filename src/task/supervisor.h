@@ -24,6 +24,8 @@ struct supervisor;
 int supervisor_new(const char *dir, bool adopt, struct supervisor **ret, struct error *err);
 /* Whether the task was executed. After `adopt` it is always true. When it is false, the task's exit report says why. */
 bool supervisor_has_task(const struct supervisor *s);
+/* The exit status of the task as a shell would tell it: 128 + N for signal N. */
+int supervisor_exit_code(const struct supervisor *s);
 int supervisor_run(struct supervisor *s, struct error *err); /* runs until the agent has acknowledged the exit report */
 void supervisor_free(struct supervisor *s);
 

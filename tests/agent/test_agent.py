@@ -39,7 +39,7 @@ def test_agent_says_who_it_is_and_what_it_has(master, agent):
     assert query["id"] == "a1" and query["resource_pool"] == "default" and query["version"] and query["hostname"]
     (device,) = hello["devices"]
     assert device["id"] == 0 and device["type"] == "TYPE_CPU" and device["brand"].endswith("cores") and device["uuid"]
-    assert (hello["agentId"], hello["containerRuntime"], hello["tasks"]) == ("a1", "process", [])
+    assert (hello["agentId"], hello["containerRuntime"], hello["tasks"]) == ("a1", "auto", [])
 
 
 def test_artificial_slots_are_offered_as_so_many_devices(master, place):
@@ -51,7 +51,7 @@ def test_artificial_slots_are_offered_as_so_many_devices(master, place):
 
 @pytest.mark.parametrize("keys, words", [
     ({"slot_type": "cuda"}, ["cuda", "no such device"]),
-    ({"container_runtime": "docker"}, ["docker", "only the runtime", "process"]),
+    ({"container_runtime": "apptainer"}, ["apptainer", "process, docker, podman or auto"]),
     ({"master_host": ""}, ["master host must be provided"]),
     ({"token_file": "/no/such/token", "token": None}, ["token_file", "/no/such/token"]),
     ({"no_such_key": 1}, ["no_such_key"]),

@@ -51,10 +51,10 @@ def test_a_completed_single_experiment_goes_on_as_it_was(cluster):
 def test_what_an_override_has_no_effect_with_is_told(cluster, tmp_path):
     x = ended(cluster, "COMPLETED")
     override = tmp_path / "override.yaml"
-    override.write_text("environment: {image: mine}\nhyperparameters: {n: 1}\n")
+    override.write_text("resources: {agent_label: big}\nhyperparameters: {n: 1}\n")
     done = run_det(cluster, "experiment", "continue", x, "--config-file", override)
     assert done.returncode == 0, done
-    for words in ("environment.image has no effect: ", 'hyperparameters: the key n (line 2) is read as "false"'):
+    for words in ("resources.agent_label has no effect: ", 'hyperparameters: the key n (line 2) is read as "false"'):
         assert f"Warning: {words}" in done.stderr
         assert cluster.trial_log(cluster.trial_ids(x)[0]).count(f"warning: {words}") == 1
     assert cluster.wait_experiment(x)["state"] == "STATE_COMPLETED"

@@ -164,18 +164,16 @@ def test_a_template_may_hold_what_tasks_and_experiments_want(master):
 
 def test_keys_without_effect_say_so_at_creation_and_once_in_the_log(master, tmp_path):
     config = tmp_path / "container.yaml"
-    config.write_text("entrypoint: run\nsearcher: {name: single, metric: m}\nmax_restarts: 0\nenvironment: {image: mine:1, ports: {a: 80}, "
-                      "add_capabilities: [SYS_PTRACE], registry_auth: {username: u, password: p}}\n"
-                      "resources: {shm_size: 1g, devices: ['/dev/a:/dev/b']}\n")
+    config.write_text("entrypoint: run\nsearcher: {name: single, metric: m}\nmax_restarts: 0\n"
+                      "resources: {agent_label: big, slots: 2}\n")
     done = run_det(master, "experiment", "create", config, "--paused")
     assert done.returncode == 0, done
     experiment = max(x["id"] for x in master.get("/api/v1/experiments").json["experiments"])
     trial = master.get(f"/api/v1/experiments/{experiment}/trials").json["trials"][0]["id"]
     log = master.trial_log(trial)
-    for key in ("environment.image", "environment.ports", "environment.add_capabilities", "environment.registry_auth",
-                "resources.shm_size", "resources.devices"):
-        assert f"Warning: {key} has no effect: tasks are processes of the machine" in done.stderr
-        assert log.count(f"warning: {key} has no effect: tasks are processes of the machine") == 1
+    for key in ("resources.agent_label", "resources.slots"):
+        assert f"Warning: {key} has no effect: " in done.stderr
+        assert log.count(f"warning: {key} has no effect: ") == 1
     config.write_text("entrypoint: run\nsearcher: {name: single, metric: m}\n")
     assert "no effect" not in run_det(master, "experiment", "create", config, "--paused").stderr
 

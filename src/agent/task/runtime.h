@@ -1,19 +1,22 @@
 /* Where and how a task runs: as a process of this machine, or in a container of an engine. Each runtime is one table
  * of functions.
  *
- * All functions may block. They are called on worker threads: one after the other for one task, at the same time for
- * several tasks. What follows the start is the same in every runtime, and therefore not here: determined-task is the
- * first process of the task, and its socket reports output and exit and takes signals (agent/task/supervisor.h).
+ * An operation has up to two halves. What may block (files, programs) runs on a worker thread: one after the other for
+ * one task, at the same time for several tasks. What asks a container engine runs on the loop's thread, and waits there
+ * for nothing. What follows the start is the same in every runtime, and therefore not here: determined-task is the
+ * first process of the task, and its socket, in the task's directory, reports output and exit and takes signals
+ * (agent/task/supervisor.h).
  *
- *
- *     prepare ─▶ [rendezvous] ─▶ start ─▶ …socket… ─▶ cleanup         after the agent's restart:  adopt ─▶ …socket… ─▶
- *     cleanup */
+ *   [ask_image] ─▶ prepare ─▶ [rendezvous] ─▶ start ─▶ [ask_start] ─▶ …socket… ─▶ [ask_removal] ─▶ cleanup
+ *                                        after the agent's restart:  adopt ─▶ …socket… ─▶ [ask_removal] ─▶ cleanup */
 #ifndef DET_AGENT_TASK_RUNTIME_H
 #define DET_AGENT_TASK_RUNTIME_H
 
 #include <stdatomic.h>
 
 #include "agent/config.h"
+#include "agent/engine/engine.h"
+#include "agent/engine/image.h"
 #include "agent/machine/account.h"
 #include "agent/machine/cgroup.h"
 #include "agent/machine/python_probe.h"
@@ -31,7 +34,12 @@ struct runtime_task {
     const struct agent_config *config;
     const struct slots *slots; /* the agent's slots */
     const struct cgroup_home *cgroups;
+    struct runtime_engines *engines; /* only the loop's thread touches them */
     const struct runtime *runtime;
+    struct engine *engine;           /* the engine of the task's container; NULL: none was found, or none is needed */
+    const struct image_facts *image; /* of the task's container */
+    struct taskspec_place *place;    /* the mounts of its container, as they were checked */
+    size_t place_n;
     const atomic_bool *agent_stops; /* set when the agent is to end: a worker then gives up what it waits for */
     const char *container_id;
     const char *master_id, *cluster_id;
@@ -54,23 +62,63 @@ struct runtime_task {
     struct python_probe_process python_process;
 };
 
+/* An operation of a runtime that asks an engine. */
+struct runtime_ask;
+struct runtime_ask_handler {
+    void (*on_line)(void *ctx, const char *line, size_t n); /* for the task's log */
+    void (*on_done)(void *ctx, const struct error *err);    /* NULL: it succeeded */
+    void *ctx;
+};
+/* on_done is called once, later, on the loop's thread. Nobody else may touch the task until then. */
+typedef struct runtime_ask *runtime_ask_fn(struct runtime_task *t, const struct runtime_ask_handler *h);
+
+/* The engines that this agent may ask, in this order. */
+struct runtime_engines {
+    struct engine engine[2];
+    size_t n;
+};
+
 struct runtime {
     const char *name;
     /* Prepares directories, files, context and limits: everything but the first process. */
     int (*prepare)(struct runtime_task *t, struct error *err);
-    /* Starts the task. Returns once its supervisor listens in the task's directory. */
+    /* Starts the task. Once this and ask_start are done, its supervisor listens in the task's directory. */
     int (*start)(struct runtime_task *t, struct error *err);
     /* Makes sure that a supervisor listens: the one that still runs, or a new one that reports what became of the
      * task. */
     int (*adopt)(struct runtime_task *t, struct error *err);
     /* Removes everything that the task has left on this machine. */
     int (*cleanup)(struct runtime_task *t, struct error *err);
+    /* The halves that ask an engine; NULL where the runtime needs none. ask_image finds an engine that answers, and the
+     * task's image: `engine` and `image` are set then. */
+    runtime_ask_fn *ask_image, *ask_start, *ask_removal;
 };
 
-extern const struct runtime runtime_process;
+extern const struct runtime runtime_process, runtime_container;
 
-/* Finds the runtime with the configured name; "auto" is the first one that works on this machine. If this build lacks
- * the runtime, the error says which it has. */
-int runtime_choose(const char *name, const struct runtime **ret, struct error *err);
+/* Gives up what was asked; on_done is not called. */
+void runtime_ask_cancel(struct runtime_ask *ask);
+
+/* Checks the value of container_runtime. If this build lacks the runtime, the error says which it has. */
+int runtime_check_name(const char *name, struct error *err);
+/* Whether a task is to run in a container, if an engine answers. */
+bool runtime_wants_container(const struct agent_config *c, const struct wire_link_start_task *start);
+/* The engines that the configuration names. */
+void runtime_list_engines(const struct agent_config *c, struct loop *l, struct arena *a, struct runtime_engines *ret);
+
+/* ---- for runtimes ------------------------------------------------------------------------------------------------ */
+
+#define RUNTIME_LIBRARY_DIR "/run/determined.library" /* our library, in a container */
+
+/* Makes the task's account, directory, environment, files and context. Runs on a worker thread. */
+int runtime_prepare_files(struct runtime_task *t, struct error *err);
+struct taskspec;
+/* Fills in what orders have in common whatever the runtime is. */
+int runtime_fill_spec(const struct runtime_task *t, struct taskspec *ret, struct error *err);
+int runtime_write_spec(const struct runtime_task *t, const struct taskspec *spec, struct error *err);
+/* Lets determined-task adopt what a dead supervisor has left; `adopt` of every runtime. */
+int runtime_adopt(struct runtime_task *t, struct error *err);
+/* Removes the task's directory, or keeps it under another name; `cleanup` of a runtime without control groups. */
+int runtime_remove_directory(struct runtime_task *t, struct error *err);
 
 #endif

@@ -11,7 +11,8 @@ enum { PASSWD_MAX = 1024 * 1024 };
 
 static const char *const sshd_places[] = {"/usr/sbin/sshd", "/usr/local/sbin/sshd", "/sbin/sshd", "/usr/bin/sshd",
                                           NULL};
-const struct shell_server_places shell_server_places = {.sshd = sshd_places};
+const struct shell_server_places shell_server_places = {.sshd = sshd_places},
+                                 shell_server_places_in_image = {.sshd = sshd_places, .in_image = true};
 
 /* ---- the files --------------------------------------------------------------------------------------------------- */
 
@@ -177,7 +178,7 @@ static int check_account(const struct account *who, bool views, struct error *er
 static const char *find_sshd(const struct shell_server_places *places)
 {
     const char *const *place = places->sshd;
-    while (*place && access(*place, X_OK) != 0)
+    while (!places->in_image && *place && access(*place, X_OK) != 0)
         place++;
     return *place;
 }
@@ -190,7 +191,7 @@ int shell_server_prepare(const struct taskdir *d, const struct shell_server_plac
         return error_set(err, ERR_INVALID,
                          "this machine has no sshd, which a shell needs: let an admin install OpenSSH's server on the "
                          "agent's machine (in Debian the package openssh-server)");
-    if (check_account(d->owner, views, err) < 0)
+    if (!places->in_image && check_account(d->owner, views, err) < 0)
         return -1;
     return put(d, "shell-entrypoint.sh", arena_printf(a, entrypoint, sshd), 0700, a, err) < 0 ||
                    put(d, "ssh/sshd_config", sshd_config, 0600, a, err) < 0 ||

@@ -12,8 +12,9 @@
 /* Where programs of OpenSSH's server lie. Each list ends with NULL. */
 struct shell_server_places {
     const char *const *sshd;
+    bool in_image; /* the first one is that of the task's image: nobody can look there before the task runs */
 };
-extern const struct shell_server_places shell_server_places;
+extern const struct shell_server_places shell_server_places, shell_server_places_in_image;
 
 /* Writes the files into the task's directory. ERR_INVALID, which refuses the task, if this machine has no sshd, or if
  * sshd could not open a session for the task's account: `views` says whether tasks see an /etc/passwd of their own. */

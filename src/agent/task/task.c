@@ -86,7 +86,8 @@ struct runtime_task *runtime_task_new(struct agent *a, const char *container_id)
     rt->config = a->config;
     rt->slots = &a->slots;
     rt->cgroups = &a->cgroups;
-    rt->runtime = a->runtime;
+    rt->runtime = &runtime_process;
+    rt->engines = &a->engines;
     rt->agent_stops = &a->stopping;
     rt->boot_id = a->boot_id;
     rt->python_process.fd = -1;
@@ -128,6 +129,8 @@ void task_forget(struct task *t)
     ready_watch_free(t->ready_watch);
     python_probe_free(t->python_probe);
     task_release_python(t);
+    runtime_ask_cancel(t->ask);
+    engine_greeting_cancel(t->greeting);
     task_close_log(t);
     if (t->fetch)
         http_fetch_cancel(t->fetch);
@@ -173,6 +176,8 @@ void task_adopt(struct agent *a, const char *container_id)
     struct taskspec spec;
     task_order_read(t->rt);
     bool started = task_read_spec(t, &spec), supervised = is_supervised(t);
+    if (started && *spec.image)
+        task_set_engine(t, spec.engine);
     if (started) {
         t->allocation_id = taskspec_env(&spec, "DET_ALLOCATION_ID");
         t->task_id = taskspec_env(&spec, "DET_TASK_ID");
@@ -237,6 +242,10 @@ void task_signal(struct task *t, int signo)
             http_fetch_cancel(t->fetch);
         t->fetch = NULL;
         loop_timer_disarm(t->timer);
+        task_end_killed(t);
+    } else if (t->ask && t->sm.state == TASK_PREPARING && signo == SIGKILL) {
+        runtime_ask_cancel(t->ask);
+        t->ask = NULL;
         task_end_killed(t);
     } else if (t->python_waits && signo == SIGKILL) {
         task_release_python(t);

@@ -64,10 +64,19 @@ static void on_started(struct task *t, const struct error *err)
         task_attach(t);
 }
 
+/* The first half of the start is done. The second one, if the runtime has one, asks an engine. */
+static void on_files_started(struct task *t, const struct error *err)
+{
+    if (err || !t->rt->runtime->ask_start)
+        on_started(t, err);
+    else
+        task_start_container(t, on_started);
+}
+
 static void start_supervisor(struct task *t)
 {
     task_move_to(t, TASK_STARTING);
-    task_submit(t, t->agent->pool, t->agent->runtime->start, on_started);
+    task_submit(t, t->agent->pool, t->rt->runtime->start, on_files_started);
 }
 
 static void on_rendezvous(void *ctx, struct http_fetch_reply *reply, const struct error *err)
@@ -127,7 +136,16 @@ static int prepare(struct runtime_task *rt, struct error *err)
 
 void task_prepare(struct task *t)
 {
+    task_close_log(t); /* from here on the spool is the supervisor's */
     task_submit(t, t->agent->pool, prepare, on_prepared);
+}
+
+void task_begin(struct task *t)
+{
+    if (t->rt->runtime == &runtime_process && task_wants_python(t))
+        task_find_python(t);
+    else
+        task_prepare(t);
 }
 
 /* A copy of the order that lives as long as the task. */
@@ -166,8 +184,8 @@ void task_start(struct agent *a, const struct wire_link_start_task *message)
     log_info("task.order", "container=%s allocation=%s slots=%zu", t->container_id, t->allocation_id,
              rt->start->device_ids_n);
     task_send_state(t, WIRE_CONTAINER_STATE_PULLING);
-    if (task_wants_python(t))
-        task_find_python(t);
+    if (runtime_wants_container(a->config, rt->start))
+        task_find_image(t);
     else
-        task_prepare(t);
+        task_begin(t);
 }

@@ -16,6 +16,11 @@ static void on_removed(struct task *t, const struct error *err)
     task_forget(t);
 }
 
+void task_remove_files(struct task *t)
+{
+    task_submit(t, t->agent->cleaner, t->rt->runtime->cleanup, on_removed);
+}
+
 void task_remove(struct task *t)
 {
     if (t->supervisor) {
@@ -24,7 +29,10 @@ void task_remove(struct task *t)
         t->supervisor = NULL;
     }
     task_move_to(t, TASK_REMOVING);
-    task_submit(t, t->agent->cleaner, t->agent->runtime->cleanup, on_removed);
+    if (t->rt->runtime->ask_removal && t->rt->engine && !t->agent->config->keep_ended)
+        task_remove_container(t);
+    else
+        task_remove_files(t);
 }
 
 void task_set_exit(struct task *t, const struct task_exit *e)

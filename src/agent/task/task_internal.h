@@ -1,6 +1,8 @@
 /* The parts of a task's life share this; for src/agent/task/task*.c only.
  *
  *   task.c        the table of tasks, the agent's restart, the link's coming and going, signals
+ *   task_container.c  what a container engine is asked for the task
+ *   task_log.c    the task's log before it has a supervisor
  *   task_python.c the Python that the task asks for, at the beginning of PREPARING
  *   task_begin.c  PREPARING, RENDEZVOUS, STARTING
  *   task_run.c    RUNNING: the supervisor, connected and adopted
@@ -30,7 +32,10 @@ struct task {
     bool kill_wanted, discard;
     int pending_signal;
 
-    bool python_waits; /* the task's Python is being found or made; nothing else of the task is prepared */
+    struct engine_greeting *greeting; /* while an engine is greeted before it is asked for the removal */
+    void (*container_done)(struct task *, const struct error *);
+    struct runtime_ask *ask; /* while an engine is asked something for this task */
+    bool python_waits;       /* the task's Python is being found or made; nothing else of the task is prepared */
     /* finds or makes it, then holds it until the supervisor does; NULL if the task asks for none */
     struct environment_job *python_job;
     struct spool
@@ -89,6 +94,19 @@ void task_watch_profile(struct task *t); /* watches for requests of system metri
 void task_tell_record(struct task *t);
 /* Connects to the task's supervisor. If there is none, a new supervisor adopts what is left. */
 void task_attach(struct task *t);
+
+/* task_container.c */
+void task_find_image(struct task *t); /* finds an engine and the task's image; then task_prepare() */
+void task_start_container(struct task *t, void (*done)(struct task *, const struct error *));
+void task_remove_container(struct task *t); /* …; then task_remove_files() */
+/* Makes a task that was found one of a container of the engine with this name. */
+void task_set_engine(struct task *t, const char *name);
+void task_begin(struct task *t); /* the runtime is known; the Python, then the rest */
+void task_remove_files(struct task *t);
+
+/* task_log.c */
+int task_open_log(struct task *t, struct error *err);
+void task_log_line(struct task *t, const char *line, size_t n);
 
 bool task_wants_python(const struct task *t);
 /* Finds or makes the Python that the task asks for; then task_prepare(). */

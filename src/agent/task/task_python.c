@@ -1,6 +1,5 @@
 /* The Python that a task asks for, before anything else of the task is prepared. Its environment may have to be made,
- * which takes minutes: progress goes into the task's log. There is no supervisor yet, so the agent itself puts these
- * lines into the task's spool, and sends them; the supervisor goes on with the next number. */
+ * which takes minutes: progress goes into the task's log (task_log.c). */
 #include "agent/task/task_internal.h"
 
 #include <stdlib.h>
@@ -13,8 +12,6 @@
 #include "common/config/python_requirements.h"
 #include "common/system/log.h"
 
-#define LINE_BYTES_MAX (TASK_LINE_MAX - 1)
-
 bool task_wants_python(const struct task *t)
 {
     const struct wire_link_start_task *s = t->rt->start;
@@ -22,58 +19,12 @@ bool task_wants_python(const struct task *t)
                                              (s->python->requirements && *s->python->requirements)));
 }
 
-/* ---- its log before it has a supervisor -------------------------------------------------------------------------- */
-
-static int open_log(struct task *t, struct error *err)
-{
-    cleanup_close int dir = taskdir_open_spool(&t->rt->dir, err);
-    return dir < 0 ? -1 : spool_open(take_fd(dir), TASKDIR_SPOOL_MAX, &t->log, err);
-}
-
-void task_send_log(struct task *t, uint64_t after)
-{
-    struct spool_batch batch = {0};
-    while (t->log && link_is_up(t->agent->link) && !t->discard &&
-           spool_read(t->log, after, TASK_BATCH_BYTES, &batch, NULL) == 0 && batch.count) {
-        task_send_lines(t, batch.first, batch.count, batch.line.s, batch.line.n);
-        after = batch.first + batch.count - 1;
-    }
-    t->log_sent = after;
-    strbuf_release(&batch.line);
-}
-
-void task_close_log(struct task *t)
-{
-    spool_free(t->log);
-    t->log = NULL;
-}
-
-/* Adds a text whose bytes may be no UTF-8. */
-static void add_text(struct strbuf *b, const char *s, size_t n)
-{
-    for (size_t length; n > 0; s += length ? length : 1, n -= length ? length : 1) {
-        length = utf8_sequence(s, n);
-        if (length)
-            strbuf_add(b, s, length);
-        else
-            strbuf_adds(b, UTF8_REPLACEMENT);
-    }
-}
+/* ---- the environment --------------------------------------------------------------------------------------------- */
 
 static void on_line(void *ctx, const char *line, size_t n)
 {
-    struct task *t = ctx;
-    cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    add_text(&text, line, n < LINE_BYTES_MAX ? n : LINE_BYTES_MAX);
-    strbuf_addc(&text, '\n');
-    struct task_line l = {
-        .time_us = clock_now_us(), .stdtype = TASK_STDOUT, .level = TASK_LEVEL_INFO, .text = text.s, .text_n = text.n};
-    spool_append(t->log, &l);
-    if (spool_flush(t->log, NULL) == 0) /* otherwise the disk is full, and the next line tries again */
-        task_send_log(t, t->log_sent);
+    task_log_line(ctx, line, n);
 }
-
-/* ---- the environment --------------------------------------------------------------------------------------------- */
 
 static const char **copy_texts(const char *const *text, size_t n, struct arena *a)
 {
@@ -109,7 +60,6 @@ static void on_done(void *ctx, const struct python_place *place, const struct er
     }
     t->python_waits = false;
     t->rt->python = copy_place(place, &t->rt->arena);
-    task_close_log(t); /* from here on the spool is the supervisor's */
     log_info("task.python", "container=%s interpreter=%s", t->container_id, log_quote(place->interpreter));
     task_prepare(t);
 }
@@ -145,7 +95,7 @@ void task_find_python(struct task *t)
 {
     cleanup_error struct error err = ERROR_INIT;
     t->python_waits = true;
-    if (open_log(t, &err) == 0 && start_job(t, &err) == 0)
+    if (task_open_log(t, &err) == 0 && start_job(t, &err) == 0)
         return;
     task_release_python(t);
     task_end_unstarted(t, &err);

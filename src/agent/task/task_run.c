@@ -99,7 +99,7 @@ static void on_adopted(struct task *t, const struct error *err)
 
 void task_adopt_left(struct task *t)
 {
-    task_submit(t, t->agent->pool, t->agent->runtime->adopt, on_adopted);
+    task_submit(t, t->agent->pool, t->rt->runtime->adopt, on_adopted);
 }
 
 void task_attach(struct task *t)

@@ -19,6 +19,14 @@ void taskdir_init(struct taskdir *d, const char *run_root, const char *container
     d->supervisor = arena_printf(a, "%s/supervisor", d->path);
     d->run = arena_printf(a, "%s/run", d->path);
     d->tmp = arena_printf(a, "%s/tmp", d->path);
+    d->seen = d->run;
+}
+
+void taskdir_set_in_image(struct taskdir *d, const char *seen, struct arena *a)
+{
+    d->tmp = arena_printf(a, "%s/tmp", d->run);
+    d->seen = seen;
+    d->in_image = true;
 }
 
 /* mkdir followed by chmod, because a worker thread must not change the umask of the process. */
@@ -131,7 +139,7 @@ int taskdir_put_path(const struct taskdir *d, const char *path, const void *data
     size_t length = strlen(d->run);
     if (strncmp(path, d->run, length) != 0 || path[length] != '/')
         return error_set(err, ERR_INVALID,
-                         "the file %s does not belong to the task's own directory, which is all that the process "
+                         "the file %s does not belong to the task's own directory, which is all that the "
                          "runtime can fill",
                          path);
     cleanup_close int run = taskdir_open_run(d, err);

@@ -22,6 +22,8 @@
 
 struct taskdir {
     const char *path, *supervisor, *run, *tmp;
+    const char *seen; /* run/ as the task sees it */
+    bool in_image;    /* the task sees the files of an image, and not those of the machine */
     const struct account *owner;
 };
 
@@ -29,6 +31,8 @@ struct taskdir {
 
 void taskdir_init(struct taskdir *d, const char *run_root, const char *container_id, struct arena *a);
 int taskdir_make(const struct taskdir *d, bool trial, struct error *err);
+/* For a task in a container, whose engine mounts run/ at `seen`. All that is the task's own is then below run/. */
+void taskdir_set_in_image(struct taskdir *d, const char *seen, struct arena *a);
 /* Makes the task's spool, and the directories above it, before everything else; opens it and returns its descriptor. */
 int taskdir_open_spool(const struct taskdir *d, struct error *err);
 /* Gives run/ and tmp/ to the task's user, once everything is in place. */

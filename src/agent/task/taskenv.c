@@ -39,7 +39,7 @@ static void put_variable(struct taskenv *e, char *entry)
     e->item[e->n] = NULL;
 }
 
-static void taskenv_set(struct taskenv *e, const char *name, const char *value)
+void taskenv_set(struct taskenv *e, const char *name, const char *value)
 {
     put_variable(e, arena_printf(e->arena, "%s=%s", name, value));
 }
@@ -107,6 +107,19 @@ static void add_machine(struct taskenv *e, char *const *machine, const struct ac
     /* programs such as JupyterLab open terminals with it */
     taskenv_set(e, "SHELL", account_shell_works(who->shell) ? who->shell : "/bin/sh");
     taskenv_set(e, "PYTHONUNBUFFERED", "1"); /* otherwise its output is buffered, and appears after all of its errors */
+}
+
+/* What a task in a container has in place of the machine's variables. */
+static void add_image(struct taskenv *e, const struct taskenv_facts *f)
+{
+    taskenv_set(e, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    taskenv_set(e, "HOME", f->work_dir);
+    for (char *const *item = f->image_env; *item; item++)
+        if (strchr(*item, '='))
+            put_variable(e, arena_strdup(e->arena, *item));
+    taskenv_set(e, "USER", f->account->name);
+    taskenv_set(e, "LOGNAME", f->account->name);
+    taskenv_set(e, "PYTHONUNBUFFERED", "1");
 }
 
 static bool has_name_in_any_case(const struct taskenv *e, const char *name)
@@ -216,8 +229,8 @@ static void add_places(struct taskenv *e, const struct taskenv_facts *f)
     taskenv_set(e, "PYTHONUSERBASE", userbase);
     add_python(e, f);
     prepend_path(e, "PATH", arena_printf(e->arena, "%s/bin", userbase));
-    if (*f->config->python_path)
-        prepend_path(e, "PYTHONPATH", f->config->python_path);
+    if (*f->library)
+        prepend_path(e, "PYTHONPATH", f->library);
     if (!taskenv_get(e, "DET_PYTHON_EXECUTABLE"))
         taskenv_set(e, "DET_PYTHON_EXECUTABLE", "python3");
 }
@@ -226,7 +239,10 @@ void taskenv_build(struct taskenv *e, const struct wire_link_start_task *t, cons
                    char *const *machine, struct arena *a)
 {
     *e = (struct taskenv){.arena = a};
-    add_machine(e, machine, f->account, f->work_dir);
+    if (f->image_env)
+        add_image(e, f);
+    else
+        add_machine(e, machine, f->account, f->work_dir);
     for (size_t i = 0; i < t->env_n; i++)
         put_variable(e, strchr(t->env[i], '=') ? arena_strdup(a, t->env[i]) : arena_printf(a, "%s=", t->env[i]));
     add_proxy(e, "HTTP_PROXY", f->config->http_proxy);

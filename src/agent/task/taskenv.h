@@ -24,7 +24,9 @@ struct taskenv_facts {
     const struct account *account;
     const struct slots *slots;
     const char *master_id, *cluster_id;
-    const char *run_dir; /* the directory that the task sees as /run/determined */
+    char *const *image_env; /* variables of the task's image, NULL-terminated; NULL: the task has no image */
+    const char *library;    /* directory of our library, as the task sees it; "" if there is none */
+    const char *run_dir;    /* the directory that the task sees as /run/determined */
     const char *work_dir;
     const struct python_place *python; /* the Python that the order asks for; NULL: the agent's */
     const char *python_shims;          /* "" or a directory in which `python3` is that Python */
@@ -34,6 +36,7 @@ void taskenv_build(struct taskenv *e, const struct wire_link_start_task *t, cons
                    char *const *machine, struct arena *a);
 /* Sets `file_variable` in place of `name`, whose value lies in that file. */
 void taskenv_replace(struct taskenv *e, const char *name, const char *file_variable, const char *file);
+void taskenv_set(struct taskenv *e, const char *name, const char *value);
 const char *taskenv_get(const struct taskenv *e, const char *name); /* NULL if unset */
 
 /* A path at or below TASKENV_RUN_DIR becomes the path at which the file really lies; others stay as they are. */

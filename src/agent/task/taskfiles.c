@@ -126,7 +126,8 @@ int taskfiles_move_large(const struct taskdir *d, struct taskenv *env, struct er
             continue;
         if (taskdir_put_file(d, row[i].file, value, strlen(value), 0600, err) < 0)
             return -1;
-        taskenv_replace(env, row[i].name, row[i].file_variable, arena_printf(env->arena, "%s/%s", d->run, row[i].file));
+        taskenv_replace(env, row[i].name, row[i].file_variable,
+                        arena_printf(env->arena, "%s/%s", d->seen, row[i].file));
     }
     return 0;
 }
@@ -228,9 +229,10 @@ int taskfiles_write_entrypoint(const struct taskdir *d, const struct wire_link_s
         return -1;
     char **argv = arena_array(a, char *, t->argv_n + 5);
     size_t n = 0;
-    /* bash has always run the users' hooks; where it is missing, a POSIX shell runs the rest. */
-    argv[n++] = access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh";
-    argv[n++] = arena_printf(a, "%s/%s", d->run, name);
+    /* bash has always run the users' hooks; where it is missing, a POSIX shell runs the rest. Whether an image has it
+     * is found out within the container (task/container.c). */
+    argv[n++] = d->in_image || access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh";
+    argv[n++] = arena_printf(a, "%s/%s", d->seen, name);
     bool is_class = t->argv_n == 1 && t->task_type == WIRE_TASK_TYPE_TRIAL && taskfiles_is_trial_class(t->argv[0]);
     if (t->argv_n == 1) {
         argv[n++] = "/bin/sh";

@@ -4,10 +4,11 @@
 
 #include "common/base/bytes.h"
 
-#define MAGIC 0x33535444u               /* "DTS3" */
-#define MAGIC_WITHOUT_LOCKS 0x32535444u /* "DTS2": an order of an older agent, whose task may still run */
-#define STRING_MIN 5                    /* length and NUL byte */
-#define CHANGE_USER 1u                  /* flags of a task */
+#define MAGIC 0x34535444u                   /* "DTS4" */
+#define MAGIC_WITHOUT_CONTAINER 0x33535444u /* "DTS3": an order of an older agent, whose task may still run */
+#define MAGIC_WITHOUT_LOCKS 0x32535444u     /* "DTS2" */
+#define STRING_MIN 5                        /* length and NUL byte */
+#define CHANGE_USER 1u                      /* flags of a task */
 #define ISOLATED 2u
 #define READ_ONLY 1u /* flags of a mount */
 #define MAKE_SOURCE 2u
@@ -68,6 +69,15 @@ void taskspec_encode(const struct taskspec *s, struct strbuf *out)
     put_string(out, s->tmp);
     bytes_u64(out, s->drop_capabilities);
     put_strings(out, s->lock);
+    put_string(out, s->image);
+    put_string(out, s->engine);
+    bytes_u32(out, (uint32_t)s->place_n);
+    for (size_t i = 0; i < s->place_n; i++) {
+        put_string(out, s->place[i].target);
+        bytes_u64(out, s->place[i].dev);
+        bytes_u64(out, s->place[i].ino);
+    }
+    put_string(out, s->passwd_line);
 }
 
 static void get_mounts(struct cursor *c, struct arena *a, struct taskspec *s)
@@ -83,12 +93,26 @@ static void get_mounts(struct cursor *c, struct arena *a, struct taskspec *s)
     }
 }
 
+static void get_container(struct cursor *c, struct arena *a, struct taskspec *s)
+{
+    s->image = arena_strdup(a, cursor_string(c, NULL));
+    s->engine = arena_strdup(a, cursor_string(c, NULL));
+    s->place_n = cursor_count(c, STRING_MIN + 2 * sizeof(uint64_t));
+    s->place = arena_array(a, struct taskspec_place, s->place_n + 1);
+    for (size_t i = 0; i < s->place_n; i++) {
+        s->place[i].target = arena_strdup(a, cursor_string(c, NULL));
+        s->place[i].dev = cursor_u64(c);
+        s->place[i].ino = cursor_u64(c);
+    }
+    s->passwd_line = arena_strdup(a, cursor_string(c, NULL));
+}
+
 int taskspec_decode(const void *data, size_t n, struct arena *a, struct taskspec *ret, struct error *err)
 {
     struct cursor c = cursor_of(data, n);
-    struct taskspec s = {0};
+    struct taskspec s = {.image = "", .engine = "", .passwd_line = ""};
     uint32_t magic = cursor_u32(&c);
-    if (magic != MAGIC && magic != MAGIC_WITHOUT_LOCKS)
+    if (magic != MAGIC && magic != MAGIC_WITHOUT_CONTAINER && magic != MAGIC_WITHOUT_LOCKS)
         return error_set(err, ERR_INVALID, "not a task order (or one of another version)");
     s.argv = get_strings(&c, a);
     s.env = get_strings(&c, a);
@@ -115,8 +139,10 @@ int taskspec_decode(const void *data, size_t n, struct arena *a, struct taskspec
     s.boot_id = arena_strdup(a, cursor_string(&c, NULL));
     s.tmp = arena_strdup(a, cursor_string(&c, NULL));
     s.drop_capabilities = cursor_u64(&c);
-    if (magic == MAGIC)
+    if (magic != MAGIC_WITHOUT_LOCKS)
         s.lock = get_strings(&c, a);
+    if (magic == MAGIC)
+        get_container(&c, a, &s);
     if (!cursor_done(&c) || !s.argv[0])
         return error_set(err, ERR_INVALID, "a damaged task order");
     *ret = s;

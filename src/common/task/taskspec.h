@@ -27,6 +27,18 @@ struct taskspec_mount {
     bool make_source; /* a directory that is not there yet is made, with the task's own rights */
 };
 
+/* A mount of a container, as the agent saw its source. The engine opens sources by name, as root: what it mounted must
+ * be what the agent had looked at with the task's rights. */
+struct taskspec_place {
+    const char *target; /* within the container */
+    uint64_t dev, ino;
+};
+
+/* The supervisor of a container says once, through this named pipe in its directory, how its start went: one byte, and
+ * with TASKSPEC_TOLD_FAILED a sentence. */
+#define TASKSPEC_PIPE "ready"
+enum { TASKSPEC_TOLD_READY = 'R', TASKSPEC_TOLD_NOT_EXECUTED = 'N', TASKSPEC_TOLD_FAILED = 'E' };
+
 /* Exit status of determined-task when the supervisor serves, but the task could not be executed: its exit says why. */
 #define TASKSPEC_NOT_EXECUTED 3
 
@@ -69,6 +81,14 @@ struct taskspec {
     /* Files that the supervisor keeps locked, shared, until the task has ended: Python environments that the task uses
      * are not removed meanwhile. NULL-terminated. */
     char **lock;
+    /* "" for a task that is a process of the machine. Otherwise the supervisor is the first process of a container of
+     * this image, and whatever is a mount of the task was mounted by the container's engine. */
+    const char *image;
+    const char *engine; /* name of that engine */
+    struct taskspec_place *place;
+    size_t place_n;
+    const char
+        *passwd_line;   /* "" or the line of the task's account, added to a container's /etc/passwd that lacks it */
     uint64_t spool_max; /* bytes of unacknowledged lines after which the task's output is no longer read */
 };
 

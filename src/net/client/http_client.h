@@ -17,6 +17,9 @@
 struct http_fetch {
     const char *method; /* "GET" … */
     const char *url;
+    /* NULL, or the path of the Unix socket at which the server listens, as container engines do. The URL's host is then
+     * only a name, no proxy is asked, and error messages name the socket. */
+    const char *unix_socket;
     const char *const *header; /* "Name: value" …, NULL-terminated; NULL for none */
     const void *body;          /* NULL for none; http_fetch() does not copy it */
     size_t body_n;

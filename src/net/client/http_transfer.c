@@ -236,8 +236,14 @@ int transfer_prepare(struct transfer *t, const struct http_fetch *f, bool copy_b
         return error_set(err, ERR_INVALID, "%s is not an address of the form http://host:port/path or https://…",
                          f->url);
     }
-    t->place = place_of(u);
-    set_proxy(t, u);
+    t->unix_socket = f->unix_socket != NULL;
+    t->place = f->unix_socket ? must_strdup(f->unix_socket) : place_of(u);
+    if (f->unix_socket) {
+        curl_easy_setopt(t->easy, CURLOPT_UNIX_SOCKET_PATH, f->unix_socket);
+        curl_easy_setopt(t->easy, CURLOPT_NOPROXY, "*");
+    } else {
+        set_proxy(t, u);
+    }
     set_tls(t, u, f);
     char *url = NULL;
     curl_url_get(u, CURLUPART_URL, &url, 0);
@@ -278,7 +284,7 @@ static void describe_unreachable(const struct transfer *t, bool proxy, struct st
         add_lower(why, strerror((int)os_error));
     else
         add_lower(why, *t->detail ? t->detail : "no connection");
-    if (os_error == ECONNREFUSED && !proxy)
+    if (os_error == ECONNREFUSED && !proxy && !t->unix_socket)
         strbuf_adds(why, "; is the master running there?");
 }
 
@@ -297,6 +303,8 @@ static void describe_timeout(const struct transfer *t, struct strbuf *why)
  * or sends what the client cannot parse. */
 static const char *other_protocol(const struct transfer *t, CURLcode code)
 {
+    if (t->unix_socket)
+        return NULL;
     bool tls = strncmp(t->place, "https:", 6) == 0;
     bool not_tls = strstr(t->detail, "wrong version number") || strstr(t->detail, "packet length too long") ||
                    strstr(t->detail, "record layer failure");

@@ -12,7 +12,9 @@ struct transfer {
     /* of the pointers in it only on_data, on_upload, abandoned and ctx are used after transfer_prepare() */
     struct http_fetch options;
     struct curl_slist *header, *connect_to;
-    char *place;       /* "http://host:port", for error messages: without the path and without secrets */
+    /* "http://host:port" or the path of the socket, for error messages: without the path and without secrets */
+    char *place;
+    bool unix_socket;
     const char *proxy; /* the proxy that the environment names and this exchange uses; NULL: none */
     char detail[CURL_ERROR_SIZE];
     struct http_fetch_reply reply;

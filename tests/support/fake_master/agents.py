@@ -221,6 +221,8 @@ class Master(FakeMaster):
         order = {"containerId": container, "allocationId": "1.task.0", "taskId": "1.task", "taskType": "TASK_TYPE_COMMAND",
                  "deviceIds": [0], "argv": argv, "fetchContext": True, "workDir": "", "user": {"ownerId": OWNER, "owner": "somebody"},
                  "env": ["DET_TASK_ID=1.task", "DET_ALLOCATION_ID=1.task.0", "DET_SESSION_TOKEN=session", "DET_TASK_TYPE=COMMAND"]}
+        if "more_container" in more:  # StartTask's field has the name of the first argument
+            order["container"] = more.pop("more_container")
         order.update(more)
         order["env"] = order["env"] + more.pop("more_env", [])
         self.expected[container] = order

@@ -37,6 +37,7 @@ static void build_environment(struct taskenv *e, const char **env, size_t n, cha
                               .slots = &slots,
                               .master_id = "m",
                               .cluster_id = "k",
+                              .library = config.python_path,
                               .run_dir = "/r",
                               .work_dir = "/r/workdir"};
     taskenv_build(e, &t, &f, machine, a);
@@ -107,6 +108,33 @@ static void test_taskenv__takes_nothing_secret_from_the_agents_own(void **state)
     arena_release(&a);
 }
 
+static void test_taskenv__an_image_takes_the_place_of_the_machine(void **state)
+{
+    struct arena a = ARENA_INIT;
+    struct taskenv e;
+    const char *env[] = {"X=user's"};
+    char *machine[] = {"PATH=/of/machine", "LANG=C", NULL};
+    char *image[] = {"PATH=/opt/conda/bin:/bin", "X=image's", "CUDA_HOME=/cuda", "nonsense", NULL};
+    struct wire_link_start_task t = {.container_id = "c1", .env = env, .env_n = 1};
+    struct taskenv_facts f = {.config = &config,
+                              .account = &account,
+                              .slots = &slots,
+                              .master_id = "m",
+                              .cluster_id = "k",
+                              .image_env = image,
+                              .library = "/run/lib",
+                              .run_dir = "/run/determined",
+                              .work_dir = "/run/determined/workdir"};
+    taskenv_build(&e, &t, &f, machine, &a);
+    assert_string_equal(taskenv_get(&e, "PATH"), "/run/determined/pythonuserbase/bin:/opt/conda/bin:/bin");
+    assert_string_equal(taskenv_get(&e, "X"), "user's");
+    assert_string_equal(taskenv_get(&e, "CUDA_HOME"), "/cuda");
+    assert_string_equal(taskenv_get(&e, "PYTHONPATH"), "/run/lib");
+    assert_string_equal(taskenv_get(&e, "HOME"), "/run/determined/workdir");
+    assert_null(taskenv_get(&e, "LANG"));
+    arena_release(&a);
+}
+
 static void test_taskenv__the_shell_of_an_account_without_login_runs_commands(void **state)
 {
     struct arena a = ARENA_INIT;
@@ -119,6 +147,7 @@ static void test_taskenv__the_shell_of_an_account_without_login_runs_commands(vo
                               .slots = &slots,
                               .master_id = "m",
                               .cluster_id = "k",
+                              .library = config.python_path,
                               .run_dir = "/r",
                               .work_dir = "/r/workdir"};
     taskenv_build(&e, &t, &f, machine, &a);
@@ -177,6 +206,7 @@ int main(void)
         cmocka_unit_test(test_taskenv__later_parts_win_over_earlier_ones),
         cmocka_unit_test(test_taskenv__python_prints_at_once_and_its_user_base_can_be_chosen),
         cmocka_unit_test(test_taskenv__takes_nothing_secret_from_the_agents_own),
+        cmocka_unit_test(test_taskenv__an_image_takes_the_place_of_the_machine),
         cmocka_unit_test(test_taskenv__the_shell_of_an_account_without_login_runs_commands),
         cmocka_unit_test(test_taskenv__proxies_yield_to_the_same_name_in_any_case),
         cmocka_unit_test(test_taskenv__maps_only_the_contracts_directory),

@@ -88,7 +88,7 @@ static void test_config__defaults_come_from_the_table(void **state)
     assert_string_equal(config_str(c, "bind_host"), "0.0.0.0");
     assert_false(config_bool(c, "launch_error"));
     assert_int_equal(config_int(c, "tensorboard_timeout"), 300);
-    assert_true(config_int(c, "task_container_defaults.shm_size_bytes") == 4294967296);
+    assert_null(config_get(c, "task_container_defaults.shm_size_bytes"));
     assert_null(config_str(c, "data_dir"));
     assert_null(config_get(c, "notebook_timeout"));
     assert_int_equal(json_object_array_length(config_get(c, "feature_switches")), 0);

@@ -168,8 +168,8 @@ static void test_settings__one_round_tells_everything(void **state)
         "logging: {type: elastic, host: h, port: 9200}\n"
         "oidc: {enabled: true, provider: p, client_id: i, client_secret: s, idp_sso_url: u, idp_recipient_url: r}\n"
         "scim: {enabled: true, auth: {type: basic, username: u, password: p}}\n"
-        "task_container_defaults: {network_mode: host, bind_mounts: 7}\n"
-        "resource_pools: [{pool_name: a}, {pool_name: a, task_container_defaults: {image: x}}]\n"
+        "task_container_defaults: {kubernetes: {max_slots_per_pod: 4}, bind_mounts: 7}\n"
+        "resource_pools: [{pool_name: a}, {pool_name: a, task_container_defaults: {pbs: {slots_per_node: 2}}}]\n"
         "port: many\n"
         "no_such_key: 1\n";
     static const char *const told[] = {"security.authz.type: refused: roles are not served",
@@ -184,10 +184,10 @@ static void test_settings__one_round_tells_everything(void **state)
                                        "logging.type: refused: ",
                                        "oidc.enabled: refused: ",
                                        "scim.enabled: refused: ",
-                                       ":10:41: task_container_defaults.network_mode: ignored: ",
+                                       "task_container_defaults.kubernetes: ignored: ",
                                        "task_container_defaults.bind_mounts: expected",
                                        "two pools have the name \"a\"",
-                                       "resource_pools[1].task_container_defaults.image: ignored: ",
+                                       "resource_pools[1].task_container_defaults.pbs: ignored: ",
                                        "default_compute_resource_pool: there is no pool \"default\"",
                                        "port: expected",
                                        "unknown field \"no_such_key\""};
@@ -204,7 +204,7 @@ static void test_settings__defaults_are_no_requests(void **state)
     cleanup_config struct config *c = expect_loaded(
         "security: {authz: {type: basic, fallback: basic}}\nlogging: {type: default}\nenable_cors: false\nscim: {enabled: false}\n"
         "telemetry: {enabled: false, otel_enabled: false, segment_master_key: ''}\nwebhooks: {base_url: ''}\n"
-        "task_container_defaults: {network_mode: bridge, devices: [], shm_size_bytes: 4294967296}\n");
+        "task_container_defaults: {network_mode: host, devices: []}\n");
     assert_string_equal(config_warnings(c), "");
 }
 

@@ -1,0 +1,149 @@
+#include "agent/task/container_leftovers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/engine/container.h"
+#include "agent/task/task.h"
+#include "common/base/cleanup.h"
+#include "common/base/must.h"
+#include "common/system/log.h"
+
+enum { LOOK_AGAIN_US = 30000000 };
+
+/* One engine at a time is asked: first who it is, then for its containers, then to remove one after the other. */
+struct container_leftovers {
+    struct agent *agent;
+    struct loop_timer *timer;
+    size_t engine_i;
+    struct engine_greeting *greeting;
+    struct engine_call *call;
+    struct json_object *list; /* containers of the engine; NULL while none is looked through */
+    size_t list_i;
+    bool again; /* an engine that was asked before has not removed everything */
+};
+
+static void look(struct container_leftovers *l);
+
+static struct engine *engine_now(struct container_leftovers *l)
+{
+    return &l->agent->engines.engine[l->engine_i];
+}
+
+static void next_engine(struct container_leftovers *l)
+{
+    json_object_put(l->list);
+    l->list = NULL;
+    l->engine_i++;
+    look(l);
+}
+
+static void remove_next(struct container_leftovers *l);
+
+static void on_removed(void *ctx, struct json_object *body, const struct error *err)
+{
+    struct container_leftovers *l = ctx;
+    (void)body;
+    l->call = NULL;
+    if (err && err->kind != ERR_NOT_FOUND) {
+        log_warning("agent.container_left", "error=%s", log_quote(error_msg(err)));
+        l->again = true;
+    }
+    remove_next(l);
+}
+
+static void remove_next(struct container_leftovers *l)
+{
+    size_t n = json_object_array_length(l->list);
+    while (l->list_i < n) {
+        struct json_object *c = json_object_array_get_idx(l->list, l->list_i++);
+        struct json_object *labels = json_object_is_type(c, json_type_object) ? json_object_object_get(c, "Labels")
+                                                                              : NULL;
+        struct json_object *v = json_object_is_type(labels, json_type_object)
+                                    ? json_object_object_get(labels, CONTAINER_LABEL "id")
+                                    : NULL;
+        const char *task = json_object_is_type(v, json_type_string) ? json_object_get_string(v) : "", *id;
+        id = engine_text(c, "Id");
+        if (!*task || !*id || strspn(id, "0123456789abcdef") != strlen(id) || task_find(l->agent, task))
+            continue;
+        log_info("agent.container_leftover", "container=%s engine=%s action=remove", log_quote(task),
+                 engine_now(l)->name);
+        l->call = container_remove(engine_now(l), id, on_removed, l);
+        return;
+    }
+    next_engine(l);
+}
+
+static void on_list(void *ctx, struct json_object *body, const struct error *err)
+{
+    struct container_leftovers *l = ctx;
+    l->call = NULL;
+    if (err || !json_object_is_type(body, json_type_array)) {
+        next_engine(l);
+        return;
+    }
+    l->list = json_object_get(body);
+    l->list_i = 0;
+    remove_next(l);
+}
+
+static void on_greeted(void *ctx, const struct error *err)
+{
+    struct container_leftovers *l = ctx;
+    const struct container_label label[] = {{CONTAINER_LABEL "type", "task-container"},
+                                            {CONTAINER_LABEL "run_root", l->agent->config->run_root}};
+    l->greeting = NULL;
+    if (err)
+        next_engine(l);
+    else
+        l->call = container_list(engine_now(l), label, sizeof(label) / sizeof(label[0]), on_list, l);
+}
+
+static void look(struct container_leftovers *l)
+{
+    if (l->engine_i < l->agent->engines.n) {
+        l->greeting = engine_greet(engine_now(l), on_greeted, l);
+    } else if (l->again) {
+        l->again = false;
+        loop_timer_arm(l->timer, LOOK_AGAIN_US);
+    }
+}
+
+static void on_timer(void *ctx)
+{
+    struct container_leftovers *l = ctx;
+    if (l->greeting || l->call) {
+        loop_timer_arm(l->timer, LOOK_AGAIN_US);
+        return;
+    }
+    l->engine_i = 0;
+    look(l);
+}
+
+struct container_leftovers *container_leftovers_new(struct agent *a)
+{
+    struct container_leftovers *l = must_calloc(1, sizeof(*l));
+    l->agent = a;
+    l->timer = loop_timer_new(a->loop, on_timer, l);
+    /* at once, when the loop runs; containers that are kept for somebody to look at are left alone */
+    if (!a->config->keep_ended)
+        loop_timer_arm(l->timer, 0);
+    return l;
+}
+
+void container_leftovers_look_again(struct container_leftovers *l)
+{
+    loop_timer_arm(l->timer, LOOK_AGAIN_US);
+}
+
+void container_leftovers_free(struct container_leftovers *l)
+{
+    if (!l)
+        return;
+    engine_greeting_cancel(l->greeting);
+    engine_call_cancel(l->call);
+    json_object_put(l->list);
+    loop_timer_free(l->timer);
+    free(l);
+}
