@@ -33,6 +33,7 @@ int api_get_master(struct req *r, struct core *core, const struct wire_get_maste
     *ret = (struct wire_get_master_response){
         .version = INTERFACE_VERSION,
         .program_version = info->version,
+        .has_password_min_length = true,
         .password_min_length = (int32_t)config_int(info->config, "security.password_min_length"),
         .master_id = info->master_id,
         .cluster_id = info->cluster_id,

@@ -102,7 +102,17 @@ class GeneratedNames(unittest.TestCase):
         tables = small_contract()
         tables["served.json"]["GetThing"]["task"] = "own:trial"
         self.assertIn("[ROUTE_ID_GET_THING] = {.person = {ACCESS_READ}, .user_token = {ACCESS_READ}, .admin = {ACCESS_READ}, "
-                      '.task = {ACCESS_OWN, ACCESS_OBJECT_TRIAL, false, "id"}},', generate(tables)["handlers.c"])
+                      '.task = {ACCESS_OWN, ACCESS_OBJECT_TRIAL, false, "id"}, .scope = ACCESS_SCOPE_READ},',
+                      generate(tables)["handlers.c"])
+
+    def test_a_route_that_is_not_for_looking_needs_the_whole_scope_unless_it_says_less(self):
+        tables = small_contract()
+        row = tables["served.json"]["GetThing"]
+        row |= {"person": "any", "task": "no"}
+        self.assertIn(".scope = ACCESS_SCOPE_ALL}", generate(tables)["handlers.c"])
+        for scope in ("read", "submit", "login"):
+            row["scope"] = scope
+            self.assertIn(f".scope = ACCESS_SCOPE_{scope.upper()}}}", generate(tables)["handlers.c"])
 
     def test_same_input_same_output(self):
         tables = {name: (ROOT / "contract" / name).read_text() for name in ("api.json", "link.json", "served.json", "body-limits.json")}

@@ -104,7 +104,7 @@ static void test_settings__checks_across_keys_name_the_place(void **state)
     expect_refused("security: {tls: {key: a}}\n", "security.tls.key: security.tls.cert must be set, too");
     expect_refused("security: {tls: {cert: a, key: b, self_signed: true}}\n",
                    "security.tls.self_signed: makes a certificate and key");
-    expect_refused("security: {token: {max_lifespan_days: 5}}\n",
+    expect_refused("security: {token: {max_lifespan_days: 5, default_lifespan_days: 6}}\n",
                    "security.token.default_lifespan_days: must not be more than security.token.max_lifespan_days");
     expect_refused("security: {token: {default_lifespan_days: -1}}\n", "must not be more than");
     expect_refused("security: {ssh: {key_type: RSA}}\n", "security.ssh.rsa_key_size must be set for RSA keys");

@@ -16,7 +16,7 @@
 
 static int64_t insert_session(struct store *db, uint8_t fill, int64_t expiry_us)
 {
-    struct store_session s = {.user_id = 1, .kind = "LOGIN", .created_us = 1, .expiry_us = expiry_us};
+    struct store_session s = {.user_id = 1, .kind = "LOGIN", .scope = "ALL", .created_us = 1, .expiry_us = expiry_us};
     int64_t id;
     memset(s.token_hash, fill, sizeof(s.token_hash));
     assert_int_equal(store_session_insert(db, &s, &id, NULL), 0);

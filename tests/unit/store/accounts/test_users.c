@@ -125,8 +125,12 @@ static void test_settings__are_replaced_by_key_and_reset(void **state)
 static int64_t add_session(struct fixture *f, uint8_t hash, int32_t user, const char *kind, const char *allocation,
                            int64_t expiry_us)
 {
-    struct store_session s = {
-        .user_id = user, .kind = kind, .allocation_id = allocation, .created_us = T0, .expiry_us = expiry_us};
+    struct store_session s = {.user_id = user,
+                              .kind = kind,
+                              .scope = "ALL",
+                              .allocation_id = allocation,
+                              .created_us = T0,
+                              .expiry_us = expiry_us};
     int64_t id;
     s.token_hash[0] = hash;
     OK(f, store_session_insert(f->st, &s, &id, &f->err));
