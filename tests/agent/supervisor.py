@@ -26,17 +26,21 @@ def _strings(items):
 
 
 def spec(argv, env=(), cwd="/", uid=None, gid=0, groups=(), procs=(), oom="", log_links="", spool_max=64 << 20, mounts=(), hidden=(),
-         memory=0, processes=0, disk=0, pids_file="", boot_id="", tmp="", isolated=False, drop_capabilities=0):
-    """Makes the bytes of an order. uid None: the task runs as the same user as its supervisor."""
+         memory=0, processes=0, disk=0, pids_file="", boot_id="", tmp="", isolated=False, drop_capabilities=0,
+         image="", places=()):
+    """Makes the bytes of an order. uid None: the task runs as the same user as its supervisor. image: of the container whose first process
+    the supervisor is."""
     env = [f"PATH={os.environ['PATH']}", *env]
     return b"".join([
-        struct.pack("<I", 0x32535444), _strings(argv), _strings(env), _string(cwd),
+        struct.pack("<I", 0x34535444 if image else 0x32535444), _strings(argv), _strings(env), _string(cwd),
         struct.pack("<IIII", (uid is not None) + 2 * isolated, uid or 0, gid, len(groups)),
         b"".join(struct.pack("<I", g) for g in groups), _strings(procs), _string(oom), _string(log_links),
         struct.pack("<Q", spool_max), struct.pack("<I", len(mounts)),
         b"".join(_string(str(source)) + _string(target) + struct.pack("<I", sum(flags)) for source, target, *flags in mounts),
         _strings(list(map(str, hidden))), struct.pack("<QQQ", memory, processes, disk), _string(pids_file), _string(boot_id),
         _string(str(tmp)), struct.pack("<Q", drop_capabilities),
+        *([_strings([]), _string(image), _string("docker"), struct.pack("<I", len(places)),
+           *(_string(target) + struct.pack("<QQ", dev, ino) for target, dev, ino in places), _string("")] if image else []),
     ])
 
 
@@ -66,6 +70,21 @@ class Task:
     def launch(self, *options):
         r = subprocess.run([*self.prefix, BUILD / "determined-task", *options, self.dir], capture_output=True, text=True, timeout=TIMEOUT_S)
         return r.returncode, r.stderr
+
+    def launch_container(self):
+        """Starts the supervisor as the first process of a container is started, but outside of any; returns its process."""
+        os.mkfifo(self.dir / "ready")
+        told = os.open(self.dir / "ready", os.O_RDWR | os.O_NONBLOCK)
+        process = subprocess.Popen([*self.prefix, BUILD / "determined-task", "--container", self.dir])
+
+        def look():
+            try:
+                return os.read(told, 512)
+            except BlockingIOError:
+                return None
+        self.executed = wait_for("the supervisor's word", look)[:1] == b"R"
+        os.close(told)
+        return process
 
     def start(self, *options):
         code, error = self.launch(*options)

@@ -2,6 +2,7 @@
 import base64
 import json
 import os
+import signal
 import threading
 
 import pytest
@@ -21,7 +22,7 @@ def agent(master, place, engine):
     a = Agent(master, place / "agent", container_runtime="docker", container_socket=engine.path).start()
     master.wait_agent()
     yield a
-    a.kill()
+    assert a.kill(signal.SIGTERM) == 0, a.log_text()
 
 
 def start(master, image="repo/image:2", named=True, **container):
@@ -165,7 +166,7 @@ def test_leftovers_are_only_those_of_this_run_root(master, place, engine):
     (_, path, _, _, _) = engine.requests("DELETE", "/containers/.*")[0]
     assert path == "/containers/abc123" and len(engine.requests("DELETE", "/containers/.*")) == 1
     assert str(a.root / "tasks") in engine.requests("GET", "/containers/json")[0][2].replace("%2F", "/")
-    a.kill()
+    assert a.kill(signal.SIGTERM) == 0, a.log_text()
 
 
 # ---- auto ----------------------------------------------------------------------------------------------------------------
@@ -176,7 +177,7 @@ def choosing(master, place):
     a = Agent(master, place / "agent", container_socket=str(place / "engine.sock")).start()
     master.wait_agent()
     yield a
-    a.kill()
+    assert a.kill(signal.SIGTERM) == 0, a.log_text()
 
 
 def test_auto_takes_a_process_if_no_engine_answers_and_says_so(master, place, choosing):

@@ -10,10 +10,10 @@ import tempfile
 
 import pytest
 from support import engines
-from support.fake_master.agents import OWNER, Agent, Master
+from support.fake_master.agents import BUILD, OWNER, Agent, Master
 from support.waiting import wait_for
 
-RUNTIMES = ("process", "docker", "podman")
+RUNTIMES = ("process", "docker", "podman", "podman-rootless")
 ROOT = os.geteuid() == 0
 
 
@@ -33,14 +33,22 @@ class World:
     """A master, an agent with one runtime, and the engine of that runtime."""
 
     def __init__(self, runtime):
-        self.runtime = runtime
+        self.runtime = runtime.removesuffix("-rootless")
+        self.rootless = runtime != self.runtime
         self.engine = None if runtime == "process" else engines.start(runtime)
         self.dir = tempfile.TemporaryDirectory()
         self.place = pathlib.Path(self.dir.name)
         self.place.chmod(0o755)
         self.master = Master()
-        keys = {} if runtime == "process" else {"container_socket": self.engine.socket}
-        self.agent = Agent(self.master, self.place / "agent", container_runtime=runtime, **keys).start()
+        keys = {} if runtime == "process" else {"container_socket": self.engine.socket, "task_program": engines.static_supervisor(BUILD)}
+        self.agent = Agent(self.master, self.place / "agent", container_runtime=self.runtime, **keys)
+        if self.rootless:
+            os.chown(self.place, engines.NOBODY, engines.NOBODY)
+            self.agent.prefix = engines.ordinary_user(engines.NOBODY)
+            self.agent.root.mkdir()
+            os.chown(self.agent.root, engines.NOBODY, engines.NOBODY)
+            self.agent.environment = {"HOME": str(self.place)}
+        self.agent.start()
         self.master.wait_agent()
 
     def start(self, argv, image=engines.IMAGE, container=None, **more):
@@ -81,6 +89,18 @@ def world(request):
     w.end()
 
 
+# A container of Podman without root takes seconds to start here. What differs there is tried always, the rest with
+# DET_TEST_ROOTLESS=all (two minutes).
+WITHOUT_ROOT = ("runs_where", "files_are_there", "mounts_is_there", "kill_ends_everything", "hundred_thousand", "could_not_reach", "killed_agent")
+
+
+@pytest.fixture(autouse=True)
+def enough(request, world):
+    chosen = any(words in request.node.name for words in WITHOUT_ROOT) or os.environ.get("DET_TEST_ROOTLESS") == "all"
+    if world.rootless and not chosen:
+        pytest.skip("without root only some cases are tried; DET_TEST_ROOTLESS=all tries the others")
+
+
 @pytest.fixture
 def shared():
     """A directory outside of the agent's, which everybody can enter."""
@@ -115,6 +135,8 @@ def test_its_files_are_there_and_its_library_cannot_be_changed(world):
 
 @pytest.mark.skipif(not ROOT, reason="only root can run tasks as other users")
 def test_it_runs_as_its_owners_own_user_and_gains_no_rights(world):
+    if world.rootless:
+        pytest.skip("the agent is an ordinary user, and runs all tasks as that user")
     _, text = world.run(["id -u; grep -E 'NoNewPrivs|CapEff' /proc/self/status; ls /run/determined.supervisor 2>&1; true"])
     lines = text.split()
     assert lines[0] == str(2000000 + OWNER)
@@ -230,7 +252,7 @@ def test_a_mount_shows_nothing_that_the_task_could_not_reach(world, engine, shar
     (shared / "closed").mkdir(mode=0o700)
     (shared / "closed" / "open").mkdir(mode=0o755)
     end, _ = world.run(["ls /mnt"], bindMounts=[{"hostPath": str(shared / "closed" / "open"), "containerPath": "/mnt"}])
-    assert end["kind"] == "EXIT_KIND_REFUSED" and "may not reach it" in end["text"]
+    assert end["kind"] == "EXIT_KIND_REFUSED" and ("Permission denied" if world.rootless else "may not reach it") in end["text"]
 
 
 def test_shared_memory_is_half_of_the_memory_unless_it_is_said(world, engine):

@@ -1,10 +1,11 @@
-"""Real container engines for tests, with paths of their own: Docker's daemon and Podman's service. Each is started once for a session of
+"""Real container engines for tests, with paths of their own: Docker's daemon, and Podman's service as root and as an ordinary user. Each is started once for a session of
 pytest, with images that are made here: nothing is downloaded.
 
     engine = engines.start("docker")     # or a sentence that says why there is none, as engines.Missing
     engine.socket
 """
 import atexit
+import contextlib
 import http.client
 import io
 import json
@@ -28,6 +29,15 @@ class Missing(Exception):
     """Why an engine cannot be started here."""
 
 
+def static_supervisor(build):
+    """A determined-task that runs in any image: that of the build, unless a sanitizer has made it one that needs libraries."""
+    for place in (pathlib.Path(build), pathlib.Path(__file__).parents[2] / "build"):
+        program = place / "determined-task"
+        if program.exists() and b"ld-linux" not in program.read_bytes()[:4096]:
+            return str(program)
+    raise Missing("a supervisor that is built with a sanitizer runs in no image, and there is none without in build/")
+
+
 class _Connection(http.client.HTTPConnection):
     def __init__(self, path, timeout):
         super().__init__("localhost", timeout=timeout)
@@ -40,18 +50,21 @@ class _Connection(http.client.HTTPConnection):
 
 
 class Engine:
-    def __init__(self, name, command, env=None):
-        self.name = name
+    def __init__(self, name, command, env=None, uid=None):
+        self.name, self.uid = name, uid
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix=f"det-{name}-"))
         self.dir.chmod(0o755)
+        if uid:
+            os.chown(self.dir, uid, uid)
         self.socket = str(self.dir / "engine.sock")
         self.command, self.env = command(self.dir, self.socket), {**os.environ, **(env(self.dir) if env else {})}
         self.process = None
+        self.prefix = ordinary_user(uid) if uid else []
         self.start()
 
     def start(self):
         with open(self.dir / "engine.log", "ab") as log:
-            self.process = subprocess.Popen(self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self.env)
+            self.process = subprocess.Popen([*self.prefix, *self.command], stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self.env)
         wait_for(f"{self.name}'s answer", self._answers)
 
     def _answers(self):
@@ -71,6 +84,9 @@ class Engine:
         for container in self.containers():
             self.request("DELETE", f"/v1.40/containers/{container['Id']}?force=true")
         self.stop()
+        for pause in self.dir.rglob("pause.pid"):  # a process of Podman that keeps an ordinary user's namespaces
+            with contextlib.suppress(OSError, ValueError):
+                os.kill(int(pause.read_text()), signal.SIGKILL)
         shutil.rmtree(self.dir, ignore_errors=True)
 
     def request(self, method, path, body=None, headers=None):
@@ -146,7 +162,15 @@ def _docker():
         "-H", f"unix://{sock}", "--data-root", place / "data", "--exec-root", place / "exec", "--pidfile", place / "pid"])
 
 
-def _podman():
+NOBODY = 65534
+
+
+def ordinary_user(uid):
+    """Words of a program that executes another one as this user."""
+    return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
+
+
+def _podman(uid=None):
     if not shutil.which("podman"):
         raise Missing("Podman is not installed (Debian's package podman)")
 
@@ -154,13 +178,21 @@ def _podman():
         (place / "containers.conf").write_text(
             "[containers]\ndefault_ulimits = [" + ", ".join(f'"{k}={v}:{v}"' for k, v in SIZES.items()) + "]\nlog_driver = \"k8s-file\"\n"
             '[engine]\nruntime = "runc"\nevents_logger = "file"\ncgroup_manager = "cgroupfs"\n')
+        # A user without ranges in /etc/subuid has one id in containers. That is enough for images whose files are root's.
+        driver = "overlay"
         (place / "storage.conf").write_text(
-            f'[storage]\ndriver = "overlay"\ngraphroot = "{place}/storage"\nrunroot = "{place}/run"\n')
-        return {"CONTAINERS_CONF": str(place / "containers.conf"), "CONTAINERS_STORAGE_CONF": str(place / "storage.conf")}
+            f'[storage]\ndriver = "{driver}"\ngraphroot = "{place}/storage"\nrootless_storage_path = "{place}/storage"\n'
+            f'runroot = "{place}/run"\n[storage.options]\nignore_chown_errors = "true"\n'
+            f'[storage.options.{driver}]\nignore_chown_errors = "true"\n')
+        for private in ("home", "xdg"):
+            (place / private).mkdir(mode=0o700)
+            os.chown(place / private, uid or 0, uid or 0)
+        return {"CONTAINERS_CONF": str(place / "containers.conf"), "CONTAINERS_STORAGE_CONF": str(place / "storage.conf"),
+                "HOME": str(place / "home"), "XDG_RUNTIME_DIR": str(place / "xdg")}
 
     if os.geteuid() != 0:
-        raise Missing("Podman is tested as root here")
-    return Engine("podman", lambda place, sock: ["podman", "system", "service", "--time=0", f"unix://{sock}"], env)
+        raise Missing("Podman is tested by root here, who can be other users")
+    return Engine("podman", lambda place, sock: ["podman", "system", "service", "--time=0", f"unix://{sock}"], env, uid)
 
 
 _started = {}
@@ -170,7 +202,7 @@ def start(name):
     """The engine of this session, or Missing."""
     if name not in _started:
         try:
-            engine = {"docker": _docker, "podman": _podman}[name]()
+            engine = {"docker": _docker, "podman": _podman, "podman-rootless": lambda: _podman(NOBODY)}[name]()
             if not shutil.which("busybox"):
                 engine.end()
                 raise Missing("there is no busybox to make an image of (Debian's package busybox-static)")

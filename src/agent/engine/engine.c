@@ -228,7 +228,8 @@ static void on_info(void *ctx, struct json_object *body, const struct error *err
     struct engine *e = g->engine;
     g->call = NULL;
     if (!err && json_object_is_type(body, json_type_object)) {
-        e->rootless = has_option(body, "name=rootless");
+        e->rootless = has_option(body, "name=rootless") ||
+                      engine_flag(body, "Rootless"); /* Docker's way, and Podman's */
         e->remaps = has_option(body, "name=userns");
         e->limits_memory = engine_flag(body, "MemoryLimit");
         e->limits_processes = engine_flag(body, "PidsLimit");

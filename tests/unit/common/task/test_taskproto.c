@@ -131,6 +131,11 @@ static void test_taskspec__comes_back_and_refuses_every_shorter_form(void **stat
         .mount_n = 2,
         .spool_max = 1 << 20,
         .drop_capabilities = UINT64_MAX - 1,
+        .image = "a/b:1",
+        .engine = "docker",
+        .place = (struct taskspec_place[]){{"/data", 7, UINT64_MAX}},
+        .place_n = 1,
+        .passwd_line = "ada:x:7:7::/:/bin/sh",
     };
     struct strbuf out = STRBUF_INIT;
     struct arena a = ARENA_INIT;
@@ -149,6 +154,12 @@ static void test_taskspec__comes_back_and_refuses_every_shorter_form(void **stat
     assert_int_equal(got.mount_n, 2);
     assert_string_equal(got.mount[1].target, "/c");
     assert_true(got.mount[1].read_only && !got.mount[1].make_source && !got.mount[0].read_only);
+    assert_string_equal(got.image, "a/b:1");
+    assert_string_equal(got.engine, "docker");
+    assert_int_equal(got.place_n, 1);
+    assert_string_equal(got.place[0].target, "/data");
+    assert_true(got.place[0].dev == 7 && got.place[0].ino == UINT64_MAX);
+    assert_string_equal(got.passwd_line, s.passwd_line);
     for (size_t n = 0; n < out.n; n++)
         assert_int_equal(taskspec_decode(out.s, n, &a, &got, NULL), -1);
     arena_release(&a);
