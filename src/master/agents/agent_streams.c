@@ -17,11 +17,11 @@ _Static_assert(CORE_UUID_MAX + 6 <= MUX_NAME_MAX, "CONTAINER:PORT must fit into 
 
 /* ---- the link ---------------------------------------------------------------------------------------------------- */
 
-static void send_frame(void *ctx, const void *frame, size_t n)
+static void send_frame(void *ctx, const struct mux_frame *f)
 {
     const struct link *l = ctx;
     if (l->ws)
-        ws_send(l->ws, frame, n, /* is_text= */ false);
+        ws_send_parts(l->ws, f->head, MUX_HEAD, f->body, f->body_n);
 }
 
 static size_t link_waiting(void *ctx)

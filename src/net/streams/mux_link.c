@@ -10,7 +10,6 @@
 #include "net/streams/mux.h"
 
 enum {
-    CARRIER_WAITS_MAX = 128 * 1024, /* bytes that wait in the carrier before no more frames are made */
     IN_KEPT = 64 * 1024,
 };
 
@@ -49,32 +48,58 @@ static void leave_link(struct linked *k)
     k->link = NULL;
 }
 
+static bool has_room(const struct mux_link *l)
+{
+    return l->o.waiting(l->o.ctx) < MUX_LINK_WAITS_MAX;
+}
+
+static void note_sent(const struct mux_sent *sent)
+{
+    struct linked *k = sent->owner;
+    if (!k)
+        return;
+    if (sent->emptied && k->waits) {
+        k->waits = false;
+        k->tell_drained = true;
+    }
+    if (sent->over) {
+        leave_link(k);
+        k->tell_close = true;
+    }
+    if (k->tell_drained || k->tell_close)
+        stream_soon(&k->s);
+}
+
 /* Sends frames while the carrier has room. */
 static void send_frames(struct mux_link *l)
 {
-    static _Thread_local uint8_t frame[MUX_FRAME_MAX];
+    struct mux_frame frame;
     struct mux_sent sent;
-    size_t n;
     if (l->sending || l->ended)
         return;
     l->sending = true;
-    while (l->o.waiting(l->o.ctx) < CARRIER_WAITS_MAX && (n = mux_next(l->mux, frame, &sent)) > 0) {
-        l->o.send(l->o.ctx, frame, n);
-        struct linked *k = sent.owner;
-        if (!k)
-            continue;
-        if (sent.emptied && k->waits) {
-            k->waits = false;
-            k->tell_drained = true;
-        }
-        if (sent.over) {
-            leave_link(k);
-            k->tell_close = true;
-        }
-        if (k->tell_drained || k->tell_close)
-            stream_soon(&k->s);
+    while (has_room(l) && mux_next(l->mux, &frame, &sent)) {
+        l->o.send(l->o.ctx, &frame);
+        note_sent(&sent);
     }
     l->sending = false;
+}
+
+/* Sends the first of n bytes straight from the user's memory, as many as possible. Returns how many were sent. */
+static size_t pass_frames(struct linked *k, const char *data, size_t n)
+{
+    struct mux_link *l = k->link;
+    struct mux_frame frame;
+    size_t sent = 0, part;
+    if (l->sending || l->ended)
+        return 0;
+    l->sending = true;
+    while (sent < n && has_room(l) && (part = mux_pass(k->m, data + sent, n - sent, &frame)) > 0) {
+        l->o.send(l->o.ctx, &frame);
+        sent += part;
+    }
+    l->sending = false;
+    return sent;
 }
 
 /* ---- to the user ------------------------------------------------------------------------------------------------- */
@@ -187,7 +212,10 @@ static void linked_write(struct byte_stream *s, const void *data, size_t n)
     struct linked *k = linked_of(s);
     if (!k->link)
         return;
-    mux_write(k->m, data, n);
+    size_t sent = pass_frames(k, data, n);
+    if (sent == n)
+        return;
+    mux_write(k->m, (const char *)data + sent, n - sent);
     send_frames(k->link);
     k->waits = linked_pending(s) > 0;
 }

@@ -8,6 +8,11 @@
 #include <stdint.h>
 
 #include "net/streams/byte_stream.h"
+#include "net/streams/mux.h"
+
+/* Bytes that wait in the carrier before no more frames are made. A message that the carrier is given beside the frames
+ * waits behind these, one frame, and what the kernel keeps (ws_keep_queue_short()). */
+enum { MUX_LINK_WAITS_MAX = 64 * 1024 };
 
 struct mux_link;
 
@@ -17,8 +22,8 @@ struct mux_link_options {
     /* Somebody opens a stream to `name`. Give it a handler with byte_stream_set_handler(), and answer with
      * mux_link_accept() or mux_link_refuse(), now or later. on_close may come before. Accepting side only. */
     void (*on_asked)(void *ctx, struct byte_stream *s, const char *name);
-    void (*send)(void *ctx, const void *frame, size_t n);
-    size_t (*waiting)(void *ctx); /* bytes that the carrier has not sent yet */
+    void (*send)(void *ctx, const struct mux_frame *frame); /* copies */
+    size_t (*waiting)(void *ctx);                           /* bytes that the carrier has not sent yet */
     void *ctx;
 };
 

@@ -87,7 +87,7 @@ struct seen {
     size_t got;
     char why[300];
     struct byte_stream *s;
-    int port;
+    int port, written;
 };
 
 static void seen_init(struct seen *e)
@@ -386,7 +386,7 @@ struct frame {
 struct wire { /* one direction of a connection that is not there */
     struct mux_link *to;
     STAILQ_HEAD(, frame) frames;
-    size_t waiting;
+    size_t waiting, waiting_most;
     bool posted, cut;
 };
 
@@ -409,14 +409,18 @@ static void deliver(void *ctx)
         mux_link_drained(link_of[w == &wires[1]]);
 }
 
-static void send_frame(void *ctx, const void *data, size_t n)
+static void send_frame(void *ctx, const struct mux_frame *sent)
 {
     struct wire *w = ctx;
+    size_t n = MUX_HEAD + sent->body_n;
     struct frame *f = must_malloc(sizeof(*f) + n);
     f->n = n;
-    memcpy(f->data, data, n);
+    memcpy(f->data, sent->head, MUX_HEAD);
+    if (sent->body_n)
+        memcpy(f->data + MUX_HEAD, sent->body, sent->body_n);
     STAILQ_INSERT_TAIL(&w->frames, f, next);
     w->waiting += n;
+    w->waiting_most = w->waiting > w->waiting_most ? w->waiting : w->waiting_most;
     if (!w->posted)
         loop_post(loop, deliver, w);
     w->posted = true;
@@ -560,6 +564,60 @@ static void test_mux_link__a_refusal_comes_with_its_reason(void **state)
     stop();
 }
 
+enum { POURING = 16, POURED_PIECES = 16 };
+
+/* Every stream is given as much as it takes, at once and again whenever it is empty. */
+static void pour_on(struct byte_stream *s, void *ctx)
+{
+    static const char data[256 * 1024];
+    struct seen *e = ctx;
+    while (e->written < POURED_PIECES && byte_stream_pending(s) == 0) {
+        e->written++;
+        byte_stream_write(s, data, sizeof(data));
+    }
+    if (e->written == POURED_PIECES && byte_stream_pending(s) == 0)
+        byte_stream_end(s);
+}
+
+static void count_data(struct byte_stream *s, const void *data, size_t n, void *ctx)
+{
+    ((struct seen *)ctx)->got += n;
+}
+
+static void pour_into_many(void *ctx)
+{
+    struct seen *e = ctx;
+    for (int i = 0; i < POURING; i++) {
+        struct byte_stream_handler h = echo(&e[i]);
+        h.on_open = h.on_drained = pour_on;
+        h.on_data = count_data;
+        assert_int_equal(mux_link_open(link_of[0], "place:80", &h, &e[i].s, NULL), 0);
+    }
+}
+
+/* What bounds how late an order or a log line is that is given to the connection while streams carry as much as they
+ * can. */
+static void test_mux_link__little_waits_before_an_order(void **state)
+{
+    static struct seen e[POURING];
+    start();
+    seen_init(&asked);
+    for (int i = 0; i < POURING; i++)
+        seen_init(&e[i]);
+    on_loop(make_links, NULL);
+    on_loop(pour_into_many, e);
+    for (int i = 0; i < POURING; i++)
+        await(&e[i], &e[i].closed);
+    for (int i = 0; i < POURING; i++)
+        assert_int_equal(e[i].got, POURED_PIECES * 256 * 1024);
+    assert_true(wires[0].waiting_most > MUX_LINK_WAITS_MAX); /* the link was full */
+    for (int i = 0; i < 2; i++)
+        assert_true(wires[i].waiting_most < MUX_LINK_WAITS_MAX + MUX_FRAME_MAX);
+    assert_true(MUX_LINK_WAITS_MAX + MUX_FRAME_MAX <= 128 * 1024); /* 10 ms at 100 Mbit/s */
+    on_loop(end_links, NULL);
+    stop();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -574,6 +632,7 @@ int main(void)
         cmocka_unit_test(test_mux_link__a_user_who_does_not_read_holds_the_far_side),
         cmocka_unit_test(test_mux_link__its_end_is_the_end_of_each_stream_in_words),
         cmocka_unit_test(test_mux_link__a_refusal_comes_with_its_reason),
+        cmocka_unit_test(test_mux_link__little_waits_before_an_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
