@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import select
 import threading
 
 import pytest
@@ -105,6 +106,25 @@ def test_an_answer_that_comes_before_the_body_is_passed_on(visited):
         c.sendall(visited.head("POST", "early", Content_Length="100000000") + b"x" * 100)
         reply = read_reply(c)
         assert json.loads(reply.read()) == {"early": True} and reply.will_close, "what follows could not be told from the body"
+
+
+def refused_upload(visited):
+    """Sends a large body until nobody takes more of it, and returns the answer."""
+    with visited.connect() as c:
+        c.sendall(visited.head("POST", "refuse", Content_Length="1000000000"))
+        with contextlib.suppress(ConnectionError):
+            for _ in range(1000):
+                c.sendall(bytes(1_000_000))
+                if select.select([c], [], [], 0)[0]:
+                    break
+        reply = read_reply(c)
+        return reply.status, reply.read()
+
+
+def test_an_upload_that_the_task_refuses_shows_the_tasks_answer(visited):
+    """The task answers and closes without reading the body: writing to it fails before or after its answer is read."""
+    for _ in range(10):
+        assert refused_upload(visited) == (413, b"too large for me")
 
 
 def test_a_client_of_http_1_0_is_served(visited):

@@ -71,6 +71,10 @@ class Handler(socketserver.StreamRequestHandler):
         """Answers before the body."""
         self.reply({"early": True})
 
+    def do_refuse(self):
+        """Refuses the body without reading it, and closes."""
+        self.send(413, b"too large for me", Content_Length=16, Connection="close")
+
     def do_bytes(self):
         n = int(self.query["n"])
         how = self.query.get("how")

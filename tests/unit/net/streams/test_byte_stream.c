@@ -375,6 +375,57 @@ static void test_stream_join__ends_with_the_loop(void **state)
     close(b[0]);
 }
 
+/* ---- a peer that answers and closes without reading -------------------------------------------------------------- */
+
+static void keep_answer(struct byte_stream *s, const void *data, size_t n, void *ctx)
+{
+    struct seen *e = ctx;
+    e->got += n;
+}
+
+static void dial_and_send(void *ctx)
+{
+    static const char much[1 << 20];
+    struct seen *e = ctx;
+    struct byte_stream_handler h = {.on_data = keep_answer, .on_close = on_close, .ctx = e};
+    assert_int_equal(byte_stream_dial(all, "127.0.0.1", e->port, 10, &h, &e->s, NULL), 0);
+    byte_stream_hold(e->s, true); /* so that it is writing that fails */
+    byte_stream_write(e->s, much, sizeof(much));
+}
+
+static void write_more(void *ctx)
+{
+    byte_stream_write(((struct seen *)ctx)->s, "more", 4);
+    byte_stream_write(((struct seen *)ctx)->s, "and more", 8);
+}
+
+static void take_all(void *ctx)
+{
+    byte_stream_hold(((struct seen *)ctx)->s, false);
+}
+
+static void test_byte_stream_dial__an_answer_is_read_though_writing_has_failed(void **state)
+{
+    struct seen e;
+    char some[1000];
+    seen_init(&e);
+    start();
+    int listening = listen_anywhere(&e.port);
+    on_loop(dial_and_send, &e);
+    int fd = accept(listening, NULL, NULL);
+    assert_true(fd >= 0);
+    raw_read_exactly(fd, some, sizeof(some));
+    raw_send(fd, "too much");
+    close(fd); /* with bytes unread, which resets the connection */
+    on_loop(write_more, &e);
+    on_loop(take_all, &e);
+    await(&e, &e.closed);
+    assert_int_equal(e.got, 8);
+    assert_true(*e.why);
+    close(listening);
+    stop();
+}
+
 /* ---- the streams of a link --------------------------------------------------------------------------------------- */
 
 struct frame {
@@ -625,6 +676,7 @@ int main(void)
         cmocka_unit_test(test_byte_stream_dial__says_which_port_does_not_answer),
         cmocka_unit_test(test_byte_stream_dial__takes_numeric_addresses_only),
         cmocka_unit_test(test_byte_stream_drop__within_a_callback),
+        cmocka_unit_test(test_byte_stream_dial__an_answer_is_read_though_writing_has_failed),
         cmocka_unit_test(test_stream_join__carries_all_and_ends_each_direction_by_itself),
         cmocka_unit_test(test_stream_join__a_side_that_does_not_read_holds_the_other),
         cmocka_unit_test(test_stream_join__ends_with_the_loop),
