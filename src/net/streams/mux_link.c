@@ -1,5 +1,6 @@
 #include "net/streams/mux_link.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,8 +32,10 @@ struct linked {
     bool held, accepted;
     /* what the user is still to be told, in this order */
     bool tell_open, tell_drained, tell_end, tell_close;
-    bool waits; /* bytes have waited since the user was last told that none does */
-    char *why;  /* with tell_close; NULL: a clean end */
+    bool waits;               /* bytes have waited since the user was last told that none does */
+    char *why;                /* with tell_close; NULL: a clean end */
+    struct loop_timer *timer; /* until the peer has answered to OPEN; NULL: afterwards, and on the accepting side */
+    int timeout_s;
 };
 
 static struct linked *linked_of(const struct byte_stream *s)
@@ -159,9 +162,16 @@ static void tell(struct linked *k)
         stream_tell_close(&k->s, k->why);
 }
 
+static void stop_timer(struct linked *k)
+{
+    loop_timer_free(k->timer);
+    k->timer = NULL;
+}
+
 static void on_accepted(void *owner)
 {
     struct linked *k = owner;
+    stop_timer(k);
     k->accepted = k->tell_open = true;
     tell(k);
 }
@@ -188,6 +198,7 @@ static void on_closed(void *owner, const char *why)
 {
     struct linked *k = owner;
     leave_link(k);
+    stop_timer(k);
     k->tell_close = true;
     k->tell_end = k->tell_end || !why;
     k->why = why ? must_strdup(why) : NULL;
@@ -241,6 +252,7 @@ static void linked_leave(struct byte_stream *s, const char *why)
 {
     struct linked *k = linked_of(s);
     struct mux_link *l = k->link;
+    stop_timer(k);
     if (!l)
         return;
     mux_close(k->m, why ? why : "");
@@ -274,14 +286,31 @@ static struct linked *linked_new(struct mux_link *l, const struct byte_stream_ha
 
 /* ---- beginnings -------------------------------------------------------------------------------------------------- */
 
-int mux_link_open(struct mux_link *l, const char *name, const struct byte_stream_handler *h, struct byte_stream **ret,
-                  struct error *err)
+/* The peer is told that nobody waits any more. */
+static void on_time(void *ctx)
+{
+    struct linked *k = ctx;
+    struct mux_link *l = k->link;
+    char why[80];
+    snprintf(why, sizeof(why), "the agent has not answered within %d s", k->timeout_s);
+    k->s.timed_out = true;
+    mux_close(k->m, why);
+    leave_link(k);
+    send_frames(l);
+    stream_tell_close(&k->s, why);
+}
+
+int mux_link_open(struct mux_link *l, const char *name, int timeout_s, const struct byte_stream_handler *h,
+                  struct byte_stream **ret, struct error *err)
 {
     struct mux_stream *m;
     if (mux_open(l->mux, name, NULL, &m, err) < 0)
         return -1;
     struct linked *k = linked_new(l, h);
     k->m = m;
+    k->timeout_s = timeout_s;
+    k->timer = loop_timer_new(l->all->loop, on_time, k);
+    loop_timer_arm(k->timer, timeout_s * 1000000ll);
     mux_set_owner(m, k);
     send_frames(l);
     *ret = &k->s;

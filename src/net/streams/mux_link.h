@@ -37,8 +37,9 @@ void mux_link_free(struct mux_link *l); /* NULL is accepted; call mux_link_end()
 int mux_link_receive(struct mux_link *l, const void *frame, size_t n, struct error *err);
 void mux_link_drained(struct mux_link *l); /* nothing waits in the carrier any more */
 
-int mux_link_open(struct mux_link *l, const char *name, const struct byte_stream_handler *h, struct byte_stream **ret,
-                  struct error *err);
+/* timeout_s: how long the peer may take to accept or refuse */
+int mux_link_open(struct mux_link *l, const char *name, int timeout_s, const struct byte_stream_handler *h,
+                  struct byte_stream **ret, struct error *err);
 void mux_link_accept(struct byte_stream *s);
 void mux_link_refuse(struct byte_stream *s, const char *why); /* s is gone */
 

@@ -229,6 +229,7 @@ static void on_connected(struct tcp_stream *t, short what)
     if (what & EV_TIMEOUT) {
         char why[64];
         snprintf(why, sizeof(why), "no answer within %d s", t->timeout_s);
+        t->s.timed_out = true;
         dial_failed(t, why);
         return;
     }

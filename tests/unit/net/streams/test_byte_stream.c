@@ -526,7 +526,7 @@ static void join_linked(void *ctx)
     struct joined *j = ctx;
     const struct byte_stream_handler none = {0};
     struct byte_stream *a = byte_stream_of_fd(all, j->a, j->a, &none), *b;
-    assert_int_equal(mux_link_open(link_of[0], "place:80", &none, &b, NULL), 0);
+    assert_int_equal(mux_link_open(link_of[0], "place:80", PATIENCE_S, &none, &b, NULL), 0);
     stream_join(all, a, b, on_over, j);
 }
 
@@ -595,7 +595,7 @@ static void open_refused(void *ctx)
 {
     struct seen *e = ctx;
     struct byte_stream_handler h = echo(e);
-    assert_int_equal(mux_link_open(link_of[0], "no:1", &h, &e->s, NULL), 0);
+    assert_int_equal(mux_link_open(link_of[0], "no:1", PATIENCE_S, &h, &e->s, NULL), 0);
     byte_stream_join_group(e->s, "task");
     assert_int_equal(byte_streams_count_group(all, "task"), 1);
 }
@@ -642,7 +642,7 @@ static void pour_into_many(void *ctx)
         struct byte_stream_handler h = echo(&e[i]);
         h.on_open = h.on_drained = pour_on;
         h.on_data = count_data;
-        assert_int_equal(mux_link_open(link_of[0], "place:80", &h, &e[i].s, NULL), 0);
+        assert_int_equal(mux_link_open(link_of[0], "place:80", PATIENCE_S, &h, &e[i].s, NULL), 0);
     }
 }
 
