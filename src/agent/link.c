@@ -359,10 +359,10 @@ void link_send(struct link *k, const struct wire_link_agent_message *m)
         send_message(k, *m);
 }
 
-void link_send_frame(struct link *k, const void *data, size_t n)
+void link_send_frame(struct link *k, const void *head, size_t head_n, const void *body, size_t body_n)
 {
     if (k->up)
-        ws_send(k->ws, data, n, /* is_text= */ false);
+        ws_send_parts(k->ws, head, head_n, body, body_n);
 }
 
 size_t link_pending(const struct link *k)

@@ -40,8 +40,9 @@ void link_open(struct link *k);
 void link_close(struct link *k); /* for good; on_closed follows */
 bool link_is_up(const struct link *k);
 void link_send(struct link *k, const struct wire_link_agent_message *m); /* does nothing while the link is not up */
-void link_send_frame(struct link *k, const void *data, size_t n);        /* the same, for a binary message */
-size_t link_pending(const struct link *k);                               /* bytes that wait to be sent */
+/* the same, for a binary message of two parts */
+void link_send_frame(struct link *k, const void *head, size_t head_n, const void *body, size_t body_n);
+size_t link_pending(const struct link *k); /* bytes that wait to be sent */
 /* id from the master's last hello; "" before the first one */
 const char *link_master_id(const struct link *k);
 const char *link_cluster_id(const struct link *k);

@@ -137,10 +137,10 @@ static void on_asked(void *ctx, struct byte_stream *s, const char *name)
 
 /* ---- the link ---------------------------------------------------------------------------------------------------- */
 
-static void send_frame(void *ctx, const void *frame, size_t n)
+static void send_frame(void *ctx, const struct mux_frame *f)
 {
     const struct agent_streams *all = ctx;
-    link_send_frame(all->agent->link, frame, n);
+    link_send_frame(all->agent->link, f->head, MUX_HEAD, f->body, f->body_n);
 }
 
 static size_t link_waiting(void *ctx)

@@ -129,9 +129,11 @@ void api_log_stored(struct api *a, const char *task_id, int64_t first_id, const 
 void api_log_stored_by_core(struct api *a, const char *task_id, size_t text_bytes);
 /* The task has ended: streams that follow its log end once they have sent everything. */
 void api_log_ended(struct api *a, const char *task_id);
+struct proxy_stats;
 struct api_log_stats {
     uint64_t fed, read;
 }; /* batches that followers were given from memory, and from the store */
 struct api_log_stats api_log_stats(const struct api *a);
+struct proxy_stats api_proxy_stats(const struct api *a); /* proxy/proxy.h */
 
 #endif

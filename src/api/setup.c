@@ -74,3 +74,8 @@ int api_passwords_waiting(const struct api *a)
 {
     return password_lane_waiting(a->password_lane);
 }
+
+struct proxy_stats api_proxy_stats(const struct api *a)
+{
+    return proxy_stats(a->proxy);
+}

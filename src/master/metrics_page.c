@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "api/pipeline/identity.h"
+#include "api/proxy/proxy.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/histogram.h"
@@ -259,6 +260,40 @@ static void metric_task_stream_bytes(struct page *p)
     struct byte_streams_stats stats = agent_streams_stats(p->m->agents);
     add_sample_of(p, "direction", "to_task", (double)stats.bytes_out);
     add_sample_of(p, "direction", "from_task", (double)stats.bytes_in);
+}
+
+static void metric_proxy_connections(struct page *p)
+{
+    add_sample(p, (double)api_proxy_stats(p->m->api).open);
+}
+
+static void metric_proxy_requests(struct page *p)
+{
+    add_sample(p, (double)api_proxy_stats(p->m->api).requests);
+}
+
+static void metric_proxy_tcp(struct page *p)
+{
+    add_sample(p, (double)api_proxy_stats(p->m->api).tcp);
+}
+
+static void metric_proxy_bytes(struct page *p)
+{
+    struct proxy_stats stats = api_proxy_stats(p->m->api);
+    add_sample_of(p, "direction", "to_task", (double)stats.to_task);
+    add_sample_of(p, "direction", "from_task", (double)stats.from_task);
+}
+
+static void metric_proxy_refused(struct page *p)
+{
+    struct proxy_stats stats = api_proxy_stats(p->m->api);
+    for (int why = 0; why < PROXY_REFUSAL_NR; why++)
+        add_sample_of(p, "reason", proxy_refusal_name(why), (double)stats.refused[why]);
+}
+
+static void metric_proxy_broken(struct page *p)
+{
+    add_sample(p, (double)api_proxy_stats(p->m->api).broken);
 }
 
 static void metric_reader_queue(struct page *p)

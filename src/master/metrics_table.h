@@ -32,6 +32,14 @@
     X(task_streams_failed, counter, "", \
       "Connections to ports of tasks that were refused, or that no program answered") \
     X(task_stream_bytes, counter, "direction", "Bytes to ports of tasks and from them") \
+    X(proxy_connections, gauge, "", "Requests to ports of tasks, WebSockets and connections of TCP that are open") \
+    X(proxy_requests, counter, "", "Requests to ports of tasks that were passed on, WebSockets included") \
+    X(proxy_tcp, counter, "", "Connections to ports of TCP that were passed on") \
+    X(proxy_bytes, counter, "direction", \
+      "Bytes of clients that were passed on to tasks, and of tasks to clients; heads of HTTP are not counted") \
+    X(proxy_refused, counter, "reason", \
+      "Requests to ports of tasks that were not passed on; docs/proxy.md has the reasons") \
+    X(proxy_broken, counter, "", "Answers of tasks that were no HTTP, broke off, or did not come in time") \
     X(reader_queue, gauge, "", "Requests at the store's readers") \
     X(searcher_queue, gauge, "", "Requests at the thread that searches") \
     X(search_bytes, gauge, "", "Memory of the columns that searches look at") \

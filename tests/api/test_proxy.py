@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import select
 import threading
 
 import pytest
@@ -105,6 +106,25 @@ def test_an_answer_that_comes_before_the_body_is_passed_on(visited):
         c.sendall(visited.head("POST", "early", Content_Length="100000000") + b"x" * 100)
         reply = read_reply(c)
         assert json.loads(reply.read()) == {"early": True} and reply.will_close, "what follows could not be told from the body"
+
+
+def refused_upload(visited):
+    """Sends a large body until nobody takes more of it, and returns the answer."""
+    with visited.connect() as c:
+        c.sendall(visited.head("POST", "refuse", Content_Length="1000000000"))
+        with contextlib.suppress(ConnectionError):
+            for _ in range(1000):
+                c.sendall(bytes(1_000_000))
+                if select.select([c], [], [], 0)[0]:
+                    break
+        reply = read_reply(c)
+        return reply.status, reply.read()
+
+
+def test_an_upload_that_the_task_refuses_shows_the_tasks_answer(visited):
+    """The task answers and closes without reading the body: writing to it fails before or after its answer is read."""
+    for _ in range(10):
+        assert refused_upload(visited) == (413, b"too large for me")
 
 
 def test_a_client_of_http_1_0_is_served(visited):
@@ -318,6 +338,32 @@ def test_broken_http_from_the_task_is_a_bad_gateway(visited, name):
     assert page.status == 502 and b"refresh" not in page.body and page.headers["Content-Type"].startswith("text/html")
 
 
+ODD = {  # answers that are unusual and right: what the client gets of them
+    "in chunks": (b"HTTP/1.1 201 X\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", 201, b"abc"),
+    "with a length": (b"HTTP/1.1 200 X\r\nContent-Length: 3\r\n\r\nabc", 200, b"abc"),
+    "with more than its length": (b"HTTP/1.1 200 X\r\nContent-Length: 3\r\n\r\nabcHTTP/1.1 200 X\r\n\r\n", 200, b"abc"),
+    "of HTTP/1.0 until the end": (b"HTTP/1.0 200 X\r\n\r\nabc", 200, b"abc"),
+    "of HTTP/1.0 with a length": (b"HTTP/1.0 404 X\r\nContent-Length: 3\r\n\r\nabc", 404, b"abc"),
+    "after interim answers": (b"HTTP/1.1 100 X\r\n\r\nHTTP/1.1 103 X\r\nLink: </a>\r\n\r\nHTTP/1.1 200 X\r\nContent-Length: 3\r\n\r\nabc", 200, b"abc"),
+    "without a body, and with one": (b"HTTP/1.1 204 X\r\n\r\nabc", 204, b""),
+    "of a status without a name": (b"HTTP/1.1 299 \r\nContent-Length: 3\r\n\r\nabc", 299, b"abc"),
+}
+
+
+@pytest.mark.parametrize("how", ["raw", "drip"])
+@pytest.mark.parametrize("name", ODD)
+def test_an_odd_answer_arrives_in_one_piece_or_byte_by_byte(visited, name, how):
+    answer, status, body = ODD[name]
+    reply = visited.raw(answer, how)
+    assert (reply.status, reply.body) == (status, body)
+
+
+def test_broken_http_that_comes_byte_by_byte_is_a_bad_gateway(visited):
+    for answer, why in (BROKEN["no HTTP"], BROKEN["two lengths"], BROKEN["a length and chunks"]):
+        reply = visited.raw(answer, "drip")
+        assert reply.status == 502 and why in reply.json["message"]
+
+
 def test_an_answer_that_breaks_off_breaks_off_for_the_client(visited):
     for answer in (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabc",
                    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcdeXX"):
@@ -341,8 +387,37 @@ def test_limits_of_connections_headers_and_idleness(new_cluster):
         assert reply.status == 429 and "proxy.connections_per_user" in reply.json["message"]
         assert v.ask("echo", token=c.admin_token()).status == 200, "others are not concerned"
         assert [ws.connection.recv(1) for ws in sockets] == [b"", b""], "nothing has passed for two seconds"
-        reply = v.ask("silent")
-        assert reply.status == 502 and "proxy.idle_timeout" in reply.json["message"]
+        for what in ("silent", "endless-head"):
+            reply = v.ask(what)
+            assert reply.status == 504 and "proxy.idle_timeout" in reply.json["message"]
+
+
+def refused_for(cluster, reason):
+    return cluster.metric(f'det_proxy_refused_total{{reason="{reason}"}}')
+
+
+def test_metrics_count_what_was_passed_on_and_what_was_not(new_cluster):
+    c = new_cluster()
+    c.start_master()
+    c.start_agent()
+    c.login()
+    with Visited(c) as v:
+        assert v.ask("echo", "POST", raw=b"x" * 1000).status == 200
+        assert v.ask("bytes?n=5000&how=sized").status == 200
+        assert v.raw(BROKEN["no HTTP"][0]).status == 502
+        assert v.ask("echo", token=None).status == 401
+        assert c.metric("det_proxy_requests_total") == 3 and c.metric("det_proxy_broken_total") == 1
+        assert c.metric('det_proxy_bytes_total{direction="to_task"}') == 1000
+        assert 5000 < c.metric('det_proxy_bytes_total{direction="from_task"}') < 7000
+        with WebSocket(v) as ws:
+            ws.send(b"hello")
+            assert ws.receive() == b"hello" and c.metric("det_proxy_connections") == 1
+        wait_for("the WebSocket's end", lambda: c.metric("det_proxy_connections") == 0)
+        v.kill()
+        c.wait_experiment(v.experiment)
+        assert v.ask("echo").status == 404
+        assert c.metric("det_proxy_requests_total") == 4, "the request that found no task was not passed on"
+        assert [refused_for(c, why) for why in ("visitor", "not_ready", "limit", "late")] == [1, 1, 0, 0]
 
 
 # ---- logging in ---------------------------------------------------------------------------------------------------------

@@ -168,6 +168,25 @@ def test_an_agent_never_answers(cluster):
         assert client.receive(5) == b"hello"
 
 
+def test_an_agent_keeps_visitors_waiting_for_ever(tmp_path):
+    """It neither accepts nor refuses: the visitor is told, and so is the agent."""
+    with Cluster(tmp_path, config={"task_streams": {"connect_timeout": "1s"}}) as c:
+        c.start_master()
+        c.login("determined")
+        with Evil(c) as evil:
+            service = evil.run_task()
+            status, why = Client.refused(c, service)
+            assert status == 504 and "the agent has not answered within 1 s" in why
+            stream = evil.asked()
+            kind, number, _ = parsed(evil.hear_binary())
+            assert (kind, number) == (CLOSE, stream)
+            evil.put(frame(ACCEPT, stream), frame(DATA, stream, b"late"))  # late frames harm nobody
+            other, client = opened(evil, service)
+            evil.put(frame(DATA, other, b"hello"))
+            assert client.receive(5) == b"hello"
+            assert c.metric('det_proxy_refused_total{reason="late"}') == 1 and c.metric("det_proxy_tcp_total") == 1
+
+
 def test_an_agent_does_not_take_what_clients_send(cluster):
     """It gives no credit: the client has to wait, and the master keeps a bounded part."""
     with Evil(cluster) as evil:

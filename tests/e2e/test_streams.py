@@ -8,9 +8,10 @@ import subprocess
 import pytest
 from support.cluster import BUILD, Cluster, wait_for
 from support.experiments import FINAL, shell, the_trial
-from support.machines import machines, need_namespaces
+from support.machines import machines, need_namespaces, need_packet_filter
 from support.ports import free_port
 from support.streams import SERVER, Client, configuration, port_of
+from support.visited import Visited
 
 MANY = 1000
 
@@ -163,7 +164,7 @@ def listening(within):
 
 
 def test_an_agent_behind_a_wall_is_reached(tmp_path):
-    """No port of the agent's machine is open to others: the task listens on 127.0.0.1 of a network namespace."""
+    """No port of the agent's machine is open to others: the task listens on 127.0.0.1 of a network namespace. With a packet filter: below."""
     need_namespaces()
     with machines(1) as hosts, Cluster(tmp_path) as c:
         c.start_master(bind_host="0.0.0.0")
@@ -177,6 +178,63 @@ def test_an_agent_behind_a_wall_is_reached(tmp_path):
             with Client(c, service) as client:
                 data = os.urandom(1_000_000)
                 assert client.exchange(data) == data
+
+
+LISTENER = """
+import socket, sys
+s = socket.create_server(("0.0.0.0", int(sys.argv[1])))
+print("listening", flush=True)
+while True:
+    s.accept()[0].close()
+"""
+
+
+@contextlib.contextmanager
+def listener(within, port):
+    """A program that listens at all addresses of a machine."""
+    with subprocess.Popen([*within, "python3", "-c", LISTENER, str(port)], stdout=subprocess.PIPE, text=True) as p:
+        try:
+            assert p.stdout.readline() == "listening\n"
+            yield
+        finally:
+            p.kill()
+
+
+def answers(address, port):
+    try:
+        with socket.create_connection((address, port), timeout=2):
+            return True
+    except TimeoutError:  # a packet filter drops; without one a closed port refuses at once
+        return False
+
+
+def test_tasks_are_reached_with_every_inbound_port_of_the_agents_machine_closed(tmp_path):
+    """nftables of the agent's machine, a network namespace, drops whatever comes in from outside and begins something. A port that was open to
+    all before shows that it does. The agent connects through it, connects again when the master was restarted, and a task's ports are reached
+    over HTTP and as raw bytes."""
+    need_packet_filter()
+    with machines(1) as hosts, Cluster(tmp_path) as c:
+        within, port = hosts.within(0), free_port()
+        with listener(within, port):
+            assert answers(hosts.addresses[0], port)
+            hosts.close_inbound(0)
+            assert hosts.dropped(0) and not answers(hosts.addresses[0], port)
+            c.start_master(bind_host="0.0.0.0")
+            c.start_agent(prefix=within, master_host=hosts.master)
+            c.login()
+            with served(c) as (_, _, service):
+                with Client(c, service) as client:
+                    data = os.urandom(1_000_000)
+                    assert client.exchange(data) == data
+                c.stop_master()
+                c.start_master(bind_host="0.0.0.0")
+                c.login()
+                wait_for("the agent", lambda: Client.refused(c, service)[0] == 101)
+                with Client(c, service) as client:
+                    assert client.exchange(b"again") == b"again"
+            with Visited(c) as v:
+                assert v.ask("echo").status == 200
+            assert not answers(hosts.addresses[0], port), "the wall still stands"
 
 
 def test_a_task_that_ends_by_itself_gives_its_last_bytes(cluster):

@@ -41,7 +41,7 @@ static int open_stream(void *ctx, const struct byte_stream_handler *h, struct by
     return 0;
 }
 
-static void on_ready(void *ctx, const char *why)
+static void on_ready(void *ctx, int status, const char *why)
 {
     require(0); /* a stream of a descriptor is open from its beginning */
 }
@@ -53,9 +53,9 @@ static void on_headers(struct http_request *http, const struct http1_answer *a, 
         require(!strpbrk(a->header[i].name, " \t\r\n:") && !strpbrk(a->header[i].value, "\r\n"));
 }
 
-static void on_failed(struct http_request *http, const char *why, void *ctx)
+static void on_failed(struct http_request *http, int status, const char *why, void *ctx)
 {
-    http_reply(http, 502, "text/plain", why, strlen(why));
+    http_reply(http, status, "text/plain", why, strlen(why));
 }
 
 static void on_done(void *ctx)

@@ -86,11 +86,13 @@ static void act(struct owner *o, unsigned what)
 
 static void send_frames(struct mux *m)
 {
-    uint8_t frame[MUX_FRAME_MAX];
+    static uint8_t bytes[MUX_DATA_MAX];
+    struct mux_frame frame;
     struct mux_sent sent;
-    size_t n;
-    while ((n = mux_next(m, frame, &sent)) > 0) {
-        require(n <= MUX_FRAME_MAX);
+    while (mux_next(m, &frame, &sent)) {
+        require(frame.body_n <= MUX_DATA_MAX);
+        if (frame.body_n)
+            memcpy(bytes, frame.body, frame.body_n); /* the body is there */
         if (sent.over) {
             ((struct owner *)sent.owner)->closed = 1;
             ((struct owner *)sent.owner)->s = NULL;

@@ -25,6 +25,31 @@ def need_namespaces():
     _ip("netns", "del", name)
 
 
+# Nothing from outside comes in but answers to what the machine has begun itself.
+WALL = """
+table inet wall {
+  chain input {
+    type filter hook input priority 0; policy drop;
+    iif lo accept
+    ct state established,related accept
+  }
+}
+"""
+
+
+def need_packet_filter():
+    """Skips a test where no network namespace can have a packet filter of its own."""
+    need_namespaces()
+    name = f"det-try-{os.getpid()}"
+    _ip("netns", "add", name)
+    try:
+        made = subprocess.run(["ip", "netns", "exec", name, "nft", "-f", "-"], input=WALL, capture_output=True, text=True)
+    finally:
+        _ip("netns", "del", name)
+    if made.returncode:
+        pytest.skip(f"this machine makes no packet filter (Debian's nftables): {made.stderr.strip()[:200]}")
+
+
 class Machines:
     """Namespaces NAMES, and the address of the machine that they have in common, the master's.
 
@@ -61,6 +86,15 @@ class Machines:
 
     def __exit__(self, *_):
         self._stack.close()
+
+    def close_inbound(self, i):
+        """Drops every packet from outside that begins something on machine `i`."""
+        subprocess.run([*self.within(i), "nft", "-f", "-"], input=WALL, text=True, check=True)
+
+    def dropped(self, i):
+        """Returns whether a packet filter of machine `i` drops what comes in."""
+        rules = subprocess.run([*self.within(i), "nft", "list", "ruleset"], capture_output=True, text=True, check=True).stdout
+        return "hook input" in rules and "policy drop" in rules
 
     def within(self, i):
         """Returns the words that execute a program on machine `i`."""

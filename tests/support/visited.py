@@ -10,7 +10,7 @@ from support.cluster import wait_for
 from support.ports import free_port
 
 SERVER = r'''
-import base64, hashlib, json, os, socketserver, sys, threading, time, urllib.parse
+import base64, hashlib, json, os, socket, socketserver, sys, threading, time, urllib.parse
 
 BLOCK = os.urandom(1 << 16)
 
@@ -71,6 +71,10 @@ class Handler(socketserver.StreamRequestHandler):
         """Answers before the body."""
         self.reply({"early": True})
 
+    def do_refuse(self):
+        """Refuses the body without reading it, and closes."""
+        self.send(413, b"too large for me", Content_Length=16, Connection="close")
+
     def do_bytes(self):
         n = int(self.query["n"])
         how = self.query.get("how")
@@ -103,6 +107,17 @@ class Handler(socketserver.StreamRequestHandler):
     def do_raw(self):
         """Sends the bytes that the query has."""
         self.wfile.write(base64.b64decode(self.query["b64"]))
+
+    def do_drip(self):
+        """Sends the bytes that the query has, each in a packet of its own."""
+        self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for byte in base64.b64decode(self.query["b64"]):
+            self.wfile.write(bytes([byte]))
+
+    def do_endless_head(self):
+        """Begins a head, and says no more."""
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nX: y\r\n")
+        self.rfile.read(1)
 
     def do_websocket(self):
         accept = base64.b64encode(hashlib.sha1((self.header("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest())
@@ -158,9 +173,9 @@ class Visited:
     def ask(self, what, method="GET", is_open=False, token="", **options):
         return self.c.request(method, self.path(what, is_open), token=self.token if token == "" else token, **options)
 
-    def raw(self, answer, **options):
-        """The task answers with these bytes."""
-        return self.ask("raw?b64=" + urllib.parse.quote(base64.b64encode(answer).decode(), safe=""), **options)
+    def raw(self, answer, how="raw", **options):
+        """The task answers with these bytes; `drip`: one at a time."""
+        return self.ask(how + "?b64=" + urllib.parse.quote(base64.b64encode(answer).decode(), safe=""), **options)
 
     def kill(self):
         self.c.post(f"/api/v1/experiments/{self.experiment}/kill", token=self.token)

@@ -50,6 +50,7 @@ struct proxy {
     struct service_cache *services;
     struct proxy_user *users;
     int n, max, max_per_user, idle_timeout_s;
+    uint64_t tcp, tcp_passed[2], refused[PROXY_REFUSAL_NR];
     size_t header_max;
     bool keeps_apart; /* proxy.sandbox */
 };
@@ -82,6 +83,35 @@ void proxy_free(struct proxy *p)
         free(u);
     }
     free(p);
+}
+
+struct proxy_stats proxy_stats(const struct proxy *p)
+{
+    struct relays_stats relayed = relays_stats(p->relays);
+    struct proxy_stats s = {.open = (size_t)p->n,
+                            .requests = relayed.taken,
+                            .tcp = p->tcp,
+                            .broken = relayed.broken,
+                            .to_task = relayed.to_program + p->tcp_passed[0],
+                            .from_task = relayed.to_client + p->tcp_passed[1]};
+    memcpy(s.refused, p->refused, sizeof(s.refused));
+    return s;
+}
+
+const char *proxy_refusal_name(enum proxy_refusal why)
+{
+    static const char *const name[] = {
+#define PROXY_REFUSAL(name, text) text,
+        PROXY_REFUSALS(PROXY_REFUSAL)
+#undef PROXY_REFUSAL
+    };
+    return name[why];
+}
+
+/* Notes why a request is not passed on. */
+static void count_refusal(const struct req *r, enum proxy_refusal why)
+{
+    r->api->proxy->refused[why]++;
 }
 
 static struct proxy_user *count_user(struct proxy *p, int32_t id, struct error *err)
@@ -144,6 +174,7 @@ struct attempt {
     struct visitor visitor;
     struct call *call; /* NULL: nothing is being opened */
     const char *why;   /* the port cannot be reached */
+    bool late;         /* it has not answered in time */
     bool wants_page, upgrade;
 };
 
@@ -206,7 +237,7 @@ static int tell_state(struct req *r, struct store *db, struct error *err)
         page.title = "Waiting for the task";
         text = arena_printf(&r->arena, "task %s runs, but no program answers at its port %d: %s", task, t->state.port,
                             t->why);
-        status = 502;
+        status = t->late ? 504 : 502;
     } else {
         page.title = t->state.stage == SERVICE_STARTS ? "The task is starting" : "Waiting for the task";
         text = arena_printf(&r->arena, "task %s %s", task, t->state.text);
@@ -219,7 +250,7 @@ static int tell_state(struct req *r, struct store *db, struct error *err)
 }
 
 /* The task has accepted, and then sent nothing that can be passed on. */
-static void reply_broken(struct http_request *http, const char *why, void *ctx)
+static void reply_broken(struct http_request *http, int status, const char *why, void *ctx)
 {
     const struct call *c = ctx;
     cleanup_strbuf struct strbuf body = STRBUF_INIT, text = STRBUF_INIT;
@@ -234,7 +265,7 @@ static void reply_broken(struct http_request *http, const char *why, void *ctx)
         strbuf_add_json(&body, text.s, text.n);
         strbuf_adds(&body, "}\n");
     }
-    http_reply(http, 502, c->wants_page ? PROXY_PAGE_TYPE : "application/json", body.s, body.n);
+    http_reply(http, status, c->wants_page ? PROXY_PAGE_TYPE : "application/json", body.s, body.n);
 }
 
 /* Bytes have passed: whoever counts the task's idle time learns of it. */
@@ -258,8 +289,17 @@ static void choose_headers(struct http_request *http, const struct http1_answer 
     proxy_answer_headers(answer->header, answer->header_n, &to, add_header, http);
 }
 
+static void cannot_reach(struct req *r, const char *why, bool late)
+{
+    struct attempt *t = r->state;
+    t->why = arena_strdup(&r->arena, why);
+    t->late = late;
+    count_refusal(r, late ? PROXY_REFUSED_LATE : PROXY_REFUSED_UNREACHABLE);
+    req_resume_read(r, tell_state);
+}
+
 /* The port has accepted (why is NULL), or cannot be reached: then the call goes with its relay. */
-static void on_ready(void *ctx, const char *why)
+static void on_ready(void *ctx, int status, const char *why)
 {
     struct call *c = ctx;
     struct req *r = c->r;
@@ -267,8 +307,7 @@ static void on_ready(void *ctx, const char *why)
     t->call = NULL;
     c->r = NULL;
     if (why) {
-        t->why = arena_strdup(&r->arena, why);
-        req_resume_read(r, tell_state);
+        cannot_reach(r, why, /* late= */ status == 504);
         return;
     }
     struct http_request *http = r->http;
@@ -314,7 +353,8 @@ static void tcp_opened(struct byte_stream *s, void *ctx)
         return;
     }
     ws_stream_begin(client, ws);
-    stream_join(all, client, s, tcp_over, c);
+    stream_join_count(stream_join(all, client, s, tcp_over, c), c->api->proxy->tcp_passed);
+    c->api->proxy->tcp++;
     on_used(c);
     log_info("proxy.open", "task=%s port=%d user=%s", c->task_id, c->port, r->who.username);
     r->http = NULL;
@@ -327,9 +367,8 @@ static void tcp_refused(struct byte_stream *s, const char *why, void *ctx)
     struct req *r = c->r;
     struct attempt *t = r->state;
     t->call = NULL;
-    t->why = arena_strdup(&r->arena, why ? why : "the connection ended");
     call_free(c);
-    req_resume_read(r, tell_state);
+    cannot_reach(r, why ? why : "the connection ended", byte_stream_timed_out(s));
 }
 
 /* ---- connecting -------------------------------------------------------------------------------------------------- */
@@ -433,13 +472,16 @@ static int connect_task(struct req *r, struct error *err)
                       : t->visitor.by_task_token    ? t->service.owner_id
                                                     : 0;
     struct proxy_user *user = count_user(r->api->proxy, user_id, err);
-    if (!user)
+    if (!user) {
+        count_refusal(r, PROXY_REFUSED_LIMIT);
         return -1;
+    }
     struct call *c = call_new(r, user);
     static const struct byte_stream_handler tcp = {.on_open = tcp_opened, .on_close = tcp_refused};
     struct byte_stream_handler h = tcp;
     h.ctx = c;
     if ((t->service.tcp ? open_stream(c, &h, &c->tcp, err) : open_relay(r, c, err)) < 0) {
+        count_refusal(r, PROXY_REFUSED_NOT_READY);
         call_free(c);
         return -1;
     }
@@ -509,19 +551,25 @@ static int admit(struct req *r, struct core *core, struct error *err)
     if (!r->http)
         return error_set(err, ERR_CANCELED, "the client has left");
     if (visitor_check(r, &t->service, &t->visitor, err) < 0) {
+        count_refusal(r, PROXY_REFUSED_VISITOR);
         if (err->kind != ERR_UNAUTHENTICATED || !t->wants_page)
             return -1;
         error_release(err);
         return ask_to_log_in(r);
     }
-    if (check_kind_of_request(r, err) < 0)
+    if (check_kind_of_request(r, err) < 0) {
+        count_refusal(r, PROXY_REFUSED_VISITOR);
         return -1;
+    }
     if (lacks_slash(r) && !t->upgrade)
         return redirect(r, 308,
                         arena_printf(&r->arena, "%s/%s%s", http_request_path(r->http),
                                      *http_request_query(r->http) ? "?" : "", http_request_query(r->http)));
     task_service_state(core, &t->service, r->now_us, &r->arena, &t->state);
-    return t->state.stage == SERVICE_RUNS ? connect_task(r, err) : req_then_read(r, tell_state);
+    if (t->state.stage == SERVICE_RUNS)
+        return connect_task(r, err);
+    count_refusal(r, PROXY_REFUSED_NOT_READY);
+    return req_then_read(r, tell_state);
 }
 
 static int remember_service(struct req *r, struct core *core, struct error *err)

@@ -8,7 +8,6 @@
 #include "net/streams/mux_link.h"
 
 enum {
-    CONNECT_TIMEOUT_S = 10,
     CLOSE_GOING_AWAY = 1001,
     CLOSE_PROTOCOL = 1002,
 };
@@ -17,11 +16,11 @@ _Static_assert(CORE_UUID_MAX + 6 <= MUX_NAME_MAX, "CONTAINER:PORT must fit into 
 
 /* ---- the link ---------------------------------------------------------------------------------------------------- */
 
-static void send_frame(void *ctx, const void *frame, size_t n)
+static void send_frame(void *ctx, const struct mux_frame *f)
 {
     const struct link *l = ctx;
     if (l->ws)
-        ws_send(l->ws, frame, n, /* is_text= */ false);
+        ws_send_parts(l->ws, f->head, MUX_HEAD, f->body, f->body_n);
 }
 
 static size_t link_waiting(void *ctx)
@@ -81,6 +80,11 @@ static int option(const struct agent_hub *h, const char *name)
     return (int)config_int(h->m->config, name);
 }
 
+static int connect_timeout_s(const struct agent_hub *h)
+{
+    return (int)((config_duration_us(h->m->config, "task_streams.connect_timeout") + 999999) / 1000000);
+}
+
 static int check_limits(const struct agent_hub *h, const struct container_row *k, struct error *err)
 {
     int per_agent = option(h, "task_streams.per_agent"), per_task = option(h, "task_streams.per_task");
@@ -112,7 +116,7 @@ static int open_through_link(struct agent_hub *h, const struct container_row *k,
                          "install this master's version there, or set task_streams.route: direct",
                          k->agent_id, *l->version ? l->version : "unknown");
     snprintf(name, sizeof(name), "%s:%d", k->id, port);
-    return mux_link_open(l->streams, name, handler, ret, err);
+    return mux_link_open(l->streams, name, connect_timeout_s(h), handler, ret, err);
 }
 
 int agent_streams_open(struct agent_hub *h, const char *container_id, int port,
@@ -124,7 +128,7 @@ int agent_streams_open(struct agent_hub *h, const char *container_id, int port,
         return error_set(err, ERR_NOT_FOUND, "the task does not run at the moment");
     if (check_limits(h, k, err) < 0)
         return -1;
-    if ((direct ? byte_stream_dial(h->streams, k->address, port, CONNECT_TIMEOUT_S, handler, ret, err)
+    if ((direct ? byte_stream_dial(h->streams, k->address, port, connect_timeout_s(h), handler, ret, err)
                 : open_through_link(h, k, port, handler, ret, err)) < 0)
         return -1;
     byte_stream_join_group(*ret, k->id);

@@ -46,6 +46,8 @@ void conn_end(struct conn *c)
     c->phase = PHASE_GONE;
     bufferevent_setcb(c->bev, NULL, NULL, NULL, NULL);
     bufferevent_disable(c->bev, EV_READ | EV_WRITE);
+    if (c->readable)
+        event_del(c->readable);
     conn_soon(c, SOON_DESTROY);
     if (unanswered)
         request_gone(r);
@@ -57,6 +59,7 @@ void request_gone(struct http_request *r)
     void (*on_close)(struct http_request *r, void *ctx) = r->on_close;
     r->on_close = NULL;
     r->receiver = NULL;
+    conn_choose_reader(r->conn);
     if (on_close)
         on_close(r, r->ctx);
 }
@@ -70,6 +73,8 @@ void conn_free(struct conn *c)
     LIST_REMOVE(c, of_server);
     s->connections--;
     s->unread -= c->unread;
+    if (c->readable)
+        event_free(c->readable);
     if (c->bev)
         bufferevent_free(c->bev);
     strbuf_release(&r->extra);
@@ -122,6 +127,11 @@ static void conn_process(struct conn *c)
     if (!count_unread(c))
         refuse_unread(c);
     c->processing = false;
+}
+
+void conn_go_on(struct conn *c)
+{
+    conn_process(c);
 }
 
 static void discard_input(struct conn *c)

@@ -68,12 +68,14 @@ struct http_request {
 struct conn {
     struct http_server *server;
     struct bufferevent *bev;
+    struct event *readable; /* reads bodies (http_receive.c); NULL: not needed so far */
     int fd;
     enum phase phase;
     bool processing;  /* conn_process() is running, so an answer need not start it */
     bool close_after; /* this answer is the connection's last */
     bool linger;      /* the client may still be sending */
     bool saw_eof;
+    bool end_waits; /* the end has come behind the bytes that were read, and the bufferevent is to find it */
     unsigned soon;
     int64_t deadline_us; /* 0: none */
     int64_t body_start_us;
@@ -133,6 +135,8 @@ size_t conn_unsent(const struct conn *c);
 /* Sends an error reply of the server itself and closes the connection after it. Releases e. */
 void conn_fault(struct conn *c, int status, struct error *e);
 
+/* Handles what has come in. */
+void conn_go_on(struct conn *c);
 /* Called when the answer is written: goes on with the next request, or ends the connection. */
 void request_finish(struct http_request *r);
 
@@ -157,6 +161,8 @@ void conn_refuse(struct conn *c, int status, enum error_kind kind, const char *w
 /* Gives out what has come in, as far as the request's user takes it. Returns true if the request is answered, and the
  * next one can be read. */
 bool conn_receive(struct conn *c);
+/* Chooses who reads the socket: an event of its own while somebody takes a body, otherwise the bufferevent. */
+void conn_choose_reader(struct conn *c);
 /* The client sends no more: gives out the rest to the user of a connection that has switched protocols. */
 void conn_receive_rest(struct conn *c);
 

@@ -3,14 +3,50 @@
  * more is read from the client. */
 #include "net/http/http_internal.h"
 
+#include <errno.h>
 #include <unistd.h>
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 
+#include "common/base/must.h"
+
 #define GIVE_AT_ONCE_MAX (1024 * 1024) /* bytes of one connection in one turn, so that it does not hold up the loop */
 #define PIECE (256 * 1024)
+
+/* ---- who reads the socket ---------------------------------------------------------------------------------------- */
+
+static void on_body_readable(evutil_socket_t fd, short what, void *ctx)
+{
+    conn_go_on(ctx);
+}
+
+/* Whether the bytes can be read without the bufferevent, which reads only 4 KiB at a time. Chunks are left to it: a
+ * piece of them could end in the middle of one that the user does not take any more. */
+static bool reads_by_itself(const struct conn *c)
+{
+    const struct http_request *r = &c->request;
+    return !c->server->options.tls && c->phase == PHASE_ANSWER && r->receiver &&
+           (r->switched || (r->body_coming && !r->head.chunked));
+}
+
+void conn_choose_reader(struct conn *c)
+{
+    bool itself = reads_by_itself(c) && !c->saw_eof && !c->end_waits, on = c->phase != PHASE_GONE && !c->request.held;
+    if (!c->bev)
+        return;
+    if (itself && !c->readable)
+        c->readable = must(event_new(bufferevent_get_base(c->bev), c->fd, EV_READ | EV_PERSIST, on_body_readable, c));
+    if (itself && on)
+        event_add(c->readable, NULL);
+    else if (c->readable)
+        event_del(c->readable);
+    if (!itself && on)
+        bufferevent_enable(c->bev, EV_READ);
+    else
+        bufferevent_disable(c->bev, EV_READ);
+}
 
 static bool takes(const struct conn *c)
 {
@@ -23,6 +59,7 @@ static void end_body(struct http_request *r)
     const struct http_receiver *to = r->receiver;
     r->body_coming = false;
     r->receiver = NULL;
+    conn_choose_reader(r->conn);
     to->on_end(r, r->ctx);
 }
 
@@ -98,18 +135,22 @@ static size_t give_buffered(struct conn *c)
 
 /* ---- from the socket --------------------------------------------------------------------------------------------- */
 
-/* Reads from the socket directly, since libevent reads only 4 KiB at a time. Chunks are left to the buffer: a piece of
- * them could end in the middle of one that the user does not take any more. The end of the connection is left for the
- * bufferevent to find. */
+/* The end of the connection is left for the bufferevent to find. */
 static size_t give_from_socket(struct conn *c)
 {
     static char piece[PIECE]; /* static, since only the loop's thread uses it */
     const struct http_request *r = &c->request;
-    if (c->server->options.tls || !takes(c) || (r->head.chunked && !r->switched))
+    if (!reads_by_itself(c) || !takes(c))
         return 0;
     size_t want = !r->switched && r->body_left < sizeof(piece) ? (size_t)r->body_left : sizeof(piece);
     ssize_t n = read(c->fd, piece, want);
-    return n > 0 ? give(c, piece, (size_t)n) : 0;
+    if (n > 0)
+        return give(c, piece, (size_t)n);
+    if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+        c->end_waits = true;
+        conn_choose_reader(c);
+    }
+    return 0;
 }
 
 bool conn_receive(struct conn *c)
@@ -136,21 +177,17 @@ void conn_receive_rest(struct conn *c)
 void http_receive(struct http_request *r, const struct http_receiver *receiver)
 {
     r->receiver = receiver;
+    conn_choose_reader(r->conn);
     conn_soon(r->conn, SOON_RECEIVE);
 }
 
-/* While it is held, nothing is read: libevent would fill the input buffer 4 KiB at a time, and what is in it is given
- * out in such pieces. */
+/* While it is held, nothing is read. */
 void http_receive_hold(struct http_request *r, bool on)
 {
-    struct conn *c = r->conn;
     if (r->held == on)
         return;
     r->held = on;
-    if (on) {
-        bufferevent_disable(c->bev, EV_READ);
-    } else {
-        bufferevent_enable(c->bev, EV_READ);
-        conn_soon(c, SOON_RECEIVE);
-    }
+    conn_choose_reader(r->conn);
+    if (!on)
+        conn_soon(r->conn, SOON_RECEIVE);
 }

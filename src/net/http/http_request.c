@@ -132,11 +132,12 @@ void request_reset(struct http_request *r)
     r->body = NULL;
     r->body_n = r->body_cap = 0;
     r->anonymous = r->streaming = r->stream_head_sent = false;
-    if (r->held && r->conn->bev && r->conn->phase != PHASE_GONE)
-        bufferevent_enable(r->conn->bev, EV_READ); /* for the next request, and to see the client leave */
+    bool was_taken = r->held || r->receiver;
     r->early = r->body_coming = r->switched = r->held = false;
     r->body_left = 0;
     r->receiver = NULL;
+    if (was_taken)
+        conn_choose_reader(r->conn); /* for the next request, and to see the client leave */
     r->chunks = (struct http1_chunks){0};
     strbuf_reset(&r->extra);
     strbuf_reset(&r->cookies);

@@ -41,6 +41,7 @@ struct relay {
 struct relays {
     struct loop *loop;
     size_t n;
+    struct relays_stats stats;
     LIST_HEAD(, relay) list;
 };
 
@@ -55,6 +56,11 @@ struct relays *relays_new(struct loop *l)
 size_t relays_count(const struct relays *all)
 {
     return all->n;
+}
+
+struct relays_stats relays_stats(const struct relays *all)
+{
+    return all->stats;
 }
 
 static void relay_free(struct relay *x)
@@ -101,14 +107,20 @@ static void finish(struct relay *x)
 }
 
 /* The answer cannot be completed. */
-static void break_off(struct relay *x, const char *why)
+static void end_with(struct relay *x, int status, const char *why)
 {
     struct http_request *http = release_request(x);
+    x->all->stats.broken++;
     if (x->state == RELAY_HEAD)
-        x->o.failed(http, why, x->o.ctx);
+        x->o.failed(http, status, why, x->o.ctx);
     else
         http_stream_abort(http);
     relay_free(x);
+}
+
+static void break_off(struct relay *x, const char *why)
+{
+    end_with(x, 502, why);
 }
 
 /* The client has left. After a switch of protocols its last bytes are still sent. */
@@ -139,7 +151,7 @@ static void on_time(void *ctx)
     else if (idle_us && x->state == RELAY_SWITCHED)
         finish(x);
     else if (idle_us && x->http)
-        break_off(x, "has sent nothing for longer than proxy.idle_timeout allows");
+        end_with(x, 504, "has sent nothing for longer than proxy.idle_timeout allows");
 }
 
 static void start_timer(struct relay *x)
@@ -170,6 +182,7 @@ static void on_client_data(struct http_request *http, const void *data, size_t n
     byte_stream_write(x->stream, data, n);
     if (x->sends_chunks)
         byte_stream_write(x->stream, "\r\n", 2);
+    x->all->stats.to_program += n;
     note_passed(x);
     if (!x->client_held && byte_stream_pending(x->stream) > BYTE_STREAM_WAITS) {
         x->client_held = true;
@@ -202,6 +215,7 @@ void relay_take(struct relay *x, struct http_request *http)
     uint64_t length;
     enum http_framing framing = http_request_framing(http, &length);
     x->http = http;
+    x->all->stats.taken++;
     x->state = RELAY_HEAD;
     x->sends_chunks = framing == HTTP_CHUNKED;
     http_request_set_ctx(http, x, on_client_gone);
@@ -258,6 +272,7 @@ static int pass_chunked(struct relay *x, const char *data, size_t n)
 static void pass_body(struct relay *x, const char *data, size_t n)
 {
     int over = 0;
+    x->all->stats.to_client += n;
     note_passed(x);
     if (x->framing == HTTP_SIZED)
         over = pass_counted(x, data, n);
@@ -389,7 +404,7 @@ static void on_stream_open(struct byte_stream *s, void *ctx)
 {
     struct relay *x = ctx;
     x->passed_us = clock_monotonic_us();
-    x->o.ready(x->o.ctx, NULL);
+    x->o.ready(x->o.ctx, 200, NULL);
 }
 
 static void on_stream_data(struct byte_stream *s, const void *data, size_t n, void *ctx)
@@ -426,7 +441,7 @@ static void on_stream_close(struct byte_stream *s, const char *why, void *ctx)
     struct relay *x = ctx;
     x->stream = NULL;
     if (x->state == RELAY_OPENING) {
-        x->o.ready(x->o.ctx, why ? why : "the connection ended");
+        x->o.ready(x->o.ctx, byte_stream_timed_out(s) ? 504 : 502, why ? why : "the connection ended");
         relay_free(x);
     } else {
         cleanup_strbuf struct strbuf text = STRBUF_INIT;

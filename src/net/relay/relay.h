@@ -1,7 +1,8 @@
 /* A relay: one request of the HTTP server that a program behind a byte stream answers.
  *
  *   relay_open()   opens the stream, and sends the request's head ahead
- *   ready()        the program's port has accepted (why is NULL), or cannot be reached (the relay is gone)
+ *   ready()        the program's port has accepted (why is NULL), or cannot be reached (502) or does not answer (504);
+ *                  the relay is gone then
  *   relay_take()   from ready(): the relay takes the request over, sends its body, and answers it
  *
  * The program's answer is passed on as it comes, interim answers (1xx) included; `headers` chooses its headers. If the
@@ -13,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "net/http/http.h"
 #include "net/http/http1.h"
@@ -26,6 +28,12 @@ struct relays *relays_new(struct loop *l);
 /* Ends the relays that are left. Call it after http_server_free() and before byte_streams_free(). NULL is accepted. */
 void relays_free(struct relays *all);
 size_t relays_count(const struct relays *all);
+struct relays_stats {
+    uint64_t taken;                 /* requests that a program has accepted, so far */
+    uint64_t broken;                /* of them, those whose answer was broken, late, or not complete */
+    uint64_t to_program, to_client; /* bytes of bodies, and of connections that have switched protocols */
+};
+struct relays_stats relays_stats(const struct relays *all);
 
 struct relay_options {
     /* Opens the stream with this handler. */
@@ -36,12 +44,13 @@ struct relay_options {
     size_t head_max;    /* bytes that the head of the program's answer may have */
     int idle_timeout_s; /* the relay ends when no byte has passed for so long; 0: never */
 
-    void (*ready)(void *ctx, const char *why);
+    void (*ready)(void *ctx, int status, const char *why);
     /* Adds those headers of the answer to the request (http_add_header()) that the client may have. Those that belong
      * to the connection, such as Transfer-Encoding and Upgrade, are the relay's own. */
     void (*headers)(struct http_request *http, const struct http1_answer *answer, void *ctx);
-    /* The program's answer cannot be used; why is the end of a sentence about the program. Answer the request. */
-    void (*failed)(struct http_request *http, const char *why, void *ctx);
+    /* The program's answer cannot be used (502), or does not come (504); why is the end of a sentence about the
+     * program. Answer the request. */
+    void (*failed)(struct http_request *http, int status, const char *why, void *ctx);
     void (*used)(void *ctx); /* bytes have passed; called at most once a second; may be NULL */
     /* The relay is gone. It is called once for each relay that relay_open() has made, as the last of these. */
     void (*done)(void *ctx);

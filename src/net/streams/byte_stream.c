@@ -208,6 +208,11 @@ bool stream_tell_end(struct byte_stream *s)
 
 /* ---- the user's calls -------------------------------------------------------------------------------------------- */
 
+bool byte_stream_timed_out(const struct byte_stream *s)
+{
+    return s->timed_out;
+}
+
 void byte_stream_set_handler(struct byte_stream *s, const struct byte_stream_handler *h)
 {
     s->handler = *h;

@@ -37,6 +37,8 @@ struct byte_stream_handler {
     void *ctx;
 };
 
+/* For on_close: nobody has answered in time. */
+bool byte_stream_timed_out(const struct byte_stream *s);
 void byte_stream_write(struct byte_stream *s, const void *data, size_t n); /* copies */
 size_t byte_stream_pending(const struct byte_stream *s);                   /* bytes written that have not left */
 void byte_stream_hold(struct byte_stream *s, bool on); /* no on_data while on: the peer has to wait */

@@ -40,6 +40,7 @@ struct byte_stream {
     unsigned telling; /* callbacks of its user that are being called */
     bool gone;        /* dropped or closed */
     bool opened;      /* its user may have data */
+    bool timed_out;   /* why it is closed: nobody has answered in time */
     bool soon;        /* in the list of those to wake */
     uint64_t soon_turn;
     struct stream_group *group; /* NULL: none */

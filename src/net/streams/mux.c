@@ -16,7 +16,8 @@ enum {
     /* Streams of which the peer's side is still to be told that they are gone. A peer that opens so many more than it
      * may does not listen to refusals. */
     LEFTOVERS_MAX = 4096,
-    OUT_KEPT = 64 * 1024, /* memory that a stream keeps for its next bytes once its last ones have left */
+    OUT_MOVED = 256 * 1024, /* bytes that have left before those that wait are moved to their place */
+    OUT_KEPT = 64 * 1024,   /* memory that a stream keeps for its next bytes once its last ones have left */
 };
 
 /* Frames without data that a stream is still to send. Each is sent at most once, CREDIT with the sum of all credit, so
@@ -66,8 +67,11 @@ struct mux {
     struct mux_handler handler;
     bool opens, ended;
     size_t streams_max, leaving_n;
-    uint32_t last_id; /* the newest stream's */
-    size_t growth;    /* bytes by which all windows together have grown */
+    uint32_t last_id;          /* the newest stream's */
+    size_t growth;             /* bytes by which all windows together have grown */
+    struct mux_stream *passed; /* the stream of which the last frame's body is; NULL: none */
+    char text[MUX_REASON_MAX]; /* the body of the last frame, if it was a text */
+    uint8_t credit[CREDIT_BYTES];
     struct mux_stream *by_id;
     struct mux_list control, ready;
 };
@@ -98,6 +102,8 @@ static struct mux_stream *stream_new(struct mux *m, uint32_t id)
 static void stream_free(struct mux_stream *s)
 {
     struct mux *m = s->mux;
+    if (m->passed == s)
+        m->passed = NULL;
     HASH_DEL(m->by_id, s);
     if (s->in_control)
         TAILQ_REMOVE(&m->control, s, control);
@@ -204,51 +210,53 @@ static uint32_t get_u32(const uint8_t *p)
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-static size_t put_frame(uint8_t *frame, enum mux_kind kind, uint32_t id, const void *body, size_t n)
+static void put_frame(struct mux_frame *f, enum mux_kind kind, uint32_t id, const void *body, size_t n)
 {
-    memset(frame, 0, MUX_HEAD);
-    frame[0] = (uint8_t)kind;
-    put_u32(frame + 4, id);
-    if (n > 0)
-        memcpy(frame + MUX_HEAD, body, n);
-    return MUX_HEAD + n;
+    memset(f->head, 0, MUX_HEAD);
+    f->head[0] = (uint8_t)kind;
+    put_u32(f->head + 4, id);
+    f->body = body;
+    f->body_n = n;
 }
 
-static size_t put_text(uint8_t *frame, enum mux_kind kind, const struct mux_stream *s)
+static void put_text(struct mux_frame *f, enum mux_kind kind, const struct mux_stream *s)
 {
-    return put_frame(frame, kind, s->id, s->text, s->text ? strlen(s->text) : 0);
+    size_t n = s->text ? strlen(s->text) : 0;
+    memcpy(s->mux->text, s->text ? s->text : "", n); /* the stream may be gone before the frame is sent */
+    put_frame(f, kind, s->id, s->mux->text, n);
 }
 
-static size_t put_due(struct mux_stream *s, uint8_t *frame)
+static void put_due(struct mux_stream *s, struct mux_frame *f)
 {
-    uint8_t credit[CREDIT_BYTES];
-    size_t n;
+    struct mux *m = s->mux;
     if (s->due & DUE_OPEN) {
-        n = put_text(frame, MUX_OPEN, s);
+        put_text(f, MUX_OPEN, s);
         free(s->text);
         s->text = NULL;
         clear_due(s, DUE_OPEN);
     } else if (s->due & DUE_ACCEPT) {
-        n = put_frame(frame, MUX_ACCEPT, s->id, NULL, 0);
+        put_frame(f, MUX_ACCEPT, s->id, NULL, 0);
         clear_due(s, DUE_ACCEPT);
     } else if (s->due & DUE_CREDIT) {
-        put_u32(credit, s->credit_due);
+        put_u32(m->credit, s->credit_due);
         s->credit_due = 0;
-        n = put_frame(frame, MUX_CREDIT, s->id, credit, sizeof(credit));
+        put_frame(f, MUX_CREDIT, s->id, m->credit, CREDIT_BYTES);
         clear_due(s, DUE_CREDIT);
     } else {
-        n = put_text(frame, s->due & DUE_REFUSE ? MUX_REFUSE : MUX_CLOSE, s);
+        put_text(f, s->due & DUE_REFUSE ? MUX_REFUSE : MUX_CLOSE, s);
         stream_free(s);
     }
-    return n;
 }
 
-static void drop_sent(struct mux_stream *s, size_t n)
+/* Frees the memory of bytes that were sent with the last frame. */
+static void drop_passed(struct mux *m)
 {
-    s->out_at += n;
-    s->credit -= (uint32_t)n;
+    struct mux_stream *s = m->passed;
+    m->passed = NULL;
+    if (!s)
+        return;
     if (out_n(s) > 0) {
-        if (s->out_at >= MUX_WINDOW_MAX) { /* moved rarely, so that each byte is moved about once */
+        if (s->out_at >= OUT_MOVED) { /* moved rarely, so that each byte is moved about once */
             strbuf_consume(&s->out, s->out_at);
             s->out_at = 0;
         }
@@ -261,43 +269,65 @@ static void drop_sent(struct mux_stream *s, size_t n)
         strbuf_reset(&s->out);
 }
 
-static size_t put_data(struct mux_stream *s, uint8_t *frame, struct mux_sent *ret)
+/* How many of n bytes may go into one frame. */
+static size_t data_n(const struct mux_stream *s, size_t n)
 {
-    size_t n = out_n(s);
     n = n < s->credit ? n : s->credit;
-    n = n < MUX_DATA_MAX ? n : MUX_DATA_MAX;
-    size_t frame_n = put_frame(frame, MUX_DATA, s->id, s->out.s + s->out_at, n);
-    drop_sent(s, n);
+    return n < MUX_DATA_MAX ? n : MUX_DATA_MAX;
+}
+
+static void put_data(struct mux_stream *s, struct mux_frame *f, struct mux_sent *ret)
+{
+    size_t n = data_n(s, out_n(s));
+    put_frame(f, MUX_DATA, s->id, s->out.s + s->out_at, n);
+    s->out_at += n;
+    s->credit -= (uint32_t)n;
+    s->mux->passed = s;
     TAILQ_REMOVE(&s->mux->ready, s, ready); /* to the end of the line */
     s->in_ready = false;
     update_ready(s);
     if (out_n(s) == 0)
         *ret = (struct mux_sent){.owner = s->owner, .emptied = true};
-    return frame_n;
 }
 
-static size_t put_end(struct mux_stream *s, uint8_t *frame, struct mux_sent *ret)
+static void put_end(struct mux_stream *s, struct mux_frame *f, struct mux_sent *ret)
 {
-    size_t n = put_frame(frame, MUX_END, s->id, NULL, 0);
+    put_frame(f, MUX_END, s->id, NULL, 0);
     s->end_sent = true;
     update_ready(s);
     if (s->end_received) {
         *ret = (struct mux_sent){.owner = s->owner, .over = true};
         stream_free(s);
     }
-    return n;
 }
 
-size_t mux_next(struct mux *m, uint8_t *frame, struct mux_sent *ret)
+bool mux_next(struct mux *m, struct mux_frame *ret, struct mux_sent *ret_sent)
 {
+    drop_passed(m);
     struct mux_stream *s = TAILQ_FIRST(&m->control);
-    *ret = (struct mux_sent){0};
-    if (s)
-        return put_due(s, frame);
+    *ret_sent = (struct mux_sent){0};
+    if (s) {
+        put_due(s, ret);
+        return true;
+    }
     s = TAILQ_FIRST(&m->ready);
     if (!s)
+        return false;
+    if (out_n(s) > 0)
+        put_data(s, ret, ret_sent);
+    else
+        put_end(s, ret, ret_sent);
+    return true;
+}
+
+size_t mux_pass(struct mux_stream *s, const void *data, size_t n, struct mux_frame *ret)
+{
+    if (mux_has_frames(s->mux) || s->state != MUX_OPENED || s->finishing || out_n(s) > 0 || s->credit == 0)
         return 0;
-    return out_n(s) > 0 ? put_data(s, frame, ret) : put_end(s, frame, ret);
+    n = data_n(s, n);
+    put_frame(ret, MUX_DATA, s->id, data, n);
+    s->credit -= (uint32_t)n;
+    return n;
 }
 
 /* ---- frames in --------------------------------------------------------------------------------------------------- */
@@ -497,6 +527,7 @@ static void leave(struct mux_stream *s, unsigned due, const char *why)
     s->owner = NULL;
     m->leaving_n++;
     update_ready(s);
+    drop_passed(m);
     strbuf_release(&s->out);
     s->out_at = 0;
     clear_due(s, DUE_ACCEPT | DUE_CREDIT);
@@ -519,6 +550,7 @@ void mux_write(struct mux_stream *s, const void *data, size_t n)
 {
     if (s->finishing || s->state == MUX_LEAVING || n == 0)
         return;
+    drop_passed(s->mux);
     strbuf_add(&s->out, data, n);
     update_ready(s);
 }

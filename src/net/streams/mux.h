@@ -26,10 +26,10 @@
 
 enum {
     MUX_HEAD = 8,
-    MUX_DATA_MAX = 32 * 1024,
+    MUX_DATA_MAX = 60 * 1024, /* with all heads less than the 64 KiB that the kernel sends as one packet inside */
     MUX_FRAME_MAX = MUX_HEAD + MUX_DATA_MAX,
     MUX_WINDOW_FIRST = 64 * 1024,
-    MUX_WINDOW_MAX = 256 * 1024,
+    MUX_WINDOW_MAX = 1024 * 1024,
     MUX_GROWTH_MAX = 64 * 1024 * 1024, /* by which all windows of one connection together may grow */
     MUX_NAME_MAX = 96,                 /* bytes of what a stream is opened to */
     MUX_REASON_MAX = 300,              /* bytes of a reason; a longer one is cut */
@@ -79,15 +79,23 @@ void mux_end(struct mux *m, const char *why);
 /* Takes one frame of the peer. Fails if the frame breaks the protocol: then the connection has to be closed, for the
  * reason in *err. */
 int mux_receive(struct mux *m, const void *frame, size_t n, struct error *err);
+/* A frame to be sent: its head, and then its body. */
+struct mux_frame {
+    uint8_t head[MUX_HEAD];
+    const void *body; /* valid until the next call of a function of this header */
+    size_t body_n;
+};
 /* What a frame has changed for a stream. */
 struct mux_sent {
     void *owner;  /* NULL: nothing */
     bool emptied; /* nothing of what was written waits any more */
     bool over;    /* both sides have ended: the stream is gone */
 };
-/* Makes the next frame, at most MUX_FRAME_MAX bytes, and returns its length; 0: nothing may be sent at present. No
- * callback is called. */
-size_t mux_next(struct mux *m, uint8_t *frame, struct mux_sent *ret);
+/* Makes the next frame. Returns false if nothing may be sent at present. No callback is called. */
+bool mux_next(struct mux *m, struct mux_frame *ret, struct mux_sent *ret_sent);
+/* Makes a frame of the first bytes of `data` without keeping a copy of them, and returns how many they are. 0: they
+ * have to be given to mux_write(), since other frames are to be sent before them, or the peer takes no more. */
+size_t mux_pass(struct mux_stream *s, const void *data, size_t n, struct mux_frame *ret);
 bool mux_has_frames(const struct mux *m);
 size_t mux_count(const struct mux *m); /* streams that are open or being opened */
 

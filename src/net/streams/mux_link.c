@@ -1,5 +1,6 @@
 #include "net/streams/mux_link.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,6 @@
 #include "net/streams/mux.h"
 
 enum {
-    CARRIER_WAITS_MAX = 128 * 1024, /* bytes that wait in the carrier before no more frames are made */
     IN_KEPT = 64 * 1024,
 };
 
@@ -32,8 +32,10 @@ struct linked {
     bool held, accepted;
     /* what the user is still to be told, in this order */
     bool tell_open, tell_drained, tell_end, tell_close;
-    bool waits; /* bytes have waited since the user was last told that none does */
-    char *why;  /* with tell_close; NULL: a clean end */
+    bool waits;               /* bytes have waited since the user was last told that none does */
+    char *why;                /* with tell_close; NULL: a clean end */
+    struct loop_timer *timer; /* until the peer has answered to OPEN; NULL: afterwards, and on the accepting side */
+    int timeout_s;
 };
 
 static struct linked *linked_of(const struct byte_stream *s)
@@ -49,32 +51,58 @@ static void leave_link(struct linked *k)
     k->link = NULL;
 }
 
+static bool has_room(const struct mux_link *l)
+{
+    return l->o.waiting(l->o.ctx) < MUX_LINK_WAITS_MAX;
+}
+
+static void note_sent(const struct mux_sent *sent)
+{
+    struct linked *k = sent->owner;
+    if (!k)
+        return;
+    if (sent->emptied && k->waits) {
+        k->waits = false;
+        k->tell_drained = true;
+    }
+    if (sent->over) {
+        leave_link(k);
+        k->tell_close = true;
+    }
+    if (k->tell_drained || k->tell_close)
+        stream_soon(&k->s);
+}
+
 /* Sends frames while the carrier has room. */
 static void send_frames(struct mux_link *l)
 {
-    static _Thread_local uint8_t frame[MUX_FRAME_MAX];
+    struct mux_frame frame;
     struct mux_sent sent;
-    size_t n;
     if (l->sending || l->ended)
         return;
     l->sending = true;
-    while (l->o.waiting(l->o.ctx) < CARRIER_WAITS_MAX && (n = mux_next(l->mux, frame, &sent)) > 0) {
-        l->o.send(l->o.ctx, frame, n);
-        struct linked *k = sent.owner;
-        if (!k)
-            continue;
-        if (sent.emptied && k->waits) {
-            k->waits = false;
-            k->tell_drained = true;
-        }
-        if (sent.over) {
-            leave_link(k);
-            k->tell_close = true;
-        }
-        if (k->tell_drained || k->tell_close)
-            stream_soon(&k->s);
+    while (has_room(l) && mux_next(l->mux, &frame, &sent)) {
+        l->o.send(l->o.ctx, &frame);
+        note_sent(&sent);
     }
     l->sending = false;
+}
+
+/* Sends the first of n bytes straight from the user's memory, as many as possible. Returns how many were sent. */
+static size_t pass_frames(struct linked *k, const char *data, size_t n)
+{
+    struct mux_link *l = k->link;
+    struct mux_frame frame;
+    size_t sent = 0, part;
+    if (l->sending || l->ended)
+        return 0;
+    l->sending = true;
+    while (sent < n && has_room(l) && (part = mux_pass(k->m, data + sent, n - sent, &frame)) > 0) {
+        l->o.send(l->o.ctx, &frame);
+        sent += part;
+    }
+    l->sending = false;
+    return sent;
 }
 
 /* ---- to the user ------------------------------------------------------------------------------------------------- */
@@ -134,9 +162,16 @@ static void tell(struct linked *k)
         stream_tell_close(&k->s, k->why);
 }
 
+static void stop_timer(struct linked *k)
+{
+    loop_timer_free(k->timer);
+    k->timer = NULL;
+}
+
 static void on_accepted(void *owner)
 {
     struct linked *k = owner;
+    stop_timer(k);
     k->accepted = k->tell_open = true;
     tell(k);
 }
@@ -163,6 +198,7 @@ static void on_closed(void *owner, const char *why)
 {
     struct linked *k = owner;
     leave_link(k);
+    stop_timer(k);
     k->tell_close = true;
     k->tell_end = k->tell_end || !why;
     k->why = why ? must_strdup(why) : NULL;
@@ -187,7 +223,10 @@ static void linked_write(struct byte_stream *s, const void *data, size_t n)
     struct linked *k = linked_of(s);
     if (!k->link)
         return;
-    mux_write(k->m, data, n);
+    size_t sent = pass_frames(k, data, n);
+    if (sent == n)
+        return;
+    mux_write(k->m, (const char *)data + sent, n - sent);
     send_frames(k->link);
     k->waits = linked_pending(s) > 0;
 }
@@ -213,6 +252,7 @@ static void linked_leave(struct byte_stream *s, const char *why)
 {
     struct linked *k = linked_of(s);
     struct mux_link *l = k->link;
+    stop_timer(k);
     if (!l)
         return;
     mux_close(k->m, why ? why : "");
@@ -246,14 +286,31 @@ static struct linked *linked_new(struct mux_link *l, const struct byte_stream_ha
 
 /* ---- beginnings -------------------------------------------------------------------------------------------------- */
 
-int mux_link_open(struct mux_link *l, const char *name, const struct byte_stream_handler *h, struct byte_stream **ret,
-                  struct error *err)
+/* The peer is told that nobody waits any more. */
+static void on_time(void *ctx)
+{
+    struct linked *k = ctx;
+    struct mux_link *l = k->link;
+    char why[80];
+    snprintf(why, sizeof(why), "the agent has not answered within %d s", k->timeout_s);
+    k->s.timed_out = true;
+    mux_close(k->m, why);
+    leave_link(k);
+    send_frames(l);
+    stream_tell_close(&k->s, why);
+}
+
+int mux_link_open(struct mux_link *l, const char *name, int timeout_s, const struct byte_stream_handler *h,
+                  struct byte_stream **ret, struct error *err)
 {
     struct mux_stream *m;
     if (mux_open(l->mux, name, NULL, &m, err) < 0)
         return -1;
     struct linked *k = linked_new(l, h);
     k->m = m;
+    k->timeout_s = timeout_s;
+    k->timer = loop_timer_new(l->all->loop, on_time, k);
+    loop_timer_arm(k->timer, timeout_s * 1000000ll);
     mux_set_owner(m, k);
     send_frames(l);
     *ret = &k->s;

@@ -8,6 +8,11 @@
 #include <stdint.h>
 
 #include "net/streams/byte_stream.h"
+#include "net/streams/mux.h"
+
+/* Bytes that wait in the carrier before no more frames are made. A message that the carrier is given beside the frames
+ * waits behind these, one frame, and what the kernel keeps (ws_keep_queue_short()). */
+enum { MUX_LINK_WAITS_MAX = 64 * 1024 };
 
 struct mux_link;
 
@@ -17,8 +22,8 @@ struct mux_link_options {
     /* Somebody opens a stream to `name`. Give it a handler with byte_stream_set_handler(), and answer with
      * mux_link_accept() or mux_link_refuse(), now or later. on_close may come before. Accepting side only. */
     void (*on_asked)(void *ctx, struct byte_stream *s, const char *name);
-    void (*send)(void *ctx, const void *frame, size_t n);
-    size_t (*waiting)(void *ctx); /* bytes that the carrier has not sent yet */
+    void (*send)(void *ctx, const struct mux_frame *frame); /* copies */
+    size_t (*waiting)(void *ctx);                           /* bytes that the carrier has not sent yet */
     void *ctx;
 };
 
@@ -32,8 +37,9 @@ void mux_link_free(struct mux_link *l); /* NULL is accepted; call mux_link_end()
 int mux_link_receive(struct mux_link *l, const void *frame, size_t n, struct error *err);
 void mux_link_drained(struct mux_link *l); /* nothing waits in the carrier any more */
 
-int mux_link_open(struct mux_link *l, const char *name, const struct byte_stream_handler *h, struct byte_stream **ret,
-                  struct error *err);
+/* timeout_s: how long the peer may take to accept or refuse */
+int mux_link_open(struct mux_link *l, const char *name, int timeout_s, const struct byte_stream_handler *h,
+                  struct byte_stream **ret, struct error *err);
 void mux_link_accept(struct byte_stream *s);
 void mux_link_refuse(struct byte_stream *s, const char *why); /* s is gone */
 

@@ -14,6 +14,7 @@ struct stream_join {
     struct byte_streams *all;
     struct byte_stream *side[2]; /* NULL: closed */
     bool held[2];
+    uint64_t *passed; /* NULL: nobody counts */
     stream_join_over_fn *over;
     void *ctx;
     int failed;
@@ -60,6 +61,8 @@ static void on_data(struct byte_stream *s, const void *data, size_t n, void *ctx
     if (!other) /* it is closed: this side only waits until its last bytes have left */
         return;
     byte_stream_write(other, data, n);
+    if (j->passed)
+        j->passed[i] += n;
     if (byte_stream_pending(other) > WAITS_MAX)
         hold_side(j, i, true);
 }
@@ -140,6 +143,11 @@ struct stream_join *stream_join(struct byte_streams *all, struct byte_stream *a,
     byte_stream_set_handler(a, &h);
     byte_stream_set_handler(b, &h);
     return j;
+}
+
+void stream_join_count(struct stream_join *j, uint64_t passed[2])
+{
+    j->passed = passed;
 }
 
 void stream_join_drop(struct stream_join *j, const char *why)

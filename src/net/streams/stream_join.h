@@ -16,6 +16,8 @@ typedef void stream_join_over_fn(void *ctx, int failed, const char *why);
  * of over. */
 struct stream_join *stream_join(struct byte_streams *all, struct byte_stream *a, struct byte_stream *b,
                                 stream_join_over_fn *over, void *ctx);
+/* From now on passed[0] grows by the bytes that a has sent, passed[1] by those of b, until the join is over. */
+void stream_join_count(struct stream_join *j, uint64_t passed[2]);
 /* Ends both streams, unless bytes still wait for one of them: then the join ends by itself, once these have left. No
  * call of over follows if true is returned. */
 bool stream_join_finish(struct stream_join *j, const char *why);

@@ -60,6 +60,10 @@ static void fail_later(struct tcp_stream *t, int code)
 {
     if (!t->failed)
         t->failed = code;
+    if (t->waiting)
+        evbuffer_free(t->waiting);
+    t->waiting = NULL;
+    event_del(t->writable);
     stream_soon(&t->s);
 }
 
@@ -70,13 +74,25 @@ static void dial_failed(struct tcp_stream *t, const char *why)
     stream_tell_close(&t->s, text);
 }
 
+/* Nothing can be written any more. What the peer has sent before is still there, and belongs to the user: a server that
+ * refuses a request without reading its body has answered before it closed. */
+static void read_last_bytes(struct tcp_stream *t)
+{
+    ssize_t n = 0;
+    while (!t->held && t->in == t->out && (n = read(t->in, t->s.all->piece, PIECE_MAX)) > 0)
+        if (!stream_tell_data(&t->s, t->s.all->piece, (size_t)n))
+            return;
+    if (!t->held) /* otherwise it goes on when the user takes more */
+        stream_tell_close(&t->s, strerror(t->failed));
+}
+
 static void tcp_wake(struct byte_stream *s)
 {
     struct tcp_stream *t = tcp_of(s);
     if (t->failed && t->connecting)
         dial_failed(t, strerror(t->failed));
     else if (t->failed)
-        stream_tell_close(s, strerror(t->failed));
+        read_last_bytes(t);
     else if (t->end_sent && t->end_seen)
         stream_tell_close(s, NULL);
 }
@@ -132,6 +148,8 @@ static void tcp_hold(struct byte_stream *s, bool on)
     struct tcp_stream *t = tcp_of(s);
     t->held = on;
     update_reading(t);
+    if (!on && t->failed)
+        stream_soon(s);
 }
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
@@ -189,7 +207,7 @@ static void tcp_end(struct byte_stream *s)
 static void write_waiting(struct tcp_stream *t)
 {
     if (evbuffer_write(t->waiting, t->out) < 0 && errno != EAGAIN && errno != EINTR) {
-        stream_tell_close(&t->s, strerror(errno));
+        fail_later(t, errno);
         return;
     }
     if (evbuffer_get_length(t->waiting) > 0)
@@ -211,6 +229,7 @@ static void on_connected(struct tcp_stream *t, short what)
     if (what & EV_TIMEOUT) {
         char why[64];
         snprintf(why, sizeof(why), "no answer within %d s", t->timeout_s);
+        t->s.timed_out = true;
         dial_failed(t, why);
         return;
     }

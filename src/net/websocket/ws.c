@@ -1,12 +1,19 @@
 /* Frames, pings and the closing handshake, for both ends. wslay reads from and writes to the buffers of the
- * bufferevent. */
+ * bufferevent.
+ *
+ * Whole binary messages, of which byte streams consist, take a shorter way. Without TLS the socket is read by an event
+ * of our own into memory that all connections share, as many bytes at a time as there are, and messages are handed to
+ * the user where they lie; what is sent is written to the socket at once, and only what the kernel does not take is
+ * queued. A bufferevent of libevent 2.1 would read 4 KiB and write 16 KiB at a time, and allocate memory for them. */
 #include "net/websocket/ws.h"
 
+#include <errno.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
@@ -32,9 +39,9 @@
 #define SECOND_US 1000000ll
 #define CLOSE_WAIT_US (5 * 1000000ll) /* how long to wait for the peer's close frame */
 #define NOT_SENT_MAX (128 * 1024)
-#define WHOLE_MAX (128 * 1024) /* bytes of a binary message that is handled without wslay */
-#define READ_MAX (128 * 1024)  /* bytes that are read at once beyond what a bufferevent reads */
-#define READ_BY_LIBEVENT 4096  /* so many bytes at a time does a bufferevent of libevent 2.1 read from a socket */
+#define WHOLE_MAX (128 * 1024)  /* bytes of a binary message that is handled without wslay */
+#define READ_MAX (256 * 1024)   /* bytes that are read at once */
+#define WRITE_MAX (1024 * 1024) /* bytes of the queue that are written at once */
 #define CLOSE_GOING_AWAY 1001
 #define CLOSE_ABNORMAL 1006
 #define CLOSE_POLICY 1008
@@ -46,12 +53,15 @@ enum ws_state { WS_DIALLING, WS_OPEN, WS_CLOSING, WS_GONE };
 struct ws {
     struct ws_handler handler;
     struct bufferevent *bev;
+    struct event *readable; /* reads the socket; NULL with TLS, where the bufferevent does */
     wslay_event_context_ptr frames;
     struct ws_dial *dial;
     struct loop_timer *timer; /* starts dialling, then sends pings while open, then limits the wait while closing */
     enum ws_state state;
     bool server, tls;
     uint64_t frame_left; /* bytes of the frame at hand that wslay has not been given yet; 0: a head comes next */
+    uint8_t *begun;      /* a whole binary message of which the end is still to come; NULL: none */
+    size_t begun_n, begun_size;
     bool held;           /* ws_hold(): nothing is read */
     bool stalled;        /* nothing is read until the peer has taken its answers */
     size_t answer_bytes; /* bytes of answers queued since the output was empty */
@@ -82,6 +92,9 @@ void ws_accept_key(const char *key, char ret[WS_ACCEPT_MAX])
 
 static void ws_free(struct ws *w)
 {
+    if (w->readable)
+        event_free(w->readable);
+    free(w->begun);
     if (w->frames)
         wslay_event_context_free(w->frames);
     if (w->bev)
@@ -263,37 +276,33 @@ static bool input_waits(const struct ws *w)
     return evbuffer_get_length(bufferevent_get_input(w->bev)) > 0;
 }
 
-/* Reads on where the bufferevent has read as much as it ever does, so that a connection that carries much does not take
- * three system calls for every 4 KiB. */
-static void read_more(struct ws *w)
+/* Hands a whole binary message to the user, where it lies. */
+static void hand_over(struct ws *w, const struct ws_head *h, uint8_t *frame)
 {
-    struct evbuffer *in = bufferevent_get_input(w->bev);
-    struct evbuffer_iovec room;
-    if (w->tls || evbuffer_get_length(in) < READ_BY_LIBEVENT)
-        return;
-    evbuffer_unfreeze(in, /* at_front= */ 0);
-    if (evbuffer_reserve_space(in, READ_MAX, &room, 1) == 1) {
-        ssize_t n = recv(bufferevent_getfd(w->bev), room.iov_base, READ_MAX, MSG_DONTWAIT);
-        room.iov_len = n > 0 ? (size_t)n : 0; /* an end or a failure comes again in the bufferevent's next read */
-        evbuffer_commit_space(in, &room, 1);
-    }
-    evbuffer_freeze(in, /* at_front= */ 0);
+    uint8_t *body = frame + h->head_n;
+    size_t n = (size_t)h->body_n;
+    if (h->masked)
+        ws_mask_copy(body, body, n, h->mask);
+    if (w->state == WS_OPEN)
+        w->handler.on_message(w, body, n, /* is_text= */ false, w->handler.ctx);
 }
 
-/* Hands a whole binary message to the user, without a copy. */
 static void take_whole(struct ws *w, const struct ws_head *h)
 {
     struct evbuffer *in = bufferevent_get_input(w->bev);
-    size_t n = (size_t)h->body_n;
-    uint8_t *body = evbuffer_pullup(in, (ssize_t)(h->head_n + n)) + h->head_n;
-    if (h->masked)
-        ws_mask_copy(body, body, n, h->mask);
-    w->handler.on_message(w, body, n, /* is_text= */ false, w->handler.ctx);
-    evbuffer_drain(in, h->head_n + n);
+    size_t n = h->head_n + (size_t)h->body_n;
+    hand_over(w, h, evbuffer_pullup(in, (ssize_t)n));
+    evbuffer_drain(in, n);
 }
 
-/* Looks at the head of the next frame. A whole binary message is handled here, once all of it is there; all other
- * frames are left to wslay. */
+/* Whether a frame is handled here; all other frames are left to wslay. */
+static bool is_ours(const struct ws *w, const struct ws_head *h)
+{
+    return h->whole_binary && h->masked == w->server && h->body_n <= WHOLE_MAX && h->body_n <= w->handler.message_max &&
+           w->state == WS_OPEN && w->fragments == 0;
+}
+
+/* Looks at the head of the next frame in the input buffer, and handles the frame once all of it is there. */
 static void begin_frame(struct ws *w)
 {
     struct evbuffer *in = bufferevent_get_input(w->bev);
@@ -302,9 +311,7 @@ static void begin_frame(struct ws *w)
     ssize_t n = evbuffer_copyout(in, text, sizeof(text));
     if (n < 0 || !ws_head_read(text, (size_t)n, &h))
         return;
-    bool ours = h.whole_binary && h.masked == w->server && h.body_n <= WHOLE_MAX &&
-                h.body_n <= w->handler.message_max && w->state == WS_OPEN && w->fragments == 0;
-    if (!ours)
+    if (!is_ours(w, &h))
         w->frame_left = h.body_n > INT64_MAX ? UINT64_MAX : h.head_n + h.body_n; /* wslay refuses such a length */
     else if (evbuffer_get_length(in) >= h.head_n + h.body_n)
         take_whole(w, &h);
@@ -326,10 +333,15 @@ static int receive_some(struct ws *w)
 
 static void set_reading(struct ws *w)
 {
-    if (w->held || w->stalled)
-        bufferevent_disable(w->bev, EV_READ);
-    else
+    bool on = !w->held && !w->stalled;
+    if (w->readable && on)
+        event_add(w->readable, NULL);
+    else if (w->readable)
+        event_del(w->readable);
+    else if (on)
         bufferevent_enable(w->bev, EV_READ);
+    else
+        bufferevent_disable(w->bev, EV_READ);
 }
 
 /* Stops reading from a peer that sends pings and does not read the answers. */
@@ -347,7 +359,6 @@ static void ws_receive(struct ws *w)
 {
     w->heard_us = clock_monotonic_us();
     size_t before;
-    read_more(w);
     do {
         before = evbuffer_get_length(bufferevent_get_input(w->bev));
         if (receive_some(w) < 0) {
@@ -364,6 +375,98 @@ static void ws_receive(struct ws *w)
 static void on_readable(struct bufferevent *bev, void *ctx)
 {
     ws_receive(ctx);
+}
+
+/* ---- reading without the bufferevent ----------------------------------------------------------------------------- */
+
+static void begin_message(struct ws *w, const struct ws_head *h, const uint8_t *p, size_t n)
+{
+    w->begun_size = h->head_n + (size_t)h->body_n;
+    w->begun = must_malloc(w->begun_size);
+    memcpy(w->begun, p, n);
+    w->begun_n = n;
+}
+
+/* Handles whole binary messages where they were read, up to the first frame that is not one. Returns the number of
+ * bytes that are done with. */
+static size_t take_messages(struct ws *w, uint8_t *p, size_t n)
+{
+    size_t at = 0;
+    struct ws_head h;
+    while (!w->held && !w->stalled && ws_head_read(p + at, n - at, &h) && is_ours(w, &h)) {
+        if (n - at < h.head_n + h.body_n) {
+            begin_message(w, &h, p + at, n - at);
+            return n;
+        }
+        hand_over(w, &h, p + at);
+        at += h.head_n + (size_t)h.body_n;
+    }
+    return at;
+}
+
+/* Takes the n bytes that have come for the message that has begun. */
+static void go_on_with_message(struct ws *w, size_t n)
+{
+    struct ws_head h;
+    w->begun_n += n;
+    if (w->begun_n < w->begun_size)
+        return;
+    uint8_t *frame = w->begun;
+    w->begun = NULL;
+    if (ws_head_read(frame, w->begun_n, &h))
+        hand_over(w, &h, frame);
+    free(frame);
+}
+
+/* A bufferevent lets nobody but itself add to its input. */
+static void add_input(struct evbuffer *in, const uint8_t *data, size_t n)
+{
+    evbuffer_unfreeze(in, /* at_front= */ 0);
+    if (evbuffer_add(in, data, n) < 0)
+        abort();
+    evbuffer_freeze(in, /* at_front= */ 0);
+}
+
+static void connection_lost(struct ws *w)
+{
+    if (w->close_code)
+        ws_end(w, w->close_code, w->close_why);
+    else
+        ws_end(w, CLOSE_ABNORMAL, "the connection broke off without a goodbye");
+}
+
+/* Reads what has come: the rest of a message that has begun, and then what follows, behind the few bytes that may be
+ * left of the last read. */
+static void on_socket(evutil_socket_t fd, short what, void *ctx)
+{
+    static uint8_t piece[WS_HEAD_MAX + READ_MAX]; /* static, since only the loop's thread uses it */
+    struct ws *w = ctx;
+    struct evbuffer *in = bufferevent_get_input(w->bev);
+    bool few = w->frame_left == 0 && evbuffer_get_length(in) < WS_HEAD_MAX;
+    size_t rest = w->begun ? w->begun_size - w->begun_n : 0;
+    struct iovec room[2] = {{w->begun ? w->begun + w->begun_n : NULL, rest}, {piece + WS_HEAD_MAX, READ_MAX}};
+    ssize_t got = readv(fd, room, 2);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (got <= 0) {
+        connection_lost(w);
+        return;
+    }
+    size_t n = (size_t)got, kept = 0;
+    if (rest) {
+        rest = n < rest ? n : rest;
+        n -= rest;
+        go_on_with_message(w, rest);
+    } else if (few) {
+        kept = evbuffer_get_length(in);
+        evbuffer_remove(in, piece + WS_HEAD_MAX - kept, kept);
+    }
+    uint8_t *p = piece + WS_HEAD_MAX - kept;
+    n += kept;
+    size_t used = few ? take_messages(w, p, n) : 0;
+    if (used < n)
+        add_input(in, p + used, n - used);
+    ws_receive(w);
 }
 
 static void resume_reading(struct ws *w)
@@ -394,11 +497,7 @@ static void on_writable(struct bufferevent *bev, void *ctx)
 
 static void on_event(struct bufferevent *bev, short what, void *ctx)
 {
-    struct ws *w = ctx;
-    if (w->close_code)
-        ws_end(w, w->close_code, w->close_why);
-    else
-        ws_end(w, CLOSE_ABNORMAL, "the connection broke off without a goodbye");
+    connection_lost(ctx);
 }
 
 /* ---- time -------------------------------------------------------------------------------------------------------- */
@@ -458,7 +557,14 @@ static void ws_open(struct ws *w, struct bufferevent *bev, bool server)
     w->state = WS_OPEN;
     w->heard_us = clock_monotonic_us();
     bufferevent_setcb(bev, on_readable, on_writable, on_event, w);
-    bufferevent_enable(bev, EV_READ | EV_WRITE);
+    bufferevent_set_max_single_write(bev, WRITE_MAX);
+    bufferevent_enable(bev, EV_WRITE);
+    if (!w->tls) {
+        bufferevent_disable(bev, EV_READ);
+        w->readable = must(
+            event_new(bufferevent_get_base(bev), bufferevent_getfd(bev), EV_READ | EV_PERSIST, on_socket, w));
+    }
+    set_reading(w);
     arm_tick(w);
 }
 
@@ -504,50 +610,129 @@ void ws_dial_failed(struct ws *w, int code, const char *why)
     ws_end(w, code, why);
 }
 
-/* Sends a message without wslay. Returns false if that is not possible now, because messages wait in wslay. */
-static bool send_whole(struct ws *w, const void *data, size_t n, bool is_text)
+/* A message to be sent, in two parts. */
+struct message {
+    const void *part[2];
+    size_t n[2];
+    bool is_text;
+};
+
+/* Writes to the socket, if nothing waits. Returns how many bytes the kernel has taken. A failure is found again by the
+ * bufferevent, which is given what was not taken. */
+static size_t write_now(struct ws *w, const struct iovec *v, int parts)
 {
+    const struct msghdr m = {.msg_iov = (struct iovec *)v, .msg_iovlen = (size_t)parts};
+    if (w->tls || evbuffer_get_length(bufferevent_get_output(w->bev)) > 0)
+        return 0;
+    ssize_t n = sendmsg(bufferevent_getfd(w->bev), &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return n > 0 ? (size_t)n : 0;
+}
+
+static void write_or_queue(struct ws *w, const struct iovec *v, int parts)
+{
+    size_t sent = write_now(w, v, parts);
+    for (int i = 0; i < parts; i++) {
+        size_t skip = sent < v[i].iov_len ? sent : v[i].iov_len;
+        sent -= skip;
+        if (v[i].iov_len > skip && bufferevent_write(w->bev, (char *)v[i].iov_base + skip, v[i].iov_len - skip) < 0)
+            abort();
+    }
+}
+
+/* Masks head, first and second part into `to`. */
+static void mask_message(uint8_t *to, const struct message *m, const uint8_t mask[4])
+{
+    uint8_t turned[4];
+    for (size_t i = 0; i < 4; i++)
+        turned[i] = mask[(i + m->n[0]) % 4]; /* the mask goes on where it has stopped */
+    ws_mask_copy(to, m->part[0], m->n[0], mask);
+    ws_mask_copy(to + m->n[0], m->part[1], m->n[1], turned);
+}
+
+/* Sends a client's message: it is masked while it is copied, into shared memory if it can be written now. */
+static void send_masked(struct ws *w, const struct message *m)
+{
+    static uint8_t piece[WS_HEAD_MAX + WHOLE_MAX]; /* static, since only the loop's thread uses it */
     struct evbuffer *out = bufferevent_get_output(w->bev);
     uint8_t head[WS_HEAD_MAX], mask[4];
+    size_t n = m->n[0] + m->n[1];
     struct evbuffer_iovec room;
-    if (w->receiving || n == 0 || wslay_event_get_queued_msg_count(w->frames) > 0 ||
-        (!w->server && RAND_bytes(mask, sizeof(mask)) != 1))
-        return false;
-    size_t head_n = ws_head_write(head, is_text, n, w->server ? NULL : mask);
-    if (evbuffer_add(out, head, head_n) < 0)
+    if (RAND_bytes(mask, sizeof(mask)) != 1)
         abort();
-    if (w->server) {
-        if (evbuffer_add(out, data, n) < 0)
-            abort();
-        return true;
+    size_t head_n = ws_head_write(head, m->is_text, n, mask);
+    if (n <= WHOLE_MAX && evbuffer_get_length(out) == 0) {
+        memcpy(piece, head, head_n);
+        mask_message(piece + head_n, m, mask);
+        write_or_queue(w, &(struct iovec){piece, head_n + n}, 1);
+        return;
     }
-    if (evbuffer_reserve_space(out, (ssize_t)n, &room, 1) != 1)
+    if (evbuffer_add(out, head, head_n) < 0 || evbuffer_reserve_space(out, (ssize_t)n, &room, 1) != 1)
         abort();
-    ws_mask_copy(room.iov_base, data, n, mask);
+    mask_message(room.iov_base, m, mask);
     room.iov_len = n;
     evbuffer_commit_space(out, &room, 1);
+}
+
+/* Sends a message without wslay. */
+static void send_whole(struct ws *w, const struct message *m)
+{
+    uint8_t head[WS_HEAD_MAX];
+    if (!w->server) {
+        send_masked(w, m);
+        return;
+    }
+    size_t head_n = ws_head_write(head, m->is_text, m->n[0] + m->n[1], NULL);
+    write_or_queue(w, (struct iovec[]){{head, head_n}, {(void *)m->part[0], m->n[0]}, {(void *)m->part[1], m->n[1]}},
+                   m->n[1] ? 3 : 2);
+}
+
+/* Gives a message to wslay, which has others that wait before it. */
+static void queue_message(struct ws *w, const struct message *m)
+{
+    size_t n = m->n[0] + m->n[1];
+    uint8_t *whole = must_malloc(n + 1);
+    memcpy(whole, m->part[0], m->n[0]);
+    if (m->n[1])
+        memcpy(whole + m->n[0], m->part[1], m->n[1]);
+    wslay_event_queue_msg(w->frames,
+                          &(struct wslay_event_msg){.opcode = m->is_text ? WSLAY_TEXT_FRAME : WSLAY_BINARY_FRAME,
+                                                    .msg = whole,
+                                                    .msg_length = n});
+    free(whole);
+    ws_flush(w);
+}
+
+/* Cuts off a peer for which too much waits. */
+static bool is_cut_off(struct ws *w)
+{
+    size_t waits = ws_pending(w);
+    if (!w->handler.pending_max || waits <= w->handler.pending_max)
+        return false;
+    log_warning("ws.cut_off", "reason=\"the peer does not take what it is sent\" bytes=%zu", waits);
+    remember_close(w, CLOSE_ABNORMAL, "the peer does not take what it is sent", 38);
+    w->state = WS_CLOSING;
+    loop_timer_arm(w->timer, 0); /* not within this call by the user */
     return true;
+}
+
+static void send_message(struct ws *w, const struct message *m)
+{
+    if (w->state != WS_OPEN || is_cut_off(w))
+        return;
+    if (w->receiving || m->n[0] + m->n[1] == 0 || wslay_event_get_queued_msg_count(w->frames) > 0)
+        queue_message(w, m);
+    else
+        send_whole(w, m);
 }
 
 void ws_send(struct ws *w, const void *data, size_t n, bool is_text)
 {
-    if (w->state != WS_OPEN)
-        return;
-    size_t waits = ws_pending(w);
-    if (w->handler.pending_max && waits > w->handler.pending_max) {
-        log_warning("ws.cut_off", "reason=\"the peer does not take what it is sent\" bytes=%zu", waits);
-        remember_close(w, CLOSE_ABNORMAL, "the peer does not take what it is sent", 38);
-        w->state = WS_CLOSING;
-        loop_timer_arm(w->timer, 0); /* not within this call by the user */
-        return;
-    }
-    if (send_whole(w, data, n, is_text))
-        return;
-    wslay_event_queue_msg(w->frames,
-                          &(struct wslay_event_msg){.opcode = is_text ? WSLAY_TEXT_FRAME : WSLAY_BINARY_FRAME,
-                                                    .msg = data,
-                                                    .msg_length = n});
-    ws_flush(w);
+    send_message(w, &(struct message){.part = {data, ""}, .n = {n, 0}, .is_text = is_text});
+}
+
+void ws_send_parts(struct ws *w, const void *head, size_t head_n, const void *body, size_t body_n)
+{
+    send_message(w, &(struct message){.part = {head, body}, .n = {head_n, body_n}});
 }
 
 size_t ws_pending(const struct ws *w)

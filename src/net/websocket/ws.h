@@ -19,7 +19,8 @@ struct ws;
 struct ws_handler {
     void (*on_open)(struct ws *w, void *ctx); /* a client's handshake is done; not called for servers */
     void (*on_message)(struct ws *w, const void *data, size_t n, bool is_text, void *ctx);
-    void (*on_drained)(struct ws *w, void *ctx); /* everything sent has gone to the kernel; may be NULL */
+    /* something has waited, and now everything has gone to the kernel; may be NULL */
+    void (*on_drained)(struct ws *w, void *ctx);
     void (*on_close)(struct ws *w, int code, const char *why, void *ctx);
     void *ctx;
     size_t message_max; /* bytes */
@@ -44,6 +45,8 @@ struct ws_client_options {
 int ws_connect(struct loop *l, const struct ws_client_options *o, const struct ws_handler *h, struct ws **ret,
                struct error *err);
 void ws_send(struct ws *w, const void *data, size_t n, bool is_text);
+/* Sends a binary message that consists of two parts, of which the second one may be empty. */
+void ws_send_parts(struct ws *w, const void *head, size_t head_n, const void *body, size_t body_n);
 size_t ws_pending(const struct ws *w); /* bytes queued */
 /* Stops reading (on) or goes on, so that the peer has to wait. While nothing is read, a silent peer is not taken for
  * dead. */

@@ -87,7 +87,7 @@ struct seen {
     size_t got;
     char why[300];
     struct byte_stream *s;
-    int port;
+    int port, written;
 };
 
 static void seen_init(struct seen *e)
@@ -375,6 +375,57 @@ static void test_stream_join__ends_with_the_loop(void **state)
     close(b[0]);
 }
 
+/* ---- a peer that answers and closes without reading -------------------------------------------------------------- */
+
+static void keep_answer(struct byte_stream *s, const void *data, size_t n, void *ctx)
+{
+    struct seen *e = ctx;
+    e->got += n;
+}
+
+static void dial_and_send(void *ctx)
+{
+    static const char much[1 << 20];
+    struct seen *e = ctx;
+    struct byte_stream_handler h = {.on_data = keep_answer, .on_close = on_close, .ctx = e};
+    assert_int_equal(byte_stream_dial(all, "127.0.0.1", e->port, 10, &h, &e->s, NULL), 0);
+    byte_stream_hold(e->s, true); /* so that it is writing that fails */
+    byte_stream_write(e->s, much, sizeof(much));
+}
+
+static void write_more(void *ctx)
+{
+    byte_stream_write(((struct seen *)ctx)->s, "more", 4);
+    byte_stream_write(((struct seen *)ctx)->s, "and more", 8);
+}
+
+static void take_all(void *ctx)
+{
+    byte_stream_hold(((struct seen *)ctx)->s, false);
+}
+
+static void test_byte_stream_dial__an_answer_is_read_though_writing_has_failed(void **state)
+{
+    struct seen e;
+    char some[1000];
+    seen_init(&e);
+    start();
+    int listening = listen_anywhere(&e.port);
+    on_loop(dial_and_send, &e);
+    int fd = accept(listening, NULL, NULL);
+    assert_true(fd >= 0);
+    raw_read_exactly(fd, some, sizeof(some));
+    raw_send(fd, "too much");
+    close(fd); /* with bytes unread, which resets the connection */
+    on_loop(write_more, &e);
+    on_loop(take_all, &e);
+    await(&e, &e.closed);
+    assert_int_equal(e.got, 8);
+    assert_true(*e.why);
+    close(listening);
+    stop();
+}
+
 /* ---- the streams of a link --------------------------------------------------------------------------------------- */
 
 struct frame {
@@ -386,7 +437,7 @@ struct frame {
 struct wire { /* one direction of a connection that is not there */
     struct mux_link *to;
     STAILQ_HEAD(, frame) frames;
-    size_t waiting;
+    size_t waiting, waiting_most;
     bool posted, cut;
 };
 
@@ -409,14 +460,18 @@ static void deliver(void *ctx)
         mux_link_drained(link_of[w == &wires[1]]);
 }
 
-static void send_frame(void *ctx, const void *data, size_t n)
+static void send_frame(void *ctx, const struct mux_frame *sent)
 {
     struct wire *w = ctx;
+    size_t n = MUX_HEAD + sent->body_n;
     struct frame *f = must_malloc(sizeof(*f) + n);
     f->n = n;
-    memcpy(f->data, data, n);
+    memcpy(f->data, sent->head, MUX_HEAD);
+    if (sent->body_n)
+        memcpy(f->data + MUX_HEAD, sent->body, sent->body_n);
     STAILQ_INSERT_TAIL(&w->frames, f, next);
     w->waiting += n;
+    w->waiting_most = w->waiting > w->waiting_most ? w->waiting : w->waiting_most;
     if (!w->posted)
         loop_post(loop, deliver, w);
     w->posted = true;
@@ -471,7 +526,7 @@ static void join_linked(void *ctx)
     struct joined *j = ctx;
     const struct byte_stream_handler none = {0};
     struct byte_stream *a = byte_stream_of_fd(all, j->a, j->a, &none), *b;
-    assert_int_equal(mux_link_open(link_of[0], "place:80", &none, &b, NULL), 0);
+    assert_int_equal(mux_link_open(link_of[0], "place:80", PATIENCE_S, &none, &b, NULL), 0);
     stream_join(all, a, b, on_over, j);
 }
 
@@ -540,7 +595,7 @@ static void open_refused(void *ctx)
 {
     struct seen *e = ctx;
     struct byte_stream_handler h = echo(e);
-    assert_int_equal(mux_link_open(link_of[0], "no:1", &h, &e->s, NULL), 0);
+    assert_int_equal(mux_link_open(link_of[0], "no:1", PATIENCE_S, &h, &e->s, NULL), 0);
     byte_stream_join_group(e->s, "task");
     assert_int_equal(byte_streams_count_group(all, "task"), 1);
 }
@@ -560,6 +615,60 @@ static void test_mux_link__a_refusal_comes_with_its_reason(void **state)
     stop();
 }
 
+enum { POURING = 16, POURED_PIECES = 16 };
+
+/* Every stream is given as much as it takes, at once and again whenever it is empty. */
+static void pour_on(struct byte_stream *s, void *ctx)
+{
+    static const char data[256 * 1024];
+    struct seen *e = ctx;
+    while (e->written < POURED_PIECES && byte_stream_pending(s) == 0) {
+        e->written++;
+        byte_stream_write(s, data, sizeof(data));
+    }
+    if (e->written == POURED_PIECES && byte_stream_pending(s) == 0)
+        byte_stream_end(s);
+}
+
+static void count_data(struct byte_stream *s, const void *data, size_t n, void *ctx)
+{
+    ((struct seen *)ctx)->got += n;
+}
+
+static void pour_into_many(void *ctx)
+{
+    struct seen *e = ctx;
+    for (int i = 0; i < POURING; i++) {
+        struct byte_stream_handler h = echo(&e[i]);
+        h.on_open = h.on_drained = pour_on;
+        h.on_data = count_data;
+        assert_int_equal(mux_link_open(link_of[0], "place:80", PATIENCE_S, &h, &e[i].s, NULL), 0);
+    }
+}
+
+/* What bounds how late an order or a log line is that is given to the connection while streams carry as much as they
+ * can. */
+static void test_mux_link__little_waits_before_an_order(void **state)
+{
+    static struct seen e[POURING];
+    start();
+    seen_init(&asked);
+    for (int i = 0; i < POURING; i++)
+        seen_init(&e[i]);
+    on_loop(make_links, NULL);
+    on_loop(pour_into_many, e);
+    for (int i = 0; i < POURING; i++)
+        await(&e[i], &e[i].closed);
+    for (int i = 0; i < POURING; i++)
+        assert_int_equal(e[i].got, POURED_PIECES * 256 * 1024);
+    assert_true(wires[0].waiting_most > MUX_LINK_WAITS_MAX); /* the link was full */
+    for (int i = 0; i < 2; i++)
+        assert_true(wires[i].waiting_most < MUX_LINK_WAITS_MAX + MUX_FRAME_MAX);
+    assert_true(MUX_LINK_WAITS_MAX + MUX_FRAME_MAX <= 128 * 1024); /* 10 ms at 100 Mbit/s */
+    on_loop(end_links, NULL);
+    stop();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -567,6 +676,7 @@ int main(void)
         cmocka_unit_test(test_byte_stream_dial__says_which_port_does_not_answer),
         cmocka_unit_test(test_byte_stream_dial__takes_numeric_addresses_only),
         cmocka_unit_test(test_byte_stream_drop__within_a_callback),
+        cmocka_unit_test(test_byte_stream_dial__an_answer_is_read_though_writing_has_failed),
         cmocka_unit_test(test_stream_join__carries_all_and_ends_each_direction_by_itself),
         cmocka_unit_test(test_stream_join__a_side_that_does_not_read_holds_the_other),
         cmocka_unit_test(test_stream_join__ends_with_the_loop),
@@ -574,6 +684,7 @@ int main(void)
         cmocka_unit_test(test_mux_link__a_user_who_does_not_read_holds_the_far_side),
         cmocka_unit_test(test_mux_link__its_end_is_the_end_of_each_stream_in_words),
         cmocka_unit_test(test_mux_link__a_refusal_comes_with_its_reason),
+        cmocka_unit_test(test_mux_link__little_waits_before_an_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

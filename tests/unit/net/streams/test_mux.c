@@ -99,13 +99,26 @@ static void stop(void)
     mux_free(side[ACCEPTER]);
 }
 
+/* Writes the next frame of one side into `ret`; returns its length, 0 if there is none. */
+static size_t next_frame(struct mux *m, uint8_t ret[MUX_FRAME_MAX], struct mux_sent *ret_sent)
+{
+    struct mux_frame f;
+    if (!mux_next(m, &f, ret_sent))
+        return 0;
+    assert_true(f.body_n <= MUX_DATA_MAX);
+    memcpy(ret, f.head, MUX_HEAD);
+    if (f.body_n)
+        memcpy(ret + MUX_HEAD, f.body, f.body_n);
+    return MUX_HEAD + f.body_n;
+}
+
 /* Takes the next frame of one side to the other one; returns its kind, 0 if there is none. */
 static int carry_one(int from)
 {
     uint8_t frame[MUX_FRAME_MAX];
     struct mux_sent sent;
     struct error err = ERROR_INIT;
-    size_t n = mux_next(side[from], frame, &sent);
+    size_t n = next_frame(side[from], frame, &sent);
     if (n == 0)
         return 0;
     struct end *e = sent.owner;
@@ -210,7 +223,7 @@ static void test_a_stream_that_is_closed_takes_what_was_on_its_way_with_it(void 
     write_pattern(b->m, 0, 0, 10);
     uint8_t late[MUX_FRAME_MAX];
     struct mux_sent sent;
-    size_t n = mux_next(side[ACCEPTER], late, &sent);
+    size_t n = next_frame(side[ACCEPTER], late, &sent);
     mux_close(a->m, "the client has left");
     carry_all();
     assert_true(b->closed);
@@ -285,11 +298,13 @@ static void test_streams_take_turns_and_frames_without_data_go_first(void **stat
     for (int i = 0; i < 3; i++)
         open_both(i);
     for (int i = 0; i < 3; i++)
-        write_pattern(ends[OPENER][i].m, 0, 0, MUX_WINDOW_FIRST);
+        write_pattern(ends[OPENER][i].m, 0, 0, 2 * MUX_DATA_MAX);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(carry_one(OPENER), MUX_DATA);
         assert_int_equal(ends[ACCEPTER][i].got, MUX_DATA_MAX);
     }
+    while (carry_one(ACCEPTER)) /* credit for the second frames */
+        ;
     open_stream(3, "p:1");
     assert_int_equal(carry_one(OPENER), MUX_OPEN);
     for (int i = 0; i < 3; i++) {
@@ -443,7 +458,7 @@ static void put_on_the_way(struct story *s, int from)
 {
     uint8_t frame[MUX_FRAME_MAX];
     struct mux_sent sent;
-    size_t n = s->last[from] - s->first[from] < QUEUE_MAX ? mux_next(side[from], frame, &sent) : 0;
+    size_t n = s->last[from] - s->first[from] < QUEUE_MAX ? next_frame(side[from], frame, &sent) : 0;
     if (n == 0)
         return;
     struct end *e = sent.owner;

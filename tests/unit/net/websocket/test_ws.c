@@ -1,5 +1,6 @@
 #include "net/served.h"
 
+#include "common/base/must.h"
 #include "net/certificate.h"
 #include "net/websocket/ws.h"
 
@@ -155,6 +156,73 @@ static void test_ws_server__joins_fragments_and_answers_pings(void **state)
     served_stop(&s);
     assert_int_equal(s.messages, 2);
     assert_true(drained > 0);
+}
+
+static void add_frame(struct strbuf *to, int first_byte, const char *data, size_t n, bool masked)
+{
+    static const char mask[4] = {1, 2, 3, 4};
+    int number_n = n < 126 ? 0 : n < 65536 ? 2 : 8;
+    strbuf_addc(to, (char)first_byte);
+    strbuf_addc(to, (char)((masked ? 0x80 : 0) | (number_n == 0 ? (int)n : number_n == 2 ? 126 : 127)));
+    for (int i = number_n - 1; i >= 0; i--)
+        strbuf_addc(to, (char)(n >> (8 * i)));
+    if (masked)
+        strbuf_add(to, mask, 4);
+    for (size_t i = 0; i < n; i++)
+        strbuf_addc(to, masked ? (char)(data[i] ^ mask[i % 4]) : data[i]);
+}
+
+struct pieces {
+    int fd;
+    struct strbuf bytes;
+    size_t piece;
+};
+
+static void *send_pieces(void *ctx)
+{
+    struct pieces *p = ctx;
+    for (size_t at = 0; at < p->bytes.n; at += p->piece) {
+        size_t left = p->bytes.n - at;
+        raw_send_bytes(p->fd, p->bytes.s + at, left < p->piece ? left : p->piece);
+    }
+    return NULL;
+}
+
+/* Binary messages of all forms of length, some larger than what is handled without wslay, between text messages,
+ * fragments and pings, cut anywhere. */
+static void test_ws_server__messages_that_come_in_pieces(void **state)
+{
+    static const size_t length[] = {1, 125, 126, 1000, 65535, 65536, 128 * 1024, 128 * 1024 + 1, 300000};
+    static const size_t piece[] = {1u << 20, 200001, 4096, 13};
+    static char data[300000];
+    struct served s;
+    pthread_t sender;
+    for (size_t i = 0; i < sizeof(data); i++)
+        data[i] = (char)(i % 251);
+    start_server(&s);
+    for (size_t p = 0; p < sizeof(piece) / sizeof(*piece); p++) {
+        struct pieces sent = {.fd = connect_upgraded(&s), .piece = piece[p]};
+        cleanup_strbuf struct strbuf want = STRBUF_INIT;
+        for (size_t i = 0; i < 2 * sizeof(length) / sizeof(*length); i++) {
+            size_t n = length[i % (sizeof(length) / sizeof(*length))];
+            add_frame(&sent.bytes, FIN | BINARY, data, n, /* masked= */ true);
+            add_frame(&want, FIN | BINARY, data, n, /* masked= */ false);
+            add_frame(&sent.bytes, FIN | TEXT, "a word", 6, /* masked= */ true);
+            add_frame(&want, FIN | TEXT, "a word", 6, /* masked= */ false);
+            add_frame(&sent.bytes, BINARY, "ab", 2, /* masked= */ true);
+            add_frame(&sent.bytes, FIN | CONTINUATION, "c", 1, /* masked= */ true);
+            add_frame(&want, FIN | BINARY, "abc", 3, /* masked= */ false);
+        }
+        assert_int_equal(pthread_create(&sender, NULL, send_pieces, &sent), 0);
+        char *got = must_malloc(want.n);
+        raw_read_exactly(sent.fd, got, want.n);
+        assert_memory_equal(got, want.s, want.n);
+        pthread_join(sender, NULL);
+        free(got);
+        strbuf_release(&sent.bytes);
+        close(sent.fd);
+    }
+    served_stop(&s);
 }
 
 static void test_ws_server__ends_a_flood_of_pings(void **state)
@@ -673,6 +741,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ws_server__joins_fragments_and_answers_pings),
+        cmocka_unit_test(test_ws_server__messages_that_come_in_pieces),
         cmocka_unit_test(test_ws_server__ends_a_flood_of_pings),
         cmocka_unit_test(test_ws_server__answers_as_many_pings_as_it_lets_pass),
         cmocka_unit_test(test_ws_server__ends_a_message_of_endless_fragments),
