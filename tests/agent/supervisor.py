@@ -26,17 +26,19 @@ def _strings(items):
 
 
 def spec(argv, env=(), cwd="/", uid=None, gid=0, groups=(), procs=(), oom="", log_links="", spool_max=64 << 20, mounts=(), hidden=(),
-         memory=0, processes=0, disk=0, pids_file="", boot_id="", tmp="", isolated=False, drop_capabilities=0):
-    """Makes the bytes of an order. uid None: the task runs as the same user as its supervisor."""
+         memory=0, processes=0, disk=0, pids_file="", boot_id="", tmp="", isolated=False, drop_capabilities=0, terminal_gid=None):
+    """Makes the bytes of an order. uid None: the task runs as the same user as its supervisor; terminal_gid None: the order is that of an
+    older agent, which knows no locks and no terminals of the task's own."""
     env = [f"PATH={os.environ['PATH']}", *env]
     return b"".join([
-        struct.pack("<I", 0x32535444), _strings(argv), _strings(env), _string(cwd),
-        struct.pack("<IIII", (uid is not None) + 2 * isolated, uid or 0, gid, len(groups)),
+        struct.pack("<I", 0x32535444 if terminal_gid is None else 0x34535444), _strings(argv), _strings(env), _string(cwd),
+        struct.pack("<IIII", (uid is not None) + 2 * isolated + 4 * (terminal_gid is not None), uid or 0, gid, len(groups)),
         b"".join(struct.pack("<I", g) for g in groups), _strings(procs), _string(oom), _string(log_links),
         struct.pack("<Q", spool_max), struct.pack("<I", len(mounts)),
         b"".join(_string(str(source)) + _string(target) + struct.pack("<I", sum(flags)) for source, target, *flags in mounts),
         _strings(list(map(str, hidden))), struct.pack("<QQQ", memory, processes, disk), _string(pids_file), _string(boot_id),
         _string(str(tmp)), struct.pack("<Q", drop_capabilities),
+        b"" if terminal_gid is None else _strings([]) + struct.pack("<I", terminal_gid),
     ])
 
 

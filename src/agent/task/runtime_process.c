@@ -72,11 +72,17 @@ static void add_mounts(const struct runtime_task *t, struct taskspec *spec)
     if (!t->config->mount_namespaces)
         return;
     size_t python_n = t->python ? t->python->root_n : 0;
-    spec->mount = arena_array(a, struct taskspec_mount, s->bind_mounts_n + python_n + 2);
+    spec->own_terminals = true;
+    spec->terminal_gid = account_terminal_gid(&t->account);
+    spec->mount = arena_array(a, struct taskspec_mount, s->bind_mounts_n + python_n + 3);
     spec->mount[spec->mount_n++] = (struct taskspec_mount){.source = t->dir.run, .target = TASKENV_RUN_DIR};
     if (t->passwd_file)
         spec->mount[spec->mount_n++] = (struct taskspec_mount){.source = t->passwd_file,
                                                                .target = "/etc/passwd",
+                                                               .read_only = true};
+    if (t->group_file)
+        spec->mount[spec->mount_n++] = (struct taskspec_mount){.source = t->group_file,
+                                                               .target = "/etc/group",
                                                                .read_only = true};
     /* Tasks share environments. Under an agent that is not root they run as the user who owns these; the mount keeps
      * them from writing there. */
@@ -105,6 +111,17 @@ static int put_passwd(struct runtime_task *t, struct error *err)
         return 0;
     t->passwd_file = arena_printf(&t->arena, "%s/info/passwd", t->dir.run);
     return taskdir_put_file(&t->dir, "info/passwd", text, strlen(text), 0644, err);
+}
+
+/* Writes the /etc/group of a task that needs one of its own. */
+static int put_group(struct runtime_task *t, struct error *err)
+{
+    bool shell = t->start->task_type == WIRE_TASK_TYPE_SHELL;
+    const char *text = shell ? shell_server_group(&t->account, &t->arena) : NULL;
+    if (!text || !t->config->mount_namespaces)
+        return 0;
+    t->group_file = arena_printf(&t->arena, "%s/info/group", t->dir.run);
+    return taskdir_put_file(&t->dir, "info/group", text, strlen(text), 0644, err);
 }
 
 /* Whether python3 in the interpreter's directory is another program: /usr/bin/python3 beside /usr/bin/python3.9. */
@@ -163,7 +180,8 @@ static int process_prepare(struct runtime_task *t, struct error *err)
                                   .python = t->python,
                                   .python_shims = shims};
     taskenv_build(&t->env, s, &facts, environ, &t->arena);
-    if (put_passwd(t, err) < 0 || taskfiles_write_info(&t->dir, s, &t->env, t->slots, err) < 0 ||
+    if (put_passwd(t, err) < 0 || put_group(t, err) < 0 ||
+        taskfiles_write_info(&t->dir, s, &t->env, t->slots, err) < 0 ||
         taskfiles_move_large(&t->dir, &t->env, err) < 0 || taskfiles_write_given(&t->dir, s, err) < 0 ||
         taskfiles_write_entrypoint(&t->dir, s, &t->arena, &t->argv, err) < 0 ||
         (!s->rendezvous && taskfiles_write_rendezvous(&t->dir, s, NULL, err) < 0))
