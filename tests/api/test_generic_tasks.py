@@ -95,6 +95,14 @@ def test_a_task_is_told_of_the_preemption_and_saves_its_state(cluster):
     wait_state(cluster, made, "CANCELED")
 
 
+def test_a_task_with_ports_that_nobody_uses_is_canceled_and_says_why(cluster):
+    """It has not failed; without proxy_ports nobody could see whether it is used."""
+    made = create(cluster, config={"entrypoint": ["sleep 1000"], "idle_timeout": "300ms", "environment": {"proxy_ports": [{"proxy_port": 8123}]}})
+    wait_state(cluster, made, "CANCELED")
+    lines = master_log_of(cluster, made)
+    assert any("idle for more than 0.3s: service is inactive" in line for line in lines), lines
+
+
 def test_a_task_that_waits_for_slots_can_be_paused(cluster):
     made = create(cluster, config={"entrypoint": ["true"], "resources": {"slots": 64}})
     change(cluster, "pause", made)
