@@ -24,6 +24,7 @@ import ask_notebooks
 import ask_postgres
 import ask_programs
 import ask_proxy
+import ask_shells
 import ask_store
 import ask_tasks
 import ask_tls
@@ -35,7 +36,7 @@ from harness import BUILD, QUESTIONS, machine
 
 # In this order they are asked.
 NAMES = [name for module in (ask_programs, ask_history, ask_hostile, ask_api, ask_tls, ask_logins, ask_waiting, ask_tasks, ask_commands, ask_tunnel,
-                             ask_notebooks, ask_logs,
+                             ask_notebooks, ask_shells, ask_logs,
                              ask_store, ask_core, ask_postgres, ask_metrics, ask_launch, ask_training, ask_checkpoints,
                              ask_agents, ask_proxy)
          for name, function in QUESTIONS.items() if function.__module__ == module.__name__]

@@ -15,6 +15,7 @@
 #include "common/config/config.h"
 #include "common/system/log.h"
 #include "gen/config_tables.h"
+#include "net/client/http_client.h"
 
 static const char usage[] = "determined-agent run [options]\n       determined-agent config check [FILE] [options]\n"
                             "       determined-agent version\n"
@@ -30,7 +31,7 @@ static int run_agent(const struct agent_config *c, struct error *err)
 {
     struct loop *loop = NULL;
     struct agent *agent = NULL;
-    if (loop_new(&loop, err) < 0)
+    if (http_client_load(err) < 0 || loop_new(&loop, err) < 0)
         return -1;
     loop_on_signal(loop, SIGTERM, on_terminate, &agent);
     loop_on_signal(loop, SIGINT, on_terminate, &agent);

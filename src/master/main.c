@@ -29,6 +29,7 @@
 #include "master/master.h"
 #include "master/pools/provisioner.h"
 #include "master/removal/collector.h"
+#include "master/removal/context_sweep.h"
 #include "master/removal/deletions.h"
 #include "master/start_configs.h"
 #include "master/writer/housekeeping.h"
@@ -262,6 +263,7 @@ static int restore_state(struct master *m, struct error *err)
     m->log_sealer = sealer_new(&log_sealer, m->loop, m->readers, m->writer);
     m->metric_sealer = sealer_new(&metric_sealer, m->loop, m->readers, m->writer);
     m->log_retention = log_retention_new(m);
+    m->context_sweep = context_sweep_new(m);
     m->lookup_follower = lookup_follower_new(m->loop, m->lookups, m->writer);
     master_carry_out(m, &effects, NULL);
     m->deletions = deletions_new(m);
@@ -359,6 +361,7 @@ static void master_release(struct master *m)
     lookup_follower_free(m->lookup_follower);
     sealer_free(m->metric_sealer);
     log_retention_free(m->log_retention);
+    context_sweep_free(m->context_sweep);
     api_free(m->api);
     agent_hub_free(m->agents); /* after the API, whose connections to tasks are joined to streams of the hub */
     if (m->core_timer)

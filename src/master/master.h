@@ -23,6 +23,7 @@ struct collector;
 struct deletions;
 struct admin;
 struct service;
+struct context_sweep;
 struct log_retention;
 struct log_ring;
 struct log_policies_scanner;
@@ -57,6 +58,7 @@ struct master {
     struct log_policies_scanner *log_policies;
     struct sealer *log_sealer, *metric_sealer;
     struct log_retention *log_retention;
+    struct context_sweep *context_sweep;
     struct lookup_follower *lookup_follower;
     struct log_ring *own_log; /* the last lines of the master's own log */
     struct agent_hub *agents;

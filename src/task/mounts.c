@@ -251,6 +251,15 @@ static int mount_own_tmp(struct view *v, int tree, const struct error *why, stru
     return go_on_without(v, without, &single, err);
 }
 
+/* A task without terminals of its own has those of the machine, which the kernel keeps apart by their owners. So even a
+ * task that is to be isolated can go on. */
+static void mount_own_terminals(const struct view *v)
+{
+    cleanup_error struct error single = ERROR_INIT;
+    if (mount_terminals(v, &single) < 0)
+        warn_in_task_log("this task has no terminals of its own", &single);
+}
+
 static int make_view(struct view *v, int *tree, struct error *err)
 {
     cleanup_error struct error no_tmp = ERROR_INIT, no_proc = ERROR_INIT;
@@ -261,6 +270,7 @@ static int make_view(struct view *v, int *tree, struct error *err)
         go_on_without(v, "this task sees the processes of other users in /proc", &no_proc, err) < 0)
         return -1;
     take_sources(v, tree);
+    mount_own_terminals(v);
     if (mount_own_tmp(v, tmp, &no_tmp, err) < 0 || add_mounts(v, tree, err) < 0)
         return -1;
     return add_run_dir(v, err);

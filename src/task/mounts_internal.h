@@ -3,6 +3,7 @@
  *
  * mounts.c       the order of the steps, and the mounts that the order names
  * mounts_tmp.c   the task's own /tmp
+ * mounts_pts.c   the task's own terminals
  * mounts_point.c mount points that do not exist, and directories that are covered for their sake
  * mounts_call.c  the system calls, and the change between the task's rights and ours */
 #ifndef DET_TASK_MOUNTS_INTERNAL_H
@@ -53,5 +54,8 @@ int have_point(struct view *v, const char *path, bool directory, struct error *e
 
 /* Mounts `tree`, a copy of the task's own directory for temporary files, at /tmp. */
 int mount_tmp(struct view *v, int tree, struct error *err);
+
+/* Mounts terminals of the task's own at /dev/pts, if the order says so and the machine has terminals at all. */
+int mount_terminals(const struct view *v, struct error *err);
 
 #endif

@@ -1,5 +1,6 @@
 """Tests the task's own view of the file system: its directory at /run/determined, mounts, that nothing is left behind, and refusals."""
 
+import grp
 import os
 import pathlib
 import pwd
@@ -191,6 +192,38 @@ def test_a_task_that_is_to_be_isolated_does_not_start_where_the_kernel_refuses(p
     assert out == "" and (kind, code) == (sv.START_FAILED, 0) and not place.task.executed
     assert "security.task_isolation" in text and "Operation not permitted" in text, text
     assert text in place.task.text(2)
+
+
+OPENS_A_TERMINAL = """
+import os
+ours, theirs = os.openpty()
+of = os.fstat(theirs)
+print(os.ttyname(theirs), of.st_gid, oct(of.st_mode & 0o777), *sorted(os.listdir("/dev/pts")))
+os.chown(theirs, -1, of.st_gid)
+"""
+
+
+def opens_a_terminal(place):
+    """Runs a task that opens a terminal, as nobody; sshd would give it to this group."""
+    gid = NOBODY.pw_gid if place.who == "nobody" and ROOT else os.getgid() if place.who == "nobody" else grp.getgrnam("tty").gr_gid
+    options = {"uid": NOBODY.pw_uid, "gid": NOBODY.pw_gid} if place.who == "root" else {}
+    ours, _ = os.openpty()
+    try:
+        return gid, place.run_task(f"exec {sys.executable} -c '{OPENS_A_TERMINAL}'", terminal_gid=gid, **options)
+    finally:
+        os.close(ours)
+
+
+def test_terminals_are_the_tasks_own_and_belong_to_the_group_that_sshd_wants(place):
+    gid, out = opens_a_terminal(place)
+    assert out == f"/dev/pts/0 {gid} 0o620 0 ptmx\n" and place.task.text(2) == "", place.task.text(2)
+
+
+def test_where_there_can_be_no_terminals_of_its_own_the_task_has_those_of_the_machine(place):
+    place.task.prefix += [sys.executable, str(REFUSE), "fsopen"]
+    options = {"uid": os.getuid(), "gid": os.getgid()} if place.who == "root" else {}
+    out = place.run_task("echo ran", terminal_gid=0, isolated=place.who == "nobody", **options)
+    assert out == "ran\n" and "this task has no terminals of its own: cannot mount /dev/pts: Operation not permitted" in place.task.text(2)
 
 
 def test_a_task_that_is_to_be_isolated_runs_where_it_is(place):

@@ -95,6 +95,14 @@ def test_a_task_is_told_of_the_preemption_and_saves_its_state(cluster):
     wait_state(cluster, made, "CANCELED")
 
 
+def test_a_task_with_ports_that_nobody_uses_is_canceled_and_says_why(cluster):
+    """It has not failed; without proxy_ports nobody could see whether it is used."""
+    made = create(cluster, config={"entrypoint": ["sleep 1000"], "idle_timeout": "300ms", "environment": {"proxy_ports": [{"proxy_port": 8123}]}})
+    wait_state(cluster, made, "CANCELED")
+    lines = master_log_of(cluster, made)
+    assert any("idle for more than 0.3s: service is inactive" in line for line in lines), lines
+
+
 def test_a_task_that_waits_for_slots_can_be_paused(cluster):
     made = create(cluster, config={"entrypoint": ["true"], "resources": {"slots": 64}})
     change(cluster, "pause", made)
@@ -149,6 +157,36 @@ def test_a_task_that_has_ended_is_not_paused_and_gets_no_children(cluster):
 
 
 # ---- forks and trees --------------------------------------------------------------------------------------------------
+
+def test_files_of_ended_tasks_are_removed_and_a_fork_without_them_is_told(new_cluster):
+    """What an open task needs is kept, also where an ended task was sent with the same files."""
+    c = new_cluster(config={"retention_policy": {"context_days": 0}}).start_master()
+    c.start_agent(slots=0)
+    c.login()
+    ends = {"entrypoint": ["true"]}
+    gone, shared = create(c, [file_of("a", "of the first")], config=ends), create(c, [file_of("a", "of both")], config=ends)
+    bare = create(c, config=ends)
+    for task in (gone, shared, bare):
+        wait_state(c, task, "COMPLETED")
+    open_one = create(c, forkedFrom=shared)
+    files = [c.get(f"/api/v1/tasks/{task}/context_directory") for task in (gone, shared, open_one, bare)]
+    assert [bool(f.json["b64Tgz"]) for f in files] == [True, True, True, False]
+    c.stop_master()
+    c.start_master()  # looks for files to remove when it starts
+    c.login()
+    wait_for("the removal", lambda: c.get(f"/api/v1/tasks/{gone}/context_directory").status == 404)
+    text = error_of(create(c, config="", forkedFrom=gone, expect=400))
+    assert f"the files of task '{gone}' are no longer kept: they are removed 0 days after" in text and "send the files again" in text
+    assert "retention_policy.context_days" in error_of(c.get(f"/api/v1/tasks/{gone}/context_directory"), 404)
+    again = create(c, [file_of("a", "of the first")], config="", forkedFrom=gone)
+    wait_state(c, again, "COMPLETED")
+    # the files that both have are there; a task that was sent without files is what it was
+    assert c.get(f"/api/v1/tasks/{open_one}/context_directory").json == files[2].json
+    assert c.get(f"/api/v1/tasks/{bare}/context_directory").json == files[3].json
+    assert "context.removed count=1" in c.master_log()
+    create(c, config=ends, forkedFrom=shared)
+    change(c, "kill", open_one)
+
 
 def test_a_fork_has_the_configuration_and_the_files_of_the_other(cluster):
     first = create(cluster, [file_of("x.txt", "of the first\n")], config={"entrypoint": ["cat x.txt"], "description": "reads"}, noPause=True)

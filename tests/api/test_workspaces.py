@@ -195,6 +195,19 @@ def test_a_place_goes_with_all_that_is_in_it(master):
     assert [master.get(f"/api/v1/experiments/{e}").status for e in (x, y)] == [404, 404]
 
 
+def test_a_workspace_with_a_launched_task_that_is_not_over_is_not_deleted(master):
+    w = workspace(master, "with a shell")["id"]
+    made = master.post("/api/v1/commands", {"workspaceId": w, "config": {"entrypoint": ["true"], "resources": {"slots": 64}}}).json["command"]["id"]
+    text = error(master.request("DELETE", f"/api/v1/workspaces/{w}"), 400)
+    assert f"workspace {w} has 1 commands, notebooks, shells, TensorBoards or generic tasks that are not over: kill them" in text
+    assert master.get(f"/api/v1/workspaces/{w}").json["workspace"]["state"] != "WORKSPACE_STATE_DELETING"
+    assert master.post(f"/api/v1/commands/{made}/kill", {}).status == 200
+    wait_for("its end", lambda: master.get(f"/api/v1/commands/{made}").json["command"]["state"] == "STATE_TERMINATED")
+    assert master.request("DELETE", f"/api/v1/workspaces/{w}").json == {"completed": True}
+    # what is over can still be looked at, though its workspace is gone
+    assert master.get(f"/api/v1/commands/{made}").status == 200 and master.get("/api/v1/commands").status == 200
+
+
 def test_what_belongs_to_others_is_deleted_by_admins_only(master):
     admin = as_admin(master)
     w = workspace(master, "shared")["id"]

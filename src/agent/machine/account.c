@@ -161,6 +161,15 @@ int account_resolve(const struct account_order *o, const struct account_rules *r
     return 0;
 }
 
+gid_t account_terminal_gid(const struct account *who)
+{
+    char buf[PASSWD_BUF];
+    struct group entry, *found = NULL;
+    if (who->change)
+        getgrnam_r("tty", &entry, buf, sizeof(buf), &found);
+    return found ? entry.gr_gid : who->gid;
+}
+
 bool account_shell_works(const char *shell)
 {
     const char *name = strrchr(shell, '/');

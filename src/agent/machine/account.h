@@ -62,6 +62,10 @@ extern const struct account_files account_files;
  * exist here. */
 int account_check_range(const struct account_range *range, const struct account_files *f, struct error *err);
 
+/* The group that terminals of the account's tasks belong to: `tty` where the agent may give files to it (a root agent);
+ * otherwise the account's own, the only one that there is in a user namespace of the task. */
+gid_t account_terminal_gid(const struct account *who);
+
 /* Whether a program can be run with this login shell: it exists, and is none that only says that there is no login. */
 bool account_shell_works(const char *shell);
 

@@ -56,6 +56,7 @@ struct runtime_task {
     struct task_limits limits;
     struct cgroup cgroup;
     const char *passwd_file;           /* file that the task sees as /etc/passwd; NULL: it sees the machine's file */
+    const char *group_file;            /* … as /etc/group */
     const struct python_place *python; /* the Python that the order asks for; NULL: the agent's */
     bool executed; /* set by `start`: the task's first process runs; if not, its supervisor says why */
     /* finds Python for a trial that was started, until a python_probe takes it over */

@@ -45,6 +45,17 @@ static int put_passwd(struct runtime_task *t, struct error *err)
     return taskdir_put_file(&t->dir, "info/passwd", text, strlen(text), 0644, err);
 }
 
+/* Writes the /etc/group of a task that needs one of its own. */
+static int put_group(struct runtime_task *t, struct error *err)
+{
+    bool shell = t->start->task_type == WIRE_TASK_TYPE_SHELL;
+    const char *text = shell ? shell_server_group(&t->account, &t->arena) : NULL;
+    if (!text || !t->config->mount_namespaces || t->dir.in_image)
+        return 0;
+    t->group_file = arena_printf(&t->arena, "%s/info/group", t->dir.run);
+    return taskdir_put_file(&t->dir, "info/group", text, strlen(text), 0644, err);
+}
+
 /* Whether python3 in the interpreter's directory is another program: /usr/bin/python3 beside /usr/bin/python3.9. */
 static bool needs_shims(const struct python_place *p, struct arena *a)
 {
@@ -122,7 +133,8 @@ int runtime_prepare_files(struct runtime_task *t, struct error *err)
                                   .python = t->python,
                                   .python_shims = shims};
     taskenv_build(&t->env, s, &facts, environ, &t->arena);
-    if (put_passwd(t, err) < 0 || taskfiles_write_info(&t->dir, s, &t->env, t->slots, err) < 0 ||
+    if (put_passwd(t, err) < 0 || put_group(t, err) < 0 ||
+        taskfiles_write_info(&t->dir, s, &t->env, t->slots, err) < 0 ||
         taskfiles_move_large(&t->dir, &t->env, err) < 0 || taskfiles_write_given(&t->dir, s, err) < 0 ||
         taskfiles_write_entrypoint(&t->dir, s, &t->arena, &t->argv, err) < 0 ||
         (!s->rendezvous && taskfiles_write_rendezvous(&t->dir, s, NULL, err) < 0))

@@ -48,11 +48,17 @@ static void add_mounts(const struct runtime_task *t, struct taskspec *spec)
     if (!t->config->mount_namespaces)
         return;
     size_t python_n = t->python ? t->python->root_n : 0;
-    spec->mount = arena_array(a, struct taskspec_mount, s->bind_mounts_n + python_n + 2);
+    spec->own_terminals = true;
+    spec->terminal_gid = account_terminal_gid(&t->account);
+    spec->mount = arena_array(a, struct taskspec_mount, s->bind_mounts_n + python_n + 3);
     spec->mount[spec->mount_n++] = (struct taskspec_mount){.source = t->dir.run, .target = TASKENV_RUN_DIR};
     if (t->passwd_file)
         spec->mount[spec->mount_n++] = (struct taskspec_mount){.source = t->passwd_file,
                                                                .target = "/etc/passwd",
+                                                               .read_only = true};
+    if (t->group_file)
+        spec->mount[spec->mount_n++] = (struct taskspec_mount){.source = t->group_file,
+                                                               .target = "/etc/group",
                                                                .read_only = true};
     /* Tasks share environments. Under an agent that is not root they run as the user who owns these; the mount keeps
      * them from writing there. */

@@ -162,6 +162,26 @@ const char *shell_server_passwd(const struct account *who, struct arena *a)
                         *who->home ? who->home : "/", strbuf_str(&passwd));
 }
 
+/* Under an agent that is not root, a task's user namespace has one group only: that of the account. */
+const char *shell_server_group(const struct account *who, struct arena *a)
+{
+    static const char tty[] = "tty:";
+    cleanup_strbuf struct strbuf machine = STRBUF_INIT, group = STRBUF_INIT;
+    if (who->change)
+        return NULL;
+    /* if it cannot be read, the copy holds only the group of terminals */
+    file_read(account_files.group, PASSWD_MAX, &machine, NULL);
+    for (const char *line = strbuf_str(&machine); *line;) {
+        size_t n = strcspn(line, "\n");
+        if (strncmp(line, tty, sizeof(tty) - 1) != 0)
+            strbuf_addf(&group, "%.*s\n", (int)n, line);
+        line += n + (line[n] == '\n');
+    }
+    /* Last, so that programs which look for the account's group find its own name first. */
+    strbuf_addf(&group, "%sx:%u:\n", tty, (unsigned)account_terminal_gid(who));
+    return arena_strdup(a, strbuf_str(&group));
+}
+
 static int check_account(const struct account *who, bool views, struct error *err)
 {
     if (views || can_log_in(who))

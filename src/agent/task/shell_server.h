@@ -23,5 +23,8 @@ int shell_server_prepare(const struct taskdir *d, const struct shell_server_plac
 /* Returns the text that the task has to see as /etc/passwd so that its account can log in, with the account first.
  * NULL: the machine's own file will do. */
 const char *shell_server_passwd(const struct account *who, struct arena *a);
+/* Returns the text that the task has to see as /etc/group so that sshd can open terminals: `tty`, to which sshd gives
+ * them, is the group that the task's terminals have. NULL: the machine's own file will do. */
+const char *shell_server_group(const struct account *who, struct arena *a);
 
 #endif

@@ -61,6 +61,12 @@ int delete_workspace_or_project(struct req *r, struct store *db, const char *kin
                          "%s %d has %lld experiments that are not over: cancel or kill "
                          "them, or move them elsewhere",
                          kind, id, (long long)check.live);
+    if (check.tasks > 0)
+        return error_set(
+            err, ERR_PRECONDITION,
+            "%s %d has %lld commands, notebooks, shells, TensorBoards or generic tasks that are not over: kill "
+            "them, or wait for their end",
+            kind, id, (long long)check.tasks);
     if (check.of_others > 0 && !r->who.admin)
         return error_set(err, ERR_FORBIDDEN,
                          "forbidden: %s %d holds what belongs to other users (%lld things); an admin "

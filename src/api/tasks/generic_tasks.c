@@ -84,8 +84,10 @@ static int take_from_forked(struct req *r, struct store *db, const struct wire_c
     l->base = t.config;
     if (!in->has_no_pause)
         l->no_pause = t.no_pause;
-    if (!l->files_n)
+    if (!l->files_n) {
         l->context_hash = t.context_hash;
+        l->context_of = t.id;
+    }
     return 0;
 }
 
@@ -106,8 +108,10 @@ static int take_from_parent(struct req *r, struct store *db, const struct wire_c
         return -1;
     l->parent_id = t.id;
     l->workspace_id = t.workspace_id;
-    if (in->inherit_context)
+    if (in->inherit_context) {
         l->context_hash = t.context_hash;
+        l->context_of = t.id;
+    }
     return 0;
 }
 

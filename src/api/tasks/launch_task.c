@@ -283,6 +283,23 @@ static int make_keys(struct req *r, struct error *err)
     return req_then_loop(r, launch_step);
 }
 
+/* Files of another task are taken over as long as the store has them (master/removal/context_sweep.h). */
+static int check_taken_over(struct req *r, struct store *db, const struct launch *l, struct error *err)
+{
+    bool there = true;
+    if (l->files_n || !l->context_hash)
+        return 0;
+    if (store_context_exists(db, l->context_hash, &there, err) < 0)
+        return -1;
+    return there
+               ? 0
+               : error_set(
+                     err, ERR_PRECONDITION,
+                     "the files of task '%s' are no longer kept: they are removed %lld days after the end of the last "
+                     "task that has them (retention_policy.context_days); send the files again",
+                     l->context_of, (long long)config_int(api_info(r->api)->config, "retention_policy.context_days"));
+}
+
 /* ---- the request ------------------------------------------------------------------------------------------------- */
 
 static int only_preview(struct req *r, struct launch *l)
@@ -311,7 +328,8 @@ int launch_task(struct req *r, struct store *db, const struct launch *request, s
         return -1;
     if (l->preview)
         return only_preview(r, l);
-    if (find_account(r, db, l, &w, err) < 0 || make_service_token(r, l, err) < 0 || make_archive(r, l, err) < 0)
+    if (check_taken_over(r, db, l, err) < 0 || find_account(r, db, l, &w, err) < 0 ||
+        make_service_token(r, l, err) < 0 || make_archive(r, l, err) < 0)
         return -1;
     fill_spec(r, l);
     return l->kind == TASK_KIND_SHELL ? req_then_work(r, make_keys) : req_then_loop(r, launch_step);

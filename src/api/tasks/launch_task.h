@@ -20,6 +20,7 @@ struct launch {
     int32_t workspace_id; /* 0: the workspace 1 */
     /* Of a generic task. `context_hash`, if it is set, stands for files that are in the store already. */
     const char *context_hash, *parent_id, *forked_from; /* NULL: none */
+    const char *context_of;                             /* with context_hash: the task that the files are of */
     bool no_pause;
     const char *passphrase;  /* of the private key of a shell; may be NULL */
     bool preview;            /* only makes the configuration */

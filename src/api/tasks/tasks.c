@@ -260,6 +260,19 @@ int raw_tasks(struct req *r, struct core *core, struct error *err)
 /* ---- context: for a trial's task the model definition of its experiment, for a launched task the files sent with it -
  */
 
+/* Fails if files were sent with the task, or taken over by it, and are not kept any more. */
+static int check_kept(struct store *db, const char *task_id, struct error *err)
+{
+    bool sent;
+    if (store_context_sent(db, task_id, &sent, err) < 0)
+        return -1;
+    return !sent ? 0
+                 : error_set(err, ERR_NOT_FOUND,
+                             "the files of task '%s' are no longer kept: they are removed some days after the task's "
+                             "end (retention_policy.context_days)",
+                             task_id);
+}
+
 int api_get_task_context_directory(struct req *r, struct store *db,
                                    const struct wire_get_task_context_directory_request *in,
                                    struct wire_get_task_context_directory_response *ret, struct error *err)
@@ -274,6 +287,8 @@ int api_get_task_context_directory(struct req *r, struct store *db,
         return -1;
     if (t.has_trial && (store_trial_get(db, t.trial_id, /* full= */ false, &r->arena, &trial, err) < 0 ||
                         store_experiment_model_definition(db, trial.row.experiment_id, &r->arena, &tgz, &n, err) < 0))
+        return -1;
+    if (!t.has_trial && n == 0 && check_kept(db, t.id, err) < 0)
         return -1;
     ret->b64_tgz = base64_in_arena(tgz, n, &r->arena);
     return 0;

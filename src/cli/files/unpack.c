@@ -1,7 +1,5 @@
 #include "cli/files/unpack.h"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -9,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/files/archive_calls.h"
 #include "common/base/arena.h"
 #include "common/base/cleanup.h"
 #include "common/system/files.h"

@@ -4,12 +4,14 @@
 
 #include "common/base/bytes.h"
 
-#define MAGIC 0x34535444u                   /* "DTS4" */
-#define MAGIC_WITHOUT_CONTAINER 0x33535444u /* "DTS3": an order of an older agent, whose task may still run */
+#define MAGIC 0x34535444u /* "DTS4" */
+/* Orders of older agents, whose tasks may still run. */
+#define MAGIC_WITHOUT_CONTAINER 0x33535444u /* "DTS3" */
 #define MAGIC_WITHOUT_LOCKS 0x32535444u     /* "DTS2" */
 #define STRING_MIN 5                        /* length and NUL byte */
 #define CHANGE_USER 1u                      /* flags of a task */
 #define ISOLATED 2u
+#define OWN_TERMINALS 4u
 #define READ_ONLY 1u /* flags of a mount */
 #define MAKE_SOURCE 2u
 
@@ -44,7 +46,8 @@ void taskspec_encode(const struct taskspec *s, struct strbuf *out)
     put_strings(out, s->argv);
     put_strings(out, s->env);
     put_string(out, s->cwd);
-    bytes_u32(out, (s->change_user ? CHANGE_USER : 0u) | (s->isolated ? ISOLATED : 0u));
+    bytes_u32(out, (s->change_user ? CHANGE_USER : 0u) | (s->isolated ? ISOLATED : 0u) |
+                       (s->own_terminals ? OWN_TERMINALS : 0u));
     bytes_u32(out, s->uid);
     bytes_u32(out, s->gid);
     bytes_u32(out, (uint32_t)s->group_n);
@@ -78,6 +81,7 @@ void taskspec_encode(const struct taskspec *s, struct strbuf *out)
         bytes_u64(out, s->place[i].ino);
     }
     put_string(out, s->passwd_line);
+    bytes_u32(out, s->terminal_gid);
 }
 
 static void get_mounts(struct cursor *c, struct arena *a, struct taskspec *s)
@@ -120,6 +124,7 @@ int taskspec_decode(const void *data, size_t n, struct arena *a, struct taskspec
     uint32_t flags = cursor_u32(&c);
     s.change_user = flags & CHANGE_USER;
     s.isolated = flags & ISOLATED;
+    s.own_terminals = flags & OWN_TERMINALS;
     s.uid = cursor_u32(&c);
     s.gid = cursor_u32(&c);
     s.group_n = cursor_count(&c, sizeof(uint32_t));
@@ -141,8 +146,10 @@ int taskspec_decode(const void *data, size_t n, struct arena *a, struct taskspec
     s.drop_capabilities = cursor_u64(&c);
     if (magic != MAGIC_WITHOUT_LOCKS)
         s.lock = get_strings(&c, a);
-    if (magic == MAGIC)
+    if (magic == MAGIC) {
         get_container(&c, a, &s);
+        s.terminal_gid = cursor_u32(&c);
+    }
     if (!cursor_done(&c) || !s.argv[0])
         return error_set(err, ERR_INVALID, "a damaged task order");
     *ret = s;

@@ -72,6 +72,10 @@ struct taskspec {
     /* Files and directories of the agent that the task must not see, absolute, for the task's mount namespace to cover.
      * The task's own directory, which may lie below one of them, stays visible where it is. */
     char **hidden;
+    /* With mounts: the task has terminals of its own (a /dev/pts that no other task sees), which belong to this group.
+     */
+    bool own_terminals;
+    uint32_t terminal_gid;
     struct taskspec_limits limit;
     const char *pids_file; /* "" or a cgroup file with a line `max N`: how often a process was refused */
     const char *boot_id;   /* of the machine when the order was written; "" if unknown */

@@ -87,6 +87,15 @@ static void preempt_deadline_passed(struct core *c, struct allocation *a)
     allocation_kill(c, a, reason);
 }
 
+/* A generic task that is ended because nobody uses it has not failed: it is canceled, as by a user. */
+static void cancel_generic(struct core *c, struct task *t)
+{
+    if (t->row.kind != TASK_KIND_GENERIC || t->launched.state != GENERIC_ACTIVE)
+        return;
+    t->launched.state = GENERIC_STOPPING_CANCELED;
+    record_touch(c, &t->launched_record);
+}
+
 /* Ends a task that was not used for as long as its idle_timeout allows, or looks again when that may be so. */
 static void look_whether_idle(struct core *c, struct allocation *a)
 {
@@ -99,6 +108,7 @@ static void look_whether_idle(struct core *c, struct allocation *a)
     strbuf_adds(&reason, "idle for more than ");
     duration_format(t->launched.idle_timeout_us * 1000, &reason);
     strbuf_adds(&reason, ": service is inactive");
+    cancel_generic(c, a->task);
     allocation_kill(c, a, strbuf_str(&reason));
 }
 

@@ -20,6 +20,11 @@ struct http_client {
     CURL *easy; /* keeps its connections from one fetch to the next */
 };
 
+int http_client_load(struct error *err)
+{
+    return curl_calls_load(err);
+}
+
 struct http_client *http_client_new(void)
 {
     struct http_client *c = must_calloc(1, sizeof(*c));

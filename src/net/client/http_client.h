@@ -48,6 +48,9 @@ struct http_fetch_reply {
 };
 
 struct http_client; /* keeps its connections open; used by one thread at a time */
+/* Loads libcurl, which the first fetch does otherwise: a server wants to know at its start whether it can. */
+int http_client_load(struct error *err);
+
 struct http_client *http_client_new(void);
 void http_client_free(struct http_client *c);
 

@@ -3,8 +3,7 @@
 #ifndef DET_NET_CLIENT_HTTP_TRANSFER_H
 #define DET_NET_CLIENT_HTTP_TRANSFER_H
 
-#include <curl/curl.h>
-
+#include "net/client/curl_calls.h"
 #include "net/client/http_client.h"
 
 struct transfer {

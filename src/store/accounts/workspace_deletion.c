@@ -11,6 +11,7 @@ int store_workspace_deletion_check(struct store *st, struct store_workspace_dele
 {
     int64_t projects = 0;
     if (query_int(st, Q_WORKSPACE_DELETIONS_COUNT_LIVE, SQL_ARGS(DELETION_ARGS(d)), &ret->live, err) < 0 ||
+        query_int(st, Q_WORKSPACE_DELETIONS_COUNT_TASKS, SQL_ARGS(sql_int(d.workspace_id)), &ret->tasks, err) < 0 ||
         query_int(st, Q_WORKSPACE_DELETIONS_COUNT_OF_OTHERS, SQL_ARGS(DELETION_ARGS(d), sql_int(user_id)),
                   &ret->of_others, err) < 0 ||
         query_int(st, Q_WORKSPACE_DELETIONS_COUNT_PROJECTS_OF_OTHERS,

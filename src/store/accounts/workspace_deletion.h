@@ -14,10 +14,10 @@ struct store_workspace_deletion {
     int32_t project_id, workspace_id;
 }; /* one of the two ids is set, the other is 0 */
 
-/* What forbids the deletion: the experiments that are not over; the experiments, projects and templates of other
- * users; and models, which are never deleted with their workspace. */
+/* What forbids the deletion: the experiments and the launched tasks that are not over; the experiments, projects and
+ * templates of other users; and models, which are never deleted with their workspace. */
 struct store_workspace_deletion_check {
-    int64_t live, of_others, models;
+    int64_t live, tasks, of_others, models;
 };
 int store_workspace_deletion_check(struct store *st, struct store_workspace_deletion d, int32_t user_id,
                                    struct store_workspace_deletion_check *ret, struct error *err);

@@ -17,7 +17,7 @@ int store_container_put(struct store *st, const struct container_row *c, bool in
 
 /* Keeps an archive of files that were sent with a task under its hash. Nothing is written if it is there already. */
 int store_context_add(struct store *st, const char *hash, const void *tgz, size_t n, struct error *err);
-/* Reads the archive of a launched task. *ret_n is 0 if the task has none. */
+/* Reads the archive of a launched task. *ret_n is 0 if the task has none, or if it was removed after the task's end. */
 int store_context_get(struct store *st, const char *task_id, struct arena *a, const void **ret_tgz, size_t *ret_n,
                       struct error *err);
 

@@ -122,6 +122,27 @@ AND l.workspace_id = $workspace_id
 -- name: contexts_add
 INSERT INTO contexts (hash, tgz) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING;
 
+-- name: contexts_exists with hash: text
+-- function: store_context_exists returns bool
+SELECT count(*) FROM contexts WHERE hash = $hash;
+
+-- Whether files were sent with a task, or taken over by it, even if they are not kept any more.
+-- name: contexts_sent with task_id: text
+-- function: store_context_sent returns bool
+SELECT count(*) FROM launched_tasks WHERE task_id = $task_id AND context_hash IS NOT NULL;
+
+-- Returns the hashes of archives in their order, from the one after this.
+-- name: contexts_after with hash: text, most: i64
+-- function: store_contexts_after returns texts
+SELECT hash FROM contexts WHERE hash > $hash ORDER BY hash LIMIT $most;
+
+-- Deletes an archive if all tasks that were sent with it, or took it over, had ended at that time.
+-- name: contexts_delete_unused with hash: text, ended_us: us
+-- function: store_context_delete_unused returns changes
+DELETE FROM contexts WHERE hash = $hash AND NOT EXISTS (
+    SELECT 1 FROM launched_tasks l JOIN tasks k ON k.id = l.task_id
+    WHERE l.context_hash = $hash AND (k.end_us IS NULL OR k.end_us > $ended_us));
+
 -- row: task_context of contexts x
 x.tgz
 

@@ -215,6 +215,10 @@ FROM experiments x JOIN projects p ON p.id = x.project_id WHERE (p.id = $1 OR p.
 SELECT count(*) {experiments_in_deletion}
 AND x.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR', 'DELETING', 'DELETED', 'DELETE_FAILED');
 
+-- Commands, notebooks, shells, TensorBoards and generic tasks; they are in a workspace, and in no project.
+-- name: workspace_deletions_count_tasks
+SELECT count(*) FROM launched_tasks l JOIN tasks k ON k.id = l.task_id WHERE k.end_us IS NULL AND l.workspace_id = $1;
+
 -- name: workspace_deletions_count_of_others
 SELECT count(*) {experiments_in_deletion} AND x.user_id <> $3;
 

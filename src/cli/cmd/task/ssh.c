@@ -223,18 +223,29 @@ const char *ssh_line(struct cli *cli, char *const *word)
 
 /* ---- running ssh ------------------------------------------------------------------------------------------------- */
 
+static volatile sig_atomic_t ssh_pid; /* 0: ssh does not run */
+
 static void ignore_signal(int signo)
 {
     (void)signo;
+}
+
+/* A terminal that is closed tells the session's first process alone, which is det where a terminal emulator or tmux
+ * runs it; and whoever ends det means ssh as well. */
+static void pass_to_ssh(int signo)
+{
+    if (ssh_pid > 0)
+        kill((pid_t)ssh_pid, signo);
 }
 
 /* While ssh runs, Ctrl-C and the like are for ssh: it may be asking, or the session's program gets them. A handler in
  * place of SIG_IGN, because a new program would inherit that. */
 static void leave_signals_to_ssh(void)
 {
-    static const int signo[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
-    for (size_t i = 0; i < sizeof(signo) / sizeof(signo[0]); i++)
-        signal(signo[i], ignore_signal);
+    signal(SIGINT, ignore_signal);
+    signal(SIGQUIT, ignore_signal);
+    signal(SIGTERM, pass_to_ssh);
+    signal(SIGHUP, pass_to_ssh);
 }
 
 static void take_signals_back(void)
@@ -245,17 +256,48 @@ static void take_signals_back(void)
     interrupt_install();
 }
 
+/* Starts ssh; returns an error number or 0. A signal that comes meanwhile waits until ssh can be told. */
+static int start_ssh(char **word)
+{
+    posix_spawnattr_t attr;
+    sigset_t ending, before;
+    pid_t child;
+    sigemptyset(&ending);
+    sigaddset(&ending, SIGTERM);
+    sigaddset(&ending, SIGHUP);
+    sigprocmask(SIG_BLOCK, &ending, &before);
+    posix_spawnattr_init(&attr);
+    posix_spawnattr_setsigmask(&attr, &before);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+    int failed = posix_spawnp(&child, word[0], NULL, &attr, word, environ);
+    posix_spawnattr_destroy(&attr);
+    ssh_pid = failed ? 0 : child;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return failed;
+}
+
+/* Waits for the end of ssh. Its number is given up only when no signal is passed on any more. */
+static int await_ssh(void)
+{
+    siginfo_t info;
+    int status = 0;
+    pid_t child = (pid_t)ssh_pid;
+    while (waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
+        ;
+    ssh_pid = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    return status;
+}
+
 int ssh_run(struct cli *cli, char **word, struct error *err)
 {
     struct termios before;
-    pid_t child;
-    int status;
     bool terminal = tcgetattr(STDIN_FILENO, &before) == 0;
     fflush(cli->out);
     leave_signals_to_ssh();
-    int failed = posix_spawnp(&child, word[0], NULL, NULL, word, environ);
-    while (!failed && waitpid(child, &status, 0) < 0 && errno == EINTR)
-        ;
+    int failed = start_ssh(word);
+    int status = failed ? 0 : await_ssh();
     take_signals_back();
     if (failed == ENOENT)
         return error_set(err, ERR_NOT_FOUND,

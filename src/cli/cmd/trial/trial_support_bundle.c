@@ -1,7 +1,5 @@
 /* det trial support-bundle: collects in one archive what somebody needs in order to help with a trial. Everything is
  * collected before the archive is written, so that a failure leaves no file. */
-#include <archive.h>
-#include <archive_entry.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -10,6 +8,7 @@
 
 #include "cli/connection/api.h"
 #include "cli/connection/logs.h"
+#include "cli/files/archive_calls.h"
 #include "common/base/cleanup.h"
 #include "common/base/must.h"
 

@@ -139,6 +139,16 @@ static void test_shell_server__an_account_without_login_shell_needs_a_passwd_of_
     assert_null(shell_server_passwd(&service, &f->arena));
 }
 
+static void test_shell_server__without_root_the_group_of_terminals_is_the_accounts_own(void **state)
+{
+    struct fixture *f = *state;
+    const struct account own = {.name = "ada", .uid = 4242, .gid = 4243}, given = {.change = true, .gid = 4243};
+    const char *group = shell_server_group(&own, &f->arena), *tty = strstr(group, "\ntty:");
+    assert_string_equal(tty, "\ntty:x:4243:\n"); /* the last line, and the only one of this name */
+    assert_true(strncmp(group, "root:", 5) == 0);
+    assert_null(shell_server_group(&given, &f->arena));
+}
+
 /* ---- sessions ---------------------------------------------------------------------------------------------------- */
 
 static int free_port(void)
@@ -313,6 +323,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_shell_server__without_sshd_the_task_is_refused_with_the_packages_name),
         TEST(test_shell_server__an_account_without_login_shell_needs_a_passwd_of_its_own),
+        TEST(test_shell_server__without_root_the_group_of_terminals_is_the_accounts_own),
         TEST(test_shell_server__a_session_has_the_tasks_environment_and_directory),
         TEST(test_shell_server__an_interactive_session_is_a_shell_with_the_tasks_path),
         TEST(test_shell_server__scp_copies_both_ways),
