@@ -1,0 +1,1 @@
+export function DesignPage() { return <p>design</p>; }
