@@ -13,9 +13,9 @@
 
 /* Scripts and styles are files of the interface, and nothing within a page is executed. Trusted Types make the browser
  * refuse text that a script would turn into markup. */
-#define PAGE_POLICY                                                                                                    \
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "                 \
-    "connect-src 'self'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'; "                                \
+#define PAGE_POLICY \
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " \
+    "connect-src 'self'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'; " \
     "require-trusted-types-for 'script'; trusted-types 'none'"
 
 static void redirect_to_folder(struct req *r, const char *to)
@@ -34,7 +34,7 @@ static void add_common_headers(struct req *r)
 static bool is_known(struct req *r, const char *tag)
 {
     req_add_header(r, "ETag", tag);
-    if (!web_tag_matches(http_request_header(r->http, "If-None-Match"), tag))
+    if (!http_tag_matches(http_request_header(r->http, "If-None-Match"), tag))
         return false;
     r->reply.status = 304;
     return true;
@@ -44,10 +44,10 @@ static void reply_with_asset(struct req *r, const struct web_asset *asset)
 {
     const char *accepted = http_request_header(r->http, "Accept-Encoding"), *coding = NULL;
     const struct web_bytes *bytes = &asset->plain;
-    if (asset->brotli.data && web_accepts(accepted, "br")) {
+    if (asset->brotli.data && http_accepts_coding(accepted, "br")) {
         bytes = &asset->brotli;
         coding = "br";
-    } else if (asset->gzip.data && web_accepts(accepted, "gzip")) {
+    } else if (asset->gzip.data && http_accepts_coding(accepted, "gzip")) {
         bytes = &asset->gzip;
         coding = "gzip";
     }

@@ -1,18 +1,10 @@
-/* What of a request for a file of the web interface can be decided without the request: which form of a file a browser
- * accepts, whether it has the file already, and where the interface's root is. */
+/* What of a request for a file of the web interface can be decided without the request: which file it is, and where
+ * the interface's root is as seen from a page. */
 #ifndef DET_API_WEB_WEB_REPLY_H
 #define DET_API_WEB_WEB_REPLY_H
 
-#include <stdbool.h>
-
 #include "api/web/assets.h"
 #include "common/base/strbuf.h"
-
-/* Whether an Accept-Encoding header (NULL: there is none) allows this coding. */
-bool web_accepts(const char *accept_encoding, const char *coding);
-
-/* Whether an If-None-Match header (NULL: there is none) names this entity tag, which has its quotes. Compared weakly. */
-bool web_tag_matches(const char *if_none_match, const char *tag);
 
 /* The asset with this path below /det/, NULL if there is none. */
 const struct web_asset *web_asset_find(const char *path);

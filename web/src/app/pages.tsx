@@ -35,7 +35,7 @@ const ALL: Page[] = [
     nav: { title: "Job queue", icon: "queue", at: () => "jobs" } },
   { path: "cluster", needs: ["getAgents", "getResourcePools"], load: component(() => import("@features/cluster/ClusterPage"), "ClusterPage"),
     nav: { title: "Cluster", icon: "cluster", at: () => "cluster" } },
-  ...(import.meta.env.DEV ? [{ path: "design", needs: [], load: component(() => import("@features/design/DesignPage"), "DesignPage"),
+  ...(import.meta.env.MODE !== "production" ? [{ path: "design", needs: [], load: component(() => import("@features/design/DesignPage"), "DesignPage"),
     nav: { title: "Design", icon: "palette" as const, at: () => "design" } }] : []),
 ];
 

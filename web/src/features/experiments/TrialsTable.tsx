@@ -24,7 +24,7 @@ export const hparamsOf = (hparams: Record<string, unknown> | null) => Object.ent
 
 const columnsOf = (experiment: number, name: string): Column<Trial>[] => [
   { key: "id", title: "Trial", width: "84px", sort: "up", cell: (t) => <a class="number" href={to(`experiments/${experiment}/trials/${t.id}`)}>{t.id}</a> },
-  { key: "state", title: "State", width: "118px", sort: "up", cell: (t) => <StateBadge state={t.state} /> },
+  { key: "state", title: "State", width: "150px", sort: "up", cell: (t) => <StateBadge state={t.state} /> },
   { key: "best", title: `Best ${plain(name)}`, width: "minmax(96px, 1fr)", sort: "up", end: true, cell: (t) => <span class="cut">{metric(valueOf(t.bestValidation, name))}</span> },
   { key: "latest", title: "Latest", width: "100px", end: true, wide: true, cell: (t) => <span class="cut">{metric(valueOf(t.latestValidation, name))}</span> },
   { key: "batches", title: "Batches", width: "90px", sort: "down", end: true, wide: true, cell: (t) => t.totalBatchesProcessed.toLocaleString("en") },

@@ -2,7 +2,6 @@ import { useEffect, useState } from "preact/hooks";
 import { useApi } from "@shared/api/query";
 import * as api from "@shared/api/routes.gen";
 import type { Experiment, ExperimentV1State, ResourcePool, User } from "@shared/api/routes.gen";
-import { shownName } from "@shared/api/me";
 import { plain } from "@shared/lib/ansi";
 import { count, metric } from "@shared/lib/format";
 import { to } from "@shared/lib/address";
@@ -23,7 +22,7 @@ const ENDED: ExperimentV1State[] = ["STATE_COMPLETED", "STATE_CANCELED", "STATE_
 const NAME: Column<Experiment> = { key: "name", title: "Experiment", width: "minmax(120px, 2fr)", cell: (x) => (
   <><a href={to(`experiments/${x.id}`)} title={plain(x.name)}>{plain(x.name)}</a><span class="muted number">{x.id}</span></>
 ) };
-const STATE: Column<Experiment> = { key: "state", title: "State", width: "118px", cell: (x) => <StateBadge state={x.state} title={x.failure} /> };
+const STATE: Column<Experiment> = { key: "state", title: "State", width: "150px", cell: (x) => <StateBadge state={x.state} title={x.failure} /> };
 
 const RUNNING: Column<Experiment>[] = [
   NAME, STATE,
@@ -44,7 +43,7 @@ export function HomePage({ user }: { user: User }) {
   const { since, news, markSeen } = useSeen(user.id, ended.data?.experiments ?? []);
   return (
     <div class="page">
-      <header class="page-head"><h1>{plain(shownName(user))}</h1><ClusterSentence /></header>
+      <header class="page-head"><h1>Home</h1><ClusterSentence /></header>
       <div class="columns">
         <div class="stack">
           <Experiments title="My running experiments" label={live.data ? String(live.data.pagination?.total ?? "") : ""} columns={RUNNING} {...live} list={live.data?.experiments}

@@ -59,6 +59,8 @@ export function Table<Row>({ label, columns, count, at, rowKey, href, order, onO
 
   const shown = columns.filter((column) => !narrow || !column.wide);
   const tracks = [...shown.map((column) => column.width), ...(menu ? ["44px"] : [])].join(" ");
+  // Below this the columns would cut each other, so the table scrolls sideways.
+  const minWidth = `${[...shown.map((column) => Number(/\d+(?=px)/.exec(column.width)?.[0] ?? 0)), menu ? 44 : 0].reduce((sum, px) => sum + px, 8)}px`;
   const press = (column: Column<Row>) => {
     const again = order?.key === column.key;
     onOrder?.({ key: column.key, down: again ? !order.down : column.sort === "down" });
@@ -66,14 +68,14 @@ export function Table<Row>({ label, columns, count, at, rowKey, href, order, onO
   return (
     <div class={`table ${fill ? "fill" : ""}`} role="table" aria-label={label} aria-rowcount={count + 1}>
       <div class="scroller" ref={scroller} onKeyDown={(event) => moveFocus(event, scroller.current!)}>
-        <div class="head" role="row" aria-rowindex={1} style={{ gridTemplateColumns: tracks }}>
+        <div class="head" role="row" aria-rowindex={1} style={{ gridTemplateColumns: tracks, minWidth }}>
           {shown.map((column) => (
             <Head key={column.key} column={column} order={order} press={onOrder && column.sort ? () => press(column) : undefined} />
           ))}
           {menu && <span role="columnheader"><span class="unseen">Actions</span></span>}
         </div>
         {count === 0 && instead}
-        <div class="rows" role="rowgroup" style={{ height: `${virtual.getTotalSize()}px` }}>
+        <div class="rows" role="rowgroup" style={{ height: `${virtual.getTotalSize()}px`, minWidth }}>
           {rows.map(({ index, start }) => {
             const row = at(index);
             return (
