@@ -3,12 +3,10 @@ import gzip
 import http.client
 import json
 import re
-import socket
-import threading
 import urllib.parse
 
 import pytest
-from support.ports import free_port
+from support.prefix import PREFIX, PrefixProxy
 
 PAGES = ["/det/", "/det/login", "/det/experiments/7", "/det/experiments/7/trials/9/logs", "/det/no/such/page"]
 
@@ -115,37 +113,7 @@ def test_other_methods_are_no_way_in(master):
         assert ask(master, "/det/", method=method)[0] in (401, 404, 405)
 
 
-class Prefix(threading.Thread):
-    """A reverse proxy that has the platform below /tools/det-cluster/, as nginx has with `proxy_pass http://master/;`."""
-
-    PREFIX = b"/tools/det-cluster"
-
-    def __init__(self, port):
-        super().__init__(daemon=True)
-        self.master, self.port = port, free_port()
-        self.listening = socket.create_server(("127.0.0.1", self.port))
-
-    def run(self):
-        while True:
-            try:
-                client, _ = self.listening.accept()
-            except OSError:
-                return
-            with client, socket.create_connection(("127.0.0.1", self.master)) as master:
-                head = b""
-                while b"\r\n\r\n" not in head:
-                    head += client.recv(65536)
-                head = head.replace(b" " + self.PREFIX, b" ", 1).replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
-                master.sendall(head)
-                while data := master.recv(65536):
-                    client.sendall(data)
-
-
 def test_below_a_prefix_every_address_leads_below_it(built):
-    proxy = Prefix(built.port)
-    proxy.start()
-    prefix = Prefix.PREFIX.decode()
-
     def get(path):
         connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=60)
         connection.request("GET", path)
@@ -154,17 +122,17 @@ def test_below_a_prefix_every_address_leads_below_it(built):
         connection.close()
         return reply, body
 
-    try:
-        reply, _ = get(prefix + "/")
-        at = urllib.parse.urljoin(prefix + "/", reply.headers["Location"])
-        assert (reply.status, at) == (301, prefix + "/det/")
+    with PrefixProxy(built.port) as proxy:
+        reply, _ = get(PREFIX + "/")
+        at = urllib.parse.urljoin(PREFIX + "/", reply.headers["Location"])
+        assert (reply.status, at) == (301, PREFIX + "/det/")
         for page in ("", "experiments/7/trials/9/logs"):
-            reply, html = get(at + page)
+            _, html = get(at + page)
             base = urllib.parse.urljoin(at + page, re.search(rb'<base href="([^"]+)">', html)[1].decode())
-            for name in re.findall(r'(?:src|href)="(\./[^"]+)"', html.decode())[1:]:
+            names = re.findall(r'(?:src|href)="(\./[^"]+)"', html.decode())
+            assert len(names) >= 3
+            for name in names:
                 assert get(urllib.parse.urljoin(base, name))[0].status == 200, name
-    finally:
-        proxy.listening.close()
 
 
 # ---- polls that know the last answer ----

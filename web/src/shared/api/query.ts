@@ -1,12 +1,22 @@
 // Requests as queries: what is asked twice is sent once, and what is shown live is asked again while somebody looks.
-import { QueryClient, keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/preact-query";
+import { keepPreviousData, MutationCache, QueryCache, QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/preact-query";
 import { useCallback } from "preact/hooks";
 import type { Call } from "./call";
-import { ApiError, forgetAnswers, send } from "./client";
+import { ApiError, AwayError, forgetAnswers, send } from "./client";
 
-const isFinal = (error: Error) => error instanceof ApiError && error.status < 500;
+/** What is refused stays refused; a master that is away is asked again at the pace below. */
+const isFinal = (error: Error) => error instanceof AwayError || (error instanceof ApiError && error.status < 500);
+const AWAY_EVERY_MS = 3000;
 
-export const queries = new QueryClient({
+/** Who is told that the session has ended, or nothing at all, asks at once who is signed in: the answer opens the sign-in, or says that the master is away. */
+const noticeEnd = (error: Error) => {
+  if (error instanceof AwayError || (error instanceof ApiError && error.status === 401)) void queries.invalidateQueries({ queryKey: [ME] });
+};
+export const ME = "api/v1/me";
+
+export const queries: QueryClient = new QueryClient({
+  queryCache: new QueryCache({ onError: (error, query) => query.queryKey[0] !== ME && noticeEnd(error) }),
+  mutationCache: new MutationCache({ onError: noticeEnd }),
   defaultOptions: {
     queries: {
       staleTime: 1000,
@@ -33,7 +43,10 @@ export function useApi<Reply>(call: Call<Reply>, { every, enabled = true, keep =
     queryKey: keyOf(call),
     queryFn: ({ signal }: { signal: AbortSignal }) => send(call, signal),
     enabled,
-    refetchInterval: typeof every === "function" ? (query: { state: { data: unknown } }) => every(query.state.data as Reply | undefined) : (every ?? false),
+    refetchInterval: (query: { state: { data: unknown; error: Error | null } }) => {
+      const usual = typeof every === "function" ? every(query.state.data as Reply | undefined) : (every ?? false);
+      return query.state.error instanceof AwayError ? AWAY_EVERY_MS : usual;
+    },
     ...(keep ? { placeholderData: keepPreviousData as never } : {}),
   });
 }

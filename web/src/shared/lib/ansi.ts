@@ -10,7 +10,7 @@ const NAMES = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "wh
 // CSI … letter; OSC … BEL or ST; other two-character escapes.
 const ESCAPES = /\u001b\[([0-9;:]*)[ -/]*([@-~])|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|\u001b[PX^_][^\u001b]*(?:\u001b\\)?|\u001b[ -~]?/g;
 // Controls but for tab, and what turns the direction of text around.
-const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
+const CONTROLS = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 
 interface Style {
   colour: string;

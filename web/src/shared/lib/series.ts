@@ -10,7 +10,7 @@ export function align(all: Point[][], log = false): Aligned {
   const xs = [...new Set(all.flatMap((points) => points.map(([x]) => x)))].sort((a, b) => a - b);
   const place = new Map(xs.map((x, i) => [x, i]));
   const columns = all.map((points) => {
-    const ys = new Array<number | null | undefined>(xs.length);
+    const ys = new Array<number | null | undefined>(xs.length).fill(undefined);
     for (const [x, value] of points) {
       const y = toNumber(value);
       ys[place.get(x)!] = Number.isFinite(y) && (!log || y > 0) ? y : null;
