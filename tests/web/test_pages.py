@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 
-import pytest
 from conftest import DIST
 from support.cluster import ROOT
 from support.prefix import PrefixProxy
