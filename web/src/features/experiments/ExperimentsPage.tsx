@@ -4,7 +4,7 @@ import { useApi, queryOf } from "@shared/api/query";
 import * as api from "@shared/api/routes.gen";
 import type { SearchExperimentExperiment } from "@shared/api/routes.gen";
 import { plain } from "@shared/lib/ansi";
-import { count as counted, metric, words } from "@shared/lib/format";
+import { count as counted, metric } from "@shared/lib/format";
 import { go, to, useParameter } from "@shared/lib/address";
 import { useSettled, useTitle } from "@shared/lib/hooks";
 import { writeSetting } from "@shared/lib/settings";
@@ -25,21 +25,20 @@ const EVERY_MS = 5000;
 type Row = SearchExperimentExperiment;
 
 const COLUMNS: Column<Row>[] = [
-  { key: "id", title: "ID", width: "76px", sort: "down", wide: true, cell: ({ experiment: x }) => <span class="muted number">{x!.id}</span> },
+  { key: "id", title: "ID", width: "66px", sort: "down", wide: true, cell: ({ experiment: x }) => <span class="muted number">{x!.id}</span> },
   { key: "name", title: "Name", width: "minmax(120px, 3fr)", sort: "up", cell: ({ experiment: x }) => (
     <>
       <a href={to(`experiments/${x!.id}`)} title={plain(x!.name)}>{plain(x!.name)}</a>
       {x!.archived && <span class="muted">archived</span>}
     </>
   ) },
-  { key: "state", title: "State", width: "150px", sort: "up", cell: ({ experiment: x }) => <StateBadge state={x!.state} title={x!.failure} /> },
+  { key: "state", title: "State", width: "140px", sort: "up", cell: ({ experiment: x }) => <StateBadge state={x!.state} title={x!.failure} /> },
   { key: "progress", title: "Progress", width: "minmax(96px, 120px)", sort: "down", wide: true, cell: ({ experiment: x }) =>
     x!.progress === null ? <span class="muted">–</span> : <Progress value={Number(x!.progress)} label="Progress" tone={barTone(x!.state)} /> },
-  { key: "searcherMetricsVal", title: "Best metric", width: "minmax(112px, 1fr)", sort: "up", end: true, wide: true, cell: ({ experiment: x }) =>
+  { key: "searcherMetricsVal", title: "Best metric", width: "112px", sort: "up", end: true, wide: true, cell: ({ experiment: x }) =>
     x!.bestTrialSearcherMetric === undefined ? <span class="muted">–</span> : <span class="cut" title={plain(x!.searcherMetric)}>{metric(x!.bestTrialSearcherMetric)}</span> },
   { key: "numTrials", title: "Trials", width: "82px", sort: "down", end: true, wide: true, cell: ({ experiment: x }) => x!.numTrials.toLocaleString("en") },
-  { key: "searcherType", title: "Searcher", width: "110px", sort: "up", wide: true, cell: ({ experiment: x }) => <span class="cut">{words(`X_${x!.searcherType}`)}</span> },
-  { key: "user", title: "Owner", width: "minmax(104px, 1fr)", sort: "up", wide: true, cell: ({ experiment: x }) => <span class="cut">{plain(shownName(x!))}</span> },
+  { key: "user", title: "Owner", width: "112px", sort: "up", wide: true, cell: ({ experiment: x }) => <span class="cut">{plain(shownName(x!))}</span> },
   { key: "startTime", title: "Started", width: "100px", sort: "down", wide: true, cell: ({ experiment: x }) => <Ago time={x!.startTime} /> },
   { key: "duration", title: "Took", width: "110px", sort: "down", wide: true, cell: ({ experiment: x }) => <Took start={x!.startTime} end={x!.endTime} /> },
 ];
