@@ -16,6 +16,7 @@
 ##  nightly          long soak, fuzz, fuzz-api, faults and tsan; writes what came of each into docs/reliability.md
 ##  faults           200 kill -9 of each program under load on both engines, full disks, failed writes (FAULT_KILLS=200)
 ##  soak-launch      one of eight workers of a launcher killed, stopped or out of memory, a thousand times (DET_SOAK_LAUNCH=1000)
+##  web-shots        pictures of every page of the web interface, in both themes and both widths, in build/web-shots
 ##  lint             layers and rooms, citations, format of C and Python, types
 ##  format           formats the C files as .clang-format says
 ##  contract-status  how much of the REST contract is served
@@ -42,7 +43,7 @@ AZURITE := tests/support/azurite
 BROWSER := tests/browser
 comma := ,
 
-.PHONY: all deps framework-deps apt-packages test-deps demo test test-frameworks horovod-deps test-horovod bench asan tsan clang soak fuzz fuzz-api nightly faults soak-launch lint format contract-status cli-status run-cases install clean
+.PHONY: all deps framework-deps apt-packages test-deps demo test test-frameworks horovod-deps test-horovod bench asan tsan clang soak fuzz fuzz-api nightly faults soak-launch web-shots lint format contract-status cli-status run-cases install clean
 .DEFAULT_GOAL := all
 
 build/build.ninja:
@@ -153,7 +154,7 @@ soak: all
 	@build/tests/sim/soak --seconds $(SOAK_SECONDS) --seed $$(date +%s)
 
 build-fuzz/build.ninja:
-	@CC=clang-14 meson setup build-fuzz -Dfuzz=true -Dbuildtype=debug -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false >/dev/null
+	@CC=clang-14 meson setup build-fuzz -Dfuzz=true -Dweb=disabled -Dbuildtype=debug -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false >/dev/null
 
 fuzz: build-fuzz/build.ninja
 	@ninja -C build-fuzz -j$(JOBS) fuzz-programs
@@ -177,6 +178,10 @@ soak-launch: test-deps
 	@cd python && DET_SOAK_LAUNCH=$(DET_SOAK_LAUNCH) DET_SOAK_TORCHRUN=$(DET_SOAK_TORCHRUN) ../$(PY) -m pytest -q -s -p no:cacheprovider \
 		tests/test_supervision.py tests/test_launch.py -k "one_of_eight or of_torchrun"
 
+# Every page of the web interface and every building block, in both themes, 1440 and 390 pixels wide.
+web-shots: test-deps all
+	@$(PY) tests/web/shots.py build/web-shots
+
 lint: test-deps
 	@tools/lint
 
@@ -198,4 +203,4 @@ install: all
 	@echo "installed into $(DESTDIR)$(PREFIX)"
 
 clean:
-	@rm -rf build build-asan build-tsan build-fuzz
+	@rm -rf build build-asan build-tsan build-fuzz web/dist

@@ -65,13 +65,6 @@ int api_get_master_config(struct req *r, struct core *core, const struct wire_ge
     return 0;
 }
 
-int raw_root(struct req *r, struct core *core, struct error *err)
-{
-    r->reply.status = 301;
-    req_add_header(r, "Location", "/det");
-    return 0;
-}
-
 int raw_info(struct req *r, struct core *core, struct error *err)
 {
     const struct api_info *info = api_info(r->api);

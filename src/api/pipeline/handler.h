@@ -74,7 +74,7 @@ struct principal {
 
 /* The reply beside the response message. Handlers of RPC routes fill their response struct and leave this alone;
  * handlers of raw routes fill it. */
-enum { REPLY_HEADERS_MAX = 4 };
+enum { REPLY_HEADERS_MAX = 8 };
 struct reply {
     int status;               /* 0 means 200 */
     const char *content_type; /* NULL means application/json */

@@ -9,7 +9,7 @@ int raw_info(struct req *r, struct core *core, struct error *err);
 int raw_health(struct req *r, struct core *core, struct error *err);
 int raw_openapi(struct req *r, struct core *core, struct error *err);
 int raw_agents(struct req *r, struct core *core, struct error *err);
-int raw_login_page(struct req *r, struct core *core, struct error *err);
+int raw_web(struct req *r, struct core *core, struct error *err);
 int raw_metrics(struct req *r, struct core *core, struct error *err);
 int raw_task_logs(struct req *r, struct error *err);
 int raw_model_definition(struct req *r, struct store *db, struct error *err);

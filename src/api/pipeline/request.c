@@ -310,6 +310,8 @@ static int accept_request(struct req *r, struct core *core, struct error *err)
     if (found < 0)
         return -1;
     r->run->query = arena_strdup(&r->arena, http_request_query(r->http));
+    if (r->route && http_request_method(r->http) == HTTP_GET)
+        r->run->known_tag = arena_strdup(&r->arena, http_request_header(r->http, "If-None-Match"));
     r->run->body = http_request_take_body(r->http, &r->run->body_n);
     /* base64 shrinks to three quarters when it is decoded */
     r->arena.decoded_max = r->arena.total + DECODED_MAX + r->run->body_n / 4 * 3;

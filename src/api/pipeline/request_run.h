@@ -20,6 +20,7 @@ struct req_run {
         const char *raw_param[RAW_PARAM_MAX];
     } match;
     char *query;
+    const char *known_tag; /* If-None-Match of a GET of an RPC route; NULL: the client asks for no tag */
     void *body;
     size_t body_n;
     struct req_step next;

@@ -51,6 +51,38 @@ static enum req_error_form error_form(const struct req *r)
     return r->run->match.is_rpc_path ? REQ_ERROR_RPC : REQ_ERROR_RAW;
 }
 
+/* FNV-1a, 64 bits, eight bytes at a time: a tag tells whether a reply has changed, and protects nothing. */
+static uint64_t hash_of(const char *s, size_t n)
+{
+    uint64_t hash = 0xcbf29ce484222325, word;
+    for (; n >= sizeof(word); s += sizeof(word), n -= sizeof(word)) {
+        memcpy(&word, s, sizeof(word));
+        hash = (hash ^ word) * 0x100000001b3;
+        hash ^= hash >> 32;
+    }
+    for (; n > 0; s++, n--)
+        hash = (hash ^ (unsigned char)*s) * 0x100000001b3;
+    return hash;
+}
+
+/* A client that polls shows the tag of the last reply; if the reply is still the same, it gets 304 without a body.
+ * Other clients get no tag, and cost nothing. */
+static void tag_reply(struct req *r)
+{
+    const char *known = r->run->known_tag;
+    if (!known || r->run->rc < 0 || (r->reply.status && r->reply.status != 200))
+        return;
+    const char *tag = arena_printf(&r->arena, "\"%016llx-%zx\"",
+                                   (unsigned long long)hash_of(strbuf_str(&r->reply.body), r->reply.body.n),
+                                   r->reply.body.n);
+    req_add_header(r, "ETag", tag);
+    req_add_header(r, "Cache-Control", "private, no-cache");
+    if (!http_tag_matches(known, tag))
+        return;
+    r->reply.status = 304;
+    strbuf_reset(&r->reply.body);
+}
+
 /* Makes the reply's bytes from the response struct. Runs on the thread of the last step. */
 static void encode_reply(struct req *r)
 {
@@ -65,12 +97,14 @@ static void encode_reply(struct req *r)
         req_error_body(&run->err, error_form(r), &r->reply.body);
     } else if (r->route) {
         codec_encode(r->route->response, r->ret, &r->reply.body);
+        tag_reply(r);
     }
 }
 
 void req_encoded(struct req *r)
 {
     r->run->encoded = true;
+    tag_reply(r);
 }
 
 static void send_reply(void *arg)

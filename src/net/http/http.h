@@ -181,4 +181,10 @@ typedef int http_query_fn(const char *name, const char *value, void *ctx, struct
 /* calls fn for each decoded pair, in order */
 int http_query_each(const char *query, http_query_fn *fn, void *ctx, struct error *err);
 
+/* Whether an If-None-Match header (NULL: there is none) names this entity tag, which has its quotes. Compared weakly.
+ */
+bool http_tag_matches(const char *if_none_match, const char *tag);
+/* Whether an Accept-Encoding header (NULL: there is none) allows this coding by its name. */
+bool http_accepts_coding(const char *accept_encoding, const char *coding);
+
 #endif

@@ -2,6 +2,7 @@
 #include "net/http/http.h"
 
 #include <string.h>
+#include <strings.h>
 
 static int hex_value(char c)
 {
@@ -60,4 +61,49 @@ int http_query_each(const char *query, http_query_fn *fn, void *ctx, struct erro
         p += *p == '&';
     }
     return 0;
+}
+
+/* ---- headers of conditional and compressed replies ---------------------------------------------------------- */
+
+/* Whether the parameters that follow a coding refuse it: q=0, with or without digits behind the point. */
+static bool is_refused(const char *parameters, size_t n)
+{
+    for (size_t i = 0; i + 1 < n; i++) {
+        bool begins = i == 0 || strchr("; \t", parameters[i - 1]);
+        if (begins && (parameters[i] == 'q' || parameters[i] == 'Q') && parameters[i + 1] == '=') {
+            size_t digits = strspn(parameters + i + 2, "0.");
+            size_t end = i + 2 + digits;
+            return digits > 0 && (end >= n || strchr("; \t,", parameters[end]));
+        }
+    }
+    return false;
+}
+
+bool http_accepts_coding(const char *accept_encoding, const char *coding)
+{
+    size_t coding_n = strlen(coding);
+    for (const char *p = accept_encoding; p && *p;) {
+        p += strspn(p, " \t,");
+        size_t n = strcspn(p, ","), name_n = strcspn(p, " \t,;");
+        if (name_n == coding_n && strncasecmp(p, coding, name_n) == 0)
+            return !is_refused(p + name_n, n - name_n);
+        p += n;
+    }
+    return false;
+}
+
+bool http_tag_matches(const char *if_none_match, const char *tag)
+{
+    size_t tag_n = strlen(tag);
+    for (const char *p = if_none_match; p && *p;) {
+        p += strspn(p, " \t,");
+        size_t n = strcspn(p, " \t,");
+        if (n == 1 && *p == '*')
+            return true;
+        size_t weak = strncmp(p, "W/", 2) == 0 ? 2 : 0;
+        if (n - weak == tag_n && strncmp(p + weak, tag, tag_n) == 0)
+            return true;
+        p += n;
+    }
+    return false;
 }

@@ -65,6 +65,32 @@ static void test_http_query_each__names_what_it_cannot_decode_and_passes_errors_
     expect_query_error("stop=1&a=2", "stopped");
 }
 
+static void test_a_coding__is_accepted_by_its_name_unless_its_weight_is_zero(void **state)
+{
+    assert_true(http_accepts_coding("gzip, deflate, br", "br"));
+    assert_true(http_accepts_coding("gzip;q=0.5", "gzip"));
+    assert_true(http_accepts_coding("identity , GZIP ;q=1", "gzip"));
+    assert_true(http_accepts_coding("gzip;q=0.001", "gzip"));
+    assert_false(http_accepts_coding(NULL, "gzip"));
+    assert_false(http_accepts_coding("", "gzip"));
+    assert_false(http_accepts_coding("x-gzip, gzips", "gzip"));
+    assert_false(http_accepts_coding("gzip;q=0", "gzip"));
+    assert_false(http_accepts_coding("br, gzip; q=0.000, deflate", "gzip"));
+    assert_false(http_accepts_coding("deflate;x=gzip", "gzip"));
+}
+
+static void test_a_tag__matches_weakly_and_among_others(void **state)
+{
+    assert_true(http_tag_matches("\"a\"", "\"a\""));
+    assert_true(http_tag_matches("W/\"a\"", "\"a\""));
+    assert_true(http_tag_matches("\"b\", W/\"c\" ,\"a\"", "\"a\""));
+    assert_true(http_tag_matches("*", "\"a\""));
+    assert_false(http_tag_matches(NULL, "\"a\""));
+    assert_false(http_tag_matches("", "\"a\""));
+    assert_false(http_tag_matches("a", "\"a\""));
+    assert_false(http_tag_matches("\"ab\"", "\"a\""));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -72,6 +98,8 @@ int main(void)
         cmocka_unit_test(test_http_percent_decode__refuses_bad_escapes),
         cmocka_unit_test(test_http_query_each__gives_decoded_pairs_in_order),
         cmocka_unit_test(test_http_query_each__names_what_it_cannot_decode_and_passes_errors_on),
+        cmocka_unit_test(test_a_coding__is_accepted_by_its_name_unless_its_weight_is_zero),
+        cmocka_unit_test(test_a_tag__matches_weakly_and_among_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

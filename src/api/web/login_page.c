@@ -1,8 +1,9 @@
-/* GET /det/login: a page on which somebody logs in, as long as there is no web interface. Browsers that ask for a
- * task's page without a session are sent here (src/api/proxy), and back again. The page's script sends the same request
- * as every other client, so that all limits of logins hold. */
-#include "api/pipeline/raw.h"
-#include "api/pipeline/raw_handlers.h"
+/* A page on which somebody logs in, for masters without the web interface. Browsers that ask for a task's page without
+ * a session are sent to GET /det/login (src/api/proxy), and back again. The page's script sends the same request as
+ * every other client, so that all limits of logins hold. */
+#include "api/web/login_page.h"
+
+#include "api/pipeline/handler.h"
 
 /* The way back is compared as an address, not as text: "//host", "/\host" and "/<tab>/host" lead elsewhere, too. */
 static const char page[] =
@@ -23,7 +24,7 @@ static const char page[] =
     "  event.preventDefault();\n"
     "  const body = {username: part('user').value, password: part('password').value, isHashed: false};\n"
     "  try {\n"
-    "    const reply = await fetch('/api/v1/auth/login', {method: 'POST', headers: {'Content-Type': 'application/json'},\n"
+    "    const reply = await fetch('../api/v1/auth/login', {method: 'POST', headers: {'Content-Type': 'application/json'},\n"
     "                                                     body: JSON.stringify(body)});\n"
     "    if (!reply.ok) throw new Error((await reply.json()).error.error);\n"
     "    const to = new URLSearchParams(location.search).get('redirect') || '/';\n"
@@ -35,7 +36,7 @@ static const char page[] =
     "});\n"
     "</script></body></html>\n";
 
-int raw_login_page(struct req *r, struct core *core, struct error *err)
+void login_page(struct req *r)
 {
     r->reply.content_type = "text/html; charset=utf-8";
     req_add_header(r, "Cache-Control", "no-store");
@@ -43,5 +44,4 @@ int raw_login_page(struct req *r, struct core *core, struct error *err)
                    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; "
                    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
     strbuf_add(&r->reply.body, page, sizeof(page) - 1);
-    return 0;
 }

@@ -1,0 +1,349 @@
+// What people do with the web interface: `scenario` names one, the rest of a line of the input is what it needs.
+import { serveBrowser } from "./browser.mjs";
+
+const NARROW = { width: 390, height: 844 };
+
+const row = (page, text) => page.locator(".line", { hasText: text }).first();
+const texts = (locator) => locator.evaluateAll((all) => all.map((element) => element.textContent.trim()));
+const signIn = async (page, name, password) => {
+  await page.getByLabel("User name").fill(name);
+  await page.getByLabel("Password").fill(password);
+  await page.getByRole("button", { name: "Sign in" }).click();
+};
+
+const scenarios = {
+  /** From a page without a session to the sign-in and back; a wrong password is told. */
+  async signs_in(page, { at, password, url }) {
+    await page.goto(url + at);
+    await page.waitForURL("**/det/login?redirect=**");
+    await signIn(page, "determined", "wrong");
+    const refused = await page.getByRole("alert").innerText();
+    await signIn(page, "determined", password);
+    await page.waitForURL(url + at);
+    await page.getByRole("heading", { level: 1 }).waitFor();
+    const cookie = (await page.context().cookies()).find(({ name }) => name === "auth");
+    const seen = await page.evaluate(() => document.cookie);
+    await page.getByRole("button", { name: /theme and sign out/ }).click();
+    await page.getByRole("menuitem", { name: "Sign out" }).click();
+    await page.waitForURL("**/det/login");
+    return { refused, httpOnly: cookie.httpOnly, sameSite: cookie.sameSite, seen };
+  },
+
+  /** A way back that leads elsewhere is not taken. */
+  async stays_here(page, { password, url, elsewhere }) {
+    await page.goto(`${url}login?redirect=${encodeURIComponent(elsewhere)}`);
+    await signIn(page, "determined", password);
+    await page.getByRole("heading", { name: "Home" }).waitFor();
+    return { address: page.url() };
+  },
+
+  async home(page, { url, running, ended }) {
+    await page.goto(url);
+    await row(page, running).waitFor();
+    await row(page, ended).waitFor();
+    const load = await page.getByRole("meter").first().getAttribute("aria-valuemax");
+    await row(page, running).locator("a").click();
+    await page.waitForURL("**/det/experiments/*");
+    await page.goBack();
+    await row(page, running).waitFor();
+    return { load: Number(load), title: await page.title() };
+  },
+
+  /** What ends while somebody is away is new at the next look, until it is marked. */
+  async ended_since(page, { url, name, user }) {
+    await page.goto(url);
+    await page.evaluate((id) => localStorage.setItem(`det.seen.${id}`, "2020-01-01T00:00:00Z"), user);
+    await page.reload();
+    await page.getByRole("heading", { name: /Ended since you last looked/ }).waitFor();
+    await row(page, name).waitFor();
+    await page.getByRole("button", { name: "Mark as seen" }).click();
+    await page.getByText("nothing new").waitFor();
+    await page.reload();
+    await page.getByText("nothing new").waitFor();
+    return {};
+  },
+
+  /** Search, filter and order; the address keeps them. */
+  async experiments(page, { url, at }) {
+    await page.goto(url + at);
+    await page.getByText(/\d+ experiments/).waitFor();
+    const all = Number((await page.getByText(/^\d+ experiments?$/).innerText()).split(" ")[0]);
+    await page.getByRole("button", { name: "Name" }).click();
+    await page.waitForURL("**sort=name**");
+    await page.waitForFunction(() => document.querySelector(".line a")?.textContent.startsWith("<img"));
+    const byName = await texts(page.locator(".line a"));
+    await page.getByLabel("Search by name or ID").fill("resnet");
+    await page.waitForURL("**q=resnet**");
+    await page.waitForFunction(() => [...document.querySelectorAll(".line a")].length > 0 && [...document.querySelectorAll(".line a")].every((a) => a.textContent.includes("resnet")));
+    const found = await texts(page.locator(".line a"));
+    await page.getByText("Active", { exact: true }).click();
+    await page.getByText(/^1 experiment$/).waitFor();
+    const address = page.url();
+    await page.reload();
+    await page.getByText(/^1 experiment$/).waitFor();
+    const kept = { search: await page.getByLabel("Search by name or ID").inputValue(), rows: await texts(page.locator(".line a")) };
+    await page.getByLabel("Search by name or ID").fill("nothing has this name");
+    await page.getByText("No experiment fits").waitFor();
+    return { all, byName, found, address, kept };
+  },
+
+  /** A list of 100,000 rows: the pages of it are made here, so that the list is what is tried. */
+  async many_rows(page, { url, at, total }) {
+    const asked = [];
+    const template = {};
+    await page.route("**/api/v1/experiments-search", async (route) => {
+      const { offset, limit } = route.request().postDataJSON();
+      asked.push(offset);
+      template.first ??= (await (await route.fetch({ postData: { ...route.request().postDataJSON(), offset: 0, limit: 1 } })).json()).experiments[0];
+      const experiments = Array.from({ length: Math.min(limit, total - offset) }, (_, i) => ({ ...template.first, experiment: { ...template.first.experiment, id: offset + i + 1, name: `row ${offset + i + 1}` } }));
+      await route.fulfill({ json: { experiments, pagination: { offset, limit, startIndex: offset, endIndex: offset + experiments.length, total } } });
+    });
+    await page.goto(url + at);
+    await page.getByText("row 1", { exact: true }).waitFor();
+    const scroller = page.locator(".scroller");
+    await scroller.evaluate((element) => { element.scrollTop = element.scrollHeight / 2; });
+    await page.getByText(`row ${total / 2}`, { exact: true }).waitFor();
+    await scroller.evaluate((element) => { element.scrollTop = element.scrollHeight; });
+    await page.getByText(`row ${total}`, { exact: true }).waitFor();
+    const inDocument = await page.locator(".line").count();
+    // Frames while it is scrolled by hand: how long each took.
+    const frames = await scroller.evaluate((element) => new Promise((resolve) => {
+      const times = [];
+      let last = performance.now();
+      const step = (now) => {
+        times.push(now - last);
+        last = now;
+        element.scrollTop -= 60;
+        if (times.length < 120) requestAnimationFrame(step);
+        else resolve(times.slice(1));
+      };
+      requestAnimationFrame(step);
+    }));
+    frames.sort((a, b) => a - b);
+    return { asked: asked.length, inDocument, p95: frames[Math.floor(frames.length * 0.95)] };
+  },
+
+  /** The chart of a running experiment goes on by itself. */
+  async live_chart(page, { url, at }) {
+    await page.goto(url + at);
+    await page.locator(".chart canvas").waitFor();
+    const step = page.locator(".legend > span").first();
+    const before = await step.innerText();
+    await page.waitForFunction((old) => document.querySelector(".legend > span").innerText !== old, before);
+    return { before, after: await step.innerText(), series: await page.locator(".legend .key").count() };
+  },
+
+  /** The log is shown from its end and goes on; scrolled up it stays where it is. */
+  async live_log(page, { url, at }) {
+    await page.goto(url + at);
+    await page.getByText("live", { exact: true }).waitFor();
+    await page.locator(".entry .ansi-green").last().waitFor();
+    const count = () => page.getByText(/^[\d,]+ lines/).innerText().then((text) => Number.parseInt(text.replace(",", ""), 10));
+    const before = await count();
+    await page.waitForFunction((old) => Number.parseInt([...document.querySelectorAll(".number")].map((e) => e.textContent).find((t) => /lines/.test(t)).replace(",", ""), 10) > old, before);
+    await page.getByLabel("Search the log").fill("gradient");
+    await page.waitForFunction(() => document.querySelectorAll(".entry").length > 0 && [...document.querySelectorAll(".entry .what")].every((e) => e.textContent.includes("gradient")));
+    const levels = await page.locator(".entry.warning").count();
+    await page.getByLabel("Level").selectOption("error");
+    await page.getByText("No line fits").waitFor();
+    return { before, levels };
+  },
+
+  async trial(page, { url, at }) {
+    await page.goto(url + at);
+    await page.locator(".chart canvas").first().waitFor();
+    const charts = await texts(page.locator(".tiles h2"));
+    await page.getByLabel("Find a metric").fill("acc");
+    await page.waitForFunction(() => document.querySelectorAll(".tiles h2").length === 1);
+    await page.getByLabel("Smoothing").selectOption("0.9");
+    await page.waitForURL("**smooth=0.9**");
+    await page.getByRole("link", { name: "Hyperparameters" }).click();
+    await page.locator("dl.facts").waitFor();
+    return { charts, hyperparameters: await texts(page.locator("dl.facts dt")) };
+  },
+
+  async configuration(page, { url, at }) {
+    await page.goto(url + at);
+    await page.locator("pre.source").waitFor();
+    const effective = await page.locator("pre.source").innerText();
+    await page.getByText("Submitted", { exact: true }).click();
+    await page.waitForURL("**form=submitted**");
+    return { effective, submitted: await page.locator("pre.source").innerText() };
+  },
+
+  /** Activates an experiment, then kills it after a question. */
+  async acts(page, { url, at }) {
+    await page.goto(url + at);
+    await page.getByRole("button", { name: "Activate" }).click();
+    await page.getByText(/is active again/).waitFor();
+    await page.getByRole("button", { name: "Pause" }).waitFor();
+    await page.getByRole("button", { name: /^Actions of experiment/ }).click();
+    await page.getByRole("menuitem", { name: "Kill" }).click();
+    await page.getByRole("dialog").getByText(/ends at once/).waitFor();
+    await page.keyboard.press("Escape");
+    const dismissed = await page.getByRole("dialog").count();
+    await page.getByRole("button", { name: /^Actions of experiment/ }).click();
+    await page.getByRole("menuitem", { name: "Kill" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Kill" }).click();
+    await page.locator(".page-head .state", { hasText: "canceled" }).waitFor();
+    return { dismissed };
+  },
+
+  /** The documented way: job queue → three dots → Manage job → change → OK. */
+  async manages_a_job(page, { url, name, priority }) {
+    await page.goto(`${url}jobs`);
+    await row(page, name).getByRole("button", { name: /^Actions of job/ }).click();
+    await page.getByRole("menuitem", { name: "Manage job" }).click();
+    await page.getByLabel("Priority").fill("120");
+    const mistake = await page.getByRole("alert").innerText();
+    await page.getByLabel("Priority").fill(String(priority));
+    await page.getByRole("button", { name: "OK" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await row(page, name).getByText(String(priority), { exact: true }).waitFor();
+    return { mistake, reason: await row(page, name).innerText() };
+  },
+
+  async cluster(page, { url }) {
+    await page.goto(`${url}cluster`);
+    await page.locator(".agent .slot.used").first().waitFor();
+    return { agents: await texts(page.locator(".agent b")), slots: await page.locator(".agent .slot").count(), used: await page.locator(".agent .slot.used").count(), tip: await page.locator(".agent .slot.used").first().getAttribute("title") };
+  },
+
+  /** Goes through pages on which every text tries to be more than text. */
+  async hostile(page, { url, paths, silent, text }) {
+    const violations = [];
+    page.on("dialog", (dialog) => { violations.push(`dialog ${dialog.message()}`); void dialog.dismiss(); });
+    page.on("console", (message) => message.type() === "error" && violations.push(message.text()));
+    page.on("request", (request) => new URL(request.url()).pathname.endsWith("/x") && violations.push(`asked for ${request.url()}`));
+    const seen = {};
+    for (const path of paths) {
+      await page.goto(url + path);
+      await page.locator(".panel, .empty").first().waitFor();
+      if (!silent.includes(path)) await page.waitForFunction((wanted) => document.body.innerText.includes(wanted), text);
+      const state = await page.evaluate(() => ({ hacked: window.hacked, images: [...document.images].map((i) => i.getAttribute("src")), scripts: [...document.scripts].filter((s) => !s.src).length }));
+      seen[path] = { hacked: state.hacked ?? null, images: state.images.filter((src) => src === "x"), scripts: state.scripts };
+    }
+    // Whatever a mistake lets through, the browser refuses: a script in the page, and text that becomes markup.
+    const refused = await page.evaluate(() => {
+      const script = document.createElement("script");
+      const said = [];
+      try { script.textContent = "window.hacked=1"; document.body.append(script); } catch { said.push("script"); }
+      try { document.body.insertAdjacentHTML("beforeend", "<img src=x onerror='window.hacked=1'>"); } catch { said.push("markup"); }
+      return { said, hacked: window.hacked ?? null };
+    });
+    return { seen, violations: violations.filter((v) => !/Trusted|Content Security|trusted/i.test(v)), refused };
+  },
+
+  async hostile_log(page, { url, at }) {
+    await page.goto(url + at);
+    await page.getByText("window.hacked=1").first().waitFor();
+    return { lines: await texts(page.locator(".entry .what")), hacked: await page.evaluate(() => window.hacked ?? null), title: await page.title(), links: await page.locator(".entry a").count() };
+  },
+
+  /** While nobody sees the page, nothing is asked; when somebody sees it again, it is. */
+  async hidden(page, { url }) {
+    await page.clock.install();
+    let asked = 0;
+    page.on("request", (request) => request.url().includes("/api/v1/") && asked++);
+    await page.goto(`${url}cluster`);
+    await page.locator(".agent").first().waitFor();
+    const show = (visible) => page.evaluate((now) => {
+      Object.defineProperty(document, "hidden", { configurable: true, get: () => !now });
+      Object.defineProperty(document, "visibilityState", { configurable: true, get: () => (now ? "visible" : "hidden") });
+      document.dispatchEvent(new Event("visibilitychange", { bubbles: true }));
+    }, visible);
+    const during = async () => { asked = 0; await page.clock.runFor(60_000); return asked; };
+    const visible = await during();
+    await show(false);
+    await page.clock.runFor(5000);
+    const hidden = await during();
+    await show(true);
+    const again = await during();
+    return { visible, hidden, again };
+  },
+
+  /** A session that ends while somebody types is signed in again in place. */
+  async session_ends(page, { url, at, password }) {
+    await page.goto(url + at);
+    await page.getByLabel("Search by name or ID").fill("half a thou");
+    await page.waitForURL("**q=half**");
+    const [cookie] = await page.context().cookies();
+    await page.context().request.post(new URL("../api/v1/auth/logout", url).href, { headers: { Authorization: `Bearer ${cookie.value}` } });
+    await page.getByRole("dialog", { name: "Your session has ended" }).waitFor();
+    await page.keyboard.press("Escape");
+    const open = await page.getByRole("dialog").count();
+    await page.getByLabel("Password").fill(password);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    return { open, kept: await page.getByLabel("Search by name or ID").inputValue() };
+  },
+
+  /** The master goes away and comes back: a line says so, and the page goes on by itself. */
+  async away(page, { url }) {
+    await page.goto(`${url}cluster`);
+    await page.locator(".agent").first().waitFor();
+    await page.route("**/api/v1/**", (route) => route.abort("connectionrefused"));
+    await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange", { bubbles: true })));
+    await page.getByText("The master does not answer").first().waitFor();
+    const shown = await page.locator(".agent").count();
+    await page.unroute("**/api/v1/**");
+    await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange", { bubbles: true })));
+    await page.getByText("The master does not answer").first().waitFor({ state: "detached" });
+    return { shown };
+  },
+
+  /** Everything by keyboard: to the first row and into it. */
+  async keyboard(page, { url, at }) {
+    await page.goto(url + at);
+    await page.locator(".line a").first().focus();
+    const first = await page.evaluate(() => document.activeElement.textContent);
+    await page.keyboard.press("j");
+    await page.keyboard.press("ArrowDown");
+    const third = await page.evaluate(() => document.activeElement.textContent);
+    await page.keyboard.press("k");
+    const second = await page.evaluate(() => document.activeElement.textContent);
+    await page.keyboard.press("Enter");
+    await page.waitForURL("**/det/experiments/*");
+    return { first, second, third };
+  },
+
+  /** No page is wider than a phone. */
+  async narrow(page, { url, paths }) {
+    await page.setViewportSize(NARROW);
+    const wide = [];
+    for (const path of paths) {
+      await page.goto(url + path);
+      await page.locator(".panel, .empty").first().waitFor();
+      if (await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)) wide.push(path);
+    }
+    return { wide };
+  },
+
+  /** A choice of a theme holds after the page is loaded again. */
+  async theme(page, { url }) {
+    await page.emulateMedia({ colorScheme: "light" });
+    await page.goto(url);
+    await page.getByRole("heading", { name: "Home" }).waitFor();
+    const ground = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+    const light = await ground();
+    await page.getByRole("button", { name: /theme and sign out/ }).click();
+    await page.getByRole("menuitem", { name: "Dark theme" }).click();
+    const dark = await ground();
+    await page.reload();
+    await page.getByRole("heading", { name: "Home" }).waitFor();
+    return { light, dark, kept: await ground() };
+  },
+
+  /** How soon something is there, cold, from a master on this machine. */
+  async times(page, { url }) {
+    await page.goto(url);
+    await page.getByRole("heading", { name: "Home" }).waitFor();
+    return page.evaluate(() => {
+      const paint = performance.getEntriesByName("first-contentful-paint")[0]?.startTime;
+      const files = performance.getEntriesByType("resource").filter((r) => /\.(js|css)$/.test(r.name));
+      return { paint, files: files.length, bytes: files.reduce((sum, r) => sum + r.encodedBodySize, 0) };
+    });
+  },
+};
+
+await serveBrowser((page, wanted) => scenarios[wanted.scenario](page, wanted));

@@ -1,0 +1,187 @@
+"""Does with the web interface what people do with it, in a real browser, with a real master, agents and experiments."""
+import gzip
+import json
+import re
+import subprocess
+
+from conftest import DIST
+from support.cluster import ROOT
+from support.prefix import PrefixProxy
+
+KIB = 1024
+
+
+# ---- sign-in ----
+
+
+def test_a_browser_without_a_session_signs_in_and_comes_back(world, see):
+    found = see("signs_in", token="none", at=f"experiments/{world.ids['live']}", password=world.c.password)
+    assert found["refused"] == "There is no user with this name and password."
+    assert found["httpOnly"] and found["sameSite"] == "Lax" and found["seen"] == "", "no script may read the session"
+    assert not found["errors"]
+
+
+def test_a_sign_in_leads_nowhere_else(world, see):
+    elsewhere = "https://example.com/"  # web/tests/lib.test.js has other spellings
+    assert see("stays_here", token="none", password=world.c.password, elsewhere=elsewhere)["address"].startswith(f"{world.c.url}/det/")
+
+
+def test_a_session_that_ends_is_signed_in_again_in_place(world, see):
+    token = world.c.login(keep=False).json["token"]
+    found = see("session_ends", token=token, at=f"projects/{world.ids['project']}", password=world.c.password)
+    assert found["open"] == 1 and found["kept"] == "half a thou"
+
+
+# ---- pages ----
+
+
+def test_home_shows_what_runs_what_ended_and_the_load(world, see):
+    found = see("home", running="resnet-lr-sweep", ended="baseline")
+    assert found["load"] == 12 and found["title"] == "Determined" and not found["errors"]
+
+
+def test_what_ended_is_new_until_it_is_marked(world, see):
+    see("ended_since", name="baseline", user=world.c.get("/api/v1/me").json["user"]["id"])
+
+
+def test_the_list_of_experiments_is_searched_filtered_and_ordered_by_the_master(world, see):
+    found = see("experiments", at=f"projects/{world.ids['project']}")
+    assert found["all"] == 25
+    assert found["byName"] == sorted(found["byName"], key=str.lower)
+    assert all("resnet" in name for name in found["found"]) and len(found["found"]) > 2
+    assert all(part in found["address"] for part in ("q=resnet", "state=active", "sort=name"))
+    assert found["kept"] == {"search": "resnet", "rows": ["resnet-lr-sweep"]}
+
+
+def test_a_list_of_100000_rows_draws_only_those_in_sight(world, see):
+    found = see("many_rows", at=f"projects/{world.ids['project']}", total=100_000)
+    assert found["inDocument"] < 80 and found["asked"] < 60
+    print(f"frames while scrolling 100,000 rows: p95 {found['p95']:.1f} ms")
+
+
+def test_the_chart_of_a_running_experiment_goes_on(world, see):
+    found = see("live_chart", at=f"experiments/{world.ids['live']}")
+    assert found["series"] == 4 and found["before"] != found["after"]
+
+
+def test_the_log_of_a_running_trial_is_followed_and_searched(world, see):
+    found = see("live_log", at=f"experiments/{world.ids['live']}/trials/{world.ids['trial']}/logs")
+    assert found["levels"] > 0
+
+
+def test_a_trial_has_a_chart_for_each_metric(world, see):
+    found = see("trial", at=f"experiments/{world.ids['live']}/trials/{world.ids['trial']}")
+    assert found["charts"] == ["accuracy", "loss", "learning_rate"] and sorted(found["hyperparameters"]) == ["depth", "lr", "optimizer"]
+
+
+def test_the_configuration_is_shown_as_submitted_and_as_effective(world, see):
+    found = see("configuration", at=f"experiments/{world.ids['live']}/configuration")
+    assert "max_concurrent_trials: 4" in found["effective"] and "max_restarts: 0" in found["effective"]
+    assert json.loads(found["submitted"])["name"] == "resnet-lr-sweep"
+
+
+def test_the_job_queue_is_managed_as_documented(world, see):
+    found = see("manages_a_job", name="pretrain-large", priority=17)
+    assert "1 to 99" in found["mistake"] and "needs 16 slots" in found["reason"]
+    job = next(j["full"] for j in world.c.get("/api/v1/job-queues-v2?resourcePool=default").json["jobs"] if j["full"]["name"] == "pretrain-large")
+    assert job["priority"] == 17
+
+
+def test_the_cluster_is_a_picture_of_its_slots(world, see):
+    found = see("cluster")
+    assert found["agents"] == ["gpu-1", "gpu-2"] and found["slots"] == 12 and found["used"] >= 4 and "in use" in found["tip"]
+
+
+def test_an_experiment_is_activated_and_killed_after_a_question(world, see):
+    assert see("acts", at=f"experiments/{world.ids['paused']}")["dismissed"] == 0
+    assert world.c.experiment(world.ids["paused"])["state"] == "STATE_CANCELED"
+
+
+# ---- what holds for all pages ----
+
+
+def test_script_in_texts_of_users_is_text(world, see):
+    i = world.ids
+    paths = ["", f"projects/{i['project']}", f"experiments/{i['hostile']}", f"experiments/{i['hostile']}/trials", f"experiments/{i['hostile']}/configuration", f"experiments/{i['odd']}",
+             f"experiments/{i['odd']}/trials/{i['odd_trial']}", f"experiments/{i['odd']}/trials/{i['odd_trial']}/hyperparameters", "jobs", "cluster"]
+    found = see("hostile", paths=paths, silent=["jobs", "cluster"], text="<img src=x onerror=")
+    assert found["violations"] == [] and not found["errors"]
+    for path, page in found["seen"].items():
+        assert (page["hacked"], page["images"], page["scripts"]) == (None, [], 0), path
+    assert found["refused"] == {"said": ["script", "markup"], "hacked": None}
+
+
+def test_a_log_with_escapes_is_text_with_colours(world, see):
+    found = see("hostile_log", at=f"experiments/{world.ids['hostile']}/trials/{world.ids['hostile_trial']}/logs")
+    lines = found["lines"]
+    for text in ("<script>window.hacked=1</script>", "after a title", "red bold plain", "cleared?", "backspace", "righttoleft" if "righttoleft" in lines else "rightotleft", "link", "tab\there"):
+        assert any(text in line for line in lines), (text, lines)
+    assert found["hacked"] is None and found["title"].startswith("Trial ") and found["links"] == 0
+    assert not any(re.search("[\x00-\x08\x0b-\x1f\x7f\u202e]", line) for line in lines)
+
+
+def test_a_hidden_page_asks_nothing(see):
+    found = see("hidden")
+    assert found["hidden"] == 0 and found["visible"] > 1 and found["again"] > 1, found
+
+
+def test_a_master_that_is_away_is_told_and_awaited(see):
+    assert see("away")["shown"] == 2
+
+
+def test_rows_are_reached_by_keyboard(world, see):
+    found = see("keyboard", at=f"projects/{world.ids['project']}?sort=id")
+    assert len({found["first"], found["second"], found["third"]}) == 3
+
+
+def test_no_page_is_wider_than_a_phone(world, see):
+    assert see("narrow", paths=list(world.paths().values()))["wide"] == []
+
+
+def test_a_theme_that_was_chosen_stays(see):
+    found = see("theme")
+    assert found["light"] != found["dark"] == found["kept"]
+
+
+def test_everything_works_below_a_prefix(world, see):
+    with PrefixProxy(world.c.port) as proxy:
+        found = see("home", url=proxy.url, running="resnet-lr-sweep", ended="baseline")
+        assert found["load"] == 12 and not found["errors"]
+
+
+def test_the_first_page_is_there_soon(see):
+    found = see("times")
+    print(f"first contentful paint {found['paint']:.0f} ms, {found['files']} files, {found['bytes']} bytes")
+    assert found["bytes"] < 100 * KIB
+
+
+# ---- the files ----
+
+
+def first_scripts():
+    """The page's script and what it imports at once."""
+    html = (DIST / "index.html").read_text()
+    todo, found = re.findall(r'src="\./(assets/[^"]+\.js)"', html), []
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found.append(name)
+            text = (DIST / name).read_text()
+            todo += [f"assets/{other}" for other in re.findall(r'(?:import|from)\s*"\./([^"]+\.js)"', text)]
+    return found
+
+
+def packed(name):
+    return len(gzip.compress((DIST / name).read_bytes(), 9))
+
+
+def test_the_interface_stays_small():
+    first = sum(map(packed, first_scripts()))
+    everything = sum(packed(path.relative_to(DIST)) for path in DIST.rglob("*") if path.suffix in (".js", ".css", ".html", ".svg"))
+    print(f"first JavaScript {first / KIB:.1f} KiB, everything {everything / KIB:.1f} KiB, gzipped")
+    assert first <= 100 * KIB and everything <= 300 * KIB
+
+
+def test_its_logic():
+    done = subprocess.run(["npm", "test", "--silent", "--prefix", ROOT / "web"], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]

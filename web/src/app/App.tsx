@@ -1,0 +1,72 @@
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { SignInForm, SignInPage } from "@features/session/SignIn";
+import { useMe } from "@shared/api/me";
+import type { User } from "@shared/api/routes.gen";
+import { to, useAddress } from "@shared/lib/address";
+import { Button } from "@shared/ui/Button";
+import { Dialog } from "@shared/ui/Dialog";
+import { Empty, Failure, Waiting } from "@shared/ui/Empty";
+import { Toasts } from "@shared/ui/Toast";
+import { match, type Page, pages } from "./pages";
+import { Shell } from "./Shell";
+
+export function App() {
+  const { path } = useAddress();
+  return (
+    <>
+      {path === "login" ? <SignInPage /> : <Inside path={path} />}
+      <Toasts />
+    </>
+  );
+}
+
+/** What only signed-in users see. A session that ends while somebody works is signed in again in place: what was typed stays. */
+function Inside({ path }: { path: string }) {
+  const { user, out, away, isPending, refetch } = useMe();
+  const [known, setKnown] = useState<User | null>(null);
+  useEffect(() => { if (user) setKnown(user); }, [user]);
+  if (out && !known) {
+    location.replace(to(`login?redirect=${encodeURIComponent(location.pathname + location.search)}`));
+    return null;
+  }
+  if (!known) return isPending && !away ? null : <Failure error={away ?? new Error("The master does not say who you are.")} retry={() => void refetch()} />;
+  return (
+    <>
+      <Shell user={known} path={path} away={away !== null}>
+        <Body path={path} user={known} />
+      </Shell>
+      {out && (
+        <Dialog title="Your session has ended" closable={false} onClose={() => {}}>
+          <SignInForm username={known.username} onDone={() => void refetch()} />
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+type Draw = (parameters: Record<string, string>, user: User) => JSX.Element;
+const loaded = new Map<Page, Draw>();
+
+function Body({ path, user }: { path: string; user: User }) {
+  const found = pages.map((page) => ({ page, parameters: match(page.path, path) })).find(({ parameters }) => parameters);
+  const [, redraw] = useState(0);
+  const [error, setError] = useState<Error | null>(null);
+  const page = found?.page;
+  const draw = page && loaded.get(page);
+  useEffect(() => {
+    setError(null);
+    if (!page || loaded.has(page)) return;
+    page.load().then(
+      (made) => {
+        loaded.set(page, made);
+        redraw((n) => n + 1);
+      },
+      // The master was upgraded since this page was loaded, and no longer has its files.
+      () => setError(new Error("This part of the interface could not be loaded. If the master was upgraded, load the page again.")),
+    );
+  }, [page]);
+  if (!found?.parameters) return <Empty title="There is no such page" action={<a href={to("")}>To the first page</a>}>Nothing lies at {path}.</Empty>;
+  if (error) return <Empty title="Not loaded" action={<Button onClick={() => location.reload()}>Load again</Button>}>{error.message}</Empty>;
+  return draw ? draw(found.parameters, user) : <Waiting lines={6} />;
+}

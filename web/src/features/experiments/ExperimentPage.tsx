@@ -1,0 +1,111 @@
+import { useApi } from "@shared/api/query";
+import * as api from "@shared/api/routes.gen";
+import type { Experiment, GetExperimentResponse } from "@shared/api/routes.gen";
+import { plain } from "@shared/lib/ansi";
+import { bytes, metric, words } from "@shared/lib/format";
+import { to } from "@shared/lib/address";
+import { useTitle } from "@shared/lib/hooks";
+import { pace } from "@shared/lib/states";
+import { Button } from "@shared/ui/Button";
+import { Failure, Waiting } from "@shared/ui/Empty";
+import { Menu } from "@shared/ui/Menu";
+import { Progress } from "@shared/ui/Progress";
+import { StateBadge } from "@shared/ui/StateBadge";
+import { Tabs } from "@shared/ui/Tabs";
+import { Ago, Took } from "@shared/ui/Time";
+import { shownName } from "@shared/api/me";
+import { useExperimentActions } from "./actions";
+import { Asking } from "./Asking";
+import { BestTrials } from "./BestTrials";
+import { Configuration } from "./Configuration";
+import { TrialsTable } from "./TrialsTable";
+
+export const TABS = [["overview", "Overview"], ["trials", "Trials"], ["configuration", "Configuration"]] as const;
+export type Tab = (typeof TABS)[number][0];
+
+export function ExperimentPage({ id, tab }: { id: number; tab: Tab }) {
+  const { data, error, refetch } = useApi(api.getExperiment({ experimentId: id }), { every: (reply) => pace(reply?.experiment?.state) });
+  const x = data?.experiment;
+  useTitle(x ? plain(x.name) : `Experiment ${id}`);
+  if (error && !data) return <Failure error={error} retry={() => void refetch()} />;
+  if (!data || !x) return <Waiting lines={6} />;
+  return (
+    <div class="page">
+      <Head x={x} />
+      <Tabs label="Parts of the experiment" now={tab} tabs={TABS.map(([key, title]) => ({ key, title: key === "trials" ? `${title} ${x.numTrials}` : title, href: to(`experiments/${id}/${key}`) }))} />
+      {tab === "overview" && <Overview data={data} x={x} />}
+      {tab === "trials" && <TrialsTable id={id} state={x.state} metricName={x.searcherMetric} />}
+      {tab === "configuration" && <Configuration effective={data.config} submitted={x.originalConfig} />}
+    </div>
+  );
+}
+
+function Head({ x }: { x: Experiment }) {
+  const actions = useExperimentActions();
+  const [first, ...rest] = actions.actionsOf(x);
+  return (
+    <header class="page-head">
+      <div class="grow">
+        <nav class="crumbs" aria-label="Where this is">
+          <a href={to(`projects/${x.projectId}`)}>{plain(x.workspaceName)} / {plain(x.projectName)}</a>
+        </nav>
+        <div class="row wrap">
+          <h1 class="cut" title={plain(x.name)}>{plain(x.name)}</h1>
+          <span class="muted number">#{x.id}</span>
+          <StateBadge state={x.state} />
+          {x.archived && <span class="muted">archived</span>}
+        </div>
+      </div>
+      <div class="row unprinted">
+        {first && !first.refused && <Button busy={actions.busy} onClick={first.perform}>{first.label}</Button>}
+        <Menu label={`Actions of experiment ${x.id}`} actions={first?.refused ? [first, ...rest] : rest} />
+      </div>
+      <Asking actions={actions} />
+    </header>
+  );
+}
+
+function Overview({ data, x }: { data: GetExperimentResponse; x: Experiment }) {
+  const waits = data.jobSummary?.reason;
+  return (
+    <div class="stack">
+      {x.failure && <p class="mistake" role="status">{plain(x.failure)}</p>}
+      {waits && <p class="notice" role="status">Waiting: {plain(waits)}</p>}
+      <div class="columns">
+        <BestTrials x={x} />
+        <section class="panel">
+          <header><h2>Facts</h2></header>
+          <div class="body"><Facts x={x} /></div>
+        </section>
+      </div>
+    </div>
+  );
+}
+
+function Facts({ x }: { x: Experiment }) {
+  return (
+    <dl class="facts">
+      <dt>Progress</dt>
+      <dd>{x.progress === null ? "–" : <Progress value={Number(x.progress)} label="Progress" />}</dd>
+      <dt>Best {plain(x.searcherMetric)}</dt>
+      <dd class="number">
+        {x.bestTrialSearcherMetric === undefined ? "–" : <><b>{metric(x.bestTrialSearcherMetric)}</b>{x.bestTrialId !== undefined && <> in <a href={to(`experiments/${x.id}/trials/${x.bestTrialId}`)}>trial {x.bestTrialId}</a></>}</>}
+      </dd>
+      <dt>Started</dt>
+      <dd><Ago time={x.startTime} /></dd>
+      <dt>{x.endTime ? "Took" : "Runs for"}</dt>
+      <dd><Took start={x.startTime} end={x.endTime} /></dd>
+      <dt>Owner</dt>
+      <dd>{plain(shownName({ displayName: x.displayName, username: x.username }))}</dd>
+      <dt>Searcher</dt>
+      <dd>{words(`X_${x.searcherType}`)}, {x.numTrials} {x.numTrials === 1 ? "trial" : "trials"}</dd>
+      <dt>Resource pool</dt>
+      <dd>{plain(x.resourcePool)}</dd>
+      <dt>Checkpoints</dt>
+      <dd>{x.checkpointCount} ({bytes(x.checkpointSize)})</dd>
+      {x.forkedFrom !== null && <><dt>Forked from</dt><dd><a href={to(`experiments/${x.forkedFrom}`)}>experiment {x.forkedFrom}</a></dd></>}
+      {x.labels.length > 0 && <><dt>Labels</dt><dd>{x.labels.map(plain).join(", ")}</dd></>}
+      {x.description && <><dt>Description</dt><dd>{plain(x.description)}</dd></>}
+    </dl>
+  );
+}

@@ -1,0 +1,77 @@
+// Requests as queries: what is asked twice is sent once, and what is shown live is asked again while somebody looks.
+import { keepPreviousData, MutationCache, QueryCache, QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/preact-query";
+import { useCallback } from "preact/hooks";
+import type { Call } from "./call";
+import { ApiError, AwayError, forgetAnswers, send } from "./client";
+
+/** What is refused stays refused; a master that is away is asked again at the pace below. */
+const isFinal = (error: Error) => error instanceof AwayError || (error instanceof ApiError && error.status < 500);
+const AWAY_EVERY_MS = 3000;
+
+/** Who is told that the session has ended, or nothing at all, asks at once who is signed in: the answer opens the sign-in, or says that the master is away. */
+const noticeEnd = (error: Error) => {
+  if (error instanceof AwayError || (error instanceof ApiError && error.status === 401)) void queries.invalidateQueries({ queryKey: [ME] });
+};
+export const ME = "api/v1/me";
+
+export const queries: QueryClient = new QueryClient({
+  queryCache: new QueryCache({ onError: (error, query) => query.queryKey[0] !== ME && noticeEnd(error) }),
+  mutationCache: new MutationCache({ onError: noticeEnd }),
+  defaultOptions: {
+    queries: {
+      staleTime: 1000,
+      retry: (failures, error) => !isFinal(error) && failures < 2,
+      // TanStack Query asks again by itself when the page is shown again, and not while it is hidden.
+      refetchIntervalInBackground: false,
+      refetchOnWindowFocus: true,
+    },
+  },
+});
+
+interface Options<Reply> {
+  /** how often to ask again, in ms; a function decides by the last answer */
+  every?: number | ((reply: Reply | undefined) => number | false);
+  enabled?: boolean;
+  /** whether the last answer stays on the screen while another request (a page, a filter) is under way */
+  keep?: boolean;
+}
+
+const keyOf = (call: Call<unknown>) => [call.path, call.body ?? null];
+
+export function useApi<Reply>(call: Call<Reply>, { every, enabled = true, keep = false }: Options<Reply> = {}) {
+  return useQuery<Reply>({
+    queryKey: keyOf(call),
+    queryFn: ({ signal }: { signal: AbortSignal }) => send(call, signal),
+    enabled,
+    refetchInterval: (query: { state: { data: unknown; error: Error | null } }) => {
+      const usual = typeof every === "function" ? every(query.state.data as Reply | undefined) : (every ?? false);
+      return query.state.error instanceof AwayError ? AWAY_EVERY_MS : usual;
+    },
+    ...(keep ? { placeholderData: keepPreviousData as never } : {}),
+  });
+}
+
+/** The options of a query, for useQueries(). */
+export const queryOf = <Reply>(call: Call<Reply>, every: number | false = false) => ({
+  queryKey: keyOf(call),
+  queryFn: ({ signal }: { signal: AbortSignal }) => send(call, signal),
+  refetchInterval: every,
+});
+
+/** A request that changes something; afterwards everything on the screen is asked again. */
+export function useChange<Input, Reply>(make: (input: Input) => Call<Reply>) {
+  const client = useQueryClient();
+  return useMutation<Reply, Error, Input>({
+    mutationFn: (input: Input) => send(make(input)),
+    onSuccess: () => client.invalidateQueries(),
+  });
+}
+
+/** Forgets all that was read, for another user. */
+export function useForgetting() {
+  const client = useQueryClient();
+  return useCallback(() => {
+    forgetAnswers();
+    client.clear();
+  }, [client]);
+}

@@ -1,0 +1,28 @@
+// The few pictures that the interface has, as outlines in the colour of the text beside them.
+import type { JSX } from "preact";
+
+const PATHS = {
+  home: "M3 11.5 12 4l9 7.5M5.5 10v9.5h13V10",
+  flask: "M9.5 3.5h5M10.5 3.5v6L5 19a1 1 0 0 0 .9 1.5h12.2A1 1 0 0 0 19 19l-5.5-9.5v-6M7.6 15h8.8",
+  queue: "M4 6h16M4 12h16M4 18h10",
+  cluster: "M4 5h16v6H4zM4 13h16v6H4zM7.5 8h.01M7.5 16h.01",
+  more: "M5 12h.01M12 12h.01M19 12h.01",
+  down: "m6 9 6 6 6-6",
+  up: "m6 15 6-6 6 6",
+  search: "M11 4a7 7 0 1 1 0 14 7 7 0 0 1 0-14zM16 16l4.5 4.5",
+  close: "M6 6l12 12M18 6 6 18",
+  check: "m5 12.5 4.5 4.5L19 7.5",
+  user: "M12 4a4 4 0 1 1 0 8 4 4 0 0 1 0-8zM4.5 20c.8-3.6 3.8-5.5 7.5-5.5s6.700 1.900 7.500 5.500",
+  copy: "M9 9h11v11H9zM15 9V4H4v11h5",
+  palette: "M4 20h16M6 16l8.500-8.500 2.500 2.500L8.500 18.500H6z",
+} as const;
+
+export type IconName = keyof typeof PATHS;
+
+export function Icon({ name, size = 16 }: { name: IconName; size?: number }): JSX.Element {
+  return (
+    <svg width={size} height={size} viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width={name === "more" ? 2.6 : 1.8} stroke-linecap="round" stroke-linejoin="round" aria-hidden="true" class="icon">
+      <path d={PATHS[name]} />
+    </svg>
+  );
+}

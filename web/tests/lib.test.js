@@ -1,0 +1,88 @@
+import "./browser.js";
+import assert from "node:assert/strict";
+import test from "node:test";
+
+const { align, smooth } = await import("@shared/lib/series");
+const { toYaml } = await import("@shared/lib/yaml");
+const { safeTarget, to } = await import("@shared/lib/address");
+const { call } = await import("@shared/api/call");
+const { filterOf, orderOf, sortOf, textOf } = await import("@features/experiments/lookup");
+const { chartsOf, namesOf } = await import("@features/trials/metric-names");
+const { joined } = await import("@features/trials/log-stream");
+const { byContainer, slotState, stateOf } = await import("@features/cluster/slots");
+const { match, pages } = await import("@app/pages");
+
+test("series are joined over one axis; what is no number is a gap", () => {
+  assert.deepEqual(align([[[1, 5], [3, "NaN"]], [[2, 1], [3, 0]]]), [[1, 2, 3], [5, undefined, null], [undefined, 1, 0]]);
+  const [xs, ys] = align([[[1, 0], [2, -1], [3, 4]]], true);
+  assert.deepEqual([xs, ys], [[1, 2, 3], [null, null, 4]]);
+  assert.deepEqual(align([]), [[]]);
+});
+
+test("smoothing starts without a bias and leaves gaps", () => {
+  assert.deepEqual(smooth([[1, 2], [2, 2], [3, "NaN"], [4, 2]], 0.9).map(([, y]) => (typeof y === "number" ? Math.round(y * 1e9) / 1e9 : y)), [2, 2, "NaN", 2]);
+  const points = [[1, 1], [2, 3]];
+  assert.equal(smooth(points, 0), points);
+});
+
+test("YAML is read back as the same value", () => {
+  const text = toYaml({ name: "a b", empty: {}, none: null, list: [1, "yes", { a: 1, b: [2] }, []], "odd: key": "x: y", number: "1e3", dot: ".5", hash: "a #b", blank: "" });
+  assert.equal(text, ['name: a b', "empty: {}", "none: null", "list:", "  - 1", '  - "yes"', "  - a: 1", "    b:", "      - 2", "  - []", '"odd: key": "x: y"', 'number: "1e3"', 'dot: ".5"', 'hash: "a #b"', 'blank: ""'].join("\n"));
+});
+
+test("after a sign-in one stays at this origin", () => {
+  const home = "http://host/prefix/det/";
+  assert.equal(to("jobs"), "/prefix/det/jobs");
+  assert.equal(safeTarget(null), home);
+  assert.equal(safeTarget("/proxy/abc/?x=1"), "http://host/prefix/proxy/abc/?x=1");
+  assert.equal(safeTarget("/prefix/det/jobs"), "http://host/prefix/det/jobs");
+  for (const elsewhere of ["https://evil.example/", "javascript:alert(1)", "data:text/html,x", "http://host:81/"]) assert.equal(safeTarget(elsewhere), home, elsewhere);
+  for (const tricky of ["//evil.example/", "/\\evil.example/", "/\t/evil.example/", "\\\\evil.example"]) assert.equal(new URL(safeTarget(tricky)).host, "host", tricky);
+});
+
+test("requests carry their parameters as the API reads them", () => {
+  assert.equal(call("GET", "api/v1/x", { a: [1, 2], b: undefined, c: { d: "e f" }, f: false }).path, "api/v1/x?a=1&a=2&c.d=e+f&f=false");
+  assert.equal(call("GET", "api/v1/x", {}).path, "api/v1/x");
+});
+
+test("the list's filters are the API's", () => {
+  const parsed = (wanted) => JSON.parse(filterOf({ text: "", state: "all", owner: null, archived: false, ...wanted }));
+  assert.deepEqual(parsed({}), { filterGroup: { kind: "group", conjunction: "and", children: [] }, showArchived: false });
+  const [text] = parsed({ text: " 41 " }).filterGroup.children;
+  assert.deepEqual(text.children.map((c) => [c.columnName, c.operator, c.value]), [["name", "contains", "41"], ["description", "contains", "41"], ["id", "=", 41]]);
+  const [state, owner] = parsed({ state: "failed", owner: "bob" }).filterGroup.children;
+  assert.deepEqual([state.conjunction, state.children.map((c) => c.value), owner.value], ["or", ["ERROR", "CANCELED"], "bob"]);
+  assert.deepEqual([sortOf(orderOf("-id")), sortOf(orderOf("name")), textOf(orderOf("-id"))], ["id=desc", "name=asc", "-id"]);
+});
+
+test("names of metrics come from the summary, validation first, numbers only", () => {
+  const summary = { avg_metrics: { loss: { type: "number" }, note: { type: "string" } }, validation_metrics: { loss: { type: "number" }, acc: {} }, mine: { x: { type: "number" } } };
+  const names = namesOf(summary);
+  assert.deepEqual(names.map(({ group, name }) => `${group}.${name}`), ["validation.acc", "validation.loss", "training.loss", "mine.x"]);
+  assert.deepEqual(namesOf(null), []);
+  const [chart] = chartsOf(["loss"], names, [{ group: "training", data: [{ batches: 1, values: { loss: 2 } }, { batches: 2, values: {} }] }]);
+  assert.deepEqual(chart.series.map((s) => [s.label, s.points]), [["validation", []], ["training", [[1, 2]]]]);
+});
+
+test("lines that come twice are shown once, and a log does not grow for ever", () => {
+  const line = (id) => ({ id: String(id) });
+  assert.deepEqual(joined([line(1), line(2)], [line(2), line(3)]).map((l) => l.id), ["1", "2", "3"]);
+  assert.deepEqual(joined([line(1), line(2)], [line(3)], 2).map((l) => l.id), ["2", "3"]);
+});
+
+test("slots are used, free, draining, disabled or lost", () => {
+  const agent = { lostTime: null, draining: false, enabled: true };
+  const slot = { container: null, enabled: true, draining: false };
+  assert.deepEqual([slotState(slot, agent), slotState({ ...slot, container: {} }, agent), slotState({ ...slot, container: {} }, { ...agent, draining: true }), slotState(slot, { ...agent, enabled: false }),
+    slotState({ ...slot, enabled: false }, agent), slotState({ ...slot, container: {} }, { ...agent, lostTime: "2026" })], ["free", "used", "draining", "disabled", "disabled", "lost"]);
+  assert.deepEqual([stateOf(agent), stateOf({ ...agent, enabled: false })], ["ENABLED", "DISABLED"]);
+  assert.equal(byContainer([{ name: "a", resources: [{ containerId: "c" }] }]).get("c").name, "a");
+});
+
+test("paths lead to pages, and to no others", () => {
+  const page = (path) => pages.find(({ path: pattern }) => match(pattern, path))?.path;
+  assert.equal(page(""), "");
+  assert.equal(page("experiments/7"), page("experiments/7/trials"));
+  assert.deepEqual(match("experiments/:experiment/trials/:id/:tab=metrics|logs?", "experiments/7/trials/9/logs"), { experiment: "7", id: "9", tab: "logs" });
+  for (const wrong of ["experiments", "experiments/x", "experiments/7/none", "experiments/7/trials/9/logs/more", "jobs/1", "design"]) assert.equal(page(wrong), undefined, wrong);
+});
