@@ -1,4 +1,5 @@
 """Tests webhooks: what is sent when, its signature, how often it is tried, and what is refused."""
+import json
 import signal
 import threading
 
@@ -140,6 +141,18 @@ def test_an_experiment_chooses_its_webhooks(c, receiver):
     assert [m.body["event_data"]["experiment"]["id"] for m in receiver.of("/specific")] == [by_id, by_name]
     fence(c, receiver)
     assert quiet not in [m.body["event_data"]["experiment"]["id"] for m in receiver.of("/all")] and len(receiver.of("/specific")) == 2
+
+
+def test_an_experiment_that_runs_elsewhere_is_told_of_too(c, receiver):
+    made(c, receiver.url("/elsewhere"), "elsewhere", [{**ENDED, "condition": {"state": "COMPLETED"}}])
+    config = {"name": "far away", "searcher": {"name": "single", "metric": "loss"}}
+    x = c.post("/api/v1/experiments", {"config": json.dumps(config), "unmanaged": True}).json["experiment"]["id"]
+    trial = c.post("/api/v1/trials", {"experimentId": x, "unmanaged": True, "hparams": {}}).json["trial"]["id"]
+    for state in ("STATE_RUNNING", "STATE_COMPLETED", "STATE_COMPLETED"):
+        assert c.patch(f"/api/v1/trials/{trial}", {"state": state}).status == 200
+    assert one(receiver, "/elsewhere").body["event_data"]["experiment"]["id"] == x
+    fence(c, receiver)
+    assert len(receiver.of("/elsewhere")) == 1
 
 
 def test_an_alert_of_a_tasks_code(c, receiver, other):
