@@ -32,6 +32,7 @@
 #include "master/removal/context_sweep.h"
 #include "master/removal/deletions.h"
 #include "master/start_configs.h"
+#include "master/webhooks/webhook_sender.h"
 #include "master/writer/housekeeping.h"
 #include "master/writer/lookup_follower.h"
 #include "master/writer/metric_sealer.h"
@@ -93,6 +94,15 @@ static int expect_no_half_restore(const struct master *m, struct error *err)
     return 0;
 }
 
+/* An address without the slash at its end. */
+static const char *without_slash(const char *url, struct arena *a)
+{
+    size_t n = url ? strlen(url) : 0;
+    while (n > 0 && url[n - 1] == '/')
+        n--;
+    return arena_strndup(a, url ? url : "", n);
+}
+
 static int open_store(struct master *m, struct error *err)
 {
     if (expect_no_half_restore(m, err) < 0)
@@ -114,6 +124,7 @@ static int open_store(struct master *m, struct error *err)
     m->info.config = m->config;
     m->storage_roots = storage_roots_new(m->config, m->data_dir);
     m->info.storage_roots = m->storage_roots;
+    m->info.webhook_base_url = without_slash(config_str(m->config, "webhooks.base_url"), &m->texts);
     m->info.cluster_name = config_str(m->config, "cluster_name") ? config_str(m->config, "cluster_name") : "";
     return 0;
 }
@@ -267,7 +278,8 @@ static int restore_state(struct master *m, struct error *err)
     m->lookup_follower = lookup_follower_new(m->loop, m->lookups, m->writer);
     master_carry_out(m, &effects, NULL);
     m->deletions = deletions_new(m);
-    if (collector_new(m, &m->collector, err) < 0 || provisioner_new(m, &m->provisioner, err) < 0)
+    if (webhook_sender_new(m, &m->webhooks, err) < 0 || collector_new(m, &m->collector, err) < 0 ||
+        provisioner_new(m, &m->provisioner, err) < 0)
         return -1;
     for (size_t i = 0; i < match_n; i++) /* the last master may not have told its core of these matches */
         log_policies_tell(m, &match[i]);
@@ -337,6 +349,7 @@ static void master_release(struct master *m)
     lookup_follower_stop(m->lookup_follower);
     sealer_stop(m->metric_sealer);
     collector_stop(m->collector);
+    webhook_sender_stop(m->webhooks);
     provisioner_stop(m->provisioner);
     admin_free(m->admin);
     accounts_drop_first(m);
@@ -353,6 +366,7 @@ static void master_release(struct master *m)
     pool_free(m->workers);
     pool_free(m->transfers);
     collector_free(m->collector);
+    webhook_sender_free(m->webhooks);
     provisioner_free(m->provisioner);
     writer_free(m->writer);
     start_configs_free(m->start_configs);

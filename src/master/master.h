@@ -31,6 +31,7 @@ struct provisioner;
 struct sealer;
 struct start_configs;
 struct lookup_follower;
+struct webhook_sender;
 
 struct master {
     struct loop *loop;
@@ -55,6 +56,7 @@ struct master {
     struct read_probe *read_probe;
     struct collector *collector;
     struct deletions *deletions;
+    struct webhook_sender *webhooks;
     struct log_policies_scanner *log_policies;
     struct sealer *log_sealer, *metric_sealer;
     struct log_retention *log_retention;
@@ -83,7 +85,8 @@ int master_step(struct master *m, const struct core_event *ev, const struct comp
 void master_carry_out(struct master *m, struct core_effects *effects, const struct companion *companion);
 
 /* persist.c: stores the rows of one step. To be called on the writer's thread. */
-int persist_effects(struct store *db, const struct core_effects *effects, int64_t now_us, struct error *err);
+int persist_effects(struct store *db, const struct core_effects *effects, int64_t now_us, const char *webhook_base_url,
+                    struct error *err);
 /* Reads everything that a starting core needs from the store. */
 int persist_load(struct store *db, const struct core *core, struct arena *a, struct core_rows *ret, struct error *err);
 

@@ -16,6 +16,7 @@
 #include "master/master.h"
 #include "master/metrics_table.h"
 #include "master/pools/provisioner.h"
+#include "master/webhooks/webhook_sender.h"
 #include "master/writer/lookup_follower.h"
 #include "master/writer/metric_sealer.h"
 
@@ -394,6 +395,17 @@ static void metric_log_batches_read(struct page *p)
 static void metric_log_seal_rounds(struct page *p)
 {
     add_sample(p, (double)sealer_stats(p->m->log_sealer).rounds);
+}
+
+static void metric_webhook_messages(struct page *p)
+{
+    struct webhook_stats s = webhook_stats(p->m->webhooks);
+    const struct {
+        const char *result;
+        uint64_t n;
+    } row[] = {{"delivered", s.delivered}, {"failed", s.failed}, {"given_up", s.given_up}};
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+        add_labelled(p, &(struct label){"result", row[i].result}, 1, (double)row[i].n);
 }
 
 static void metric_metric_seal_rounds(struct page *p)

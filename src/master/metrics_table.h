@@ -64,6 +64,8 @@
     X(log_seal_rounds, counter, "", "Times that heads of a task's log became blocks") \
     X(metric_seal_rounds, counter, "", "Times that reports of metrics became blocks") \
     X(metric_sealed_reports, counter, "", "Reports of metrics that became parts of blocks") \
+    X(webhook_messages, counter, "result", \
+      "Messages to webhooks: delivered, given_up, or failed (attempts after which they are tried again)") \
     X(store_bytes, gauge, "file", "Size of the embedded store's files: database and write-ahead log")
 
 #endif

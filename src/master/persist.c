@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/webhooks/webhook_events.h"
 #include "core/config/expconf.h"
 #include "core/config/spec.h"
 #include "gen/wire.h"
@@ -69,7 +70,8 @@ static int store_allocation(struct store *db, const struct core_effect *e, int64
     return store_removals_task_ended(db, a->task_id, a->exit_kind == EXIT_OK, now_us, reason, err);
 }
 
-static int store_row(struct store *db, const struct core_effect *e, int64_t now_us, struct error *err)
+static int store_row(struct store *db, const struct core_effect *e, int64_t now_us, const char *webhook_base_url,
+                     struct error *err)
 {
     switch (e->type) {
     case CORE_PUT_EXPERIMENT: /* the request's companion has inserted a new one, together with its configuration */
@@ -99,6 +101,9 @@ static int store_row(struct store *db, const struct core_effect *e, int64_t now_
         return store_resources(db, e, err);
     case CORE_TASK_LOG:
         return store_log(db, e, now_us, err);
+    case CORE_EXPERIMENT_STATE: /* its row comes before it */
+        return webhook_state_changed(db, e->state.experiment_id, run_state_name(e->state.to), webhook_base_url, now_us,
+                                     err);
     default:
         return 0;
     }
@@ -139,12 +144,13 @@ static int store_new_rows(struct store *db, const struct core_effect *first, siz
     return store_trials_insert(db, row, n, err);
 }
 
-int persist_effects(struct store *db, const struct core_effects *effects, int64_t now_us, struct error *err)
+int persist_effects(struct store *db, const struct core_effects *effects, int64_t now_us, const char *webhook_base_url,
+                    struct error *err)
 {
     for (size_t i = 0; i < effects->n;) {
         const struct core_effect *e = &effects->item[i];
         size_t n = new_rows_at(effects, i);
-        if ((n ? store_new_rows(db, e, n, err) : store_row(db, e, now_us, err)) < 0)
+        if ((n ? store_new_rows(db, e, n, err) : store_row(db, e, now_us, webhook_base_url, err)) < 0)
             return -1;
         i += n ? n : 1;
     }

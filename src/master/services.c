@@ -10,6 +10,7 @@
 #include "master/master.h"
 #include "master/removal/collector.h"
 #include "master/removal/deletions.h"
+#include "master/webhooks/webhook_sender.h"
 #include "master/writer/metric_sealer.h"
 #include "master/writer/read_probe.h"
 
@@ -144,6 +145,17 @@ static void wake_collector(void *ctx)
     collector_wake(((struct master *)ctx)->collector);
 }
 
+static void wake_webhooks(void *ctx)
+{
+    webhook_sender_wake(((struct master *)ctx)->webhooks);
+}
+
+static int test_webhook(void *ctx, const char *url, bool slack, void (*done)(void *, const struct error *), void *arg,
+                        struct error *err)
+{
+    return webhook_sender_test(((struct master *)ctx)->webhooks, url, slack, done, arg, err);
+}
+
 struct api_services services_for_api(struct master *m)
 {
     return (struct api_services){.ctx = m,
@@ -168,6 +180,8 @@ struct api_services services_for_api(struct master *m)
                                  .delete_experiment = delete_experiment,
                                  .check_not_deleted = check_not_deleted,
                                  .removals_due = wake_collector,
+                                 .webhooks_due = wake_webhooks,
+                                 .test_webhook = test_webhook,
                                  .log_stored = log_stored,
                                  .scan_log = scan_log,
                                  .log_matched = log_matched,

@@ -14,6 +14,7 @@
 #include "master/pools/provisioner.h"
 #include "master/removal/collector.h"
 #include "master/removal/deletions.h"
+#include "master/webhooks/webhook_sender.h"
 #include "net/loop/loop.h"
 #include "store/functions.h"
 
@@ -43,7 +44,7 @@ static void companion_done(void *job, const struct error *err)
 static int store_rows(struct store *db, void *job, struct error *err)
 {
     struct step *s = job;
-    return persist_effects(db, &s->effects, s->now_us, err);
+    return persist_effects(db, &s->effects, s->now_us, s->m->info.webhook_base_url, err);
 }
 
 /* Called when the rows of a step have been stored, or not. If they cannot be stored, the master ends: otherwise it
@@ -128,6 +129,7 @@ static void carry_out_effect(struct step *s, const struct core_effect *e)
     case CORE_EXPERIMENT_STATE:
         log_experiment_state(e);
         wake_number(m, "experiment", e->state.experiment_id);
+        webhook_sender_wake(m->webhooks);
         return;
     case CORE_ORDER_INSTANCES:
         provisioner_order(m->provisioner, e);

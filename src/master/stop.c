@@ -16,6 +16,7 @@
 #include "master/logs/log_policies.h"
 #include "master/master.h"
 #include "master/removal/collector.h"
+#include "master/webhooks/webhook_sender.h"
 
 #define ANSWERS_US 2000000ll
 #define LEFTOVERS_US 2000000ll
@@ -25,7 +26,8 @@ static bool is_quiet(const struct master *m)
 {
     return pool_is_idle(m->readers) && pool_is_idle(m->lookups) && pool_is_idle(m->passwords) &&
            pool_is_idle(m->workers) && pool_is_idle(m->transfers) && log_policies_is_idle(m->log_policies) &&
-           collector_is_idle(m->collector) && writer_is_idle(m->writer) && api_is_idle(m->api);
+           collector_is_idle(m->collector) && webhook_sender_is_idle(m->webhooks) && writer_is_idle(m->writer) &&
+           api_is_idle(m->api);
 }
 
 static void on_turn_end(void *ctx)

@@ -139,9 +139,17 @@ class World:
         if kind == "model":
             assert self.c.post("/api/v1/models", {"name": model}, token=token).status == 200
             assert self.c.post(f"/api/v1/models/{model}/versions", {"checkpointUuid": checkpoint}, token=token).status == 200
+        webhook = self.new_webhook(name, workspace) if kind == "webhook" else None
         return {**self.running(name), "experiment": x["id"], "trial": trial["id"], "run": trial["id"], "task": trial["taskIds"][0],
-                "job": x["jobId"], "workspace": workspace, "project": project, "template": template, "model": model,
+                "webhook": webhook, "job": x["jobId"], "workspace": workspace, "project": project, "template": template, "model": model,
                 "checkpoint": checkpoint}
+
+    def new_webhook(self, name, workspace):
+        reply = self.c.post("/api/v1/webhooks", {
+            "name": "w", "url": "http://127.0.0.1:1/", "webhookType": "WEBHOOK_TYPE_DEFAULT", "mode": "WEBHOOK_MODE_SPECIFIC",
+            "workspaceId": workspace, "triggers": [{"triggerType": "TRIGGER_TYPE_CUSTOM"}]}, token=self.login[name])
+        assert reply.status == 200, reply
+        return reply.json["webhook"]["id"]
 
     def unmanaged(self, name):
         token = self.login[name]
@@ -197,6 +205,7 @@ KINDS = {"experiment": r"experiments/$|experimentId$|experiment\.id$", "trial": 
          "run": r"runs/$|runId$", "allocation": "allocationId$", "resources": "resourcesId$", "task": "taskId$",
          "checkpoint": r"checkpoints/$|checkpointUuid$|checkpoint\.uuid$", "workspace": r"workspaces/$|workspaceId$",
          **{kind: f"{kind}Id$" for kind in LAUNCHED}, "project": "projects/$", "template": r"templateName$|template\.name$", "model": "modelName$",
+         "webhook": "webhooks/$",
          "user": "userId$"}
 
 

@@ -16,6 +16,7 @@ import pytest
 from released import CONTEXTS, PYTHON
 from support import namespaces
 from support.cluster import ROOT, Cluster, wait_for
+from support.receiver import Receiver
 
 FILES = {path.name: path.read_text() for path in (CONTEXTS / "released").iterdir() if path.is_file()}
 REFUSE = [sys.executable, str(ROOT / "tests/support/refuse.py")]
@@ -65,7 +66,7 @@ def tasks(request):
     namespaces.need(request.param)
     with tempfile.TemporaryDirectory(prefix="det-compat-") as directory:  # pytest's own directories are closed to others
         pathlib.Path(directory).chmod(0o755)
-        with Tasks(pathlib.Path(directory) / "cluster", request.param) as tasks:
+        with Tasks(pathlib.Path(directory) / "cluster", request.param, config={"webhooks": {"allowed_addresses": ["127.0.0.1"]}}) as tasks:
             yield tasks
 
 
@@ -127,6 +128,26 @@ def test_client__in_a_task_acts_for_the_tasks_owner_but_leaves_accounts_alone(ta
     assert cluster.experiment(told["created"])["username"] == "determined"
     assert cluster.post(f"/api/v1/experiments/{told['created']}/kill").status == 200
     cluster.wait_experiment(told["created"])
+
+
+def test_a_trial_raises_an_alert_and_registers_what_it_has_saved(tasks):
+    cluster = tasks.cluster
+    with Receiver() as receiver:
+        webhook = {"name": "alerts", "url": receiver.url("/alerts"), "webhookType": "WEBHOOK_TYPE_DEFAULT", "mode": "WEBHOOK_MODE_WORKSPACE",
+                   "triggers": [{"triggerType": "TRIGGER_TYPE_CUSTOM"}]}
+        made = cluster.post("/api/v1/webhooks", webhook, token=cluster.admin_token()).json["webhook"]
+        experiment = tasks.start(script="registry.py")
+        state, trial, log = tasks.finish(experiment)
+        assert state == "STATE_COMPLETED", log
+        [message] = wait_for("the alert", lambda: receiver.of("/alerts"))
+        assert cluster.request("DELETE", f"/api/v1/webhooks/{made['id']}", token=cluster.admin_token()).status == 200
+    assert message.body["event_data"]["custom_data"] == {"title": "half way", "description": "the loss is nan", "level": "ERROR"}
+    assert message.body["event_data"]["experiment"]["id"] == experiment and message.body["event_data"]["experiment"]["trial_id"] == trial
+    told = facts(log)
+    assert told["metrics"] == [{"accuracy": 0.5}]
+    version = cluster.get(f"/api/v1/models/of%20trial%20{trial}/versions/1").json["modelVersion"]
+    assert version["checkpoint"]["uuid"] == told["uuid"] and version["username"] == "determined"
+    assert cluster.request("DELETE", f"/api/v1/models/of%20trial%20{trial}").status == 200
 
 
 def test_over_tls__with_the_masters_certificate_from_the_task(tmp_path_factory):

@@ -76,7 +76,9 @@ class ModelVersion:
 
     def reload(self) -> None:
         """Fetch the version from the master again, and replace the values of all attributes."""
-        self._take(self._session.send(_routes.get_model_version(self.model_name, str(self.model_version)))["modelVersion"])
+        self._take(
+            self._session.send(_routes.get_model_version(self.model_name, str(self.model_version)))["modelVersion"]
+        )
 
     def _patch(self, changes: "_messages.PatchModelVersion") -> None:
         self._session.send(_routes.patch_model_version(self.model_name, str(self.model_version), model_version=changes))
@@ -103,7 +105,9 @@ class ModelVersion:
         group : str, optional
             Yield only the metrics of this group, such as ``"validation"``.
         """
-        request = _routes.get_trial_metrics_by_model_version(self.model_name, str(self.model_version), metric_group=group)
+        request = _routes.get_trial_metrics_by_model_version(
+            self.model_name, str(self.model_version), metric_group=group
+        )
         for report in self._session.send(request)["metrics"]:
             yield _metrics.trial_metrics_from_answer(report)
 

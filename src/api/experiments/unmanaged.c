@@ -6,6 +6,7 @@
 
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
+#include "api/webhooks/webhook_events.h"
 #include "common/base/hex.h"
 #include "core/core.h"
 #include "gen/handlers.h"
@@ -177,6 +178,26 @@ static int need_unmanaged(struct req *r, struct store *db, int32_t trial_id, str
     return 0;
 }
 
+/* Gives the experiment the state that follows from those of its trials, and tells webhooks if it is another one. */
+static int settle(struct req *r, struct store *db, int32_t experiment_id, struct error *err)
+{
+    struct store_experiment_brief before, after;
+    if (store_experiment_brief(db, experiment_id, &before, err) < 0 ||
+        store_unmanaged_settle(db, experiment_id, err) < 0 ||
+        store_experiment_brief(db, experiment_id, &after, err) < 0)
+        return -1;
+    if (before.state == after.state)
+        return 0;
+    return webhook_state_changed(db, experiment_id, run_state_name(after.state), api_info(r->api)->webhook_base_url,
+                                 r->now_us, err);
+}
+
+static int settled(struct req *r, struct core *core, struct error *err)
+{
+    r->api->services.webhooks_due(r->api->services.ctx);
+    return notify_removals_due(r, core, err);
+}
+
 int api_start_trial(struct req *r, struct store *db, const struct wire_start_trial_request *in,
                     struct wire_start_trial_response *ret, struct error *err)
 {
@@ -187,13 +208,13 @@ int api_start_trial(struct req *r, struct store *db, const struct wire_start_tri
         return error_set(err, ERR_PRECONDITION, "trial %d has already been started; resume it, or create another one",
                          in->trial_id);
     if (store_unmanaged_trial_start(db, in->trial_id, r->now_us, err) < 0 ||
-        store_unmanaged_settle(db, t.row.experiment_id, err) < 0 ||
+        settle(r, db, t.row.experiment_id, err) < 0 ||
         store_trial_get(db, in->trial_id, /* full= */ false, &r->arena, &t, err) < 0)
         return -1;
     ret->trial_run_id = t.row.run_id;
     ret->latest_checkpoint = t.row.latest_checkpoint[0] ? arena_strdup(&r->arena, t.row.latest_checkpoint) : NULL;
     ret->steps_completed = t.row.latest_checkpoint[0] ? t.row.steps_completed : 0;
-    return 0;
+    return req_then_loop(r, settled);
 }
 
 static int wanted_state(enum wire_trial_state state, enum run_state *ret, struct error *err)
@@ -231,12 +252,12 @@ int api_patch_trial(struct req *r, struct store *db, const struct wire_patch_tri
             return -1;
     } else if (wanted_state(in->state, &state, err) < 0 ||
                store_unmanaged_trial_set_state(db, in->trial_id, state, r->now_us, err) < 0 ||
-               store_unmanaged_settle(db, t.row.experiment_id, err) < 0) {
+               settle(r, db, t.row.experiment_id, err) < 0) {
         return -1;
     }
     if (show_trial(r, db, in->trial_id, &ret->trial, err) < 0)
         return -1;
-    return run_state_is_over(state) ? req_then_loop(r, notify_removals_due) : 0;
+    return in->has_state ? req_then_loop(r, settled) : 0;
 }
 
 /* ---- the checkpoints or models that a trial starts from ---------------------------------------------------------- */

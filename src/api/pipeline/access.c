@@ -28,6 +28,7 @@ static const struct {
     [ACCESS_OBJECT_PROJECT] = {"project", false, STORE_OWNED_PROJECT},
     [ACCESS_OBJECT_TEMPLATE] = {"template", true, STORE_OWNED_TEMPLATE},
     [ACCESS_OBJECT_MODEL] = {"model", true, STORE_OWNED_MODEL},
+    [ACCESS_OBJECT_WEBHOOK] = {"webhook", false, STORE_OWNED_WEBHOOK},
     [ACCESS_OBJECT_USER] = {"user", false, 0 /* no query: a user is their own owner */},
     [ACCESS_OBJECT_COMMAND] = {"command", true, STORE_OWNED_TASK},
     [ACCESS_OBJECT_NOTEBOOK] = {"notebook", true, STORE_OWNED_TASK},

@@ -39,6 +39,7 @@ enum access_object {
     ACCESS_OBJECT_PROJECT,
     ACCESS_OBJECT_TEMPLATE,
     ACCESS_OBJECT_MODEL,
+    ACCESS_OBJECT_WEBHOOK,
     ACCESS_OBJECT_USER,
     /* tasks of one kind; the handler checks that the task is of the kind */
     ACCESS_OBJECT_COMMAND,

@@ -123,7 +123,8 @@ int parse_id(const char *text, const char *what, int32_t *ret, struct error *err
 int string_list_of_json(const char *json, struct arena *a, const char ***ret, size_t *ret_n, struct error *err)
 {
     cleanup_json struct json_object *list = NULL;
-    bool is_empty = !json || strcmp(json, "[]") == 0; /* so it is for most rows of a list, which would cost the parser more */
+    bool is_empty = !json ||
+                    strcmp(json, "[]") == 0; /* so it is for most rows of a list, which would cost the parser more */
     if (!is_empty && json_parse(json, strlen(json), &list, err) < 0)
         return -1;
     if (list && !json_object_is_type(list, json_type_array))

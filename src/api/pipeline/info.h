@@ -11,7 +11,8 @@ struct storage_roots;
 /* Every thread may read this. */
 struct api_info {
     const char *version, *master_id, *cluster_id, *cluster_name;
-    const struct config *config; /* the effective configuration */
+    const struct config *config;  /* the effective configuration */
+    const char *webhook_base_url; /* where links in messages to webhooks begin; "": they have none */
     /* the directories below which the master may read and remove files of checkpoints */
     const struct storage_roots *storage_roots;
     int64_t epoch;

@@ -7,6 +7,7 @@
 #include "common/base/error.h"
 
 #define DATA_DIR_AGENT_TOKEN "agent.token"
+#define DATA_DIR_WEBHOOKS_KEY "webhooks.key"
 #define DATA_DIR_RESTORING "restoring" /* a marker: a restore is being made, or was killed */
 
 /* Makes the directory if it does not exist, and takes its lock. The lock is held as long as the descriptor is open.

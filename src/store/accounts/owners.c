@@ -12,6 +12,7 @@ static const enum sql_query queries[] = {
     [STORE_OWNED_PROJECT] = Q_OWNERS_OF_PROJECT,
     [STORE_OWNED_TEMPLATE] = Q_OWNERS_OF_TEMPLATE,
     [STORE_OWNED_MODEL] = Q_OWNERS_OF_MODEL,
+    [STORE_OWNED_WEBHOOK] = Q_OWNERS_OF_WEBHOOK,
 };
 
 int store_owner_get(struct store *st, enum store_owned what, int32_t number, const char *text, struct arena *a,

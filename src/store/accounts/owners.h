@@ -15,6 +15,7 @@ enum store_owned {
     STORE_OWNED_PROJECT,
     STORE_OWNED_TEMPLATE,
     STORE_OWNED_MODEL, /* by name, or by its number in digits */
+    STORE_OWNED_WEBHOOK,
 };
 
 /* Finds the owner of the object with this number, or with this text if `text` is not NULL. Returns 1, 0 if there is

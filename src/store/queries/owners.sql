@@ -48,3 +48,8 @@ FROM models m LEFT JOIN users u ON u.id = m.user_id
 -- sqlite: WHERE m.id = CAST(CASE WHEN $1 <> '' AND $1 NOT GLOB '*[^0-9]*' THEN $1 END AS INTEGER)
 -- postgres: WHERE m.id = CAST(CASE WHEN $1 ~ '^[0-9]{1,9}$' THEN $1 END AS BIGINT)
     OR lower(m.name) = lower($1);
+
+-- A webhook belongs to the owner of its workspace; one of the whole cluster belongs to nobody, so that only admins change it.
+-- name: owners_of_webhook to store_owner
+SELECT w.user_id, u.username, NULL AS experiment_id, NULL AS trial_id
+FROM webhooks h LEFT JOIN workspaces w ON w.id = h.workspace_id LEFT JOIN users u ON u.id = w.user_id WHERE h.id = $1;

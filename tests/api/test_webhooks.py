@@ -1,0 +1,271 @@
+"""Tests webhooks: what is sent when, its signature, how often it is tried, and what is refused."""
+import json
+import signal
+import threading
+
+import pytest
+from support.cluster import Cluster, client_hash, wait_for
+from support.receiver import Receiver
+
+WEBHOOKS = "/api/v1/webhooks"
+KEY = "0123456789ab"
+CONFIG = {"webhooks": {"signing_key": KEY, "base_url": "https://det.example.org/", "allowed_addresses": ["127.0.0.1"]}}
+ENDED = {"triggerType": "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE", "condition": {"state": "CANCELED"}}
+CUSTOM = {"triggerType": "TRIGGER_TYPE_CUSTOM"}
+
+
+@pytest.fixture(scope="module")
+def receiver():
+    with Receiver() as r:
+        yield r
+
+
+@pytest.fixture(scope="module")
+def c(tmp_path_factory):
+    with Cluster(tmp_path_factory.mktemp("cluster"), config=CONFIG) as cluster:
+        cluster.start_master()
+        cluster.login()
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def other(c):
+    user = {"user": {"username": "other", "active": True}, "password": client_hash("Long-Enough-1"), "isHashed": True}
+    assert c.post("/api/v1/users", user, token=c.admin_token()).status == 200
+    return c.login("other", "Long-Enough-1", keep=False).json["token"]
+
+
+def make(c, url, name, triggers=(ENDED,), token=None, **more):
+    body = {"name": name, "url": url, "webhookType": "WEBHOOK_TYPE_DEFAULT", "mode": "WEBHOOK_MODE_WORKSPACE", "triggers": list(triggers), **more}
+    return c.post(WEBHOOKS, body, token=token or c.admin_token())
+
+
+def made(*args, **more):
+    reply = make(*args, **more)
+    assert reply.status == 200, reply
+    return reply.json["webhook"]
+
+
+def why(reply, status=400):
+    assert reply.status == status, reply
+    return reply.json["error"]["error"]
+
+
+def canceled(c, **changes):
+    x = c.create(activate=False, **changes)
+    assert c.post(f"/api/v1/experiments/{x}/cancel").status == 200
+    return x
+
+
+def one(receiver, path):
+    wait_for(f"a message at {path}", lambda: receiver.of(path))
+    return receiver.of(path)[0]
+
+
+def fence(c, receiver):
+    """Waits for a message of an event that came later, so that what was to come before has come, whatever the webhook."""
+    path = f"/fence{len(receiver.messages)}"
+    h = made(c, receiver.url(path), path)
+    canceled(c)
+    one(receiver, path)
+    assert c.request("DELETE", f"{WEBHOOKS}/{h['id']}", token=c.admin_token()).status == 200
+
+
+# ---- what is sent -------------------------------------------------------------------------------------------------------
+
+def test_the_end_of_an_experiment_is_told_signed(c, receiver):
+    h = made(c, receiver.url("/end"), "ends", [ENDED, CUSTOM])
+    assert (h["name"], h["workspaceId"], h["mode"], h["webhookType"]) == ("ends", 0, "WEBHOOK_MODE_WORKSPACE", "WEBHOOK_TYPE_DEFAULT")
+    assert [(t["triggerType"], t["condition"], t["webhookId"]) for t in h["triggers"]] == [
+        (ENDED["triggerType"], {"state": "CANCELED"}, h["id"]), ("TRIGGER_TYPE_CUSTOM", {}, h["id"])]
+    assert h in c.get(WEBHOOKS, token=c.admin_token()).json["webhooks"]
+    before = c.metric('det_webhook_messages_total{result="delivered"}')
+    x = canceled(c, name="the name")
+    m = one(receiver, "/end")
+    assert m.is_signed_with(KEY) and m.headers["Content-Type"] == "application/json; charset=UTF-8"
+    assert m.body["event_type"] == "EXPERIMENT_STATE_CHANGE" and m.body["condition"] == {"state": "CANCELED"} and len(m.body["event_id"]) == 36
+    assert m.body["event_data"] == {"experiment": {"id": x, "state": "CANCELED", "name": "the name", "duration": 0, "resource_pool": "default",
+                                                   "slots_per_trial": 1, "workspace": "Uncategorized", "project": "Uncategorized"}}
+    wait_for("the count", lambda: c.metric('det_webhook_messages_total{result="delivered"}') > before)
+    fence(c, receiver)
+    assert len(receiver.of("/end")) == 2  # the other one is of the fence's experiment
+    assert c.request("DELETE", f"{WEBHOOKS}/{h['id']}", token=c.admin_token()).status == 200
+    canceled(c)
+    fence(c, receiver)
+    assert len(receiver.of("/end")) == 2
+
+
+def test_slack_is_told_in_blocks(c, receiver):
+    made(c, receiver.url("/slack"), "slack", webhookType="WEBHOOK_TYPE_SLACK")
+    x = canceled(c, name="a <b> & c")
+    m = one(receiver, "/slack")
+    [top], [attachment] = m.body["blocks"], m.body["attachments"]
+    assert top == {"text": {"text": "The status of your experiment is CANCELED", "type": "plain_text"}, "type": "section"}
+    [block] = attachment["blocks"]
+    assert attachment["color"] == "#009bde"
+    assert block["text"]["text"] == f"<https://det.example.org/det/experiments/{x}/overview | a &lt;b&gt; &amp; c (#{x})>"
+    assert [f["text"] for f in block["fields"]] == [
+        "*Status*: CANCELED", "*Duration*: 0h 0min", "*Workspace*: <https://det.example.org/det/workspaces/1/projects | Uncategorized>",
+        "*Project*: <https://det.example.org/det/projects/1 | Uncategorized>"]
+    assert m.is_signed_with(KEY)
+
+
+def test_a_workspace_hears_of_its_own_experiments_only(c, receiver, other):
+    workspace = c.post("/api/v1/workspaces", {"name": "With a webhook"}).json["workspace"]["id"]
+    assert c.post(f"/api/v1/workspaces/{workspace}/projects", {"name": "P"}).status == 200
+    h = made(c, receiver.url("/own"), "own", workspaceId=workspace, token=c.token)
+    canceled(c)
+    x = canceled(c, workspace="With a webhook", project="P")
+    assert one(receiver, "/own").body["event_data"]["experiment"]["id"] == x
+    # its owner and admins change it and see it, nobody else
+    assert c.get(WEBHOOKS).json["webhooks"] == [h] and c.get(WEBHOOKS, token=other).json["webhooks"] == []
+    assert "belongs to user" in why(make(c, receiver.url(), "x", workspaceId=workspace, token=other), 403)
+    assert make(c, receiver.url(), "x", token=c.token).status == 400  # of the whole cluster: for admins
+    for method, body in (("PATCH", {"url": receiver.url()}), ("DELETE", None)):
+        assert c.request(method, f"{WEBHOOKS}/{h['id']}", body, token=other).status == 403
+    assert c.post(f"{WEBHOOKS}/{h['id']}/test", token=other).status == 403
+    assert c.patch(f"{WEBHOOKS}/{h['id']}", {"url": receiver.url("/moved")}).status == 200
+    canceled(c, workspace="With a webhook", project="P")
+    one(receiver, "/moved")
+    assert c.request("DELETE", f"{WEBHOOKS}/{h['id']}").status == 200 and c.request("DELETE", f"{WEBHOOKS}/{h['id']}").status == 404
+
+
+def test_an_experiment_chooses_its_webhooks(c, receiver):
+    h = made(c, receiver.url("/specific"), "specific", mode="WEBHOOK_MODE_SPECIFIC")
+    made(c, receiver.url("/all"), "all of them")
+    canceled(c)
+    quiet = canceled(c, integrations={"webhooks": {"exclude": True}})
+    by_id = canceled(c, integrations={"webhooks": {"webhook_id": [h["id"]]}})
+    by_name = canceled(c, integrations={"webhooks": {"webhook_name": ["specific"]}})
+    wait_for("both", lambda: len(receiver.of("/specific")) == 2)
+    assert [m.body["event_data"]["experiment"]["id"] for m in receiver.of("/specific")] == [by_id, by_name]
+    fence(c, receiver)
+    assert quiet not in [m.body["event_data"]["experiment"]["id"] for m in receiver.of("/all")] and len(receiver.of("/specific")) == 2
+
+
+def test_an_experiment_that_runs_elsewhere_is_told_of_too(c, receiver):
+    made(c, receiver.url("/elsewhere"), "elsewhere", [{**ENDED, "condition": {"state": "COMPLETED"}}])
+    config = {"name": "far away", "searcher": {"name": "single", "metric": "loss"}}
+    x = c.post("/api/v1/experiments", {"config": json.dumps(config), "unmanaged": True}).json["experiment"]["id"]
+    trial = c.post("/api/v1/trials", {"experimentId": x, "unmanaged": True, "hparams": {}}).json["trial"]["id"]
+    for state in ("STATE_RUNNING", "STATE_COMPLETED", "STATE_COMPLETED"):
+        assert c.patch(f"/api/v1/trials/{trial}", {"state": state}).status == 200
+    assert one(receiver, "/elsewhere").body["event_data"]["experiment"]["id"] == x
+    fence(c, receiver)
+    assert len(receiver.of("/elsewhere")) == 1
+
+
+def test_an_alert_of_a_tasks_code(c, receiver, other):
+    made(c, receiver.url("/alert"), "alerts", [CUSTOM])
+    x = c.create(activate=False)
+    [trial] = c.trial_ids(x)
+    alert = {"experimentId": x, "trialId": trial, "data": {"title": "T", "description": "D", "level": "LOG_LEVEL_WARNING"}}
+    assert c.post(f"{WEBHOOKS}/custom", alert, token=other).status == 403
+    assert c.post(f"{WEBHOOKS}/custom", alert).status == 200
+    body = one(receiver, "/alert").body
+    assert body["event_type"] == "CUSTOM" and body["condition"] == {} and body["event_data"]["experiment"]["trial_id"] == trial
+    assert body["event_data"]["custom_data"] == {"title": "T", "description": "D", "level": "WARNING"}
+    y = c.create(activate=False)
+    assert "is not of experiment" in why(c.post(f"{WEBHOOKS}/custom", {**alert, "experimentId": y}))
+    for bad in ({"data": None}, {"data": {"title": "x" * 10001}}, {"experimentId": 0}, {"experimentId": 4711}, {"trialId": 4711}):
+        assert c.post(f"{WEBHOOKS}/custom", {**alert, **bad}).status in (400, 404), bad
+    fence(c, receiver)
+    assert len(receiver.of("/alert")) == 1
+
+
+def test_the_test_button(c, receiver):
+    h = made(c, receiver.url("/button"), "button", mode="WEBHOOK_MODE_SPECIFIC")
+    assert c.post(f"{WEBHOOKS}/{h['id']}/test", token=c.admin_token()).json == {"completed": True}
+    m = one(receiver, "/button")
+    assert m.is_signed_with(KEY) and m.body["event_data"] == {"data": "test"} and m.body["condition"] == {"state": "COMPLETED"}
+    s = made(c, receiver.url("/slack-button"), "slack button", mode="WEBHOOK_MODE_SPECIFIC", webhookType="WEBHOOK_TYPE_SLACK")
+    assert c.post(f"{WEBHOOKS}/{s['id']}/test", token=c.admin_token()).status == 200
+    assert one(receiver, "/slack-button").body == {"blocks": [{"text": {"text": "test", "type": "plain_text"}, "type": "section"}]}
+    receiver.answer = lambda handler: handler.status(404)
+    assert "HTTP status 404" in why(c.post(f"{WEBHOOKS}/{h['id']}/test", token=c.admin_token()))
+    receiver.answer = None
+    assert c.post(f"{WEBHOOKS}/4711/test", token=c.admin_token()).status == 404
+
+
+# ---- what is refused ----------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("wrong, reason", [
+    ({"name": ""}, "name"), ({"name": "a\nb"}, "control"), ({"name": "n" * 10000}, "255"), ({"url": ""}, "url"), ({"url": "ftp://x/"}, "http://"),
+    ({"url": "http://"}, "host"), ({"url": "http:///x"}, "host"), ({"url": "file:///etc/passwd"}, "http://"), ({"url": "http://u:p@x/"}, "password"),
+    ({"url": "http://a b/"}, "ASCII"), ({"url": "http://x/\r\nHost: y"}, "ASCII"), ({"url": "http://x/" + "y" * 2000}, "2000"), ({"triggers": []}, "triggers"),
+    ({"triggers": [ENDED, ENDED]}, "same"), ({"triggers": [{**ENDED, "condition": {}}]}, "state"), ({"triggers": [{**ENDED, "condition": {"state": "x"}}]}, "no state"),
+    ({"triggers": [{}]}, "triggerType"), ({"triggers": [{"triggerType": "TRIGGER_TYPE_TASK_LOG", "condition": {"regex": "x"}}]}, "planned"),
+    ({"triggers": [{"triggerType": "TRIGGER_TYPE_METRIC_THRESHOLD_EXCEEDED"}]}, "not served"), ({"webhookType": 0}, "webhookType"), ({"mode": 0}, "mode")])
+def test_a_wrong_webhook_is_refused(c, receiver, wrong, reason):
+    before = c.get(WEBHOOKS, token=c.admin_token()).json
+    assert reason in why(make(c, **{"url": receiver.url(), "name": "wrong", **wrong}))
+    assert c.get(WEBHOOKS, token=c.admin_token()).json == before
+
+
+def test_names_are_unique_and_changes_are_checked(c, receiver):
+    h = made(c, receiver.url(), "unique", mode="WEBHOOK_MODE_SPECIFIC")
+    assert "is named \"unique\"" in why(make(c, receiver.url(), "unique"), 409)
+    assert make(c, receiver.url(), "nowhere", workspaceId=4711).status in (404, 409)
+    for body in ({"url": "gopher://x/"}, {"url": ""}, None):
+        assert c.patch(f"{WEBHOOKS}/{h['id']}", body, token=c.admin_token()).status == 400
+    assert c.patch(f"{WEBHOOKS}/4711", {"url": receiver.url()}, token=c.admin_token()).status == 404
+
+
+# ---- a receiver that is away, and a master that dies --------------------------------------------------------------------
+
+def test_a_message_is_tried_again_until_it_is_taken_and_a_refused_one_is_not(c, receiver):
+    left = [503, 500]
+    receiver.answer = lambda handler: handler.status(left.pop() if handler.path == "/again" and left else 400 if handler.path == "/refused" else 200)
+    given_up = c.metric('det_webhook_messages_total{result="given_up"}')
+    again, refused = made(c, receiver.url("/again"), "again"), made(c, receiver.url("/refused"), "refused")
+    x = canceled(c)
+    wait_for("the third attempt", lambda: len(receiver.of("/again")) == 3)
+    attempts = receiver.of("/again")
+    assert len({m.body["event_id"] for m in attempts}) == 1 and all(m.is_signed_with(KEY) for m in attempts)
+    assert attempts[0].body["event_data"]["experiment"]["id"] == x
+    wait_for("it was given up", lambda: f"webhook.given_up webhook={refused['id']} tries=1" in c.master_log())
+    assert len(receiver.of("/refused")) == 1 and c.metric('det_webhook_messages_total{result="given_up"}') > given_up
+    assert f"webhook.failed webhook={again['id']} tries=1/10" in c.master_log() and receiver.url("/again") not in c.master_log()
+    receiver.answer = None
+
+
+def test_a_receiver_that_hangs_delays_nobody_else(c, receiver):
+    release = threading.Event()
+    receiver.answer = lambda handler: release.wait(60) if handler.path == "/hang" else handler.status(200)
+    made(c, receiver.url("/hang"), "hang")
+    made(c, receiver.url("/quick"), "quick")
+    first, second = canceled(c), canceled(c)
+    wait_for("both", lambda: len(receiver.of("/quick")) >= 2)
+    assert [m.body["event_data"]["experiment"]["id"] for m in receiver.of("/quick")][:2] == [first, second]
+    assert len(receiver.of("/hang")) == 1  # one at a time
+    release.set()
+    receiver.answer = None
+
+
+def test_messages_survive_a_crash_of_the_master(new_cluster):
+    c = new_cluster(config=CONFIG)
+    c.start_master()
+    c.login()
+    with Receiver() as away:
+        port = away.port
+    made(c, f"http://127.0.0.1:{port}/late", "late")
+    x = canceled(c)
+    wait_for("an attempt", lambda: "webhook.failed" in c.master_log())
+    c.stop_master(signal.SIGKILL)
+    with Receiver(port) as receiver:
+        c.start_master()
+        assert one(receiver, "/late").body["event_data"]["experiment"]["id"] == x
+        c.stop_master()
+
+
+def test_a_key_of_its_own_is_kept_and_told_to_nobody(new_cluster):
+    with Receiver() as receiver:
+        c = new_cluster(config={"webhooks": {"allowed_addresses": ["127.0.0.0/8"]}})
+        c.start_master()
+        c.login()
+        key = (c.dir / "data/webhooks.key").read_text().strip()
+        assert len(key) == 64 and (c.dir / "data/webhooks.key").stat().st_mode & 0o777 == 0o600
+        made(c, receiver.url("/key"), "key")
+        canceled(c)
+        assert one(receiver, "/key").is_signed_with(key)
+        assert key not in c.master_log() and key not in str(c.get("/api/v1/master/config", token=c.admin_token()).body)
