@@ -1,1 +1,0 @@
--- Nothing: another change takes this number.
