@@ -167,7 +167,7 @@ void task_start(struct agent *a, const struct wire_link_start_task *message)
              rt->start->device_ids_n);
     task_send_state(t, WIRE_CONTAINER_STATE_PULLING);
     if (task_wants_python(t))
-        task_find_python(t);
+        task_find_python(t, /* again= */ false);
     else
         task_prepare(t);
 }
