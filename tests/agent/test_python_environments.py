@@ -430,6 +430,17 @@ def test_a_python_that_only_its_owner_can_read_makes_no_environment(site):
     assert f"(uid {BUILDER}) may not run {home}/python9" in text
 
 
+@needs_root
+def test_an_environment_is_made_with_the_first_python_that_every_user_may_run(site):
+    """A root agent started from a shell often has a Python below /root first on its PATH."""
+    home = site.place / "home"
+    home.mkdir(mode=0o700)
+    shutil.copy(PYTHON, home / "python3")
+    exit, log = site.start().run(IMPORT, "tiny==1.0", more_env=[f"PATH={home}:/usr/bin:/bin"])
+    assert "tiny 41" in log, (exit, log)
+    assert f"The task runs with /usr/bin/python3: {home}/python3 comes first on PATH, but not every user may run it" in log
+
+
 def test_without_any_python_the_task_is_told_so(site):
     site.start()
     text = site.refused("tiny", more_env=["PATH=/nowhere"])

@@ -9,7 +9,7 @@ from support.cluster import CONTRACT, PASSWORD, client_hash
 OPEN = {("POST", "/api/v1/auth/login"), ("GET", "/api/v1/master"), ("GET", "/api/v1/master/telemetry"),
         ("GET", "/info"), ("GET", "/health"), ("GET", "/")}
 RAW = [("GET", "/metrics"), ("GET", "/debug/prom/metrics"), ("POST", "/task-logs"), ("GET", "/experiments/1/model_def"),
-       ("GET", "/users/me"), ("GET", "/agents"), ("GET", "/agents?id=x"), ("GET", "/nowhere"), ("GET", "/info"), ("GET", "/health"),
+       ("GET", "/users/me"), ("GET", "/agents"), ("GET", "/agents?id=x"), ("GET", "/api/v1/openapi.json"), ("GET", "/nowhere"), ("GET", "/info"), ("GET", "/health"),
        ("GET", "/")]
 
 

@@ -108,6 +108,34 @@ def test_a_notebook_is_reached_by_its_id_and_by_its_token_alone(cluster, noteboo
         assert (ws.status, ws.receive()) == (101, b"hello")
 
 
+def released_links(task, address):
+    """Both forms of what "det notebook start" of release 0.38.1 opens (make_interactive_task_url in determined/cli/ntsc.py)."""
+    wait = f"/det/wait/jupyter-lab/{task}?eventUrl={address}/jupyter-lab/{task}/events&serviceAddr={address}"
+    return f"/det/interactive/{task}/jupyter-lab/a%20notebook/default/{urllib.parse.quote_plus(wait)}?currentSlotsExceeded=false", wait
+
+
+def test_links_of_the_released_client_lead_to_the_task(cluster, notebook):
+    for link in released_links(notebook["id"], notebook["serviceAddress"]):
+        reply = cluster.get(link, token=None)
+        assert (reply.status, reply.headers["Location"]) == (303, notebook["serviceAddress"]), link
+    for link in released_links(notebook["id"], f"/proxy/{notebook['id']}/"):
+        assert cluster.get(link, token=None).headers["Location"] == f"/proxy/{notebook['id']}/", "a TensorBoard's has no token"
+
+
+@pytest.mark.parametrize("address", ["https://evil.example/?token=a", "//evil.example/", "/proxy/other/?token=stolen", "/det/login?redirect=//evil",
+                                     "", "%0d%0aSet-Cookie:%20a=b"])
+def test_links_of_the_released_client_lead_nowhere_else(cluster, address):
+    for link in released_links("12-ab", address):
+        reply = cluster.get(link, token=None)
+        assert (reply.status, reply.headers["Location"]) == (303, "/proxy/12-ab/"), link
+        assert "Set-Cookie" not in reply.headers
+
+
+def test_a_link_of_the_released_client_with_a_strange_id_is_not_found(cluster):
+    for link in released_links("..%2f..%2fdet", "/"):
+        assert cluster.get(link, token=None).status == 404, link
+
+
 def test_the_token_of_a_notebook_opens_nothing_else(cluster, notebook, environment):
     token = urllib.parse.parse_qs(urllib.parse.urlparse(notebook["serviceAddress"]).query)["token"][0]
     other = launch(cluster, "notebook", {"environment": environment})

@@ -1,13 +1,15 @@
 """det notebook and det tensorboard against a real master and agent, with the real JupyterLab and TensorBoard where they are installed."""
 import contextlib
 import re
+import subprocess
 import sys
 import urllib.error
 import urllib.request
 
 import pytest
-from support.cluster import Cluster
-from support.det import det, run_det
+from support.cluster import TIMEOUT_S, Cluster
+from support.det import RELEASED, det, run_det
+from support.det import environment as environment_of
 from support.interactive import environment
 from support.jupyter import PYTHON, needs_jupyterlab
 from support.waiting import wait_for
@@ -50,14 +52,11 @@ def address_of(text):
 def test_a_notebook_is_started_opened_and_killed(prepared, tmp_path):
     (tmp_path / "context").mkdir()
     (tmp_path / "context" / "mine.py").write_text("x = 1\n")
-    opened = tmp_path / "opened"
-    browser = tmp_path / "browser"
-    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {opened}.new && mv {opened}.new {opened}\n')
-    browser.chmod(0o755)
-    done = run_det(prepared, "notebook", "start", "--config", "resources.slots=0", "-c", tmp_path / "context", BROWSER=browser)
-    assert done.returncode == 0, done
-    url = address_of(done.stdout)
-    assert wait_for("the browser", lambda: opened.exists() and opened.read_text()) == url
+    with browser_that_keeps_the_address(tmp_path) as (browser, opened):
+        done = run_det(prepared, "notebook", "start", "--config", "resources.slots=0", "-c", tmp_path / "context", **browser)
+        assert done.returncode == 0, done
+        url = address_of(done.stdout)
+        assert opened() == url
     assert b"<title>JupyterLab</title>" in urllib.request.urlopen(url).read()
     (tid,) = det(prepared, "notebook", "list", "-q").split()
     assert address_of(det(prepared, "notebook", "open", tid[:8], "--no-browser")) == url
@@ -68,6 +67,51 @@ def test_a_notebook_is_started_opened_and_killed(prepared, tmp_path):
     assert done.returncode == 1 and f"Notebook {tid} has ended" in done.stderr
     with pytest.raises(urllib.error.HTTPError):
         urllib.request.urlopen(url)
+
+
+@contextlib.contextmanager
+def browser_that_keeps_the_address(tmp_path):
+    """A browser for Python's webbrowser, and a function that returns the address that it was given."""
+    opened, program = tmp_path / "opened", tmp_path / "browser"
+    program.write_text(f'#!/bin/sh\nprintf %s "$1" > {opened}.new && mv {opened}.new {opened}\n')
+    program.chmod(0o755)
+    yield {"BROWSER": f"{program} %s"}, lambda: wait_for("the browser", lambda: opened.exists() and opened.read_text())
+
+
+def released(cluster, *words, **variables):
+    if not RELEASED.is_file():
+        pytest.skip("the released client is not installed (.venv-compat)")
+    done = subprocess.run([RELEASED, *map(str, words)], env={**environment_of(cluster), **variables}, capture_output=True, text=True,
+                          timeout=TIMEOUT_S)
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+@needs_jupyterlab
+def test_the_released_client_starts_opens_and_kills_a_notebook(prepared, tmp_path):
+    with browser_that_keeps_the_address(tmp_path) as (browser, opened):
+        out = released(prepared, "notebook", "start", "--config", "resources.slots=0", **browser)
+        url = opened()
+        assert url in out
+        assert b"<title>JupyterLab</title>" in urllib.request.urlopen(url).read()
+        (tid,) = released(prepared, "notebook", "list", "-q").split()
+        (tmp_path / "opened").unlink()
+        released(prepared, "notebook", "open", tid[:8], **browser)
+        assert b"<title>JupyterLab</title>" in urllib.request.urlopen(opened()).read()
+        assert "JupyterLab answers" in released(prepared, "notebook", "logs", tid)
+        assert "idle_timeout" in released(prepared, "notebook", "config", tid)
+        released(prepared, "notebook", "kill", tid)
+        wait_for("its end", lambda: tid not in det(prepared, "complete-ids", "notebook"))
+
+
+def test_the_released_client_starts_a_tensorboard(with_tensorboard, tmp_path):
+    eid = with_tensorboard.create(files={"train.py": REPORT}, entrypoint=["python3", "train.py"])
+    with browser_that_keeps_the_address(tmp_path) as (browser, opened):
+        released(with_tensorboard, "tensorboard", "start", eid, **browser)
+        request = urllib.request.Request(opened(), headers={"Cookie": f"auth={with_tensorboard.token}"})
+        assert b"TensorBoard" in urllib.request.urlopen(request).read()
+    (tid,) = released(with_tensorboard, "tensorboard", "list", "-q").split()
+    released(with_tensorboard, "tensorboard", "kill", tid)
 
 
 def test_a_tensorboard_is_started(with_tensorboard):

@@ -499,13 +499,29 @@ static int check_places(const struct python_settings *s, struct error *err)
     return 0;
 }
 
+/* Where an environment is to be made of a Python that the task has not named, it is made of the first one on PATH that
+ * the account that makes environments may run. */
+static int find_interpreter(struct program *p, bool makes, const char **ret, struct error *err)
+{
+    const char *passed;
+    if (*p->order.interpreter)
+        return interpreter_find(p->order.interpreter, &p->arena, ret, err);
+    if (interpreter_find_on_path(p->order.path, makes ? &p->order.settings : NULL, &p->arena, ret, &passed, err) < 0)
+        return -1;
+    if (passed)
+        tell("The task runs with %s: %s comes first on PATH, but not every user may run it. environment.python names "
+             "another Python.",
+             *ret, passed);
+    return 0;
+}
+
 static int prepare(struct program *p, struct python_place *ret, struct error *err)
 {
     const char *named, *interpreter;
-    if (interpreter_find(p->order.interpreter, p->order.path, &p->arena, &named, err) < 0)
+    bool makes = *p->order.requirements || p->order.extra_n;
+    if (find_interpreter(p, makes, &named, err) < 0)
         return -1;
     interpreter = named;
-    bool makes = *p->order.requirements || p->order.extra_n;
     if (*p->order.requirements && python_requirements_check(p->order.requirements, err) < 0)
         return error_wrap(err, "environment.python.requirements");
     if (makes && check_places(&p->order.settings, err) < 0)

@@ -46,27 +46,43 @@ static const char *in_directory(const char *dir, struct arena *a)
     return NULL;
 }
 
-static int find_on_path(const char *path, struct arena *a, const char **ret, struct error *err)
+/* Whether the account that makes environments may run the program. */
+static bool builder_may_run(const struct python_settings *s, const char *program)
 {
+    gid_t group = s->gid;
+    struct account builder = {.uid = s->uid, .gid = s->gid, .group = &group, .group_n = 1};
+    return !s->change_user || account_reaches(&builder, program, X_OK);
+}
+
+int interpreter_find_on_path(const char *path, const struct python_settings *builder, struct arena *a, const char **ret,
+                             const char **ret_passed, struct error *err)
+{
+    const char *first = NULL;
+    *ret_passed = NULL;
     for (const char *at = path, *end; *at; at = *end ? end + 1 : end) {
         end = at + strcspn(at, ":");
         const char *file = arena_printf(a, "%.*s/python3", (int)(end - at), at);
-        if (*at == '/' && is_program(file)) {
+        if (*at != '/' || !is_program(file))
+            continue;
+        if (!builder || builder_may_run(builder, file)) {
             *ret = file;
+            *ret_passed = first;
             return 0;
         }
+        first = first ? first : file;
     }
-    return error_set(err, ERR_INVALID,
-                     "the task needs a Python, and there is no python3 on its PATH (%s): install one on this agent's "
-                     "machine, or name one in environment.python",
-                     path);
+    if (!first)
+        return error_set(err, ERR_INVALID,
+                         "the task needs a Python, and there is no python3 on its PATH (%s): install one on this "
+                         "agent's machine, or name one in environment.python",
+                         path);
+    *ret = first;
+    return 0;
 }
 
-int interpreter_find(const char *named, const char *path, struct arena *a, const char **ret, struct error *err)
+int interpreter_find(const char *named, struct arena *a, const char **ret, struct error *err)
 {
     struct stat st;
-    if (!*named)
-        return find_on_path(path, a, ret, err);
     size_t n = strlen(named);
     while (n > 1 && named[n - 1] == '/')
         n--;
@@ -188,9 +204,7 @@ int interpreter_ask(const char *interpreter, const char *const *module, size_t m
                     const struct python_settings *settings, struct arena *a, struct interpreter_facts *ret,
                     struct error *err)
 {
-    gid_t group = settings->gid;
-    struct account builder = {.uid = settings->uid, .gid = settings->gid, .group = &group, .group_n = 1};
-    if (settings->change_user && !account_reaches(&builder, interpreter, X_OK))
+    if (!builder_may_run(settings, interpreter))
         return error_set(
             err, ERR_INVALID,
             "environment.python: the account that makes environments (uid %u) may not run %s; put that Python "

@@ -4,9 +4,15 @@
 
 #include "agent/python/python_order.h"
 
-/* Finds the interpreter: at `named`, which is a file or the directory of a conda or virtual environment; if `named` is
- * "", the first python3 on `path`. ERR_INVALID with a sentence if there is none. */
-int interpreter_find(const char *named, const char *path, struct arena *a, const char **ret, struct error *err);
+/* Finds the interpreter that the task names: a file, or the directory of a conda or virtual environment. ERR_INVALID
+ * with a sentence if there is none. */
+int interpreter_find(const char *named, struct arena *a, const char **ret, struct error *err);
+/* Finds the first python3 on `path`. Of `builder`, which may be NULL, it finds the first one that the account that
+ * makes environments may run; *ret_passed then is the one before it that the account may not run, or NULL. If the
+ * account may run none, it is the first one after all: interpreter_ask() tells what is wrong with it. ERR_INVALID if
+ * there is none. */
+int interpreter_find_on_path(const char *path, const struct python_settings *builder, struct arena *a, const char **ret,
+                             const char **ret_passed, struct error *err);
 /* The directory of the virtual or conda environment that the interpreter belongs to; "" if there is none. */
 const char *interpreter_environment(const char *interpreter, struct arena *a);
 

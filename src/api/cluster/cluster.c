@@ -1,6 +1,7 @@
 /* The master itself: identity, health, configuration, telemetry, and the raw routes about these. */
 #include <string.h>
 
+#include "api/cluster/openapi.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/identity.h"
 #include "api/pipeline/internal.h"
@@ -84,6 +85,12 @@ int raw_info(struct req *r, struct core *core, struct error *err)
     strbuf_adds(
         out,
         ",\"telemetry\":{\"enabled\":false,\"otel_enabled\":false,\"otel_endpoint\":\"\"},\"sso_providers\":null}\n");
+    return 0;
+}
+
+int raw_openapi(struct req *r, struct core *core, struct error *err)
+{
+    strbuf_add(&r->reply.body, openapi_text, openapi_text_n);
     return 0;
 }
 

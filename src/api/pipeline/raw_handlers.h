@@ -7,6 +7,7 @@
 int raw_root(struct req *r, struct core *core, struct error *err);
 int raw_info(struct req *r, struct core *core, struct error *err);
 int raw_health(struct req *r, struct core *core, struct error *err);
+int raw_openapi(struct req *r, struct core *core, struct error *err);
 int raw_agents(struct req *r, struct core *core, struct error *err);
 int raw_login_page(struct req *r, struct core *core, struct error *err);
 int raw_metrics(struct req *r, struct core *core, struct error *err);
@@ -15,6 +16,8 @@ int raw_model_definition(struct req *r, struct store *db, struct error *err);
 int raw_model_file(struct req *r, struct store *db, struct error *err);
 int raw_checkpoint(struct req *r, struct core *core, struct error *err);
 int raw_preview_gc(struct req *r, struct store *db, struct error *err);
+int raw_interactive_link(struct req *r, struct core *core, struct error *err);
+int raw_wait_link(struct req *r, struct core *core, struct error *err);
 int raw_proxy(struct req *r, struct core *core, struct error *err);
 int raw_tasks(struct req *r, struct core *core, struct error *err);
 int raw_not_served_yet(struct req *r, struct core *core, struct error *err);

@@ -1,0 +1,11 @@
+/* The description of the REST routes in OpenAPI 3.1, made from contract/ by tools/gen-openapi. GET /api/v1/openapi.json
+ * answers with it. */
+#ifndef DET_API_CLUSTER_OPENAPI_H
+#define DET_API_CLUSTER_OPENAPI_H
+
+#include <stddef.h>
+
+extern const char openapi_text[]; /* ASCII, without an end mark */
+extern const size_t openapi_text_n;
+
+#endif

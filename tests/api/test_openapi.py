@@ -1,0 +1,76 @@
+"""GET /api/v1/openapi.json: a valid document, of the routes that are served and of no others, which the replies fit."""
+import json
+
+import jsonschema
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+from support.cluster import CONTRACT, ROOT
+
+SERVED = json.loads((ROOT / "contract/served.json").read_text())
+# They need parameters in their query.
+WITH_PARAMETERS = {"CompareTrials", "GetWorkspaceIDFromTask"}
+
+
+@pytest.fixture(scope="module")
+def document(master):
+    reply = master.get("/api/v1/openapi.json")
+    assert reply.status == 200 and reply.headers["Content-Type"].startswith("application/json")
+    return reply.json
+
+
+def operations(document):
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield method.upper(), path, operation
+
+
+def test_it_is_valid_openapi(document):
+    assert document["openapi"] == "3.1.0"
+    OpenAPIV31SpecValidator(document).validate()
+
+
+def test_it_has_the_served_routes_and_no_others(document):
+    described = {operation["operationId"] for _, path, operation in operations(document) if path.startswith("/api/v1/")}
+    assert described - {"raw_openapi_get_api_v1_openapi_json"} == {name for name in SERVED if " " not in name}
+    assert document["paths"]["/experiments/{id}/model_def"]["get"]["summary"] == "Model definition as .tar.gz."
+
+
+def test_it_says_who_may_use_a_route(document):
+    by_id = {operation["operationId"]: operation for _, _, operation in operations(document)}
+    assert by_id["Login"]["description"] == "It needs no credentials." and by_id["Login"]["security"] == []
+    assert by_id["GetMasterConfig"]["description"] == "Only an admin may see the master's configuration."
+    assert by_id["ActivateExperiment"]["description"].startswith("Users may use it for what they own. Admins may use it for everything.")
+    assert "security" not in by_id["GetMe"] and document["security"] == [{"token": []}]
+
+
+def test_requests_are_described_with_their_parameters_and_bodies(document):
+    patch = document["paths"]["/api/v1/experiments/{experiment.id}"]["patch"]
+    assert [p["name"] for p in patch["parameters"]] == ["experiment.id"]
+    schema = patch["requestBody"]["content"]["application/json"]["schema"]
+    assert "experiment.v1.PatchExperiment" in json.dumps(schema)
+    listed = {p["name"]: p for p in document["paths"]["/api/v1/experiments"]["get"]["parameters"]}
+    assert listed["states"]["schema"]["type"] == "array" and "experimentIdFilter.incl" in listed
+
+
+def test_replies_fit_their_schemas(master, document):
+    experiment = master.create(activate=False, description="an experiment, so that lists are not empty")
+    admin, seen = master.login("admin", keep=False).json["token"], 0
+    for method, path, operation in operations(document):
+        reply = operation["responses"].get("200")
+        if method != "GET" or not reply or operation["operationId"] in WITH_PARAMETERS or CONTRACT.routes[operation["operationId"]].get("stream"):
+            continue
+        path = path.replace("{experimentId}", str(experiment)).replace("{workspaceId}", "1").replace("{projectId}", "1")
+        if "{" in path:
+            continue
+        answer = master.get(path, token=admin)
+        if answer.status != 200:
+            assert answer.status in (400, 404), (path, answer)
+            continue
+        schema = {**reply["content"]["application/json"]["schema"], "components": document["components"]}
+        jsonschema.Draft202012Validator(schema).validate(answer.json)
+        seen += 1
+    assert seen >= 20
+
+
+def test_it_needs_a_login(master):
+    assert master.get("/api/v1/openapi.json", token=None).status == 401
