@@ -171,6 +171,7 @@ static void read_python(struct config *c, struct arena *a, struct agent_config *
                                          .index_url = config_text(c, "python_environments.index_url", a),
                                          .lists_dir = text_or(c, "python_environments.lists_dir", default_lists(a), a),
                                          .only_wheels = config_bool(c, "python_environments.only_wheels"),
+                                         .build_timeout_s = (int32_t)config_int(c, "python_environments.build_timeout"),
                                          .change_user = geteuid() == 0,
                                          .uid = x->accounts.own.first,
                                          .gid = x->accounts.own.first,

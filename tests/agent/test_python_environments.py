@@ -9,6 +9,7 @@ import pathlib
 import shutil
 import signal
 import stat
+import sys
 
 import pytest
 from support.fake_master.agents import Agent
@@ -19,7 +20,7 @@ from support.wheels import wheel
 ROOT = os.geteuid() == 0
 PYTHON = "/usr/bin/python3"
 BUILDER = 2000000  # the first id of task_uids, which belongs to no user
-UV = os.environ.get("DET_TEST_UV") or shutil.which("uv")
+UV = os.environ.get("DET_TEST_UV") or shutil.which("uv", path=f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}")
 needs_root = pytest.mark.skipif(not ROOT, reason="only a root agent has an account for builds, and other accounts for tasks")
 
 
@@ -232,10 +233,10 @@ def test_a_build_ends_with_its_task_and_the_next_task_makes_it_anew(site):
 
 
 @pytest.mark.parametrize("also_the_builder", [False, True])
-def test_an_agent_that_is_killed_in_a_build_leaves_nothing_that_counts(site, also_the_builder):
+def test_an_agent_that_is_killed_in_a_build_leaves_nothing_that_counts_and_the_next_one_begins_again(site, also_the_builder):
     (site.watch / "daemon").touch()
     site.fake_uv().start().hold()
-    lost = site.task("true", "tiny")
+    container = site.task("echo made after all", "tiny")
     site.wait_for_build()
     (builder,) = builders_of(site.agent.process.pid)
     site.agent.process.send_signal(signal.SIGSTOP)  # so that it does not notice
@@ -247,9 +248,29 @@ def test_an_agent_that_is_killed_in_a_build_leaves_nothing_that_counts(site, als
     assert site.environments() == [] and any(site.cache.glob("*/env")) == also_the_builder
     site.hold(False)
     site.agent.start()
-    assert site.master.finish(lost)["kind"] == "EXIT_KIND_LOST"
-    exit, log = site.run("echo made after all", "tiny")
-    assert "made after all" in log and len(site.environments()) == 1, log
+    assert site.master.finish(container).get("code", 0) == 0
+    log = site.master.text(container)
+    assert log.index("The agent was restarted") < log.index("The Python environment is ready") < log.index("made after all"), log
+    assert sorted(site.master.lines[container]) == list(range(1, len(site.master.lines[container]) + 1))
+    assert len(site.environments()) == 1
+    wait_for("the removal of the task", lambda: not (site.place / "agent/tasks" / container).exists())
+
+
+def test_a_task_that_was_killed_in_a_build_does_not_begin_again(site):
+    site.fake_uv().start().hold()
+    container = site.task("true", "tiny")
+    site.wait_for_build()
+    (builder,) = builders_of(site.agent.process.pid)
+    site.agent.kill(signal.SIGKILL)
+    wait_for("the end of the first build", lambda: not alive(builder))
+    site.master.expected.pop(container)  # killed while the agent is away
+    seen = len(site.master.hellos)
+    site.agent.start()
+    site.master.wait_agent(seen + 1)
+    site.hold(False)
+    wait_for("the removal of the task", lambda: not (site.place / "agent/tasks" / container).exists())
+    wait_for("the end of the build", lambda: not builders_of(site.agent.process.pid))
+    assert site.environments() == [] and "The Python environment is ready" not in site.master.text(container)
 
 
 def test_an_agent_that_is_stopped_ends_its_builds(site):
@@ -289,6 +310,15 @@ def test_an_environment_that_does_not_fit_is_refused_with_the_option_to_raise(si
     text = site.fake_uv().start(max_size="1 MiB").refused("tiny")
     assert "cannot be kept" in text and "may hold 1 MiB" in text and "python_environments.max_size" in text
     assert site.environments() == [] and not any(site.cache.glob("*/env"))
+
+
+def test_a_build_that_takes_too_long_is_ended_and_the_option_is_named(site):
+    (site.watch / "daemon").touch()
+    site.fake_uv().start(build_timeout=1).hold()
+    text = site.refused("tiny")
+    assert "took longer than 1 s, and was ended" in text and "raise python_environments.build_timeout of the agent" in text
+    assert site.environments() == [] and not sleeper_runs()
+    site.hold(False)
 
 
 def test_a_full_disk_is_told_as_what_it_is(site):

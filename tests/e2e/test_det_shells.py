@@ -62,6 +62,47 @@ def test_ssh_and_scp_by_name(cluster, shell, tmp_path):
     assert seen[0].decode() == hashlib.md5(data).hexdigest()
 
 
+@pytest.mark.skipif(not shutil.which("rsync"), reason="rsync is not installed")
+def test_rsync_by_name_copies_both_ways_and_sends_only_what_changed(cluster, shell, tmp_path):
+    here = tmp_path / "tree"
+    (here / "below").mkdir(parents=True)
+    (here / "below/large").write_bytes(os.urandom(3_000_000))
+    (here / "small").write_text("one\n")
+
+    def rsync(*words):
+        done = subprocess.run(["rsync", "-a", "--stats", "-e", f"ssh -F {cluster.dir}/.ssh/config", *words], capture_output=True, text=True,
+                              timeout=TIMEOUT_S, env={"PATH": os.environ["PATH"], "HOME": str(cluster.dir)}, start_new_session=True)
+        assert done.returncode == 0, done.stderr
+        return int(re.search(r"Total bytes sent: ([\d,]+)", done.stdout)[1].replace(",", ""))
+
+    there = f"det-{shell[:8]}:rsynced"
+    assert rsync(f"{here}/", there) > 3_000_000
+    (here / "small").write_text("two\n")
+    assert rsync("--checksum", f"{here}/", there) < 100_000
+    rsync(f"{there}/", tmp_path / "back")
+    assert (tmp_path / "back/below/large").read_bytes() == (here / "below/large").read_bytes() and (tmp_path / "back/small").read_text() == "two\n"
+
+
+@pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
+def test_git_clones_and_pushes_by_name(cluster, shell, tmp_path):
+    env = {"PATH": os.environ["PATH"], "HOME": str(cluster.dir), "GIT_SSH_COMMAND": f"ssh -F {cluster.dir}/.ssh/config", "GIT_CONFIG_GLOBAL": "/dev/null",
+           **{f"GIT_{who}_{what}": "tests@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}}
+
+    def git(*words):
+        done = subprocess.run(["git", *words], capture_output=True, text=True, timeout=TIMEOUT_S, env=env, start_new_session=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    place = ssh(cluster, f"det-{shell[:8]}", "git init -q --bare repository && cd repository && pwd").stdout.decode().strip()
+    git("clone", "-q", f"det-{shell[:8]}:{place}", tmp_path / "first")
+    (tmp_path / "first/file").write_text("content\n")
+    git("-C", tmp_path / "first", "add", "file")
+    git("-C", tmp_path / "first", "commit", "-q", "-m", "a file")
+    git("-C", tmp_path / "first", "push", "-q", "origin", "HEAD:refs/heads/main")
+    git("clone", "-q", "-b", "main", f"det-{shell[:8]}:{place}", tmp_path / "second")
+    assert (tmp_path / "second/file").read_text() == "content\n"
+
+
 def test_the_shown_command_works_without_det(cluster, shell):
     line = det(cluster, "shell", "show-ssh-command", shell, "--", "echo", "pasted").strip()
     done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=TIMEOUT_S, start_new_session=True, stdin=subprocess.DEVNULL,

@@ -39,6 +39,7 @@ struct program {
     struct python_order order;
     const char *uv; /* NULL: it is not installed */
     struct strbuf tail;
+    int64_t until_us; /* when the environment that is being made has to be ready */
     /* the environments that were found or made, the base first, and their locks */
     struct environment_paths level[LEVELS_MAX];
     int lock[LEVELS_MAX];
@@ -146,20 +147,33 @@ static int lay_out(struct program *p, const struct environment_paths *e, const s
                                                                                     : give_to_builder(p, e->dir, err);
 }
 
+static int refuse_slow(const struct python_settings *s, struct error *err)
+{
+    error_release(err);
+    return error_set(
+        err, ERR_INVALID,
+        "making this Python environment took longer than %d s, and was ended; list wheels in place of packages "
+        "that have to be built, or raise python_environments.build_timeout of the agent",
+        (int)s->build_timeout_s);
+}
+
 static int run_command(struct program *p, const struct installer_job *j, char *const *argv, int *ret_status,
                        struct error *err)
 {
     const struct python_settings *s = &p->order.settings;
+    int64_t left_us = p->until_us - clock_monotonic_us();
     struct build_process b = {.argv = argv,
                               .env = installer_environment(j, environ, &p->arena),
                               .dir = j->work,
                               .change_user = s->change_user,
                               .uid = s->uid,
                               .gid = s->gid,
+                              .timeout_s = left_us > 1000000 ? (int)(left_us / 1000000) : 1,
                               .on_line = on_line,
                               .ctx = p};
     strbuf_reset(&p->tail);
-    return build_process_run(&b, ret_status, err);
+    int r = build_process_run(&b, ret_status, err);
+    return r < 0 && err->kind == ERR_DEADLINE ? refuse_slow(s, err) : r;
 }
 
 static int fail(struct program *p, const struct installer_job *j, struct error *err)
@@ -224,6 +238,7 @@ static int fill(struct program *p, const struct environment_paths *e, const stru
                               .hashed = plan->hashed};
     enum installer_way way;
     int status;
+    p->until_us = clock_monotonic_us() + p->order.settings.build_timeout_s * INT64_C(1000000);
     if (lay_out(p, e, plan, file, err) < 0 || make_environment(p, &j, &way, err) < 0 ||
         run_command(p, &j, installer_install_command(&j, way, &p->arena), &status, err) < 0)
         return -1;

@@ -168,6 +168,23 @@ static bool is_supervised(const struct task *t)
     return dir >= 0 && flock(dir, LOCK_EX | LOCK_NB) < 0;
 }
 
+/* Begins anew with a task that waited for its Python when the agent ended. Returns false if it did not. */
+static bool begin_again(struct task *t)
+{
+    t->rt->start = task_start_read(t->rt);
+    if (!t->rt->start)
+        return false;
+    t->rt->kept = t->rt->start;
+    t->allocation_id = t->rt->start->allocation_id;
+    t->task_id = t->rt->start->task_id;
+    t->ready_watch = ready_watch_new(t->rt->start->ready_pattern, t->rt->start->waiting_pattern);
+    t->reported = WIRE_CONTAINER_STATE_PULLING;
+    log_info("task.found", "container=%s allocation=%s supervised=no action=begin_again", t->container_id,
+             t->allocation_id);
+    task_find_python(t, /* again= */ true);
+    return true;
+}
+
 /* Adopts a task. If its supervisor is dead, what is left of the task is killed at once, even while the master cannot be
  * reached, because nobody watches it. */
 void task_adopt(struct agent *a, const char *container_id)
@@ -176,6 +193,8 @@ void task_adopt(struct agent *a, const char *container_id)
     struct taskspec spec;
     task_order_read(t->rt);
     bool started = task_read_spec(t, &spec), supervised = is_supervised(t);
+    if (!started && !supervised && begin_again(t))
+        return;
     if (started && *spec.image)
         task_set_engine(t, spec.engine);
     if (started) {
@@ -248,6 +267,7 @@ void task_signal(struct task *t, int signo)
         t->ask = NULL;
         task_end_killed(t);
     } else if (t->python_waits && signo == SIGKILL) {
+        task_start_forget(t->rt);
         task_release_python(t);
         task_end_killed(t);
     } else if (signo != SIGKILL) {

@@ -143,7 +143,7 @@ void task_prepare(struct task *t)
 void task_begin(struct task *t)
 {
     if (t->rt->runtime == &runtime_process && task_wants_python(t))
-        task_find_python(t);
+        task_find_python(t, /* again= */ false);
     else
         task_prepare(t);
 }

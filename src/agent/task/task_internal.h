@@ -64,6 +64,11 @@ struct task {
 int task_order_keep(const struct runtime_task *rt, struct error *err);
 /* Reads it for a task that was found. Nothing is read for a task of an agent that kept none. */
 void task_order_read(struct runtime_task *rt);
+/* The same with the whole order, while the task waits for its Python. task_start_read() returns NULL if none is kept.
+ */
+int task_start_keep(const struct runtime_task *rt, struct error *err);
+const struct wire_link_start_task *task_start_read(struct runtime_task *rt);
+void task_start_forget(const struct runtime_task *rt);
 
 struct runtime_task *runtime_task_new(struct agent *a, const char *container_id);
 /* makes a task in the agent's table, in state PREPARING */
@@ -109,8 +114,8 @@ int task_open_log(struct task *t, struct error *err);
 void task_log_line(struct task *t, const char *line, size_t n);
 
 bool task_wants_python(const struct task *t);
-/* Finds or makes the Python that the task asks for; then task_prepare(). */
-void task_find_python(struct task *t);
+/* Finds or makes the Python that the task asks for; then task_prepare(). again: an earlier agent had begun to. */
+void task_find_python(struct task *t, bool again);
 void task_release_python(struct task *t);           /* cancels it, or gives it up */
 void task_send_log(struct task *t, uint64_t after); /* sends the lines of t->log that come after that number */
 void task_close_log(struct task *t);

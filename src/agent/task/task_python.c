@@ -53,6 +53,7 @@ static void on_done(void *ctx, const struct python_place *place, const struct er
     struct task *t = ctx;
     if (t->agent->stopping)
         return;
+    task_start_forget(t->rt);
     if (!place) {
         task_release_python(t);
         task_end_unstarted(t, err);
@@ -91,12 +92,17 @@ static int start_job(struct task *t, struct error *err)
     return environment_job_new(t->agent->loop, &order, &h, &t->python_job, err);
 }
 
-void task_find_python(struct task *t)
+void task_find_python(struct task *t, bool again)
 {
+    static const char restarted[] = "The agent was restarted, and begins again to prepare the task's Python.";
     cleanup_error struct error err = ERROR_INIT;
     t->python_waits = true;
-    if (task_open_log(t, &err) == 0 && start_job(t, &err) == 0)
+    if (task_open_log(t, &err) == 0 && (again || task_start_keep(t->rt, &err) == 0) && start_job(t, &err) == 0) {
+        if (again)
+            on_line(t, restarted, sizeof(restarted) - 1);
         return;
+    }
+    task_start_forget(t->rt);
     task_release_python(t);
     task_end_unstarted(t, &err);
 }
