@@ -118,23 +118,6 @@ const char *interpreter_environment(const char *interpreter, struct arena *a)
 
 /* ---- what it says ------------------------------------------------------------------------------------------------ */
 
-static const char **texts_of(struct json_object *o, const char *name, struct arena *a, size_t *ret_n)
-{
-    struct json_object *list = json_object_object_get(o, name);
-    size_t n = json_object_is_type(list, json_type_array) ? json_object_array_length(list) : 0;
-    const char **text = arena_array(a, const char *, n + 1);
-    for (size_t i = 0; i < n; i++)
-        text[i] = arena_strdup(a, json_object_get_string(json_object_array_get_idx(list, i)));
-    *ret_n = n;
-    return text;
-}
-
-static const char *text_of(struct json_object *o, const char *name, struct arena *a)
-{
-    struct json_object *v = json_object_object_get(o, name);
-    return json_object_is_type(v, json_type_string) ? arena_strdup(a, json_object_get_string(v)) : "";
-}
-
 int interpreter_facts_decode(const char *text, size_t n, struct arena *a, struct interpreter_facts *ret,
                              struct error *err)
 {
@@ -143,14 +126,14 @@ int interpreter_facts_decode(const char *text, size_t n, struct arena *a, struct
         return -1;
     struct interpreter_facts f = {0};
     if (json_object_is_type(o, json_type_object))
-        f = (struct interpreter_facts){.version = text_of(o, "version", a),
-                                       .tag = text_of(o, "tag", a),
-                                       .machine = text_of(o, "machine", a),
-                                       .prefix = text_of(o, "prefix", a)};
+        f = (struct interpreter_facts){.version = json_get_text(o, "version", a),
+                                       .tag = json_get_text(o, "tag", a),
+                                       .machine = json_get_text(o, "machine", a),
+                                       .prefix = json_get_text(o, "prefix", a)};
     if (!f.version || !*f.version || *f.prefix != '/')
         return error_set(err, ERR_INVALID, "it does not say what it is");
-    f.site = texts_of(o, "site", a, &f.site_n);
-    f.found = texts_of(o, "found", a, &f.found_n);
+    f.site = json_get_texts(o, "site", a, &f.site_n);
+    f.found = json_get_texts(o, "found", a, &f.found_n);
     *ret = f;
     return 0;
 }

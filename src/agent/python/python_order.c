@@ -15,23 +15,6 @@ static void add_texts(struct json_object *o, const char *name, const char *const
     json_object_object_add(o, name, list);
 }
 
-static const char *get_text(struct json_object *o, const char *name, struct arena *a)
-{
-    struct json_object *v = json_object_object_get(o, name);
-    return json_object_is_type(v, json_type_string) ? arena_strdup(a, json_object_get_string(v)) : "";
-}
-
-static const char **get_texts(struct json_object *o, const char *name, struct arena *a, size_t *ret_n)
-{
-    struct json_object *list = json_object_object_get(o, name);
-    size_t n = json_object_is_type(list, json_type_array) ? json_object_array_length(list) : 0;
-    const char **text = arena_array(a, const char *, n + 1);
-    for (size_t i = 0; i < n; i++)
-        text[i] = arena_strdup(a, json_object_get_string(json_object_array_get_idx(list, i)));
-    *ret_n = n;
-    return text;
-}
-
 static int64_t get_number(struct json_object *o, const char *name)
 {
     return json_object_get_int64(json_object_object_get(o, name));
@@ -77,22 +60,22 @@ int python_order_decode(const char *text, size_t n, struct arena *a, struct pyth
     cleanup_json struct json_object *j = NULL;
     if (parse_object(text, n, &j, err) < 0)
         return error_wrap(err, "the order of a Python environment");
-    struct python_order o = {.settings = {.dir = get_text(j, "dir", a),
+    struct python_order o = {.settings = {.dir = json_get_text(j, "dir", a),
                                           .max_bytes = get_number(j, "max_bytes"),
-                                          .wheels = get_text(j, "wheels", a),
-                                          .index_url = get_text(j, "index_url", a),
-                                          .lists_dir = get_text(j, "lists_dir", a),
+                                          .wheels = json_get_text(j, "wheels", a),
+                                          .index_url = json_get_text(j, "index_url", a),
+                                          .lists_dir = json_get_text(j, "lists_dir", a),
                                           .only_wheels = get_bool(j, "only_wheels"),
                                           .change_user = get_bool(j, "change_user"),
                                           .uid = (uint32_t)get_number(j, "uid"),
                                           .gid = (uint32_t)get_number(j, "gid"),
-                                          .http_proxy = get_text(j, "http_proxy", a),
-                                          .https_proxy = get_text(j, "https_proxy", a),
-                                          .no_proxy = get_text(j, "no_proxy", a)},
-                             .interpreter = get_text(j, "interpreter", a),
-                             .path = get_text(j, "path", a),
-                             .requirements = get_text(j, "requirements", a)};
-    o.extra = get_texts(j, "extras", a, &o.extra_n);
+                                          .http_proxy = json_get_text(j, "http_proxy", a),
+                                          .https_proxy = json_get_text(j, "https_proxy", a),
+                                          .no_proxy = json_get_text(j, "no_proxy", a)},
+                             .interpreter = json_get_text(j, "interpreter", a),
+                             .path = json_get_text(j, "path", a),
+                             .requirements = json_get_text(j, "requirements", a)};
+    o.extra = json_get_texts(j, "extras", a, &o.extra_n);
     *ret = o;
     return 0;
 }
@@ -113,11 +96,11 @@ int python_place_decode(const char *text, size_t n, struct arena *a, struct pyth
     cleanup_json struct json_object *j = NULL;
     if (parse_object(text, n, &j, err) < 0)
         return error_wrap(err, "the place of a Python environment");
-    struct python_place p = {.interpreter = get_text(j, "interpreter", a),
-                             .environment = get_text(j, "environment", a)};
-    p.bin = get_texts(j, "bin", a, &p.bin_n);
-    p.root = get_texts(j, "roots", a, &p.root_n);
-    p.lock = get_texts(j, "locks", a, &p.lock_n);
+    struct python_place p = {.interpreter = json_get_text(j, "interpreter", a),
+                             .environment = json_get_text(j, "environment", a)};
+    p.bin = json_get_texts(j, "bin", a, &p.bin_n);
+    p.root = json_get_texts(j, "roots", a, &p.root_n);
+    p.lock = json_get_texts(j, "locks", a, &p.lock_n);
     *ret = p;
     return 0;
 }

@@ -179,3 +179,25 @@ void json_print_sorted(struct json_object *v, int indent, struct strbuf *out)
 {
     print_sorted(v, indent, 0, out);
 }
+
+static const char *copy_text(struct json_object *v, struct arena *a)
+{
+    return json_object_is_type(v, json_type_string) ? arena_strdup(a, json_object_get_string(v)) : "";
+}
+
+const char *json_get_text(struct json_object *object, const char *name, struct arena *a)
+{
+    return copy_text(json_object_object_get(object, name), a);
+}
+
+const char **json_get_texts(struct json_object *object, const char *name, struct arena *a, size_t *ret_n)
+{
+    struct json_object *list = json_object_object_get(object, name);
+    size_t n = json_object_is_type(list, json_type_array) ? json_object_array_length(list) : 0;
+    const char **text = arena_array(a, const char *, n + 1);
+    for (size_t i = 0; i < n; i++)
+        text[i] = copy_text(json_object_array_get_idx(list, i), a);
+    text[n] = NULL;
+    *ret_n = n;
+    return text;
+}

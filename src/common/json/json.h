@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "common/base/arena.h"
 #include "common/base/error.h"
 #include "common/base/strbuf.h"
 
@@ -21,6 +22,12 @@ int json_parse(const char *text, size_t n, struct json_object **ret, struct erro
 void json_print(struct json_object *v, struct strbuf *out); /* compact, keys in insertion order */
 /* Python's json.dumps(sort_keys=True, indent=…) */
 void json_print_sorted(struct json_object *v, int indent, struct strbuf *out);
+
+/* The text of that name, copied into the arena; "" if there is none, or something else. */
+const char *json_get_text(struct json_object *object, const char *name, struct arena *a);
+/* The list of texts of that name, copied into the arena; an item that is no text is "", and something that is no list
+ * is an empty one. The list is followed by a NULL. */
+const char **json_get_texts(struct json_object *object, const char *name, struct arena *a, size_t *ret_n);
 
 struct yaml_positions; /* JSON path → line and column */
 struct yaml_mark {

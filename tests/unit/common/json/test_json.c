@@ -133,6 +133,28 @@ static void test_json__sorted_print_is_that_of_python(void **state)
                         "  \"\\u00e9\": \"t\\u00e4b\\t\\u007f\\ud83d\\ude00\"\n}");
 }
 
+static void test_json__texts_are_copied_and_what_is_no_text_is_empty(void **state)
+{
+    const char *text = "{\"one\":\"a\",\"number\":1,\"many\":[\"b\",null,2,\"c\"]}";
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct json_object *v = NULL;
+    size_t n = 0, none = 9;
+    assert_int_equal(json_parse(text, strlen(text), &v, NULL), 0);
+    const char *one = json_get_text(v, "one", &a), **many = json_get_texts(v, "many", &a, &n);
+    assert_string_equal(json_get_text(v, "number", &a), "");
+    assert_string_equal(json_get_text(v, "missing", &a), "");
+    json_get_texts(v, "one", &a, &none);
+    json_object_put(v);
+    assert_string_equal(one, "a");
+    assert_int_equal(n, 4);
+    assert_string_equal(many[0], "b");
+    assert_string_equal(many[1], "");
+    assert_string_equal(many[2], "");
+    assert_string_equal(many[3], "c");
+    assert_null(many[4]);
+    assert_int_equal(none, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -141,6 +163,7 @@ int main(void)
         cmocka_unit_test(test_json__refuses_the_101st_level),
         cmocka_unit_test(test_json__doubles_read_back_the_same_and_look_like_pythons),
         cmocka_unit_test(test_json__sorted_print_is_that_of_python),
+        cmocka_unit_test(test_json__texts_are_copied_and_what_is_no_text_is_empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
