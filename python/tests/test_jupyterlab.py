@@ -8,6 +8,7 @@ import tempfile
 import pytest
 from support.jupyter import PYTHON, Jupyter, needs_jupyterlab
 from support.ports import free_port
+from support.task_process import TaskProcess, started_tasks
 from support.waiting import wait_for
 
 from determined.exec import notebook
@@ -16,57 +17,31 @@ LIBRARY = str(notebook.__file__).split("/determined/")[0]
 pytestmark = needs_jupyterlab
 
 
-class Notebook:
-    """A notebook's process. Its output is in a file."""
+class Notebook(TaskProcess):
+    """A notebook's process."""
 
     def __init__(self, cluster, directory, **env):
         cluster.write(task_type="NOTEBOOK")
         self.work_dir = cluster.run_dir / "workdir"
         self.work_dir.mkdir(exist_ok=True)
-        self.output = directory / "output"
         self.port = free_port()
         self.jupyter = Jupyter(f"http://127.0.0.1:{self.port}/proxy/7.6f4e/", "a-notebook-token")
         env = {
-            **os.environ,
             "PYTHONPATH": LIBRARY,
-            "DET_RUN_DIR": str(cluster.run_dir),
             "HOME": str(directory),
             "NOTEBOOK_PORT": str(self.port),
             "DET_NOTEBOOK_TOKEN": "a-notebook-token",
             **env,
         }
-        with open(self.output, "wb") as output:
-            self.process = subprocess.Popen(
-                [PYTHON, "-m", "determined.exec.notebook"],
-                cwd=self.work_dir,
-                env=env,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
+        super().__init__([PYTHON, "-m", "determined.exec.notebook"], cluster, directory, env, cwd=self.work_dir)
         wait_for("JupyterLab", lambda: self.jupyter.answers() or self.process.poll() is not None)
         assert self.process.poll() is None, self.said
-
-    @property
-    def said(self):
-        return self.output.read_text()
-
-    def close(self):
-        if self.process.poll() is None:
-            self.process.terminate()
-        self.process.wait(timeout=60)
 
 
 @pytest.fixture
 def start(cluster, tmp_path):
-    notebooks = []
-
-    def run(**env):
-        notebooks.append(Notebook(cluster, tmp_path, **env))
-        return notebooks[-1]
-
-    yield run
-    for one in notebooks:
-        one.close()
+    with started_tasks(Notebook) as started:
+        yield lambda **env: started(cluster, tmp_path, **env)
 
 
 def test_a_notebook__executes_cells_and_tells_the_master_that_it_is_used(start, cluster):

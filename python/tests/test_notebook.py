@@ -109,14 +109,14 @@ def test_without_jupyterlab__a_sentence_says_what_to_do(start):
     # -S: without the packages of the environment that runs these tests
     program, said, _ = start(path=[LIBRARY], isolated=True)
     assert program.returncode == 1
-    assert "JupyterLab cannot be imported by this notebook's Python, /" in said
+    assert "JupyterLab cannot be imported by this task's Python, /" in said
     assert "environment.python" in said
 
 
 @pytest.mark.parametrize("variable", ["NOTEBOOK_PORT", "DET_NOTEBOOK_TOKEN"])
 def test_without_a_variable__it_is_named(start, variable):
     program, said, _ = start(**{variable: None})
-    assert program.returncode == 1 and f"the variables {variable} are not set" in said
+    assert program.returncode == 1 and f"the variable {variable} is not set" in said
 
 
 def test_off_the_cluster_it_does_nothing(start, cluster):

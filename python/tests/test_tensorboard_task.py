@@ -2,9 +2,7 @@
 
 import contextlib
 import json
-import os
 import pathlib
-import subprocess
 import sys
 import time
 import urllib.error
@@ -14,10 +12,11 @@ import urllib.request
 import pytest
 from support import object_stores
 from support.ports import free_port
+from support.task_process import TaskProcess, started_tasks
 from support.waiting import wait_for
 
 from determined import _storage
-from determined.exec import tensorboard
+from determined.exec import _service, tensorboard
 
 LIBRARY = str(tensorboard.__file__).split("/determined/")[0]
 # The program, with patience for tests.
@@ -32,30 +31,17 @@ sys.exit(tensorboard.main(sys.argv[1:]))
 """
 
 
-class Task:
-    """A TensorBoard's process. Its output is in a file."""
+class Task(TaskProcess):
+    """A TensorBoard's process."""
 
-    def __init__(self, cluster, directory, sources, arguments, patience, env):
+    def __init__(self, cluster, directory, *sources, arguments=(), patience=None, **env):
         cluster.write(task_type="TENSORBOARD")
         self.port = free_port()
-        self.output = directory / "output"
         (directory / "sources.json").write_text(json.dumps({"sources": sources}))
-        argv = [sys.executable, "-c", PROGRAM.replace("{patience}", repr(patience))]
+        argv = [sys.executable, "-c", PROGRAM.replace("{patience}", repr(patience or {}))]
         argv += ["--sources", str(directory / "sources.json"), "--", "--reload_interval=1", *arguments]
-        env = {
-            **os.environ,
-            "PYTHONPATH": LIBRARY,
-            "DET_RUN_DIR": str(cluster.run_dir),
-            **env,
-            "TENSORBOARD_PORT": str(self.port),
-            "TMPDIR": str(directory),
-        }
-        with open(self.output, "wb") as output:
-            self.process = subprocess.Popen(argv, env=env, stdout=output, stderr=subprocess.STDOUT)
-
-    @property
-    def said(self):
-        return self.output.read_text()
+        env = {"PYTHONPATH": LIBRARY, **env, "TENSORBOARD_PORT": str(self.port), "TMPDIR": str(directory)}
+        super().__init__(argv, cluster, directory, env)
 
     def ask(self, path):
         url = f"http://127.0.0.1:{self.port}/proxy/7.6f4e/data/{path}"
@@ -72,27 +58,11 @@ class Task:
         wait_for(text, lambda: text in self.said or self.process.poll() is not None)
         assert text in self.said, self.said
 
-    def ends(self):
-        self.process.wait(timeout=60)
-        return self.process.returncode
-
-    def close(self):
-        if self.process.poll() is None:
-            self.process.terminate()
-        self.process.wait(timeout=60)
-
 
 @pytest.fixture
 def start(cluster, tmp_path):
-    tasks = []
-
-    def run(*sources, arguments=(), patience=None, **env):
-        tasks.append(Task(cluster, tmp_path, list(sources), arguments, patience or {}, env))
-        return tasks[-1]
-
-    yield run
-    for task in tasks:
-        task.close()
+    with started_tasks(Task) as started:
+        yield lambda *sources, **options: started(cluster, tmp_path, *sources, **options)
 
 
 class Trial:
@@ -260,6 +230,7 @@ def test_off_the_cluster_it_does_nothing(cluster, monkeypatch, caplog):
 
 def test_without_tensorboard__a_sentence_says_what_to_do(cluster, monkeypatch, caplog):
     cluster.write(task_type="TENSORBOARD")
-    monkeypatch.setattr(tensorboard.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setenv("TENSORBOARD_PORT", "1")
+    monkeypatch.setattr(_service.importlib.util, "find_spec", lambda name: None)
     assert tensorboard.main(["--sources", "/dev/null"]) == 1
     assert f"TensorBoard cannot be imported by this task's Python, {sys.executable}" in caplog.text

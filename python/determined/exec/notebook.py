@@ -14,7 +14,6 @@ This program prepares JupyterLab's directories, starts the watch that tells the 
 Kernels need neither the master nor the agent: they go on when these are started anew.
 """
 
-import importlib.util
 import json
 import logging
 import os
@@ -26,9 +25,18 @@ from typing import Dict, List, NoReturn
 
 import determined as det
 from determined import _info, _linux, _process
+from determined.exec import _service
 
 logger = logging.getLogger("determined")
 
+SERVICE = _service.Service(
+    program="determined.exec.notebook",
+    task_type="NOTEBOOK",
+    tasks="notebooks",
+    title="JupyterLab",
+    package="jupyterlab",
+    variables=("NOTEBOOK_PORT", "DET_NOTEBOOK_TOKEN"),
+)
 # The level in front is what the platform's log knows levels by.
 LOG_FORMAT = "%(levelname)s: [%(name)s] %(message)s"
 # In bytes; unix(7).
@@ -130,20 +138,8 @@ def _become_jupyterlab(argv: List[str], env: Dict[str, str]) -> NoReturn:
 
 
 def main() -> int:
-    info = det.get_cluster_info()
-    if info is None or info.task_type != "NOTEBOOK":
-        logger.error("determined.exec.notebook runs in notebooks on a cluster only")
-        return 1
-    missing = [name for name in ("NOTEBOOK_PORT", "DET_NOTEBOOK_TOKEN") if not os.environ.get(name)]
-    if missing:
-        logger.error("the variables %s are not set: is the master of another version?", " and ".join(missing))
-        return 1
-    if importlib.util.find_spec("jupyterlab") is None:
-        logger.error(
-            "JupyterLab cannot be imported by this notebook's Python, %s: install the package jupyterlab there, or "
-            "name an environment that has it in environment.python of the notebook's configuration",
-            sys.executable,
-        )
+    info = _service.find_task(SERVICE)
+    if info is None:
         return 1
     run_dir, work_dir = _info.short_run_dir(), pathlib.Path.cwd()
     make_directories(run_dir)

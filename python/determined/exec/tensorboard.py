@@ -16,7 +16,6 @@ then, ``TensorBoard is waiting for metrics.`` says that it runs.
 import argparse
 import contextlib
 import http.client
-import importlib.util
 import json
 import logging
 import math
@@ -34,10 +33,18 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 import determined as det
 from determined import _info, _linux, _process, _storage
 from determined.core import _tensorboard
-from determined.exec import _mirror
+from determined.exec import _mirror, _service
 
 logger = logging.getLogger("determined")
 
+SERVICE = _service.Service(
+    program="determined.exec.tensorboard",
+    task_type="TENSORBOARD",
+    tasks="TensorBoards",
+    title="TensorBoard",
+    package="tensorboard",
+    variables=("TENSORBOARD_PORT",),
+)
 LOOK_EVERY_S = 20.0
 
 
@@ -275,21 +282,10 @@ def main(argv: Optional[List[str]] = None) -> int:
     parser.add_argument("--sources", type=pathlib.Path, required=True, help="file that says what to show")
     parser.add_argument("arguments", nargs="*", help="TensorBoard's own arguments, after --")
     args = parser.parse_args(argv)
-    info = det.get_cluster_info()
-    if info is None or info.task_type != "TENSORBOARD":
-        logger.error("determined.exec.tensorboard runs in TensorBoards on a cluster only")
+    info = _service.find_task(SERVICE)
+    if info is None:
         return 1
-    if importlib.util.find_spec("tensorboard") is None:
-        logger.error(
-            "TensorBoard cannot be imported by this task's Python, %s: install the package tensorboard there, or name "
-            "an environment that has it in environment.python of the task's configuration",
-            sys.executable,
-        )
-        return 1
-    port = os.environ.get("TENSORBOARD_PORT")
-    if not port:
-        logger.error("the variable TENSORBOARD_PORT is not set: is the master of another version?")
-        return 1
+    port = os.environ["TENSORBOARD_PORT"]
     try:
         sources = read_sources(args.sources)
         return _show(sources, info.cluster_id, info.task_id, int(port), args.arguments)
