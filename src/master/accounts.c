@@ -13,6 +13,7 @@
 #include "api/pipeline/identity.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
+#include "common/base/hex.h"
 #include "common/base/must.h"
 #include "common/system/files.h"
 #include "common/system/log.h"
@@ -209,8 +210,7 @@ static int make_agent_token(const char *path, char ret[128], struct error *err)
     unsigned char raw[32];
     if (RAND_bytes(raw, sizeof(raw)) != 1)
         return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
-    for (size_t i = 0; i < sizeof(raw); i++)
-        snprintf(ret + 2 * i, 3, "%02x", raw[i]);
+    hex_encode(raw, sizeof(raw), ret);
     return file_write(path, ret, strlen(ret), 0600, err);
 }
 

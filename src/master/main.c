@@ -12,6 +12,7 @@
 #include "api/pipeline/identity.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
+#include "common/base/hex.h"
 #include "common/base/must.h"
 #include "common/system/files.h"
 #include "common/system/log.h"
@@ -66,16 +67,12 @@ static int open_data_dir(struct master *m, struct error *err)
     return data_dir_lock(m->data_dir, &m->lock_fd, err);
 }
 
-static int uuid_new(char ret[37], struct error *err)
+static int uuid_new(char ret[UUID_TEXT_MAX], struct error *err)
 {
-    unsigned char b[16];
+    unsigned char b[UUID_BYTES];
     if (RAND_bytes(b, sizeof(b)) != 1)
         return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
-    b[6] = (b[6] & 0x0f) | 0x40;
-    b[8] = (b[8] & 0x3f) | 0x80;
-    size_t at = 0;
-    for (int i = 0; i < 16; i++)
-        at += (size_t)snprintf(ret + at, 37 - at, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", b[i]);
+    uuid_encode(b, ret);
     return 0;
 }
 

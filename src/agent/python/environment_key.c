@@ -1,9 +1,9 @@
 #include "agent/python/environment_key.h"
 
 #include <openssl/evp.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "common/base/hex.h"
 #include "common/base/strbuf.h"
 
 /* Increased when an environment with the same content has to be made anew. */
@@ -29,6 +29,5 @@ void environment_key(const struct environment_content *c, char ret[ENVIRONMENT_K
     for (size_t i = 0; i < c->list_n; i++)
         add(&b, c->list[i]);
     EVP_Digest(b.s, b.n, digest, NULL, EVP_sha256(), NULL);
-    for (size_t i = 0; i < ENVIRONMENT_KEY_LENGTH / 2; i++)
-        snprintf(ret + 2 * i, 3, "%02x", digest[i]);
+    hex_encode(digest, ENVIRONMENT_KEY_LENGTH / 2, ret);
 }

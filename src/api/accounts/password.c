@@ -1,4 +1,5 @@
 #include "api/accounts/password.h"
+#include "common/base/hex.h"
 
 #include <argon2.h>
 #include <openssl/crypto.h>
@@ -35,12 +36,7 @@ int password_wire_form(const char *password, bool is_hashed, struct arena *a, co
     char *text = arena_printf(a, "%s%s", wire_salt, password);
     if (EVP_Digest(text, strlen(text), digest, &digest_n, EVP_sha512(), NULL) != 1)
         return error_set(err, ERR_INTERNAL, "SHA-512 is not available in this OpenSSL");
-    char *hex = arena_alloc(a, 2 * digest_n + 1);
-    for (unsigned i = 0; i < digest_n; i++) {
-        hex[2 * i] = "0123456789abcdef"[digest[i] >> 4];
-        hex[2 * i + 1] = "0123456789abcdef"[digest[i] & 15];
-    }
-    *ret = hex;
+    *ret = hex_in_arena(digest, digest_n, a);
     return 0;
 }
 

@@ -14,6 +14,7 @@
 
 #include "api/checkpoints/storage_roots.h"
 #include "common/base/cleanup.h"
+#include "common/base/hex.h"
 #include "common/base/must.h"
 #include "common/system/beneath.h"
 
@@ -129,8 +130,7 @@ static void make_tag(struct checkpoint_archive *a)
         strbuf_addf(&text, "%s %lld %lld.%09ld\n", a->item[i].name, (long long)a->item[i].size,
                     (long long)a->item[i].modified.tv_sec, a->item[i].modified.tv_nsec);
     SHA256((const unsigned char *)text.s, text.n, digest);
-    for (size_t i = 0; i < sizeof(digest); i++)
-        snprintf(a->tag + 2 * i, 3, "%02x", digest[i]);
+    hex_encode(digest, sizeof(digest), a->tag);
 }
 
 const char *checkpoint_archive_tag(const struct checkpoint_archive *a)

@@ -6,6 +6,7 @@
 
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
+#include "common/base/hex.h"
 #include "core/core.h"
 #include "gen/handlers.h"
 #include "store/cluster/tasks.h"
@@ -26,13 +27,10 @@ struct making {
 
 static int new_uuid(char ret[CORE_UUID_MAX], struct error *err)
 {
-    unsigned char b[16];
+    unsigned char b[UUID_BYTES];
     if (RAND_bytes(b, sizeof(b)) != 1)
         return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
-    b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
-    b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
-    snprintf(ret, CORE_UUID_MAX, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
-             b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+    uuid_encode(b, ret);
     return 0;
 }
 

@@ -16,6 +16,7 @@
 #include "api/tasks/launched_views.h"
 #include "api/tasks/shown_runs.h"
 #include "api/tasks/ssh_keys.h"
+#include "common/base/hex.h"
 #include "common/config/config.h"
 #include "common/json/json.h"
 #include "gen/handlers.h"
@@ -104,18 +105,6 @@ static int prepare_config(struct req *r, struct store *db, struct launch *l, con
         rc = make_config(r, l, config, &ctx, err);
     launch_context_release(&ctx);
     return rc;
-}
-
-static const char *hex_in_arena(const unsigned char *data, size_t n, struct arena *a)
-{
-    static const char digits[] = "0123456789abcdef";
-    char *text = arena_alloc(a, 2 * n + 1);
-    for (size_t i = 0; i < n; i++) {
-        text[2 * i] = digits[data[i] >> 4];
-        text[2 * i + 1] = digits[data[i] & 15];
-    }
-    text[2 * n] = '\0';
-    return text;
 }
 
 static int make_archive(struct req *r, struct launch *l, struct error *err)

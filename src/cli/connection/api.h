@@ -78,7 +78,6 @@ int password_check(const char *password, struct error *err);
 /* Like password_check(); also refuses the user's name as password. The master cannot check this, because it is sent
  * a hash. */
 int password_check_for(const char *password, const char *user, struct error *err);
-#define PASSWORD_HASH_CHARS 128
 
 void session_free(struct session *s);
 

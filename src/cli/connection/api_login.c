@@ -10,6 +10,7 @@
 #include "cli/connection/logins.h"
 #include "cli/terminal/terminal.h"
 #include "common/base/cleanup.h"
+#include "common/base/hex.h"
 
 #define DEFAULT_USER "determined"
 #define SALT "GubPEmmotfiK9TMD6Zdw"
@@ -25,10 +26,7 @@ const char *password_hash(struct arena *a, const char *password)
     char *salted = arena_printf(a, SALT "%s", password);
     EVP_Digest(salted, strlen(salted), digest, &n, EVP_sha512(), NULL);
     explicit_bzero(salted, strlen(salted));
-    char *hex = arena_alloc(a, PASSWORD_HASH_CHARS + 1);
-    for (unsigned i = 0; i < n && i * 2 < PASSWORD_HASH_CHARS; i++)
-        snprintf(hex + i * 2, 3, "%02x", digest[i]);
-    return hex;
+    return hex_in_arena(digest, n, a);
 }
 
 int password_check(const char *password, struct error *err)

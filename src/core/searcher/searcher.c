@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/hex.h"
 #include "common/base/must.h"
 #include "core/searcher/hparams.h"
 #include "core/searcher/internal.h"
@@ -43,21 +44,11 @@ void searcher_actions_release(struct searcher_actions *a)
 
 /* ---- for methods ------------------------------------------------------------------------------------------------- */
 
-/* Makes a version 4 UUID of 16 random bytes. */
 static void draw_request_id(struct rng *rng, char ret[CORE_UUID_MAX])
 {
-    static const char hex[] = "0123456789abcdef";
-    uint8_t b[16];
+    unsigned char b[UUID_BYTES];
     rng_bytes(rng, b, sizeof(b));
-    b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
-    b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
-    for (int i = 0; i < 16; i++) {
-        if (i == 4 || i == 6 || i == 8 || i == 10)
-            *ret++ = '-';
-        *ret++ = hex[b[i] >> 4];
-        *ret++ = hex[b[i] & 15];
-    }
-    *ret = '\0';
+    uuid_encode(b, ret);
 }
 
 static struct searcher_trial *add_trial(struct searcher *s)

@@ -19,6 +19,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
+#include "common/base/hex.h"
 #include "common/base/must.h"
 #include "common/system/files.h"
 #include "common/system/process.h"
@@ -321,7 +322,7 @@ static int new_id(struct arena *a, const char **ret, struct error *err)
     unsigned char b[6];
     if (getrandom(b, sizeof(b), 0) != (ssize_t)sizeof(b))
         return error_errno(err, "the system gives no random bytes");
-    *ret = arena_printf(a, "local-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2], b[3], b[4], b[5]);
+    *ret = arena_printf(a, "local-%s", hex_in_arena(b, sizeof(b), a));
     return 0;
 }
 
