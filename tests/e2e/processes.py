@@ -4,12 +4,12 @@ import os
 import pathlib
 import shutil
 import signal
-import sys
 
 from e2e.test_examples import DIGITS, check_checkpoints, check_resumed, create, pause_after, training_steps, validations
 from support.cluster import Cluster, wait_for
 from support.det import det
 from support.experiments import log_of, the_trial
+from support.light_python import light_python
 from support.machines import machines
 
 PATIENCE_S = 400
@@ -31,9 +31,10 @@ class DigitsTrial(digits.DigitsTrial):
 
 
 @contextlib.contextmanager
-def cluster_of(directory, count, slots, python=sys.executable):
-    """Agents in namespaces, so that their ports are nobody else's either."""
-    env = {"PATH": f"{os.path.dirname(python)}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
+def cluster_of(directory, count, slots, python=None):
+    """Agents in namespaces, so that their ports are nobody else's either. python: what tasks run, if not light_python()."""
+    programs = os.path.dirname(python) if python else light_python(pathlib.Path(directory) / "python")
+    env = {"PATH": f"{programs}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
     with machines(count) as hosts, Cluster(directory, env=env) as c:
         c.start_master(bind_host="0.0.0.0")
         for i in range(count):

@@ -2,12 +2,12 @@
 import os
 import shutil
 import signal
-import sys
 
 import pytest
 from e2e.test_examples import DIGITS, create, needs_torch, validations
 from support.cluster import Cluster, wait_for
 from support.experiments import wait_slots_free
+from support.light_python import light_python
 
 # Its loss follows from its seed, so that a run can be compared with another one bit by bit. Some trials crash once.
 TRAIN = """
@@ -40,8 +40,9 @@ SEED = 5
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    path = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
-    with Cluster(tmp_path_factory.mktemp("searches"), env={"PATH": path, "OMP_NUM_THREADS": "1"}) as c:
+    directory = tmp_path_factory.mktemp("searches")
+    path = f"{light_python(directory / 'python')}:{os.environ['PATH']}"
+    with Cluster(directory / "cluster", env={"PATH": path, "OMP_NUM_THREADS": "1"}) as c:
         c.start_master()
         c.start_agent(slots=4)
         c.login()
@@ -124,7 +125,7 @@ TRIALS = 8
 
 @needs_torch
 def test_adaptive_asha_on_digits(cluster, tmp_path):
-    """Importing torch twenty times is what takes the time, a minute of CPU in all."""
+    """Importing torch twenty times is what takes the time, half a minute of CPU in all."""
     c = cluster
     short = ("--config", "searcher.max_time=4", "--config", "searcher.max_length.epochs=4", "--config", f"searcher.max_trials={TRIALS}")
     undisturbed = create(c, DIGITS, *short, name="adaptive.yaml")

@@ -1,0 +1,1 @@
+"""What tests need of scikit-learn, without its imports (support/light_python.py)."""
