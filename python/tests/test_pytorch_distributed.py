@@ -7,10 +7,10 @@ import json
 import os
 import pathlib
 import subprocess
-import sys
 
 import pytest
 import torch
+from support.light_python import shared_light_python
 from support.ports import free_port
 from torch.utils.data import BatchSampler, SequentialSampler
 
@@ -20,8 +20,11 @@ HERE = pathlib.Path(__file__).parent
 TIMEOUT_S = 200
 
 
-def torchrun(size, *argv, cwd, **env):
-    """Run a program in ``size`` processes, as our launcher would; returns the finished process."""
+def torchrun(size, *argv, cwd, python=None, **env):
+    """Run a program in ``size`` processes, as our launcher would; returns the finished process.
+
+    ``python`` is the interpreter, if not that of ``light_python()``.
+    """
     env = {
         **os.environ,
         "PYTHONPATH": f"{REPOSITORY / 'python'}{os.pathsep}{HERE}",
@@ -35,7 +38,12 @@ def torchrun(size, *argv, cwd, **env):
     }
     launcher = ["-m", "torch.distributed.run", "--nproc_per_node", str(size), "--master_port", str(free_port())]
     return subprocess.run(
-        [sys.executable, *launcher, *argv], cwd=cwd, env=env, capture_output=True, text=True, timeout=TIMEOUT_S
+        [python or shared_light_python(), *launcher, *argv],
+        cwd=cwd,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
     )
 
 
@@ -49,7 +57,7 @@ class Told:
         return [json.loads((self.directory / f"{scenario}.{r}.json").read_text()) for r in range(self.size)]
 
 
-def run_scenarios(tmp_path_factory, size, *scenarios, program="distributed_program.py"):
+def run_scenarios(tmp_path_factory, size, *scenarios, program="distributed_program.py", python=None):
     out = tmp_path_factory.mktemp(f"of{size}")
     process = torchrun(
         size,
@@ -57,6 +65,7 @@ def run_scenarios(tmp_path_factory, size, *scenarios, program="distributed_progr
         str(out),
         *scenarios,
         cwd=out,
+        python=python,
         DET_RUN_DIR=str(out / "no-cluster"),
         XDG_DATA_HOME=str(out / "home"),
     )

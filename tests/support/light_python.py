@@ -1,7 +1,11 @@
 """A Python for tasks of tests whose subject is not what they import."""
+import atexit
+import functools
 import os
 import pathlib
+import shutil
 import sys
+import tempfile
 import venv
 
 STAND_INS = pathlib.Path(__file__).resolve().parent / "stand_ins"
@@ -20,3 +24,11 @@ def light_python(directory):
     places = [STAND_INS, *(path for path in sys.path if path.endswith(("site-packages", "dist-packages")))]
     (packages / "light.pth").write_text("".join(f"{line}\n" for line in [*places, COLLECT_SELDOM, "import late_dynamo"]))
     return os.fspath(pathlib.Path(directory) / "bin")
+
+
+@functools.cache
+def shared_light_python():
+    """Returns the interpreter of a light_python() that all tests of this process share."""
+    directory = tempfile.mkdtemp(prefix="det-python-", dir="/tmp")
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    return os.path.join(light_python(directory), "python3")

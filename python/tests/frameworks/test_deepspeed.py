@@ -1,6 +1,7 @@
 """``DeepSpeedTrial`` on the CPU: alone in this process, and in two that torchrun starts, with ZeRO's stages."""
 
 import json
+import sys
 
 import pytest
 
@@ -233,7 +234,7 @@ STAGES = [0, 1, 2, 3]
 def two(tmp_path_factory):
     names = [f"{kind}{stage}" for stage in STAGES for kind in ("zero", "noisy", "paused")]
     names += ["at_once1", "at_once3", "uneven1", "pipeline", "paused_pipeline"]
-    return run_scenarios(tmp_path_factory, 2, *names, program="deepspeed_program.py")
+    return run_scenarios(tmp_path_factory, 2, *names, program="deepspeed_program.py", python=sys.executable)
 
 
 def test_processes__share_the_records_and_have_the_same_weights(two):
@@ -294,7 +295,7 @@ def test_full_dataset__is_evaluated_by_the_chief_or_by_all_that_have_a_part(two)
 
 @pytest.fixture(scope="module")
 def one(tmp_path_factory):
-    return run_scenarios(tmp_path_factory, 1, "unstaged", program="deepspeed_program.py")
+    return run_scenarios(tmp_path_factory, 1, "unstaged", program="deepspeed_program.py", python=sys.executable)
 
 
 def test_a_pipeline__learns_in_two_stages_what_it_learns_in_one(two, one):
