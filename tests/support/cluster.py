@@ -28,6 +28,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from contract_check import Contract  # noqa: E402
 
 from support import postgres  # noqa: E402
+from support.first_store import copy_first_store  # noqa: E402
 from support.ports import free_port  # noqa: E402
 from support.waiting import TIMEOUT_S, wait_for  # noqa: E402
 
@@ -36,6 +37,7 @@ BUILD = pathlib.Path(os.environ.get("DET_BUILD", ROOT / "build"))
 # The memory of a program with a sanitizer says nothing about the program's own.
 SANITIZED = any(name in (BUILD / "determined-master").read_bytes() for name in (b"__asan_init", b"__tsan_init"))
 PASSWORD = "Test-Passw0rd"
+FIRST_SECURITY = {"initial_user_password": PASSWORD}
 STOP_PATIENCE_S = 60  # far more than any program should need, since it is no fault of the program if the machine is busy
 ENDS_WELL = (0, -signal.SIGKILL)  # a test may have killed the program
 SANITIZER_REPORT = re.compile(r"^.*(ERROR: AddressSanitizer|ERROR: LeakSanitizer|WARNING: ThreadSanitizer|runtime error: )", re.M)
@@ -120,10 +122,13 @@ class Cluster:
     def url(self):
         return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
 
-    def start_master(self, wait=True, expect_accounts=True, prefix=(), bind_host="127.0.0.1"):
-        """Starts the master. prefix: words of a program that executes the master, such as prlimit."""
+    def start_master(self, wait=True, expect_accounts=True, prefix=(), bind_host="127.0.0.1", use_template=True):
+        """Starts the master. prefix: words of a program that executes the master, such as prlimit. use_template: it may begin with
+        a copy of the store of a master that was started before, unless something about its first start is special."""
         (self.dir / "master.yaml").write_text(json.dumps(self.config))
         expect_accounts = wait and expect_accounts and self.password and not (self.dir / "data").exists()
+        if use_template and expect_accounts and not prefix and self._begins_as_others_do():
+            expect_accounts = not copy_first_store(Cluster, self.dir / "data", self.config.get("db", {"type": "sqlite"}))
         log = open(self.dir / "master.log", "ab")
         self.master = subprocess.Popen(
             [*prefix, self.programs / "determined-master", "--config-file", self.dir / "master.yaml", "--data-dir", self.dir / "data",
@@ -135,6 +140,12 @@ class Cluster:
         if expect_accounts:
             wait_for("the first accounts", self._accounts_exist)
         return self
+
+    def _begins_as_others_do(self):
+        db = self.config.get("db", {"type": "sqlite"})
+        shared = db == {"type": "sqlite"} or (db.get("type") == "postgres" and db.get("host") == str(postgres.shared().dir))
+        return shared and (self.programs == BUILD and self.password == PASSWORD and self.config["security"] == FIRST_SECURITY
+                           and "LD_PRELOAD" not in self.env)
 
     def _accounts_exist(self):
         """Whether the initial accounts have their password. A login costs a tenth of a second of processor time, so one is tried only if

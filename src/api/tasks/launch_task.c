@@ -155,14 +155,6 @@ static int find_account(struct req *r, struct store *db, struct launch *l, const
     return 0;
 }
 
-static int priority_of_pool(const struct api_defaults *d, const char *pool)
-{
-    for (size_t i = 0; i < d->pool_n; i++)
-        if (strcmp(d->pool[i].name, pool) == 0 && d->pool[i].default_priority > 0)
-            return d->pool[i].default_priority;
-    return SCHED_PRIORITY_DEFAULT;
-}
-
 static void fill_spec(struct req *r, struct launch *l)
 {
     const struct task_values *v = &l->made->values;
@@ -174,8 +166,7 @@ static void fill_spec(struct req *r, struct launch *l)
         .pool = wanted->resource_pool,
         .description = v->description ? v->description : "",
         .slots = wanted->slots,
-        .priority = wanted->has_priority ? wanted->priority
-                                         : priority_of_pool(&r->api->defaults, wanted->resource_pool),
+        .priority = wanted->has_priority ? wanted->priority : SCHED_PRIORITY_DEFAULT,
         .max_slots = wanted->has_max_slots ? wanted->max_slots : -1,
         .weight = wanted->weight,
         .idle_timeout_us = l->made->idle_timeout_us,

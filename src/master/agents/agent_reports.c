@@ -56,24 +56,27 @@ static struct core_container_report report_of(const struct link *l, const struct
     return r;
 }
 
+/* Returns why the cluster never takes an agent that says so of itself; NULL: it may take it. */
+static const char *find_refusal(const struct config *config, const struct wire_link_agent_hello *hello, struct arena *a)
+{
+    if (hello->protocol != LINK_PROTOCOL)
+        return arena_printf(a, "this master speaks protocol %d of the link, the agent %d; use programs of one version",
+                            LINK_PROTOCOL, hello->protocol);
+    if (!hello->isolated && strcmp(config_str(config, "security.task_isolation"), "required") == 0)
+        return arena_printf(
+            a,
+            "this cluster takes only agents that keep the tasks of different users apart (security.task_isolation is "
+            "required), which this one does not do: %s",
+            hello->isolation_gap && *hello->isolation_gap ? hello->isolation_gap : "it does not say that it can");
+    return NULL;
+}
+
 static void on_hello(struct link *l, const struct wire_link_agent_hello *hello, struct arena *a)
 {
     struct agent_hub *h = l->hub;
-    if (hello->protocol != LINK_PROTOCOL) {
-        link_refuse(
-            l, true,
-            arena_printf(a, "this master speaks protocol %d of the link, the agent %d; use programs of one version",
-                         LINK_PROTOCOL, hello->protocol));
-        return;
-    }
-    if (!hello->isolated && strcmp(config_str(h->m->config, "security.task_isolation"), "required") == 0) {
-        link_refuse(
-            l, true,
-            arena_printf(
-                a,
-                "this cluster takes only agents that keep the tasks of different users apart (security.task_isolation is "
-                "required), which this one does not do: %s",
-                hello->isolation_gap && *hello->isolation_gap ? hello->isolation_gap : "it does not say that it can"));
+    const char *refusal = find_refusal(h->m->config, hello, a);
+    if (refusal) {
+        link_refuse(l, true, refusal);
         return;
     }
     struct core_device *device = arena_array(a, struct core_device, hello->devices_n + 1);
