@@ -358,15 +358,15 @@ static void stall_on_answers(struct ws *w)
 static void ws_receive(struct ws *w)
 {
     w->heard_us = clock_monotonic_us();
-    size_t before;
-    do {
-        before = evbuffer_get_length(bufferevent_get_input(w->bev));
+    size_t before = SIZE_MAX, n;
+    while (!w->stalled && !w->held && (n = evbuffer_get_length(bufferevent_get_input(w->bev))) < before) {
+        before = n;
         if (receive_some(w) < 0) {
             ws_end(w, CLOSE_ABNORMAL, "no memory");
             return;
         }
         stall_on_answers(w);
-    } while (!w->stalled && !w->held && input_waits(w) && evbuffer_get_length(bufferevent_get_input(w->bev)) < before);
+    }
     if (w->close_after)
         say_goodbye(w);
     ws_finish(w);
@@ -691,7 +691,8 @@ static void queue_message(struct ws *w, const struct message *m)
 {
     size_t n = m->n[0] + m->n[1];
     uint8_t *whole = must_malloc(n + 1);
-    memcpy(whole, m->part[0], m->n[0]);
+    if (m->n[0]) /* an empty part may have no address */
+        memcpy(whole, m->part[0], m->n[0]);
     if (m->n[1])
         memcpy(whole + m->n[0], m->part[1], m->n[1]);
     wslay_event_queue_msg(w->frames,
