@@ -107,6 +107,7 @@ static void link_answer_hello(struct link *l, const struct wire_link_master_mess
     STAILQ_FOREACH(held, &l->held, next)
         ws_send(l->ws, held->text.s, held->text.n, true);
     drop_held(l);
+    link_streams_drained(l); /* frames have waited for the welcome, too */
 }
 
 struct wire_link_master_message hub_message(const struct agent_hub *h)

@@ -35,6 +35,7 @@ struct hook { /* a function called at the end of each turn, or on a signal */
 };
 
 struct loop {
+    void *shared_memory; /* NULL: not needed so far */
     struct event_base *base;
     struct evdns_base *dns;
     bool stopping;
@@ -189,6 +190,13 @@ static void hooks_free(struct hook *h)
     }
 }
 
+void *loop_shared_memory(struct loop *l, size_t n)
+{
+    if (!l->shared_memory)
+        l->shared_memory = must_malloc(n);
+    return l->shared_memory;
+}
+
 void loop_free(struct loop *l)
 {
     if (!l)
@@ -211,6 +219,7 @@ void loop_free(struct loop *l)
     pthread_mutex_destroy(&l->mutex);
     free(l->posted.item);
     free(l->running.item);
+    free(l->shared_memory);
     free(l);
 }
 

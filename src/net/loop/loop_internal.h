@@ -17,4 +17,8 @@ struct evdns_base *loop_dns(struct loop *l);
 void *loop_fetcher(const struct loop *l);
 void loop_set_fetcher(struct loop *l, void *fetcher, void (*release)(void *fetcher));
 
+/* Memory that the WebSockets of a loop share, n bytes of it, which is the same for each call. It lives as long as the
+ * loop. */
+void *loop_shared_memory(struct loop *l, size_t n);
+
 #endif

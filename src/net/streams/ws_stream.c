@@ -23,7 +23,8 @@ struct ws_stream {
     struct ws *ws;       /* NULL: not there yet, or closed */
     struct strbuf early; /* written before the WebSocket was open */
     bool open, ending, left;
-    bool waits; /* something has waited since the user was last told that nothing does */
+    bool waits;        /* something has waited since the user was last told that nothing does */
+    bool tell_drained; /* what was written early has left at once, of which the WebSocket says nothing */
 };
 
 static struct ws_stream *ws_of(const struct byte_stream *s)
@@ -82,6 +83,22 @@ static void stream_end(struct byte_stream *s)
 
 static void stream_wake(struct byte_stream *s)
 {
+    struct ws_stream *w = ws_of(s);
+    if (w->tell_drained) {
+        w->tell_drained = false;
+        stream_tell_drained(s);
+    }
+}
+
+static void send_early(struct ws_stream *w)
+{
+    if (w->early.n == 0)
+        return;
+    send_messages(w, w->early.s, w->early.n);
+    strbuf_release(&w->early);
+    w->tell_drained = !w->waits;
+    if (w->tell_drained)
+        stream_soon(&w->s);
 }
 
 /* The WebSocket stays until its closing handshake is over; the stream's memory stays with it. */
@@ -130,8 +147,7 @@ static void on_open(struct ws *ws, void *ctx)
     w->open = true;
     if (w->s.gone || !stream_tell_open(&w->s))
         return;
-    send_messages(w, strbuf_str(&w->early), w->early.n);
-    strbuf_release(&w->early);
+    send_early(w);
     if (w->ending && stream_pending(&w->s) == 0)
         ws_close(w->ws, CLOSE_NORMAL, "");
 }
@@ -212,8 +228,7 @@ void ws_stream_begin(struct byte_stream *s, struct ws *ws)
     w->ws = ws;
     w->open = true;
     stream_set_open(s);
-    send_messages(w, strbuf_str(&w->early), w->early.n);
-    strbuf_release(&w->early);
+    send_early(w);
 }
 
 int ws_stream_connect(struct byte_streams *all, const struct ws_client_options *o, const struct byte_stream_handler *h,

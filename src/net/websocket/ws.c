@@ -26,6 +26,7 @@
 #include "common/base/clock.h"
 #include "common/base/must.h"
 #include "common/system/log.h"
+#include "net/loop/loop_internal.h"
 #include "net/websocket/ws_head.h"
 #include "net/websocket/ws_internal.h"
 
@@ -50,8 +51,14 @@
  *      └───────────────────┴──────────────── connection lost ───────────────────────^    on_close at the last arrow */
 enum ws_state { WS_DIALLING, WS_OPEN, WS_CLOSING, WS_GONE };
 
+/* What is read and written at once; all connections of a loop share it. */
+struct pieces {
+    uint8_t read[WS_HEAD_MAX + READ_MAX], written[WS_HEAD_MAX + WHOLE_MAX];
+};
+
 struct ws {
     struct ws_handler handler;
+    struct pieces *pieces;
     struct bufferevent *bev;
     struct event *readable; /* reads the socket; NULL with TLS, where the bufferevent does */
     wslay_event_context_ptr frames;
@@ -358,15 +365,15 @@ static void stall_on_answers(struct ws *w)
 static void ws_receive(struct ws *w)
 {
     w->heard_us = clock_monotonic_us();
-    size_t before;
-    do {
-        before = evbuffer_get_length(bufferevent_get_input(w->bev));
+    size_t before = SIZE_MAX, n;
+    while (!w->stalled && !w->held && (n = evbuffer_get_length(bufferevent_get_input(w->bev))) < before) {
+        before = n;
         if (receive_some(w) < 0) {
             ws_end(w, CLOSE_ABNORMAL, "no memory");
             return;
         }
         stall_on_answers(w);
-    } while (!w->stalled && !w->held && input_waits(w) && evbuffer_get_length(bufferevent_get_input(w->bev)) < before);
+    }
     if (w->close_after)
         say_goodbye(w);
     ws_finish(w);
@@ -439,8 +446,8 @@ static void connection_lost(struct ws *w)
  * left of the last read. */
 static void on_socket(evutil_socket_t fd, short what, void *ctx)
 {
-    static uint8_t piece[WS_HEAD_MAX + READ_MAX]; /* static, since only the loop's thread uses it */
     struct ws *w = ctx;
+    uint8_t *piece = w->pieces->read;
     struct evbuffer *in = bufferevent_get_input(w->bev);
     bool few = w->frame_left == 0 && evbuffer_get_length(in) < WS_HEAD_MAX;
     size_t rest = w->begun ? w->begun_size - w->begun_n : 0;
@@ -543,6 +550,7 @@ static struct ws *ws_new(struct loop *l, const struct ws_handler *h)
 {
     struct ws *w = must_calloc(1, sizeof(*w));
     w->handler = *h;
+    w->pieces = loop_shared_memory(l, sizeof(*w->pieces));
     w->timer = loop_timer_new(l, on_timer, w);
     return w;
 }
@@ -652,7 +660,7 @@ static void mask_message(uint8_t *to, const struct message *m, const uint8_t mas
 /* Sends a client's message: it is masked while it is copied, into shared memory if it can be written now. */
 static void send_masked(struct ws *w, const struct message *m)
 {
-    static uint8_t piece[WS_HEAD_MAX + WHOLE_MAX]; /* static, since only the loop's thread uses it */
+    uint8_t *piece = w->pieces->written;
     struct evbuffer *out = bufferevent_get_output(w->bev);
     uint8_t head[WS_HEAD_MAX], mask[4];
     size_t n = m->n[0] + m->n[1];
@@ -691,7 +699,8 @@ static void queue_message(struct ws *w, const struct message *m)
 {
     size_t n = m->n[0] + m->n[1];
     uint8_t *whole = must_malloc(n + 1);
-    memcpy(whole, m->part[0], m->n[0]);
+    if (m->n[0]) /* an empty part may have no address */
+        memcpy(whole, m->part[0], m->n[0]);
     if (m->n[1])
         memcpy(whole + m->n[0], m->part[1], m->n[1]);
     wslay_event_queue_msg(w->frames,
