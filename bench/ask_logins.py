@@ -1,6 +1,10 @@
 """Questions about strangers at the door: what do a thousand logins a second with wrong passwords cost everybody else?"""
+import contextlib
+import ctypes
 import http.client
 import json
+import pathlib
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -99,3 +103,98 @@ def logins():
             assert cluster.login().status == 200
             took.append((time.perf_counter() - begin) * 1000)
     yield Row("a login on an idle master", [statistics.median(took)], "ms")
+
+
+# ---- logins of people, beside argon2id alone ----
+
+def stored_hash(cluster):
+    """The hash of a password as the store has it, which names what it costs to check it."""
+    with contextlib.closing(sqlite3.connect(f"file:{cluster.dir}/data/determined.db?mode=ro", uri=True)) as db:
+        return db.execute("SELECT password_hash FROM users WHERE username = 'determined'").fetchone()[0]
+
+
+def bare_checks(encoded, seconds):
+    """How often libargon2 alone checks that password in a second, on one thread, and the processor's time of one check in ms."""
+    argon2 = ctypes.CDLL("libargon2.so.1")
+    wire = client_hash(PASSWORD).encode()
+    n, begin, cpu = 0, time.perf_counter(), time.thread_time()
+    while time.perf_counter() - begin < seconds:
+        assert argon2.argon2id_verify(encoded.encode(), wire, len(wire)) == 0
+        n += 1
+    return n / (time.perf_counter() - begin), (time.thread_time() - cpu) * 1000 / n
+
+
+def cpu_s(cluster):
+    """Of all threads of the master; on a machine that others use, too, it says more than the time on the clock."""
+    tasks = pathlib.Path(f"/proc/{cluster.master.pid}/task")
+    return sum(int((t / "schedstat").read_text().split()[0]) for t in tasks.iterdir()) / 1e9
+
+
+def logins_of_people(cluster, people, seconds):
+    """How many logins a second the master answers, if so many people log in at once, each again and again, and its processors' time
+    for one login in ms."""
+    done, cpu, over = [], cpu_s(cluster), time.perf_counter() + seconds
+
+    def log_in(n):
+        connection = http.client.HTTPConnection("127.0.0.1", cluster.port, timeout=60, source_address=(f"127.0.30.{n + 1}", 0))
+        while time.perf_counter() < over:
+            assert answered(connection, *login(cluster, "determined")) == 200
+            done.append(n)
+        connection.close()
+
+    threads = [threading.Thread(target=log_in, args=(n,)) for n in range(people)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    return len(done) / seconds, (cpu_s(cluster) - cpu) * 1000 / len(done)
+
+
+@question
+def login_rate():
+    """How many people can log in each second, and how many could if there were only argon2id?"""
+    with running_master() as cluster:
+        encoded = stored_hash(cluster)
+        cost = encoded.split("$")[3]
+        logins_of_people(cluster, 2, 1)
+        runs, bare = [], []
+        for _ in range(TURNS):
+            bare.append(bare_checks(encoded, 4))
+            runs.append(logins_of_people(cluster, 8, 6))
+    (rates, cpu), (bare_rates, bare_cpu) = zip(*runs), zip(*bare)
+    yield Row(f"logins of 8 people at once ({cost})", list(rates), "/s", "≥ 10", "argon2id alone, one thread", list(bare_rates))
+    yield Row("… time of the master's processors for one", list(cpu), "ms", "", "argon2id alone", list(bare_cpu))
+
+
+# ---- a list of many users ----
+
+USERS = 10000
+
+
+@question
+def list_of_users():
+    """How long does the list of 10,000 users take, all of it and a page?"""
+    with running_master() as cluster:
+        cluster.stop_master()
+        with contextlib.closing(sqlite3.connect(cluster.dir / "data/determined.db")) as db, db:
+            db.execute("INSERT INTO users (id, username, display_name, admin, active, remote, modified_us) "
+                       "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < ?) "
+                       "SELECT n + 100, printf('user%05d', n), printf('User %d', n * 7919 % 10007), 0, 1, 0, 1700000000000000 FROM c", (USERS,))
+        cluster.start_master()
+        cluster.login()
+        connection = http.client.HTTPConnection("127.0.0.1", cluster.port, timeout=60)
+        headers = {"Authorization": f"Bearer {cluster.token}"}
+
+        def took(path, clock=time.perf_counter):
+            answered(connection, "GET", path, None, headers)
+            runs = []
+            for _ in range(20):
+                begin = clock()
+                assert answered(connection, "GET", path, None, headers) == 200
+                runs.append((clock() - begin) * 1000)
+            return runs
+
+        yield Row(f"GET /users with {USERS} users, all of them", took("/api/v1/users"), "ms", "≤ 20")
+        yield Row("… time of the master's processors for it", took("/api/v1/users", lambda: cpu_s(cluster)), "ms")
+        yield Row("… a page of 100, by name", took("/api/v1/users?sortBy=SORT_BY_NAME&limit=100&offset=5000"), "ms", "≤ 20")
+        yield Row("… those whose name has a text", took("/api/v1/users?name=user0999"), "ms", "≤ 20")

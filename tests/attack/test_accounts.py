@@ -322,6 +322,17 @@ def test_an_account_is_linked_to_root_or_to_a_sentinel(master, change):
     assert master.post("/api/v1/workspaces", {"name": "rooted", "agentUserGroup": change}, token=admin).status == 400
 
 
+@pytest.mark.parametrize("name", ["a:0:0", "../root", "a\nroot", "x" * 10000])
+def test_an_account_is_linked_by_a_name_that_is_none(master, name):
+    admin = admin_token(master)
+    determined = master.get("/api/v1/users/determined/by-username", token=admin).json["user"]["id"]
+    for field in ("agentUser", "agentGroup"):
+        reply = master.patch(f"/api/v1/users/{determined}", {"agentUserGroup": {**LINK, field: name}}, token=admin)
+        assert reply.status == 400 and field in reply.json["error"]["error"], reply
+        assert master.post("/api/v1/workspaces", {"name": "odd", "agentUserGroup": {field: name}}, token=admin).status == 400
+    assert user(master, determined)["agentUserGroup"] is None
+
+
 @pytest.mark.parametrize("missing", sorted(LINK))
 def test_half_a_link_is_refused(master, missing):
     """Release 0.38.1 refuses this, too. A missing number was once read as 0, which is root."""

@@ -67,8 +67,27 @@ static int check_number(const char *what, int32_t id, bool allow_root, struct er
     return error_set(err, ERR_INVALID, "%s is %d: allowed are 1 to 2147483647", what, id);
 }
 
+/* The colon separates the fields of passwd and group, which agents read and write; a slash would make the name a path.
+ */
+static int check_agent_name(const char *what, const char *name, struct error *err)
+{
+    size_t n = name ? strlen(name) : 0;
+    if (n > ACCOUNT_AGENT_NAME_MAX)
+        return error_set(err, ERR_INVALID, "%s has %zu bytes, at most %d are allowed", what, n, ACCOUNT_AGENT_NAME_MAX);
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)name[i] < 0x20 || strchr(":/\x7f", name[i]))
+            return error_set(err, ERR_INVALID,
+                             "%s is not the name of an account: byte %zu is 0x%02x, and a name has no control "
+                             "characters, colons or slashes",
+                             what, i + 1, (unsigned char)name[i]);
+    return 0;
+}
+
 int account_check_link(const struct wire_user_agent_user_group *g, bool allow_root, struct error *err)
 {
+    if (check_agent_name("agentUser", g->agent_user, err) < 0 ||
+        check_agent_name("agentGroup", g->agent_group, err) < 0)
+        return -1;
     if (g->has_agent_uid && check_number("agentUid", g->agent_uid, allow_root, err) < 0)
         return -1;
     return g->has_agent_gid ? check_number("agentGid", g->agent_gid, allow_root, err) : 0;

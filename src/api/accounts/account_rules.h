@@ -6,7 +6,7 @@
 #include "common/base/error.h"
 #include "gen/wire.h"
 
-enum { ACCOUNT_NAME_MAX = 127 }; /* bytes */
+enum { ACCOUNT_NAME_MAX = 127, ACCOUNT_AGENT_NAME_MAX = 63 }; /* bytes */
 
 /* User names and display names hold printable ASCII only, as in release 0.38.1. So no name looks like another that
  * has other bytes (letters of other alphabets, composed and decomposed accents, invisible characters). Blanks at
@@ -18,7 +18,7 @@ enum { ACCOUNT_NAME_MAX = 127 }; /* bytes */
 int account_username(const char *given, struct arena *a, const char **ret, struct error *err);
 int account_display_name(const char *given, struct arena *a, const char **ret, struct error *err);
 
-/* Checks the numeric ids of an account on agents. A number that is missing (has_… is false) is not checked. Negative
+/* Checks the ids and names of an account on agents. A number that is missing (has_… is false) is not checked. Negative
  * numbers are refused, because they mean "unchanged" to the kernel. 0 is root, and is refused unless
  * security.allow_root_links allows it. */
 int account_check_link(const struct wire_user_agent_user_group *g, bool allow_root, struct error *err);

@@ -90,9 +90,32 @@ static void test_link__of_a_user_has_all_four(void **state)
         assert_int_equal(account_check_link_is_whole(&g[i], NULL), -1);
 }
 
+static int check_names(const char *user, const char *group)
+{
+    struct wire_user_agent_user_group g = {.agent_user = user, .agent_group = group};
+    return account_check_link(&g, /* allow_root= */ false, NULL);
+}
+
+static void test_link__has_names_that_fit_into_passwd_and_paths(void **state)
+{
+    char longest[ACCOUNT_AGENT_NAME_MAX + 2] = {0};
+    memset(longest, 'x', ACCOUNT_AGENT_NAME_MAX);
+    assert_int_equal(check_names("ann", "domain users"), 0);
+    assert_int_equal(check_names("LAB\\ann", "j\xc3\xbcrgen"), 0);
+    assert_int_equal(check_names(NULL, longest), 0);
+    longest[ACCOUNT_AGENT_NAME_MAX] = 'x';
+    assert_int_equal(check_names(longest, NULL), -1);
+    static const char *const wrong[] = {"a:0:0", "a/b", "a\nroot", "a\x7f", "\t"};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        assert_int_equal(check_names(wrong[i], NULL), -1);
+        assert_int_equal(check_names("ann", wrong[i]), -1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_link__has_names_that_fit_into_passwd_and_paths),
         cmocka_unit_test(test_username__is_trimmed_lower_case_ascii),
         cmocka_unit_test(test_display_name__keeps_its_case_and_may_be_empty),
         cmocka_unit_test(test_link__sentinels_and_root_are_refused),

@@ -208,6 +208,49 @@ static void test_sessions__end_by_token_user_allocation_and_time(void **state)
 }
 
 /* A master that ends right after the end of an allocation has not deleted the allocation's sessions yet. */
+static size_t tokens(struct fixture *f, struct store_access_token_filter filter, struct store_access_token_list *ret)
+{
+    OK(f, store_access_token_list(f->st, &filter, &f->a, ret, &f->err));
+    return ret->access_token_n;
+}
+
+static void test_access_tokens__are_listed_for_a_year_after_their_end(void **state)
+{
+    struct fixture *f = *state;
+    struct store_access_token_list list;
+    struct store_access_token t;
+    int64_t n;
+    fixture_user(f, 1, "admin");
+    fixture_user(f, 2, "ada");
+    int64_t ended = add_session(f, 1, 2, "ACCESS_TOKEN", NULL, T0 - 365 * DAY_US + 1);
+    int32_t id = (int32_t)add_session(f, 2, 2, "ACCESS_TOKEN", NULL, T0 + DAY_US), other;
+    other = (int32_t)add_session(f, 3, 1, "ACCESS_TOKEN", NULL, T0 + 2 * DAY_US);
+    int64_t login = add_session(f, 4, 2, "LOGIN", NULL, T0 + DAY_US);
+    assert_int_equal(tokens(f, (struct store_access_token_filter){0}, &list), 3);
+    assert_int_equal(tokens(f, (struct store_access_token_filter){.user_id = 2, .in_force_at = T0}, &list), 1);
+    assert_int_equal(list.access_token[0].id, id);
+    const int32_t both[] = {other, id};
+    struct store_access_token_filter by_expiry = {.ids = {both, 2}, .sort_by = 2, .descending = true};
+    assert_int_equal(tokens(f, by_expiry, &list), 2);
+    assert_int_equal(list.access_token[0].id, other);
+    assert_int_equal(store_access_token_get(f->st, login, &f->a, &t, NULL), -1);
+    assert_int_equal(store_access_token_revoke(f->st, login, NULL), -1);
+    OK(f, store_access_token_describe(f->st, id, "nightly", &f->err));
+    OK(f, store_access_token_count(f->st, 2, T0, &n, &f->err));
+    assert_int_equal(n, 1);
+    OK(f, store_access_token_revoke(f->st, id, &f->err));
+    OK(f, store_access_token_count(f->st, 2, T0, &n, &f->err));
+    assert_int_equal(n, 0);
+    OK(f, store_access_token_get(f->st, id, &f->a, &t, &f->err));
+    assert_true(t.revoked);
+    assert_string_equal(t.description, "nightly");
+    OK(f, store_sessions_delete_expired(f->st, T0, &n, &f->err));
+    assert_int_equal(n, 0);
+    OK(f, store_sessions_delete_expired(f->st, T0 + 1, &n, &f->err));
+    assert_int_equal(n, 1);
+    assert_int_equal(store_access_token_get(f->st, ended, &f->a, &t, NULL), -1);
+}
+
 static void test_sessions__of_an_ended_allocation_do_not_come_back(void **state)
 {
     struct fixture *f = *state;
@@ -239,6 +282,7 @@ int main(void)
         TEST(test_settings__are_replaced_by_key_and_reset),
         TEST(test_sessions__end_by_token_user_allocation_and_time),
         TEST(test_sessions__of_an_ended_allocation_do_not_come_back),
+        TEST(test_access_tokens__are_listed_for_a_year_after_their_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
