@@ -1,4 +1,5 @@
 // What people do with the web interface: `scenario` names one, the rest of a line of the input is what it needs.
+import { readFileSync } from "node:fs";
 import { serveBrowser } from "./browser.mjs";
 
 const NARROW = { width: 390, height: 844 };
@@ -332,6 +333,24 @@ const scenarios = {
     await page.reload();
     await page.getByRole("heading", { name: "Home" }).waitFor();
     return { light, dark, kept: await ground() };
+  },
+
+  /** What axe finds on each page, in both themes. */
+  async accessible(page, { url, paths }) {
+    const axe = readFileSync(new URL("node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+    const found = [];
+    for (const colorScheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      for (const path of paths) {
+        await page.goto(url + path);
+        await page.locator(".panel, .empty").first().waitFor();
+        await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
+        await page.evaluate(axe);
+        const { violations } = await page.evaluate(() => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }));
+        found.push(...violations.map((v) => `${path} ${colorScheme} ${v.id}: ${v.nodes.slice(0, 3).map((n) => `${n.html.slice(0, 160)} ${n.any.map((a) => a.message).join(" ").slice(0, 200)}`).join(" | ")}`));
+      }
+    }
+    return { found };
   },
 
   /** How soon something is there, cold, from a master on this machine. */

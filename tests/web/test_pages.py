@@ -138,6 +138,11 @@ def test_no_page_is_wider_than_a_phone(world, see):
     assert see("narrow", paths=list(world.paths().values()))["wide"] == []
 
 
+def test_axe_finds_nothing_on_any_page(world, see):
+    found = see("accessible", paths=list(world.paths().values()))["found"]
+    assert not found, "\n".join(found)
+
+
 def test_a_theme_that_was_chosen_stays(see):
     found = see("theme")
     assert found["light"] != found["dark"] == found["kept"]

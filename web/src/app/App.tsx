@@ -66,7 +66,7 @@ function Body({ path, user }: { path: string; user: User }) {
       () => setError(new Error("This part of the interface could not be loaded. If the master was upgraded, load the page again.")),
     );
   }, [page]);
-  if (!found?.parameters) return <Empty title="There is no such page" action={<a href={to("")}>To the first page</a>}>Nothing lies at {path}.</Empty>;
-  if (error) return <Empty title="Not loaded" action={<Button onClick={() => location.reload()}>Load again</Button>}>{error.message}</Empty>;
+  if (!found?.parameters) return <Empty page title="There is no such page" action={<a href={to("")}>To the first page</a>}>Nothing lies at {path}.</Empty>;
+  if (error) return <Empty page title="Not loaded" action={<Button onClick={() => location.reload()}>Load again</Button>}>{error.message}</Empty>;
   return draw ? draw(found.parameters, user) : <Waiting lines={6} />;
 }
