@@ -38,6 +38,14 @@ const scenarios = {
     return { address: page.url() };
   },
 
+  /** Whoever was sent here by a task's page goes back to it. */
+  async goes_back_to_a_task(page, { password, url, task }) {
+    await page.goto(`${url}login?redirect=${encodeURIComponent(task)}`);
+    await signIn(page, "determined", password);
+    await page.waitForURL(`**${task}`);
+    return { address: page.url() };
+  },
+
   async home(page, { url, running, ended }) {
     await page.goto(url);
     await row(page, running).waitFor();

@@ -26,6 +26,13 @@ def test_a_sign_in_leads_nowhere_else(world, see):
     assert see("stays_here", token="none", password=world.c.password, elsewhere=elsewhere)["address"].startswith(f"{world.c.url}/det/")
 
 
+def test_a_sign_in_leads_back_to_the_page_of_a_task__also_below_a_prefix(world, see):
+    task = "/proxy/9b1deb4d/lab?token=x"
+    assert see("goes_back_to_a_task", token="none", password=world.c.password, task=task)["address"] == world.c.url + task
+    with PrefixProxy(world.c.port) as proxy:
+        assert see("goes_back_to_a_task", url=proxy.url, token="none", password=world.c.password, task=task)["address"] == proxy.url + task
+
+
 def test_a_session_that_ends_is_signed_in_again_in_place(world, see):
     token = world.c.login(keep=False).json["token"]
     found = see("session_ends", token=token, at=f"projects/{world.ids['project']}", password=world.c.password)
