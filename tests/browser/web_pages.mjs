@@ -171,6 +171,15 @@ const scenarios = {
     return { charts, hyperparameters: await texts(page.locator("dl.facts dt")) };
   },
 
+  /** An experiment that failed says why, and leads to the log of the trial that did. */
+  async failed(page, { url, at }) {
+    await page.goto(url + at);
+    const says = await page.locator(".mistake").innerText();
+    await page.getByRole("link", { name: "Its log" }).click();
+    await page.locator(".entry", { hasText: "learning rate is 1e9" }).first().waitFor();
+    return { says };
+  },
+
   async configuration(page, { url, at }) {
     await page.goto(url + at);
     await page.locator("pre.source").waitFor();

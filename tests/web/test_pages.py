@@ -81,6 +81,10 @@ def test_a_trial_has_a_chart_for_each_metric(world, see):
     assert found["charts"] == ["accuracy", "loss", "learning_rate"] and sorted(found["hyperparameters"]) == ["depth", "lr", "optimizer"]
 
 
+def test_an_experiment_that_failed_leads_to_the_log_that_says_why(world, see):
+    assert "exit code 1" in see("failed", at=f"experiments/{world.ids['failed']}")["says"]
+
+
 def test_the_configuration_is_shown_as_submitted_and_as_effective(world, see):
     found = see("configuration", at=f"experiments/{world.ids['live']}/configuration")
     assert "max_concurrent_trials: 4" in found["effective"] and "max_restarts: 0" in found["effective"]
