@@ -1,4 +1,5 @@
 // What people do with the web interface: `scenario` names one, the rest of a line of the input is what it needs.
+import { readFileSync } from "node:fs";
 import { serveBrowser } from "./browser.mjs";
 
 const NARROW = { width: 390, height: 844 };
@@ -34,6 +35,14 @@ const scenarios = {
     await page.goto(`${url}login?redirect=${encodeURIComponent(elsewhere)}`);
     await signIn(page, "determined", password);
     await page.getByRole("heading", { name: "Home" }).waitFor();
+    return { address: page.url() };
+  },
+
+  /** Whoever was sent here by a task's page goes back to it. */
+  async goes_back_to_a_task(page, { password, url, task }) {
+    await page.goto(`${url}login?redirect=${encodeURIComponent(task)}`);
+    await signIn(page, "determined", password);
+    await page.waitForURL(`**${task}`);
     return { address: page.url() };
   },
 
@@ -160,6 +169,15 @@ const scenarios = {
     await page.getByRole("link", { name: "Hyperparameters" }).click();
     await page.locator("dl.facts").waitFor();
     return { charts, hyperparameters: await texts(page.locator("dl.facts dt")) };
+  },
+
+  /** An experiment that failed says why, and leads to the log of the trial that did. */
+  async failed(page, { url, at }) {
+    await page.goto(url + at);
+    const says = await page.locator(".mistake").innerText();
+    await page.getByRole("link", { name: "Its log" }).click();
+    await page.locator(".entry", { hasText: "learning rate is 1e9" }).first().waitFor();
+    return { says };
   },
 
   async configuration(page, { url, at }) {
@@ -332,6 +350,25 @@ const scenarios = {
     await page.reload();
     await page.getByRole("heading", { name: "Home" }).waitFor();
     return { light, dark, kept: await ground() };
+  },
+
+  /** What axe finds on each page; in the dark theme the colours only, since all else is the same. */
+  async accessible(page, { url, paths }) {
+    const axe = readFileSync(new URL("node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+    const found = [];
+    for (const colorScheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      for (const path of paths) {
+        await page.goto(url + path);
+        await page.locator(".panel, .empty").first().waitFor();
+        await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
+        await page.evaluate(axe);
+        const runOnly = colorScheme === "dark" ? { type: "rule", values: ["color-contrast"] } : ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+        const { violations } = await page.evaluate((only) => window.axe.run(document, { runOnly: only }), runOnly);
+        found.push(...violations.map((v) => `${path} ${colorScheme} ${v.id}: ${v.nodes.slice(0, 3).map((n) => `${n.html.slice(0, 160)} ${n.any.map((a) => a.message).join(" ").slice(0, 200)}`).join(" | ")}`));
+      }
+    }
+    return { found };
   },
 
   /** How soon something is there, cold, from a master on this machine. */

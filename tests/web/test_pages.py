@@ -26,6 +26,13 @@ def test_a_sign_in_leads_nowhere_else(world, see):
     assert see("stays_here", token="none", password=world.c.password, elsewhere=elsewhere)["address"].startswith(f"{world.c.url}/det/")
 
 
+def test_a_sign_in_leads_back_to_the_page_of_a_task__also_below_a_prefix(world, see):
+    task = "/proxy/9b1deb4d/lab?token=x"
+    assert see("goes_back_to_a_task", token="none", password=world.c.password, task=task)["address"] == world.c.url + task
+    with PrefixProxy(world.c.port) as proxy:
+        assert see("goes_back_to_a_task", url=proxy.url, token="none", password=world.c.password, task=task)["address"] == proxy.url + task
+
+
 def test_a_session_that_ends_is_signed_in_again_in_place(world, see):
     token = world.c.login(keep=False).json["token"]
     found = see("session_ends", token=token, at=f"projects/{world.ids['project']}", password=world.c.password)
@@ -72,6 +79,10 @@ def test_the_log_of_a_running_trial_is_followed_and_searched(world, see):
 def test_a_trial_has_a_chart_for_each_metric(world, see):
     found = see("trial", at=f"experiments/{world.ids['live']}/trials/{world.ids['trial']}")
     assert found["charts"] == ["accuracy", "loss", "learning_rate"] and sorted(found["hyperparameters"]) == ["depth", "lr", "optimizer"]
+
+
+def test_an_experiment_that_failed_leads_to_the_log_that_says_why(world, see):
+    assert "exit code 1" in see("failed", at=f"experiments/{world.ids['failed']}")["says"]
 
 
 def test_the_configuration_is_shown_as_submitted_and_as_effective(world, see):
@@ -136,6 +147,11 @@ def test_rows_are_reached_by_keyboard(world, see):
 
 def test_no_page_is_wider_than_a_phone(world, see):
     assert see("narrow", paths=list(world.paths().values()))["wide"] == []
+
+
+def test_axe_finds_nothing_on_any_page(world, see):
+    found = see("accessible", paths=list(world.paths().values()))["found"]
+    assert not found, "\n".join(found)
 
 
 def test_a_theme_that_was_chosen_stays(see):

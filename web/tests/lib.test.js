@@ -10,7 +10,7 @@ const { filterOf, orderOf, sortOf, textOf } = await import("@features/experiment
 const { chartsOf, namesOf } = await import("@features/trials/metric-names");
 const { joined } = await import("@features/trials/log-stream");
 const { byContainer, slotState, stateOf } = await import("@features/cluster/slots");
-const { match, pages } = await import("@app/pages");
+const { match, pages, parametersOf } = await import("@app/pages");
 
 test("series are joined over one axis; what is no number is a gap", () => {
   assert.deepEqual(align([[[1, 5], [3, "NaN"]], [[2, 1], [3, 0]]]), [[1, 2, 3], [5, undefined, null], [undefined, 1, 0]]);
@@ -80,7 +80,8 @@ test("slots are used, free, draining, disabled or lost", () => {
 });
 
 test("paths lead to pages, and to no others", () => {
-  const page = (path) => pages.find(({ path: pattern }) => match(pattern, path))?.path;
+  const page = (path) => pages.find((p) => parametersOf(p, path))?.path;
+  assert.deepEqual([page("dashboard"), page("clusters")], ["", "cluster"], "where release 0.38.1 had them");
   assert.equal(page(""), "");
   assert.equal(page("experiments/7"), page("experiments/7/trials"));
   assert.deepEqual(match("experiments/:experiment/trials/:id/:tab=metrics|logs?", "experiments/7/trials/9/logs"), { experiment: "7", id: "9", tab: "logs" });

@@ -8,7 +8,7 @@ import { Button } from "@shared/ui/Button";
 import { Dialog } from "@shared/ui/Dialog";
 import { Empty, Failure, Waiting } from "@shared/ui/Empty";
 import { Toasts } from "@shared/ui/Toast";
-import { match, type Page, pages } from "./pages";
+import { type Page, pages, parametersOf } from "./pages";
 import { Shell } from "./Shell";
 
 export function App() {
@@ -49,7 +49,7 @@ type Draw = (parameters: Record<string, string>, user: User) => JSX.Element;
 const loaded = new Map<Page, Draw>();
 
 function Body({ path, user }: { path: string; user: User }) {
-  const found = pages.map((page) => ({ page, parameters: match(page.path, path) })).find(({ parameters }) => parameters);
+  const found = pages.map((page) => ({ page, parameters: parametersOf(page, path) })).find(({ parameters }) => parameters);
   const [, redraw] = useState(0);
   const [error, setError] = useState<Error | null>(null);
   const page = found?.page;
@@ -66,7 +66,7 @@ function Body({ path, user }: { path: string; user: User }) {
       () => setError(new Error("This part of the interface could not be loaded. If the master was upgraded, load the page again.")),
     );
   }, [page]);
-  if (!found?.parameters) return <Empty title="There is no such page" action={<a href={to("")}>To the first page</a>}>Nothing lies at {path}.</Empty>;
-  if (error) return <Empty title="Not loaded" action={<Button onClick={() => location.reload()}>Load again</Button>}>{error.message}</Empty>;
+  if (!found?.parameters) return <Empty page title="There is no such page" action={<a href={to("")}>To the first page</a>}>Nothing lies at {path}.</Empty>;
+  if (error) return <Empty page title="Not loaded" action={<Button onClick={() => location.reload()}>Load again</Button>}>{error.message}</Empty>;
   return draw ? draw(found.parameters, user) : <Waiting lines={6} />;
 }

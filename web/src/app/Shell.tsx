@@ -11,7 +11,7 @@ import { chooseTheme, type Theme, theme } from "@shared/lib/theme";
 import { Icon } from "@shared/ui/icons";
 import { type Action, Menu } from "@shared/ui/Menu";
 import { sayError } from "@shared/ui/Toast";
-import { match, pages } from "./pages";
+import { type Page, pages, parametersOf } from "./pages";
 
 const THEMES: [Theme, string][] = [["system", "Theme of the system"], ["light", "Light theme"], ["dark", "Dark theme"]];
 
@@ -27,8 +27,8 @@ export function Shell({ user, path, away, children }: { user: User; path: string
           <span class="cut" title={master?.clusterName ? plain(master.clusterName) : undefined}>{plain(master?.clusterName || "Determined")}</span>
         </a>
         <nav class="nav" aria-label="Pages">
-          {pages.flatMap(({ nav, path: pattern }) => nav ? [
-            <a key={pattern} href={to(nav.at())} aria-current={isWithin(pattern, path) ? "page" : undefined}><Icon name={nav.icon} /><span>{nav.title}</span></a>,
+          {pages.flatMap((page) => page.nav ? [
+            <a key={page.path} href={to(page.nav.at())} aria-current={isWithin(page, path) ? "page" : undefined}><Icon name={page.nav.icon} /><span>{page.nav.title}</span></a>,
           ] : [])}
         </nav>
         <div class="me"><UserMenu user={user} /></div>
@@ -42,7 +42,7 @@ export function Shell({ user, path, away, children }: { user: User; path: string
 }
 
 /** Experiments and trials are below the list of experiments. */
-const isWithin = (pattern: string, path: string) => match(pattern, path) !== null || (pattern.startsWith("projects") && path.startsWith("experiments/"));
+const isWithin = (page: Page, path: string) => parametersOf(page, path) !== null || (page.path.startsWith("projects") && path.startsWith("experiments/"));
 
 function UserMenu({ user }: { user: User }) {
   const [now, setNow] = useState(theme);

@@ -4,7 +4,7 @@ import * as api from "@shared/api/routes.gen";
 import type { Experiment } from "@shared/api/routes.gen";
 import { plain } from "@shared/lib/ansi";
 import type { Point } from "@shared/lib/series";
-import { pace } from "@shared/lib/states";
+import { hasEnded, pace } from "@shared/lib/states";
 import { useParameter } from "@shared/lib/address";
 import { Chart, type Series } from "@shared/ui/Chart";
 import { Failure } from "@shared/ui/Empty";
@@ -23,7 +23,7 @@ export function BestTrials({ x }: { x: Experiment }) {
   const series = useMemo(() => (data?.trials ?? []).flatMap(({ trial, metrics }): Series[] => {
     if (!trial) return [];
     const points = metrics.flatMap((m) => m.data.map((p): Point => [p.batches, (p.values ?? {})[x.searcherMetric]]));
-    return [{ key: String(trial.id), label: `trial ${trial.id}`, points }];
+    return points.length === 0 ? [] : [{ key: String(trial.id), label: `trial ${trial.id}`, points }];
   }), [data, x.searcherMetric]);
   return (
     <section class="panel">
@@ -33,7 +33,7 @@ export function BestTrials({ x }: { x: Experiment }) {
       </header>
       <div class="body">
         {error && !data ? <Failure error={error} /> : <Chart label={plain(x.searcherMetric)} series={series} height={300} log={Boolean(log)}
-          instead={<p class="nothing">{x.numTrials === 0 ? "The searcher has not asked for a trial yet" : "No validation has been reported yet"}</p>} />}
+          instead={<p class="nothing">{x.numTrials === 0 ? "The searcher has not asked for a trial yet" : hasEnded(x.state) ? "No validation was reported" : "No validation has been reported yet"}</p>} />}
       </div>
     </section>
   );

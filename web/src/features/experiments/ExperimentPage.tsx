@@ -69,7 +69,7 @@ function Overview({ data, x }: { data: GetExperimentResponse; x: Experiment }) {
   const waits = data.jobSummary?.reason;
   return (
     <div class="stack">
-      {x.failure && <p class="mistake" role="status">{plain(x.failure)}</p>}
+      {x.failure && <p class="mistake" role="status">{plain(x.failure)} <FailedLog x={x} /></p>}
       {waits && <p class="notice" role="status">Waiting: {plain(waits)}</p>}
       <div class="columns">
         <BestTrials x={x} />
@@ -80,6 +80,12 @@ function Overview({ data, x }: { data: GetExperimentResponse; x: Experiment }) {
       </div>
     </div>
   );
+}
+
+/** "trial 22 failed: exit code 1" leads to that trial's log. */
+function FailedLog({ x }: { x: Experiment }) {
+  const trial = /^trial (\d+) /.exec(x.failure ?? "")?.[1];
+  return trial ? <a href={to(`experiments/${x.id}/trials/${trial}/logs`)}>Its log</a> : null;
 }
 
 function Facts({ x }: { x: Experiment }) {

@@ -126,7 +126,7 @@ function ProjectPicker({ id, name }: { id: number; name: string }) {
   const { data } = useApi(api.getWorkspaceProjects({ id: 0, limit: 200, archived: false }));
   const projects = [...(data?.projects ?? [])].sort((a, b) => a.workspaceName.localeCompare(b.workspaceName) || a.name.localeCompare(b.name));
   return (
-    <Menu label="Project" actions={projects.map((p) => ({ label: `${plain(p.workspaceName)} / ${plain(p.name)}`, chosen: p.id === id, perform: () => go(`projects/${p.id}`) }))}>
+    <Menu label={`Project ${name}`} actions={projects.map((p) => ({ label: `${plain(p.workspaceName)} / ${plain(p.name)}`, chosen: p.id === id, perform: () => go(`projects/${p.id}`) }))}>
       <span class="cut picked">{name}</span>
     </Menu>
   );

@@ -4,10 +4,18 @@ import { AwayError } from "@shared/api/client";
 import { Button } from "./Button";
 import "./empty.css";
 
-export function Empty({ title, children, action }: { title: string; children?: ComponentChildren; action?: ComponentChildren }) {
+interface Props {
+  title: string;
+  children?: ComponentChildren;
+  action?: ComponentChildren;
+  /** whether it stands for a whole page, whose heading it then is */
+  page?: boolean;
+}
+
+export function Empty({ title, children, action, page = false }: Props) {
   return (
     <div class="empty">
-      <h2>{title}</h2>
+      {page ? <h1>{title}</h1> : <h2>{title}</h2>}
       {children && <p>{children}</p>}
       {action}
     </div>
