@@ -242,6 +242,32 @@ def test_a_receiver_that_hangs_delays_nobody_else(c, receiver):
     receiver.answer = None
 
 
+def test_a_message_that_goes_with_its_webhook_takes_no_other_with_it(c, receiver):
+    """The outcome of a message on its way was once noted for the next message, which had been given the same id."""
+    release, left, paused = threading.Event(), [503], {**ENDED, "condition": {"state": "PAUSED"}}
+
+    def answer(handler):
+        if handler.path == "/gone":
+            release.wait(60)
+        handler.status(left.pop() if handler.path == "/new" and left else 200)
+
+    def pause():
+        assert c.post(f"/api/v1/experiments/{c.create()}/pause").status == 200
+
+    receiver.answer = answer
+    gone = made(c, receiver.url("/gone"), "gone", [paused])
+    pause()
+    one(receiver, "/gone")
+    assert c.request("DELETE", f"{WEBHOOKS}/{gone['id']}", token=c.admin_token()).status == 200
+    new = made(c, receiver.url("/new"), "new", [paused])
+    pause()
+    one(receiver, "/new")
+    release.set()
+    assert new["id"] > gone["id"]
+    wait_for("the second attempt", lambda: len(receiver.of("/new")) == 2)
+    receiver.answer = None
+
+
 def test_messages_survive_a_crash_of_the_master(new_cluster):
     c = new_cluster(config=CONFIG)
     c.start_master()
