@@ -229,6 +229,16 @@ def test_a_message_is_tried_again_until_it_is_taken_and_a_refused_one_is_not(c, 
     receiver.answer = None
 
 
+def test_many_messages_come_once_each_and_in_order(c, receiver):
+    """A message was once sent twice: the queue had been looked at just before its delivery was noted."""
+    made(c, receiver.url("/many"), "many", [CUSTOM])
+    x = c.create(activate=False)
+    for n in range(100):
+        assert c.post(f"{WEBHOOKS}/custom", {"experimentId": x, "data": {"title": str(n)}}).status == 200
+    wait_for("the last one", lambda: receiver.of("/many")[-1:] and receiver.of("/many")[-1].body["event_data"]["custom_data"]["title"] == "99")
+    assert [m.body["event_data"]["custom_data"]["title"] for m in receiver.of("/many")] == [str(n) for n in range(100)]
+
+
 def test_a_receiver_that_hangs_delays_nobody_else(c, receiver):
     release = threading.Event()
     receiver.answer = lambda handler: release.wait(60) if handler.path == "/hang" else handler.status(200)
