@@ -229,6 +229,16 @@ def test_a_message_is_tried_again_until_it_is_taken_and_a_refused_one_is_not(c, 
     receiver.answer = None
 
 
+def test_many_messages_come_once_each_and_in_order(c, receiver):
+    """A message was once sent twice: the queue had been looked at just before its delivery was noted."""
+    made(c, receiver.url("/many"), "many", [CUSTOM])
+    x = c.create(activate=False)
+    for n in range(100):
+        assert c.post(f"{WEBHOOKS}/custom", {"experimentId": x, "data": {"title": str(n)}}).status == 200
+    wait_for("the last one", lambda: receiver.of("/many")[-1:] and receiver.of("/many")[-1].body["event_data"]["custom_data"]["title"] == "99")
+    assert [m.body["event_data"]["custom_data"]["title"] for m in receiver.of("/many")] == [str(n) for n in range(100)]
+
+
 def test_a_receiver_that_hangs_delays_nobody_else(c, receiver):
     release = threading.Event()
     receiver.answer = lambda handler: release.wait(60) if handler.path == "/hang" else handler.status(200)
@@ -239,6 +249,32 @@ def test_a_receiver_that_hangs_delays_nobody_else(c, receiver):
     assert [m.body["event_data"]["experiment"]["id"] for m in receiver.of("/quick")][:2] == [first, second]
     assert len(receiver.of("/hang")) == 1  # one at a time
     release.set()
+    receiver.answer = None
+
+
+def test_a_message_that_goes_with_its_webhook_takes_no_other_with_it(c, receiver):
+    """The outcome of a message on its way was once noted for the next message, which had been given the same id."""
+    release, left, paused = threading.Event(), [503], {**ENDED, "condition": {"state": "PAUSED"}}
+
+    def answer(handler):
+        if handler.path == "/gone":
+            release.wait(60)
+        handler.status(left.pop() if handler.path == "/new" and left else 200)
+
+    def pause():
+        assert c.post(f"/api/v1/experiments/{c.create()}/pause").status == 200
+
+    receiver.answer = answer
+    gone = made(c, receiver.url("/gone"), "gone", [paused])
+    pause()
+    one(receiver, "/gone")
+    assert c.request("DELETE", f"{WEBHOOKS}/{gone['id']}", token=c.admin_token()).status == 200
+    new = made(c, receiver.url("/new"), "new", [paused])
+    pause()
+    one(receiver, "/new")
+    release.set()
+    assert new["id"] > gone["id"]
+    wait_for("the second attempt", lambda: len(receiver.of("/new")) == 2)
     receiver.answer = None
 
 

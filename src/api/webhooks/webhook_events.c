@@ -6,6 +6,7 @@
 
 #include "api/webhooks/webhook_payload.h"
 #include "api/webhooks/webhook_rules.h"
+#include "common/system/log.h"
 #include "store/webhooks/webhooks.h"
 
 int webhook_new_uuid(char ret[WEBHOOK_UUID_MAX], struct error *err)
@@ -32,8 +33,11 @@ static int add_message(struct store *db, const struct store_webhook *h, struct w
     int64_t waiting;
     if (store_webhook_deliveries_waiting(db, h->id, &waiting, err) < 0 || webhook_new_uuid(event_id, err) < 0)
         return -1;
-    if (waiting >= WAITING_MAX)
+    if (waiting >= WAITING_MAX) {
+        log_warning("webhook.full", "webhook=%d waiting=%lld exp=%d action=not_told", h->id, (long long)waiting,
+                    e->experiment->id);
         return 0;
+    }
     e->event_id = event_id;
     if (strcmp(h->type, "SLACK") == 0)
         webhook_payload_slack(e, &body);

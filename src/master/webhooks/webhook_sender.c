@@ -29,6 +29,10 @@ struct webhook_sender {
     bool looking, again;
     atomic_bool stopping;
     int32_t in_flight[THREADS]; /* the webhooks to which a message is on its way; 0: a free place */
+    /* The messages whose outcome was recorded while a reader looks for what is due: it may have seen them as due still.
+     * None is sent anew while it looks, so that there are THREADS at most. */
+    int64_t finished[THREADS];
+    int finished_n;
     struct webhook_stats stats;
     char key[KEY_MAX];
     struct address_range *allowed;
@@ -126,18 +130,28 @@ static int record(struct store *db, void *job, struct error *err)
                       : store_webhook_delivery_done(db, x->row.id, err);
 }
 
-static void forget(struct webhook_sender *s, int32_t webhook_id)
+static void forget(struct webhook_sender *s, const struct store_webhook_delivery *row)
 {
     for (int i = 0; i < THREADS; i++)
-        if (s->in_flight[i] == webhook_id)
+        if (s->in_flight[i] == row->webhook_id)
             s->in_flight[i] = 0;
+    if (s->looking && s->finished_n < THREADS)
+        s->finished[s->finished_n++] = row->id;
+}
+
+static bool has_finished(const struct webhook_sender *s, int64_t id)
+{
+    for (int i = 0; i < s->finished_n; i++)
+        if (s->finished[i] == id)
+            return true;
+    return false;
 }
 
 static void recorded(void *job, const struct error *err)
 {
     struct sending *x = job;
     struct webhook_sender *s = x->of;
-    forget(s, x->row.webhook_id);
+    forget(s, &x->row);
     if (err) {
         log_warning("webhook.not_recorded", "webhook=%d reason=%s action=sent_again", x->row.webhook_id,
                     log_quote(error_msg(err)));
@@ -245,7 +259,8 @@ static void due_read(void *job)
     if (d->failed.kind)
         log_warning("webhook.queue_unknown", "reason=%s action=look_again", log_quote(error_msg(&d->failed)));
     for (size_t i = 0; i < d->n && !stopping; i++)
-        start_sending(s, &d->row[i]);
+        if (!has_finished(s, d->row[i].id))
+            start_sending(s, &d->row[i]);
     if (!stopping && (d->failed.kind || d->next_us)) {
         int64_t wait_us = d->failed.kind ? LOOK_AGAIN_US : d->next_us - clock_now_us();
         loop_timer_arm(s->timer, wait_us > 0 ? wait_us : 0);
@@ -269,6 +284,7 @@ static void look(struct webhook_sender *s)
     struct due *d = must_calloc(1, sizeof(*d));
     *d = (struct due){.of = s, .arena = ARENA_INIT, .failed = ERROR_INIT};
     s->again = false;
+    s->finished_n = 0;
     s->looking = pool_submit(s->m->readers, read_due, due_read, d, &err) == 0;
     if (s->looking)
         return;
