@@ -32,7 +32,7 @@ def spec(argv, env=(), cwd="/", uid=None, gid=0, groups=(), procs=(), oom="", lo
     the supervisor is."""
     env = [f"PATH={os.environ['PATH']}", *env]
     return b"".join([
-        struct.pack("<I", 0x34535444 if image else 0x32535444), _strings(argv), _strings(env), _string(cwd),
+        struct.pack("<I", 0x35535444 if image else 0x32535444), _strings(argv), _strings(env), _string(cwd),
         struct.pack("<IIII", (uid is not None) + 2 * isolated, uid or 0, gid, len(groups)),
         b"".join(struct.pack("<I", g) for g in groups), _strings(procs), _string(oom), _string(log_links),
         struct.pack("<Q", spool_max), struct.pack("<I", len(mounts)),

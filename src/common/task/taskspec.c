@@ -4,7 +4,7 @@
 
 #include "common/base/bytes.h"
 
-#define MAGIC 0x34535444u                   /* "DTS4" */
+#define MAGIC 0x35535444u                   /* "DTS5" */
 #define MAGIC_WITHOUT_CONTAINER 0x33535444u /* "DTS3": an order of an older agent, whose task may still run */
 #define MAGIC_WITHOUT_LOCKS 0x32535444u     /* "DTS2" */
 #define STRING_MIN 5                        /* length and NUL byte */
