@@ -158,6 +158,12 @@ def test_an_image_for_another_processor_comes_with_a_warning(master, agent, engi
     assert "WARNING: the image repo/image:2 is built for arm64, and this machine is amd64" in text
 
 
+def test_ports_that_nobody_can_reach_come_with_a_warning(master, agent, engine):
+    c = master.start(["true"], image="a:1", proxyPorts=[8888], more_container={"imageNamed": True, "networkMode": "bridge"})
+    master.finish(c)
+    assert 'WARNING: the container has the network "bridge"' in master.text(c)
+
+
 def test_leftovers_are_only_those_of_this_run_root(master, place, engine):
     mine = {"Id": "abc123", "Labels": {"ai.determined.container.id": "gone"}}
     engine.answer("GET", "/containers/json", 200, [mine, {"Id": "../x", "Labels": {"ai.determined.container.id": "y"}}, 7])

@@ -32,10 +32,10 @@ def naps():
 class World:
     """A master, an agent with one runtime, and the engine of that runtime."""
 
-    def __init__(self, runtime):
+    def __init__(self, runtime, engine=None):
         self.runtime = runtime.removesuffix("-rootless")
         self.rootless = runtime != self.runtime
-        self.engine = None if runtime == "process" else engines.start(runtime)
+        self.engine = None if runtime == "process" else engine or engines.start(runtime)
         self.dir = tempfile.TemporaryDirectory()
         self.place = pathlib.Path(self.dir.name)
         self.place.chmod(0o755)
@@ -95,7 +95,10 @@ WITHOUT_ROOT = ("runs_where", "files_are_there", "mounts_is_there", "kill_ends_e
 
 
 @pytest.fixture(autouse=True)
-def enough(request, world):
+def enough(request):
+    if "world" not in request.fixturenames:
+        return
+    world = request.getfixturevalue("world")
     chosen = any(words in request.node.name for words in WITHOUT_ROOT) or os.environ.get("DET_TEST_ROOTLESS") == "all"
     if world.rootless and not chosen:
         pytest.skip("without root only some cases are tried; DET_TEST_ROOTLESS=all tries the others")
@@ -323,6 +326,23 @@ def test_an_engine_that_is_away_disturbs_no_task_that_runs(world, engine):
     wait_for("the removal of the container", lambda: engine.containers() == [])
 
 
+def test_an_engine_that_hangs_in_mid_task_holds_nothing_up(world, engine):
+    c = world.start(["echo ready; while [ ! -f go ]; do sleep 0.05; done; seq 1 1000; exit 5"])
+    wait_for("its first line", lambda: "ready" in world.master.text(c))
+    (run,) = [d / "run" / "workdir" for d in world.agent.task_dirs()]
+    engine.process.send_signal(signal.SIGSTOP)
+    try:
+        (run / "go").touch()
+        assert world.master.finish(c)["code"] == 5
+        other = world.start(["true"])  # waits for the engine, and can be killed
+        wait_for("the order", lambda: f"task.order container={other}" in world.agent.log_text())
+        world.master.signal(other, signal.SIGKILL)
+        assert world.master.finish(other)["kind"] == "EXIT_KIND_SIGNALED"
+    finally:
+        engine.process.send_signal(signal.SIGCONT)
+    wait_for("the removal of the container", lambda: engine.containers() == [])
+
+
 def test_an_image_is_pulled_again_if_the_order_says_so(world, engine):
     end, text = world.run(["true"], container={"forcePull": True, "registryAuth": json.dumps({"username": "u", "password": "hush-hush"})})
     assert end["kind"] == "EXIT_KIND_REFUSED" and "cannot be pulled" in end["text"]
@@ -337,3 +357,22 @@ def test_the_supervisors_directory_is_closed_to_others(world):
     assert stat.S_IMODE((directory / "supervisor").stat().st_mode) == 0o700
     world.master.signal(c, signal.SIGKILL)
     world.master.finish(c)
+
+
+def test_an_engine_that_is_killed_in_mid_task_loses_no_line():
+    """The engine is this test's own, since one that was killed may not start again for some time."""
+    try:
+        world = World("docker", engines.make("docker"))
+    except engines.Missing as why:
+        pytest.skip(str(why))
+    c = world.start(["echo ready; while [ ! -f go ]; do sleep 0.05; done; seq 1 20000; exit 5"])
+    wait_for("its first line", lambda: "ready" in world.master.text(c))
+    (run,) = [d / "run" / "workdir" for d in world.agent.task_dirs()]
+    world.engine.stop(signal.SIGKILL)
+    (run / "go").touch()
+    assert world.master.finish(c)["code"] == 5
+    assert world.master.text(c) == "ready\n" + "".join(f"{n}\n" for n in range(1, 20001))
+    wait_for("the removal of the task's directory", lambda: world.agent.task_dirs() == [])
+    assert world.agent.kill(signal.SIGTERM) == 0
+    world.master.close()
+    world.engine.end()

@@ -81,13 +81,24 @@ class Engine:
 
     def end(self):
         """Stops the engine for good, with what it runs."""
-        for container in self.containers():
-            self.request("DELETE", f"/v1.40/containers/{container['Id']}?force=true")
-        self.stop()
+        if self.process.poll() is None:
+            for container in self.containers():
+                self.request("DELETE", f"/v1.40/containers/{container['Id']}?force=true")
+            self.stop()
+        self._end_what_a_killed_one_left()
         for pause in self.dir.rglob("pause.pid"):  # a process of Podman that keeps an ordinary user's namespaces
             with contextlib.suppress(OSError, ValueError):
                 os.kill(int(pause.read_text()), signal.SIGKILL)
         shutil.rmtree(self.dir, ignore_errors=True)
+
+    def _end_what_a_killed_one_left(self):
+        for entry in pathlib.Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if bytes(self.dir) in (entry / "cmdline").read_bytes():
+                    os.kill(int(entry.name), signal.SIGKILL)
+        for line in pathlib.Path("/proc/mounts").read_text().splitlines():
+            if line.split()[1].startswith(f"{self.dir}/"):
+                subprocess.run(["umount", "-l", line.split()[1]], stderr=subprocess.DEVNULL)
 
     def request(self, method, path, body=None, headers=None):
         connection = _Connection(self.socket, 60)
@@ -198,17 +209,22 @@ def _podman(uid=None):
 _started = {}
 
 
+def make(name):
+    """An engine with images, for the caller alone, who calls end(); or Missing."""
+    engine = {"docker": _docker, "podman": _podman, "podman-rootless": lambda: _podman(NOBODY)}[name]()
+    if not shutil.which("busybox"):
+        engine.end()
+        raise Missing("there is no busybox to make an image of (Debian's package busybox-static)")
+    engine.add_images()
+    return engine
+
+
 def start(name):
     """The engine of this session, or Missing."""
     if name not in _started:
         try:
-            engine = {"docker": _docker, "podman": _podman, "podman-rootless": lambda: _podman(NOBODY)}[name]()
-            if not shutil.which("busybox"):
-                engine.end()
-                raise Missing("there is no busybox to make an image of (Debian's package busybox-static)")
-            atexit.register(engine.end)
-            engine.add_images()
-            _started[name] = engine
+            _started[name] = make(name)
+            atexit.register(_started[name].end)
         except Missing as why:
             _started[name] = why
     if isinstance(_started[name], Missing):

@@ -77,12 +77,34 @@ static void warn_of_other_processor(struct runtime_ask *ask, const struct image_
     ask->handler.on_line(ask->handler.ctx, line.s, line.n);
 }
 
+static bool has_network_of_machine(const struct runtime_task *t)
+{
+    const struct wire_link_task_container *c = t->start->container;
+    return !c || !c->network_mode || !*c->network_mode || strcmp(c->network_mode, "host") == 0;
+}
+
+/* The agent connects to ports of the machine (agent/streams.h), and finds nothing there if the network is another. */
+static void warn_of_other_network(struct runtime_ask *ask)
+{
+    const struct runtime_task *t = ask->task;
+    cleanup_strbuf struct strbuf line = STRBUF_INIT;
+    if (has_network_of_machine(t) || t->start->proxy_ports_n == 0)
+        return;
+    strbuf_addf(
+        &line,
+        "WARNING: the container has the network \"%s\" (task_container_defaults.network_mode) and not that of the "
+        "machine, so the task's ports cannot be reached through the master",
+        t->start->container->network_mode);
+    ask->handler.on_line(ask->handler.ctx, line.s, line.n);
+}
+
 static void on_image(void *ctx, const struct image_facts *facts, const struct error *err)
 {
     struct runtime_ask *ask = ctx;
     ask->fetch = NULL;
     if (facts) {
         warn_of_other_processor(ask, facts);
+        warn_of_other_network(ask);
         ask->task->image = arena_dup(&ask->task->arena, facts, sizeof(*facts));
     }
     ask_end(ask, err);
