@@ -1,4 +1,4 @@
-/* The agent: a table of tasks, a link to the master, a runtime. Everything here happens on the loop's thread. What
+/* The agent: a table of tasks, a link to the master, the engines of containers. Everything here happens on the loop's thread. What
  * blocks (preparing, starting, removing a task) runs on the worker pool, as a pair of functions
  * (agent/task/task_tell.c).
  *
