@@ -3,6 +3,7 @@
     with FakeEngine(path) as engine:
         engine.answer("GET", "/version", 200, {"ApiVersion": "1.41"})
 """
+import contextlib
 import http.server
 import json
 import pathlib
@@ -68,7 +69,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         for part in parts:
             if isinstance(part, threading.Event):
                 part.wait(30)
-            else:
+                continue
+            with contextlib.suppress(OSError):  # who asked may have gone
                 self.wfile.write(part)
                 self.wfile.flush()
 
