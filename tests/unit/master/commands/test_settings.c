@@ -163,7 +163,6 @@ static void test_settings__one_round_tells_everything(void **state)
         "enable_cors: true\n"
         "integrations: {pachyderm: {address: x}}\n"
         "telemetry: {enabled: true, otel_enabled: true}\n"
-        "webhooks: {signing_key: hush}\n"
         "cache: {cache_dir: /x}\n"
         "logging: {type: elastic, host: h, port: 9200}\n"
         "oidc: {enabled: true, provider: p, client_id: i, client_secret: s, idp_sso_url: u, idp_recipient_url: r}\n"
@@ -179,7 +178,6 @@ static void test_settings__one_round_tells_everything(void **state)
                                        "enable_cors: ignored: pages of other origins",
                                        "integrations.pachyderm.address: ignored: ",
                                        "telemetry.otel_enabled: ignored: ",
-                                       "webhooks.signing_key: ignored: ",
                                        "cache.cache_dir: ignored: ",
                                        "logging.type: refused: ",
                                        "oidc.enabled: refused: ",

@@ -6,6 +6,7 @@ static const char of_sqlite[] =
     "SELECT t.name || '.' || c.name || ' ' || c.type || iif(c.\"notnull\" OR c.pk, ' NOT NULL', '')"
     "    || iif(c.dflt_value IS NULL, '', ' DEFAULT') || iif(c.pk, ' KEY ' || c.pk, '')"
     "  FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'"
+    "   AND t.name <> 'sqlite_sequence'" /* SQLite's own, for AUTOINCREMENT */
     " UNION ALL SELECT t.name || ' UNIQUE ' || (SELECT group_concat(i.name) FROM pragma_index_info(l.name) i)"
     "  FROM sqlite_master t, pragma_index_list(t.name) l WHERE t.type = 'table' AND l.origin = 'u'"
     " UNION ALL SELECT t.name || '.' || f.\"from\" || ' REFERENCES ' || f.\"table\" || ' ' || f.on_delete"
@@ -28,7 +29,7 @@ static const char of_postgres[] =
     "  FROM pg_constraint k WHERE k.contype = 'u' AND k.connamespace = current_schema()::regnamespace"
     " UNION ALL SELECT k.conrelid::regclass || '.' || a.attname || ' REFERENCES ' || k.confrelid::regclass"
     "    || CASE k.confdeltype WHEN 'c' THEN ' CASCADE' ELSE ' NO ACTION' END"
-    "  FROM pg_constraint k JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = k.conkey[1]"
+    "  FROM pg_constraint k JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = ANY (k.conkey)"
     "  WHERE k.contype = 'f' AND k.connamespace = current_schema()::regnamespace"
     " UNION ALL SELECT i.indrelid::regclass || CASE WHEN i.indisunique THEN ' UNIQUE' ELSE '' END || ' INDEX '"
     "    || i.indexrelid::regclass || CASE WHEN i.indpred IS NULL THEN '' ELSE ' WHERE' END"
