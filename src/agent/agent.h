@@ -1,5 +1,5 @@
-/* The agent: a table of tasks, a link to the master, the engines of containers. Everything here happens on the loop's thread. What
- * blocks (preparing, starting, removing a task) runs on the worker pool, as a pair of functions
+/* The agent: a table of tasks, a link to the master, the engines of containers. Everything here happens on the loop's
+ * thread. What blocks (preparing, starting, removing a task) runs on the worker pool, as a pair of functions
  * (agent/task/task_tell.c).
  *
  * The agent is connected to the supervisors of running tasks exactly while its link to the master is up. At each
