@@ -25,10 +25,21 @@ sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(pathlib.Path(_
 from support.cluster import CONTRACT, Cluster, find_rpc, wait_for  # noqa: E402
 from values import Values, query_of  # noqa: E402
 
+READ_S = 20.0      # a stream that has not ended by then is given up: some repeat their answer for ever
 PATIENCE_S = 2.0   # long polls and streams that follow are given up then
 LOOK_EVERY = 200   # requests, between looks at the master
 RAW = ["/info", "/health", "/metrics", "/debug/prom/metrics", "/agents", "/task-logs", "/users/me", "/experiments/1/file/download",
        "/checkpoints/x", "/proxy/x/", "/prom/det-state-metrics", "/no/such/path"]
+
+
+def read_for_a_while(reply):
+    """The body of a reply; TimeoutError if it has not ended after READ_S."""
+    parts, end = [], time.monotonic() + READ_S
+    while part := reply.read1(65536):
+        parts.append(part)
+        if time.monotonic() > end:
+            raise TimeoutError
+    return b"".join(parts)
 
 
 class Finding(Exception):
@@ -137,7 +148,7 @@ class Fuzz:
         try:
             connection.request(method, path[:60000], body=data, headers=headers)
             reply = connection.getresponse()
-            return reply.status, reply.headers, reply.read()
+            return reply.status, reply.headers, read_for_a_while(reply)
         except TimeoutError:
             return None, None, b""  # it waits for something, or follows
         except http.client.IncompleteRead as e:
