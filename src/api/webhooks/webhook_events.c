@@ -1,25 +1,20 @@
 #include "api/webhooks/webhook_events.h"
 
 #include <openssl/rand.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "api/webhooks/webhook_payload.h"
 #include "api/webhooks/webhook_rules.h"
+#include "common/base/hex.h"
 #include "common/system/log.h"
 #include "store/webhooks/webhooks.h"
 
 int webhook_new_uuid(char ret[WEBHOOK_UUID_MAX], struct error *err)
 {
-    unsigned char b[16];
-    size_t at = 0;
-    if (RAND_bytes(b, sizeof(b)) != 1)
+    unsigned char random[UUID_BYTES];
+    if (RAND_bytes(random, sizeof(random)) != 1)
         return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
-    b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
-    b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
-    for (int i = 0; i < 16; i++)
-        at += (size_t)snprintf(ret + at, WEBHOOK_UUID_MAX - at,
-                               i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", b[i]);
+    uuid_encode(random, ret);
     return 0;
 }
 

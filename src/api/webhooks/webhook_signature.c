@@ -2,9 +2,9 @@
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "common/base/hex.h"
 #include "common/base/strbuf.h"
 
 void webhook_sign(const char *key, int64_t timestamp_s, const char *body, char ret[WEBHOOK_SIGNATURE_MAX])
@@ -15,6 +15,5 @@ void webhook_sign(const char *key, int64_t timestamp_s, const char *body, char r
     strbuf_addf(&text, "%lld,", (long long)timestamp_s);
     strbuf_adds(&text, body);
     HMAC(EVP_sha256(), key, (int)strlen(key), (const unsigned char *)strbuf_str(&text), text.n, mac, &n);
-    for (unsigned int i = 0; i < n && 2 * i + 2 < WEBHOOK_SIGNATURE_MAX; i++)
-        snprintf(ret + 2 * (size_t)i, 3, "%02x", mac[i]);
+    hex_encode(mac, n, ret);
 }

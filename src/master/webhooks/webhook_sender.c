@@ -10,6 +10,7 @@
 #include "api/webhooks/webhook_signature.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
+#include "common/base/hex.h"
 #include "common/base/must.h"
 #include "common/config/public_address.h"
 #include "common/system/files.h"
@@ -340,8 +341,7 @@ static int make_key(const char *path, char ret[KEY_MAX], struct error *err)
     unsigned char raw[32];
     if (RAND_bytes(raw, sizeof(raw)) != 1)
         return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
-    for (size_t i = 0; i < sizeof(raw); i++)
-        snprintf(ret + 2 * i, 3, "%02x", raw[i]);
+    hex_encode(raw, sizeof(raw), ret);
     return file_write(path, ret, strlen(ret), 0600, err);
 }
 
