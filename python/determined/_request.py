@@ -13,13 +13,13 @@ Answer = TypeVar("Answer")
 Choice = Union[str, enum.Enum]
 
 
-def path_part(text: str) -> str:
-    """A text as one part of a path: also ``/`` is escaped.
+def path_part(text: Union[str, int]) -> str:
+    """A text as one part of a path: also ``/`` is escaped. A number stands for its digits: the version of a model is named by either.
 
-    >>> path_part("a/b c")
-    'a%2Fb%20c'
+    >>> path_part("a/b c"), path_part(3)
+    ('a%2Fb%20c', '3')
     """
-    return urllib.parse.quote(text, safe="")
+    return urllib.parse.quote(str(text), safe="")
 
 
 def _query_value(value: Any) -> Any:

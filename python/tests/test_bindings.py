@@ -18,6 +18,11 @@ DIFFERENT = {
     ("get_GetCommands", "sortBy"),
     ("get_GetNotebooks", "sortBy"),
     ("get_GetShells", "sortBy"),
+    # A version is named by its number, as in the published module, or by a text: its number or an alias.
+    ("delete_DeleteModelVersion", "modelVersionNum"),
+    ("get_GetModelVersion", "modelVersionNum"),
+    ("get_GetTrialMetricsByModelVersion", "modelVersionNum"),
+    ("patch_PatchModelVersion", "modelVersionNum"),
 }
 
 

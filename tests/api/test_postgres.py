@@ -34,9 +34,10 @@ def in_background():
         yield pool.submit
 
 
-def write(master, key, value="1"):
-    setting = {"settings": [{"storagePath": "p", "key": key, "value": value}]}
-    return master.request("POST", "/api/v1/users/setting", setting, timeout=60).status
+def write(master, *key, value="1"):
+    """Stores settings with these keys in one transaction; returns the status."""
+    settings = {"settings": [{"storagePath": "p", "key": k, "value": value} for k in key]}
+    return master.request("POST", "/api/v1/users/setting", settings, timeout=60).status
 
 
 def keys(master):
@@ -285,12 +286,12 @@ def test_a_full_disk_refuses_writes_answers_reads_and_passes_by_itself(server, s
     c.login()
     assert write(c, "before") == 200
     with small_disk.filled():
-        waiting = in_background(write, c, "waits", os.urandom(500000).hex())
+        waiting = in_background(write, c, "waits", "waits, too", "waits as well", "waits like them", value=os.urandom(125000).hex())
         wait_for_log(c, "store.full")
         assert write(c, "refused") == 503
         assert keys(c) == ["before"]
     assert waiting.result(60) == 200
-    assert keys(c) == ["before", "waits"]
+    assert keys(c) == ["before", "waits", "waits as well", "waits like them", "waits, too"]
     assert "store.recovered" in c.master_log()
 
 

@@ -361,7 +361,7 @@ const scenarios = {
       for (const path of paths) {
         await page.goto(url + path);
         await page.locator(".panel, .empty").first().waitFor();
-        await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
+        await page.waitForFunction(() => document.querySelector("h1") && !document.querySelector("[aria-busy=true]"));
         await page.evaluate(axe);
         const runOnly = colorScheme === "dark" ? { type: "rule", values: ["color-contrast"] } : ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
         const { violations } = await page.evaluate((only) => window.axe.run(document, { runOnly: only }), runOnly);

@@ -81,7 +81,7 @@ def test_requests_of_ones_own(det, cluster):
 
 
 def test_what_is_planned__says_so_and_is_no_crash(det):
-    for words in ("token list", "master cluster-message get"):
+    for words in ("config-policies describe experiment", "master cluster-message get"):
         done = det.run(words)
         assert done.status == 1 and "is planned; this version of the master does not serve it" in done.err, done
 

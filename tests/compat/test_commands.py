@@ -2,7 +2,7 @@
 import json
 import re
 
-from support.launched import launch_id, shown, wait_state
+from support.launched import launch_id, wait_state
 
 
 def table(text):
@@ -69,4 +69,4 @@ def test_lists_of_the_other_kinds(det, cluster):
         assert made in [x.get("id") for x in json.loads(det(f"{kind} list --json"))]
         det(f"{kind} set priority {made} 9")
         det(f"{kind} kill {made}")
-        assert shown(cluster, made, kind)["state"] == "STATE_TERMINATED"
+        wait_state(cluster, made, "TERMINATED", kind)

@@ -122,7 +122,7 @@ def unfolded(text):
 def without_additions(text):
     """What ours says besides, a line each: of a job why it waits and when it may start, of an agent whether it keeps users apart, of the
     master its own version."""
-    return re.sub(r'\n *"?(?:estimatedStart|reason|isolated|isolation_gap|programVersion)"?:.*', "", text)
+    return re.sub(r'\n *"?(?:estimatedStart|reason|isolated|isolation_gap|programVersion|passwordMinLength)"?:.*', "", text)
 
 
 def reason(err):

@@ -35,7 +35,7 @@ export function Failure({ error, retry }: { error: Error; retry?: () => void }) 
 /** Grey lines where text will stand; they have its height, so that nothing jumps. */
 export function Waiting({ lines = 3 }: { lines?: number }) {
   return (
-    <div class="waiting" aria-busy="true" aria-label="Loading">
+    <div class="waiting" role="status" aria-busy="true" aria-label="Loading">
       {Array.from({ length: lines }, (_, i) => (
         <i key={i} class={`w${(i * 5) % 4}`} />
       ))}
