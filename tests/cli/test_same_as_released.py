@@ -64,11 +64,16 @@ def test_bindings_have_the_same_names_and_parameters(det):
     del theirs["dump_float"], theirs["get_health"]  # a helper, and a route outside of /api/v1
     assert not set(theirs) - set(ours)
 
-    def parameters(line):
-        return sorted(p.split(":")[0] for p in line.partition(" <= ")[2].split(", ") if ":" in p)
+    added = {("post_Logout", "everywhere")}  # of requests, which release 0.38.1 does not have
 
-    assert {name: parameters(line) for name, line in theirs.items()} == {name: parameters(ours[name]) for name in theirs}
+    def parameters(name, line):
+        names = [p.split(":")[0] for p in line.partition(" <= ")[2].split(", ") if ":" in p]
+        return sorted(p for p in names if (name, p) not in added)
+
+    assert {name: parameters(name, line) for name, line in theirs.items()} == {name: parameters(name, ours[name]) for name in theirs}
     # parameters of a query that must be given: the contract's table does not know them, the master does
     needs_more = {"get_ExpMetricNames", "get_GetMetrics", "get_ResourceAllocationRaw", "patch_PatchTemplateConfig"}
+    # a version of a model is named by a text, since aliases name it, too
+    needs_more |= {"post_Logout", "delete_DeleteModelVersion", "get_GetModelVersion", "get_GetTrialMetricsByModelVersion"}
     plain = [name for name in theirs if ".v1." not in ours[name] and name not in needs_more]
     assert len(plain) > 80 and {name: theirs[name] for name in plain} == {name: ours[name] for name in plain}

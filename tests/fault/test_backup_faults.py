@@ -59,7 +59,7 @@ def test_a_killed_restore_is_told_of_and_done_again(filled, tmp_path, where):
         other.start_master()
         assert names(other) == [f"kept-{i}" for i in range(4)]
         assert sorted(p.name for p in (other.dir / "data").iterdir() if not p.name.startswith("determined.db-")) == [
-            "admin.sock", "agent.token", "determined.db", "lock"]
+            "admin.sock", "agent.token", "determined.db", "lock", "webhooks.key"]
 
 
 def test_a_master_that_is_stopped_amid_a_backup_stops_well_and_leaves_nothing(filled, tmp_path):

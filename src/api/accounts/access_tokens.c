@@ -30,6 +30,7 @@ static const struct wire_user_token_info *token_to_wire(const struct store_acces
                                        .token_type = WIRE_USER_TOKEN_TYPE_ACCESS_TOKEN,
                                        .revoked = t->revoked,
                                        .description = t->description ? t->description : "",
+                                       .has_scope = true,
                                        .scope = access_scope_to_wire(access_scope_of_name(t->scope))};
     return w;
 }

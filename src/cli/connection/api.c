@@ -42,6 +42,7 @@ static int decode_reply(struct cli *cli, enum route_id id, const struct http_fet
 {
     if (!ret)
         return 0;
+    memset(ret, 0, routes[id].response->size); /* a master of another version may leave out what this one has */
     if (codec_decode(routes[id].response, strbuf_str(&reply->body), reply->body.n, &cli->arena, ret, err) < 0)
         return error_wrap(err, "the master's reply to %s", routes[id].rpc);
     return 0;

@@ -42,7 +42,8 @@ static size_t least_length(struct cli *cli)
 {
     struct wire_get_master_request in = {0};
     struct wire_get_master_response out;
-    if (api_call(cli, ROUTE_ID_GET_MASTER, &in, &out, NULL) < 0 || out.password_min_length < 0)
+    if (api_call(cli, ROUTE_ID_GET_MASTER, &in, &out, NULL) < 0 || !out.has_password_min_length ||
+        out.password_min_length < 0)
         return 0;
     return (size_t)out.password_min_length;
 }
