@@ -14,7 +14,7 @@ Choice = Union[str, enum.Enum]
 
 
 def path_part(text: Union[str, int]) -> str:
-    """A text as one part of a path: also ``/`` is escaped. A number stands for its digits: the version of a model is named by either.
+    """A text as one part of a path: also ``/`` is escaped. A number is its digits: either names the version of a model.
 
     >>> path_part("a/b c"), path_part(3)
     ('a%2Fb%20c', '3')

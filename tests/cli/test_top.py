@@ -126,7 +126,8 @@ def test_a_master_that_restarts_is_waited_for(screen, master):
     t = screen("top", "--interval", 1, until="Waiting")
     master.failures["/api/v1/agents"] = fake_master.Refusal(503, "restarting")
     t.wait_for("The master does not answer; trying again")
-    assert "Waiting" in "\n".join(pictures(t)[-1])  # the last picture stays
+    while "Waiting" not in "\n".join(pictures(t)[-1]):  # the last picture stays
+        assert t.read(), t.seen
     master.failures.clear()
     n = len(pictures(t))
     wait_for_pictures(t, n + 2)
