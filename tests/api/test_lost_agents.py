@@ -71,7 +71,10 @@ def test_agents_that_only_an_older_version_has_seen_are_not_on_the_list(new_clus
     c.start_master()
     assert c.get("/api/v1/agents").json["agents"] == []
     assert c.metric('det_agents_by_state{state="away"}') == 0
+    log = c.dir / "stays.log"
+    greetings = log.read_text().count("link.up")
     c.start_agent("stays")
+    wait_for("the greeting that follows the commit", lambda: log.read_text().count("link.up") > greetings)
     c.stop_agent("stays", signal.SIGKILL)
     c.stop_master(signal.SIGKILL)
     c.start_master()

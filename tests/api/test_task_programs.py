@@ -105,11 +105,18 @@ class Session:
     """What it takes to log in to a shell, directly at its port on this machine."""
 
     def __init__(self, c, task, directory):
-        self.port = wait_for("sshd's line", lambda: re.search(r"Server listening on 127\.0\.0\.1 port (\d+)\.", log(c, task)))[1]
+        self.port = wait_for("sshd's line", lambda: self.find_port(c, task))
         self.shell = c.get(f"/api/v1/shells/{task}").json["shell"]
         self.key = directory / "key"
         self.key.write_text(self.shell["privateKey"])
         self.key.chmod(0o600)
+
+    @staticmethod
+    def find_port(c, task):
+        found = re.search(r"Server listening on 127\.0\.0\.1 port (\d+)\.", log(c, task))
+        state = c.get(f"/api/v1/shells/{task}").json["shell"]["state"]
+        assert found or state != "STATE_TERMINATED", log(c, task)
+        return found and found[1]
 
     def run(self, command, key=None, user=None):
         return subprocess.run(
