@@ -1,5 +1,6 @@
 """A trial that raises an alert, registers a checkpoint that it has saved, and reports metrics for the version."""
 import json
+import time
 
 import determined as det
 from determined import core
@@ -14,5 +15,8 @@ with core.init(tensorboard_mode=core.TensorboardMode.MANUAL) as context:
     version = model.register_version(uuid)
     context.experimental.report_task_using_model_version(version)
     context.train.report_metrics("inference", 1, {"accuracy": 0.5})
-    found = [m.metrics for m in model.get_version(1).iter_metrics("inference")]
+    found = []
+    while not found:  # metrics are sent by a thread of their own
+        time.sleep(0.05)  # between two looks
+        found = [m.metrics for m in model.get_version(1).iter_metrics("inference")]
     print("facts", json.dumps({"model": model.name, "uuid": uuid, "metrics": found}), flush=True)
