@@ -162,7 +162,8 @@ static void test_settings__one_round_tells_everything(void **state)
         "security: {authz: {type: rbac}, tls: {cert: /nonexistent/a, key: /nonexistent/b}}\n"
         "enable_cors: true\n"
         "integrations: {pachyderm: {address: x}}\n"
-        "telemetry: {enabled: true, otel_enabled: true}\n"
+        "telemetry: {enabled: true, otel_enabled: true, segment_master_key: hush}\n"
+        "webhooks: {signing_key: hush, allowed_addresses: [somewhere]}\n"
         "cache: {cache_dir: /x}\n"
         "logging: {type: elastic, host: h, port: 9200}\n"
         "oidc: {enabled: true, provider: p, client_id: i, client_secret: s, idp_sso_url: u, idp_recipient_url: r}\n"
@@ -178,6 +179,8 @@ static void test_settings__one_round_tells_everything(void **state)
                                        "enable_cors: ignored: pages of other origins",
                                        "integrations.pachyderm.address: ignored: ",
                                        "telemetry.otel_enabled: ignored: ",
+                                       "telemetry.segment_master_key: ignored: ",
+                                       "webhooks.allowed_addresses[0]",
                                        "cache.cache_dir: ignored: ",
                                        "logging.type: refused: ",
                                        "oidc.enabled: refused: ",
