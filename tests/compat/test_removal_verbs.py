@@ -1,6 +1,6 @@
 """What removes things, by the released command line and by ours, on a real master: what is shown before, what is asked, what is left."""
 import pytest
-from api.test_checkpoints import WORKED, end, policy, wait_state, worked_experiment
+from api.checkpoints.test_checkpoints import WORKED, end, policy, wait_state, worked_experiment
 from support.cluster import wait_for
 
 POLICY = "--save-experiment-best 1 --save-trial-best 0 --save-trial-latest 1"
@@ -14,7 +14,7 @@ def program(request, det, ours):
 
 @pytest.fixture
 def worked(cluster):
-    """The worked case of tests/api/test_checkpoints.py, over: (experiment, its checkpoints by number)."""
+    """The worked case of tests/api/checkpoints/test_checkpoints.py, over: (experiment, its checkpoints by number)."""
     cluster.login()
     x, numbered = worked_experiment(cluster, policy(99, 99, 99))
     end(cluster, x)

@@ -254,7 +254,7 @@ def test_a_port_that_the_configuration_does_not_name_is_refused(cluster):
 
 
 def test_the_program_det_carries_much(cluster, tmp_path):
-    """The whole way of `det experiment create --publish`, whose other tests are in tests/api/test_publish.py."""
+    """The whole way of `det experiment create --publish`, whose other tests are in tests/api/proxy/test_publish.py."""
     from support.publishing import Publisher, exchange
     with Publisher(cluster, tmp_path, BUILD / "det") as p:
         p.wait_serving()

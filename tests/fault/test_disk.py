@@ -9,7 +9,7 @@ from fault.journal import Load
 from support.cluster import wait_for
 
 pytestmark = [
-    pytest.mark.skipif(os.environ.get("DET_TEST_DB") == "postgres", reason="is about the embedded store; see tests/api/test_postgres.py"),
+    pytest.mark.skipif(os.environ.get("DET_TEST_DB") == "postgres", reason="is about the embedded store; see tests/api/master/test_postgres.py"),
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
 ]
 ROUNDS = max(1, int(os.environ.get("DET_FAULT_KILLS", "10")) // 20)

@@ -258,7 +258,7 @@ static struct question make_question(struct world *w)
         q.sort[i] = pick_column(w, q.runs);
         if (q.sort[i] == C_TAGS || (!q.runs && (q.sort[i] == C_LR || q.sort[i] == C_OPT)))
             q.sort[i] = C_NAME; /* an order of lists, and which run shows an experiment's hyperparameters:
-                                   tests/api/test_search.py */
+                                   tests/api/experiments/test_search.py */
         q.descending[i] = pick(w, 2);
     }
     return q;

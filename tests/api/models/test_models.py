@@ -5,7 +5,7 @@ import urllib.parse
 import uuid
 
 import pytest
-from api.test_checkpoints import end, policy, small_experiment, storage, store_checkpoint
+from api.checkpoints.test_checkpoints import end, policy, small_experiment, storage, store_checkpoint
 from support.cluster import client_hash, wait_for
 
 MODELS = "/api/v1/models"

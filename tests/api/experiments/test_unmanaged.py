@@ -2,7 +2,7 @@
 import json
 
 import pytest
-from api.test_checkpoints import store_checkpoint
+from api.checkpoints.test_checkpoints import store_checkpoint
 from support.cluster import wait_for
 
 CHECKPOINT = "0a1b2c3d-1111-4222-8333-4444555566{:02d}"

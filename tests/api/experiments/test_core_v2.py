@@ -8,7 +8,7 @@ import sys
 import pytest
 from support.cluster import PASSWORD
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 RUN = """
 import json

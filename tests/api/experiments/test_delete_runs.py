@@ -2,7 +2,7 @@
 import signal
 
 import pytest
-from api.test_checkpoints import policy, small_experiment, store_checkpoint, worked_experiment
+from api.checkpoints.test_checkpoints import policy, small_experiment, store_checkpoint, worked_experiment
 from support.cluster import wait_for
 
 GOES_ON = "cannot delete run in STATE_PAUSED state"
