@@ -2,7 +2,8 @@
 ##  demo             install what is needed, build, start a cluster here, train examples/digits_pytorch on it
 ##  test             install what is needed, build, run every suite (what CI runs)
 ##  deps             Debian packages and the Python environments of demo and tests
-##  all              the four programs in build/ (release)
+##  all              the four programs and their man pages in build/ (release); what make without words does
+##  everything       these and every program of the tests
 ##  install          into PREFIX (default /usr/local) below DESTDIR
 ##  bench            measures the numbers of docs/performance.md
 ##  test-frameworks  the tests of the library with Hugging Face and Keras, and what they need (part of `make test`)
@@ -43,13 +44,16 @@ AZURITE := tests/support/azurite
 BROWSER := tests/browser
 comma := ,
 
-.PHONY: all deps framework-deps apt-packages test-deps demo test test-frameworks horovod-deps test-horovod bench asan tsan clang soak fuzz fuzz-api nightly faults soak-launch web-shots lint format contract-status cli-status run-cases install clean
+.PHONY: all everything deps framework-deps apt-packages test-deps demo test test-frameworks horovod-deps test-horovod bench asan tsan clang soak fuzz fuzz-api nightly faults soak-launch web-shots lint format contract-status cli-status run-cases install clean
 .DEFAULT_GOAL := all
 
 build/build.ninja:
 	@meson setup build >/dev/null
 
 all: build/build.ninja
+	@ninja -C build -j$(JOBS) products
+
+everything: build/build.ninja
 	@ninja -C build -j$(JOBS)
 
 apt-packages:
@@ -122,16 +126,16 @@ test-deps: deps $(VENV)/.stamp-test $(COMPAT)/.stamp $(NOTEBOOK)/.stamp $(AZURIT
 demo: deps all
 	@tools/demo
 
-test: framework-deps all
+test: framework-deps everything
 	@tests/run-all
 
-test-frameworks: framework-deps all
+test-frameworks: framework-deps everything
 	@tests/run-all frameworks tensorflow
 
-test-horovod: horovod-deps all
+test-horovod: horovod-deps everything
 	@tests/run-all horovod e2e-horovod
 
-bench: test-deps all
+bench: test-deps everything
 	@$(PY) bench/run.py
 
 build-asan/build.ninja:
@@ -150,7 +154,7 @@ clang: build-fuzz/build.ninja
 	@tools/check-clang build-fuzz fuzz-programs $(JOBS)
 
 # A seed says how to see a failure again: build/tests/sim/soak --seed N.
-soak: all
+soak: everything
 	@build/tests/sim/soak --seconds $(SOAK_SECONDS) --seed $$(date +%s)
 
 build-fuzz/build.ninja:
@@ -166,11 +170,11 @@ fuzz-api: build-asan/build.ninja test-deps
 	@DET_BUILD=build-asan $(PY) tests/fuzz_api/fuzz.py --seconds $(FUZZ_API_SECONDS)
 
 # Everything that takes hours; each part is tried, whatever became of those before it. tools/nightly PART runs one.
-nightly: test-deps all
+nightly: test-deps everything
 	@tools/nightly
 
 # DET_TEST_SEED=N repeats the random choices of a run.
-faults: test-deps all
+faults: test-deps everything
 	@DET_FAULT_KILLS=$(FAULT_KILLS) $(PY) -m pytest -q -s -rs -p no:cacheprovider tests/fault
 	@DET_FAULT_KILLS=$(FAULT_KILLS) DET_TEST_DB=postgres $(PY) -m pytest -q -s -rs -p no:cacheprovider tests/fault
 
@@ -179,7 +183,7 @@ soak-launch: test-deps
 		tests/test_supervision.py tests/test_launch.py -k "one_of_eight or of_torchrun"
 
 # Every page of the web interface and every building block, in both themes, 1440 and 390 pixels wide.
-web-shots: test-deps all
+web-shots: test-deps everything
 	@$(PY) tests/web/shots.py build/web-shots
 
 lint: test-deps
@@ -194,12 +198,13 @@ contract-status:
 cli-status:
 	@tools/gen-cli contract/cli.json status
 
-run-cases: all
+run-cases: everything
 	@build/tests/cases/run-cases "$(CASES)" || true # the last line is the verdict, not a word of make
 
-install: all
+install: build/build.ninja
 	@meson configure build -Dprefix=$(abspath $(PREFIX)) >/dev/null
-	@DESTDIR=$(DESTDIR) meson install -C build --quiet
+	@ninja -C build -j$(JOBS) products
+	@DESTDIR=$(DESTDIR) meson install -C build --quiet --no-rebuild
 	@echo "installed into $(DESTDIR)$(PREFIX)"
 
 clean:
