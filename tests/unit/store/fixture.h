@@ -54,8 +54,8 @@ static inline void fixture_open(struct fixture *f)
     OK(f, store_open(f->path, STORE_DURABLE_NORMAL, &f->st, &f->err));
 }
 
-/* If DET_TEST_POSTGRES names a database on a server (tests/support/postgres.py starts one), the tests run there,
- * each in a schema of its own. */
+/* If DET_TEST_POSTGRES names a database on a server (tests/support/postgres.py starts one), the tests run on that
+ * server, each in a database of its own. */
 static inline const char *fixture_server(void)
 {
     return getenv("DET_TEST_POSTGRES");
@@ -74,30 +74,28 @@ static inline void fixture_cut_connections(void)
     e->ops->close(e);
 }
 
-static inline void fixture_schema(struct fixture *f, const char *what)
+#define FIXTURE_DATABASE "of_this_test"
+#define FIXTURE_FIRST_DATABASE "of_the_first_test"
+
+static inline void fixture_at_server(struct fixture *f, const char *sql)
 {
     struct engine *e;
-    char sql[128];
-    snprintf(sql, sizeof(sql), "%s SCHEMA %s", what, strcmp(what, "DROP") == 0 ? "t CASCADE" : "t");
     OK(f, engine_postgres.open(fixture_server(), true, &e, &f->err));
     OK(f, e->ops->exec(e, sql, &f->err));
     e->ops->close(e);
 }
 
-static inline int fixture_setup(void **state)
+static inline void fixture_drop(struct fixture *f)
 {
-    struct fixture *f = calloc(1, sizeof(*f));
-    snprintf(f->dir, sizeof(f->dir), "/tmp/det-store-XXXXXX");
-    if (!mkdtemp(f->dir))
-        return -1;
-    if (fixture_server()) {
-        fixture_schema(f, "CREATE");
-        snprintf(f->path, sizeof(f->path), "%s&options=-csearch_path%%3Dt", fixture_server());
-    } else
-        snprintf(f->path, sizeof(f->path), "%s/master.db", f->dir);
-    fixture_open(f);
-    *state = f;
-    return 0;
+    fixture_at_server(f, "DROP DATABASE " FIXTURE_DATABASE " WITH (FORCE)");
+}
+
+/* Writes where a database of the server is: as fixture_server() says, with another name of a database. */
+static inline void fixture_place(struct fixture *f, const char *database)
+{
+    const char *server = fixture_server(), *name = strstr(server, "/postgres?");
+    assert_non_null(name);
+    snprintf(f->path, sizeof(f->path), "%.*s/%s%s", (int)(name - server), server, database, name + strlen("/postgres"));
 }
 
 static inline void fixture_remove(const char *path)
@@ -110,8 +108,82 @@ static inline void fixture_remove(const char *path)
     }
 }
 
-/* Makes the database as a program would have left it whose last migration is the one before the migration with
- * `before` in its name. The database is closed. fixture_exec() writes into it without migrating it. */
+static inline void fixture_copy_file(const char *from, const char *to)
+{
+    char buf[65536];
+    size_t n;
+    FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
+    assert_non_null(in);
+    assert_non_null(out);
+    while ((n = fread(buf, 1, sizeof(buf), in)) > 0)
+        assert_int_equal(fwrite(buf, 1, n, out), n);
+    assert_int_equal(ferror(in), 0);
+    assert_int_equal(fclose(out), 0);
+    fclose(in);
+}
+
+/* The store of the first test, before that test has written into it: a program's later tests begin with copies of it,
+ * since all migrations take longer than most tests. */
+static char fixture_first[64];
+
+static inline void fixture_forget_first(void)
+{
+    fixture_remove(fixture_first);
+}
+
+static inline void fixture_make_first(struct fixture *f)
+{
+    if (fixture_server()) {
+        fixture_at_server(f, "CREATE DATABASE " FIXTURE_FIRST_DATABASE);
+        fixture_place(f, FIXTURE_FIRST_DATABASE);
+        snprintf(fixture_first, sizeof(fixture_first), FIXTURE_FIRST_DATABASE);
+    } else {
+        int fd;
+        snprintf(fixture_first, sizeof(fixture_first), "/tmp/det-first-store-XXXXXX");
+        fd = mkstemp(fixture_first);
+        assert_true(fd >= 0);
+        close(fd);
+        snprintf(f->path, sizeof(f->path), "%s", fixture_first);
+        atexit(fixture_forget_first);
+    }
+    fixture_open(f);
+    store_close(f->st);
+}
+
+static inline int fixture_setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    snprintf(f->dir, sizeof(f->dir), "/tmp/det-store-XXXXXX");
+    if (!mkdtemp(f->dir))
+        return -1;
+    if (!*fixture_first)
+        fixture_make_first(f);
+    if (fixture_server()) {
+        fixture_at_server(f, "CREATE DATABASE " FIXTURE_DATABASE " TEMPLATE " FIXTURE_FIRST_DATABASE);
+        fixture_place(f, FIXTURE_DATABASE);
+    } else {
+        snprintf(f->path, sizeof(f->path), "%s/master.db", f->dir);
+        fixture_copy_file(fixture_first, f->path);
+    }
+    fixture_open(f);
+    *state = f;
+    return 0;
+}
+
+/* Closes the database and leaves an empty one in its place, without tables. */
+static inline void fixture_begin_empty(struct fixture *f)
+{
+    store_close(f->st);
+    f->st = NULL;
+    if (fixture_server()) {
+        fixture_drop(f);
+        fixture_at_server(f, "CREATE DATABASE " FIXTURE_DATABASE);
+    } else {
+        fixture_remove(f->path);
+    }
+}
+
+/* Carries out a statement in the database without migrating it. */
 static inline void fixture_exec(struct fixture *f, const char *sql)
 {
     struct engine *e;
@@ -120,16 +192,11 @@ static inline void fixture_exec(struct fixture *f, const char *sql)
     e->ops->close(e);
 }
 
+/* Makes the database as a program would have left it whose last migration is the one before the migration with
+ * `before` in its name. The database is closed. */
 static inline void fixture_older(struct fixture *f, const char *before)
 {
-    store_close(f->st);
-    f->st = NULL;
-    if (fixture_server()) {
-        fixture_schema(f, "DROP");
-        fixture_schema(f, "CREATE");
-    } else {
-        fixture_remove(f->path);
-    }
+    fixture_begin_empty(f);
     fixture_exec(f, "CREATE TABLE migrations (number BIGINT PRIMARY KEY, name TEXT NOT NULL)");
     for (int i = 0; !strstr(sql_migrations[i].name, before); i++) {
         char row[160];
@@ -145,7 +212,7 @@ static inline int fixture_teardown(void **state)
     store_close(f->st);
     arena_release(&f->a);
     if (fixture_server())
-        fixture_schema(f, "DROP");
+        fixture_drop(f);
     else
         fixture_remove(f->path);
     rmdir(f->dir);

@@ -66,6 +66,8 @@ static void test_conflict__names_the_constraint_alike_in_both_engines(void **sta
 static void test_open__brings_an_empty_directory_to_the_last_version(void **state)
 {
     struct fixture *f = *state;
+    fixture_begin_empty(f);
+    fixture_open(f);
     assert_int_equal(fixture_number(f, "SELECT max(number) FROM migrations"), SQL_MIGRATION_NR);
 }
 
@@ -74,6 +76,8 @@ static void test_open__makes_a_file_for_its_owner_alone(void **state)
     struct fixture *f = *state;
     struct stat st;
     for_sqlite_only();
+    fixture_begin_empty(f);
+    fixture_open(f);
     assert_int_equal(stat(f->path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
 }
