@@ -192,8 +192,8 @@ int api_delete_project(struct req *r, struct store *db, const struct wire_delete
     struct store_project p;
     if (store_project_get(db, in->id, &r->arena, &p, err) < 0 || need_own(&p, err) < 0)
         return -1;
-    return delete_workspace_or_project(r, db, "project", (struct store_workspace_deletion){.project_id = p.id},
-                                       &ret->completed, err);
+    return delete_workspace_or_project(r, "project", (struct store_workspace_deletion){.project_id = p.id},
+                                       &ret->completed);
 }
 
 /* ---- notes ------------------------------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
-/* Creates, changes, archives, pins and deletes workspaces. All of it runs on the writer's thread and is checked
- * against what that thread reads. */
+/* Creates, changes, archives and pins workspaces, and begins their deletion (place_deletion.c). All of it runs on the
+ * writer's thread and is checked against what that thread reads. */
 #include <ctype.h>
 #include <string.h>
 
@@ -34,55 +34,6 @@ int check_workspace_or_project_name(const char *kind, const char *name, struct e
     if (blanks == strlen(name))
         return error_set(err, ERR_INVALID, "the name of a %s must not be blank", kind);
     return 0;
-}
-
-static int delete_experiments(struct req *r, struct core *core, struct error *err)
-{
-    const struct store_ints *ids = r->state;
-    const struct api_services *s = &r->api->services;
-    for (size_t i = 0; i < ids->n; i++) {
-        /* if an experiment cannot be deleted, its workspace or project stays and shows the error */
-        cleanup_error struct error failed = ERROR_INIT;
-        s->delete_experiment(s->ctx, ids->value[i], /* trial_id= */ 0, &failed);
-    }
-    return 0;
-}
-
-int delete_workspace_or_project(struct req *r, struct store *db, const char *kind, struct store_workspace_deletion p,
-                                bool *ret_completed, struct error *err)
-{
-    const int32_t id = p.project_id ? p.project_id : p.workspace_id;
-    struct store_workspace_deletion_check check;
-    struct store_ints *ids = arena_new(&r->arena, struct store_ints);
-    if (store_workspace_deletion_check(db, p, r->who.user_id, &check, err) < 0)
-        return -1;
-    if (check.live > 0)
-        return error_set(err, ERR_PRECONDITION,
-                         "%s %d has %lld experiments that are not over: cancel or kill "
-                         "them, or move them elsewhere",
-                         kind, id, (long long)check.live);
-    if (check.tasks > 0)
-        return error_set(
-            err, ERR_PRECONDITION,
-            "%s %d has %lld commands, notebooks, shells, TensorBoards or generic tasks that are not over: kill "
-            "them, or wait for their end",
-            kind, id, (long long)check.tasks);
-    if (check.of_others > 0 && !r->who.admin)
-        return error_set(err, ERR_FORBIDDEN,
-                         "forbidden: %s %d holds what belongs to other users (%lld things); an admin "
-                         "may delete it",
-                         kind, id, (long long)check.of_others);
-    if (check.models > 0)
-        return error_set(err, ERR_PRECONDITION,
-                         "workspace %d has %lld models in the model registry: move them to another workspace or "
-                         "delete them first",
-                         id, (long long)check.models);
-    if (store_check_place_unregistered(db, p.project_id, p.workspace_id, err) < 0 ||
-        store_workspace_deletion_start(db, p, &r->arena, ids, err) < 0)
-        return -1;
-    *ret_completed = ids->n == 0;
-    r->state = ids;
-    return ids->n ? req_then_loop(r, delete_experiments) : 0;
 }
 
 /* ---- checks ------------------------------------------------------------------------------------------------------ */
@@ -335,6 +286,6 @@ int api_delete_workspace(struct req *r, struct store *db, const struct wire_dele
         return -1;
     if (w.immutable)
         return error_set(err, ERR_PRECONDITION, "workspace %d is immutable: it belongs to every cluster", w.id);
-    return delete_workspace_or_project(r, db, "workspace", (struct store_workspace_deletion){.workspace_id = w.id},
-                                       &ret->completed, err);
+    return delete_workspace_or_project(r, "workspace", (struct store_workspace_deletion){.workspace_id = w.id},
+                                       &ret->completed);
 }

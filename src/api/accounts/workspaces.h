@@ -13,8 +13,8 @@ int project_reply(struct req *r, const struct store_project *s, const struct wir
 /* Checks the name of a workspace or project (`kind`): 1 to 80 characters, not only blanks. */
 int check_workspace_or_project_name(const char *kind, const char *name, struct error *err);
 /* Marks a workspace or project (`kind`) as deleted unless something forbids it, and starts the deletion of its
- * experiments: `return delete_workspace_or_project(…)`. */
-int delete_workspace_or_project(struct req *r, struct store *db, const char *kind, struct store_workspace_deletion p,
-                                bool *ret_completed, struct error *err);
+ * experiments: `return delete_workspace_or_project(…)`. *ret_completed: nothing is left to be deleted. */
+int delete_workspace_or_project(struct req *r, const char *kind, struct store_workspace_deletion p,
+                                bool *ret_completed);
 
 #endif

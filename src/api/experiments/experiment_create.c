@@ -9,6 +9,7 @@
 #include "api/experiments/model_archive.h"
 #include "api/pipeline/access.h"
 #include "api/pipeline/convert.h"
+#include "api/pipeline/deleted_places.h"
 #include "api/pipeline/internal.h"
 #include "common/base/cleanup.h"
 #include "core/config/expconf.h"
@@ -211,7 +212,8 @@ static int create_step(struct req *r, struct core *core, struct error *err)
 {
     const struct wire_create_experiment_request *in = request_of(r);
     struct creation *c = r->state;
-    if (launch_check_pool(r, core, c->config, &c->exceeds_slots, err) < 0)
+    if (deleted_places_check(r->api->deleted_places, c->project.workspace_id, c->project.id, err) < 0 ||
+        launch_check_pool(r, core, c->config, &c->exceeds_slots, err) < 0)
         return -1;
     struct core_event ev = {.type = CORE_EXPERIMENT_CREATE,
                             .now_us = r->now_us,
@@ -225,6 +227,9 @@ static int create_step(struct req *r, struct core *core, struct error *err)
 /* The core only gives the experiment a number. It does not manage it afterwards. */
 static int create_unmanaged_step(struct req *r, struct core *core, struct error *err)
 {
+    const struct creation *c = r->state;
+    if (deleted_places_check(r->api->deleted_places, c->project.workspace_id, c->project.id, err) < 0)
+        return -1;
     struct core_event ev = {.type = CORE_NEW_EXPERIMENT_ID, .now_us = r->now_us};
     struct companion companion = {.stepped = take_ids, .store = store_documents, .done = documents_stored, .ctx = r};
     if (req_core_step(r, core, &ev, &companion, err) < 0)

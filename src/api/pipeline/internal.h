@@ -8,6 +8,7 @@
 struct agent_texts;
 struct byte_streams;
 struct continuing;
+struct deleted_places;
 struct live;
 struct log_feeds;
 struct login_limits;
@@ -31,6 +32,7 @@ struct api {
     struct log_feeds *log_feeds;     /* of the logs that are followed */
     struct agent_texts *agent_texts; /* of the agents that were listed */
     struct api_log_stats log_stats;
+    struct deleted_places *deleted_places;
     struct continuing *continuing; /* experiments that requests are about to continue */
     struct reporting *reporting;   /* checkpoints that requests are about to report, by UUID */
     struct byte_streams *streams;  /* connections of clients to ports of tasks */

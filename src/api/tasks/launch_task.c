@@ -13,6 +13,7 @@
 #include "api/experiments/model_archive.h"
 #include "api/pipeline/access.h"
 #include "api/pipeline/convert.h"
+#include "api/pipeline/deleted_places.h"
 #include "api/pipeline/internal.h"
 #include "api/tasks/launched_views.h"
 #include "api/tasks/shown_runs.h"
@@ -247,6 +248,8 @@ static void documents_stored(void *ctx, const struct error *err)
 static int launch_step(struct req *r, struct core *core, struct error *err)
 {
     struct launch *l = r->state;
+    if (deleted_places_check(r->api->deleted_places, l->row.workspace_id, /* project_id= */ 0, err) < 0)
+        return -1;
     const char *misfit = core_misfit(core, l->spec.pool, l->spec.slots, /* single_node= */ true, &r->arena);
     l->exceeds_slots = misfit != NULL;
     if (misfit && r->api->defaults.launch_error)

@@ -1,6 +1,7 @@
 """Tests workspaces and projects: creating, changing, archiving, pinning, moving and deleting them, what experiments get from them, and
 the commands of det."""
 import base64
+import concurrent.futures
 import json
 
 import pytest
@@ -252,6 +253,29 @@ def test_a_place_whose_experiment_cannot_be_deleted_says_why(new_cluster):
     wait_for("the heir's deletion", lambda: c.get(f"/api/v1/experiments/{heir}").status == 404)
     assert c.request("DELETE", f"/api/v1/workspaces/{w}").status == 200
     wait_for("the deletion", lambda: c.get(f"/api/v1/workspaces/{w}").status == 404)
+
+
+def test_nothing_is_created_in_a_workspace_while_it_is_deleted(master):
+    """Either the deletion finds what was created and is refused, or the creation is refused. The master goes on in both cases."""
+    config = json.dumps(master.experiment_config())
+
+    def create(p, _):
+        return master.post("/api/v1/experiments", {"config": config, "projectId": p, "activate": False})
+
+    def launch(_, w):
+        return master.post("/api/v1/commands", {"config": {"entrypoint": ["true"]}, "workspaceId": w})
+
+    with concurrent.futures.ThreadPoolExecutor(3) as threads:
+        for n in range(30):
+            w = workspace(master, f"deleted-{n}")["id"]
+            p = project(master, w, "p")["id"]
+            created, launched = threads.submit(create, p, w), threads.submit(launch, p, w)
+            deleted = threads.submit(master.request, "DELETE", f"/api/v1/workspaces/{w}").result()
+            made = [reply for reply in (created.result(), launched.result()) if reply.status == 200]
+            refused = [error(reply, reply.status) for reply in (created.result(), launched.result()) if reply.status in (400, 404)]
+            assert len(made) + len(refused) == 2, (created.result(), launched.result())
+            assert deleted.status == (400 if made else 200), (deleted, made)
+            assert all("is being deleted" in text or "not found" in text for text in refused), refused
 
 
 @pytest.fixture
