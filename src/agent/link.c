@@ -8,6 +8,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/must.h"
+#include "common/base/percent.h"
 #include "common/base/strbuf.h"
 #include "common/codec/codec.h"
 #include "common/system/files.h"
@@ -120,12 +121,7 @@ static char *link_url(const struct link *k)
     strbuf_addf(&b, "%s://%s:%d/agents", c->tls ? "wss" : "ws", c->master_host, c->master_port);
     for (size_t i = 0; i < sizeof(pair) / sizeof(pair[0]); i++) {
         strbuf_addf(&b, "%c%s=", i ? '&' : '?', pair[i][0]);
-        for (const unsigned char *p = (const unsigned char *)pair[i][1]; *p; p++) {
-            if (strchr("-_.~", *p) || (*p >= '0' && *p <= '9') || ((*p | 32) >= 'a' && (*p | 32) <= 'z'))
-                strbuf_addc(&b, (char)*p);
-            else
-                strbuf_addf(&b, "%%%02X", *p);
-        }
+        strbuf_add_percent(&b, pair[i][1], PERCENT_UNRESERVED);
     }
     return strbuf_detach(&b);
 }

@@ -79,8 +79,9 @@ class Experiments(Writer):
         return self.request("POST", "/api/v1/experiments", {"config": json.dumps(config), "activate": False})
 
     def stored(self):
-        experiments = self.cluster.get("/api/v1/experiments?limit=-1").json["experiments"]
-        return [x["name"] for x in experiments if x["name"].startswith("created-")]
+        reply = self.cluster.get("/api/v1/experiments?limit=-1")
+        assert reply.status == 200, reply
+        return [x["name"] for x in reply.json["experiments"] if x["name"].startswith("created-")]
 
 
 class OfTrial(Writer):

@@ -9,6 +9,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/must.h"
+#include "common/base/percent.h"
 #include "common/task/taskspec.h"
 
 enum {
@@ -313,16 +314,6 @@ struct engine_call *container_remove(struct engine *e, const char *name, engine_
     return engine_ask(e, &q, done, ctx);
 }
 
-static void add_url_text(struct strbuf *out, const char *s)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
-    for (; *s; s++)
-        if (strchr(plain, *s))
-            strbuf_addc(out, *s);
-        else
-            strbuf_addf(out, "%%%02X", (unsigned char)*s);
-}
-
 struct engine_call *container_list(struct engine *e, const struct container_label *label, size_t label_n,
                                    engine_reply_fn *done, void *ctx)
 {
@@ -336,7 +327,7 @@ struct engine_call *container_list(struct engine *e, const struct container_labe
     }
     json_print(filters, &json);
     strbuf_adds(&path, "/containers/json?all=true&filters=");
-    add_url_text(&path, json.s);
+    strbuf_add_percent(&path, json.s, PERCENT_UNRESERVED);
     struct engine_request q = {.method = "GET", .path = path.s, .timeout_s = LIST_TIMEOUT_S};
     return engine_ask(e, &q, done, ctx);
 }

@@ -1,4 +1,5 @@
 #include "api/accounts/account_rules.h"
+#include "common/base/utf8.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -74,13 +75,14 @@ static int check_agent_name(const char *what, const char *name, struct error *er
     size_t n = name ? strlen(name) : 0;
     if (n > ACCOUNT_AGENT_NAME_MAX)
         return error_set(err, ERR_INVALID, "%s has %zu bytes, at most %d are allowed", what, n, ACCOUNT_AGENT_NAME_MAX);
-    for (size_t i = 0; i < n; i++)
-        if ((unsigned char)name[i] < 0x20 || strchr(":/\x7f", name[i]))
-            return error_set(err, ERR_INVALID,
-                             "%s is not the name of an account: byte %zu is 0x%02x, and a name has no control "
-                             "characters, colons or slashes",
-                             what, i + 1, (unsigned char)name[i]);
-    return 0;
+    const char *bad = n ? text_find_control(name) : NULL;
+    if (n && !bad)
+        bad = strpbrk(name, ":/");
+    return bad ? error_set(err, ERR_INVALID,
+                           "%s is not the name of an account: byte %zu is 0x%02x, and a name has no control "
+                           "characters, colons or slashes",
+                           what, (size_t)(bad - name) + 1, (unsigned char)*bad)
+               : 0;
 }
 
 int account_check_link(const struct wire_user_agent_user_group *g, bool allow_root, struct error *err)

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/base/utf8.h"
 #include "common/config/schema.h"
 
 #define HOUR_US (INT64_C(3600) * 1000000)
@@ -65,11 +66,9 @@ int token_description_check(const char *given, struct error *err)
     if (n > TOKEN_DESCRIPTION_MAX)
         return error_set(err, ERR_INVALID, "the description has %zu bytes, at most %d are allowed", n,
                          TOKEN_DESCRIPTION_MAX);
-    for (size_t i = 0; i < n; i++)
-        if ((unsigned char)given[i] < 0x20 || given[i] == 0x7f)
-            return error_set(
-                err, ERR_INVALID,
-                "the description has the control character 0x%02x at byte %zu: write it in one line of text",
-                (unsigned char)given[i], i + 1);
-    return 0;
+    const char *bad = n ? text_find_control(given) : NULL;
+    return bad ? error_set(err, ERR_INVALID,
+                           "the description has the control character 0x%02x at byte %zu: write it in one line of text",
+                           (unsigned char)*bad, (size_t)(bad - given) + 1)
+               : 0;
 }

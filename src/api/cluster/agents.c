@@ -6,6 +6,7 @@
 #include "api/cluster/agent_views.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
+#include "common/base/utf8.h"
 #include "core/core.h"
 #include "gen/handlers.h"
 #include "store/functions.h"
@@ -200,9 +201,8 @@ static int check_reason(const char *reason, struct error *err)
     if (strlen(reason) >= CORE_DISABLED_REASON_MAX)
         return error_set(err, ERR_INVALID, "reason: at most %d bytes, found %zu", CORE_DISABLED_REASON_MAX - 1,
                          strlen(reason));
-    for (const char *p = reason; *p; p++)
-        if ((unsigned char)*p < ' ' || *p == 0x7f)
-            return error_set(err, ERR_INVALID, "reason: must be one line of text without control characters");
+    if (text_find_control(reason))
+        return error_set(err, ERR_INVALID, "reason: must be one line of text without control characters");
     return 0;
 }
 

@@ -1,10 +1,10 @@
 /* Configuration templates. A template is checked when it is written. Its combination with a configuration is checked
  * when something is created with it. */
-#include <ctype.h>
 #include <string.h>
 
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
+#include "common/base/utf8.h"
 #include "core/config/expconf.h"
 #include "gen/handlers.h"
 #include "store/functions.h"
@@ -55,9 +55,8 @@ static int check_name(const char *name, struct error *err)
     if (n == 0 || n > NAME_MAX_BYTES)
         return error_set(err, ERR_INVALID, "the name of a template must have 1 to %d bytes, it has %zu", NAME_MAX_BYTES,
                          n);
-    for (size_t i = 0; i < n; i++)
-        if (iscntrl((unsigned char)name[i]) || name[i] == '/')
-            return error_set(err, ERR_INVALID, "the name of a template must not contain '/' or control characters");
+    if (text_find_control(name) || strchr(name, '/'))
+        return error_set(err, ERR_INVALID, "the name of a template must not contain '/' or control characters");
     return 0;
 }
 

@@ -23,6 +23,7 @@
 #include "api/proxy/visitor.h"
 #include "api/tasks/task_use.h"
 #include "common/base/must.h"
+#include "common/base/percent.h"
 #include "common/config/config.h"
 #include "common/system/log.h"
 #include "core/core.h"
@@ -513,12 +514,7 @@ static int ask_to_log_in(struct req *r)
 {
     cleanup_strbuf struct strbuf to = STRBUF_INIT;
     strbuf_adds(&to, "/det/login?redirect=");
-    for (const char *p = requested(r); *p; p++) {
-        if ((*p >= '0' && *p <= '9') || (*p >= 'A' && *p <= 'Z') || (*p >= 'a' && *p <= 'z') || strchr("-_.~/", *p))
-            strbuf_addc(&to, *p);
-        else
-            strbuf_addf(&to, "%%%02X", (unsigned)(unsigned char)*p);
-    }
+    strbuf_add_percent(&to, requested(r), PERCENT_UNRESERVED "/");
     return redirect(r, 303, arena_strdup(&r->arena, to.s));
 }
 

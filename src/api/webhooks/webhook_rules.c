@@ -1,9 +1,9 @@
 #include "api/webhooks/webhook_rules.h"
 
-#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
+#include "common/base/utf8.h"
 #include "common/json/json.h"
 
 enum { NAME_MAX_BYTES = 255, URL_MAX_BYTES = 2000, TRIGGERS_MAX = 50 };
@@ -14,11 +14,10 @@ int webhook_check_name(const char *name, struct error *err)
     if (n == 0 || n > NAME_MAX_BYTES || !name[strspn(name, " ")])
         return error_set(err, ERR_INVALID, "the name of a webhook has 1 to %d bytes and is not blank, this one has %zu",
                          NAME_MAX_BYTES, n);
-    for (size_t i = 0; i < n; i++)
-        if (iscntrl((unsigned char)name[i]))
-            return error_set(err, ERR_INVALID, "the name of a webhook has no control characters; byte %zu is 0x%02x",
-                             i + 1, (unsigned char)name[i]);
-    return 0;
+    const char *bad = text_find_control(name);
+    return bad ? error_set(err, ERR_INVALID, "the name of a webhook has no control characters; byte %zu is 0x%02x",
+                           (size_t)(bad - name) + 1, (unsigned char)*bad)
+               : 0;
 }
 
 int webhook_check_url(const char *url, struct error *err)

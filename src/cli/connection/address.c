@@ -1,4 +1,5 @@
 #include "cli/connection/address.h"
+#include "common/base/percent.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -84,17 +85,7 @@ bool address_is_tls(const char *canonical)
 
 const char *address_escape(const char *text, struct arena *a)
 {
-    char *out = arena_alloc(a, strlen(text) * 3 + 1), *to = out;
-    for (const char *c = text; *c; c++) {
-        if (isalnum((unsigned char)*c) || strchr("-_.~", *c)) {
-            *to++ = *c;
-        } else {
-            static const char hex[] = "0123456789ABCDEF";
-            *to++ = '%';
-            *to++ = hex[(unsigned char)*c >> 4];
-            *to++ = hex[(unsigned char)*c & 15];
-        }
-    }
-    *to = '\0';
-    return out;
+    cleanup_strbuf struct strbuf out = STRBUF_INIT;
+    strbuf_add_percent(&out, text, PERCENT_UNRESERVED);
+    return arena_strdup(a, strbuf_str(&out));
 }

@@ -65,6 +65,14 @@ size_t utf8_check(const char *s, size_t n)
     return n;
 }
 
+const char *text_find_control(const char *s)
+{
+    for (; *s; s++)
+        if ((unsigned char)*s < ' ' || *s == 0x7f)
+            return s;
+    return NULL;
+}
+
 size_t utf8_put(uint32_t code, char out[4])
 {
     if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000))

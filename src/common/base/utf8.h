@@ -14,6 +14,8 @@
 size_t utf8_sequence(const char *s, size_t n);
 /* Offset of the first byte that is not part of well-formed UTF-8; n if there is none. */
 size_t utf8_check(const char *s, size_t n);
+/* Returns the first control character of ASCII (below the space, or DEL), or NULL. */
+const char *text_find_control(const char *s);
 /* Writes up to 4 bytes, returns how many; surrogates and numbers beyond Unicode become U+FFFD. */
 size_t utf8_put(uint32_t code, char out[4]);
 /* Returns a copy of the text with a zero byte for each UTF8_NUL; returns NULL if the text has none. */

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/base/utf8.h"
 #include "common/system/login_name.h"
 #include "core/records/rows.h"
 
@@ -30,19 +31,11 @@ static bool is_plain(const char *s)
     return true;
 }
 
-static bool has_control(const char *s)
-{
-    for (; *s; s++)
-        if ((unsigned char)*s < ' ' || *s == 0x7f)
-            return true;
-    return false;
-}
-
 static int check_text(const char *what, const char *s, size_t max, struct error *err)
 {
     if (s && strlen(s) > max)
         return error_set(err, ERR_INVALID, "%s has %zu bytes, allowed are %zu", what, strlen(s), max);
-    if (s && has_control(s))
+    if (s && text_find_control(s))
         return error_set(err, ERR_INVALID, "%s holds a control character", what);
     return 0;
 }

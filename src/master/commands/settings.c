@@ -8,6 +8,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/must.h"
+#include "common/base/percent.h"
 #include "common/system/files.h"
 #include "core/config/expconf_checks.h"
 #include "gen/config_tables.h"
@@ -195,12 +196,7 @@ static void check_database(struct config *c)
 static void add_escaped(struct strbuf *out, const char *before, const char *text)
 {
     strbuf_add(out, before, strlen(before));
-    for (const char *p = text; *p; p++) {
-        if (strchr(".-_", *p) || (*p >= '0' && *p <= '9') || ((*p | 32) >= 'a' && (*p | 32) <= 'z'))
-            strbuf_addc(out, *p);
-        else
-            strbuf_addf(out, "%%%02X", (unsigned char)*p);
-    }
+    strbuf_add_percent(out, text, PERCENT_UNRESERVED);
 }
 
 void master_settings_database(const struct config *c, struct strbuf *out)

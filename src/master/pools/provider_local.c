@@ -21,6 +21,7 @@
 #include "common/base/clock.h"
 #include "common/base/hex.h"
 #include "common/base/must.h"
+#include "common/base/percent.h"
 #include "common/system/files.h"
 #include "common/system/process.h"
 #include "master/pools/local_agent.h"
@@ -61,21 +62,11 @@ static const char *root_of(const char *data_dir, struct arena *a)
     return arena_printf(a, "%.*s-instances", (int)n, data_dir);
 }
 
-static bool is_plain(char c)
-{
-    return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '-' || c == '_';
-}
-
 /* Returns the name of the pool's directory. Bytes that a file name should not have are written as %XX. */
 static const char *directory_name(const char *pool, struct arena *a)
 {
     cleanup_strbuf struct strbuf name = STRBUF_INIT;
-    for (const char *p = pool; *p; p++) {
-        if (is_plain(*p))
-            strbuf_addc(&name, *p);
-        else
-            strbuf_addf(&name, "%%%02X", (unsigned char)*p);
-    }
+    strbuf_add_percent(&name, pool, "-_");
     return arena_strdup(a, strbuf_str(&name));
 }
 

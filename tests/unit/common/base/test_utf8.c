@@ -68,12 +68,23 @@ static void test_utf8__the_form_of_u0000_becomes_a_zero_byte(void **state)
                  3);
 }
 
+static void test_find_control__finds_the_first_one(void **state)
+{
+    const char *text = "a\tb\n", *del = "ab\x7f";
+    (void)state;
+    assert_ptr_equal(text_find_control(text), text + 1);
+    assert_ptr_equal(text_find_control(del), del + 2);
+    assert_null(text_find_control("plain text, \xc3\xa4"));
+    assert_null(text_find_control(""));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_utf8__every_code_point_comes_back_as_one_sequence),
         cmocka_unit_test(test_utf8__finds_the_first_bad_byte),
         cmocka_unit_test(test_utf8__the_form_of_u0000_becomes_a_zero_byte),
+        cmocka_unit_test(test_find_control__finds_the_first_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
