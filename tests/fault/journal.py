@@ -10,6 +10,8 @@ import json
 import threading
 import uuid
 
+from support.waiting import wait_for
+
 
 class Writer(threading.Thread):
     """Sends the n-th thing until it is told to stop. What fails is not sent again, unless the kind says that it may be."""
@@ -58,6 +60,16 @@ class Writer(threading.Thread):
         self.join(120)
         assert not self.is_alive() and self.failure is None, repr(self.failure)
 
+    def read(self, path):
+        """The reply to a GET. Each of the master's connections to a server that was away tries again after up to five seconds."""
+        def reply():
+            got = self.cluster.get(path)
+            return None if got.status == 503 else got
+
+        got = wait_for(f"an answer to GET {path}", reply)
+        assert got.status == 200, got
+        return got
+
     def check(self):
         """All that is stored, compared with the journal."""
         stored = collections.Counter(self.stored())
@@ -79,9 +91,8 @@ class Experiments(Writer):
         return self.request("POST", "/api/v1/experiments", {"config": json.dumps(config), "activate": False})
 
     def stored(self):
-        reply = self.cluster.get("/api/v1/experiments?limit=-1")
-        assert reply.status == 200, reply
-        return [x["name"] for x in reply.json["experiments"] if x["name"].startswith("created-")]
+        experiments = self.read("/api/v1/experiments?limit=-1").json["experiments"]
+        return [x["name"] for x in experiments if x["name"].startswith("created-")]
 
 
 class OfTrial(Writer):
@@ -106,7 +117,7 @@ class Metrics(OfTrial):
         return self.request("POST", f"/api/v1/trials/{self.trial}/metrics", {"group": "training", "metrics": metrics})
 
     def stored(self):
-        lines = self.cluster.get(f"/api/v1/trials/metrics/trial_metrics?trialIds={self.trial}").lines
+        lines = self.read(f"/api/v1/trials/metrics/trial_metrics?trialIds={self.trial}").lines
         return [r["totalBatches"] for line in lines for r in line["result"]["metrics"]]
 
 
@@ -127,7 +138,7 @@ class Checkpoints(OfTrial):
             "state": "STATE_COMPLETED", "reportTime": "2026-01-01T00:00:00Z"})
 
     def stored(self):
-        return [c["uuid"] for c in self.cluster.get(f"/api/v1/trials/{self.trial}/checkpoints").json["checkpoints"]]
+        return [c["uuid"] for c in self.read(f"/api/v1/trials/{self.trial}/checkpoints").json["checkpoints"]]
 
 
 class LogLines(OfTrial):
@@ -141,7 +152,7 @@ class LogLines(OfTrial):
         return self.request("POST", "/api/v1/task/logs", {"logs": lines})
 
     def stored(self):
-        lines = [line["result"]["log"] for line in self.cluster.get(f"/api/v1/trials/{self.trial}/logs").lines]
+        lines = [line["result"]["log"] for line in self.read(f"/api/v1/trials/{self.trial}/logs").lines]
         first = [line.removeprefix("first ") for line in lines if line.startswith("first ")]
         last = [line.removeprefix("last ") for line in lines if line.startswith("last ")]
         assert first == last, "half a batch"
