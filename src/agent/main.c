@@ -9,6 +9,7 @@
 
 #include "agent/agent.h"
 #include "agent/config.h"
+#include "agent/machine/local_address.h"
 #include "agent/python/environment_program.h"
 #include "common/base/arena.h"
 #include "common/base/cleanup.h"
@@ -65,15 +66,9 @@ static void keep_token_secret(int argc, char **argv)
     prctl(PR_SET_DUMPABLE, 0);
 }
 
-static bool is_loopback(const char *host)
-{
-    return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 ||
-           strcmp(host, "[::1]") == 0;
-}
-
 static void warn_of_clear_text(const struct agent_config *c)
 {
-    if (c->tls || is_loopback(c->master_host))
+    if (c->tls || local_address_is_loopback(c->master_host))
         return;
     log_warning("agent.clear_text",
                 "master=%s:%d consequence=\"this agent's token, and those of its tasks, cross the network in clear\" "

@@ -8,6 +8,7 @@
 struct agent_texts;
 struct byte_streams;
 struct continuing;
+struct joining;
 struct live;
 struct log_feeds;
 struct login_limits;
@@ -30,6 +31,7 @@ struct api {
     char *accounts_failure;          /* why nobody can log in; NULL: everything is well */
     struct log_feeds *log_feeds;     /* of the logs that are followed */
     struct agent_texts *agent_texts; /* of the agents that were listed */
+    struct joining *joining;         /* how agents join: tokens, and agents that wait */
     struct api_log_stats log_stats;
     struct continuing *continuing; /* experiments that requests are about to continue */
     struct reporting *reporting;   /* checkpoints that requests are about to report, by UUID */
