@@ -37,7 +37,8 @@ struct link {
     char cluster_id[80], master_id[80];
     struct strbuf out; /* reused for each message */
     struct credentials credentials;
-    bool waits; /* the last answer was that an admin has yet to accept this agent */
+    char other_version[64]; /* of the master that the log has named; "" as long as it is this agent's */
+    bool waits;             /* the last answer was that an admin has yet to accept this agent */
 };
 
 /* ---- the epoch file: "<cluster id> <epoch>" ---------------------------------------------------------------------- */
@@ -242,6 +243,13 @@ static void on_master_hello(struct link *k, const struct wire_link_master_hello 
                   LINK_PROTOCOL);
         ws_close(k->ws, 1002, "protocol");
         return;
+    }
+    if (hello->version && strcmp(hello->version, DET_VERSION) != 0 && strcmp(hello->version, k->other_version) != 0) {
+        snprintf(k->other_version, sizeof(k->other_version), "%s", hello->version);
+        log_warning("link.version",
+                    "master=%s agent=" DET_VERSION " meaning=\"both speak protocol %d of the link and go on\" "
+                    "action=\"install the same version on both\"",
+                    log_quote(hello->version), LINK_PROTOCOL);
     }
     snprintf(k->master_id, sizeof(k->master_id), "%s", hello->master_id ? hello->master_id : "");
     k->up = true;

@@ -113,6 +113,13 @@ def test_a_token_is_used_again_and_again_by_an_agent_that_takes_no_key(cluster):
     assert "takes no key of its own" in evil.refusal()
 
 
+def test_an_agent_of_another_version_is_taken_and_named(cluster):
+    """What an agent says of its version is shown to people only."""
+    token = cluster.post("/api/v1/join-tokens", {"uses": 1}).json["token"]
+    assert HostileAgent(cluster, "older", token=token).hello(wantsKey=True, version="0.0.9").welcome()
+    assert "agent.version id=older agent=0.0.9" in cluster.master_log().replace('"', "")
+
+
 def test_a_token_for_one_pool_joins_another(cluster):
     token = cluster.post("/api/v1/join-tokens", {"resourcePool": "default"}).json["token"]
     evil = HostileAgent(cluster, "climber", token=token, pool="elsewhere").hello(wantsKey=True)

@@ -141,6 +141,11 @@ static void on_hello(struct link *l, const struct wire_link_agent_hello *hello, 
         joining_use_token(api_joining(h->m->api), l->join_token);
     if (l->joins && hello->wants_key)
         agent_keys_issue(h->m, l->agent_id, l->join_token, l->pool);
+    if (hello->version && strcmp(hello->version, h->m->info.version) != 0)
+        log_warning("agent.version",
+                    "id=%s agent=%s master=%s meaning=\"both speak the same protocol of the link and go on\" "
+                    "action=\"install the same version on both\"",
+                    l->agent_id, log_quote(hello->version), log_quote(h->m->info.version));
     log_info("agent.connected", "id=%s pool=%s slots=%zu containers=%zu version=%s", l->agent_id,
              hello->resource_pool ? hello->resource_pool : "", hello->devices_n, hello->tasks_n,
              hello->version ? hello->version : "");
