@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/credentials.h"
 #include "agent/task/runtime.h"
 #include "common/base/cleanup.h"
 #include "common/base/strbuf.h"
@@ -49,6 +50,14 @@ static const char *host_name(struct arena *a)
     return arena_strdup(a, name);
 }
 
+/* Makes a path absolute. Tasks have another working directory, so the paths that they are told must not depend on
+ * ours. */
+static const char *absolute_path(const char *path, struct arena *a)
+{
+    cleanup_free char *here = getcwd(NULL, 0);
+    return !*path || *path == '/' || !here ? path : arena_printf(a, "%s/%s", here, path);
+}
+
 static const char *read_token(struct config *c, struct arena *a)
 {
     const char *file = config_text(c, "token_file", a), *given = config_text(c, "token", a);
@@ -73,16 +82,40 @@ static char **text_list(const struct config *c, const char *path, struct arena *
     return ret;
 }
 
+/* Reads pins: that of the token, and those that were good when the agent was last connected. A certificate that the
+ * configuration names takes precedence over all of them. */
+static void read_pins(const struct config *c, struct arena *a, struct agent_config *x)
+{
+    cleanup_free char *path = path_join(x->data_dir, "master.pin");
+    cleanup_strbuf struct strbuf kept = STRBUF_INIT;
+    const char *of_token;
+    credentials_split_token(x->token, a, &x->token, &of_token);
+    x->pin = "";
+    if (*config_text(c, "security.tls.master_cert", a))
+        return;
+    file_read(path, PINS_MAX * PIN_DIGITS + 1, &kept, NULL);
+    size_t n = strspn(strbuf_str(&kept), "0123456789abcdef");
+    x->pin = arena_printf(a, "%s%.*s", of_token, (int)(n - n % PIN_DIGITS), strbuf_str(&kept));
+    if (!*x->pin)
+        return;
+    x->tls = true;
+    x->tls_cert = arena_printf(a, "%s/master.crt", x->data_dir);
+    x->pinned_name = arena_alloc(a, PINNED_NAME_MAX);
+    *x->pinned_name = 0;
+    x->tls_cert_name = x->pinned_name;
+}
+
 static void read_master(struct config *c, struct arena *a, struct agent_config *x)
 {
     x->master_host = config_text(c, "master_host", a);
     x->tls = config_bool(c, "security.tls.enabled");
+    x->tls_cert = config_text(c, "security.tls.master_cert", a);
+    x->tls_cert_name = config_text(c, "security.tls.master_cert_name", a);
+    read_pins(c, a, x);
     x->master_port = (int)config_int(c, "master_port");
     if (x->master_port == 0)
         x->master_port = x->tls ? 443 : 80;
     x->tls_skip_verify = config_bool(c, "security.tls.skip_verify");
-    x->tls_cert = config_text(c, "security.tls.master_cert", a);
-    x->tls_cert_name = config_text(c, "security.tls.master_cert_name", a);
     x->tls_client_cert = config_text(c, "security.tls.client_cert", a);
     x->tls_client_key = config_text(c, "security.tls.client_key", a);
     x->container_master_host = text_or(c, "container_master_host", x->master_host, a);
@@ -99,7 +132,7 @@ static void read_master(struct config *c, struct arena *a, struct agent_config *
                        "client_cert and client_key belong together");
     if (*x->tls_client_cert && !x->tls)
         config_problem(c, "security.tls.client_cert", "security.tls.enabled must be set, too");
-    if (*x->tls_cert && x->tls_skip_verify)
+    if (*x->tls_cert && !*x->pin && x->tls_skip_verify)
         config_problem(c, "security.tls.skip_verify",
                        "cannot specify a master cert file with skip_verify: the one asks to check the "
                        "certificate, the other not to");
@@ -131,7 +164,6 @@ static void read_tasks(const struct config *c, struct arena *a, struct agent_con
     x->https_proxy = config_text(c, "https_proxy", a);
     x->ftp_proxy = config_text(c, "ftp_proxy", a);
     x->no_proxy = config_text(c, "no_proxy", a);
-    x->data_dir = text_or(c, "data_dir", data_dir(a), a);
     x->run_root = text_or(c, "run_root", arena_printf(a, "%s/tasks", x->data_dir), a);
     x->python_path = text_or(c, "python_path", path_of_library(a), a);
     x->task_program = text_or(c, "task_program", beside_this_program("determined-task", a), a);
@@ -236,14 +268,6 @@ struct task_limits agent_config_limits(const struct agent_config *c, const struc
                                                                c->limit_max.processes)};
 }
 
-/* Makes a path absolute. Tasks have another working directory, so the paths that they are told must not depend on
- * ours. */
-static const char *absolute_path(const char *path, struct arena *a)
-{
-    cleanup_free char *here = getcwd(NULL, 0);
-    return !*path || *path == '/' || !here ? path : arena_printf(a, "%s/%s", here, path);
-}
-
 /* Lists the paths that tasks must not see. Under an agent that is not root, tasks run as its user, and only their own
  * view of the file system keeps them from these paths. */
 static void list_secret_paths(const struct config *c, struct arena *a, struct agent_config *x)
@@ -261,6 +285,8 @@ static void list_secret_paths(const struct config *c, struct arena *a, struct ag
 int agent_config_read(struct config *c, struct arena *a, struct agent_config *ret, struct error *err)
 {
     struct agent_config x = {.hostname = host_name(a)};
+    x.data_dir = absolute_path(text_or(c, "data_dir", data_dir(a), a), a);
+    x.token = read_token(c, a);
     x.agent_id = text_or(c, "agent_id", x.hostname, a);
     x.resource_pool = config_text(c, "resource_pool", a);
     x.log_level = config_text(c, "log.level", a);
@@ -268,7 +294,6 @@ int agent_config_read(struct config *c, struct arena *a, struct agent_config *re
     read_tasks(c, a, &x);
     read_python(c, a, &x);
     read_limits(c, &x);
-    x.data_dir = absolute_path(x.data_dir, a);
     x.run_root = absolute_path(x.run_root, a);
     list_secret_paths(c, a, &x);
     x.python_path = absolute_path(x.python_path, a);
@@ -276,7 +301,6 @@ int agent_config_read(struct config *c, struct arena *a, struct agent_config *re
     x.python.wheels = absolute_path(x.python.wheels, a);
     x.python.lists_dir = absolute_path(x.python.lists_dir, a);
     x.task_program = absolute_path(x.task_program, a);
-    x.token = read_token(c, a);
     cleanup_error struct error no_runtime = ERROR_INIT;
     if (runtime_check_name(x.container_runtime, &no_runtime) < 0)
         config_problem(c, "container_runtime", "%s", error_msg(&no_runtime));

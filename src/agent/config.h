@@ -12,6 +12,8 @@
 
 #define AGENT_CONFIG_FILE "/etc/determined/agent.yaml" /* read unless another file is named */
 
+enum { PINNED_NAME_MAX = 256 };
+
 /* Limits of one task. 0: no limit. */
 struct task_limits {
     int64_t memory_bytes, disk_bytes;
@@ -23,6 +25,11 @@ struct agent_config {
     int master_port;
     bool tls, tls_skip_verify;
     const char *tls_cert, *tls_cert_name; /* "" if unset */
+    /* With pins (credentials.h): the SHA-256 of certificates of which the master must have one. tls_cert is then the
+     * file where the link keeps the certificate, and tls_cert_name points to pinned_name, which the link fills in
+     * before the first task starts. */
+    const char *pin; /* one or more, without a gap between them; "" if there is none */
+    char *pinned_name;
     /* certificate and key that the agent shows to the master; "" if unset */
     const char *tls_client_cert, *tls_client_key;
     const char *container_master_host; /* address of the master that tasks are told */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "agent/credentials.h"
 #include "common/base/cleanup.h"
 #include "common/base/must.h"
 #include "common/base/percent.h"
@@ -20,8 +21,8 @@
 #define MESSAGE_MAX (64 * 1024 * 1024)
 #define BACKOFF_FIRST_US 100000
 #define PING_S 15
-#define KEY_MAX 256
 #define UNAUTHENTICATED 401
+#define FORBIDDEN 403
 #define DEAD_S 60
 
 struct link {
@@ -36,51 +37,10 @@ struct link {
     int64_t epoch; /* highest epoch of this cluster that was seen */
     char cluster_id[80], master_id[80];
     struct strbuf out; /* reused for each message */
-    /* the key that the master has given to this agent alone; "" before that, and once the master refuses it */
-    char key[KEY_MAX + 1];
-    bool by_key; /* this connection was requested with the key */
+    struct credentials credentials;
+    char other_version[64]; /* of the master that the log has named; "" as long as it is this agent's */
+    bool waits;             /* the last answer was that an admin has yet to accept this agent */
 };
-
-/* ---- the key: a file of one line, this agent's alone ------------------------------------------------------------- */
-
-static char *key_path(const struct link *k)
-{
-    return path_join(k->config->data_dir, "agent.key");
-}
-
-static void load_key(struct link *k)
-{
-    cleanup_free char *path = key_path(k);
-    cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    if (file_read(path, KEY_MAX, &text, NULL) == 0)
-        snprintf(k->key, sizeof(k->key), "%.*s", (int)strcspn(strbuf_str(&text), "\r\n"), strbuf_str(&text));
-}
-
-static void take_key(struct link *k, const char *key)
-{
-    cleanup_free char *path = key_path(k);
-    cleanup_error struct error err = ERROR_INIT;
-    if (!key || !*key || strlen(key) > KEY_MAX || strpbrk(key, "\r\n"))
-        return;
-    if (dir_make(k->config->data_dir, 0711, &err) < 0 || file_write(path, key, strlen(key), 0600, &err) < 0) {
-        log_warning("link.key_not_saved", "error=%s action=\"the agents' token goes on being used\"",
-                    log_quote(error_msg(&err)));
-        return;
-    }
-    snprintf(k->key, sizeof(k->key), "%s", key);
-    log_info("link.key", "file=%s meaning=\"this agent no longer needs the agents' token\"", log_quote(path));
-}
-
-/* Called when the master refuses the key, because it was revoked or belongs to another cluster. The agent forgets the
- * key, and joins again with the agents' token if it has that. */
-static void key_refused(struct link *k)
-{
-    log_warning("link.key_refused", "action=%s",
-                *k->config->token ? "\"joining again with the agents' token\""
-                                  : "\"give this agent the agents' token (token_file)\"");
-    if (*k->config->token)
-        k->key[0] = 0;
-}
 
 /* ---- the epoch file: "<cluster id> <epoch>" ---------------------------------------------------------------------- */
 
@@ -110,6 +70,11 @@ static void on_message(struct ws *w, const void *data, size_t n, bool is_text, v
 static void on_drained(struct ws *w, void *ctx);
 static void on_close(struct ws *w, int code, const char *why, void *ctx);
 
+static bool asks(const struct link *k)
+{
+    return k->credentials.kind == CREDENTIAL_REQUEST;
+}
+
 static char *link_url(const struct link *k)
 {
     const struct agent_config *c = k->config;
@@ -123,20 +88,31 @@ static char *link_url(const struct link *k)
         strbuf_addf(&b, "%c%s=", i ? '&' : '?', pair[i][0]);
         strbuf_add_percent(&b, pair[i][1], PERCENT_UNRESERVED);
     }
+    if (asks(k))
+        strbuf_adds(&b, "&join=ask");
     return strbuf_detach(&b);
+}
+
+static void on_certificate(void *ctx, const char *pem, const char *name, const char *fingerprint)
+{
+    struct link *k = ctx;
+    credentials_take_certificate(&k->credentials, pem, name, fingerprint);
 }
 
 static void connect_now(void *ctx)
 {
     struct link *k = ctx;
     const struct agent_config *c = k->config;
-    cleanup_free char *url = link_url(k);
     cleanup_strbuf struct strbuf bearer = STRBUF_INIT;
-    k->by_key = *k->key != 0;
-    strbuf_addf(&bearer, "Authorization: Bearer %s", k->by_key ? k->key : c->token);
+    struct credentials *own = &k->credentials;
+    credentials_choose(own);
+    cleanup_free char *url = link_url(k);
+    strbuf_addf(&bearer, "Authorization: Bearer %s", own->shown);
     const char *header[] = {bearer.s, NULL};
     struct ws_client_options o = {.url = url,
-                                  .header = k->by_key || *c->token ? header : NULL,
+                                  .header = own->kind != CREDENTIAL_NONE ? header : NULL,
+                                  .pin = *own->pins ? own->pins : NULL,
+                                  .on_certificate = on_certificate,
                                   .connect_timeout_s = 10,
                                   .tls_skip_verify = c->tls_skip_verify,
                                   .client_cert = *c->tls_client_cert ? c->tls_client_cert : NULL,
@@ -172,6 +148,21 @@ static void retry_later(struct link *k)
     loop_timer_arm(k->retry, wait);
 }
 
+/* Shows the fingerprint once when the agent begins to wait for an admin, who compares it. */
+static void note_waiting(struct link *k, int code)
+{
+    bool waits = code == FORBIDDEN && asks(k);
+    char fingerprint[FINGERPRINT_TEXT];
+    if (waits && !k->waits) {
+        credentials_fingerprint(&k->credentials, fingerprint);
+        log_warning("link.waits",
+                    "fingerprint=%s action=\"let this agent in: det agent accept %s, if the fingerprint is "
+                    "the same there; or give it a token (det agent join-token create)\"",
+                    fingerprint, k->config->agent_id);
+    }
+    k->waits = waits;
+}
+
 static void on_close(struct ws *w, int code, const char *why, void *ctx)
 {
     struct link *k = ctx;
@@ -179,15 +170,16 @@ static void on_close(struct ws *w, int code, const char *why, void *ctx)
     k->ws = NULL;
     k->up = false;
     k->failures++;
+    note_waiting(k, code);
     /* Logs the first failure, and every sixtieth one after it: an agent may wait for its master for days. */
     if (was_up || k->failures == 1 || k->failures % 60 == 0)
         log_warning("link.down", "master=%s:%d code=%d reason=%s attempts=%d", k->config->master_host,
                     k->config->master_port, code, log_quote(why ? why : ""), k->failures);
-    if (code == UNAUTHENTICATED && k->by_key)
-        key_refused(k);
+    if (code == UNAUTHENTICATED)
+        credentials_refused(&k->credentials);
     if (was_up)
         k->handler.on_down(k->handler.ctx);
-    if (k->opened && k->failures == k->config->reconnect_attempts)
+    if (k->opened && k->failures == k->config->reconnect_attempts && !k->waits)
         k->handler.on_lost(k->handler.ctx, k->failures);
     if (k->opened)
         retry_later(k);
@@ -205,6 +197,11 @@ static void send_message(struct link *k, struct wire_link_agent_message m)
     ws_send(k->ws, k->out.s, k->out.n, /* is_text= */ true);
 }
 
+static bool wants_key(const struct link *k)
+{
+    return k->credentials.kind == CREDENTIAL_TOKEN || k->credentials.kind == CREDENTIAL_LOCAL_TOKEN;
+}
+
 static void on_open(struct ws *w, void *ctx)
 {
     struct link *k = ctx;
@@ -214,7 +211,7 @@ static void on_open(struct ws *w, void *ctx)
                                           .version = DET_VERSION,
                                           .resource_pool = k->config->resource_pool,
                                           .hostname = k->config->hostname,
-                                          .wants_key = !k->by_key,
+                                          .wants_key = wants_key(k),
                                           .cluster_id = k->cluster_id,
                                           .streams = true};
     k->handler.make_hello(k->handler.ctx, &a, &hello);
@@ -243,10 +240,18 @@ static void on_master_hello(struct link *k, const struct wire_link_master_hello 
         ws_close(k->ws, 1002, "protocol");
         return;
     }
+    if (hello->version && strcmp(hello->version, DET_VERSION) != 0 && strcmp(hello->version, k->other_version) != 0) {
+        snprintf(k->other_version, sizeof(k->other_version), "%s", hello->version);
+        log_warning("link.version",
+                    "master=%s agent=" DET_VERSION " meaning=\"both speak protocol %d of the link and go on\" "
+                    "action=\"install the same version on both\"",
+                    log_quote(hello->version), LINK_PROTOCOL);
+    }
     snprintf(k->master_id, sizeof(k->master_id), "%s", hello->master_id ? hello->master_id : "");
     k->up = true;
     k->failures = 0;
     k->backoff_us = BACKOFF_FIRST_US;
+    credentials_accepted(&k->credentials);
     log_info("link.up", "master=%s:%d epoch=%" PRId64 " cluster=%s expected=%zu", k->config->master_host,
              k->config->master_port, k->epoch, log_quote(k->cluster_id), hello->expected_n);
     ws_keep_queue_short(k->ws); /* streams share the link with log lines */
@@ -300,7 +305,9 @@ static void on_message(struct ws *w, const void *data, size_t n, bool is_text, v
     } else if (m.hello) {
         on_master_hello(k, m.hello);
     } else if (m.agent_key) {
-        take_key(k, m.agent_key->key);
+        credentials_take_key(&k->credentials, m.agent_key->key);
+    } else if (m.certificate) {
+        credentials_add_pin(&k->credentials, m.certificate->sha256);
     } else if (k->up) {
         k->handler.on_message(k->handler.ctx, &m);
     }
@@ -315,7 +322,7 @@ struct link *link_new(struct loop *l, const struct agent_config *c, const struct
     k->backoff_us = BACKOFF_FIRST_US;
     k->retry = loop_timer_new(l, connect_now, k);
     load_epoch(k);
-    load_key(k);
+    credentials_load(&k->credentials, c);
     return k;
 }
 

@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/check.h"
 #include "agent/config.h"
+#include "agent/machine/local_address.h"
 #include "agent/python/environment_program.h"
 #include "common/base/arena.h"
 #include "common/base/cleanup.h"
@@ -17,7 +19,8 @@
 #include "gen/config_tables.h"
 #include "net/client/http_client.h"
 
-static const char usage[] = "determined-agent run [options]\n       determined-agent config check [FILE] [options]\n"
+static const char usage[] = "determined-agent run [options]\n       determined-agent check [options]\n"
+                            "       determined-agent config check [FILE] [options]\n"
                             "       determined-agent version\n"
                             "determined-agent run --help lists the options";
 
@@ -65,15 +68,9 @@ static void keep_token_secret(int argc, char **argv)
     prctl(PR_SET_DUMPABLE, 0);
 }
 
-static bool is_loopback(const char *host)
-{
-    return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 ||
-           strcmp(host, "[::1]") == 0;
-}
-
 static void warn_of_clear_text(const struct agent_config *c)
 {
-    if (c->tls || is_loopback(c->master_host))
+    if (c->tls || local_address_is_loopback(c->master_host))
         return;
     log_warning("agent.clear_text",
                 "master=%s:%d consequence=\"this agent's token, and those of its tasks, cross the network in clear\" "
@@ -110,6 +107,26 @@ static int check_config(int argc, char **argv, struct error *err)
         fprintf(stderr, "%s\n", config_warnings(config));
     puts("the configuration is good");
     return 0;
+}
+
+/* The command `check`: takes the options of `run`. Its status is 0 unless something keeps the agent from working. */
+static int check_machine(int argc, char **argv, struct error *err)
+{
+    cleanup_config struct config *config = NULL;
+    cleanup_arena struct arena arena = ARENA_INIT;
+    struct agent_config c;
+    struct config_input in = input_of(argc, argv);
+    if (config_wants_help(argc, argv))
+        return error_set(err, ERR_USAGE, "usage: determined-agent check [options of determined-agent run]");
+    if (config_read(&in, &config, err) < 0 || agent_config_read(config, &arena, &c, err) < 0)
+        return -1;
+    keep_token_secret(argc, argv);
+    if (*config_warnings(config))
+        fprintf(stderr, "%s\n", config_warnings(config));
+    int failures = check_host(&c, stdout);
+    return failures == 0 ? 0
+                         : error_set(err, ERR_PRECONDITION, "%d thing%s keep%s this machine from being a good agent",
+                                     failures, failures == 1 ? "" : "s", failures == 1 ? "s" : "");
 }
 
 static int run_command_line(int argc, char **argv, struct error *err)
@@ -153,12 +170,15 @@ int main(int argc, char **argv)
     if (strcmp(command, ENVIRONMENT_PROGRAM_COMMAND) ==
         0) /* the agent itself starts this; it is no command for people */
         return environment_program();
-    if (strcmp(command, "run") != 0 && strcmp(command, "config") != 0) {
+    if (strcmp(command, "run") != 0 && strcmp(command, "config") != 0 && strcmp(command, "check") != 0) {
         fprintf(stderr, "usage: %s\n", usage);
         return error_exit_code(ERR_USAGE);
     }
     cleanup_error struct error err = ERROR_INIT;
-    if ((strcmp(command, "run") == 0 ? run_command_line : check_config)(argc - 2, argv + 2, &err) < 0) {
+    int (*carry_out)(int argc, char **argv, struct error *err) = strcmp(command, "run") == 0     ? run_command_line
+                                                                 : strcmp(command, "check") == 0 ? check_machine
+                                                                                                 : check_config;
+    if (carry_out(argc - 2, argv + 2, &err) < 0) {
         fprintf(stderr, "determined-agent: %s\n", error_msg(&err));
         return error_exit_code(err.kind);
     }

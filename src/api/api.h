@@ -22,6 +22,7 @@ struct core;
 struct core_event;
 struct http_request;
 struct identities;
+struct joining;
 struct log_ring;
 struct log_scan;
 struct loop;
@@ -29,6 +30,13 @@ struct pool;
 struct store;
 struct store_log_line;
 struct store_log_match;
+
+/* With what an agent has connected. */
+struct agent_entry {
+    bool joins;         /* with a token, so that it may be given a key of its own */
+    int64_t join_token; /* which one; 0: the cluster's own */
+    const char *pool;   /* the only pool that it may join; "": any */
+};
 
 /* ---- what the master gives --------------------------------------------------------------------------------------- */
 
@@ -47,7 +55,8 @@ struct api_services {
     void (*metrics)(void *ctx, struct strbuf *out); /* appends the OpenMetrics text of GET /metrics */
     /* Takes over the connection of an authenticated GET /agents. If it fails, the caller still has to answer the
      * request. */
-    int (*accept_agent)(void *ctx, struct http_request *http, const char *agent_id, bool joins, struct error *err);
+    int (*accept_agent)(void *ctx, struct http_request *http, const char *agent_id, const struct agent_entry *entry,
+                        struct error *err);
     /* Opens a stream to a port of a task's container, through its agent's link or directly (task_streams.route). The
      * agent lets through only ports of StartTask.proxyPorts. Fails if the container does not run, its agent cannot be
      * reached, or too many streams are open; a port that does not answer is reported by the handler's on_close. */
@@ -57,10 +66,16 @@ struct api_services {
                                 const char *token); /* whether this is the token with which new agents join */
     /* whether this is the token with which metrics are read */
     bool (*collector_token_matches)(void *ctx, const char *token);
-    bool (*agent_key_matches)(void *ctx, const char *agent_id,
-                              const char *key);                 /* whether this is the agent's own key */
+    /* whether this is the agent's own key; *ret_pool: the only pool that it is good for, or "" */
+    bool (*agent_key_matches)(void *ctx, const char *agent_id, const char *key, const char **ret_pool);
+    int (*check_agent_id)(void *ctx, const char *agent_id, struct error *err);
     void (*agent_key_revoked)(void *ctx, const char *agent_id); /* the key's row is deleted */
-    bool (*healthy)(void *ctx);                                 /* whether the store answers */
+    /* an admin has accepted the agent, and the key's row is stored; pool: the only one that it is good for, or "" */
+    void (*agent_key_accepted)(void *ctx, const char *agent_id, const uint8_t *hash, const char *pool);
+    bool (*agent_has_key)(void *ctx, const char *agent_id); /* whether some machine has a key for this id */
+    /* SHA-256 of the master's certificate as hexadecimal digits; NULL without TLS */
+    const char *(*certificate_fingerprint)(void *ctx);
+    bool (*healthy)(void *ctx); /* whether the store answers */
     /* Deletes an experiment whose state is DELETING, or one of its trials (0: all), with everything that belongs
      * to it, in the background. Fails if the experiment was continued in the meantime. */
     int (*delete_experiment)(void *ctx, int32_t experiment_id, int32_t trial_id, struct error *err);
@@ -122,6 +137,7 @@ int api_passwords_waiting(const struct api *a);
 bool api_takes_early(struct http_request *http, void *ctx);
 /* the most bytes that the body may have, by the request's route */
 size_t api_body_max(struct http_request *http, void *ctx);
+struct joining *api_joining(struct api *a);       /* cluster/joining.h; loop only */
 struct identities *api_identities(struct api *a); /* call it on the loop only */
 
 /* ---- what the API is told (call all of these on the loop) -------------------------------------------------------- */

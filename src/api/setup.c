@@ -5,6 +5,7 @@
 #include "api/accounts/login_limits.h"
 #include "api/accounts/password_lane.h"
 #include "api/cluster/agent_texts.h"
+#include "api/cluster/joining.h"
 #include "api/logs/log_feed.h"
 #include "api/pipeline/deleted_places.h"
 #include "api/pipeline/identity.h"
@@ -36,6 +37,7 @@ int api_new(struct loop *l, const struct api_services *s, const struct api_info 
                       .topics = topics_new(),
                       .log_feeds = log_feeds_new(),
                       .agent_texts = agent_texts_new(),
+                      .joining = joining_new(),
                       .streams = byte_streams_new(l),
                       .proxy = proxy_new(l, core, info->config),
                       .sharing_open = is_sharing_open(info)};
@@ -64,6 +66,7 @@ void api_free(struct api *a)
     topics_free(a->topics);
     log_feeds_free(a->log_feeds);
     agent_texts_free(a->agent_texts);
+    joining_free(a->joining);
     free(a);
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "api/checkpoints/storage_roots.h"
+#include "api/cluster/joining.h"
 #include "api/pipeline/identity.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
@@ -17,6 +18,7 @@
 #include "common/system/files.h"
 #include "common/system/log.h"
 #include "common/system/log_ring.h"
+#include "master/agents/agent_hub.h"
 #include "master/agents/agent_keys.h"
 #include "master/commands/admin.h"
 #include "master/commands/commands.h"
@@ -200,6 +202,8 @@ static void on_new_pair(void *ctx, struct ssl_ctx_st *tls)
     struct master *m = ctx;
     if (m->http) /* m->http is NULL while the master starts or stops */
         http_server_set_tls(m->http, tls);
+    if (m->agents && m->tls)
+        agent_hub_tell_certificate(m->agents, tls_files_fingerprint(m->tls));
 }
 
 static void on_hangup(void *ctx)
@@ -262,7 +266,8 @@ static int restore_state(struct master *m, struct error *err)
     cleanup_effects struct core_effects effects = CORE_EFFECTS_INIT;
     m->agent_keys = agent_keys_new();
     if (accounts_load(m, err) < 0 || agent_keys_load(m->agent_keys, m->db, err) < 0 ||
-        store_experiments_fail_deletions(m->db, err) < 0 || persist_load(m->db, m->core, &a, &rows, err) < 0 ||
+        joining_load(api_joining(m->api), m->db, err) < 0 || store_experiments_fail_deletions(m->db, err) < 0 ||
+        persist_load(m->db, m->core, &a, &rows, err) < 0 ||
         store_log_matches_open(m->db, &a, &match, &match_n, err) < 0 ||
         store_run_deletions_open(m->db, &a, &deletion, &deletion_n, err) < 0 ||
         core_restore(m->core, &rows, m->started_us, &effects, err) < 0)

@@ -4,6 +4,8 @@
 
 #include "common/system/log.h"
 #include "master/agents/agent_keys.h"
+#include "master/agents/agent_message_checks.h"
+#include "master/commands/tls_files.h"
 #include "master/logs/log_policies.h"
 #include "master/logs/log_retention.h"
 #include "master/logs/log_sealer.h"
@@ -43,9 +45,10 @@ static int core_step_of_api(void *ctx, const struct core_event *ev, const struct
     return master_step(ctx, ev, companion, err);
 }
 
-static int accept_agent(void *ctx, struct http_request *http, const char *agent_id, bool joins, struct error *err)
+static int accept_agent(void *ctx, struct http_request *http, const char *agent_id, const struct agent_entry *entry,
+                        struct error *err)
 {
-    return agent_hub_accept(((struct master *)ctx)->agents, http, agent_id, joins, err);
+    return agent_hub_accept(((struct master *)ctx)->agents, http, agent_id, entry, err);
 }
 
 static int open_task_stream(void *ctx, const char *container_id, int port, const struct byte_stream_handler *h,
@@ -54,9 +57,30 @@ static int open_task_stream(void *ctx, const char *container_id, int port, const
     return agent_streams_open(((struct master *)ctx)->agents, container_id, port, h, ret, err);
 }
 
-static bool agent_key_matches(void *ctx, const char *agent_id, const char *key)
+static bool agent_key_matches(void *ctx, const char *agent_id, const char *key, const char **ret_pool)
 {
-    return agent_keys_match(((struct master *)ctx)->agent_keys, agent_id, key);
+    return agent_keys_match(((struct master *)ctx)->agent_keys, agent_id, key, ret_pool);
+}
+
+static int check_agent_id(void *ctx, const char *agent_id, struct error *err)
+{
+    return agent_message_check_agent_id(agent_id, err);
+}
+
+static bool agent_has_key(void *ctx, const char *agent_id)
+{
+    return agent_keys_have(((struct master *)ctx)->agent_keys, agent_id);
+}
+
+static void agent_key_accepted(void *ctx, const char *agent_id, const uint8_t *hash, const char *pool)
+{
+    agent_keys_put(((struct master *)ctx)->agent_keys, agent_id, hash, pool);
+}
+
+static const char *certificate_fingerprint(void *ctx)
+{
+    const struct master *m = ctx;
+    return m->tls ? tls_files_fingerprint(m->tls) : NULL;
 }
 
 static void agent_key_revoked(void *ctx, const char *agent_id)
@@ -176,6 +200,10 @@ struct api_services services_for_api(struct master *m)
                                  .collector_token_matches = collector_token_matches,
                                  .agent_key_matches = agent_key_matches,
                                  .agent_key_revoked = agent_key_revoked,
+                                 .agent_key_accepted = agent_key_accepted,
+                                 .agent_has_key = agent_has_key,
+                                 .check_agent_id = check_agent_id,
+                                 .certificate_fingerprint = certificate_fingerprint,
                                  .healthy = is_healthy,
                                  .delete_experiment = delete_experiment,
                                  .check_not_deleted = check_not_deleted,

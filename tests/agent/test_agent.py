@@ -42,6 +42,11 @@ def test_agent_says_who_it_is_and_what_it_has(master, agent):
     assert (hello["agentId"], hello["containerRuntime"], hello["tasks"]) == ("a1", "auto", [])
 
 
+def test_an_agent_of_another_version_than_the_master_says_so_once_and_goes_on(master, agent):
+    assert agent.log_text().count('link.version master="0" agent=') == 1 or agent.log_text().count("link.version master=0 agent=") == 1
+    assert "link.up" in agent.log_text()
+
+
 def test_artificial_slots_are_offered_as_so_many_devices(master, place):
     a = Agent(master, place / "agent", artificial_slots=5).start()
     master.wait_agent()

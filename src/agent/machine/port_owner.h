@@ -8,5 +8,7 @@
 
 /* Returns false if nobody listens there, or if the kernel does not tell. */
 bool port_owner_find(int port, uid_t *ret);
+/* The same for another address of this machine: IPv4 or IPv6, without brackets. */
+bool port_owner_find_at(const char *address, int port, uid_t *ret);
 
 #endif

@@ -1,6 +1,7 @@
 /* The master itself: identity, health, configuration, telemetry, and the raw routes about these. */
 #include <string.h>
 
+#include "api/cluster/joining.h"
 #include "api/cluster/openapi.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/identity.h"
@@ -8,6 +9,7 @@
 #include "api/pipeline/raw.h"
 #include "api/pipeline/raw_handlers.h"
 #include "common/config/config.h"
+#include "common/system/log.h"
 #include "gen/handlers.h"
 #include "net/http/http.h"
 
@@ -133,23 +135,102 @@ int raw_users_me(struct req *r, struct core *core, struct error *err)
     return 0;
 }
 
+/* ---- agents ------------------------------------------------------------------------------------------------------ */
+
+static int copy_param(struct req *r, const char *name, char *ret, size_t size, struct error *err)
+{
+    const char *value = NULL;
+    if (req_query_param(r, name, &value, err) < 0)
+        return -1;
+    if (value && strlen(value) >= size)
+        return error_set(err, ERR_INVALID, "parameter %s has more than %zu bytes", name, size - 1);
+    for (const char *p = value ? value : ""; *p; p++)
+        if ((unsigned char)*p < ' ' || *p == 0x7f)
+            return error_set(err, ERR_INVALID, "parameter %s has a control character", name);
+    snprintf(ret, size, "%s", value ? value : "");
+    return 0;
+}
+
+/* Notes an agent that has no credential but a key that it has made itself, and refuses it until an admin has accepted
+ * it. Nothing of it is kept but one entry of a small table. */
+static int ask_to_be_accepted(struct req *r, const char *id, const char *key, struct error *err)
+{
+    const struct api_services *s = &r->api->services;
+    struct pending_agent asked = {0};
+    bool is_new = false;
+    if (!config_bool(api_info(r->api)->config, "security.pending_agents"))
+        return error_set(
+            err, ERR_UNAUTHENTICATED,
+            "this cluster takes agents with a token only (security.pending_agents is false): give the agent "
+            "one (det agent join-token create)");
+    if (s->agent_has_key(s->ctx, id))
+        return error_set(err, ERR_CONFLICT,
+                         "another key belongs to the agent id '%s': if this is the same machine, revoke the key (det "
+                         "agent revoke-key %s); if not, set another agent_id",
+                         id, id);
+    token_hash(key, asked.hash);
+    snprintf(asked.address, sizeof(asked.address), "%s", http_request_peer(r->http));
+    if (s->check_agent_id(s->ctx, id, err) < 0 || copy_param(r, "id", asked.id, sizeof(asked.id), err) < 0 ||
+        copy_param(r, "hostname", asked.hostname, sizeof(asked.hostname), err) < 0 ||
+        copy_param(r, "version", asked.version, sizeof(asked.version), err) < 0 ||
+        copy_param(r, "resource_pool", asked.pool, sizeof(asked.pool), err) < 0 ||
+        joining_ask(r->api->joining, &asked, r->now_us, &is_new, err) < 0)
+        return -1;
+    char fingerprint[JOINING_FINGERPRINT + 1];
+    joining_fingerprint(asked.hash, fingerprint);
+    if (is_new)
+        log_info("agent.waits", "id=%s address=%s fingerprint=%s action=\"det agent accept, or reject\"", log_quote(id),
+                 log_quote(asked.address), fingerprint);
+    return error_set(err, ERR_FORBIDDEN, "agent '%s' waits to be accepted: det agent accept %s (fingerprint %s)", id,
+                     id, fingerprint);
+}
+
+/* Finds out with what the agent comes. ERR_UNAUTHENTICATED: nothing that opens this agent id. */
+static int check_entry(struct req *r, const char *id, struct agent_entry *ret, struct error *err)
+{
+    const struct api_services *s = &r->api->services;
+    const char *token = req_bearer(r), *join = NULL;
+    const struct join_token *t = token ? joining_find_token(r->api->joining, token, r->now_us) : NULL;
+    if (req_query_param(r, "join", &join, err) < 0)
+        return -1;
+    *ret = (struct agent_entry){.pool = ""};
+    if (token && s->agent_token_matches(s->ctx, token)) {
+        ret->joins = true;
+        return 0;
+    }
+    if (t && id && s->agent_has_key(s->ctx, id))
+        return error_set(
+            err, ERR_CONFLICT,
+            "the agent id '%s' has a key already, and a join token lets in new agents only: revoke the key "
+            "(det agent revoke-key %s), or set another agent_id",
+            id, id);
+    if (t) {
+        *ret = (struct agent_entry){.joins = true, .join_token = t->id, .pool = arena_strdup(&r->arena, t->pool)};
+        return 0;
+    }
+    if (token && id && s->agent_key_matches(s->ctx, id, token, &ret->pool))
+        return 0;
+    if (token && id && join && strcmp(join, "ask") == 0)
+        return ask_to_be_accepted(r, id, token, err);
+    return error_set(
+        err, ERR_UNAUTHENTICATED,
+        "the agents' token is missing or wrong, or has ended; give the agent a token (det agent join-token "
+        "create, or the content of the master's agent.token; agent key token or token_file)");
+}
+
 int raw_agents(struct req *r, struct core *core, struct error *err)
 {
     const struct api_services *s = &r->api->services;
-    const char *token = req_bearer(r), *id = NULL;
-    if (req_query_param(r, "id", &id, err) < 0)
+    const char *id = NULL;
+    struct agent_entry entry;
+    if (req_query_param(r, "id", &id, err) < 0 || check_entry(r, id, &entry, err) < 0)
         return -1;
-    bool joins = token && s->agent_token_matches(s->ctx, token);
-    if (!joins && !(token && id && s->agent_key_matches(s->ctx, id, token)))
-        return error_set(err, ERR_UNAUTHENTICATED,
-                         "the agents' token is missing or wrong; give the agent the content of the "
-                         "master's agent.token (agent key token or token_file)");
     if (!id)
         return error_set(err, ERR_INVALID, "missing parameter: id");
     struct http_request *http = r->http;
     r->http = NULL;
     http_request_set_ctx(http, NULL, NULL);
-    if (s->accept_agent(s->ctx, http, id, joins, err) < 0) {
+    if (s->accept_agent(s->ctx, http, id, &entry, err) < 0) {
         r->http = http; /* the request has yet to be answered */
         return -1;
     }

@@ -65,6 +65,11 @@ int req_query_param(struct req *r, const char *name, const char **ret, struct er
     return 0;
 }
 
+struct joining *api_joining(struct api *a)
+{
+    return a->joining;
+}
+
 struct identities *api_identities(struct api *a)
 {
     loop_assert();

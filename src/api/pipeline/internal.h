@@ -9,6 +9,7 @@ struct agent_texts;
 struct byte_streams;
 struct continuing;
 struct deleted_places;
+struct joining;
 struct live;
 struct log_feeds;
 struct login_limits;
@@ -31,6 +32,7 @@ struct api {
     char *accounts_failure;          /* why nobody can log in; NULL: everything is well */
     struct log_feeds *log_feeds;     /* of the logs that are followed */
     struct agent_texts *agent_texts; /* of the agents that were listed */
+    struct joining *joining;         /* how agents join: tokens, and agents that wait */
     struct api_log_stats log_stats;
     struct deleted_places *deleted_places;
     struct continuing *continuing; /* experiments that requests are about to continue */

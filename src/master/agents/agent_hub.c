@@ -144,6 +144,17 @@ void agent_hub_signal(struct agent_hub *h, const char *agent_id, const char *con
     link_send(l, &out);
 }
 
+void agent_hub_tell_certificate(struct agent_hub *h, const char *sha256)
+{
+    struct wire_link_certificate body = {.sha256 = sha256};
+    struct wire_link_master_message out = hub_message(h);
+    struct link *l, *next;
+    out.certificate = &body;
+    HASH_ITER(hh, h->by_id, l, next)
+        if (l->ws)
+            link_send(l, &out);
+}
+
 enum wire_container_state wire_of_container_state(enum container_state state)
 {
     static const enum wire_container_state wire[CONTAINER_STATE_NR] = {
@@ -283,8 +294,8 @@ void agent_hub_drop(struct agent_hub *h, const char *agent_id, const char *why)
         ws_close(l->ws, 1008, why);
 }
 
-int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char *agent_id, bool joins,
-                     struct error *err)
+int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char *agent_id,
+                     const struct agent_entry *entry, struct error *err)
 {
     if (config_bool(h->m->config, "resource_manager.require_authentication") && !http_request_client_verified(http))
         return error_set(err, ERR_FORBIDDEN,
@@ -298,7 +309,8 @@ int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char 
         return error_set(err, ERR_CONFLICT, "agent '%s' is connected already; give each agent its own agent_id",
                          agent_id);
     struct link *l = must_calloc(1, sizeof(*l));
-    *l = (struct link){.hub = h, .serial = ++h->last_serial, .joins = joins};
+    *l = (struct link){.hub = h, .serial = ++h->last_serial, .joins = entry->joins, .join_token = entry->join_token};
+    snprintf(l->pool, sizeof(l->pool), "%s", entry->pool);
     STAILQ_INIT(&l->held);
     memcpy(l->agent_id, agent_id, strlen(agent_id));
     take_peer(l, http_request_peer(http));

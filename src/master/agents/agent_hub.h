@@ -11,6 +11,7 @@
 #include "core/records/states.h"
 #include "net/streams/byte_stream.h"
 
+struct agent_entry;
 struct agent_hub;
 struct http_request;
 struct master;
@@ -23,8 +24,8 @@ void agent_hub_stop(struct agent_hub *h);
 void agent_hub_free(struct agent_hub *h);
 
 /* Takes over an authenticated GET /agents. If it fails, the caller still has to answer the request. */
-int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char *agent_id, bool joins,
-                     struct error *err);
+int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char *agent_id,
+                     const struct agent_entry *entry, struct error *err);
 void agent_hub_drop(struct agent_hub *h, const char *agent_id,
                     const char *why); /* closes the agent's connection; the agent may connect again */
 
@@ -42,6 +43,9 @@ void agent_hub_send(struct agent_hub *h, const char *agent_id, const struct strb
 int agent_streams_open(struct agent_hub *h, const char *container_id, int port,
                        const struct byte_stream_handler *handler, struct byte_stream **ret, struct error *err);
 struct byte_streams_stats agent_streams_stats(const struct agent_hub *h);
+
+/* Tells all agents that the master has another certificate. */
+void agent_hub_tell_certificate(struct agent_hub *h, const char *sha256);
 
 int agent_hub_count(const struct agent_hub *h);
 

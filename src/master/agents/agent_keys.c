@@ -17,6 +17,7 @@
 struct agent_key {
     char agent_id[CORE_AGENT_ID_MAX];
     uint8_t hash[TOKEN_HASH_BYTES];
+    char pool[CORE_POOL_MAX]; /* the only pool that it is good for; "": any */
     UT_hash_handle hh;
 };
 
@@ -49,7 +50,7 @@ static struct agent_key *find_key(const struct agent_keys *k, const char *agent_
     return x;
 }
 
-static void keep_key(struct agent_keys *k, const char *agent_id, const uint8_t hash[TOKEN_HASH_BYTES])
+void agent_keys_put(struct agent_keys *k, const char *agent_id, const uint8_t *hash, const char *pool)
 {
     struct agent_key *x = find_key(k, agent_id);
     if (!x) {
@@ -57,7 +58,8 @@ static void keep_key(struct agent_keys *k, const char *agent_id, const uint8_t h
         snprintf(x->agent_id, sizeof(x->agent_id), "%s", agent_id);
         HASH_ADD_STR(k->by_id, agent_id, x);
     }
-    memcpy(x->hash, hash, sizeof(x->hash));
+    memcpy(x->hash, hash, sizeof(x->hash)); /* hash has as many bytes */
+    snprintf(x->pool, sizeof(x->pool), "%s", pool);
 }
 
 int agent_keys_load(struct agent_keys *k, struct store *db, struct error *err)
@@ -68,16 +70,24 @@ int agent_keys_load(struct agent_keys *k, struct store *db, struct error *err)
     if (store_agent_keys_all(db, &a, &key, &n, err) < 0)
         return -1;
     for (size_t i = 0; i < n; i++)
-        keep_key(k, key[i].agent_id, key[i].hash);
+        agent_keys_put(k, key[i].agent_id, key[i].hash, key[i].pool);
     return 0;
 }
 
-bool agent_keys_match(const struct agent_keys *k, const char *agent_id, const char *key)
+bool agent_keys_have(const struct agent_keys *k, const char *agent_id)
+{
+    return find_key(k, agent_id) != NULL;
+}
+
+bool agent_keys_match(const struct agent_keys *k, const char *agent_id, const char *key, const char **ret_pool)
 {
     const struct agent_key *x = find_key(k, agent_id);
     uint8_t hash[TOKEN_HASH_BYTES];
     token_hash(key, hash);
-    return x && CRYPTO_memcmp(hash, x->hash, sizeof(hash)) == 0;
+    if (!x || CRYPTO_memcmp(hash, x->hash, sizeof(hash)) != 0)
+        return false;
+    *ret_pool = x->pool;
+    return true;
 }
 
 void agent_keys_forget(struct agent_keys *k, const char *agent_id)
@@ -95,11 +105,14 @@ struct issue {
     struct master *m;
     struct store_agent_key row;
     struct token token;
+    int64_t join_token; /* with which the agent has joined; 0: the cluster's own */
 };
 
 static int issue_store(struct store *db, void *job, struct error *err)
 {
     struct issue *i = job;
+    if (i->join_token && store_join_token_use(db, i->join_token, err) < 0)
+        return -1;
     return store_agent_key_put(db, &i->row, clock_now_us(), err);
 }
 
@@ -109,7 +122,7 @@ static void issue_done(void *job, const struct error *err)
     if (err) {
         log_error("agent.key_not_made", "id=%s reason=%s", i->row.agent_id, log_quote(error_msg(err)));
     } else {
-        keep_key(i->m->agent_keys, i->row.agent_id, i->row.hash);
+        agent_keys_put(i->m->agent_keys, i->row.agent_id, i->row.hash, i->row.pool);
         struct link *l = hub_find_link(i->m->agents, i->row.agent_id);
         struct wire_link_agent_key body = {.key = i->token.text};
         struct wire_link_master_message out = hub_message(i->m->agents);
@@ -122,11 +135,13 @@ static void issue_done(void *job, const struct error *err)
     free(i);
 }
 
-void agent_keys_issue(struct master *m, const char *agent_id)
+void agent_keys_issue(struct master *m, const char *agent_id, int64_t join_token, const char *pool)
 {
     struct issue *i = must_calloc(1, sizeof(*i));
     cleanup_error struct error err = ERROR_INIT;
     i->m = m;
+    i->join_token = join_token;
+    snprintf(i->row.pool, sizeof(i->row.pool), "%s", pool);
     snprintf(i->row.agent_id, sizeof(i->row.agent_id), "%s", agent_id);
     if (token_new(&i->token, &err) < 0) {
         issue_done(i, &err);

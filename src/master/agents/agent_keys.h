@@ -6,6 +6,7 @@
 #define DET_MASTER_AGENTS_AGENT_KEYS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/base/error.h"
 
@@ -16,10 +17,15 @@ struct store;
 struct agent_keys *agent_keys_new(void);
 void agent_keys_free(struct agent_keys *k);
 int agent_keys_load(struct agent_keys *k, struct store *db, struct error *err);
-bool agent_keys_match(const struct agent_keys *k, const char *agent_id, const char *key);
+bool agent_keys_have(const struct agent_keys *k, const char *agent_id);
+/* *ret_pool: the only pool that the key is good for, or "". It lives as long as the key. */
+bool agent_keys_match(const struct agent_keys *k, const char *agent_id, const char *key, const char **ret_pool);
+/* Takes over a key that is stored already: its hash. */
+void agent_keys_put(struct agent_keys *k, const char *agent_id, const uint8_t *hash, const char *pool);
 /* Makes a new key for the agent, which replaces any other key. The agent gets the key after the commit, if it is still
- * connected. */
-void agent_keys_issue(struct master *m, const char *agent_id);
+ * connected. join_token: the one with which the agent has joined, whose use is counted in the same commit; 0: the
+ * cluster's own token. */
+void agent_keys_issue(struct master *m, const char *agent_id, int64_t join_token, const char *pool);
 void agent_keys_forget(struct agent_keys *k, const char *agent_id);
 
 #endif

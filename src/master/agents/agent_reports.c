@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/cluster/joining.h"
 #include "api/logs/log_ingest.h"
 #include "common/base/clock.h"
 #include "common/base/must.h"
@@ -71,10 +72,39 @@ static const char *find_refusal(const struct config *config, const struct wire_l
     return NULL;
 }
 
+/* Decides in which pool the agent is. If its token or key is good for one pool only, an agent whose configuration names
+ * none, which says "default", is in that one. */
+static int choose_pool(const struct link *l, const char *named, const char **ret, struct error *err)
+{
+    bool names_one = named && *named && strcmp(named, "default") != 0;
+    *ret = *l->pool && !names_one ? l->pool : named;
+    if (*l->pool && strcmp(*ret, l->pool) != 0)
+        return error_set(
+            err, ERR_INVALID,
+            "this agent was let into the resource pool '%s' only, and asks for '%.60s': remove resource_pool "
+            "from its configuration, or let it join again (det agent revoke-key %s)",
+            l->pool, *ret, l->agent_id);
+    return 0;
+}
+
+/* An agent that joins with a token of a number of uses must take a key: without one it would use the token again and
+ * again. */
+static int check_join_token(const struct link *l, const struct wire_link_agent_hello *hello, struct error *err)
+{
+    if (!l->join_token)
+        return 0;
+    if (!hello->wants_key)
+        return error_set(err, ERR_INVALID, "this agent takes no key of its own; it can join with agent.token only");
+    return joining_check_token(api_joining(l->hub->m->api), l->join_token, clock_now_us(), err);
+}
+
 static void on_hello(struct link *l, const struct wire_link_agent_hello *hello, struct arena *a)
 {
     struct agent_hub *h = l->hub;
-    const char *refusal = find_refusal(h->m->config, hello, a);
+    const char *refusal = find_refusal(h->m->config, hello, a), *pool;
+    cleanup_error struct error err = ERROR_INIT;
+    if (!refusal && (choose_pool(l, hello->resource_pool, &pool, &err) < 0 || check_join_token(l, hello, &err) < 0))
+        refusal = error_msg(&err);
     if (refusal) {
         link_refuse(l, true, refusal);
         return;
@@ -92,7 +122,7 @@ static void on_hello(struct link *l, const struct wire_link_agent_hello *hello, 
     struct core_event ev = {.type = CORE_AGENT_CONNECTED,
                             .now_us = clock_now_us(),
                             .agent = {.agent_id = l->agent_id,
-                                      .pool = hello->resource_pool,
+                                      .pool = pool,
                                       .version = hello->version,
                                       .hostname = hello->hostname,
                                       .isolation_gap = hello->isolated ? "" : hello->isolation_gap,
@@ -100,7 +130,6 @@ static void on_hello(struct link *l, const struct wire_link_agent_hello *hello, 
                                       .device_n = hello->devices_n,
                                       .container = report,
                                       .container_n = hello->tasks_n}};
-    cleanup_error struct error err = ERROR_INIT;
     l->greeted = true;
     if (master_step(h->m, &ev, NULL, &err) < 0) {
         l->greeted = false;
@@ -108,8 +137,15 @@ static void on_hello(struct link *l, const struct wire_link_agent_hello *hello, 
         return;
     }
     link_begin_streams(l, hello);
+    if (l->join_token)
+        joining_use_token(api_joining(h->m->api), l->join_token);
     if (l->joins && hello->wants_key)
-        agent_keys_issue(h->m, l->agent_id);
+        agent_keys_issue(h->m, l->agent_id, l->join_token, l->pool);
+    if (hello->version && strcmp(hello->version, h->m->info.version) != 0)
+        log_warning("agent.version",
+                    "id=%s agent=%s master=%s meaning=\"both speak the same protocol of the link and go on\" "
+                    "action=\"install the same version on both\"",
+                    l->agent_id, log_quote(hello->version), log_quote(h->m->info.version));
     log_info("agent.connected", "id=%s pool=%s slots=%zu containers=%zu version=%s", l->agent_id,
              hello->resource_pool ? hello->resource_pool : "", hello->devices_n, hello->tasks_n,
              hello->version ? hello->version : "");

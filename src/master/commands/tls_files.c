@@ -137,9 +137,10 @@ void tls_files_reload(struct tls_files *t)
         log_error("tls.reload_failed", "reason=%s action=keep_the_old", log_quote(error_msg(&err)));
         return;
     }
-    t->on_change(t->ctx, fresh.ctx);
-    tls_pair_release(&t->pair);
+    struct tls_pair old = t->pair;
     t->pair = fresh;
+    t->on_change(t->ctx, fresh.ctx);
+    tls_pair_release(&old);
     log_pair(t, "tls.reloaded");
 }
 
@@ -189,6 +190,11 @@ void tls_files_free(struct tls_files *t)
 struct ssl_ctx_st *tls_files_ctx(const struct tls_files *t)
 {
     return t->pair.ctx;
+}
+
+const char *tls_files_fingerprint(const struct tls_files *t)
+{
+    return t->pair.fingerprint;
 }
 
 const char *tls_files_pem(const struct tls_files *t)

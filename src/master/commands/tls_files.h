@@ -36,6 +36,7 @@ void tls_files_reload(struct tls_files *t); /* loads the files even if they have
 
 /* borrowed, like the text below, until the loop's next turn. */
 struct ssl_ctx_st *tls_files_ctx(const struct tls_files *t);
-const char *tls_files_pem(const struct tls_files *t); /* the certificates, for clients that are to trust them */
+const char *tls_files_fingerprint(const struct tls_files *t); /* of the certificate: SHA-256, hexadecimal */
+const char *tls_files_pem(const struct tls_files *t);         /* the certificates, for clients that are to trust them */
 
 #endif

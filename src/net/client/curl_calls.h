@@ -15,6 +15,7 @@
 #define CURL_FUNCTIONS(X) \
     X(curl_easy_cleanup) \
     X(curl_easy_getinfo) \
+    X(curl_easy_header) \
     X(curl_easy_init) \
     X(curl_easy_perform) \
     X(curl_easy_reset) \
@@ -46,6 +47,7 @@ const struct curl_calls *curl_calls(void);
 
 #define curl_easy_cleanup (curl_calls()->curl_easy_cleanup_)
 #define curl_easy_getinfo (curl_calls()->curl_easy_getinfo_)
+#define curl_easy_header (curl_calls()->curl_easy_header_)
 #define curl_easy_init (curl_calls()->curl_easy_init_)
 #define curl_easy_perform (curl_calls()->curl_easy_perform_)
 #define curl_easy_reset (curl_calls()->curl_easy_reset_)

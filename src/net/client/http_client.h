@@ -45,6 +45,7 @@ struct http_fetch_reply {
     int status;
     struct strbuf body;
     char content_type[128];
+    char date[64]; /* the header Date: the server's clock; "" if there is none */
 };
 
 struct http_client; /* keeps its connections open; used by one thread at a time */

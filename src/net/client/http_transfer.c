@@ -403,5 +403,8 @@ int transfer_finish(struct transfer *t, CURLcode code, struct error *err)
     curl_easy_getinfo(t->easy, CURLINFO_CONTENT_TYPE, &type);
     t->reply.status = status;
     snprintf(t->reply.content_type, sizeof(t->reply.content_type), "%s", type ? type : "");
+    struct curl_header *date;
+    if (curl_easy_header(t->easy, "Date", 0, CURLH_HEADER, -1, &date) == CURLHE_OK)
+        snprintf(t->reply.date, sizeof(t->reply.date), "%s", date->value);
     return 0;
 }

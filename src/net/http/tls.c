@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/hex.h"
 #include "common/base/must.h"
 #include "common/base/strbuf.h"
 #include "common/system/files.h"
@@ -46,6 +47,14 @@ static int read_pem(const char *path, const char *what, struct strbuf *ret, stru
     return 0;
 }
 
+static void note_fingerprint(const X509 *x, char ret[65])
+{
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned n = 0;
+    if (X509_digest(x, EVP_sha256(), digest, &n) == 1)
+        hex_encode(digest, n, ret);
+}
+
 /* Adds a certificate to the PEM text, and updates when the first one expires. */
 static int note_certificate(X509 *x, BIO *pem, int64_t *expires_us)
 {
@@ -69,6 +78,8 @@ static int use_chain(struct tls_pair *p, BIO *in, BIO *pem, const char *file, st
                            openssl_reason("OpenSSL refuses it"));
         else if (note_certificate(x, pem, &p->expires_us) < 0)
             rc = no_memory(err);
+        if (n == 0)
+            note_fingerprint(x, p->fingerprint);
         X509_free(x);
     }
     if (rc < 0)

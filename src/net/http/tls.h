@@ -14,8 +14,9 @@ struct ssl_ctx_st; /* OpenSSL's SSL_CTX */
 
 struct tls_pair {
     struct ssl_ctx_st *ctx;
-    char *pem;          /* the certificates without the key, for clients that are to trust them; heap */
-    int64_t expires_us; /* when the first certificate of the chain expires */
+    char *pem;            /* the certificates without the key, for clients that are to trust them; heap */
+    int64_t expires_us;   /* when the first certificate of the chain expires */
+    char fingerprint[65]; /* SHA-256 of the first certificate, as hexadecimal digits */
 };
 
 /* cert_file: the server's certificate, then those of its issuers up to (without) the root. Errors name the file and

@@ -592,7 +592,7 @@ int ws_connect(struct loop *l, const struct ws_client_options *o, const struct w
                struct error *err)
 {
     struct ws *w = ws_new(l, h);
-    w->dial = ws_dial_new(w, l, o, err);
+    w->dial = ws_dial_new(w, l, o, h->ctx, err);
     if (!w->dial) {
         ws_free(w);
         return -1;

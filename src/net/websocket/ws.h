@@ -35,6 +35,12 @@ struct ws_client_options {
     const char *ca_file;       /* wss: NULL for the system's */
     const char *tls_name;      /* wss: name to verify instead of the host; NULL for the host */
     bool tls_skip_verify;
+    /* wss: SHA-256 of certificates as hexadecimal digits, 64 each, without a gap. The server must have one of them, and
+     * neither who has signed it, nor its name, nor its time counts. NULL: the certificate is checked as usual. */
+    const char *pin;
+    /* wss with pin: the certificate that the server has shown, as PEM; a name for which it is valid, or ""; and its
+     * SHA-256. Called before on_open, with the handler's ctx. */
+    void (*on_certificate)(void *ctx, const char *pem, const char *name, const char *fingerprint);
     const char *client_cert, *client_key; /* wss: PEM files of the certificate to show; NULL for none */
     int connect_timeout_s;
 };

@@ -21,10 +21,12 @@
 #include <event2/http.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
+#include "common/base/hex.h"
 #include "common/base/strbuf.h"
 #include "net/loop/loop_internal.h"
 
@@ -36,6 +38,9 @@ struct ws_dial {
     struct ws *ws;
     struct loop *loop;
     char *url, *host, *tls_name;
+    char *pin; /* NULL: none */
+    void (*on_certificate)(void *ctx, const char *pem, const char *name, const char *fingerprint);
+    void *certificate_ctx;
     char port[16];
     bool tls, tls_skip_verify;
     SSL_CTX *tls_ctx;
@@ -51,6 +56,7 @@ struct ws_dial {
 };
 
 static void try_next_address(struct ws_dial *d);
+static void tell_certificate(const struct ws_dial *d);
 
 /* ---- the end of dialling ----------------------------------------------------------------------------------------- */
 
@@ -70,6 +76,7 @@ void ws_dial_free(struct ws_dial *d)
     free(d->url);
     free(d->host);
     free(d->tls_name);
+    free(d->pin);
     free(d);
 }
 
@@ -175,7 +182,12 @@ static void describe_failure(struct ws_dial *d, struct bufferevent *bev)
 {
     unsigned long tls_error = d->tls ? bufferevent_get_openssl_error(bev) : 0;
     long verify = d->tls && !d->tls_skip_verify ? SSL_get_verify_result(bufferevent_openssl_get_ssl(bev)) : X509_V_OK;
-    if (verify != X509_V_OK)
+    if (verify == X509_V_ERR_CERT_REJECTED && d->pin)
+        snprintf(
+            d->last_error, sizeof(d->last_error),
+            "its certificate is not the one that the agent's token names: what answers there is not that master, or "
+            "the master has a new certificate");
+    else if (verify != X509_V_OK)
         snprintf(d->last_error, sizeof(d->last_error), "its certificate is not valid for %s: %s",
                  d->tls_name ? d->tls_name : d->host, X509_verify_cert_error_string(verify));
     else if (tls_error)
@@ -195,6 +207,7 @@ static void on_event(struct bufferevent *bev, short what, void *ctx)
     if (what & BEV_EVENT_CONNECTED) {
         setsockopt(bufferevent_getfd(bev), IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
         d->requested = true;
+        tell_certificate(d);
         bufferevent_write(bev, d->request.s, d->request.n);
         return;
     }
@@ -344,6 +357,73 @@ static int show_certificate(SSL_CTX *ctx, const struct ws_client_options *o, str
                      file == o->client_key ? "key" : "certificate", why ? why : "unknown reason");
 }
 
+/* ---- a pinned certificate ---------------------------------------------------------------------------------------- */
+
+enum { FINGERPRINT_DIGITS = 64 };
+
+static bool is_pinned(const char *pin, const char *fingerprint)
+{
+    for (size_t n = strlen(pin); n >= FINGERPRINT_DIGITS; n -= FINGERPRINT_DIGITS, pin += FINGERPRINT_DIGITS)
+        if (strncmp(pin, fingerprint, FINGERPRINT_DIGITS) == 0)
+            return true;
+    return false;
+}
+
+/* OpenSSL calls this in place of its own check. The server proves in the handshake that it has the certificate's key.
+ */
+static int check_pin(X509_STORE_CTX *store, void *arg)
+{
+    struct ws_dial *d = arg;
+    const X509 *x = X509_STORE_CTX_get0_cert(store);
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    char text[2 * EVP_MAX_MD_SIZE + 1];
+    unsigned n = 0;
+    if (!x || X509_digest(x, EVP_sha256(), digest, &n) != 1)
+        return 0;
+    hex_encode(digest, n, text);
+    if (is_pinned(d->pin, text)) {
+        X509_STORE_CTX_set_error(store, X509_V_OK);
+        return 1;
+    }
+    X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_REJECTED);
+    return 0;
+}
+
+/* A name for which the certificate is valid: the first of its alternative names that is one, else its subject's. */
+static void name_of(const X509 *x, char *ret, size_t size)
+{
+    GENERAL_NAMES *names = X509_get_ext_d2i(x, NID_subject_alt_name, NULL, NULL);
+    *ret = 0;
+    for (int i = 0; i < sk_GENERAL_NAME_num(names) && !*ret; i++) {
+        const GENERAL_NAME *name = sk_GENERAL_NAME_value(names, i);
+        if (name->type == GEN_DNS && (size_t)ASN1_STRING_length(name->d.dNSName) < size)
+            snprintf(ret, size, "%.*s", ASN1_STRING_length(name->d.dNSName),
+                     (const char *)ASN1_STRING_get0_data(name->d.dNSName));
+    }
+    GENERAL_NAMES_free(names);
+    if (!*ret && X509_NAME_get_text_by_NID(X509_get_subject_name(x), NID_commonName, ret, (int)size) < 0)
+        *ret = 0;
+}
+
+static void tell_certificate(const struct ws_dial *d)
+{
+    SSL *ssl = d->tls && d->pin && d->on_certificate ? bufferevent_openssl_get_ssl(d->bev) : NULL;
+    X509 *x = ssl ? SSL_get0_peer_certificate(ssl) : NULL;
+    BIO *pem = x ? BIO_new(BIO_s_mem()) : NULL;
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    char fingerprint[2 * EVP_MAX_MD_SIZE + 1], name[256], *data;
+    unsigned n = 0;
+    if (pem && X509_digest(x, EVP_sha256(), digest, &n) == 1 && PEM_write_bio_X509(pem, x) == 1) {
+        long length = BIO_get_mem_data(pem, &data);
+        char *text = must_strndup(data, (size_t)length);
+        hex_encode(digest, n, fingerprint);
+        name_of(x, name, sizeof(name));
+        d->on_certificate(d->certificate_ctx, text, name, fingerprint);
+        free(text);
+    }
+    BIO_free(pem);
+}
+
 static int make_tls(struct ws_dial *d, const struct ws_client_options *o, struct error *err)
 {
     const char *ca_file = o->ca_file;
@@ -353,6 +433,11 @@ static int make_tls(struct ws_dial *d, const struct ws_client_options *o, struct
     SSL_CTX_set_min_proto_version(d->tls_ctx, TLS1_2_VERSION);
     /* A client that has the server's own certificate in ca_file need not know who signed it. */
     X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(d->tls_ctx), X509_V_FLAG_PARTIAL_CHAIN);
+    if (o->pin) {
+        SSL_CTX_set_verify(d->tls_ctx, SSL_VERIFY_PEER, NULL);
+        SSL_CTX_set_cert_verify_callback(d->tls_ctx, check_pin, d);
+        return show_certificate(d->tls_ctx, o, err);
+    }
     SSL_CTX_set_verify(d->tls_ctx, d->tls_skip_verify ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
     int ok = ca_file ? SSL_CTX_load_verify_locations(d->tls_ctx, ca_file, NULL)
                      : SSL_CTX_set_default_verify_paths(d->tls_ctx);
@@ -363,7 +448,8 @@ static int make_tls(struct ws_dial *d, const struct ws_client_options *o, struct
                      ca_file ? ca_file : "the system");
 }
 
-struct ws_dial *ws_dial_new(struct ws *w, struct loop *l, const struct ws_client_options *o, struct error *err)
+struct ws_dial *ws_dial_new(struct ws *w, struct loop *l, const struct ws_client_options *o, void *ctx,
+                            struct error *err)
 {
     struct ws_dial *d = must_calloc(1, sizeof(*d));
     d->ws = w;
@@ -371,6 +457,9 @@ struct ws_dial *ws_dial_new(struct ws *w, struct loop *l, const struct ws_client
     d->url = must_strdup(o->url);
     d->tls_name = o->tls_name ? must_strdup(o->tls_name) : NULL;
     d->tls_skip_verify = o->tls_skip_verify;
+    d->pin = o->pin ? must_strdup(o->pin) : NULL;
+    d->on_certificate = o->on_certificate;
+    d->certificate_ctx = ctx;
     d->timeout_s = o->connect_timeout_s > 0 ? o->connect_timeout_s : CONNECT_TIMEOUT_S;
     d->timer = loop_timer_new(l, on_timeout, d);
 

@@ -21,7 +21,8 @@ void ws_accept_key(const char *key, char ret[WS_ACCEPT_MAX]);
 
 /* The state of a client's end while it dials, until the connection is open. */
 struct ws_dial;
-struct ws_dial *ws_dial_new(struct ws *w, struct loop *l, const struct ws_client_options *o, struct error *err);
+struct ws_dial *ws_dial_new(struct ws *w, struct loop *l, const struct ws_client_options *o, void *ctx,
+                            struct error *err);
 void ws_dial_start(struct ws_dial *d);
 void ws_dial_free(struct ws_dial *d);
 /* Called by the dialler, always from the loop, with its result. The ws must then free d. */

@@ -20,12 +20,13 @@ SELECT {agent_row} FROM agents g ORDER BY g.id;
 
 -- The key that an agent shows after it has joined, as its SHA-256.
 -- row: store_agent_key of agent_keys k
-k.agent_id: chars[CORE_AGENT_ID_MAX], k.key_hash AS hash: bytes[STORE_AGENT_KEY_BYTES]
+k.agent_id: chars[CORE_AGENT_ID_MAX], k.key_hash AS hash: bytes[STORE_AGENT_KEY_BYTES],
+k.pool: chars[CORE_POOL_MAX] -- the only pool that the key is good for; "": any
 
 -- name: agent_keys_put from store_agent_key with now_us: i64
 -- function: store_agent_key_put
-INSERT INTO agent_keys (agent_id, key_hash, made_us) VALUES ($agent_id, $hash, $now_us)
-ON CONFLICT (agent_id) DO UPDATE SET key_hash = excluded.key_hash, made_us = excluded.made_us;
+INSERT INTO agent_keys (agent_id, key_hash, made_us, pool) VALUES ($agent_id, $hash, $now_us, $pool)
+ON CONFLICT (agent_id) DO UPDATE SET key_hash = excluded.key_hash, made_us = excluded.made_us, pool = excluded.pool;
 
 -- name: agent_keys_delete with agent_id: text
 -- function: store_agent_key_delete
@@ -35,3 +36,37 @@ DELETE FROM agent_keys WHERE agent_id = $agent_id;
 -- name: agent_keys_all
 -- function: store_agent_keys_all returns rows
 SELECT {store_agent_key} FROM agent_keys k ORDER BY k.agent_id;
+
+-- ---- tokens with which agents join ----
+
+-- row: store_join_token of join_tokens t
+t.id, t.token_hash AS hash: bytes[STORE_AGENT_KEY_BYTES], t.description,
+t.pool: chars[CORE_POOL_MAX], -- "": any pool
+t.uses_max: i32, -- agents that may join with it; 0: any number
+t.uses: i32, -- agents that have joined with it
+t.user_id, -- who made it
+t.created_us, t.expiry_us
+
+-- name: join_tokens_insert from store_join_token
+-- function: store_join_token_insert returns i64
+INSERT INTO join_tokens (token_hash, description, pool, uses_max, uses, user_id, created_us, expiry_us)
+VALUES ($hash, $description, $pool, $uses_max, 0, $user_id, $created_us, $expiry_us) RETURNING id;
+
+-- name: join_tokens_delete with id: id
+-- function: store_join_token_delete
+-- missing: join token '$id'
+DELETE FROM join_tokens WHERE id = $id;
+
+-- Counts one agent that has joined. A token that was revoked in the meantime has no row.
+-- name: join_tokens_use with id: id
+-- function: store_join_token_use
+UPDATE join_tokens SET uses = uses + 1 WHERE id = $id;
+
+-- Deletes the tokens that ended before this time.
+-- name: join_tokens_forget with before_us: i64
+-- function: store_join_tokens_forget
+DELETE FROM join_tokens WHERE expiry_us < $before_us;
+
+-- name: join_tokens_all
+-- function: store_join_tokens_all returns rows
+SELECT {store_join_token} FROM join_tokens t ORDER BY t.id;

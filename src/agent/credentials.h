@@ -1,0 +1,64 @@
+/* With what this agent shows the master who it is, and by what it knows the master.
+ *
+ * In the order in which they are tried:
+ *
+ *   the key      that the master has given to this agent alone, or has accepted (data_dir/agent.key)
+ *   the token    of the configuration
+ *   the cluster's token where a master on this very machine keeps it, if this agent may read it
+ *   a request    a key that the agent has made itself (data_dir/agent.request): it opens nothing until an admin accepts
+ *                it, and becomes the agent's key then
+ *
+ * A token of `det agent join-token create` may end in "." and the SHA-256 of the master's certificate. The agent then
+ * speaks TLS only, and only with a master that has this certificate (the pin), whoever signed it and for whatever
+ * name. Pin and certificate are kept in data_dir: master.pin, master.crt. */
+#ifndef DET_AGENT_CREDENTIALS_H
+#define DET_AGENT_CREDENTIALS_H
+
+#include <stdbool.h>
+
+#include "agent/config.h"
+
+enum {
+    CREDENTIAL_MAX = 256,
+    PIN_DIGITS = 64,
+    PINS_MAX = 4,
+    FINGERPRINT_TEXT = 40, /* with its NUL */
+};
+
+enum credential_kind {
+    CREDENTIAL_NONE, /* there is none, and none can be made */
+    CREDENTIAL_KEY,
+    CREDENTIAL_TOKEN,
+    CREDENTIAL_LOCAL_TOKEN,
+    CREDENTIAL_REQUEST,
+};
+
+struct credentials {
+    const struct agent_config *config;
+    enum credential_kind kind;                                 /* of `shown` */
+    char shown[CREDENTIAL_MAX + 1];                            /* what the last request to the master had */
+    char key[CREDENTIAL_MAX + 1], request[CREDENTIAL_MAX + 1]; /* "" if there is none */
+    char pins[PINS_MAX * PIN_DIGITS + 1]; /* without a gap; "": the master is known as the configuration says */
+    bool local_refused; /* the token of this machine's master is not that of the master which the agent asks */
+};
+
+void credentials_load(struct credentials *c, const struct agent_config *config);
+/* Chooses what the next request shows. */
+void credentials_choose(struct credentials *c);
+/* The master has refused what was shown (HTTP status 401). */
+void credentials_refused(struct credentials *c);
+/* The master has let the agent in. A request becomes the key. */
+void credentials_accepted(struct credentials *c);
+void credentials_take_key(struct credentials *c, const char *key); /* the master has given the agent a key */
+/* The master has shown the certificate of a pin. It is kept, and its pin is from now on the only one. */
+void credentials_take_certificate(struct credentials *c, const char *pem, const char *name, const char *fingerprint);
+/* The master, which is connected, says that it has another certificate from now on. */
+void credentials_add_pin(struct credentials *c, const char *fingerprint);
+/* The fingerprint of what is shown, as `det agent pending` shows it. */
+void credentials_fingerprint(const struct credentials *c, char ret[FINGERPRINT_TEXT]);
+
+/* Splits a token into its secret, which the master is shown, and the pin: PIN_DIGITS hexadecimal digits, or "" if the
+ * token has none. A token that ends in anything else has none. Both live in the arena. */
+void credentials_split_token(const char *token, struct arena *a, const char **ret_secret, const char **ret_pin);
+
+#endif
