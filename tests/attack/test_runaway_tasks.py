@@ -4,20 +4,10 @@ import tempfile
 
 import pytest
 from support.cluster import Cluster, wait_for
+from support.control_groups import cgroup_has
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make control groups without systemd's help")
 MIB = 1 << 20
-
-
-def cgroup_has(controller):
-    v1 = f"/sys/fs/cgroup/{controller}"
-    if os.path.isdir(v1):
-        return os.access(v1, os.W_OK)
-    try:
-        with open("/sys/fs/cgroup/cgroup.controllers", encoding="ascii") as f:
-            return controller in f.read().split() and os.access("/sys/fs/cgroup", os.W_OK)
-    except OSError:
-        return False
 
 
 def lines_of(cluster, experiment):
