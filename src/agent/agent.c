@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/machine/host_facts.h"
+#include "agent/machine/powers.h"
 #include "agent/python/environment_job.h"
 #include "agent/streams.h"
 #include "agent/task/container_leftovers.h"
@@ -280,6 +281,23 @@ static void find_cgroups(struct agent *a)
         log_info("agent.cgroup", "home=%s", log_quote(a->cgroups.base[0]));
 }
 
+/* Says once, one line each, what this machine lets the agent do for its tasks, and why it refuses the rest. */
+static void tell_powers(struct agent *a)
+{
+    struct power power[POWER_NR];
+    struct powers_request q = {.cgroups = &a->cgroups,
+                               .root = geteuid() == 0,
+                               .mount_namespaces = a->config->mount_namespaces,
+                               .pid_namespaces = a->config->pid_namespaces};
+    powers_try(&q, &a->arena, power);
+    for (enum power_name p = 0; p < POWER_NR; p++)
+        if (power[p].had)
+            log_info("agent.has", "what=%s gives=%s", power[p].name, log_quote(power[p].gives));
+        else
+            log_warning("agent.lacks", "what=%s gives=%s cause=%s", power[p].name, log_quote(power[p].gives),
+                        log_quote(power[p].cause));
+}
+
 /* Makes the directory where each task's own files are mounted. If it is missing, every task needs a copy of /run that
  * has it, which takes a third of the task's start. */
 static void make_mount_point(void)
@@ -294,6 +312,7 @@ static int set_up(struct agent *a, struct error *err)
     struct pool_options pool = {.name = "agent-worker", .threads = WORKERS, .queue_max = QUEUE_MAX};
     struct slots_request slots = {.slot_type = c->slot_type,
                                   .artificial = c->artificial_slots,
+                                  .cpu_slots = c->cpu_slots,
                                   .visible_gpus = c->visible_gpus,
                                   .cpuinfo = "/proc/cpuinfo"};
     struct link_handler link = {.make_hello = make_hello,
@@ -310,6 +329,7 @@ static int set_up(struct agent *a, struct error *err)
         return -1;
     runtime_list_engines(c, a->loop, &a->arena, &a->engines);
     find_cgroups(a);
+    tell_powers(a);
     make_mount_point();
     host_facts_read(&(struct host_facts_places){.os_release = "/etc/os-release", .cpuinfo = "/proc/cpuinfo"},
                     c->hostname, &a->arena, &a->host);

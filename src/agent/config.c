@@ -119,6 +119,7 @@ static void read_tasks(const struct config *c, struct arena *a, struct agent_con
     x->slot_type = text_or(c, "slot_type", "auto", a);
     x->visible_gpus = visible_gpus(c, a);
     x->artificial_slots = (int)config_int(c, "artificial_slots");
+    x->cpu_slots = (int)config_int(c, "cpu_slots");
     x->container_runtime = text_or(c, "container_runtime", "auto", a);
     x->container_socket = config_text(c, "container_socket", a);
     x->accounts.allow_root = config_bool(c, "allow_root_tasks");
@@ -127,6 +128,7 @@ static void read_tasks(const struct config *c, struct arena *a, struct agent_con
     x->debug = config_bool(c, "debug");
     x->keep_ended = x->debug || config_bool(c, "container_auto_remove_disabled");
     x->mount_namespaces = config_bool(c, "mount_namespaces");
+    x->pid_namespaces = config_bool(c, "pid_namespaces") && x->mount_namespaces && geteuid() == 0;
     x->http_proxy = config_text(c, "http_proxy", a);
     x->https_proxy = config_text(c, "https_proxy", a);
     x->ftp_proxy = config_text(c, "ftp_proxy", a);

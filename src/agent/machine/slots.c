@@ -93,6 +93,26 @@ static int find_processor(const char *cpuinfo, struct arena *a, struct slots *re
     return 0;
 }
 
+/* Makes slots of parts of the machine's cores. */
+static int divide_cores(int n, const char *cpuinfo, struct arena *a, struct slots *ret, struct error *err)
+{
+    struct cores all;
+    const char *processor = slots_processor(cpuinfo, a);
+    ret->n = (size_t)n;
+    ret->cores = arena_array(a, struct cores, ret->n);
+    if (cores_read(a, &all, err) < 0 || cores_divide(&all, ret->n, ret->cores, err) < 0)
+        return -1;
+    ret->device = arena_array(a, struct wire_link_device, ret->n);
+    for (int i = 0; i < n; i++) {
+        const char *list = cores_text(&ret->cores[i], 1, a);
+        ret->device[i] = (struct wire_link_device){.id = i,
+                                                   .type = WIRE_DEVICE_TYPE_CPU,
+                                                   .brand = arena_printf(a, "cores %s of %s", list, processor),
+                                                   .uuid = arena_printf(a, "cores-%s", list)};
+    }
+    return 0;
+}
+
 static void make_artificial(int n, struct arena *a, struct slots *ret)
 {
     ret->n = (size_t)n;
@@ -216,7 +236,8 @@ int slots_find(const struct slots_request *q, struct arena *a, struct slots *ret
         bool give_up = r < 0 && !is_cpu && (!is_auto || no_gpu.kind == ERR_INVALID);
         if (give_up)
             return error_set(err, no_gpu.kind, "%s", error_msg(&no_gpu));
-        if (r < 0 && find_processor(q->cpuinfo, a, &s, err) < 0)
+        if (r < 0 && (q->cpu_slots > 0 ? divide_cores(q->cpu_slots, q->cpuinfo, a, &s, err)
+                                       : find_processor(q->cpuinfo, a, &s, err)) < 0)
             return -1;
     }
     *ret = s;
@@ -228,6 +249,16 @@ void slots_release(struct slots *s)
     if (s->maker)
         s->maker->close();
     s->maker = NULL;
+}
+
+const char *slots_cores(const struct slots *s, const int32_t *id, size_t n, struct arena *a)
+{
+    struct cores *own = arena_array(a, struct cores, n + 1);
+    size_t own_n = 0;
+    for (size_t i = 0; i < n && s->cores; i++)
+        if (id[i] >= 0 && (size_t)id[i] < s->n)
+            own[own_n++] = s->cores[id[i]];
+    return own_n ? cores_text(own, own_n, a) : NULL;
 }
 
 const struct wire_link_device *slots_device(const struct slots *s, int32_t id)

@@ -352,9 +352,11 @@ static struct runtime_ask *ask_start(struct runtime_task *t, const struct runtim
                                 .port = c->ports,
                                 .port_n = c->ports_n,
                                 .memory_bytes = t->limits.memory_bytes,
-                                .shm_bytes = container_shm_bytes(t),
+                                .shm_bytes = runtime_shm_bytes(t),
                                 .processes = t->limits.processes,
-                                .cpus = l ? l->cpus : 0};
+                                .cpus = l ? l->cpus : 0,
+                                .cpuset = slots_cores(t->slots, t->start->device_ids, t->start->device_ids_n,
+                                                      &t->arena)};
     list_labels(t, &o);
     list_gpus(t, &o);
     list_mounts(t, &o);

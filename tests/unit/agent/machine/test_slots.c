@@ -56,6 +56,30 @@ static void test_slots__all_processors_are_one_slot_named_by_model_and_vendor(vo
     assert_null(slots_device(&slots, 1));
 }
 
+static void test_slots__cores_are_divided_into_slots(void **state)
+{
+    struct slots_request q = {.slot_type = "cpu", .cpu_slots = 1, .visible_gpus = "", .cpuinfo = cpuinfo};
+    slots = (struct slots){0};
+    assert_int_equal(slots_find(&q, &arena, &slots, NULL), 0);
+    assert_int_equal(slots.n, 1);
+    assert_non_null(strstr(slots.device[0].brand, "Xeon A"));
+    const char *cores = slots_cores(&slots, (int32_t[]){0}, 1, &arena);
+    assert_non_null(cores);
+    assert_non_null(strstr(slots.device[0].uuid, cores));
+    assert_null(slots_cores(&slots, NULL, 0, &arena));
+}
+
+static void test_slots__more_than_there_are_cores_are_refused(void **state)
+{
+    struct slots_request q = {.slot_type = "cpu", .cpu_slots = 8192, .visible_gpus = "", .cpuinfo = cpuinfo};
+    struct error err = ERROR_INIT;
+    slots = (struct slots){0};
+    assert_int_equal(slots_find(&q, &arena, &slots, &err), -1);
+    assert_int_equal(err.kind, ERR_INVALID);
+    assert_non_null(strstr(error_msg(&err), "cpu_slots is 8192"));
+    error_release(&err);
+}
+
 static void test_slots__none_and_artificial(void **state)
 {
     assert_int_equal(find_slots("none", 0, cpuinfo, NULL), 0);
@@ -81,6 +105,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_slots__all_processors_are_one_slot_named_by_model_and_vendor, release_slots),
+        cmocka_unit_test_teardown(test_slots__cores_are_divided_into_slots, release_slots),
+        cmocka_unit_test_teardown(test_slots__more_than_there_are_cores_are_refused, release_slots),
         cmocka_unit_test_teardown(test_slots__none_and_artificial, release_slots),
         cmocka_unit_test_teardown(test_slots__devices_that_are_not_there_are_an_error, release_slots),
     };
