@@ -32,6 +32,23 @@
 
 /* ---- the link's side --------------------------------------------------------------------------------------------- */
 
+/* The failures of devices that this agent remembers. */
+static struct wire_link_device_trouble *list_troubles(const struct agent *a, struct arena *arena, size_t *ret_n)
+{
+    struct wire_link_device_trouble *ret = arena_array(arena, struct wire_link_device_trouble, a->slots.n + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < a->slots.n && a->gpu_watch; i++) {
+        int64_t since_us;
+        const char *reason = gpu_watch_trouble(a->gpu_watch, slots_gpu(&a->slots, i), &since_us);
+        if (reason)
+            ret[n++] = (struct wire_link_device_trouble){.id = a->slots.device[i].id,
+                                                         .reason = arena_strdup(arena, reason),
+                                                         .since_us = since_us};
+    }
+    *ret_n = n;
+    return ret;
+}
+
 static void make_hello(void *ctx, struct arena *arena, struct wire_link_agent_hello *ret)
 {
     struct agent *a = ctx;
@@ -41,6 +58,7 @@ static void make_hello(void *ctx, struct arena *arena, struct wire_link_agent_he
     ret->tasks = arena_array(arena, struct wire_link_task_state, task_count(a) + 1);
     for (struct task *t = a->tasks; t; t = task_next(t))
         task_describe(t, &ret->tasks[ret->tasks_n++]);
+    ret->troubles = list_troubles(a, arena, &ret->troubles_n);
     ret->boot_id = a->boot_id;
     ret->isolated = !*a->isolation_gap;
     ret->isolation_gap = a->isolation_gap;
@@ -130,17 +148,19 @@ static void on_message(void *ctx, const struct wire_link_master_message *m)
         task_end_acked(t);
 }
 
-/* Tells the master which GPUs are lost. The next hello says it again, so nothing is lost while the link is down. */
+/* Tells the master which GPUs are lost or have failed. The next hello says it again, so nothing is lost while the link
+ * is down. */
 static void on_gpus_changed(void *ctx)
 {
     struct agent *a = ctx;
     cleanup_arena struct arena arena = ARENA_INIT;
     struct wire_link_devices_state devices = {.lost_ids = arena_array(&arena, int32_t, a->slots.n)};
     for (size_t i = 0; i < a->slots.n; i++) {
-        a->slots.device[i].lost = gpu_watch_is_lost(a->gpu_watch, i);
+        a->slots.device[i].lost = gpu_watch_is_lost(a->gpu_watch, slots_gpu(&a->slots, i));
         if (a->slots.device[i].lost)
             devices.lost_ids[devices.lost_ids_n++] = a->slots.device[i].id;
     }
+    devices.troubles = list_troubles(a, &arena, &devices.troubles_n);
     link_send(a->link, &(struct wire_link_agent_message){.devices = &devices});
 }
 
@@ -313,6 +333,7 @@ static int set_up(struct agent *a, struct error *err)
     struct slots_request slots = {.slot_type = c->slot_type,
                                   .artificial = c->artificial_slots,
                                   .cpu_slots = c->cpu_slots,
+                                  .per_device = c->slots_per_device,
                                   .visible_gpus = c->visible_gpus,
                                   .cpuinfo = "/proc/cpuinfo"};
     struct link_handler link = {.make_hello = make_hello,
@@ -340,7 +361,7 @@ static int set_up(struct agent *a, struct error *err)
         pool_new(a->loop, &cleaner, &a->cleaner, err) < 0 || pool_new(a->loop, &sampler, &a->sampler, err) < 0)
         return -1;
     if (a->slots.maker)
-        a->gpu_watch = gpu_watch_new(a->loop, a->pool, a->slots.maker, a->slots.gpu, a->slots.n, GPU_WATCH_US,
+        a->gpu_watch = gpu_watch_new(a->loop, a->pool, a->slots.maker, a->slots.gpu, a->slots.gpu_n, GPU_WATCH_US,
                                      on_gpus_changed, a);
     a->streams = agent_streams_new(a);
     a->link = link_new(a->loop, c, &link);

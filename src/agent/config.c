@@ -120,6 +120,7 @@ static void read_tasks(const struct config *c, struct arena *a, struct agent_con
     x->visible_gpus = visible_gpus(c, a);
     x->artificial_slots = (int)config_int(c, "artificial_slots");
     x->cpu_slots = (int)config_int(c, "cpu_slots");
+    x->slots_per_device = (int)config_int(c, "slots_per_device");
     x->container_runtime = text_or(c, "container_runtime", "auto", a);
     x->container_socket = config_text(c, "container_socket", a);
     x->accounts.allow_root = config_bool(c, "allow_root_tasks");

@@ -30,7 +30,7 @@ struct agent_config {
     const char *agent_id, *hostname, *resource_pool;
     const char *slot_type;
     const char *visible_gpus; /* NULL: all of them */
-    int artificial_slots, cpu_slots;
+    int artificial_slots, cpu_slots, slots_per_device;
     const char *container_runtime; /* as configured; "auto" by default */
     const char *container_socket;  /* of the container engine; "": where engines listen */
     const char *token;             /* never logged */

@@ -291,11 +291,12 @@ static void list_gpus(struct runtime_task *t, struct container_order *o)
     const struct wire_link_start_task *s = t->start;
     if (!t->slots->maker)
         return;
-    const char **uuid = arena_array(&t->arena, const char *, s->device_ids_n + 1);
-    for (size_t i = 0; i < s->device_ids_n; i++) {
-        const struct wire_link_device *d = slots_device(t->slots, s->device_ids[i]);
-        if (d)
-            uuid[o->gpu_n++] = d->uuid;
+    struct slots_share *share;
+    size_t n = slots_shares(t->slots, s->device_ids, s->device_ids_n, &t->arena, &share);
+    const char **uuid = arena_array(&t->arena, const char *, n + 1);
+    while (o->gpu_n < n) {
+        uuid[o->gpu_n] = share[o->gpu_n].gpu->uuid;
+        o->gpu_n++;
     }
     o->gpu = uuid;
     o->gpu_type = t->slots->maker->type;

@@ -71,6 +71,25 @@ static const char *find_refusal(const struct config *config, const struct wire_l
     return NULL;
 }
 
+static const struct core_device_trouble *troubles_of(const struct wire_link_device_trouble *t, size_t n,
+                                                     struct arena *a)
+{
+    struct core_device_trouble *ret = arena_array(a, struct core_device_trouble, n + 1);
+    for (size_t i = 0; i < n; i++)
+        ret[i] = (struct core_device_trouble){.id = t[i].id,
+                                              .reason = t[i].reason ? t[i].reason : "",
+                                              .since_us = t[i].since_us};
+    return ret;
+}
+
+/* The core acts on each failure once; an agent tells those that it remembers with each hello. */
+static void log_troubles(const struct link *l, const struct wire_link_device_trouble *t, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        log_warning("agent.device_trouble", "agent=%s device=%d reason=%s", l->agent_id, t[i].id,
+                    log_quote(t[i].reason ? t[i].reason : ""));
+}
+
 static void on_hello(struct link *l, const struct wire_link_agent_hello *hello, struct arena *a)
 {
     struct agent_hub *h = l->hub;
@@ -99,7 +118,9 @@ static void on_hello(struct link *l, const struct wire_link_agent_hello *hello, 
                                       .device = device,
                                       .device_n = hello->devices_n,
                                       .container = report,
-                                      .container_n = hello->tasks_n}};
+                                      .container_n = hello->tasks_n,
+                                      .trouble = troubles_of(hello->troubles, hello->troubles_n, a),
+                                      .trouble_n = hello->troubles_n}};
     cleanup_error struct error err = ERROR_INIT;
     l->greeted = true;
     if (master_step(h->m, &ev, NULL, &err) < 0) {
@@ -107,6 +128,7 @@ static void on_hello(struct link *l, const struct wire_link_agent_hello *hello, 
         link_refuse(l, err.kind == ERR_INVALID || err.kind == ERR_NOT_FOUND, error_msg(&err));
         return;
     }
+    log_troubles(l, hello->troubles, hello->troubles_n);
     link_begin_streams(l, hello);
     if (l->joins && hello->wants_key)
         agent_keys_issue(h->m, l->agent_id);
@@ -128,16 +150,21 @@ static void report_state(struct link *l, const struct wire_link_task_state *stat
 
 static void on_devices(struct link *l, const struct wire_link_devices_state *devices)
 {
+    cleanup_arena struct arena a = ARENA_INIT;
     struct core_event ev = {.type = CORE_AGENT_DEVICES,
                             .now_us = clock_now_us(),
                             .devices = {.agent_id = l->agent_id,
                                         .lost_id = devices->lost_ids,
-                                        .lost_n = devices->lost_ids_n}};
+                                        .lost_n = devices->lost_ids_n,
+                                        .trouble = troubles_of(devices->troubles, devices->troubles_n, &a),
+                                        .trouble_n = devices->troubles_n}};
     cleanup_error struct error err = ERROR_INIT;
     if (master_step(l->hub->m, &ev, NULL, &err) < 0)
         log_warning("agent.devices_ignored", "agent=%s reason=%s", l->agent_id, log_quote(error_msg(&err)));
     else
-        log_warning("agent.devices", "agent=%s lost=%zu", l->agent_id, devices->lost_ids_n);
+        log_warning("agent.devices", "agent=%s lost=%zu troubles=%zu", l->agent_id, devices->lost_ids_n,
+                    devices->troubles_n);
+    log_troubles(l, devices->troubles, devices->troubles_n);
 }
 
 /* Only the agent that runs a container may say that the container's task is ready. */

@@ -1,0 +1,2 @@
+-- The migration of this number is made elsewhere.
+SELECT 1;
