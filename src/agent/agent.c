@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/machine/host_facts.h"
+#include "agent/machine/powers.h"
 #include "agent/python/environment_job.h"
 #include "agent/streams.h"
 #include "agent/task/container_leftovers.h"
@@ -31,6 +32,23 @@
 
 /* ---- the link's side --------------------------------------------------------------------------------------------- */
 
+/* The failures of devices that this agent remembers. */
+static struct wire_link_device_trouble *list_troubles(const struct agent *a, struct arena *arena, size_t *ret_n)
+{
+    struct wire_link_device_trouble *ret = arena_array(arena, struct wire_link_device_trouble, a->slots.n + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < a->slots.n && a->gpu_watch; i++) {
+        int64_t since_us;
+        const char *reason = gpu_watch_trouble(a->gpu_watch, slots_gpu(&a->slots, i), &since_us);
+        if (reason)
+            ret[n++] = (struct wire_link_device_trouble){.id = a->slots.device[i].id,
+                                                         .reason = arena_strdup(arena, reason),
+                                                         .since_us = since_us};
+    }
+    *ret_n = n;
+    return ret;
+}
+
 static void make_hello(void *ctx, struct arena *arena, struct wire_link_agent_hello *ret)
 {
     struct agent *a = ctx;
@@ -40,6 +58,7 @@ static void make_hello(void *ctx, struct arena *arena, struct wire_link_agent_he
     ret->tasks = arena_array(arena, struct wire_link_task_state, task_count(a) + 1);
     for (struct task *t = a->tasks; t; t = task_next(t))
         task_describe(t, &ret->tasks[ret->tasks_n++]);
+    ret->troubles = list_troubles(a, arena, &ret->troubles_n);
     ret->boot_id = a->boot_id;
     ret->isolated = !*a->isolation_gap;
     ret->isolation_gap = a->isolation_gap;
@@ -129,17 +148,19 @@ static void on_message(void *ctx, const struct wire_link_master_message *m)
         task_end_acked(t);
 }
 
-/* Tells the master which GPUs are lost. The next hello says it again, so nothing is lost while the link is down. */
+/* Tells the master which GPUs are lost or have failed. The next hello says it again, so nothing is lost while the link
+ * is down. */
 static void on_gpus_changed(void *ctx)
 {
     struct agent *a = ctx;
     cleanup_arena struct arena arena = ARENA_INIT;
     struct wire_link_devices_state devices = {.lost_ids = arena_array(&arena, int32_t, a->slots.n)};
     for (size_t i = 0; i < a->slots.n; i++) {
-        a->slots.device[i].lost = gpu_watch_is_lost(a->gpu_watch, i);
+        a->slots.device[i].lost = gpu_watch_is_lost(a->gpu_watch, slots_gpu(&a->slots, i));
         if (a->slots.device[i].lost)
             devices.lost_ids[devices.lost_ids_n++] = a->slots.device[i].id;
     }
+    devices.troubles = list_troubles(a, &arena, &devices.troubles_n);
     link_send(a->link, &(struct wire_link_agent_message){.devices = &devices});
 }
 
@@ -280,6 +301,23 @@ static void find_cgroups(struct agent *a)
         log_info("agent.cgroup", "home=%s", log_quote(a->cgroups.base[0]));
 }
 
+/* Says once, one line each, what this machine lets the agent do for its tasks, and why it refuses the rest. */
+static void tell_powers(struct agent *a)
+{
+    struct power power[POWER_NR];
+    struct powers_request q = {.cgroups = &a->cgroups,
+                               .root = geteuid() == 0,
+                               .mount_namespaces = a->config->mount_namespaces,
+                               .pid_namespaces = a->config->pid_namespaces};
+    powers_try(&q, &a->arena, power);
+    for (enum power_name p = 0; p < POWER_NR; p++)
+        if (power[p].had)
+            log_info("agent.has", "what=%s gives=%s", power[p].name, log_quote(power[p].gives));
+        else
+            log_warning("agent.lacks", "what=%s gives=%s cause=%s", power[p].name, log_quote(power[p].gives),
+                        log_quote(power[p].cause));
+}
+
 /* Makes the directory where each task's own files are mounted. If it is missing, every task needs a copy of /run that
  * has it, which takes a third of the task's start. */
 static void make_mount_point(void)
@@ -294,6 +332,8 @@ static int set_up(struct agent *a, struct error *err)
     struct pool_options pool = {.name = "agent-worker", .threads = WORKERS, .queue_max = QUEUE_MAX};
     struct slots_request slots = {.slot_type = c->slot_type,
                                   .artificial = c->artificial_slots,
+                                  .cpu_slots = c->cpu_slots,
+                                  .per_device = c->slots_per_device,
                                   .visible_gpus = c->visible_gpus,
                                   .cpuinfo = "/proc/cpuinfo"};
     struct link_handler link = {.make_hello = make_hello,
@@ -310,6 +350,7 @@ static int set_up(struct agent *a, struct error *err)
         return -1;
     runtime_list_engines(c, a->loop, &a->arena, &a->engines);
     find_cgroups(a);
+    tell_powers(a);
     make_mount_point();
     host_facts_read(&(struct host_facts_places){.os_release = "/etc/os-release", .cpuinfo = "/proc/cpuinfo"},
                     c->hostname, &a->arena, &a->host);
@@ -320,7 +361,7 @@ static int set_up(struct agent *a, struct error *err)
         pool_new(a->loop, &cleaner, &a->cleaner, err) < 0 || pool_new(a->loop, &sampler, &a->sampler, err) < 0)
         return -1;
     if (a->slots.maker)
-        a->gpu_watch = gpu_watch_new(a->loop, a->pool, a->slots.maker, a->slots.gpu, a->slots.n, GPU_WATCH_US,
+        a->gpu_watch = gpu_watch_new(a->loop, a->pool, a->slots.maker, a->slots.gpu, a->slots.gpu_n, GPU_WATCH_US,
                                      on_gpus_changed, a);
     a->streams = agent_streams_new(a);
     a->link = link_new(a->loop, c, &link);

@@ -152,6 +152,8 @@ static void read_tasks(const struct config *c, struct arena *a, struct agent_con
     x->slot_type = text_or(c, "slot_type", "auto", a);
     x->visible_gpus = visible_gpus(c, a);
     x->artificial_slots = (int)config_int(c, "artificial_slots");
+    x->cpu_slots = (int)config_int(c, "cpu_slots");
+    x->slots_per_device = (int)config_int(c, "slots_per_device");
     x->container_runtime = text_or(c, "container_runtime", "auto", a);
     x->container_socket = config_text(c, "container_socket", a);
     x->accounts.allow_root = config_bool(c, "allow_root_tasks");
@@ -160,6 +162,7 @@ static void read_tasks(const struct config *c, struct arena *a, struct agent_con
     x->debug = config_bool(c, "debug");
     x->keep_ended = x->debug || config_bool(c, "container_auto_remove_disabled");
     x->mount_namespaces = config_bool(c, "mount_namespaces");
+    x->pid_namespaces = config_bool(c, "pid_namespaces") && x->mount_namespaces && geteuid() == 0;
     x->http_proxy = config_text(c, "http_proxy", a);
     x->https_proxy = config_text(c, "https_proxy", a);
     x->ftp_proxy = config_text(c, "ftp_proxy", a);
@@ -167,6 +170,27 @@ static void read_tasks(const struct config *c, struct arena *a, struct agent_con
     x->run_root = text_or(c, "run_root", arena_printf(a, "%s/tasks", x->data_dir), a);
     x->python_path = text_or(c, "python_path", path_of_library(a), a);
     x->task_program = text_or(c, "task_program", beside_this_program("determined-task", a), a);
+}
+
+/* ---- amounts ------------------------------------------------------------------------------------------------------
+ */
+
+/* An amount as a number; -1 if it is unset. Sizes may be written as text, which the schema has checked. */
+static int64_t config_amount(const struct config *c, const char *path)
+{
+    struct json_object *v = config_get(c, path);
+    int64_t n = -1;
+    if (json_object_is_type(v, json_type_string))
+        size_parse(json_object_get_string(v), &n);
+    else if (v)
+        n = json_object_get_int64(v);
+    return n;
+}
+
+static int64_t parts_of_memory(int n, int of)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    return pages > 0 && size > 0 ? (int64_t)pages / of * n * size : 0;
 }
 
 /* ---- Python environments ----------------------------------------------------------------------------------------- */
@@ -197,23 +221,21 @@ static const char *default_lists(struct arena *a)
  * to nobody: what a package does when it is built must not be done as root, nor as any user. */
 static void read_python(struct config *c, struct arena *a, struct agent_config *x)
 {
-    struct json_object *size = config_get(c, "python_environments.max_size");
+    int64_t memory = config_amount(c, "python_environments.build_memory");
     x->python = (struct python_settings){.dir = text_or(c, "python_environments.dir", default_environments(a), a),
+                                         .max_bytes = config_amount(c, "python_environments.max_size"),
                                          .wheels = config_text(c, "python_environments.wheels", a),
                                          .index_url = config_text(c, "python_environments.index_url", a),
                                          .lists_dir = text_or(c, "python_environments.lists_dir", default_lists(a), a),
                                          .only_wheels = config_bool(c, "python_environments.only_wheels"),
                                          .build_timeout_s = (int32_t)config_int(c, "python_environments.build_timeout"),
+                                         .build_memory_bytes = memory >= 0 ? memory : parts_of_memory(5, 10),
                                          .change_user = geteuid() == 0,
                                          .uid = x->accounts.own.first,
                                          .gid = x->accounts.own.first,
                                          .http_proxy = x->http_proxy,
                                          .https_proxy = x->https_proxy,
                                          .no_proxy = x->no_proxy};
-    if (json_object_is_type(size, json_type_string))
-        size_parse(json_object_get_string(size), &x->python.max_bytes);
-    else
-        x->python.max_bytes = json_object_get_int64(size);
     if (*x->python.wheels && *x->python.index_url)
         config_problem(
             c, "python_environments.wheels",
@@ -223,29 +245,11 @@ static void read_python(struct config *c, struct arena *a, struct agent_config *
 
 /* ---- limits of tasks --------------------------------------------------------------------------------------------- */
 
-/* An amount as a number; -1 if it is unset. Sizes may be written as text, which the schema has checked. */
-static int64_t config_amount(const struct config *c, const char *path)
-{
-    struct json_object *v = config_get(c, path);
-    int64_t n = -1;
-    if (json_object_is_type(v, json_type_string))
-        size_parse(json_object_get_string(v), &n);
-    else if (v)
-        n = json_object_get_int64(v);
-    return n;
-}
-
-static int64_t nine_tenths_of_memory(void)
-{
-    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-    return pages > 0 && size > 0 ? (int64_t)pages / 10 * 9 * size : 0;
-}
-
 static void read_limits(const struct config *c, struct agent_config *x)
 {
     int64_t memory = config_amount(c, "task_limits.memory"), most = config_amount(c, "task_limits.max_memory"),
             disk = config_amount(c, "task_limits.max_disk"), processes = config_amount(c, "task_limits.max_processes");
-    x->limit = (struct task_limits){.memory_bytes = memory >= 0 ? memory : nine_tenths_of_memory(),
+    x->limit = (struct task_limits){.memory_bytes = memory >= 0 ? memory : parts_of_memory(9, 10),
                                     .disk_bytes = config_amount(c, "task_limits.disk"),
                                     .processes = (int32_t)config_amount(c, "task_limits.processes")};
     x->limit_max = (struct task_limits){.memory_bytes = most > 0 ? most : 0,

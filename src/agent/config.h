@@ -37,12 +37,12 @@ struct agent_config {
     const char *agent_id, *hostname, *resource_pool;
     const char *slot_type;
     const char *visible_gpus; /* NULL: all of them */
-    int artificial_slots;
+    int artificial_slots, cpu_slots, slots_per_device;
     const char *container_runtime; /* as configured; "auto" by default */
     const char *container_socket;  /* of the container engine; "": where engines listen */
     const char *token;             /* never logged */
     struct account_rules accounts; /* who tasks may run as */
-    bool mount_namespaces;
+    bool mount_namespaces, pid_namespaces;
     /* the limits of a task that asks for none, and the highest that a task may ask for */
     struct task_limits limit, limit_max;
     bool debug, keep_ended; /* keep_ended: directories of ended tasks are kept */

@@ -207,6 +207,13 @@ struct core_device {
     bool lost; /* the device does not answer: nothing is placed on it until it does */
 };
 
+/* A device that has failed a check of its health. */
+struct core_device_trouble {
+    int32_t id;
+    const char *reason;
+    int64_t since_us; /* by the agent's clock; later failures have later times */
+};
+
 /* What an agent says about one container. */
 struct core_container_report {
     const char *container_id;
@@ -317,11 +324,16 @@ struct core_event {
             /* all containers that the agent still knows, also those that have exited */
             const struct core_container_report *container;
             size_t container_n;
+            /* all failures that the agent remembers, also those that it has told before */
+            const struct core_device_trouble *trouble;
+            size_t trouble_n;
         } agent; /* CORE_AGENT_CONNECTED; CORE_AGENT_DISCONNECTED has agent_id only */
         struct {
             const char *agent_id;
             const int32_t *lost_id; /* the ids of all devices that are lost; all other devices answer */
             size_t lost_n;
+            const struct core_device_trouble *trouble; /* as in `agent` */
+            size_t trouble_n;
         } devices; /* CORE_AGENT_DEVICES */
         struct {
             const char *agent_id;
@@ -564,7 +576,9 @@ struct core_task_view {
 };
 struct core_slot_view {
     const struct core_device *device;
-    bool enabled, draining;   /* enabled: the slot can be used, so neither the slot nor its agent is disabled */
+    bool enabled, draining; /* enabled: the slot can be used, so neither the slot nor its agent is disabled */
+    /* why the slot is disabled, if its device has failed or is lost; "": for no such reason */
+    const char *reason;
     const char *container_id; /* the container that holds the slot; NULL: the slot is free */
     const char *allocation_id, *task_id;
     const struct container_row *container; /* the row of that container */

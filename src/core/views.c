@@ -209,6 +209,8 @@ static void fill_slot(const struct agent *agent, const struct slot *s, struct co
     *ret = (struct core_slot_view){.device = &s->device,
                                    .enabled = slot_usable(agent, s) && !away,
                                    .draining = is_draining(agent, s->device.id) || away};
+    const char *reason = slot_reason(agent, s->device.id);
+    ret->reason = *reason || !s->device.lost ? reason : "its device does not answer";
     if (s->container) {
         ret->container_id = s->container->row.id;
         ret->allocation_id = s->container->row.allocation_id;

@@ -19,6 +19,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/must.h"
 #include "task/mounts.h"
+#include "task/pid_namespace.h"
 
 #define OOM_SCORE "300"
 #define TMP_PATH_MAX 75
@@ -30,6 +31,9 @@ struct failure {
     bool by_task;   /* the reason is what was submitted, not this machine */
     char what[256];
 };
+
+/* What this machine refuses, although the task may start without it. */
+enum lack { LACKS_NOTHING, LACKS_MOUNTS, LACKS_PROCESSES };
 
 struct pipes {
     int out[2], err[2], status[2];
@@ -300,7 +304,7 @@ static int set_nonblocking(int fd)
 }
 
 /* Waits until the child has become the task, which closes the pipe by exec, or has written why it could not. */
-static int await_exec(struct child *c, int status_fd, int *ret_code, bool *ret_by_mounts, struct error *err)
+static int await_exec(struct child *c, int status_fd, int *ret_code, enum lack *ret_lack, struct error *err)
 {
     struct failure f = {0};
     ssize_t n;
@@ -312,30 +316,37 @@ static int await_exec(struct child *c, int status_fd, int *ret_code, bool *ret_b
     waitpid(c->pid, NULL, 0);
     *ret_code = !f.by_task ? 0 : f.error_number == ENOENT ? 127 : 126;
     f.what[sizeof(f.what) - 1] = 0;
-    *ret_by_mounts = f.by_mounts;
+    *ret_lack = f.by_mounts ? LACKS_MOUNTS : LACKS_NOTHING;
     if (f.by_mounts)
         return error_set(err, ERR_PRECONDITION, "%s", f.what);
     return error_set(err, f.by_task ? ERR_INVALID : ERR_PRECONDITION, "%s: %s", f.what, strerror(f.error_number));
 }
 
 static int try_start(const struct taskspec *spec, const char *refusal, struct child *ret, int *ret_code,
-                     bool *ret_by_mounts, struct error *err)
+                     enum lack *ret_lack, struct error *err)
 {
     struct pipes p;
     struct child c = {.pid = -1};
+    struct pid_namespace own = PID_NAMESPACE_NONE;
     *ret_code = 0;
-    *ret_by_mounts = false;
+    *ret_lack = LACKS_NOTHING;
     int r = make_pipes(&p, err);
+    /* without mounts, the task's /proc would show the machine's process ids */
+    if (r == 0 && spec->own_processes && spec->mount_n && pid_namespace_enter(&own, err) < 0) {
+        *ret_lack = LACKS_PROCESSES;
+        r = -1;
+    }
     if (r == 0) {
         bool joined;
         c.pid = fork_in_cgroup(spec->cgroup_procs, &joined);
         if (c.pid == 0)
             become_task(spec, joined, refusal, &p);
         r = c.pid < 0 ? error_errno(err, "cannot fork") : 0;
+        pid_namespace_leave(&own);
     }
     if (r == 0) {
         close(take_fd(p.status[1]));
-        r = await_exec(&c, p.status[0], ret_code, ret_by_mounts, err);
+        r = await_exec(&c, p.status[0], ret_code, ret_lack, err);
     }
     if (r == 0) {
         c.out = take_fd(p.out[0]);
@@ -343,6 +354,8 @@ static int try_start(const struct taskspec *spec, const char *refusal, struct ch
         set_nonblocking(c.out);
         set_nonblocking(c.err);
         *ret = c;
+    } else {
+        pid_namespace_end(&own);
     }
     close_pair(p.out);
     close_pair(p.err);
@@ -358,23 +371,29 @@ static int refuse_unisolated(const char *why, struct error *err)
                      why);
 }
 
-/* Tries to start the task with all mounts, then with its own directory as the only mount, then without mounts. A task
- * that is to be isolated starts with all mounts or not at all. */
+/* Tries to start the task with all mounts and with process ids of its own; then with the machine's process ids, which
+ * its /proc shows, too; then with its own directory as the only mount; then without mounts. A task that is to be
+ * isolated starts with all mounts or not at all. */
 int child_start(const struct taskspec *spec, struct child *ret, int *ret_code, struct error *err)
 {
     struct taskspec less = *spec;
-    bool by_mounts;
+    enum lack lack;
     *ret_code = 0;
     if (spec->isolated && !spec->mount_n)
         return refuse_unisolated("mount_namespaces is false in the agent's configuration", err);
-    int r = try_start(spec, NULL, ret, ret_code, &by_mounts, err);
-    while (r < 0 && by_mounts) {
+    int r = try_start(spec, NULL, ret, ret_code, &lack, err);
+    if (r < 0 && lack != LACKS_NOTHING && less.own_processes) {
+        error_release(err);
+        less.own_processes = false;
+        r = try_start(&less, NULL, ret, ret_code, &lack, err);
+    }
+    while (r < 0 && lack == LACKS_MOUNTS) {
         cleanup_error struct error refusal = ERROR_INIT;
         error_move(&refusal, err);
         if (spec->isolated)
             return refuse_unisolated(error_msg(&refusal), err);
         less.mount_n = less.mount_n > 1 ? 1 : 0;
-        r = try_start(&less, error_msg(&refusal), ret, ret_code, &by_mounts, err);
+        r = try_start(&less, error_msg(&refusal), ret, ret_code, &lack, err);
     }
     return r;
 }

@@ -1,8 +1,8 @@
 /* Starts the entrypoint of a task: in a session and a process group of its own, with stdin from /dev/null, with stdout
- * and stderr into pipes, in the task's cgroups and mounts, as the task's user, with no_new_privs, and without the
- * capabilities that the order drops. The entrypoint dies with the supervisor. Where the machine refuses the mounts, the
- * task runs without them, and its log begins with a line that says so; a task that the order isolates does not start
- * then. */
+ * and stderr into pipes, in the task's cgroups, mounts and process ids, as the task's user, with no_new_privs, and
+ * without the capabilities that the order drops. The entrypoint dies with the supervisor. Where the machine refuses the
+ * mounts, the task runs without them, and its log begins with a line that says so; a task that the order isolates does
+ * not start then. */
 #ifndef DET_TASK_CHILD_H
 #define DET_TASK_CHILD_H
 

@@ -29,6 +29,7 @@ const char *limits_exceeded(struct limits *l, int64_t now_us, struct arena *a);
 int64_t limits_next_us(const struct limits *l);
 /* How many of the task's processes the kernel has killed because memory ran out. */
 int64_t limits_out_of_memory(const struct limits *l);
-const char *limits_memory_text(const struct limits *l, struct arena *a); /* "killed: out of memory: limit 2 GiB" */
+const char *limits_memory_text(const struct limits *l,
+                               struct arena *a); /* "killed: out of memory: the task used 2 GiB, its limit" */
 
 #endif

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -124,18 +125,21 @@ static int hide_all(const struct view *v, struct error *err)
     return 0;
 }
 
-/* Mounts /proc so that processes are visible to their own user only. Kernels from 5.8 on know "invisible", and apply it
- * to this mount alone; older kernels, which would change /proc of the whole machine, refuse it. A task that runs as the
- * agent's user has nobody to be hidden from, and root sees everything. */
+/* Mounts /proc so that it shows the task's process ids, if it has ids of its own, and processes to their own user only.
+ * Kernels from 5.8 on know "invisible", and apply it to this mount alone; older kernels, which would change /proc of
+ * the whole machine, refuse it. A task that runs as the agent's user has nobody to be hidden from, and root sees
+ * everything. */
 static int hide_processes(const struct view *v, struct error *err)
 {
     static const struct mount_option options[] = {{"hidepid", "invisible"}, {NULL, NULL}};
-    if (!v->spec->change_user || v->spec->uid == 0)
+    bool hides = v->spec->change_user && v->spec->uid != 0;
+    if (!hides && !v->spec->own_processes)
         return 0;
-    cleanup_close int proc = mount_new("proc", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+    cleanup_close int proc = mount_new("proc", hides ? options : NULL,
+                                       MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
     cleanup_close int place = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     return proc < 0 || place < 0 || mount_at(proc, place) < 0
-               ? error_errno(err, "cannot mount /proc with hidepid=invisible")
+               ? error_errno(err, "cannot mount /proc%s", hides ? " with hidepid=invisible" : "")
                : 0;
 }
 
@@ -244,11 +248,34 @@ static int mount_own_tmp(struct view *v, int tree, const struct error *why, stru
     cleanup_error struct error single = ERROR_INIT;
     if (tree < 0)
         return why->kind ? go_on_without(v, without, why, err) : 0;
-    if (mount_tmp(v, tree, &single) == 0)
+    if (mount_over(v, "/tmp", tree, &single) == 0) {
+        v->own_tmp = true;
         return 0;
+    }
     if (v->broken)
         return error_set(err, ERR_PRECONDITION, "%s", error_msg(&single));
     return go_on_without(v, without, &single, err);
+}
+
+/* A task without a /dev/shm of its own shares the machine's, as programs outside of any task do: its user's files there
+ * are closed to other users, but nothing removes them with the task. */
+static int mount_own_shm(struct view *v, struct error *err)
+{
+    char size[24];
+    const struct mount_option option[] = {{"size", size}, {"mode", "1777"}, {NULL, NULL}};
+    cleanup_error struct error single = ERROR_INIT;
+    if (!v->spec->shm_bytes || access("/dev/shm", F_OK) < 0)
+        return 0;
+    snprintf(size, sizeof(size), "%" PRIu64, v->spec->shm_bytes);
+    cleanup_close int shm = mount_new("tmpfs", option, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+    if (shm < 0)
+        error_errno(&single, "cannot make a file system in memory");
+    else if (mount_over(v, "/dev/shm", shm, &single) == 0)
+        return 0;
+    if (v->broken)
+        return error_set(err, ERR_PRECONDITION, "%s", error_msg(&single));
+    warn_in_task_log("this task has no /dev/shm of its own", &single);
+    return 0;
 }
 
 /* A task without terminals of its own has those of the machine, which the kernel keeps apart by their owners. So even a
@@ -266,12 +293,13 @@ static int make_view(struct view *v, int *tree, struct error *err)
     cleanup_close int tmp = copy_own_tmp(v->spec, &no_tmp);
     if (hide_all(v, err) < 0)
         return -1;
-    if (hide_processes(v, &no_proc) < 0 &&
-        go_on_without(v, "this task sees the processes of other users in /proc", &no_proc, err) < 0)
+    if (hide_processes(v, &no_proc) < 0 && v->spec->own_processes)
+        return error_set(err, ERR_PRECONDITION, "%s", error_msg(&no_proc));
+    if (no_proc.kind && go_on_without(v, "this task sees the processes of other users in /proc", &no_proc, err) < 0)
         return -1;
     take_sources(v, tree);
     mount_own_terminals(v);
-    if (mount_own_tmp(v, tmp, &no_tmp, err) < 0 || add_mounts(v, tree, err) < 0)
+    if (mount_own_tmp(v, tmp, &no_tmp, err) < 0 || mount_own_shm(v, err) < 0 || add_mounts(v, tree, err) < 0)
         return -1;
     return add_run_dir(v, err);
 }

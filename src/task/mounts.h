@@ -12,7 +12,7 @@
  * 2. /proc is mounted so that it shows only processes of the task's user;
  * 3. the sources of the order's mounts are opened with the task's rights, so that no mount leads where the task
  *     could not go;
- * 4. /tmp and /dev/pts become the task's own (mounts_tmp.c, mounts_pts.c);
+ * 4. /tmp, /dev/shm and /dev/pts become the task's own (mounts_tmp.c, mounts_pts.c);
  * 5. the mounts are made.
  * A path that the task's user may change is looked up once, with that user's rights, and used by descriptor from
  *     then on. Nothing is looked up through /proc, since a mount of the order may cover it.

@@ -2,7 +2,7 @@
  *
  *
  * mounts.c       the order of the steps, and the mounts that the order names
- * mounts_tmp.c   the task's own /tmp
+ * mounts_tmp.c   the task's own /tmp and /dev/shm
  * mounts_pts.c   the task's own terminals
  * mounts_point.c mount points that do not exist, and directories that are covered for their sake
  * mounts_call.c  the system calls, and the change between the task's rights and ours */
@@ -52,8 +52,8 @@ int show_again(int entry, int dir, const char *name, struct error *err);
 /* Returns the descriptor of a mount point at this path, creating it if it does not exist. */
 int have_point(struct view *v, const char *path, bool directory, struct error *err);
 
-/* Mounts `tree`, a copy of the task's own directory for temporary files, at /tmp. */
-int mount_tmp(struct view *v, int tree, struct error *err);
+/* Mounts `tree` at the directory `path`, /tmp or /dev/shm, and shows in it again what the order names there. */
+int mount_over(struct view *v, const char *path, int tree, struct error *err);
 
 /* Mounts terminals of the task's own at /dev/pts, if the order says so and the machine has terminals at all. */
 int mount_terminals(const struct view *v, struct error *err);

@@ -27,15 +27,15 @@ def _strings(items):
 
 def spec(argv, env=(), cwd="/", uid=None, gid=0, groups=(), procs=(), oom="", log_links="", spool_max=64 << 20, mounts=(), hidden=(),
          memory=0, processes=0, disk=0, pids_file="", boot_id="", tmp="", isolated=False, drop_capabilities=0, terminal_gid=None,
-         image="", places=()):
+         image="", places=(), own_processes=False, shm=0):
     """Makes the bytes of an order. uid None: the task runs as the same user as its supervisor. image: of the container whose first process
     the supervisor is. Without image and terminal_gid, the order is that of an older agent, which knows no locks, no containers and no
     terminals of the task's own."""
     env = [f"PATH={os.environ['PATH']}", *env]
-    older = terminal_gid is None and not image
+    older = terminal_gid is None and not image and not own_processes and not shm
     return b"".join([
-        struct.pack("<I", 0x32535444 if older else 0x34535444), _strings(argv), _strings(env), _string(cwd),
-        struct.pack("<IIII", (uid is not None) + 2 * isolated + 4 * (terminal_gid is not None), uid or 0, gid, len(groups)),
+        struct.pack("<I", 0x32535444 if older else 0x35535444), _strings(argv), _strings(env), _string(cwd),
+        struct.pack("<IIII", (uid is not None) + 2 * isolated + 4 * (terminal_gid is not None) + 8 * own_processes, uid or 0, gid, len(groups)),
         b"".join(struct.pack("<I", g) for g in groups), _strings(procs), _string(oom), _string(log_links),
         struct.pack("<Q", spool_max), struct.pack("<I", len(mounts)),
         b"".join(_string(str(source)) + _string(target) + struct.pack("<I", sum(flags)) for source, target, *flags in mounts),
@@ -43,7 +43,7 @@ def spec(argv, env=(), cwd="/", uid=None, gid=0, groups=(), procs=(), oom="", lo
         _string(str(tmp)), struct.pack("<Q", drop_capabilities),
         *([] if older else [_strings([]), _string(image), _string("docker" if image else ""), struct.pack("<I", len(places)),
                             *(_string(target) + struct.pack("<QQ", dev, ino) for target, dev, ino in places), _string(""),
-                            struct.pack("<I", terminal_gid or 0)]),
+                            struct.pack("<IQ", terminal_gid or 0, shm)]),
     ])
 
 

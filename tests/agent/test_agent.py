@@ -11,6 +11,7 @@ import time
 import pytest
 from support.fake_master import agents
 from support.fake_master.agents import Agent
+from support.machine_pids import machine_pids  # noqa: F401
 from support.processes import alive
 from support.waiting import wait_for
 

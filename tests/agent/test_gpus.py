@@ -7,6 +7,7 @@ import signal
 import pytest
 from support.fake_master.agents import Agent
 from support.gpu_stubs import build_stub
+from support.waiting import wait_for
 
 
 @pytest.fixture(scope="session")
@@ -147,3 +148,47 @@ def test_a_task_sees_its_own_gpus_by_uuid_and_one_without_slots_none(master, age
     c = master.start(["echo [$CUDA_VISIBLE_DEVICES] $NVIDIA_VISIBLE_DEVICES"], deviceIds=[])
     master.finish(c)
     assert master.text(c) == "[] void\n"
+
+
+def troubles(master):
+    """What the agent has told of devices in trouble, in its hello or later."""
+    told = [t for _, hello in master.hellos for t in hello.get("troubles", [])]
+    return told + [t for m in master.devices for t in m.get("troubles", [])]
+
+
+@pytest.mark.parametrize("tells, reason", [
+    ("count=2 xid=79", "its driver reported Xid 79"),
+    ("count=2 ecc=3", "its memory had 3 errors that could not be corrected (ECC)"),
+    ("count=2 degrees=97", "it is 97 °C hot, at which it switches itself off"),
+    ("count=2 mig=1 xid=48", "its driver reported Xid 48"),
+])
+def test_a_gpu_that_fails_is_told_with_its_reason(master, agent, tells, reason):
+    a = agent(tells=tells)
+    devices(master, a)
+    master.wait(lambda: troubles(master))
+    found = troubles(master)[0]
+    assert found["reason"] == reason and int(found["sinceUs"]) > 0 and found["id"] == 1
+    assert "gpu.trouble index=1" in a.log_text() and reason in a.log_text()
+
+
+@pytest.mark.parametrize("tells", ["count=2 xid=31", "count=2 degrees=94"])
+def test_what_is_no_fault_of_the_gpu_is_no_trouble(master, agent, tells):
+    a = agent(tells=tells, log={"level": "debug"})
+    devices(master, a)
+    wait_for("the first check", lambda: "gpu.usage index=1" in a.log_text())
+    assert not troubles(master) and "gpu.trouble" not in a.log_text()
+
+
+def test_slots_that_share_a_gpu_tell_their_task_its_part_of_the_memory(master, agent):
+    found = devices(master, agent(tells="count=2", slots_per_device=4))
+    assert [d[0] for d in found] == list(range(8)) and found[5][2:] == ("Stub S100, part 2 of 4", "GPU-00000001-aaaa")
+    c = master.start(["echo $CUDA_VISIBLE_DEVICES $DET_GPU_MEMORY_BUDGET"], deviceIds=[5, 1, 2])
+    master.finish(c)
+    assert master.text(c) == f"GPU-00000001-aaaa,GPU-00000000-aaaa {20 << 30},{40 << 30}\n"
+
+
+def test_a_gpu_of_ones_own_has_no_budget(master, agent):
+    devices(master, agent(tells="count=2"))
+    c = master.start(["echo [$DET_GPU_MEMORY_BUDGET]"], deviceIds=[1])
+    master.finish(c)
+    assert master.text(c) == "[]\n"

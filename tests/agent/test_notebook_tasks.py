@@ -6,6 +6,7 @@ import signal
 import pytest
 from support.fake_master.agents import Agent
 from support.jupyter import PYTHON, Jupyter, needs_jupyterlab
+from support.machine_pids import machine_pids  # noqa: F401
 from support.ports import free_port
 from support.waiting import wait_for
 

@@ -77,6 +77,10 @@ OUT_OF_RANGE = {
     "a source without end": {"logs": logs(lines=[line(source="x" * 10_000)])},
     "lost devices without end": {"devices": {"lostIds": list(range(100_000))}},
     "a lost device below all": {"devices": {"lostIds": [-BIG - 1]}},
+    "troubles without end": {"devices": {"troubles": [{"id": 0, "reason": "x", "sinceUs": "5"}] * 100_000}},
+    "a trouble whose reason has no end": {"devices": {"troubles": [{"id": 0, "reason": "x" * 100_000, "sinceUs": "5"}]}},
+    "a trouble that writes lines of its own": {"devices": {"troubles": [{"id": 0, "reason": "a\nb", "sinceUs": "5"}]}},
+    "a trouble after the end of time": {"devices": {"troubles": [{"id": 0, "reason": "x", "sinceUs": str(2**62)}]}},
     "metrics of no container": {"metrics": {"containerId": "", "group": "cpu", "metrics": {}}},
 }
 
@@ -97,6 +101,7 @@ BAD_HELLOS = {
     "a host name with a line of its own": {"hostname": "a\nerror fake=1"},
     "a device below all": {"devices": [{**DEVICE, "id": -1}]},
     "a device beyond all": {"devices": [{**DEVICE, "id": BIG}]},
+    "a trouble of a device below all": {"troubles": [{"id": -1, "reason": "x", "sinceUs": "5"}]},
     "a device of no type": {"devices": [{**DEVICE, "type": 99}]},
     "a brand without end": {"devices": [{**DEVICE, "brand": "b" * 100_000}]},
     "a thousand devices": {"devices": [{**DEVICE, "id": i} for i in range(1000)]},

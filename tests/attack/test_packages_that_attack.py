@@ -7,6 +7,7 @@ import tarfile
 import tempfile
 
 import pytest
+from support.control_groups import cgroup_has
 from support.fake_master.agents import Agent, Master
 from support.waiting import wait_for
 from support.wheels import wheel
@@ -123,3 +124,19 @@ def test_only_wheels_lets_no_package_run_code(site):
     sdist(place / "wheels", "evil", {"pyproject.toml": PROJECT, "backend.py": backend})
     exit, log = run(master, "evil==1.0", "true")
     assert "the requirements cannot be met" in exit["text"] and not (place / "cache" / "was-here").exists()
+
+
+@pytest.mark.skipif(not cgroup_has("memory"), reason="this machine gives no control group for memory")
+def test_a_package_takes_all_memory_when_it_is_built(site):
+    place, master, agent = site
+    assert agent.kill(signal.SIGTERM) == 0
+    agent.keys["python_environments"]["build_memory"] = "192 MiB"
+    agent.start()
+    master.wait_agent(2)
+    backend = "def get_requires_for_build_wheel(config_settings=None):\n    b = []\n    while True: b.append(bytearray(8 << 20))\n"
+    sdist(place / "wheels", "evil", {"pyproject.toml": PROJECT, "backend.py": backend})
+    exit, _ = run(master, "evil==1.0", "true")
+    assert exit["kind"] == "EXIT_KIND_REFUSED"
+    assert "took more memory than the 192 MiB" in exit["text"] and "raise python_environments.build_memory" in exit["text"], exit
+    assert not list(pathlib.Path("/sys/fs/cgroup").glob(f"**/determined/python-*-{(place / 'cache').stat().st_ino:x}"))
+    assert "41" in run(master, "tiny==1.0", "python3 -c 'import tiny; print(tiny.value)'")[1]

@@ -8,6 +8,7 @@ import uuid
 import pytest
 from on_an_agent import ALICE, BOB, ROOT, needs_root, site
 from support import namespaces
+from support.processes import outside
 
 REFUSE = pathlib.Path(__file__).resolve().parents[1] / "support/refuse.py"
 
@@ -77,12 +78,22 @@ def test_without_mount_namespaces_tmpdir_is_the_tasks_own():
         without_mounts(place, place.path / "agent/tasks")
 
 
+def test_a_task_finds_or_leaves_files_in_anothers_dev_shm(place):
+    one = place.start("echo trap > /dev/shm/sem.rank0; echo made; sleep 1000", uid=ALICE)
+    place.master.wait(lambda: "made" in place.master.text(one))
+    assert place.run("ls -A /dev/shm; touch /dev/shm/sem.rank0 && echo mine", uid=BOB) == "mine\n"
+    assert not pathlib.Path("/dev/shm/sem.rank0").exists()
+    place.master.signal(one, 9)
+    place.master.finish(one)
+    place.gone(one)
+
+
 @needs_root
 def test_the_processes_of_others(place):
     secret = f"DET_SECRET={uuid.uuid4().hex}"
     one = place.start("echo pid $$; exec sleep 1000", uid=ALICE, more_env=[secret])
     place.master.wait(lambda: "pid" in place.master.text(one))
-    pid = place.master.text(one).split()[1]
+    pid = outside(int(place.master.text(one).split()[1]), ALICE)
     out = place.run(f"ls -d /proc/{pid} /proc/1; cat /proc/{pid}/environ /proc/{pid}/cmdline; ls -d /proc/$$; kill -9 {pid}; "
                     "grep -l sleep /proc/[0-9]*/cmdline; echo ran", uid=BOB)
     assert secret not in out and f"/proc/{pid}\n" not in out and "/proc/1\n" not in out
@@ -92,7 +103,7 @@ def test_the_processes_of_others(place):
 
 @needs_root
 def test_ones_own_processes_show(place):
-    """A task sees its own processes and those of the user's other tasks: profilers and launchers look at them."""
+    """A task sees its own processes: profilers and launchers look at them."""
     out = place.run("sleep 1000 & ls -d /proc/$! /proc/self/fd >/dev/null && cat /proc/$!/cmdline | tr '\\0' ' '; kill $!")
     assert out == "sleep 1000 "
 

@@ -4,20 +4,10 @@ import tempfile
 
 import pytest
 from support.cluster import Cluster, wait_for
+from support.control_groups import cgroup_has
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make control groups without systemd's help")
 MIB = 1 << 20
-
-
-def cgroup_has(controller):
-    v1 = f"/sys/fs/cgroup/{controller}"
-    if os.path.isdir(v1):
-        return os.access(v1, os.W_OK)
-    try:
-        with open("/sys/fs/cgroup/cgroup.controllers", encoding="ascii") as f:
-            return controller in f.read().split() and os.access("/sys/fs/cgroup", os.W_OK)
-    except OSError:
-        return False
 
 
 def lines_of(cluster, experiment):
@@ -62,14 +52,14 @@ def ends_with(cluster, reason, **config):
 @pytest.mark.parametrize("resources, limit", [({"memory_limit": "64 MiB"}, "64 MiB"), ({"memory_limit": "1 TiB"}, "256 MiB"), ({}, "256 MiB")])
 def test_a_task_takes_all_memory(cluster, neighbour, resources, limit):
     grow = "b = []\nwhile True:\n    b.append(bytearray(8 << 20))"
-    ends_with(cluster, f"killed: out of memory: limit {limit}", entrypoint=["python3", "-c", grow],
+    ends_with(cluster, f"killed: out of memory: the task used {limit}, its limit", entrypoint=["python3", "-c", grow],
               resources={"slots_per_trial": 1, **resources})
 
 
 @pytest.mark.skipif(not cgroup_has("memory"), reason="this machine gives no control group for memory")
 def test_a_process_of_a_task_takes_all_memory_and_the_task_notices(cluster, neighbour):
     grow = "b = []\nwhile True: b.append(bytearray(8 << 20))"
-    ends_with(cluster, "killed: out of memory: limit 64 MiB", entrypoint=["sh", "-c", f'python3 -c "exec({grow!r})"; echo it ended with $?; exit 3'],
+    ends_with(cluster, "killed: out of memory: the task used 64 MiB, its limit", entrypoint=["sh", "-c", f'python3 -c "exec({grow!r})"; echo it ended with $?; exit 3'],
               resources={"slots_per_trial": 1, "memory_limit": 64 * MIB})
 
 

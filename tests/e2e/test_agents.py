@@ -7,6 +7,7 @@ import pytest
 from support.cluster import BUILD, wait_for
 from support.det import det
 from support.experiments import log_of, shell, the_trial, wait_file, wait_no_supervisors
+from support.machine_pids import machine_pids  # noqa: F401
 from support.processes import alive
 
 POOLS = {"resource_pools": [{"pool_name": "default"}, {"pool_name": "b"}]}

@@ -5,6 +5,7 @@ import struct
 import pytest
 from support.cluster import BUILD, SANITIZED, wait_for
 from support.experiments import shell, task_lines, the_trial, wait_file, wait_slots_free
+from support.machine_pids import machine_pids  # noqa: F401
 from support.processes import alive
 
 DAY_S = 24 * 3600

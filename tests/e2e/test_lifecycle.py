@@ -6,6 +6,7 @@ import time
 import pytest
 from support.cluster import SANITIZED, wait_for
 from support.experiments import Follower, log_of, shell, slots_used, task_lines, the_trial, wait_file, wait_line, wait_slots_free
+from support.machine_pids import machine_pids  # noqa: F401
 from support.processes import alive, memory_kib
 
 

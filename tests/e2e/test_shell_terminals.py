@@ -14,6 +14,7 @@ import pytest
 from support import namespaces
 from support.cluster import BUILD, TIMEOUT_S, Cluster
 from support.det import det, environment, run_det
+from support.machine_pids import machine_pids  # noqa: F401
 from support.waiting import wait_for
 
 pytestmark = [

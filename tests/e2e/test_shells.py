@@ -10,6 +10,7 @@ import pytest
 from support import interactive
 from support.cluster import BUILD, wait_for
 from support.interactive import Task
+from support.machine_pids import machine_pids  # noqa: F401
 
 needs_ssh = pytest.mark.skipif(not shutil.which("sshd", path=os.environ["PATH"] + ":/usr/sbin"), reason="openssh-server is not installed")
 pytestmark = needs_ssh

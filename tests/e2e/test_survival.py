@@ -20,6 +20,7 @@ from support.experiments import (
     wait_no_supervisors,
     wait_slots_free,
 )
+from support.machine_pids import machine_pids  # noqa: F401
 from support.processes import alive
 
 # A task that reports by itself: what the master has acknowledged is written down, line by line.

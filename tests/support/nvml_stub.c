@@ -4,13 +4,16 @@
  *   count=N          GPUs (default 0)             mig=I        GPU I is cut into two instances
  *   init=CODE        nvmlInit fails               lost=I       GPU I does not answer (from the start or later)
  *   error=CODE       counting fails
+ *   xid=X            the driver reports this Xid of GPU 1, once
+ *   ecc=N            GPU 1 has so many uncorrected errors when it is asked for the second time
+ *   degrees=N        how hot GPU 1 is; at 95 GPUs switch themselves off
  *
  * Built with -DOLD it lacks functions that the agent needs; built with -DNO_MIG it lacks only those of MIG. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SUCCESS = 0, INVALID = 2, NO_DRIVER = 9, LOST = 15 };
+enum { SUCCESS = 0, INVALID = 2, NO_DRIVER = 9, TIMEOUT = 10, LOST = 15 };
 
 struct memory {
     unsigned long long total, free, used;
@@ -107,6 +110,60 @@ int nvmlDeviceGetUtilizationRates(void *device, struct utilization *u)
 {
     *u = (struct utilization){.gpu = 42};
     return answer_of(device);
+}
+#endif
+
+#ifndef OLD
+struct event {
+    void *device;
+    unsigned long long type, data;
+    unsigned gpu_instance, compute_instance;
+};
+
+int nvmlDeviceGetTotalEccErrors(void *device, int kind, int since, unsigned long long *n)
+{
+    static int asked;
+    if (card_of(device) != 1 || kind != 1 || since != 0)
+        *n = 0;
+    else
+        *n = asked++ ? (unsigned long long)stub_setting("ecc", 0) : 0;
+    return answer_of(device);
+}
+
+int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *degrees)
+{
+    *degrees = card_of(device) == 1 ? (unsigned)stub_setting("degrees", 40) : 40;
+    return answer_of(device);
+}
+
+int nvmlDeviceGetTemperatureThreshold(void *device, int which, unsigned *degrees)
+{
+    *degrees = which == 0 ? 95 : 90;
+    return answer_of(device);
+}
+
+/* A set of events is the GPU that it is for. */
+int nvmlEventSetCreate(void **set)
+{
+    *set = calloc(1, sizeof(void *));
+    return SUCCESS;
+}
+
+int nvmlDeviceRegisterEvents(void *device, unsigned long long types, void *set)
+{
+    *(void **)set = device;
+    return types == 8 && !instance_of(device) ? SUCCESS : INVALID;
+}
+
+int nvmlEventSetWait_v2(void *set, struct event *e, unsigned timeout_ms)
+{
+    static int told;
+    int xid = stub_setting("xid", 0);
+    if (timeout_ms != 0 || told || !xid || card_of(*(void **)set) != 1)
+        return TIMEOUT;
+    told = 1;
+    *e = (struct event){.device = *(void **)set, .type = 8, .data = (unsigned long long)xid};
+    return SUCCESS;
 }
 #endif
 

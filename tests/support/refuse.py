@@ -10,7 +10,7 @@ import platform
 import struct
 import sys
 
-NUMBER = {"x86_64": {"unshare": 272, "pivot_root": 155, "mount": 165, "fsopen": 430}, "aarch64": {"unshare": 97, "pivot_root": 41, "mount": 40, "fsopen": 430}}[platform.machine()]
+NUMBER = {"x86_64": {"unshare": 272, "pivot_root": 155, "mount": 165, "fsopen": 430, "setns": 308, "clone3": 435}, "aarch64": {"unshare": 97, "pivot_root": 41, "mount": 40, "fsopen": 430, "setns": 268, "clone3": 435}}[platform.machine()]
 LOAD_NUMBER, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
 ALLOW, EPERM = 0x7FFF0000, 0x00050001
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2

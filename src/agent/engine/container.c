@@ -94,6 +94,8 @@ static void describe_limits(const struct engine *e, const struct container_order
         json_object_object_add(host, "PidsLimit", json_object_new_int64(o->processes));
     if (o->cpus > 0)
         json_object_object_add(host, "NanoCpus", json_object_new_int64((int64_t)(o->cpus * 1e9)));
+    if (o->cpuset)
+        json_object_object_add(host, "CpusetCpus", text(o->cpuset));
     if (o->shm_bytes > 0)
         json_object_object_add(host, "ShmSize", json_object_new_int64(o->shm_bytes));
 }

@@ -35,6 +35,7 @@ struct container_order {
     int64_t memory_bytes, shm_bytes; /* 0: the engine's own default */
     int32_t processes;
     double cpus;
+    const char *cpuset;             /* cores, as "0-3"; NULL: all */
     enum wire_device_type gpu_type; /* of `gpu`, the uuids of the task's GPUs */
     const char *const *gpu;
     size_t gpu_n;

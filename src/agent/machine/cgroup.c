@@ -9,13 +9,16 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/strbuf.h"
+#include "common/system/files.h"
 
 #define CPU_PERIOD_US 100000
 #define PARENT "determined"
 #define LEAF "agent"
+#define TEXT_MAX 4096           /* of what is written to one file; a list of cores may be long */
 #define UNIT "determined-agent" /* also any instance of it, UNIT@NAME */
 
-enum controller { MEMORY, CPU, PIDS, CONTROLLER_NR };
+enum controller { MEMORY, CPU, PIDS, CPUSET, CONTROLLER_NR };
 _Static_assert((int)CONTROLLER_NR == CGROUP_CONTROLLERS, "cgroup.h knows how many there are");
 
 /* The name of each controller, and the file of its limit in each hierarchy. */
@@ -25,6 +28,7 @@ static const struct {
     [MEMORY] = {"memory", "memory.limit_in_bytes", "memory.max"},
     [CPU] = {"cpu", "cpu.cfs_quota_us", "cpu.max"},
     [PIDS] = {"pids", "pids.max", "pids.max"},
+    [CPUSET] = {"cpuset", "cpuset.cpus", "cpuset.cpus"},
 };
 
 static bool is_v2(const char *root)
@@ -36,7 +40,7 @@ static bool is_v2(const char *root)
 
 static bool is_limit_wanted(const struct cgroup_limits *l, enum controller c)
 {
-    return c == MEMORY ? l->memory_bytes > 0 : c == CPU ? l->cpus > 0 : l->pids > 0;
+    return c == MEMORY ? l->memory_bytes > 0 : c == CPU ? l->cpus > 0 : c == PIDS ? l->pids > 0 : l->cpuset != NULL;
 }
 
 static void limit_text(const struct cgroup_limits *l, enum controller c, bool v2, char *buf, size_t n)
@@ -45,6 +49,8 @@ static void limit_text(const struct cgroup_limits *l, enum controller c, bool v2
         snprintf(buf, n, "%" PRId64, l->memory_bytes);
     else if (c == PIDS)
         snprintf(buf, n, "%d", l->pids);
+    else if (c == CPUSET)
+        snprintf(buf, n, "%s", l->cpuset);
     else
         snprintf(buf, n, v2 ? "%lld %d" : "%lld", (long long)(l->cpus * CPU_PERIOD_US), CPU_PERIOD_US);
 }
@@ -73,6 +79,31 @@ static const char *make_group(const char *base, const char *name, struct arena *
     return make_dir(parent, err) == 0 && make_dir(dir, err) == 0 ? dir : NULL;
 }
 
+/* The first line of a file; "" if there is none. */
+static const char *read_line(const char *dir, const char *file, struct arena *a)
+{
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    file_read(arena_printf(a, "%s/%s", dir, file), TEXT_MAX, &text, NULL);
+    return arena_strndup(a, strbuf_str(&text), strcspn(strbuf_str(&text), "\n"));
+}
+
+/* A new group of v1's controller of cores has neither cores nor memory nodes, and takes no process without both. The
+ * directory above a task's group gets those of the home, and the task's group gets the memory nodes. */
+static int inherit_nodes(const char *base, const char *name, struct arena *a, struct error *err)
+{
+    static const char *const file[] = {"cpuset.cpus", "cpuset.mems"};
+    const char *parent = arena_printf(a, "%s/" PARENT, base);
+    for (size_t i = 0; i < 2; i++)
+        if (write_group_file(parent, file[i], read_line(base, file[i], a), err) < 0)
+            return -1;
+    return write_group_file(arena_printf(a, "%s/%s", parent, name), file[1], read_line(base, file[1], a), err);
+}
+
+const char *cgroup_cpus(const struct cgroup_home *home, struct arena *a)
+{
+    return read_line(home->base[CPUSET], home->v2 ? "cpuset.cpus.effective" : "cpuset.cpus", a);
+}
+
 static int make_v1(const struct cgroup_home *home, const char *name, const struct cgroup_limits *l, struct arena *a,
                    struct cgroup *g, struct error *err)
 {
@@ -80,11 +111,12 @@ static int make_v1(const struct cgroup_home *home, const char *name, const struc
     for (enum controller c = 0; c < CONTROLLER_NR; c++) {
         if (!is_limit_wanted(l, c))
             continue;
-        char text[64], period[16];
+        char text[TEXT_MAX], period[16];
         limit_text(l, c, false, text, sizeof(text));
         snprintf(period, sizeof(period), "%d", CPU_PERIOD_US);
         const char *dir = make_group(home->base[c], name, a, r == 0 ? err : NULL);
-        if (!dir || (c == CPU && write_group_file(dir, "cpu.cfs_period_us", period, r == 0 ? err : NULL) < 0) ||
+        if (!dir || (c == CPUSET && inherit_nodes(home->base[c], name, a, r == 0 ? err : NULL) < 0) ||
+            (c == CPU && write_group_file(dir, "cpu.cfs_period_us", period, r == 0 ? err : NULL) < 0) ||
             write_group_file(dir, row[c].v1_file, text, r == 0 ? err : NULL) < 0) {
             r = -1;
             continue;
@@ -117,7 +149,7 @@ static int make_v2(const struct cgroup_home *home, const char *name, const struc
     for (enum controller c = 0; c < CONTROLLER_NR; c++) {
         if (!is_limit_wanted(l, c))
             continue;
-        char text[64];
+        char text[TEXT_MAX];
         limit_text(l, c, true, text, sizeof(text));
         enable_v2(root, row[c].name, a);
         if (write_group_file(dir, row[c].v2_file, text, r == 0 ? err : NULL) < 0)

@@ -4,6 +4,7 @@
 #ifndef DET_AGENT_MACHINE_GPU_H
 #define DET_AGENT_MACHINE_GPU_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,11 +17,20 @@ struct gpu {
     const char *uuid, *model;
     uint64_t memory_bytes; /* 0: unknown */
     void *handle;          /* the library's handle */
+    void *card;            /* that of the card whose health counts: of a part of a card, the whole one */
+    uint64_t errors;       /* uncorrected errors of its memory when it was found */
 };
 
 struct gpu_usage {
     unsigned busy_percent;
     uint64_t memory_bytes;
+};
+
+/* What is kept of one GPU from one check of its health to the next; zero at first, with the errors of struct gpu. */
+struct gpu_health {
+    void *events; /* the library's, for errors of the driver */
+    uint64_t errors;
+    bool hot, begun;
 };
 
 struct gpu_maker {
@@ -35,6 +45,9 @@ struct gpu_maker {
     int (*list)(struct arena *a, struct gpu **ret, size_t *ret_n, struct error *err);
     /* -1: the GPU does not answer any more */
     int (*usage)(const struct gpu *g, struct gpu_usage *ret, struct error *err);
+    /* -1: the GPU answers, but has failed since the last check; *err says how. Each failure is told once. NULL: the
+     * library tells nothing of health. */
+    int (*health)(const struct gpu *g, struct gpu_health *h, struct error *err);
 };
 
 extern const struct gpu_maker gpu_nvidia, gpu_amd;

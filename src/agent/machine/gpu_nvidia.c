@@ -10,7 +10,13 @@
 
 #define NVML_SUCCESS 0
 #define NVML_NO_DRIVER 9
-#define TEXT_MAX 96 /* bytes of a name or a uuid */
+#define NVML_UNCORRECTED 1
+#define NVML_VOLATILE 0 /* counted since the driver was loaded */
+#define NVML_TEMPERATURE_GPU 0
+#define NVML_THRESHOLD_SHUTDOWN 0
+#define NVML_EVENT_XID 8ULL
+#define TEXT_MAX 96   /* bytes of a name or a uuid */
+#define EVENTS_MAX 64 /* that one check takes; the rest waits for the next one */
 
 struct nvml_memory {
     unsigned long long total, free, used;
@@ -18,6 +24,12 @@ struct nvml_memory {
 
 struct nvml_utilization {
     unsigned gpu, memory;
+};
+
+struct nvml_event {
+    void *device;
+    unsigned long long type, data;
+    unsigned gpu_instance, compute_instance;
 };
 
 typedef int nvml_text_fn(void *device, char *text, unsigned n);
@@ -36,6 +48,12 @@ static struct {
     int (*mig_mode)(void *device, unsigned *current, unsigned *pending);
     int (*mig_count)(void *device, unsigned *n);
     int (*mig_by_index)(void *device, unsigned i, void **instance);
+    int (*errors)(void *device, int kind, int since, unsigned long long *n);
+    int (*temperature)(void *device, int sensor, unsigned *degrees);
+    int (*threshold)(void *device, int which, unsigned *degrees);
+    int (*events_new)(void **set);
+    int (*events_of)(void *device, unsigned long long types, void *set);
+    int (*events_wait)(void *set, struct nvml_event *event, unsigned timeout_ms);
 } nvml;
 
 static const struct dynlib_function functions[] = {
@@ -52,6 +70,12 @@ static const struct dynlib_function functions[] = {
     {"nvmlDeviceGetMigMode", (void **)&nvml.mig_mode, true}, /* exists since driver 450 */
     {"nvmlDeviceGetMaxMigDeviceCount", (void **)&nvml.mig_count, true},
     {"nvmlDeviceGetMigDeviceHandleByIndex", (void **)&nvml.mig_by_index, true},
+    {"nvmlDeviceGetTotalEccErrors", (void **)&nvml.errors, true},
+    {"nvmlDeviceGetTemperature", (void **)&nvml.temperature, true},
+    {"nvmlDeviceGetTemperatureThreshold", (void **)&nvml.threshold, true},
+    {"nvmlEventSetCreate", (void **)&nvml.events_new, true},
+    {"nvmlDeviceRegisterEvents", (void **)&nvml.events_of, true},
+    {"nvmlEventSetWait_v2", (void **)&nvml.events_wait, true},
     {NULL},
 };
 
@@ -93,8 +117,16 @@ static bool has_mig(void *device)
            nvml.mig_mode(device, &current, &pending) == NVML_SUCCESS && current == 1;
 }
 
+/* How many errors of the card's memory could not be corrected since the driver was loaded; 0 if the card does not tell.
+ */
+static uint64_t count_errors(void *card)
+{
+    unsigned long long n = 0;
+    return nvml.errors && nvml.errors(card, NVML_UNCORRECTED, NVML_VOLATILE, &n) == NVML_SUCCESS ? n : 0;
+}
+
 /* Fills in one GPU. A device that does not tell its uuid cannot be given to a task. */
-static int describe_gpu(void *device, int index, struct arena *a, struct gpu *ret)
+static int describe_gpu(void *device, void *card, int index, struct arena *a, struct gpu *ret)
 {
     char uuid[TEXT_MAX], name[TEXT_MAX] = "";
     struct nvml_memory m = {0};
@@ -107,6 +139,8 @@ static int describe_gpu(void *device, int index, struct arena *a, struct gpu *re
                         .uuid = arena_strdup(a, uuid),
                         .memory_bytes = m.total,
                         .handle = device,
+                        .card = card,
+                        .errors = count_errors(card),
                         .model = arena_strdup(a, *name ? name : "NVIDIA GPU")};
     return NVML_SUCCESS;
 }
@@ -117,7 +151,7 @@ struct list {
     size_t n, cap;
 };
 
-static int add_gpu(struct list *l, void *device, int index)
+static int add_gpu(struct list *l, void *device, void *card, int index)
 {
     if (l->n == l->cap) {
         struct gpu *more = arena_array(l->arena, struct gpu, 2 * l->cap + 8);
@@ -126,7 +160,7 @@ static int add_gpu(struct list *l, void *device, int index)
         l->gpu = more;
         l->cap = 2 * l->cap + 8;
     }
-    int code = describe_gpu(device, index, l->arena, &l->gpu[l->n]);
+    int code = describe_gpu(device, card, index, l->arena, &l->gpu[l->n]);
     if (code == NVML_SUCCESS)
         l->n++;
     return code;
@@ -141,7 +175,7 @@ static void add_instances(struct list *l, void *device)
     nvml.mig_count(device, &n);
     for (unsigned i = 0; i < n; i++)
         if (nvml.mig_by_index(device, i, &instance) == NVML_SUCCESS)
-            add_gpu(l, instance, (int)l->n);
+            add_gpu(l, instance, device, (int)l->n);
 }
 
 static int nvidia_list(struct arena *a, struct gpu **ret, size_t *ret_n, struct error *err)
@@ -160,7 +194,7 @@ static int nvidia_list(struct arena *a, struct gpu **ret, size_t *ret_n, struct 
         if (code == NVML_SUCCESS && has_mig(device))
             add_instances(&l, device);
         else if (code == NVML_SUCCESS)
-            code = add_gpu(&l, device, any_mig ? (int)l.n : (int)i);
+            code = add_gpu(&l, device, device, any_mig ? (int)l.n : (int)i);
         if (code != NVML_SUCCESS)
             log_error("gpu.unusable", "maker=NVIDIA index=%u reason=%s action=\"its slot is left out\"", i,
                       log_quote(nvml.error_string(code)));
@@ -183,6 +217,63 @@ static int nvidia_usage(const struct gpu *g, struct gpu_usage *ret, struct error
     return 0;
 }
 
+/* Xids are what the driver's errors are called. Those of this list are caused by programs: the next program finds the
+ * GPU as it should be (NVIDIA, "Xid Errors"; its plugin for Kubernetes passes over the same ones). */
+static bool is_of_a_program(unsigned long long xid)
+{
+    static const unsigned short programs[] = {13, 31, 43, 45, 68, 109};
+    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
+        if (programs[i] == xid)
+            return true;
+    return false;
+}
+
+/* Takes the Xids that have come since the last check. Returns the first that is not a program's; 0: there is none. A
+ * library or card without such events has none. */
+static unsigned long long take_xid(const struct gpu *g, struct gpu_health *h)
+{
+    struct nvml_event e;
+    unsigned long long found = 0;
+    if (!nvml.events_new || !nvml.events_of || !nvml.events_wait)
+        return 0;
+    if (!h->begun && (nvml.events_new(&h->events) != NVML_SUCCESS ||
+                      nvml.events_of(g->card, NVML_EVENT_XID, h->events) != NVML_SUCCESS))
+        h->events = NULL;
+    h->begun = true;
+    for (int i = 0; h->events && i < EVENTS_MAX && nvml.events_wait(h->events, &e, 0) == NVML_SUCCESS; i++)
+        if (!found && e.type == NVML_EVENT_XID && !is_of_a_program(e.data))
+            found = e.data;
+    return found;
+}
+
+/* Whether the card has just become so hot that it switches itself off. */
+static bool becomes_hot(const struct gpu *g, struct gpu_health *h, unsigned *ret_degrees)
+{
+    unsigned most = 0;
+    bool was = h->hot;
+    h->hot = nvml.temperature && nvml.threshold &&
+             nvml.threshold(g->card, NVML_THRESHOLD_SHUTDOWN, &most) == NVML_SUCCESS && most > 0 &&
+             nvml.temperature(g->card, NVML_TEMPERATURE_GPU, ret_degrees) == NVML_SUCCESS && *ret_degrees >= most;
+    return h->hot && !was;
+}
+
+static int nvidia_health(const struct gpu *g, struct gpu_health *h, struct error *err)
+{
+    unsigned long long xid = take_xid(g, h);
+    uint64_t errors = count_errors(g->card), before = h->errors;
+    unsigned degrees = 0;
+    bool hot = becomes_hot(g, h, &degrees);
+    h->errors = errors;
+    if (xid)
+        return error_set(err, ERR_PRECONDITION, "its driver reported Xid %llu", xid);
+    if (errors > before)
+        return error_set(err, ERR_PRECONDITION, "its memory had %llu error%s that could not be corrected (ECC)",
+                         (unsigned long long)(errors - before), errors - before == 1 ? "" : "s");
+    if (hot)
+        return error_set(err, ERR_PRECONDITION, "it is %u °C hot, at which it switches itself off", degrees);
+    return 0;
+}
+
 const struct gpu_maker gpu_nvidia = {
     .name = "NVIDIA",
     .type = WIRE_DEVICE_TYPE_CUDA,
@@ -191,4 +282,5 @@ const struct gpu_maker gpu_nvidia = {
     .close = nvidia_close,
     .list = nvidia_list,
     .usage = nvidia_usage,
+    .health = nvidia_health,
 };

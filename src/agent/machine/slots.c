@@ -93,6 +93,26 @@ static int find_processor(const char *cpuinfo, struct arena *a, struct slots *re
     return 0;
 }
 
+/* Makes slots of parts of the machine's cores. */
+static int divide_cores(int n, const char *cpuinfo, struct arena *a, struct slots *ret, struct error *err)
+{
+    struct cores all;
+    const char *processor = slots_processor(cpuinfo, a);
+    ret->n = (size_t)n;
+    ret->cores = arena_array(a, struct cores, ret->n);
+    if (cores_read(a, &all, err) < 0 || cores_divide(&all, ret->n, ret->cores, err) < 0)
+        return -1;
+    ret->device = arena_array(a, struct wire_link_device, ret->n);
+    for (int i = 0; i < n; i++) {
+        const char *list = cores_text(&ret->cores[i], 1, a);
+        ret->device[i] = (struct wire_link_device){.id = i,
+                                                   .type = WIRE_DEVICE_TYPE_CPU,
+                                                   .brand = arena_printf(a, "cores %s of %s", list, processor),
+                                                   .uuid = arena_printf(a, "cores-%s", list)};
+    }
+    return 0;
+}
+
 static void make_artificial(int n, struct arena *a, struct slots *ret)
 {
     ret->n = (size_t)n;
@@ -144,27 +164,43 @@ static int keep_visible(const char *names, struct arena *a, struct gpu *gpu, siz
     return 0;
 }
 
+/* Makes the slots of the GPUs. The parts of one GPU have the numbers that follow each other, and its uuid. */
+static void list_gpu_slots(struct slots *s, struct arena *a)
+{
+    s->n = s->gpu_n * s->per_device;
+    s->device = arena_array(a, struct wire_link_device, s->n);
+    for (size_t i = 0; i < s->n; i++) {
+        const struct gpu *g = &s->gpu[i / s->per_device];
+        size_t part = i % s->per_device;
+        s->device[i] = (struct wire_link_device){.id = g->index * (int32_t)s->per_device + (int32_t)part,
+                                                 .type = s->maker->type,
+                                                 .uuid = g->uuid};
+        s->device[i].brand = s->per_device == 1
+                                 ? g->model
+                                 : arena_printf(a, "%s, part %zu of %zu", g->model, part + 1, s->per_device);
+    }
+}
+
 /* Makes slots of one maker's GPUs. Returns -1 if there are none; *err says why. */
-static int find_gpus(const struct gpu_maker *maker, const char *visible, struct arena *a, struct slots *ret,
+static int find_gpus(const struct gpu_maker *maker, const struct slots_request *q, struct arena *a, struct slots *ret,
                      struct error *err)
 {
-    struct slots s = {.maker = maker, .driver = ""};
+    struct slots s = {.maker = maker, .driver = "", .per_device = q->per_device > 1 ? (size_t)q->per_device : 1};
+    const char *visible = q->visible_gpus;
     if (maker->open(a, &s.driver, err) < 0)
         return -1;
-    int r = maker->list(a, &s.gpu, &s.n, err);
-    if (r == 0 && s.n > 0 && visible)
-        r = keep_visible(visible, a, s.gpu, &s.n, err);
-    if (r == 0 && s.n == 0)
+    int r = maker->list(a, &s.gpu, &s.gpu_n, err);
+    if (r == 0 && s.gpu_n > 0 && visible)
+        r = keep_visible(visible, a, s.gpu, &s.gpu_n, err);
+    if (r == 0 && s.gpu_n == 0)
         r = error_set(err, ERR_NOT_FOUND, "this machine has no visible %s GPU", maker->name);
     if (r < 0) {
         maker->close();
         return -1;
     }
-    s.device = arena_array(a, struct wire_link_device, s.n);
-    for (size_t i = 0; i < s.n; i++) {
+    list_gpu_slots(&s, a);
+    for (size_t i = 0; i < s.gpu_n; i++) {
         const struct gpu *g = &s.gpu[i];
-        s.device[i] =
-            (struct wire_link_device){.id = g->index, .type = maker->type, .brand = g->model, .uuid = g->uuid};
         log_info("gpu.found", "maker=%s index=%d uuid=%s model=%s memory_mib=%" PRIu64 " driver=%s", maker->name,
                  g->index, g->uuid, log_quote(g->model), g->memory_bytes >> 20, log_quote(s.driver));
     }
@@ -182,7 +218,7 @@ static int find_any_gpus(const struct slots_request *q, struct arena *a, struct 
         cleanup_error struct error one = ERROR_INIT;
         if (!any && strcmp(q->slot_type, type[i]) != 0)
             continue;
-        if (find_gpus(maker[i], q->visible_gpus, a, ret, &one) == 0)
+        if (find_gpus(maker[i], q, a, ret, &one) == 0)
             return 0;
         if (one.kind == ERR_INVALID) /* what the operator has configured is never ignored */
             return error_set(err, one.kind, "%s", error_msg(&one));
@@ -216,7 +252,8 @@ int slots_find(const struct slots_request *q, struct arena *a, struct slots *ret
         bool give_up = r < 0 && !is_cpu && (!is_auto || no_gpu.kind == ERR_INVALID);
         if (give_up)
             return error_set(err, no_gpu.kind, "%s", error_msg(&no_gpu));
-        if (r < 0 && find_processor(q->cpuinfo, a, &s, err) < 0)
+        if (r < 0 && (q->cpu_slots > 0 ? divide_cores(q->cpu_slots, q->cpuinfo, a, &s, err)
+                                       : find_processor(q->cpuinfo, a, &s, err)) < 0)
             return -1;
     }
     *ret = s;
@@ -228,6 +265,41 @@ void slots_release(struct slots *s)
     if (s->maker)
         s->maker->close();
     s->maker = NULL;
+}
+
+size_t slots_gpu(const struct slots *s, size_t i)
+{
+    return i / s->per_device;
+}
+
+size_t slots_shares(const struct slots *s, const int32_t *id, size_t n, struct arena *a, struct slots_share **ret)
+{
+    struct slots_share *share = arena_array(a, struct slots_share, n + 1);
+    size_t share_n = 0;
+    for (size_t i = 0; i < n && s->maker; i++) {
+        const struct wire_link_device *d = slots_device(s, id[i]);
+        if (!d)
+            continue;
+        const struct gpu *g = &s->gpu[slots_gpu(s, (size_t)(d - s->device))];
+        size_t k = 0;
+        while (k < share_n && share[k].gpu != g)
+            k++;
+        if (k == share_n)
+            share[share_n++] = (struct slots_share){.gpu = g};
+        share[k].memory_bytes += g->memory_bytes / s->per_device;
+    }
+    *ret = share;
+    return share_n;
+}
+
+const char *slots_cores(const struct slots *s, const int32_t *id, size_t n, struct arena *a)
+{
+    struct cores *own = arena_array(a, struct cores, n + 1);
+    size_t own_n = 0;
+    for (size_t i = 0; i < n && s->cores; i++)
+        if (id[i] >= 0 && (size_t)id[i] < s->n)
+            own[own_n++] = s->cores[id[i]];
+    return own_n ? cores_text(own, own_n, a) : NULL;
 }
 
 const struct wire_link_device *slots_device(const struct slots *s, int32_t id)

@@ -34,6 +34,18 @@ bool build_is_cancelled(void)
 
 /* ---- the program ------------------------------------------------------------------------------------------------- */
 
+/* Enters the control groups that limit the build. A program that cannot enter does not run: nothing would limit it. */
+static void enter_cgroups(char *const *procs)
+{
+    for (; procs && *procs; procs++) {
+        cleanup_close int fd = open(*procs, O_WRONLY | O_CLOEXEC);
+        if (fd < 0 || write(fd, "0", 1) < 0) {
+            dprintf(STDERR_FILENO, "cannot enter the control group %s: %s\n", *procs, strerror(errno));
+            _exit(126);
+        }
+    }
+}
+
 static void become_builder(const struct build_process *p)
 {
     gid_t gid = p->gid;
@@ -63,6 +75,7 @@ static void __attribute__((noreturn)) execute(const struct build_process *p, int
     setrlimit(RLIMIT_CORE, &no_core);
     setpriority(PRIO_PROCESS, 0, NICENESS);
     umask(022);
+    enter_cgroups(p->cgroup_procs);
     become_builder(p);
     if (chdir(p->dir) < 0)
         dprintf(STDERR_FILENO, "cannot enter %s: %s\n", p->dir, strerror(errno));

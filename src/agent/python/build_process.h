@@ -15,7 +15,8 @@
 struct build_process {
     char *const *argv; /* argv[0] is an absolute path */
     char *const *env;
-    const char *dir; /* working directory */
+    const char *dir;           /* working directory */
+    char *const *cgroup_procs; /* files of control groups that take the program's process id; NULL: none */
     bool change_user;
     uint32_t uid, gid;
     int timeout_s; /* 0: none */

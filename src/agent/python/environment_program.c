@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/machine/account.h"
+#include "agent/python/build_limits.h"
 #include "agent/python/build_process.h"
 #include "agent/python/environment_cache.h"
 #include "agent/python/environment_seal.h"
@@ -27,6 +28,7 @@
 #define TAIL_BYTES 32768 /* of the programs' output, from which the cause of a failure is read */
 #define LEVELS_MAX 2     /* an environment of requirements, and one above it with extras */
 #define EXTRAS_MAX 8
+#define MEMBERSHIP_MAX 65536
 
 /* The lists that an extra stands for, and the module by which a Python shows that it has it already. */
 static const struct {
@@ -39,7 +41,8 @@ struct program {
     struct python_order order;
     const char *uv; /* NULL: it is not installed */
     struct strbuf tail;
-    int64_t until_us; /* when the environment that is being made has to be ready */
+    struct build_limits limits; /* of the environment that is being made */
+    int64_t until_us;           /* when the environment that is being made has to be ready */
     /* the environments that were found or made, the base first, and their locks */
     struct environment_paths level[LEVELS_MAX];
     int lock[LEVELS_MAX];
@@ -157,6 +160,29 @@ static int refuse_slow(const struct python_settings *s, struct error *err)
         (int)s->build_timeout_s);
 }
 
+/* The kernel has killed a program of the build, which explains whatever the build's programs have said. */
+static int refuse_large(const struct python_settings *s, struct error *err)
+{
+    error_release(err);
+    return error_set(
+        err, ERR_INVALID,
+        "making this Python environment took more memory than the %lld MiB that it may take, and the kernel ended it; "
+        "list wheels in place of packages that have to be built, or raise python_environments.build_memory of the agent",
+        (long long)(s->build_memory_bytes >> 20));
+}
+
+/* Makes the control group of a build. A machine that has none for memory builds without the limit. */
+static void limit_build(struct program *p)
+{
+    cleanup_strbuf struct strbuf membership = STRBUF_INIT;
+    cleanup_error struct error err = ERROR_INIT;
+    file_read("/proc/self/cgroup", MEMBERSHIP_MAX, &membership, NULL);
+    if (build_limits_open(&p->order.settings, CGROUP_ROOT, strbuf_str(&membership), &p->arena, &p->limits, &err) < 0)
+        tell("WARNING: this machine cannot limit the memory of what makes the environment "
+             "(python_environments.build_memory): %s",
+             error_msg(&err));
+}
+
 static int run_command(struct program *p, const struct installer_job *j, char *const *argv, int *ret_status,
                        struct error *err)
 {
@@ -165,6 +191,7 @@ static int run_command(struct program *p, const struct installer_job *j, char *c
     struct build_process b = {.argv = argv,
                               .env = installer_environment(j, environ, &p->arena),
                               .dir = j->work,
+                              .cgroup_procs = build_limits_procs(&p->limits),
                               .change_user = s->change_user,
                               .uid = s->uid,
                               .gid = s->gid,
@@ -173,6 +200,8 @@ static int run_command(struct program *p, const struct installer_job *j, char *c
                               .ctx = p};
     strbuf_reset(&p->tail);
     int r = build_process_run(&b, ret_status, err);
+    if ((r < 0 || *ret_status != 0) && build_limits_exceeded(&p->limits))
+        return refuse_large(s, err);
     return r < 0 && err->kind == ERR_DEADLINE ? refuse_slow(s, err) : r;
 }
 
@@ -257,7 +286,10 @@ static int build(struct program *p, const struct environment_paths *e, const str
     environment_make_room(s->dir, e->key, 0, s->max_bytes, NULL); /* whether there is room is known after the build */
     tell("Making a Python environment for this task with %s: %s, for Python %s. Other tasks will find it ready.",
          p->uv ? "uv" : "pip", plan->what, plan->facts->version);
-    if (fill(p, e, plan, err) < 0 || environment_seal(e->dir, s->change_user, s->uid, &bytes, err) < 0 ||
+    limit_build(p);
+    int filled = fill(p, e, plan, err);
+    build_limits_close(&p->limits);
+    if (filled < 0 || environment_seal(e->dir, s->change_user, s->uid, &bytes, err) < 0 ||
         (*plan->base && see_base(p, e, plan, err) < 0))
         return -1;
     if (environment_make_room(s->dir, e->key, bytes, s->max_bytes, err) < 0)

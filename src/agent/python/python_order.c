@@ -43,6 +43,7 @@ void python_order_encode(const struct python_order *o, struct strbuf *ret)
     add_text(j, "lists_dir", s->lists_dir);
     json_object_object_add(j, "only_wheels", json_object_new_boolean(s->only_wheels));
     json_object_object_add(j, "build_timeout_s", json_object_new_int64(s->build_timeout_s));
+    json_object_object_add(j, "build_memory_bytes", json_object_new_int64(s->build_memory_bytes));
     json_object_object_add(j, "change_user", json_object_new_boolean(s->change_user));
     json_object_object_add(j, "uid", json_object_new_int64(s->uid));
     json_object_object_add(j, "gid", json_object_new_int64(s->gid));
@@ -68,6 +69,7 @@ int python_order_decode(const char *text, size_t n, struct arena *a, struct pyth
                                           .lists_dir = json_get_text(j, "lists_dir", a),
                                           .only_wheels = get_bool(j, "only_wheels"),
                                           .build_timeout_s = (int32_t)get_number(j, "build_timeout_s"),
+                                          .build_memory_bytes = get_number(j, "build_memory_bytes"),
                                           .change_user = get_bool(j, "change_user"),
                                           .uid = (uint32_t)get_number(j, "uid"),
                                           .gid = (uint32_t)get_number(j, "gid"),

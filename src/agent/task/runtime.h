@@ -113,6 +113,8 @@ void runtime_list_engines(const struct agent_config *c, struct loop *l, struct a
 
 /* Makes the task's account, directory, environment, files and context. Runs on a worker thread. */
 int runtime_prepare_files(struct runtime_task *t, struct error *err);
+/* Size of the task's own /dev/shm: what it asks for, else half of its memory. What lies there counts as its memory. */
+int64_t runtime_shm_bytes(const struct runtime_task *t);
 struct taskspec;
 /* Fills in what orders have in common whatever the runtime is. */
 int runtime_fill_spec(const struct runtime_task *t, struct taskspec *ret, struct error *err);

@@ -291,11 +291,12 @@ static void list_gpus(struct runtime_task *t, struct container_order *o)
     const struct wire_link_start_task *s = t->start;
     if (!t->slots->maker)
         return;
-    const char **uuid = arena_array(&t->arena, const char *, s->device_ids_n + 1);
-    for (size_t i = 0; i < s->device_ids_n; i++) {
-        const struct wire_link_device *d = slots_device(t->slots, s->device_ids[i]);
-        if (d)
-            uuid[o->gpu_n++] = d->uuid;
+    struct slots_share *share;
+    size_t n = slots_shares(t->slots, s->device_ids, s->device_ids_n, &t->arena, &share);
+    const char **uuid = arena_array(&t->arena, const char *, n + 1);
+    while (o->gpu_n < n) {
+        uuid[o->gpu_n] = share[o->gpu_n].gpu->uuid;
+        o->gpu_n++;
     }
     o->gpu = uuid;
     o->gpu_type = t->slots->maker->type;
@@ -352,9 +353,11 @@ static struct runtime_ask *ask_start(struct runtime_task *t, const struct runtim
                                 .port = c->ports,
                                 .port_n = c->ports_n,
                                 .memory_bytes = t->limits.memory_bytes,
-                                .shm_bytes = container_shm_bytes(t),
+                                .shm_bytes = runtime_shm_bytes(t),
                                 .processes = t->limits.processes,
-                                .cpus = l ? l->cpus : 0};
+                                .cpus = l ? l->cpus : 0,
+                                .cpuset = slots_cores(t->slots, t->start->device_ids, t->start->device_ids_n,
+                                                      &t->arena)};
     list_labels(t, &o);
     list_gpus(t, &o);
     list_mounts(t, &o);

@@ -12,6 +12,5 @@ const char *container_name(const char *container_id, struct arena *a); /* of the
 int container_check_order(struct runtime_task *t, struct error *err);
 /* Where the container sees a mount: a relative path begins at the working directory. */
 const char *container_mount_target(const struct runtime_task *t, const struct wire_link_bind_mount *m);
-int64_t container_shm_bytes(const struct runtime_task *t);
 
 #endif

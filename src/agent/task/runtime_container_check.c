@@ -78,22 +78,9 @@ static int check_devices(const struct runtime_task *t, struct error *err)
     return 0;
 }
 
-static int64_t memory_of_machine(void)
-{
-    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-    return pages > 0 && size > 0 ? (int64_t)pages * size : 0;
-}
-
-int64_t container_shm_bytes(const struct runtime_task *t)
-{
-    const struct wire_link_task_limits *l = t->start->limits;
-    int64_t memory = t->limits.memory_bytes > 0 ? t->limits.memory_bytes : memory_of_machine();
-    return l && l->shm_bytes > 0 ? l->shm_bytes : memory / 2;
-}
-
 static int check_shm(const struct runtime_task *t, struct error *err)
 {
-    int64_t shm = container_shm_bytes(t), memory = t->limits.memory_bytes;
+    int64_t shm = runtime_shm_bytes(t), memory = t->limits.memory_bytes;
     if (memory <= 0 || shm <= memory)
         return 0;
     return error_set(err, ERR_INVALID,

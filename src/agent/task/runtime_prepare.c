@@ -103,6 +103,19 @@ static void set_limits(struct runtime_task *t)
     t->cgroup = (struct cgroup){.procs = arena_array(&t->arena, char *, 1), .oom_file = "", .pids_file = ""};
 }
 
+static int64_t memory_of_machine(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    return pages > 0 && size > 0 ? (int64_t)pages * size : 0;
+}
+
+int64_t runtime_shm_bytes(const struct runtime_task *t)
+{
+    const struct wire_link_task_limits *l = t->start->limits;
+    int64_t memory = t->limits.memory_bytes > 0 ? t->limits.memory_bytes : memory_of_machine();
+    return l && l->shm_bytes > 0 ? l->shm_bytes : memory / 2;
+}
+
 int runtime_prepare_files(struct runtime_task *t, struct error *err)
 {
     const struct wire_link_start_task *s = t->start;

@@ -26,7 +26,9 @@ static void make_cgroup(struct runtime_task *t)
     const struct wire_link_task_limits *l = t->start->limits;
     struct cgroup_limits limits = {.memory_bytes = t->limits.memory_bytes,
                                    .cpus = l ? l->cpus : 0,
-                                   .pids = t->limits.processes};
+                                   .pids = t->limits.processes,
+                                   .cpuset = slots_cores(t->slots, t->start->device_ids, t->start->device_ids_n,
+                                                         &t->arena)};
     cleanup_error struct error err = ERROR_INIT;
     if (cgroup_wanted(&limits) && cgroup_make(t->cgroups, t->container_id, &limits, &t->arena, &t->cgroup, &err) < 0)
         log_warning("task.limits", "container=%s error=%s", t->container_id, log_quote(error_msg(&err)));
@@ -49,6 +51,8 @@ static void add_mounts(const struct runtime_task *t, struct taskspec *spec)
         return;
     size_t python_n = t->python ? t->python->root_n : 0;
     spec->own_terminals = true;
+    spec->own_processes = t->config->pid_namespaces;
+    spec->shm_bytes = (uint64_t)runtime_shm_bytes(t);
     spec->terminal_gid = account_terminal_gid(&t->account);
     spec->mount = arena_array(a, struct taskspec_mount, s->bind_mounts_n + python_n + 3);
     spec->mount[spec->mount_n++] = (struct taskspec_mount){.source = t->dir.run, .target = TASKENV_RUN_DIR};

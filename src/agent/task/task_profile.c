@@ -41,7 +41,7 @@ void task_watch_profile(struct task *t)
                                 .shared_fs = shared_fs_of(&spec),
                                 .maker = slots->maker,
                                 .gpu = slots->gpu,
-                                .gpu_n = slots->maker ? slots->n : 0,
+                                .gpu_n = slots->maker ? slots->gpu_n : 0,
                                 .gpu_uuids = slots->maker ? taskspec_env(&spec, slots->maker->visible_variable) : "",
                                 .roots = {"/proc", "/sys"}};
     t->profile = profile_new(t->agent->loop, t->agent->sampler, &task, send_report, t);

@@ -23,20 +23,18 @@ static void record_accelerators(struct task *t)
 {
     struct runtime_task *rt = t->rt;
     size_t n = rt->start->device_ids_n;
-    const char **uuid = arena_array(&rt->arena, const char *, n + 1);
-    const struct wire_link_device *d = NULL;
-    bool gpus = rt->slots->maker;
-    for (size_t i = 0; i < n && gpus; i++) {
-        d = slots_device(rt->slots, rt->start->device_ids[i]);
-        uuid[i] = d ? d->uuid : "";
-    }
+    struct slots_share *share;
+    size_t gpu_n = slots_shares(rt->slots, rt->start->device_ids, n, &rt->arena, &share);
+    const char **uuid = arena_array(&rt->arena, const char *, gpu_n + 1);
+    for (size_t i = 0; i < gpu_n; i++)
+        uuid[i] = share[i].gpu->uuid;
     struct wire_accelerator_data data = {.container_id = t->container_id,
                                          .allocation_id = t->allocation_id,
                                          .task_id = t->task_id,
                                          .node_name = t->agent->config->hostname,
-                                         .accelerator_type = d ? d->brand : "cpu",
+                                         .accelerator_type = gpu_n ? share[gpu_n - 1].gpu->model : "cpu",
                                          .accelerator_uuids = uuid,
-                                         .accelerator_uuids_n = gpus ? n : 0,
+                                         .accelerator_uuids_n = gpu_n,
                                          .resource_pool = t->agent->config->resource_pool};
     struct wire_post_allocation_accelerator_data_request q = {.allocation_id = t->allocation_id,
                                                               .accelerator_data = &data};

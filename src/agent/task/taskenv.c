@@ -1,6 +1,7 @@
 #include "agent/task/taskenv.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <string.h>
 #include <strings.h>
 
@@ -153,17 +154,22 @@ static const char *slot_ids(const struct wire_link_start_task *t, struct arena *
 }
 
 /* Restricts a task to its own GPUs. Without a container, only these variables do that; a task without slots sees no
- * GPU. GPUs are named by uuid, since their numbers depend on who counts. */
-static void add_gpus(struct taskenv *e, const struct wire_link_start_task *t, const struct slots *slots)
+ * GPU. GPUs are named by uuid, since their numbers depend on who counts. A task that shares GPUs with others is told
+ * the part of the memory of each that it may count on. */
+static void add_gpus(struct taskenv *e, const struct wire_link_start_task *t, const struct slots *slots,
+                     struct arena *a)
 {
+    struct slots_share *share;
     if (!slots->maker)
         return;
-    cleanup_strbuf struct strbuf list = STRBUF_INIT;
-    for (size_t i = 0; i < t->device_ids_n; i++) {
-        const struct wire_link_device *d = slots_device(slots, t->device_ids[i]);
-        if (d)
-            strbuf_addf(&list, "%s%s", list.n ? "," : "", d->uuid);
+    cleanup_strbuf struct strbuf list = STRBUF_INIT, memory = STRBUF_INIT;
+    size_t n = slots_shares(slots, t->device_ids, t->device_ids_n, a, &share);
+    for (size_t i = 0; i < n; i++) {
+        strbuf_addf(&list, "%s%s", i ? "," : "", share[i].gpu->uuid);
+        strbuf_addf(&memory, "%s%" PRIu64, i ? "," : "", share[i].memory_bytes);
     }
+    if (n > 0 && slots->per_device > 1)
+        taskenv_set(e, "DET_GPU_MEMORY_BUDGET", memory.s);
     taskenv_set(e, slots->maker->visible_variable, strbuf_str(&list));
     if (slots->maker->type == WIRE_DEVICE_TYPE_CUDA)
         taskenv_set(e, "NVIDIA_VISIBLE_DEVICES", list.n ? list.s : "void");
@@ -191,7 +197,7 @@ static void add_agent_part(struct taskenv *e, const struct wire_link_start_task 
         taskenv_set(e, "DET_MASTER_CERT_NAME", c->tls_cert_name);
     taskenv_set(e, "DET_CONTAINER_ID", t->container_id);
     taskenv_set(e, "DET_SLOT_IDS", slot_ids(t, e->arena));
-    add_gpus(e, t, f->slots);
+    add_gpus(e, t, f->slots, e->arena);
 }
 
 static void prepend_path(struct taskenv *e, const char *name, const char *dir)

@@ -91,11 +91,11 @@ static int write_resources(const struct taskdir *d, const struct wire_link_start
 {
     cleanup_json struct json_object *o = json_object_new_object();
     struct json_object *uuids = json_object_new_array();
-    for (size_t i = 0; i < t->device_ids_n && slots->maker; i++) {
-        const struct wire_link_device *device = slots_device(slots, t->device_ids[i]);
-        if (device)
-            json_object_array_add(uuids, json_object_new_string(device->uuid));
-    }
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct slots_share *share;
+    size_t n = slots_shares(slots, t->device_ids, t->device_ids_n, &a, &share);
+    for (size_t i = 0; i < n; i++)
+        json_object_array_add(uuids, json_object_new_string(share[i].gpu->uuid));
     json_object_object_add(o, "gpu_uuids", uuids);
     return put_json(d, "info/resources.json", o, err);
 }

@@ -53,7 +53,8 @@ void slot_to_wire(const struct core_slot_view *s, struct arena *a, struct wire_a
     *ret = (struct wire_agent_slot){.id = text_and_number(a, "", 0, s->device->id),
                                     .device = device_to_wire(s->device, a),
                                     .enabled = s->enabled,
-                                    .draining = s->draining};
+                                    .draining = s->draining,
+                                    .disabled_reason = *s->reason ? arena_strdup(a, s->reason) : NULL};
     if (s->container) {
         struct wire_container *w = arena_new(a, struct wire_container);
         container_to_wire(s->container, a, w);

@@ -4,14 +4,16 @@
 
 #include "common/base/bytes.h"
 
-#define MAGIC 0x34535444u /* "DTS4" */
+#define MAGIC 0x35535444u /* "DTS5" */
 /* Orders of older agents, whose tasks may still run. */
+#define MAGIC_WITHOUT_SHM 0x34535444u       /* "DTS4" */
 #define MAGIC_WITHOUT_CONTAINER 0x33535444u /* "DTS3" */
 #define MAGIC_WITHOUT_LOCKS 0x32535444u     /* "DTS2" */
 #define STRING_MIN 5                        /* length and NUL byte */
 #define CHANGE_USER 1u                      /* flags of a task */
 #define ISOLATED 2u
 #define OWN_TERMINALS 4u
+#define OWN_PROCESSES 8u
 #define READ_ONLY 1u /* flags of a mount */
 #define MAKE_SOURCE 2u
 
@@ -47,7 +49,7 @@ void taskspec_encode(const struct taskspec *s, struct strbuf *out)
     put_strings(out, s->env);
     put_string(out, s->cwd);
     bytes_u32(out, (s->change_user ? CHANGE_USER : 0u) | (s->isolated ? ISOLATED : 0u) |
-                       (s->own_terminals ? OWN_TERMINALS : 0u));
+                       (s->own_terminals ? OWN_TERMINALS : 0u) | (s->own_processes ? OWN_PROCESSES : 0u));
     bytes_u32(out, s->uid);
     bytes_u32(out, s->gid);
     bytes_u32(out, (uint32_t)s->group_n);
@@ -82,6 +84,7 @@ void taskspec_encode(const struct taskspec *s, struct strbuf *out)
     }
     put_string(out, s->passwd_line);
     bytes_u32(out, s->terminal_gid);
+    bytes_u64(out, s->shm_bytes);
 }
 
 static void get_mounts(struct cursor *c, struct arena *a, struct taskspec *s)
@@ -116,7 +119,8 @@ int taskspec_decode(const void *data, size_t n, struct arena *a, struct taskspec
     struct cursor c = cursor_of(data, n);
     struct taskspec s = {.image = "", .engine = "", .passwd_line = ""};
     uint32_t magic = cursor_u32(&c);
-    if (magic != MAGIC && magic != MAGIC_WITHOUT_CONTAINER && magic != MAGIC_WITHOUT_LOCKS)
+    if (magic != MAGIC && magic != MAGIC_WITHOUT_SHM && magic != MAGIC_WITHOUT_CONTAINER &&
+        magic != MAGIC_WITHOUT_LOCKS)
         return error_set(err, ERR_INVALID, "not a task order (or one of another version)");
     s.argv = get_strings(&c, a);
     s.env = get_strings(&c, a);
@@ -125,6 +129,7 @@ int taskspec_decode(const void *data, size_t n, struct arena *a, struct taskspec
     s.change_user = flags & CHANGE_USER;
     s.isolated = flags & ISOLATED;
     s.own_terminals = flags & OWN_TERMINALS;
+    s.own_processes = flags & OWN_PROCESSES;
     s.uid = cursor_u32(&c);
     s.gid = cursor_u32(&c);
     s.group_n = cursor_count(&c, sizeof(uint32_t));
@@ -146,10 +151,12 @@ int taskspec_decode(const void *data, size_t n, struct arena *a, struct taskspec
     s.drop_capabilities = cursor_u64(&c);
     if (magic != MAGIC_WITHOUT_LOCKS)
         s.lock = get_strings(&c, a);
-    if (magic == MAGIC) {
+    if (magic == MAGIC || magic == MAGIC_WITHOUT_SHM) {
         get_container(&c, a, &s);
         s.terminal_gid = cursor_u32(&c);
     }
+    if (magic == MAGIC)
+        s.shm_bytes = cursor_u64(&c);
     if (!cursor_done(&c) || !s.argv[0])
         return error_set(err, ERR_INVALID, "a damaged task order");
     *ret = s;

@@ -75,6 +75,8 @@ struct taskspec {
     /* With mounts: the task has terminals of its own (a /dev/pts that no other task sees), which belong to this group.
      */
     bool own_terminals;
+    /* The task has process ids of its own, and sees no others, where the machine permits that. */
+    bool own_processes;
     uint32_t terminal_gid;
     struct taskspec_limits limit;
     const char *pids_file; /* "" or a cgroup file with a line `max N`: how often a process was refused */
@@ -92,7 +94,9 @@ struct taskspec {
     struct taskspec_place *place;
     size_t place_n;
     const char
-        *passwd_line;   /* "" or the line of the task's account, added to a container's /etc/passwd that lacks it */
+        *passwd_line; /* "" or the line of the task's account, added to a container's /etc/passwd that lacks it */
+    /* With mounts: size of the task's own /dev/shm; 0: it sees the machine's. */
+    uint64_t shm_bytes;
     uint64_t spool_max; /* bytes of unacknowledged lines after which the task's output is no longer read */
 };
 

@@ -19,6 +19,8 @@ enum {
     CORE_AGENT_ID_MAX = 128,
     CORE_POOL_MAX = 64,
     CORE_DISABLED_REASON_MAX = 256,
+    CORE_SLOT_REASON_MAX = 160,
+    CORE_TROUBLES_MAX = 16, /* so many slots of one agent may be disabled with a reason of their own */
     CORE_ADDRESS_MAX = 128,
     CORE_ACCOUNT_MAX = 33, /* a login name has 32 bytes at most */
     CORE_DEVICES_MAX = 64, /* the most devices of one agent */
@@ -141,6 +143,13 @@ struct agent_row {
     int32_t disabled_slot[CORE_DEVICES_MAX]; /* ids of devices */
     bool slot_draining[CORE_DEVICES_MAX];    /* slot_draining[i] belongs to disabled_slot[i] */
     int32_t disabled_slot_n;
+    /* Reasons of slots that failed a check of their health: of those that are disabled for it, the newest. */
+    struct slot_trouble {
+        int32_t device_id;
+        char reason[CORE_SLOT_REASON_MAX];
+    } trouble[CORE_TROUBLES_MAX];
+    int32_t trouble_n;
+    int64_t trouble_us; /* when the newest failure that the core has acted on was found, by the agent's clock */
     /* The agent is on the list: it is waited for at each start of the master, until somebody takes it off the list. It
      * was put there when it connected. Rows of versions without this list are of every agent that ever connected, and
      * are not on it. */

@@ -45,7 +45,7 @@ int agent_enable(struct core *c, const char *id, bool enable, bool drain, const 
     agent->row.enabled = enable;
     agent->row.draining = !enable && drain;
     if (enable)
-        agent->row.disabled_slot_n = 0; /* enabling an agent enables all its slots */
+        agent->row.disabled_slot_n = agent->row.trouble_n = 0; /* enabling an agent enables all its slots */
     if (enable || reason)
         keep_reason(&agent->row, enable ? "" : reason);
     record_touch(c, &agent->record);
@@ -55,9 +55,19 @@ int agent_enable(struct core *c, const char *id, bool enable, bool drain, const 
     return 0;
 }
 
+static void forget_trouble(struct agent_row *row, int32_t device_id)
+{
+    int kept = 0;
+    for (int i = 0; i < row->trouble_n; i++)
+        if (row->trouble[i].device_id != device_id)
+            row->trouble[kept++] = row->trouble[i];
+    row->trouble_n = kept;
+}
+
 static void forget_disabled(struct agent *agent, int32_t device_id)
 {
     int i = agent_find_disabled(agent, device_id);
+    forget_trouble(&agent->row, device_id);
     if (i < 0)
         return;
     int last = --agent->row.disabled_slot_n;
@@ -93,4 +103,31 @@ int slot_enable(struct core *c, const char *id, int32_t device_id, bool enable, 
     if (!enable && !drain && s->container)
         allocation_kill(c, s->container->allocation, "slot disabled");
     return 0;
+}
+
+/* The row has room for the reasons of some slots; the oldest makes room for a new one. */
+static void remember_trouble(struct agent_row *row, const struct core_device_trouble *t)
+{
+    if (row->trouble_n == CORE_TROUBLES_MAX)
+        forget_trouble(row, row->trouble[0].device_id);
+    struct slot_trouble *s = &row->trouble[row->trouble_n++];
+    size_t n = strnlen(t->reason, sizeof(s->reason) - 1);
+    s->device_id = t->id;
+    memcpy(s->reason, t->reason, n);
+    s->reason[n] = '\0';
+}
+
+void slots_take_troubles(struct core *c, struct agent *agent, const struct core_device_trouble *trouble, size_t n)
+{
+    int64_t seen_us = agent->row.trouble_us;
+    for (size_t i = 0; i < n; i++) {
+        if (trouble[i].since_us <= seen_us || !agent_slot(agent, trouble[i].id))
+            continue;
+        forget_disabled(agent, trouble[i].id);
+        remember_disabled(agent, trouble[i].id, /* drain= */ true);
+        remember_trouble(&agent->row, &trouble[i]);
+        if (trouble[i].since_us > agent->row.trouble_us)
+            agent->row.trouble_us = trouble[i].since_us;
+        record_touch(c, &agent->record);
+    }
 }

@@ -36,6 +36,14 @@ int agent_find_disabled(const struct agent *agent, int32_t device_id)
     return -1;
 }
 
+const char *slot_reason(const struct agent *agent, int32_t device_id)
+{
+    for (int i = agent->row.trouble_n - 1; i >= 0; i--)
+        if (agent->row.trouble[i].device_id == device_id)
+            return agent->row.trouble[i].reason;
+    return "";
+}
+
 bool slot_usable(const struct agent *agent, const struct slot *s)
 {
     return agent->row.enabled && !s->device.lost && agent_find_disabled(agent, s->device.id) < 0;

@@ -267,6 +267,7 @@ int agent_connected(struct core *c, const struct core_event *ev, struct error *e
     agent->presence = AGENT_CONNECTED;
     agent->connected_us = c->now_us;
     set_devices(agent, ev->agent.device, ev->agent.device_n);
+    slots_take_troubles(c, agent, ev->agent.trouble, ev->agent.trouble_n);
 
     size_t welcome = c->out->n; /* the index of the welcome, which is sent before all other messages to this agent */
     effect_add(c, CORE_WELCOME_AGENT);
@@ -289,6 +290,7 @@ void agent_devices_changed(struct core *c, const struct core_event *ev)
         for (size_t k = 0; k < ev->devices.lost_n; k++)
             d->lost |= ev->devices.lost_id[k] == d->id;
     }
+    slots_take_troubles(c, agent, ev->devices.trouble, ev->devices.trouble_n);
     agent_changed(c, agent);
 }
 

@@ -41,6 +41,11 @@ void agent_devices_changed(struct core *c, const struct core_event *ev);
 struct slot *agent_slot(struct agent *agent, int32_t device_id);
 int agent_find_disabled(const struct agent *agent,
                         int32_t device_id); /* the index of the device in row.disabled_slot; -1: the slot is enabled */
+/* The reason for which a check of health has disabled the slot; "" if none has. */
+const char *slot_reason(const struct agent *agent, int32_t device_id);
+/* Disables the slots whose devices have failed since the agent last told of a failure. What runs there goes on: it
+ * fails by itself, or it does not need the device any more. */
+void slots_take_troubles(struct core *c, struct agent *agent, const struct core_device_trouble *trouble, size_t n);
 bool slot_usable(const struct agent *agent, const struct slot *s);
 int agent_slots_used(const struct agent *agent);
 int agent_aux_used(const struct agent *agent);

@@ -19,6 +19,7 @@ enum {
     RANK_MAX = 1 << 20,
 };
 #define SEQ_MAX (INT64_C(1) << 53)
+#define TIME_US_MAX (INT64_C(1) << 56)
 
 /* ---- kinds of text ----------------------------------------------------------------------------------------------- */
 
@@ -116,6 +117,18 @@ static int check_device(const struct wire_link_device *d, struct error *err)
                : 0;
 }
 
+static int check_troubles(const struct wire_link_device_trouble *t, size_t n, struct error *err)
+{
+    if (check_range("the number of devices in trouble", (int64_t)n, 0, CORE_DEVICES_MAX, err) < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        if (check_range("the id of a device in trouble", t[i].id, 0, DEVICE_ID_MAX, err) < 0 ||
+            check_text("the reason of a device's trouble", t[i].reason, CORE_SLOT_REASON_MAX - 1, err) < 0 ||
+            check_range("the time of a device's trouble", t[i].since_us, 1, TIME_US_MAX, err) < 0)
+            return -1;
+    return 0;
+}
+
 static int check_hello(const struct wire_link_agent_hello *h, struct error *err)
 {
     if (check_word("version", h->version, TEXT_MAX, err) < 0 ||
@@ -131,7 +144,7 @@ static int check_hello(const struct wire_link_agent_hello *h, struct error *err)
     for (size_t i = 0; i < h->tasks_n; i++)
         if (check_state(&h->tasks[i], err) < 0)
             return -1;
-    return 0;
+    return check_troubles(h->troubles, h->troubles_n, err);
 }
 
 static int check_line(const struct wire_link_log_line *w, struct error *err)
@@ -166,7 +179,7 @@ static int check_devices(const struct wire_link_devices_state *d, struct error *
     for (size_t i = 0; i < d->lost_ids_n; i++)
         if (check_range("a lost device's id", d->lost_ids[i], 0, DEVICE_ID_MAX, err) < 0)
             return -1;
-    return 0;
+    return check_troubles(d->troubles, d->troubles_n, err);
 }
 
 /* Checks a message, except metrics. Metrics are checked by agent_metrics.c, and by the code for metrics of trials. */

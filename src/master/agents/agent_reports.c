@@ -98,6 +98,53 @@ static int check_join_token(const struct link *l, const struct wire_link_agent_h
     return joining_check_token(api_joining(l->hub->m->api), l->join_token, clock_now_us(), err);
 }
 
+static const struct core_device_trouble *troubles_of(const struct wire_link_device_trouble *t, size_t n,
+                                                     struct arena *a)
+{
+    struct core_device_trouble *ret = arena_array(a, struct core_device_trouble, n + 1);
+    for (size_t i = 0; i < n; i++)
+        ret[i] = (struct core_device_trouble){.id = t[i].id,
+                                              .reason = t[i].reason ? t[i].reason : "",
+                                              .since_us = t[i].since_us};
+    return ret;
+}
+
+/* The core acts on each failure once; an agent tells those that it remembers with each hello. */
+static void log_troubles(const struct link *l, const struct wire_link_device_trouble *t, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        log_warning("agent.device_trouble", "agent=%s device=%d reason=%s", l->agent_id, t[i].id,
+                    log_quote(t[i].reason ? t[i].reason : ""));
+}
+
+static struct core_event connected(const struct link *l, const struct wire_link_agent_hello *hello, const char *pool,
+                                   struct arena *a)
+{
+    struct core_device *device = arena_array(a, struct core_device, hello->devices_n + 1);
+    for (size_t i = 0; i < hello->devices_n; i++)
+        device[i] = (struct core_device){.id = hello->devices[i].id,
+                                         .type = hello->devices[i].type,
+                                         .brand = hello->devices[i].brand ? hello->devices[i].brand : "",
+                                         .uuid = hello->devices[i].uuid ? hello->devices[i].uuid : "",
+                                         .lost = hello->devices[i].lost};
+    struct core_container_report *report = arena_array(a, struct core_container_report, hello->tasks_n + 1);
+    for (size_t i = 0; i < hello->tasks_n; i++)
+        report[i] = report_of(l, &hello->tasks[i]);
+    return (struct core_event){.type = CORE_AGENT_CONNECTED,
+                               .now_us = clock_now_us(),
+                               .agent = {.agent_id = l->agent_id,
+                                         .pool = pool,
+                                         .version = hello->version,
+                                         .hostname = hello->hostname,
+                                         .isolation_gap = hello->isolated ? "" : hello->isolation_gap,
+                                         .device = device,
+                                         .device_n = hello->devices_n,
+                                         .container = report,
+                                         .container_n = hello->tasks_n,
+                                         .trouble = troubles_of(hello->troubles, hello->troubles_n, a),
+                                         .trouble_n = hello->troubles_n}};
+}
+
 static void on_hello(struct link *l, const struct wire_link_agent_hello *hello, struct arena *a)
 {
     struct agent_hub *h = l->hub;
@@ -109,33 +156,14 @@ static void on_hello(struct link *l, const struct wire_link_agent_hello *hello, 
         link_refuse(l, true, refusal);
         return;
     }
-    struct core_device *device = arena_array(a, struct core_device, hello->devices_n + 1);
-    for (size_t i = 0; i < hello->devices_n; i++)
-        device[i] = (struct core_device){.id = hello->devices[i].id,
-                                         .type = hello->devices[i].type,
-                                         .brand = hello->devices[i].brand ? hello->devices[i].brand : "",
-                                         .uuid = hello->devices[i].uuid ? hello->devices[i].uuid : "",
-                                         .lost = hello->devices[i].lost};
-    struct core_container_report *report = arena_array(a, struct core_container_report, hello->tasks_n + 1);
-    for (size_t i = 0; i < hello->tasks_n; i++)
-        report[i] = report_of(l, &hello->tasks[i]);
-    struct core_event ev = {.type = CORE_AGENT_CONNECTED,
-                            .now_us = clock_now_us(),
-                            .agent = {.agent_id = l->agent_id,
-                                      .pool = pool,
-                                      .version = hello->version,
-                                      .hostname = hello->hostname,
-                                      .isolation_gap = hello->isolated ? "" : hello->isolation_gap,
-                                      .device = device,
-                                      .device_n = hello->devices_n,
-                                      .container = report,
-                                      .container_n = hello->tasks_n}};
+    struct core_event ev = connected(l, hello, pool, a);
     l->greeted = true;
     if (master_step(h->m, &ev, NULL, &err) < 0) {
         l->greeted = false;
         link_refuse(l, err.kind == ERR_INVALID || err.kind == ERR_NOT_FOUND, error_msg(&err));
         return;
     }
+    log_troubles(l, hello->troubles, hello->troubles_n);
     link_begin_streams(l, hello);
     if (l->join_token)
         joining_use_token(api_joining(h->m->api), l->join_token);
@@ -164,16 +192,21 @@ static void report_state(struct link *l, const struct wire_link_task_state *stat
 
 static void on_devices(struct link *l, const struct wire_link_devices_state *devices)
 {
+    cleanup_arena struct arena a = ARENA_INIT;
     struct core_event ev = {.type = CORE_AGENT_DEVICES,
                             .now_us = clock_now_us(),
                             .devices = {.agent_id = l->agent_id,
                                         .lost_id = devices->lost_ids,
-                                        .lost_n = devices->lost_ids_n}};
+                                        .lost_n = devices->lost_ids_n,
+                                        .trouble = troubles_of(devices->troubles, devices->troubles_n, &a),
+                                        .trouble_n = devices->troubles_n}};
     cleanup_error struct error err = ERROR_INIT;
     if (master_step(l->hub->m, &ev, NULL, &err) < 0)
         log_warning("agent.devices_ignored", "agent=%s reason=%s", l->agent_id, log_quote(error_msg(&err)));
     else
-        log_warning("agent.devices", "agent=%s lost=%zu", l->agent_id, devices->lost_ids_n);
+        log_warning("agent.devices", "agent=%s lost=%zu troubles=%zu", l->agent_id, devices->lost_ids_n,
+                    devices->troubles_n);
+    log_troubles(l, devices->troubles, devices->troubles_n);
 }
 
 /* Only the agent that runs a container may say that the container's task is ready. */

@@ -1,9 +1,11 @@
 #include "store/lists/row_types.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/strbuf.h"
+#include "common/json/json.h"
 
 static const char *ints_write(const int32_t *value, int n, struct arena *a)
 {
@@ -64,6 +66,35 @@ const char *disabled_slots_write(const struct agent_row *x, struct arena *a)
     strbuf_addc(&out, '[');
     for (int i = 0; i < x->disabled_slot_n; i++)
         strbuf_addf(&out, "%s[%d,%d]", i ? "," : "", x->disabled_slot[i], x->slot_draining[i]);
+    strbuf_addc(&out, ']');
+    return arena_strndup(a, out.s, out.n);
+}
+
+/* The text is a list of [device id, reason]. */
+void slot_troubles_read(const char *text, struct agent_row *x)
+{
+    cleanup_json struct json_object *list = NULL;
+    if (json_parse(text, strlen(text), &list, NULL) < 0 || !json_object_is_type(list, json_type_array))
+        return;
+    for (size_t i = 0; i < json_object_array_length(list) && x->trouble_n < CORE_TROUBLES_MAX; i++) {
+        struct json_object *one = json_object_array_get_idx(list, i);
+        if (!json_object_is_type(one, json_type_array) || json_object_array_length(one) != 2)
+            continue;
+        struct slot_trouble *t = &x->trouble[x->trouble_n++];
+        t->device_id = json_object_get_int(json_object_array_get_idx(one, 0));
+        snprintf(t->reason, sizeof(t->reason), "%s", json_object_get_string(json_object_array_get_idx(one, 1)));
+    }
+}
+
+const char *slot_troubles_write(const struct agent_row *x, struct arena *a)
+{
+    cleanup_strbuf struct strbuf out = STRBUF_INIT;
+    strbuf_addc(&out, '[');
+    for (int i = 0; i < x->trouble_n; i++) {
+        strbuf_addf(&out, "%s[%d,", i ? "," : "", x->trouble[i].device_id);
+        strbuf_add_json(&out, x->trouble[i].reason, strlen(x->trouble[i].reason));
+        strbuf_addc(&out, ']');
+    }
     strbuf_addc(&out, ']');
     return arena_strndup(a, out.s, out.n);
 }

@@ -17,6 +17,8 @@ const char *container_devices_write(const struct container_row *x, struct arena 
 
 /* The text is [[DEVICE_ID, DRAINING], …]. */
 void disabled_slots_read(const char *text, struct agent_row *x);
+void slot_troubles_read(const char *text, struct agent_row *x);
+const char *slot_troubles_write(const struct agent_row *x, struct arena *a);
 const char *disabled_slots_write(const struct agent_row *x, struct arena *a);
 
 /* The text is "", "cancel_retries" or "exclude_node". */

@@ -112,7 +112,7 @@ class Master(FakeMaster):
         self.context_may_go = threading.Event()  # while it is cleared, a request for a context waits for its answer
         self.context_may_go.set()
         self.ack_logs = self.ack_states = True
-        self.connection, self.hellos, self.requests, self.posts, self.states = None, [], [], [], []
+        self.connection, self.hellos, self.requests, self.posts, self.states, self.devices = None, [], [], [], [], []
         self.frames = []    # binary messages: frames of byte streams (support/streams.py)
         self.closes = []    # the reasons with which agents have closed their connections
         self.lines = {}     # container id → {number: line}
@@ -189,6 +189,8 @@ class Master(FakeMaster):
                 self.take_state(connection, m["state"])
             elif m.get("logs"):
                 self.take_logs(connection, m["logs"])
+            elif m.get("devices"):
+                self.devices.append(m["devices"])
             self.lock.notify_all()
 
     def take_state(self, connection, state):

@@ -179,6 +179,64 @@ static void test_lost_device__takes_no_work_until_it_is_back(void **state)
     assert_true(slot_is_enabled(f, 1));
 }
 
+static void tell_trouble(struct fixture *f, int32_t id, const char *reason, int64_t since_us)
+{
+    struct core_device_trouble t = {id, reason, since_us};
+    assert_int_equal(step_core(f,
+                               (struct core_event){.type = CORE_AGENT_DEVICES,
+                                                   .devices = {.agent_id = "a1", .trouble = &t, .trouble_n = 1}},
+                               NULL),
+                     0);
+}
+
+static const char *reason_of(const struct fixture *f, size_t index)
+{
+    struct core_slot_view v;
+    assert_true(core_slot(f->core, "a1", index, &v));
+    return v.reason;
+}
+
+static void enable_slot(struct fixture *f, int32_t id)
+{
+    assert_int_equal(step_core(f,
+                               (struct core_event){.type = CORE_SLOT_ENABLE,
+                                                   .enable = {.agent_id = "a1", .slot = id, .enable = true}},
+                               NULL),
+                     0);
+}
+
+/* The agent tells of a failure again with each hello; only a later one disables a slot that was enabled since. */
+static void test_failed_device__disables_its_slot_until_somebody_enables_it(void **state)
+{
+    struct fixture *f = *state;
+    connect_agent(f, "a1");
+    tell_trouble(f, 1, "its driver reported Xid 79", 100);
+    tell_trouble(f, 77, "no such device", 150);
+    assert_true(slot_is_enabled(f, 0));
+    assert_false(slot_is_enabled(f, 1));
+    assert_string_equal(reason_of(f, 1), "its driver reported Xid 79");
+    assert_string_equal(reason_of(f, 0), "");
+    assert_null(effect_of(f, CORE_PUT_AGENT, 0)); /* a device that the agent does not have changes nothing */
+    enable_slot(f, 1);
+    assert_true(slot_is_enabled(f, 1));
+    assert_string_equal(reason_of(f, 1), "");
+    tell_trouble(f, 1, "its driver reported Xid 79", 100);
+    assert_true(slot_is_enabled(f, 1));
+    tell_trouble(f, 1, "its driver reported Xid 48", 200);
+    assert_false(slot_is_enabled(f, 1));
+    assert_string_equal(reason_of(f, 1), "its driver reported Xid 48");
+    assert_int_equal(effect_of(f, CORE_PUT_AGENT, 0)->agent->trouble_us, 200);
+}
+
+static void test_lost_device__says_why_its_slot_takes_no_work(void **state)
+{
+    struct fixture *f = *state;
+    const int32_t second = 1;
+    connect_agent(f, "a1");
+    say_lost(f, "a1", &second, 1);
+    assert_string_equal(reason_of(f, 1), "its device does not answer");
+}
+
 static void test_daemon__is_killed_when_the_others_are_done(void **state)
 {
     struct fixture *f = *state;
@@ -365,6 +423,8 @@ int main(void)
         TEST(test_rendezvous__waits_for_all_and_knows_the_ranks),
         TEST(test_first_failure__takes_the_others_along_and_decides),
         TEST(test_lost_device__takes_no_work_until_it_is_back),
+        TEST(test_lost_device__says_why_its_slot_takes_no_work),
+        TEST(test_failed_device__disables_its_slot_until_somebody_enables_it),
         TEST(test_daemon__is_killed_when_the_others_are_done),
         TEST(test_kill__is_sent_again_after_30_s_and_not_twice_within_15_s),
         TEST(test_all_gather__answers_all_peers),

@@ -6,6 +6,7 @@
 
 struct slot_view {
     const char *agent, *pools, *slot, *allocation, *task, *type, *device;
+    const char *reason; /* why the slot is disabled; NULL: there is none */
     bool enabled, draining;
 };
 
@@ -42,6 +43,7 @@ static struct slot_view slot_view(struct arena *a, const struct wire_agent *agen
                           .slot = agent_local_id(slot->id),
                           .enabled = slot->enabled,
                           .draining = slot->draining,
+                          .reason = slot->disabled_reason,
                           .type = device_type(slot->device)};
     v.pools = text_join(a, agent->resource_pools, agent->resource_pools_n, ", ");
     v.device = slot->device ? slot->device->brand : NULL;
@@ -74,10 +76,13 @@ static struct json_object *slot_document(const struct slot_view *v)
     json_object_object_add(o, "task_name", text_or_null(v->task));
     json_object_object_add(o, "type", text_or_null(v->type));
     json_object_object_add(o, "device", text_or_null(v->device));
+    if (v->reason)
+        json_object_object_add(o, "disabled_reason", text_or_null(v->reason));
     return o;
 }
 
-static void slot_cells(struct table *t, const struct slot_view *v)
+/* Scripts count on the columns of release 0.38.1: the reason comes after them, for people. */
+static void slot_cells(struct table *t, const struct slot_view *v, bool for_people)
 {
     table_text(t, v->slot);
     table_bool(t, v->enabled);
@@ -86,23 +91,25 @@ static void slot_cells(struct table *t, const struct slot_view *v)
     table_text(t, v->task);
     table_text(t, v->type);
     table_text(t, v->device);
+    if (for_people)
+        table_text(t, v->reason);
 }
 
-static void slot_row(struct table *t, const struct slot_view *v)
+static void slot_row(struct table *t, const struct slot_view *v, bool for_people)
 {
     table_text(t, v->agent);
     table_text(t, v->pools);
-    slot_cells(t, v);
+    slot_cells(t, v, for_people);
 }
 
 void slots_show(struct cli *cli, const struct wire_agent *agent, const struct wire_get_tasks_response *tasks)
 {
     cleanup_table struct table t = TABLE_INIT;
     table_columns(&t, (const char *const[]){"Slot ID", "Enabled", "Draining", "Allocation ID", "Task Name", "Type",
-                                            "Device", NULL});
+                                            "Device", "Reason", NULL});
     for (size_t i = 0; i < agent->slots_n; i++) {
         struct slot_view v = slot_view(&cli->arena, agent, &agent->slots[i].value, tasks);
-        slot_cells(&t, &v);
+        slot_cells(&t, &v, /* for_people= */ true);
     }
     table_show(cli, &t, false);
 }
@@ -115,15 +122,17 @@ int cmd_slot_list(struct cli *cli, const struct args_slot_list *args, struct err
     struct wire_get_agents_response agents;
     if (api_call(cli, ROUTE_ID_GET_TASKS, NULL, &tasks, err) < 0 || agents_fetch(cli, &agents, err) < 0)
         return -1;
-    table_columns(&t, (const char *const[]){"Agent ID", "Resource Pool", "Slot ID", "Enabled", "Draining",
-                                            "Allocation ID", "Task Name", "Type", "Device", NULL});
+    bool for_people = cli->out_terminal && !args->csv;
+    table_columns(&t,
+                  (const char *const[]){"Agent ID", "Resource Pool", "Slot ID", "Enabled", "Draining", "Allocation ID",
+                                        "Task Name", "Type", "Device", for_people ? "Reason" : NULL, NULL});
     for (size_t i = 0; i < agents.agents_n; i++) {
         for (size_t k = 0; k < agents.agents[i].slots_n; k++) {
             struct slot_view v = slot_view(&cli->arena, &agents.agents[i], &agents.agents[i].slots[k].value, &tasks);
             if (args->json)
                 json_object_array_add(all, slot_document(&v));
             else
-                slot_row(&t, &v);
+                slot_row(&t, &v, for_people);
         }
     }
     if (args->json)

@@ -153,6 +153,48 @@ static void test_cgroup__v1_has_a_group_in_each_controllers_tree(void **state)
     assert_non_null(strstr(x->group.pids_file, "/pids/determined/c1/pids.events"));
 }
 
+static void put_text(struct fixture *x, const char *name, const char *text)
+{
+    put_file(x, name);
+    assert_int_equal(file_write(path_in_root(x, name), text, strlen(text), 0644, NULL), 0);
+}
+
+/* v1 takes no process into a group without memory nodes, and gives no group more than the one above it has. */
+static void test_cgroup__v1_gives_cores_and_the_memory_nodes_of_the_home(void **state)
+{
+    struct fixture *x = *state;
+    put_text(x, "cpuset/cpuset.cpus", "0-7\n");
+    put_text(x, "cpuset/cpuset.mems", "0-1\n");
+    put_file(x, "cpuset/determined/cpuset.cpus");
+    put_file(x, "cpuset/determined/cpuset.mems");
+    put_file(x, "cpuset/determined/c1/cpuset.cpus");
+    put_file(x, "cpuset/determined/c1/cpuset.mems");
+    struct cgroup_limits l = {.cpuset = "2-3,6"};
+    assert_true(cgroup_wanted(&l));
+    assert_int_equal(cgroup_make(find_home(x, ""), "c1", &l, &x->arena, &x->group, NULL), 0);
+    assert_string_equal(cgroup_cpus(&x->home, &x->arena), "0-7");
+    assert_holds(x, "cpuset/determined/cpuset.cpus", "0-7");
+    assert_holds(x, "cpuset/determined/cpuset.mems", "0-1");
+    assert_holds(x, "cpuset/determined/c1/cpuset.cpus", "2-3,6");
+    assert_holds(x, "cpuset/determined/c1/cpuset.mems", "0-1");
+    assert_non_null(strstr(x->group.procs[0], "/cpuset/determined/c1/tasks"));
+}
+
+static void test_cgroup__v2_gives_cores(void **state)
+{
+    struct fixture *x = *state;
+    put_file(x, "cgroup.controllers");
+    put_file(x, "cgroup.subtree_control");
+    put_text(x, "cpuset.cpus.effective", "0-3\n");
+    put_file(x, "determined/cgroup.subtree_control");
+    put_file(x, "determined/c1/cpuset.cpus");
+    struct cgroup_limits l = {.cpuset = "1"};
+    assert_int_equal(cgroup_make(find_home(x, ""), "c1", &l, &x->arena, &x->group, NULL), 0);
+    assert_string_equal(cgroup_cpus(&x->home, &x->arena), "0-3");
+    assert_holds(x, "determined/c1/cpuset.cpus", "1");
+    assert_holds(x, "determined/cgroup.subtree_control", "+cpuset");
+}
+
 static void test_cgroup__v1_leaves_out_what_is_not_asked_for(void **state)
 {
     struct fixture *x = *state;
@@ -225,6 +267,8 @@ int main(void)
         TEST(test_cgroup_home__of_v2_is_left_for_a_leaf),
         TEST(test_cgroup_home__is_the_root_when_the_leaf_cannot_be_entered),
         TEST(test_cgroup__v1_has_a_group_in_each_controllers_tree),
+        TEST(test_cgroup__v1_gives_cores_and_the_memory_nodes_of_the_home),
+        TEST(test_cgroup__v2_gives_cores),
         TEST(test_cgroup__v1_leaves_out_what_is_not_asked_for),
         TEST(test_cgroup__v2_has_one_group_and_switches_controllers_on_above_it),
         TEST(test_cgroup__says_which_limit_is_not_to_be_had_and_keeps_the_others),

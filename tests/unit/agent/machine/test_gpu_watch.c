@@ -22,6 +22,15 @@ static int fake_usage(const struct gpu *g, struct gpu_usage *ret, struct error *
     return 0;
 }
 
+/* The first GPU fails at the fourth check. */
+static int fake_health(const struct gpu *g, struct gpu_health *h, struct error *err)
+{
+    if (!h->begun) /* it begins with the errors that the GPU had when it was found */
+        assert_int_equal(h->errors, g->errors);
+    h->begun = true;
+    return g->index == 0 && checks == 4 ? error_set(err, ERR_PRECONDITION, "its driver reported Xid 79") : 0;
+}
+
 static void keep_log_line(void *ctx, int64_t now_us, enum log_level level, const char *line)
 {
     size_t n = strlen(told);
@@ -29,12 +38,18 @@ static void keep_log_line(void *ctx, int64_t now_us, enum log_level level, const
 }
 
 static struct gpu_watch *watch;
-static char changes[64];
+static char changes[512];
 
 static void on_change(void *ctx)
 {
     size_t n = strlen(changes);
-    snprintf(changes + n, sizeof(changes) - n, "%d%d ", gpu_watch_is_lost(watch, 0), gpu_watch_is_lost(watch, 1));
+    int64_t first_us, second_us;
+    const char *first = gpu_watch_trouble(watch, 0, &first_us), *second = gpu_watch_trouble(watch, 1, &second_us);
+    assert_true(!first == !first_us && !second == !second_us);
+    if (first && second)
+        assert_true(first_us > second_us); /* it came later */
+    snprintf(changes + n, sizeof(changes) - n, "%d%d [%s] [%s]\n", gpu_watch_is_lost(watch, 0),
+             gpu_watch_is_lost(watch, 1), first ? first : "", second ? second : "");
 }
 
 static void on_turn_end(void *ctx)
@@ -43,10 +58,10 @@ static void on_turn_end(void *ctx)
         loop_stop(loop);
 }
 
-static void test_gpu_watch__tells_once_that_one_is_lost_and_once_that_it_is_back(void **state)
+static void test_gpu_watch__tells_once_what_failed_and_remembers_it_when_it_is_back(void **state)
 {
-    static const struct gpu_maker maker = {.usage = fake_usage};
-    static const struct gpu list[] = {{.index = 0, .uuid = "GPU-a"}, {.index = 1, .uuid = "GPU-b"}};
+    static const struct gpu_maker maker = {.usage = fake_usage, .health = fake_health};
+    static const struct gpu list[] = {{.index = 0, .uuid = "GPU-a", .errors = 3}, {.index = 1, .uuid = "GPU-b"}};
     struct pool_options o = {.name = "test", .threads = 1, .queue_max = 10};
     struct pool *pool;
     assert_int_equal(loop_new(&loop, NULL), 0);
@@ -57,9 +72,12 @@ static void test_gpu_watch__tells_once_that_one_is_lost_and_once_that_it_is_back
     assert_int_equal(loop_run(loop, NULL), 0);
     pool_free(pool);
     log_set_sink(NULL, NULL);
-    assert_string_equal(changes, "01 00 ");
+    assert_string_equal(changes, "01 [] [it does not answer: GPU is lost]\n"
+                                 "00 [its driver reported Xid 79] [it does not answer: GPU is lost]\n");
     assert_string_equal(told, "gpu.lost index=1 uuid=GPU-b reason=\"GPU is lost\" "
-                              "action=\"its slot takes no work until it is back\"\n"
+                              "action=\"its slot takes no work until it is enabled with det slot enable\"\n"
+                              "gpu.trouble index=0 uuid=GPU-a reason=\"its driver reported Xid 79\" "
+                              "action=\"its slot takes no work until it is enabled with det slot enable\"\n"
                               "gpu.back index=1 uuid=GPU-b\n");
     gpu_watch_free(watch);
     loop_free(loop);
@@ -68,7 +86,7 @@ static void test_gpu_watch__tells_once_that_one_is_lost_and_once_that_it_is_back
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gpu_watch__tells_once_that_one_is_lost_and_once_that_it_is_back),
+        cmocka_unit_test(test_gpu_watch__tells_once_what_failed_and_remembers_it_when_it_is_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

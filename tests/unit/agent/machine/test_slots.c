@@ -56,6 +56,47 @@ static void test_slots__all_processors_are_one_slot_named_by_model_and_vendor(vo
     assert_null(slots_device(&slots, 1));
 }
 
+static void test_slots__cores_are_divided_into_slots(void **state)
+{
+    struct slots_request q = {.slot_type = "cpu", .cpu_slots = 1, .visible_gpus = "", .cpuinfo = cpuinfo};
+    slots = (struct slots){0};
+    assert_int_equal(slots_find(&q, &arena, &slots, NULL), 0);
+    assert_int_equal(slots.n, 1);
+    assert_non_null(strstr(slots.device[0].brand, "Xeon A"));
+    const char *cores = slots_cores(&slots, (int32_t[]){0}, 1, &arena);
+    assert_non_null(cores);
+    assert_non_null(strstr(slots.device[0].uuid, cores));
+    assert_null(slots_cores(&slots, NULL, 0, &arena));
+}
+
+static void test_slots__more_than_there_are_cores_are_refused(void **state)
+{
+    struct slots_request q = {.slot_type = "cpu", .cpu_slots = 8192, .visible_gpus = "", .cpuinfo = cpuinfo};
+    struct error err = ERROR_INIT;
+    slots = (struct slots){0};
+    assert_int_equal(slots_find(&q, &arena, &slots, &err), -1);
+    assert_int_equal(err.kind, ERR_INVALID);
+    assert_non_null(strstr(error_msg(&err), "cpu_slots is 8192"));
+    error_release(&err);
+}
+
+static void test_slots__shares_of_a_gpu_add_up(void **state)
+{
+    static const struct gpu_maker maker = {.name = "NVIDIA"};
+    struct gpu card[] = {{.uuid = "GPU-a", .memory_bytes = 90}, {.uuid = "GPU-b", .memory_bytes = 60}};
+    struct wire_link_device device[] = {{.id = 0}, {.id = 1}, {.id = 2}, {.id = 3}, {.id = 4}, {.id = 5}};
+    struct slots s = {.maker = &maker, .device = device, .n = 6, .gpu = card, .gpu_n = 2, .per_device = 3};
+    struct slots_share *share;
+    assert_int_equal(slots_shares(&s, (int32_t[]){4, 0, 2, 99}, 4, &arena, &share), 2);
+    assert_string_equal(share[0].gpu->uuid, "GPU-b");
+    assert_int_equal(share[0].memory_bytes, 20);
+    assert_string_equal(share[1].gpu->uuid, "GPU-a");
+    assert_int_equal(share[1].memory_bytes, 60);
+    s.maker = NULL;
+    assert_int_equal(slots_shares(&s, (int32_t[]){0}, 1, &arena, &share), 0);
+    arena_release(&arena);
+}
+
 static void test_slots__none_and_artificial(void **state)
 {
     assert_int_equal(find_slots("none", 0, cpuinfo, NULL), 0);
@@ -81,6 +122,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_slots__all_processors_are_one_slot_named_by_model_and_vendor, release_slots),
+        cmocka_unit_test_teardown(test_slots__cores_are_divided_into_slots, release_slots),
+        cmocka_unit_test_teardown(test_slots__more_than_there_are_cores_are_refused, release_slots),
+        cmocka_unit_test(test_slots__shares_of_a_gpu_add_up),
         cmocka_unit_test_teardown(test_slots__none_and_artificial, release_slots),
         cmocka_unit_test_teardown(test_slots__devices_that_are_not_there_are_an_error, release_slots),
     };

@@ -16,6 +16,7 @@ static void test_order__is_read_as_it_was_written(void **state)
                                           .index_url = "",
                                           .lists_dir = "/l",
                                           .only_wheels = true,
+                                          .build_memory_bytes = INT64_C(3) << 30,
                                           .change_user = true,
                                           .uid = 4000000000u,
                                           .gid = 7,
@@ -32,6 +33,7 @@ static void test_order__is_read_as_it_was_written(void **state)
     assert_null(strchr(text.s, '\n'));
     assert_int_equal(python_order_decode(text.s, text.n, &a, &r, NULL), 0);
     assert_string_equal(r.settings.wheels, o.settings.wheels);
+    assert_true(r.settings.build_memory_bytes == INT64_C(3) << 30);
     assert_true(r.settings.max_bytes == o.settings.max_bytes && r.settings.uid == o.settings.uid);
     assert_true(r.settings.only_wheels && r.settings.change_user);
     assert_string_equal(r.requirements, "a\nb\n");

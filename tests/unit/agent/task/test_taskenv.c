@@ -24,7 +24,10 @@ static const struct gpu_maker maker = {.type = WIRE_DEVICE_TYPE_CUDA, .visible_v
 static struct wire_link_device gpus[] = {{.id = 2, .uuid = "GPU-two"},
                                          {.id = 4, .uuid = "GPU-four"},
                                          {.id = 5, .uuid = "GPU-five"}};
-static const struct slots slots = {.device = gpus, .n = 3, .maker = &maker};
+static struct gpu cards[] = {{.index = 2, .uuid = "GPU-two"},
+                             {.index = 4, .uuid = "GPU-four"},
+                             {.index = 5, .uuid = "GPU-five"}};
+static const struct slots slots = {.device = gpus, .n = 3, .maker = &maker, .gpu = cards, .gpu_n = 3, .per_device = 1};
 static const struct account account = {.name = "ada", .home = "/", .shell = "/bin/sh"};
 
 static void build_environment(struct taskenv *e, const char **env, size_t n, char *const *machine, struct arena *a)

@@ -382,7 +382,10 @@ static void test_agent__decisions_outlive_its_connection(void **state)
                            .disabled_slot = {3, 11},
                            .slot_draining = {false, true},
                            .disabled_slot_n = 2,
-                           .disabled_reason = "new disks"},
+                           .disabled_reason = "new disks",
+                           .trouble = {{3, "its driver reported \"Xid 79\""}, {11, ""}},
+                           .trouble_n = 2,
+                           .trouble_us = 99},
                      *out;
     size_t n;
     in.lost_us = 12345;
