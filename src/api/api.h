@@ -57,6 +57,7 @@ struct api_services {
                                 const char *token); /* whether this is the token with which new agents join */
     /* whether this is the token with which metrics are read */
     bool (*collector_token_matches)(void *ctx, const char *token);
+    const char *(*agent_peer)(void *ctx, const char *agent_id); /* its address; NULL: it is not connected */
     bool (*agent_key_matches)(void *ctx, const char *agent_id,
                               const char *key);                 /* whether this is the agent's own key */
     void (*agent_key_revoked)(void *ctx, const char *agent_id); /* the key's row is deleted */

@@ -44,5 +44,7 @@ int agent_streams_open(struct agent_hub *h, const char *container_id, int port,
 struct byte_streams_stats agent_streams_stats(const struct agent_hub *h);
 
 int agent_hub_count(const struct agent_hub *h);
+/* The address from which the agent has connected; NULL while it is not connected. */
+const char *agent_hub_peer(const struct agent_hub *h, const char *agent_id);
 
 #endif

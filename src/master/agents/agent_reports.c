@@ -12,6 +12,7 @@
 #include "master/agents/agent_keys.h"
 #include "master/agents/agent_metrics.h"
 #include "master/logs/log_policies.h"
+#include "master/presence.h"
 
 /* ---- hello, and what tasks and devices do ------------------------------------------------------------------------ */
 
@@ -107,6 +108,7 @@ static void on_hello(struct link *l, const struct wire_link_agent_hello *hello, 
         link_refuse(l, err.kind == ERR_INVALID || err.kind == ERR_NOT_FOUND, error_msg(&err));
         return;
     }
+    presence_note(h->m->presence, l->agent_id);
     link_begin_streams(l, hello);
     if (l->joins && hello->wants_key)
         agent_keys_issue(h->m, l->agent_id);

@@ -1,0 +1,2 @@
+-- A number that another change uses.
+SELECT 1;
