@@ -66,6 +66,7 @@ struct api_services {
                                 const char *token); /* whether this is the token with which new agents join */
     /* whether this is the token with which metrics are read */
     bool (*collector_token_matches)(void *ctx, const char *token);
+    const char *(*agent_peer)(void *ctx, const char *agent_id); /* its address; NULL: it is not connected */
     /* whether this is the agent's own key; *ret_pool: the only pool that it is good for, or "" */
     bool (*agent_key_matches)(void *ctx, const char *agent_id, const char *key, const char **ret_pool);
     int (*check_agent_id)(void *ctx, const char *agent_id, struct error *err);

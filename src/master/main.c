@@ -30,6 +30,7 @@
 #include "master/logs/log_sealer.h"
 #include "master/master.h"
 #include "master/pools/provisioner.h"
+#include "master/presence.h"
 #include "master/removal/collector.h"
 #include "master/removal/context_sweep.h"
 #include "master/removal/deletions.h"
@@ -294,6 +295,7 @@ static int restore_state(struct master *m, struct error *err)
     }
     if (read_probe_new(m->loop, m->readers, &m->read_probe, err) < 0)
         return -1;
+    m->presence = presence_new(m);
     return housekeeping_new(m->loop, m->writer, api_identities(m->api), HOUSEKEEPING_PERIOD_US, &m->housekeeping, err);
 }
 
@@ -349,6 +351,8 @@ static int master_start(struct master *m, struct error *err)
 static void master_release(struct master *m)
 {
     housekeeping_free(m->housekeeping);
+    presence_free(m->presence);
+    m->presence = NULL;
     read_probe_stop(m->read_probe);
     sealer_stop(m->log_sealer);
     lookup_follower_stop(m->lookup_follower);

@@ -53,6 +53,7 @@ struct master {
     struct loop_timer *core_timer;
     int64_t clock_offset_us; /* the wall clock's offset to the monotonic clock; 0: it has not been read yet */
     struct housekeeping *housekeeping;
+    struct presence *presence;
     struct read_probe *read_probe;
     struct collector *collector;
     struct deletions *deletions;

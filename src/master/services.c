@@ -57,6 +57,11 @@ static int open_task_stream(void *ctx, const char *container_id, int port, const
     return agent_streams_open(((struct master *)ctx)->agents, container_id, port, h, ret, err);
 }
 
+static const char *agent_peer(void *ctx, const char *agent_id)
+{
+    return agent_hub_peer(((struct master *)ctx)->agents, agent_id);
+}
+
 static bool agent_key_matches(void *ctx, const char *agent_id, const char *key, const char **ret_pool)
 {
     return agent_keys_match(((struct master *)ctx)->agent_keys, agent_id, key, ret_pool);
@@ -198,6 +203,7 @@ struct api_services services_for_api(struct master *m)
                                  .open_task_stream = open_task_stream,
                                  .agent_token_matches = agent_token_matches,
                                  .collector_token_matches = collector_token_matches,
+                                 .agent_peer = agent_peer,
                                  .agent_key_matches = agent_key_matches,
                                  .agent_key_revoked = agent_key_revoked,
                                  .agent_key_accepted = agent_key_accepted,

@@ -111,11 +111,6 @@ int raw_metrics(struct req *r, struct core *core, struct error *err)
     return 0;
 }
 
-int raw_not_served_yet(struct req *r, struct core *core, struct error *err)
-{
-    return error_set(err, ERR_UNIMPLEMENTED, "this page is planned, but not part of this release");
-}
-
 int raw_users_me(struct req *r, struct core *core, struct error *err)
 {
     const struct identity_user *u = identities_user(api_identities(r->api), r->who.user_id);

@@ -20,7 +20,12 @@ int raw_interactive_link(struct req *r, struct core *core, struct error *err);
 int raw_wait_link(struct req *r, struct core *core, struct error *err);
 int raw_proxy(struct req *r, struct core *core, struct error *err);
 int raw_tasks(struct req *r, struct core *core, struct error *err);
-int raw_not_served_yet(struct req *r, struct core *core, struct error *err);
+int raw_usage_raw(struct req *r, struct core *core, struct error *err);
+int raw_usage_allocations(struct req *r, struct core *core, struct error *err);
+int raw_usage_aggregated(struct req *r, struct core *core, struct error *err);
+int raw_usage_summary(struct req *r, struct core *core, struct error *err);
+int raw_prom_state(struct req *r, struct store *db, struct error *err);
+int raw_prom_targets(struct req *r, struct core *core, struct error *err);
 int raw_users_me(struct req *r, struct core *core, struct error *err);
 
 #endif

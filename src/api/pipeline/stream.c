@@ -19,10 +19,10 @@ struct stream {
     struct topic_member member; /* must be first: stream_wake() casts the member to its stream */
     struct req *r;
     struct http_request *http;
-    stream_fetch_fn *fetch;             /* of a stream of lines; else NULL */
+    stream_fetch_fn *fetch;             /* of a stream of lines or of a text; else NULL */
     stream_bytes_fn *fetch_bytes;       /* of a stream of bytes; else NULL */
     const struct stream_memory *memory; /* NULL: the stream reads from the store only */
-    const struct stream_head *head;     /* of a stream of bytes; NULL: a stream of lines */
+    const struct stream_head *head;     /* of a stream of bytes or of a text; NULL: a stream of lines */
     struct pool *pool;
     struct strbuf batch;
     struct error err;
@@ -140,7 +140,7 @@ static void after_fetch(void *job)
 static void fetch_work(void *worker, void *job)
 {
     struct stream *s = job;
-    s->rc = s->head ? s->fetch_bytes(s->r, &s->next, &s->err) : s->fetch(s->r, worker, &s->next, &s->err);
+    s->rc = s->fetch_bytes ? s->fetch_bytes(s->r, &s->next, &s->err) : s->fetch(s->r, worker, &s->next, &s->err);
 }
 
 /* Does what memory->before() has decided instead of a fetch. */
@@ -217,6 +217,13 @@ int req_stream_bytes(struct req *r, const struct stream_head *head, stream_bytes
     *kept = *head;
     return begin_stream(r, NULL,
                         &(struct stream){.fetch_bytes = fetch, .head = kept, .pool = r->api->services.transfers});
+}
+
+int req_stream_text(struct req *r, const struct stream_head *head, stream_fetch_fn *fetch)
+{
+    struct stream_head *kept = arena_new(&r->arena, struct stream_head);
+    *kept = *head;
+    return begin_stream(r, NULL, &(struct stream){.fetch = fetch, .head = kept, .pool = r->api->services.readers});
 }
 
 struct strbuf *stream_batch(struct req *r)

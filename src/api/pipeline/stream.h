@@ -41,6 +41,9 @@ struct stream_head {
 };
 typedef int stream_bytes_fn(struct req *r, enum stream_next *ret_next, struct error *err);
 int req_stream_bytes(struct req *r, const struct stream_head *head, stream_bytes_fn *fetch);
+/* For a text of another form than lines of JSON. Its fetch runs on a reader thread; the errors are those of a stream of
+ * bytes. */
+int req_stream_text(struct req *r, const struct stream_head *head, stream_fetch_fn *fetch);
 struct strbuf *stream_batch(struct req *r); /* the buffer that `fetch` appends to */
 
 /* Appends one result line to the batch; response has the route's response type. Call it in `fetch` only. */

@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/system/log.h"
 #include "master/agents/agent_message_checks.h"
+#include "master/presence.h"
 #include "net/streams/byte_stream.h"
 #include "store/logs/task_logs.h"
 
@@ -49,6 +50,13 @@ void agent_hub_free(struct agent_hub *h)
     agent_inboxes_free(h->inboxes);
     byte_streams_free(h->streams);
     free(h);
+}
+
+const char *agent_hub_peer(const struct agent_hub *h, const char *agent_id)
+{
+    const struct link *l = NULL;
+    HASH_FIND_STR(h->by_id, agent_id, l);
+    return l && l->greeted ? l->peer : NULL;
 }
 
 int agent_hub_count(const struct agent_hub *h)
@@ -272,6 +280,7 @@ static void on_close(struct ws *ws, int code, const char *why, void *ctx)
                                 .now_us = clock_now_us(),
                                 .agent = {.agent_id = l->agent_id}};
         cleanup_error struct error err = ERROR_INIT;
+        presence_note(h->m->presence, l->agent_id);
         if (master_step(h->m, &ev, NULL, &err) < 0)
             log_warning("agent.disconnect_ignored", "id=%s reason=%s", l->agent_id, log_quote(error_msg(&err)));
     }

@@ -48,5 +48,7 @@ struct byte_streams_stats agent_streams_stats(const struct agent_hub *h);
 void agent_hub_tell_certificate(struct agent_hub *h, const char *sha256);
 
 int agent_hub_count(const struct agent_hub *h);
+/* The address from which the agent has connected; NULL while it is not connected. */
+const char *agent_hub_peer(const struct agent_hub *h, const char *agent_id);
 
 #endif

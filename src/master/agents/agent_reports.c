@@ -13,6 +13,7 @@
 #include "master/agents/agent_keys.h"
 #include "master/agents/agent_metrics.h"
 #include "master/logs/log_policies.h"
+#include "master/presence.h"
 
 /* ---- hello, and what tasks and devices do ------------------------------------------------------------------------ */
 
@@ -164,6 +165,7 @@ static void on_hello(struct link *l, const struct wire_link_agent_hello *hello, 
         return;
     }
     log_troubles(l, hello->troubles, hello->troubles_n);
+    presence_note(h->m->presence, l->agent_id);
     link_begin_streams(l, hello);
     if (l->join_token)
         joining_use_token(api_joining(h->m->api), l->join_token);

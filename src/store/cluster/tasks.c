@@ -48,11 +48,12 @@ int store_task_put(struct store *st, const struct task_row *t, bool insert, stru
 int store_allocation_put(struct store *st, const struct allocation_row *x, bool insert, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
-    if (!insert)
-        return query_exec_one(st, Q_ALLOCATIONS_UPDATE, ARGS_ALLOCATIONS_UPDATE(x, &a), err, "allocation %s", x->id);
-    if (query_exec(st, Q_ALLOCATIONS_INSERT, ARGS_ALLOCATIONS_INSERT(x, &a), NULL, err) < 0)
+    if (insert && query_exec(st, Q_ALLOCATIONS_INSERT, ARGS_ALLOCATIONS_INSERT(x, &a), NULL, err) < 0)
         return error_wrap(err, "allocation %s", x->id);
-    return 0;
+    if (!insert &&
+        query_exec_one(st, Q_ALLOCATIONS_UPDATE, ARGS_ALLOCATIONS_UPDATE(x, &a), err, "allocation %s", x->id) < 0)
+        return -1;
+    return x->start_us && x->end_us ? store_usage_keep(st, x->id, err) : 0;
 }
 
 /* ---- containers -------------------------------------------------------------------------------------------------- */

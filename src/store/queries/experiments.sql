@@ -324,3 +324,13 @@ ON CONFLICT (project_id, label) DO UPDATE SET n = label_counts.n + excluded.n;
 
 -- name: labels_forget
 DELETE FROM label_counts WHERE n <= 0;
+
+-- What collectors are told about an experiment that is not over.
+-- row: store_labelled of experiments x
+x.id, x.job_id, x.labels
+
+-- name: experiments_labelled
+-- function: store_experiments_labelled returns rows
+SELECT {store_labelled} FROM experiments x
+WHERE x.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR') AND x.state NOT IN ('DELETING', 'DELETED', 'DELETE_FAILED') AND x.unmanaged = 0
+ORDER BY x.id;

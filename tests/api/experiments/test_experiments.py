@@ -269,7 +269,3 @@ def test_metrics_are_shown_of_experiments_whose_searcher_metric_was_never_report
     master.post(f"/api/v1/experiments/{x}/kill")
 
 
-def test_the_pages_of_resource_use_are_not_served_yet(master):
-    for page in ("raw", "allocations-csv", "aggregated"):
-        reply = master.get(f"/resources/allocation/{page}")
-        assert reply.status == 501 and "planned" in reply.json["message"]

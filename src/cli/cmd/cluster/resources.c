@@ -12,14 +12,15 @@ struct span {
     const char *path;
     const char *from_name, *from, *to_name, *to;
     const char *period; /* NULL: none */
+    const char *by;     /* what the sums are by; NULL: as the master has it */
 };
 
 static const char *path_of(struct cli *cli, const struct span *s)
 {
     struct arena *a = &cli->arena;
-    return arena_printf(a, "/resources/allocation/%s?%s=%s&%s=%s%s%s", s->path, s->from_name,
+    return arena_printf(a, "/resources/allocation/%s?%s=%s&%s=%s%s%s%s%s", s->path, s->from_name,
                         address_escape(s->from, a), s->to_name, address_escape(s->to, a), s->period ? "&period=" : "",
-                        s->period ? s->period : "");
+                        s->period ? s->period : "", s->by ? "&by=" : "", s->by ? address_escape(s->by, a) : "");
 }
 
 /* Prints the master's table as it is, or as --json and --yaml ask for it. */
@@ -57,7 +58,19 @@ static int read_time(const char *name, const char *text, int64_t *ret, struct er
 
 static struct span between_times(const char *path, const char *after, const char *before)
 {
-    return (struct span){path, "timestamp_after", after, "timestamp_before", before, NULL};
+    return (struct span){path, "timestamp_after", after, "timestamp_before", before, NULL, NULL};
+}
+
+static struct span in_periods(const char *path, const char *start, const char *end, bool monthly, const char *by)
+{
+    return (struct span){
+        path,
+        "start_date",
+        start,
+        "end_date",
+        end,
+        monthly ? "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY" : "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY",
+        by};
 }
 
 int cmd_resources_raw(struct cli *cli, const struct args_resources_raw *args, struct error *err)
@@ -88,13 +101,13 @@ int cmd_resources_aggregated(struct cli *cli, const struct args_resources_aggreg
     struct wire_resource_allocation_aggregated_request in = {.start_date = args->start_date,
                                                              .end_date = args->end_date,
                                                              .period = period};
-    struct span s = {"aggregated",
-                     "start_date",
-                     args->start_date,
-                     "end_date",
-                     args->end_date,
-                     args->monthly ? "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY"
-                                   : "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY"};
-    return args->json ? show_document(cli, ROUTE_ID_RESOURCE_ALLOCATION_AGGREGATED, &in, err)
-                      : show_table(cli, &s, err);
+    struct span s = in_periods("aggregated", args->start_date, args->end_date, args->monthly, args->by);
+    return args->json && !args->by ? show_document(cli, ROUTE_ID_RESOURCE_ALLOCATION_AGGREGATED, &in, err)
+                                   : show_table(cli, &s, err);
+}
+
+int cmd_resources_summary(struct cli *cli, const struct args_resources_summary *args, struct error *err)
+{
+    struct span s = in_periods("summary", args->start_date, args->end_date, args->monthly, args->by);
+    return show_table(cli, &s, err);
 }
