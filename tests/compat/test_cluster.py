@@ -80,12 +80,6 @@ def test_requests_of_ones_own(det, cluster):
     assert "determined" in det("dev bindings call get_GetMe")
 
 
-def test_what_is_planned__says_so_and_is_no_crash(det):
-    for words in ("master cluster-message get",):
-        done = det.run(words)
-        assert done.status == 1 and "is planned; this version of the master does not serve it" in done.err, done
-
-
 def test_configuration_policies(det, admin, tmp_path):
     (tmp_path / "policy.yaml").write_text("constraints: {priority_limit: 10}\ninvariant_config: {debug: true}\n")
     assert admin("config-policies set tasks policy.yaml").startswith("Set global tasks config policies:\nconstraints:\n  priority_limit: 10\n")
@@ -98,6 +92,17 @@ def test_configuration_policies(det, admin, tmp_path):
     assert admin("config-policies delete tasks") == "Successfully deleted global NTSC config policies\n"
     assert "Successfully deleted EXPERIMENT config policies" in admin("config-policies delete experiment -w Uncategorized")
     assert det("config-policies describe tasks").strip() == "{}"
+
+
+def test_the_message_to_all_users(det, admin):
+    assert json.loads(det("master cluster-message get --json")) == {"clusterMessage": None}
+    assert "forbidden" in det.run("master cluster-message set -m hello").err.lower()
+    admin("master cluster-message set -m 'new disks tonight' -d 24h")
+    message = json.loads(det("master cluster-message get --json"))["clusterMessage"]
+    assert message["message"] == "new disks tonight" and message["endTime"] > message["startTime"]
+    assert json.loads(det("master info --json"))["clusterMessage"] == message
+    admin("master cluster-message clear")
+    assert json.loads(det("master cluster-message get --json")) == {"clusterMessage": None}
 
 
 def test_the_masters_log(admin, det, cluster):

@@ -1,6 +1,7 @@
 /* The master itself: identity, health, configuration, telemetry, and the raw routes about these. */
 #include <string.h>
 
+#include "api/cluster/cluster_message.h"
 #include "api/cluster/openapi.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/identity.h"
@@ -26,7 +27,7 @@ static const char **feature_switches(const struct api_info *info, struct arena *
  * warns at every command unless they are equal. The version of this program is in another field. */
 #define INTERFACE_VERSION "0.38.1"
 
-int api_get_master(struct req *r, struct core *core, const struct wire_get_master_request *in,
+int api_get_master(struct req *r, struct store *db, const struct wire_get_master_request *in,
                    struct wire_get_master_response *ret, struct error *err)
 {
     const struct api_info *info = api_info(r->api);
@@ -43,7 +44,7 @@ int api_get_master(struct req *r, struct core *core, const struct wire_get_maste
         .user_management_enabled = true,
         .strict_job_queue_control = config_bool(info->config, "security.authz.strict_job_queue_control")};
     ret->feature_switches = feature_switches(info, &r->arena, &ret->feature_switches_n);
-    return 0;
+    return cluster_message_shown(r, db, &ret->cluster_message, err);
 }
 
 /* This master reports nothing to anybody, whatever telemetry.enabled says: there is no key to report with. */

@@ -9,7 +9,7 @@ UNSERVED = [
     ("user-group", "list"), ("rbac", "list-roles"),
     ("rbac", "my-permissions"), ("oauth", "client", "list"), ("oauth", "client", "add", "a", "b"),
     ("workspace", "list-members", "Uncategorized"), ("workspace", "bindings", "list", "Uncategorized"),
-    ("workspace", "resource-quota", "set", "Uncategorized", 4), ("master", "cluster-message", "get"), ("master", "config", "set", "--log.level", "INFO"),
+    ("workspace", "resource-quota", "set", "Uncategorized", 4), ("master", "config", "set", "--log.level", "INFO"),
     ("resources", "raw", *TIMES), ("resources", "aggregated", "2026-11", "2026-12"), ("resources", "allocations", *TIMES),
     ("resources", "raw", *TIMES, "--json"),
 ]
