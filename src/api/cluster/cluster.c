@@ -91,6 +91,19 @@ int raw_openapi(struct req *r, struct core *core, struct error *err)
     return 0;
 }
 
+int raw_openapi_page(struct req *r, struct core *core, struct error *err)
+{
+    req_add_header(
+        r, "Content-Security-Policy",
+        arena_printf(&r->arena,
+                     "default-src 'none'; style-src %s; base-uri 'none'; form-action 'none'; frame-ancestors "
+                     "'none'",
+                     openapi_page_style));
+    r->reply.content_type = "text/html; charset=utf-8";
+    strbuf_add(&r->reply.body, openapi_page, openapi_page_n);
+    return 0;
+}
+
 int raw_health(struct req *r, struct core *core, struct error *err)
 {
     bool up = r->api->services.healthy(r->api->services.ctx);
