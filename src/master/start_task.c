@@ -92,13 +92,29 @@ static void env_of_task(struct env *e, const struct start *st, const char *usern
     env_add(e, "DET_SEGMENT_ENABLED=false");
 }
 
+/* Returns the configuration as the trial gets it: without the credentials of the registry, which only the agent needs.
+ * Few configurations have any, so that few are parsed. */
+static const char *without_registry_auth(const char *config, struct arena *a)
+{
+    cleanup_json struct json_object *tree = NULL;
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    struct json_object *environment, *auth;
+    if (!strstr(config, "\"registry_auth\":{") || json_parse(config, strlen(config), &tree, NULL) < 0 ||
+        !json_object_object_get_ex(tree, "environment", &environment) ||
+        !json_object_object_get_ex(environment, "registry_auth", &auth) || !auth)
+        return config;
+    json_object_object_add(environment, "registry_auth", NULL);
+    json_print(tree, &text);
+    return arena_strdup(a, strbuf_str(&text));
+}
+
 static void env_of_trial(struct env *e, const struct core_start *s, const char *config)
 {
     env_add(e, "DET_EXPERIMENT_ID=%d", s->experiment_id);
     env_add(e, "DET_TRIAL_ID=%d", s->trial_id);
     env_add(e, "DET_TRIAL_RUN_ID=%d", s->run_id);
     env_add(e, "DET_TRIAL_SEED=%u", s->trial_seed);
-    env_add(e, "DET_EXPERIMENT_CONFIG=%s", config);
+    env_add(e, "DET_EXPERIMENT_CONFIG=%s", without_registry_auth(config, e->arena));
     env_add(e, "DET_HPARAMS=%s", s->hparams);
     env_add(e, "DET_STEPS_COMPLETED=%d", s->steps_completed);
     if (s->latest_checkpoint)

@@ -80,10 +80,29 @@ def test_requests_of_ones_own(det, cluster):
     assert "determined" in det("dev bindings call get_GetMe")
 
 
-def test_what_is_planned__says_so_and_is_no_crash(det):
-    for words in ("config-policies describe experiment", "master cluster-message get"):
-        done = det.run(words)
-        assert done.status == 1 and "is planned; this version of the master does not serve it" in done.err, done
+def test_configuration_policies(det, admin, tmp_path):
+    (tmp_path / "policy.yaml").write_text("constraints: {priority_limit: 10}\ninvariant_config: {debug: true}\n")
+    assert admin("config-policies set tasks policy.yaml").startswith("Set global tasks config policies:\nconstraints:\n  priority_limit: 10\n")
+    assert "priority_limit: 10" in det("config-policies describe tasks") and det("config-policies describe experiment").strip() == "{}"
+    assert "forbidden" in det.run("config-policies set tasks policy.yaml -w Uncategorized").err.lower()
+    assert "debug: true" in admin("config-policies set experiment policy.yaml -w Uncategorized")
+    assert json.loads(det("config-policies describe experiment -w Uncategorized --json"))["invariant_config"] == {"debug": True}
+    refused = det.run("command run --config resources.slots=0 --config resources.priority=9 true")
+    assert "requested priority [9] exceeds limit set by admin [10]: submitted workload failed priority constraint" in refused.err
+    assert admin("config-policies delete tasks") == "Successfully deleted global NTSC config policies\n"
+    assert "Successfully deleted EXPERIMENT config policies" in admin("config-policies delete experiment -w Uncategorized")
+    assert det("config-policies describe tasks").strip() == "{}"
+
+
+def test_the_message_to_all_users(det, admin):
+    assert json.loads(det("master cluster-message get --json")) == {"clusterMessage": None}
+    assert "forbidden" in det.run("master cluster-message set -m hello").err.lower()
+    admin("master cluster-message set -m 'new disks tonight' -d 24h")
+    message = json.loads(det("master cluster-message get --json"))["clusterMessage"]
+    assert message["message"] == "new disks tonight" and message["endTime"] > message["startTime"]
+    assert json.loads(det("master info --json"))["clusterMessage"] == message
+    admin("master cluster-message clear")
+    assert json.loads(det("master cluster-message get --json")) == {"clusterMessage": None}
 
 
 def test_the_masters_log(admin, det, cluster):

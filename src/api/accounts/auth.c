@@ -107,8 +107,13 @@ static int login_judged(struct req *r, struct core *core, struct error *err)
         return token_new(&l->token, err) < 0 ? -1 : req_then_write(r, login_store);
     }
     login_limits_failed(r->api->login_limits, &l->attempt, clock_now_us());
-    log_info("user.login_refused", "account=%s address=%s reason=%s", log_quote(l->account), l->address,
-             l->matches ? "not_active" : "invalid_credentials");
+    /* A name that no account has may be a password, which somebody has typed into the wrong field. */
+    bool known = l->user.id != 0;
+    log_info("user.login_refused", "account=%s address=%s reason=%s", known ? log_quote(l->user.username) : "-",
+             l->address,
+             l->matches ? "not_active"
+             : known    ? "invalid_credentials"
+                        : "no_such_account");
     return l->matches ? error_set(err, ERR_FORBIDDEN, "user is not active") : refuse_login(err);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/accounts/workspaces.h"
+#include "api/cluster/config_policies.h"
 #include "api/cluster/pool_bindings.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
@@ -157,7 +158,8 @@ int api_move_project(struct req *r, struct store *db, const struct wire_move_pro
     struct store_project p;
     if (store_project_get(db, in->project_id, &r->arena, &p, err) < 0 || need_own(&p, err) < 0 ||
         need_open(&p, err) < 0 || check_workspace(r, db, in->destination_workspace_id, err) < 0 ||
-        pool_check_move(r, db, p.id, 0, in->destination_workspace_id, err) < 0)
+        pool_check_move(r, db, p.id, 0, in->destination_workspace_id, err) < 0 ||
+        config_policies_check_move(r, db, p.id, 0, in->destination_workspace_id, err) < 0)
         return -1;
     p.workspace_id = in->destination_workspace_id;
     return store_project_update(db, &p, err);

@@ -105,11 +105,7 @@ static int set_agent(struct req *r, const struct wire_user_agent_user_group *g, 
 
 static int refuse_kubernetes(size_t n, struct error *err)
 {
-    if (n == 0)
-        return 0;
-    return error_set(err, ERR_INVALID,
-                     "this cluster has no Kubernetes resource manager: namespaces and their quotas "
-                     "cannot be set");
+    return n == 0 ? 0 : refuse_namespaces(err);
 }
 
 /* ---- make and change --------------------------------------------------------------------------------------------- */

@@ -17,4 +17,7 @@ int check_workspace_or_project_name(const char *kind, const char *name, struct e
 int delete_workspace_or_project(struct req *r, const char *kind, struct store_workspace_deletion p,
                                 bool *ret_completed);
 
+/* Always fails: this master has no resource manager for Kubernetes. */
+int refuse_namespaces(struct error *err);
+
 #endif

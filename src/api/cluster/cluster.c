@@ -1,6 +1,7 @@
 /* The master itself: identity, health, configuration, telemetry, and the raw routes about these. */
 #include <string.h>
 
+#include "api/cluster/cluster_message.h"
 #include "api/cluster/joining.h"
 #include "api/cluster/openapi.h"
 #include "api/pipeline/convert.h"
@@ -28,7 +29,7 @@ static const char **feature_switches(const struct api_info *info, struct arena *
  * warns at every command unless they are equal. The version of this program is in another field. */
 #define INTERFACE_VERSION "0.38.1"
 
-int api_get_master(struct req *r, struct core *core, const struct wire_get_master_request *in,
+int api_get_master(struct req *r, struct store *db, const struct wire_get_master_request *in,
                    struct wire_get_master_response *ret, struct error *err)
 {
     const struct api_info *info = api_info(r->api);
@@ -43,9 +44,10 @@ int api_get_master(struct req *r, struct core *core, const struct wire_get_maste
         .branding = "determined",
         .product = WIRE_GET_MASTER_RESPONSE_PRODUCT_COMMUNITY,
         .user_management_enabled = true,
+        .has_custom_logo = config_get(info->config, "ui_customization.logo_paths.light_horizontal") != NULL,
         .strict_job_queue_control = config_bool(info->config, "security.authz.strict_job_queue_control")};
     ret->feature_switches = feature_switches(info, &r->arena, &ret->feature_switches_n);
-    return 0;
+    return cluster_message_shown(r, db, &ret->cluster_message, err);
 }
 
 /* This master reports nothing to anybody, whatever telemetry.enabled says: there is no key to report with. */
@@ -88,6 +90,19 @@ int raw_info(struct req *r, struct core *core, struct error *err)
 int raw_openapi(struct req *r, struct core *core, struct error *err)
 {
     strbuf_add(&r->reply.body, openapi_text, openapi_text_n);
+    return 0;
+}
+
+int raw_openapi_page(struct req *r, struct core *core, struct error *err)
+{
+    req_add_header(
+        r, "Content-Security-Policy",
+        arena_printf(&r->arena,
+                     "default-src 'none'; style-src %s; base-uri 'none'; form-action 'none'; frame-ancestors "
+                     "'none'",
+                     openapi_page_style));
+    r->reply.content_type = "text/html; charset=utf-8";
+    strbuf_add(&r->reply.body, openapi_page, openapi_page_n);
     return 0;
 }
 

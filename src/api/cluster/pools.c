@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "api/cluster/config_policies.h"
 #include "api/cluster/pool_bindings.h"
 #include "api/pipeline/access.h"
 #include "api/pipeline/convert.h"
@@ -409,6 +410,7 @@ static int queue_change_of(const struct wire_job_queue_control *w, struct core_q
 struct queue_request {
     struct core_queue_change *change;
     int32_t *experiment_id; /* for each change of an experiment's job; else 0 */
+    const char **task_id;   /* for each change of a launched task's job; else NULL */
 };
 
 static int change_queue(struct req *r, struct core *core, struct error *err)
@@ -423,16 +425,52 @@ static int change_queue(struct req *r, struct core *core, struct error *err)
     return req_core_step(r, core, &ev, NULL, err);
 }
 
-/* A job must not go to a pool that its workspace may not use. */
-static int check_bindings(struct req *r, struct store *db, struct error *err)
+/* Finds the workspace in which a job counts, and which policies are for it. */
+static int find_workspace(struct req *r, struct store *db, const struct queue_request *q, size_t i,
+                          enum policy_workload *ret_workload, int32_t *ret, struct error *err)
+{
+    struct store_experiment x;
+    struct store_launched_task t;
+    *ret_workload = q->task_id[i] ? POLICY_NTSC : POLICY_EXPERIMENT;
+    if (q->task_id[i] ? store_launched_task_get(db, q->task_id[i], &r->arena, &t, err) < 0
+                      : store_experiment_get(db, q->experiment_id[i], /* with_config= */ false, &r->arena, &x, err) < 0)
+        return -1;
+    *ret = q->task_id[i] ? t.workspace_id : x.workspace_id;
+    return 0;
+}
+
+/* Checks a change against the rules of the job's workspace: a job must not go to a pool that the workspace may not use,
+ * and a priority or weight has to fit the configuration policies. */
+static int check_change_of_workspace(struct req *r, struct store *db, const struct queue_request *q, size_t i,
+                                     struct error *err)
+{
+    const struct core_queue_change *x = &q->change[i];
+    const struct policy_change change = {.set_priority = x->what == QUEUE_PRIORITY,
+                                         .priority = x->priority,
+                                         .set_weight = x->what == QUEUE_WEIGHT,
+                                         .weight = x->weight};
+    enum policy_workload workload;
+    int32_t workspace_id;
+    if (find_workspace(r, db, q, i, &workload, &workspace_id, err) < 0)
+        return -1;
+    if (x->what == QUEUE_POOL)
+        return q->task_id[i] ? 0 : pool_check_workspace(r, db, x->pool, workspace_id, err);
+    return config_policies_check_change(r, db, workload, workspace_id, &change, err) < 0
+               ? error_wrap(err, "job %s", x->job_id)
+               : 0;
+}
+
+static bool is_ruled_by_workspace(const struct core_queue_change *x)
+{
+    return x->what == QUEUE_POOL || x->what == QUEUE_PRIORITY || x->what == QUEUE_WEIGHT;
+}
+
+static int check_workspaces(struct req *r, struct store *db, struct error *err)
 {
     const struct wire_update_job_queue_request *in = r->in;
     const struct queue_request *q = r->state;
-    struct store_experiment x;
     for (size_t i = 0; i < in->updates_n; i++)
-        if (q->change[i].what == QUEUE_POOL && q->experiment_id[i] != 0 &&
-            (store_experiment_get(db, q->experiment_id[i], /* with_config= */ false, &r->arena, &x, err) < 0 ||
-             pool_check_workspace(r, db, q->change[i].pool, x.workspace_id, err) < 0))
+        if (is_ruled_by_workspace(&q->change[i]) && check_change_of_workspace(r, db, q, i, err) < 0)
             return -1;
     return req_then_loop(r, change_queue);
 }
@@ -457,12 +495,13 @@ int api_update_job_queue(struct req *r, struct core *core, const struct wire_upd
                          struct wire_update_job_queue_response *ret, struct error *err)
 {
     struct queue_request *q = arena_new(&r->arena, struct queue_request);
-    bool changes_pools = false;
+    bool reads_store = false;
     if (config_bool(api_info(r->api)->config, "security.authz.strict_job_queue_control") &&
         req_need_admin(r, "change the job queue", err) < 0)
         return -1;
     q->change = arena_array(&r->arena, struct core_queue_change, in->updates_n + 1);
     q->experiment_id = arena_array(&r->arena, int32_t, in->updates_n + 1);
+    q->task_id = arena_array(&r->arena, const char *, in->updates_n + 1);
     for (size_t i = 0; i < in->updates_n; i++) {
         if (queue_change_of(&in->updates[i], &q->change[i], err) < 0)
             return -1;
@@ -470,8 +509,9 @@ int api_update_job_queue(struct req *r, struct core *core, const struct wire_upd
         if (core_job_find(core, q->change[i].job_id, &owner, err) < 0 || may_change_job(r, core, owner, err) < 0)
             return -1;
         q->experiment_id[i] = owner.experiment_id;
-        changes_pools = changes_pools || q->change[i].what == QUEUE_POOL;
+        q->task_id[i] = owner.task_id ? arena_strdup(&r->arena, owner.task_id) : NULL;
+        reads_store = reads_store || is_ruled_by_workspace(&q->change[i]);
     }
     r->state = q;
-    return changes_pools ? req_then_read(r, check_bindings) : change_queue(r, core, err);
+    return reads_store ? req_then_read(r, check_workspaces) : change_queue(r, core, err);
 }

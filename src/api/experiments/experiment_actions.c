@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "api/cluster/config_policies.h"
 #include "api/cluster/pool_bindings.h"
 #include "api/pipeline/internal.h"
 #include "gen/handlers.h"
@@ -104,7 +105,8 @@ static int move_experiment(struct req *r, struct store *db, const struct store_e
             x->id);
     struct store_project_place to;
     if (store_project_place_get(db, args->project_id, &r->arena, &to, err) < 0 ||
-        pool_check_move(r, db, x->project_id, x->id, to.workspace_id, err) < 0)
+        pool_check_move(r, db, x->project_id, x->id, to.workspace_id, err) < 0 ||
+        config_policies_check_move(r, db, x->project_id, x->id, to.workspace_id, err) < 0)
         return -1;
     return store_experiment_set_project(db, x->id, args->project_id, err);
 }

@@ -139,11 +139,14 @@ static int find_warm_start(struct req *r, struct store *db, struct continuation 
     return 0;
 }
 
-static int prepare_config(struct req *r, const char *override, struct continuation *c, struct error *err)
+static int prepare_config(struct req *r, struct store *db, const char *override, struct continuation *c,
+                          struct error *err)
 {
     struct expconf_context ctx;
     cleanup_json struct json_object *effective = NULL;
     int rc = launch_context(r, &ctx, err);
+    if (rc == 0)
+        rc = launch_context_policies(r, db, POLICY_EXPERIMENT, c->was.workspace_id, &ctx, err);
     if (rc == 0)
         rc = json_parse(c->was.config, strlen(c->was.config), &effective, err);
     if (rc == 0)
@@ -242,7 +245,7 @@ static int prepare_continuation(struct req *r, struct store *db, struct error *e
     struct continuation *c = r->state;
     enum run_state state;
     if (store_experiment_get(db, in->id, /* with_config= */ true, &r->arena, &c->was, err) < 0 ||
-        check_state(&c->was, &state, err) < 0 || prepare_config(r, in->override_config, c, err) < 0 ||
+        check_state(&c->was, &state, err) < 0 || prepare_config(r, db, in->override_config, c, err) < 0 ||
         store_trial_rows_of_experiment(db, in->id, &r->arena, &c->trial, &c->trial_n, err) < 0 ||
         check_searcher(c, err) < 0 || check_trials(r, db, in->id, err) < 0 || find_checkpoints(r, db, c, err) < 0)
         return -1;

@@ -103,6 +103,8 @@ static int prepare_config(struct req *r, struct store *db, struct creation *c, s
         rc = find_project(r, db, ctx.template_config, &c->project, err);
     if (rc == 0)
         rc = launch_context_place(&c->project, &ctx, err);
+    if (rc == 0)
+        rc = launch_context_policies(r, db, POLICY_EXPERIMENT, c->project.workspace_id, &ctx, err);
     ctx.unmanaged = in->unmanaged;
     if (rc == 0)
         rc = expconf_prepare(in->config ? in->config : "", in->config ? strlen(in->config) : 0, &ctx, &c->config, err);

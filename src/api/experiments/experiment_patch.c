@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "api/cluster/config_policies.h"
 #include "api/experiments/experiment_actions.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
@@ -226,21 +227,51 @@ static int tell_core(struct req *r, struct core *core, const patch *p, struct er
     return req_core_step(r, core, &ev, &companion, err);
 }
 
-int api_patch_experiment(struct req *r, struct core *core, const struct wire_patch_experiment_request *in,
-                         struct wire_patch_experiment_response *ret, struct error *err)
+static int patch_step(struct req *r, struct core *core, struct error *err)
 {
-    const patch *p = in->experiment;
-    if (check_patch(r, p, err) < 0)
-        return -1;
-    if (!p->resources)
-        return req_then_write(r, write_step);
     cleanup_error struct error failed = ERROR_INIT;
-    if (tell_core(r, core, p, &failed) == 0)
+    if (tell_core(r, core, patch_of(r), &failed) == 0)
         return req_wait(r, NULL);
     if (failed.kind == ERR_NOT_FOUND)
         return req_then_write(r, write_step);
     error_move(err, &failed);
     return -1;
+}
+
+/* Checks the change against the configuration policies of the experiment's workspace. */
+static int check_policies(struct req *r, struct store *db, const patch *p, struct error *err)
+{
+    const patch_resources *from = p->resources;
+    const patch_policy *kept = p->checkpoint_storage;
+    struct policy_change change = {.set_collection = kept != NULL};
+    struct store_experiment x;
+    if (!from && !kept)
+        return 0;
+    if (from) {
+        change.set_priority = from->has_priority;
+        change.priority = from->priority;
+        change.set_weight = from->has_weight;
+        change.weight = from->weight;
+        change.set_max_slots = from->has_max_slots || clears_max_slots(from);
+        change.max_slots = from->has_max_slots ? from->max_slots : -1;
+    }
+    if (kept) {
+        change.save_experiment_best = kept->save_experiment_best;
+        change.save_trial_best = kept->save_trial_best;
+        change.save_trial_latest = kept->save_trial_latest;
+    }
+    if (store_experiment_get(db, p->id, /* with_config= */ false, &r->arena, &x, err) < 0)
+        return -1;
+    return config_policies_check_change(r, db, POLICY_EXPERIMENT, x.workspace_id, &change, err);
+}
+
+int api_patch_experiment(struct req *r, struct store *db, const struct wire_patch_experiment_request *in,
+                         struct wire_patch_experiment_response *ret, struct error *err)
+{
+    const patch *p = in->experiment;
+    if (check_patch(r, p, err) < 0 || check_policies(r, db, p, err) < 0)
+        return -1;
+    return p->resources ? req_then_loop(r, patch_step) : req_then_write(r, write_step);
 }
 
 /* ---- labels ------------------------------------------------------------------------------------------------------ */

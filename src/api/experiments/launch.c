@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/checkpoints/task_account.h"
+#include "api/cluster/config_policies.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "common/json/json.h"
@@ -50,8 +51,17 @@ int launch_context_place(const struct store_project_place *place, struct expconf
     return parse_part(place->checkpoint_storage, &ctx->workspace_storage, err);
 }
 
+int launch_context_policies(struct req *r, struct store *db, enum policy_workload w, int32_t workspace_id,
+                            struct expconf_context *ctx, struct error *err)
+{
+    ctx->policies = arena_new(&r->arena, struct policies);
+    return config_policies_read(r, db, w, workspace_id, ctx->policies, err);
+}
+
 void launch_context_release(struct expconf_context *ctx)
 {
+    if (ctx->policies)
+        policies_release(ctx->policies);
     json_object_put(ctx->template_config);
     json_object_put(ctx->checkpoint_storage);
     json_object_put(ctx->workspace_storage);

@@ -4,6 +4,7 @@
 
 #include "api/pipeline/handler.h"
 #include "core/config/expconf.h"
+#include "core/config/policies.h"
 
 /* What the cluster's configuration adds to an experiment's. Each request parses it anew, because json-c counts
  * references to trees without locks. */
@@ -11,6 +12,9 @@ int launch_context(struct req *r, struct expconf_context *ret, struct error *err
 struct store_project_place;
 /* What the workspace adds: its storage and its default pools. */
 int launch_context_place(const struct store_project_place *place, struct expconf_context *ctx, struct error *err);
+/* The configuration policies that hold in the workspace. */
+int launch_context_policies(struct req *r, struct store *db, enum policy_workload w, int32_t workspace_id,
+                            struct expconf_context *ctx, struct error *err);
 void launch_context_release(struct expconf_context *ctx);
 /* The checkpoint that trials start from: searcher.source_trial_id (its latest one) or source_checkpoint_uuid; NULL:
  * none. Reads the store. */

@@ -99,6 +99,8 @@ static int prepare_config(struct req *r, struct store *db, struct launch *l, con
         rc = expconf_check_text(l->text ? strlen(l->text) : l->config ? strlen(l->config) : 0, &ctx, err);
     if (rc == 0)
         rc = launch_context_place(&place, &ctx, err);
+    if (rc == 0)
+        rc = launch_context_policies(r, db, POLICY_NTSC, w->id, &ctx, err);
     if (rc == 0 && !l->text)
         rc = parse_config(l, &config, err);
     if (rc == 0)

@@ -2,6 +2,7 @@
  * is read from the store first, so that an id of another kind is not found. */
 #include <string.h>
 
+#include "api/cluster/config_policies.h"
 #include "api/pipeline/handler.h"
 #include "api/pipeline/internal.h"
 #include "api/tasks/launched_views.h"
@@ -19,13 +20,20 @@ struct action {
     struct store_launched_task task; /* as it was before the action */
 };
 
+static req_loop_fn priority_step;
+
 static int begin_action(struct req *r, struct store *db, const struct action *request, req_loop_fn *step,
                         struct error *err)
 {
     struct action *x = arena_new(&r->arena, struct action);
     *x = *request;
     r->state = x;
-    return launched_find(r, db, x->kind, x->id, &x->task, err) < 0 ? -1 : req_then_loop(r, step);
+    const struct policy_change change = {.set_priority = true, .priority = x->priority};
+    if (launched_find(r, db, x->kind, x->id, &x->task, err) < 0 ||
+        (step == priority_step &&
+         config_policies_check_change(r, db, POLICY_NTSC, x->task.workspace_id, &change, err) < 0))
+        return -1;
+    return req_then_loop(r, step);
 }
 
 /* ---- kill -------------------------------------------------------------------------------------------------------- */

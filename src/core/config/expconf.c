@@ -9,6 +9,7 @@
 #include "common/base/must.h"
 #include "core/config/expconf_checks.h"
 #include "core/config/expconf_internal.h"
+#include "core/config/policies.h"
 #include "gen/config_numbers.h"
 #include "gen/config_tables.h"
 
@@ -252,6 +253,25 @@ static int check_new(struct json_object *config, const struct expconf_context *c
     return r;
 }
 
+/* Replaces the document by one that has what the policies demand. */
+static int lay_policies(const struct expconf_context *ctx, struct json_object **config, struct error *err)
+{
+    if (!ctx->policies || !ctx->policies->invariant)
+        return 0;
+    struct json_object *laid = policies_lay(ctx->policies, keys(), *config);
+    json_object_put(*config);
+    *config = laid;
+    expconf_normalize_hyperparameters(laid);
+    return check_present(laid, NULL, NULL, err) < 0
+               ? error_wrap(err, "with the configuration policy of %s merged", ctx->policies->invariant_scope)
+               : 0;
+}
+
+static bool has_priority(struct json_object *config)
+{
+    return schema_get(exp_resources, schema_get(exp_values, config, resources), priority) != NULL;
+}
+
 int expconf_prepare(const char *yaml, size_t n, const struct expconf_context *ctx, struct exp_config **ret,
                     struct error *err)
 {
@@ -266,12 +286,16 @@ int expconf_prepare(const char *yaml, size_t n, const struct expconf_context *ct
     if (r == 0)
         expconf_warn_unserved(keys(), config, &warnings);
     if (r == 0)
+        r = lay_policies(ctx, &config, err);
+    if (r == 0)
         r = expconf_resolve_pool(config, ctx, &pool, err);
     if (r == 0) {
         merged = add_cluster_defaults(config, ctx, pool);
         add_request_defaults(merged, ctx, pool);
         r = check_new(merged, ctx, positions, err);
     }
+    if (r == 0 && !ctx->unmanaged)
+        r = policies_limit(ctx->policies, POLICY_EXPERIMENT, merged, has_priority(config), err);
     yaml_positions_free(positions);
     if (r < 0)
         return -1;

@@ -29,6 +29,7 @@ struct expconf_pool {
     struct json_object *task_container_defaults; /* the pool's own values, which go before the cluster's; may be NULL */
 };
 
+struct policies;
 struct expconf_context {
     struct json_object *checkpoint_storage; /* the cluster's value; may be NULL */
     /* the workspace's value, which goes before the cluster's; may be NULL */
@@ -45,7 +46,8 @@ struct expconf_context {
     bool unmanaged;
     /* used as reproducibility.experiment_seed if the configuration has none */
     uint32_t seed;
-    uint32_t random[3]; /* random numbers for the experiment's name */
+    uint32_t random[3];        /* random numbers for the experiment's name */
+    struct policies *policies; /* those that hold in the workspace (core/config/policies.h); NULL: none */
 };
 
 /* A configuration. Everything in it is freed with it. It may be read by several threads at once, with one exception:

@@ -5,6 +5,7 @@
 #include "common/base/cleanup.h"
 #include "core/config/expconf.h"
 #include "core/config/expconf_internal.h"
+#include "core/config/policies.h"
 #include "gen/config_tables.h"
 
 static struct json_object *copy_of(struct json_object *v)
@@ -131,9 +132,14 @@ int expconf_continue(struct json_object *effective, const char *override, size_t
     const struct expconf_pool *pool;
     if (expconf_check_text(n, ctx, err) < 0 || read_override(override, n, effective, &upper, &warnings, err) < 0)
         return -1;
-    config = overlay(experiment_config_keys, false, upper, effective);
+    cleanup_json struct json_object *laid = overlay(experiment_config_keys, false, upper, effective);
+    struct json_object *resources = schema_get(exp_values, upper, resources);
+    bool priority_asked = is_object(upper) && schema_get(exp_resources, resources, priority) != NULL;
+    config = policies_lay(ctx->policies, experiment_config_keys, laid);
+    expconf_normalize_hyperparameters(config);
     if (expconf_resolve_pool(config, ctx, &pool, err) < 0 || expconf_check_complete(config, true, err) < 0 ||
-        expconf_check_runnable(config, err) < 0 || check_capabilities(config, err) < 0)
+        expconf_check_runnable(config, err) < 0 || check_capabilities(config, err) < 0 ||
+        policies_limit(ctx->policies, POLICY_EXPERIMENT, config, priority_asked, err) < 0)
         return -1;
     cleanup_exp_config struct exp_config *view = expconf_view(expconf_fill(config), NULL, 0);
     if (expconf_check_limits(view, ctx, err) < 0)

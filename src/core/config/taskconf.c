@@ -8,6 +8,7 @@
 #include "common/base/must.h"
 #include "core/config/expconf_checks.h"
 #include "core/config/expconf_internal.h"
+#include "core/config/policies.h"
 #include "gen/config_numbers.h"
 #include "gen/config_tables.h"
 
@@ -364,6 +365,41 @@ static int check_limits(const struct taskconf *c, const struct expconf_context *
     return expconf_check_json(c->json, cluster, err);
 }
 
+/* Replaces the document by one that has what the policies demand. */
+static int lay_policies(const struct taskconf_request *rq, struct json_object **config, struct error *err)
+{
+    const struct policies *policies = rq->cluster->policies;
+    if (!policies || !policies->invariant)
+        return 0;
+    struct json_object *laid = policies_lay(policies, keys(), *config);
+    json_object_put(*config);
+    *config = laid;
+    normalize_idle_timeout(laid);
+    return check_present(laid, NULL, err) < 0
+               ? error_wrap(err, "with the configuration policy of %s merged", policies->invariant_scope)
+               : 0;
+}
+
+/* Makes the document that lies over the cluster's defaults. */
+static int rule_document(const struct taskconf_request *rq, struct json_object **config, struct json_object **warnings,
+                         struct error *err)
+{
+    /* of what the policies demand nobody is warned */
+    cleanup_json struct json_object *unheard = NULL;
+    if (rq->kind == TASK_KIND_TENSORBOARD)
+        rule_tensorboard(*config, warnings);
+    if (lay_policies(rq, config, err) < 0)
+        return -1;
+    if (rq->kind == TASK_KIND_TENSORBOARD)
+        rule_tensorboard(*config, &unheard);
+    return 0;
+}
+
+static bool has_priority(struct json_object *config)
+{
+    return schema_get(task_resources, schema_get(task_values, config, resources), priority) != NULL;
+}
+
 int taskconf_prepare(const struct taskconf_request *rq, struct taskconf **ret, struct error *err)
 {
     cleanup_json struct json_object *config = NULL, *whole = NULL, *warnings = NULL;
@@ -372,9 +408,9 @@ int taskconf_prepare(const struct taskconf_request *rq, struct taskconf **ret, s
     /* done before the cluster's defaults are added, because the master has told its administrator about those */
     expconf_warn_unserved(keys(), config, &warnings);
     warn_of_other_kinds(rq, config, &warnings);
-    if (rq->kind == TASK_KIND_TENSORBOARD)
-        rule_tensorboard(config, &warnings);
-    if (add_defaults(rq, config, &whole, err) < 0 || check_whole(rq, whole, err) < 0)
+    if (rule_document(rq, &config, &warnings, err) < 0 || add_defaults(rq, config, &whole, err) < 0 ||
+        check_whole(rq, whole, err) < 0 ||
+        policies_limit(rq->cluster->policies, POLICY_NTSC, whole, has_priority(config), err) < 0)
         return -1;
     struct json_object *filled = schema_fill(keys(), whole);
     if (rq->kind == TASK_KIND_COMMAND)

@@ -174,6 +174,21 @@ SELECT coalesce(p.id, 0) AS id, w.id AS workspace_id, coalesce(p.name, '') AS na
 FROM workspaces w LEFT JOIN projects p ON p.workspace_id = w.id AND p.name = $2
 WHERE w.name = $1;
 
+-- name: project_visits_note with user_id: id, project_id: id, now_us: us
+-- function: store_project_visit_note
+-- unknown: project $project_id does not exist
+INSERT INTO project_visits (user_id, project_id, visited_us) VALUES ($user_id, $project_id, $now_us)
+ON CONFLICT (user_id, project_id) DO UPDATE SET visited_us = excluded.visited_us;
+
+-- Returns the projects that the user has looked at, the latest first.
+-- name: project_visits_of with user_id: id, limit: i32
+-- function: store_projects_visited returns rows
+SELECT {store_project} FROM project_visits v
+JOIN projects p ON p.id = v.project_id
+JOIN workspaces w ON w.id = p.workspace_id
+LEFT JOIN users u ON u.id = p.user_id
+WHERE v.user_id = $user_id ORDER BY v.visited_us DESC, p.id DESC LIMIT $limit;
+
 -- fragment: projects_count
 SELECT count(*) FROM projects p LEFT JOIN users u ON u.id = p.user_id WHERE 1 = 1
 

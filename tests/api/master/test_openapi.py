@@ -1,5 +1,9 @@
 """GET /api/v1/openapi.json: a valid document, of the routes that are served and of no others, which the replies fit."""
+import base64
+import hashlib
+import html.parser
 import json
+import re
 
 import jsonschema
 import pytest
@@ -31,7 +35,7 @@ def test_it_is_valid_openapi(document):
 
 def test_it_has_the_served_routes_and_no_others(document):
     described = {operation["operationId"] for _, path, operation in operations(document) if path.startswith("/api/v1/")}
-    assert described - {"raw_openapi_get_api_v1_openapi_json"} == {name for name in SERVED if " " not in name}
+    assert described - {"raw_openapi_get_api_v1_openapi_json", "raw_openapi_page_get_api_v1_openapi_html"} == {name for name in SERVED if " " not in name}
     assert document["paths"]["/experiments/{id}/model_def"]["get"]["summary"] == "Model definition as .tar.gz."
 
 
@@ -74,3 +78,42 @@ def test_replies_fit_their_schemas(master, document):
 
 def test_it_needs_a_login(master):
     assert master.get("/api/v1/openapi.json", token=None).status == 401
+
+
+# ---- the page ---------------------------------------------------------------------------------------------------------
+
+class Page(html.parser.HTMLParser):
+    """What a browser would do with the page: which names it has, and what it loads, runs and links to."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.ids, self.links, self.tags, self.attributes = [], [], set(), set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        self.ids += [value for name, value in attrs if name == "id"]
+        self.links += [value for name, value in attrs if name == "href"]
+
+
+def test_the_page_has_every_route_and_every_message(master, document):
+    reply = master.get("/api/v1/openapi.html")
+    assert reply.status == 200 and reply.headers["Content-Type"] == "text/html; charset=utf-8"
+    page = Page(reply.body.decode())
+    names = {operation["operationId"] for _, _, operation in operations(document)} | set(document["components"]["schemas"])
+    assert names <= set(page.ids) and len(page.ids) == len(set(page.ids))
+    assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids), "no link leads nowhere"
+
+
+def test_the_page_runs_and_loads_nothing(master):
+    reply = master.get("/api/v1/openapi.html")
+    page = Page(reply.body.decode())
+    assert not page.tags & {"script", "img", "link", "iframe", "object", "base", "form"}
+    assert page.attributes <= {"lang", "charset", "name", "content", "class", "id", "href"}
+    assert {link for link in page.links if not link.startswith("#")} == {"openapi.json"}
+    style = re.search(r"<style>(.*?)</style>", reply.body.decode(), re.S)[1]
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = reply.headers["Content-Security-Policy"]
+    assert f"style-src 'sha256-{digest}'" in policy and "default-src 'none'" in policy and "script-src" not in policy
+    assert master.get("/api/v1/openapi.html", token=None).status == 401

@@ -15,7 +15,7 @@ def generate(rows, parts=None, experiment=GOOD, made="config_tables.c", task=GOO
     with tempfile.TemporaryDirectory() as d:
         path = pathlib.Path(d)
         (path / "config-parts.json").write_text(json.dumps({"parts": parts or {}}))
-        for name, keys in (("master", rows), ("experiment", experiment), ("task", task), ("agent", GOOD), ("hyperparameter", GOOD)):
+        for name, keys in (("master", rows), ("experiment", experiment), ("task", task), ("agent", GOOD), ("hyperparameter", GOOD), ("policy", GOOD)):
             (path / f"{name}-config.json").write_text(json.dumps({"about": "x", "keys": keys}))
         p = subprocess.run([ROOT / "tools/gen-config", "c", d, d], capture_output=True, text=True)
         code = path / made

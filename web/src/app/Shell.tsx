@@ -23,7 +23,7 @@ export function Shell({ user, path, away, children }: { user: User; path: string
       <a class="skip" href="#content" onClick={(event) => { event.preventDefault(); document.getElementById("content")?.focus(); }}>To the content</a>
       <header class="side unprinted">
         <a class="brand" href={to("")}>
-          <img src={to("favicon.svg")} width={22} height={22} alt="" />
+          {master?.hasCustomLogo ? <Logo /> : <img src={to("favicon.svg")} width={22} height={22} alt="" />}
           <span class="cut" title={master?.clusterName ? plain(master.clusterName) : undefined}>{plain(master?.clusterName || "Determined")}</span>
         </a>
         <nav class="nav" aria-label="Pages">
@@ -34,11 +34,19 @@ export function Shell({ user, path, away, children }: { user: User; path: string
         <div class="me"><UserMenu user={user} /></div>
       </header>
       <main id="content" tabIndex={-1}>
+        {master?.clusterMessage && <p class="banner" role="status">{plain(master.clusterMessage.message)}</p>}
         {away && <p class="banner" role="status">The master does not answer. What is shown may be old; the page tries again by itself.</p>}
         {children}
       </main>
     </div>
   );
+}
+
+/** The logo of the cluster's owner (ui_customization.logo_paths), on light or on dark ground. */
+function Logo() {
+  const chosen = theme();
+  const mode = chosen === "system" ? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light") : chosen;
+  return <img src={to(`customer-assets/logo?mode=${mode}&orientation=horizontal`)} height={22} alt="" />;
 }
 
 /** Experiments and trials are below the list of experiments. */

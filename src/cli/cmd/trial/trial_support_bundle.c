@@ -11,6 +11,8 @@
 #include "cli/files/archive_calls.h"
 #include "common/base/cleanup.h"
 #include "common/base/must.h"
+#include "common/config/schema.h"
+#include "core/config/expconf_secrets.h"
 
 enum { PARTS_MAX = 5, PIECE_BYTES = 64 * 1024 };
 
@@ -58,6 +60,33 @@ static int add_document(struct bundle *b, const char *name, struct json_object *
     return 0;
 }
 
+/* Hides the secrets of the configuration. The owner of an experiment sees them, but the bundle is made to be sent to
+ * other people. */
+static void hide_secrets_of(struct cli *cli, struct json_object *holder)
+{
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    struct json_object *config, *written, *masked = NULL;
+    if (json_object_object_get_ex(holder, "config", &config) && config) {
+        json_print(config, &text);
+        const char *hidden = expconf_hide_secrets(strbuf_str(&text), SCHEMA_MASKED, &cli->arena);
+        if (json_parse(hidden, strlen(hidden), &masked, NULL) == 0)
+            json_object_object_add(holder, "config", masked);
+    }
+    if (json_object_object_get_ex(holder, "originalConfig", &written) &&
+        json_object_is_type(written, json_type_string)) {
+        const char *hidden = expconf_hide_secrets_yaml(json_object_get_string(written), &cli->arena);
+        json_object_object_add(holder, "originalConfig", json_object_new_string(hidden));
+    }
+}
+
+static void hide_secrets(struct cli *cli, struct json_object *reply)
+{
+    struct json_object *experiment;
+    hide_secrets_of(cli, reply);
+    if (json_object_object_get_ex(reply, "experiment", &experiment) && experiment)
+        hide_secrets_of(cli, experiment);
+}
+
 /* Adds two documents in the form of the released client: the trial, and the reply about the experiment. */
 static int add_documents(struct bundle *b, int32_t trial_id, int32_t *ret_experiment_id, struct error *err)
 {
@@ -70,8 +99,10 @@ static int add_documents(struct bundle *b, int32_t trial_id, int32_t *ret_experi
         return error_set(err, ERR_INVALID, "the master's answer about trial %" PRId32 " names no experiment", trial_id);
     *ret_experiment_id = json_object_get_int(id);
     struct wire_get_experiment_request of = {.experiment_id = *ret_experiment_id};
-    if (api_call_document(b->cli, ROUTE_ID_GET_EXPERIMENT, &of, &experiment, err) < 0 ||
-        add_document(b, "api_trial_call.json", inner, err) < 0)
+    if (api_call_document(b->cli, ROUTE_ID_GET_EXPERIMENT, &of, &experiment, err) < 0)
+        return -1;
+    hide_secrets(b->cli, experiment);
+    if (add_document(b, "api_trial_call.json", inner, err) < 0)
         return -1;
     return add_document(b, "api_experiment_call.json", experiment, err);
 }

@@ -2,6 +2,15 @@
 #include "cli/connection/logins.h"
 #include "cli/terminal/terminal.h"
 
+/* Shows the message of the administrators, if there is one. A login does not fail for want of it. */
+static void show_cluster_message(struct cli *cli)
+{
+    struct wire_get_master_response out = {0};
+    if (api_call(cli, ROUTE_ID_GET_MASTER, NULL, &out, NULL) == 0 && out.cluster_message &&
+        out.cluster_message->message)
+        cli_say(cli, CLI_YELLOW, "Message of the administrators: %s", out.cluster_message->message);
+}
+
 int cmd_user_login(struct cli *cli, const struct args_user_login *args, struct error *err)
 {
     struct logins l;
@@ -20,5 +29,8 @@ int cmd_user_login(struct cli *cli, const struct args_user_login *args, struct e
     error_release(&weak);
     if (logins_set_token(&l, user, token, err) < 0)
         return -1;
-    return logins_set_active(&l, user, err);
+    if (logins_set_active(&l, user, err) < 0)
+        return -1;
+    show_cluster_message(cli);
+    return 0;
 }

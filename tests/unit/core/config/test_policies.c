@@ -1,0 +1,99 @@
+/* Configuration policies. */
+#include "cmocka_setup.h"
+
+#include <string.h>
+
+#include "core/config/policies.h"
+#include "gen/config_tables.h"
+
+static struct json_object *tree(const char *yaml)
+{
+    struct json_object *v = NULL;
+    cleanup_error struct error err = ERROR_INIT;
+    if (yaml_parse(yaml, strlen(yaml), &v, NULL, &err) < 0)
+        fail_msg("%s", error_msg(&err));
+    return v;
+}
+
+static void add(struct policies *p, const char *scope, const char *yaml)
+{
+    cleanup_json struct json_object *policy = NULL;
+    cleanup_error struct error err = ERROR_INIT;
+    if (policy_parse(yaml, strlen(yaml), POLICY_EXPERIMENT, &policy, &err) < 0)
+        fail_msg("%s", error_msg(&err));
+    policies_add(p, POLICY_EXPERIMENT, scope, policy);
+}
+
+static void assert_lays(const struct policies *p, const char *config, const char *expected)
+{
+    cleanup_json struct json_object *under = tree(config), *want = tree(expected), *got = NULL;
+    got = policies_lay(p, experiment_config_keys, under);
+    if (!json_object_equal(got, want))
+        fail_msg("got %s", json_object_to_json_string(got));
+}
+
+static void test_cluster_goes_before_workspace(void **state)
+{
+    struct policies p = {0};
+    add(&p, "workspace 'w'",
+        "{invariant_config: {name: w, description: w}, constraints: {priority_limit: 9, resources: {max_slots: 2}}}");
+    add(&p, "the cluster", "{invariant_config: {name: c}, constraints: {resources: {max_slots: 3}}}");
+    assert_lays(&p, "{name: own, description: own, max_restarts: 1}", "{name: c, description: w, max_restarts: 1}");
+    assert_int_equal(p.max_slots.value, 3);
+    assert_string_equal(p.max_slots.scope, "the cluster");
+    assert_int_equal(p.priority_limit.value, 9);
+    assert_string_equal(p.priority_limit.scope, "workspace 'w'");
+    policies_release(&p);
+}
+
+static void test_lists_join_once(void **state)
+{
+    struct policies p = {0};
+    add(&p, "the cluster",
+        "{invariant_config: {data: {l: [1, 2]}, labels: [b], entrypoint: [x], hyperparameters: {h: [1]}}}");
+    assert_lays(&p, "{data: {l: [0]}, labels: [a], entrypoint: [x, y]}",
+                "{data: {l: [0, 1, 2]}, labels: [a, b], entrypoint: [x], hyperparameters: {h: [1]}}");
+    assert_lays(&p, "{data: {l: [0, 1, 2]}, labels: [a, b], entrypoint: [x], hyperparameters: {h: [1]}}",
+                "{data: {l: [0, 1, 2]}, labels: [a, b], entrypoint: [x], hyperparameters: {h: [1]}}");
+    assert_lays(&p, "{data: {l: [1, 2, 0]}}",
+                "{data: {l: [1, 2, 0, 1, 2]}, labels: [b], entrypoint: [x], hyperparameters: {h: [1]}}");
+    policies_release(&p);
+}
+
+static void test_limits_fill_what_is_open(void **state)
+{
+    struct policies p = {0};
+    cleanup_json struct json_object *config = tree("{resources: {slots_per_trial: 1, priority: 42}}"),
+                                    *want = tree("{resources: {slots_per_trial: 1, priority: 50, max_slots: 2}}");
+    cleanup_error struct error err = ERROR_INIT;
+    add(&p, "the cluster", "{constraints: {priority_limit: 50, resources: {max_slots: 2}}}");
+    assert_int_equal(policies_limit(&p, POLICY_EXPERIMENT, config, /* priority_asked= */ true, &err), -1);
+    assert_non_null(strstr(error_msg(&err), "requested priority [42] exceeds limit set by admin [50]"));
+    assert_int_equal(policies_limit(&p, POLICY_EXPERIMENT, config, /* priority_asked= */ false, NULL), 0);
+    assert_true(json_object_equal(config, want));
+    assert_int_equal(policies_limit(NULL, POLICY_EXPERIMENT, config, true, NULL), 0);
+    policies_release(&p);
+}
+
+static void test_an_effective_configuration_that_fits(void **state)
+{
+    struct policies p = {0};
+    cleanup_error struct error err = ERROR_INIT;
+    add(&p, "the cluster", "{invariant_config: {max_restarts: 3}}");
+    cleanup_json struct json_object *fits = tree("{max_restarts: 3, name: x}"), *other = tree("{max_restarts: 4}");
+    assert_int_equal(policies_check_effective(&p, fits, NULL), 0);
+    assert_int_equal(policies_check_effective(&p, other, &err), -1);
+    assert_non_null(strstr(error_msg(&err), "demands another value of max_restarts"));
+    policies_release(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cluster_goes_before_workspace),
+        cmocka_unit_test(test_lists_join_once),
+        cmocka_unit_test(test_limits_fill_what_is_open),
+        cmocka_unit_test(test_an_effective_configuration_that_fits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
