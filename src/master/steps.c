@@ -33,8 +33,8 @@ struct step {
 };
 
 /* Runs what the step stores, in the name of its author. */
-static int store_as_author(struct store *db, struct step *s, int (*store)(struct store *, struct step *, struct error *),
-                           struct error *err)
+static int store_as_author(struct store *db, struct step *s,
+                           int (*store)(struct store *, struct step *, struct error *), struct error *err)
 {
     if (!s->author)
         return store(db, s, err);

@@ -4,8 +4,8 @@
 
 #include "api/pipeline/handler.h"
 
-/* Returns the text for store_act_as(), in the request's arena. NULL: what the request changes is not recorded, because a
- * task has sent it about itself. Call it on the loop. */
+/* Returns the text for store_act_as(), in the request's arena. NULL: what the request changes is not recorded, because
+ * a task has sent it about itself. Call it on the loop. */
 const char *req_author(struct req *r);
 /* Returns req_author() of the request whose step is running on the loop now; NULL if there is none. */
 const char *api_author_now(const struct api *a);

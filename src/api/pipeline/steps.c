@@ -220,7 +220,8 @@ static void run_on_loop(struct req *r)
     const struct api_services *s = &r->api->services;
     struct req_step step = take_step(r);
     uint64_t before = s->ticket(s->ctx);
-    struct req *running = r->api->running; /* a step may wake a request that has waited, whose step then runs within it */
+    struct req *running =
+        r->api->running; /* a step may wake a request that has waited, whose step then runs within it */
     r->api->running = r;
     r->run->rc = step.loop(r, r->api->live->core, &r->run->err);
     r->api->running = running;

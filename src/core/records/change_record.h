@@ -21,8 +21,8 @@ struct change_record {
     const char *hash;                    /* 64 hexadecimal digits */
 };
 
-/* Computes the hash of a record that follows a record with the hash `before`: SHA-256 over `before`, and then each field
- * in its order as LENGTH:BYTES, with numbers as digits, and ~, for a JSON text that is NULL. */
+/* Computes the hash of a record that follows a record with the hash `before`: SHA-256 over `before`, and then each
+ * field in its order as LENGTH:BYTES, with numbers as digits, and ~, for a JSON text that is NULL. */
 void change_record_hash(const char *before, const struct change_record *c, char ret[CHANGE_HASH_TEXT_MAX]);
 
 /* Where a check of the chain has arrived: the number and the hash of the last record that was right. */

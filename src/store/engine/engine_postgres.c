@@ -265,8 +265,9 @@ static int op_act_as(struct engine *base, const char *author, struct error *err)
     cleanup_strbuf struct strbuf sql = STRBUF_INIT;
     char *text = PQescapeLiteral(e->conn, author ? author : "", author ? strlen(author) : 0);
     if (!text)
-        return PQstatus(e->conn) == CONNECTION_BAD ? postgres_fail_away(e, err)
-                                                   : error_set(err, ERR_INTERNAL, "the author of a change can't be sent");
+        return PQstatus(e->conn) == CONNECTION_BAD
+                   ? postgres_fail_away(e, err)
+                   : error_set(err, ERR_INTERNAL, "the author of a change can't be sent");
     strbuf_addf(&sql, "SELECT set_config('det.actor', %s, true)", text);
     PQfreemem(text);
     return postgres_send_text(e, sql.s, "the author of a change", err);

@@ -3,7 +3,14 @@
 
 #include "store/changes/changes.h"
 
-#define ALICE "1700000000000001\x1f" "7\x1f" "12\x1f" "session\x1f" "10.0.0.7\x1f" "PatchProject\x1f" "alice"
+#define ALICE \
+    "1700000000000001\x1f" \
+    "7\x1f" \
+    "12\x1f" \
+    "session\x1f" \
+    "10.0.0.7\x1f" \
+    "PatchProject\x1f" \
+    "alice"
 
 static void run_sql(struct fixture *f, const char *sql)
 {
@@ -98,8 +105,9 @@ static void test_change__hides_secrets(void **state)
 {
     struct fixture *f = *state;
     struct change_record *c;
-    change_as(f, ALICE, "INSERT INTO users (id, username, password_hash, admin, active, remote, modified_us)"
-                        " VALUES (9, 'bob', 'CANARY-1', 0, 1, 0, 1)");
+    change_as(f, ALICE,
+              "INSERT INTO users (id, username, password_hash, admin, active, remote, modified_us)"
+              " VALUES (9, 'bob', 'CANARY-1', 0, 1, 0, 1)");
     change_as(f, ALICE, "UPDATE users SET password_hash = 'CANARY-2' WHERE id = 9");
     change_as(f, ALICE, "UPDATE workspaces SET checkpoint_storage = '{\"secret_key\": \"CANARY-3\"}' WHERE id = 1");
     change_as(f, ALICE, "DELETE FROM users WHERE id = 9");
@@ -117,7 +125,8 @@ static void test_records__cannot_be_updated(void **state)
 {
     struct fixture *f = *state;
     rename_thrice(f);
-    assert_int_equal(store_engine(f->st)->ops->exec(store_engine(f->st), "UPDATE changes SET username = 'x'", &f->err), -1);
+    assert_int_equal(store_engine(f->st)->ops->exec(store_engine(f->st), "UPDATE changes SET username = 'x'", &f->err),
+                     -1);
     assert_non_null(strstr(error_msg(&f->err), "records of the audit log cannot be changed"));
     error_release(&f->err);
     store_rollback(f->st);
@@ -133,9 +142,20 @@ static void tamper(struct fixture *f, const char *sql)
 static void test_verify__finds_an_altered_field(void **state)
 {
     static const char *const set[] = {
-        "at_us = at_us + 1",   "user_id = 8",         "username = 'bob'", "via = 'none'",   "session_id = 13",
-        "address = '10.0.0.8'", "route = 'X'",         "kind = 'x'",       "object_id = '2'", "action = 'insert'",
-        "old_values = '{}'",   "new_values = '{}'",   "new_values = NULL", "user_id = NULL",
+        "at_us = at_us + 1",
+        "user_id = 8",
+        "username = 'bob'",
+        "via = 'none'",
+        "session_id = 13",
+        "address = '10.0.0.8'",
+        "route = 'X'",
+        "kind = 'x'",
+        "object_id = '2'",
+        "action = 'insert'",
+        "old_values = '{}'",
+        "new_values = '{}'",
+        "new_values = NULL",
+        "user_id = NULL",
         "hash = '0000000000000000000000000000000000000000000000000000000000000000'",
     };
     struct fixture *f = *state;
