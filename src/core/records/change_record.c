@@ -1,7 +1,6 @@
 #include "core/records/change_record.h"
 
 #include <sha2.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/base/hex.h"
