@@ -4,6 +4,9 @@
 
 #include "api/pipeline/handler.h"
 
+/* The topic (topics.h) that is woken when a change with an author is committed. */
+#define CHANGES_TOPIC "changes"
+
 /* Returns the text for store_act_as(), in the request's arena. NULL: what the request changes is not recorded, because
  * a task has sent it about itself. Call it on the loop. */
 const char *req_author(struct req *r);

@@ -8,6 +8,7 @@ int raw_root(struct req *r, struct core *core, struct error *err);
 int raw_info(struct req *r, struct core *core, struct error *err);
 int raw_health(struct req *r, struct core *core, struct error *err);
 int raw_openapi(struct req *r, struct core *core, struct error *err);
+int raw_stream(struct req *r, struct core *core, struct error *err);
 int raw_agents(struct req *r, struct core *core, struct error *err);
 int raw_web(struct req *r, struct core *core, struct error *err);
 int raw_metrics(struct req *r, struct core *core, struct error *err);

@@ -9,6 +9,7 @@
 #include "api/pipeline/access.h"
 #include "api/pipeline/author.h"
 #include "api/pipeline/internal.h"
+#include "api/pipeline/topics.h"
 #include "common/base/clock.h"
 #include "common/system/log.h"
 #include "net/http/http.h"
@@ -113,6 +114,8 @@ static void send_reply(void *arg)
 {
     struct req *r = arg;
     struct http_request *http = r->http;
+    if (r->run->author)
+        topics_wake(r->api->topics, CHANGES_TOPIC);
     if (http) {
         r->http = NULL;
         http_request_set_ctx(http, NULL, NULL);
