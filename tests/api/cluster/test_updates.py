@@ -7,7 +7,6 @@ from api.cluster.test_audit import World
 from support.cluster import Cluster, client_hash
 from support.websocket import Closed, Refused, WebSocket
 
-
 POLICY = f"{1008:04x}"  # the code of the close frame
 
 
