@@ -14,6 +14,7 @@
 #include "api/pipeline/request_run.h"
 #include "api/pipeline/topics.h"
 #include "api/proxy/proxy.h"
+#include "api/updates/updates.h"
 #include "common/base/must.h"
 #include "common/config/config.h"
 #include "net/streams/byte_stream.h"
@@ -46,6 +47,7 @@ int api_new(struct loop *l, const struct api_services *s, const struct api_info 
     a->login_limits = login_limits_new();
     a->proxies = proxies_new(info->config);
     a->live->core = core;
+    a->updates = updates_new(a);
     *ret = a;
     return 0;
 }
@@ -54,6 +56,7 @@ void api_free(struct api *a)
 {
     if (!a)
         return;
+    updates_free(a->updates);
     proxy_free(a->proxy);
     byte_streams_free(a->streams);
     password_lane_free(a->password_lane);

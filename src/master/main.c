@@ -61,6 +61,7 @@ enum {
 
 static const char usage[] = "usage: determined-master [--data-dir D] [--config-file F] [OPTIONS]\n"
                             "       determined-master config show [--origin] | check [OPTIONS]\n"
+                            "       determined-master audit verify [OPTIONS]\n"
                             "       determined-master backup | restore FILE [OPTIONS]\n"
                             "       determined-master version\n";
 
@@ -296,7 +297,8 @@ static int restore_state(struct master *m, struct error *err)
     if (read_probe_new(m->loop, m->readers, &m->read_probe, err) < 0)
         return -1;
     m->presence = presence_new(m);
-    return housekeeping_new(m->loop, m->writer, api_identities(m->api), HOUSEKEEPING_PERIOD_US, &m->housekeeping, err);
+    return housekeeping_new(m->loop, m->writer, api_identities(m->api), HOUSEKEEPING_PERIOD_US,
+                            config_int(m->config, "security.audit_retention_days"), &m->housekeeping, err);
 }
 
 /* Opens the socket for commands such as backup. If a socket cannot be made in the data directory, the master runs
@@ -445,6 +447,7 @@ static const struct command {
     const char *word;
     int (*run)(int argc, char *const *argv, struct error *err); /* argv: the arguments after the command's word */
 } commands[] = {
+    {"audit", audit_command},
     {"backup", backup_command},
     {"config", config_command},
     {"restore", restore_command},

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "api/pipeline/author.h"
 #include "api/pipeline/identity.h"
 #include "api/pipeline/wait.h"
 #include "common/base/clock.h"
@@ -16,6 +17,7 @@
 #include "master/removal/deletions.h"
 #include "master/webhooks/webhook_sender.h"
 #include "net/loop/loop.h"
+#include "store/changes/changes.h"
 #include "store/functions.h"
 
 #define CLOCK_JUMP_US 1000000 /* a smaller change of the clock counts as drift */
@@ -27,12 +29,34 @@ struct step {
     struct start **start; /* one for each effect that starts a container, in their order */
     size_t start_n, sent_n;
     int64_t now_us;
+    char *author; /* of what the step changes, for the audit log; NULL: no person's request has led to the step */
 };
+
+/* Runs what the step stores, in the name of its author. */
+static int store_as_author(struct store *db, struct step *s,
+                           int (*store)(struct store *, struct step *, struct error *), struct error *err)
+{
+    if (!s->author)
+        return store(db, s, err);
+    int rc = store_act_as(db, s->author, err);
+    if (rc == 0)
+        rc = store(db, s, err);
+    return store_act_as(db, NULL, rc < 0 ? NULL : err) < 0 ? -1 : rc;
+}
+
+static int companion_of(struct store *db, struct step *s, struct error *err)
+{
+    return s->companion.store(db, s->companion.ctx, err);
+}
+
+static int rows_of(struct store *db, struct step *s, struct error *err)
+{
+    return persist_effects(db, &s->effects, s->now_us, s->m->info.webhook_base_url, err);
+}
 
 static int store_companion(struct store *db, void *job, struct error *err)
 {
-    struct step *s = job;
-    return s->companion.store(db, s->companion.ctx, err);
+    return store_as_author(db, job, companion_of, err);
 }
 
 static void companion_done(void *job, const struct error *err)
@@ -43,8 +67,7 @@ static void companion_done(void *job, const struct error *err)
 
 static int store_rows(struct store *db, void *job, struct error *err)
 {
-    struct step *s = job;
-    return persist_effects(db, &s->effects, s->now_us, s->m->info.webhook_base_url, err);
+    return store_as_author(db, job, rows_of, err);
 }
 
 /* Called when the rows of a step have been stored, or not. If they cannot be stored, the master ends: otherwise it
@@ -150,6 +173,7 @@ static void carry_out_effect(struct step *s, const struct core_effect *e)
 static void step_free(struct step *s)
 {
     core_effects_release(&s->effects);
+    free(s->author);
     free(s->start);
     free(s);
 }
@@ -208,6 +232,8 @@ void master_carry_out(struct master *m, struct core_effects *effects, const stru
     struct step *s = must_calloc(1, sizeof(*s));
     *s = (struct step){.m = m, .effects = *effects, .now_us = clock_now_us()};
     *effects = (struct core_effects)CORE_EFFECTS_INIT;
+    const char *author = api_author_now(m->api);
+    s->author = author ? must_strdup(author) : NULL;
     arm_timer(m, s->effects.next_timer_us, s->now_us);
 
     struct writer_job job[2];

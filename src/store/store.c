@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "common/base/must.h"
+#include "store/changes/change_seal.h"
+#include "store/changes/changes.h"
 #include "store/engine/migrate.h"
 #include "store/engine/query.h"
 #include "store/lookup/lookup_tables.h"
@@ -26,6 +28,7 @@ struct store {
     struct composed composed[COMPOSED_MAX];
     uint64_t uses;
     struct lookup_tables lookup; /* empty until the first lookup */
+    bool acted;                  /* the transaction has changes with an author, which may have left notes */
 };
 
 struct engine *store_engine(struct store *st)
@@ -134,7 +137,7 @@ int store_open(const char *place, enum store_durability durability, struct store
     struct store *st = NULL;
     if (open_engine(place, true, &st, err) < 0)
         return -1;
-    if (migrate(st->engine, name_of(place).text, err) < 0 ||
+    if (migrate(st->engine, name_of(place).text, err) < 0 || change_triggers_install(st, err) < 0 ||
         st->engine->ops->set_durability(st->engine, durability, err) < 0) {
         store_close(st);
         return -1;
@@ -173,15 +176,24 @@ bool store_in_transaction(const struct store *st)
 
 void store_rollback(struct store *st)
 {
+    st->acted = false;
     st->engine->ops->rollback(st->engine);
 }
 
 int store_commit(struct store *st, struct error *err)
 {
-    if (st->engine->ops->commit(st->engine, err) == 0)
+    if ((!st->acted || changes_seal(st, err) == 0) && st->engine->ops->commit(st->engine, err) == 0) {
+        st->acted = false;
         return 0;
+    }
     store_rollback(st);
     return -1;
+}
+
+int store_act_as(struct store *st, const char *author, struct error *err)
+{
+    st->acted |= author != NULL;
+    return st->engine->ops->act_as(st->engine, author, err);
 }
 
 static int check_epoch(struct store *st, int64_t now, struct error *err)

@@ -18,6 +18,7 @@ struct proxies;
 struct proxy;
 struct reporting;
 struct topics;
+struct updates;
 
 struct api {
     struct loop *loop;
@@ -40,6 +41,8 @@ struct api {
     struct byte_streams *streams;  /* connections of clients to ports of tasks */
     struct proxy *proxy;           /* what requests to /proxy/ share */
     bool sharing_open;             /* security.sharing is open: everybody who is logged in may change everything */
+    struct updates *updates;       /* the subscribers of /stream */
+    struct req *running;           /* the request whose step is running on the loop; NULL: none is */
     int next_turn_n;               /* number of requests that go on in the loop's next turn */
     struct topics *topics;         /* streams and long polls that wait for something to happen, by topic */
 };

@@ -9,6 +9,7 @@ int raw_info(struct req *r, struct core *core, struct error *err);
 int raw_health(struct req *r, struct core *core, struct error *err);
 int raw_openapi(struct req *r, struct core *core, struct error *err);
 int raw_openapi_page(struct req *r, struct core *core, struct error *err);
+int raw_stream(struct req *r, struct core *core, struct error *err);
 int raw_agents(struct req *r, struct core *core, struct error *err);
 int raw_logo(struct req *r, struct error *err);
 int raw_web(struct req *r, struct core *core, struct error *err);

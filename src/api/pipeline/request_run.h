@@ -27,6 +27,7 @@ struct req_run {
     req_store_fn *write_step; /* kept, because the writer runs it again if its group failed on a full disk */
     void (*on_gone)(struct req *r);
     struct password_job *password; /* set for requests that pass through the password lane */
+    const char *author;            /* req_author(), once it was asked for */
     uint64_t ticket;               /* number of the last write that this request caused; 0: none */
     struct error err;
     int rc;

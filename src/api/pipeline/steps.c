@@ -7,12 +7,15 @@
 #include <string.h>
 
 #include "api/pipeline/access.h"
+#include "api/pipeline/author.h"
 #include "api/pipeline/internal.h"
+#include "api/pipeline/topics.h"
 #include "common/base/clock.h"
 #include "common/system/log.h"
 #include "net/http/http.h"
 #include "net/loop/loop.h"
 #include "net/loop/pool.h"
+#include "store/changes/changes.h"
 
 /* ---- ending a request -------------------------------------------------------------------------------------------- */
 
@@ -111,6 +114,8 @@ static void send_reply(void *arg)
 {
     struct req *r = arg;
     struct http_request *http = r->http;
+    if (r->run->author)
+        topics_wake(r->api->topics, CHANGES_TOPIC);
     if (http) {
         r->http = NULL;
         http_request_set_ctx(http, NULL, NULL);
@@ -195,7 +200,11 @@ static int write_work(struct store *db, void *job, struct error *err)
 {
     struct req *r = job;
     take_step(r);
-    r->run->rc = r->run->write_step(r, db, err);
+    r->run->rc = store_act_as(db, r->run->author, err);
+    if (r->run->rc == 0)
+        r->run->rc = r->run->write_step(r, db, err);
+    if (store_act_as(db, NULL, r->run->rc < 0 ? NULL : err) < 0)
+        r->run->rc = -1;
     return r->run->rc < 0 ? -1 : 0;
 }
 
@@ -214,7 +223,11 @@ static void run_on_loop(struct req *r)
     const struct api_services *s = &r->api->services;
     struct req_step step = take_step(r);
     uint64_t before = s->ticket(s->ctx);
+    struct req *running =
+        r->api->running; /* a step may wake a request that has waited, whose step then runs within it */
+    r->api->running = r;
     r->run->rc = step.loop(r, r->api->live->core, &r->run->err);
+    r->api->running = running;
     uint64_t after = s->ticket(s->ctx);
     if (after != before)
         r->run->ticket = after;
@@ -250,6 +263,7 @@ void req_run_step(struct req *r)
         return;
     case REQ_WRITE:
         r->run->write_step = r->run->next.store;
+        req_author(r);
         s->submit_write(s->ctx, write_work, write_done, r);
         return;
     case REQ_READ:

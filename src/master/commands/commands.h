@@ -9,6 +9,8 @@
 /* Carries out `config show [--origin]` or `config check`, which prints the configuration as a master would use it to
  * stdout. */
 int config_command(int argc, char *const *argv, struct error *err);
+/* Carries out `audit verify`, which checks the audit log in the store. */
+int audit_command(int argc, char *const *argv, struct error *err);
 /* Carries out `backup FILE`. The running master makes the copy of the store, or this process does if no master runs. */
 int backup_command(int argc, char *const *argv, struct error *err);
 /* Carries out `restore FILE`, which brings a copy back into an empty data directory. */

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <sys/queue.h>
 
+#include "api/pipeline/author.h"
+#include "api/pipeline/wait.h"
 #include "common/base/clock.h"
 #include "common/base/hash.h"
 #include "common/base/must.h"
@@ -54,6 +56,7 @@ static void finish_deletion(struct deletion *x)
     STAILQ_REMOVE_HEAD(&d->waiting, next);
     error_release(&x->failed);
     free(x);
+    api_wake(d->m->api, CHANGES_TOPIC); /* a project or a workspace may have gone with it */
     begin_next(d);
 }
 

@@ -74,6 +74,9 @@ struct engine_ops {
     /* Says whether a release may return before the statements that were sent ahead have been checked
      * (store_trust()). The engine leaves this NULL if it sends nothing ahead. */
     void (*trust)(struct engine *e, bool trusting);
+    /* Names the author of changes until the next call, and at most until the end of the transaction; NULL: nobody. The
+     * triggers that note changes ask for it. */
+    int (*act_as)(struct engine *e, const char *author, struct error *err);
     int (*commit)(struct engine *e, struct error *err); /* after a failure the transaction may still be open */
     void (*rollback)(struct engine *e);                 /* ends the transaction, whatever is left of it */
     int (*savepoint)(struct engine *e, struct error *err);

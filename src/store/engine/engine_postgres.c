@@ -258,6 +258,21 @@ static int op_rollback_to(struct engine *base, struct error *err)
     return op_exec(base, "ROLLBACK TO job; RELEASE job", err);
 }
 
+/* The author is a setting of the transaction. A rollback to a savepoint brings back what was set before it. */
+static int op_act_as(struct engine *base, const char *author, struct error *err)
+{
+    struct postgres_engine *e = postgres_of(base);
+    cleanup_strbuf struct strbuf sql = STRBUF_INIT;
+    char *text = PQescapeLiteral(e->conn, author ? author : "", author ? strlen(author) : 0);
+    if (!text)
+        return PQstatus(e->conn) == CONNECTION_BAD
+                   ? postgres_fail_away(e, err)
+                   : error_set(err, ERR_INTERNAL, "the author of a change can't be sent");
+    strbuf_addf(&sql, "SELECT set_config('det.actor', %s, true)", text);
+    PQfreemem(text);
+    return postgres_send_text(e, sql.s, "the author of a change", err);
+}
+
 static int op_settle(struct engine *base, struct error *err)
 {
     return postgres_settle(postgres_of(base), NULL, err);
@@ -273,6 +288,7 @@ const struct engine_ops engine_postgres = {
     .begin = op_begin,
     .begin_asking = op_begin_asking,
     .trust = op_trust,
+    .act_as = op_act_as,
     .commit = op_commit,
     .rollback = op_rollback,
     .savepoint = op_savepoint,

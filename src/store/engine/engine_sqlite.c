@@ -15,6 +15,7 @@ enum { BACKUP_PAGES = 1024 };
 struct sqlite_engine {
     struct engine base;
     sqlite3 *db;
+    const char *author; /* of what is changed now; borrowed; NULL: nobody */
 };
 
 struct engine_stmt {
@@ -167,6 +168,20 @@ static int make_file(const char *path, bool *ret_fresh, struct error *err)
     return 0;
 }
 
+/* The SQL function det_actor(), which the triggers that note changes call. */
+static void sql_author(sqlite3_context *ctx, int n, sqlite3_value **value)
+{
+    const struct sqlite_engine *e = sqlite3_user_data(ctx);
+    if (e->author)
+        sqlite3_result_text(ctx, e->author, -1, SQLITE_TRANSIENT);
+}
+
+static int op_act_as(struct engine *base, const char *author, struct error *err)
+{
+    ((struct sqlite_engine *)base)->author = author;
+    return 0;
+}
+
 static int open_file(struct sqlite_engine *e, const char *path, bool writer, struct error *err)
 {
     int flags = writer ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
@@ -177,6 +192,8 @@ static int open_file(struct sqlite_engine *e, const char *path, bool writer, str
     if (sqlite3_open_v2(path, &e->db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
         return error_set(err, ERR_IO, "%s", e->db ? sqlite3_errmsg(e->db) : "out of memory");
     sqlite3_busy_timeout(e->db, BUSY_TIMEOUT_MS);
+    if (writer && sqlite3_create_function(e->db, "det_actor", 0, SQLITE_UTF8, e, sql_author, NULL, NULL) != SQLITE_OK)
+        return error_set(err, ERR_IO, "%s", sqlite3_errmsg(e->db));
     return configure_connection(e, writer, fresh, err);
 }
 
@@ -365,6 +382,7 @@ const struct engine_ops engine_sqlite = {
     .close = op_close,
     .exec = op_exec,
     .begin = op_begin,
+    .act_as = op_act_as,
     .commit = op_commit,
     .backup = op_backup,
     .in_transaction = op_in_transaction,

@@ -1,7 +1,9 @@
 #include "store/experiments/experiments.h"
 #include "store/experiments/environments.h"
 
+#include "common/base/clock.h"
 #include "store/accounts/workspace_deletion.h"
+#include "store/changes/changes.h"
 #include "store/lists/list.h"
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
@@ -80,6 +82,19 @@ int store_experiment_patch(struct store *st, int32_t id, const struct store_expe
     return p->labels ? count_labels(st, id, 1, err) : 0;
 }
 
+/* Deletes the projects and workspaces whose last experiment has gone. The master does so by itself, long after the
+ * request, and is named as the author. */
+static int finish_workspaces(struct store *st, struct error *err)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    const struct change_author master = {
+        .at_us = clock_now_us(), .username = "", .via = "master", .address = "", .route = ""};
+    if (store_act_as(st, change_author_text(&a, &master), err) < 0)
+        return -1;
+    int rc = store_workspace_deletions_finish(st, err);
+    return store_act_as(st, NULL, rc < 0 ? NULL : err) < 0 ? -1 : rc;
+}
+
 static int delete_row(struct store *st, int32_t id, struct error *err)
 {
     static const enum sql_query hanging[] = {
@@ -96,7 +111,7 @@ static int delete_row(struct store *st, int32_t id, struct error *err)
             return -1;
     if (query_exec_one(st, Q_EXPERIMENTS_DELETE, SQL_ARGS(sql_int(id)), err, "experiment %d", id) < 0)
         return -1;
-    return store_environments_forget(st, err) < 0 ? -1 : store_workspace_deletions_finish(st, err);
+    return store_environments_forget(st, err) < 0 ? -1 : finish_workspaces(st, err);
 }
 
 /* Computes again, after a trial was deleted, what the experiment tells of its trials, and marks the deletion as

@@ -61,7 +61,7 @@ static void test_housekeeping__beats_and_forgets_expired_sessions(void **state)
     uint8_t hash[TOKEN_HASH_BYTES] = {1};
     identities_put_session(ids, hash, &gone);
     assert_int_equal(writer_new(l, db, &w, NULL), 0);
-    assert_int_equal(housekeeping_new(l, w, ids, 1000, &h, NULL), 0);
+    assert_int_equal(housekeeping_new(l, w, ids, 1000, -1, &h, NULL), 0);
     struct loop_timer *end = loop_timer_new(l, stop_loop, l);
     loop_timer_arm(end, 50000);
     assert_int_equal(loop_run(l, NULL), 0);

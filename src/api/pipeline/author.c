@@ -1,0 +1,51 @@
+#include "api/pipeline/author.h"
+
+#include "api/pipeline/internal.h"
+#include "api/pipeline/origin.h"
+#include "api/pipeline/request_run.h"
+#include "store/changes/changes.h"
+
+static const char *via_of(const struct principal *who)
+{
+    switch (who->kind) {
+    case PRINCIPAL_USER:
+        return who->access_token ? "access_token" : "session";
+    case PRINCIPAL_USER_TOKEN:
+        return "task_token";
+    default:
+        return "none";
+    }
+}
+
+static const char *address_of(struct req *r)
+{
+    struct address client;
+    char *text = arena_alloc(&r->arena, ADDRESS_TEXT_MAX);
+    if (!r->http)
+        return "";
+    origin_client(r->api->proxies, r->http, &client);
+    address_text(&client, text);
+    return text;
+}
+
+/* The address is asked for once, while the client is still there. */
+const char *req_author(struct req *r)
+{
+    if (!r->route || r->who.kind == PRINCIPAL_TASK)
+        return NULL;
+    if (r->run->author)
+        return r->run->author;
+    const struct change_author author = {.at_us = r->now_us,
+                                         .user_id = r->who.user_id,
+                                         .session_id = r->who.session_id,
+                                         .username = r->who.username,
+                                         .via = via_of(&r->who),
+                                         .address = address_of(r),
+                                         .route = r->route->rpc};
+    return r->run->author = change_author_text(&r->arena, &author);
+}
+
+const char *api_author_now(const struct api *a)
+{
+    return a && a->running ? req_author(a->running) : NULL;
+}
