@@ -325,6 +325,82 @@ const scenarios = {
     return { first, second, third };
   },
 
+  /** Ctrl-K finds an object of each kind and goes there; "?" shows the keys, "g" and a letter lead to a page. */
+  async palette(page, { url, wanted }) {
+    await page.goto(url);
+    await page.getByRole("heading", { name: "Home" }).waitFor();
+    const went = {};
+    for (const [text, kind] of wanted) {
+      await page.keyboard.press("Control+k");
+      await page.getByRole("combobox", { name: "Find anything by name or ID" }).fill(text);
+      await page.locator("[role=option]", { hasText: kind }).filter({ hasText: text.length > 8 ? text.slice(0, 8) : text }).first().click();
+      await page.getByRole("combobox", { name: "Find anything by name or ID" }).waitFor({ state: "detached" });
+      went[kind] = await page.evaluate(() => location.pathname.replace(/^.*\/det\//, "") + location.search);
+    }
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: "Find anything by name or ID" }).fill("job");
+    await page.locator("[role=option][aria-selected=true]", { hasText: "Job queue" }).waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Job queue" }).waitFor();
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "Keys" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("g");
+    await page.keyboard.press("c");
+    await page.getByRole("heading", { name: "Cluster" }).waitFor();
+    return { went };
+  },
+
+  /** Chooses experiments, archives them, and takes that back; asks before what cannot be taken back, with the counts. */
+  async bulk(page, { url, at }) {
+    await page.goto(`${url}${at}?q=unet&state=completed`);
+    await page.locator(".line .pick").first().waitFor();
+    await page.getByLabel("Select the rows that are shown").click();
+    const toolbar = page.getByRole("toolbar", { name: "Selected experiments" });
+    const chosen = await toolbar.locator("b").innerText();
+    await toolbar.getByRole("button", { name: /^Archive/ }).click();
+    await page.getByText(/(is|are) archived\./).waitFor();
+    await page.getByRole("button", { name: "Undo" }).click();
+    await page.getByText(/(is|are) unarchived\./).waitFor();
+    await page.getByRole("button", { name: "Clear" }).click();
+    await page.goto(url + at);
+    await row(page, "wrong-learning-rate").locator("input").click();
+    await row(page, "ablation").locator("input").click();
+    await toolbar.getByRole("button", { name: /^Stop/ }).click();
+    const asked = await page.getByRole("dialog").innerText();
+    await page.getByRole("button", { name: "Cancel" }).click();
+    return { chosen, asked };
+  },
+
+  /** A condition and a column are chosen, kept as a view, and come back by it. */
+  async views(page, { url, at, view }) {
+    await page.goto(url + at);
+    await page.getByRole("button", { name: "Filter" }).click();
+    await page.getByLabel("Column 1").selectOption("hp.lr");
+    await page.getByLabel("Operator 1").selectOption("=");
+    await page.getByLabel("Value 1").fill("1.2");
+    await page.getByRole("button", { name: "Apply" }).click();
+    await page.getByText(/^1 experiment$/).waitFor();
+    await page.getByRole("button", { name: "Columns" }).click();
+    await page.getByLabel("Find a column").fill("lr");
+    await page.getByRole("checkbox", { name: "lr", exact: true }).check();
+    await page.getByRole("button", { name: "Apply" }).click();
+    await page.getByRole("columnheader", { name: "lr" }).waitFor();
+    const cells = await texts(page.locator(".line").first().getByRole("cell"));
+    await page.getByRole("button", { name: "Views" }).click();
+    await page.getByRole("menuitem", { name: "Save this view" }).click();
+    await page.getByLabel("Name", { exact: true }).fill(view);
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("is saved").waitFor();
+    const address = page.url();
+    await page.goto(url + at);
+    await page.getByRole("button", { name: "Views" }).click();
+    await page.getByRole("menuitem", { name: view }).click();
+    await page.waitForURL(address);
+    await page.getByText(/^1 experiment$/).waitFor();
+    return { cells };
+  },
+
   /** No page is wider than a phone. */
   async narrow(page, { url, paths }) {
     await page.setViewportSize(NARROW);

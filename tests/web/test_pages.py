@@ -60,6 +60,37 @@ def test_the_list_of_experiments_is_searched_filtered_and_ordered_by_the_master(
     assert found["kept"] == {"search": "resnet", "rows": ["resnet-lr-sweep"]}
 
 
+def test_the_palette_finds_an_object_of_each_kind(world, see):
+    c, i = world.c, world.ids
+    wanted = [("resnet-lr", "experiment"), (str(i["trial"]), "trial"), ("classifiers", "project"), ("vision", "workspace"), ("gpu-2", "agent")]
+    went = see("palette", wanted=wanted)["went"]
+    assert went["experiment"] == f"experiments/{i['live']}" and went["trial"] == f"experiments/{i['live']}/trials/{i['trial']}"
+    assert went["project"] == f"projects/{i['project']}" and went["agent"] == "cluster?agent=gpu-2"
+    assert went["workspace"] == f"workspaces/{c.get('/api/v1/workspaces?name=vision').json['workspaces'][0]['id']}"
+
+
+def test_many_experiments_are_archived_and_that_is_taken_back(world, see):
+    found = see("bulk", at=f"projects/{world.ids['project']}")
+    assert int(found["chosen"].split()[0]) >= 2
+    assert "Stop 1 experiment?" in found["asked"] and "The other 1 of the 2 selected" in found["asked"]
+    archived = [x["name"] for x in world.c.get("/api/v1/experiments?archived=true").json["experiments"]]
+    assert not archived
+
+
+def test_a_filter_and_columns_are_kept_as_a_view(world, see):
+    cells = see("views", at=f"projects/{world.ids['project']}", view="rate <b>1.2</b>")["cells"]
+    assert "baseline" in "".join(cells) and "1.2" in cells
+
+
+def test_the_list_asks_for_no_configurations(world):
+    body = {"projectId": world.ids["project"], "limit": 100}
+    whole, brief = (world.c.post("/api/v1/experiments-search", {**body, **more}) for more in ({}, {"brief": True}))
+    assert all(row["experiment"]["config"] == {} and row["experiment"]["originalConfig"] == "" for row in brief.json["experiments"])
+    assert [row["experiment"]["id"] for row in brief.json["experiments"]] == [row["experiment"]["id"] for row in whole.json["experiments"]]
+    print(f"reply for {len(brief.json['experiments'])} experiments: {len(json.dumps(whole.json))} bytes, brief {len(json.dumps(brief.json))}")
+    assert len(json.dumps(brief.json)) < 0.5 * len(json.dumps(whole.json))
+
+
 def test_a_list_of_100000_rows_draws_only_those_in_sight(world, see):
     found = see("many_rows", at=f"projects/{world.ids['project']}", total=100_000)
     assert found["inDocument"] < 80 and found["asked"] < 60

@@ -458,3 +458,11 @@ def test_labels_are_counted_when_they_change(master):
     assert master.request("DELETE", f"/api/v1/experiments/{made[0]}").status == 200
     wait_for("the deletion", lambda: master.get(f"/api/v1/experiments/{made[0]}").status == 404)
     assert labels(p) == [] and "b" in labels()
+
+
+def test_a_brief_list_has_no_configurations(stock):
+    whole, brief = search(stock, EXPERIMENTS), search(stock, EXPERIMENTS, brief=True)
+    assert brief and all(row["experiment"]["config"] == {} and row["experiment"]["originalConfig"] == "" for row in brief)
+    for row in whole:
+        row["experiment"].update(config={}, originalConfig="")
+    assert brief == whole
