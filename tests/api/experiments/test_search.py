@@ -463,6 +463,5 @@ def test_labels_are_counted_when_they_change(master):
 def test_a_brief_list_has_no_configurations(stock):
     whole, brief = search(stock, EXPERIMENTS), search(stock, EXPERIMENTS, brief=True)
     assert brief and all(row["experiment"]["config"] == {} and row["experiment"]["originalConfig"] == "" for row in brief)
-    for row in whole:
-        row["experiment"].update(config={}, originalConfig="")
-    assert brief == whole
+    assert all(row["experiment"]["config"]["name"] == row["experiment"]["name"] for row in whole)
+    assert [(row["experiment"]["id"], row["experiment"]["name"]) for row in brief] == [(row["experiment"]["id"], row["experiment"]["name"]) for row in whole]

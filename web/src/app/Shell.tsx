@@ -79,8 +79,11 @@ export function Shell({ user, path, away, children }: { user: User; path: string
   );
 }
 
-/** Experiments and trials are below the list of experiments. */
-const isWithin = (page: Page, path: string) => parametersOf(page, path) !== null || (page.path.startsWith("projects") && /^(experiments\/|compare|create)/.test(path)) || (page.path === "tasks" && path.startsWith("tasks/"));
+const ABOVE: Record<string, string> = { experiments: "projects", compare: "projects", create: "projects" };
+const firstOf = (path: string) => path.split("/")[0]!;
+
+/** Experiments and trials are below the list of experiments, a task below the list of tasks. */
+const isWithin = (page: Page, path: string) => parametersOf(page, path) !== null || (path !== "" && firstOf(page.path) === (ABOVE[firstOf(path)] ?? firstOf(path)));
 
 function UserMenu({ user, onKeys }: { user: User; onKeys: () => void }) {
   const [now, setNow] = useState(theme);
