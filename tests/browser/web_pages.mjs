@@ -602,6 +602,54 @@ const scenarios = {
     return { text, id: Number(page.url().split("/").at(-2)) };
   },
 
+  /** A user, a token, a webhook and a template are made; the template is tried without creating anything. */
+  async administers(page, { url, user, hook }) {
+    await page.goto(`${url}users`);
+    await page.getByRole("button", { name: "New user" }).click();
+    await page.getByLabel("User name").fill(user);
+    await page.getByLabel("Password").fill("a long enough one");
+    await page.getByRole("button", { name: "Create" }).click();
+    await row(page, user).waitFor();
+    await page.getByRole("button", { name: `Actions of user ${user}` }).click();
+    await page.getByRole("menuitem", { name: "Deactivate" }).click();
+    await page.getByRole("button", { name: "Undo" }).click();
+    await page.getByText(`${user} is active.`).waitFor();
+    await page.goto(`${url}tokens`);
+    await page.getByRole("button", { name: "New token" }).click();
+    await page.getByLabel("What it is for").fill("nightly <b>report</b>");
+    await page.getByRole("button", { name: "Create" }).click();
+    const token = (await page.getByLabel("Token", { exact: true }).innerText()).trim();
+    await page.getByRole("button", { name: "I have kept it" }).click();
+    await row(page, "nightly <b>report</b>").waitFor();
+    await page.goto(`${url}webhooks`);
+    await page.getByRole("button", { name: "New webhook" }).click();
+    await page.getByLabel("Name", { exact: true }).fill("chat");
+    await page.getByLabel("Address").fill(hook);
+    await page.getByRole("button", { name: "Create" }).click();
+    await row(page, "chat").waitFor();
+    await page.goto(`${url}templates`);
+    await page.getByRole("button", { name: "New template" }).click();
+    await page.getByLabel("Name", { exact: true }).fill("two-slots");
+    await page.getByLabel("Configuration").fill("resources: [");
+    await page.getByRole("alert").waitFor();
+    await page.getByLabel("Configuration").fill("resources:\n  slots_per_trial: 2\n");
+    await page.getByRole("button", { name: "Save" }).click();
+    await row(page, "two-slots").waitFor();
+    await page.getByRole("button", { name: "Actions of template two-slots" }).click();
+    await page.getByRole("menuitem", { name: "Try it on a configuration" }).click();
+    await page.getByRole("button", { name: "Try" }).click();
+    const changes = await page.locator(".diff .new").innerText();
+    await page.goto(`${url}about`);
+    await page.locator("dl.facts dt").first().waitFor();
+    return { token, changes };
+  },
+
+  async master_log(page, { url }) {
+    await page.goto(`${url}logs`);
+    await page.locator(".entry").first().waitFor();
+    return { lines: await page.locator(".entry").count() };
+  },
+
   /** No page is wider than a phone. */
   async narrow(page, { url, paths }) {
     await page.setViewportSize(NARROW);
@@ -630,12 +678,12 @@ const scenarios = {
   },
 
   /** What axe finds on each page; in the dark theme the colours only, since all else is the same. */
-  async accessible(page, { url, paths }) {
+  async accessible(page, { url, paths, dark }) {
     const axe = readFileSync(new URL("node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
     const found = [];
     for (const colorScheme of ["light", "dark"]) {
       await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-      for (const path of paths) {
+      for (const path of colorScheme === "dark" ? dark : paths) {
         await page.goto(url + path);
         await page.locator(".panel, .empty").first().waitFor();
         await page.waitForFunction(() => document.querySelector("h1") && !document.querySelector("[aria-busy=true]"));

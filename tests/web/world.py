@@ -199,5 +199,6 @@ class World:
             "trial-profiler": f"experiments/{i['live']}/trials/{i['trial']}/profiler", "trial-checkpoints": f"experiments/{i['done']}/trials/{i['done_trial']}/checkpoints",
             "workspaces": "workspaces", "workspace": f"workspaces/{i['workspace']}", "project-notes": f"projects/{i['project']}/notes", "tasks": "tasks", "task": f"tasks/{i['command']}",
             "new-notebook": "tasks?start=notebook", "models": "models", "model": f"models/{i['model']}", "model-notes": f"models/{i['model']}/notes", "model-version": f"models/{i['model']}/versions/1",
+            "users": "users", "tokens": "tokens", "webhooks": "webhooks", "templates": "templates", "about": "about",
             "jobs": "jobs", "cluster": "cluster", "nothing": "nowhere",
         }

@@ -60,6 +60,12 @@ const ALL: Page[] = [
     nav: { title: "Job queue", icon: "queue", at: () => "jobs", key: "q", phone: true } },
   { path: "cluster", also: ["clusters"], needs: ["getAgents", "getResourcePools"], load: component(() => import("@features/cluster/ClusterPage"), "ClusterPage"),
     nav: { title: "Cluster", icon: "cluster", at: () => "cluster", key: "c" } },
+  { path: "users", needs: ["getUsers"], load: component(() => import("@features/admin/UsersPage"), "UsersPage", (_, user) => ({ user })), nav: { title: "Users", icon: "user", at: () => "users", key: "u", set: true } },
+  { path: "tokens", needs: ["getAccessTokens"], load: component(() => import("@features/admin/TokensPage"), "TokensPage", (_, user) => ({ user })), nav: { title: "Access tokens", icon: "key", at: () => "tokens", set: true } },
+  { path: "webhooks", needs: ["getWebhooks"], load: component(() => import("@features/admin/WebhooksPage"), "WebhooksPage"), nav: { title: "Webhooks", icon: "bell", at: () => "webhooks", set: true } },
+  { path: "templates", needs: ["getTemplates", "createExperiment"], load: component(() => import("@features/admin/TemplatesPage"), "TemplatesPage"), nav: { title: "Templates", icon: "copy", at: () => "templates", set: true } },
+  { path: "logs", needs: ["masterLogs"], load: component(() => import("@features/admin/MasterPages"), "MasterLogPage"), nav: { title: "Master's log", icon: "queue", at: () => "logs", set: true } },
+  { path: "about", needs: ["getMaster", "getMasterConfig"], load: component(() => import("@features/admin/MasterPages"), "AboutPage"), nav: { title: "About", icon: "gear", at: () => "about", set: true } },
   ...(import.meta.env.MODE !== "production" ? [{ path: "design", needs: [], load: component(() => import("@features/design/DesignPage"), "DesignPage"),
     nav: { title: "Design", icon: "palette" as const, at: () => "design", set: true } }] : []),
 ];
