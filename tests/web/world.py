@@ -159,11 +159,11 @@ class World:
         assert reply.status == 200, reply
 
     def registry(self):
-        """Two checkpoints of the baseline, and a model whose first version is one of them."""
+        """Three checkpoints of the baseline, and a model whose first version is one of them."""
         c, ids = self.c, self.ids
         task = c.get(f"/api/v1/trials/{ids['done_trial']}").json["trial"]["taskId"]
         ids["checkpoints"] = []
-        for steps in (300, 600):
+        for steps in (300, 600, 200):
             uuid = str(uuid_of(f"checkpoint {steps}"))
             folder = c.storage / uuid
             folder.mkdir(parents=True)

@@ -6,8 +6,8 @@
 #include "store/experiments/trials.h"
 #include "store/lookup/lookup.h"
 
-/* The web interface asks for this list every few seconds, and shows no configuration in it. Reading and hiding the secrets
- * of a hundred configurations is most of what the reply costs. */
+/* The web interface asks for this list every few seconds, and shows no configuration in it. Reading and hiding the
+ * secrets of a hundred configurations is most of what the reply costs. */
 static void leave_out_configuration(struct store_experiment *x)
 {
     x->config = "{}";
