@@ -531,8 +531,9 @@ const scenarios = {
     await page.goto(`${url}experiments/${done}/checkpoints`);
     await page.locator(".line").first().waitFor();
     await page.getByRole("button", { name: "Rules for keeping them" }).click();
-    await page.getByLabel("Latest of each trial").fill("1");
-    await page.getByText("1 checkpoint with").waitFor();
+    await page.getByLabel("Best of each trial").fill("0");
+    await page.getByLabel("Latest of each trial").fill("0");
+    await page.getByText(/^\d checkpoints? with/).waitFor();
     const preview = await page.getByRole("dialog").getByRole("status").innerText();
     await page.getByRole("button", { name: "Cancel" }).click();
     return { gone, items, preview };

@@ -154,7 +154,7 @@ def test_a_workspace_a_project_and_its_notes_are_made(world, see):
 def test_a_checkpoint_is_downloaded_and_registered(world, see):
     i = world.ids
     found = see("registers", at=f"experiments/{i['done']}/trials/{i['done_trial']}/checkpoints", name="ocr model")
-    assert found["file"].startswith(i["checkpoints"][1]) and "production" in found["row"]
+    assert found["file"].startswith(i["checkpoints"][2]) and "production" in found["row"]
 
 
 def test_a_profile_is_shown_as_shares_of_a_batch(world, see):

@@ -163,7 +163,7 @@ class World:
         c, ids = self.c, self.ids
         task = c.get(f"/api/v1/trials/{ids['done_trial']}").json["trial"]["taskId"]
         ids["checkpoints"] = []
-        for steps in (300, 600, 200):
+        for steps in (200, 300, 600):
             uuid = str(uuid_of(f"checkpoint {steps}"))
             folder = c.storage / uuid
             folder.mkdir(parents=True)
@@ -175,7 +175,7 @@ class World:
         made = c.post("/api/v1/models", {"name": "classifier <img src=x onerror=window.hacked=1>", "description": HOSTILE, "notes": HOSTILE_NOTES, "labels": [HOSTILE], "metadata": {HOSTILE: HOSTILE}})
         assert made.status == 200, made
         ids["model"] = made.json["model"]["id"]
-        reply = c.post(f"/api/v1/models/{ids['model']}/versions", {"checkpointUuid": ids["checkpoints"][0], "comment": HOSTILE, "notes": HOSTILE_NOTES, "name": HOSTILE})
+        reply = c.post(f"/api/v1/models/{ids['model']}/versions", {"checkpointUuid": ids["checkpoints"][1], "comment": HOSTILE, "notes": HOSTILE_NOTES, "name": HOSTILE})
         assert reply.status == 200, reply
 
     def __enter__(self):

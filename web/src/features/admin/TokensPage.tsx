@@ -14,6 +14,7 @@ import { Menu } from "@shared/ui/Menu";
 import { type Column, Table } from "@shared/ui/Table";
 import { Ago } from "@shared/ui/Time";
 import { say, sayError } from "@shared/ui/Toast";
+import "@shared/ui/state.css";
 
 const SCOPES: [TokenScope, string][] = [["TOKEN_SCOPE_READ", "Read: looks at everything that you see"], ["TOKEN_SCOPE_SUBMIT", "Submit: also starts, pauses and ends experiments and tasks"], ["TOKEN_SCOPE_ALL", "All: whatever you may do"]];
 const isOver = (t: TokenInfo) => Boolean(t.expiry && Date.parse(t.expiry) < Date.now());

@@ -15,6 +15,7 @@ import { Menu } from "@shared/ui/Menu";
 import { type Column, Table } from "@shared/ui/Table";
 import { Ago } from "@shared/ui/Time";
 import { say, sayError } from "@shared/ui/Toast";
+import "@shared/ui/state.css";
 
 const COLUMNS: Column<User>[] = [
   { key: "name", title: "User", width: "minmax(140px, 2fr)", cell: (u) => <><b class="cut">{plain(u.username)}</b>{u.displayName && <span class="muted cut">{plain(u.displayName)}</span>}</> },

@@ -76,7 +76,7 @@ export function Table<Row>({ label, columns, count, at, rowKey, href, order, onO
           ))}
           {menu && <span role="columnheader"><span class="unseen">Actions</span></span>}
         </div>
-        {count === 0 && instead}
+        {count === 0 && instead && <div role="row"><div role="cell">{instead}</div></div>}
         <div class="rows" role="rowgroup" style={{ height: `${virtual.getTotalSize()}px`, minWidth }}>
           {rows.map(({ index, start }) => {
             const row = at(index);
