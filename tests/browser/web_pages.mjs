@@ -325,6 +325,332 @@ const scenarios = {
     return { first, second, third };
   },
 
+  /** Ctrl-K finds an object of each kind and goes there; "?" shows the keys, "g" and a letter lead to a page. */
+  async palette(page, { url, wanted }) {
+    await page.goto(url);
+    await page.getByRole("heading", { name: "Home" }).waitFor();
+    const went = {};
+    for (const [text, kind] of wanted) {
+      await page.keyboard.press("Control+k");
+      await page.getByRole("combobox", { name: "Find anything by name or ID" }).fill(text);
+      await page.locator("[role=option]", { hasText: kind }).filter({ hasText: text.length > 8 ? text.slice(0, 8) : text }).first().click();
+      await page.getByRole("combobox", { name: "Find anything by name or ID" }).waitFor({ state: "detached" });
+      went[kind] = await page.evaluate(() => location.pathname.replace(/^.*\/det\//, "") + location.search);
+    }
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: "Find anything by name or ID" }).fill("job");
+    await page.locator("[role=option][aria-selected=true]", { hasText: "Job queue" }).waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Job queue" }).waitFor();
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "Keys" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("g");
+    await page.keyboard.press("c");
+    await page.getByRole("heading", { name: "Cluster" }).waitFor();
+    return { went };
+  },
+
+  /** Chooses experiments, archives them, and takes that back; asks before what cannot be taken back, with the counts. */
+  async bulk(page, { url, at }) {
+    await page.goto(`${url}${at}?q=unet&state=completed`);
+    await page.locator(".line .pick").first().waitFor();
+    await page.getByLabel("Select the rows that are shown").click();
+    const toolbar = page.getByRole("toolbar", { name: "Selected experiments" });
+    const chosen = await toolbar.locator("b").innerText();
+    await toolbar.getByRole("button", { name: /^Archive/ }).click();
+    await page.getByText(/(is|are) archived\./).waitFor();
+    await page.getByRole("button", { name: "Undo" }).click();
+    await page.getByText(/(is|are) unarchived\./).waitFor();
+    await page.getByRole("button", { name: "Clear" }).click();
+    await page.goto(url + at);
+    await row(page, "wrong-learning-rate").locator("input").click();
+    await row(page, "ablation").locator("input").click();
+    await toolbar.getByRole("button", { name: /^Stop/ }).click();
+    const asked = await page.getByRole("dialog").innerText();
+    await page.getByRole("button", { name: "Cancel" }).click();
+    return { chosen, asked };
+  },
+
+  /** A condition and a column are chosen, kept as a view, and come back by it. */
+  async views(page, { url, at, view }) {
+    await page.goto(url + at);
+    await page.getByRole("button", { name: "Filter" }).click();
+    await page.getByLabel("Column 1").selectOption("hp.lr");
+    await page.getByLabel("Operator 1").selectOption("=");
+    await page.getByLabel("Value 1").fill("1.2");
+    await page.getByRole("button", { name: "Apply" }).click();
+    await page.getByText(/^1 experiment$/).waitFor();
+    await page.getByRole("button", { name: "Columns" }).click();
+    await page.getByLabel("Find a column").fill("lr");
+    await page.getByRole("checkbox", { name: "lr", exact: true }).check();
+    await page.getByRole("button", { name: "Apply" }).click();
+    await page.getByRole("columnheader", { name: "lr" }).waitFor();
+    const cells = await texts(page.locator(".line").first().getByRole("cell"));
+    await page.getByRole("button", { name: "Views" }).click();
+    await page.getByRole("menuitem", { name: "Save this view" }).click();
+    await page.getByLabel("Name", { exact: true }).fill(view);
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("is saved").waitFor();
+    const address = page.url();
+    await page.goto(url + at);
+    await page.getByRole("button", { name: "Views" }).click();
+    await page.getByRole("menuitem", { name: view }).click();
+    await page.waitForURL(address);
+    await page.getByText(/^1 experiment$/).waitFor();
+    return { cells };
+  },
+
+  /** Starts a notebook, sees its log, opens its address, kills it. */
+  async notebook(page, { url, name }) {
+    await page.goto(`${url}tasks`);
+    await page.getByRole("button", { name: "New notebook" }).click();
+    await page.getByLabel("Name", { exact: true }).fill(name);
+    await page.getByLabel("Slots").fill("many");
+    const mistake = await page.getByText("A whole number, 0 or more").count();
+    await page.getByLabel("Slots").fill("0");
+    await page.getByRole("button", { name: "Start" }).click();
+    await page.getByRole("heading", { name }).waitFor();
+    await page.locator(".entry", { hasText: "Scheduling" }).first().waitFor();
+    const open = await page.getByRole("link", { name: "Open the Notebook" }).getAttribute("href");
+    await page.getByRole("button", { name: "Kill" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Kill" }).click();
+    await page.getByText("is being killed").waitFor();
+    await page.locator(".page-head .state", { hasText: /terminat/ }).waitFor();
+    await page.goto(`${url}tasks?ended=1&q=${encodeURIComponent(name)}`);
+    await row(page, name).waitFor();
+    return { mistake, open };
+  },
+
+  /** A workspace and a project in it are made, renamed, archived and taken back; notes of the project are written. */
+  async workspaces(page, { url, name }) {
+    await page.goto(`${url}workspaces`);
+    await page.getByRole("button", { name: "New workspace" }).click();
+    await page.getByLabel("Name", { exact: true }).fill(name);
+    await page.getByRole("button", { name: "Create" }).click();
+    await page.getByRole("heading", { name }).waitFor();
+    const at = page.url();
+    await page.getByRole("button", { name: "New project" }).click();
+    await page.getByLabel("Name", { exact: true }).fill("ocr");
+    await page.getByRole("button", { name: "Create" }).click();
+    await page.waitForURL("**/det/projects/*");
+    await page.getByText("No experiments yet").waitFor();
+    await page.goto(at);
+    await page.getByRole("button", { name: "Actions of project ocr" }).click();
+    await page.getByRole("menuitem", { name: "Archive" }).click();
+    await page.getByRole("button", { name: "Undo" }).click();
+    await page.getByText("is no longer archived").waitFor();
+    await page.getByRole("button", { name: "Actions of project ocr" }).click();
+    await page.getByRole("menuitem", { name: "Notes" }).click();
+    await page.getByRole("button", { name: "New page" }).click();
+    await page.getByLabel("Name", { exact: true }).fill("plan");
+    await page.getByRole("button", { name: "Create" }).click();
+    await page.getByRole("button", { name: "Edit" }).click();
+    await page.getByLabel("Notes in Markdown").fill("**first** scans, then <b>text</b>");
+    await page.reload(); // what was typed is kept
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("The notes are saved").waitFor();
+    return { bold: await page.locator(".markdown strong").innerText(), html: await page.locator(".markdown b").count(), text: await page.locator(".markdown").innerText() };
+  },
+
+  /** A checkpoint becomes a version of a new model, gets an alias, and is downloaded. */
+  async registers(page, { url, at, name }) {
+    await page.goto(url + at);
+    await page.getByRole("button", { name: /^Actions of checkpoint/ }).first().click();
+    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("menuitem", { name: "Download" }).click()]);
+    const file = download.suggestedFilename();
+    await page.getByRole("button", { name: /^Actions of checkpoint/ }).first().click();
+    await page.getByRole("menuitem", { name: /^Register/ }).click();
+    await page.getByLabel("Model", { exact: true }).selectOption("new");
+    await page.getByLabel("Name of the new model").fill(name);
+    await page.getByRole("button", { name: "Register" }).click();
+    await page.getByRole("heading", { name: "Version 1" }).waitFor();
+    await page.getByLabel("New alias").fill("production");
+    await page.getByRole("button", { name: "Set alias" }).click();
+    await page.locator(".chip", { hasText: "production" }).waitFor();
+    await page.getByRole("link", { name }).click();
+    await page.getByRole("heading", { name }).waitFor();
+    return { file, row: await page.locator(".line").first().innerText() };
+  },
+
+  /** The profiler's tab shows what a batch consists of, and the machine. */
+  async profiler(page, { url, at }) {
+    await page.goto(url + at);
+    await page.locator(".share-list > div").first().waitFor();
+    await page.locator(".tiles .chart canvas").first().waitFor();
+    return { shares: await texts(page.locator(".share-list > div")), charts: await texts(page.locator(".tiles h2")) };
+  },
+
+  /** What a search has found is drawn in three ways; a press on a trial opens it. */
+  async search(page, { url, at }) {
+    await page.goto(url + at);
+    await page.locator(".drawn polyline").first().waitFor();
+    const lines = await page.locator(".drawn polyline").count();
+    const axes = await texts(page.locator(".drawn text.name"));
+    await page.getByText("Scatter", { exact: true }).click();
+    await page.locator(".scatters circle").first().waitFor();
+    const plots = await texts(page.locator(".scatters figcaption b"));
+    await page.getByText("Learning curves", { exact: true }).click();
+    await page.locator(".chart canvas").waitFor();
+    const keys = await page.locator(".legend .key").count();
+    await page.getByText("Scatter", { exact: true }).click();
+    await page.locator(".scatters circle").first().click();
+    await page.waitForURL("**/trials/*");
+    return { lines, axes, plots, keys };
+  },
+
+  /** The learning curves of 1,000 trials: the reply is made here, so that the drawing is what is tried. */
+  async many_curves(page, { url, at, total }) {
+    const values = (t) => Array.from({ length: 50 }, (_, i) => ({ batches: i * 100, values: { loss: Math.exp(-i / (5 + (t % 40))) + (t % 7) / 50 }, time: null }));
+    const trials = Array.from({ length: total }, (_, t) => ({ trialId: t + 1, hparams: { lr: 10 ** (-(t % 100) / 25), depth: t % 9, kind: ["a", "b"][t % 2] }, data: values(t) }));
+    await page.route("**/metrics-stream/trials-sample**", (route) => route.fulfill({ body: `${JSON.stringify({ result: { trials, promotedTrials: [], demotedTrials: [] } })}\n` }));
+    await page.goto(`${url}${at}?view=parallel`);
+    await page.locator(".drawn polyline").nth(total - 1).waitFor({ state: "attached" });
+    const start = Date.now();
+    await page.getByText("Learning curves", { exact: true }).click();
+    await page.locator(".chart canvas").waitFor();
+    return { ms: Date.now() - start, more: await page.locator(".legend").innerText() };
+  },
+
+  /** Files, the difference of configurations, notes that a page loaded again does not lose, and the preview of rules. */
+  async experiment_parts(page, { url, at, other, done, note }) {
+    await page.goto(`${url}${at}/code`);
+    await page.locator("pre.numbered", { hasText: "import determined" }).waitFor();
+    await page.getByLabel("Difference to experiment").fill(String(other));
+    await page.getByText("No difference").waitFor();
+    await page.goto(`${url}${at}/configuration`);
+    await page.getByLabel("Difference to experiment").fill(String(other));
+    await page.locator(".diff .new", { hasText: "resnet-lr-sweep" }).waitFor();
+    const gone = await page.locator(".diff .gone", { hasText: "baseline" }).count();
+    await page.goto(`${url}experiments/${done}/notes`);
+    await page.getByRole("button", { name: "Edit" }).click();
+    await page.getByLabel("Notes in Markdown").fill(note);
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.locator(".markdown li").first().waitFor();
+    const items = await page.locator(".markdown li").count();
+    await page.goto(`${url}experiments/${done}/checkpoints`);
+    await page.locator(".line").first().waitFor();
+    await page.getByRole("button", { name: "Rules for keeping them" }).click();
+    await page.getByLabel("Best of each trial").fill("0");
+    await page.getByLabel("Latest of each trial").fill("0");
+    await page.getByText(/^\d checkpoints? with/).waitFor();
+    const preview = await page.getByRole("dialog").getByRole("status").innerText();
+    await page.getByRole("button", { name: "Cancel" }).click();
+    return { gone, items, preview };
+  },
+
+  /** Two experiments are compared: curves over each other, hyperparameters, configurations. */
+  async compare(page, { url, at }) {
+    await page.goto(url + at);
+    await page.locator(".chart canvas").first().waitFor();
+    await page.waitForFunction(() => document.querySelectorAll(".tiles .legend")[0]?.querySelectorAll(".key").length === 2);
+    await page.getByRole("link", { name: "Hyperparameters" }).click();
+    await page.locator(".sheet tbody tr").first().waitFor();
+    const rows = await texts(page.locator(".sheet tbody th"));
+    await page.getByRole("link", { name: "Configuration" }).click();
+    await page.locator(".diff .new").first().waitFor();
+    return { rows };
+  },
+
+  /** A configuration with mistakes is marked while it is typed; a good one with a folder becomes an experiment. What was typed survives a session that ends. */
+  async creates(page, { url, at, folder, name, password }) {
+    await page.goto(url + at);
+    const editor = page.getByLabel("Configuration in YAML");
+    await editor.fill(`name: ${name}\nentrypoint: python3 main.py\nsearcher: {name: single, metric: loss}\nresources:\n  slots_per_trial: many\n  slot: 1\n`);
+    await page.getByText("2 mistakes").waitFor();
+    const mistakes = await texts(page.locator(".mistakes li"));
+    const refused = await page.getByRole("button", { name: "Create and start" }).isDisabled();
+    await editor.fill("name: [");
+    await page.getByText("1 mistake").waitFor();
+    // What the schema cannot know, the master says.
+    await editor.fill(`name: ${name}\nentrypoint: python3 main.py\nsearcher: {name: single, metric: loss}\nresources: {slots_per_trial: 1, resource_pool: nowhere}\n`);
+    await page.locator(".mistakes li", { hasText: "nowhere" }).waitFor();
+    const good = `name: ${name}\nentrypoint: python3 main.py\nsearcher: {name: single, metric: loss}\nresources: {slots_per_trial: 1}\nmax_restarts: 0\n`;
+    await editor.fill(good);
+    await page.getByText("no mistakes").waitFor();
+    await page.getByLabel("Folder of the code").setInputFiles(folder);
+    await page.getByText("2 files").waitFor();
+    const files = await texts(page.locator(".files li .mono"));
+    const [cookie] = await page.context().cookies();
+    await page.context().request.post(new URL("../api/v1/auth/logout", url).href, { headers: { Authorization: `Bearer ${cookie.value}` } });
+    await page.getByRole("button", { name: "Create and start" }).click();
+    await page.getByRole("dialog", { name: "Your session has ended" }).waitFor();
+    await page.getByLabel("Password").fill(password);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    const kept = await editor.inputValue() === good;
+    await page.getByRole("button", { name: "Create and start" }).click();
+    await page.waitForURL("**/det/experiments/*");
+    await page.getByRole("heading", { name }).waitFor();
+    const id = Number(page.url().split("/").pop());
+    await page.goto(`${url}${at}`);
+    const forgotten = !(await editor.inputValue()).includes(name);
+    return { mistakes, refused, files, kept, id, forgotten };
+  },
+
+  /** From a trial: its hyperparameters are fixed, its search is gone, its code stays. */
+  async forks(page, { url, at }) {
+    await page.goto(url + at);
+    await page.getByRole("button", { name: /^Actions of trial/ }).click();
+    await page.getByRole("menuitem", { name: "New experiment with these hyperparameters" }).click();
+    await page.getByText("no mistakes").waitFor();
+    const text = await page.getByLabel("Configuration in YAML").inputValue();
+    await page.getByLabel("Create it paused").check();
+    await page.getByRole("button", { name: "Create paused" }).click();
+    await page.waitForURL("**/det/experiments/*");
+    await page.getByRole("link", { name: "Code" }).click();
+    await page.locator("pre.numbered", { hasText: "import determined" }).waitFor();
+    return { text, id: Number(page.url().split("/").at(-2)) };
+  },
+
+  /** A user, a token, a webhook and a template are made; the template is tried without creating anything. */
+  async administers(page, { url, user, hook }) {
+    await page.goto(`${url}users`);
+    await page.getByRole("button", { name: "New user" }).click();
+    await page.getByLabel("User name").fill(user);
+    await page.getByLabel("Password").fill("a long enough one");
+    await page.getByRole("button", { name: "Create" }).click();
+    await row(page, user).waitFor();
+    await page.getByRole("button", { name: `Actions of user ${user}` }).click();
+    await page.getByRole("menuitem", { name: "Deactivate" }).click();
+    await page.getByRole("button", { name: "Undo" }).click();
+    await page.getByText(`${user} is active.`).waitFor();
+    await page.goto(`${url}tokens`);
+    await page.getByRole("button", { name: "New token" }).click();
+    await page.getByLabel("What it is for").fill("nightly <b>report</b>");
+    await page.getByRole("button", { name: "Create" }).click();
+    const token = (await page.getByLabel("Token", { exact: true }).innerText()).trim();
+    await page.getByRole("button", { name: "I have kept it" }).click();
+    await row(page, "nightly <b>report</b>").waitFor();
+    await page.goto(`${url}webhooks`);
+    await page.getByRole("button", { name: "New webhook" }).click();
+    await page.getByLabel("Name", { exact: true }).fill("chat");
+    await page.getByLabel("Address").fill(hook);
+    await page.getByRole("button", { name: "Create" }).click();
+    await row(page, "chat").waitFor();
+    await page.goto(`${url}templates`);
+    await page.getByRole("button", { name: "New template" }).click();
+    await page.getByLabel("Name", { exact: true }).fill("two-slots");
+    await page.getByLabel("Configuration").fill("resources: [");
+    await page.getByRole("alert").waitFor();
+    await page.getByLabel("Configuration").fill("resources:\n  slots_per_trial: 2\n");
+    await page.getByRole("button", { name: "Save" }).click();
+    await row(page, "two-slots").waitFor();
+    await page.getByRole("button", { name: "Actions of template two-slots" }).click();
+    await page.getByRole("menuitem", { name: "Try it on a configuration" }).click();
+    await page.getByRole("button", { name: "Try" }).click();
+    const changes = await page.locator(".diff .new").innerText();
+    await page.goto(`${url}about`);
+    await page.locator("dl.facts dt").first().waitFor();
+    return { token, changes };
+  },
+
+  async master_log(page, { url }) {
+    await page.goto(`${url}logs`);
+    await page.locator(".entry").first().waitFor();
+    return { lines: await page.locator(".entry").count() };
+  },
+
   /** No page is wider than a phone. */
   async narrow(page, { url, paths }) {
     await page.setViewportSize(NARROW);
@@ -353,12 +679,12 @@ const scenarios = {
   },
 
   /** What axe finds on each page; in the dark theme the colours only, since all else is the same. */
-  async accessible(page, { url, paths }) {
+  async accessible(page, { url, paths, dark }) {
     const axe = readFileSync(new URL("node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
     const found = [];
     for (const colorScheme of ["light", "dark"]) {
       await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-      for (const path of paths) {
+      for (const path of colorScheme === "dark" ? dark : paths) {
         await page.goto(url + path);
         await page.locator(".panel, .empty").first().waitFor();
         await page.waitForFunction(() => document.querySelector("h1") && !document.querySelector("[aria-busy=true]"));

@@ -9,6 +9,8 @@ from support.cluster import ROOT
 from support.prefix import PrefixProxy
 
 KIB = 1024
+# Pages that together have every building block: what the dark theme changes are its colours alone.
+DARK = ["home", "experiments", "experiment", "experiment-difference", "trial-logs", "trial-profiler", "model-version", "create", "jobs", "cluster", "users"]
 
 
 # ---- sign-in ----
@@ -60,6 +62,37 @@ def test_the_list_of_experiments_is_searched_filtered_and_ordered_by_the_master(
     assert found["kept"] == {"search": "resnet", "rows": ["resnet-lr-sweep"]}
 
 
+def test_the_palette_finds_an_object_of_each_kind(world, see):
+    c, i = world.c, world.ids
+    wanted = [("resnet-lr", "experiment"), (str(i["trial"]), "trial"), ("classifiers", "project"), ("vision", "workspace"), ("gpu-2", "agent")]
+    went = see("palette", wanted=wanted)["went"]
+    assert went["experiment"] == f"experiments/{i['live']}" and went["trial"] == f"experiments/{i['live']}/trials/{i['trial']}"
+    assert went["project"] == f"projects/{i['project']}" and went["agent"] == "cluster?agent=gpu-2"
+    assert went["workspace"] == f"workspaces/{c.get('/api/v1/workspaces?name=vision').json['workspaces'][0]['id']}"
+
+
+def test_many_experiments_are_archived_and_that_is_taken_back(world, see):
+    found = see("bulk", at=f"projects/{world.ids['project']}")
+    assert int(found["chosen"].split()[0]) >= 2
+    assert "Stop 1 experiment?" in found["asked"] and "The other 1 of the 2 selected" in found["asked"]
+    archived = [x["name"] for x in world.c.get("/api/v1/experiments?archived=true").json["experiments"]]
+    assert not archived
+
+
+def test_a_filter_and_columns_are_kept_as_a_view(world, see):
+    cells = see("views", at=f"projects/{world.ids['project']}", view="rate <b>1.2</b>")["cells"]
+    assert "baseline" in "".join(cells) and "1.2" in cells
+
+
+def test_the_list_asks_for_no_configurations(world):
+    body = {"projectId": world.ids["project"], "limit": 100}
+    whole, brief = (world.c.post("/api/v1/experiments-search", {**body, **more}) for more in ({}, {"brief": True}))
+    assert all(row["experiment"]["config"] == {} and row["experiment"]["originalConfig"] == "" for row in brief.json["experiments"])
+    assert [row["experiment"]["id"] for row in brief.json["experiments"]] == [row["experiment"]["id"] for row in whole.json["experiments"]]
+    print(f"reply for {len(brief.json['experiments'])} experiments: {len(json.dumps(whole.json))} bytes, brief {len(json.dumps(brief.json))}")
+    assert len(json.dumps(brief.json)) < 0.5 * len(json.dumps(whole.json))
+
+
 def test_a_list_of_100000_rows_draws_only_those_in_sight(world, see):
     found = see("many_rows", at=f"projects/{world.ids['project']}", total=100_000)
     assert found["inDocument"] < 80 and found["asked"] < 60
@@ -108,13 +141,97 @@ def test_an_experiment_is_activated_and_killed_after_a_question(world, see):
     assert world.c.experiment(world.ids["paused"])["state"] == "STATE_CANCELED"
 
 
+def test_a_notebook_is_started_and_killed(world, see):
+    found = see("notebook", name="try me")
+    assert found["mistake"] == 1 and f"{world.c.url}/proxy/" in found["open"]
+
+
+def test_a_workspace_a_project_and_its_notes_are_made(world, see):
+    found = see("workspaces", name="speech")
+    assert found["bold"] == "first" and found["html"] == 0 and "<b>text</b>" in found["text"]
+
+
+def test_a_checkpoint_is_downloaded_and_registered(world, see):
+    i = world.ids
+    found = see("registers", at=f"experiments/{i['done']}/trials/{i['done_trial']}/checkpoints", name="ocr model")
+    assert found["file"].startswith(i["checkpoints"][2]) and "production" in found["row"]
+
+
+def test_a_profile_is_shown_as_shares_of_a_batch(world, see):
+    i = world.ids
+    found = see("profiler", at=f"experiments/{i['live']}/trials/{i['trial']}/profiler")
+    assert found["shares"][0].startswith("train_batch78.") and len(found["shares"]) == 4
+    assert found["charts"] == ["cpu_util_simple", "free_memory", "gpu_util"]
+
+
+def test_a_search_is_drawn_in_three_ways(world, see):
+    found = see("search", at=f"experiments/{world.ids['live']}/hyperparameters")
+    assert found["lines"] == 4 and found["axes"] == ["depth", "lr", "optimizer", "loss"] and sorted(found["plots"]) == ["depth", "lr", "optimizer"]
+    assert found["keys"] == 4
+
+
+def test_learning_curves_of_1000_trials_are_drawn(world, see):
+    found = see("many_curves", at=f"experiments/{world.ids['live']}/hyperparameters", total=1000)
+    assert "and 976 more" in found["more"]
+    print(f"learning curves of 1,000 trials: {found['ms']} ms")
+
+
+def test_code_differences_notes_and_rules_for_checkpoints(world, see):
+    i = world.ids
+    found = see("experiment_parts", at=f"experiments/{i['live']}", other=i["done"], done=i["done"], note="- first\n- second\n")
+    assert found["gone"] == 1 and found["items"] == 2
+    assert "would be removed at once" in found["preview"]
+
+
+def test_two_experiments_are_compared(world, see):
+    found = see("compare", at=f"compare?experiments={world.ids['live']},{world.ids['done']}")
+    assert found["rows"] == ["depth", "lr", "optimizer", "steps"]
+
+
+def test_an_experiment_is_created_in_the_browser(world, see, tmp_path):
+    folder = tmp_path / "code"
+    (folder / "__pycache__").mkdir(parents=True)
+    (folder / "lib").mkdir()
+    (folder / "main.py").write_text("print('made in a browser')\n")
+    (folder / "lib/part.py").write_text("x = 1\n")
+    (folder / "__pycache__/main.pyc").write_bytes(b"\0")
+    token = world.c.login(keep=False).json["token"]
+    found = see("creates", token=token, at=f"create?project={world.ids['project']}", folder=str(folder), name="made-here", password=world.c.password)
+    assert found["mistakes"] == ["line 5 resources.slots_per_trial: allowed is integer, not string", "line 6 There is no key resources.slot"]
+    assert found["refused"] and found["kept"] and found["forgotten"] and sorted(found["files"]) == ["lib/part.py", "main.py"]
+    world.c.wait_experiment(found["id"])
+    x = world.c.experiment(found["id"])
+    assert (x["state"], x["projectId"]) == ("STATE_COMPLETED", world.ids["project"])
+
+
+def test_an_experiment_is_created_from_a_trial(world, see):
+    i = world.ids
+    found = see("forks", at=f"experiments/{i['live']}/trials/{i['trial']}")
+    hparams = world.c.get(f"/api/v1/trials/{i['trial']}").json["trial"]["hparams"]
+    made = world.c.get(f"/api/v1/experiments/{found['id']}").json
+    assert made["experiment"]["forkedFrom"] == i["live"] and made["experiment"]["state"] == "STATE_PAUSED"
+    assert made["config"]["searcher"]["name"] == "single"
+    assert {name: value["val"] for name, value in made["config"]["hyperparameters"].items()} == hparams
+
+
+def test_users_tokens_webhooks_and_templates_are_made(world, see):
+    experiments = world.c.get("/api/v1/experiments?limit=1").json["pagination"]["total"]
+    found = see("administers", token=world.c.admin_token(), user="grace", hook="https://example.com/hook")
+    assert world.c.get("/api/v1/me", token=found["token"]).json["user"]["username"] == "admin"
+    assert "slots_per_trial: 2" in found["changes"]
+    assert world.c.get("/api/v1/experiments?limit=1").json["pagination"]["total"] == experiments, "a dry run creates nothing"
+    assert see("master_log", token=world.c.admin_token())["lines"] > 0
+
+
 # ---- what holds for all pages ----
 
 
 def test_script_in_texts_of_users_is_text(world, see):
     i = world.ids
-    paths = ["", f"projects/{i['project']}", f"experiments/{i['hostile']}", f"experiments/{i['hostile']}/trials", f"experiments/{i['hostile']}/configuration", f"experiments/{i['odd']}",
-             f"experiments/{i['odd']}/trials/{i['odd_trial']}", f"experiments/{i['odd']}/trials/{i['odd_trial']}/hyperparameters", "jobs", "cluster"]
+    paths = ["", f"projects/{i['project']}", f"experiments/{i['hostile']}", f"experiments/{i['hostile']}/trials", f"experiments/{i['hostile']}/configuration", f"experiments/{i['hostile']}/notes", f"compare?experiments={i['hostile']},{i['odd']}&tab=hyperparameters",
+             f"experiments/{i['odd']}",
+             f"experiments/{i['odd']}/trials/{i['odd_trial']}", f"experiments/{i['odd']}/trials/{i['odd_trial']}/hyperparameters", "jobs", "cluster",
+             "models", f"models/{i['model']}", f"models/{i['model']}/notes", f"models/{i['model']}/metadata", f"models/{i['model']}/versions/1", "tasks", f"tasks/{i['command']}/configuration"]
     found = see("hostile", paths=paths, silent=["jobs", "cluster"], text="<img src=x onerror=")
     assert found["violations"] == [] and not found["errors"]
     for path, page in found["seen"].items():
@@ -150,7 +267,9 @@ def test_no_page_is_wider_than_a_phone(world, see):
 
 
 def test_axe_finds_nothing_on_any_page(world, see):
-    found = see("accessible", paths=list(world.paths().values()))["found"]
+    paths = world.paths()
+    dark = [paths[name] for name in DARK]
+    found = see("accessible", paths=list(paths.values()), dark=dark)["found"]
     assert not found, "\n".join(found)
 
 

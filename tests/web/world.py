@@ -4,6 +4,7 @@ import base64
 import json
 import math
 import random
+import uuid
 
 from support.cluster import Cluster, wait_for
 
@@ -38,11 +39,27 @@ with core.init() as context:
 
 # Each of these would run, load or draw something if it were ever taken for markup.
 HOSTILE = "<img src=x onerror=\"window.hacked=1\"><script>window.hacked=1</script>"
+# Markdown that tries the same.
+HOSTILE_NOTES = f"""# Notes {HOSTILE}
+
+**Bold**, `code`, [a good link](https://example.com/), [a bad one](javascript:window.hacked=1), [another](data:text/html,<script>window.hacked=1</script>)
+![picture](x) <b onclick=window.hacked=1>html</b> &lt;script&gt;
+
+<script>window.hacked=1</script>
+
+| a | {HOSTILE} |
+|---|---|
+| 1 | <iframe src=javascript:window.hacked=1> |
+"""
 HOSTILE_LINES = [
     "<script>window.hacked=1</script>", "<img src=x onerror=window.hacked=1>", "\x1b]0;title\x07after a title", "\x1b[31mred \x1b[1mbold\x1b[0m plain",
     "\x1b[2J\x1b[Hcleared?", "back\x08\x08\x08space", "right\u202eot\u202cleft", "javascript:alert(1)", "{{constructor.constructor('window.hacked=1')()}}", "a" * 3000,
     "nul\x00byte", "tab\there", "\x1b]8;;javascript:window.hacked=1\x07link\x1b]8;;\x07",
 ]
+
+
+def uuid_of(name):
+    return uuid.uuid5(uuid.NAMESPACE_URL, name)
 
 
 class World:
@@ -60,6 +77,7 @@ class World:
         c.start_agent("gpu-2", slots=4)
         c.login()
         w = c.post("/api/v1/workspaces", {"name": "vision"}).json["workspace"]["id"]
+        ids["workspace"] = w
         ids["project"] = c.post(f"/api/v1/workspaces/{w}/projects", {"name": "classifiers"}).json["project"]["id"]
         for i in range(18):
             self.unmanaged(i)
@@ -76,6 +94,10 @@ class World:
         c.post(f"/api/v1/experiments/{ids['paused']}/pause")
         ids["trial"] = wait_for("a trial of the sweep", lambda: c.trial_ids(ids["live"]))[0]
         ids["done_trial"] = c.trial_ids(ids["done"])[0]
+        self.profile(ids["trial"])
+        self.registry()
+        ids["command"] = c.post("/api/v1/commands", {"config": {"description": f"count {HOSTILE}", "resources": {"slots": 0},
+                                                                "entrypoint": ["sh", "-c", "echo counting; exec sleep 3600"]}}).json["command"]["id"]
         wait_for("validations of the sweep", lambda: c.get(f"/api/v1/trials/{ids['trial']}").json["trial"]["latestValidation"])
         return self
 
@@ -112,6 +134,7 @@ class World:
                   "entrypoint": ["python3", "-c", f"import sys; [print(x) for x in {HOSTILE_LINES!r}]"], "max_restarts": 0}
         x = c.post("/api/v1/experiments", {"config": json.dumps(config), "activate": True, "projectId": self.ids["project"]}).json["experiment"]["id"]
         c.wait_experiment(x)
+        assert c.patch(f"/api/v1/experiments/{x}", {"notes": HOSTILE_NOTES}).status == 200
         self.ids["hostile_trial"] = c.trial_ids(x)[0]
         config = {"name": f"no numbers {HOSTILE}", "searcher": {"name": "single", "metric": HOSTILE}}
         y = c.post("/api/v1/experiments", {"config": json.dumps(config), "unmanaged": True, "activate": False, "projectId": self.ids["project"]}).json["experiment"]["id"]
@@ -121,6 +144,39 @@ class World:
             self.report(trial, step, {HOSTILE: value, "__proto__x": 1, "constructor": value})
         self.ids["odd"], self.ids["odd_trial"] = y, trial
         return x
+
+    def profile(self, trial):
+        """Timings and what the machine did, as agents and trainers of older releases report them: the newer ones are the same samples."""
+        n = 40
+        stamps = [f"2026-01-01T00:00:{i:02}Z" for i in range(n)]
+        def series(name, kind, value, **labels):
+            return {"labels": {"trialId": trial, "name": name, "metricType": f"PROFILER_METRIC_TYPE_{kind}", **labels}, "values": [value + i % 7 * value / 40 for i in range(n)],
+                    "batches": list(range(1, n + 1)), "timestamps": stamps}
+        batches = [series("dataloader_next", "TIMING", 0.006), series("to_device", "TIMING", 0.002), series("train_batch", "TIMING", 0.031), series("step_lr_schedulers", "TIMING", 0.0004)]
+        batches += [series("gpu_util", "SYSTEM", 70.0 + gpu, agentId="gpu-1", gpuUuid=f"GPU-{gpu}") for gpu in range(2)]
+        batches += [series("cpu_util_simple", "SYSTEM", 35.0, agentId="gpu-1"), series("free_memory", "SYSTEM", 52.0, agentId="gpu-1")]
+        reply = self.c.post("/api/v1/trials/profiler/metrics", {"batches": batches})
+        assert reply.status == 200, reply
+
+    def registry(self):
+        """Three checkpoints of the baseline, and a model whose first version is one of them."""
+        c, ids = self.c, self.ids
+        task = c.get(f"/api/v1/trials/{ids['done_trial']}").json["trial"]["taskId"]
+        ids["checkpoints"] = []
+        for steps in (200, 300, 600):
+            uuid = str(uuid_of(f"checkpoint {steps}"))
+            folder = c.storage / uuid
+            folder.mkdir(parents=True)
+            (folder / "weights.bin").write_bytes(b"w" * 4096)
+            reply = c.report_checkpoint({"uuid": uuid, "taskId": task, "allocationId": f"{task}.1", "resources": {"weights.bin": "4096"}, "state": "STATE_COMPLETED",
+                                         "metadata": {"steps_completed": steps, "note": HOSTILE}})
+            assert reply.status == 200, reply
+            ids["checkpoints"].append(uuid)
+        made = c.post("/api/v1/models", {"name": "classifier <img src=x onerror=window.hacked=1>", "description": HOSTILE, "notes": HOSTILE_NOTES, "labels": [HOSTILE], "metadata": {HOSTILE: HOSTILE}})
+        assert made.status == 200, made
+        ids["model"] = made.json["model"]["id"]
+        reply = c.post(f"/api/v1/models/{ids['model']}/versions", {"checkpointUuid": ids["checkpoints"][1], "comment": HOSTILE, "notes": HOSTILE_NOTES, "name": HOSTILE})
+        assert reply.status == 200, reply
 
     def __enter__(self):
         self.c.__enter__()
@@ -134,7 +190,15 @@ class World:
         i = self.ids
         return {
             "home": "", "experiments": f"projects/{i['project']}", "experiment": f"experiments/{i['live']}", "experiment-trials": f"experiments/{i['live']}/trials",
-            "experiment-configuration": f"experiments/{i['live']}/configuration", "trial": f"experiments/{i['live']}/trials/{i['trial']}",
+            "experiment-configuration": f"experiments/{i['live']}/configuration", "experiment-hyperparameters": f"experiments/{i['live']}/hyperparameters", "experiment-scatter": f"experiments/{i['live']}/hyperparameters?view=scatter",
+            "experiment-checkpoints": f"experiments/{i['done']}/checkpoints", "experiment-code": f"experiments/{i['live']}/code", "experiment-notes": f"experiments/{i['hostile']}/notes",
+            "experiment-difference": f"experiments/{i['live']}/configuration?against={i['done']}", "create": f"create?project={i['project']}", "create-from-trial": f"create?experiment={i['live']}&trial={i['trial']}", "compare": f"compare?experiments={i['live']},{i['done']}",
+            "compare-hyperparameters": f"compare?experiments={i['live']},{i['done']}&tab=hyperparameters", "compare-configuration": f"compare?experiments={i['live']},{i['done']}&tab=configuration",
+            "trial": f"experiments/{i['live']}/trials/{i['trial']}",
             "trial-logs": f"experiments/{i['done']}/trials/{i['done_trial']}/logs", "trial-hyperparameters": f"experiments/{i['live']}/trials/{i['trial']}/hyperparameters",
+            "trial-profiler": f"experiments/{i['live']}/trials/{i['trial']}/profiler", "trial-checkpoints": f"experiments/{i['done']}/trials/{i['done_trial']}/checkpoints",
+            "workspaces": "workspaces", "workspace": f"workspaces/{i['workspace']}", "project-notes": f"projects/{i['project']}/notes", "tasks": "tasks", "task": f"tasks/{i['command']}",
+            "new-notebook": "tasks?start=notebook", "models": "models", "model": f"models/{i['model']}", "model-notes": f"models/{i['model']}/notes", "model-version": f"models/{i['model']}/versions/1",
+            "users": "users", "tokens": "tokens", "webhooks": "webhooks", "templates": "templates", "about": "about",
             "jobs": "jobs", "cluster": "cluster", "nothing": "nowhere",
         }

@@ -7,8 +7,8 @@ const { toYaml } = await import("@shared/lib/yaml");
 const { safeTarget, to } = await import("@shared/lib/address");
 const { call } = await import("@shared/api/call");
 const { filterOf, orderOf, sortOf, textOf } = await import("@features/experiments/lookup");
-const { chartsOf, namesOf } = await import("@features/trials/metric-names");
-const { joined } = await import("@features/trials/log-stream");
+const { chartsOf, namesOf } = await import("@shared/lib/metric-names");
+const { joined } = await import("@shared/logs/log-stream");
 const { byContainer, slotState, stateOf } = await import("@features/cluster/slots");
 const { match, pages, parametersOf } = await import("@app/pages");
 

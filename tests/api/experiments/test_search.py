@@ -458,3 +458,10 @@ def test_labels_are_counted_when_they_change(master):
     assert master.request("DELETE", f"/api/v1/experiments/{made[0]}").status == 200
     wait_for("the deletion", lambda: master.get(f"/api/v1/experiments/{made[0]}").status == 404)
     assert labels(p) == [] and "b" in labels()
+
+
+def test_a_brief_list_has_no_configurations(stock):
+    whole, brief = search(stock, EXPERIMENTS), search(stock, EXPERIMENTS, brief=True)
+    assert brief and all(row["experiment"]["config"] == {} and row["experiment"]["originalConfig"] == "" for row in brief)
+    assert all(row["experiment"]["config"]["name"] == row["experiment"]["name"] for row in whole)
+    assert [(row["experiment"]["id"], row["experiment"]["name"]) for row in brief] == [(row["experiment"]["id"], row["experiment"]["name"]) for row in whole]

@@ -5,14 +5,24 @@ import { readSetting } from "@shared/lib/settings";
 import type { IconName } from "@shared/ui/icons";
 
 export interface Page {
-  /** segments below /det/; ":name" stands for a number, ":name=a|b" for one of these words, "?" after the last one for none */
+  /** segments below /det/; ":name" stands for a number, ":name=a|b" for one of these words, ":name=*" for any, "?" after the last one for none */
   path: string;
   /** paths at which release 0.38.1 had the page: bookmarks and links of scripts go on working */
   also?: string[];
   /** names of routes that it needs, as routes.gen.ts has them */
   needs: string[];
   load: () => Promise<(parameters: Record<string, string>, user: User) => JSX.Element>;
-  nav?: { title: string; icon: IconName; at: () => string };
+  nav?: {
+    title: string;
+    icon: IconName;
+    at: () => string;
+    /** the letter after "g" that leads there */
+    key?: string;
+    /** whether it stands in the lower group, of what is set up rather than looked at */
+    set?: boolean;
+    /** whether a phone's few places at the bottom have it; everything else is found by the palette there */
+    phone?: boolean;
+  };
 }
 
 type Module<Name extends string> = Promise<Record<Name, ComponentType<never>>>;
@@ -26,19 +36,38 @@ const component = <Name extends string>(from: () => Module<Name>, name: Name, pr
 
 const ALL: Page[] = [
   { path: "", also: ["dashboard"], needs: ["getExperiments", "getResourcePools"], load: component(() => import("@features/home/HomePage"), "HomePage", (_, user) => ({ user })),
-    nav: { title: "Home", icon: "home", at: () => "" } },
-  { path: "projects/:id", needs: ["searchExperiments", "getProject"], load: component(() => import("@features/experiments/ExperimentsPage"), "ExperimentsPage", ({ id }) => ({ project: Number(id) })),
-    nav: { title: "Experiments", icon: "flask", at: () => `projects/${readSetting("project") ?? "1"}` } },
-  { path: "experiments/:id/:tab=overview|trials|configuration?", needs: ["getExperiment"],
+    nav: { title: "Home", icon: "home", at: () => "", key: "h", phone: true } },
+  { path: "projects/:id", needs: ["searchExperiments", "getProject"], load: component(() => import("@features/experiments/ExperimentsPage"), "ExperimentsPage", ({ id }) => ({ key: id, project: Number(id) })),
+    nav: { title: "Experiments", icon: "flask", at: () => `projects/${readSetting("project") ?? "1"}`, key: "e", phone: true } },
+  { path: "experiments/:id/:tab=overview|trials|hyperparameters|checkpoints|code|configuration|notes?", needs: ["getExperiment"],
     load: component(() => import("@features/experiments/ExperimentPage"), "ExperimentPage", ({ id, tab }) => ({ key: id, id: Number(id), tab: tab ?? "overview" })) },
-  { path: "experiments/:experiment/trials/:id/:tab=metrics|logs|hyperparameters?", needs: ["getTrial"],
+  { path: "experiments/:experiment/trials/:id/:tab=metrics|logs|hyperparameters|profiler|checkpoints?", needs: ["getTrial"],
     load: component(() => import("@features/trials/TrialPage"), "TrialPage", ({ id, tab }) => ({ key: id, id: Number(id), tab: tab ?? "metrics" })) },
+  { path: "create", needs: ["createExperiment"], load: component(() => import("@features/create/CreatePage"), "CreatePage") },
+  { path: "compare", needs: ["getExperiment", "compareTrials"], load: component(() => import("@features/experiments/ComparePage"), "ComparePage") },
+  { path: "projects/:id/notes", needs: ["getProject", "putProjectNotes"], load: component(() => import("@features/workspaces/ProjectNotesPage"), "ProjectNotesPage", ({ id }) => ({ key: id, id: Number(id) })) },
+  { path: "workspaces", needs: ["getWorkspaces"], load: component(() => import("@features/workspaces/WorkspacesPage"), "WorkspacesPage"),
+    nav: { title: "Workspaces", icon: "folder", at: () => "workspaces", key: "w" } },
+  { path: "workspaces/:id", needs: ["getWorkspace", "getWorkspaceProjects"], load: component(() => import("@features/workspaces/WorkspacePage"), "WorkspacePage", ({ id }) => ({ key: id, id: Number(id) })) },
+  { path: "tasks", needs: ["getNotebooks", "getTensorboards", "getShells", "getCommands"], load: component(() => import("@features/tasks/TasksPage"), "TasksPage"),
+    nav: { title: "Tasks", icon: "terminal", at: () => "tasks", key: "t", phone: true } },
+  { path: "tasks/:id=*/:tab=logs|configuration?", needs: ["getTask", "taskLogs"],
+    load: component(() => import("@features/tasks/TaskPage"), "TaskPage", ({ id, tab }) => ({ key: id, id, tab: tab ?? "logs" })) },
+  { path: "models", needs: ["getModels"], load: component(() => import("@features/models/ModelsPage"), "ModelsPage"), nav: { title: "Models", icon: "cube", at: () => "models", key: "m" } },
+  { path: "models/:id/:tab=versions|notes|metadata?", needs: ["getModelVersions"], load: component(() => import("@features/models/ModelPage"), "ModelPage", ({ id, tab }) => ({ key: id, id, tab: tab ?? "versions" })) },
+  { path: "models/:id/versions/:version", needs: ["getModelVersion"], load: component(() => import("@features/models/ModelPage"), "ModelVersionPage", ({ id, version }) => ({ key: `${id} ${version}`, id, version })) },
   { path: "jobs", needs: ["getJobsV2", "getResourcePools"], load: component(() => import("@features/jobs/JobsPage"), "JobsPage"),
-    nav: { title: "Job queue", icon: "queue", at: () => "jobs" } },
+    nav: { title: "Job queue", icon: "queue", at: () => "jobs", key: "q", phone: true } },
   { path: "cluster", also: ["clusters"], needs: ["getAgents", "getResourcePools"], load: component(() => import("@features/cluster/ClusterPage"), "ClusterPage"),
-    nav: { title: "Cluster", icon: "cluster", at: () => "cluster" } },
+    nav: { title: "Cluster", icon: "cluster", at: () => "cluster", key: "c" } },
+  { path: "users", needs: ["getUsers"], load: component(() => import("@features/admin/UsersPage"), "UsersPage", (_, user) => ({ user })), nav: { title: "Users", icon: "user", at: () => "users", key: "u", set: true } },
+  { path: "tokens", needs: ["getAccessTokens"], load: component(() => import("@features/admin/TokensPage"), "TokensPage", (_, user) => ({ user })), nav: { title: "Access tokens", icon: "key", at: () => "tokens", set: true } },
+  { path: "webhooks", needs: ["getWebhooks"], load: component(() => import("@features/admin/WebhooksPage"), "WebhooksPage"), nav: { title: "Webhooks", icon: "bell", at: () => "webhooks", set: true } },
+  { path: "templates", needs: ["getTemplates", "createExperiment"], load: component(() => import("@features/admin/TemplatesPage"), "TemplatesPage"), nav: { title: "Templates", icon: "copy", at: () => "templates", set: true } },
+  { path: "logs", needs: ["masterLogs"], load: component(() => import("@features/admin/MasterPages"), "MasterLogPage"), nav: { title: "Master's log", icon: "queue", at: () => "logs", set: true } },
+  { path: "about", needs: ["getMaster", "getMasterConfig"], load: component(() => import("@features/admin/MasterPages"), "AboutPage"), nav: { title: "About", icon: "gear", at: () => "about", set: true } },
   ...(import.meta.env.MODE !== "production" ? [{ path: "design", needs: [], load: component(() => import("@features/design/DesignPage"), "DesignPage"),
-    nav: { title: "Design", icon: "palette" as const, at: () => "design" } }] : []),
+    nav: { title: "Design", icon: "palette" as const, at: () => "design", set: true } }] : []),
 ];
 
 export const pages = ALL.filter((page) => page.needs.every((name) => served.has(name)));
@@ -60,9 +89,9 @@ export function match(pattern: string, path: string): Record<string, string> | n
   const found: Record<string, string> = {};
   for (const [i, segment] of wanted.entries()) {
     const value = given[i];
-    const [, name, choices, may] = /^:(\w+)(?:=([\w|]+))?(\?)?$/.exec(segment) ?? [];
+    const [, name, choices, may] = /^:(\w+)(?:=([\w|*]+))?(\?)?$/.exec(segment) ?? [];
     if (value === undefined && may) continue;
-    if (value === undefined || (name ? !(choices ? choices.split("|").includes(value) : /^\d{1,9}$/.test(value)) : segment !== value)) return null;
+    if (value === undefined || (name ? !(choices ? choices === "*" || choices.split("|").includes(value) : /^\d{1,9}$/.test(value)) : segment !== value)) return null;
     if (name) found[name] = value;
   }
   return found;

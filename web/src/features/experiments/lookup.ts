@@ -6,9 +6,11 @@ export interface Wanted {
   state: "all" | "active" | "completed" | "failed";
   owner: string | null;
   archived: boolean;
+  /** conditions of the filter dialog, as the API has them */
+  conditions?: { any: boolean; nodes: Node[] };
 }
 
-interface Node {
+export interface Node {
   kind: "group" | "field";
   [member: string]: unknown;
 }
@@ -30,10 +32,11 @@ const ofText = (text: string): Node =>
 const ofState = (state: Wanted["state"]): Node =>
   state === "active" ? group("and", LAST.map((name) => field("state", "!=", name))) : group("or", ENDED[state as "completed" | "failed"].map((name) => field("state", "=", name)));
 
-export function filterOf({ text, state, owner, archived }: Wanted): string {
+export function filterOf({ text, state, owner, archived, conditions }: Wanted): string {
   const children: Node[] = [];
   if (text.trim()) children.push(ofText(text.trim()));
   if (state !== "all") children.push(ofState(state));
+  if (conditions?.nodes.length) children.push(group(conditions.any ? "or" : "and", conditions.nodes));
   if (owner) children.push(field("user", "=", owner));
   return JSON.stringify({ filterGroup: group("and", children), showArchived: archived });
 }

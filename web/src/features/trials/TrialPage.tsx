@@ -11,9 +11,12 @@ import { StateBadge } from "@shared/ui/StateBadge";
 import { Tabs } from "@shared/ui/Tabs";
 import { Ago, Took } from "@shared/ui/Time";
 import { Metrics } from "./Metrics";
+import { Profiler } from "./Profiler";
+import { TrialActions } from "./TrialActions";
+import { TrialCheckpoints } from "./TrialCheckpoints";
 import { TrialLogs } from "./TrialLogs";
 
-export const TABS = [["metrics", "Metrics"], ["logs", "Logs"], ["hyperparameters", "Hyperparameters"]] as const;
+export const TABS = [["metrics", "Metrics"], ["logs", "Logs"], ["hyperparameters", "Hyperparameters"], ["profiler", "Profiler"], ["checkpoints", "Checkpoints"]] as const;
 export type Tab = (typeof TABS)[number][0];
 
 export function TrialPage({ id, tab }: { id: number; tab: Tab }) {
@@ -37,11 +40,14 @@ export function TrialPage({ id, tab }: { id: number; tab: Tab }) {
             <Summary trial={trial} />
           </div>
         </div>
+        <TrialActions trial={trial} />
       </header>
       <Tabs label="Parts of the trial" now={tab} tabs={TABS.map(([key, title]) => ({ key, title, href: to(`${at}/trials/${id}/${key}`) }))} />
       {tab === "metrics" && <Metrics trial={trial} />}
       {tab === "logs" && <TrialLogs id={id} state={trial.state} />}
       {tab === "hyperparameters" && <Hyperparameters trial={trial} />}
+      {tab === "profiler" && <Profiler trial={trial} />}
+      {tab === "checkpoints" && <TrialCheckpoints trial={trial} />}
     </div>
   );
 }

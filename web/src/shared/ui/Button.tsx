@@ -11,9 +11,9 @@ interface Props extends Omit<JSX.IntrinsicElements["button"], "size" | "icon"> {
   children?: ComponentChildren;
 }
 
-export function Button({ kind = "plain", busy = false, icon = false, disabled, children, type = "button", ...rest }: Props) {
+export function Button({ kind = "plain", busy = false, icon = false, disabled, children, type = "button", class: more, ...rest }: Props) {
   return (
-    <button {...rest} type={type} class={`button ${kind} ${icon ? "square" : ""} ${busy ? "busy" : ""}`} disabled={disabled || busy} aria-busy={busy}>
+    <button {...rest} type={type} class={`button ${kind} ${icon ? "square" : ""} ${busy ? "busy" : ""} ${(more as string | undefined) ?? ""}`} disabled={disabled || busy} aria-busy={busy}>
       {children}
     </button>
   );

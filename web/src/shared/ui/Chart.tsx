@@ -26,6 +26,8 @@ interface Props {
 }
 
 const COLOURS = 8;
+/** More lines than this have no key below the chart. */
+const KEYS_MAX = 24;
 export const seriesToken = (i: number) => `--series-${(i % COLOURS) + 1}`;
 
 export function Chart({ label, series, height = 220, log = false, smoothing = 0, xLabel = "step", instead }: Props) {
@@ -53,17 +55,18 @@ export function Chart({ label, series, height = 220, log = false, smoothing = 0,
 
   const index = at ?? data[0].length - 1;
   return (
-    <figure class="chart" aria-label={`${label}: ${series.map((s) => s.label).join(", ")}`}>
+    <figure class="chart" aria-label={`${label}: ${series.slice(0, KEYS_MAX).map((s) => s.label).join(", ")}`}>
       <div class="plot" ref={box} style={{ height: `${height}px` }}>{isEmpty && (instead ?? <p class="nothing">No points yet</p>)}</div>
       <figcaption class="legend">
-        <span class="muted number">{isEmpty ? "" : `${xLabel} ${data[0][index]?.toLocaleString("en") ?? ""}`}</span>
-        {series.map((s, i) => (
+        <span class="muted number">{isEmpty ? "" : `${xLabel} ${metric(data[0][index])}`}</span>
+        {series.slice(0, KEYS_MAX).map((s, i) => (
           <span key={s.key} class="key" title={s.label}>
             <i style={{ background: `var(${seriesToken(i)})` }} />
             <span class="cut">{s.label}</span>
             <b class="number">{metric(valueNear(data[i + 1], index, at === null) ?? undefined)}</b>
           </span>
         ))}
+        {series.length > KEYS_MAX && <span class="muted number">and {(series.length - KEYS_MAX).toLocaleString("en")} more</span>}
       </figcaption>
     </figure>
   );
@@ -95,7 +98,7 @@ function options(series: Series[], height: number, log: boolean, onMove: (index:
     ],
     series: [{}, ...series.map((s, i) => {
       const colour = colourOf(seriesToken(i));
-      const few = s.points.length < 40;
+      const few = s.points.length < 40 && series.length <= KEYS_MAX;
       return { label: s.label, stroke: colour, width: 1.6, spanGaps: false, points: { show: few, size: 4, fill: colour } };
     })],
     hooks: { setCursor: [(u) => onMove(u.cursor.idx ?? null)] },

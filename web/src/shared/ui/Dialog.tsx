@@ -10,10 +10,12 @@ interface Props {
   onClose: () => void;
   /** false: what it asks must be answered (a sign-in); Escape and the cross do not close it */
   closable?: boolean;
+  /** for what needs room: editors, tables */
+  wide?: boolean;
   children: ComponentChildren;
 }
 
-export function Dialog({ title, onClose, closable = true, children }: Props) {
+export function Dialog({ title, onClose, closable = true, wide = false, children }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
@@ -22,7 +24,7 @@ export function Dialog({ title, onClose, closable = true, children }: Props) {
     return () => element.close();
   }, []);
   return (
-    <dialog ref={dialog} class="dialog" aria-labelledby={id}
+    <dialog ref={dialog} class={`dialog ${wide ? "wide" : ""}`} aria-labelledby={id}
       onCancel={(event) => { event.preventDefault(); if (closable) onClose(); }}
       onMouseDown={(event) => closable && event.target === event.currentTarget && onClose()}>
       <DialogBody id={id} title={title} {...(closable ? { onClose } : {})}>{children}</DialogBody>

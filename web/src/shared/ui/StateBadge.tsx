@@ -10,6 +10,7 @@ const TONES: Record<string, Tone> = {
   STOPPING_COMPLETED: "good", COMPLETED: "good",
   STOPPING_CANCELED: "idle", STOPPING_KILLED: "idle", CANCELED: "idle", DELETED: "idle", DELETING: "idle",
   STOPPING_ERROR: "bad", ERROR: "bad", DELETE_FAILED: "bad",
+  TERMINATED: "idle", TERMINATING: "idle", WAITING: "wait", STOPPING_PAUSED: "idle",
   ENABLED: "good", DRAINING: "wait", DISABLED: "idle", LOST: "bad",
 };
 const MOVING = new Set(["RUNNING", "STARTING", "PULLING", "DELETING"]);

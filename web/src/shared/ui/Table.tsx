@@ -9,6 +9,8 @@ import "./table.css";
 export interface Column<Row> {
   key: string;
   title: string;
+  /** what stands in the head instead of the title, which is read out then */
+  head?: ComponentChildren;
   /** a track of the grid: "80px", "minmax(160px, 2fr)" */
   width: string;
   cell: (row: Row) => ComponentChildren;
@@ -74,7 +76,7 @@ export function Table<Row>({ label, columns, count, at, rowKey, href, order, onO
           ))}
           {menu && <span role="columnheader"><span class="unseen">Actions</span></span>}
         </div>
-        {count === 0 && instead}
+        {count === 0 && instead && <div role="row"><div role="cell">{instead}</div></div>}
         <div class="rows" role="rowgroup" style={{ height: `${virtual.getTotalSize()}px`, minWidth }}>
           {rows.map(({ index, start }) => {
             const row = at(index);
@@ -98,14 +100,14 @@ function Head<Row>({ column, order, press }: { column: Column<Row>; order: Order
   const by = order?.key === column.key;
   return (
     <span role="columnheader" class={column.end ? "end" : ""} aria-sort={by ? (order.down ? "descending" : "ascending") : undefined}>
-      {press ? (
+      {column.head ?? (press ? (
         <button type="button" class={by ? "by" : ""} onClick={press}>
           <span class="cut">{column.title}</span>
           <Icon name={by && !order.down ? "up" : "down"} size={12} />
         </button>
       ) : (
         <span class="cut">{column.title}</span>
-      )}
+      ))}
     </span>
   );
 }
@@ -120,6 +122,7 @@ function openRow(event: MouseEvent & { currentTarget: HTMLElement }): void {
 /** Arrows, or j and k, go from row to row. */
 function moveFocus(event: KeyboardEvent, scroller: HTMLElement): void {
   const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key];
+  if (event.key === "x") (document.activeElement as Element).closest(".line")?.querySelector<HTMLElement>("input[type=checkbox]")?.click();
   if (!step || event.ctrlKey || event.metaKey || event.altKey || (event.target as Element).closest(".menu")) return;
   const links = [...scroller.querySelectorAll<HTMLElement>(".line")].sort((a, b) => Number(a.ariaRowIndex) - Number(b.ariaRowIndex)).map((line) => line.querySelector("a"));
   const at = links.indexOf((document.activeElement as Element).closest(".line")?.querySelector("a") ?? null);

@@ -8,9 +8,12 @@ export interface Message {
   id: number;
   text: string;
   bad: boolean;
+  /** what takes back what the message tells */
+  undo?: (() => void) | undefined;
 }
 
 const LASTS_MS = 5000;
+const UNDO_LASTS_MS = 12_000;
 let messages: Message[] = [];
 let nextId = 1;
 let draw: (() => void) | undefined;
@@ -20,10 +23,10 @@ function change(next: Message[]): void {
   draw?.();
 }
 
-export function say(text: string, { bad = false } = {}): void {
+export function say(text: string, { bad = false, undo }: { bad?: boolean; undo?: (() => void) | undefined } = {}): void {
   const id = nextId++;
-  change([...messages.slice(-3), { id, text, bad }]);
-  if (!bad) setTimeout(() => change(messages.filter((m) => m.id !== id)), LASTS_MS);
+  change([...messages.slice(-3), { id, text, bad, undo }]);
+  if (!bad) setTimeout(() => change(messages.filter((m) => m.id !== id)), undo ? UNDO_LASTS_MS : LASTS_MS);
 }
 
 export const sayError = (error: Error) => say(error.message, { bad: true });
@@ -46,7 +49,8 @@ export function Toasts() {
 export function ToastBody({ message, onClose }: { message: Message; onClose: () => void }) {
   return (
     <div class={`toast ${message.bad ? "bad" : ""}`}>
-      <span>{message.text}</span>
+      <span class="grow">{message.text}</span>
+      {message.undo && <Button onClick={() => { onClose(); message.undo!(); }}>Undo</Button>}
       <Button kind="bare" icon aria-label="Close" onClick={onClose}>
         <Icon name="close" size={14} />
       </Button>

@@ -1,9 +1,9 @@
-// A trial's log: the last lines at once, older ones when somebody scrolls up to them, new ones as they are stored. Nothing is read while
+// The log of a trial or task: the last lines at once, older ones when somebody scrolls up to them, new ones as they are stored. Nothing is read while
 // the page is hidden.
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { stream } from "@shared/api/client";
-import * as api from "@shared/api/routes.gen";
-import type { LogLevel, TrialLogsResponse } from "@shared/api/routes.gen";
+import type { Call } from "@shared/api/call";
+import type { LogLevel, TaskLogsResponse, TrialLogsResponse } from "@shared/api/routes.gen";
 import { useVisible } from "@shared/lib/hooks";
 import type { LogLine } from "@shared/ui/LogView";
 
@@ -21,7 +21,9 @@ const PAGE = 500;
 const KEPT_MAX = 50_000;
 const AGAIN_MS = 3000;
 
-const lineOf = (line: TrialLogsResponse): LogLine => ({
+type Reply = TrialLogsResponse | TaskLogsResponse;
+
+const lineOf = (line: Reply): LogLine => ({
   id: line.id,
   time: line.timestamp,
   text: (line.log ?? line.message).replace(/\n$/, ""),
@@ -37,19 +39,30 @@ export function joined(before: LogLine[], after: LogLine[], max = KEPT_MAX): Log
   return all.length > max ? all.slice(all.length - max) : all;
 }
 
-async function page(id: number, filter: LogFilter, before: string | null, signal: AbortSignal): Promise<LogLine[]> {
+/** What a request for lines says, but for whose they are. */
+export interface LogWanted {
+  searchText?: string;
+  levels?: LogLevel[];
+  rankIds?: number[];
+  limit?: number;
+  orderBy?: "ORDER_BY_DESC";
+  follow?: boolean;
+  timestampBefore?: string;
+  timestampAfter?: string;
+}
+export type LogCall = (wanted: LogWanted) => Call<Reply>;
+
+const filtered = ({ text, levels, rank }: LogFilter): LogWanted => ({ ...(text ? { searchText: text } : {}), ...(levels.length ? { levels } : {}), ...(rank !== null ? { rankIds: [rank] } : {}) });
+
+async function page(call: LogCall, filter: LogFilter, before: string | null, signal: AbortSignal): Promise<LogLine[]> {
   const found: LogLine[] = [];
-  const wanted = request(id, filter, { limit: PAGE, orderBy: "ORDER_BY_DESC", ...(before ? { timestampBefore: before } : {}) });
+  const wanted = call({ ...filtered(filter), limit: PAGE, orderBy: "ORDER_BY_DESC", ...(before ? { timestampBefore: before } : {}) });
   for await (const lines of stream(wanted, signal)) found.push(...lines.map(lineOf));
   return found.reverse();
 }
 
-type More = Partial<Parameters<typeof api.trialLogs>[0]>;
-
-const request = (trialId: number, { text, levels, rank }: LogFilter, more: More) =>
-  api.trialLogs({ trialId, ...(text ? { searchText: text } : {}), ...(levels.length ? { levels } : {}), ...(rank !== null ? { rankIds: [rank] } : {}), ...more });
-
-export function useTrialLog(id: number, filter: LogFilter, ended: boolean) {
+/** `id` says whose log it is; `call` makes its requests. */
+export function useLog(id: string, call: LogCall, filter: LogFilter, ended: boolean) {
   const [lines, setLines] = useState<LogLine[]>([]);
   const [error, setError] = useState<Error | null>(null);
   const [isPending, setPending] = useState(true);
@@ -81,7 +94,7 @@ export function useTrialLog(id: number, filter: LogFilter, ended: boolean) {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const read = async () => {
       if (now.current.length === 0) {
-        const last = await page(id, filter, null, stop.signal);
+        const last = await page(call, filter, null, stop.signal);
         show(last);
         setHasOlder(last.length === PAGE);
       }
@@ -89,7 +102,7 @@ export function useTrialLog(id: number, filter: LogFilter, ended: boolean) {
       setError(null);
       const from = now.current.at(-1)?.time;
       const after = from ? { timestampAfter: earlier(from) } : {};
-      for await (const more of stream(request(id, filter, { follow: !ended, ...after }), stop.signal)) show(joined(now.current, more.map(lineOf)));
+      for await (const more of stream(call({ ...filtered(filter), follow: !ended, ...after }), stop.signal)) show(joined(now.current, more.map(lineOf)));
       return ended;
     };
     const run = () =>
@@ -114,7 +127,7 @@ export function useTrialLog(id: number, filter: LogFilter, ended: boolean) {
     const first = now.current[0];
     if (reading.current || !first?.time) return;
     reading.current = true;
-    page(id, filter, later(first.time), new AbortController().signal)
+    page(call, filter, later(first.time), new AbortController().signal)
       .then((before) => {
         const known = new Set(now.current.slice(0, 2 * PAGE).map((line) => line.id));
         const fresh = before.filter((line) => !known.has(line.id));

@@ -1,5 +1,5 @@
 // Which metrics a trial has reported, by its summary, and how they are put into charts.
-import type { DownsampledMetrics } from "@shared/api/routes.gen";
+import type { DataPoint, DownsampledMetrics } from "@shared/api/routes.gen";
 import { plain } from "@shared/lib/ansi";
 import type { Point } from "@shared/lib/series";
 
@@ -31,14 +31,30 @@ export interface NamedChart {
   series: { key: string; label: string; points: Point[] }[];
 }
 
-export function chartsOf(shown: string[], names: MetricName[], metrics: DownsampledMetrics[]): NamedChart[] {
+export type Axis = "batches" | "epoch" | "seconds" | "hours";
+/** Where a point lies on the axis that was chosen; nothing if it does not say. */
+function placeOf(p: DataPoint, axis: Axis, start: number): number | null {
+  if (axis === "batches") return p.batches;
+  if (axis === "epoch") return p.epoch === undefined ? null : Number(p.epoch);
+  const seconds = p.time ? Date.parse(p.time) / 1000 - start : Number.NaN;
+  return Number.isFinite(seconds) ? seconds / (axis === "hours" ? 3600 : 1) : null;
+}
+
+/** The axes on which these metrics have places. */
+export function axesOf(metrics: DownsampledMetrics[]): Axis[] {
+  const points = metrics.flatMap((m) => m.data.slice(0, 1));
+  return ["batches", ...(points.some((p) => p.epoch !== undefined) ? ["epoch" as const] : []), ...(points.some((p) => p.time) ? ["seconds" as const, "hours" as const] : [])];
+}
+
+export function chartsOf(shown: string[], names: MetricName[], metrics: DownsampledMetrics[], axis: Axis = "batches", started: string | null = null): NamedChart[] {
+  const start = started ? Date.parse(started) / 1000 : 0;
   const byGroup = new Map(metrics.map((m) => [m.group, m.data]));
   return shown.map((name) => ({
     name,
     series: names.filter((n) => n.name === name).map(({ group }) => ({
       key: group,
       label: plain(group),
-      points: (byGroup.get(group) ?? []).flatMap((p): Point[] => (p.values && name in p.values ? [[p.batches, p.values[name]]] : [])),
+      points: (byGroup.get(group) ?? []).flatMap((p): Point[] => { const x = placeOf(p, axis, start); return x !== null && p.values && name in p.values ? [[x, p.values[name]]] : []; }),
     })),
   }));
 }

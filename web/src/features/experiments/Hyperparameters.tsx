@@ -1,0 +1,160 @@
+// What a search has found: parallel coordinates, the metric over each hyperparameter, and the learning curves, of up to 1,000 trials, which
+// the master down-samples.
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { stream } from "@shared/api/client";
+import * as api from "@shared/api/routes.gen";
+import type { Experiment } from "@shared/api/routes.gen";
+import { plain } from "@shared/lib/ansi";
+import { go, to, useParameter } from "@shared/lib/address";
+import { count, metric } from "@shared/lib/format";
+import { Chart, type Series } from "@shared/ui/Chart";
+import { Empty, Failure, Waiting } from "@shared/ui/Empty";
+import { CheckField, Choice } from "@shared/ui/Form";
+import { useVisible } from "@shared/lib/hooks";
+import { type Axis, axesOf, bestOf, flatten, importanceOf, placeOn, ranksOf, type SearchTrial } from "./search-data";
+import "./search.css";
+
+const TRIALS_MAX = 1000;
+const POINTS_MAX = 100;
+const PERIOD_S = 10;
+const AGAIN_MS = 5000;
+
+/** The trials as the master sends them: first all, then what is new. */
+function useSearch(x: Experiment) {
+  const [trials, setTrials] = useState<SearchTrial[] | null>(null);
+  const [error, setError] = useState<Error | null>(null);
+  const visible = useVisible();
+  useEffect(() => {
+    if (!visible) return;
+    const stop = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const read = async () => {
+      const known = new Map<number, SearchTrial>();
+      const call = api.trialsSample({ experimentId: x.id, metricName: x.searcherMetric, group: "validation", maxTrials: TRIALS_MAX, maxDatapoints: POINTS_MAX, periodSeconds: PERIOD_S });
+      for await (const replies of stream(call, stop.signal)) {
+        for (const reply of replies) {
+          for (const t of reply.trials) {
+            const before = known.get(t.trialId)?.points ?? [];
+            const last = Number(before.at(-1)?.[0] ?? -1);
+            const fresh = t.data.filter((p) => p.batches > last).map((p) => [p.batches, (p.values ?? {})[x.searcherMetric]] as [number, unknown]);
+            known.set(t.trialId, { id: t.trialId, hparams: flatten(t.hparams ?? {}), points: [...before, ...fresh] });
+          }
+          for (const gone of reply.demotedTrials) known.delete(gone);
+        }
+        setTrials([...known.values()].sort((a, b) => a.id - b.id));
+        setError(null);
+      }
+      setTrials([...known.values()].sort((a, b) => a.id - b.id));
+    };
+    const run = () => read().catch((failure: Error) => {
+      if (stop.signal.aborted) return;
+      setError(failure);
+      timer = setTimeout(() => void run(), AGAIN_MS);
+    });
+    void run();
+    return () => { stop.abort(); clearTimeout(timer); };
+  }, [x.id, x.searcherMetric, visible]);
+  return { trials, error };
+}
+
+export function Hyperparameters({ x, smaller }: { x: Experiment; smaller: boolean }) {
+  const { trials, error } = useSearch(x);
+  const [view, setView] = useParameter("view", "parallel");
+  const [log, setLog] = useParameter("log");
+  const axes = useMemo(() => axesOf(trials ?? []), [trials]);
+  const best = useMemo(() => (trials ?? []).map((t) => bestOf(t, smaller)), [trials, smaller]);
+  const ranks = useMemo(() => ranksOf(best, smaller), [best, smaller]);
+  const curves = useMemo(() => (trials ?? []).filter((t) => t.points.length > 0).map((t): Series => ({ key: String(t.id), label: `trial ${t.id}`, points: t.points })), [trials]);
+  if (error && !trials) return <Failure error={error} />;
+  if (!trials) return <section class="panel"><Waiting lines={6} /></section>;
+  if (trials.length === 0) return <section class="panel"><Empty title="Nothing to compare yet">Trials are drawn here when they have reported {plain(x.searcherMetric)}.</Empty></section>;
+  const data = { x, trials, axes, best, ranks };
+  return (
+    <section class="panel">
+      <header class="wraps">
+        <Choice label="View" quiet value={view} onChange={setView} options={[["parallel", "Parallel coordinates"], ["scatter", "Scatter"], ["curves", "Learning curves"]]} />
+        <span class="row"><span class="muted number">{count(trials.length, "trial")}{x.numTrials > trials.length ? ` of ${x.numTrials}` : ""}</span>{view === "curves" && <CheckField label="Log scale" checked={Boolean(log)} onChange={(on) => setLog(on ? "1" : null)} />}</span>
+      </header>
+      <div class="body">
+        {view === "curves" ? <Chart label={`${plain(x.searcherMetric)} of ${trials.length} trials`} series={curves} height={440} log={Boolean(log)} /> : axes.length === 0 ? <Empty title="Nothing differs">All trials have the same hyperparameters.</Empty>
+          : view === "scatter" ? <Scatter {...data} /> : <Parallel {...data} />}
+      </div>
+    </section>
+  );
+}
+
+interface Data {
+  x: Experiment;
+  trials: SearchTrial[];
+  axes: Axis[];
+  best: (number | null)[];
+  ranks: (number | null)[];
+}
+
+/** From the last series' colour for the worst to the first one's for the best. */
+const colourOf = (rank: number | null) => (rank === null ? "var(--line-strong)" : `color-mix(in oklab, var(--series-1) ${Math.round(rank * 100)}%, var(--series-2))`);
+const endOf = (axis: Axis, upper: boolean) => (axis.categories ? axis.categories[upper ? axis.categories.length - 1 : 0]! : metric(upper ? axis.max : axis.min));
+
+const SIZE = { width: 1000, height: 380, left: 60, right: 60, top: 44, bottom: 30 };
+
+function Parallel({ x, trials, axes, best, ranks }: Data) {
+  const [over, setOver] = useState<number | null>(null);
+  const good = best.filter((value) => value !== null);
+  const last: Axis = { name: x.searcherMetric, categories: null, min: good.reduce((a, b) => Math.min(a, b), Infinity), max: good.reduce((a, b) => Math.max(a, b), -Infinity), log: false };
+  const all = [...axes, last];
+  const at = (i: number) => SIZE.left + (i * (SIZE.width - SIZE.left - SIZE.right)) / Math.max(1, all.length - 1);
+  const down = (place: number) => SIZE.height - SIZE.bottom - place * (SIZE.height - SIZE.top - SIZE.bottom);
+  const path = (t: SearchTrial, i: number) => {
+    const places = all.map((axis) => placeOn(axis, axis === last ? best[i] : t.hparams[axis.name]));
+    return places.flatMap((place, a) => (place === null ? [] : [`${at(a).toFixed(1)},${down(place).toFixed(1)}`])).join(" ");
+  };
+  const order = trials.map((_, i) => i).sort((a, b) => (ranks[a] ?? -1) - (ranks[b] ?? -1));
+  const shown = over === null ? null : trials[over]!;
+  return (
+    <figure class="drawn">
+      <svg viewBox={`0 0 ${SIZE.width} ${SIZE.height}`} role="img" aria-label={`Parallel coordinates of ${trials.length} trials over ${all.map((axis) => axis.name).join(", ")}`}>
+        {order.map((i) => <polyline key={trials[i]!.id} class={over === i ? "over" : ""} points={path(trials[i]!, i)} style={{ stroke: colourOf(ranks[i]!) }} onMouseEnter={() => setOver(i)} onMouseLeave={() => setOver(null)} onClick={() => go(`experiments/${x.id}/trials/${trials[i]!.id}`)} />)}
+        {all.map((axis, a) => (
+          <g key={axis.name}>
+            <line x1={at(a)} x2={at(a)} y1={SIZE.top} y2={SIZE.height - SIZE.bottom} />
+            <text x={at(a)} y={16} text-anchor="middle" class="name">{plain(axis.name).slice(0, 24)}{axis.log ? " (log)" : ""}</text>
+            {axis.categories && axis.categories.length <= 12 ? axis.categories.map((name, i) => <text key={name} x={at(a) + 6} y={down(axis.categories!.length === 1 ? 0.5 : i / (axis.categories!.length - 1)) + 4}>{plain(name).slice(0, 18)}</text>)
+              : <><text x={at(a)} y={SIZE.top - 8} text-anchor="middle">{plain(endOf(axis, true)).slice(0, 18)}</text><text x={at(a)} y={SIZE.height - SIZE.bottom + 16} text-anchor="middle">{plain(endOf(axis, false)).slice(0, 18)}</text></>}
+          </g>
+        ))}
+      </svg>
+      <figcaption class="muted number">{shown ? <><a href={to(`experiments/${x.id}/trials/${shown.id}`)}>Trial {shown.id}</a>: {plain(x.searcherMetric)} {metric(best[over!])}; {axes.map((axis) => `${plain(axis.name)} ${plain(metric(shown.hparams[axis.name]))}`).join(", ")}</> : "A line is a trial: the more of the first colour, the better. Point at one to read it, press it to open it."}</figcaption>
+    </figure>
+  );
+}
+
+const PLOT = { width: 300, height: 190, pad: 26 };
+
+/** The best value of each trial over each hyperparameter, those first on which it depends most. */
+function Scatter({ x, trials, axes, best, ranks }: Data) {
+  const good = best.filter((value) => value !== null);
+  const [min, max] = [good.reduce((a, b) => Math.min(a, b), Infinity), good.reduce((a, b) => Math.max(a, b), -Infinity)];
+  const sorted = axes.map((axis) => ({ axis, weight: importanceOf(axis, trials, ranks) })).sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight));
+  return (
+    <div class="scatters">
+      {sorted.map(({ axis, weight }) => (
+        <figure key={axis.name} class="drawn">
+          <figcaption class="row spread"><b class="cut">{plain(axis.name)}</b><span class="muted number" title="How strongly the metric depends on it, by ranks: 0 not at all, ±1 completely. A plus says that larger values are better.">{axis.categories ? weight.toFixed(2) : `${weight >= 0 ? "+" : "−"}${Math.abs(weight).toFixed(2)}`}</span></figcaption>
+          <svg viewBox={`0 0 ${PLOT.width} ${PLOT.height}`} role="img" aria-label={`${x.searcherMetric} over ${axis.name}`}>
+            <rect x={PLOT.pad} y={6} width={PLOT.width - PLOT.pad - 6} height={PLOT.height - PLOT.pad - 6} />
+            {trials.map((t, i) => {
+              const place = placeOn(axis, t.hparams[axis.name]);
+              const value = best[i];
+              if (place === null || value === null || value === undefined) return null;
+              const height = max === min ? 0.5 : (value - min) / (max - min);
+              return <circle key={t.id} r={3} cx={PLOT.pad + 6 + place * (PLOT.width - PLOT.pad - 18)} cy={12 + (1 - height) * (PLOT.height - PLOT.pad - 18)} style={{ fill: colourOf(ranks[i]!) }} onClick={() => go(`experiments/${x.id}/trials/${t.id}`)}><title>{`trial ${t.id}: ${metric(value)} at ${plain(metric(t.hparams[axis.name]))}`}</title></circle>;
+            })}
+            <text x={PLOT.pad} y={PLOT.height - 8}>{plain(endOf(axis, false)).slice(0, 16)}</text>
+            <text x={PLOT.width - 6} y={PLOT.height - 8} text-anchor="end">{plain(endOf(axis, true)).slice(0, 16)}{axis.log ? " (log)" : ""}</text>
+            <text x={2} y={14} class="side-label">{metric(max)}</text>
+          </svg>
+        </figure>
+      ))}
+    </div>
+  );
+}
