@@ -9,6 +9,7 @@
 #include "api/pipeline/identity.h"
 #include "api/pipeline/internal.h"
 #include "api/pipeline/origin.h"
+#include "api/pipeline/permissions.h"
 #include "api/pipeline/request_run.h"
 #include "api/pipeline/topics.h"
 #include "api/proxy/proxy.h"
@@ -31,6 +32,7 @@ int api_new(struct loop *l, const struct api_services *s, const struct api_info 
                       .info = *info,
                       .defaults = *defaults,
                       .identities = identities_new(),
+                      .permissions = permissions_new(),
                       .topics = topics_new(),
                       .log_feeds = log_feeds_new(),
                       .agent_texts = agent_texts_new(),
@@ -58,6 +60,7 @@ void api_free(struct api *a)
     free(a->live);
     free(a->accounts_failure);
     identities_free(a->identities);
+    permissions_free(a->permissions);
     topics_free(a->topics);
     log_feeds_free(a->log_feeds);
     agent_texts_free(a->agent_texts);
