@@ -23,6 +23,7 @@ struct core_event;
 struct http_request;
 struct identities;
 struct joining;
+struct permissions;
 struct log_ring;
 struct log_scan;
 struct loop;
@@ -138,8 +139,9 @@ int api_passwords_waiting(const struct api *a);
 bool api_takes_early(struct http_request *http, void *ctx);
 /* the most bytes that the body may have, by the request's route */
 size_t api_body_max(struct http_request *http, void *ctx);
-struct joining *api_joining(struct api *a);       /* cluster/joining.h; loop only */
-struct identities *api_identities(struct api *a); /* call it on the loop only */
+struct joining *api_joining(struct api *a);         /* cluster/joining.h; loop only */
+struct identities *api_identities(struct api *a);   /* call it on the loop only */
+struct permissions *api_permissions(struct api *a); /* call it on the loop only */
 
 /* ---- what the API is told (call all of these on the loop) -------------------------------------------------------- */
 

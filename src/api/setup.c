@@ -11,6 +11,7 @@
 #include "api/pipeline/identity.h"
 #include "api/pipeline/internal.h"
 #include "api/pipeline/origin.h"
+#include "api/pipeline/permissions.h"
 #include "api/pipeline/request_run.h"
 #include "api/pipeline/topics.h"
 #include "api/proxy/proxy.h"
@@ -35,6 +36,7 @@ int api_new(struct loop *l, const struct api_services *s, const struct api_info 
                       .defaults = *defaults,
                       .identities = identities_new(),
                       .deleted_places = deleted_places_new(),
+                      .permissions = permissions_new(),
                       .topics = topics_new(),
                       .log_feeds = log_feeds_new(),
                       .agent_texts = agent_texts_new(),
@@ -66,6 +68,7 @@ void api_free(struct api *a)
     free(a->accounts_failure);
     identities_free(a->identities);
     deleted_places_free(a->deleted_places);
+    permissions_free(a->permissions);
     topics_free(a->topics);
     log_feeds_free(a->log_feeds);
     agent_texts_free(a->agent_texts);

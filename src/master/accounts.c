@@ -11,6 +11,7 @@
 #include "api/accounts/password.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/identity.h"
+#include "api/pipeline/permissions.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/hex.h"
@@ -43,6 +44,25 @@ static void load_session(struct identities *ids, const struct store_session *s)
         identities_put_session(ids, s->token_hash, &i);
 }
 
+static int load_permissions(struct master *m, struct arena *a, struct error *err)
+{
+    struct store_group_member *member;
+    struct store_role_assignment *given;
+    size_t member_n, given_n;
+    if (store_group_members_all(m->db, a, &member, &member_n, err) < 0 ||
+        store_role_assignments(m->db, a, &given, &given_n, err) < 0)
+        return -1;
+    struct permissions *p = api_permissions(m->api);
+    for (size_t i = 0; i < given_n; i++)
+        permissions_give(p, &(struct role_given){.user_id = given[i].user_id,
+                                                 .group_id = given[i].group_id,
+                                                 .role_id = given[i].role_id,
+                                                 .workspace_id = given[i].workspace_id});
+    for (size_t i = 0; i < member_n; i++)
+        permissions_join(p, member[i].group_id, member[i].user_id);
+    return 0;
+}
+
 int accounts_load(struct master *m, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
@@ -61,7 +81,7 @@ int accounts_load(struct master *m, struct error *err)
     }
     for (size_t i = 0; i < session_n; i++)
         load_session(ids, &session[i]);
-    return 0;
+    return load_permissions(m, &a, err);
 }
 
 /* ---- the first users --------------------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include "api/checkpoints/task_account.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
+#include "api/pipeline/permissions.h"
 #include "common/config/schema.h"
 #include "common/json/json.h"
 #include "core/config/expconf.h"
@@ -148,6 +149,14 @@ static int check_account_with_storage(struct req *r, const struct store_workspac
     return task_account_check_storage(storage, &w->agent, &r->arena, err);
 }
 
+/* The new workspace may have the number of one that was deleted, whose members are not its own. */
+static int forget_members(struct req *r, struct core *core, struct error *err)
+{
+    const struct wire_post_workspace_response *ret = r->ret;
+    permissions_drop_workspace(r->api->permissions, ret->workspace->id);
+    return 0;
+}
+
 static int store_new(struct req *r, struct store *db, struct error *err)
 {
     struct wire_post_workspace_response *ret = r->ret;
@@ -160,7 +169,7 @@ static int store_new(struct req *r, struct store *db, struct error *err)
     if (store_workspace_insert(db, &w, err) < 0 ||
         store_workspace_pin(db, w.id, r->who.user_id, true, r->now_us, err) < 0)
         return -1;
-    return read_workspace_reply(r, db, w.id, &ret->workspace, err);
+    return read_workspace_reply(r, db, w.id, &ret->workspace, err) < 0 ? -1 : req_then_loop(r, forget_members);
 }
 
 static int check_new(struct req *r, struct error *err)

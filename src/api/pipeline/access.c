@@ -255,6 +255,14 @@ int access_may_change(struct req *r, struct store *db, struct access_id id, stru
     return check_stored(r, db, id, /* may_be_missing= */ false, err);
 }
 
+int access_may_assign(const struct req *r, int32_t workspace_id, struct error *err)
+{
+    if (r->who.admin)
+        return 0;
+    return error_set(err, ERR_FORBIDDEN, "only an admin may assign roles, and user '%s' is not an admin",
+                     r->who.username);
+}
+
 /* ---- the object of the request ----------------------------------------------------------------------------------- */
 
 /* The field of the decoded request that `at` names; NULL if the message around it is missing. The generator has

@@ -108,6 +108,9 @@ int access_may_change(struct req *r, struct store *db, struct access_id id, stru
 int access_may_change_of(const struct req *r, struct access_id id, int32_t owner_id, const char *owner_name,
                          struct error *err);
 
+/* Whether the one who asks may give and take roles in this workspace; 0: in the whole cluster. Any thread. */
+int access_may_assign(const struct req *r, int32_t workspace_id, struct error *err);
+
 /* ---- for code that shows configurations (convert.h) -------------------------------------------------------------- */
 
 /* Whether the one who asks may see the secrets in the configuration of an experiment, of a checkpoint or of a

@@ -115,3 +115,8 @@ int req_need_user(const struct req *r, struct error *err)
         return 0;
     return error_set(err, ERR_FORBIDDEN, "a task's token can't do this; log in as a user");
 }
+
+struct permissions *api_permissions(struct api *a)
+{
+    return a->permissions;
+}

@@ -14,6 +14,7 @@ struct live;
 struct log_feeds;
 struct login_limits;
 struct password_lane;
+struct permissions;
 struct proxies;
 struct proxy;
 struct reporting;
@@ -27,6 +28,7 @@ struct api {
     struct api_defaults defaults;
     struct live *live; /* what only steps on the loop are given; request_run.h */
     struct identities *identities;
+    struct permissions *permissions;
     struct password_lane *password_lane;
     struct login_limits *login_limits;
     struct proxies *proxies;

@@ -47,11 +47,14 @@ def small_contract():
                     {"j": "partOf", "p": "part_of", "t": "msg:thing.v1.Thing", "num": 3},
                     {"j": "counts", "t": "map<string,int64>", "num": 4}]},
             },
-            "enums": {"thing.v1.State": {"values": {"STATE_UNSPECIFIED": 0, "STATE_OLD": 1}}},
+            "enums": {"thing.v1.State": {"values": {"STATE_UNSPECIFIED": 0, "STATE_OLD": 1}},
+                      "rbac.v1.PermissionType": {"values": {"PERMISSION_TYPE_UNSPECIFIED": 0, "PERMISSION_TYPE_LOOK": 1, "PERMISSION_TYPE_RULE": 2}}},
         },
         "link.json": {"messages": {}, "enums": {}},
         "served.json": {"GetThing": {"run": "loop", "person": "read", "task": "no"}},
         "body-limits.json": {"default": 1000, "routes": {}},
+        "permissions.json": {"look": {"id": 1, "name": "look at it", "workspace": True}, "rule": {"id": 2, "name": "rule it", "workspace": False}},
+        "roles.json": {"Ruler": {"id": 2, "permissions": "all"}, "Guest": {"id": 1, "permissions": ["look"]}},
     }
 
 
@@ -63,6 +66,23 @@ def generate(tables):
             (pathlib.Path(directory) / name).write_text(text)
         contract = generator.load_contract(pathlib.Path(directory))
     return {name: render(contract) for name, render in generator.OUTPUTS.items()}
+
+
+class Permissions(unittest.TestCase):
+    def test_a_role_is_a_set_of_bits_and_of_a_workspace_if_all_its_permissions_are(self):
+        out = generate(small_contract())
+        self.assertIn("enum permission {\n    PERMISSION_LOOK,\n    PERMISSION_RULE,\n    PERMISSIONS_N,\n};", out["permissions.h"])
+        self.assertIn('{ROLE_GUEST, "Guest", UINT64_C(0x1), true},\n    {ROLE_RULER, "Ruler", UINT64_C(0x3), false},', out["permissions.c"])
+
+    def test_faults_in_the_tables_are_named(self):
+        for file, row, change, said in (("roles.json", "Guest", {"permissions": ["fly"]}, "'fly' is no permission"),
+                                        ("roles.json", "Guest", {"permissions": ["look", "look"]}, "stands there twice"),
+                                        ("roles.json", "Guest", {"id": 2}, "two rows have the same id"),
+                                        ("permissions.json", "look", {"id": 3}, "are not those of rbac.v1.PermissionType")):
+            tables = small_contract()
+            tables[file][row] |= change
+            with self.assertRaisesRegex(generator.ContractError, said):
+                generate(tables)
 
 
 class GeneratedNames(unittest.TestCase):
@@ -115,7 +135,7 @@ class GeneratedNames(unittest.TestCase):
             self.assertIn(f".scope = ACCESS_SCOPE_{scope.upper()}}}", generate(tables)["handlers.c"])
 
     def test_same_input_same_output(self):
-        tables = {name: (ROOT / "contract" / name).read_text() for name in ("api.json", "link.json", "served.json", "body-limits.json")}
+        tables = {name: (ROOT / "contract" / name).read_text() for name in small_contract()}
         self.assertEqual(generate(tables), generate(tables))
 
 
