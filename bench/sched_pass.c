@@ -19,7 +19,7 @@ struct pool {
     struct sched_request request[JOBS];
     char name[AGENTS + JOBS][16];
     int64_t now_us;
-    bool has_quotas;
+    int sets; /* of quotas; 0: there are no quotas */
     struct sched_ledger ledger;
     struct sched_quota workspace[WORKSPACES], user[SETS];
     struct sched_quotas quotas[SETS];
@@ -30,14 +30,14 @@ static struct rng rng;
 /* Each workspace owns a half of its part of the pool, each user a half of their part of the workspace. */
 static void make_quotas(void)
 {
-    const int all = AGENTS * SLOTS;
+    const int all = AGENTS * SLOTS, workspaces = p.sets / USERS;
     memset(&p.ledger, 0, sizeof(p.ledger));
-    for (int i = 0; i < WORKSPACES; i++)
+    for (int i = 0; i < workspaces; i++)
         p.workspace[i] = (struct sched_quota){.what = "workspace",
-                                              .own = all / WORKSPACES / 2,
-                                              .limit = all / WORKSPACES * 2};
-    for (int i = 0; i < SETS && p.has_quotas; i++) {
-        p.user[i] = (struct sched_quota){.what = "user", .own = all / SETS / 2, .limit = all / SETS * 2};
+                                              .own = all / workspaces / 2,
+                                              .limit = all / workspaces * 2};
+    for (int i = 0; i < p.sets; i++) {
+        p.user[i] = (struct sched_quota){.what = "user", .own = all / p.sets / 2, .limit = all / p.sets * 2};
         p.quotas[i] = (struct sched_quotas){.quota = {&p.workspace[i / USERS], &p.user[i]}, .n = 2};
         sched_ledger_add(&p.ledger, &p.quotas[i]);
     }
@@ -63,7 +63,7 @@ static void submit_request(int i, int slots, int priority, bool preemptible)
                                     .priority = priority,
                                     .weight = 1,
                                     .max_slots = -1,
-                                    .quotas = p.has_quotas ? &p.quotas[i % SETS] : NULL,
+                                    .quotas = p.sets ? &p.quotas[i % p.sets] : NULL,
                                     .queue_position = 1000 * i,
                                     .submitted_us = 1000 * i};
     p.request[i] = (struct sched_request){
@@ -222,8 +222,11 @@ int main(void)
     measure_pass("gangs by fair share", SCHED_BY_FAIR_SHARE, true);
     measure_full();
     measure_moves();
-    p.has_quotas = true;
-    measure_pass("quotas, by priority", SCHED_BY_PRIORITY, false);
-    measure_pass("quotas, gangs", SCHED_BY_PRIORITY, true);
+    p.sets = USERS; /* the users of one workspace */
+    measure_pass("quotas of 10 users, by priority", SCHED_BY_PRIORITY, false);
+    measure_pass("quotas of 10 users, gangs", SCHED_BY_PRIORITY, true);
+    p.sets = SETS;
+    measure_pass("quotas of 1000 users, by priority", SCHED_BY_PRIORITY, false);
+    measure_pass("quotas of 1000 users, gangs", SCHED_BY_PRIORITY, true);
     return 0;
 }

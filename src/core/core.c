@@ -232,10 +232,6 @@ static int dispatch_event(struct core *c, const struct core_event *ev, struct er
         return allocation_gather(c, ev, err);
     case CORE_QUOTA_SET:
         return quota_set(c, ev->quota, err);
-    case CORE_EXPERIMENTS_MOVED:
-        for (size_t i = 0; i < ev->moved.n; i++)
-            quotas_moved(c, ev->moved.experiment_id[i], ev->moved.workspace_id);
-        return 0;
     case CORE_TASK_USED:
         task_used(c, ev->task_id);
         return 0;

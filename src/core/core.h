@@ -179,7 +179,6 @@ enum core_event_type {
     CORE_TRIAL_KILL,
     CORE_QUEUE_CHANGE,
     CORE_QUOTA_SET,
-    CORE_EXPERIMENTS_MOVED,
     CORE_TASK_CREATE,
     CORE_TASK_KILL,
     CORE_GENERIC_CHANGE,
@@ -299,11 +298,6 @@ struct core_event {
             bool refuse_misfits;               /* refuses a pool whose agents cannot hold the job's trials */
         } queue;                               /* CORE_QUEUE_CHANGE: either all changes are carried out or none */
         const struct core_quota_change *quota; /* CORE_QUOTA_SET; the caller stores it */
-        struct {
-            const int32_t *experiment_id;
-            size_t n;
-            int32_t workspace_id;
-        } moved; /* CORE_EXPERIMENTS_MOVED: their project belongs to this workspace from now on */
         /* CORE_TASK_CREATE; the answer is in effects.task_id, and for a launched task in effects.job_id and
          * effects.launched */
         const struct core_task_spec *task;

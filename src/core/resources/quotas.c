@@ -1,13 +1,12 @@
 #include "core/resources/quotas.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/must.h"
-#include "core/experiments/experiment.h"
 #include "core/resources/rm.h"
+#include "core/state/ids.h"
 
 /* ---- which quotas there are -------------------------------------------------------------------------------------- */
 
@@ -30,7 +29,7 @@ static void put_quota(struct core *c, const struct core_quota_change *change)
         q->sched.what = q->what;
         LIST_INSERT_HEAD(&c->quotas, q, in_core);
     }
-    snprintf(q->what, sizeof(q->what), "%s", change->what);
+    SET_TEXT(q->what, change->what);
     q->sched.own = change->own;
     q->sched.limit = change->limit;
 }
@@ -142,16 +141,6 @@ void quotas_free(struct core *c)
         LIST_REMOVE(q, in_core);
         free(q);
     }
-}
-
-void quotas_moved(struct core *c, int32_t experiment_id, int32_t workspace_id)
-{
-    struct experiment *x = experiment_find(c, experiment_id);
-    if (!x || x->spec.workspace_id == workspace_id)
-        return;
-    x->spec.workspace_id = workspace_id;
-    for (size_t i = 0; i < c->pool_n && !LIST_EMPTY(&c->quotas); i++)
-        tell_jobs(c, &c->pool[i]);
 }
 
 void quotas_wake_pools(struct core *c)
