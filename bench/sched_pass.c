@@ -1,5 +1,6 @@
 /* What does a pass of the scheduler cost in a large pool? 10,000 agents of 8 slots, 100,000 jobs of one request each;
- * and in a full one of 1,000, where 8,000 gangs wait that others would have to be stopped for. Usage: sched_pass */
+ * and in a full one of 1,000, where 8,000 gangs wait that others would have to be stopped for. What do quotas add to
+ * it: 100 workspaces with 10 users each, all of whom have quotas and need to borrow? Usage: sched_pass */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "common/base/rng.h"
 #include "core/sched/moves.h"
 
+enum { WORKSPACES = 100, USERS = 10, SETS = WORKSPACES * USERS };
 enum { AGENTS = 10000, SLOTS = 8, JOBS = 100000, EVENTS = 200, FULL_AGENTS = 1000, FULL_GANGS = 8000 };
 
 struct pool {
@@ -17,13 +19,34 @@ struct pool {
     struct sched_request request[JOBS];
     char name[AGENTS + JOBS][16];
     int64_t now_us;
+    int sets; /* of quotas; 0: there are no quotas */
+    struct sched_ledger ledger;
+    struct sched_quota workspace[WORKSPACES], user[SETS];
+    struct sched_quotas quotas[SETS];
 };
 static struct pool p;
 static struct rng rng;
 
+/* Each workspace owns a half of its part of the pool, each user a half of their part of the workspace. */
+static void make_quotas(void)
+{
+    const int all = AGENTS * SLOTS, workspaces = p.sets / USERS;
+    memset(&p.ledger, 0, sizeof(p.ledger));
+    for (int i = 0; i < workspaces; i++)
+        p.workspace[i] = (struct sched_quota){.what = "workspace",
+                                              .own = all / workspaces / 2,
+                                              .limit = all / workspaces * 2};
+    for (int i = 0; i < p.sets; i++) {
+        p.user[i] = (struct sched_quota){.what = "user", .own = all / p.sets / 2, .limit = all / p.sets * 2};
+        p.quotas[i] = (struct sched_quotas){.quota = {&p.workspace[i / USERS], &p.user[i]}, .n = 2};
+        sched_ledger_add(&p.ledger, &p.quotas[i]);
+    }
+}
+
 static void begin_pool(enum sched_policy policy, int agents)
 {
-    p.sched = sched_new(&(struct sched_opts){.policy = policy, .preemption = true});
+    make_quotas();
+    p.sched = sched_new(&(struct sched_opts){.policy = policy, .preemption = true}, &p.ledger);
     for (int i = 0; i < agents; i++) {
         snprintf(p.name[i], sizeof(p.name[i]), "agent-%d", i);
         p.agent[i] = (struct sched_agent){
@@ -40,6 +63,7 @@ static void submit_request(int i, int slots, int priority, bool preemptible)
                                     .priority = priority,
                                     .weight = 1,
                                     .max_slots = -1,
+                                    .quotas = p.sets ? &p.quotas[i % p.sets] : NULL,
                                     .queue_position = 1000 * i,
                                     .submitted_us = 1000 * i};
     p.request[i] = (struct sched_request){
@@ -198,5 +222,11 @@ int main(void)
     measure_pass("gangs by fair share", SCHED_BY_FAIR_SHARE, true);
     measure_full();
     measure_moves();
+    p.sets = USERS; /* the users of one workspace */
+    measure_pass("quotas of 10 users, by priority", SCHED_BY_PRIORITY, false);
+    measure_pass("quotas of 10 users, gangs", SCHED_BY_PRIORITY, true);
+    p.sets = SETS;
+    measure_pass("quotas of 1000 users, by priority", SCHED_BY_PRIORITY, false);
+    measure_pass("quotas of 1000 users, gangs", SCHED_BY_PRIORITY, true);
     return 0;
 }

@@ -13,6 +13,7 @@
 #include "core/resources/elastic.h"
 #include "core/resources/instances.h"
 #include "core/resources/pools.h"
+#include "core/resources/quotas.h"
 #include "core/resources/rm.h"
 #include "core/restore.h"
 #include "core/state/ids.h"
@@ -57,7 +58,8 @@ void core_free(struct core *c)
         HASH_DELETE(by_job, c->jobs, x);
         experiment_free(c, x);
     }
-    pools_free(c); /* schedulers refer to agents, so they are freed first */
+    pools_free(c); /* schedulers refer to agents and quotas, so they are freed first */
+    quotas_free(c);
     struct agent *agent, *next_agent;
     HASH_ITER(hh, c->agents, agent, next_agent) {
         HASH_DEL(c->agents, agent);
@@ -228,6 +230,8 @@ static int dispatch_event(struct core *c, const struct core_event *ev, struct er
         return allocation_daemon(c, ev->allocation.allocation_id, ev->allocation.container_id, err);
     case CORE_ALL_GATHER:
         return allocation_gather(c, ev, err);
+    case CORE_QUOTA_SET:
+        return quota_set(c, ev->quota, err);
     case CORE_TASK_USED:
         task_used(c, ev->task_id);
         return 0;

@@ -58,7 +58,7 @@ struct core_opts {
 
 /* What the core needs to know of an experiment's configuration. The texts are borrowed for the call. */
 struct core_experiment_spec {
-    int32_t owner_id;
+    int32_t owner_id, workspace_id; /* workspace_id: for quotas; 0: unknown */
     const char *pool;
     int32_t slots_per_trial; /* 0: each trial is an auxiliary task without a slot */
     bool single_node;        /* a trial is never spread over several agents */
@@ -91,6 +91,7 @@ struct core_task_spec {
     int32_t experiment_id; /* the experiment whose checkpoints a collection removes; else 0 */
     const char *pool;      /* "" or NULL: the first pool */
     /* The members from here on belong to tasks that are launched by users. A collection has none of them. */
+    int32_t workspace_id;
     const char *description;
     int32_t slots;     /* 0: the task is an auxiliary task without a slot */
     int32_t priority;  /* 1 … 99; a lower number goes first */
@@ -117,6 +118,15 @@ struct core_restored_experiment {
      * none */
     const char *searcher_events;
 };
+/* A quota: of a workspace (user_id 0), of a user (workspace_id 0), or of a user within a workspace. */
+enum { CORE_QUOTA_WHAT_MAX = 192 };
+struct core_quota_change {
+    int32_t workspace_id, user_id;
+    const char *what;   /* for people: workspace vision */
+    int32_t own, limit; /* docs/spec/scheduling.md#quotas */
+    bool remove;        /* the quota is removed */
+};
+
 /* How long an allocation took that ended by itself. */
 struct core_run_time {
     const char *pool;
@@ -139,6 +149,8 @@ struct core_rows {
     const struct agent_row *agent;
     size_t agent_n;
     int32_t last_experiment_id, last_trial_id;
+    const struct core_quota_change *quota;
+    size_t quota_n;
     const struct core_run_time *run_time; /* the latest run times of each pool, the newest last */
     size_t run_time_n;
 };
@@ -166,6 +178,7 @@ enum core_event_type {
     CORE_EXPERIMENT_RESOURCES,
     CORE_TRIAL_KILL,
     CORE_QUEUE_CHANGE,
+    CORE_QUOTA_SET,
     CORE_TASK_CREATE,
     CORE_TASK_KILL,
     CORE_GENERIC_CHANGE,
@@ -289,8 +302,9 @@ struct core_event {
         struct {
             const struct core_queue_change *change;
             size_t n;
-            bool refuse_misfits; /* refuses a pool whose agents cannot hold the job's trials */
-        } queue;                 /* CORE_QUEUE_CHANGE: either all changes are carried out or none */
+            bool refuse_misfits;               /* refuses a pool whose agents cannot hold the job's trials */
+        } queue;                               /* CORE_QUEUE_CHANGE: either all changes are carried out or none */
+        const struct core_quota_change *quota; /* CORE_QUOTA_SET; the caller stores it */
         /* CORE_TASK_CREATE; the answer is in effects.task_id, and for a launched task in effects.job_id and
          * effects.launched */
         const struct core_task_spec *task;
@@ -664,6 +678,14 @@ bool core_slot(const struct core *c, const char *agent_id, size_t index, struct 
 size_t core_slots(const struct core *c, const char *agent_id, struct core_slot_view ret[CORE_DEVICES_MAX]);
 const struct container_row *core_agent_container(const struct core *c, const char *agent_id, size_t index);
 
+/* What a quota is of, for people. A name that is NULL does not matter. */
+const char *core_quota_what(const char *workspace_name, const char *username, struct arena *a);
+struct core_quota_view {
+    int32_t workspace_id, user_id;
+    const char *what;
+    int32_t own, limit, held, borrowed; /* slots */
+};
+const struct core_quota_view *core_quotas(const struct core *c, struct arena *a, size_t *ret_n);
 size_t core_pool_n(const struct core *c);
 bool core_pool(const struct core *c, size_t index, struct core_pool_view *ret);
 /* The place of an experiment in its pool's queue. Also false when the experiment neither waits for slots nor holds any.

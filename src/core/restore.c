@@ -11,6 +11,7 @@
 #include "core/experiments/trial.h"
 #include "core/resources/agents.h"
 #include "core/resources/allocation.h"
+#include "core/resources/quotas.h"
 #include "core/resources/rm.h"
 #include "core/state/step.h"
 
@@ -210,6 +211,7 @@ void restore_all(struct core *c, const struct core_rows *rows)
     c->last_experiment_id = rows->last_experiment_id;
     c->last_trial_id = rows->last_trial_id;
     restore_run_times(c, rows);
+    quotas_restore(c, rows);
     restore_agents(c, rows);
     size_t broken_n = restore_experiments(c, rows, broken);
     broken_n = restore_trials(c, rows, broken, broken_n);

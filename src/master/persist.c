@@ -164,6 +164,7 @@ static int load_experiment(struct store *db, const struct store_experiment *x, s
     if (exp_config_from_json(x->config, strlen(x->config), &config, err) < 0)
         return error_wrap(err, "configuration of experiment %d", x->id);
     core_spec_of_config(config, x->user_id, a, &ret->spec);
+    ret->spec.workspace_id = x->workspace_id;
     ret->row = (struct experiment_row){.id = x->id,
                                        .progress = x->has_progress ? x->progress : 0,
                                        .start_us = x->start_us,
@@ -176,6 +177,22 @@ static int load_experiment(struct store *db, const struct store_experiment *x, s
     if (store_snapshot_get(db, x->id, a, &ret->searcher_snapshot, err) < 0)
         return -1;
     return store_searcher_events_get(db, x->id, a, &ret->searcher_events, err);
+}
+
+static int load_quotas(struct store *db, struct arena *a, struct core_rows *rows, struct error *err)
+{
+    struct store_quota *q;
+    if (store_quotas_all(db, a, &q, &rows->quota_n, err) < 0)
+        return -1;
+    struct core_quota_change *quota = arena_array(a, struct core_quota_change, rows->quota_n + 1);
+    for (size_t i = 0; i < rows->quota_n; i++)
+        quota[i] = (struct core_quota_change){.workspace_id = q[i].workspace_id,
+                                              .user_id = q[i].user_id,
+                                              .what = core_quota_what(q[i].workspace_name, q[i].username, a),
+                                              .own = q[i].own,
+                                              .limit = q[i].max_slots};
+    rows->quota = quota;
+    return 0;
 }
 
 static int load_run_times(struct store *db, const struct core *core, struct arena *a, struct core_rows *rows,
@@ -216,7 +233,8 @@ int persist_load(struct store *db, const struct core *core, struct arena *a, str
         store_containers_open(db, a, (struct container_row **)&rows.container, &rows.container_n, err) < 0 ||
         store_agents_all(db, a, (struct agent_row **)&rows.agent, &rows.agent_n, err) < 0 ||
         store_last_id(db, STORE_IDS_EXPERIMENTS, &last_experiment, err) < 0 ||
-        store_last_id(db, STORE_IDS_TRIALS, &last_trial, err) < 0 || load_run_times(db, core, a, &rows, err) < 0)
+        store_last_id(db, STORE_IDS_TRIALS, &last_trial, err) < 0 || load_run_times(db, core, a, &rows, err) < 0 ||
+        load_quotas(db, a, &rows, err) < 0)
         return -1;
     rows.last_experiment_id = (int32_t)last_experiment;
     rows.last_trial_id = (int32_t)last_trial;

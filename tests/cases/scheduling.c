@@ -266,7 +266,7 @@ static void play_start(struct play *p, const struct sched_opts *opts, struct jso
 {
     struct json_object *agents = member(v, "agents"), *groups = member(v, "groups");
     memset(p, 0, sizeof(*p));
-    p->sched = sched_new(opts);
+    p->sched = sched_new(opts, NULL);
     p->positions = member(v, "queue_positions");
     p->weight = weight;
     for (size_t i = 0; i < json_object_array_length(agents) && i < AGENTS_MAX; i++) {
@@ -565,7 +565,7 @@ static struct sched_job *job_named(struct play *p, struct json_object *v, const 
 static void place_jobs(struct play *p, struct json_object *jobs)
 {
     memset(p, 0, sizeof(*p));
-    p->sched = sched_new(&(struct sched_opts){0});
+    p->sched = sched_new(&(struct sched_opts){0}, NULL);
     for (size_t i = 0; i < json_object_array_length(jobs); i++) {
         struct json_object *job = json_object_array_get_idx(jobs, i);
         struct sched_job *g = &p->group[p->group_n++];

@@ -178,8 +178,67 @@ static int by_turn(const void *pa, const void *pb)
     return by_age(a, b);
 }
 
+/* ---- quotas ------------------------------------------------------------------------------------------------------ */
+
+/* What is used of each quota, and which requests borrow. */
+struct books {
+    const struct plain_snapshot *s;
+    int *held, *owned; /* by index of the quota */
+    bool *borrows;     /* by index of the request */
+};
+
+static void add_to_books(struct books *b, const struct plain_request *r, bool borrows)
+{
+    for (size_t i = 0; r->slots > 0 && i < r->quota_n; i++) {
+        b->held[r->quota[i]] += r->slots;
+        b->owned[r->quota[i]] += borrows ? 0 : r->slots;
+    }
+}
+
+static bool is_over_limit(const struct books *b, const struct plain_request *r)
+{
+    for (size_t i = 0; r->slots > 0 && i < r->quota_n; i++)
+        if (b->held[r->quota[i]] + r->slots > b->s->quota[r->quota[i]].limit)
+            return true;
+    return false;
+}
+
+static bool has_to_borrow(const struct books *b, const struct plain_request *r)
+{
+    for (size_t i = 0; r->slots > 0 && i < r->quota_n; i++)
+        if (b->owned[r->quota[i]] + r->slots > b->s->quota[r->quota[i]].own)
+            return true;
+    return false;
+}
+
+/* Step 1: what runs and borrows becomes its quotas' own as far as they reach, in turn. */
+static struct books open_books(const struct plain_snapshot *s, struct arena *a)
+{
+    struct books b = {s, arena_array(a, int, s->quota_n + 1), arena_array(a, int, s->quota_n + 1),
+                      arena_array(a, bool, s->request_n + 1)};
+    const struct plain_request **order = arena_array(a, const struct plain_request *, s->request_n + 1);
+    for (size_t i = 0; i < s->request_n; i++) {
+        order[i] = &s->request[i];
+        b.borrows[i] = s->request[i].borrows;
+        if (s->request[i].state != SCHED_PENDING)
+            add_to_books(&b, &s->request[i], b.borrows[i]);
+    }
+    qsort(order, s->request_n, sizeof(*order), by_turn);
+    for (size_t i = 0; i < s->request_n; i++) {
+        const struct plain_request *r = order[i];
+        if (r->state != SCHED_ALLOCATED || !b.borrows[r - s->request] || has_to_borrow(&b, r))
+            continue;
+        b.borrows[r - s->request] = false;
+        for (size_t k = 0; k < r->quota_n; k++)
+            b.owned[r->quota[k]] += r->slots;
+    }
+    return b;
+}
+
 struct plan {
     const struct plain_snapshot *s;
+    struct books books;
+    bool *deferred; /* by index of the request: served again among those that borrow */
     struct arena *a;
     struct plain_decision *ret;
     struct plain_agent *agent; /* as they would be */
@@ -199,9 +258,36 @@ static void allocate_request(struct plan *p, const struct plain_request *r, stru
     p->ret->allocate[p->ret->allocate_n++] = (struct plain_placement){index_of(p, r), share, n};
 }
 
-static bool has_turn(const struct plan *p, const struct plain_request *r, int priority)
+/* A rank is a priority, or SCHED_PRIORITY_MAX and a priority for what borrows. */
+static bool has_turn(const struct plan *p, const struct plain_request *r, int rank)
 {
-    return r->priority == priority && (r->slots == 0) == p->zero_slot;
+    bool borrows = r->state == SCHED_PENDING ? p->deferred[index_of(p, r)] : p->books.borrows[index_of(p, r)];
+    return r->priority + (borrows ? SCHED_PRIORITY_MAX : 0) == rank && (r->slots == 0) == p->zero_slot;
+}
+
+/* They fit on the same agents, and keep to the same quotas. A gang that may take agents of several sizes has no like.
+ */
+static bool are_alike(const struct plan *p, const struct plain_request *a, const struct plain_request *b)
+{
+    if (a->slots != b->slots || a->single_agent != b->single_agent || a->quotas != b->quotas)
+        return false;
+    if (p->s->opts.allow_heterogeneous_fits && a->slots > 1 && !a->single_agent)
+        return a == b;
+    return (a->blocked_n > 0 ? a->blocked_agent : NULL) == (b->blocked_n > 0 ? b->blocked_agent : NULL);
+}
+
+static bool has_like_failed(const struct plan *p, const struct plain_request *r, const struct plain_request **failed,
+                            size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (are_alike(p, failed[i], r))
+            return true;
+    return false;
+}
+
+static bool is_allowed(const struct plan *p, const struct plain_request *r, int rank)
+{
+    return !is_over_limit(&p->books, r) && (rank > SCHED_PRIORITY_MAX || !has_to_borrow(&p->books, r));
 }
 
 static void give_leaving(struct plan *p, struct plain_agent *agent)
@@ -227,15 +313,23 @@ static size_t fit_into_what_leaves(struct plan *p, const struct plain_request *r
     return n;
 }
 
-/* Steps 1 to 3 at one priority. Returns the number that failed, which stand in ret. */
-static size_t try_in_order(struct plan *p, int priority, const struct plain_request **ret)
+/* Steps 1 to 3 at one rank. Returns the number that failed, which stand in ret. */
+static size_t try_in_order(struct plan *p, int rank, const struct plain_request **ret)
 {
     struct plain_share *share;
     size_t failed = 0;
     for (size_t i = 0; i < p->s->request_n; i++) {
         const struct plain_request *r = p->order[i];
-        if (!has_turn(p, r, priority) || r->state != SCHED_PENDING)
+        if (!has_turn(p, r, rank) || r->state != SCHED_PENDING)
             continue;
+        if (has_like_failed(p, r, ret, failed)) {
+            ret[failed++] = r;
+            continue;
+        }
+        if (!is_allowed(p, r, rank)) {
+            p->deferred[index_of(p, r)] = !is_over_limit(&p->books, r);
+            continue;
+        }
         size_t n = plain_fit(p->s, p->agent, r, p->a, &share);
         bool now = n > 0;
         if (!now)
@@ -245,6 +339,7 @@ static size_t try_in_order(struct plan *p, int priority, const struct plain_requ
             continue;
         }
         take_share(p->agent, share, n);
+        add_to_books(&p->books, r, rank > SCHED_PRIORITY_MAX);
         if (now && !p->releasing && (!p->backfilling || (p->s->opts.preemption && r->preemptible)))
             allocate_request(p, r, share, n);
     }
@@ -252,15 +347,15 @@ static size_t try_in_order(struct plan *p, int priority, const struct plain_requ
 }
 
 /* Fits on `agent` after more and more has been stopped. The victims stand in ret. */
-static size_t stop_for(struct plan *p, struct plain_agent *agent, const struct plain_request *r,
+static size_t stop_for(struct plan *p, struct plain_agent *agent, const struct plain_request *r, int of_rank,
                        struct plain_share **share, size_t *ret, size_t *ret_n)
 {
-    for (int priority = SCHED_PRIORITY_MAX; priority >= r->priority; priority--)
+    for (int rank = 2 * SCHED_PRIORITY_MAX; rank >= of_rank; rank--)
         for (size_t i = p->s->request_n; i-- > 0;) {
             const struct plain_request *victim = p->order[i];
-            if (!has_turn(p, victim, priority) || victim->state != SCHED_ALLOCATED || !victim->preemptible)
+            if (!has_turn(p, victim, rank) || victim->state != SCHED_ALLOCATED || !victim->preemptible)
                 continue;
-            if (priority == r->priority && victim->queue_position <= r->queue_position)
+            if (rank == of_rank && victim->queue_position <= r->queue_position)
                 return 0;
             if (p->released[index_of(p, victim)])
                 continue;
@@ -274,14 +369,17 @@ static size_t stop_for(struct plan *p, struct plain_agent *agent, const struct p
 }
 
 /* Step 4 for one request. What is leaving anyway comes before what would have to be stopped. */
-static void preempt_for(struct plan *p, const struct plain_request *r)
+static void preempt_for(struct plan *p, const struct plain_request *r, int rank)
 {
     struct plain_share *share;
     size_t *victim = arena_array(p->a, size_t, p->s->request_n + 1), victim_n = 0;
     struct plain_agent *agent = arena_dup(p->a, p->agent, p->s->agent_n * sizeof(*agent));
+    if (!is_allowed(p, r, rank))
+        return; /* what was planned since has used up its quotas */
     size_t n = plain_fit(p->s, agent, r, p->a, &share);
     if (n > 0) {
         take_share(p->agent, share, n);
+        add_to_books(&p->books, r, rank > SCHED_PRIORITY_MAX);
         return;
     }
     if (!p->leaving_given) {
@@ -289,10 +387,11 @@ static void preempt_for(struct plan *p, const struct plain_request *r)
         n = plain_fit(p->s, agent, r, p->a, &share);
     }
     if (n == 0)
-        n = stop_for(p, agent, r, &share, victim, &victim_n);
+        n = stop_for(p, agent, r, rank, &share, victim, &victim_n);
     if (n == 0)
         return;
     take_share(agent, share, n);
+    add_to_books(&p->books, r, rank > SCHED_PRIORITY_MAX);
     p->agent = agent;
     p->leaving_given = p->releasing = true;
     for (size_t i = 0; i < victim_n; i++) {
@@ -307,6 +406,8 @@ static void serve_requests(const struct plain_snapshot *s, bool zero_slot, struc
                      .a = a,
                      .ret = ret,
                      .zero_slot = zero_slot,
+                     .books = open_books(s, a),
+                     .deferred = arena_array(a, bool, s->request_n + 1),
                      .agent = arena_dup(a, s->agent, s->agent_n * sizeof(*s->agent)),
                      .order = arena_array(a, const struct plain_request *, s->request_n + 1),
                      .released = arena_array(a, bool, s->request_n + 1)};
@@ -314,11 +415,11 @@ static void serve_requests(const struct plain_snapshot *s, bool zero_slot, struc
     for (size_t i = 0; i < s->request_n; i++)
         p.order[i] = &s->request[i];
     qsort(p.order, s->request_n, sizeof(*p.order), by_turn);
-    for (int priority = SCHED_PRIORITY_MIN; priority <= SCHED_PRIORITY_MAX; priority++) {
-        size_t n = try_in_order(&p, priority, failed);
+    for (int rank = SCHED_PRIORITY_MIN; rank <= 2 * SCHED_PRIORITY_MAX; rank++) {
+        size_t n = try_in_order(&p, rank, failed);
         p.backfilling = p.backfilling || n > 0;
         for (size_t i = 0; s->opts.preemption && i < n; i++)
-            preempt_for(&p, failed[i]);
+            preempt_for(&p, failed[i], rank);
     }
 }
 
@@ -337,6 +438,7 @@ struct job {
 
 struct shares {
     const struct plain_snapshot *s;
+    struct books books;
     struct arena *a;
     struct plain_decision *ret;
     struct plain_agent *agent; /* as they would be */
@@ -396,6 +498,8 @@ static void find_who_counts(struct shares *f)
     for (size_t i = 0; i < f->s->request_n; i++) {
         const struct plain_request *r = &f->s->request[i];
         bool can_count = r->slots > 0 && r->slots <= f->capacity;
+        if (r->state == SCHED_PENDING && is_over_limit(&f->books, r))
+            continue;
         f->fits_now[i] = r->state == SCHED_PENDING && plain_fit(f->s, f->s->agent, r, f->a, &share) > 0;
         if (r->state == SCHED_PENDING)
             f->counts[i] = can_count && (f->fits_now[i] || (r->slots == 1 ? has_agent(f, r) : could_fit(f, r)));
@@ -658,6 +762,7 @@ static bool place_request(struct shares *f, const struct plain_request *r)
     if (n == 0)
         return false;
     take_share(f->agent, share, n);
+    add_to_books(&f->books, r, has_to_borrow(&f->books, r));
     f->ret->allocate[f->ret->allocate_n++] = (struct plain_placement){number_of(f, r), share, n};
     return true;
 }
@@ -672,7 +777,7 @@ static bool serve_gang(struct shares *f, const struct plain_request *r, bool may
 {
     struct plain_share *share;
     size_t n, leaving = f->ret->release_n;
-    if (place_request(f, r))
+    if (is_over_limit(&f->books, r) || place_request(f, r))
         return true;
     if (r->slots == 1) {
         grant_request(f, r);
@@ -690,6 +795,7 @@ static bool serve_gang(struct shares *f, const struct plain_request *r, bool may
         n = room_for(f, r, share);
     if (n > 0) {
         take_share(f->agent, share, n);
+        add_to_books(&f->books, r, has_to_borrow(&f->books, r));
         f->kept_n++;
     } else if (f->fits_now[number_of(f, r)]) {
         grant_request(f, r);
@@ -731,7 +837,7 @@ static bool place_missing(struct shares *f, const struct job *job, bool gangs)
         rest -= r->slots;
         if (gangs)
             ok = serve_gang(f, r, job->offered - rest <= job->whole) && ok;
-        else if (!place_request(f, r))
+        else if (!is_over_limit(&f->books, r) && !place_request(f, r))
             grant_request(f, r);
     }
     return ok;
@@ -767,6 +873,7 @@ static void serve_single(struct shares *f)
 static void start_again(struct shares *f, size_t placed_before)
 {
     f->agent = arena_dup(f->a, f->s->agent, f->s->agent_n * sizeof(*f->agent));
+    f->books = open_books(f->s, f->a);
     memset(f->released, 0, f->s->request_n * sizeof(*f->released));
     f->releasing = false;
     f->kept_n = 0;
@@ -779,6 +886,7 @@ static void share_fairly(const struct plain_snapshot *s, struct arena *a, struct
     struct shares f = {.s = s,
                        .a = a,
                        .ret = ret,
+                       .books = open_books(s, a),
                        .job = arena_array(a, struct job, s->request_n + 1),
                        .order = arena_array(a, const struct plain_request *, s->request_n + 1),
                        .fits_now = arena_array(a, bool, s->request_n + 1),

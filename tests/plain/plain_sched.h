@@ -16,6 +16,10 @@ struct plain_agent {
     int slots, empty_slots, aux, empty_aux;
 };
 
+struct plain_quota {
+    int own, limit;
+};
+
 struct plain_request {
     const char *allocation_id, *job_id;
     int priority; /* with what aging has made of it */
@@ -23,6 +27,10 @@ struct plain_request {
     double weight;
     int max_slots, slots;
     bool single_agent, preemptible;
+    const size_t *quota; /* indexes in the snapshot */
+    size_t quota_n;
+    const void *quotas; /* the same for requests with the same quotas */
+    bool borrows;       /* at the end of the last pass */
     const char *const *blocked_agent;
     size_t blocked_n;
     enum sched_state state;
@@ -36,6 +44,8 @@ struct plain_snapshot {
     size_t agent_n;
     const struct plain_request *request;
     size_t request_n;
+    const struct plain_quota *quota;
+    size_t quota_n;
 };
 
 struct plain_placement {

@@ -674,11 +674,48 @@ static void tick_container(struct sim *sim, struct sim_agent *a, struct sim_cont
 
 /* ---- users ------------------------------------------------------------------------------------------------------- */
 
+void sim_set_quota(struct sim *sim, int workspace, int user, int own, int limit)
+{
+    struct sim_store *st = sim->store;
+    struct core_quota_change *change = &st->quota[0];
+    struct core_event ev = {.type = CORE_QUOTA_SET, .now_us = sim->now_us};
+    while (change < &st->quota[st->quota_n] && (change->workspace_id != workspace || change->user_id != user))
+        change++;
+    if (change == &st->quota[st->quota_n])
+        st->quota_n++;
+    *change = (struct core_quota_change){.workspace_id = workspace,
+                                         .user_id = user,
+                                         .what = workspace ? "a workspace" : "a user",
+                                         .own = own,
+                                         .limit = limit,
+                                         .remove = own < 0};
+    ev.quota = change;
+    struct core_quota_change removed = *change;
+    if (own < 0) {
+        ev.quota = &removed;
+        *change = st->quota[--st->quota_n];
+    }
+    assert_true(sim_step(sim, &ev, NULL));
+}
+
+const struct core_quota_view *sim_quota(struct sim *sim, int workspace, int user)
+{
+    static struct core_quota_view found;
+    cleanup_arena struct arena a = ARENA_INIT;
+    size_t n;
+    const struct core_quota_view *q = core_quotas(sim->core, &a, &n);
+    for (size_t i = 0; i < n; i++)
+        if (q[i].workspace_id == workspace && q[i].user_id == user)
+            found = q[i];
+    return &found;
+}
+
 int sim_create(struct sim *sim, const struct sim_experiment *x)
 {
     cleanup_effects struct core_effects effects = CORE_EFFECTS_INIT;
     struct core_experiment_spec spec = {
-        .owner_id = 1,
+        .owner_id = x->owner > 0 ? x->owner : 1,
+        .workspace_id = x->workspace,
         .pool = "default",
         .slots_per_trial = x->slots,
         .priority = x->priority > 0 ? x->priority : 42,

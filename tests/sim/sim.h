@@ -23,6 +23,7 @@ enum { SIM_AGENTS = 16, SIM_CONTAINERS = 64, SIM_EXPERIMENTS = 128, SIM_TRIALS =
 
 /* What an experiment asks for, and how its trials behave. */
 struct sim_experiment {
+    int owner /* 0: 1 */, workspace;
     int slots, priority /* 0: 42 */, max_restarts, preemption_timeout_s /* 0: 3600 */;
     const char *searcher; /* NULL: the searcher is single */
     bool paused;
@@ -170,6 +171,9 @@ int sim_kill_task(struct sim *sim, int number);
 int sim_change_task(struct sim *sim, enum core_generic_what what, int number, struct error *err);
 void sim_use_task(struct sim *sim, int number);
 /* 0, or -1 if the request was refused. */
+/* Sets a quota. Stories call its workspace or user by the numbers. own -1: the quota is removed. */
+void sim_set_quota(struct sim *sim, int workspace, int user, int own, int limit);
+const struct core_quota_view *sim_quota(struct sim *sim, int workspace, int user); /* valid until the next call */
 int sim_request(struct sim *sim, enum core_event_type request, int experiment_id);
 int sim_continue(struct sim *sim, int experiment_id); /* 0, or -1 if the request was refused */
 int sim_log_matched(struct sim *sim, int trial_id, const char *agent_id, enum log_policy_action action);

@@ -287,6 +287,8 @@ struct core_rows store_read(const struct sim_store *s)
                           .container = k,
                           .agent = s->agent,
                           .agent_n = s->agent_n,
+                          .quota = s->quota,
+                          .quota_n = s->quota_n,
                           .last_experiment_id = (int32_t)s->experiment_n,
                           .last_trial_id = (int32_t)s->trial_n};
     for (size_t i = 0; i < s->experiment_n; i++)

@@ -22,6 +22,8 @@ struct sim_store {
     size_t allocation_n;
     struct container_row *container;
     size_t container_n;
+    struct core_quota_change quota[8];
+    size_t quota_n;
     struct agent_row agent[16];
     size_t agent_n;
 };

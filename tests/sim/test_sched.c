@@ -13,7 +13,7 @@
 #include "core/sched/reasons.h"
 #include "plain_sched.h"
 
-enum { AGENTS = 12, JOBS = 10, REQUESTS = 60 };
+enum { AGENTS = 12, JOBS = 10, REQUESTS = 60, QUOTAS = 4, QUOTA_SETS = 5 };
 
 struct world {
     struct rng rng;
@@ -22,13 +22,18 @@ struct world {
     struct sched_agent agent[AGENTS];
     bool present[AGENTS];
     char agent_id[AGENTS][16];
+    struct sched_ledger ledger;
+    struct sched_quota quota[QUOTAS];
+    struct sched_quotas quotas[QUOTA_SETS];
+    size_t quota_index[QUOTA_SETS][SCHED_QUOTAS_MAX];
+    bool has_quotas;
     struct sched_job job[JOBS];
     char job_id[JOBS][16];
     int job_slots[JOBS]; /* the slots of each request of the job; -1: its requests have different sizes */
     struct sched_request request[REQUESTS];
     char request_id[REQUESTS][16];
     bool open[REQUESTS];
-    long placed, gangs, released; /* counted so that a run can show that it has tested something */
+    long placed, gangs, borrowed, released; /* counted so that a run can show that it has tested something */
     long why[SCHED_WHY_NEXT + 1];
     const char *blocked[REQUESTS][2];
     int next_id;
@@ -163,6 +168,48 @@ static void change_job(struct world *w)
     sched_job_set(w->sched, g, &to);
 }
 
+/* Gives a job other quotas, or the same ones after one of them was changed. */
+static void change_quotas(struct world *w)
+{
+    struct sched_quota *q = &w->quota[random_upto(w, QUOTAS)];
+    int set = random_upto(w, QUOTA_SETS + 1);
+    struct sched_job *one = &w->job[random_upto(w, JOBS)], to = *one;
+    if (!w->has_quotas)
+        return;
+    to.quotas = set < QUOTA_SETS ? &w->quotas[set] : NULL;
+    sched_job_set(w->sched, one, &to);
+    if (!once_in(w, 4))
+        return;
+    q->own = random_upto(w, 12);
+    q->limit = q->own + (once_in(w, 2) ? random_upto(w, 12) : 0);
+    for (size_t i = 0; i < JOBS; i++)
+        for (size_t k = 0; w->job[i].quotas && k < w->job[i].quotas->n; k++)
+            if (w->job[i].quotas->quota[k] == q) {
+                to = w->job[i];
+                sched_job_set(w->sched, &w->job[i], &to);
+            }
+}
+
+/* The third set has the first two quotas together, as a user's quota and that of a workspace are. */
+static void make_quotas(struct world *w)
+{
+    static const size_t index[QUOTA_SETS][SCHED_QUOTAS_MAX] = {{0}, {1}, {0, 1}, {2}, {0, 2, 3}};
+    static const size_t n[QUOTA_SETS] = {1, 1, 2, 1, 3};
+    for (size_t i = 0; i < QUOTAS; i++) {
+        int own = random_upto(w, 12);
+        w->quota[i] = (struct sched_quota){.what = "quota", .own = own, .limit = own + random_upto(w, 12)};
+    }
+    for (size_t i = 0; i < QUOTA_SETS; i++) {
+        w->quotas[i].n = n[i];
+        for (size_t k = 0; k < n[i]; k++) {
+            w->quota_index[i][k] = index[i][k];
+            w->quotas[i].quota[k] = &w->quota[index[i][k]];
+        }
+        if (w->has_quotas)
+            sched_ledger_add(&w->ledger, &w->quotas[i]);
+    }
+}
+
 static void random_opts(struct world *w, struct sched_opts *ret)
 {
     *ret = (struct sched_opts){.policy = once_in(w, 3) ? SCHED_BY_FAIR_SHARE : SCHED_BY_PRIORITY,
@@ -178,8 +225,10 @@ static void change_something(struct world *w)
     int what = random_upto(w, 20);
     if (what < 14)
         change_request(w);
-    else if (what < 17)
+    else if (what < 16)
         change_job(w);
+    else if (what < 17)
+        change_quotas(w);
     else
         change_agent(w);
 }
@@ -256,8 +305,23 @@ static void look_at_requests(struct world *w, struct view *v, struct arena *a)
                                                                   .state = r->state,
                                                                   .share = share,
                                                                   .share_n = r->share_n};
+        const struct sched_quotas *q = r->job->quotas;
+        struct plain_request *seen = &request[v->snapshot.request_n - 1];
+        seen->borrows = r->borrows;
+        seen->quotas = r->slots > 0 ? q : NULL;
+        seen->quota = q ? w->quota_index[q - w->quotas] : NULL;
+        seen->quota_n = q ? q->n : 0;
     }
     v->snapshot.request = request;
+}
+
+static void look_at_quotas(struct world *w, struct view *v, struct arena *a)
+{
+    struct plain_quota *quota = arena_array(a, struct plain_quota, QUOTAS);
+    for (size_t i = 0; i < QUOTAS; i++)
+        quota[i] = (struct plain_quota){w->quota[i].own, w->quota[i].limit};
+    v->snapshot.quota = quota;
+    v->snapshot.quota_n = QUOTAS;
 }
 
 static void same_placement(const struct view *v, const struct sched_placement *found,
@@ -362,6 +426,39 @@ static void check_books(struct world *w)
     }
 }
 
+/* Checks that the counts of the quotas are those of the requests, that nothing was placed beyond a limit, that nothing
+ * borrows which need not, and that what is on loan was stopped before what is its quotas' own. */
+static void check_quotas(struct world *w, const struct sched_decision *d)
+{
+    int held[QUOTAS] = {0}, owned[QUOTAS] = {0};
+    bool has_stopped_own = false, stops_by_priority = sched_get_opts(w->sched)->policy == SCHED_BY_PRIORITY;
+    for (size_t i = 0; i < REQUESTS; i++) {
+        const struct sched_request *r = &w->request[i];
+        const struct sched_quotas *q = w->open[i] && r->state != SCHED_PENDING ? r->job->quotas : NULL;
+        for (size_t k = 0; q && k < q->n; k++) {
+            held[q->quota[k] - w->quota] += r->slots;
+            owned[q->quota[k] - w->quota] += r->borrows ? 0 : r->slots;
+        }
+    }
+    for (size_t i = 0; i < QUOTAS; i++) {
+        assert_int_equal(w->quota[i].held, held[i]);
+        assert_int_equal(w->quota[i].owned, owned[i]);
+        assert_true(owned[i] <= w->quota[i].own);
+        assert_int_equal(w->quota[i].planned_held, 0);
+        assert_int_equal(w->quota[i].planned_owned, 0);
+    }
+    for (size_t i = 0; i < d->allocate_n; i++)
+        for (size_t k = 0; d->allocate[i].request->job->quotas && k < d->allocate[i].request->job->quotas->n; k++)
+            assert_true(d->allocate[i].request->slots == 0 || d->allocate[i].request->job->quotas->quota[k]->held <=
+                                                                  d->allocate[i].request->job->quotas->quota[k]->limit);
+    for (size_t i = 0; stops_by_priority && i < d->release_n; i++) {
+        if (d->release[i]->slots == 0)
+            continue;
+        assert_false(has_stopped_own && d->release[i]->borrows);
+        has_stopped_own = has_stopped_own || !d->release[i]->borrows;
+    }
+}
+
 /* Checks that what each job is told about those ahead of it equals what a walk over the queue finds. */
 static void check_line(struct world *w)
 {
@@ -425,7 +522,10 @@ static void check_reason(struct world *w, const struct view *v, size_t i, struct
         assert_int_equal(fits_idle, 0);
     else if (!v->snapshot.opts.allow_heterogeneous_fits) /* such fits may fail on idle agents alone */
         assert_int_not_equal(fits_idle, 0);
-    assert_int_equal(reason.why > SCHED_WHY_NO_ROOM, fits > 0);
+    if (reason.why == SCHED_WHY_QUOTA)
+        assert_non_null(reason.quota);
+    else
+        assert_int_equal(reason.why > SCHED_WHY_NO_ROOM, fits > 0);
     if (reason.why == SCHED_WHY_KEPT)
         assert_true(reason.ahead > 0);
     assert_false(fair ? reason.why == SCHED_WHY_KEPT
@@ -439,6 +539,7 @@ static void check_reasons(struct world *w)
     struct view v = {.snapshot = {.opts = *sched_get_opts(w->sched)}};
     look_at_agents(w, &v, &a);
     look_at_requests(w, &v, &a);
+    look_at_quotas(w, &v, &a);
     for (size_t i = 0; i < v.snapshot.request_n; i++)
         if (v.request[i]->state == SCHED_PENDING)
             check_reason(w, &v, i, &a);
@@ -452,13 +553,17 @@ static void pass_and_compare(struct world *w)
     struct sched_decision found;
     look_at_agents(w, &v, &a);
     look_at_requests(w, &v, &a);
+    look_at_quotas(w, &v, &a);
     plain_pass(&v.snapshot, &a, &wanted);
     sched_pass(w->sched, w->now_us, &a, &found);
     same_decision(&v, &found, &wanted);
     check_books(w);
+    check_quotas(w, &found);
     check_line(w);
     check_reasons(w);
     w->placed += (long)found.allocate_n;
+    for (size_t i = 0; i < found.allocate_n; i++)
+        w->borrowed += found.allocate[i].request->borrows;
     w->released += (long)found.release_n;
     for (size_t i = 0; i < found.allocate_n; i++)
         w->gangs += found.allocate[i].share_n > 1;
@@ -476,7 +581,9 @@ static void begin_world(struct world *w, long seed)
     memset(w, 0, sizeof(*w));
     rng_init(&w->rng, (uint32_t)seed);
     random_opts(w, &opts);
-    w->sched = sched_new(&opts);
+    w->sched = sched_new(&opts, &w->ledger);
+    w->has_quotas = once_in(w, 2);
+    make_quotas(w);
     for (size_t i = 0; i < JOBS; i++) {
         snprintf(w->job_id[i], sizeof(w->job_id[i]), "job-%zu", i);
         w->job[i] = (struct sched_job){.job_id = w->job_id[i],
@@ -512,7 +619,7 @@ static void test_random__decides_as_the_obvious_one(void **state)
     (void)state;
     static struct world w;
     long seed = from_environment("TEST_SEED", 1), passes = from_environment("TEST_PASSES", 20000);
-    long placed = 0, gangs = 0, released = 0, why[SCHED_WHY_NEXT + 1] = {0};
+    long placed = 0, gangs = 0, borrowed = 0, released = 0, why[SCHED_WHY_NEXT + 1] = {0};
     for (long run = 0, done = 0; done < passes; run++) {
         printf("# seed %ld\n", seed + run);
         begin_world(&w, seed + run);
@@ -524,15 +631,18 @@ static void test_random__decides_as_the_obvious_one(void **state)
         finish_world(&w);
         placed += w.placed;
         gangs += w.gangs;
+        borrowed += w.borrowed;
         released += w.released;
         for (size_t i = 0; i <= SCHED_WHY_NEXT; i++)
             why[i] += w.why[i];
     }
-    printf("# %ld placed, %ld of them gangs, %ld wishes to release\n", placed, gangs, released);
+    printf("# %ld placed, %ld of them gangs, %ld of them borrow, %ld wishes to release\n", placed, gangs, borrowed,
+           released);
     for (size_t i = 0; i < SCHED_WHY_NEXT; i++) {
         printf("# reason %zu given %ld times\n", i, why[i]);
         assert_true(why[i] > 0 || passes < 20000);
     }
+    assert_true(borrowed > passes / 1000 || passes < 20000);
     assert_true(placed > passes / 20 && gangs > passes / 1000 && released > passes / 50);
 }
 

@@ -253,6 +253,7 @@ static int prepare_continuation(struct req *r, struct store *db, struct error *e
         launch_account(r, db, c->was.user_id, c->was.project_id, &c->account, err) < 0)
         return -1;
     core_spec_of_config(c->config, c->was.user_id, &r->arena, &c->experiment.spec);
+    c->experiment.spec.workspace_id = c->was.workspace_id;
     if (find_warm_start(r, db, c, err) < 0)
         return -1;
     c->labels = launch_labels(c->config, &r->arena);

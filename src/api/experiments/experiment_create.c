@@ -258,6 +258,7 @@ static int prepare_spec(struct req *r, struct store *db, struct creation *c, str
     if (c->in->unmanaged)
         return 0;
     core_spec_of_config(c->config, r->who.user_id, &r->arena, &c->spec);
+    c->spec.workspace_id = c->project.workspace_id;
     return launch_warm_start(r, db, &c->config->values.searcher, &c->spec.warm_start_checkpoint, err);
 }
 

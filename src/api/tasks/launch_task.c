@@ -166,6 +166,7 @@ static void fill_spec(struct req *r, struct launch *l)
     l->spec = (struct core_task_spec){
         .kind = l->kind,
         .owner_id = r->who.user_id,
+        .workspace_id = l->row.workspace_id,
         .pool = wanted->resource_pool,
         .description = v->description ? v->description : "",
         .slots = wanted->slots,

@@ -86,7 +86,8 @@ static int check_launched(const struct core *c, const struct core_task_spec *spe
 
 static void launch(struct core *c, struct task *t, const struct core_task_spec *spec, const struct pool *pool)
 {
-    struct launched_row row = {.slots = spec->slots,
+    struct launched_row row = {.workspace_id = spec->workspace_id,
+                               .slots = spec->slots,
                                .priority = spec->priority,
                                .max_slots = spec->max_slots,
                                .weight = spec->weight,

@@ -245,6 +245,18 @@ static void add_growth(const struct core *c, const struct pool *p, struct strbuf
         strbuf_addf(out, "; pool %s could not launch agents: %s", p->name, view.problem);
 }
 
+/* Says which quota the request waits for, and what is used of it. */
+static void add_quota(const struct sched_request *r, const struct sched_quota *q, struct strbuf *out)
+{
+    strbuf_addf(out, "needs %d slot%s: the quota of %s ", r->slots, plural_s(r->slots), q->what);
+    if (q->held + r->slots > q->limit)
+        strbuf_addf(out, "allows %d slot%s, and %d %s in use", q->limit, plural_s(q->limit), q->held,
+                    q->held == 1 ? "is" : "are");
+    else
+        strbuf_addf(out, "is %d slot%s, of which %d %s in use; it would have to borrow, and jobs wait that need not",
+                    q->own, plural_s(q->own), q->owned, q->owned == 1 ? "is" : "are");
+}
+
 /* ---- what it waits for ------------------------------------------------------------------------------------------- */
 
 static void add_no_room(const struct pool *p, const struct sched_request *r, const struct sched_reason *reason,
@@ -302,6 +314,9 @@ static void add_reason(const struct core *c, const struct pool *p, const struct 
         return;
     case SCHED_WHY_NEVER:
         add_never(c, p, r, a, notes, out);
+        return;
+    case SCHED_WHY_QUOTA:
+        add_quota(r, reason->quota, out);
         return;
     case SCHED_WHY_NO_ROOM:
         add_no_room(p, r, reason, out);

@@ -78,6 +78,7 @@ struct task_row {
 
 /* What the core keeps of a task that a user has launched, beside its task_row. The job of such a task is its own. */
 struct launched_row {
+    int32_t workspace_id;
     char task_id[CORE_TASK_ID_MAX];
     char pool[CORE_POOL_MAX];
     int32_t slots;

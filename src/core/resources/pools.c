@@ -5,6 +5,7 @@
 
 #include "common/base/must.h"
 #include "core/resources/elastic.h"
+#include "core/resources/quotas.h"
 
 void pools_init(struct core *c, const struct core_opts *opts, const struct rm_type *rm)
 {
@@ -15,6 +16,7 @@ void pools_init(struct core *c, const struct core_opts *opts, const struct rm_ty
         p->opts = opts->pool[i];
         p->opts.name = p->name = must_strdup(opts->pool[i].name);
         p->rm = rm;
+        p->ledger = &c->ledger;
         TAILQ_INIT(&p->allocations);
         TAILQ_INIT(&p->new);
         p->rm->open(p);
@@ -25,6 +27,7 @@ void pools_init(struct core *c, const struct core_opts *opts, const struct rm_ty
 
 void pools_turn(struct core *c)
 {
+    quotas_wake_pools(c);
     for (size_t i = 0; i < c->pool_n; i++)
         if (c->pool[i].changed)
             c->pool[i].rm->take_stock(&c->pool[i]);

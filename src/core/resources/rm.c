@@ -143,6 +143,7 @@ void job_reweigh_task(struct task *t)
 {
     struct allocation *a = t->allocation;
     struct sched_job now = job_of_launched(t, a->pool);
+    now.quotas = a->job->sched.quotas;
     a->pool->rm->reweighed(a->pool, a->job, &now);
     a->pool->changed = true;
 }
@@ -152,6 +153,7 @@ void job_reweigh(struct experiment *x)
     struct sched_job now = {.priority = pool_priority(x->pool, x->spec.priority),
                             .weight = x->spec.weight,
                             .max_slots = x->spec.max_slots,
+                            .quotas = x->job->sched.quotas,
                             .queue_position = x->row.queue_position};
     x->pool->rm->reweighed(x->pool, x->job, &now);
     x->pool->changed = true;

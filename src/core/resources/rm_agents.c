@@ -7,12 +7,13 @@
 #include "core/resources/agents.h"
 #include "core/resources/allocation.h"
 #include "core/resources/elastic.h"
+#include "core/resources/quotas.h"
 #include "core/resources/rm.h"
 #include "core/state/step.h"
 
 static void open_pool(struct pool *p)
 {
-    p->sched = sched_new(&p->opts.sched);
+    p->sched = sched_new(&p->opts.sched, p->ledger);
 }
 
 static void close_pool(struct pool *p)
@@ -134,6 +135,18 @@ static void block_agents(struct allocation *al)
     al->request.blocked_agent = id;
 }
 
+/* Finds the quotas of a job that the scheduler does not know yet. */
+static void keep_to_quotas(struct core *c, struct allocation *al, const struct experiment *x)
+{
+    struct sched_job *job = al->request.job;
+    if (job->request_n > 0)
+        return;
+    if (x)
+        job->quotas = quotas_of(c, x->spec.workspace_id, x->row.owner_id);
+    else if (task_kind_is_launched(al->task->row.kind))
+        job->quotas = quotas_of(c, al->task->launched.workspace_id, al->task->row.owner_id);
+}
+
 static void tell_requests(struct core *c, struct pool *p)
 {
     struct allocation *al;
@@ -146,6 +159,7 @@ static void tell_requests(struct core *c, struct pool *p)
                                              .single_agent = x ? x->spec.single_node : al->row.slots > 0,
                                              .preemptible = x != NULL,
                                              .request_us = al->row.request_us};
+        keep_to_quotas(c, al, x);
         block_agents(al);
         al->known_to_sched = true;
         if (al->row.state == ALLOCATION_PENDING) {

@@ -108,6 +108,7 @@ static bool place_at_once(struct pass *p, struct sched_request *r)
     }
     agent_index_take(&p->s->agents, p->s->share, n);
     pass_allocate(p, r, p->s->share, n);
+    pass_plan_quotas(p, r);
     return true;
 }
 
@@ -164,7 +165,7 @@ static size_t make_room(struct pass *p, const struct sched_request *r)
  * false if there are no such places and room for them cannot be made. */
 static bool serve_gang(struct pass *p, struct sched_request *r, bool may_make_room)
 {
-    if (place_at_once(p, r))
+    if (sched_quotas_exceeded(r->job->quotas, r->slots) || place_at_once(p, r))
         return true;
     if (r->slots == 1) {
         pass_grant(p, r);
@@ -177,6 +178,7 @@ static bool serve_gang(struct pass *p, struct sched_request *r, bool may_make_ro
         n = make_room(p, r);
     if (n > 0) {
         agent_index_take(&p->s->agents, p->s->share, n);
+        pass_plan_quotas(p, r);
         p->kept_n++;
         r->granted_in = p->s->pass;
     } else if (r->shape->fits_now) {
@@ -212,7 +214,7 @@ static void place_single(struct pass *p, const struct claim *claim)
         if (r->state != SCHED_PENDING || !request_counts(p, r))
             continue;
         rest -= r->slots;
-        if (!place_at_once(p, r))
+        if (!sched_quotas_exceeded(r->job->quotas, r->slots) && !place_at_once(p, r))
             pass_grant(p, r);
     }
 }
@@ -285,6 +287,7 @@ static void place_zero_slot(struct pass *p)
 static void start_again(struct pass *p, size_t placed_before)
 {
     agent_index_undo(&p->s->agents, 0);
+    pass_forget_quotas(p);
     p->s->pass++; /* what the last plan granted and released carries the old number, and does not count any more */
     p->releasing = false;
     p->kept_n = 0;

@@ -16,7 +16,7 @@
 bool shape_set_has(const struct shape_set *set, const struct sched_shape *shape)
 {
     for (size_t i = 0; i < set->n; i++)
-        if (memcmp(&set->key[i], &shape->key, sizeof(shape->key)) == 0)
+        if (memcmp(&set->key[i], &shape->key.fit, sizeof(shape->key.fit)) == 0)
             return true;
     return false;
 }
@@ -24,7 +24,7 @@ bool shape_set_has(const struct shape_set *set, const struct sched_shape *shape)
 void shape_set_add(struct shape_set *set, const struct sched_shape *shape)
 {
     if (set->n < SHAPE_SET_MAX && !shape_set_has(set, shape))
-        set->key[set->n++] = shape->key;
+        set->key[set->n++] = shape->key.fit;
 }
 
 struct room_count {
@@ -79,11 +79,11 @@ static void would_give_back(struct room_count *o, const struct sched_request *r)
 
 static bool would_hold(const struct room_count *o, const struct sched_shape *shape)
 {
-    int slots = shape->key.slots;
+    int slots = shape->key.fit.slots;
     size_t all = 0;
     if (slots <= o->most)
         return true;
-    if (shape->key.single_agent)
+    if (shape->key.fit.single_agent)
         return false;
     for (const struct agent_size *size = o->s->projection.agents.sizes; size && size->slots > 0; size = size->next) {
         if (slots % size->slots == 0 && size->whole >= (size_t)(slots / size->slots))
@@ -125,8 +125,9 @@ static void find_infeasible(struct pass *p)
 {
     struct room_count o = {.s = p->s};
     count_what_will_be_free(&o);
-    for (int priority = SCHED_PRIORITY_MAX; priority >= SCHED_PRIORITY_MIN; priority--)
-        find_infeasible_in_level(&o, p, &p->s->with_slots[priority]);
+    for (int rank = SCHED_RANK_MAX; rank >= SCHED_PRIORITY_MIN;
+         rank--) /* only what runs has a rank above the priorities */
+        find_infeasible_in_level(&o, p, &p->s->with_slots[rank]);
 }
 
 /* Sets too_large of each shape whose requests would not even fit into what is free together with what is on its way
@@ -152,7 +153,7 @@ bool pass_is_infeasible(struct pass *p, const struct sched_shape *shape)
 {
     if (shape_set_has(&p->infeasible, shape))
         return true;
-    if (shape->key.slots == 0 || (shape->key.slots == 1 && !shape->key.own))
+    if (shape->key.fit.slots == 0 || (shape->key.fit.slots == 1 && !shape->key.fit.own))
         return false; /* room is made by the first request that can be stopped, so trying is quicker than counting */
     if (!p->has_counted_room)
         find_infeasible(p);

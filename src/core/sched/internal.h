@@ -9,13 +9,16 @@
 #include "core/sched/projection.h"
 #include "core/sched/shares.h"
 
-enum { SCHED_LEVELS = SCHED_PRIORITY_MAX + 1 }; /* level 0 is for pools with fair share, and holds all requests */
+/* Level 0 is for pools with fair share, and holds all requests. Behind the levels of the priorities are those of the
+ * requests that run and borrow, by their priorities. */
+enum { SCHED_RANK_MAX = 2 * SCHED_PRIORITY_MAX, SCHED_LEVELS = SCHED_RANK_MAX + 1 };
 
 struct sched {
     struct sched_opts opts;
     const struct sched_policy_type *policy;
     struct agent_index agents;
     struct projection projection;
+    struct sched_ledger *ledger, own_ledger;
     struct sched_level with_slots[SCHED_LEVELS], without[SCHED_LEVELS];
     struct job_order order;
     size_t job_n;
@@ -28,6 +31,12 @@ struct sched {
     struct claims_memory claims;
 };
 
+/* What r is served by, and stopped by: its priority, and behind all priorities if it borrows. */
+static inline int sched_rank(const struct sched_request *r)
+{
+    return r->borrows && r->priority > 0 ? SCHED_PRIORITY_MAX + r->priority : r->priority;
+}
+
 /* Returns the level of a priority that holds requests like r: requests with slots, or requests without. */
 struct sched_level *sched_level_of(struct sched *s, const struct sched_request *r, int priority);
 
@@ -35,7 +44,7 @@ struct sched_level *sched_level_of(struct sched *s, const struct sched_request *
  * once fails again. */
 enum { SHAPE_SET_MAX = 64 };
 struct shape_set {
-    struct shape_key key[SHAPE_SET_MAX];
+    struct shape_fit key[SHAPE_SET_MAX];
     size_t n;
 };
 bool shape_set_has(const struct shape_set *set, const struct sched_shape *shape);
@@ -47,6 +56,7 @@ struct pass {
     struct arena *arena;
     struct sched_decision *ret;
     size_t allocate_cap, unplaced_cap, release_cap;
+    bool borrowing;   /* requests are served that would borrow */
     bool backfilling; /* a more important request waits */
     bool releasing;   /* room is being made for the request that waits, which may need the slots that are free now */
     /* unfit: shapes that do not fit now. infeasible: shapes that would not fit whatever is stopped. too_large:
@@ -59,10 +69,19 @@ struct pass {
     struct sched_level *level;
     struct sched_request *next_victim;
     int kept_n; /* the number of gangs for which slots of leaving requests are kept */
+    struct planned {
+        struct sched_quotas *quotas;
+        int slots;
+        bool borrows;
+    } *planned; /* what was counted in quotas, to be taken back at the pass's end */
+    size_t planned_n, planned_cap;
     /* the number of the pass at its beginning; with fair share each further plan of the pass gets the next number */
     uint64_t began;
 };
 
+/* Counts the slots that are planned for r in its quotas. */
+void pass_plan_quotas(struct pass *p, const struct sched_request *r);
+void pass_forget_quotas(struct pass *p);
 void pass_allocate(struct pass *p, struct sched_request *r, const struct sched_share *share, size_t n);
 void pass_grant(struct pass *p,
                 struct sched_request *r); /* the request is granted its slots although no agents were found for them */

@@ -55,12 +55,13 @@ static struct sched_shape *shape_of(struct sched_level *l, const struct sched_re
     struct shape_key key;
     struct sched_shape *shape = NULL;
     memset(&key, 0, sizeof(key)); /* the hash includes the padding, so it has to be zero */
-    key.slots = r->slots;
-    key.single_agent = r->single_agent;
+    key.fit.slots = r->slots;
+    key.fit.single_agent = r->single_agent;
+    key.quotas = r->slots > 0 ? r->job->quotas : NULL;
     if (l->opts->allow_heterogeneous_fits && r->slots > 1 && !r->single_agent)
-        key.own = r;
+        key.fit.own = r;
     else if (r->blocked_n > 0)
-        key.own = r->blocked_agent;
+        key.fit.own = r->blocked_agent;
     HASH_FIND(hh, l->by_key, &key, sizeof(key), shape);
     if (shape)
         return shape;

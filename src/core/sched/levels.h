@@ -1,6 +1,7 @@
 /* The requests of a pool by priority and shape, those of each shape in the order of their turns.
  *
- * Requests have the same *shape* if they need as many slots, may be spread or not, and have the same blocked agents.
+ * Requests have the same *shape* if they need as many slots, may be spread or not, and have the same blocked agents and
+ * quotas.
  * While room only shrinks, requests of one shape fit or fail together. So a pass that sees one fail need not look at
  * the thousands like it: it walks over shapes, not over requests. Gangs that may take agents of several sizes are the
  * exception: each is a shape of its own, because the choice of the largest sizes first can fail with more room and
@@ -14,9 +15,12 @@ RB_PROTOTYPE(sched_requests, sched_request, turn, sched_request_compare)
 
 struct sched_shape {
     struct shape_key {
-        int slots, single_agent;
-        /* the list of blocked agents, or the only request of this shape; NULL: the shape needs neither */
-        const void *own;
+        struct shape_fit {
+            int slots, single_agent;
+            /* the list of blocked agents, or the only request of this shape; NULL: the shape needs neither */
+            const void *own;
+        } fit;                             /* this alone says where it fits */
+        const struct sched_quotas *quotas; /* whether they allow it is the same for all requests of the shape */
     } key;
     struct sched_requests pending;
     size_t n;

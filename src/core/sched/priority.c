@@ -21,9 +21,10 @@ static size_t fit_request(struct pass *p, const struct sched_request *r)
     return p->releasing ? projection_fit(&s->projection, r, s->share) : agent_index_fit(&s->agents, r, s->share);
 }
 
-static void take_slots(struct pass *p, size_t n)
+static void take_slots(struct pass *p, const struct sched_request *r, size_t n)
 {
     struct sched *s = p->s;
+    pass_plan_quotas(p, r);
     if (p->releasing) {
         projection_take(&s->projection, s->share, n);
     } else {
@@ -50,15 +51,27 @@ static size_t fit_into_what_leaves(struct pass *p, const struct sched_request *r
     return n;
 }
 
-/* Serves the level's requests in turn. A request that fits is placed, or its place is kept. Of each shape that does not
- * fit, ret_failed gets the first such request. */
-static void place_in_turn(struct pass *p, struct sched_level *l, struct walk *ret_failed)
+/* Whether the quotas of r allow it, now that so much is planned: as their own, or, if requests are served that would
+ * borrow, up to their limits. What they do not allow waits for nobody else, so nobody waits for it. */
+static bool is_allowed(const struct pass *p, const struct sched_request *r)
 {
-    struct walk walk;
+    const struct sched_quotas *q = r->job->quotas;
+    return !q || (!sched_quotas_exceeded(q, r->slots) && (p->borrowing || !sched_quotas_borrowing(q, r->slots)));
+}
+
+/* Serves the requests of a walk in turn. A request that fits is placed, or its place is kept. Of each shape that does
+ * not fit, ret_failed gets the first such request; of each that would borrow, ret_borrow does (which may be NULL). */
+static void place_in_turn(struct pass *p, struct walk *walk, size_t shape_n, struct walk *ret_failed,
+                          struct walk *ret_borrow)
+{
     struct cursor c;
-    walk_init(ret_failed, l->shape_n, p->arena);
-    walk_start(&walk, l, p->arena);
-    while (walk_pop(&walk, &c)) {
+    walk_init(ret_failed, shape_n, p->arena);
+    while (walk_pop(walk, &c)) {
+        if (!is_allowed(p, c.next)) {
+            if (ret_borrow && !sched_quotas_exceeded(c.next->job->quotas, c.next->slots))
+                walk_push(ret_borrow, c);
+            continue;
+        }
         size_t now = shape_set_has(&p->unfit, c.shape) ? 0 : fit_request(p, c.next);
         size_t n = now > 0 ? now : fit_into_what_leaves(p, c.next);
         if (now == 0)
@@ -67,10 +80,10 @@ static void place_in_turn(struct pass *p, struct sched_level *l, struct walk *re
             walk_push(ret_failed, c);
             continue;
         }
-        take_slots(p, n);
+        take_slots(p, c.next, n);
         if (now > 0 && may_place(p, c.next))
             pass_allocate(p, c.next, p->s->share, n);
-        walk_push(&walk, cursor_after(&c));
+        walk_push(walk, cursor_after(&c));
     }
 }
 
@@ -94,28 +107,34 @@ static void add_victim(struct victims *v, struct sched_request *r, struct arena 
     v->item[v->n++] = r;
 }
 
-/* Returns the running request of this priority, or of a more important one, that would be stopped first. NULL: no
+/* Returns the running request of this rank, or of a more important one, that would be stopped first. NULL: no
  * request can be stopped. */
-static struct sched_request *last_running(struct sched_level *level, int priority)
+static struct sched_request *last_running(struct sched_level *level, int rank)
 {
     struct sched_request *last = NULL;
-    for (; !last && priority >= SCHED_PRIORITY_MIN; priority--)
-        last = RB_MAX(sched_requests, &level[priority].running);
+    for (; !last && rank >= SCHED_PRIORITY_MIN; rank--)
+        last = RB_MAX(sched_requests, &level[rank].running);
     return last;
 }
 
 static struct sched_request *victim_after(struct sched_level *level, struct sched_request *victim)
 {
-    struct sched_request *next = RB_PREV(sched_requests, &level[victim->priority].running, victim);
-    return next ? next : last_running(level, victim->priority - 1);
+    struct sched_request *next = RB_PREV(sched_requests, &level[sched_rank(victim)].running, victim);
+    return next ? next : last_running(level, sched_rank(victim) - 1);
 }
 
-/* Returns whether `victim` may be stopped for r: it must be less important, or have the same priority and a job that
- * stands behind r's job. */
-static bool may_stop(const struct sched_request *r, const struct sched_request *victim)
+/* The rank that r will have if it is placed now. */
+static int rank_here(const struct pass *p, const struct sched_request *r)
 {
-    if (!victim || victim->priority != r->priority)
-        return victim && victim->priority > r->priority;
+    return p->borrowing ? SCHED_PRIORITY_MAX + r->priority : r->priority;
+}
+
+/* Returns whether `victim` may be stopped for r: it must be less important, or have the same rank and a job that stands
+ * behind r's job. */
+static bool may_stop(const struct pass *p, const struct sched_request *r, const struct sched_request *victim)
+{
+    if (!victim || sched_rank(victim) != rank_here(p, r))
+        return victim && sched_rank(victim) > rank_here(p, r);
     return victim->job->queue_position > r->job->queue_position;
 }
 
@@ -124,7 +143,7 @@ static size_t fit_after_stopping(struct pass *p, const struct sched_request *r, 
 {
     struct sched *s = p->s;
     struct sched_request *victim = p->next_victim;
-    for (size_t n; may_stop(r, victim);) {
+    for (size_t n; may_stop(p, r, victim);) {
         add_victim(v, victim, p->arena);
         projection_give(&s->projection, victim->share, victim->share_n);
         victim = victim_after(p->level, victim);
@@ -141,7 +160,7 @@ static size_t fit_after_stopping(struct pass *p, const struct sched_request *r, 
  * stopped for them, and what is free, or will be free, is kept for requests before them. */
 static bool is_decided(const struct pass *p, const struct sched_request *r)
 {
-    if (may_stop(r, p->next_victim))
+    if (may_stop(p, r, p->next_victim))
         return false;
     return p->releasing;
 }
@@ -155,7 +174,7 @@ static size_t make_room(struct pass *p, const struct sched_request *r)
     size_t mark = agent_index_mark(&s->projection.agents);
     size_t n = TAILQ_EMPTY(&s->releasing) || p->releasing ? 0 : projection_fit(&s->projection, r, s->share);
     if (n == 0 &&
-        (!may_stop(r, p->next_victim) || !agent_index_could_fit(&s->agents, r) || pass_is_infeasible(p, r->shape)))
+        (!may_stop(p, r, p->next_victim) || !agent_index_could_fit(&s->agents, r) || pass_is_infeasible(p, r->shape)))
         return 0;
     if (n == 0)
         n = fit_after_stopping(p, r, &victims);
@@ -173,12 +192,14 @@ static size_t make_room(struct pass *p, const struct sched_request *r)
 
 /* Makes room for the requests that did not fit, in turn. Stopping requests may leave more room than was needed. In that
  * case the shapes that failed before are looked at again, from the request after this one on. */
-static void preempt_in_turn(struct pass *p, struct sched_level *l, struct walk *failed)
+static void preempt_in_turn(struct pass *p, size_t shape_n, struct walk *failed)
 {
-    struct sched_shape **given_up = arena_array(p->arena, struct sched_shape *, l->shape_n);
+    struct sched_shape **given_up = arena_array(p->arena, struct sched_shape *, shape_n);
     size_t given_up_n = 0;
     struct cursor c;
     while (walk_pop(failed, &c) && !is_decided(p, c.next)) {
+        if (!is_allowed(p, c.next))
+            continue; /* what was planned since has used up its quotas */
         size_t n = fit_request(p, c.next);
         bool fits = n > 0;
         if (!fits)
@@ -187,7 +208,7 @@ static void preempt_in_turn(struct pass *p, struct sched_level *l, struct walk *
             given_up[given_up_n++] = c.shape;
             continue;
         }
-        take_slots(p, n);
+        take_slots(p, c.next, n);
         while (!fits && given_up_n > 0)
             walk_push(failed, cursor_behind(given_up[--given_up_n], c.next));
         walk_push(failed, cursor_after(&c));
@@ -196,8 +217,51 @@ static void preempt_in_turn(struct pass *p, struct sched_level *l, struct walk *
 
 /* ---- the pass ---------------------------------------------------------------------------------------------------- */
 
-/* Serves the levels from the most important one on. It is called for requests with slots and for requests without,
- * which never compete with each other. */
+/* Serves requests of one rank. Returns false if nothing less important is served. */
+static bool serve_rank(struct pass *p, struct walk *walk, size_t shape_n, struct walk *ret_borrow)
+{
+    struct walk failed;
+    place_in_turn(p, walk, shape_n, &failed, ret_borrow);
+    if (failed.n == 0)
+        return true;
+    p->backfilling = true;
+    if (!p->s->opts.preemption)
+        return false;
+    preempt_in_turn(p, shape_n, &failed);
+    return true;
+}
+
+/* Nothing that runs is less important, and what is free is kept. */
+static bool is_rank_decided(const struct pass *p, int rank)
+{
+    return p->releasing && (!p->next_victim || sched_rank(p->next_victim) < rank);
+}
+
+/* Serves the levels from the most important one on, and then in the same order the requests that would borrow. */
+static void serve_ranks(struct pass *p, struct sched_level *level)
+{
+    struct walk borrow[SCHED_PRIORITY_MAX + 1] = {0}, walk;
+    bool quotas = !LIST_EMPTY(&p->s->ledger->quotas);
+    p->borrowing = false;
+    for (int priority = SCHED_PRIORITY_MIN; priority <= SCHED_PRIORITY_MAX; priority++) {
+        if (level[priority].pending_n == 0)
+            continue;
+        if (is_rank_decided(p, priority))
+            return;
+        walk_start(&walk, &level[priority], p->arena);
+        if (quotas)
+            walk_init(&borrow[priority], level[priority].shape_n, p->arena);
+        if (!serve_rank(p, &walk, level[priority].shape_n, quotas ? &borrow[priority] : NULL))
+            return;
+    }
+    p->borrowing = true;
+    for (int priority = SCHED_PRIORITY_MIN; priority <= SCHED_PRIORITY_MAX; priority++)
+        if (borrow[priority].n > 0 && (is_rank_decided(p, SCHED_PRIORITY_MAX + priority) ||
+                                       !serve_rank(p, &borrow[priority], level[priority].shape_n, NULL)))
+            return;
+}
+
+/* It is called for requests with slots and for requests without, which never compete with each other. */
 static void serve_levels(struct pass *p, struct sched_level *level)
 {
     p->backfilling = p->releasing = false;
@@ -205,22 +269,10 @@ static void serve_levels(struct pass *p, struct sched_level *level)
     p->has_counted_what_leaves = false;
     p->kept_n = 0;
     p->level = level;
-    p->next_victim = p->s->opts.preemption ? last_running(level, SCHED_PRIORITY_MAX) : NULL;
+    p->next_victim = p->s->opts.preemption ? last_running(level, SCHED_RANK_MAX) : NULL;
     pass_forget_infeasible(p);
-    for (int priority = SCHED_PRIORITY_MIN; priority <= SCHED_PRIORITY_MAX; priority++) {
-        struct walk failed;
-        if (level[priority].pending_n == 0)
-            continue;
-        if (p->releasing && (!p->next_victim || p->next_victim->priority < priority))
-            break;
-        place_in_turn(p, &level[priority], &failed);
-        if (failed.n == 0)
-            continue;
-        p->backfilling = true;
-        if (!p->s->opts.preemption)
-            break;
-        preempt_in_turn(p, &level[priority], &failed);
-    }
+    serve_ranks(p, level);
+    p->borrowing = false;
     agent_index_undo(&p->s->agents, 0);
     agent_index_undo(&p->s->projection.agents, 0);
 }

@@ -54,8 +54,16 @@ void sched_why(struct sched *s, const struct sched_request *r, struct sched_reas
     struct sched_reason reason = {.granted = r->granted_in == s->pass && s->pass > 0,
                                   .leaving = s->releasing_n[r->slots > 0]};
     s->policy->why(s, r, &reason);
-    if (!cannot_ever(s, r, &reason.why) && agent_index_fit(&s->agents, r, s->share) == 0)
-        reason.why = SCHED_WHY_NO_ROOM;
+    const struct sched_quota *exceeded = sched_quotas_exceeded(r->job->quotas, r->slots);
+    reason.quota = exceeded ? exceeded : sched_quotas_borrowing(r->job->quotas, r->slots);
+    if (!cannot_ever(s, r, &reason.why)) {
+        if (exceeded)
+            reason.why = SCHED_WHY_QUOTA;
+        else if (agent_index_fit(&s->agents, r, s->share) == 0)
+            reason.why = SCHED_WHY_NO_ROOM;
+        else if (reason.quota && reason.why == SCHED_WHY_NEXT)
+            reason.why = SCHED_WHY_QUOTA; /* others wait who need not borrow */
+    }
     *ret = reason;
 }
 

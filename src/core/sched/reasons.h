@@ -10,6 +10,7 @@ enum sched_why {
     SCHED_WHY_CLOSED,    /* none of the agents takes new work */
     SCHED_WHY_BLOCKED,   /* agents could hold the request, but it must not run on them */
     SCHED_WHY_NEVER,     /* no set of the open agents could hold the request, even if all were idle */
+    SCHED_WHY_QUOTA,     /* `quota` does not allow it, or it would borrow while others wait who need not */
     SCHED_WHY_NO_ROOM,   /* the agents that could hold the request are not free */
     SCHED_WHY_KEPT,      /* there is room, but more important requests wait */
     SCHED_WHY_MAX_SLOTS, /* there is room, but the job holds its max_slots */
@@ -23,6 +24,8 @@ struct sched_reason {
     size_t ahead; /* requests of higher priority that wait; without preemption this request waits for them */
     /* the first of those ahead that no set of agents can hold; NULL: there is none */
     const struct sched_request *stuck;
+    const struct sched_quota
+        *quota;     /* the one that does not allow it; or, if there is no room, the one that would borrow */
     size_t leaving; /* requests that are on their way out */
     /* by fair share the request was granted its slots, but there was no place for it */
     bool granted;

@@ -49,6 +49,9 @@ void room_find_who_counts(struct sched *s)
             struct sched_request *first = RB_MIN(sched_requests, &shape->pending);
             if ((first->blocked_n > 0) != blocked)
                 continue;
+            shape->fits_now = shape->counts = false;
+            if (sched_quotas_exceeded(first->job->quotas, first->slots))
+                continue;
             shape->fits_now = agent_index_fit(&s->agents, first, s->share) > 0;
             shape->counts = shape->fits_now || (first->slots == 1 && agent_index_could_fit(&s->agents, first));
             if (shape->counts || first->slots == 1 || !agent_index_could_fit(&s->agents, first))

@@ -21,11 +21,12 @@ static int by_promotion(const struct sched_request *a, const struct sched_reques
 RB_GENERATE(sched_job_requests, sched_request, in_job, sched_by_age)
 RB_GENERATE_STATIC(sched_promotions, sched_request, in_promotions, by_promotion)
 
-struct sched *sched_new(const struct sched_opts *opts)
+struct sched *sched_new(const struct sched_opts *opts, struct sched_ledger *ledger)
 {
     struct sched *s = must_calloc(1, sizeof(*s));
     s->opts = *opts;
     s->policy = sched_policy_type(opts->policy);
+    s->ledger = ledger ? ledger : &s->own_ledger;
     agent_index_init(&s->agents, opts);
     projection_init(&s->projection, opts);
     for (int i = 0; i < SCHED_LEVELS; i++) {
@@ -163,8 +164,9 @@ static void count_leaving(struct sched *s, struct sched_request *r, int by)
 
 static void index_request(struct sched *s, struct sched_request *r)
 {
-    level_add(sched_level_of(s, r, r->priority), r);
+    level_add(sched_level_of(s, r, sched_rank(r)), r);
     count_in_job(r, 1);
+    quotas_count(s->ledger, r, 1);
     if (r->promote_us != 0)
         RB_INSERT(sched_promotions, &s->promotions, r);
     if (r->state != SCHED_RELEASING)
@@ -175,8 +177,9 @@ static void index_request(struct sched *s, struct sched_request *r)
 
 static void unindex_request(struct sched *s, struct sched_request *r)
 {
+    quotas_count(s->ledger, r, -1);
     count_in_job(r, -1);
-    level_remove(sched_level_of(s, r, r->priority), r);
+    level_remove(sched_level_of(s, r, sched_rank(r)), r);
     if (r->promote_us != 0)
         RB_REMOVE(sched_promotions, &s->promotions, r);
     if (r->state != SCHED_RELEASING)
@@ -188,6 +191,8 @@ static void unindex_request(struct sched *s, struct sched_request *r)
 static void set_state(struct sched *s, struct sched_request *r, enum sched_state to)
 {
     unindex_request(s, r);
+    if (r->state == SCHED_PENDING)
+        r->borrows = r->would_borrow;
     r->state = to;
     if (to != SCHED_PENDING)
         r->promote_us = 0;
@@ -198,6 +203,10 @@ static void add_request(struct sched *s, struct sched_request *r, enum sched_sta
 {
     struct sched_job *job = r->job;
     r->state = state;
+    r->sched = s;
+    /* which of the requests that run already borrow is found in the next pass, in the order of their turns */
+    r->would_borrow = false;
+    r->borrows = state != SCHED_PENDING && job->quotas && r->slots > 0;
     r->hash = sched_hash(r->allocation_id);
     r->shape = NULL;
     r->share = NULL;
@@ -282,6 +291,14 @@ static void unindex_requests_of(struct sched *s, struct sched_job *job)
         unindex_request(s, r);
 }
 
+/* The next pass finds which of the job's requests borrow. */
+static void borrow_again(struct sched_job *job)
+{
+    struct sched_request *r;
+    RB_FOREACH(r, sched_job_requests, &job->requests)
+        r->borrows = r->state != SCHED_PENDING && job->quotas && r->slots > 0;
+}
+
 static void index_requests_of(struct sched *s, struct sched_job *job, int priority_before)
 {
     struct sched_request *r;
@@ -302,7 +319,9 @@ void sched_job_set(struct sched *s, struct sched_job *job, const struct sched_jo
     job->weight = to->weight;
     job->max_slots = to->max_slots;
     job->queue_position = to->queue_position;
+    job->quotas = to->quotas;
     if (job->request_n > 0) {
+        borrow_again(job);
         job_order_insert(&s->order, job);
         index_requests_of(s, job, before);
     }
@@ -335,6 +354,30 @@ int64_t sched_waiting_ahead(const struct sched_job *job)
 
 /* ---- a pass ------------------------------------------------------------------------------------------------------ */
 
+void pass_plan_quotas(struct pass *p, const struct sched_request *r)
+{
+    if (!r->job->quotas || r->slots == 0)
+        return;
+    bool borrows = p->s->policy->has_queue ? p->borrowing : sched_quotas_borrowing(r->job->quotas, r->slots) != NULL;
+    if (p->planned_n == p->planned_cap) {
+        p->planned_cap = p->planned_cap == 0 ? 16 : 2 * p->planned_cap;
+        struct planned *more = arena_array(p->arena, struct planned, p->planned_cap);
+        for (size_t i = 0; i < p->planned_n; i++)
+            more[i] = p->planned[i];
+        p->planned = more;
+    }
+    p->planned[p->planned_n++] = (struct planned){r->job->quotas, r->slots, borrows};
+    quotas_plan(r->job->quotas, r->slots, borrows, 1);
+}
+
+void pass_forget_quotas(struct pass *p)
+{
+    while (p->planned_n > 0) {
+        const struct planned *last = &p->planned[--p->planned_n];
+        quotas_plan(last->quotas, last->slots, last->borrows, -1);
+    }
+}
+
 void pass_allocate(struct pass *p, struct sched_request *r, const struct sched_share *share, size_t n)
 {
     struct sched_decision *d = p->ret;
@@ -346,6 +389,7 @@ void pass_allocate(struct pass *p, struct sched_request *r, const struct sched_s
         d->allocate = more;
     }
     r->backfilled = p->backfilling;
+    r->would_borrow = p->s->policy->has_queue ? p->borrowing : sched_quotas_borrowing(r->job->quotas, r->slots) != NULL;
     d->allocate[d->allocate_n++] = (struct sched_placement){r, arena_dup(p->arena, share, n * sizeof(*share)), n};
 }
 
@@ -371,6 +415,18 @@ void pass_release(struct pass *p, struct sched_request *r)
 {
     r->released_in = p->s->pass;
     add_to(p->arena, &p->ret->release, &p->ret->release_n, &p->release_cap, r);
+}
+
+/* Makes requests their quotas' own that borrow and need not any more. */
+static void own_what_may_be_own(struct sched *s)
+{
+    struct sched_request *r;
+    for (bool begin = true; (r = quotas_next_to_own(s->ledger, begin)); begin = false) {
+        unindex_request(r->sched, r);
+        r->borrows = false;
+        index_request(r->sched, r);
+    }
+    quotas_all_looked_at(s->ledger);
 }
 
 /* Gives each request that has waited long enough the next better priority. */
@@ -405,7 +461,9 @@ void sched_pass(struct sched *s, int64_t now_us, struct arena *a, struct sched_d
     if (!s->share)
         return; /* there has never been an agent */
     promote_waiting(s, now_us);
+    own_what_may_be_own(s);
     s->policy->pass(&p);
+    pass_forget_quotas(&p);
     carry_out(s, ret);
     const struct sched_request *next = RB_MIN(sched_promotions, &s->promotions);
     ret->again_us = !next ? 0 : next->promote_us;

@@ -24,6 +24,7 @@
 #include "common/base/hash.h"
 #include "common/base/tree.h"
 #include "core/sched/opts.h"
+#include "core/sched/quotas.h"
 
 struct agent_size;
 struct sched_bucket;
@@ -68,7 +69,8 @@ struct sched_job {
     /* position: within a priority a lower number goes first; at first it is the time of submission */
     int64_t queue_position, submitted_us;
     double weight;
-    int max_slots; /* -1: no limit. It counts with fair share, and not with priorities */
+    int max_slots;               /* -1: no limit. It counts with fair share, and not with priorities */
+    struct sched_quotas *quotas; /* NULL: the job has no quotas */
     /* The members from here on are used by the scheduler only. A pass with fair share reads the first of them, and the
      * two before them, of each job. */
     /* Sums over the job's requests that have slots. */
@@ -113,6 +115,9 @@ struct sched_request {
     /* the members from here on are used by the scheduler only */
     enum sched_state state;
     bool backfilled; /* the request was placed while a more important one waited */
+    /* borrows: it has its slots beyond what is its quotas' own. would_borrow: so it will, if it is placed */
+    bool borrows, would_borrow;
+    struct sched *sched;
     uint64_t hash;
     int priority; /* the priority of the job, made better by aging */
     struct sched_shape *shape;
@@ -121,7 +126,7 @@ struct sched_request {
     uint64_t released_in; /* number of the pass that last wanted it released */
     uint64_t granted_in;  /* number of the pass that last granted it slots without finding agents for them */
     int64_t promote_us;   /* the time at which aging gives it the next better priority; 0: never */
-    RB_ENTRY(sched_request) turn, in_job, in_promotions;
+    RB_ENTRY(sched_request) turn, in_job, in_promotions, in_borrowers;
     TAILQ_ENTRY(sched_request) in_releasing;
 };
 
@@ -151,7 +156,9 @@ enum { SCHED_KEPT_MAX = 4, SCHED_LEAVING_MAX = 256 };
 enum { SCHED_PLANS_MAX = 8 };
 
 struct sched;
-struct sched *sched_new(const struct sched_opts *opts); /* never NULL */
+/* Never NULL. The ledger must live longer; schedulers whose jobs have quotas in common have it in common. NULL: a
+ * ledger of its own. */
+struct sched *sched_new(const struct sched_opts *opts, struct sched_ledger *ledger);
 void sched_free(struct sched *s);
 const struct sched_opts *sched_get_opts(const struct sched *s);
 
@@ -176,7 +183,8 @@ void sched_request_releasing(struct sched *s, struct sched_request *r);
 void sched_request_gave_back(struct sched *s, struct sched_request *r, const struct sched_agent *agent);
 void sched_request_remove(struct sched *s, struct sched_request *r);
 
-/* Sets a job's priority, weight, max_slots and queue_position to those of *to. */
+/* Sets a job's priority, weight, max_slots, queue_position and quotas to those of *to. If the quotas are others, or if
+ * their numbers were changed and this is called with the same ones, it is found anew which requests borrow. */
 void sched_job_set(struct sched *s, struct sched_job *job, const struct sched_job *to);
 
 /* Makes one pass: decides which requests get slots and which are stopped. When it returns, placements have been made:

@@ -199,10 +199,26 @@ struct pool {
     TAILQ_HEAD(, allocation) allocations; /* in the order in which they were asked for */
     TAILQ_HEAD(, allocation) new;         /* those of `allocations` that the scheduler has not been told of */
     struct sched *sched;
+    struct sched_ledger *ledger; /* of all pools */
     LIST_HEAD(, agent) stale;
     struct timer pass;       /* due when another pass may decide otherwise because requests have aged */
     struct elastic *elastic; /* NULL: the pool has the agents that connect to it */
     struct run_times run_times;
+};
+
+/* A quota, and all that one user has started in one workspace, which keep to the same quotas (resources/quotas.h). */
+struct quota {
+    int32_t workspace_id, user_id; /* 0: all */
+    char what[CORE_QUOTA_WHAT_MAX];
+    struct sched_quota sched;
+    LIST_ENTRY(quota) in_core;
+};
+struct quota_set {
+    struct {
+        int32_t workspace_id, user_id;
+    } key;
+    struct sched_quotas sched;
+    UT_hash_handle hh;
 };
 
 struct core {
@@ -228,6 +244,9 @@ struct core {
     struct machine *machines;
     struct pool *pool;
     size_t pool_n;
+    LIST_HEAD(, quota) quotas;
+    struct quota_set *quota_sets; /* by workspace and user */
+    struct sched_ledger ledger;   /* what the schedulers of all pools know of quotas */
     struct timers timers;
     struct ports ports;
     STAILQ_HEAD(, experiment) searchers_touched;

@@ -37,7 +37,7 @@ l.service_token          -- what a notebook's program lets its user in with; els
 
 -- The columns that the core owns.
 -- row: launched_row in core/records/rows.h of launched_tasks l
-l.task_id: chars, l.pool: chars, l.slots: i32, l.priority: i32, l.max_slots: i32, l.weight: real, l.queue_position: i64,
+l.workspace_id, l.task_id: chars, l.pool: chars, l.slots: i32, l.priority: i32, l.max_slots: i32, l.weight: real, l.queue_position: i64,
 l.run_id: i32, l.idle_timeout_us, l.description,
 l.state: generic_state, l.no_pause: bool, l.preemption_timeout_s: i32, l.parent_id: chars
 

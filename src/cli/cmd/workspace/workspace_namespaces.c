@@ -1,4 +1,4 @@
-/* The Kubernetes namespaces that a workspace is bound to, and its quota there. */
+/* The Kubernetes namespaces that a workspace is bound to. */
 #include "cli/cmd/show.h"
 #include "cli/cmd/workspace.h"
 
@@ -76,18 +76,5 @@ int cmd_workspace_bindings_delete(struct cli *cli, const struct args_workspace_b
         api_call(cli, ROUTE_ID_DELETE_WORKSPACE_NAMESPACE_BINDINGS, &in, NULL, err) < 0)
         return -1;
     fputs("Successfully deleted binding.\n", cli->out);
-    return 0;
-}
-
-int cmd_workspace_resource_quota_set(struct cli *cli, const struct args_workspace_resource_quota_set *args,
-                                     struct error *err)
-{
-    struct wire_map_int32 quota = {.key = cluster_of(args->cluster_name), .value = (int32_t)args->resource_quota};
-    struct wire_set_resource_quotas_request in = {.cluster_quota_pairs = &quota, .cluster_quota_pairs_n = 1};
-    if (workspace_by_name(cli, args->workspace_name, &in.id, err) < 0 ||
-        api_call(cli, ROUTE_ID_SET_RESOURCE_QUOTAS, &in, NULL, err) < 0)
-        return -1;
-    fprintf(cli->out, "Resource quota %d is set on workspace %s %s%s\n", quota.value, args->workspace_name,
-            args->cluster_name ? "for cluster " : "", args->cluster_name ? args->cluster_name : "");
     return 0;
 }
