@@ -349,6 +349,7 @@ static int try_start(const struct taskspec *spec, const char *refusal, struct ch
         r = await_exec(&c, p.status[0], ret_code, ret_lack, err);
     }
     if (r == 0) {
+        c.first = own.first;
         c.out = take_fd(p.out[0]);
         c.err = take_fd(p.err[0]);
         set_nonblocking(c.out);

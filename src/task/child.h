@@ -13,6 +13,7 @@
 
 struct child {
     pid_t pid;    /* also the id of its process group */
+    pid_t first;  /* the first process of the task's own process ids (task/pid_namespace.h); 0: it has none */
     int out, err; /* the reading ends of its pipes, non-blocking */
 };
 

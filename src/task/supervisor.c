@@ -143,6 +143,7 @@ static void start_task(struct supervisor *s)
         return;
     }
     s->pid = c.pid;
+    s->first = c.first;
     limits_open(&s->limits, &s->spec, s->dir, clock_monotonic_us());
     s->output[0].fd = c.out;
     s->output[1].fd = c.err;
@@ -332,6 +333,8 @@ static void reap_children(struct supervisor *s)
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
         if (pid == s->pid)
             on_entrypoint_gone(s, status);
+        else if (pid == s->first)
+            s->first = 0;
     s->has_children = !(pid < 0 && errno == ECHILD);
 }
 
@@ -344,7 +347,10 @@ static void kill_all(struct supervisor *s)
                       : s->kill_wait_us < KILL_LAST_US / 2 ? 2 * s->kill_wait_us
                                                            : KILL_LAST_US;
     s->kill_at_us = now + s->kill_wait_us;
-    proctree_kill_descendants(getpid());
+    if (s->first > 0)
+        kill(s->first, SIGKILL); /* the kernel ends the rest, without a look at each process of the machine */
+    else
+        proctree_kill_descendants(getpid());
 }
 
 static bool outputs_ended(const struct supervisor *s)

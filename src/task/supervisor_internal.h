@@ -41,6 +41,7 @@ struct supervisor {
     /* of the entrypoint, and of its process group; 0 if the task was not executed, or was executed by an earlier
      * supervisor */
     pid_t pid;
+    pid_t first; /* with which the kernel ends all processes of the task; 0: there is none, or it has ended */
     bool adopted;
     bool has_children;
     int64_t drain_until_us;
