@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include "agent/credentials.h"
+#include "agent/machine/local_address.h"
 #include "agent/task/runtime.h"
 #include "common/base/cleanup.h"
 #include "common/base/strbuf.h"
 #include "common/config/config.h"
 #include "common/config/schema.h"
 #include "common/system/files.h"
+#include "net/client/no_proxy.h"
 
 #define TOKEN_MAX 4096
 
@@ -315,6 +317,40 @@ int agent_config_read(struct config *c, struct arena *a, struct agent_config *re
         return -1;
     *ret = x;
     return 0;
+}
+
+/* Sets a variable for what the agent does itself, such as downloads by libcurl, if the configuration has the key. */
+static void use_proxy_variable(const char *name, const char *value)
+{
+    if (*value)
+        setenv(name, value, 1);
+}
+
+void agent_config_use_proxies(const struct agent_config *c)
+{
+    use_proxy_variable("http_proxy", c->http_proxy);
+    use_proxy_variable("https_proxy", c->https_proxy);
+    use_proxy_variable("no_proxy", c->no_proxy);
+}
+
+static const char *variable(const char *name, const char *other)
+{
+    const char *v = getenv(name);
+    v = v && *v ? v : getenv(other);
+    return v && *v ? v : NULL;
+}
+
+const char *agent_config_master_proxy(const struct agent_config *c)
+{
+    const char *proxy = c->tls ? variable("https_proxy", "HTTPS_PROXY") : variable("http_proxy", "http_proxy");
+    const char *except = variable("no_proxy", "NO_PROXY");
+    size_t n = strlen(c->master_host), bracket = c->master_host[0] == '[' && n > 2;
+    char host[256];
+    snprintf(host, sizeof(host), "%.*s", (int)(n - 2 * bracket), c->master_host + bracket);
+    if (!proxy || local_address_is_loopback(c->master_host) ||
+        (except && no_proxy_excepts(except, host, c->master_port)))
+        return NULL;
+    return proxy;
 }
 
 /* The URL of host and port. In a URL an IPv6 address stands in brackets. */

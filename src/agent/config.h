@@ -64,6 +64,11 @@ struct config;
  * arena. */
 int agent_config_read(struct config *c, struct arena *a, struct agent_config *ret, struct error *err);
 
+/* Lets the agent itself use the proxies of the configuration. Called once, at the start. */
+void agent_config_use_proxies(const struct agent_config *c);
+/* The proxy by which the agent itself reaches the master; NULL: none. An address of this machine needs none. */
+const char *agent_config_master_proxy(const struct agent_config *c);
+
 /* The limits of a task that asks for the limits `asked`. */
 struct task_limits agent_config_limits(const struct agent_config *c, const struct task_limits *asked);
 

@@ -114,6 +114,7 @@ static void connect_now(void *ctx)
                                   .pin = *own->pins ? own->pins : NULL,
                                   .on_certificate = on_certificate,
                                   .connect_timeout_s = 10,
+                                  .proxy = agent_config_master_proxy(c),
                                   .tls_skip_verify = c->tls_skip_verify,
                                   .client_cert = *c->tls_client_cert ? c->tls_client_cert : NULL,
                                   .client_key = c->tls_client_key,

@@ -123,6 +123,7 @@ static int check_machine(int argc, char **argv, struct error *err)
     keep_token_secret(argc, argv);
     if (*config_warnings(config))
         fprintf(stderr, "%s\n", config_warnings(config));
+    agent_config_use_proxies(&c);
     int failures = check_host(&c, stdout);
     return failures == 0 ? 0
                          : error_set(err, ERR_PRECONDITION, "%d thing%s keep%s this machine from being a good agent",
@@ -152,6 +153,7 @@ static int run_command_line(int argc, char **argv, struct error *err)
     log_set_json(strcmp(config_str(config, "log.format"), "json") == 0);
     config_log_warnings(config);
     warn_of_clear_text(&c);
+    agent_config_use_proxies(&c);
     return run_agent(&c, err);
 }
 

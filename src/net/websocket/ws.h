@@ -43,6 +43,8 @@ struct ws_client_options {
     void (*on_certificate)(void *ctx, const char *pem, const char *name, const char *fingerprint);
     const char *client_cert, *client_key; /* wss: PEM files of the certificate to show; NULL for none */
     int connect_timeout_s;
+    /* "http://[USER:PASSWORD@]HOST[:PORT]" of a proxy that is asked to CONNECT, for ws and wss; NULL for none */
+    const char *proxy;
 };
 
 /* Starts connecting. A failure is reported by on_close: with code 1006 if there is no connection, or with the HTTP

@@ -51,12 +51,20 @@ struct ws_dial {
     struct evdns_getaddrinfo_request *resolving;
     struct evutil_addrinfo *addresses, *next;
     struct bufferevent *bev;
-    bool requested; /* the connection is made and the upgrade request was sent */
+    struct strbuf tunnel; /* the CONNECT request to the proxy; "" without one */
+    char *proxy_host;     /* NULL: no proxy; proxy_port is its port */
+    char proxy_port[16];
+    bool tls_begun;  /* the proxy has made the connection, and TLS runs within it */
+    bool tunnelling; /* the CONNECT request is on its way */
+    bool requested;  /* the connection is made and the upgrade request was sent */
     char last_error[256];
 };
 
 static void try_next_address(struct ws_dial *d);
 static void tell_certificate(const struct ws_dial *d);
+static void on_readable(struct bufferevent *bev, void *ctx);
+static void on_event(struct bufferevent *bev, short what, void *ctx);
+static struct bufferevent *new_bufferevent(struct ws_dial *d, struct bufferevent *under);
 
 /* ---- the end of dialling ----------------------------------------------------------------------------------------- */
 
@@ -73,6 +81,8 @@ void ws_dial_free(struct ws_dial *d)
     SSL_CTX_free(d->tls_ctx);
     loop_timer_free(d->timer);
     strbuf_release(&d->request);
+    strbuf_release(&d->tunnel);
+    free(d->proxy_host);
     free(d->url);
     free(d->host);
     free(d->tls_name);
@@ -180,8 +190,10 @@ static bool read_answer(struct ws_dial *d, bool at_eof)
 
 static void describe_failure(struct ws_dial *d, struct bufferevent *bev)
 {
-    unsigned long tls_error = d->tls ? bufferevent_get_openssl_error(bev) : 0;
-    long verify = d->tls && !d->tls_skip_verify ? SSL_get_verify_result(bufferevent_openssl_get_ssl(bev)) : X509_V_OK;
+    unsigned long tls_error = d->tls && (!d->proxy_host || d->tls_begun) ? bufferevent_get_openssl_error(bev) : 0;
+    long verify = d->tls && (!d->proxy_host || d->tls_begun) && !d->tls_skip_verify
+                      ? SSL_get_verify_result(bufferevent_openssl_get_ssl(bev))
+                      : X509_V_OK;
     if (verify == X509_V_ERR_CERT_REJECTED && d->pin)
         snprintf(
             d->last_error, sizeof(d->last_error),
@@ -196,9 +208,60 @@ static void describe_failure(struct ws_dial *d, struct bufferevent *bev)
         snprintf(d->last_error, sizeof(d->last_error), "%s", errno ? strerror(errno) : "the connection broke off");
 }
 
+/* The connection to the master is made: asks it to upgrade. */
+static void request_upgrade(struct ws_dial *d)
+{
+    d->requested = true;
+    tell_certificate(d);
+    bufferevent_write(d->bev, d->request.s, d->request.n);
+}
+
+/* Reads what the proxy has answered to CONNECT. Behind it begins the connection to the master, with TLS if it has to
+ * be. */
+static void read_tunnel(struct ws_dial *d)
+{
+    struct evbuffer *in = bufferevent_get_input(d->bev);
+    ssize_t end = evbuffer_search(in, "\r\n\r\n", 4, NULL).pos;
+    char line[128] = "", why[300];
+    int status = 0;
+    if (end < 0 && evbuffer_get_length(in) > HEAD_MAX) {
+        dial_fail(d, 1006, "the headers of the proxy's answer are over 64 KiB");
+        return;
+    }
+    if (end < 0)
+        return;
+    evbuffer_copyout(in, line, sizeof(line) - 1);
+    line[strcspn(line, "\r\n")] = 0;
+    if (sscanf(line, "HTTP/1.%*1[01] %3d", &status) != 1 || status < 200 || status > 299) {
+        snprintf(why, sizeof(why), "the proxy %.100s:%s does not connect to it: %s", d->proxy_host, d->proxy_port,
+                 line);
+        dial_fail(d, 1006, why);
+        return;
+    }
+    evbuffer_drain(in, (size_t)end + 4);
+    d->tunnelling = false;
+    if (!d->tls) {
+        request_upgrade(d);
+        return;
+    }
+    struct bufferevent *secured = new_bufferevent(d, d->bev);
+    if (!secured) {
+        dial_fail(d, 1006, "no memory");
+        return;
+    }
+    d->bev = secured;
+    d->tls_begun = true;
+    bufferevent_setcb(d->bev, on_readable, NULL, on_event, d);
+    bufferevent_enable(d->bev, EV_READ | EV_WRITE);
+}
+
 static void on_readable(struct bufferevent *bev, void *ctx)
 {
-    read_answer(ctx, /* at_eof= */ false);
+    struct ws_dial *d = ctx;
+    if (d->tunnelling)
+        read_tunnel(d);
+    else
+        read_answer(d, /* at_eof= */ false);
 }
 
 static void on_event(struct bufferevent *bev, short what, void *ctx)
@@ -206,23 +269,33 @@ static void on_event(struct bufferevent *bev, short what, void *ctx)
     struct ws_dial *d = ctx;
     if (what & BEV_EVENT_CONNECTED) {
         setsockopt(bufferevent_getfd(bev), IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
-        d->requested = true;
-        tell_certificate(d);
-        bufferevent_write(bev, d->request.s, d->request.n);
+        if (d->proxy_host && !d->tls_begun && !d->tunnelling) {
+            d->tunnelling = true;
+            bufferevent_write(bev, d->tunnel.s, d->tunnel.n);
+        } else {
+            request_upgrade(d);
+        }
         return;
     }
     if (!d->requested) {
         describe_failure(d, bev);
+        if (d->proxy_host && !d->tls_begun) {
+            char why[sizeof(d->last_error)];
+            memcpy(why, d->last_error, sizeof(why));
+            snprintf(d->last_error, sizeof(d->last_error), "the proxy %.80s:%s: %.120s", d->proxy_host, d->proxy_port,
+                     why);
+        }
         try_next_address(d);
     } else if (!read_answer(d, /* at_eof= */ true)) {
         dial_fail(d, 1006, "the connection broke off before the answer");
     }
 }
 
-static struct bufferevent *new_bufferevent(struct ws_dial *d)
+/* under: the connection through the proxy, which is taken over; NULL: there is none yet. */
+static struct bufferevent *new_bufferevent(struct ws_dial *d, struct bufferevent *under)
 {
     struct event_base *base = loop_base(d->loop);
-    if (!d->tls)
+    if (!d->tls || (d->proxy_host && !under))
         return bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
     const char *name = d->tls_name ? d->tls_name : d->host;
     struct in6_addr unused;
@@ -236,8 +309,10 @@ static struct bufferevent *new_bufferevent(struct ws_dial *d)
         SSL_set1_host(ssl, name);
         SSL_set_tlsext_host_name(ssl, name);
     }
-    struct bufferevent *bev = bufferevent_openssl_socket_new(base, -1, ssl, BUFFEREVENT_SSL_CONNECTING,
-                                                             BEV_OPT_CLOSE_ON_FREE);
+    struct bufferevent *bev = under ? bufferevent_openssl_filter_new(base, under, ssl, BUFFEREVENT_SSL_CONNECTING,
+                                                                     BEV_OPT_CLOSE_ON_FREE)
+                                    : bufferevent_openssl_socket_new(base, -1, ssl, BUFFEREVENT_SSL_CONNECTING,
+                                                                     BEV_OPT_CLOSE_ON_FREE);
     if (bev)
         bufferevent_openssl_set_allow_dirty_shutdown(bev, 1);
     else
@@ -256,7 +331,8 @@ static void try_next_address(struct ws_dial *d)
         return;
     }
     d->next = a->ai_next;
-    d->bev = new_bufferevent(d);
+    d->tunnelling = d->tls_begun = false;
+    d->bev = new_bufferevent(d, NULL);
     if (!d->bev) {
         dial_fail(d, 1006, "no memory");
         return;
@@ -278,7 +354,8 @@ static void on_resolved(int rc, struct evutil_addrinfo *found, void *ctx)
     d->resolving = NULL;
     if (rc) {
         char why[300];
-        snprintf(why, sizeof(why), "the name %.200s can't be resolved: %s", d->host, evutil_gai_strerror(rc));
+        snprintf(why, sizeof(why), "the name %.200s can't be resolved: %s", d->proxy_host ? d->proxy_host : d->host,
+                 evutil_gai_strerror(rc));
         dial_fail(d, 1006, why);
         return;
     }
@@ -296,7 +373,9 @@ void ws_dial_start(struct ws_dial *d)
     }
     loop_timer_arm(d->timer, d->timeout_s * 1000000ll);
     /* NULL if on_resolved() has run already; d may be freed then. */
-    struct evdns_getaddrinfo_request *request = evdns_getaddrinfo(dns, d->host, d->port, &hints, on_resolved, d);
+    struct evdns_getaddrinfo_request *request = evdns_getaddrinfo(dns, d->proxy_host ? d->proxy_host : d->host,
+                                                                  d->proxy_host ? d->proxy_port : d->port, &hints,
+                                                                  on_resolved, d);
     if (request)
         d->resolving = request;
 }
@@ -448,6 +527,39 @@ static int make_tls(struct ws_dial *d, const struct ws_client_options *o, struct
                      ca_file ? ca_file : "the system");
 }
 
+/* Reads the proxy's address, and makes the request to it. A name and password are sent as RFC 7617 says. */
+static int parse_proxy(struct ws_dial *d, const char *proxy, struct error *err)
+{
+    cleanup_strbuf struct strbuf url = STRBUF_INIT;
+    strbuf_addf(&url, "%s%s", strstr(proxy, "://") ? "" : "http://", proxy);
+    struct evhttp_uri *u = evhttp_uri_parse(strbuf_str(&url));
+    const char *scheme = u ? evhttp_uri_get_scheme(u) : NULL, *host = u ? evhttp_uri_get_host(u) : NULL;
+    const char *user = u ? evhttp_uri_get_userinfo(u) : NULL;
+    if (!scheme || strcasecmp(scheme, "http") != 0 || !host || !*host) {
+        if (u)
+            evhttp_uri_free(u);
+        return error_set(err, ERR_INVALID, "the proxy is not of the form http://HOST:PORT");
+    }
+    size_t n = strlen(host);
+    bool bracketed = host[0] == '[' && n > 2, v6 = strchr(d->host, ':');
+    d->proxy_host = must_strndup(host + bracketed, n - 2 * bracketed);
+    snprintf(d->proxy_port, sizeof(d->proxy_port), "%d", evhttp_uri_get_port(u) > 0 ? evhttp_uri_get_port(u) : 80);
+    strbuf_addf(&d->tunnel, "CONNECT %s%s%s:%s HTTP/1.1\r\nHost: %s%s%s:%s\r\n", v6 ? "[" : "", d->host, v6 ? "]" : "",
+                d->port, v6 ? "[" : "", d->host, v6 ? "]" : "", d->port);
+    if (user) {
+        size_t length;
+        char *plain = evhttp_uridecode(user, 0, &length);
+        unsigned char *coded = must_calloc(1, 4 * (length / 3 + 2));
+        EVP_EncodeBlock(coded, (const unsigned char *)plain, (int)length);
+        strbuf_addf(&d->tunnel, "Proxy-Authorization: Basic %s\r\n", (const char *)coded);
+        free(coded);
+        free(plain);
+    }
+    strbuf_adds(&d->tunnel, "\r\n");
+    evhttp_uri_free(u);
+    return 0;
+}
+
 struct ws_dial *ws_dial_new(struct ws *w, struct loop *l, const struct ws_client_options *o, void *ctx,
                             struct error *err)
 {
@@ -464,7 +576,8 @@ struct ws_dial *ws_dial_new(struct ws *w, struct loop *l, const struct ws_client
     d->timer = loop_timer_new(l, on_timeout, d);
 
     cleanup_strbuf struct strbuf target = STRBUF_INIT;
-    if (parse_url(d, &target, err) < 0 || (d->tls && make_tls(d, o, err) < 0)) {
+    if (parse_url(d, &target, err) < 0 || (o->proxy && parse_proxy(d, o->proxy, err) < 0) ||
+        (d->tls && make_tls(d, o, err) < 0)) {
         ws_dial_free(d);
         return NULL;
     }
