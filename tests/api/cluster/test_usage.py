@@ -94,7 +94,7 @@ def test_sums_agree_with_each_other_and_with_the_message(cluster):
 
 def test_the_summary_tells_what_was_idle_what_failed_and_what_it_costs(cluster):
     cluster.stop_agent()  # the end of its connection writes down that it was there until now
-    wait_for("the agent's time", lambda: any(r["available_slot_hours"] for r in table(cluster, "summary", **month())))
+    wait_for("the agent's time", lambda: any(float(r["available_slot_hours"] or 0) > 0 for r in table(cluster, "summary", **month())))
     rows = table(cluster, "summary", **month())
     cluster.start_agent(slots=2)
     used, failed = (sum(float(r[name]) for r in rows) for name in ("used_slot_hours", "failed_slot_hours"))
