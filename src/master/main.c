@@ -199,13 +199,13 @@ static int build_api(struct master *m, struct error *err)
                : accounts_collector_token(m->config, m->collector_token, err);
 }
 
-static void on_new_pair(void *ctx, struct ssl_ctx_st *tls)
+static void on_new_pair(void *ctx, struct ssl_ctx_st *tls, const char *fingerprint)
 {
     struct master *m = ctx;
     if (m->http) /* m->http is NULL while the master starts or stops */
         http_server_set_tls(m->http, tls);
-    if (m->agents && m->tls)
-        agent_hub_tell_certificate(m->agents, tls_files_fingerprint(m->tls));
+    if (m->agents)
+        agent_hub_tell_certificate(m->agents, fingerprint);
 }
 
 static void on_hangup(void *ctx)

@@ -13,7 +13,6 @@ from support.cluster import PASSWORD, Cluster, wait_for
 from support.machines import machines, need_namespaces
 from support.ports import free_port
 
-
 NUMBERS = itertools.count()
 
 

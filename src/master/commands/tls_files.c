@@ -28,7 +28,7 @@ struct tls_files {
     struct tls_pair pair;
     struct loop_timer *timer;
     int64_t period_us;
-    void (*on_change)(void *ctx, struct ssl_ctx_st *tls);
+    void (*on_change)(void *ctx, struct ssl_ctx_st *tls, const char *fingerprint);
     void *ctx;
 };
 
@@ -137,10 +137,9 @@ void tls_files_reload(struct tls_files *t)
         log_error("tls.reload_failed", "reason=%s action=keep_the_old", log_quote(error_msg(&err)));
         return;
     }
-    struct tls_pair old = t->pair;
+    t->on_change(t->ctx, fresh.ctx, fresh.fingerprint);
+    tls_pair_release(&t->pair);
     t->pair = fresh;
-    t->on_change(t->ctx, fresh.ctx);
-    tls_pair_release(&old);
     log_pair(t, "tls.reloaded");
 }
 

@@ -21,7 +21,8 @@ struct tls_files_options {
     const char *cert, *key; /* all texts are copied */
     const char *client_ca;  /* "": clients are not asked for a certificate */
     int64_t period_us;
-    void (*on_change)(void *ctx, struct ssl_ctx_st *tls); /* called on the loop */
+    /* called on the loop; fingerprint: SHA-256 of the new certificate, hexadecimal */
+    void (*on_change)(void *ctx, struct ssl_ctx_st *tls, const char *fingerprint);
     void *ctx;
 };
 

@@ -49,10 +49,11 @@ struct watched {
     int changes;
 };
 
-static void on_change(void *ctx, struct ssl_ctx_st *tls)
+static void on_change(void *ctx, struct ssl_ctx_st *tls, const char *fingerprint)
 {
     struct watched *w = ctx;
     w->changes++;
+    assert_string_not_equal(fingerprint, tls_files_fingerprint(w->files));
     assert_ptr_not_equal(tls, tls_files_ctx(w->files)); /* the old one lives until everybody has the new one */
     loop_stop(w->loop);
 }
