@@ -1,2 +1,0 @@
--- The migration of this number is made elsewhere.
-SELECT 1;
