@@ -31,7 +31,7 @@ BEGIN
     END LOOP;
     IF old_values IS NULL AND new_values IS NULL THEN RETURN NULL; END IF;
     FOREACH name IN ARRAY string_to_array(TG_ARGV[1], ',') LOOP
-        id := id || CASE WHEN id = '' THEN '' ELSE '/' END || (coalesce(n, o) ->> name);
+        id := id || CASE WHEN id = '' THEN '' ELSE '/' END || coalesce(coalesce(n, o) ->> name, '');
     END LOOP;
     INSERT INTO change_notes (actor, kind, object_id, action, old_values, new_values)
     VALUES (current_setting('det.actor'), TG_ARGV[0], id, lower(TG_OP), old_values, new_values);
@@ -82,7 +82,7 @@ def sqlite_trigger(row, action):
     on = f"UPDATE OF {', '.join(row['columns'])}" if action == "update" else action.upper()
     old = "NULL" if action == "insert" else sqlite_values(row, action, "OLD")
     new = "NULL" if action == "delete" else sqlite_values(row, action, "NEW")
-    id_text = " || '/' || ".join(f"{side}.{c}" for c in row["id"])
+    id_text = " || '/' || ".join(f"coalesce({side}.{c}, '')" for c in row["id"])
     return (f"CREATE TEMP TRIGGER det_{action}_{row['table']} AFTER {on} ON main.{row['table']} WHEN {' AND '.join(when)} BEGIN "
             f"INSERT INTO change_notes (actor, kind, object_id, action, old_values, new_values) "
             f"VALUES (det_actor(), '{row['kind']}', {id_text}, '{action}', {old}, {new}); END;")

@@ -200,17 +200,7 @@ static void add_request_defaults(struct json_object *config, const struct expcon
     }
 }
 
-/* ---- Defaults and completeness ----------------------------------------------------------------------------------- */
-
-struct json_object *expconf_fill(struct json_object *config)
-{
-    cleanup_json struct json_object *rest = json_object_new_object(), *merged = NULL;
-    const struct schema_key *policies = schema_find(keys(), "log_policies");
-    json_object_object_add(rest, "log_policies", json_tokener_parse(policies->def));
-    merged = schema_merge(keys(), config, rest);
-    expconf_normalize_hyperparameters(merged);
-    return schema_fill(keys(), merged);
-}
+/* ---- Completeness ------------------------------------------------------------------------------------------------ */
 
 static void check_complete(struct json_object *config, bool unmanaged, const struct schema_place *place,
                            struct schema_problems *problems)

@@ -1,4 +1,5 @@
-/* Shorthands to normal form. Whatever is not of the form a shorthand has is left alone: validation tells about it. */
+/* Shorthands to normal form, and defaults. Whatever is not of the form a shorthand has is left alone: validation tells
+ * about it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,6 +7,7 @@
 #include "common/config/schema.h"
 #include "core/config/expconf.h"
 #include "core/config/expconf_internal.h"
+#include "gen/config_tables.h"
 
 static struct json_object *member(struct json_object *v, const char *name)
 {
@@ -162,4 +164,14 @@ void expconf_normalize_hyperparameters(struct json_object *config)
     if (!json_object_is_type(all, json_type_object))
         return;
     json_object_object_foreach(all, name, value) json_object_object_add(all, name, normal_hyperparameter(value));
+}
+
+struct json_object *expconf_fill(struct json_object *config)
+{
+    cleanup_json struct json_object *rest = json_object_new_object(), *merged = NULL;
+    const struct schema_key *policies = schema_find(experiment_config_keys, "log_policies");
+    json_object_object_add(rest, "log_policies", json_tokener_parse(policies->def));
+    merged = schema_merge(experiment_config_keys, config, rest);
+    expconf_normalize_hyperparameters(merged);
+    return schema_fill(experiment_config_keys, merged);
 }

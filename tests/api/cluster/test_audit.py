@@ -167,6 +167,41 @@ def logged_in(w):
     return reply.json["token"]
 
 
+def group(w, **more):
+    return w.call("CreateGroup", {"name": w.name(), **more})["group"]["groupId"]
+
+
+def role_of_user(w, user):
+    return {"userRoleAssignments": [{"userId": user, "roleAssignment": {"role": {"roleId": 4}, "scopeCluster": True}}]}
+
+
+def give_role(w):
+    body = role_of_user(w, w.user()["id"])
+    w.call("AssignRoles", body)
+    return body
+
+
+def put_policy(w, **place):
+    verb = "PutWorkspaceConfigPolicies" if place else "PutGlobalConfigPolicies"
+    policy = json.dumps({"invariant_config": {"environment": {"registry_auth": {"password": CANARY}}}})
+    w.call(verb, {"configPolicies": policy}, workloadType="EXPERIMENT", **place)
+    return place
+
+
+def delete_policy(w, **place):
+    w.call("DeleteWorkspaceConfigPolicies" if place else "DeleteGlobalConfigPolicies", workloadType="EXPERIMENT", **put_policy(w, **place))
+
+
+def put_message(w):
+    w.call("SetClusterMessage", {"message": w.name(), "startTime": "2026-01-01T00:00:00Z"})
+
+
+def accept_agent(w):
+    w.c.start_agent("far", wait=False, token_file="")
+    asking = wait_for("the agent to ask", lambda: w.c.get("/api/v1/pending-agents").json["agents"])
+    w.call("AcceptAgent", {"fingerprint": asking[0]["fingerprint"]}, agentId="far")
+
+
 CALLS = {
     "Login": logged_in,
     "Logout": lambda w: w.call("Logout", token=logged_in(w)),
@@ -260,6 +295,23 @@ CALLS = {
     "PostWebhook": lambda w: w.webhook(),
     "PatchWebhook": lambda w: w.call("PatchWebhook", {"url": f"http://127.0.0.1:2/{CANARY}"}, id=w.webhook()),
     "DeleteWebhook": lambda w: w.call("DeleteWebhook", id=w.webhook()),
+    "CreateGroup": lambda w: group(w),
+    "UpdateGroup": lambda w: w.call("UpdateGroup", {"name": w.name(), "addUsers": [w.user()["id"]]}, groupId=group(w)),
+    "DeleteGroup": lambda w: w.call("DeleteGroup", groupId=group(w, addUsers=[w.user()["id"]])),
+    "AssignMultipleGroups": lambda w: w.call("AssignMultipleGroups", {"userIds": [w.user()["id"]], "addGroups": [group(w)]}),
+    "AssignRoles": give_role,
+    "RemoveAssignments": lambda w: w.call("RemoveAssignments", give_role(w)),
+    "PutGlobalConfigPolicies": put_policy,
+    "DeleteGlobalConfigPolicies": delete_policy,
+    "PutWorkspaceConfigPolicies": lambda w: put_policy(w, workspaceId=w.workspace()),
+    "DeleteWorkspaceConfigPolicies": lambda w: delete_policy(w, workspaceId=w.workspace()),
+    "SetClusterMessage": put_message,
+    "DeleteClusterMessage": lambda w: (put_message(w), w.call("DeleteClusterMessage")),
+    "SetQuota": lambda w: w.call("SetQuota", {"workspaceId": w.workspace(), "slots": 1, "limit": 2}),
+    "SetResourceQuotas": lambda w: w.call("SetResourceQuotas", {"clusterQuotaPairs": {"": 3}}, id=w.workspace()),
+    "PostJoinToken": lambda w: w.call("PostJoinToken", {"lifespan": "1h"}),
+    "DeleteJoinToken": lambda w: w.call("DeleteJoinToken", tokenId=w.call("PostJoinToken", {"lifespan": "1h"})["joinToken"]["id"]),
+    "AcceptAgent": accept_agent,
     # these need what the calls above need, too, so they come last
     "RevokeAgentKey": lambda w: w.call("RevokeAgentKey", agentId=w.agent()),
     "RemoveAgent": lambda w: (w.c.stop_agent(signo=9), wait_for("the loss of the agent", lambda: w.call("GetAgents")["agents"][0].get("lostTime")),

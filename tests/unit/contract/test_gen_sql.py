@@ -41,7 +41,8 @@ def generate(queries=ROW + QUERIES, table=TABLE):
             (path / name).mkdir()
         (path / "migrations/0001_tables.sql").write_text(table)
         (path / "queries/pets.sql").write_text(queries)
-        p = subprocess.run([ROOT / "tools/gen-sql", path / "out", path / "migrations", path / "queries"], capture_output=True, text=True)
+        (path / "audited.json").write_text('{"tables": []}')
+        p = subprocess.run([ROOT / "tools/gen-sql", path / "out", path / "migrations", path / "queries", path / "audited.json"], capture_output=True, text=True)
         return p.returncode, p.stderr, {f.name: f.read_text() for f in (path / "out").iterdir()}
 
 
