@@ -36,6 +36,8 @@ CONTRACT = Contract()
 BUILD = pathlib.Path(os.environ.get("DET_BUILD", ROOT / "build"))
 # The memory of a program with a sanitizer says nothing about the program's own.
 SANITIZED = any(name in (BUILD / "determined-master").read_bytes() for name in (b"__asan_init", b"__tsan_init"))
+# The thread of this sanitizer keeps a supervisor that is not root from making a user namespace, which must have one thread only.
+THREAD_SANITIZED = b"__tsan_init" in (BUILD / "determined-task").read_bytes()
 PASSWORD = "Test-Passw0rd"
 FIRST_SECURITY = {"initial_user_password": PASSWORD}
 STOP_PATIENCE_S = 60  # far more than any program should need, since it is no fault of the program if the machine is busy
