@@ -64,6 +64,13 @@ class World:
         self.agent.start()
         self.master.wait_agent(links + 1)
 
+    def wait_removed(self):
+        try:
+            wait_for("the removal of the container", lambda: self.leftovers() == [])
+        except AssertionError as e:
+            log = [line for line in self.agent.log_text().splitlines() if "agent.container" in line or "engine" in line]
+            raise AssertionError("\n".join([str(e), json.dumps(self.leftovers(), indent=1), *log])) from None
+
     def leftovers(self):
         return self.engine.containers() if self.engine else []
 
@@ -303,7 +310,7 @@ def test_what_a_killed_agent_has_left_is_removed(world, engine):
     world.agent.start()
     world.master.wait_agent(links + 1)
     assert world.master.finish(c)["kind"] == "EXIT_KIND_LOST"
-    wait_for("the removal of the container", lambda: engine.containers() == [])
+    world.wait_removed()
     assert not naps()
 
 
@@ -323,7 +330,7 @@ def test_an_engine_that_is_away_disturbs_no_task_that_runs(world, engine):
         os.rename(engine.socket + ".away", engine.socket)
     assert world.master.text(c) == "ready\n" + "".join(f"{n}\n" for n in range(1, 1001))
     world.restart_agent()  # which removes what was left meanwhile
-    wait_for("the removal of the container", lambda: engine.containers() == [])
+    world.wait_removed()
 
 
 def test_an_engine_that_hangs_in_mid_task_holds_nothing_up(world, engine):
@@ -340,7 +347,7 @@ def test_an_engine_that_hangs_in_mid_task_holds_nothing_up(world, engine):
         assert world.master.finish(other)["kind"] == "EXIT_KIND_SIGNALED"
     finally:
         engine.process.send_signal(signal.SIGCONT)
-    wait_for("the removal of the container", lambda: engine.containers() == [])
+    world.wait_removed()
 
 
 def test_an_image_is_pulled_again_if_the_order_says_so(world, engine):
