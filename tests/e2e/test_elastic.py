@@ -9,7 +9,6 @@ import pytest
 from support.cluster import BUILD, wait_for
 from support.det import det
 from support.experiments import log_of, shell, the_trial, wait_file, wait_line
-from support.machine_pids import machine_pids  # noqa: F401
 from support.processes import alive
 
 AGENT = BUILD / "determined-agent"
@@ -17,7 +16,8 @@ AGENT = BUILD / "determined-agent"
 
 def elastic(new_cluster, name="default", security=None, start=True, **provider):
     provider = {"type": "local", "max_instances": 2, "max_idle_agent_period": "2s", "max_agent_starting_period": "100s",
-                "agent_config_file_contents": {"container_runtime": "process", "allow_root_tasks": True}, **provider}
+                "agent_config_file_contents": {"container_runtime": "process", "allow_root_tasks": True, "pid_namespaces": False},
+                **provider}
     cluster = new_cluster(config={"resource_pools": [{"pool_name": name, "agent_reconnect_wait": "2s", "provider": provider}],
                                   "resource_manager": {"type": "agent", "default_compute_resource_pool": name,
                                                        "default_aux_resource_pool": name}})

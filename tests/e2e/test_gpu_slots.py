@@ -20,7 +20,7 @@ def test_gpus__are_listed_and_the_tasks_on_them_get_the_variables_of_their_kind(
     assert "cuda GPU-00000000-aaaa,GPU-00000001-aaaa" in cluster.trial_log(trial)
 
 
-def test_a_lost_gpu__takes_no_work_until_it_is_back(new_cluster, tmp_path):
+def test_a_lost_gpu__takes_no_work_until_an_admin_enables_it_again(new_cluster, tmp_path):
     stub = NvidiaStub(tmp_path)
     cluster = new_cluster(env=stub.environment)
     cluster.start_master()
@@ -38,4 +38,6 @@ def test_a_lost_gpu__takes_no_work_until_it_is_back(new_cluster, tmp_path):
     cluster.wait_experiment(experiment)
     assert "on GPU-00000000-aaaa" in cluster.trial_log(cluster.trial_ids(experiment)[0])
     stub.tell("count=2")
-    wait_for("the slot of the GPU that is back", lambda: enabled() == [True, True])
+    path = "/api/v1/agents/agent0/slots/1/enable"
+    wait_for("the slot of the GPU that is back",
+             lambda: cluster.post(path, token=cluster.admin_token()).status == 200 and enabled() == [True, True])
