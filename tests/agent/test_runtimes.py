@@ -64,6 +64,13 @@ class World:
         self.agent.start()
         self.master.wait_agent(links + 1)
 
+    def directory(self, container):
+        """The task's own directory. Directories of tasks that have ended may still be there."""
+        return self.agent.root / "tasks" / container
+
+    def workdir(self, container):
+        return self.directory(container) / "run" / "workdir"
+
     def wait_removed(self):
         try:
             wait_for("the removal of the container", lambda: self.leftovers() == [])
@@ -206,7 +213,7 @@ def test_a_hundred_thousand_lines_arrive_once_though_the_agent_is_killed(world):
     c = world.start(["seq 1 50000; touch half; while [ ! -f go ]; do sleep 0.05; done; seq 50001 100000"])
     wait_for("the first half", lambda: len(world.master.lines.get(c, {})) >= 20000)
     world.restart_agent()
-    (run,) = [d / "run" / "workdir" for d in world.agent.task_dirs()]
+    run = world.workdir(c)
     wait_for("the end of the first half", (run / "half").exists)
     (run / "go").touch()
     assert world.master.finish(c)["code"] == 0
@@ -217,8 +224,8 @@ def test_two_tasks_run_at_once(world):
     both = [world.start(["echo ready; while [ ! -f go ]; do sleep 0.05; done; echo $DET_CONTAINER_ID"]) for _ in range(2)]
     for c in both:
         wait_for("its first line", lambda c=c: "ready" in world.master.text(c))
-    for d in world.agent.task_dirs():
-        (d / "run/workdir/go").touch()
+    for c in both:
+        (world.workdir(c) / "go").touch()
     for c in both:
         assert world.master.finish(c)["code"] == 0 and world.master.text(c) == f"ready\n{c}\n"
 
@@ -304,7 +311,7 @@ def test_what_a_killed_agent_has_left_is_removed(world, engine):
     c = world.start([f"echo ready; sleep {NAP}"])
     wait_for("its first line", lambda: "ready" in world.master.text(c))
     world.agent.kill()
-    (directory,) = world.agent.task_dirs()
+    directory = world.directory(c)
     os.rename(directory, world.place / "hidden")  # as if the agent had been killed before it made it
     links = len(world.master.hellos)
     world.agent.start()
@@ -320,7 +327,7 @@ def test_an_engine_that_is_away_disturbs_no_task_that_runs(world, engine):
     os.rename(engine.socket, engine.socket + ".away")
     try:
         world.restart_agent()
-        (run,) = [d / "run" / "workdir" for d in world.agent.task_dirs()]
+        run = world.workdir(c)
         (run / "go").touch()
         assert world.master.finish(c)["code"] == 0
         refused = world.start(["true"])
@@ -336,7 +343,7 @@ def test_an_engine_that_is_away_disturbs_no_task_that_runs(world, engine):
 def test_an_engine_that_hangs_in_mid_task_holds_nothing_up(world, engine):
     c = world.start(["echo ready; while [ ! -f go ]; do sleep 0.05; done; seq 1 1000; exit 5"])
     wait_for("its first line", lambda: "ready" in world.master.text(c))
-    (run,) = [d / "run" / "workdir" for d in world.agent.task_dirs()]
+    run = world.workdir(c)
     engine.process.send_signal(signal.SIGSTOP)
     try:
         (run / "go").touch()
@@ -360,7 +367,7 @@ def test_an_image_is_pulled_again_if_the_order_says_so(world, engine):
 def test_the_supervisors_directory_is_closed_to_others(world):
     c = world.start(["echo ready; sleep 600"])
     wait_for("its first line", lambda: "ready" in world.master.text(c))
-    (directory,) = world.agent.task_dirs()
+    directory = world.directory(c)
     assert stat.S_IMODE((directory / "supervisor").stat().st_mode) == 0o700
     world.master.signal(c, signal.SIGKILL)
     world.master.finish(c)
@@ -374,7 +381,7 @@ def test_an_engine_that_is_killed_in_mid_task_loses_no_line():
         pytest.skip(str(why))
     c = world.start(["echo ready; while [ ! -f go ]; do sleep 0.05; done; seq 1 20000; exit 5"])
     wait_for("its first line", lambda: "ready" in world.master.text(c))
-    (run,) = [d / "run" / "workdir" for d in world.agent.task_dirs()]
+    run = world.workdir(c)
     world.engine.stop(signal.SIGKILL)
     (run / "go").touch()
     assert world.master.finish(c)["code"] == 5
