@@ -74,9 +74,9 @@ def test_a_proxy_that_does_not_answer_and_a_master_that_is_reached_through_it(ch
     assert status != 0 and "refused" in found["proxy"] and "secret" not in str(found)
     with socket.create_server(("127.0.0.1", 0)) as proxy:
         address = f"127.0.0.1:{proxy.getsockname()[1]}"
-        status, found = check(http_proxy=address, container_master_host="10.1.2.3", no_proxy="10.9.0.0/16")
-        assert found["proxy"].startswith("ok") and "add 10.1.2.3 to no_proxy" in found["no_proxy"] and status == 0
-        status, found = check(http_proxy=address, container_master_host="10.1.2.3", no_proxy="10.0.0.0/8")
+        status, found = check(http_proxy=address, container_master_host="10.1.2.3", no_proxy="10.9.0.0/16,127.0.0.1")
+        assert found["proxy"].startswith("ok") and "add 10.1.2.3 to no_proxy" in found["no_proxy"] and status == 0, found
+        status, found = check(http_proxy=address, container_master_host="10.1.2.3", no_proxy="10.0.0.0/8,127.0.0.1")
         assert "no_proxy" not in found
 
 
