@@ -155,6 +155,12 @@ int nvmlDeviceRegisterEvents(void *device, unsigned long long types, void *set)
     return types == 8 && !instance_of(device) ? SUCCESS : INVALID;
 }
 
+int nvmlEventSetFree(void *set)
+{
+    free(set);
+    return SUCCESS;
+}
+
 int nvmlEventSetWait_v2(void *set, struct event *e, unsigned timeout_ms)
 {
     static int told;

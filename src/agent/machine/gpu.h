@@ -48,6 +48,7 @@ struct gpu_maker {
     /* -1: the GPU answers, but has failed since the last check; *err says how. Each failure is told once. NULL: the
      * library tells nothing of health. */
     int (*health)(const struct gpu *g, struct gpu_health *h, struct error *err);
+    void (*health_end)(struct gpu_health *h); /* gives back what checks have taken from the library; NULL: nothing */
 };
 
 extern const struct gpu_maker gpu_nvidia, gpu_amd;

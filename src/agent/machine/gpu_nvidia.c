@@ -54,6 +54,7 @@ static struct {
     int (*events_new)(void **set);
     int (*events_of)(void *device, unsigned long long types, void *set);
     int (*events_wait)(void *set, struct nvml_event *event, unsigned timeout_ms);
+    int (*events_free)(void *set);
 } nvml;
 
 static const struct dynlib_function functions[] = {
@@ -76,6 +77,7 @@ static const struct dynlib_function functions[] = {
     {"nvmlEventSetCreate", (void **)&nvml.events_new, true},
     {"nvmlDeviceRegisterEvents", (void **)&nvml.events_of, true},
     {"nvmlEventSetWait_v2", (void **)&nvml.events_wait, true},
+    {"nvmlEventSetFree", (void **)&nvml.events_free, true},
     {NULL},
 };
 
@@ -228,17 +230,25 @@ static bool is_of_a_program(unsigned long long xid)
     return false;
 }
 
+static void nvidia_health_end(struct gpu_health *h)
+{
+    if (h->events)
+        nvml.events_free(h->events);
+    h->events = NULL;
+}
+
 /* Takes the Xids that have come since the last check. Returns the first that is not a program's; 0: there is none. A
  * library or card without such events has none. */
 static unsigned long long take_xid(const struct gpu *g, struct gpu_health *h)
 {
     struct nvml_event e;
     unsigned long long found = 0;
-    if (!nvml.events_new || !nvml.events_of || !nvml.events_wait)
+    if (!nvml.events_new || !nvml.events_of || !nvml.events_wait || !nvml.events_free)
         return 0;
-    if (!h->begun && (nvml.events_new(&h->events) != NVML_SUCCESS ||
-                      nvml.events_of(g->card, NVML_EVENT_XID, h->events) != NVML_SUCCESS))
+    if (!h->begun && nvml.events_new(&h->events) != NVML_SUCCESS)
         h->events = NULL;
+    if (!h->begun && h->events && nvml.events_of(g->card, NVML_EVENT_XID, h->events) != NVML_SUCCESS)
+        nvidia_health_end(h);
     h->begun = true;
     for (int i = 0; h->events && i < EVENTS_MAX && nvml.events_wait(h->events, &e, 0) == NVML_SUCCESS; i++)
         if (!found && e.type == NVML_EVENT_XID && !is_of_a_program(e.data))
@@ -283,4 +293,5 @@ const struct gpu_maker gpu_nvidia = {
     .list = nvidia_list,
     .usage = nvidia_usage,
     .health = nvidia_health,
+    .health_end = nvidia_health_end,
 };

@@ -133,6 +133,8 @@ void gpu_watch_free(struct gpu_watch *w)
     if (!w)
         return;
     loop_timer_free(w->timer);
+    for (size_t i = 0; i < w->n && w->maker->health_end; i++)
+        w->maker->health_end(&w->check[i].health);
     free(w->check);
     free(w);
 }

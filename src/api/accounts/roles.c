@@ -196,7 +196,8 @@ static int roles_of_user(struct req *r, struct store *db, int32_t user_id, struc
         store_role_assignments_of_user(db, user_id, &r->arena, &given, ret_n, err) < 0)
         return -1;
     *ret = arena_array(&r->arena, struct store_role_assignment, *ret_n + 1);
-    memcpy(*ret, given, *ret_n * sizeof(*given));
+    if (*ret_n > 0)
+        memcpy(*ret, given, *ret_n * sizeof(*given));
     for (size_t i = 0; i < *ret_n; i++)
         if (given[i].user_id && given[i].role_id == ROLE_CLUSTER_ADMIN && !given[i].workspace_id)
             return 0;

@@ -383,7 +383,8 @@ static void log_change(const struct req *r, const char *object, const char *id)
  * on them. */
 void access_log_change(const struct req *r)
 {
-    if (!r->route || r->route->tier == 'A' || r->who.kind == PRINCIPAL_NONE || r->who.kind == PRINCIPAL_TASK)
+    if (!r->route || r->route->tier == 'A' || strcmp(r->route->method, "GET") == 0 || r->who.kind == PRINCIPAL_NONE ||
+        r->who.kind == PRINCIPAL_TASK)
         return;
     const struct access_rule *rule = &row_of(r)->person;
     char text[ID_TEXT_MAX];
