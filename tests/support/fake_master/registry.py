@@ -8,6 +8,7 @@ from support.fake_master.clients import CHECKPOINT, Refusal, checkpoint, message
 TIME = "2026-11-21T07:00:00Z"
 RAW_CSV = "experiment_id,kind,username,labels,slots,start_time,end_time,seconds\r\n1,experiment,ann,\"a,b\",2,2026-11-21T07:00:00Z,,60.5\r\n"
 ALLOCATIONS_CSV = "allocation_id,task_type,username\r\n1.task-1.0,TRIAL,ann\r\n"
+SUMMARY_CSV = "date,resource_pool,used_slot_hours,available_slot_hours,idle_share,failed_slot_hours,cost\r\n2026-11-21,default,3,4,0.25,0,\r\n"
 AGGREGATED_CSV = "aggregation_type,aggregation_key,date,seconds\r\ntotal,total,2026-11-21,60.5\r\n"
 
 
@@ -229,6 +230,15 @@ class Master(clients.Master):
     def aggregated(self, match, query, body):
         return {"resourceEntries": [message("master.v1.ResourceAllocationAggregatedEntry", periodStart="2026-11-21", seconds=60.5)]}
 
+    def pending_agents(self, match, query, body):
+        return {"agents": [message("agent.v1.PendingAgent", id="far", fingerprint="0000-" * 7 + "0000", firstSeen=TIME, lastSeen=TIME)]}
+
+    def join_tokens(self, match, query, body):
+        return {"joinTokens": [message("agent.v1.JoinToken", id=1, usesMax=1, createdAt=TIME, expiry=TIME)]}
+
+    def quotas(self, match, query, body):
+        return {"quotas": [message("workspace.v1.Quota", workspaceId=1, name="Uncategorized", slots=4, limit=8)]}
+
     ROUTES = [
         ("GET", r"/api/v1/master", get_master),
         ("GET", r"/api/v1/models", models), ("POST", r"/api/v1/models", post_model), ("GET", r"/api/v1/models/([^/]+)", get_model),
@@ -257,10 +267,12 @@ class Master(clients.Master):
         ("GET", r"/api/v1/resource-pools/([^/]+)/workspace-bindings", workspaces_of_pool),
         ("GET", r"/api/v1/workspaces/(\d+)/available-resource-pools", pools_of_workspace),
         ("GET", r"/api/v1/resources/allocation/raw", raw), ("GET", r"/api/v1/resources/allocation/aggregated", aggregated),
+        ("GET", r"/api/v1/pending-agents", pending_agents), ("GET", r"/api/v1/join-tokens", join_tokens), ("GET", r"/api/v1/quotas", quotas),
         ("GET", r"/users/me", lambda self, match, query, body: {"username": "determined"}),
         *clients.Master.ROUTES,
     ]
-    TEXTS = {"/resources/allocation/raw": RAW_CSV, "/resources/allocation/allocations-csv": ALLOCATIONS_CSV, "/resources/allocation/aggregated": AGGREGATED_CSV}
+    TEXTS = {"/resources/allocation/raw": RAW_CSV, "/resources/allocation/allocations-csv": ALLOCATIONS_CSV, "/resources/allocation/aggregated": AGGREGATED_CSV,
+             "/resources/allocation/summary": SUMMARY_CSV}
 
     def answer(self, exchange):
         path = exchange.path.split("?")[0]
