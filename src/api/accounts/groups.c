@@ -1,6 +1,5 @@
 /* Groups of users: made, listed, shown, changed and deleted. What the members may do by the roles of their groups is in
  * roles.c. The permissions in memory follow each commit. */
-#include <ctype.h>
 #include <string.h>
 
 #include "api/accounts/actor.h"
@@ -8,6 +7,7 @@
 #include "api/pipeline/internal.h"
 #include "api/pipeline/permissions.h"
 #include "common/base/clock.h"
+#include "common/base/utf8.h"
 #include "gen/handlers.h"
 #include "store/functions.h"
 
@@ -25,10 +25,10 @@ static int check_name(const char *name, struct error *err)
                          NAME_MAX_BYTES, n);
     if (name[0] == ' ' || name[n - 1] == ' ')
         return error_set(err, ERR_INVALID, "the name of a group neither begins nor ends with a blank");
-    for (size_t i = 0; i < n; i++)
-        if (iscntrl((unsigned char)name[i]))
-            return error_set(err, ERR_INVALID, "the name of a group has no control characters; byte %zu is 0x%02x",
-                             i + 1, (unsigned char)name[i]);
+    const char *bad = text_find_control(name);
+    if (bad)
+        return error_set(err, ERR_INVALID, "the name of a group has no control characters; byte %zu is 0x%02x",
+                         (size_t)(bad - name) + 1, (unsigned char)*bad);
     if (strstr(name, PERSONAL_GROUP))
         return error_set(err, ERR_INVALID, "group name cannot contain '" PERSONAL_GROUP "'");
     return 0;

@@ -411,12 +411,18 @@ static int store_one(struct req *r, struct store *db, const struct role_given *g
     return n ? 0 : refuse_missing(r, db, g, err);
 }
 
-static int store_change(struct req *r, struct store *db, struct change *c, struct error *err)
+/* All of the assignments are given, or taken, or none. */
+static int change_assignments(struct req *r, struct store *db, bool take,
+                              const struct wire_rbac_group_role_assignment *group, size_t group_n,
+                              const struct wire_rbac_user_role_assignment *user, size_t user_n, struct error *err)
 {
-    if (actor_check_again(r, db, /* as_admin= */ false, err) < 0)
+    struct change *c = arena_new(&r->arena, struct change);
+    *c = (struct change){.take = take};
+    if (read_assignments(r, group, group_n, user, user_n, c, err) < 0 ||
+        actor_check_again(r, db, /* as_admin= */ false, err) < 0)
         return -1;
     for (size_t i = 0; i < c->n; i++)
-        if (access_may_assign(r, c->given[i].workspace_id, err) < 0 || store_one(r, db, &c->given[i], c->take, err) < 0)
+        if (access_may_assign(r, c->given[i].workspace_id, err) < 0 || store_one(r, db, &c->given[i], take, err) < 0)
             return -1;
     r->state = c;
     return req_then_loop(r, remember);
@@ -425,21 +431,13 @@ static int store_change(struct req *r, struct store *db, struct change *c, struc
 int api_assign_roles(struct req *r, struct store *db, const struct wire_assign_roles_request *in,
                      struct wire_assign_roles_response *ret, struct error *err)
 {
-    struct change *c = arena_new(&r->arena, struct change);
-    *c = (struct change){.take = false};
-    if (read_assignments(r, in->group_role_assignments, in->group_role_assignments_n, in->user_role_assignments,
-                         in->user_role_assignments_n, c, err) < 0)
-        return -1;
-    return store_change(r, db, c, err);
+    return change_assignments(r, db, /* take= */ false, in->group_role_assignments, in->group_role_assignments_n,
+                              in->user_role_assignments, in->user_role_assignments_n, err);
 }
 
 int api_remove_assignments(struct req *r, struct store *db, const struct wire_remove_assignments_request *in,
                            struct wire_remove_assignments_response *ret, struct error *err)
 {
-    struct change *c = arena_new(&r->arena, struct change);
-    *c = (struct change){.take = true};
-    if (read_assignments(r, in->group_role_assignments, in->group_role_assignments_n, in->user_role_assignments,
-                         in->user_role_assignments_n, c, err) < 0)
-        return -1;
-    return store_change(r, db, c, err);
+    return change_assignments(r, db, /* take= */ true, in->group_role_assignments, in->group_role_assignments_n,
+                              in->user_role_assignments, in->user_role_assignments_n, err);
 }

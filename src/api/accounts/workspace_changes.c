@@ -9,6 +9,7 @@
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "api/pipeline/permissions.h"
+#include "common/base/utf8.h"
 #include "common/config/schema.h"
 #include "common/json/json.h"
 #include "core/config/expconf.h"
@@ -26,9 +27,9 @@ int check_workspace_or_project_name(const char *kind, const char *name, struct e
         /* count bytes that begin a character: continuation bytes do not count */
         characters += ((unsigned char)*p & 0xC0) != 0x80;
         blanks += isspace((unsigned char)*p) != 0;
-        if (iscntrl((unsigned char)*p))
-            return error_set(err, ERR_INVALID, "the name of a %s must not contain control characters", kind);
     }
+    if (name && text_find_control(name))
+        return error_set(err, ERR_INVALID, "the name of a %s must not contain control characters", kind);
     if (characters == 0 || characters > NAME_MAX_CHARACTERS)
         return error_set(err, ERR_INVALID, "the name of a %s must have 1 to %d characters, it has %zu", kind,
                          NAME_MAX_CHARACTERS, characters);

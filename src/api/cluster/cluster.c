@@ -9,6 +9,7 @@
 #include "api/pipeline/internal.h"
 #include "api/pipeline/raw.h"
 #include "api/pipeline/raw_handlers.h"
+#include "common/base/utf8.h"
 #include "common/config/config.h"
 #include "common/system/log.h"
 #include "gen/handlers.h"
@@ -154,9 +155,8 @@ static int copy_param(struct req *r, const char *name, char *ret, size_t size, s
         return -1;
     if (value && strlen(value) >= size)
         return error_set(err, ERR_INVALID, "parameter %s has more than %zu bytes", name, size - 1);
-    for (const char *p = value ? value : ""; *p; p++)
-        if ((unsigned char)*p < ' ' || *p == 0x7f)
-            return error_set(err, ERR_INVALID, "parameter %s has a control character", name);
+    if (value && text_find_control(value))
+        return error_set(err, ERR_INVALID, "parameter %s has a control character", name);
     snprintf(ret, size, "%s", value ? value : "");
     return 0;
 }
