@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/accounts/actor.h"
+#include "api/accounts/groups.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "api/pipeline/permissions.h"
@@ -36,8 +37,7 @@ static int check_name(const char *name, struct error *err)
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-static int read_group(struct req *r, struct store *db, int32_t id, const struct wire_group_details **ret,
-                      struct error *err)
+int group_read(struct req *r, struct store *db, int32_t id, const struct wire_group_details **ret, struct error *err)
 {
     struct store_group g;
     struct store_user *user;
@@ -58,7 +58,7 @@ static int read_group(struct req *r, struct store *db, int32_t id, const struct 
 int api_get_group(struct req *r, struct store *db, const struct wire_get_group_request *in,
                   struct wire_get_group_response *ret, struct error *err)
 {
-    return read_group(r, db, in->group_id, &ret->group, err);
+    return group_read(r, db, in->group_id, &ret->group, err);
 }
 
 int api_get_groups(struct req *r, struct store *db, const struct wire_get_groups_request *in,
@@ -135,7 +135,7 @@ int api_create_group(struct req *r, struct store *db, const struct wire_create_g
     *c = (struct change){.add = in->add_users, .add_n = in->add_users_n};
     if (check_name(in->name, err) < 0 || actor_check_again(r, db, /* as_admin= */ true, err) < 0 ||
         store_group_insert(db, in->name, &c->group_id, err) < 0 || store_members(r, db, c, err) < 0 ||
-        read_group(r, db, c->group_id, &ret->group, err) < 0)
+        group_read(r, db, c->group_id, &ret->group, err) < 0)
         return -1;
     r->state = c;
     return req_then_loop(r, remember);
@@ -155,7 +155,7 @@ int api_update_group(struct req *r, struct store *db, const struct wire_update_g
     if ((renamed && check_name(in->name, err) < 0) || actor_check_again(r, db, /* as_admin= */ true, err) < 0 ||
         store_group_get(db, in->group_id, &r->arena, &before, err) < 0 ||
         (renamed && store_group_rename(db, in->group_id, in->name, err) < 0) || store_members(r, db, c, err) < 0 ||
-        read_group(r, db, in->group_id, &ret->group, err) < 0)
+        group_read(r, db, in->group_id, &ret->group, err) < 0)
         return -1;
     r->state = c;
     return req_then_loop(r, remember);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/accounts/actor.h"
+#include "api/accounts/groups.h"
 #include "api/pipeline/access.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
@@ -259,23 +260,14 @@ static bool matches(const char *name, const char *wanted)
 static int add_group(struct req *r, struct store *db, int32_t id, const char *wanted,
                      struct wire_get_groups_and_users_assigned_to_workspace_response *ret, struct error *err)
 {
-    struct store_group g;
-    struct store_user *user;
-    size_t n;
+    const struct wire_group_details *g;
     for (size_t i = 0; i < ret->groups_n; i++)
         if (ret->groups[i].group_id == id)
             return 0;
-    if (store_group_get(db, id, &r->arena, &g, err) < 0 || store_group_members(db, id, &r->arena, &user, &n, err) < 0)
+    if (group_read(r, db, id, &g, err) < 0)
         return -1;
-    if (!matches(g.name, wanted))
-        return 0;
-    struct wire_group_details *w = &ret->groups[ret->groups_n++];
-    *w = (struct wire_group_details){.group_id = id,
-                                     .name = g.name,
-                                     .users = arena_array(&r->arena, struct wire_user, n + 1),
-                                     .users_n = n};
-    for (size_t i = 0; i < n; i++)
-        w->users[i] = *user_to_wire(&user[i], &r->arena);
+    if (matches(g->name, wanted))
+        ret->groups[ret->groups_n++] = *g;
     return 0;
 }
 
