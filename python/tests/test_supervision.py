@@ -326,7 +326,8 @@ PID_SERVER_CASES = [
     (["-x", "WAIT"], 1, "CLIENT sh -c 'exit 3'; sleep 0.2; exit 0", 79),
     ([], 1, "trap 'exit 0' TERM; CLIENT sh -c 'exit 3'; while :; do sleep 0.1; done", 78),
     (["-x", "WAIT"], 1, "CLIENT sh -c 'exit 3'; exit 3", 3),
-    ([], 2, "CLIENT true & CLIENT sleep 1 & wait; exit 0", 0),
+    # The first ends when the second has begun: one that ends before would have failed.
+    ([], 2, "mkfifo GATE; CLIENT sh -c 'read _ <GATE' & CLIENT sh -c 'echo >GATE' & wait; exit 0", 0),
     ([], 2, "exit 0", 77),
     (["-e", "SIGTERM"], 1, "CLIENT true; exec sleep 600", 241),
     (["--on-exit", "SIGTERM", "--signal-children"], 1, "trap 'exit 6' TERM; CLIENT true; sleep 600", 6),
@@ -337,6 +338,7 @@ PID_SERVER_CASES = [
 def test_pid_server__tells_how_the_command_has_ended(tmp_path, options, number, script, status):
     address = str(tmp_path / "socket")
     script = script.replace("CLIENT", f"{sys.executable} -m determined.exec.pid_client {address} --")
+    script = script.replace("GATE", str(tmp_path / "gate"))
     run = subprocess.run(
         [
             *[sys.executable, "-m", "determined.exec.pid_server", *options, "--grace-period", "0"],
