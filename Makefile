@@ -14,7 +14,8 @@
 ##  soak             random clusters under virtual time, fresh seeds, for SOAK_SECONDS of CPU time (default 3600)
 ##  fuzz             every fuzz target for FUZZ_SECONDS (default 60)
 ##  fuzz-api         requests made from the contract, on an AddressSanitizer build, for FUZZ_API_SECONDS (default 600)
-##  nightly          long soak, fuzz, fuzz-api, faults and tsan; writes what came of each into docs/reliability.md
+##  memory           every single allocation of the memory tests made to fail, on the AddressSanitizer build
+##  nightly          long soak, fuzz, fuzz-api, faults, memory and tsan; writes what came of each into docs/reliability.md
 ##  faults           200 kill -9 of each program under load on both engines, full disks, failed writes (FAULT_KILLS=200)
 ##  soak-launch      one of eight workers of a launcher killed, stopped or out of memory, a thousand times (DET_SOAK_LAUNCH=1000)
 ##  web-shots        pictures of every page of the web interface, in both themes and both widths, in build/web-shots
@@ -44,7 +45,7 @@ AZURITE := tests/support/azurite
 BROWSER := tests/browser
 comma := ,
 
-.PHONY: all everything deps framework-deps apt-packages test-deps demo test test-frameworks horovod-deps test-horovod bench asan tsan clang soak fuzz fuzz-api nightly faults soak-launch web-shots lint format contract-status cli-status run-cases install clean
+.PHONY: all everything deps framework-deps apt-packages test-deps demo test test-frameworks horovod-deps test-horovod bench asan tsan clang soak fuzz fuzz-api memory nightly faults soak-launch web-shots lint format contract-status cli-status run-cases install clean
 .DEFAULT_GOAL := all
 
 build/build.ninja:
@@ -139,7 +140,7 @@ bench: test-deps everything
 	@$(PY) bench/run.py
 
 build-asan/build.ninja:
-	@meson setup build-asan -Db_sanitize=address,undefined -Dbuildtype=debug -Db_lundef=false >/dev/null
+	@meson setup build-asan -Db_sanitize=address,undefined -Dbuildtype=debug -Doptimization=1 -Db_lundef=false >/dev/null
 
 asan: build-asan/build.ninja test-deps
 	@ninja -C build-asan -j$(JOBS)
@@ -165,6 +166,10 @@ fuzz: build-fuzz/build.ninja
 	@tests/fuzz/run $(FUZZ_SECONDS)
 
 # The seed is printed: tests/fuzz_api/fuzz.py --seed N makes the same requests.
+memory: build-asan/build.ninja test-deps
+	@ninja -C build-asan -j$(JOBS)
+	@DET_TEST_EVERY=1 meson test -C build-asan --no-rebuild --verbose --timeout-multiplier 20 memory_common memory_core memory_store memory_store_postgres
+
 fuzz-api: build-asan/build.ninja test-deps
 	@ninja -C build-asan -j$(JOBS) determined-master determined-agent determined-task
 	@DET_BUILD=build-asan $(PY) tests/fuzz_api/fuzz.py --seconds $(FUZZ_API_SECONDS)
@@ -180,7 +185,7 @@ faults: test-deps everything
 
 soak-launch: test-deps
 	@cd python && DET_SOAK_LAUNCH=$(DET_SOAK_LAUNCH) DET_SOAK_TORCHRUN=$(DET_SOAK_TORCHRUN) ../$(PY) -m pytest -q -s -p no:cacheprovider \
-		tests/test_supervision.py tests/test_launch.py -k "one_of_eight or of_torchrun"
+		tests/launch/test_supervision.py tests/launch/test_launch.py -k "one_of_eight or of_torchrun"
 
 # Every page of the web interface and every building block, in both themes, 1440 and 390 pixels wide.
 web-shots: test-deps everything

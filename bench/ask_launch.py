@@ -124,7 +124,7 @@ sys.exit(_supervisor.supervise(sys.argv[1], 8, _supervisor.Plan(whole_tree=True)
 @question
 def worker_failure():
     """One of eight workers is killed: how long until the others are gone, who heed SIGTERM?"""
-    workers = ROOT / "python/tests/workers.py"  # stands in for the framework's launcher, one that does not notice
+    workers = ROOT / "python/tests/programs/workers.py"  # stands in for the framework's launcher, one that does not notice
     times = []
     for i in range(PAIRS):
         with directory() as place:

@@ -5,9 +5,7 @@ import os
 
 # Where a module is imported for its doctests only.
 os.environ.setdefault("KERAS_BACKEND", "torch")
-collect_ignore = [f"tests/{name}_program.py" for name in ("deepspeed", "distributed", "keras")]  # torchrun starts them
-collect_ignore += ["tests/keras_trials.py"]  # what tests with Keras train
-collect_ignore += ["tests/data"]  # what tests read
+collect_ignore = ["tests/programs", "tests/data"]  # what tests start, import and read
 collect_ignore += [
     path
     for path, package in (

@@ -11,9 +11,9 @@ import pytest
 from support.fake_master.tasks import TOKEN, FakeMaster
 
 REPOSITORY = pathlib.Path(__file__).parents[2]
+PYTHON = REPOSITORY / "python"
+PROGRAMS = PYTHON / "tests/programs"
 EXAMPLES = REPOSITORY / "examples"
-# What tests start in processes of their own, some under a launcher that is not everywhere.
-collect_ignore_glob = ["*_program.py"]
 
 
 @pytest.fixture(autouse=True)

@@ -4,6 +4,7 @@ import concurrent.futures
 import time
 
 import pytest
+from support.ports import free_port
 from support.waiting import wait_for
 
 from determined import _http, core
@@ -13,8 +14,6 @@ from determined.core import _preempt
 @pytest.fixture
 def ranks(cluster, tmp_path):
     """Run ``work(rank, core_context)`` in two processes of the trial; returns what both return."""
-    from test_distributed import free_port
-
     cluster.write(slot_ids=[0, 1])
 
     def run(work, **options):

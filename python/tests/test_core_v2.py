@@ -2,7 +2,6 @@
 
 import json
 import os
-import pathlib
 import signal
 import socket
 import subprocess
@@ -16,8 +15,7 @@ from support.waiting import wait_for
 from determined import errors
 from determined.experimental import client, core_v2
 from determined.experimental.core_v2 import _core_v2, _journal
-
-TESTS = pathlib.Path(__file__).parent
+from tests.conftest import PYTHON
 
 
 class Master(FakeMaster):
@@ -186,7 +184,7 @@ def test_a_run_that_is_killed__is_told_as_failed(master, tmp_path, monkeypatch):
         "    core_v2.train.report_training_metrics(steps_completed=step, metrics={'loss': step})\n"
         "core_v2.train._reporter.flush()\nprint('reported', flush=True)\nsignal.pause()\n"
     )
-    env = {**os.environ, "DET_MASTER": unreachable(), "PYTHONPATH": str(TESTS.parent), "DET_RUN_DIR": str(tmp_path)}
+    env = {**os.environ, "DET_MASTER": unreachable(), "PYTHONPATH": str(PYTHON), "DET_RUN_DIR": str(tmp_path)}
     process = subprocess.Popen([sys.executable, script], env=env, stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "reported\n"
     from determined.experimental import Determined
@@ -306,7 +304,7 @@ def test_the_program__tells_what_it_did(master, monkeypatch, tmp_path):
     core_v2.init(config=config(tmp_path))
     train([1, 2])
     core_v2.close()
-    env = {**os.environ, "PYTHONPATH": str(TESTS.parent)}
+    env = {**os.environ, "PYTHONPATH": str(PYTHON)}
     program = [sys.executable, "-m", "determined.experimental.core_v2"]
     done = subprocess.run(program, env=env, capture_output=True, text=True)
     assert done.returncode == 1 and "no answer from the master" in done.stderr

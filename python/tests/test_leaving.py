@@ -2,16 +2,13 @@
 
 import json
 import os
-import pathlib
 import signal
 import subprocess
 import sys
 
 import pytest
 
-from tests.conftest import REPOSITORY
-
-HERE = pathlib.Path(__file__).parent
+from tests.conftest import PROGRAMS, PYTHON
 
 # Its __del__ is called when the interpreter takes modules apart, and by nothing else.
 PROGRAM = """
@@ -38,7 +35,7 @@ _process.leave(3)
 def run(*argv, cwd=None, **env):
     env = {
         **os.environ,
-        "PYTHONPATH": f"{REPOSITORY / 'python'}{os.pathsep}{HERE}",
+        "PYTHONPATH": f"{PYTHON}{os.pathsep}{PROGRAMS}",
         "PYTHONDONTWRITEBYTECODE": "1",
         **env,
     }

@@ -9,10 +9,10 @@ pytest.importorskip("deepspeed")
 
 import deepspeed_program as program
 import published_api
-import test_signatures
+import published_signatures
 import torch
 from deepspeed_program import LineTrial, fit
-from test_pytorch_distributed import run_scenarios
+from scenarios import run_scenarios
 
 from determined import errors, pytorch
 from determined.exec import harness
@@ -22,7 +22,7 @@ from determined.pytorch import deepspeed as det_deepspeed
 def test_names_and_signatures__are_as_published(published_python):
     module = "determined.pytorch.deepspeed"
     published = json.loads(published_python(published_api.__file__, module, DS_ACCELERATOR="cpu"))
-    assert list(test_signatures._differences(module, published[module], published_api.describe(module))) == []
+    assert list(published_signatures.differences(module, published[module], published_api.describe(module))) == []
 
 
 def steps(cluster, group):

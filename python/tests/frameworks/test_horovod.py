@@ -3,20 +3,19 @@
 import importlib.util
 import json
 import os
-import pathlib
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from scenarios import reference
+from support.ports import free_port
 
-from tests.test_launch import free_port
-from tests.test_pytorch_distributed import reference
+from tests.conftest import PROGRAMS, PYTHON
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("horovod") is None, reason="Horovod is not installed here: make test-horovod"
 )
-TESTS = pathlib.Path(__file__).parents[1]
 SIZE = 2
 
 
@@ -25,13 +24,13 @@ def horovodrun(out, program, *arguments):
     process = subprocess.run(
         [
             *("horovodrun", "-np", str(SIZE), "-H", f"localhost:{SIZE}", "--network-interface", "lo"),
-            *("python3", str(TESTS / program), str(out), *arguments),
+            *("python3", str(PROGRAMS / program), str(out), *arguments),
         ],
         cwd=out,
         env={
             **os.environ,
             "PATH": f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": os.pathsep.join(map(str, (TESTS.parent, TESTS, out))),
+            "PYTHONPATH": os.pathsep.join(map(str, (PYTHON, PROGRAMS, out))),
             "DET_RUN_DIR": str(out / "no-cluster"),
             "XDG_DATA_HOME": str(out / "home"),
             "OMP_NUM_THREADS": "1",
@@ -119,9 +118,9 @@ def test_what_horovod_cannot__is_said_so(two):
 def test_a_trial_of_keras__trains_as_in_one_process_with_batches_twice_as_large(tmp_path):
     (tmp_path / "more_trials.py").write_text("from keras_trials import *\n")
     environment = {**os.environ, "KERAS_BACKEND": "torch"}
-    environment["PYTHONPATH"] = os.pathsep.join(map(str, (TESTS.parent, TESTS, tmp_path)))
+    environment["PYTHONPATH"] = os.pathsep.join(map(str, (PYTHON, PROGRAMS, tmp_path)))
     (tmp_path / "alone").mkdir()
-    argv = [sys.executable, str(TESTS / "keras_program.py"), str(tmp_path / "alone"), "PlainTrial"]
+    argv = [sys.executable, str(PROGRAMS / "keras_program.py"), str(tmp_path / "alone"), "PlainTrial"]
     alone = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=600)
     assert alone.returncode == 0, alone.stderr
     horovodrun(tmp_path, "keras_program.py", "PlainTrial")

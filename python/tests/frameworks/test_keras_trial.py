@@ -15,6 +15,7 @@ keras = pytest.importorskip("keras")
 import keras_trials  # noqa: E402
 import numpy as np  # noqa: E402
 from keras_trials import X, Y  # noqa: E402
+from support.ports import free_port  # noqa: E402
 from support.waiting import wait_for  # noqa: E402
 
 import determined as det  # noqa: E402
@@ -24,12 +25,11 @@ from determined._training._units import Batch, Epoch  # noqa: E402
 from determined.exec import harness  # noqa: E402
 from determined.keras import callbacks  # noqa: E402
 from tests.conftest import REPOSITORY  # noqa: E402
-from tests.test_launch import free_port  # noqa: E402
 
 TENSORFLOW = keras.backend.backend() == "tensorflow"
 needs_tensorflow = pytest.mark.skipif(not TENSORFLOW, reason="needs TensorFlow")
 TRIALS = pathlib.Path(keras_trials.__file__)
-RELEASED = TRIALS.parent / "data/released_keras"
+RELEASED = TRIALS.parents[1] / "data/released_keras"
 
 
 @pytest.fixture

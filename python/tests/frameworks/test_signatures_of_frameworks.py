@@ -1,11 +1,11 @@
-"""Names and signatures of what needs a framework; the exceptions are those of tests/test_signatures.py."""
+"""Names and signatures of what needs a framework; the exceptions are those of tests/published/test_signatures.py."""
 
 import json
 import pathlib
 
 import published_api
 import pytest
-from test_signatures import _differences
+from published_signatures import differences
 
 MODULES = {"determined.transformers": "transformers", "determined.pytorch.deepspeed": "deepspeed"}
 
@@ -15,4 +15,4 @@ def test_names_and_signatures__are_as_published(published_python, module):
     pytest.importorskip(MODULES[module])
     published = json.loads(published_python(str(pathlib.Path(published_api.__file__)), module))
     assert published[module], "nothing would be compared"
-    assert list(_differences(module, published[module], published_api.describe(module))) == []
+    assert list(differences(module, published[module], published_api.describe(module))) == []

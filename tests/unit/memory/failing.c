@@ -27,7 +27,7 @@ void *HERE(malloc)(size_t n);
 void *HERE(calloc)(size_t n, size_t size);
 void *HERE(realloc)(void *p, size_t n);
 
-enum { AT_FIRST = 100, LATER = 200, SAID_MAX = 4096 };
+enum { AT_FIRST = 40, LATER = 60, SAID_MAX = 4096 };
 
 /* Shared by the test and the process of a run. */
 struct shared {

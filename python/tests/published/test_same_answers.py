@@ -9,6 +9,8 @@ import sys
 import pytest
 import same_answers
 
+from tests.conftest import PYTHON
+
 PROGRAM = str(pathlib.Path(same_answers.__file__))
 
 
@@ -22,7 +24,7 @@ def answers(published_python, tmp_path_factory):
     where = tmp_path_factory.mktemp("answers")
     env = {"PYTHONWARNINGS": "ignore", "TMPDIR": str(where)}
     released = last_line(published_python(PROGRAM, cwd=where, **env))
-    path = os.pathsep.join([str(pathlib.Path(PROGRAM).parents[1]), *sys.path])
+    path = os.pathsep.join([str(PYTHON), *sys.path])
     ours = subprocess.run(
         [sys.executable, PROGRAM], env={**os.environ, **env, "PYTHONPATH": path}, capture_output=True, text=True
     )

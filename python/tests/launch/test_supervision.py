@@ -20,9 +20,9 @@ from support.waiting import wait_for
 
 from determined import _linux
 from determined.launch import _supervisor
+from tests.conftest import PROGRAMS, PYTHON
 
-TESTS = pathlib.Path(__file__).parent
-WORKERS = TESTS / "workers.py"
+WORKERS = PROGRAMS / "workers.py"
 CYCLES = int(os.environ.get("DET_SOAK_LAUNCH") or 50)
 SUPERVISE = """
 import os, sys
@@ -46,7 +46,7 @@ class Run:
         name, _, value = self.mark.partition("=")
         self.process = subprocess.Popen(
             [sys.executable, "-c", SUPERVISE, uuid.uuid4().hex, str(number), *map(str, main)],
-            env={**os.environ, "PYTHONPATH": str(TESTS.parent), "PATH": path, name: value, **env},
+            env={**os.environ, "PYTHONPATH": str(PYTHON), "PATH": path, name: value, **env},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -344,7 +344,7 @@ def test_pid_server__tells_how_the_command_has_ended(tmp_path, options, number, 
             *[sys.executable, "-m", "determined.exec.pid_server", *options, "--grace-period", "0"],
             *[address, str(number), "--", "sh", "-c", script],
         ],
-        env={**os.environ, "PYTHONPATH": str(TESTS.parent)},
+        env={**os.environ, "PYTHONPATH": str(PYTHON)},
         capture_output=True,
         text=True,
         timeout=600,
@@ -358,7 +358,7 @@ def test_pid_server__tells_how_the_command_has_ended(tmp_path, options, number, 
 def test_pid_server__refuses_nonsense(options):
     run = subprocess.run(
         [sys.executable, "-m", "determined.exec.pid_server", *options],
-        env={**os.environ, "PYTHONPATH": str(TESTS.parent)},
+        env={**os.environ, "PYTHONPATH": str(PYTHON)},
         capture_output=True,
         text=True,
     )

@@ -1,17 +1,13 @@
-"""Users' code for the released library runs with ours: same names, same signatures.
+"""Compares the published library's signatures with ours, less what docs/compatibility.md lists."""
 
-Needs the released library in an environment of its own (requirements/compat.txt), whose interpreter DET_COMPAT_PYTHON
-names; skipped without. What it has and ours has not, or takes in another way, stands in docs/compatibility.md.
-"""
-
-import json
 import pathlib
 
-import published_api
 import published_names
-import pytest
 
 import determined
+
+ABSENT = published_names.Table(published_names.ABSENT)
+DIFFERENT = published_names.Table(published_names.DIFFERENT)
 
 # Their names and signatures are compared in tests/frameworks, where the frameworks are.
 NEED_FRAMEWORKS = (
@@ -20,10 +16,8 @@ NEED_FRAMEWORKS = (
     "determined.transformers",
     "determined.pytorch.deepspeed",
 )
-# test_bindings.py compares each function and class.
+# tests/published/test_bindings.py compares each function and class.
 BY_THE_CONTRACT = ("determined.common.api.bindings",)
-ABSENT = published_names.Table(published_names.ABSENT)
-DIFFERENT = published_names.Table(published_names.DIFFERENT)
 
 
 def _modules():
@@ -52,11 +46,6 @@ MADE_BY_THE_LIBRARY = {
 }
 
 
-@pytest.fixture(scope="module")
-def published(published_python):
-    return json.loads(published_python(str(pathlib.Path(published_api.__file__)), *MODULES))
-
-
 def _compatible(published, ours):
     """Whether calls that fit ``published`` fit ``ours``: the same, then perhaps keyword-only ones with a default."""
     if published is None or ours is None:
@@ -69,7 +58,7 @@ def _compatible(published, ours):
     return same == published and all(kind == "KEYWORD_ONLY" and default is not None for _, kind, default in more)
 
 
-def _differences(module, published, ours):
+def differences(module, published, ours):
     for name, theirs in published.items():
         where = f"{module}.{name}"
         if ABSENT.has_name(where) or ABSENT.has_module(where):
@@ -104,8 +93,3 @@ def _member_differences(where, published, ours):
             yield f"{member}: missing"
         elif not DIFFERENT.has_name(member) and theirs != ours[name] and not _compatible(theirs, ours[name]):
             yield f"{member}: {theirs} published, {ours[name]} ours"
-
-
-@pytest.mark.parametrize("module", MODULES)
-def test_names_and_signatures__are_as_published(published, module):
-    assert list(_differences(module, published[module], published_api.describe(module))) == []

@@ -16,8 +16,8 @@ from support.ports import free_port
 import determined as det
 from determined import _network
 from determined.launch import _command, horovod
+from tests.conftest import PROGRAMS, PYTHON
 
-TESTS = pathlib.Path(__file__).parent
 ADDRESSES = ["127.0.0.1", "127.0.0.2"]
 
 pytestmark = pytest.mark.skipif(not os.access("/usr/sbin/sshd", os.X_OK), reason="there is no /usr/sbin/sshd here")
@@ -37,7 +37,7 @@ class Containers:
         tools = directory / "tools"
         tools.mkdir()
         for name in ("horovodrun", "deepspeed", "pdsh"):
-            (tools / name).write_text(f"#!{sys.executable}\n" + (TESTS / "launchers_of_others.py").read_text())
+            (tools / name).write_text(f"#!{sys.executable}\n" + (PROGRAMS / "launchers_of_others.py").read_text())
             (tools / name).chmod(0o755)
         metadata = tools / "deepspeed-0.19.8.dist-info"
         metadata.mkdir()
@@ -59,7 +59,7 @@ class Containers:
             "DET_AGENT_ID": f"agent{rank}",
             "DET_RESOURCES_ID": f"resources{rank}",
             "PATH": os.pathsep.join([str(tools), os.path.dirname(sys.executable), os.environ["PATH"]]),
-            "PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(tools)]),
+            "PYTHONPATH": os.pathsep.join([str(PYTHON), str(tools)]),
             **more_env,
         }
         argv = [sys.executable, "-m", *argv]

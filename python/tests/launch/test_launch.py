@@ -2,7 +2,6 @@
 
 import json
 import os
-import pathlib
 import shutil
 import signal
 import socket
@@ -15,8 +14,7 @@ from support.waiting import wait_for
 
 from determined._secrets import masked
 from determined.launch import _command
-
-TESTS = pathlib.Path(__file__).parent
+from tests.conftest import PROGRAMS, PYTHON
 
 
 @pytest.fixture
@@ -28,7 +26,7 @@ def task(cluster, tmp_path):
         **os.environ,
         "DET_RUN_DIR": str(cluster.run_dir),
         "DET_RESOURCES_ID": "a-container",
-        "PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(TESTS)]),
+        "PYTHONPATH": os.pathsep.join([str(PYTHON), str(PROGRAMS)]),
     }
 
     class Task:

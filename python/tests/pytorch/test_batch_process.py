@@ -6,11 +6,12 @@ import types
 import pytest
 import torch
 from batch_programs import RECORDS, Failing, Writing
-from test_pytorch_distributed import HERE, torchrun
+from scenarios import torchrun
 
 from determined import core
 from determined.pytorch import experimental
 from determined.pytorch.experimental import torch_batch_process
+from tests.conftest import PROGRAMS
 
 DATA = torch.arange(float(RECORDS))
 
@@ -90,7 +91,7 @@ def test_other_shares__leave_no_record_out(cluster, batch_size, skipped):
 def test_two_processes__share_the_batches_and_agree_on_their_progress(cluster, tmp_path):
     cluster.write(slot_ids=[0, 1])
 
-    program = [str(HERE / "batch_programs.py"), "write", "2", "2"]
+    program = [str(PROGRAMS / "batch_programs.py"), "write", "2", "2"]
     done = torchrun(2, *program, cwd=tmp_path, DET_RUN_DIR=str(cluster.run_dir))
     assert done.returncode == 0, done.stderr
     seen = records_in(cluster.storage)

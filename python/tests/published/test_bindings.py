@@ -2,14 +2,14 @@
 
 import inspect
 import json
-import pathlib
 
 import pytest
 
 from determined.common import api
 from determined.common.api import bindings
+from tests.conftest import PROGRAMS
 
-PUBLISHED = pathlib.Path(__file__).with_name("published_bindings.py")
+PUBLISHED = PROGRAMS / "published_bindings.py"
 # Not messages: what the published module is made of.
 MACHINERY = {"APIHttpError", "APIHttpStreamError", "DetEnum", "Printable", "Unset", "dump_float"}
 # Parameters that are annotated otherwise, which no caller notices.

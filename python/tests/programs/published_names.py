@@ -14,7 +14,7 @@ import fnmatch
 import pathlib
 import re
 
-PAGE = pathlib.Path(__file__).parents[2] / "docs" / "compatibility.md"
+PAGE = pathlib.Path(__file__).parents[3] / "docs" / "compatibility.md"
 ABSENT = "What of the released library is not here"
 DIFFERENT = "What is called in another way"
 

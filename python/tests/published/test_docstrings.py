@@ -5,7 +5,7 @@ import inspect
 import re
 
 import pytest
-from test_signatures import MADE_BY_THE_LIBRARY, MODULES
+from published_signatures import MADE_BY_THE_LIBRARY, MODULES
 
 PARTS = [*MODULES, "determined.tensorboard"]
 # The parameters of these are somebody else's, whom the text names.
