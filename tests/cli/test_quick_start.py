@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-HEAVY = ("libcurl", "libarchive")
+HEAVY = ("libcurl", "libssl", "libcrypto", "libevent_openssl", "libarchive")
 
 
 def loaded(det, *words, **environment):
