@@ -40,7 +40,7 @@ static const char sshd_config[] =
     "PrintLastLog no\n"
     "Subsystem sftp internal-sftp\n";
 
-/* `%s` is sshd, which has to be started by its absolute path. */
+/* `%s` is sshd, both times; it has to be started by its absolute path. */
 static const char entrypoint[] =
     "#!/bin/sh\n"
     "# What a shell task runs: OpenSSH's server. ssh/session.sh gives its sessions the environment that is written here.\n"
@@ -66,9 +66,15 @@ static const char entrypoint[] =
     "if [ \"$(id -u)\" = 0 ]; then\n"
     "    mkdir -p -m 755 /run/sshd\n"
     "fi\n"
+    "# bash reads ~/.bashrc when sshd starts it with session.sh, and again when session.sh starts it. Such a file can take a\n"
+    "# tenth of a second. With this level the first bash does not read it. A server before OpenSSH 7.8 cannot set it.\n"
+    "level=SetEnv=SHLVL=1\n"
+    "if ! %s -t -f \"$ssh/sshd_config\" -o \"HostKey=\\\"$ssh/host_key\\\"\" -o \"$level\" 2>/dev/null; then\n"
+    "    level=PrintMotd=no\n"
+    "fi\n"
     "exec %s -D -e -f \"$ssh/sshd_config\" -p \"$DET_SHELL_PORT\" \\\n"
     "    -o \"ListenAddress=${DET_LISTEN_ADDRESS:-127.0.0.1}\" -o \"HostKey=\\\"$ssh/host_key\\\"\" \\\n"
-    "    -o \"AuthorizedKeysFile=\\\"$ssh/authorized_keys\\\"\" -o \"StrictModes=$strict\" \\\n"
+    "    -o \"AuthorizedKeysFile=\\\"$ssh/authorized_keys\\\"\" -o \"StrictModes=$strict\" -o \"$level\" \\\n"
     "    -o \"ForceCommand=/bin/sh '$ssh/session.sh'\"\n";
 
 static const char session[] =
@@ -77,6 +83,7 @@ static const char session[] =
     "# client wants a shell. Both begin in the task's working directory, with the task's environment.\n"
     "ssh=${0%/*}\n"
     "command=${SSH_ORIGINAL_COMMAND-}\n"
+    "unset SHLVL # what follows is the first shell of the session\n"
     "client=$(export -p | grep -E '^export (LANG|LC_[A-Z_]+)=')\n"
     ". \"$ssh/environment\"\n"
     "eval \"$client\"\n"
@@ -213,7 +220,7 @@ int shell_server_prepare(const struct taskdir *d, const struct shell_server_plac
                          "agent's machine (in Debian the package openssh-server)");
     if (!places->in_image && check_account(d->owner, views, err) < 0)
         return -1;
-    return put(d, "shell-entrypoint.sh", arena_printf(a, entrypoint, sshd), 0700, a, err) < 0 ||
+    return put(d, "shell-entrypoint.sh", arena_printf(a, entrypoint, sshd, sshd), 0700, a, err) < 0 ||
                    put(d, "ssh/sshd_config", sshd_config, 0600, a, err) < 0 ||
                    put(d, "ssh/session.sh", session, 0700, a, err) < 0 || put(d, "ssh/bashrc", bashrc, 0600, a, err) < 0
                ? -1

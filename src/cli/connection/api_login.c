@@ -1,7 +1,7 @@
 #include "cli/connection/api_internal.h"
 
 #include <ctype.h>
-#include <openssl/evp.h>
+#include <sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,14 +19,17 @@
 
 const char *password_hash(struct arena *a, const char *password)
 {
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned n = 0;
+    unsigned char digest[SHA512_DIGEST_LENGTH];
+    SHA2_CTX ctx;
     if (!*password)
         return "";
     char *salted = arena_printf(a, SALT "%s", password);
-    EVP_Digest(salted, strlen(salted), digest, &n, EVP_sha512(), NULL);
+    SHA512Init(&ctx);
+    SHA512Update(&ctx, (const uint8_t *)salted, strlen(salted));
+    SHA512Final(digest, &ctx);
+    explicit_bzero(&ctx, sizeof(ctx));
     explicit_bzero(salted, strlen(salted));
-    return hex_in_arena(digest, n, a);
+    return hex_in_arena(digest, sizeof(digest), a);
 }
 
 int password_check(const char *password, struct error *err)

@@ -1,8 +1,5 @@
 #include "cli/connection/trust.h"
 
-#include <openssl/err.h>
-#include <openssl/pem.h>
-#include <openssl/ssl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -14,6 +11,7 @@
 #include "common/base/cleanup.h"
 #include "common/json/json.h"
 #include "common/system/files.h"
+#include "net/tls/tls_calls.h"
 
 #define CERTS_MAX (16 << 20)
 
@@ -116,6 +114,8 @@ static int fetch_chain(struct cli *cli, struct strbuf *ret_pem, unsigned char di
                        unsigned *ret_digest_n, struct error *err)
 {
     const char *host, *where = master_authority(cli, &host);
+    if (tls_calls_load(err) < 0)
+        return -1;
     SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
     BIO *bio = ctx ? BIO_new_ssl_connect(ctx) : NULL;
     SSL *ssl = NULL;

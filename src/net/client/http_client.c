@@ -7,6 +7,7 @@
 
 #include "common/base/must.h"
 #include "net/client/http_transfer.h"
+#include "net/client/plain_http.h"
 #include "net/loop/loop_internal.h"
 
 void http_fetch_reply_release(struct http_fetch_reply *r)
@@ -16,8 +17,11 @@ void http_fetch_reply_release(struct http_fetch_reply *r)
 
 /* ---- blocking ---------------------------------------------------------------------------------------------------- */
 
+/* Two transports, of which each keeps its connections from one fetch to the next: plain sockets where they are enough,
+ * and libcurl, which is loaded when it is first needed. */
 struct http_client {
-    CURL *easy; /* keeps its connections from one fetch to the next */
+    struct plain_http plain;
+    CURL *easy; /* NULL: libcurl was not needed yet */
 };
 
 int http_client_load(struct error *err)
@@ -28,7 +32,7 @@ int http_client_load(struct error *err)
 struct http_client *http_client_new(void)
 {
     struct http_client *c = must_calloc(1, sizeof(*c));
-    c->easy = transfer_new_easy();
+    plain_http_init(&c->plain);
     return c;
 }
 
@@ -36,12 +40,19 @@ void http_client_free(struct http_client *c)
 {
     if (!c)
         return;
-    curl_easy_cleanup(c->easy);
+    plain_http_release(&c->plain);
+    if (c->easy)
+        curl_easy_cleanup(c->easy);
     free(c);
 }
 
-int http_fetch(struct http_client *c, const struct http_fetch *f, struct http_fetch_reply *ret, struct error *err)
+static int fetch_with_libcurl(struct http_client *c, const struct http_fetch *f, struct http_fetch_reply *ret,
+                              struct error *err)
 {
+    if (!c->easy && curl_calls_load(err) < 0)
+        return -1;
+    if (!c->easy)
+        c->easy = transfer_new_easy();
     struct transfer t = {.easy = c->easy};
     curl_easy_reset(c->easy);
     int rc = transfer_prepare(&t, f, /* copy_body= */ false, err);
@@ -54,6 +65,18 @@ int http_fetch(struct http_client *c, const struct http_fetch *f, struct http_fe
     curl_easy_reset(c->easy); /* the handle points into t, which ends here */
     transfer_release(&t);
     return rc;
+}
+
+int http_fetch(struct http_client *c, const struct http_fetch *f, struct http_fetch_reply *ret, struct error *err)
+{
+    struct plain_target to;
+    bool redirected = false;
+    if (plain_http_serves(f, &to)) {
+        int rc = plain_http_fetch(&c->plain, &to, f, ret, &redirected, err);
+        if (!redirected)
+            return rc;
+    }
+    return fetch_with_libcurl(c, f, ret, err);
 }
 
 /* ---- on a loop --------------------------------------------------------------------------------------------------- */

@@ -1,5 +1,7 @@
-/* An HTTP client over libcurl, for http:// and https://. Two ways of use share one struct of options: http_fetch()
- * blocks (for det and worker threads), http_fetch_start() runs on a loop (curl_multi_socket). Redirects are followed
+/* An HTTP client for http:// and https://. Two ways of use share one struct of options: http_fetch() blocks (for det
+ * and worker threads), http_fetch_start() runs on a loop. http_fetch() makes plain requests over sockets, and leaves
+ * all that needs more (TLS, proxies, large bodies, redirects) to libcurl; plain_http.h says which requests are plain.
+ * http_fetch_start() is libcurl's alone (curl_multi_socket). Redirects are followed
  * for GET only, and no credentials are sent to another host. Proxies come from the environment. Errors are sentences
  * for the person at the keyboard: "can't reach http://localhost:8080: connection refused; is the master running
  * there?" */
@@ -49,7 +51,8 @@ struct http_fetch_reply {
 };
 
 struct http_client; /* keeps its connections open; used by one thread at a time */
-/* Loads libcurl, which the first fetch does otherwise: a server wants to know at its start whether it can. */
+/* Loads libcurl, which the first fetch that needs it does otherwise: a server wants to know at its start whether it
+ * can. */
 int http_client_load(struct error *err);
 
 struct http_client *http_client_new(void);

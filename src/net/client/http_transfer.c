@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "common/base/must.h"
+#include "net/client/http_failure.h"
 #include "net/client/no_proxy.h"
+#include "net/client/proxy_choice.h"
 
-#define CONNECT_TIMEOUT_S 10
-#define REPLY_MAX (256u << 20)
 #define REDIRECTS_MAX 10l
 
 static void curl_init(void)
@@ -110,11 +110,11 @@ static void set_limits(CURL *easy, const struct http_fetch *f)
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT,
-                     (long)(f->connect_timeout_s > 0 ? f->connect_timeout_s : CONNECT_TIMEOUT_S));
+                     (long)(f->connect_timeout_s > 0 ? f->connect_timeout_s : HTTP_CONNECT_TIMEOUT_S));
     curl_easy_setopt(easy, CURLOPT_TIMEOUT, (long)f->timeout_s);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1l);
     curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1l);
-    curl_easy_setopt(easy, CURLOPT_USERAGENT, "determined-c/" DET_VERSION);
+    curl_easy_setopt(easy, CURLOPT_USERAGENT, HTTP_USER_AGENT);
 }
 
 static void set_callbacks(struct transfer *t)
@@ -177,20 +177,6 @@ static char *place_of(CURLU *u)
 
 /* ---- proxies ----------------------------------------------------------------------------------------------------- */
 
-/* The proxy that the environment names for this address, in the variables that libcurl reads; NULL: none. */
-static const char *proxy_in_environment(const char *place)
-{
-    bool tls = strncmp(place, "https:", 6) == 0;
-    const char *name[] = {tls ? "https_proxy" : "http_proxy", tls ? "HTTPS_PROXY" : "all_proxy",
-                          tls ? "all_proxy" : "ALL_PROXY", tls ? "ALL_PROXY" : ""};
-    for (size_t i = 0; i < sizeof(name) / sizeof(*name); i++) {
-        const char *v = *name[i] ? getenv(name[i]) : NULL;
-        if (v && *v)
-            return v;
-    }
-    return NULL;
-}
-
 /* Excepts the host from the proxy where NO_PROXY does. libcurl knows no ports in NO_PROXY, and its releases differ in
  * ranges and names. So the host is added to the list that libcurl reads, in libcurl's spelling. For the target of a
  * redirect the rest of the list decides. */
@@ -208,10 +194,9 @@ static void except_from_proxy(struct transfer *t, const char *list, const char *
 /* Chooses the proxy. u: the URL of the request. */
 static void set_proxy(struct transfer *t, CURLU *u)
 {
-    const char *list = getenv("no_proxy");
+    const char *list = proxy_exceptions();
     char *host = NULL, *port = NULL;
-    list = list ? list : getenv("NO_PROXY");
-    t->proxy = proxy_in_environment(t->place);
+    t->proxy = proxy_in_environment(strncmp(t->place, "https:", 6) == 0);
     if (!t->proxy || !list)
         return;
     curl_url_get(u, CURLUPART_HOST, &host, 0);
@@ -228,7 +213,7 @@ int transfer_prepare(struct transfer *t, const struct http_fetch *f, bool copy_b
 {
     t->options = *f;
     if (t->options.reply_max == 0)
-        t->options.reply_max = REPLY_MAX;
+        t->options.reply_max = HTTP_REPLY_MAX;
     CURLU *u = curl_url();
     if (!u || curl_url_set(u, CURLUPART_URL, f->url, 0) != CURLUE_OK ||
         (strncasecmp(f->url, "http://", 7) != 0 && strncasecmp(f->url, "https://", 8) != 0)) {
@@ -267,36 +252,21 @@ void transfer_release(struct transfer *t)
 
 /* ---- how it ended ------------------------------------------------------------------------------------------------ */
 
-/* Adds a text with a small first letter: texts of strerror() and libcurl begin with a capital, and here they follow a
- * colon. */
-static void add_lower(struct strbuf *b, const char *s)
-{
-    bool acronym = s[0] && isupper((unsigned char)s[1]);
-    strbuf_addc(b, acronym ? s[0] : (char)tolower((unsigned char)s[0]));
-    strbuf_adds(b, s[0] ? s + 1 : "");
-}
-
 static void describe_unreachable(const struct transfer *t, bool proxy, struct strbuf *why)
 {
     long os_error = 0;
     curl_easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &os_error);
     if (os_error)
-        add_lower(why, strerror((int)os_error));
+        http_failure_unreachable((int)os_error, !proxy && !t->unix_socket, why);
     else
-        add_lower(why, *t->detail ? t->detail : "no connection");
-    if (os_error == ECONNREFUSED && !proxy && !t->unix_socket)
-        strbuf_adds(why, "; is the master running there?");
+        http_failure_add_lower(why, *t->detail ? t->detail : "no connection");
 }
 
 static void describe_timeout(const struct transfer *t, struct strbuf *why)
 {
     double connected_s = 0;
     curl_easy_getinfo(t->easy, CURLINFO_CONNECT_TIME, &connected_s);
-    if (connected_s > 0 && t->options.timeout_s > 0)
-        strbuf_addf(why, "no complete answer within %d s", t->options.timeout_s);
-    else
-        strbuf_addf(why, "no connection within %d s",
-                    t->options.connect_timeout_s > 0 ? t->options.connect_timeout_s : CONNECT_TIMEOUT_S);
+    http_failure_timeout(&t->options, connected_s > 0, why);
 }
 
 /* The hint for a wrong protocol, or NULL. A server that speaks the other protocol (HTTP or TLS) closes the connection,
@@ -309,12 +279,12 @@ static const char *other_protocol(const struct transfer *t, CURLcode code)
     bool not_tls = strstr(t->detail, "wrong version number") || strstr(t->detail, "packet length too long") ||
                    strstr(t->detail, "record layer failure");
     if (tls && code == CURLE_SSL_CONNECT_ERROR && not_tls)
-        return "this port does not speak HTTPS; if it is the master's HTTP port, write http:// instead of https://";
+        return HTTP_NO_HTTPS;
     if (!tls &&
         (code == CURLE_GOT_NOTHING || code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY ||
          code == CURLE_RECV_ERROR) &&
         t->reply.body.n == 0)
-        return "this port does not answer to HTTP; if it is the master's HTTPS port, write https:// instead of http://";
+        return HTTP_NO_HTTP;
     return NULL;
 }
 
@@ -350,23 +320,23 @@ static void describe_distrust(const struct transfer *t, CURLcode code, struct st
         return;
     }
     strbuf_adds(why, "its certificate is not trusted: ");
-    add_lower(why, *t->detail ? t->detail : curl_easy_strerror(code));
+    http_failure_add_lower(why, *t->detail ? t->detail : curl_easy_strerror(code));
 }
 
 static int transfer_failed(const struct transfer *t, CURLcode code, struct error *err)
 {
     cleanup_strbuf struct strbuf why = STRBUF_INIT;
     if (t->stopped)
-        return error_set(err, ERR_CANCELED, "stopped reading from %s", t->place);
+        return http_failure_stopped(t->place, err);
     if (t->too_big)
-        return error_set(err, ERR_TOO_LARGE, "the answer of %s is over %zu bytes", t->place, t->options.reply_max);
+        return http_failure_too_big(t->place, t->options.reply_max, err);
     const char *other = other_protocol(t, code), *proxy = failed_proxy(t, code);
     if (other)
-        return error_set(err, ERR_UNAVAILABLE, "can't reach %s: %s", t->place, other);
+        return http_failure_reach(t->place, other, err);
     switch (code) {
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
-        strbuf_adds(&why, "its name can't be resolved to an address");
+        strbuf_adds(&why, HTTP_UNRESOLVED);
         break;
     case CURLE_COULDNT_CONNECT:
         describe_unreachable(t, proxy != NULL, &why);
@@ -379,17 +349,17 @@ static int transfer_failed(const struct transfer *t, CURLcode code, struct error
         break;
     case CURLE_GOT_NOTHING:
     case CURLE_PARTIAL_FILE:
-        strbuf_adds(&why, "the connection broke off before the answer was complete");
+        strbuf_adds(&why, HTTP_BROKE_OFF);
         break;
     default:
-        add_lower(&why, *t->detail ? t->detail : curl_easy_strerror(code));
+        http_failure_add_lower(&why, *t->detail ? t->detail : curl_easy_strerror(code));
     }
     if (proxy)
         return error_set(err, ERR_UNAVAILABLE,
                          "can't reach %s through the proxy %.*s, which the environment names: %s; "
                          "NO_PROXY lists the addresses that need none",
                          t->place, (int)strcspn(proxy, "/"), proxy, why.s);
-    return error_set(err, ERR_UNAVAILABLE, "can't reach %s: %s", t->place, why.s);
+    return http_failure_reach(t->place, strbuf_str(&why), err);
 }
 
 int transfer_finish(struct transfer *t, CURLcode code, struct error *err)

@@ -58,7 +58,7 @@ int http_upgrade_ws(struct http_request *r, const struct ws_handler *h, struct w
     bufferevent_setwatermark(c->bev, EV_READ, 0, 0);
     c->phase = PHASE_UPGRADED;
     c->deadline_us = 0;
-    c->ws = ws_adopt(c->server->loop, c->bev, h, on_ws_gone, c);
+    c->ws = ws_adopt(c->server->loop, c->bev, c->server->options.tls != NULL, h, on_ws_gone, c);
     c->bev = NULL;
     *ret = c->ws;
     return 0;

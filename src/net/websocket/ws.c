@@ -12,17 +12,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
-#include <event2/bufferevent_ssl.h>
 #include <event2/event.h>
-#include <openssl/evp.h>
-#include <openssl/rand.h>
+#include <sha1.h>
 #include <wslay/wslay.h>
 
+#include "common/base/base64.h"
 #include "common/base/clock.h"
 #include "common/base/must.h"
 #include "common/system/log.h"
@@ -85,14 +85,24 @@ struct ws {
     void *owner;
 };
 
+void ws_random(void *ret, size_t n)
+{
+    if (getentropy(ret, n) < 0) /* the kernel has it, and n is small */
+        abort();
+}
+
 void ws_accept_key(const char *key, char ret[WS_ACCEPT_MAX])
 {
     char text[128];
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned digest_n = 0;
+    unsigned char digest[SHA1_DIGEST_LENGTH];
+    cleanup_strbuf struct strbuf coded = STRBUF_INIT;
+    SHA1_CTX ctx;
     int n = snprintf(text, sizeof(text), "%.64s258EAFA5-E914-47DA-95CA-C5AB0DC85B11", key);
-    EVP_Digest(text, (size_t)n, digest, &digest_n, EVP_sha1(), NULL);
-    EVP_EncodeBlock((unsigned char *)ret, digest, (int)digest_n);
+    SHA1Init(&ctx);
+    SHA1Update(&ctx, (const uint8_t *)text, (size_t)n);
+    SHA1Final(digest, &ctx);
+    base64_encode(digest, sizeof(digest), &coded);
+    snprintf(ret, WS_ACCEPT_MAX, "%s", strbuf_str(&coded));
 }
 
 /* ---- the end ----------------------------------------------------------------------------------------------------- */
@@ -164,7 +174,8 @@ static ssize_t add_output(wslay_event_context_ptr frames, const uint8_t *data, s
 
 static int make_mask(wslay_event_context_ptr frames, uint8_t *buf, size_t n, void *ctx)
 {
-    return RAND_bytes(buf, (int)n) == 1 ? 0 : -1;
+    ws_random(buf, n);
+    return 0;
 }
 
 static void cut_off(struct ws *w, const char *why)
@@ -555,13 +566,13 @@ static struct ws *ws_new(struct loop *l, const struct ws_handler *h)
     return w;
 }
 
-static void ws_open(struct ws *w, struct bufferevent *bev, bool server)
+static void ws_open(struct ws *w, struct bufferevent *bev, bool server, bool tls)
 {
     if (frames_init(w, server) < 0)
         abort();
     w->bev = bev;
     w->server = server;
-    w->tls = bufferevent_openssl_get_ssl(bev) != NULL;
+    w->tls = tls;
     w->state = WS_OPEN;
     w->heard_us = clock_monotonic_us();
     bufferevent_setcb(bev, on_readable, on_writable, on_event, w);
@@ -576,13 +587,13 @@ static void ws_open(struct ws *w, struct bufferevent *bev, bool server)
     arm_tick(w);
 }
 
-struct ws *ws_adopt(struct loop *l, struct bufferevent *bev, const struct ws_handler *h, ws_gone_fn *on_gone,
+struct ws *ws_adopt(struct loop *l, struct bufferevent *bev, bool tls, const struct ws_handler *h, ws_gone_fn *on_gone,
                     void *owner)
 {
     struct ws *w = ws_new(l, h);
     w->on_gone = on_gone;
     w->owner = owner;
-    ws_open(w, bev, /* server= */ true);
+    ws_open(w, bev, /* server= */ true, tls);
     if (evbuffer_get_length(bufferevent_get_input(bev)) > 0)
         bufferevent_trigger(bev, EV_READ, BEV_TRIG_DEFER_CALLBACKS);
     return w;
@@ -602,11 +613,11 @@ int ws_connect(struct loop *l, const struct ws_client_options *o, const struct w
     return 0;
 }
 
-void ws_dialled(struct ws *w, struct bufferevent *bev)
+void ws_dialled(struct ws *w, struct bufferevent *bev, bool tls)
 {
     ws_dial_free(w->dial);
     w->dial = NULL;
-    ws_open(w, bev, /* server= */ false);
+    ws_open(w, bev, /* server= */ false, tls);
     if (w->handler.on_open)
         w->handler.on_open(w, w->handler.ctx);
     if (evbuffer_get_length(bufferevent_get_input(bev)) > 0)
@@ -665,8 +676,7 @@ static void send_masked(struct ws *w, const struct message *m)
     uint8_t head[WS_HEAD_MAX], mask[4];
     size_t n = m->n[0] + m->n[1];
     struct evbuffer_iovec room;
-    if (RAND_bytes(mask, sizeof(mask)) != 1)
-        abort();
+    ws_random(mask, sizeof(mask));
     size_t head_n = ws_head_write(head, m->is_text, n, mask);
     if (n <= WHOLE_MAX && evbuffer_get_length(out) == 0) {
         memcpy(piece, head, head_n);

@@ -1,5 +1,5 @@
-/* Dials a WebSocket: resolves the name, connects (to each address in turn), TLS, upgrade. Ends in ws_dialled() or
- * ws_dial_failed(). */
+/* Dials a WebSocket: resolves the name, connects (to each address in turn), TLS (ws_tls.c), upgrade. Ends in
+ * ws_dialled() or ws_dial_failed(). */
 #include "common/base/must.h"
 #include "net/websocket/ws_internal.h"
 
@@ -15,20 +15,14 @@
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
-#include <event2/bufferevent_ssl.h>
 #include <event2/dns.h>
 #include <event2/event.h>
 #include <event2/http.h>
-#include <openssl/err.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/rand.h>
-#include <openssl/ssl.h>
-#include <openssl/x509v3.h>
 
-#include "common/base/hex.h"
+#include "common/base/base64.h"
 #include "common/base/strbuf.h"
 #include "net/loop/loop_internal.h"
+#include "net/websocket/ws_tls.h"
 
 #define HEAD_MAX (64 * 1024)
 #define REFUSAL_MAX 4096 /* bytes of a refusal's body that are read; only its first line is quoted */
@@ -38,12 +32,9 @@ struct ws_dial {
     struct ws *ws;
     struct loop *loop;
     char *url, *host, *tls_name;
-    char *pin; /* NULL: none */
-    void (*on_certificate)(void *ctx, const char *pem, const char *name, const char *fingerprint);
-    void *certificate_ctx;
     char port[16];
-    bool tls, tls_skip_verify;
-    SSL_CTX *tls_ctx;
+    bool tls;              /* the URL's scheme is wss */
+    struct ws_tls *checks; /* NULL without TLS */
     struct strbuf request; /* the whole upgrade request, ready to be sent */
     char accept[WS_ACCEPT_MAX];
     int timeout_s;
@@ -61,7 +52,6 @@ struct ws_dial {
 };
 
 static void try_next_address(struct ws_dial *d);
-static void tell_certificate(const struct ws_dial *d);
 static void on_readable(struct bufferevent *bev, void *ctx);
 static void on_event(struct bufferevent *bev, short what, void *ctx);
 static struct bufferevent *new_bufferevent(struct ws_dial *d, struct bufferevent *under);
@@ -78,7 +68,7 @@ void ws_dial_free(struct ws_dial *d)
         evutil_freeaddrinfo(d->addresses);
     if (d->bev)
         bufferevent_free(d->bev);
-    SSL_CTX_free(d->tls_ctx);
+    ws_tls_free(d->checks);
     loop_timer_free(d->timer);
     strbuf_release(&d->request);
     strbuf_release(&d->tunnel);
@@ -86,7 +76,6 @@ void ws_dial_free(struct ws_dial *d)
     free(d->url);
     free(d->host);
     free(d->tls_name);
-    free(d->pin);
     free(d);
 }
 
@@ -102,7 +91,7 @@ static void dial_succeed(struct ws_dial *d)
 {
     struct bufferevent *bev = d->bev;
     d->bev = NULL;
-    ws_dialled(d->ws, bev);
+    ws_dialled(d->ws, bev, d->tls);
 }
 
 static void on_timeout(void *ctx)
@@ -188,23 +177,16 @@ static bool read_answer(struct ws_dial *d, bool at_eof)
 
 /* ---- connecting -------------------------------------------------------------------------------------------------- */
 
+/* The name that the server's certificate must be for. */
+static const char *name_of(const struct ws_dial *d)
+{
+    return d->tls_name ? d->tls_name : d->host;
+}
+
 static void describe_failure(struct ws_dial *d, struct bufferevent *bev)
 {
-    unsigned long tls_error = d->tls && (!d->proxy_host || d->tls_begun) ? bufferevent_get_openssl_error(bev) : 0;
-    long verify = d->tls && (!d->proxy_host || d->tls_begun) && !d->tls_skip_verify
-                      ? SSL_get_verify_result(bufferevent_openssl_get_ssl(bev))
-                      : X509_V_OK;
-    if (verify == X509_V_ERR_CERT_REJECTED && d->pin)
-        snprintf(
-            d->last_error, sizeof(d->last_error),
-            "its certificate is not the one that the agent's token names: what answers there is not that master, or "
-            "the master has a new certificate");
-    else if (verify != X509_V_OK)
-        snprintf(d->last_error, sizeof(d->last_error), "its certificate is not valid for %s: %s",
-                 d->tls_name ? d->tls_name : d->host, X509_verify_cert_error_string(verify));
-    else if (tls_error)
-        snprintf(d->last_error, sizeof(d->last_error), "TLS: %s", ERR_reason_error_string(tls_error));
-    else
+    bool in_tls = d->tls && (!d->proxy_host || d->tls_begun);
+    if (!in_tls || !ws_tls_failure(d->checks, bev, name_of(d), d->last_error, sizeof(d->last_error)))
         snprintf(d->last_error, sizeof(d->last_error), "%s", errno ? strerror(errno) : "the connection broke off");
 }
 
@@ -212,7 +194,8 @@ static void describe_failure(struct ws_dial *d, struct bufferevent *bev)
 static void request_upgrade(struct ws_dial *d)
 {
     d->requested = true;
-    tell_certificate(d);
+    if (d->tls)
+        ws_tls_tell_certificate(d->checks, d->bev);
     bufferevent_write(d->bev, d->request.s, d->request.n);
 }
 
@@ -297,27 +280,7 @@ static struct bufferevent *new_bufferevent(struct ws_dial *d, struct bufferevent
     struct event_base *base = loop_base(d->loop);
     if (!d->tls || (d->proxy_host && !under))
         return bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
-    const char *name = d->tls_name ? d->tls_name : d->host;
-    struct in6_addr unused;
-    bool is_address = inet_pton(AF_INET, name, &unused) == 1 || inet_pton(AF_INET6, name, &unused) == 1;
-    SSL *ssl = SSL_new(d->tls_ctx);
-    if (!ssl)
-        return NULL;
-    if (is_address)
-        X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name);
-    else {
-        SSL_set1_host(ssl, name);
-        SSL_set_tlsext_host_name(ssl, name);
-    }
-    struct bufferevent *bev = under ? bufferevent_openssl_filter_new(base, under, ssl, BUFFEREVENT_SSL_CONNECTING,
-                                                                     BEV_OPT_CLOSE_ON_FREE)
-                                    : bufferevent_openssl_socket_new(base, -1, ssl, BUFFEREVENT_SSL_CONNECTING,
-                                                                     BEV_OPT_CLOSE_ON_FREE);
-    if (bev)
-        bufferevent_openssl_set_allow_dirty_shutdown(bev, 1);
-    else
-        SSL_free(ssl);
-    return bev;
+    return ws_tls_bufferevent(d->checks, base, under, name_of(d));
 }
 
 static void try_next_address(struct ws_dial *d)
@@ -406,125 +369,18 @@ static int parse_url(struct ws_dial *d, struct strbuf *target, struct error *err
 static void make_request(struct ws_dial *d, const char *target, const char *const *header)
 {
     unsigned char nonce[16];
-    char key[32];
-    RAND_bytes(nonce, sizeof(nonce));
-    EVP_EncodeBlock((unsigned char *)key, nonce, sizeof(nonce));
-    ws_accept_key(key, d->accept);
+    cleanup_strbuf struct strbuf key = STRBUF_INIT;
+    ws_random(nonce, sizeof(nonce));
+    base64_encode(nonce, sizeof(nonce), &key);
+    ws_accept_key(strbuf_str(&key), d->accept);
     bool v6 = strchr(d->host, ':');
     strbuf_addf(&d->request,
                 "GET %s HTTP/1.1\r\nHost: %s%s%s:%s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                 "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n",
-                target, v6 ? "[" : "", d->host, v6 ? "]" : "", d->port, key);
+                target, v6 ? "[" : "", d->host, v6 ? "]" : "", d->port, strbuf_str(&key));
     for (; header && *header; header++)
         strbuf_addf(&d->request, "%s\r\n", *header);
     strbuf_adds(&d->request, "\r\n");
-}
-
-static int show_certificate(SSL_CTX *ctx, const struct ws_client_options *o, struct error *err)
-{
-    if (!o->client_cert)
-        return 0;
-    const char *file = o->client_cert;
-    int ok = SSL_CTX_use_certificate_chain_file(ctx, file);
-    if (ok == 1)
-        ok = SSL_CTX_use_PrivateKey_file(ctx, file = o->client_key, SSL_FILETYPE_PEM);
-    if (ok == 1)
-        return 0;
-    const char *why = ERR_reason_error_string(ERR_get_error());
-    ERR_clear_error();
-    return error_set(err, ERR_INVALID, "%s cannot be used as %s: %s", file,
-                     file == o->client_key ? "key" : "certificate", why ? why : "unknown reason");
-}
-
-/* ---- a pinned certificate ---------------------------------------------------------------------------------------- */
-
-enum { FINGERPRINT_DIGITS = 64 };
-
-static bool is_pinned(const char *pin, const char *fingerprint)
-{
-    for (size_t n = strlen(pin); n >= FINGERPRINT_DIGITS; n -= FINGERPRINT_DIGITS, pin += FINGERPRINT_DIGITS)
-        if (strncmp(pin, fingerprint, FINGERPRINT_DIGITS) == 0)
-            return true;
-    return false;
-}
-
-/* OpenSSL calls this in place of its own check. The server proves in the handshake that it has the certificate's key.
- */
-static int check_pin(X509_STORE_CTX *store, void *arg)
-{
-    struct ws_dial *d = arg;
-    const X509 *x = X509_STORE_CTX_get0_cert(store);
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    char text[2 * EVP_MAX_MD_SIZE + 1];
-    unsigned n = 0;
-    if (!x || X509_digest(x, EVP_sha256(), digest, &n) != 1)
-        return 0;
-    hex_encode(digest, n, text);
-    if (is_pinned(d->pin, text)) {
-        X509_STORE_CTX_set_error(store, X509_V_OK);
-        return 1;
-    }
-    X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_REJECTED);
-    return 0;
-}
-
-/* A name for which the certificate is valid: the first of its alternative names that is one, else its subject's. */
-static void name_of(const X509 *x, char *ret, size_t size)
-{
-    GENERAL_NAMES *names = X509_get_ext_d2i(x, NID_subject_alt_name, NULL, NULL);
-    *ret = 0;
-    for (int i = 0; i < sk_GENERAL_NAME_num(names) && !*ret; i++) {
-        const GENERAL_NAME *name = sk_GENERAL_NAME_value(names, i);
-        if (name->type == GEN_DNS && (size_t)ASN1_STRING_length(name->d.dNSName) < size)
-            snprintf(ret, size, "%.*s", ASN1_STRING_length(name->d.dNSName),
-                     (const char *)ASN1_STRING_get0_data(name->d.dNSName));
-    }
-    GENERAL_NAMES_free(names);
-    if (!*ret && X509_NAME_get_text_by_NID(X509_get_subject_name(x), NID_commonName, ret, (int)size) < 0)
-        *ret = 0;
-}
-
-static void tell_certificate(const struct ws_dial *d)
-{
-    SSL *ssl = d->tls && d->pin && d->on_certificate ? bufferevent_openssl_get_ssl(d->bev) : NULL;
-    X509 *x = ssl ? SSL_get0_peer_certificate(ssl) : NULL;
-    BIO *pem = x ? BIO_new(BIO_s_mem()) : NULL;
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    char fingerprint[2 * EVP_MAX_MD_SIZE + 1], name[256], *data;
-    unsigned n = 0;
-    if (pem && X509_digest(x, EVP_sha256(), digest, &n) == 1 && PEM_write_bio_X509(pem, x) == 1) {
-        long length = BIO_get_mem_data(pem, &data);
-        char *text = must_strndup(data, (size_t)length);
-        hex_encode(digest, n, fingerprint);
-        name_of(x, name, sizeof(name));
-        d->on_certificate(d->certificate_ctx, text, name, fingerprint);
-        free(text);
-    }
-    BIO_free(pem);
-}
-
-static int make_tls(struct ws_dial *d, const struct ws_client_options *o, struct error *err)
-{
-    const char *ca_file = o->ca_file;
-    d->tls_ctx = SSL_CTX_new(TLS_client_method());
-    if (!d->tls_ctx)
-        return error_set(err, ERR_INTERNAL, "OpenSSL does not start: %s", ERR_reason_error_string(ERR_get_error()));
-    SSL_CTX_set_min_proto_version(d->tls_ctx, TLS1_2_VERSION);
-    /* A client that has the server's own certificate in ca_file need not know who signed it. */
-    X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(d->tls_ctx), X509_V_FLAG_PARTIAL_CHAIN);
-    if (o->pin) {
-        SSL_CTX_set_verify(d->tls_ctx, SSL_VERIFY_PEER, NULL);
-        SSL_CTX_set_cert_verify_callback(d->tls_ctx, check_pin, d);
-        return show_certificate(d->tls_ctx, o, err);
-    }
-    SSL_CTX_set_verify(d->tls_ctx, d->tls_skip_verify ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
-    int ok = ca_file ? SSL_CTX_load_verify_locations(d->tls_ctx, ca_file, NULL)
-                     : SSL_CTX_set_default_verify_paths(d->tls_ctx);
-    if (ok == 1)
-        return show_certificate(d->tls_ctx, o, err);
-    ERR_clear_error();
-    return error_set(err, ERR_INVALID, "%s holds no certificates of authorities in PEM form",
-                     ca_file ? ca_file : "the system");
 }
 
 /* Reads the proxy's address, and makes the request to it. A name and password are sent as RFC 7617 says. */
@@ -549,10 +405,9 @@ static int parse_proxy(struct ws_dial *d, const char *proxy, struct error *err)
     if (user) {
         size_t length;
         char *plain = evhttp_uridecode(user, 0, &length);
-        unsigned char *coded = must_calloc(1, 4 * (length / 3 + 2));
-        EVP_EncodeBlock(coded, (const unsigned char *)plain, (int)length);
-        strbuf_addf(&d->tunnel, "Proxy-Authorization: Basic %s\r\n", (const char *)coded);
-        free(coded);
+        strbuf_adds(&d->tunnel, "Proxy-Authorization: Basic ");
+        base64_encode(plain, length, &d->tunnel);
+        strbuf_adds(&d->tunnel, "\r\n");
         free(plain);
     }
     strbuf_adds(&d->tunnel, "\r\n");
@@ -568,16 +423,12 @@ struct ws_dial *ws_dial_new(struct ws *w, struct loop *l, const struct ws_client
     d->loop = l;
     d->url = must_strdup(o->url);
     d->tls_name = o->tls_name ? must_strdup(o->tls_name) : NULL;
-    d->tls_skip_verify = o->tls_skip_verify;
-    d->pin = o->pin ? must_strdup(o->pin) : NULL;
-    d->on_certificate = o->on_certificate;
-    d->certificate_ctx = ctx;
     d->timeout_s = o->connect_timeout_s > 0 ? o->connect_timeout_s : CONNECT_TIMEOUT_S;
     d->timer = loop_timer_new(l, on_timeout, d);
 
     cleanup_strbuf struct strbuf target = STRBUF_INIT;
     if (parse_url(d, &target, err) < 0 || (o->proxy && parse_proxy(d, o->proxy, err) < 0) ||
-        (d->tls && make_tls(d, o, err) < 0)) {
+        (d->tls && !(d->checks = ws_tls_new(o, ctx, err)))) {
         ws_dial_free(d);
         return NULL;
     }

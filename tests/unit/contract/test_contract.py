@@ -281,6 +281,15 @@ class BadTables(unittest.TestCase):
         self.assertRegex(run.stderr, r"^gen-contract: api.json: .*No such file")
 
 
+class Link(unittest.TestCase):
+    def test_the_page_of_the_link_explains_each_message(self):
+        page = (ROOT / "docs/spec/link.md").read_text()
+        tables = json.loads((ROOT / "contract/link.json").read_text())
+        self.assertEqual([], [name for name in tables["messages"] if not re.search(rf"\b{name.rsplit('.', 1)[-1]}\b", page)])
+        self.assertEqual([], [name for name in tables["enums"] if not re.search(rf"\b{name.rsplit('.', 1)[-1]}\b", page)])
+        self.assertIn("docs/spec/link.md", tables["about"])
+
+
 class Status(unittest.TestCase):
     def test_ends_with_a_line_per_tier_that_counts_served_routes(self):
         out = io.StringIO()

@@ -258,6 +258,25 @@ static void test_shell_server__a_session_has_the_tasks_environment_and_directory
                      7);
 }
 
+/* bash reads it whenever sshd seems to have started it: for session.sh, where it must not, and for the session, where
+ * it must. A bash that does not read it reads what BASH_ENV names. */
+static void test_shell_server__a_session_reads_bashrc_once(void **state)
+{
+    struct fixture *f = *state;
+    cleanup_strbuf struct strbuf order = STRBUF_INIT;
+    if (!can_run_server() || strcmp(f->account.shell, "/bin/bash") != 0)
+        skip();
+    start_server(f);
+    const char *order_file = arena_printf(&f->arena, "%s/workdir/order", f->dir.run);
+    put_text(f, "workdir/env", arena_printf(&f->arena, "echo env >>%s\n", order_file));
+    put_text(f, "workdir/.bashrc",
+             arena_printf(&f->arena, "echo bashrc >>%s\nof_bashrc() { echo defined; }\n", order_file));
+    expect_session(f, arena_printf(&f->arena, "-o SetEnv=BASH_ENV=%s/workdir/env", f->dir.run), "of_bashrc",
+                   "defined\n");
+    assert_int_equal(file_read(order_file, 100, &order, NULL), 0);
+    assert_string_equal(order.s, "env\nbashrc\n");
+}
+
 static void test_shell_server__an_interactive_session_is_a_shell_with_the_tasks_path(void **state)
 {
     struct fixture *f = *state;
@@ -325,6 +344,7 @@ int main(void)
         TEST(test_shell_server__an_account_without_login_shell_needs_a_passwd_of_its_own),
         TEST(test_shell_server__without_root_the_group_of_terminals_is_the_accounts_own),
         TEST(test_shell_server__a_session_has_the_tasks_environment_and_directory),
+        TEST(test_shell_server__a_session_reads_bashrc_once),
         TEST(test_shell_server__an_interactive_session_is_a_shell_with_the_tasks_path),
         TEST(test_shell_server__scp_copies_both_ways),
         TEST(test_shell_server__no_other_key_gets_in),
