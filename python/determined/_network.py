@@ -5,7 +5,7 @@ import fcntl
 import os
 import socket
 import struct
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, Iterator, List, Optional, Tuple
 
 from determined import _info
 
@@ -16,14 +16,29 @@ if TYPE_CHECKING:
 _SIOCGIFADDR = 0x8915
 
 
-def _interface_of(address: str) -> Optional[str]:
-    """The network interface of this machine that has the address, where the system tells."""
+def _addresses_of_version_6() -> Iterator[Tuple[str, str]]:
+    """Addresses of the machine that are valid beyond one cable (proc_net_if_inet6: scope 00)."""
+    with contextlib.suppress(OSError), open("/proc/net/if_inet6", encoding="ascii") as f:
+        for number, _, _, scope, _, name in (line.split() for line in f):
+            if scope == "00":
+                yield name, socket.inet_ntop(socket.AF_INET6, bytes.fromhex(number))
+
+
+def addresses() -> List[Tuple[str, str]]:
+    """Network interfaces of this machine with their addresses, where the system tells; not the loopback."""
+    found = []
     for _, name in socket.if_nameindex():
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s, contextlib.suppress(OSError):
             answer = fcntl.ioctl(s.fileno(), _SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
-            if socket.inet_ntoa(answer[20:24]) == address:
-                return name
-    return None
+            found.append((name, socket.inet_ntoa(answer[20:24])))
+    return [(name, a) for name, a in [*found, *_addresses_of_version_6()] if name != "lo"]
+
+
+def _interface_of(address: str) -> Optional[str]:
+    """The network interface of this machine that has the address, where the system tells."""
+    if address.startswith("127."):
+        return "lo"
+    return next((name for name, a in addresses() if a == address), None)
 
 
 def interface(info: "Optional[det.ClusterInfo]") -> Optional[str]:

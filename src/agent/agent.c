@@ -15,7 +15,7 @@
 #include "agent/machine/powers.h"
 #include "agent/python/environment_job.h"
 #include "agent/streams.h"
-#include "agent/task/container_leftovers.h"
+#include "agent/task/runtime_container.h"
 #include "agent/task/task.h"
 #include "agent/task/taskenv.h"
 #include "common/base/cleanup.h"

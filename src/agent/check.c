@@ -323,12 +323,26 @@ static void check_slots(struct check *k)
     slots_release(&s);
 }
 
+static void check_command(struct check *k, const char *name)
+{
+    const char *path = getenv("PATH"), *found = runtime_find_command(k->c, k->a);
+    if (found)
+        tell(k, GOOD, "containers", NULL, "%s is %s", name, found);
+    else
+        tell(k, FAILURE, "containers", "install it, or put its directory into the PATH of the agent's service",
+             "there is no program %s on PATH (%s)", name, path ? path : "");
+}
+
 static void check_engines(struct check *k)
 {
     struct runtime_engines engines;
     bool needed = strcmp(k->c->container_runtime, "docker") == 0 || strcmp(k->c->container_runtime, "podman") == 0;
     bool up = false;
     runtime_list_engines(k->c, NULL, k->a, &engines);
+    if (engines.command.name) {
+        check_command(k, engines.command.name);
+        return;
+    }
     for (size_t i = 0; i < engines.n; i++) {
         struct sockaddr_un at = {.sun_family = AF_UNIX};
         cleanup_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

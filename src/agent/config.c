@@ -158,6 +158,7 @@ static void read_tasks(const struct config *c, struct arena *a, struct agent_con
     x->slots_per_device = (int)config_int(c, "slots_per_device");
     x->container_runtime = text_or(c, "container_runtime", "auto", a);
     x->container_socket = config_text(c, "container_socket", a);
+    x->images_dir = text_or(c, "container_images_dir", arena_printf(a, "%s/images", x->data_dir), a);
     x->accounts.allow_root = config_bool(c, "allow_root_tasks");
     x->accounts.own.first = (uint32_t)config_int(c, "task_uids.first");
     x->accounts.own.count = (uint32_t)config_int(c, "task_uids.count");
@@ -301,6 +302,7 @@ int agent_config_read(struct config *c, struct arena *a, struct agent_config *re
     read_python(c, a, &x);
     read_limits(c, &x);
     x.run_root = absolute_path(x.run_root, a);
+    x.images_dir = absolute_path(x.images_dir, a);
     list_secret_paths(c, a, &x);
     x.python_path = absolute_path(x.python_path, a);
     x.python.dir = absolute_path(x.python.dir, a);

@@ -40,6 +40,7 @@ struct agent_config {
     int artificial_slots, cpu_slots, slots_per_device;
     const char *container_runtime; /* as configured; "auto" by default */
     const char *container_socket;  /* of the container engine; "": where engines listen */
+    const char *images_dir;        /* of images that Apptainer has pulled */
     const char *token;             /* never logged */
     struct account_rules accounts; /* who tasks may run as */
     bool mount_namespaces, pid_namespaces;

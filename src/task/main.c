@@ -26,6 +26,7 @@ static int print_usage(FILE *to)
     fprintf(
         to,
         "usage: determined-task [--adopt|--container|--look-for-python] DIRECTORY\n"
+        "       determined-task --environment\n"
         "       determined-task --version\n\n"
         "Runs the task whose order lies in DIRECTORY and speaks to the agent over the socket there.\n"
         "Returns 0 once the task runs, or 3 if it could not be executed; the supervisor itself goes on in the background until the\n"
@@ -34,7 +35,9 @@ static int print_usage(FILE *to)
         "  --container        be the first process of a container: stay in the foreground, and tell the agent through the\n"
         "                     named pipe `ready` in DIRECTORY; the exit status is the task's\n"
         "  --look-for-python  start nothing: look, as the task's user, which Python the order in DIRECTORY\n"
-        "                     would run with, and tell the agent on standard output\n");
+        "                     would run with, and tell the agent on standard output\n"
+        "  --environment      print the variables that this program was started with, each with a NUL byte after it: in\n"
+        "                     a container, those of its image\n");
     return to == stdout ? 0 : EXIT_USAGE;
 }
 
@@ -123,6 +126,13 @@ static int answer_find_python(const char *dir)
     return 1;
 }
 
+static int print_environment(void)
+{
+    for (char **item = environ; *item; item++)
+        fwrite(*item, 1, strlen(*item) + 1, stdout);
+    return fflush(stdout) == 0 ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
     bool looks = argc == 3 && strcmp(argv[1], "--look-for-python") == 0;
@@ -132,6 +142,8 @@ int main(int argc, char **argv)
         puts("determined-task " DET_VERSION);
         return 0;
     }
+    if (argc == 2 && strcmp(argv[1], "--environment") == 0)
+        return print_environment();
     if (argc == 2 && strcmp(argv[1], "--help") == 0)
         return print_usage(stdout);
     if ((argc != 2 && !adopt && !looks && !in_container) || argv[argc - 1][0] == '-')

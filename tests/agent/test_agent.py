@@ -57,7 +57,7 @@ def test_artificial_slots_are_offered_as_so_many_devices(master, place):
 
 @pytest.mark.parametrize("keys, words", [
     ({"slot_type": "cuda"}, ["cuda", "no such device"]),
-    ({"container_runtime": "apptainer"}, ["apptainer", "process, docker, podman or auto"]),
+    ({"container_runtime": "rkt"}, ["rkt", "process", "docker", "podman", "apptainer", "singularity", "auto"]),
     ({"master_host": ""}, ["master host must be provided"]),
     ({"token_file": "/no/such/token", "token": None}, ["token_file", "/no/such/token"]),
     ({"no_such_key": 1}, ["no_such_key"]),

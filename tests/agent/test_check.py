@@ -89,6 +89,15 @@ def test_an_engine_that_is_asked_for_and_does_not_listen(check, tmp_path):
         assert check(container_runtime="docker", container_socket=tmp_path / "docker.sock")[0] == 0
 
 
+def test_apptainer_is_looked_for_on_path(check, tmp_path):
+    status, found = check(container_runtime="apptainer", env={"PATH": str(tmp_path)})
+    assert status != 0 and f"no program apptainer on PATH ({tmp_path})" in found["containers"] and "install it" in found["containers"]
+    (tmp_path / "apptainer").write_text("#!/bin/sh\n")
+    (tmp_path / "apptainer").chmod(0o755)
+    _, found = check(container_runtime="apptainer", env={"PATH": str(tmp_path)})
+    assert found["containers"].startswith("ok") and str(tmp_path / "apptainer") in found["containers"]
+
+
 def test_a_machine_without_python_or_driver(check, tmp_path):
     status, found = check(env={"PATH": str(tmp_path)})
     assert status != 0 and "no python3" in found["python"] and "install python3" in found["python"]

@@ -175,6 +175,26 @@ def test_leftovers_are_only_those_of_this_run_root(master, place, engine):
     assert a.kill(signal.SIGTERM) == 0, a.log_text()
 
 
+def test_leftovers_are_removed_once_an_engine_that_was_away_answers(master, place, engine):
+    engine.answer("GET", "/containers/json", 200, [{"Id": "abc123", "Labels": {"ai.determined.container.id": "gone"}}])
+    os.rename(engine.path, engine.path + ".away")
+    a = Agent(master, place / "agent", container_runtime="docker", container_socket=engine.path).start()
+    master.wait_agent()
+    assert not engine.requests("DELETE", "/containers/.*")
+    os.rename(engine.path + ".away", engine.path)
+    wait_for("the removal", lambda: engine.requests("DELETE", "/containers/abc123"))
+    assert a.kill(signal.SIGTERM) == 0, a.log_text()
+
+
+def test_leftovers_are_looked_for_again_after_an_engine_could_not_list_them(master, place, engine):
+    engine.answer("GET", "/containers/json", 500, {"message": "not yet"})
+    a = Agent(master, place / "agent", container_runtime="docker", container_socket=engine.path).start()
+    wait_for("the first look", lambda: engine.requests("GET", "/containers/json"))
+    engine.answer("GET", "/containers/json", 200, [{"Id": "abc123", "Labels": {"ai.determined.container.id": "gone"}}])
+    wait_for("the removal", lambda: engine.requests("DELETE", "/containers/abc123"))
+    assert a.kill(signal.SIGTERM) == 0, a.log_text()
+
+
 # ---- auto ----------------------------------------------------------------------------------------------------------------
 
 

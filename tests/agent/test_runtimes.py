@@ -1,5 +1,5 @@
-"""What holds for a task whatever runs it: the same cases as a process of the machine, in a container of Docker, and in one of Podman.
-Engines that cannot be started here are skipped, with the reason."""
+"""What holds for a task whatever runs it: the same cases as a process of the machine, in a container of Docker, of Podman, and of Apptainer, for which
+a stand-in takes the command lines (support/apptainer.py). Engines that cannot be started here are skipped, with the reason."""
 import contextlib
 import json
 import os
@@ -9,11 +9,11 @@ import stat
 import tempfile
 
 import pytest
-from support import engines
+from support import apptainer, engines
 from support.fake_master.agents import BUILD, OWNER, Agent, Master
 from support.waiting import wait_for
 
-RUNTIMES = ("process", "docker", "podman", "podman-rootless")
+RUNTIMES = ("process", "docker", "podman", "podman-rootless", "apptainer")
 ROOT = os.geteuid() == 0
 
 
@@ -35,13 +35,20 @@ class World:
     def __init__(self, runtime, engine=None):
         self.runtime = runtime.removesuffix("-rootless")
         self.rootless = runtime != self.runtime
-        self.engine = None if runtime == "process" else engine or engines.start(runtime)
+        self.engine = None if runtime == "process" else engine or (
+            apptainer.Apptainer(runtime) if runtime == "apptainer" else engines.start(runtime))
         self.dir = tempfile.TemporaryDirectory()
         self.place = pathlib.Path(self.dir.name)
         self.place.chmod(0o755)
         self.master = Master()
-        keys = {} if runtime == "process" else {"container_socket": self.engine.socket, "task_program": engines.static_supervisor(BUILD)}
+        keys = {} if runtime == "process" else {"task_program": engines.static_supervisor(BUILD)}
+        if runtime == "apptainer":
+            keys["container_images_dir"] = str(self.place / "images")
+        elif runtime != "process":
+            keys["container_socket"] = self.engine.socket
         self.agent = Agent(self.master, self.place / "agent", container_runtime=self.runtime, **keys)
+        if runtime == "apptainer":
+            self.agent.environment = {"PATH": f"{self.engine.path}:{os.environ['PATH']}"}
         if self.rootless:
             os.chown(self.place, engines.NOBODY, engines.NOBODY)
             self.agent.prefix = engines.ordinary_user(engines.NOBODY)
@@ -50,6 +57,8 @@ class World:
             self.agent.environment = {"HOME": str(self.place)}
         self.agent.start()
         self.master.wait_agent()
+        if runtime == "apptainer":
+            self.run(["true"])  # pulls the image, which the tasks' logs would tell
 
     def start(self, argv, image=engines.IMAGE, container=None, **more):
         return self.master.start(argv, image=image, more_container={"imageNamed": True, "networkMode": "host", **(container or {})}, **more)
@@ -91,6 +100,8 @@ class World:
         assert self.agent.kill(signal.SIGTERM) == 0, self.agent.log_text()
         self.master.close()
         self.dir.cleanup()
+        if self.runtime == "apptainer":
+            self.engine.end()
 
 
 @pytest.fixture(scope="module", params=RUNTIMES)
@@ -246,6 +257,13 @@ def engine(world):
     return world.engine
 
 
+@pytest.fixture
+def service(world, engine):
+    if world.runtime == "apptainer":
+        pytest.skip("it is about an engine that has a service, and Apptainer has none")
+    return engine
+
+
 @pytest.mark.parametrize("more, words", [
     ({"image": "det-test/no-such-image:9"}, ["det-test/no-such-image:9", "cannot be pulled"]),
     ({"image": "not a name"}, ["environment.image", "not a name"]),
@@ -278,10 +296,10 @@ def test_shared_memory_is_half_of_the_memory_unless_it_is_said(world, engine):
     assert world.run([size], limits={"shmBytes": str(64 << 20)})[1] == f"{64 * 1024}\n"
 
 
-def test_a_container_has_labels_limits_and_no_privileges(world, engine):
+def test_a_container_has_labels_limits_and_no_privileges(world, service):
     c = world.start(["echo ready; sleep 600"], limits={"memoryBytes": str(1 << 30), "pids": 100}, description="exp-1-trial-2")
     wait_for("its first line", lambda: "ready" in world.master.text(c))
-    seen = engine.inspect(c)
+    seen = service.inspect(c)
     labels, host = seen["Config"]["Labels"], seen["HostConfig"]
     assert {k.removeprefix("ai.determined.container."): v for k, v in labels.items()}.items() >= {
         "type": "task-container", "id": c, "agent": "a1", "devices": "0", "description": "exp-1-trial-2",
@@ -293,7 +311,7 @@ def test_a_container_has_labels_limits_and_no_privileges(world, engine):
     world.master.finish(c)
 
 
-def test_a_device_and_the_entrypoint_of_an_image_are_used(world, engine):
+def test_a_device_and_the_entrypoint_of_an_image_are_used(world, service):
     end, text = world.run(["ls -l /dev/mine"], container={"devices": [{"hostPath": "/dev/full", "containerPath": "/dev/mine", "mode": "rw"}]})
     assert end["code"] == 0 and text.startswith("c"), text
 
@@ -301,7 +319,7 @@ def test_a_device_and_the_entrypoint_of_an_image_are_used(world, engine):
 def test_a_container_that_somebody_kills_is_lost_with_a_reason(world, engine):
     c = world.start([f"echo ready; sleep {NAP}"])
     wait_for("its first line", lambda: "ready" in world.master.text(c))
-    engine.request("POST", f"/v1.40/containers/determined-{c}/kill")
+    engine.kill(c)
     end = world.master.finish(c)
     assert end["kind"] == "EXIT_KIND_LOST" and "container ended before the task" in end["text"]
     assert world.master.text(c) == "ready\n"
@@ -324,7 +342,7 @@ def test_what_a_killed_agent_has_left_is_removed(world, engine):
 def test_an_engine_that_is_away_disturbs_no_task_that_runs(world, engine):
     c = world.start(["echo ready; while [ ! -f go ]; do sleep 0.05; done; seq 1 1000"])
     wait_for("its first line", lambda: "ready" in world.master.text(c))
-    os.rename(engine.socket, engine.socket + ".away")
+    engine.away()
     try:
         world.restart_agent()
         run = world.workdir(c)
@@ -334,17 +352,16 @@ def test_an_engine_that_is_away_disturbs_no_task_that_runs(world, engine):
         end = world.master.finish(refused)
         assert end["kind"] == "EXIT_KIND_START_FAILED" and "no container engine answers" in end["text"]
     finally:
-        os.rename(engine.socket + ".away", engine.socket)
+        engine.back()
     assert world.master.text(c) == "ready\n" + "".join(f"{n}\n" for n in range(1, 1001))
-    world.restart_agent()  # which removes what was left meanwhile
-    world.wait_removed()
+    world.wait_removed()  # the agent looks again for what was left meanwhile
 
 
-def test_an_engine_that_hangs_in_mid_task_holds_nothing_up(world, engine):
+def test_an_engine_that_hangs_in_mid_task_holds_nothing_up(world, service):
     c = world.start(["echo ready; while [ ! -f go ]; do sleep 0.05; done; seq 1 1000; exit 5"])
     wait_for("its first line", lambda: "ready" in world.master.text(c))
     run = world.workdir(c)
-    engine.process.send_signal(signal.SIGSTOP)
+    service.process.send_signal(signal.SIGSTOP)
     try:
         (run / "go").touch()
         assert world.master.finish(c)["code"] == 5
@@ -353,7 +370,7 @@ def test_an_engine_that_hangs_in_mid_task_holds_nothing_up(world, engine):
         world.master.signal(other, signal.SIGKILL)
         assert world.master.finish(other)["kind"] == "EXIT_KIND_SIGNALED"
     finally:
-        engine.process.send_signal(signal.SIGCONT)
+        service.process.send_signal(signal.SIGCONT)
     world.wait_removed()
 
 

@@ -22,7 +22,7 @@ PYTHON_DIR = pathlib.Path(__file__).resolve().parents[2] / "python"
 sys.path.insert(0, str(PYTHON_DIR))
 
 from determined import _process
-from determined.launch import _command, _peers, _ssh, _supervisor
+from determined.launch import _command, _links, _peers, _ssh, _supervisor
 
 LAUNCHER_MODULES = ("torch_distributed", "horovod", "autohorovod", "deepspeed", "tensorflow")
 # The variables that cases speak of.
@@ -104,6 +104,7 @@ def launch(case, recorder):
         mock.patch.object(_supervisor, "supervise", recorder.supervise),
         mock.patch.object(_process, "run", recorder.note),
         mock.patch.object(_peers, "all_gather", lambda info, data: [data or ["key", 29400]] * len(info.container_addrs)),
+        mock.patch.object(_links, "settle", lambda info: info),  # the addresses of cases are nobody's
         mock.patch.object(_command, "free_port", lambda address, wanted: wanted),
         mock.patch.object(shutil, "which", lambda name, **_: None if "nvidia" in name else f"/usr/bin/{name}"),
         mock.patch.object(_ssh, "become_daemon", recorder.daemon),

@@ -4,6 +4,7 @@ import os
 import pathlib
 import shutil
 import signal
+import subprocess
 
 from e2e.test_examples import DIGITS, check_checkpoints, check_resumed, create, pause_after, training_steps, validations
 from support.cluster import Cluster, wait_for
@@ -39,8 +40,15 @@ def cluster_of(directory, count, slots, python=None):
         c.start_master(bind_host="0.0.0.0")
         for i in range(count):
             c.start_agent(f"agent{i}", slots=slots, prefix=hosts.within(i), master_host=hosts.master)
+        c.hosts = hosts
         c.login()
         yield c
+
+
+def cable_bytes(cluster, i):
+    """Bytes that have come in at the cable of machine `i` of cluster_of()."""
+    shown = subprocess.run([*cluster.hosts.within(i), "cat", "/sys/class/net/eth0/statistics/rx_bytes"], capture_output=True, text=True, check=True)
+    return int(shown.stdout)
 
 
 def ranks(cluster, variable=b"RANK"):

@@ -2,7 +2,7 @@
 import json
 
 import pytest
-from e2e.processes import check_goes_on_after_a_death, check_learnt_by_two, check_pause_is_heeded, cluster_of
+from e2e.processes import PATIENCE_S, cable_bytes, check_goes_on_after_a_death, check_learnt_by_two, check_pause_is_heeded, cluster_of
 from e2e.test_examples import DIGITS, check_checkpoints, create, needs_torch, validations
 from support.cluster import ROOT
 from support.experiments import log_of, the_trial, wait_no_supervisors
@@ -116,6 +116,16 @@ def test_a_launcher_of_ones_own_ends_all_when_one_has_failed(cluster, rank):
     assert cluster.wait_experiment(x)["state"] == "STATE_ERROR"
     assert "container failed with non-zero exit code: 5" in log_of(cluster, x), log_of(cluster, x)
     wait_no_supervisors(cluster)
+
+
+def test_gradients_go_by_the_cable_between_two_machines(two_machines):
+    cluster = two_machines
+    before = [cable_bytes(cluster, i) for i in (0, 1)]
+    x = cluster.create(files={"model_def.py": WIDE}, entrypoint="model_def:WideTrial", hyperparameters={"global_batch_size": 4},
+                       searcher={"name": "single", "metric": "loss", "max_length": {"batches": 4}}, resources={"slots_per_trial": 2}, max_restarts=0)
+    assert cluster.wait_experiment(x, timeout_s=PATIENCE_S)["state"] == "STATE_COMPLETED", log_of(cluster, x)
+    # Each batch has 50,000 x 128 gradients of 4 bytes, which both machines send to each other.
+    assert all(cable_bytes(cluster, i) - before[i] > 4 * 25_000_000 for i in (0, 1))
 
 
 def test_the_log_says_that_training_waits_for_gradients(one_machine):

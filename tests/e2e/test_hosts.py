@@ -83,8 +83,8 @@ def start(cluster, hosts, i):
     cluster.start_agent(f"host{i}", slots=1, prefix=hosts.within(i), master_host=hosts.master)
 
 
-def over_two(cluster, script, **variables):
-    return cluster.create(files={"t.py": script}, entrypoint="python3 t.py", resources={"slots_per_trial": 2}, max_restarts=0,
+def over_two(cluster, script, launcher="", **variables):
+    return cluster.create(files={"t.py": script}, entrypoint=f"{launcher}python3 t.py", resources={"slots_per_trial": 2}, max_restarts=0,
                           environment={"environment_variables": [f"{k}={v}" for k, v in variables.items()]})
 
 
@@ -98,15 +98,53 @@ def cable(hosts, i, state):
     subprocess.run(["ip", "link", "set", f"{hosts.names[i].rsplit('n', 1)[0]}v{i}", state], check=True)
 
 
-def meet(cluster, hosts, of):
+LAUNCHER = "python3 -m determined.launch.tensorflow -- "  # of all launchers the one that needs no package
+
+
+def isolated(hosts, i, state):
+    """Keeps a host from all others but the master's, whose address is the bridge's own."""
+    cable = f"{hosts.names[i].rsplit('n', 1)[0]}v{i}"
+    subprocess.run(["ip", "link", "set", "dev", cable, "type", "bridge_slave", "isolated", state], check=True)
+
+
+@contextlib.contextmanager
+def apart(hosts):
+    """Two hosts that reach the master and not each other."""
+    for i in (0, 1):
+        isolated(hosts, i, "on")
+    try:
+        yield
+    finally:
+        for i in (0, 1):
+            isolated(hosts, i, "off")
+
+
+@contextlib.contextmanager
+def second_cable(hosts):
+    """A cable from host 0 to host 1, with addresses that the master does not know; yields these."""
+    addresses = [f"10.199.{os.getpid() % 250}.{i + 1}" for i in (0, 1)]
+    words = ["ip", "link", "add", "fast0", "netns", hosts.names[0], "type", "veth", "peer", "name", "fast1", "netns", hosts.names[1]]
+    subprocess.run(words, check=True)
+    try:
+        for i, address in enumerate(addresses):
+            for more in (["addr", "add", f"{address}/24", "dev", f"fast{i}"], ["link", "set", f"fast{i}", "up"]):
+                subprocess.run(["ip", "-n", hosts.names[i], *more], check=True)
+        yield addresses
+    finally:
+        subprocess.run(["ip", "-n", hosts.names[0], "link", "del", "fast0"], check=True)
+
+
+def meet(cluster, hosts, of, launcher=""):
     """Runs a task over two hosts that talk to each other, and checks that they talked by the given addresses."""
     before = [received(hosts, i) for i in range(3)]
-    x = over_two(cluster, MEETING)
+    x = over_two(cluster, MEETING, launcher)
     assert cluster.wait_experiment(x)["state"] == "STATE_COMPLETED", log_of(cluster, x)
     log = log_of(cluster, x)
     named = re.search(r"rank 0 of (\S+)", log)[1].split(",")
     assert sorted(named) == sorted(of), log
     assert f"heard 2000000 bytes of {named[1]}" in log, log
+    if named[0] not in hosts.addresses[:2]:
+        return
     assert max(received(hosts, i) - before[i] for i in range(3)) > 2_000_000, "the bytes did not come by the cable"
 
 
@@ -129,6 +167,21 @@ def check_each_line_came_once(cluster, experiment, place):
 
 def test_a_task_over_two_hosts_talks_by_their_addresses(cluster, hosts):
     meet(cluster, hosts, hosts.addresses[:2])
+
+
+def test_hosts_that_reach_each_other_by_another_network_than_the_masters_find_it(cluster, hosts):
+    meet(cluster, hosts, hosts.addresses[:2], LAUNCHER)
+    with second_cable(hosts) as fast, apart(hosts):
+        meet(cluster, hosts, fast, LAUNCHER)
+
+
+def test_hosts_that_do_not_reach_each_other_are_named(cluster, hosts):
+    with apart(hosts):
+        x = over_two(cluster, MEETING, LAUNCHER)
+        assert cluster.wait_experiment(x)["state"] == "STATE_ERROR"
+    log = log_of(cluster, x)
+    assert re.search(r"rank [01] on host[01] does not reach rank [01] on host[01] at any address: eth0 10\.", log), log
+    assert "dtrain_network_interface" in log and "heard" not in log
 
 
 def test_a_cable_that_is_pulled_and_put_back_loses_no_line(cluster, hosts, place):

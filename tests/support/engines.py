@@ -119,9 +119,19 @@ class Engine:
         assert status == 200, body
         return json.loads(body)
 
+    def kill(self, task):
+        status, body = self.request("POST", f"/v1.40/containers/determined-{task}/kill")
+        assert status < 300, body
+
+    def away(self):
+        os.rename(self.socket, self.socket + ".away")
+
+    def back(self):
+        os.rename(self.socket + ".away", self.socket)
+
     def add_image(self, name, files, more=""):
         repository, tag = name.split(":")
-        status, body = self.request("POST", f"/v1.40/images/create?fromSrc=-&repo={repository}&tag={tag}{more}", _archive(files),
+        status, body = self.request("POST", f"/v1.40/images/create?fromSrc=-&repo={repository}&tag={tag}{more}", archive(files),
                                     {"Content-Type": "application/x-tar"})
         assert status == 200 and b'"error"' not in body, body
 
@@ -131,7 +141,7 @@ class Engine:
         self.add_image(OTHER_PROCESSOR, {"bin/sh": (foreign_program(), 0o755)}, "&platform=linux/arm64")
 
 
-def _archive(files):
+def archive(files):
     """Makes a tar archive: a text is a link's target, a pair is content and mode."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as tar:

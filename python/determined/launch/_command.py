@@ -11,6 +11,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
 import determined as det
 from determined import _info
+from determined.launch import _links
 
 logger = logging.getLogger("determined")
 
@@ -166,6 +167,22 @@ def this_task(launcher: str) -> Task:
             stacklevel=2,
         )
     return Task(info, config, len(info.slot_ids), debug, _info.network_interface_of(info.trial))
+
+
+def among_others(task: Task) -> Task:
+    """The task with addresses at which all of its containers reach each other; all of them call this.
+
+    Raises
+    ------
+    Refusal
+        If they do not reach each other.
+    """
+    if os.environ.get(_info.TRIAL_KEY_VARIABLE):
+        return task  # an outer launcher has done so
+    try:
+        return task._replace(info=_links.settle(task.info))
+    except _links.Unreachable as e:
+        raise Refusal(str(e)) from e
 
 
 def run(main: Callable[[List[str]], int], usage: str, explanation: Optional[str]) -> int:

@@ -159,7 +159,6 @@ def _be_chief(
         # On processors DeepSpeed starts a process for each part of the memory, unless it is told how many there are.
         env.setdefault("LOCAL_SIZE", str(task.slots))
     if several:
-        _check_reachable_by_pdsh(task, overrides)
         env.setdefault(_info.TRIAL_KEY_VARIABLE, secrets.token_hex(32))
         _ssh.prepare(task, env)
         env["PDSH_SSH_ARGS"] = _PDSH_SSH_ARGS.format(port=_ssh.port())
@@ -196,12 +195,15 @@ def main(args: List[str]) -> int:
         if task.slots == 0:
             raise _command.Refusal("deepspeed starts a process for each slot, and this task has none")
         deepspeed = version()
+        if task.nodes > 1 and (0, 6, 1) <= deepspeed <= (0, 6, 4):
+            raise _command.Refusal("DeepSpeed 0.6.1 to 0.6.4 cannot train on several machines: use a later one")
+        if task.is_chief and task.nodes > 1:
+            _check_reachable_by_pdsh(task, overrides)
+        task = _command.among_others(task)
         env = {**_process.environment(), "DET_CHIEF_IP": task.chief_ip}
         if task.interface and "NCCL_SOCKET_IFNAME" not in env and _has_cuda():
             env["NCCL_SOCKET_IFNAME"] = task.interface
         if task.nodes > 1:
-            if (0, 6, 1) <= deepspeed <= (0, 6, 4):
-                raise _command.Refusal("DeepSpeed 0.6.1 to 0.6.4 cannot train on several machines: use a later one")
             env[HOST_FILE_VARIABLE] = write_host_file(task)
         if task.is_chief:
             return _be_chief(task, deepspeed, overrides, script, env)

@@ -109,6 +109,7 @@ def main(args: List[str]) -> int:
             return _process.run(script, env)
         if task.slots == 0:
             raise _command.Refusal("horovod starts a process for each slot, and this task has none")
+        task = _command.among_others(task)
         env["DET_CHIEF_IP"] = task.chief_ip
         if task.is_chief:
             return _be_chief(task, overrides, script, env)

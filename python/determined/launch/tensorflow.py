@@ -73,7 +73,7 @@ def main(args: List[str]) -> int:
     """Run the script; returns its exit status."""
     try:
         options = parse(args)
-        task = _command.this_task("tensorflow")
+        task = _command.among_others(_command.this_task("tensorflow"))
         env: Dict[str, str] = {**_process.environment(), "DET_CHIEF_IP": task.chief_ip}
         if task.nodes > 1:
             env[_info.TRIAL_KEY_VARIABLE], _ = _peers.agree(task.info, int(options.port))

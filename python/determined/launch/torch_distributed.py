@@ -42,6 +42,7 @@ def main(args: List[str]) -> int:
         task = _command.this_task("torch_distributed")
         if task.slots == 0:
             raise _command.Refusal("torch_distributed starts a process for each slot, and this task has none")
+        task = _command.among_others(task)
         env = {**_process.environment(), "USE_TORCH_DISTRIBUTED": "True", "DET_CHIEF_IP": task.chief_ip}
         port = _command.given_port()
         if task.is_chief:

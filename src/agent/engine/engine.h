@@ -13,7 +13,7 @@
 
 struct engine {
     struct loop *loop;
-    const char *name;   /* "docker" or "podman" */
+    const char *name;   /* "docker", "podman", "apptainer" or "singularity" */
     const char *socket; /* path */
     /* What the engine has said of itself; `known` is false until it has answered for the first time. */
     bool known;
@@ -23,6 +23,7 @@ struct engine {
     bool rootless; /* root of a container is the user that the engine runs as */
     bool remaps;   /* the engine gives containers other users than the machine's, unless a container says otherwise */
     bool limits_memory, limits_processes;
+    bool by_command; /* it is a program and has no socket: nothing in this file is for it, but engine/apptainer.h is */
 };
 
 void engine_init(struct engine *e, struct loop *loop, const char *name, const char *socket);

@@ -13,10 +13,10 @@
 #include "common/base/cleanup.h"
 #include "common/base/must.h"
 #include "common/base/strbuf.h"
+#include "common/system/child_program.h"
 
 #define PATIENCE_US 8000000 /* longer than the time after which the process ends itself */
 #define READ_BYTES 65536
-#define UNREAPED_MAX 64
 
 struct python_probe {
     struct python_probe_process process;
@@ -51,28 +51,13 @@ int python_probe_process_start(const char *task_program, const char *dir, struct
     return 0;
 }
 
-/* Reaps a process that was killed. A process that hangs in a network file system dies only when that file system
- * answers; it is reaped when a later one ends. Only the loop's thread calls this. */
-static void reap_probe(pid_t pid)
-{
-    static pid_t unreaped[UNREAPED_MAX];
-    for (int i = 0; i < UNREAPED_MAX; i++)
-        if (unreaped[i] && waitpid(unreaped[i], NULL, WNOHANG) != 0)
-            unreaped[i] = 0;
-    for (int i = 0; waitpid(pid, NULL, WNOHANG) == 0 && i < UNREAPED_MAX; i++)
-        if (!unreaped[i]) {
-            unreaped[i] = pid;
-            return;
-        }
-}
-
 void python_probe_process_end(struct python_probe_process *process)
 {
     if (!process->pid)
         return;
     kill(process->pid, SIGKILL);
     close(process->fd);
-    reap_probe(process->pid);
+    child_program_abandon(process->pid);
     *process = (struct python_probe_process){.fd = -1};
 }
 

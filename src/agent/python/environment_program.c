@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/machine/account.h"
 #include "agent/python/build_limits.h"
 #include "agent/python/build_process.h"
 #include "agent/python/environment_cache.h"
@@ -503,26 +502,21 @@ static const char *find_uv(struct arena *a)
 /* uv is used where the account that makes environments can run it. */
 static const char *usable_uv(const struct python_settings *s, struct arena *a)
 {
-    gid_t group = s->gid;
-    struct account builder = {.uid = s->uid, .gid = s->gid, .group = &group, .group_n = 1};
     const char *uv = find_uv(a);
-    return uv && (!s->change_user || account_reaches(&builder, uv, X_OK)) ? uv : NULL;
+    return uv && python_builder_reaches(s, uv, X_OK) ? uv : NULL;
 }
 
 static int check_places(const struct python_settings *s, struct error *err)
 {
-    gid_t group = s->gid;
-    struct account builder = {.uid = s->uid, .gid = s->gid, .group = &group, .group_n = 1};
     if (dir_make(s->dir, 0755, err) < 0)
         return error_wrap(err, "python_environments.dir");
-    if (s->change_user && !account_reaches(&builder, s->dir, X_OK))
+    if (!python_builder_reaches(s, s->dir, X_OK))
         return error_set(
             err, ERR_INVALID,
             "the directory of Python environments %s cannot be reached by tasks; set python_environments.dir of "
             "this agent to a directory that every user may pass through",
             s->dir);
-    if (*s->wheels &&
-        (s->change_user ? !account_reaches(&builder, s->wheels, R_OK | X_OK) : access(s->wheels, R_OK | X_OK) < 0))
+    if (*s->wheels && !python_builder_reaches(s, s->wheels, R_OK | X_OK))
         return error_set(
             err, ERR_INVALID,
             "the directory of wheels %s of this agent (python_environments.wheels) is not there, or cannot be "

@@ -46,12 +46,11 @@ static const char *in_directory(const char *dir, struct arena *a)
     return NULL;
 }
 
-/* Whether the account that makes environments may run the program. */
-static bool builder_may_run(const struct python_settings *s, const char *program)
+bool python_builder_reaches(const struct python_settings *s, const char *path, int want)
 {
     gid_t group = s->gid;
     struct account builder = {.uid = s->uid, .gid = s->gid, .group = &group, .group_n = 1};
-    return !s->change_user || account_reaches(&builder, program, X_OK);
+    return s->change_user ? account_reaches(&builder, path, want) : access(path, want) == 0;
 }
 
 int interpreter_find_on_path(const char *path, const struct python_settings *builder, struct arena *a, const char **ret,
@@ -64,7 +63,7 @@ int interpreter_find_on_path(const char *path, const struct python_settings *bui
         const char *file = arena_printf(a, "%.*s/python3", (int)(end - at), at);
         if (*at != '/' || !is_program(file))
             continue;
-        if (!builder || builder_may_run(builder, file)) {
+        if (!builder || python_builder_reaches(builder, file, X_OK)) {
             *ret = file;
             *ret_passed = first;
             return 0;
@@ -187,7 +186,7 @@ int interpreter_ask(const char *interpreter, const char *const *module, size_t m
                     const struct python_settings *settings, struct arena *a, struct interpreter_facts *ret,
                     struct error *err)
 {
-    if (!builder_may_run(settings, interpreter))
+    if (!python_builder_reaches(settings, interpreter, X_OK))
         return error_set(
             err, ERR_INVALID,
             "environment.python: the account that makes environments (uid %u) may not run %s; put that Python "

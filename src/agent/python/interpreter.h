@@ -4,6 +4,9 @@
 
 #include "agent/python/python_order.h"
 
+/* Whether the account that makes environments can use `path`: `want` is R_OK, X_OK or both. */
+bool python_builder_reaches(const struct python_settings *s, const char *path, int want);
+
 /* Finds the interpreter that the task names: a file, or the directory of a conda or virtual environment. ERR_INVALID
  * with a sentence if there is none. */
 int interpreter_find(const char *named, struct arena *a, const char **ret, struct error *err);

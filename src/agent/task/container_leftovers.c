@@ -1,4 +1,4 @@
-#include "agent/task/container_leftovers.h"
+#include "agent/task/runtime_container.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,9 @@
 #include "common/base/must.h"
 #include "common/system/log.h"
 
-enum { LOOK_AGAIN_US = 30000000 };
+/* The time until the next look doubles while an engine stays away: one that is restarted is asked soon, and one that
+ * this machine does not have costs next to nothing. */
+enum { LOOK_AGAIN_US = 500000, LOOK_AGAIN_MAX_US = 30000000 };
 
 /* One engine at a time is asked: first who it is, then for its containers, then to remove one after the other. */
 struct container_leftovers {
@@ -21,7 +23,8 @@ struct container_leftovers {
     struct engine_call *call;
     struct json_object *list; /* containers of the engine; NULL while none is looked through */
     size_t list_i;
-    bool again; /* an engine that was asked before has not removed everything */
+    bool again;       /* an engine of this look did not answer, or has not removed everything */
+    int64_t delay_us; /* until the next look */
 };
 
 static void look(struct container_leftovers *l);
@@ -80,6 +83,7 @@ static void on_list(void *ctx, struct json_object *body, const struct error *err
     struct container_leftovers *l = ctx;
     l->call = NULL;
     if (err || !json_object_is_type(body, json_type_array)) {
+        l->again = true;
         next_engine(l);
         return;
     }
@@ -94,19 +98,30 @@ static void on_greeted(void *ctx, const struct error *err)
     const struct container_label label[] = {{CONTAINER_LABEL "type", "task-container"},
                                             {CONTAINER_LABEL "run_root", l->agent->config->run_root}};
     l->greeting = NULL;
-    if (err)
+    if (err) {
+        l->again = true;
         next_engine(l);
-    else
+    } else {
         l->call = container_list(engine_now(l), label, sizeof(label) / sizeof(label[0]), on_list, l);
+    }
+}
+
+static bool is_known(void *ctx, const char *container_id)
+{
+    struct container_leftovers *l = ctx;
+    return task_find(l->agent, container_id) != NULL;
 }
 
 static void look(struct container_leftovers *l)
 {
+    if (l->agent->engines.command.name)
+        runtime_apptainer_end_leftovers(l->agent->config, is_known, l);
     if (l->engine_i < l->agent->engines.n) {
         l->greeting = engine_greet(engine_now(l), on_greeted, l);
     } else if (l->again) {
         l->again = false;
-        loop_timer_arm(l->timer, LOOK_AGAIN_US);
+        loop_timer_arm(l->timer, l->delay_us);
+        l->delay_us = l->delay_us < LOOK_AGAIN_MAX_US / 2 ? 2 * l->delay_us : LOOK_AGAIN_MAX_US;
     }
 }
 
@@ -114,7 +129,7 @@ static void on_timer(void *ctx)
 {
     struct container_leftovers *l = ctx;
     if (l->greeting || l->call) {
-        loop_timer_arm(l->timer, LOOK_AGAIN_US);
+        loop_timer_arm(l->timer, l->delay_us);
         return;
     }
     l->engine_i = 0;
@@ -125,6 +140,7 @@ struct container_leftovers *container_leftovers_new(struct agent *a)
 {
     struct container_leftovers *l = must_calloc(1, sizeof(*l));
     l->agent = a;
+    l->delay_us = LOOK_AGAIN_US;
     l->timer = loop_timer_new(a->loop, on_timer, l);
     /* at once, when the loop runs; containers that are kept for somebody to look at are left alone */
     if (!a->config->keep_ended)
@@ -134,7 +150,8 @@ struct container_leftovers *container_leftovers_new(struct agent *a)
 
 void container_leftovers_look_again(struct container_leftovers *l)
 {
-    loop_timer_arm(l->timer, LOOK_AGAIN_US);
+    l->delay_us = LOOK_AGAIN_US;
+    loop_timer_arm(l->timer, l->delay_us);
 }
 
 void container_leftovers_free(struct container_leftovers *l)

@@ -4,17 +4,41 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/engine/apptainer.h"
+#include "agent/task/runtime_container.h"
+
+static bool is_command(const char *name)
+{
+    return strcmp(name, "apptainer") == 0 || strcmp(name, "singularity") == 0;
+}
+
 int runtime_check_name(const char *name, struct error *err)
 {
     static const char *const known[] = {"auto", "process", "docker", "podman"};
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
         if (strcmp(name, known[i]) == 0)
             return 0;
-    if (strcmp(name, "apptainer") == 0)
-        return error_set(err, ERR_UNIMPLEMENTED,
-                         "container_runtime is \"apptainer\", which this build does not have; set container_runtime "
-                         "to process, docker, podman or auto");
-    return error_set(err, ERR_INVALID, "container_runtime is \"%s\", allowed are process, docker, podman, auto", name);
+    if (is_command(name))
+        return 0;
+    return error_set(err, ERR_INVALID,
+                     "container_runtime is \"%s\", allowed are process, docker, podman, apptainer, singularity, auto",
+                     name);
+}
+
+const struct runtime *runtime_of_containers(const struct agent_config *c)
+{
+    return is_command(c->container_runtime) ? &runtime_apptainer : &runtime_container;
+}
+
+const char *runtime_find_command(const struct agent_config *c, struct arena *a)
+{
+    return is_command(c->container_runtime) ? apptainer_find(c->container_runtime, getenv("PATH"), a) : NULL;
+}
+
+void runtime_ask_cancel(struct runtime_ask *ask)
+{
+    if (ask)
+        ask->cancel(ask);
 }
 
 bool runtime_wants_container(const struct agent_config *c, const struct wire_link_start_task *start)
@@ -50,4 +74,8 @@ void runtime_list_engines(const struct agent_config *c, struct loop *l, struct a
         engine_init(&ret->engine[ret->n++], l, "docker", named ? c->container_socket : docker_socket());
     if ((all && !named) || strcmp(c->container_runtime, "podman") == 0)
         engine_init(&ret->engine[ret->n++], l, "podman", named ? c->container_socket : podman_socket(a));
+    if (is_command(c->container_runtime)) {
+        engine_init(&ret->command, l, c->container_runtime, "");
+        ret->command.known = ret->command.by_command = true;
+    }
 }

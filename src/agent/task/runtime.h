@@ -1,5 +1,5 @@
-/* Where and how a task runs: as a process of this machine, or in a container of an engine. Each runtime is one table
- * of functions.
+/* Where and how a task runs: as a process of this machine, in a container of an engine, or in one of Apptainer. Each
+ * runtime is one table of functions.
  *
  * An operation has up to two halves. What may block (files, programs) runs on a worker thread: one after the other for
  * one task, at the same time for several tasks. What asks a container engine runs on the loop's thread, and waits there
@@ -38,6 +38,8 @@ struct runtime_task {
     const struct runtime *runtime;
     struct engine *engine;           /* the engine of the task's container; NULL: none was found, or none is needed */
     const struct image_facts *image; /* of the task's container */
+    const char *image_file;          /* of Apptainer: the file or directory that its command runs */
+    pid_t command_pid;               /* of Apptainer: the command below which the container runs; 0: none, or unknown */
     struct taskspec_place *place;    /* the mounts of its container, as they were checked */
     size_t place_n;
     const atomic_bool *agent_stops; /* set when the agent is to end: a worker then gives up what it waits for */
@@ -73,10 +75,11 @@ struct runtime_ask_handler {
 /* on_done is called once, later, on the loop's thread. Nobody else may touch the task until then. */
 typedef struct runtime_ask *runtime_ask_fn(struct runtime_task *t, const struct runtime_ask_handler *h);
 
-/* The engines that this agent may ask, in this order. */
+/* The engines that this agent may ask, in this order; or the one that is a command. */
 struct runtime_engines {
     struct engine engine[2];
     size_t n;
+    struct engine command; /* Apptainer or Singularity; its name is NULL if the configuration names neither */
 };
 
 struct runtime {
@@ -95,17 +98,21 @@ struct runtime {
     runtime_ask_fn *ask_image, *ask_start, *ask_removal;
 };
 
-extern const struct runtime runtime_process, runtime_container;
+extern const struct runtime runtime_process, runtime_container, runtime_apptainer;
 
 /* Gives up what was asked; on_done is not called. */
 void runtime_ask_cancel(struct runtime_ask *ask);
 
 /* Checks the value of container_runtime. If this build lacks the runtime, the error says which it has. */
 int runtime_check_name(const char *name, struct error *err);
+/* The runtime of the tasks that run in containers. */
+const struct runtime *runtime_of_containers(const struct agent_config *c);
 /* Whether a task is to run in a container, if an engine answers. */
 bool runtime_wants_container(const struct agent_config *c, const struct wire_link_start_task *start);
 /* The engines that the configuration names. */
 void runtime_list_engines(const struct agent_config *c, struct loop *l, struct arena *a, struct runtime_engines *ret);
+/* The path of the program that container_runtime names; NULL if it names none, or if there is none on PATH. */
+const char *runtime_find_command(const struct agent_config *c, struct arena *a);
 
 /* ---- for runtimes ------------------------------------------------------------------------------------------------ */
 
@@ -113,6 +120,8 @@ void runtime_list_engines(const struct agent_config *c, struct loop *l, struct a
 
 /* Makes the task's account, directory, environment, files and context. Runs on a worker thread. */
 int runtime_prepare_files(struct runtime_task *t, struct error *err);
+/* Makes the task's control groups. A limit that this machine cannot set is logged; the task runs all the same. */
+void runtime_make_cgroup(struct runtime_task *t);
 /* Size of the task's own /dev/shm: what it asks for, else half of its memory. What lies there counts as its memory. */
 int64_t runtime_shm_bytes(const struct runtime_task *t);
 struct taskspec;
@@ -121,6 +130,8 @@ int runtime_fill_spec(const struct runtime_task *t, struct taskspec *ret, struct
 int runtime_write_spec(const struct runtime_task *t, const struct taskspec *spec, struct error *err);
 /* Lets determined-task adopt what a dead supervisor has left; `adopt` of every runtime. */
 int runtime_adopt(struct runtime_task *t, struct error *err);
+/* Removes the task's control groups and its directory; `cleanup` of a runtime that has called runtime_make_cgroup(). */
+int runtime_cleanup(struct runtime_task *t, struct error *err);
 /* Removes the task's directory, or keeps it under another name; `cleanup` of a runtime without control groups. */
 int runtime_remove_directory(struct runtime_task *t, struct error *err);
 

@@ -17,15 +17,10 @@
 #include "common/system/log.h"
 #include "common/task/taskspec.h"
 
-/* Where a container sees what the engine mounts for its task, beside TASKENV_RUN_DIR and RUNTIME_LIBRARY_DIR. */
-#define PROGRAM_IN_CONTAINER "/run/determined.task"
-#define SUPERVISOR_IN_CONTAINER "/run/determined.supervisor"
-
 /* ---- finding an engine and the image ----------------------------------------------------------------------------- */
 
-struct runtime_ask {
-    struct runtime_task *task;
-    struct runtime_ask_handler handler;
+struct container_ask {
+    struct runtime_ask base;
     size_t engine_i; /* the engine that is greeted */
     struct engine_greeting *greeting;
     struct image_fetch *fetch;
@@ -34,31 +29,32 @@ struct runtime_ask {
     struct strbuf silence; /* why the engines before this one were not taken */
 };
 
-static struct runtime_ask *ask_new(struct runtime_task *t, const struct runtime_ask_handler *h)
+static void ask_cancel(struct runtime_ask *base);
+
+static struct container_ask *ask_new(struct runtime_task *t, const struct runtime_ask_handler *h)
 {
-    struct runtime_ask *ask = must_calloc(1, sizeof(*ask));
-    *ask = (struct runtime_ask){.task = t, .handler = *h};
+    struct container_ask *ask = must_calloc(1, sizeof(*ask));
+    *ask = (struct container_ask){.base = {.task = t, .handler = *h, .cancel = ask_cancel}};
     return ask;
 }
 
-static void ask_free(struct runtime_ask *ask)
+static void ask_free(struct container_ask *ask)
 {
     strbuf_release(&ask->silence);
     free(ask);
 }
 
-static void ask_end(struct runtime_ask *ask, const struct error *err)
+static void ask_end(struct container_ask *ask, const struct error *err)
 {
-    struct runtime_ask_handler h = ask->handler;
+    struct runtime_ask_handler h = ask->base.handler;
     ask->greeting = NULL;
     ask_free(ask);
     h.on_done(h.ctx, err);
 }
 
-void runtime_ask_cancel(struct runtime_ask *ask)
+static void ask_cancel(struct runtime_ask *base)
 {
-    if (!ask)
-        return;
+    struct container_ask *ask = (struct container_ask *)base;
     engine_greeting_cancel(ask->greeting);
     image_fetch_cancel(ask->fetch);
     container_launch_cancel(ask->launch);
@@ -66,15 +62,15 @@ void runtime_ask_cancel(struct runtime_ask *ask)
     ask_free(ask);
 }
 
-static void warn_of_other_processor(struct runtime_ask *ask, const struct image_facts *facts)
+static void warn_of_other_processor(struct container_ask *ask, const struct image_facts *facts)
 {
-    const struct runtime_task *t = ask->task;
+    const struct runtime_task *t = ask->base.task;
     cleanup_strbuf struct strbuf line = STRBUF_INIT;
     if (!*facts->arch || !*t->engine->arch || strcmp(facts->arch, t->engine->arch) == 0)
         return;
     strbuf_addf(&line, "WARNING: the image %s is built for %s, and this machine is %s", t->start->image, facts->arch,
                 t->engine->arch);
-    ask->handler.on_line(ask->handler.ctx, line.s, line.n);
+    ask->base.handler.on_line(ask->base.handler.ctx, line.s, line.n);
 }
 
 static bool has_network_of_machine(const struct runtime_task *t)
@@ -84,9 +80,9 @@ static bool has_network_of_machine(const struct runtime_task *t)
 }
 
 /* The agent connects to ports of the machine (agent/streams.h), and finds nothing there if the network is another. */
-static void warn_of_other_network(struct runtime_ask *ask)
+static void warn_of_other_network(struct container_ask *ask)
 {
-    const struct runtime_task *t = ask->task;
+    const struct runtime_task *t = ask->base.task;
     cleanup_strbuf struct strbuf line = STRBUF_INIT;
     if (has_network_of_machine(t) || t->start->proxy_ports_n == 0)
         return;
@@ -95,30 +91,30 @@ static void warn_of_other_network(struct runtime_ask *ask)
         "WARNING: the container has the network \"%s\" (task_container_defaults.network_mode) and not that of the "
         "machine, so the task's ports cannot be reached through the master",
         t->start->container->network_mode);
-    ask->handler.on_line(ask->handler.ctx, line.s, line.n);
+    ask->base.handler.on_line(ask->base.handler.ctx, line.s, line.n);
 }
 
 static void on_image(void *ctx, const struct image_facts *facts, const struct error *err)
 {
-    struct runtime_ask *ask = ctx;
+    struct container_ask *ask = ctx;
     ask->fetch = NULL;
     if (facts) {
         warn_of_other_processor(ask, facts);
         warn_of_other_network(ask);
-        ask->task->image = arena_dup(&ask->task->arena, facts, sizeof(*facts));
+        ask->base.task->image = arena_dup(&ask->base.task->arena, facts, sizeof(*facts));
     }
     ask_end(ask, err);
 }
 
 static void on_image_line(void *ctx, const char *line, size_t n)
 {
-    struct runtime_ask *ask = ctx;
-    ask->handler.on_line(ask->handler.ctx, line, n);
+    struct container_ask *ask = ctx;
+    ask->base.handler.on_line(ask->base.handler.ctx, line, n);
 }
 
-static void fetch_image(struct runtime_ask *ask)
+static void fetch_image(struct container_ask *ask)
 {
-    struct runtime_task *t = ask->task;
+    struct runtime_task *t = ask->base.task;
     const struct wire_link_task_container *c = t->start->container;
     cleanup_error struct error err = ERROR_INIT;
     if (!image_name_is_good(t->start->image)) {
@@ -134,12 +130,12 @@ static void fetch_image(struct runtime_ask *ask)
     ask->fetch = image_fetch_start(t->engine, &o, &h);
 }
 
-static void greet_next(struct runtime_ask *ask);
+static void greet_next(struct container_ask *ask);
 
 static void on_greeted(void *ctx, const struct error *err)
 {
-    struct runtime_ask *ask = ctx;
-    struct runtime_task *t = ask->task;
+    struct container_ask *ask = ctx;
+    struct runtime_task *t = ask->base.task;
     ask->greeting = NULL;
     if (!err) {
         t->engine = &t->engines->engine[ask->engine_i];
@@ -151,9 +147,9 @@ static void on_greeted(void *ctx, const struct error *err)
     greet_next(ask);
 }
 
-static void greet_next(struct runtime_ask *ask)
+static void greet_next(struct container_ask *ask)
 {
-    struct runtime_task *t = ask->task;
+    struct runtime_task *t = ask->base.task;
     cleanup_error struct error err = ERROR_INIT;
     if (ask->engine_i < t->engines->n) {
         ask->greeting = engine_greet(&t->engines->engine[ask->engine_i], on_greeted, ask);
@@ -165,10 +161,10 @@ static void greet_next(struct runtime_ask *ask)
 
 static struct runtime_ask *ask_image(struct runtime_task *t, const struct runtime_ask_handler *h)
 {
-    struct runtime_ask *ask = ask_new(t, h);
+    struct container_ask *ask = ask_new(t, h);
     t->engine = NULL;
     greet_next(ask);
-    return ask;
+    return &ask->base;
 }
 
 /* ---- preparing --------------------------------------------------------------------------------------------------- */
@@ -206,7 +202,7 @@ static void put_entrypoint_first(struct runtime_task *t)
     t->argv = argv;
 }
 
-static int container_prepare(struct runtime_task *t, struct error *err)
+int runtime_container_prepare(struct runtime_task *t, struct error *err)
 {
     taskdir_set_in_image(&t->dir, TASKENV_RUN_DIR, &t->arena);
     if (refuse_environment(t->start, err) < 0 || runtime_prepare_files(t, err) < 0)
@@ -226,7 +222,7 @@ static const char *passwd_line(const struct runtime_task *t)
                         (unsigned)t->account.gid, home ? home : "/");
 }
 
-static int container_start(struct runtime_task *t, struct error *err)
+int runtime_container_start(struct runtime_task *t, struct error *err)
 {
     struct taskspec spec;
     const char *pipe = arena_printf(&t->arena, "%s/" TASKSPEC_PIPE, t->dir.supervisor);
@@ -237,6 +233,10 @@ static int container_start(struct runtime_task *t, struct error *err)
     spec.place = t->place;
     spec.place_n = t->place_n;
     spec.passwd_line = t->account.change ? passwd_line(t) : "";
+    spec.oom_file = t->cgroup.oom_file;
+    spec.pids_file = t->cgroup.pids_file;
+    if (t->engine->by_command && geteuid() == 0)
+        spec.shm_bytes = (uint64_t)runtime_shm_bytes(t);
     if (mkfifo(pipe, 0600) < 0)
         return error_errno(err, "cannot make %s", pipe);
     return runtime_write_spec(t, &spec, err);
@@ -244,9 +244,9 @@ static int container_start(struct runtime_task *t, struct error *err)
 
 static void on_started(void *ctx, bool executed, const struct error *err)
 {
-    struct runtime_ask *ask = ctx;
+    struct container_ask *ask = ctx;
     ask->launch = NULL;
-    ask->task->executed = executed;
+    ask->base.task->executed = executed;
     ask_end(ask, err);
 }
 
@@ -286,7 +286,7 @@ static void list_labels(struct runtime_task *t, struct container_order *o)
     o->label_n = sizeof(label) / sizeof(label[0]);
 }
 
-static void list_gpus(struct runtime_task *t, struct container_order *o)
+void container_list_gpus(struct runtime_task *t, struct container_order *o)
 {
     const struct wire_link_start_task *s = t->start;
     if (!t->slots->maker)
@@ -310,7 +310,7 @@ static bool mounts_at(const struct container_mount *mount, size_t n, const char 
     return false;
 }
 
-static void list_mounts(struct runtime_task *t, struct container_order *o)
+void container_list_mounts(struct runtime_task *t, struct container_order *o)
 {
     const struct wire_link_start_task *s = t->start;
     struct container_mount *m = arena_array(&t->arena, struct container_mount, s->bind_mounts_n + 5);
@@ -323,9 +323,9 @@ static void list_mounts(struct runtime_task *t, struct container_order *o)
     if (!mounts_at(m, n, "/tmp"))
         m[n++] = (struct container_mount){.source = t->dir.tmp, .target = "/tmp"};
     m[n++] = (struct container_mount){.source = t->dir.run, .target = TASKENV_RUN_DIR};
-    m[n++] = (struct container_mount){.source = t->dir.supervisor, .target = SUPERVISOR_IN_CONTAINER};
+    m[n++] = (struct container_mount){.source = t->dir.supervisor, .target = CONTAINER_SUPERVISOR};
     m[n++] = (struct container_mount){.source = t->config->task_program,
-                                      .target = PROGRAM_IN_CONTAINER,
+                                      .target = CONTAINER_PROGRAM,
                                       .read_only = true};
     if (*t->config->python_path)
         m[n++] = (struct container_mount){.source = t->config->python_path,
@@ -337,10 +337,10 @@ static void list_mounts(struct runtime_task *t, struct container_order *o)
 
 static struct runtime_ask *ask_start(struct runtime_task *t, const struct runtime_ask_handler *h)
 {
-    static char *const argv[] = {PROGRAM_IN_CONTAINER, "--container", SUPERVISOR_IN_CONTAINER, NULL};
+    static char *const argv[] = {CONTAINER_PROGRAM, "--container", CONTAINER_SUPERVISOR, NULL};
     const struct wire_link_task_container none = {0}, *c = t->start->container ? t->start->container : &none;
     const struct wire_link_task_limits *l = t->start->limits;
-    struct runtime_ask *ask = ask_new(t, h);
+    struct container_ask *ask = ask_new(t, h);
     struct container_order o = {.name = container_name(t->container_id, &t->arena),
                                 .image = t->start->image,
                                 .argv = argv,
@@ -359,18 +359,18 @@ static struct runtime_ask *ask_start(struct runtime_task *t, const struct runtim
                                 .cpuset = slots_cores(t->slots, t->start->device_ids, t->start->device_ids_n,
                                                       &t->arena)};
     list_labels(t, &o);
-    list_gpus(t, &o);
-    list_mounts(t, &o);
+    container_list_gpus(t, &o);
+    container_list_mounts(t, &o);
     const char *pipe = arena_printf(&t->arena, "%s/" TASKSPEC_PIPE, t->dir.supervisor);
     ask->launch = container_launch_start(t->engine, &o, pipe, on_started, ask);
-    return ask;
+    return &ask->base;
 }
 
 /* ---- removing ---------------------------------------------------------------------------------------------------- */
 
 static void on_removed(void *ctx, struct json_object *body, const struct error *err)
 {
-    struct runtime_ask *ask = ctx;
+    struct container_ask *ask = ctx;
     (void)body;
     ask->call = NULL;
     ask_end(ask, err && err->kind != ERR_NOT_FOUND ? err : NULL);
@@ -378,15 +378,15 @@ static void on_removed(void *ctx, struct json_object *body, const struct error *
 
 static struct runtime_ask *ask_removal(struct runtime_task *t, const struct runtime_ask_handler *h)
 {
-    struct runtime_ask *ask = ask_new(t, h);
+    struct container_ask *ask = ask_new(t, h);
     ask->call = container_remove(t->engine, container_name(t->container_id, &t->arena), on_removed, ask);
-    return ask;
+    return &ask->base;
 }
 
 const struct runtime runtime_container = {
     .name = "container",
-    .prepare = container_prepare,
-    .start = container_start,
+    .prepare = runtime_container_prepare,
+    .start = runtime_container_start,
     .adopt = runtime_adopt,
     .cleanup = runtime_remove_directory,
     .ask_image = ask_image,

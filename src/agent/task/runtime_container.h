@@ -1,8 +1,21 @@
-/* Parts of the container runtime; for src/agent/task/runtime_container*.c and container_leftovers.c. */
+/* Parts that the runtimes of containers share; for src/agent/task/runtime_container*.c, runtime_apptainer.c and
+ * container_leftovers.c, whose functions the rest of the agent calls, too. */
 #ifndef DET_AGENT_TASK_RUNTIME_CONTAINER_H
 #define DET_AGENT_TASK_RUNTIME_CONTAINER_H
 
+#include "agent/engine/container.h"
 #include "agent/task/runtime.h"
+
+/* Where a container sees what is mounted for its task, beside TASKENV_RUN_DIR and RUNTIME_LIBRARY_DIR. */
+#define CONTAINER_PROGRAM "/run/determined.task"
+#define CONTAINER_SUPERVISOR "/run/determined.supervisor"
+
+/* What a runtime keeps while it asks an engine; each runtime's own fields come after it. */
+struct runtime_ask {
+    struct runtime_task *task;
+    struct runtime_ask_handler handler;
+    void (*cancel)(struct runtime_ask *ask);
+};
 
 const char *container_name(const char *container_id, struct arena *a); /* of the engine's container */
 
@@ -12,5 +25,28 @@ const char *container_name(const char *container_id, struct arena *a); /* of the
 int container_check_order(struct runtime_task *t, struct error *err);
 /* Where the container sees a mount: a relative path begins at the working directory. */
 const char *container_mount_target(const struct runtime_task *t, const struct wire_link_bind_mount *m);
+
+/* `prepare` and `start` of every runtime of containers. */
+int runtime_container_prepare(struct runtime_task *t, struct error *err);
+int runtime_container_start(struct runtime_task *t, struct error *err);
+void container_list_gpus(struct runtime_task *t, struct container_order *o);
+void container_list_mounts(struct runtime_task *t, struct container_order *o);
+
+/* Ends the containers of Apptainer below this agent's run_root for which `is_known` says false, and removes pulls that
+ * were not finished. */
+void runtime_apptainer_end_leftovers(const struct agent_config *c,
+                                     bool (*is_known)(void *ctx, const char *container_id), void *ctx);
+
+/* ---- leftovers --------------------------------------------------------------------------------------------------- */
+
+/* Containers that nobody takes care of any more: those of tasks that this agent does not know, because it was killed
+ * between two steps, or because the engine was away when they were to be removed. They are recognised by their labels:
+ * only those of this agent's own run_root are touched. They are looked for when the agent starts and after a removal
+ * that has failed; and again, at growing intervals, for as long as an engine does not answer or something stays. */
+struct agent;
+struct container_leftovers;
+struct container_leftovers *container_leftovers_new(struct agent *a);
+void container_leftovers_look_again(struct container_leftovers *l);
+void container_leftovers_free(struct container_leftovers *l);
 
 #endif

@@ -32,7 +32,7 @@ static const char *secret_in(const struct runtime_task *t, const char *source)
     const char *socket = t->engine->socket;
     if (t->account.change)
         return NULL;
-    if (geteuid() != 0 && (is_at_or_below(source, socket) || is_at_or_below(socket, source)))
+    if (geteuid() != 0 && *socket && (is_at_or_below(source, socket) || is_at_or_below(socket, source)))
         return socket;
     for (char **secret = t->config->secret_path; geteuid() != 0 && *secret; secret++)
         if (is_at_or_below(source, *secret) || is_at_or_below(*secret, source))

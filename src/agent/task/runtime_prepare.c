@@ -15,6 +15,7 @@
 #include "common/base/strbuf.h"
 #include "common/config/capabilities.h"
 #include "common/system/files.h"
+#include "common/system/log.h"
 #include "common/task/taskspec.h"
 
 static const char *substitute_value(const char *path, const char *name, const char *value, struct arena *a)
@@ -101,6 +102,19 @@ static void set_limits(struct runtime_task *t)
                                      .processes = l->pids};
     t->limits = agent_config_limits(t->config, &asked);
     t->cgroup = (struct cgroup){.procs = arena_array(&t->arena, char *, 1), .oom_file = "", .pids_file = ""};
+}
+
+void runtime_make_cgroup(struct runtime_task *t)
+{
+    const struct wire_link_task_limits *l = t->start->limits;
+    struct cgroup_limits limits = {.memory_bytes = t->limits.memory_bytes,
+                                   .cpus = l ? l->cpus : 0,
+                                   .pids = t->limits.processes,
+                                   .cpuset = slots_cores(t->slots, t->start->device_ids, t->start->device_ids_n,
+                                                         &t->arena)};
+    cleanup_error struct error err = ERROR_INIT;
+    if (cgroup_wanted(&limits) && cgroup_make(t->cgroups, t->container_id, &limits, &t->arena, &t->cgroup, &err) < 0)
+        log_warning("task.limits", "container=%s error=%s", t->container_id, log_quote(error_msg(&err)));
 }
 
 static int64_t memory_of_machine(void)
@@ -217,4 +231,10 @@ static int keep_ended_directory(struct runtime_task *t, struct error *err)
 int runtime_remove_directory(struct runtime_task *t, struct error *err)
 {
     return t->config->keep_ended ? keep_ended_directory(t, err) : tree_remove(t->dir.path, err);
+}
+
+int runtime_cleanup(struct runtime_task *t, struct error *err)
+{
+    cgroup_remove(t->cgroups, t->container_id);
+    return runtime_remove_directory(t, err);
 }

@@ -20,20 +20,6 @@
 #include "common/system/log.h"
 #include "common/task/taskspec.h"
 
-/* Makes the task's control groups. A limit that this machine cannot set is logged; the task runs all the same. */
-static void make_cgroup(struct runtime_task *t)
-{
-    const struct wire_link_task_limits *l = t->start->limits;
-    struct cgroup_limits limits = {.memory_bytes = t->limits.memory_bytes,
-                                   .cpus = l ? l->cpus : 0,
-                                   .pids = t->limits.processes,
-                                   .cpuset = slots_cores(t->slots, t->start->device_ids, t->start->device_ids_n,
-                                                         &t->arena)};
-    cleanup_error struct error err = ERROR_INIT;
-    if (cgroup_wanted(&limits) && cgroup_make(t->cgroups, t->container_id, &limits, &t->arena, &t->cgroup, &err) < 0)
-        log_warning("task.limits", "container=%s error=%s", t->container_id, log_quote(error_msg(&err)));
-}
-
 /* Whether a mount is the task's checkpoint storage. The master mounts a storage at TASKENV_SHARED_FS_DIR; a storage in
  * the machine's /tmp, which the task would not see, is mounted at its own path. The directory need not exist yet. */
 static bool is_storage(const char *from, const char *to)
@@ -86,7 +72,7 @@ static int process_prepare(struct runtime_task *t, struct error *err)
 {
     if (runtime_prepare_files(t, err) < 0)
         return -1;
-    make_cgroup(t);
+    runtime_make_cgroup(t);
     return 0;
 }
 
@@ -164,16 +150,10 @@ int runtime_adopt(struct runtime_task *t, struct error *err)
     return run_task_program(t, /* adopt= */ true, err);
 }
 
-static int process_cleanup(struct runtime_task *t, struct error *err)
-{
-    cgroup_remove(t->cgroups, t->container_id);
-    return runtime_remove_directory(t, err);
-}
-
 const struct runtime runtime_process = {
     .name = "process",
     .prepare = process_prepare,
     .start = process_start,
     .adopt = runtime_adopt,
-    .cleanup = process_cleanup,
+    .cleanup = runtime_cleanup,
 };

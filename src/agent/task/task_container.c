@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "agent/task/container_leftovers.h"
+#include "agent/task/runtime_container.h"
 #include "common/base/cleanup.h"
 #include "common/system/log.h"
 
@@ -55,7 +55,7 @@ static void on_image(void *ctx, const struct error *err)
 void task_find_image(struct task *t)
 {
     cleanup_error struct error err = ERROR_INIT;
-    t->rt->runtime = &runtime_container;
+    t->rt->runtime = runtime_of_containers(t->agent->config);
     if (task_open_log(t, &err) < 0) {
         task_end_unstarted(t, &err);
         return;
@@ -86,12 +86,16 @@ void task_set_engine(struct task *t, const char *name)
     for (size_t i = 0; i < all->n; i++)
         if (strcmp(all->engine[i].name, name) == 0)
             t->rt->engine = &all->engine[i];
+    if (all->command.name && strcmp(all->command.name, name) == 0) {
+        t->rt->engine = &all->command;
+        t->rt->runtime = &runtime_apptainer;
+    }
 }
 
 /* ---- the removal ------------------------------------------------------------------------------------------------- */
 
 /* The container's first process has ended, and the container with it. One that cannot be removed now, because the
- * engine is away, is removed later (container_leftovers.h). */
+ * engine is away, is removed later (container_leftovers.c). */
 static void on_removed(void *ctx, const struct error *err)
 {
     struct task *t = ctx;

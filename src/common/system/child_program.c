@@ -3,7 +3,10 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#define UNREAPED_MAX 64
 
 static bool begins_with(const char *variable, const char *with)
 {
@@ -49,4 +52,17 @@ int child_program_start(char *const argv[], char *const env[], const posix_spawn
     int rc = posix_spawnp(ret, argv[0], files, &attr, argv, env);
     posix_spawnattr_destroy(&attr);
     return rc;
+}
+
+void child_program_abandon(pid_t pid)
+{
+    static pid_t unreaped[UNREAPED_MAX];
+    for (int i = 0; i < UNREAPED_MAX; i++)
+        if (unreaped[i] && waitpid(unreaped[i], NULL, WNOHANG) != 0)
+            unreaped[i] = 0;
+    for (int i = 0; waitpid(pid, NULL, WNOHANG) == 0 && i < UNREAPED_MAX; i++)
+        if (!unreaped[i]) {
+            unreaped[i] = pid;
+            return;
+        }
 }

@@ -250,11 +250,14 @@ class FakeMaster(server.FakeMaster):
         return {}
 
     def AllocationAllGather(self, _: str, body: Any, __: Any) -> Any:
-        self.gathered[body["requestUuid"]] = body["data"]
+        if len(self.gathered) >= body["numPeers"] and body["requestUuid"] not in self.gathered:
+            self.gathered = {}  # the next round; who still waits for the last one has it in hand
+        this_round = self.gathered
+        this_round[body["requestUuid"]] = body["data"]
         self.lock.notify_all()
-        while len(self.gathered) < body["numPeers"] and not self._closing:
+        while len(this_round) < body["numPeers"] and not self._closing:
             self.lock.wait(1)
-        return {"data": list(self.gathered.values())}
+        return {"data": list(this_round.values())}
 
     def MarkAllocationResourcesDaemon(self, _: str, __: str, ___: Any, ____: Any) -> Any:
         return {}

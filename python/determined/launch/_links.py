@@ -1,0 +1,215 @@
+"""Which addresses of the trial's machines all the others reach.
+
+The cluster knows each machine by the address from which its agent has connected to the master. That need not be an
+address at which the machines reach one another: they may have a network of their own. So each container offers the
+addresses that its machine has, and connects to those of the others; what all reach is taken. The first thing that is
+tried is the address that the cluster knows, and mostly nothing else is needed.
+"""
+
+import concurrent.futures
+import contextlib
+import json
+import logging
+import os
+import secrets
+import socket
+import threading
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Sequence
+
+from determined import _info, _network
+from determined.launch import _peers
+
+logger = logging.getLogger("determined")
+
+# How long a connection may take before its address counts as one that cannot be reached.
+PATIENCE_S = 5.0
+THREADS = 32
+NAMED_MAX = 6  # links in an error
+
+Gather = Callable[[_info.ClusterInfo, Any], List[Any]]
+
+
+class Unreachable(Exception):
+    """Some machines of the trial do not reach each other."""
+
+
+class Offer(NamedTuple):
+    """What a container says of itself.
+
+    Attributes
+    ----------
+    agent : str
+        Name of its machine's agent, for people.
+    word : str
+        What it answers to whoever connects. Other machines may have the same address, and do not know the word.
+    port : int
+    addresses : list of (str, str)
+        Each with the name of its interface; the one that the cluster knows comes first.
+    """
+
+    agent: str
+    word: str
+    port: int
+    addresses: List[Sequence[str]]
+
+
+def _ports() -> List[int]:
+    """Where to listen: a range that firewalls are said to let through, else wherever the system likes."""
+    first, _, last = os.environ.get("GLOO_PORT_RANGE", "").partition(":")
+    if first.isdigit() and last.isdigit():
+        return list(range(int(first), int(last) + 1))
+    return [0]
+
+
+def _listen() -> socket.socket:
+    """Listen at all addresses of this machine."""
+    failure = None
+    for port in _ports():
+        family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
+        try:
+            return socket.create_server(
+                ("", port), family=family, backlog=1024, dualstack_ipv6=family == socket.AF_INET6
+            )
+        except OSError as e:
+            failure = e
+    raise Unreachable(f"no port of this machine is free to listen at: {failure}")
+
+
+@contextlib.contextmanager
+def _answering(word: str) -> Iterator[int]:
+    """Tell everybody who connects the word, while the body runs; yields the port."""
+    with _listen() as server:
+
+        def answer() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, _ = server.accept()
+                    with connection, contextlib.suppress(OSError):
+                        connection.sendall(word.encode())
+
+        threading.Thread(target=answer, name="links", daemon=True).start()
+        try:
+            yield server.getsockname()[1]
+        finally:
+            with contextlib.suppress(OSError):
+                server.shutdown(socket.SHUT_RDWR)
+
+
+def try_to_reach(offer: Offer, address: str) -> str:
+    """Connect to a container at one of its addresses; returns why that failed, or an empty text."""
+    try:
+        with socket.create_connection((address, offer.port), timeout=PATIENCE_S) as s:
+            heard = b""
+            while len(heard) < len(offer.word):
+                part = s.recv(256)
+                if not part:
+                    break
+                heard += part
+    except socket.timeout:
+        return f"no answer within {PATIENCE_S:g} s"
+    except OSError as e:
+        return os.strerror(e.errno) if e.errno else str(e)
+    return "" if heard == offer.word.encode() else "another machine or program answers there"
+
+
+def _try_all(offers: List[Offer], rank: int, wanted: List[List[str]]) -> List[Dict[str, str]]:
+    """Try the wanted addresses of each other container; for each rank, what came of each address."""
+    tries = [(other, a) for other, addresses in enumerate(wanted) if other != rank for a in addresses]
+    found: List[Dict[str, str]] = [{} for _ in offers]
+    with concurrent.futures.ThreadPoolExecutor(max_workers=min(THREADS, len(tries) or 1)) as pool:
+        for (other, address), why in zip(tries, pool.map(lambda t: try_to_reach(offers[t[0]], t[1]), tries)):
+            found[other][address] = why
+    return found
+
+
+def choose(offers: List[Offer], results: List[List[Dict[str, str]]]) -> List[str]:
+    """Choose the first address of each container that all others have reached.
+
+    Parameters
+    ----------
+    offers : list of Offer
+        In rank order.
+    results : list of list of dict
+        ``results[i][j]``: for each address of ``j`` that ``i`` has tried, why that failed, or an empty text.
+
+    Raises
+    ------
+    Unreachable
+        If a container has no such address; the links that fail are named.
+    """
+    chosen, missing = [], []
+    for j, offer in enumerate(offers):
+        others = [i for i in range(len(offers)) if i != j]
+        good = [a for _, a in offer.addresses if all(results[i][j].get(a, "it was not tried") == "" for i in others)]
+        if good:
+            chosen.append(good[0])
+            continue
+        cut_off = [i for i in others if "" not in results[i][j].values()]
+        for i in cut_off:
+            tried = ", ".join(f"{name} {a} ({results[i][j][a]})" for name, a in offer.addresses if a in results[i][j])
+            missing.append(
+                f"rank {i} on {offers[i].agent} does not reach rank {j} on {offer.agent} at any address: {tried}"
+            )
+        if not cut_off:
+            missing.append(f"no address of rank {j} on {offer.agent} is reached by all others")
+    if missing:
+        more = [f"and {len(missing) - NAMED_MAX} more links fail"] if len(missing) > NAMED_MAX else []
+        raise Unreachable(
+            "the machines of this trial do not reach each other: "
+            + "; ".join(missing[:NAMED_MAX] + more)
+            + ". Let their ports through to one another (GLOO_PORT_RANGE narrows them), or name the network's interface "
+            "in task_container_defaults.dtrain_network_interface, which switches this check off"
+        )
+    return chosen
+
+
+def find(info: _info.ClusterInfo, own: List[Sequence[str]], gather: Gather) -> List[str]:
+    """Agree with the other containers on an address of each.
+
+    Parameters
+    ----------
+    info : ClusterInfo
+    own : list of (str, str)
+        Interfaces and addresses of this machine; the one that the cluster knows comes first.
+    gather : callable
+        As ``_peers.all_gather``.
+    """
+    word = secrets.token_hex(16)
+    with _answering(word) as port:
+        offers = [Offer(*o) for o in gather(info, Offer(info.agent_id, word, port, own))]
+        wanted = [[o.addresses[0][1]] for o in offers]
+        results = gather(info, _try_all(offers, info.container_rank, wanted))
+        if all(why == "" for one in results for tried in one for why in tried.values()):
+            return [addresses[0] for addresses in wanted]
+        rest = [[a for _, a in o.addresses[1:]] for o in offers]
+        more = gather(info, _try_all(offers, info.container_rank, rest))
+    both = [[{**x, **y} for x, y in zip(first, second)] for first, second in zip(results, more)]
+    return choose(offers, both)
+
+
+def settle(info: _info.ClusterInfo) -> _info.ClusterInfo:
+    """Make sure that the containers of a trial reach each other, and by which addresses.
+
+    Where it is not by those that the cluster knows, the container's own file of addresses says so from now on, and
+    everything in it that asks for them: libraries, ssh, the workers.
+
+    Raises
+    ------
+    Unreachable
+        If they do not; the links that fail are named.
+    """
+    if len(info.container_addrs) < 2 or _info.network_interface_of(info.trial):
+        return info
+    known = info.container_addrs[info.container_rank]
+    of_machine = _network.addresses()
+    first = next(((name, a) for name, a in of_machine if a == known), ("the cluster's", known))
+    chosen = find(info, [first, *[pair for pair in of_machine if pair[1] != known]], _peers.all_gather)
+    if chosen == info.container_addrs:
+        return info
+    logger.info("the machines of this trial reach each other at %s", ", ".join(chosen))
+    file = _info.run_dir() / "info" / "rendezvous.json"
+    rendezvous = json.loads(file.read_text(encoding="utf-8"))
+    file.write_text(json.dumps({**rendezvous, "container_addrs": chosen}), encoding="utf-8")
+    settled = _info.get_cluster_info()
+    assert settled is not None
+    return settled

@@ -1,0 +1,129 @@
+"""Tasks in containers of Apptainer: what is of its own beside tests/agent/test_runtimes.py. A stand-in takes the command lines."""
+import json
+import os
+import pathlib
+import signal
+import tarfile
+
+import pytest
+from support import apptainer, engines
+from support.fake_master.agents import BUILD, Agent
+from support.waiting import wait_for
+
+
+@pytest.fixture(params=["apptainer", "singularity"])
+def engine(request):
+    try:
+        e = apptainer.Apptainer(request.param)
+    except engines.Missing as why:
+        pytest.skip(str(why))
+    yield e
+    e.end()
+
+
+@pytest.fixture
+def agent(master, place, engine):
+    a = Agent(master, place / "agent", container_runtime=engine.name, task_program=engines.static_supervisor(BUILD),
+              container_images_dir=str(place / "images"))
+    a.environment = {"PATH": f"{engine.path}:{os.environ['PATH']}", "APPTAINERENV_LEAK": "x", "SECRET": "of the agent"}
+    a.start()
+    master.wait_agent()
+    yield a
+    assert a.kill(signal.SIGTERM) == 0, a.log_text()
+
+
+def start(master, argv, image=engines.IMAGE, **container):
+    return master.start(argv, image=image, more_container={"imageNamed": True, "networkMode": "host", **container})
+
+
+def run(master, argv, **more):
+    c = start(master, argv, **more)
+    return master.finish(c), master.text(c)
+
+
+def test_an_image_is_pulled_once_and_its_variables_are_the_tasks(master, agent, engine):
+    end, text = run(master, ["echo $OF_THE_IMAGE $SECRET $LEAK; env | cut -d= -f1 | grep -E '_CONTAINER$|^STAND'; true"])
+    assert end["code"] == 0 and f"Pulling image {engines.IMAGE} with {engine.name}" in text and "is pulled, after" in text
+    assert text.splitlines()[2:] == ["yes", "STAND_IN"] or text.splitlines()[2:4] == ["yes", "DET_CONTAINER"], text
+    _, text = run(master, ["echo again"], image=f"docker://{engines.IMAGE}")
+    assert text == "again\n" and len(engine.calls("pull")) == 1
+    (_, force, _, reference) = engine.calls("pull")[0]
+    assert (force, reference) == ("--force", f"docker://{engines.IMAGE}")
+
+
+@pytest.mark.parametrize("engine", ["apptainer"], indirect=True)
+def test_an_image_may_be_a_file_or_a_directory_of_the_machine(master, agent, engine, place):
+    file, directory = place / "my image.sif", place / "unpacked"
+    file.write_bytes(engine.image_file(engines.IMAGE).read_bytes())
+    with tarfile.open(file) as tar:
+        tar.extractall(directory)
+    for image in (file, directory):
+        assert run(master, ["cat /in-image"], image=str(image)) [1] == "of the image\n"
+    assert engine.calls("pull") == []
+    file.chmod(0o600)
+    end, _ = run(master, ["cat /in-image"], image=str(file))
+    assert end["kind"] == "EXIT_KIND_REFUSED" and "may not read" in end["text"] and str(file) in end["text"]
+    end, _ = run(master, ["true"], image=str(place / "none.sif"))
+    assert end["kind"] == "EXIT_KIND_REFUSED" and f"{place}/none.sif does not exist on this machine" in end["text"]
+
+
+@pytest.mark.parametrize("engine", ["apptainer"], indirect=True)
+def test_an_image_that_is_none_is_the_cause(master, agent, engine, place):
+    (place / "broken.sif").write_text("no image")
+    end, _ = run(master, ["true"], image=str(place / "broken.sif"))
+    assert end["kind"] == "EXIT_KIND_START_FAILED"
+    assert all(words in end["text"] for words in ("broken.sif cannot be run on this machine", "image format not recognized")), end
+
+
+def test_the_credentials_of_a_registry_reach_the_pull_alone(master, agent, engine):
+    end, text = run(master, ["true"], registryAuth=json.dumps({"username": "u", "password": "hush-hush"}))
+    assert end["kind"] == "EXIT_KIND_REFUSED" and "authentication required" in end["text"] and "environment.registry_auth" in end["text"]
+    assert "hush" not in agent.log_text() + text + str(engine.calls())
+    end, _ = run(master, ["env | grep -i docker_password"], registryAuth=json.dumps({"username": "u", "password": "right"}))
+    assert end["code"] == 1
+
+
+@pytest.mark.parametrize("engine", ["apptainer"], indirect=True)
+def test_a_disk_that_is_full_in_the_middle_of_a_pull_leaves_no_part_of_an_image(master, agent, engine, place):
+    (engine.dir / "full").touch()
+    end, _ = run(master, ["true"])
+    assert end["kind"] == "EXIT_KIND_REFUSED" and "no space left on device" in end["text"]
+    assert list((place / "images").iterdir()) == []
+    (engine.dir / "full").unlink()
+    assert run(master, ["true"])[0]["code"] == 0
+
+
+@pytest.mark.parametrize("engine", ["apptainer"], indirect=True)
+def test_a_kill_ends_a_pull_and_so_does_a_new_agent(master, agent, engine, place):
+    (engine.dir / "hang").touch()
+    c = start(master, ["true"])
+    wait_for("the pull", lambda: engine.calls("pull"))
+    master.signal(c, signal.SIGKILL)
+    assert master.finish(c)["text"] == "killed before it was started"
+    assert list((place / "images").iterdir()) == []
+    (place / "images" / "x.unfinished").touch()
+    (engine.dir / "hang").unlink()
+    links = len(master.hellos)
+    agent.kill()
+    agent.start()
+    master.wait_agent(links + 1)
+    wait_for("the removal of the part", lambda: list((place / "images").iterdir()) == [])
+
+
+@pytest.mark.parametrize("engine", ["apptainer"], indirect=True)
+def test_a_device_has_its_own_path_or_is_refused(master, agent, engine):
+    devices = [{"hostPath": "/dev/full", "containerPath": "/dev/mine", "mode": "rw"}]
+    end, _ = run(master, ["true"], devices=devices)
+    assert end["kind"] == "EXIT_KIND_REFUSED" and "/dev/full cannot be /dev/mine" in end["text"]
+    end, text = run(master, ["ls -l /dev/full"], devices=[{**devices[0], "containerPath": "/dev/full"}])
+    assert end["code"] == 0 and text.splitlines()[-1].startswith("c"), text
+
+
+@pytest.mark.parametrize("engine", ["apptainer"], indirect=True)
+def test_a_task_that_takes_more_memory_than_its_limit_is_ended(master, agent, engine):
+    if not pathlib.Path("/sys/fs/cgroup/memory/memory.oom_control").exists() and not pathlib.Path("/sys/fs/cgroup/memory.max").exists():
+        pytest.skip("this machine has no control group for memory that the agent can use")
+    c = master.start(["x=$(head -c 400000000 /dev/zero | tr '\\0' x); echo not killed"], image=engines.IMAGE, limits={"memoryBytes": str(100 << 20)},
+                     more_container={"imageNamed": True, "networkMode": "host"})
+    end = master.finish(c)
+    assert end.get("code") != 0 and "not killed" not in master.text(c), end
