@@ -261,12 +261,17 @@ struct core_queue_change {
 };
 
 /* A machine that the provider of an elastic pool lists. The agent on it has its id. */
-enum core_instance_state { INSTANCE_PENDING /* asked for */, INSTANCE_RUNNING, INSTANCE_STOPPED };
+enum core_instance_state {
+    INSTANCE_PENDING, /* asked for */
+    INSTANCE_RUNNING,
+    INSTANCE_ENDING, /* it runs, but the provider has said that it takes the machine back in a moment */
+    INSTANCE_STOPPED,
+};
 struct core_instance {
     const char *id;
     enum core_instance_state state;
     int64_t launch_us;
-    const char *detail; /* for a stopped machine: the last line of its log; may be NULL */
+    const char *detail; /* why it ends, or the last line of a stopped machine's log; may be NULL */
 };
 
 /* The user who asks for a change. Logs of the step name the user; no decision depends on it. */
@@ -361,7 +366,10 @@ struct core_event {
             size_t n;
             uint64_t order;
             const char *launch_error; /* why not all machines were launched; NULL: all were */
-        } listed;                     /* CORE_INSTANCES_LISTED */
+            /* why the provider could not list its machines, so that nothing else of this event is set but the pool;
+             * NULL: this is the list */
+            const char *list_error;
+        } listed; /* CORE_INSTANCES_LISTED */
         struct {
             const char *allocation_id;
             const char *container_id; /* set in CORE_CONTAINER_DAEMON only */
@@ -645,8 +653,9 @@ struct core_pool_view {
     const struct scale_opts *scale;
     /* starting_n: the machines that were launched lately, so that their agents may still come */
     int instance_n, starting_n;
-    const char *problem; /* why the last launch failed; NULL: it succeeded */
-    int64_t retry_us;    /* set with a problem: nothing is launched before this time */
+    const char
+        *problem;     /* why the provider cannot list its machines, or why the last launch failed; NULL: all is well */
+    int64_t retry_us; /* set with a problem: nothing is launched before this time */
 };
 
 /* Each of these functions returns false, or 0, when there is no such object. Strings and rows are valid until the next

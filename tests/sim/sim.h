@@ -95,6 +95,7 @@ struct sim_agent {
     int slots;
     bool connected;
     enum sim_machine machine;
+    bool taken_back; /* its provider has given notice */
     int64_t launch_us;
     int64_t back_us; /* when the agent connects again; 0: it is not planned to */
     const char *pool;

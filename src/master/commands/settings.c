@@ -254,10 +254,11 @@ static void check_providers(struct config *c)
         if (!type || provider_find(type))
             continue;
         strbuf_addf(&path, "resource_pools[%zu].provider.type", i);
-        config_problem(c, path.s,
-                       "this build launches no machines of provider \"%s\", only of \"local\"; leave `provider` out"
-                       " and start this pool's agents yourself",
-                       type);
+        config_problem(
+            c, path.s,
+            "this build launches no machines of provider \"%s\", only of \"local\" and by a \"command\"; leave `provider` out"
+            " and start this pool's agents yourself",
+            type);
     }
 }
 
