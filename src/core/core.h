@@ -49,6 +49,7 @@ struct core_opts {
     int64_t agent_reconnect_wait_us; /* 25 s */
     /* The time after a start within which the agents of restored containers have to come back; 60 s. */
     int64_t restore_wait_us;
+    bool quarantine; /* three failures within an hour for reasons of its host keep new tasks from an agent */
     const int32_t *reserved_port; /* these ports are never given to trials */
     size_t reserved_port_n;
     uint64_t seed; /* the seed for the ids of containers and jobs; it differs at each start */
@@ -235,6 +236,7 @@ struct core_container_report {
     const char *account;      /* the login name that the task runs as; NULL or "": unknown */
     enum exit_kind exit_kind; /* set if the state is TERMINATED */
     int32_t exit_code;
+    bool by_master;        /* the master could not send the start, so the agent has no part in the failure */
     const char *exit_text; /* the agent's description of the end, for the task's log; may be NULL */
 };
 
