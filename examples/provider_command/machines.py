@@ -39,8 +39,13 @@ class Machines:
             config.touch(mode=0o600)  # it holds the agents' token
             config.write_text(json.dumps({**question["agent"], "agent_id": name}))
             with open(place / "agent.log", "w") as log:
-                process = subprocess.Popen([self.program, "run", "--config-file", config, "--data-dir", place],
-                                           stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+                process = subprocess.Popen(
+                    [self.program, "run", "--config-file", config, "--data-dir", place],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
             (place / "pid").write_text(str(process.pid))
             self.processes[name] = process
             launched.append(name)

@@ -1,5 +1,6 @@
-/* The provider `command`: a program launches, lists and ends the machines. The master asks it by lines of JSON
- * (line_program.h; docs/clouds.md describes the questions), so that any cloud can be served without a change here.
+/* The providers `command`, `aws` and `gcp`: a program launches, lists and ends the machines. The master asks it by
+ * lines of JSON (line_program.h; docs/clouds.md describes the questions), so that any cloud can be served without a
+ * change here. The programs for AWS and GCP come with our Python library (python/determined/_clouds).
  *
  *     <data_dir>/providers/<pool>.json   what the pool's last launch was made with: its provider section
  *
@@ -17,13 +18,22 @@
 #include "common/config/schema.h"
 #include "common/system/files.h"
 #include "master/pools/agent_settings.h"
+#include "master/pools/cloud_slots.h"
 #include "master/pools/line_program.h"
 #include "master/pools/provider.h"
 
 #define CERT_ON_MACHINE "/etc/determined/master-cert.pem"
 #define TIMEOUT_DEFAULT_US 60000000
 
+/* For so long a machine that the program has ended is not listed: clouds need a while to end one. */
+#define ENDING_US 300000000
+
 enum { PROTOCOL = 1, CERT_MAX = 1 << 20, RECORD_MAX = 1 << 20 };
+
+struct ended {
+    char *id;
+    int64_t at_us; /* by the monotonic clock */
+};
 
 struct provider {
     struct provider_setup setup;
@@ -33,6 +43,8 @@ struct provider {
     const char *record;          /* the file's path */
     bool recorded;
     char **argv;
+    struct ended *ended;
+    size_t ended_n;
     struct line_program *program;
 };
 
@@ -132,6 +144,16 @@ static int pools_command(const char *data_dir, struct arena *a, const char ***re
     return pools_of_type("command", data_dir, a, ret, ret_n, err);
 }
 
+static int pools_aws(const char *data_dir, struct arena *a, const char ***ret, size_t *ret_n, struct error *err)
+{
+    return pools_of_type("aws", data_dir, a, ret, ret_n, err);
+}
+
+static int pools_gcp(const char *data_dir, struct arena *a, const char ***ret, size_t *ret_n, struct error *err)
+{
+    return pools_of_type("gcp", data_dir, a, ret, ret_n, err);
+}
+
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
 /* The tags with which the program has to mark the machines, and by which it has to find them. */
@@ -186,17 +208,41 @@ static struct json_object *config_of(const struct provider_setup *s, const char 
     return NULL;
 }
 
+/* Our library has to be found by our own programs, and may be used by others. */
+static const char *library_variable(struct arena *a)
+{
+    const char *library = path_of_library(a), *others = getenv("PYTHONPATH");
+    if (!*library)
+        return NULL;
+    return arena_printf(a, "PYTHONPATH=%s%s%s", library, others && *others ? ":" : "", others ? others : "");
+}
+
+/* The program and its arguments: those of the configuration, or else our own program for that cloud. NULL: none. */
+static char **argv_of(struct json_object *config, struct arena *a)
+{
+    size_t n;
+    const char **given = json_get_texts(config, "command", a, &n);
+    const char *type = json_get_text(config, "type", a);
+    if (n > 0 || (strcmp(type, "aws") != 0 && strcmp(type, "gcp") != 0))
+        return (char **)given;
+    char **own = arena_array(a, char *, 4);
+    own[0] = arena_strdup(a, "python3");
+    own[1] = arena_strdup(a, "-m");
+    own[2] = arena_printf(a, "determined._clouds.%s", type);
+    return own;
+}
+
 static struct provider *open_command(const struct provider_setup *setup)
 {
     struct provider *p = must_calloc(1, sizeof(*p));
-    size_t n;
     p->setup = *setup;
     p->record = record_path(setup, &p->arena);
     p->config = config_of(setup, p->record);
-    p->argv = (char **)json_get_texts(p->config, "command", &p->arena, &n);
+    p->argv = argv_of(p->config, &p->arena);
     p->opening = opening_of(p);
     p->program = line_program_new(&(struct line_program_opts){.name = setup->pool,
                                                               .argv = p->argv,
+                                                              .variable = library_variable(&p->arena),
                                                               .opening = p->opening,
                                                               .timeout_us = timeout_us(p->config),
                                                               .stopping = setup->stopping});
@@ -206,6 +252,9 @@ static struct provider *open_command(const struct provider_setup *setup)
 static void close_command(struct provider *p)
 {
     line_program_free(p->program);
+    for (size_t i = 0; i < p->ended_n; i++)
+        free(p->ended[i].id);
+    free(p->ended);
     json_object_put(p->opening);
     json_object_put(p->config);
     arena_release(&p->arena);
@@ -282,6 +331,38 @@ static int read_instances(struct json_object *answer, struct arena *a, struct co
     return 0;
 }
 
+static bool was_ended(const struct provider *p, const char *id)
+{
+    for (size_t i = 0; i < p->ended_n; i++)
+        if (strcmp(p->ended[i].id, id) == 0)
+            return true;
+    return false;
+}
+
+/* Takes the machines out of the list that are on their way to their end. One that is still there after a long time is
+ * listed again, so that its end is asked for again. */
+static size_t leave_out_ended(struct provider *p, struct core_instance *all, size_t n)
+{
+    int64_t since_us = clock_monotonic_us() - ENDING_US;
+    size_t kept = 0;
+    for (size_t i = p->ended_n; i-- > 0;) {
+        if (p->ended[i].at_us > since_us)
+            continue;
+        free(p->ended[i].id);
+        p->ended[i] = p->ended[--p->ended_n];
+    }
+    for (size_t i = 0; i < n; i++)
+        if (!was_ended(p, all[i].id))
+            all[kept++] = all[i];
+    return kept;
+}
+
+static void note_ended(struct provider *p, const char *id)
+{
+    p->ended = must_reallocarray(p->ended, p->ended_n + 1, sizeof(*p->ended));
+    p->ended[p->ended_n++] = (struct ended){must_strdup(id), clock_monotonic_us()};
+}
+
 static int list_command(struct provider *p, struct arena *a, struct core_instance **ret, size_t *ret_n,
                         struct error *err)
 {
@@ -293,12 +374,30 @@ static int list_command(struct provider *p, struct arena *a, struct core_instanc
                          p->record);
     if (line_program_ask(p->program, question, &answer, err) < 0 || read_instances(answer, a, ret, ret_n, err) < 0)
         return -1;
+    *ret_n = leave_out_ended(p, *ret, *ret_n);
     if (!p->setup.config && *ret_n == 0)
         unlink(p->record); /* the last machine of a pool that has no provider any more is gone */
     return 0;
 }
 
+/* How many slots the agent on a machine will have cannot be asked before there is one. */
+static int slots_command(struct json_object *config)
+{
+    return json_object_get_int(member_of(config, "instance_slots"));
+}
+
 /* ---- launch and terminate ---------------------------------------------------------------------------------------- */
+
+/* A machine of a cloud that is to have no slots must not make one of its processors. Of a program's machines only the
+ * administrator knows what they have. */
+static void add_slot_type(const struct provider *p, struct json_object *agent)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    const char *type = json_get_text(p->config, "type", &a);
+    int slots = strcmp(type, "aws") == 0 ? aws_slots(p->config) : strcmp(type, "gcp") == 0 ? gcp_slots(p->config) : -1;
+    if (slots >= 0)
+        set_text(agent, "slot_type", slots > 0 ? "auto" : "none");
+}
 
 /* Adds the settings of the agents, except their ids, and the files that these need. */
 static int add_agent(const struct provider *p, struct json_object *question, struct error *err)
@@ -309,7 +408,10 @@ static int add_agent(const struct provider *p, struct json_object *question, str
     cleanup_strbuf struct strbuf cert = STRBUF_INIT;
     s.config = p->config;
     struct json_object *agent = agent_settings(&s, has_cert ? CERT_ON_MACHINE : "");
-    set_text(agent, "token", s.agent_token);
+    if (!member_of(agent, "token")) /* the administrator may give a token that is good for less */
+        set_text(agent, "token", s.agent_token);
+    if (!member_of(agent, "slot_type") && !member_of(agent, "artificial_slots"))
+        add_slot_type(p, agent);
     json_object_object_add(question, "agent", agent);
     json_object_object_add(question, "files", files);
     if (!has_cert)
@@ -338,23 +440,25 @@ static int terminate_command(struct provider *p, const char *id, struct error *e
 {
     cleanup_json struct json_object *question = new_question("terminate"), *answer = NULL;
     set_text(question, "instance", id);
-    return line_program_ask(p->program, question, &answer, err);
+    if (line_program_ask(p->program, question, &answer, err) < 0)
+        return -1;
+    note_ended(p, id);
+    return 0;
 }
 
-/* How many slots the agent on a machine will have cannot be asked before there is one. */
-static int slots_command(struct json_object *config)
-{
-    return json_object_get_int(member_of(config, "instance_slots"));
-}
+#define OPERATIONS \
+    .list_period_us = 5000000, .open = open_command, .close = close_command, .list = list_command, \
+    .launch = launch_command, .terminate = terminate_command
 
-const struct provider_type provider_command = {
-    .name = "command",
-    .list_period_us = 5000000,
-    .slots_per_instance = slots_command,
-    .open = open_command,
-    .close = close_command,
-    .list = list_command,
-    .launch = launch_command,
-    .terminate = terminate_command,
-    .pools = pools_command,
-};
+const struct provider_type provider_command = {.name = "command",
+                                               .slots_per_instance = slots_command,
+                                               .pools = pools_command,
+                                               OPERATIONS};
+const struct provider_type provider_aws = {.name = "aws",
+                                           .slots_per_instance = aws_slots,
+                                           .pools = pools_aws,
+                                           OPERATIONS};
+const struct provider_type provider_gcp = {.name = "gcp",
+                                           .slots_per_instance = gcp_slots,
+                                           .pools = pools_gcp,
+                                           OPERATIONS};
