@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from determined._clouds import _lines, _startup, aws
+from determined._clouds import _lines, _startup, aws, gcp
 
 LAUNCHED = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
 
@@ -108,3 +108,10 @@ def test_the_script_of_a_machine_installs_the_programs_where_their_archive_is_na
     text = _startup.script({"agent_package_url": "https://x/d.tar.gz?a=1&b='2'"}, {}, {}, "echo id")
     assert """curl -fsSL --retry 5 'https://x/d.tar.gz?a=1&b='"'"'2'"'"'' | tar -xz -C /""" in text
     assert "apt-get" not in _startup.script({}, {}, {}, "echo id")
+
+
+def test_durations_and_labels_of_google():
+    assert [gcp.seconds(x) for x in ("5m", "1h30m", "1.5s", "300ms", 2_000_000_000)] == [300, 5400, 1.5, 0.3, 2]
+    assert gcp.label_of("pool-a_1") == "pool-a_1"
+    labels = [gcp.label_of(x) for x in ("Pool A", "pool a", "pool-a", "x" * 64, "x" * 65)]
+    assert len(set(labels)) == 5 and all(len(x) <= 63 for x in labels)

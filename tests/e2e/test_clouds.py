@@ -1,10 +1,15 @@
 """Pools on AWS, whose API moto stands in for, and on Google Cloud, whose API is a stub that records the calls."""
 import base64
 import contextlib
+import datetime
+import http.server
 import json
 import os
+import re
 import subprocess
 import sys
+import threading
+import urllib.parse
 
 import boto3
 import pytest
@@ -195,5 +200,159 @@ def test_an_experiment_gets_a_machine_of_aws_which_ends_when_it_idles(ec2, new_c
     assert "ran" in log_of(cluster, experiment)
     wait_for("its end", lambda: instances(ec2, "default")[0]["State"]["Name"] in ("shutting-down", "terminated"))
     wait_for("the reason in the log", lambda: 'reason="idle for 2s"' in cluster.master_log())
+    cluster.stop_agent(name)
+    wait_for("the agent to be forgotten", lambda: not agents(cluster))
+
+
+# ---- Google Cloud ----
+
+
+class ComputeEngine(http.server.ThreadingHTTPServer):
+    """The part of the REST API that the program uses, and the metadata server. Keeps the calls and the instances."""
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), _ComputeCalls)
+        self.calls, self.instances, self.operations, self.refuse = [], {}, {}, None
+        self.created = lambda: datetime.datetime.now(datetime.timezone.utc).isoformat()
+        host = f"127.0.0.1:{self.server_port}"
+        self.env = {**os.environ, "GCE_METADATA_HOST": host, "PYTHONPATH": str(ROOT / "python"), "NO_PROXY": "127.0.0.1",
+                    "CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE": f"http://{host}/compute/v1/"}
+
+
+class _ComputeCalls(http.server.BaseHTTPRequestHandler):
+    METADATA = {"project/project-id": "our-project", "instance/zone": "projects/123/zones/us-west1-b",
+                "instance/service-accounts/default/token": json.dumps({"access_token": "tok", "expires_in": 3600}),
+                "instance/network-interfaces/0/ip": "10.1.2.3"}
+    BASE = "/compute/v1/projects/our-project/zones/us-west1-b/"
+
+    def log_message(self, *_):
+        pass
+
+    def reply(self, status, body):
+        body = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def operation(self, error=None):
+        name = f"op-{len(self.server.operations)}"
+        self.server.operations[name] = {"name": name, "status": "DONE", **({"error": {"errors": [error]}} if error else {})}
+        self.reply(200, {"name": name, "status": "RUNNING"})
+
+    def answer(self):
+        url = urllib.parse.urlsplit(self.path)
+        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or "null")
+        if url.path.startswith("/computeMetadata/v1/"):
+            assert self.headers["Metadata-Flavor"] == "Google"
+            return self.reply(200, self.METADATA[url.path.removeprefix("/computeMetadata/v1/")])
+        s, what = self.server, url.path.removeprefix(self.BASE)
+        s.calls.append((self.command, what, body))
+        if self.headers["Authorization"] != "Bearer tok":
+            return self.reply(401, {"error": {"message": "who are you?"}})
+        if (self.command, what) == ("GET", "instances"):
+            return self.list(urllib.parse.parse_qs(url.query))
+        if (self.command, what) == ("POST", "instances"):
+            if s.refuse:
+                return self.operation(s.refuse)
+            s.instances[body["name"]] = {**body, "status": "RUNNING", "creationTimestamp": s.created()}
+            return self.operation()
+        if self.command == "POST":
+            return self.reply(200, s.operations[what.split("/")[1]])
+        if s.instances.pop(what.removeprefix("instances/"), None):
+            return self.operation()
+        return self.reply(404, {"error": {"message": "not found"}})
+
+    def list(self, query):
+        """A page for each instance, by a filter of terms such as `(labels.team = "vision")`."""
+        wanted = dict(re.findall(r'\(labels\.([a-z-]+) = "([^"]*)"\)', query["filter"][0]))
+        found = [x for x in self.server.instances.values() if wanted.items() <= x["labels"].items()]
+        at = int(query.get("pageToken", ["0"])[0])
+        self.reply(200, {"items": found[at:at + 1], **({"nextPageToken": str(at + 1)} if at + 1 < len(found) else {})})
+
+    do_GET = do_POST = do_DELETE = answer
+
+
+@pytest.fixture
+def gce():
+    server = ComputeEngine()
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+GCP = [sys.executable, "-m", "determined._clouds.gcp"]
+
+
+def test_gcp_machines_are_launched_listed_by_their_labels_and_ended(gce):
+    provider = {"type": "gcp", "labels": {"team": "vision"}, "name_prefix": "det", "network_tags": ["agents"], "boot_disk_size": 120,
+                "network_interface": {"network": "projects/our-project/global/networks/n", "external_ip": True},
+                "service_account": {"email": "a@b"}, "base_config": {"minCpuPlatform": "Intel Skylake", "tags": {"items": ["base"]}},
+                "instance_type": {"machine_type": "n1-standard-8", "gpu_type": "nvidia-tesla-v100", "gpu_num": 2, "preemptible": True}}
+    gce.created = lambda: "2026-01-31T04:00:00.123-08:00"
+    with program(GCP, gce.env) as p:
+        assert p.open(provider, pool="Pool A") == {}
+        launched = p.ask("launch", n=2, agent={"token": "t"}, files={})["launched"]
+        listed = p.ask("list")["instances"]
+        assert sorted(launched) == sorted(x["id"] for x in listed) == sorted(gce.instances) and len(launched) == 2
+        assert {x["state"] for x in listed} == {"running"} and {x["launched"] for x in listed} == {1769860800.123}
+        made = gce.instances[launched[0]]
+        assert launched[0].startswith("det-") and made["minCpuPlatform"] == "Intel Skylake"
+        assert made["labels"]["team"] == "vision" and made["labels"]["managed-by"] == "determined"
+        assert re.fullmatch("pool-a-[0-9a-f]{10}", made["labels"]["determined-resource-pool"])
+        assert made["machineType"] == "zones/us-west1-b/machineTypes/n1-standard-8" and made["scheduling"]["preemptible"]
+        assert made["guestAccelerators"] == [{"acceleratorType": "zones/us-west1-b/acceleratorTypes/nvidia-tesla-v100",
+                                              "acceleratorCount": 2}]
+        assert made["scheduling"]["onHostMaintenance"] == "TERMINATE" and made["tags"]["items"] == ["base", "agents"]
+        assert made["serviceAccounts"] == [{"email": "a@b", "scopes": ["https://www.googleapis.com/auth/cloud-platform"]}]
+        assert made["disks"][0]["initializeParams"]["diskSizeGb"] == "120" and made["networkInterfaces"][0]["accessConfigs"]
+        gce.instances[launched[1]]["status"] = "STOPPING"
+        states = {x["id"]: (x["state"], x["detail"]) for x in p.ask("list")["instances"]}
+        assert states[launched[1]] == ("ending", "it is STOPPING, as preemptible machines may be at any time")
+        assert p.ask("terminate", instance=launched[0]) == {} and p.ask("terminate", instance=launched[0]) == {}
+        assert list(gce.instances) == [launched[1]]
+    with program(GCP, gce.env) as p:
+        p.open(provider, pool="pool a")
+        assert p.ask("list") == {"instances": []}  # those of a pool whose name differs in its letters only
+
+
+def test_gcp_failures_are_answers(gce):
+    with program(GCP, gce.env) as p:
+        p.open({"type": "gcp"})
+        gce.refuse = {"code": "QUOTA_EXCEEDED", "message": "Quota 'GPUS_ALL_REGIONS' exceeded"}
+        assert p.ask("launch", n=1, agent={}, files={})["error"] == "QUOTA_EXCEEDED: Quota 'GPUS_ALL_REGIONS' exceeded"
+        _ComputeCalls.METADATA["instance/service-accounts/default/token"] = json.dumps({"access_token": "old", "expires_in": 0})
+        try:
+            p.open({"type": "gcp"})
+            assert p.ask("list")["error"] == "Compute Engine answered 401: who are you?"
+        finally:
+            _ComputeCalls.METADATA["instance/service-accounts/default/token"] = json.dumps({"access_token": "tok", "expires_in": 3600})
+        assert [x["id"] for x in p.ask("list")["instances"]] == []
+
+
+def test_gcp_machines_start_the_agent_with_their_own_name(gce, tmp_path):
+    with program(GCP, gce.env) as p:
+        p.open({"type": "gcp"}, host="127.0.0.1")
+        [name] = p.ask("launch", n=1, agent={"resource_pool": "p"}, files={})["launched"]
+    [script] = [x["value"] for x in gce.instances[name]["metadata"]["items"] if x["key"] == "startup-script"]
+    run_script(script, tmp_path, name)
+    assert json.loads((tmp_path / "etc/determined/agent.yaml").read_text()) == {
+        "resource_pool": "p", "master_host": "10.1.2.3", "agent_id": name}
+
+
+def test_an_experiment_gets_a_machine_of_gcp_which_ends_when_it_idles(gce, new_cluster):
+    cluster = new_cluster(config={"resource_pools": [{"pool_name": "default", "agent_reconnect_wait": "2s", "provider": {
+        "type": "gcp", "command": GCP, "max_idle_agent_period": "2s", "instance_type": {"gpu_num": 1}}}]}, env=gce.env)
+    cluster.start_master()
+    cluster.login("admin")
+    experiment = shell(cluster, "echo ran")
+    [name] = wait_for("a machine", lambda: list(gce.instances))
+    wait_for("it in the list", lambda: pool(cluster)["instances"] == 1)
+    cluster.start_agent(name)
+    assert cluster.wait_experiment(experiment)["state"] == "STATE_COMPLETED"
+    wait_for("its end", lambda: not gce.instances)
     cluster.stop_agent(name)
     wait_for("the agent to be forgotten", lambda: not agents(cluster))
