@@ -26,6 +26,7 @@ struct core *core_new(const struct core_opts *opts)
     c->id_state = opts->seed;
     c->agent_reconnect_wait_us = opts->agent_reconnect_wait_us;
     c->restore_wait_us = opts->restore_wait_us;
+    c->quarantine = opts->quarantine;
     STAILQ_INIT(&c->puts);
     STAILQ_INIT(&c->facts);
     STAILQ_INIT(&c->searchers_touched);

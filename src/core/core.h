@@ -49,6 +49,7 @@ struct core_opts {
     int64_t agent_reconnect_wait_us; /* 25 s */
     /* The time after a start within which the agents of restored containers have to come back; 60 s. */
     int64_t restore_wait_us;
+    bool quarantine; /* three failures within an hour for reasons of its host keep new tasks from an agent */
     const int32_t *reserved_port; /* these ports are never given to trials */
     size_t reserved_port_n;
     uint64_t seed; /* the seed for the ids of containers and jobs; it differs at each start */
@@ -235,6 +236,7 @@ struct core_container_report {
     const char *account;      /* the login name that the task runs as; NULL or "": unknown */
     enum exit_kind exit_kind; /* set if the state is TERMINATED */
     int32_t exit_code;
+    bool by_master;        /* the master could not send the start, so the agent has no part in the failure */
     const char *exit_text; /* the agent's description of the end, for the task's log; may be NULL */
 };
 
@@ -261,12 +263,17 @@ struct core_queue_change {
 };
 
 /* A machine that the provider of an elastic pool lists. The agent on it has its id. */
-enum core_instance_state { INSTANCE_PENDING /* asked for */, INSTANCE_RUNNING, INSTANCE_STOPPED };
+enum core_instance_state {
+    INSTANCE_PENDING, /* asked for */
+    INSTANCE_RUNNING,
+    INSTANCE_ENDING, /* it runs, but the provider has said that it takes the machine back in a moment */
+    INSTANCE_STOPPED,
+};
 struct core_instance {
     const char *id;
     enum core_instance_state state;
     int64_t launch_us;
-    const char *detail; /* for a stopped machine: the last line of its log; may be NULL */
+    const char *detail; /* why it ends, or the last line of a stopped machine's log; may be NULL */
 };
 
 /* The user who asks for a change. Logs of the step name the user; no decision depends on it. */
@@ -361,7 +368,10 @@ struct core_event {
             size_t n;
             uint64_t order;
             const char *launch_error; /* why not all machines were launched; NULL: all were */
-        } listed;                     /* CORE_INSTANCES_LISTED */
+            /* why the provider could not list its machines, so that nothing else of this event is set but the pool;
+             * NULL: this is the list */
+            const char *list_error;
+        } listed; /* CORE_INSTANCES_LISTED */
         struct {
             const char *allocation_id;
             const char *container_id; /* set in CORE_CONTAINER_DAEMON only */
@@ -645,8 +655,9 @@ struct core_pool_view {
     const struct scale_opts *scale;
     /* starting_n: the machines that were launched lately, so that their agents may still come */
     int instance_n, starting_n;
-    const char *problem; /* why the last launch failed; NULL: it succeeded */
-    int64_t retry_us;    /* set with a problem: nothing is launched before this time */
+    const char
+        *problem;     /* why the provider cannot list its machines, or why the last launch failed; NULL: all is well */
+    int64_t retry_us; /* set with a problem: nothing is launched before this time */
 };
 
 /* Each of these functions returns false, or 0, when there is no such object. Strings and rows are valid until the next

@@ -131,6 +131,7 @@ void core_options(struct master *m, struct core_opts *ret)
                               .pool_n = n,
                               .agent_reconnect_wait_us = CORE_AGENT_RECONNECT_WAIT_US,
                               .restore_wait_us = CORE_RESTORE_WAIT_US,
+                              .quarantine = config_bool(m->config, "resource_manager.quarantine"),
                               .reserved_port = port,
                               .reserved_port_n = port_n};
 }

@@ -521,6 +521,7 @@ static void report_failure(struct start *st, const struct error *err)
                                           .report = {.container_id = st->s->container_id,
                                                      .state = CONTAINER_TERMINATED,
                                                      .exit_kind = st->too_large ? EXIT_TASK_ERROR : EXIT_AGENT_ERROR,
+                                                     .by_master = true,
                                                      .exit_text = error_msg(err)}}};
     cleanup_error struct error failed = ERROR_INIT;
     if (master_step(st->m, &ev, NULL, &failed) < 0)

@@ -160,3 +160,24 @@ def test_an_agent_that_is_away_cannot_be_switched_and_says_so(two_slots):
     for path in ("disable", "enable", "slots/0/disable"):
         reply = cluster.post(f"/api/v1/agents/agent0/{path}", {})
         assert reply.status == 400 and b"agent disconnected, wait for recovery" in reply.body, reply
+
+
+def test_an_agent_whose_host_fails_three_tasks_goes_into_quarantine_until_it_is_enabled(new_cluster):
+    cluster = new_cluster().start_master()
+    cluster.start_agent(container_runtime="docker", container_socket="/nonexistent/docker.sock")
+    cluster.login("admin")
+    experiment = shell(cluster, "echo ran", environment={"image": "x"})
+    reason = wait_for("the quarantine", lambda: agent(cluster).get("disabledReason"))
+    assert reason.startswith("quarantine: 3 tasks failed here within an hour, the last: agent failed to launch the container")
+    assert not agent(cluster)["enabled"] and agent(cluster)["draining"]
+    assert "agent agent0 goes into quarantine" in log_of(cluster, experiment)
+    assert "quarantine: 3 tasks failed" in det(cluster, "agent", "list", "--json")
+    cluster.stop_master(signal.SIGKILL)
+    cluster.start_master()
+    wait_for("the agent", lambda: cluster.agent_is_up("agent0"))
+    assert agent(cluster)["disabledReason"] == reason
+    cluster.stop_agent()
+    cluster.start_agent()
+    det(cluster, "agent", "enable", "agent0", user="admin")
+    assert cluster.wait_experiment(experiment)["state"] == "STATE_COMPLETED"
+    assert not agent(cluster).get("disabledReason")

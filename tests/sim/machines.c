@@ -43,6 +43,12 @@ void machine_stops(struct sim *sim, const char *id)
     tell_core(sim, a);
 }
 
+void machine_is_taken_back(struct sim *sim, const char *id)
+{
+    sim_tell(sim, "%s > is taken back", id);
+    find_agent(sim, id)->taken_back = true;
+}
+
 void machine_hangs(struct sim *sim, const char *id)
 {
     sim_tell(sim, "%s > hangs", id);
@@ -99,6 +105,11 @@ static void carry_out_order(struct sim *sim)
         launch_one(sim);
 }
 
+static enum core_instance_state state_of(const struct sim_agent *a)
+{
+    return a->machine == MACHINE_STOPPED ? INSTANCE_STOPPED : a->taken_back ? INSTANCE_ENDING : INSTANCE_RUNNING;
+}
+
 static void send_list(struct sim *sim, const char *launch_error)
 {
     struct core_instance list[SIM_AGENTS];
@@ -109,10 +120,10 @@ static void send_list(struct sim *sim, const char *launch_error)
         const struct sim_agent *a = &sim->agent[i];
         if (a->machine == MACHINE_RUNS || a->machine == MACHINE_STOPPED)
             list[ev.listed.n++] = (struct core_instance){.id = a->id,
-                                                         .state = a->machine == MACHINE_RUNS ? INSTANCE_RUNNING
-                                                                                             : INSTANCE_STOPPED,
+                                                         .state = state_of(a),
                                                          .launch_us = a->launch_us,
                                                          .detail = a->machine == MACHINE_STOPPED ? "out of luck"
+                                                                   : a->taken_back               ? "spot"
                                                                                                  : NULL};
     }
     sim_step(sim, &ev, NULL);

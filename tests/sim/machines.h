@@ -13,6 +13,7 @@ void machines_master_down(struct sim *sim); /* the master has gone down: an orde
 void machines_master_up(struct sim *sim);
 int machines_n(const struct sim *sim); /* the number of machines that run or have stopped by themselves */
 void machine_stops(struct sim *sim, const char *id);
+void machine_is_taken_back(struct sim *sim, const char *id); /* the provider gives notice; the machine still runs */
 /* The machine's agent goes away, and the machine stays in the provider's list. */
 void machine_hangs(struct sim *sim, const char *id);
 

@@ -86,6 +86,7 @@ static struct core *new_core(struct sim *sim)
                              .pool_n = sim->other_pool.name ? 2 : 1,
                              .agent_reconnect_wait_us = CORE_AGENT_RECONNECT_WAIT_US,
                              .restore_wait_us = CORE_RESTORE_WAIT_US,
+                             .quarantine = sim->quarantine,
                              .seed = sim->seed * 1000003 + (uint64_t)sim->epoch++};
     return core_new(&opts);
 }
@@ -107,6 +108,13 @@ void sim_make_elastic(struct sim *sim, const struct scale_opts *scale)
     sim->provider.slots = scale->slots_per_instance;
     sim->core = new_core(sim);
     machines_master_up(sim);
+}
+
+void sim_set_quarantine(struct sim *sim)
+{
+    core_free(sim->core);
+    sim->quarantine = true;
+    sim->core = new_core(sim);
 }
 
 void sim_add_other_pool(struct sim *sim)

@@ -95,6 +95,7 @@ struct sim_agent {
     int slots;
     bool connected;
     enum sim_machine machine;
+    bool taken_back; /* its provider has given notice */
     int64_t launch_us;
     int64_t back_us; /* when the agent connects again; 0: it is not planned to */
     const char *pool;
@@ -142,6 +143,7 @@ struct sim {
     int crash_at;           /* the step in which the master crashes */
     enum sim_crash crash_mode;
     bool quiet; /* no story is written */
+    bool quarantine;
 };
 
 void sim_init(struct sim *sim, uint64_t seed);
@@ -149,6 +151,8 @@ void sim_release(struct sim *sim);
 
 /* Makes the pool elastic: from now on it launches its agents as `scale` says. To be called before anything else. */
 void sim_make_elastic(struct sim *sim, const struct scale_opts *scale);
+/* Agents whose hosts fail go into quarantine. To be called before anything else. */
+void sim_set_quarantine(struct sim *sim);
 void sim_add_other_pool(struct sim *sim); /* adds a pool called "other"; to be called before anything else */
 /* Adds a line to the story. */
 void sim_tell(struct sim *sim, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

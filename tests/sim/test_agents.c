@@ -1,4 +1,6 @@
 /* Timelines of agents that come, go, and are told to rest. */
+#include <string.h>
+
 #include "sim_main.h"
 #include "store.h"
 
@@ -252,6 +254,100 @@ static void test_second_connection__of_the_same_agent_is_refused(void **state)
     assert_string_equal(error_msg(&err), "agent \"a1\": websocket already connected");
 }
 
+/* ---- quarantine -------------------------------------------------------------------------------------------------- */
+
+/* An experiment whose only trial cannot be started in so many runs, and then takes a step. */
+static void create_faulty(struct sim *sim, int runs)
+{
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1, .cannot_start = true, .fail_runs = runs});
+}
+
+static const char *reason_of(struct sim *sim, const char *id)
+{
+    struct core_agent_view v;
+    assert_true(core_agent_by_id(sim->core, id, &v));
+    assert_int_equal(v.enabled, *v.disabled_reason == '\0');
+    return v.disabled_reason;
+}
+
+static void test_quarantine__three_failures_keep_new_tasks_off_until_somebody_enables_the_agent(void **state)
+{
+    struct sim *sim = *state;
+    struct core_event enable = {.type = CORE_AGENT_ENABLE, .enable = {.agent_id = "a1", .enable = true}};
+    sim_set_quarantine(sim);
+    sim_add_agent(sim, "a1", 1);
+    create_faulty(sim, 1);
+    sim_run(sim, 60000);
+    create_faulty(sim, 1);
+    sim_run(sim, 60000);
+    assert_string_equal(reason_of(sim, "a1"), "");
+    sim_crash_master(sim, 1000); /* the store keeps the failures, too */
+    sim_run(sim, 60000);
+    create_faulty(sim, 1);
+    sim_run(sim, 60000);
+    assert_string_equal(reason_of(sim, "a1"),
+                        "quarantine: 3 tasks failed here within an hour, the last: agent failed to launch "
+                        "the container");
+    assert_non_null(strstr(sim->logs.s, "agent a1 goes into quarantine and gets no new tasks until an administrator"));
+    sim_crash_master(sim, 1000);
+    sim_run(sim, 7200000);
+    assert_int_not_equal(*reason_of(sim, "a1"), 0);
+    assert_int_equal(sim_experiment_state(sim, 3), RUN_ACTIVE);
+    assert_true(sim_step(sim, &enable, NULL));
+    sim_run(sim, 60000);
+    assert_string_equal(reason_of(sim, "a1"), "");
+    assert_int_equal(sim_experiment_state(sim, 3), RUN_COMPLETED);
+    create_faulty(sim, 2); /* earlier failures do not count any more */
+    sim_run(sim, 60000);
+    assert_string_equal(reason_of(sim, "a1"), "");
+}
+
+static void test_quarantine__failures_count_for_an_hour(void **state)
+{
+    struct sim *sim = *state;
+    sim_set_quarantine(sim);
+    sim_add_agent(sim, "a1", 1);
+    for (int i = 0; i < 10; i++) {
+        create_faulty(sim, 1);
+        sim_run(sim, 1800000 + 1000);
+    }
+    assert_string_equal(reason_of(sim, "a1"), "");
+}
+
+/* A task that fails wherever it goes takes one agent out, not all of them. */
+static void test_quarantine__one_task_takes_out_one_agent_at_most(void **state)
+{
+    struct sim *sim = *state;
+    sim_set_quarantine(sim);
+    for (int i = 1; i <= 4; i++)
+        sim_add_agent(sim, (const char *[]){"a1", "a2", "a3", "a4"}[i - 1], 1);
+    create_faulty(sim, 1000);
+    sim_run(sim, 3000000);
+    int out = 0;
+    for (int i = 1; i <= 4; i++)
+        out += *reason_of(sim, (const char *[]){"a1", "a2", "a3", "a4"}[i - 1]) != '\0';
+    assert_int_equal(out, 1);
+}
+
+/* An agent that is lost with three tasks has failed once. */
+static void test_quarantine__all_that_fails_at_one_time_is_one_failure(void **state)
+{
+    struct sim *sim = *state;
+    sim_set_quarantine(sim);
+    sim_add_agent(sim, "a1", 3);
+    for (int i = 0; i < 3; i++)
+        sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 100000});
+    sim_run(sim, 1000);
+    sim_agent_power_cut(sim, "a1", 60000);
+    sim_run(sim, 120000);
+    assert_string_equal(reason_of(sim, "a1"), "");
+    for (int i = 0; i < 2; i++) {
+        sim_agent_power_cut(sim, "a1", 60000);
+        sim_run(sim, 120000);
+    }
+    assert_int_equal(strncmp(reason_of(sim, "a1"), "quarantine: 3 tasks failed here", 31), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,6 +361,10 @@ int main(void)
         TEST(test_agent_of_an_older_version__is_on_the_list_once_it_connects),
         TEST(test_disabled_agent__stops_at_once_or_when_drained),
         TEST(test_disabled_slot__is_not_used),
+        TEST(test_quarantine__three_failures_keep_new_tasks_off_until_somebody_enables_the_agent),
+        TEST(test_quarantine__failures_count_for_an_hour),
+        TEST(test_quarantine__one_task_takes_out_one_agent_at_most),
+        TEST(test_quarantine__all_that_fails_at_one_time_is_one_failure),
         TEST(test_second_connection__of_the_same_agent_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -415,6 +415,58 @@ static void test_elastic__everything_ends_whatever_goes_wrong(void **state)
         random_run(seed);
 }
 
+/* A spot machine is taken back: its trial makes a checkpoint and goes on on another machine. */
+static void test_elastic__what_its_provider_takes_back_ends_with_a_checkpoint(void **state)
+{
+    struct sim *sim = start_elastic(state, &two_at_most);
+    sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 200});
+    sim_run(sim, 9000);
+    sim_expect(sim, "[  1000] exp 1 > PAUSED -> ACTIVE\n"
+                    "[  1000] order > launch 1\n"
+                    "[  3500] m1 > back\n"
+                    "[  3500] m1 > start trial 1 run 1 slots 0,1\n");
+    machine_is_taken_back(sim, "m1");
+    sim_run(sim, 20000);
+    sim_expect(sim, "[ 10000] m1 > is taken back\n"
+                    "[ 11510] trial 1 > run 1 preempts after step 80\n"
+                    "[ 11520] order > end m1: taken back by its provider: spot\n"
+                    "[ 11520] order > launch 1\n"
+                    "[ 14020] m2 > back\n"
+                    "[ 14020] m2 > start trial 1 run 2 slots 0,1 from step 80\n"
+                    "[ 26040] trial 1 > COMPLETED, restarts 0\n"
+                    "[ 26040] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+                    "[ 26040] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+}
+
+/* A machine that is taken back gets nothing more, even if it cannot be ended for a while. */
+static void test_elastic__what_its_provider_takes_back_gets_nothing_more(void **state)
+{
+    struct sim *sim = start_elastic(state, &two_at_most);
+    sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 5});
+    sim_run(sim, 10000); /* m1 is idle */
+    machine_is_taken_back(sim, "m1");
+    sim->provider.cannot_end = true;
+    sim_run(sim, 6000);
+    sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 5});
+    sim_run(sim, 10000);
+    assert_int_equal(sim_experiment_state(sim, 2), RUN_COMPLETED);
+    assert_int_equal(sim->provider.launched, 2); /* it ran on another machine */
+}
+
+static void test_elastic__a_provider_that_cannot_list_is_told_until_it_can(void **state)
+{
+    struct sim *sim = start_elastic(state, &two_at_most);
+    struct core_pool_view v;
+    struct core_event ev = {.type = CORE_INSTANCES_LISTED,
+                            .listed = {.pool = "default", .list_error = "the key has expired"}};
+    sim_step(sim, &ev, NULL);
+    assert_true(core_pool(sim->core, 0, &v));
+    assert_string_equal(v.problem, "the provider cannot list its machines: the key has expired");
+    sim_run(sim, 6000);
+    assert_true(core_pool(sim->core, 0, &v));
+    assert_null(v.problem);
+}
+
 /* Machines are looked at one by one only if there is one to end. */
 static void test_elastic__knows_from_the_counts_whether_any_would_end(void **state)
 {
@@ -448,6 +500,9 @@ int main(void)
         TEST(test_elastic__a_machine_whose_agent_never_comes_is_replaced),
         TEST(test_elastic__one_that_hangs_is_ended_and_its_trial_runs_elsewhere),
         TEST(test_elastic__what_is_told_to_end_gets_nothing_more),
+        TEST(test_elastic__what_its_provider_takes_back_ends_with_a_checkpoint),
+        TEST(test_elastic__what_its_provider_takes_back_gets_nothing_more),
+        TEST(test_elastic__a_provider_that_cannot_list_is_told_until_it_can),
         TEST(test_elastic__what_cannot_be_ended_is_told_so_again),
         TEST(test_elastic__a_trial_that_only_excluded_nodes_could_hold_gets_a_new_one),
         TEST(test_elastic__an_excluded_node_makes_room_when_it_has_idled),

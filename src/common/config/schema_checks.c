@@ -37,7 +37,8 @@ static bool is_set(struct json_object *v, const char *name)
 
 CHECK(check_not_empty)
 {
-    if (json_object_get_string_len(v) == 0)
+    bool list = json_object_is_type(v, json_type_array);
+    if (list ? json_object_array_length(v) == 0 : json_object_get_string_len(v) == 0)
         problem("must not be empty");
 }
 

@@ -19,6 +19,7 @@ enum {
     CORE_AGENT_ID_MAX = 128,
     CORE_POOL_MAX = 64,
     CORE_DISABLED_REASON_MAX = 256,
+    CORE_HOST_FAULTS_MAX = 3, /* so many failures within an hour put an agent into quarantine */
     CORE_SLOT_REASON_MAX = 160,
     CORE_TROUBLES_MAX = 16, /* so many slots of one agent may be disabled with a reason of their own */
     CORE_ADDRESS_MAX = 128,
@@ -151,11 +152,17 @@ struct agent_row {
     } trouble[CORE_TROUBLES_MAX];
     int32_t trouble_n;
     int64_t trouble_us; /* when the newest failure that the core has acted on was found, by the agent's clock */
+    /* The last failures of tasks here for reasons of the host, the oldest first (core/resources/quarantine.h). */
+    struct host_fault {
+        int64_t at_us;
+        char task_id[CORE_TASK_ID_MAX];
+    } fault[CORE_HOST_FAULTS_MAX];
+    int32_t fault_n;
     /* The agent is on the list: it is waited for at each start of the master, until somebody takes it off the list. It
      * was put there when it connected. Rows of versions without this list are of every agent that ever connected, and
      * are not on it. */
     bool listed;
-    /* the reason that a user gave; "": the agent is enabled, or no reason was given */
+    /* the reason that a user gave, or that of its quarantine; "": the agent is enabled, or no reason was given */
     char disabled_reason[CORE_DISABLED_REASON_MAX];
     int64_t lost_us; /* the time since which the agent is given up; 0: it is there, or may come back */
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/resources/allocation.h"
+#include "core/resources/quarantine.h"
 #include "core/state/step.h"
 
 /* Finds the agent of a request to enable or disable it. An agent that is lost is found, too: its row keeps the setting
@@ -44,8 +45,10 @@ int agent_enable(struct core *c, const char *id, bool enable, bool drain, const 
         return -1;
     agent->row.enabled = enable;
     agent->row.draining = !enable && drain;
-    if (enable)
+    if (enable) {
         agent->row.disabled_slot_n = agent->row.trouble_n = 0; /* enabling an agent enables all its slots */
+        quarantine_forget(&agent->row);
+    }
     if (enable || reason)
         keep_reason(&agent->row, enable ? "" : reason);
     record_touch(c, &agent->record);

@@ -204,7 +204,7 @@ static void handle_missing_container(struct core *c, struct container *k)
     else if (k->row.state == CONTAINER_ASSIGNED)
         container_exited(c, k, EXIT_CONTAINER_ABORTED, 0, NULL);
     else
-        container_exited(c, k, EXIT_RESTORE_ERROR, 0, "container is gone on reattachment");
+        container_failed(c, k, EXIT_RESTORE_ERROR, 0, "container is gone on reattachment");
 }
 
 /* Compares what the core thinks runs on the agent with what the agent reports. The end of one container may end others
@@ -217,7 +217,7 @@ static void reconcile_containers(struct core *c, struct agent *agent, const stru
         if (k->allocation->pool != agent->pool)
             container_exited(c, k, EXIT_AGENT_FAILED, 0, "the agent came back in another resource pool");
         else if (!bind_slots(agent, k))
-            container_exited(c, k, EXIT_AGENT_FAILED, 0, "the agent came back without the container's devices");
+            container_failed(c, k, EXIT_AGENT_FAILED, 0, "the agent came back without the container's devices");
     }
     for (size_t i = 0; i < ev->agent.container_n; i++)
         take_report(c, agent->row.id, &ev->agent.container[i]);
@@ -326,7 +326,7 @@ static void give_up_agent(struct core *c, struct agent *agent, enum exit_kind ki
     agent->presence = AGENT_GONE;
     agent_changed(c, agent);
     while ((k = LIST_FIRST(&agent->containers)))
-        container_exited(c, k, kind, 0, text);
+        container_failed(c, k, kind, 0, text);
     free_slots(agent);
 }
 

@@ -34,6 +34,9 @@ struct container *allocation_add_container(struct core *c, struct allocation *a,
 void allocation_assigned(struct core *c, struct allocation *a);
 void allocation_start_container(struct core *c, struct container *k); /* may be called again for the same container */
 void container_report(struct core *c, struct container *k, const struct core_container_report *r);
+/* The same as container_exited(), where the agent may have a part in the end: failures for reasons of its host are
+ * noted (quarantine.h). */
+void container_failed(struct core *c, struct container *k, enum exit_kind kind, int32_t code, const char *text);
 void container_exited(struct core *c, struct container *k, enum exit_kind kind, int32_t code, const char *text);
 
 /* These functions handle what the task says. ERR_NOT_FOUND if the allocation is not open. */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/resources/quarantine.h"
 #include "core/resources/rm.h"
 #include "core/state/ids.h"
 #include "core/state/step.h"
@@ -63,12 +64,25 @@ static enum exit_kind judge_exit(enum exit_kind kind, int32_t code)
     return kind == EXIT_OK && code != 0 ? EXIT_FAILED : kind;
 }
 
+/* Handles the end of a container on an agent that may have a part in it. */
+void container_failed(struct core *c, struct container *k, enum exit_kind kind, int32_t code, const char *text)
+{
+    if (container_is_live(k) && !k->allocation->row.killed && exit_kind_is_node_fault(kind))
+        quarantine_fault(c, k->agent, k, kind, text);
+    container_exited(c, k, kind, code, text);
+}
+
 void container_report(struct core *c, struct container *k, const struct core_container_report *r)
 {
-    if (r->state == CONTAINER_TERMINATED)
-        container_exited(c, k, judge_exit(r->exit_kind, r->exit_code), r->exit_code, r->exit_text);
-    else
+    if (r->state != CONTAINER_TERMINATED) {
         note_container_progress(c, k, r);
+        return;
+    }
+    enum exit_kind kind = judge_exit(r->exit_kind, r->exit_code);
+    if (r->by_master)
+        container_exited(c, k, kind, r->exit_code, r->exit_text);
+    else
+        container_failed(c, k, kind, r->exit_code, r->exit_text);
 }
 
 /* Finds how the allocation has ended when all its containers have ended and none of them has failed by itself. */

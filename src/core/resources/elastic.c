@@ -7,6 +7,7 @@
 #include "common/base/must.h"
 #include "common/config/schema.h"
 #include "core/resources/agents.h"
+#include "core/resources/allocation.h"
 #include "core/resources/instances.h"
 #include "core/resources/rm.h"
 #include "core/sched/reasons.h"
@@ -23,7 +24,8 @@ struct elastic {
     uint64_t ordered, seen;    /* numbers of the last order, and of the last order carried out before the latest list */
     int failures;              /* the number of launches that failed in a row */
     int64_t retry_us;
-    char *problem;
+    char *problem;      /* why the last launch failed; NULL: it succeeded */
+    char *list_problem; /* why the provider cannot list its machines; NULL: it has listed them */
     struct timer timer;
     bool due;
 };
@@ -43,6 +45,7 @@ void elastic_free(struct core *c, struct elastic *e)
     timer_clear(&c->timers, &e->timer);
     instances_release(c, &e->instances);
     free(e->problem);
+    free(e->list_problem);
     free(e);
 }
 
@@ -143,12 +146,58 @@ static void note_stopped(struct core *c, struct elastic *e, const struct core_in
                         x->stop_detail[0] != '\0' ? ": " : "", x->stop_detail);
 }
 
+static void set_leaving(struct core *c, struct pool *p, struct instance *x, bool leaving)
+{
+    struct agent *agent = agent_find(c, x->id);
+    instances_set_leaving(x, leaving);
+    if (!agent || agent->leaving == leaving)
+        return;
+    agent->leaving = leaving;
+    agent_changed(c, agent);
+    if (!leaving) /* the agent takes new work again, so another pass may place waiting requests on it */
+        timer_set(&c->timers, &p->pass, TIMER_POOL_PASS, c->now_us);
+}
+
+/* Notes that the provider cannot list its machines. What it listed last counts until it can. */
+static void note_list_problem(struct elastic *e, const char *problem)
+{
+    free(e->list_problem);
+    e->list_problem = problem ? must_asprintf("the provider cannot list its machines: %s", problem) : NULL;
+}
+
+/* The provider takes the machine back in a moment. Its agent gets nothing new, and what can go on elsewhere is asked
+ * for a checkpoint. Tasks that cannot go on elsewhere are left alone until the machine ends. */
+static void give_notice(struct core *c, struct pool *p, struct instance *x)
+{
+    struct agent *agent = agent_find(c, x->id);
+    struct container *k;
+    const char *reason = arena_printf(&c->out->arena, "%s is taken back by its provider%s%s", x->id,
+                                      x->stop_detail[0] != '\0' ? ": " : "", x->stop_detail);
+    set_leaving(c, p, x, true);
+    if (!agent)
+        return;
+    LIST_FOREACH(k, &agent->containers, in_agent)
+        if (k->allocation->trial || task_is_pausable(k->allocation->task))
+            allocation_terminate(c, k->allocation, reason);
+}
+
+static void give_notices(struct core *c, struct pool *p)
+{
+    const struct instances *all = &p->elastic->instances;
+    for (size_t i = 0; i < all->n; i++)
+        if (all->at[i]->state == INSTANCE_ENDING)
+            give_notice(c, p, all->at[i]);
+}
+
 int elastic_listed(struct core *c, const struct core_event *ev, struct error *err)
 {
     struct pool *p = pool_find(c, ev->listed.pool);
     struct elastic *e = p ? p->elastic : NULL;
     if (!e)
         return error_set(err, ERR_NOT_FOUND, "resource pool \"%s\" is not elastic", ev->listed.pool);
+    note_list_problem(e, ev->listed.list_error);
+    if (ev->listed.list_error)
+        return 0;
     if (instances_take_list(c, &e->instances, ev->listed.instance, ev->listed.n, !e->listed, err) < 0)
         return -1;
     bool answers = ev->listed.order == e->ordered && e->seen < e->ordered;
@@ -157,6 +206,7 @@ int elastic_listed(struct core *c, const struct core_event *ev, struct error *er
     update_instances(c, p);
     for (size_t i = 0; i < ev->listed.n; i++)
         note_stopped(c, e, &ev->listed.instance[i]);
+    give_notices(c, p);
     if (answers && ev->listed.launch_error)
         note_launch_failure(c, e, "%s", ev->listed.launch_error);
     forget_vanished(c, p);
@@ -201,6 +251,9 @@ static const char *reason_of(struct core *c, const struct elastic *e, const stru
 {
     switch (x->class) {
     case SCALE_STOPPED:
+        if (x->state == INSTANCE_ENDING)
+            return arena_printf(&c->out->arena, "taken back by its provider%s%s", x->stop_detail[0] != '\0' ? ": " : "",
+                                x->stop_detail);
         return arena_printf(&c->out->arena, "stopped%s%s", x->stop_detail[0] != '\0' ? ": " : "", x->stop_detail);
     case SCALE_LONG_IDLE:
         return arena_printf(&c->out->arena, "idle for %s", duration_text(c, e->opts.max_idle_us));
@@ -217,18 +270,6 @@ static const char *reason_of(struct core *c, const struct elastic *e, const stru
         break;
     }
     return arena_printf(&c->out->arena, "more than max_instances, %d", e->opts.max_instances);
-}
-
-static void set_leaving(struct core *c, struct pool *p, struct instance *x, bool leaving)
-{
-    struct agent *agent = agent_find(c, x->id);
-    instances_set_leaving(x, leaving);
-    if (!agent || agent->leaving == leaving)
-        return;
-    agent->leaving = leaving;
-    agent_changed(c, agent);
-    if (!leaving) /* the agent takes new work again, so another pass may place waiting requests on it */
-        timer_set(&c->timers, &p->pass, TIMER_POOL_PASS, c->now_us);
 }
 
 /* Returns the least number of machines that the pool keeps. A pool that always has max_instances machines could never
@@ -269,7 +310,7 @@ static size_t choose_terminations(struct core *c, struct pool *p, int min_instan
     *ret = arena_array(&c->out->arena, struct core_termination, (size_t)most + 1);
     for (size_t i = 0; i < all->n; i++) {
         struct instance *x = at[i];
-        set_leaving(c, p, x, v[i].terminate);
+        set_leaving(c, p, x, v[i].terminate || x->state == INSTANCE_ENDING);
         if (v[i].terminate)
             (*ret)[n++] = (struct core_termination){arena_strdup(&c->out->arena, x->id), reason_of(c, e, x)};
     }
@@ -374,7 +415,7 @@ void elastic_view(const struct core *c, const struct pool *p, struct core_pool_v
     ret->elastic = true;
     ret->scale = &e->opts;
     ret->instance_n = (int)e->instances.n;
-    ret->problem = e->problem;
+    ret->problem = e->list_problem ? e->list_problem : e->problem;
     ret->retry_us = e->retry_us;
     ret->starting_n = e->instances.n_in[SCALE_PENDING] + e->instances.n_in[SCALE_STARTING];
 }

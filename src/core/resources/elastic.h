@@ -15,6 +15,8 @@
 struct elastic *elastic_new(const struct scale_opts *opts);
 void elastic_free(struct core *c, struct elastic *e); /* NULL is fine */
 
+/* Takes what the provider has listed. Machines that it takes back get nothing new, and their tasks are asked for a
+ * checkpoint. */
 int elastic_listed(struct core *c, const struct core_event *ev, struct error *err);
 void elastic_timer(struct timer *t);
 /* Has to be called at the end of each step, after the pool's scheduler. Its cost depends on what the next three

@@ -36,6 +36,8 @@ static enum scale_class class_of(const struct core *c, const struct scale_opts *
         return SCALE_STOPPED;
     if (x->state == INSTANCE_PENDING)
         return SCALE_PENDING;
+    if (x->state == INSTANCE_ENDING) /* nothing is gained by keeping it longer than its tasks need */
+        return x->idle_us != 0 ? SCALE_STOPPED : x->lost_us != 0 ? SCALE_DISCONNECTED : SCALE_OCCUPIED;
     if (x->idle_us != 0) {
         *ret_until_us = x->idle_us + o->max_idle_us;
         return *ret_until_us <= c->now_us ? SCALE_LONG_IDLE : SCALE_IDLE;

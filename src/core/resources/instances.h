@@ -20,7 +20,7 @@ struct instance {
     bool leaving;   /* the core has decided to end the machine */
     /* the time since which the machine is idle, or its agent is not connected; 0: it is not so */
     int64_t idle_us, lost_us;
-    char stop_detail[200]; /* the last line of the machine's log, if it has stopped */
+    char stop_detail[200]; /* why the machine ends, or the last line of its log if it has stopped */
     /* the values with which `set` has counted the machine, and what follows from them */
     enum scale_class class;
     bool may_return;          /* it is inherited, and its agent is not connected: the agent may come back */

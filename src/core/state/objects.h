@@ -230,6 +230,7 @@ struct core {
     struct fact *last_fact; /* the fact that was added last, of those added since a fact was taken */
     uint64_t id_state;      /* the state of the generator for the ids of containers and jobs */
     int64_t agent_reconnect_wait_us, restore_wait_us;
+    bool quarantine;    /* agents whose hosts fail go into quarantine (core_opts) */
     int64_t settled_us; /* until this time agents from before a restart may come back */
     int32_t last_experiment_id, last_trial_id;
     uint64_t last_revision;                /* the last revision that an agent has got */

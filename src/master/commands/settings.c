@@ -251,13 +251,22 @@ static void check_providers(struct config *c)
         struct json_object *provider = json_object_object_get(json_object_array_get_idx(pools, i), "provider");
         const char *type = json_object_get_string(json_object_object_get(provider, "type"));
         cleanup_strbuf struct strbuf path = STRBUF_INIT;
-        if (!type || provider_find(type))
+        if (!type)
+            continue;
+        const struct provider_type *known = provider_find(type);
+        if (known && known->slots_per_instance(provider) < 0) {
+            strbuf_addf(&path, "resource_pools[%zu].provider.instance_type", i);
+            config_problem(c, path.s, "the slots of \"%s\" are not known; set instance_slots, too",
+                           json_object_get_string(json_object_object_get(provider, "instance_type")));
+        }
+        if (known)
             continue;
         strbuf_addf(&path, "resource_pools[%zu].provider.type", i);
-        config_problem(c, path.s,
-                       "this build launches no machines of provider \"%s\", only of \"local\"; leave `provider` out"
-                       " and start this pool's agents yourself",
-                       type);
+        config_problem(
+            c, path.s,
+            "this build launches no machines of provider \"%s\", only of \"local\", \"aws\", \"gcp\" and \"command\"; leave `provider` out"
+            " and start this pool's agents yourself",
+            type);
     }
 }
 

@@ -7,6 +7,7 @@
 #include "common/base/cleanup.h"
 #include "common/system/child_program.h"
 #include "common/system/files.h"
+#include "master/pools/agent_settings.h"
 
 static struct json_object *member_of(struct json_object *o, const char *name)
 {
@@ -19,61 +20,24 @@ int local_agent_slots(struct json_object *config)
     return json_object_get_int(member_of(config, "instance_slots"));
 }
 
-static void set_text(struct json_object *o, const char *key, const char *value)
+/* The agent's slots stand for no devices, unless the administrator says which. */
+static struct json_object *local_settings(const struct provider_setup *s, const char *id, const char *token_file)
 {
-    json_object_object_add(o, key, json_object_new_string(value));
-}
-
-static struct json_object *part_of(struct json_object *o, const char *name)
-{
-    struct json_object *part = member_of(o, name);
-    if (!json_object_is_type(part, json_type_object)) {
-        part = json_object_new_object();
-        json_object_object_add(o, name, part);
-    }
-    return part;
-}
-
-static void add_tls(struct json_object *c, const struct provider_setup *s)
-{
-    struct json_object *tls = part_of(part_of(c, "security"), "tls"), *name = member_of(s->config, "master_cert_name");
-    json_object_object_add(tls, "enabled", json_object_new_boolean(true));
-    if (!member_of(tls, "master_cert") && !json_object_get_boolean(member_of(tls, "skip_verify")) && *s->master_cert)
-        set_text(tls, "master_cert", s->master_cert);
-    if (name && *json_object_get_string(name))
-        set_text(tls, "master_cert_name", json_object_get_string(name));
-}
-
-/* Makes the agent's configuration: the values that the administrator gives, replaced where the provider has to set
- * them. The provider's configuration may be used on the loop only, so it is read here and everything is copied. */
-static struct json_object *agent_config(const struct provider_setup *s, const char *id, const char *token_file)
-{
-    struct json_object *given = member_of(s->config, "agent_config_file_contents"), *c = NULL;
-    if (!given || json_object_deep_copy(given, &c, NULL) < 0)
-        c = json_object_new_object();
-    set_text(c, "master_host", s->master_host);
-    json_object_object_add(c, "master_port", json_object_new_int(s->master_port));
-    set_text(c, "agent_id", id);
-    set_text(c, "resource_pool", s->pool);
-    set_text(c, "token_file", token_file);
+    struct json_object *c = agent_settings(s, s->master_cert);
     int slots = local_agent_slots(s->config);
+    json_object_object_add(c, "agent_id", json_object_new_string(id));
+    json_object_object_add(c, "token_file", json_object_new_string(token_file));
     if (!member_of(c, "artificial_slots") && !member_of(c, "slot_type") && slots > 0)
         json_object_object_add(c, "artificial_slots", json_object_new_int(slots));
     else if (!member_of(c, "artificial_slots") && !member_of(c, "slot_type"))
-        set_text(c, "slot_type", "none");
-    static const char *const same[] = {"agent_reconnect_attempts", "agent_reconnect_backoff"};
-    for (size_t i = 0; i < 2; i++)
-        if (!member_of(c, same[i]))
-            json_object_object_add(c, same[i], json_object_new_int(json_object_get_int(member_of(s->config, same[i]))));
-    if (s->master_tls)
-        add_tls(c, s);
+        json_object_object_add(c, "slot_type", json_object_new_string("none"));
     return c;
 }
 
 static int write_files(const struct provider_setup *s, const char *id, const char *token_file, const char *config_file,
                        struct error *err)
 {
-    cleanup_json struct json_object *config = agent_config(s, id, token_file);
+    cleanup_json struct json_object *config = local_settings(s, id, token_file);
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     json_print(config, &text);
     if (file_write(token_file, s->agent_token, strlen(s->agent_token), 0600, err) < 0)

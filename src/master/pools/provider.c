@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static const struct provider_type *const types[] = {&provider_local};
+static const struct provider_type *const types[] = {&provider_local, &provider_command, &provider_aws, &provider_gcp};
 
 const struct provider_type *provider_at(size_t index)
 {

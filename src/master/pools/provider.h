@@ -22,6 +22,7 @@ struct provider_setup {
     int master_port;
     bool master_tls;
     const char *master_cert; /* a file; "": there is none */
+    const char *cluster_id;
     const char *agent_token;
     const atomic_bool *stopping; /* the master ends, so work that takes long can be given up */
 };
@@ -45,7 +46,7 @@ struct provider_type {
     int (*pools)(const char *data_dir, struct arena *a, const char ***ret, size_t *ret_n, struct error *err);
 };
 
-extern const struct provider_type provider_local;
+extern const struct provider_type provider_local, provider_command, provider_aws, provider_gcp;
 
 const struct provider_type *provider_find(const char *name); /* NULL: this build has no such provider */
 const struct provider_type *provider_at(size_t index);       /* NULL: there are no more */

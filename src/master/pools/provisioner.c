@@ -117,10 +117,12 @@ static bool log_turn(const struct turn *t)
     return failed;
 }
 
+/* Tells the core what the provider has listed, or why it could not. */
 static void tell_core(struct turn *t)
 {
     struct member *e = t->of;
     cleanup_error struct error err = ERROR_INIT;
+    bool listed = t->list_failed.kind == ERR_NONE;
     const char *launch_error = t->launch_failed.kind != ERR_NONE ? error_msg(&t->launch_failed) : NULL;
     struct core_event ev = {.type = CORE_INSTANCES_LISTED,
                             .now_us = clock_now_us(),
@@ -128,7 +130,8 @@ static void tell_core(struct turn *t)
                                        .instance = t->instance,
                                        .n = t->n,
                                        .order = t->order.number,
-                                       .launch_error = launch_error}};
+                                       .launch_error = launch_error,
+                                       .list_error = listed ? NULL : error_msg(&t->list_failed)}};
     if (master_step(e->of->m, &ev, NULL, &err) < 0)
         log_error("instance.list_ignored", "pool=%s reason=%s", e->pool, log_quote(error_msg(&err)));
 }
@@ -168,7 +171,7 @@ static void turn_done(void *job)
     e->busy = false;
     if (!stopping) {
         e->failures = log_turn(t) ? e->failures + 1 : 0;
-        if (t->list_failed.kind == ERR_NONE && e->wanted)
+        if (e->wanted)
             tell_core(t);
         else if (t->list_failed.kind == ERR_NONE)
             end_all(e, t);
@@ -268,6 +271,7 @@ static int add_member(struct provisioner *p, const char *pool, const struct prov
                                    .config = config,
                                    .data_dir = m->data_dir,
                                    .master_cert = config_str(m->config, "security.tls.cert"),
+                                   .cluster_id = m->info.cluster_id,
                                    .agent_token = m->agent_token,
                                    .stopping = &p->stopping};
     master_address(m, config, &setup, &p->texts);
@@ -281,8 +285,14 @@ static int add_member(struct provisioner *p, const char *pool, const struct prov
     return 0;
 }
 
-/* Adds the pools that are no longer elastic but still have machines. If a directory cannot be read, the master starts
- * all the same. */
+static bool has_member(const struct provisioner *p, const char *pool, const struct provider_type *type)
+{
+    const struct member *e = find_member(p, pool);
+    return e && e->type == type;
+}
+
+/* Adds the pools that have no provider of this type any more but still have machines of it. If a directory cannot be
+ * read, the master starts all the same. */
 static int add_leftovers(struct provisioner *p, const struct provider_type *type, struct error *err)
 {
     cleanup_error struct error failed = ERROR_INIT;
@@ -291,7 +301,7 @@ static int add_leftovers(struct provisioner *p, const struct provider_type *type
     if (type->pools(p->m->data_dir, &p->texts, &pool, &n, &failed) < 0)
         log_warning("instance.list_failed", "provider=%s reason=%s", type->name, log_quote(error_msg(&failed)));
     for (size_t i = 0; i < n; i++)
-        if (!find_member(p, pool[i]) && add_member(p, pool[i], type, NULL, err) < 0)
+        if (!has_member(p, pool[i], type) && add_member(p, pool[i], type, NULL, err) < 0)
             return -1;
     return 0;
 }

@@ -99,6 +99,34 @@ const char *slot_troubles_write(const struct agent_row *x, struct arena *a)
     return arena_strndup(a, out.s, out.n);
 }
 
+void host_faults_read(const char *text, struct agent_row *x)
+{
+    cleanup_json struct json_object *list = NULL;
+    if (json_parse(text, strlen(text), &list, NULL) < 0 || !json_object_is_type(list, json_type_array))
+        return;
+    for (size_t i = 0; i < json_object_array_length(list) && x->fault_n < CORE_HOST_FAULTS_MAX; i++) {
+        struct json_object *one = json_object_array_get_idx(list, i);
+        if (!json_object_is_type(one, json_type_array) || json_object_array_length(one) != 2)
+            continue;
+        struct host_fault *f = &x->fault[x->fault_n++];
+        f->at_us = json_object_get_int64(json_object_array_get_idx(one, 0));
+        snprintf(f->task_id, sizeof(f->task_id), "%s", json_object_get_string(json_object_array_get_idx(one, 1)));
+    }
+}
+
+const char *host_faults_write(const struct agent_row *x, struct arena *a)
+{
+    cleanup_strbuf struct strbuf out = STRBUF_INIT;
+    strbuf_addc(&out, '[');
+    for (int i = 0; i < x->fault_n; i++) {
+        strbuf_addf(&out, "%s[%lld,", i ? "," : "", (long long)x->fault[i].at_us);
+        strbuf_add_json(&out, x->fault[i].task_id, strlen(x->fault[i].task_id));
+        strbuf_addc(&out, ']');
+    }
+    strbuf_addc(&out, ']');
+    return arena_strndup(a, out.s, out.n);
+}
+
 /* ---- the action of a log policy ---------------------------------------------------------------------------------- */
 
 static const char *const actions[LOG_POLICY_ACTION_NR] = {[LOG_POLICY_NONE] = "",

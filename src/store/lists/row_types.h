@@ -21,6 +21,10 @@ void slot_troubles_read(const char *text, struct agent_row *x);
 const char *slot_troubles_write(const struct agent_row *x, struct arena *a);
 const char *disabled_slots_write(const struct agent_row *x, struct arena *a);
 
+/* The text is [[time, TASK_ID], …]. */
+void host_faults_read(const char *text, struct agent_row *x);
+const char *host_faults_write(const struct agent_row *x, struct arena *a);
+
 /* The text is "", "cancel_retries" or "exclude_node". */
 void log_match_action_read(const char *text, struct store_log_match *x);
 const char *log_match_action_write(const struct store_log_match *x, struct arena *a);

@@ -2,7 +2,8 @@
 
 -- row: agent_row in core/records/rows.h of agents g
 g.id: chars, g.pool: chars, g.enabled: bool, g.draining: bool, g.disabled_slots: by disabled_slots, g.instance: bool, g.listed: bool, g.lost_us,
-g.disabled_reason: chars, g.slot_troubles: by slot_troubles, g.trouble_us
+g.disabled_reason: chars, g.slot_troubles: by slot_troubles, g.trouble_us,
+g.host_faults: by host_faults
 
 -- Inserts the agent, or replaces the agent's row.
 -- name: agents_put

@@ -130,10 +130,36 @@ static void test_settings__older_forms_become_the_new_ones(void **state)
     assert_string_equal(config_str(d, "resource_pools[0].provider.type"), "local");
     assert_int_equal(config_int(d, "resource_pools[0].provider.max_instances"), 3);
     expect_refused("provisioner: {provider: aws}\n", "\"ssh_key_name\" must be set");
-    expect_refused("provisioner: {provider: aws, ssh_key_name: k, max_instances: 3}\n",
-                   "this build launches no machines of provider \"aws\", only of \"local\"");
+    cleanup_config struct config *e = expect_loaded(
+        "provisioner: {provider: aws, ssh_key_name: k, max_instances: 3}\n");
+    assert_string_equal(config_str(e, "resource_pools[0].provider.instance_type"), "g4dn.metal");
+    expect_refused("provisioner: {provider: hpc, partition: p, max_instances: 3}\n",
+                   "this build launches no machines of provider \"hpc\", only of \"local\"");
     expect_refused("scheduler: {type: priority}\nresource_pools: [{pool_name: default}]\n",
                    "scheduler: is the older form of resource_manager and resource_pools; use one form only");
+}
+
+#define POOL_OF "resource_pools:\n- pool_name: default\n  provider: "
+
+static void test_settings__a_pool_by_a_command_needs_the_command(void **state)
+{
+    cleanup_config struct config *c = expect_loaded(POOL_OF
+                                                    "{type: command, command: [/x, -v], settings: {a: {b: 1}}}\n");
+    assert_string_equal(config_str(c, "resource_pools[0].provider.command[1]"), "-v");
+    assert_int_equal(config_int(c, "resource_pools[0].provider.instance_slots"), 1);
+    expect_refused(POOL_OF "{type: command}\n", "\"command\" must be set");
+    expect_refused(POOL_OF "{type: command, command: []}\n", "must not be empty");
+    expect_refused(POOL_OF "{type: command, command: [x], request_timeout: 0s}\n", "request_timeout");
+    expect_refused(POOL_OF "{type: local, command: [x]}\n", "command");
+}
+
+static void test_settings__a_machine_of_a_cloud_needs_known_slots(void **state)
+{
+    expect_refused(POOL_OF "{type: aws, ssh_key_name: k, instance_type: g99.metal}\n",
+                   "the slots of \"g99.metal\" are not known; set instance_slots, too");
+    cleanup_config struct config *c = expect_loaded(
+        POOL_OF "{type: aws, ssh_key_name: k, instance_type: g99.metal, instance_slots: 3}\n");
+    assert_int_equal(config_int(c, "resource_pools[0].provider.instance_slots"), 3);
 }
 
 static void test_settings__round_robin_comes_with_a_warning(void **state)
@@ -219,6 +245,8 @@ int main(void)
         TEST(test_settings__this_build_says_what_it_serves),
         TEST(test_settings__checks_across_keys_name_the_place),
         TEST(test_settings__older_forms_become_the_new_ones),
+        TEST(test_settings__a_pool_by_a_command_needs_the_command),
+        TEST(test_settings__a_machine_of_a_cloud_needs_known_slots),
         TEST(test_settings__round_robin_comes_with_a_warning),
         TEST(test_settings__a_server_that_is_named_is_used),
         TEST(test_settings__one_round_tells_everything),

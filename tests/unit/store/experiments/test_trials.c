@@ -385,7 +385,9 @@ static void test_agent__decisions_outlive_its_connection(void **state)
                            .disabled_reason = "new disks",
                            .trouble = {{3, "its driver reported \"Xid 79\""}, {11, ""}},
                            .trouble_n = 2,
-                           .trouble_us = 99},
+                           .trouble_us = 99,
+                           .fault = {{123, "1.a"}, {5000000000, "2.b\""}},
+                           .fault_n = 2},
                      *out;
     size_t n;
     in.lost_us = 12345;

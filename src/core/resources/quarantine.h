@@ -1,0 +1,26 @@
+/* Quarantine: an agent on whose machine three tasks have failed within an hour for reasons of the host gets no new
+ * tasks, until an administrator enables it. What runs there goes on. It is a disabled agent that drains, with a reason,
+ * so everything that holds for such an agent holds here, too: lists show the reason, and a restart of the master keeps
+ * it.
+ *
+ * Reasons of the host are those of exit_kind_is_node_fault(): the agent could not start the task, or it was lost with
+ * the task on it. What is wrong with the task itself is another kind (TASK_REFUSED). */
+#ifndef DET_CORE_RESOURCES_QUARANTINE_H
+#define DET_CORE_RESOURCES_QUARANTINE_H
+
+#include "core/state/objects.h"
+
+#define QUARANTINE_PERIOD_US INT64_C(3600000000)
+
+/* The decision alone. Notes that a task has failed at this time, and returns whether that makes CORE_HOST_FAULTS_MAX
+ * failures within the period. Failures at one time are one: an agent that is lost takes all of its tasks along. */
+bool quarantine_note(struct agent_row *row, const char *task_id, int64_t now_us);
+
+/* Has to be called when a container has failed on the agent for a reason of the host. A task that has failed for such a
+ * reason on another agent within the period does not count: otherwise one task could take all agents out. */
+void quarantine_fault(struct core *c, struct agent *agent, const struct container *k, enum exit_kind kind,
+                      const char *text);
+/* An administrator has enabled the agent: earlier failures do not count any more. */
+void quarantine_forget(struct agent_row *row);
+
+#endif
