@@ -89,14 +89,15 @@ struct api_services {
                                struct error *err);
     /* checkpoints are marked for removal, or an experiment is due for collection (store/experiments/removals.h) */
     void (*removals_due)(void *ctx);
-    void (*webhooks_due)(void *ctx); /* a message to a webhook is committed */
+    void (*webhooks_due)(void *ctx);             /* a message to a webhook is committed */
+    void (*webhook_patterns_changed)(void *ctx); /* webhooks look for other patterns in task logs than before */
     /* Sends the message of the test button. `done` is called on the loop; err is NULL if the receiver has taken it. */
     int (*test_webhook)(void *ctx, const char *url, bool slack, void (*done)(void *arg, const struct error *err),
                         void *arg, struct error *err);
     void (*log_stored)(void *ctx, const char *task_id,
                        size_t text_bytes); /* a task's log has one more head in the store */
-    /* Looks through lines for the patterns of the log policies of a trial's experiment. False: there are no
-     * policies to look for. */
+    /* Looks through lines for the patterns of the log policies of a trial's experiment, and for those of webhooks.
+     * False: there is nothing to look for. */
     bool (*scan_log)(void *ctx, const char *allocation_id, struct log_scan *s);
     /* a policy has matched for the first time, and the match is stored */
     void (*log_matched)(void *ctx, const struct store_log_match *match);

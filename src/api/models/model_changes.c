@@ -193,5 +193,7 @@ int api_delete_model(struct req *r, struct store *db, const struct wire_delete_m
     struct store_model m;
     if (store_model_find(db, in->model_name ? in->model_name : "", &r->arena, &m, err) < 0)
         return -1;
-    return store_model_delete(db, m.id, err);
+    if (model_aliases_tell_gone(r, db, &m, err) < 0 || store_model_delete(db, m.id, err) < 0)
+        return -1;
+    return req_then_loop(r, model_alias_told);
 }

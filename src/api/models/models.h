@@ -23,4 +23,12 @@ int model_labels(const char *const *label, size_t n, struct arena *a, const char
 /* The same for the JSON list of a patch. */
 int model_labels_of_json(const char *json, struct arena *a, const char **ret, struct error *err);
 
+/* Tells webhooks that an alias of the model stands for another version; 0: for none, or for none before. */
+int model_alias_tell(struct req *r, struct store *db, const struct store_model *m, const char *alias, int32_t before,
+                     int32_t now, struct error *err);
+/* Tells webhooks that the aliases of a model go with it. */
+int model_aliases_tell_gone(struct req *r, struct store *db, const struct store_model *m, struct error *err);
+/* The step that follows a change of aliases: the messages are sent. */
+int model_alias_told(struct req *r, struct core *core, struct error *err);
+
 #endif
