@@ -23,6 +23,7 @@ struct core_event;
 struct http_request;
 struct identities;
 struct joining;
+struct cluster_message;
 struct permissions;
 struct log_ring;
 struct log_scan;
@@ -140,9 +141,10 @@ int api_passwords_waiting(const struct api *a);
 bool api_takes_early(struct http_request *http, void *ctx);
 /* the most bytes that the body may have, by the request's route */
 size_t api_body_max(struct http_request *http, void *ctx);
-struct joining *api_joining(struct api *a);         /* cluster/joining.h; loop only */
-struct identities *api_identities(struct api *a);   /* call it on the loop only */
-struct permissions *api_permissions(struct api *a); /* call it on the loop only */
+struct joining *api_joining(struct api *a);                 /* cluster/joining.h; loop only */
+struct cluster_message *api_cluster_message(struct api *a); /* cluster/cluster_message.h; loop only */
+struct identities *api_identities(struct api *a);           /* call it on the loop only */
+struct permissions *api_permissions(struct api *a);         /* call it on the loop only */
 
 /* ---- what the API is told (call all of these on the loop) -------------------------------------------------------- */
 

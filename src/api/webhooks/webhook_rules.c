@@ -3,22 +3,15 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/base/utf8.h"
+#include "api/pipeline/names.h"
 #include "common/json/json.h"
 #include "core/config/log_policies.h"
 
-enum { NAME_MAX_BYTES = 255, URL_MAX_BYTES = 2000, TRIGGERS_MAX = 50 };
+enum { URL_MAX_BYTES = 2000, TRIGGERS_MAX = 50 };
 
 int webhook_check_name(const char *name, struct error *err)
 {
-    size_t n = name ? strlen(name) : 0;
-    if (n == 0 || n > NAME_MAX_BYTES || !name[strspn(name, " ")])
-        return error_set(err, ERR_INVALID, "the name of a webhook has 1 to %d bytes and is not blank, this one has %zu",
-                         NAME_MAX_BYTES, n);
-    const char *bad = text_find_control(name);
-    return bad ? error_set(err, ERR_INVALID, "the name of a webhook has no control characters; byte %zu is 0x%02x",
-                           (size_t)(bad - name) + 1, (unsigned char)*bad)
-               : 0;
+    return name_check("webhook", name, "", err);
 }
 
 int webhook_check_url(const char *url, struct error *err)
