@@ -14,10 +14,6 @@ int model_need_open(const struct store_model *m, struct error *err);
 /* Finds the model that a request changes, and checks model_need_open(). */
 int model_find_open(struct req *r, struct store *db, const char *named, struct store_model *ret, struct error *err);
 
-/* ifLastUpdatedTime of a request: the change is refused (ERR_CONFLICT) if somebody else has changed the object since
- * the client read it. `what` names the object. */
-int model_check_unchanged(bool has_expected, int64_t expected_us, int64_t updated_us, const char *what,
-                          struct error *err);
 /* The given labels as JSON. Each is a text with at least one character; a label that is given twice counts once. */
 int model_labels(const char *const *label, size_t n, struct arena *a, const char **ret, struct error *err);
 /* The same for the JSON list of a patch. */
