@@ -1,25 +1,17 @@
-"""How long does a change take until subscribers of /stream have it? python bench/ask_updates.py [SUBSCRIBERS]
+"""A question about /stream: how long a change takes until all its subscribers have it.
 
-One process holds all connections and notes when each has its message; one more makes changes, one every half second. Printed are the 50th and
-the 99th percentile, over all messages, of the time from the reply to the change to the message, and the master's CPU time for each message."""
+One process holds all connections and notes when each has its message; it also makes the changes, one after another. Measured is the time from the
+request of a change to each message, over all messages, and the master's CPU time for a message.
+"""
 import json
-import pathlib
 import resource
 import select
-import sys
-import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests"))
-from support.cluster import Cluster  # noqa: E402
-from support.websocket import WebSocket  # noqa: E402
+from harness import Row, cpu_ms, question, running_master
+from support.websocket import WebSocket
 
-CHANGES = 10
-
-
-def cpu_s(pid):
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / 100
+SUBSCRIBERS, CHANGES = 5000, 10
 
 
 def connect(c, project):
@@ -32,7 +24,7 @@ def connect(c, project):
 
 
 def one_change(c, project, sockets, poll, i):
-    """Returns the times from the request to each message."""
+    """Returns the times from the request to each message, in seconds."""
     began = time.perf_counter()
     reply = c.patch(f"/api/v1/projects/{project}", {"description": f"d{i}"})
     assert reply.status == 200, reply
@@ -48,27 +40,31 @@ def one_change(c, project, sockets, poll, i):
     return took
 
 
-def main():
-    n = int(sys.argv[1]) if len(sys.argv) > 1 else 5000
-    limit = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], n + 1000)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
-    with tempfile.TemporaryDirectory(prefix="ask-updates-") as directory, Cluster(pathlib.Path(directory)) as c:
-        c.start_master()
+@question
+def updates():
+    """How long does a change take until 5,000 subscribers of /stream have it?"""
+    limit = SUBSCRIBERS + 1000
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, limit), hard), hard))
+    with running_master() as c:
         c.login("admin")
         workspace = c.post("/api/v1/workspaces", {"name": "w"}).json["workspace"]["id"]
         project = c.post(f"/api/v1/workspaces/{workspace}/projects", {"name": "p"}).json["project"]["id"]
         began = time.perf_counter()
-        all_of_them = [connect(c, project) for _ in range(n)]
-        print(f"{n} subscribers connected and brought up to date in {time.perf_counter() - began:.1f} s")
-        sockets, poll = {ws.sock.fileno(): ws for ws in all_of_them}, select.epoll()
-        for number in sockets:
-            poll.register(number, select.EPOLLIN)
-        took, cpu = [], cpu_s(c.master.pid)
+        sockets, poll, took = {}, select.epoll(), []
+        for _ in range(SUBSCRIBERS):
+            ws = connect(c, project)
+            sockets[ws.sock.fileno()] = ws
+            poll.register(ws.sock, select.EPOLLIN)
+        connected_s = time.perf_counter() - began
+        cpu = cpu_ms(c.master.pid)
         for i in range(CHANGES):
             took += one_change(c, project, sockets, poll, i)
-        took.sort()
-        print(f"request to message: p50 {took[len(took) // 2] * 1000:.1f} ms, p99 {took[len(took) * 99 // 100] * 1000:.1f} ms;"
-              f" CPU of the master {(cpu_s(c.master.pid) - cpu) / len(took) * 1e6:.1f} us a message")
-
-
-main()
+        cpu = cpu_ms(c.master.pid) - cpu
+        for ws in sockets.values():
+            ws.sock.close()
+    took.sort()
+    yield Row("event to client, 5,000 subscribers, p50", [took[len(took) // 2] * 1000], "ms")
+    yield Row("event to client, 5,000 subscribers, p99", [took[len(took) * 99 // 100] * 1000], "ms", "≤ 100")
+    yield Row("CPU of the master for a message", [cpu / len(took) * 1000], "us")
+    yield Row("5,000 subscribers connect and are brought up to date", [connected_s], "s")

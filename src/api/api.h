@@ -23,6 +23,7 @@ struct core_event;
 struct http_request;
 struct identities;
 struct joining;
+struct cluster_message;
 struct permissions;
 struct log_ring;
 struct log_scan;
@@ -89,14 +90,15 @@ struct api_services {
                                struct error *err);
     /* checkpoints are marked for removal, or an experiment is due for collection (store/experiments/removals.h) */
     void (*removals_due)(void *ctx);
-    void (*webhooks_due)(void *ctx); /* a message to a webhook is committed */
+    void (*webhooks_due)(void *ctx);             /* a message to a webhook is committed */
+    void (*webhook_patterns_changed)(void *ctx); /* webhooks look for other patterns in task logs than before */
     /* Sends the message of the test button. `done` is called on the loop; err is NULL if the receiver has taken it. */
     int (*test_webhook)(void *ctx, const char *url, bool slack, void (*done)(void *arg, const struct error *err),
                         void *arg, struct error *err);
     void (*log_stored)(void *ctx, const char *task_id,
                        size_t text_bytes); /* a task's log has one more head in the store */
-    /* Looks through lines for the patterns of the log policies of a trial's experiment. False: there are no
-     * policies to look for. */
+    /* Looks through lines for the patterns of the log policies of a trial's experiment, and for those of webhooks.
+     * False: there is nothing to look for. */
     bool (*scan_log)(void *ctx, const char *allocation_id, struct log_scan *s);
     /* a policy has matched for the first time, and the match is stored */
     void (*log_matched)(void *ctx, const struct store_log_match *match);
@@ -139,9 +141,10 @@ int api_passwords_waiting(const struct api *a);
 bool api_takes_early(struct http_request *http, void *ctx);
 /* the most bytes that the body may have, by the request's route */
 size_t api_body_max(struct http_request *http, void *ctx);
-struct joining *api_joining(struct api *a);         /* cluster/joining.h; loop only */
-struct identities *api_identities(struct api *a);   /* call it on the loop only */
-struct permissions *api_permissions(struct api *a); /* call it on the loop only */
+struct joining *api_joining(struct api *a);                 /* cluster/joining.h; loop only */
+struct cluster_message *api_cluster_message(struct api *a); /* cluster/cluster_message.h; loop only */
+struct identities *api_identities(struct api *a);           /* call it on the loop only */
+struct permissions *api_permissions(struct api *a);         /* call it on the loop only */
 
 /* ---- what the API is told (call all of these on the loop) -------------------------------------------------------- */
 

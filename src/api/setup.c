@@ -5,6 +5,7 @@
 #include "api/accounts/login_limits.h"
 #include "api/accounts/password_lane.h"
 #include "api/cluster/agent_texts.h"
+#include "api/cluster/cluster_message.h"
 #include "api/cluster/joining.h"
 #include "api/logs/log_feed.h"
 #include "api/pipeline/deleted_places.h"
@@ -41,6 +42,7 @@ int api_new(struct loop *l, const struct api_services *s, const struct api_info 
                       .log_feeds = log_feeds_new(),
                       .agent_texts = agent_texts_new(),
                       .joining = joining_new(),
+                      .cluster_message = cluster_message_new(),
                       .streams = byte_streams_new(l),
                       .proxy = proxy_new(l, core, info->config),
                       .sharing_open = is_sharing_open(info)};
@@ -73,6 +75,7 @@ void api_free(struct api *a)
     log_feeds_free(a->log_feeds);
     agent_texts_free(a->agent_texts);
     joining_free(a->joining);
+    cluster_message_free(a->cluster_message);
     free(a);
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "api/checkpoints/storage_roots.h"
+#include "api/cluster/cluster_message.h"
 #include "api/cluster/joining.h"
 #include "api/pipeline/identity.h"
 #include "common/base/cleanup.h"
@@ -268,8 +269,9 @@ static int restore_state(struct master *m, struct error *err)
     cleanup_effects struct core_effects effects = CORE_EFFECTS_INIT;
     m->agent_keys = agent_keys_new();
     if (accounts_load(m, err) < 0 || agent_keys_load(m->agent_keys, m->db, err) < 0 ||
-        joining_load(api_joining(m->api), m->db, err) < 0 || store_experiments_fail_deletions(m->db, err) < 0 ||
-        persist_load(m->db, m->core, &a, &rows, err) < 0 ||
+        joining_load(api_joining(m->api), m->db, err) < 0 ||
+        cluster_message_load(api_cluster_message(m->api), m->db, err) < 0 ||
+        store_experiments_fail_deletions(m->db, err) < 0 || persist_load(m->db, m->core, &a, &rows, err) < 0 ||
         store_log_matches_open(m->db, &a, &match, &match_n, err) < 0 ||
         store_run_deletions_open(m->db, &a, &deletion, &deletion_n, err) < 0 ||
         core_restore(m->core, &rows, m->started_us, &effects, err) < 0)

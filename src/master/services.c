@@ -137,10 +137,15 @@ static int check_not_deleted(void *ctx, int32_t experiment_id, struct error *err
 static bool scan_log(void *ctx, const char *allocation_id, struct log_scan *s)
 {
     const struct master *m = ctx;
-    if (!log_policies_find_trial(m, allocation_id, s))
+    if (!log_policies_prepare(m, allocation_id, s))
         return false;
     log_policies_scan_soon(m->log_policies, s);
     return true;
+}
+
+static void webhook_patterns_changed(void *ctx)
+{
+    log_policies_webhooks_changed(((struct master *)ctx)->log_policies);
 }
 
 static void log_matched(void *ctx, const struct store_log_match *match)
@@ -215,6 +220,7 @@ struct api_services services_for_api(struct master *m)
                                  .check_not_deleted = check_not_deleted,
                                  .removals_due = wake_collector,
                                  .webhooks_due = wake_webhooks,
+                                 .webhook_patterns_changed = webhook_patterns_changed,
                                  .test_webhook = test_webhook,
                                  .log_stored = log_stored,
                                  .scan_log = scan_log,

@@ -389,6 +389,5 @@ def test_the_tasks_still_run(world):
 
 
 def test_a_route_without_a_row_is_not_served(world):
-    planned = next(row for rpc, row in CONTRACT.routes.items() if rpc not in CONTRACT.served and "{" not in row["path"])
-    assert world.c.request(planned["method"], planned["path"], token=world.admin).status == 501
+    assert world.c.request("POST", "/api/v1/no-such-route", token=world.admin).status == 501
     assert all("person" in row and "task" in row or row.get("none") == "open" for row in CONTRACT.served.values())

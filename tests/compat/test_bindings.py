@@ -62,3 +62,21 @@ def test_what_the_master_refuses__is_raised_by_the_same_names(library):
     """)
     assert got[:4] == ["NotFoundException", "UnauthenticatedException", "UnauthenticatedException", "ForbiddenException"]
     assert got[4] == "APIException"
+
+
+def test_a_webhook_for_task_logs(library):
+    got = library.sdk("""
+        from determined.common import api
+        from determined.common.api import authentication, bindings
+        url = os.environ['DET_MASTER']
+        session = authentication.login(url, "admin", os.environ['DET_PASS'])
+        trigger = bindings.v1Trigger(triggerType=bindings.v1TriggerType.TASK_LOG, condition={"regex": "out of mem+ory"})
+        alias = bindings.v1Trigger(triggerType=bindings.v1TriggerType.CUSTOM, condition={"event": "MODEL_ALIAS"})
+        body = bindings.v1Webhook(name="logs", url="https://hooks.example.org/x", webhookType=bindings.v1WebhookType.DEFAULT,
+                                  mode=bindings.v1WebhookMode.WORKSPACE, triggers=[trigger, alias])
+        made = bindings.post_PostWebhook(session, body=body).webhook
+        [listed] = [w for w in bindings.get_GetWebhooks(session).webhooks if w.id == made.id]
+        bindings.delete_DeleteWebhook(session, id=made.id)
+        return [[t.triggerType.name, t.condition] for t in listed.triggers]
+    """)
+    assert got == [["TASK_LOG", {"regex": "out of mem+ory"}], ["CUSTOM", {"event": "MODEL_ALIAS"}]]

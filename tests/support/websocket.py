@@ -24,12 +24,17 @@ class Closed(Exception):
 
 
 class WebSocket:
-    """url: ws://… or wss://…, whose certificate is not checked. headers: what goes with the request beside what the protocol wants."""
+    """url: ws://… or wss://…, whose certificate is not checked. headers: what goes with the request beside what the protocol wants.
+    receive_buffer: bytes that the system takes from the server while nobody reads."""
 
-    def __init__(self, url, headers=None, timeout=60):
+    def __init__(self, url, headers=None, timeout=60, receive_buffer=None):
         parts = urllib.parse.urlsplit(url)
         port = parts.port or (443 if parts.scheme == "wss" else 80)
-        self.sock = socket.create_connection((parts.hostname, port), timeout=timeout)
+        self.sock = socket.socket()
+        self.sock.settimeout(timeout)
+        if receive_buffer:  # to be set before the connection is made
+            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.sock.connect((parts.hostname, port))
         if parts.scheme == "wss":
             context = ssl.create_default_context()
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE

@@ -6,13 +6,13 @@
 #include "api/accounts/groups.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
+#include "api/pipeline/names.h"
 #include "api/pipeline/permissions.h"
 #include "common/base/clock.h"
-#include "common/base/utf8.h"
 #include "gen/handlers.h"
 #include "store/functions.h"
 
-enum { NAME_MAX_BYTES = 255, LIMIT_MAX = 500 };
+enum { LIMIT_MAX = 500 };
 
 /* Release 0.38.1 keeps such a group for each user and refuses the word in names of others, so that scripts that look
  * for it stay right. */
@@ -20,16 +20,8 @@ enum { NAME_MAX_BYTES = 255, LIMIT_MAX = 500 };
 
 static int check_name(const char *name, struct error *err)
 {
-    size_t n = name ? strlen(name) : 0;
-    if (n == 0 || n > NAME_MAX_BYTES || !name[strspn(name, " ")])
-        return error_set(err, ERR_INVALID, "the name of a group has 1 to %d bytes and is not blank, this one has %zu",
-                         NAME_MAX_BYTES, n);
-    if (name[0] == ' ' || name[n - 1] == ' ')
-        return error_set(err, ERR_INVALID, "the name of a group neither begins nor ends with a blank");
-    const char *bad = text_find_control(name);
-    if (bad)
-        return error_set(err, ERR_INVALID, "the name of a group has no control characters; byte %zu is 0x%02x",
-                         (size_t)(bad - name) + 1, (unsigned char)*bad);
+    if (name_check("group", name, "", err) < 0)
+        return -1;
     if (strstr(name, PERSONAL_GROUP))
         return error_set(err, ERR_INVALID, "group name cannot contain '" PERSONAL_GROUP "'");
     return 0;

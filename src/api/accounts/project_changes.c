@@ -8,6 +8,7 @@
 #include "api/cluster/pool_bindings.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
+#include "api/pipeline/unchanged.h"
 #include "gen/handlers.h"
 
 enum { KEY_MAX = 5, KEY_OF_NAME = 3 };
@@ -107,7 +108,8 @@ int api_post_project(struct req *r, struct store *db, const struct wire_post_pro
                               .name = in->name,
                               .key = in->key,
                               .description = in->description ? in->description : "",
-                              .created_us = r->now_us};
+                              .created_us = r->now_us,
+                              .modified_us = r->now_us};
     int64_t last;
     if (check_workspace_or_project_name("project", in->name, err) < 0 ||
         (p.key && *p.key && check_key(p.key, err) < 0) || check_workspace(r, db, in->workspace_id, err) < 0 ||
@@ -135,6 +137,19 @@ static int need_open(const struct store_project *p, struct error *err)
     return 0;
 }
 
+static int store_change(struct req *r, struct store *db, struct store_project *p, struct error *err)
+{
+    p->modified_us = modified_after(p->modified_us, r->now_us);
+    return store_project_update(db, p, err);
+}
+
+static int need_unchanged_project(struct req *r, const struct store_project *p, bool has_expected, int64_t expected_us,
+                                  struct error *err)
+{
+    return need_unchanged(has_expected, expected_us, p->modified_us, arena_printf(&r->arena, "project \"%s\"", p->name),
+                          err);
+}
+
 int api_patch_project(struct req *r, struct store *db, const struct wire_patch_project_request *in,
                       struct wire_patch_project_response *ret, struct error *err)
 {
@@ -142,14 +157,15 @@ int api_patch_project(struct req *r, struct store *db, const struct wire_patch_p
     struct store_project p;
     if (!patch)
         return error_set(err, ERR_INVALID, "the request names nothing to change; name at least one field");
-    if (store_project_get(db, in->id, &r->arena, &p, err) < 0 || need_own(&p, err) < 0 || need_open(&p, err) < 0 ||
-        (patch->name && check_workspace_or_project_name("project", patch->name, err) < 0) ||
+    if (store_project_get(db, in->id, &r->arena, &p, err) < 0 || need_own(&p, err) < 0 ||
+        need_unchanged_project(r, &p, patch->has_if_modified_at, patch->if_modified_at, err) < 0 ||
+        need_open(&p, err) < 0 || (patch->name && check_workspace_or_project_name("project", patch->name, err) < 0) ||
         (patch->key && check_key(patch->key, err) < 0))
         return -1;
     p.name = patch->name ? patch->name : p.name;
     p.description = patch->description ? patch->description : p.description;
     p.key = patch->key ? patch->key : p.key;
-    return store_project_update(db, &p, err) < 0 ? -1 : read_project_reply(r, db, p.id, &ret->project, err);
+    return store_change(r, db, &p, err) < 0 ? -1 : read_project_reply(r, db, p.id, &ret->project, err);
 }
 
 int api_move_project(struct req *r, struct store *db, const struct wire_move_project_request *in,
@@ -162,7 +178,7 @@ int api_move_project(struct req *r, struct store *db, const struct wire_move_pro
         config_policies_check_move(r, db, p.id, 0, in->destination_workspace_id, err) < 0)
         return -1;
     p.workspace_id = in->destination_workspace_id;
-    return store_project_update(db, &p, err);
+    return store_change(r, db, &p, err);
 }
 
 static int set_archived(struct req *r, struct store *db, int32_t id, bool archived, struct error *err)
@@ -173,7 +189,7 @@ static int set_archived(struct req *r, struct store *db, int32_t id, bool archiv
     if (p.workspace_archived)
         return error_set(err, ERR_PRECONDITION, "the workspace of project %d is archived; unarchive that first", id);
     p.archived = archived;
-    return store_project_update(db, &p, err);
+    return store_change(r, db, &p, err);
 }
 
 int api_archive_project(struct req *r, struct store *db, const struct wire_archive_project_request *in,
@@ -209,24 +225,33 @@ static void add_note(struct strbuf *out, const char *name, const char *contents)
     strbuf_addc(out, '}');
 }
 
-/* Stores the given notes. With `keep`, the notes that exist stay before them. */
-static int set_notes(struct req *r, struct store *db, int32_t project_id, bool keep,
-                     const struct wire_project_note *note, size_t n, const struct wire_project **ret, struct error *err)
+struct new_notes {
+    int32_t project_id;
+    bool keep; /* the notes that exist stay before them */
+    const struct wire_project_note *note;
+    size_t n;
+    bool has_if_modified;
+    int64_t if_modified_us;
+};
+
+static int set_notes(struct req *r, struct store *db, const struct new_notes *w, const struct wire_project **ret,
+                     struct error *err)
 {
     cleanup_strbuf struct strbuf notes = STRBUF_INIT;
     const struct wire_project *now;
     struct store_project p;
-    if (store_project_get(db, project_id, &r->arena, &p, err) < 0 || need_open(&p, err) < 0 ||
+    if (store_project_get(db, w->project_id, &r->arena, &p, err) < 0 ||
+        need_unchanged_project(r, &p, w->has_if_modified, w->if_modified_us, err) < 0 || need_open(&p, err) < 0 ||
         project_reply(r, &p, &now, err) < 0)
         return -1;
     strbuf_addc(&notes, '[');
-    for (size_t i = 0; keep && i < now->notes_n; i++)
+    for (size_t i = 0; w->keep && i < now->notes_n; i++)
         add_note(&notes, now->notes[i].name, now->notes[i].contents);
-    for (size_t i = 0; i < n; i++)
-        add_note(&notes, note[i].name, note[i].contents);
+    for (size_t i = 0; i < w->n; i++)
+        add_note(&notes, w->note[i].name, w->note[i].contents);
     strbuf_addc(&notes, ']');
     p.notes = strbuf_str(&notes);
-    return store_project_update(db, &p, err) < 0 ? -1 : read_project_reply(r, db, p.id, ret, err);
+    return store_change(r, db, &p, err) < 0 ? -1 : read_project_reply(r, db, p.id, ret, err);
 }
 
 int api_add_project_note(struct req *r, struct store *db, const struct wire_add_project_note_request *in,
@@ -235,7 +260,8 @@ int api_add_project_note(struct req *r, struct store *db, const struct wire_add_
     const struct wire_project *p;
     if (!in->note)
         return error_set(err, ERR_INVALID, "note is missing");
-    if (set_notes(r, db, in->project_id, /* keep= */ true, in->note, 1, &p, err) < 0)
+    const struct new_notes w = {.project_id = in->project_id, .keep = true, .note = in->note, .n = 1};
+    if (set_notes(r, db, &w, &p, err) < 0)
         return -1;
     ret->notes = p->notes;
     ret->notes_n = p->notes_n;
@@ -246,7 +272,12 @@ int api_put_project_notes(struct req *r, struct store *db, const struct wire_put
                           struct wire_put_project_notes_response *ret, struct error *err)
 {
     const struct wire_project *p;
-    if (set_notes(r, db, in->project_id, /* keep= */ false, in->notes, in->notes_n, &p, err) < 0)
+    const struct new_notes w = {.project_id = in->project_id,
+                                .note = in->notes,
+                                .n = in->notes_n,
+                                .has_if_modified = in->has_if_modified_at,
+                                .if_modified_us = in->if_modified_at};
+    if (set_notes(r, db, &w, &p, err) < 0)
         return -1;
     ret->notes = p->notes;
     ret->notes_n = p->notes_n;

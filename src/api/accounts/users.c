@@ -11,6 +11,7 @@
 #include "api/pipeline/convert.h"
 #include "api/pipeline/identity.h"
 #include "api/pipeline/internal.h"
+#include "api/pipeline/unchanged.h"
 #include "common/config/config.h"
 #include "common/json/json.h"
 #include "gen/handlers.h"
@@ -118,21 +119,13 @@ static int store_new(struct req *r, struct store *db, struct change *c, struct e
     return store_user_insert(db, &c->user, err);
 }
 
-static int check_is_unchanged(const struct change *c, const struct store_user *before, struct error *err)
-{
-    if (!c->has_if_modified || c->if_modified_us == before->modified_us)
-        return 0;
-    return error_set(err, ERR_ABORTED,
-                     "user '%s' has been changed since you read it; nothing was changed now. Read it again, and repeat "
-                     "your change if it is still wanted",
-                     before->username);
-}
-
 static int store_patch(struct req *r, struct store *db, struct change *c, struct error *err)
 {
     static const uint8_t nobody[STORE_TOKEN_HASH_SIZE];
     struct store_user before;
-    if (store_user_get(db, c->id, &r->arena, &before, err) < 0 || check_is_unchanged(c, &before, err) < 0 ||
+    if (store_user_get(db, c->id, &r->arena, &before, err) < 0 ||
+        need_unchanged(c->has_if_modified, c->if_modified_us, before.modified_us,
+                       arena_printf(&r->arena, "user '%s'", before.username), err) < 0 ||
         check_display_name_is_free(r, db, c->patch.display_name, c->id, err) < 0)
         return -1;
     if (c->wire_password && (c->patch.has_remote ? c->patch.remote : before.remote))

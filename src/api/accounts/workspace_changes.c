@@ -9,6 +9,7 @@
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "api/pipeline/permissions.h"
+#include "api/pipeline/unchanged.h"
 #include "common/base/utf8.h"
 #include "common/config/schema.h"
 #include "common/json/json.h"
@@ -129,7 +130,10 @@ static int read_workspace_reply(struct req *r, struct store *db, int32_t id, con
 static int wanted_new(struct req *r, const struct wire_post_workspace_request *in, struct store_workspace *ret,
                       struct error *err)
 {
-    *ret = (struct store_workspace){.name = in->name, .user_id = r->who.user_id, .created_us = r->now_us};
+    *ret = (struct store_workspace){.name = in->name,
+                                    .user_id = r->who.user_id,
+                                    .created_us = r->now_us,
+                                    .modified_us = r->now_us};
     if (check_workspace_or_project_name("workspace", in->name, err) < 0 ||
         refuse_kubernetes(in->cluster_namespace_meta_n + in->cluster_quota_pairs_n, err) < 0 ||
         set_pool(r, in->default_compute_pool, &ret->default_compute_pool, err) < 0 ||
@@ -201,6 +205,9 @@ static int wanted_changed(struct req *r, struct store *db, const struct wire_pat
         return error_set(err, ERR_INVALID, "the request names nothing to change; name at least one field");
     if (read_workspace(r, db, in->id, w, err) < 0)
         return -1;
+    if (need_unchanged(p->has_if_modified_at, p->if_modified_at, w->modified_us,
+                       arena_printf(&r->arena, "workspace \"%s\"", w->name), err) < 0)
+        return -1;
     if (w->archived)
         return error_set(err, ERR_PRECONDITION, "workspace %d is archived; unarchive it before you change it", w->id);
     if (p->name && check_workspace_or_project_name("workspace", p->name, err) < 0)
@@ -222,7 +229,10 @@ static int store_changed(struct req *r, struct store *db, struct error *err)
 {
     struct wire_patch_workspace_response *ret = r->ret;
     struct store_workspace w;
-    if (wanted_changed(r, db, r->in, &w, err) < 0 || store_workspace_update(db, &w, err) < 0)
+    if (wanted_changed(r, db, r->in, &w, err) < 0)
+        return -1;
+    w.modified_us = modified_after(w.modified_us, r->now_us);
+    if (store_workspace_update(db, &w, err) < 0)
         return -1;
     return read_workspace_reply(r, db, w.id, &ret->workspace, err);
 }
@@ -249,6 +259,7 @@ static int set_archived(struct req *r, struct store *db, int32_t id, bool archiv
     if (read_workspace(r, db, id, &w, err) < 0)
         return -1;
     w.archived = archived;
+    w.modified_us = modified_after(w.modified_us, r->now_us);
     return store_workspace_update(db, &w, err);
 }
 

@@ -63,7 +63,9 @@ void workspace_to_wire(const struct store_workspace *s, struct arena *a, struct 
                                    .pinned_at = s->pinned_us,
                                    .has_pinned_at = s->pinned_us != 0,
                                    .default_compute_pool = s->default_compute_pool,
-                                   .default_aux_pool = s->default_aux_pool};
+                                   .default_aux_pool = s->default_aux_pool,
+                                   .modified_at = s->modified_us,
+                                   .has_modified_at = true};
 }
 
 static int notes_to_wire(const char *json, struct arena *a, struct wire_project *ret, struct error *err)
@@ -96,6 +98,8 @@ int project_to_wire(const struct store_project *s, struct arena *a, struct wire_
                                  .username = s->username,
                                  .immutable = s->immutable,
                                  .user_id = s->user_id,
+                                 .modified_at = s->modified_us,
+                                 .has_modified_at = true,
                                  .workspace_name = s->workspace_name,
                                  .state = state_to_wire(s->state),
                                  .error_message = s->error_message,

@@ -30,7 +30,7 @@ static const char **feature_switches(const struct api_info *info, struct arena *
  * warns at every command unless they are equal. The version of this program is in another field. */
 #define INTERFACE_VERSION "0.38.1"
 
-int api_get_master(struct req *r, struct store *db, const struct wire_get_master_request *in,
+int api_get_master(struct req *r, struct core *core, const struct wire_get_master_request *in,
                    struct wire_get_master_response *ret, struct error *err)
 {
     const struct api_info *info = api_info(r->api);
@@ -48,7 +48,8 @@ int api_get_master(struct req *r, struct store *db, const struct wire_get_master
         .has_custom_logo = config_get(info->config, "ui_customization.logo_paths.light_horizontal") != NULL,
         .strict_job_queue_control = config_bool(info->config, "security.authz.strict_job_queue_control")};
     ret->feature_switches = feature_switches(info, &r->arena, &ret->feature_switches_n);
-    return cluster_message_shown(r, db, &ret->cluster_message, err);
+    ret->cluster_message = cluster_message_shown(r);
+    return 0;
 }
 
 /* This master reports nothing to anybody, whatever telemetry.enabled says: there is no key to report with. */
@@ -56,17 +57,6 @@ int api_get_telemetry(struct req *r, struct core *core, const struct wire_get_te
                       struct wire_get_telemetry_response *ret, struct error *err)
 {
     ret->enabled = false;
-    return 0;
-}
-
-int api_get_master_config(struct req *r, struct core *core, const struct wire_get_master_config_request *in,
-                          struct wire_get_master_config_response *ret, struct error *err)
-{
-    struct json_object *effective = config_effective(api_info(r->api)->config);
-    cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    json_print(effective, &text);
-    json_object_put(effective);
-    ret->config = arena_strdup(&r->arena, strbuf_str(&text));
     return 0;
 }
 

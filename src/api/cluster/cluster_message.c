@@ -8,6 +8,7 @@
 
 #include "api/pipeline/internal.h"
 #include "common/base/clock.h"
+#include "common/base/must.h"
 #include "common/config/schema.h"
 #include "common/json/json.h"
 #include "gen/handlers.h"
@@ -30,34 +31,27 @@ static int64_t time_of(struct json_object *message, const char *name, bool *ret_
     return v ? json_object_get_int64(v) : 0;
 }
 
-/* Reads the message, unless it has ended. */
-static int read_message(struct req *r, struct store *db, struct wire_cluster_message **ret, struct error *err)
+/* The message that this text of the store stands for; *ret is NULL if there is none. */
+static int parse_message(const char *text, struct arena *a, struct wire_cluster_message **ret, struct error *err)
 {
-    const char *text;
     cleanup_json struct json_object *tree = NULL;
     *ret = NULL;
-    if (store_kv_get(db, KEY, &r->arena, &text, err) < 0)
-        return -1;
     if (!text || !*text)
         return 0;
     if (json_parse(text, strlen(text), &tree, err) < 0)
         return error_wrap(err, "the stored cluster message");
-    struct wire_cluster_message *m = arena_new(&r->arena, struct wire_cluster_message);
-    m->message = arena_strdup(&r->arena, json_object_get_string(json_object_object_get(tree, "message")));
+    struct wire_cluster_message *m = arena_new(a, struct wire_cluster_message);
+    m->message = arena_strdup(a, json_object_get_string(json_object_object_get(tree, "message")));
     m->start_time = time_of(tree, "start_us", &m->has_start_time);
     m->end_time = time_of(tree, "end_us", &m->has_end_time);
     m->created_time = time_of(tree, "created_us", &m->has_created_time);
-    *ret = m->has_end_time && m->end_time <= r->now_us ? NULL : m;
+    *ret = m;
     return 0;
 }
 
-int cluster_message_shown(struct req *r, struct store *db, const struct wire_cluster_message **ret, struct error *err)
+static bool is_over(const struct wire_cluster_message *m, int64_t now_us)
 {
-    struct wire_cluster_message *m;
-    if (read_message(r, db, &m, err) < 0)
-        return -1;
-    *ret = m && m->start_time <= r->now_us ? m : NULL;
-    return 0;
+    return m->has_end_time && m->end_time <= now_us;
 }
 
 /* Returns also a message that is not shown yet. */
@@ -65,10 +59,70 @@ int api_get_cluster_message(struct req *r, struct store *db, const struct wire_g
                             struct wire_get_cluster_message_response *ret, struct error *err)
 {
     struct wire_cluster_message *m;
-    if (read_message(r, db, &m, err) < 0)
+    const char *text;
+    if (store_kv_get(db, KEY, &r->arena, &text, err) < 0 || parse_message(text, &r->arena, &m, err) < 0)
         return -1;
-    ret->cluster_message = m;
+    ret->cluster_message = m && !is_over(m, r->now_us) ? m : NULL;
     return 0;
+}
+
+/* ---- in memory --------------------------------------------------------------------------------------------------- */
+
+struct cluster_message {
+    struct arena arena;
+    struct wire_cluster_message *message; /* NULL: there is none */
+};
+
+struct cluster_message *cluster_message_new(void)
+{
+    struct cluster_message *m = must_calloc(1, sizeof(*m));
+    m->arena = (struct arena)ARENA_INIT;
+    return m;
+}
+
+void cluster_message_free(struct cluster_message *m)
+{
+    if (!m)
+        return;
+    arena_release(&m->arena);
+    free(m);
+}
+
+static int remember(struct cluster_message *m, const char *text, struct error *err)
+{
+    arena_release(&m->arena);
+    m->message = NULL;
+    return parse_message(text, &m->arena, &m->message, err);
+}
+
+int cluster_message_load(struct cluster_message *m, struct store *db, struct error *err)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    const char *text;
+    return store_kv_get(db, KEY, &a, &text, err) < 0 ? -1 : remember(m, text, err);
+}
+
+const struct wire_cluster_message *cluster_message_shown(struct req *r)
+{
+    const struct wire_cluster_message *now = r->api->cluster_message->message;
+    if (!now || now->start_time > r->now_us || is_over(now, r->now_us))
+        return NULL;
+    struct wire_cluster_message *copy = arena_dup(&r->arena, now, sizeof(*now));
+    copy->message = arena_strdup(&r->arena, now->message); /* it may change before the reply is encoded */
+    return copy;
+}
+
+/* A step on the loop, after the commit: r->state is the text that was stored. Steps come in the order of their
+ * commits. */
+static int remember_stored(struct req *r, struct core *core, struct error *err)
+{
+    return remember(r->api->cluster_message, r->state, err);
+}
+
+static int store_text(struct req *r, struct store *db, const char *text, struct error *err)
+{
+    r->state = arena_strdup(&r->arena, text);
+    return store_kv_set(db, KEY, text, err) < 0 ? -1 : req_then_loop(r, remember_stored);
 }
 
 /* ---- setting ----------------------------------------------------------------------------------------------------- */
@@ -148,12 +202,12 @@ int api_set_cluster_message(struct req *r, struct store *db, const struct wire_s
         json_object_object_add(tree, "end_us", json_object_new_int64(end_us));
     json_object_object_add(tree, "created_us", json_object_new_int64(r->now_us));
     json_print(tree, &text);
-    return store_kv_set(db, KEY, strbuf_str(&text), err);
+    return store_text(r, db, strbuf_str(&text), err);
 }
 
 /* To remove a message that does not exist is no error, as in release 0.38.1. */
 int api_delete_cluster_message(struct req *r, struct store *db, const struct wire_delete_cluster_message_request *in,
                                struct wire_delete_cluster_message_response *ret, struct error *err)
 {
-    return store_kv_set(db, KEY, "", err);
+    return store_text(r, db, "", err);
 }

@@ -4,8 +4,15 @@
 
 #include "api/pipeline/handler.h"
 
+/* The message as it is in the store. It is kept in memory, since every page and every client asks for it. Loop only. */
+struct cluster_message;
 struct wire_cluster_message;
-/* Returns the message that is shown now; NULL: there is none. Call it in a read step. */
-int cluster_message_shown(struct req *r, struct store *db, const struct wire_cluster_message **ret, struct error *err);
+
+struct cluster_message *cluster_message_new(void);
+void cluster_message_free(struct cluster_message *m);
+int cluster_message_load(struct cluster_message *m, struct store *db, struct error *err);
+
+/* Returns the message that is shown now, in the arena of the request; NULL: there is none. */
+const struct wire_cluster_message *cluster_message_shown(struct req *r);
 
 #endif

@@ -4,12 +4,10 @@
 
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
-#include "common/base/utf8.h"
+#include "api/pipeline/names.h"
 #include "core/config/expconf.h"
 #include "gen/handlers.h"
 #include "store/functions.h"
-
-enum { NAME_MAX_BYTES = 255 };
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
@@ -49,15 +47,10 @@ int api_get_template(struct req *r, struct store *db, const struct wire_get_temp
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
+/* The name is a part of paths. */
 static int check_name(const char *name, struct error *err)
 {
-    size_t n = name ? strlen(name) : 0;
-    if (n == 0 || n > NAME_MAX_BYTES)
-        return error_set(err, ERR_INVALID, "the name of a template must have 1 to %d bytes, it has %zu", NAME_MAX_BYTES,
-                         n);
-    if (text_find_control(name) || strchr(name, '/'))
-        return error_set(err, ERR_INVALID, "the name of a template must not contain '/' or control characters");
-    return 0;
+    return name_check("template", name, "/", err);
 }
 
 static int check_config(const struct req *r, const char *json, const char *name, struct error *err)

@@ -32,6 +32,13 @@ int log_ingest_store(struct log_ingest *g, struct store *db, int64_t now_us, str
     for (size_t i = 0; i < g->scan.match_n; i++)
         if (store_log_match_add(db, &g->scan.match[i], now_us, &g->is_new[i], err) < 0)
             return -1;
+    g->told = false;
+    for (size_t i = 0; i < g->scan.hit_n; i++) {
+        bool told;
+        if (webhook_log_matched(db, g->task_id, &g->scan.hit[i], g->base_url, now_us, &told, err) < 0)
+            return -1;
+        g->told |= told;
+    }
     return 0;
 }
 
@@ -42,6 +49,8 @@ void log_ingest_stored(struct api *a, const struct log_ingest *g)
     for (size_t i = 0; i < g->scan.match_n; i++)
         if (g->is_new[i])
             a->services.log_matched(a->services.ctx, &g->scan.match[i]);
+    if (g->told)
+        a->services.webhooks_due(a->services.ctx);
 }
 
 void log_ingest_release(struct log_ingest *g)

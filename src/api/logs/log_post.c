@@ -98,7 +98,9 @@ static int post_lines(struct req *r, const struct wire_task_log *log, size_t n, 
     struct store_log_line *line = arena_array(&r->arena, struct store_log_line, n);
     for (size_t i = 0; i < n; i++)
         line[i] = line_of_wire(&log[i], r->now_us);
-    *g = (struct log_ingest){.task_id = log[0].task_id, .arena = &r->arena};
+    *g = (struct log_ingest){.task_id = log[0].task_id,
+                             .base_url = api_info(r->api)->webhook_base_url,
+                             .arena = &r->arena};
     store_log_batch_make(&g->lines, line, n);
     r->state = g;
     r->on_end = posted_end;

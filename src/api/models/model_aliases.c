@@ -3,6 +3,8 @@
 #include "api/models/model_rules.h"
 #include "api/models/models.h"
 #include "api/pipeline/internal.h"
+#include "api/webhooks/webhook_events.h"
+#include "api/webhooks/webhook_payload.h"
 #include "gen/handlers.h"
 
 static void alias_to_wire(const struct store_model_alias *s, struct wire_model_alias *ret)
@@ -39,6 +41,41 @@ int api_get_model_aliases(struct req *r, struct store *db, const struct wire_get
     return read_aliases(r, db, m.id, &ret->aliases, &ret->aliases_n, err);
 }
 
+/* ---- webhooks ---------------------------------------------------------------------------------------------------- */
+
+int model_alias_tell(struct req *r, struct store *db, const struct store_model *m, const char *alias, int32_t before,
+                     int32_t now, struct error *err)
+{
+    struct webhook_alias_event e = {.model_id = m->id,
+                                    .model_name = m->name,
+                                    .workspace_id = m->workspace_id,
+                                    .alias = alias,
+                                    .username = r->who.username,
+                                    .version = now,
+                                    .version_before = before};
+    return webhook_alias_changed(db, &e, api_info(r->api)->webhook_base_url, r->now_us, err);
+}
+
+int model_aliases_tell_gone(struct req *r, struct store *db, const struct store_model *m, struct error *err)
+{
+    struct store_model_alias *s;
+    size_t n;
+    if (store_model_aliases(db, m->id, &r->arena, &s, &n, err) < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        if (model_alias_tell(r, db, m, s[i].name, s[i].version, 0, err) < 0)
+            return -1;
+    return 0;
+}
+
+int model_alias_told(struct req *r, struct core *core, struct error *err)
+{
+    r->api->services.webhooks_due(r->api->services.ctx);
+    return 0;
+}
+
+/* ---- changes ----------------------------------------------------------------------------------------------------- */
+
 /* Whether one more alias may be set. Moving one that exists is always allowed. */
 static int check_count(struct store *db, const struct store_model *m, bool exists, struct error *err)
 {
@@ -74,18 +111,26 @@ int api_put_model_alias(struct req *r, struct store *db, const struct wire_put_m
                                   .user_id = r->who.user_id,
                                   .updated_us = r->now_us,
                                   .username = r->who.username};
-    if (store_model_alias_put(db, &s, err) < 0)
+    if (store_model_alias_put(db, &s, err) < 0 ||
+        model_alias_tell(r, db, &m, alias, exists ? before.version : 0, v.version, err) < 0)
         return -1;
     alias_to_wire(&s, w);
     ret->alias = w;
-    return 0;
+    return req_then_loop(r, model_alias_told);
 }
 
 int api_delete_model_alias(struct req *r, struct store *db, const struct wire_delete_model_alias_request *in,
                            struct wire_delete_model_alias_response *ret, struct error *err)
 {
     struct store_model m;
+    struct store_model_version before;
+    const char *alias = in->alias ? in->alias : "";
+    cleanup_error struct error none = ERROR_INIT;
     if (model_find_open(r, db, in->model_name, &m, err) < 0)
         return -1;
-    return store_model_alias_delete(db, m.id, in->alias ? in->alias : "", err);
+    bool exists = store_model_version_find(db, &m, alias, &r->arena, &before, &none) == 0;
+    if (store_model_alias_delete(db, m.id, alias, err) < 0 ||
+        (exists && model_alias_tell(r, db, &m, alias, before.version, 0, err) < 0))
+        return -1;
+    return req_then_loop(r, model_alias_told);
 }

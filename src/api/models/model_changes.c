@@ -6,7 +6,7 @@
 #include "api/models/models.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
-#include "common/base/clock.h"
+#include "api/pipeline/unchanged.h"
 #include "gen/handlers.h"
 #include "store/accounts/workspaces.h"
 
@@ -26,19 +26,6 @@ int model_need_open(const struct store_model *m, struct error *err)
 int model_find_open(struct req *r, struct store *db, const char *named, struct store_model *ret, struct error *err)
 {
     return store_model_find(db, named ? named : "", &r->arena, ret, err) < 0 ? -1 : model_need_open(ret, err);
-}
-
-int model_check_unchanged(bool has_expected, int64_t expected_us, int64_t updated_us, const char *what,
-                          struct error *err)
-{
-    char time[CLOCK_TEXT_MAX];
-    if (!has_expected || expected_us == updated_us)
-        return 0;
-    clock_format(updated_us, time);
-    return error_set(err, ERR_CONFLICT,
-                     "%s was changed at %s, after you had read it: nothing was changed; read it again and repeat the "
-                     "change if it still fits",
-                     what, time);
 }
 
 int model_labels(const char *const *label, size_t n, struct arena *a, const char **ret, struct error *err)
@@ -144,8 +131,8 @@ int api_patch_model(struct req *r, struct store *db, const struct wire_patch_mod
     if (!p)
         return error_set(err, ERR_INVALID, "model is missing: it has the fields that change");
     if (model_find_open(r, db, in->model_name, &m, err) < 0 ||
-        model_check_unchanged(p->has_if_last_updated_time, p->if_last_updated_time, m.updated_us,
-                              arena_printf(&r->arena, "model \"%s\"", m.name), err) < 0 ||
+        need_unchanged(p->has_if_last_updated_time, p->if_last_updated_time, m.updated_us,
+                       arena_printf(&r->arena, "model \"%s\"", m.name), err) < 0 ||
         patch(r, db, p, &m, err) < 0 || store_change(r, db, &m, err) < 0)
         return -1;
     return model_reply(r, db, m.name, &ret->model, err);
@@ -193,5 +180,7 @@ int api_delete_model(struct req *r, struct store *db, const struct wire_delete_m
     struct store_model m;
     if (store_model_find(db, in->model_name ? in->model_name : "", &r->arena, &m, err) < 0)
         return -1;
-    return store_model_delete(db, m.id, err);
+    if (model_aliases_tell_gone(r, db, &m, err) < 0 || store_model_delete(db, m.id, err) < 0)
+        return -1;
+    return req_then_loop(r, model_alias_told);
 }

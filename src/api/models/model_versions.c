@@ -5,6 +5,7 @@
 #include "api/pipeline/access.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
+#include "api/pipeline/unchanged.h"
 #include "gen/handlers.h"
 #include "store/experiments/checkpoints.h"
 
@@ -158,8 +159,8 @@ int api_patch_model_version(struct req *r, struct store *db, const struct wire_p
     if (!p)
         return error_set(err, ERR_INVALID, "modelVersion is missing: it has the fields that change");
     if (find_version(r, db, in->model_name, in->model_version_num, &m, &v, err) < 0 || model_need_open(&m, err) < 0 ||
-        model_check_unchanged(p->has_if_last_updated_time, p->if_last_updated_time, v.updated_us,
-                              arena_printf(&r->arena, "version %d of model \"%s\"", v.version, m.name), err) < 0 ||
+        need_unchanged(p->has_if_last_updated_time, p->if_last_updated_time, v.updated_us,
+                       arena_printf(&r->arena, "version %d of model \"%s\"", v.version, m.name), err) < 0 ||
         patch(p, &r->arena, &v, err) < 0)
         return -1;
     v.updated_us = r->now_us;

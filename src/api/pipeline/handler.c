@@ -65,6 +65,11 @@ int req_query_param(struct req *r, const char *name, const char **ret, struct er
     return 0;
 }
 
+struct cluster_message *api_cluster_message(struct api *a)
+{
+    return a->cluster_message;
+}
+
 struct joining *api_joining(struct api *a)
 {
     return a->joining;

@@ -41,6 +41,8 @@ struct identities {
     struct user_entry *users_by_id, *users_by_name;
     struct session_entry *sessions;
     struct holder *holders;
+    void (*on_end)(void *ctx, const uint8_t hash[TOKEN_HASH_BYTES]);
+    void *on_end_ctx;
 };
 
 int token_new(struct token *ret, struct error *err)
@@ -121,6 +123,8 @@ static void leave_user(struct session_entry *e)
 
 static void free_session(struct identities *ids, struct session_entry *e)
 {
+    if (ids->on_end)
+        ids->on_end(ids->on_end_ctx, e->hash);
     leave_holder(ids, e);
     leave_user(e);
     HASH_DEL(ids->sessions, e);
@@ -251,6 +255,12 @@ void identities_drop_expired(struct identities *ids, int64_t now_us)
     HASH_ITER(hh, ids->sessions, e, next)
         if (e->expires_at_us && e->expires_at_us <= now_us)
             free_session(ids, e);
+}
+
+void identities_on_end(struct identities *ids, void (*fn)(void *ctx, const uint8_t hash[TOKEN_HASH_BYTES]), void *ctx)
+{
+    ids->on_end = fn;
+    ids->on_end_ctx = ctx;
 }
 
 int identities_session_count(const struct identities *ids)

@@ -68,6 +68,9 @@ void identities_drop_sessions_of_user(struct identities *ids, int user_id, enum 
 void identities_drop_sessions_of_allocation(struct identities *ids, const char *allocation_id);
 void identities_drop_expired(struct identities *ids, int64_t now_us);
 int identities_session_count(const struct identities *ids);
+/* `fn` is called for each session that ends, whatever ended it; a connection that outlives its request ends with its
+ * session. It must not change sessions. NULL: nobody is told any more. */
+void identities_on_end(struct identities *ids, void (*fn)(void *ctx, const uint8_t hash[TOKEN_HASH_BYTES]), void *ctx);
 
 /* ERR_UNAUTHENTICATED for a missing, unknown or expired token, ERR_FORBIDDEN for an inactive user. */
 int identities_authenticate(const struct identities *ids, const char *token, int64_t now_us, struct principal *ret,

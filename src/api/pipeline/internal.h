@@ -32,10 +32,11 @@ struct api {
     struct password_lane *password_lane;
     struct login_limits *login_limits;
     struct proxies *proxies;
-    char *accounts_failure;          /* why nobody can log in; NULL: everything is well */
-    struct log_feeds *log_feeds;     /* of the logs that are followed */
-    struct agent_texts *agent_texts; /* of the agents that were listed */
-    struct joining *joining;         /* how agents join: tokens, and agents that wait */
+    char *accounts_failure;                  /* why nobody can log in; NULL: everything is well */
+    struct log_feeds *log_feeds;             /* of the logs that are followed */
+    struct agent_texts *agent_texts;         /* of the agents that were listed */
+    struct joining *joining;                 /* how agents join: tokens, and agents that wait */
+    struct cluster_message *cluster_message; /* of the admins to all users */
     struct api_log_stats log_stats;
     struct deleted_places *deleted_places;
     struct continuing *continuing; /* experiments that requests are about to continue */

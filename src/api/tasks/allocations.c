@@ -234,6 +234,53 @@ int api_get_allocation(struct req *r, struct store *db, const struct wire_get_al
         return -1;
     struct wire_task_allocation *w = arena_new(&r->arena, struct wire_task_allocation);
     allocation_to_wire(&row, &r->arena, w);
+    if (store_allocation_proxy_address(db, in->allocation_id, &r->arena, &w->proxy_address, err) < 0)
+        return -1;
+    w->proxy_address = *w->proxy_address ? w->proxy_address : NULL;
     ret->allocation = w;
     return 0;
+}
+
+/* ---- what tasks of other resource managers tell ------------------------------------------------------------------ */
+
+static int check_proxy_address(const char *address, struct error *err)
+{
+    enum { ADDRESS_MAX = 253 }; /* as long as a name of a host may be */
+    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-:";
+    size_t n = address ? strlen(address) : 0;
+    if (n > 0 && n <= ADDRESS_MAX && strspn(address, allowed) == n)
+        return 0;
+    return error_set(err, ERR_INVALID,
+                     "proxyAddress '%.80s' is no address: an IP address or the name of a host of at most %d characters "
+                     "is allowed",
+                     address ? address : "", ADDRESS_MAX);
+}
+
+/* The address is kept and shown with the allocation. The proxy does not use it: it reaches the ports of a task through
+ * the connection of the task's agent, and a task that could choose where the master connects to would see more of the
+ * network than it should. */
+int api_post_allocation_proxy_address(struct req *r, struct store *db,
+                                      const struct wire_post_allocation_proxy_address_request *in,
+                                      struct wire_post_allocation_proxy_address_response *ret, struct error *err)
+{
+    int64_t written;
+    if (check_proxy_address(in->proxy_address, err) < 0 ||
+        store_allocation_set_proxy_address(db, in->allocation_id, in->proxy_address, &written, err) < 0)
+        return -1;
+    return written
+               ? 0
+               : error_set(err, ERR_NOT_FOUND, "allocation '%.80s' not found among those that run", in->allocation_id);
+}
+
+/* Release 0.38.1 refuses this, too, unless it manages Slurm or PBS. */
+int api_notify_container_running(struct req *r, struct core *core,
+                                 const struct wire_notify_container_running_request *in,
+                                 struct wire_notify_container_running_response *ret, struct error *err)
+{
+    if (need_allocation(r, core, in->allocation_id, NULL, err) < 0)
+        return -1;
+    return error_set(err, ERR_PRECONDITION,
+                     "containers of allocation '%.80s' are not announced by this request, which is for Slurm and PBS: "
+                     "the agent tells the master when a container runs. Leave the request out",
+                     in->allocation_id);
 }

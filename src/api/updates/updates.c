@@ -15,12 +15,12 @@
 #include "api/updates/update_read.h"
 #include "common/base/clock.h"
 #include "common/base/must.h"
+#include "common/config/config.h"
 #include "common/system/log.h"
 #include "net/http/http.h"
 #include "net/loop/pool.h"
 
 enum {
-    SUBSCRIBERS_MAX = 10000,
     CHANGES_AT_ONCE = 200,
     MESSAGE_MAX = 1 << 20,  /* bytes of a message of a client */
     PENDING_MAX = 1 << 20,  /* bytes that may wait for a client, beside what it was sent when it subscribed */
@@ -37,6 +37,7 @@ struct subscriber {
     struct updates *of;
     struct ws *ws;
     char token[TOKEN_TEXT_MAX];
+    uint8_t token_hash[TOKEN_HASH_BYTES];
     uint64_t serial;
     char *wanted; /* the client's last message, if it has not been answered yet */
     size_t wanted_n;
@@ -57,7 +58,7 @@ struct updates {
     struct read *batch;      /* changes that are being sent; NULL: none are */
     struct loop_timer *check;
     uint64_t last_serial;
-    size_t n;
+    size_t n, max;
     int64_t seq;  /* the last change that everybody was told of */
     bool reading; /* a read is under way, or its changes are being sent */
     bool changed; /* there may be changes after seq */
@@ -131,7 +132,24 @@ static void on_drained(struct ws *w, void *ctx)
     s->pending_max = PENDING_MAX;
 }
 
+static void end_stream(struct subscriber *s)
+{
+    s->is_live = false;
+    ws_close(s->ws, CLOSE_POLICY, "your session has ended: log in and connect again");
+}
+
 /* A session that ends, ends its streams. */
+static void session_ended(void *ctx, const uint8_t hash[TOKEN_HASH_BYTES])
+{
+    struct updates *u = ctx;
+    for (struct subscriber *s = LIST_FIRST(&u->all), *next; s; s = next) {
+        next = LIST_NEXT(s, link);
+        if (memcmp(s->token_hash, hash, TOKEN_HASH_BYTES) == 0)
+            end_stream(s);
+    }
+}
+
+/* Sessions end by time, too, and with an account that is deactivated; nothing tells of that. */
 static void check_sessions(void *ctx)
 {
     struct updates *u = ctx;
@@ -141,7 +159,7 @@ static void check_sessions(void *ctx)
         struct principal who;
         next = LIST_NEXT(s, link);
         if (identities_authenticate(u->api->identities, s->token, now_us, &who, &err) < 0)
-            ws_close(s->ws, CLOSE_POLICY, "your session has ended: log in and connect again");
+            end_stream(s);
     }
     if (u->n > 0)
         loop_timer_arm(u->check, CHECK_US);
@@ -329,9 +347,11 @@ int raw_stream(struct req *r, struct core *core, struct error *err)
 {
     struct updates *u = r->api->updates;
     const char *token = token_of(r);
-    if (u->n >= SUBSCRIBERS_MAX)
-        return error_set(err, ERR_UNAVAILABLE, "there are %d subscribers to updates already, which is the limit",
-                         SUBSCRIBERS_MAX);
+    if (u->n >= u->max)
+        return error_set(err, ERR_UNAVAILABLE,
+                         "there are %zu subscribers to updates already, which is the limit (the master's "
+                         "limits.stream_subscribers)",
+                         u->max);
     struct subscriber *s = must_calloc(1, sizeof(*s));
     struct ws_handler handler = {.on_message = on_message,
                                  .on_drained = on_drained,
@@ -343,6 +363,7 @@ int raw_stream(struct req *r, struct core *core, struct error *err)
                                  .dead_s = DEAD_S};
     *s = (struct subscriber){.of = u, .serial = ++u->last_serial, .pending_max = PENDING_MAX};
     snprintf(s->token, sizeof(s->token), "%s", token ? token : "");
+    token_hash(s->token, s->token_hash);
     struct http_request *http = r->http;
     r->http = NULL;
     http_request_set_ctx(http, NULL, NULL);
@@ -360,11 +381,14 @@ int raw_stream(struct req *r, struct core *core, struct error *err)
 struct updates *updates_new(struct api *a)
 {
     struct updates *u = must_calloc(1, sizeof(*u));
-    *u = (struct updates){.api = a, .seq = -1};
+    *u = (struct updates){.api = a,
+                          .seq = -1,
+                          .max = a->info.config ? (size_t)config_int(a->info.config, "limits.stream_subscribers") : 0};
     STAILQ_INIT(&u->waiting);
     u->changes.wake = on_change;
     topic_join(a->topics, CHANGES_TOPIC, &u->changes);
     u->check = loop_timer_new(a->loop, check_sessions, u);
+    identities_on_end(a->identities, session_ended, u);
     return u;
 }
 
@@ -372,6 +396,7 @@ void updates_free(struct updates *u)
 {
     if (!u)
         return;
+    identities_on_end(u->api->identities, NULL, NULL);
     topic_leave(u->api->topics, &u->changes);
     loop_timer_free(u->check);
     if (u->batch)

@@ -1,6 +1,7 @@
 #include "api/webhooks/webhook_events.h"
 
 #include <openssl/rand.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "api/webhooks/webhook_payload.h"
@@ -21,23 +22,38 @@ int webhook_new_uuid(char ret[WEBHOOK_UUID_MAX], struct error *err)
 /* A webhook whose receiver has been away for long has this many messages at most; further events are not told it. */
 enum { WAITING_MAX = 1000 };
 
+/* *ret_room says whether the webhook may be told one more message, whose id is then in ret_id. `of` and `id` name in
+ * the log what the message would have been about. */
+static int begin_message(struct store *db, int32_t webhook_id, const char *of, const char *id,
+                         char ret_id[WEBHOOK_UUID_MAX], bool *ret_room, struct error *err)
+{
+    int64_t waiting;
+    if (store_webhook_deliveries_waiting(db, webhook_id, &waiting, err) < 0 || webhook_new_uuid(ret_id, err) < 0)
+        return -1;
+    *ret_room = waiting < WAITING_MAX;
+    if (!*ret_room)
+        log_warning("webhook.full", "webhook=%d waiting=%lld %s=%s action=not_told", webhook_id, (long long)waiting, of,
+                    id);
+    return 0;
+}
+
+static bool is_slack(const struct store_webhook *h)
+{
+    return strcmp(h->type, "SLACK") == 0;
+}
+
 static int add_message(struct store *db, const struct store_webhook *h, struct webhook_event *e, struct error *err)
 {
     cleanup_strbuf struct strbuf body = STRBUF_INIT;
-    char event_id[WEBHOOK_UUID_MAX];
-    int64_t waiting;
-    if (store_webhook_deliveries_waiting(db, h->id, &waiting, err) < 0 || webhook_new_uuid(event_id, err) < 0)
+    char event_id[WEBHOOK_UUID_MAX], experiment[16];
+    bool room;
+    snprintf(experiment, sizeof(experiment), "%d", e->experiment->id);
+    if (begin_message(db, h->id, "exp", experiment, event_id, &room, err) < 0)
         return -1;
-    if (waiting >= WAITING_MAX) {
-        log_warning("webhook.full", "webhook=%d waiting=%lld exp=%d action=not_told", h->id, (long long)waiting,
-                    e->experiment->id);
+    if (!room)
         return 0;
-    }
     e->event_id = event_id;
-    if (strcmp(h->type, "SLACK") == 0)
-        webhook_payload_slack(e, &body);
-    else
-        webhook_payload_default(e, &body);
+    (is_slack(h) ? webhook_payload_slack : webhook_payload_default)(e, &body);
     return store_webhook_delivery_add(db, h->id, strbuf_str(&body), e->now_us, err);
 }
 
@@ -89,4 +105,85 @@ int webhook_alert(struct store *db, int32_t experiment_id, int32_t trial_id,
                                            : "INFO",
                               .trial_id = trial_id};
     return tell(db, experiment_id, "CUSTOM", &e, err);
+}
+
+/* ---- lines of task logs ------------------------------------------------------------------------------------------ */
+
+static int add_log_message(struct store *db, const struct store_webhook *h, struct webhook_log_event *e, bool *ret_told,
+                           struct error *err)
+{
+    cleanup_strbuf struct strbuf body = STRBUF_INIT;
+    char event_id[WEBHOOK_UUID_MAX];
+    bool room;
+    if (begin_message(db, h->id, "task", e->task->id, event_id, &room, err) < 0)
+        return -1;
+    if (!room)
+        return 0;
+    e->event_id = event_id;
+    (is_slack(h) ? webhook_payload_log_slack : webhook_payload_log_default)(e, &body);
+    *ret_told = true;
+    return store_webhook_delivery_add(db, h->id, strbuf_str(&body), e->now_us, err);
+}
+
+/* The match is noted before anything else is looked at: a task whose lines match again and again costs one statement
+ * for each of them. */
+int webhook_log_matched(struct store *db, const char *task_id, const struct webhook_log_hit *hit, const char *base_url,
+                        int64_t now_us, bool *ret_told, struct error *err)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct store_webhook_task task;
+    struct store_webhook h;
+    int64_t added;
+    *ret_told = false;
+    if (store_webhook_log_match_add(db, task_id, hit->trigger_id, now_us, &added, err) < 0)
+        return -1;
+    if (added == 0)
+        return 0;
+    if (store_webhook_task(db, task_id, &a, &task, err) < 0 || store_webhook_get(db, hit->webhook_id, &a, &h, err) < 0)
+        return -1;
+    if (!webhook_concerns(&h, task.config ? task.config : "{}"))
+        return 0;
+    struct webhook_log_event e = {.now_us = now_us,
+                                  .base_url = base_url,
+                                  .task = &task,
+                                  .node_name = hit->node_name,
+                                  .regex = hit->regex,
+                                  .line = hit->line};
+    return add_log_message(db, &h, &e, ret_told, err);
+}
+
+/* ---- aliases of models ------------------------------------------------------------------------------------------- */
+
+static int add_alias_message(struct store *db, const struct store_webhook *h, struct webhook_alias_event *e,
+                             struct error *err)
+{
+    cleanup_strbuf struct strbuf body = STRBUF_INIT;
+    char event_id[WEBHOOK_UUID_MAX], model[16];
+    bool room;
+    snprintf(model, sizeof(model), "%d", e->model_id);
+    if (begin_message(db, h->id, "model", model, event_id, &room, err) < 0)
+        return -1;
+    if (!room)
+        return 0;
+    e->event_id = event_id;
+    (is_slack(h) ? webhook_payload_alias_slack : webhook_payload_alias_default)(e, &body);
+    return store_webhook_delivery_add(db, h->id, strbuf_str(&body), e->now_us, err);
+}
+
+int webhook_alias_changed(struct store *db, struct webhook_alias_event *e, const char *base_url, int64_t now_us,
+                          struct error *err)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct store_webhook *h;
+    size_t n;
+    e->base_url = base_url;
+    e->now_us = now_us;
+    if (e->version == e->version_before)
+        return 0;
+    if (store_webhooks_for_event(db, "MODEL_ALIAS", "", e->workspace_id, &a, &h, &n, err) < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        if (add_alias_message(db, &h[i], e, err) < 0)
+            return -1;
+    return 0;
 }

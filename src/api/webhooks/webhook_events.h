@@ -23,4 +23,18 @@ int webhook_alert(struct store *db, int32_t experiment_id, int32_t trial_id,
                   const struct wire_webhook_custom_webhook_event_data *data, const char *base_url, int64_t now_us,
                   struct error *err);
 
+/* A pattern of a trigger was found in a line of a task's log. */
+struct webhook_log_hit {
+    int32_t trigger_id, webhook_id;
+    const char *regex, *node_name, *line;
+};
+/* Tells it once for each task and trigger; *ret_told says whether there is a new message. */
+int webhook_log_matched(struct store *db, const char *task_id, const struct webhook_log_hit *hit, const char *base_url,
+                        int64_t now_us, bool *ret_told, struct error *err);
+
+/* An alias of a model stands for another version. event_id, now_us and base_url of the event are filled in. */
+struct webhook_alias_event;
+int webhook_alias_changed(struct store *db, struct webhook_alias_event *e, const char *base_url, int64_t now_us,
+                          struct error *err);
+
 #endif

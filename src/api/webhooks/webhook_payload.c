@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/cleanup.h"
+#include "common/base/must.h"
 #include "common/json/json.h"
 
 #define US_PER_S 1000000ll
@@ -41,12 +43,13 @@ static struct json_object *experiment_of(const struct webhook_event *e)
     return o;
 }
 
-static struct json_object *message_of(const char *event_id, const char *type, int64_t now_us, const char *state,
-                                      struct json_object *data)
+/* The condition of the trigger has one key at most; key NULL: none. */
+static struct json_object *message_of(const char *event_id, const char *type, int64_t now_us, const char *key,
+                                      const char *value, struct json_object *data)
 {
     struct json_object *o = json_object_new_object(), *condition = json_object_new_object();
-    if (state)
-        json_object_object_add(condition, "state", text(state));
+    if (key)
+        json_object_object_add(condition, key, text(value));
     json_object_object_add(o, "event_id", text(event_id));
     json_object_object_add(o, "event_type", text(type));
     json_object_object_add(o, "timestamp", json_object_new_int64(now_us / US_PER_S));
@@ -67,7 +70,47 @@ void webhook_payload_default(const struct webhook_event *e, struct strbuf *out)
         json_object_object_add(data, "custom_data", custom);
     }
     cleanup_json struct json_object *o = message_of(e->event_id, e->state ? "EXPERIMENT_STATE_CHANGE" : "CUSTOM",
-                                                    e->now_us, e->state, data);
+                                                    e->now_us, e->state ? "state" : NULL, e->state, data);
+    json_print(o, out);
+}
+
+/* The text, or as much of it as the message may have, ending at the border of a character. */
+static struct json_object *text_up_to(const char *s, size_t max)
+{
+    size_t n = strlen(s);
+    if (n > max)
+        for (n = max; n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80;)
+            n--;
+    return json_object_new_string_len(s, (int)n);
+}
+
+enum { LINE_MAX_BYTES = 8192 };
+
+void webhook_payload_log_default(const struct webhook_log_event *e, struct strbuf *out)
+{
+    struct json_object *data = json_object_new_object(), *log = json_object_new_object();
+    json_object_object_add(log, "task_id", text(e->task->id));
+    json_object_object_add(log, "node_name", text(e->node_name));
+    json_object_object_add(log, "triggering_log", text_up_to(e->line, LINE_MAX_BYTES));
+    json_object_object_add(data, "task_log", log);
+    cleanup_json struct json_object *o = message_of(e->event_id, "TASK_LOG", e->now_us, "regex", e->regex, data);
+    json_print(o, out);
+}
+
+void webhook_payload_alias_default(const struct webhook_alias_event *e, struct strbuf *out)
+{
+    struct json_object *data = json_object_new_object(), *alias = json_object_new_object();
+    json_object_object_add(alias, "model_id", json_object_new_int(e->model_id));
+    json_object_object_add(alias, "model_name", text(e->model_name));
+    json_object_object_add(alias, "workspace_id", json_object_new_int(e->workspace_id));
+    json_object_object_add(alias, "alias", text(e->alias));
+    if (e->version)
+        json_object_object_add(alias, "version", json_object_new_int(e->version));
+    if (e->version_before)
+        json_object_object_add(alias, "previous_version", json_object_new_int(e->version_before));
+    json_object_object_add(alias, "username", text(e->username));
+    json_object_object_add(data, "model_alias", alias);
+    cleanup_json struct json_object *o = message_of(e->event_id, "CUSTOM", e->now_us, "event", "MODEL_ALIAS", data);
     json_print(o, out);
 }
 
@@ -207,16 +250,84 @@ void webhook_payload_slack(const struct webhook_event *e, struct strbuf *out)
     json_print(o, out);
 }
 
+/* A message that is one section of text. */
+static void print_section(const char *type, const char *s, struct strbuf *out)
+{
+    cleanup_json struct json_object *o = json_object_new_object();
+    json_object_object_add(o, "blocks", list_of(section(type, s)));
+    json_print(o, out);
+}
+
+/* Text between triple back-ticks, which Slack shows as it is. Slack takes 3,000 characters in a section, so that what
+ * is longer is cut. Back-ticks within become apostrophes: three of them would end the quotation. */
+static void add_quoted(struct strbuf *out, const char *s, size_t max)
+{
+    cleanup_json struct json_object *cut = text_up_to(s, max);
+    cleanup_free char *shown = must_strdup(json_object_get_string(cut));
+    for (char *c = shown; *c; c++)
+        if (*c == '`')
+            *c = '\'';
+    strbuf_adds(out, "```");
+    add_plain(out, shown);
+    strbuf_adds(out, shown[0] && s[strlen(shown)] ? "…```\n" : "```\n");
+}
+
+/* Where the whole log is shown; a task that is no trial has no page of its own. */
+static void add_log_link(struct strbuf *out, const struct webhook_log_event *e)
+{
+    const struct store_webhook_task *k = e->task;
+    if (!k->experiment_id)
+        return;
+    strbuf_addf(out,
+                *e->base_url ? "<%s/det/experiments/%d/trials/%d/logs | View full logs here>"
+                             : "View full logs at %s/det/experiments/%d/trials/%d/logs",
+                e->base_url, k->experiment_id, k->trial_id);
+}
+
+void webhook_payload_log_slack(const struct webhook_log_event *e, struct strbuf *out)
+{
+    enum { LINE_MAX = 1500, REGEX_MAX = 400 };
+    const struct store_webhook_task *k = e->task;
+    cleanup_strbuf struct strbuf s = STRBUF_INIT;
+    if (k->experiment_id)
+        strbuf_addf(&s, "Experiment ID `%d`, Trial ID `%d`", k->experiment_id, k->trial_id);
+    else
+        strbuf_addf(&s, "Task ID `%s`, task type `%s`", k->id, k->type);
+    strbuf_adds(&s, ", running on node `");
+    add_plain(&s, e->node_name);
+    strbuf_adds(&s, "`, reported a log\n");
+    add_quoted(&s, e->line, LINE_MAX);
+    strbuf_adds(&s, "This log matched the regex\n");
+    add_quoted(&s, e->regex, REGEX_MAX);
+    add_log_link(&s, e);
+    print_section("mrkdwn", strbuf_str(&s), out);
+}
+
+void webhook_payload_alias_slack(const struct webhook_alias_event *e, struct strbuf *out)
+{
+    cleanup_strbuf struct strbuf s = STRBUF_INIT;
+    strbuf_addf(&s, "Alias `%s` of model ", e->alias);
+    add_link(&s, e->base_url, "models", e->model_id, "", e->model_name);
+    if (e->version)
+        strbuf_addf(&s, " is version %d now", e->version);
+    else
+        strbuf_adds(&s, " was removed");
+    if (e->version_before)
+        strbuf_addf(&s, " (before: version %d)", e->version_before);
+    strbuf_adds(&s, ", changed by ");
+    add_plain(&s, e->username);
+    print_section("mrkdwn", strbuf_str(&s), out);
+}
+
 void webhook_payload_test(bool slack, const char *event_id, int64_t now_us, struct strbuf *out)
 {
-    cleanup_json struct json_object *o = NULL;
     if (slack) {
-        o = json_object_new_object();
-        json_object_object_add(o, "blocks", list_of(section("plain_text", "test")));
-    } else {
-        struct json_object *data = json_object_new_object();
-        json_object_object_add(data, "data", text("test"));
-        o = message_of(event_id, "EXPERIMENT_STATE_CHANGE", now_us, "COMPLETED", data);
+        print_section("plain_text", "test", out);
+        return;
     }
+    struct json_object *data = json_object_new_object();
+    json_object_object_add(data, "data", text("test"));
+    cleanup_json struct json_object *o = message_of(event_id, "EXPERIMENT_STATE_CHANGE", now_us, "state", "COMPLETED",
+                                                    data);
     json_print(o, out);
 }

@@ -3,21 +3,15 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/base/utf8.h"
+#include "api/pipeline/names.h"
 #include "common/json/json.h"
+#include "core/config/log_policies.h"
 
-enum { NAME_MAX_BYTES = 255, URL_MAX_BYTES = 2000, TRIGGERS_MAX = 50 };
+enum { URL_MAX_BYTES = 2000, TRIGGERS_MAX = 50 };
 
 int webhook_check_name(const char *name, struct error *err)
 {
-    size_t n = name ? strlen(name) : 0;
-    if (n == 0 || n > NAME_MAX_BYTES || !name[strspn(name, " ")])
-        return error_set(err, ERR_INVALID, "the name of a webhook has 1 to %d bytes and is not blank, this one has %zu",
-                         NAME_MAX_BYTES, n);
-    const char *bad = text_find_control(name);
-    return bad ? error_set(err, ERR_INVALID, "the name of a webhook has no control characters; byte %zu is 0x%02x",
-                           (size_t)(bad - name) + 1, (unsigned char)*bad)
-               : 0;
+    return name_check("webhook", name, "", err);
 }
 
 int webhook_check_url(const char *url, struct error *err)
@@ -43,16 +37,32 @@ int webhook_check_url(const char *url, struct error *err)
 
 /* ---- triggers ---------------------------------------------------------------------------------------------------- */
 
-static int read_state(const char *condition, struct arena *a, const char **ret, struct error *err)
+/* Reads the text at a key of the condition; *ret is NULL if there is none. */
+static int read_condition(const char *condition, const char *key, struct arena *a, const char **ret, struct error *err)
 {
     cleanup_json struct json_object *v = NULL;
-    struct json_object *state = NULL;
+    struct json_object *value = NULL;
+    *ret = NULL;
     if (condition && json_parse(condition, strlen(condition), &v, err) < 0)
         return error_wrap(err, "condition");
-    if (!v || !json_object_object_get_ex(v, "state", &state) || !json_object_is_type(state, json_type_string))
+    if (!json_object_is_type(v, json_type_object) || !json_object_object_get_ex(v, key, &value) ||
+        !json_object_is_type(value, json_type_string))
+        return 0;
+    /* A zero byte within the text would end it unnoticed. */
+    if (strlen(json_object_get_string(value)) != (size_t)json_object_get_string_len(value))
+        return error_set(err, ERR_INVALID, "condition.%s has a character U+0000, which is not allowed", key);
+    *ret = arena_strdup(a, json_object_get_string(value));
+    return 0;
+}
+
+static int read_state(const char *condition, struct arena *a, const char **ret, struct error *err)
+{
+    const char *text;
+    if (read_condition(condition, "state", a, &text, err) < 0)
+        return -1;
+    if (!text)
         return error_set(err, ERR_INVALID,
                          "the condition of a change of state names the state: {\"state\": \"COMPLETED\"}");
-    const char *text = json_object_get_string(state);
     char name[64];
     int32_t number;
     snprintf(name, sizeof(name), "STATE_%s", strncmp(text, "STATE_", 6) == 0 ? text + 6 : text);
@@ -63,27 +73,61 @@ static int read_state(const char *condition, struct arena *a, const char **ret, 
     return 0;
 }
 
+static int read_regex(const char *condition, struct arena *a, const char **ret, struct error *err)
+{
+    const char *text;
+    if (read_condition(condition, "regex", a, &text, err) < 0)
+        return -1;
+    size_t n = text ? strlen(text) : 0;
+    if (n == 0)
+        return error_set(err, ERR_INVALID,
+                         "the condition of a trigger on task logs is a pattern: {\"regex\": \"out of memory\"}");
+    if (n > WEBHOOK_REGEX_MAX_BYTES)
+        return error_set(err, ERR_INVALID, "condition.regex has %zu bytes, at most %d are allowed", n,
+                         WEBHOOK_REGEX_MAX_BYTES);
+    if (log_policy_check_pattern(text, err) < 0)
+        return error_wrap(err, "condition.regex");
+    *ret = text;
+    return 0;
+}
+
+/* A custom trigger without a condition is told of alerts. Changes of aliases are a condition of it and no type of
+ * trigger, since clients of release 0.38.1 refuse a list that has a type which they do not know. */
+static int read_custom(const char *condition, struct arena *a, const char **ret, struct error *err)
+{
+    const char *event;
+    if (read_condition(condition, "event", a, &event, err) < 0)
+        return -1;
+    if (event && strcmp(event, WEBHOOK_EVENT_MODEL_ALIAS) != 0)
+        return error_set(err, ERR_INVALID,
+                         "condition.event '%.40s' is no event: " WEBHOOK_EVENT_MODEL_ALIAS
+                         " is a change of a model's alias; leave the condition out for alerts of experiments",
+                         event);
+    *ret = event ? "MODEL_ALIAS" : "CUSTOM";
+    return 0;
+}
+
 static int read_trigger(const struct wire_webhook_trigger *given, struct arena *a, struct store_webhook_trigger *ret,
                         struct error *err)
 {
-    *ret = (struct store_webhook_trigger){.state = ""};
+    *ret = (struct store_webhook_trigger){.state = "", .regex = ""};
     switch (given->trigger_type) {
     case WIRE_WEBHOOK_TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE:
         ret->type = "EXPERIMENT_STATE_CHANGE";
         return read_state(given->condition, a, &ret->state, err);
     case WIRE_WEBHOOK_TRIGGER_TYPE_CUSTOM:
-        ret->type = "CUSTOM";
-        return 0;
+        return read_custom(given->condition, a, &ret->type, err);
     case WIRE_WEBHOOK_TRIGGER_TYPE_TASK_LOG:
-        return error_set(err, ERR_INVALID,
-                         "TRIGGER_TYPE_TASK_LOG is planned; this version of the master does not look for patterns of "
-                         "webhooks in task logs. log_policies of an experiment's configuration do");
+        ret->type = "TASK_LOG";
+        return read_regex(given->condition, a, &ret->regex, err);
     case WIRE_WEBHOOK_TRIGGER_TYPE_METRIC_THRESHOLD_EXCEEDED:
-        return error_set(err, ERR_INVALID, "TRIGGER_TYPE_METRIC_THRESHOLD_EXCEEDED is not served");
+        return error_set(err, ERR_INVALID,
+                         "TRIGGER_TYPE_METRIC_THRESHOLD_EXCEEDED is not served: no release has ever sent such a "
+                         "message. Code of the experiment can raise an alert (TRIGGER_TYPE_CUSTOM)");
     default:
-        return error_set(
-            err, ERR_INVALID,
-            "triggerType is missing; TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE and TRIGGER_TYPE_CUSTOM are allowed");
+        return error_set(err, ERR_INVALID,
+                         "triggerType is missing; TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE, TRIGGER_TYPE_TASK_LOG and "
+                         "TRIGGER_TYPE_CUSTOM are allowed");
     }
 }
 
@@ -97,7 +141,8 @@ int webhook_read_triggers(const struct wire_webhook_trigger *given, size_t n, st
         if (read_trigger(&given[i], a, &t[i], err) < 0)
             return error_wrap(err, "triggers[%zu]", i);
         for (size_t j = 0; j < i; j++)
-            if (strcmp(t[i].type, t[j].type) == 0 && strcmp(t[i].state, t[j].state) == 0)
+            if (strcmp(t[i].type, t[j].type) == 0 && strcmp(t[i].state, t[j].state) == 0 &&
+                strcmp(t[i].regex, t[j].regex) == 0)
                 return error_set(err, ERR_INVALID, "triggers[%zu] is the same as triggers[%zu]", i, j);
     }
     *ret = t;

@@ -7,6 +7,11 @@
 #include "gen/wire.h"
 #include "store/rows.h"
 
+/* A pattern has this many bytes at most, and the webhooks of one workspace, or of the whole cluster, have this many
+ * patterns at most together: each of them is looked for in each line. */
+enum { WEBHOOK_REGEX_MAX_BYTES = 1000, WEBHOOK_PATTERNS_MAX = 50 };
+#define WEBHOOK_EVENT_MODEL_ALIAS "MODEL_ALIAS" /* the condition of a custom trigger: {"event": "MODEL_ALIAS"} */
+
 int webhook_check_name(const char *name, struct error *err);
 /* http:// or https:// with a host; without a user name or password, which every reader of the webhook would see. */
 int webhook_check_url(const char *url, struct error *err);

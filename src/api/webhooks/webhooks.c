@@ -11,10 +11,30 @@
 
 /* ---- showing ----------------------------------------------------------------------------------------------------- */
 
-static enum wire_webhook_trigger_type trigger_type(const char *type)
+static const char *condition_of(struct arena *a, const char *key, const char *value)
 {
-    return strcmp(type, "CUSTOM") == 0 ? WIRE_WEBHOOK_TRIGGER_TYPE_CUSTOM
-                                       : WIRE_WEBHOOK_TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE;
+    cleanup_json struct json_object *o = json_object_new_object();
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    json_object_object_add(o, key, json_object_new_string(value));
+    json_print(o, &text);
+    return arena_strdup(a, strbuf_str(&text));
+}
+
+static struct wire_webhook_trigger trigger_to_wire(const struct store_webhook_trigger *t, struct arena *a)
+{
+    struct wire_webhook_trigger w = {.id = t->id, .webhook_id = t->webhook_id, .condition = "{}"};
+    if (strcmp(t->type, "TASK_LOG") == 0) {
+        w.trigger_type = WIRE_WEBHOOK_TRIGGER_TYPE_TASK_LOG;
+        w.condition = condition_of(a, "regex", t->regex);
+    } else if (strcmp(t->type, "EXPERIMENT_STATE_CHANGE") == 0) {
+        w.trigger_type = WIRE_WEBHOOK_TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE;
+        w.condition = condition_of(a, "state", t->state);
+    } else {
+        w.trigger_type = WIRE_WEBHOOK_TRIGGER_TYPE_CUSTOM;
+        if (strcmp(t->type, "MODEL_ALIAS") == 0)
+            w.condition = condition_of(a, "event", WEBHOOK_EVENT_MODEL_ALIAS);
+    }
+    return w;
 }
 
 static int webhook_to_wire(struct req *r, struct store *db, const struct store_webhook *h, struct wire_webhook *ret,
@@ -35,11 +55,7 @@ static int webhook_to_wire(struct req *r, struct store *db, const struct store_w
                                  .triggers = arena_array(&r->arena, struct wire_webhook_trigger, n + 1),
                                  .triggers_n = n};
     for (size_t i = 0; i < n; i++)
-        ret->triggers[i] = (struct wire_webhook_trigger){
-            .id = t[i].id,
-            .trigger_type = trigger_type(t[i].type),
-            .condition = *t[i].state ? arena_printf(&r->arena, "{\"state\":\"%s\"}", t[i].state) : "{}",
-            .webhook_id = h->id};
+        ret->triggers[i] = trigger_to_wire(&t[i], &r->arena);
     return 0;
 }
 
@@ -73,6 +89,33 @@ static int check_kind(const struct wire_webhook *w, struct error *err)
     return 0;
 }
 
+/* Patterns are looked for in each line of each task of the workspace, so that there is a limit to their number. */
+static int check_patterns(struct store *db, int32_t workspace_id, const struct store_webhook_trigger *t, size_t n,
+                          struct error *err)
+{
+    int64_t patterns = 0, there;
+    for (size_t i = 0; i < n; i++)
+        patterns += *t[i].regex != '\0';
+    if (patterns == 0)
+        return 0;
+    if (store_webhook_pattern_count(db, workspace_id, &there, err) < 0)
+        return -1;
+    if (there + patterns <= WEBHOOK_PATTERNS_MAX)
+        return 0;
+    return error_set(err, ERR_INVALID,
+                     "the webhooks of %s have %lld patterns for task logs, and this one would add %lld; together they "
+                     "may have %d: remove one, or join patterns with |",
+                     workspace_id ? "this workspace" : "the cluster", (long long)there, (long long)patterns,
+                     WEBHOOK_PATTERNS_MAX);
+}
+
+/* A step on the loop, once the webhook is stored. */
+static int use_patterns(struct req *r, struct core *core, struct error *err)
+{
+    r->api->services.webhook_patterns_changed(r->api->services.ctx);
+    return 0;
+}
+
 int api_post_webhook(struct req *r, struct store *db, const struct wire_post_webhook_request *in,
                      struct wire_post_webhook_response *ret, struct error *err)
 {
@@ -83,7 +126,8 @@ int api_post_webhook(struct req *r, struct store *db, const struct wire_post_web
     if (!w)
         return error_set(err, ERR_INVALID, "webhook is missing");
     if (webhook_check_name(w->name, err) < 0 || webhook_check_url(w->url, err) < 0 || check_kind(w, err) < 0 ||
-        webhook_read_triggers(w->triggers, w->triggers_n, &r->arena, &t, err) < 0)
+        webhook_read_triggers(w->triggers, w->triggers_n, &r->arena, &t, err) < 0 ||
+        check_patterns(db, w->workspace_id, t, w->triggers_n, err) < 0)
         return -1;
     struct store_webhook h = {.name = w->name,
                               .url = w->url,
@@ -96,7 +140,7 @@ int api_post_webhook(struct req *r, struct store *db, const struct wire_post_web
         store_webhook_get(db, id, &r->arena, &h, err) < 0 || webhook_to_wire(r, db, &h, shown, err) < 0)
         return -1;
     ret->webhook = shown;
-    return 0;
+    return req_then_loop(r, use_patterns);
 }
 
 int api_patch_webhook(struct req *r, struct store *db, const struct wire_patch_webhook_request *in,
@@ -111,7 +155,7 @@ int api_patch_webhook(struct req *r, struct store *db, const struct wire_patch_w
 int api_delete_webhook(struct req *r, struct store *db, const struct wire_delete_webhook_request *in,
                        struct wire_delete_webhook_response *ret, struct error *err)
 {
-    return store_webhook_delete(db, in->id, err);
+    return store_webhook_delete(db, in->id, err) < 0 ? -1 : req_then_loop(r, use_patterns);
 }
 
 /* ---- the test button --------------------------------------------------------------------------------------------- */

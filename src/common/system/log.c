@@ -26,7 +26,8 @@ static const struct {
 /* These are written while the program starts. log_set_sink() may be called later, and lines may come from any thread,
  * so the sink has a lock. */
 static const char *log_program = "";
-static int log_color, log_journal;
+static int log_journal;
+static atomic_bool log_color;
 static bool log_json;
 static atomic_int log_threshold = LOG_INFO;
 static pthread_mutex_t sink_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -47,7 +48,7 @@ static int is_journal(int fd)
 void log_init(const char *program, enum log_level level, int color)
 {
     log_program = program;
-    log_color = color;
+    log_set_color(color);
     log_journal = is_journal(STDERR_FILENO);
     log_set_level(level);
 }
@@ -60,6 +61,21 @@ void log_set_json(bool json)
 void log_set_level(enum log_level level)
 {
     atomic_store_explicit(&log_threshold, level, memory_order_relaxed);
+}
+
+void log_set_color(bool color)
+{
+    atomic_store_explicit(&log_color, color, memory_order_relaxed);
+}
+
+enum log_level log_level_now(void)
+{
+    return (enum log_level)atomic_load_explicit(&log_threshold, memory_order_relaxed);
+}
+
+bool log_color_now(void)
+{
+    return atomic_load_explicit(&log_color, memory_order_relaxed);
 }
 
 void log_set_sink(log_sink_fn *fn, void *ctx)

@@ -327,8 +327,8 @@ static void submit_scanned_batch(struct log_scan *s)
 static void scan_batch(struct log_batch *b, const char *allocation_id)
 {
     log_ingest_scan(&b->ingest, b->agent_id, submit_scanned_batch, b);
-    log_policies_find_trial(b->hub->m, allocation_id,
-                            &b->ingest.scan); /* a batch that belongs to no trial still keeps its place in the order */
+    log_policies_prepare(b->hub->m, allocation_id, &b->ingest.scan);
+    /* a batch in which there is nothing to look for still keeps its place in the order */
     log_policies_scan_soon(b->hub->m->log_policies, &b->ingest.scan);
 }
 
@@ -361,6 +361,7 @@ static void on_logs(struct link *l, struct agent_inbox_message *received)
     struct log_batch *b = must_calloc(1, sizeof(*b));
     *b = (struct log_batch){.hub = l->hub, .serial = l->serial, .arena = received->arena};
     b->ingest = (struct log_ingest){.task_id = logs->task_id ? logs->task_id : "",
+                                    .base_url = l->hub->m->info.webhook_base_url,
                                     .lines = received->lines,
                                     .arena = &b->arena,
                                     .container_id = logs->container_id ? logs->container_id : "",

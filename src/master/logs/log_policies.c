@@ -9,6 +9,7 @@
 #include "common/json/json.h"
 #include "common/system/log.h"
 #include "core/config/log_policies.h"
+#include "master/logs/webhook_patterns.h"
 #include "master/master.h"
 #include "net/loop/pool.h"
 #include "store/experiments/experiments.h"
@@ -25,13 +26,20 @@ struct set {
 
 STAILQ_HEAD(scan_list, log_scan);
 
-/* While a round runs, only the reader's thread uses `sets` and `round`. */
+/* While a round runs, only the reader's thread uses `sets`, `round`, `webhooks` and `webhooks_read`. */
 struct log_policies_scanner {
     struct pool *readers;
     struct loop_timer *retry;
     struct scan_list waiting, round;
     struct set *sets;
     bool busy;
+    struct webhook_patterns *webhooks;
+    struct {
+        bool again; /* the patterns of webhooks are to be read again */
+        bool any;   /* webhooks have patterns */
+    } webhooks_read;
+    /* For the loop: webhooks were changed since the last round began, and whether they may have patterns. */
+    bool webhooks_changed, webhooks_any;
 };
 
 /* ---- the policies of an experiment; on a reader's thread --------------------------------------------------------- */
@@ -118,7 +126,7 @@ static void warn_of_expensive(const struct log_scan *s, struct log_policies *pol
     }
 }
 
-static void scan_batch(struct log_policies_scanner *p, struct store *db, struct log_scan *s)
+static void scan_for_policies(struct log_policies_scanner *p, struct store *db, struct log_scan *s)
 {
     struct log_policies *policies = s->experiment_id ? policies_of(p, db, s->experiment_id) : NULL;
     bool found = false, *gave_up;
@@ -143,8 +151,13 @@ static void scan_round(void *worker, void *job)
 {
     struct log_policies_scanner *p = job;
     struct log_scan *s;
-    STAILQ_FOREACH(s, &p->round, next)
-        scan_batch(p, worker, s);
+    p->webhooks_read.any = webhook_patterns_refresh(p->webhooks, worker, p->webhooks_read.again);
+    p->webhooks_read.again = false;
+    STAILQ_FOREACH(s, &p->round, next) {
+        scan_for_policies(p, worker, s);
+        if (p->webhooks_read.any)
+            webhook_patterns_scan(p->webhooks, worker, s);
+    }
 }
 
 static void start_round(struct log_policies_scanner *p);
@@ -161,6 +174,7 @@ static void finish_scans(struct scan_list *list)
 static void round_done(void *job)
 {
     struct log_policies_scanner *p = job;
+    p->webhooks_any = p->webhooks_read.any || p->webhooks_changed;
     finish_scans(&p->round);
     p->busy = false;
     start_round(p);
@@ -173,6 +187,8 @@ static void start_round(struct log_policies_scanner *p)
         return;
     STAILQ_CONCAT(&p->round, &p->waiting);
     p->busy = true;
+    p->webhooks_read.again |= p->webhooks_changed;
+    p->webhooks_changed = false;
     if (pool_submit(p->readers, scan_round, round_done, p, &err) == 0)
         return;
     p->busy = false; /* the readers' queue is full; the timer tries again */
@@ -185,19 +201,26 @@ static void on_retry(void *ctx)
     start_round(ctx);
 }
 
-bool log_policies_find_trial(const struct master *m, const char *allocation_id, struct log_scan *s)
+bool log_policies_prepare(const struct master *m, const char *allocation_id, struct log_scan *s)
 {
     const struct allocation_row *allocation = core_allocation(m->core, allocation_id ? allocation_id : "");
     struct core_trial_view trial;
-    if (!allocation || strcmp(allocation->task_id, s->task_id) != 0 || !allocation->trial_id ||
-        !core_trial(m->core, allocation->trial_id, &trial))
-        return false;
+    bool webhooks_any = m->log_policies->webhooks_any;
+    if (!allocation || strcmp(allocation->task_id, s->task_id) != 0)
+        return webhooks_any;
     const struct container_row *container = core_allocation_container(m->core, allocation_id, 0);
     if (!s->agent_id && container)
         s->agent_id = arena_strdup(s->arena, container->agent_id);
+    if (!allocation->trial_id || !core_trial(m->core, allocation->trial_id, &trial))
+        return webhooks_any;
     s->trial_id = allocation->trial_id;
     s->experiment_id = trial.row->experiment_id;
     return true;
+}
+
+void log_policies_webhooks_changed(struct log_policies_scanner *p)
+{
+    p->webhooks_changed = p->webhooks_any = true;
 }
 
 bool log_policies_is_idle(const struct log_policies_scanner *p)
@@ -216,6 +239,8 @@ struct log_policies_scanner *log_policies_scanner_new(struct loop *l, struct poo
     struct log_policies_scanner *p = must_calloc(1, sizeof(*p));
     p->readers = readers;
     p->retry = loop_timer_new(l, on_retry, p);
+    p->webhooks = webhook_patterns_new();
+    p->webhooks_any = true; /* until the first round has looked */
     STAILQ_INIT(&p->waiting);
     STAILQ_INIT(&p->round);
     return p;
@@ -227,6 +252,7 @@ void log_policies_scanner_free(struct log_policies_scanner *p)
     if (!p)
         return;
     loop_timer_free(p->retry);
+    webhook_patterns_free(p->webhooks);
     HASH_ITER(hh, p->sets, s, next)
         drop_set(p, s);
     free(p);

@@ -48,6 +48,16 @@ WHERE id = $id;
 -- missing: allocation '$id'
 SELECT {allocation_row} FROM allocations a WHERE a.id = $id;
 
+-- Notes the address that a task has told for its ports. Nothing is written if the allocation has ended.
+-- name: allocations_set_proxy_address with id: text, address: text
+-- function: store_allocation_set_proxy_address returns changes
+UPDATE allocations SET proxy_address = $address WHERE id = $id AND end_us IS NULL;
+
+-- Returns "" if the task has told no address.
+-- name: allocations_proxy_address with id: text
+-- function: store_allocation_proxy_address returns text
+SELECT coalesce(proxy_address, '') FROM allocations WHERE id = $id;
+
 -- Returns the allocations of a task, in the order of their runs.
 -- name: allocations_of_task with task_id: text
 -- function: store_allocations_of_task returns rows

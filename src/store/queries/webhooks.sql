@@ -37,12 +37,13 @@ WHERE CAST($user_id AS INTEGER) = 0 OR w.user_id = $user_id ORDER BY h.id;
 
 -- row: store_webhook_trigger of webhook_triggers t
 t.id, t.webhook_id,
-t.type, -- EXPERIMENT_STATE_CHANGE, CUSTOM
-t.state -- of EXPERIMENT_STATE_CHANGE: the state that an experiment enters; else ""
+t.type,  -- EXPERIMENT_STATE_CHANGE, CUSTOM, TASK_LOG, MODEL_ALIAS
+t.state, -- of EXPERIMENT_STATE_CHANGE: the state that an experiment enters; else ""
+t.regex  -- of TASK_LOG: the pattern that is looked for in each line; else ""
 
 -- name: webhook_triggers_insert from store_webhook_trigger
 -- function: store_webhook_trigger_insert
-INSERT INTO webhook_triggers (webhook_id, type, state) VALUES ($webhook_id, $type, $state);
+INSERT INTO webhook_triggers (webhook_id, type, state, regex) VALUES ($webhook_id, $type, $state, $regex);
 
 -- name: webhook_triggers_of with webhook_id: id
 -- function: store_webhook_triggers returns rows
@@ -73,6 +74,45 @@ d.config
 -- function: store_webhook_subject returns row
 SELECT {store_webhook_subject} FROM experiments x JOIN projects p ON p.id = x.project_id JOIN workspaces w ON w.id = p.workspace_id
 JOIN experiment_documents d ON d.experiment_id = x.id WHERE x.id = $experiment_id;
+
+-- ---- lines of task logs ----
+
+-- row: store_webhook_pattern of webhook_triggers t
+t.id, t.webhook_id, t.regex
+
+-- The patterns that are looked for in logs of tasks of a workspace: those of its webhooks, and of webhooks of the whole cluster. The
+-- workspace 0 is that of tasks that belong to none.
+-- name: webhook_patterns_of with workspace_id: id
+-- function: store_webhook_patterns returns rows
+SELECT {store_webhook_pattern} FROM webhook_triggers t JOIN webhooks h ON h.id = t.webhook_id
+WHERE t.type = 'TASK_LOG' AND (h.workspace_id IS NULL OR h.workspace_id = $workspace_id) ORDER BY t.id;
+
+-- How many patterns the webhooks of exactly this workspace have; 0: those of the whole cluster.
+-- name: webhook_patterns_count with workspace_id: id
+-- function: store_webhook_pattern_count returns i64
+SELECT count(*) FROM webhook_triggers t JOIN webhooks h ON h.id = t.webhook_id
+WHERE t.type = 'TASK_LOG' AND coalesce(h.workspace_id, 0) = $workspace_id;
+
+-- A task as messages about its log name it. type NULL: there is no such task.
+-- row: store_webhook_task of tasks k, trials t, experiments x, projects p, launched_tasks l, experiment_documents d
+k.id, k.type, k.trial_id,
+t.experiment_id,                                              -- 0: the task belongs to no trial
+coalesce(p.workspace_id, l.workspace_id, 0) AS workspace_id: id, -- 0: the task belongs to no workspace
+d.config: text?                                                -- that of the experiment, or NULL
+
+-- name: webhook_tasks with task_id: text
+-- function: store_webhook_task returns row
+SELECT {store_webhook_task} FROM tasks k LEFT JOIN trials t ON t.id = k.trial_id LEFT JOIN experiments x ON x.id = t.experiment_id
+LEFT JOIN projects p ON p.id = x.project_id LEFT JOIN launched_tasks l ON l.task_id = k.id
+LEFT JOIN experiment_documents d ON d.experiment_id = x.id WHERE k.id = $task_id;
+
+-- Notes that a trigger has matched in the log of a task. Nothing is written if it had matched before, or if it is gone by now.
+-- name: webhook_log_matches_add with task_id: text, trigger_id: id, now_us: i64
+-- function: store_webhook_log_match_add returns changes
+-- unknown: task $task_id does not exist
+INSERT INTO webhook_log_matches (task_id, trigger_id, matched_us)
+SELECT CAST($task_id AS TEXT), t.id, CAST($now_us AS INTEGER) FROM webhook_triggers t WHERE t.id = $trigger_id
+ON CONFLICT (task_id, trigger_id) DO NOTHING;
 
 -- ---- the queue ----
 

@@ -14,7 +14,7 @@ w.error_message,
 w.checkpoint_storage, -- JSON, or NULL
 w.storage_by_admin: bool, -- an admin has set the storage
 w.default_compute_pool, w.default_aux_pool, -- NULL: the cluster's default pools
-w.created_us,
+w.created_us, w.modified_us,
 -- read only: filled by get and list
 u.username,
 (SELECT count(*) FROM projects p WHERE p.workspace_id = w.id) AS num_projects: i32,
@@ -30,7 +30,7 @@ INSERT INTO {insert store_workspace};
 UPDATE workspaces SET name = $name, user_id = $user_id, archived = $archived, state = $state, error_message = $error_message,
     agent_uid = $agent.uid, agent_gid = $agent.gid, agent_user = $agent.user, agent_group = $agent.group,
     checkpoint_storage = $checkpoint_storage, default_compute_pool = $default_compute_pool,
-    default_aux_pool = $default_aux_pool, storage_by_admin = $storage_by_admin
+    default_aux_pool = $default_aux_pool, storage_by_admin = $storage_by_admin, modified_us = $modified_us
 WHERE id = $id;
 
 -- name: workspaces_immutable
@@ -117,7 +117,7 @@ p.description,
 p.notes: text or "[]", -- JSON list of {name, contents}
 p.archived: bool, p.immutable: bool,
 p.state, p.error_message, -- NULL, "DELETING" or "DELETE_FAILED", and why the deletion failed
-p.created_us,
+p.created_us, p.modified_us,
 -- read only
 w.name AS workspace_name, u.username, w.archived AS workspace_archived: bool,
 (SELECT count(*) FROM experiments x WHERE x.project_id = p.id) AS num_experiments: i32,
@@ -130,7 +130,7 @@ INSERT INTO {insert store_project};
 
 -- name: projects_update from store_project
 UPDATE projects SET workspace_id = $workspace_id, user_id = $user_id, name = $name, key = $key, description = $description,
-    notes = $notes, archived = $archived, state = $state, error_message = $error_message
+    notes = $notes, archived = $archived, state = $state, error_message = $error_message, modified_us = $modified_us
 WHERE id = $id;
 
 -- name: projects_immutable

@@ -173,6 +173,30 @@ def test_projects_change_and_move_with_their_notes(master):
     assert master.post(f"/api/v1/projects/{p}/move", {"destinationWorkspaceId": 999}).status == 404
 
 
+def test_the_second_of_two_who_change_a_place_at_once_is_told(master):
+    w = workspace(master, "at once")["id"]
+    p = project(master, w, "at once")["id"]
+    for path, name, key in ((f"/api/v1/workspaces/{w}", "workspace", "name"), (f"/api/v1/projects/{p}", "project", "name")):
+        seen = master.get(path).json[name]["modifiedAt"]
+        changed = master.patch(path, {key: "first", "ifModifiedAt": seen})
+        assert changed.status == 200 and changed.json[name]["modifiedAt"] > seen, changed
+        why = error(master.patch(path, {key: "second", "ifModifiedAt": seen}), 409)
+        assert f'{name} "first" was changed at ' in why and "since you read it" in why
+        now = master.get(path).json[name]
+        assert now["name"] == "first" and now == changed.json[name]
+        assert master.patch(path, {key: "third", "ifModifiedAt": now["modifiedAt"]}).status == 200
+        assert master.patch(path, {key: "fourth"}).status == 200
+        assert master.patch(path, {key: "x", "ifModifiedAt": "yesterday"}).status == 400
+        before = master.get(path).json[name]["modifiedAt"]
+        assert master.post(f"{path}/archive").status == 200 and master.post(f"{path}/unarchive").status == 200
+        assert master.get(path).json[name]["modifiedAt"] > before
+    seen = master.get(f"/api/v1/projects/{p}").json["project"]["modifiedAt"]
+    notes = f"/api/v1/projects/{p}/notes"
+    assert master.request("PUT", notes, {"projectId": p, "notes": [{"name": "a", "contents": "1"}], "ifModifiedAt": seen}).status == 200
+    error(master.request("PUT", notes, {"projectId": p, "notes": [], "ifModifiedAt": seen}), 409)
+    assert [n["name"] for n in master.get(f"/api/v1/projects/{p}").json["project"]["notes"]] == ["a"]
+
+
 def test_an_empty_place_goes_at_once_and_its_number_does_not_come_again(master):
     w = workspace(master, "empty")["id"]
     p = project(master, w, "p")["id"]

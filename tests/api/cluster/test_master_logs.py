@@ -79,3 +79,28 @@ def test_secrets_are_not_in_it(new_cluster):
     assert "master.ready" in text
     for secret in [*secrets, "geheim77", "geheim88"]:
         assert secret and secret not in text
+
+
+def test_the_level_of_the_log_changes_while_the_master_runs(admin):
+    def patch(paths, status=200, **log):
+        reply = admin.patch("/api/v1/master/config", {"config": {"log": log}, "fieldMask": {"paths": paths}})
+        assert reply.status == status, reply
+        return reply
+
+    def shown():
+        return admin.get("/api/v1/master/config").json["config"]["log"]
+
+    before = shown()
+    for paths, log in (([], {"level": "LOG_LEVEL_DEBUG"}), (["log.level"], {}), (["log.format"], {}), (["security"], {}), (["log.level", "port"], {"level": "LOG_LEVEL_DEBUG"})):
+        assert patch(paths, 400, **log).json["error"]["error"]
+    assert shown() == before and before["level"] == "info"
+    patch(["log.level"], level="LOG_LEVEL_CRITICAL", color=not before["color"])
+    assert shown() == {**before, "level": "fatal"}  # the colour was not named
+    admin.login(keep=False)
+    patch(["log"], level="LOG_LEVEL_DEBUG", color=False)
+    assert shown() == {**before, "level": "debug", "color": False}
+    log = admin.master_log()
+    changes = [i for i, line in enumerate(log.splitlines()) if " master.log_changed " in line]
+    assert len(changes) == 2 and "level=fatal" in log and "before=info," in log and "by=admin" in log
+    assert "api.login" not in "\n".join(log.splitlines()[changes[0]:changes[1]])
+    assert admin.patch("/api/v1/master/config", {"fieldMask": {"paths": ["log"]}}, token=admin.login("determined", keep=False).json["token"]).status == 403

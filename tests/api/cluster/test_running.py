@@ -215,6 +215,19 @@ def test_master_configuration_is_for_admins_and_hides_secrets(cluster, running, 
     assert config["port"] == cluster.port
 
 
+def test_a_task_tells_the_address_of_its_ports_and_is_told_that_nothing_waits_for_its_container(cluster, running):
+    path = f"/api/v1/allocations/{running[2]}"
+    assert "proxyAddress" not in cluster.get(path).json["allocation"]
+    for wrong in ({}, {"proxyAddress": ""}, {"proxyAddress": "a b"}, {"proxyAddress": "http://x/"}, {"proxyAddress": "x" * 254}):
+        assert cluster.post(f"{path}/proxy_address", wrong).status == 400
+    assert cluster.post(f"{path}/proxy_address", {"proxyAddress": "10.1.2.3"}).status == 200
+    assert cluster.get(path).json["allocation"]["proxyAddress"] == "10.1.2.3"
+    assert cluster.post("/api/v1/allocations/1.none.1/proxy_address", {"proxyAddress": "10.1.2.3"}).status == 404
+    reply = cluster.post(f"{path}/notify_container_running", {"rank": 0, "numPeers": 1, "nodeName": "n", "requestUuid": "r", "data": {}})
+    assert reply.status == 400 and "for Slurm and PBS" in reply.json["error"]["error"]
+    assert cluster.post("/api/v1/allocations/1.none.1/notify_container_running", {"data": {}}).status == 404
+
+
 def test_preemption_answers_at_once_or_when_it_comes(cluster, running):
     path = f"/api/v1/allocations/{running[2]}/signals/preemption"
     assert cluster.get(f"{path}?timeout_seconds=0").json == {"preempt": False}

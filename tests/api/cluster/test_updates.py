@@ -4,15 +4,15 @@ import json
 
 import pytest
 from api.cluster.test_audit import World
-from support.cluster import Cluster, client_hash
+from support.cluster import Cluster, client_hash, wait_for
 from support.websocket import Closed, Refused, WebSocket
 
 POLICY = f"{1008:04x}"  # the code of the close frame
 
 
 class Stream:
-    def __init__(self, c, token=None):
-        self.ws = WebSocket(f"ws://127.0.0.1:{c.port}/stream", {"Authorization": f"Bearer {token or c.token}"})
+    def __init__(self, c, token=None, receive_buffer=None):
+        self.ws = WebSocket(f"ws://127.0.0.1:{c.port}/stream", {"Authorization": f"Bearer {token or c.token}"}, receive_buffer=receive_buffer)
 
     def subscribe(self, sync_id="1", known=None, **subscribe):
         """Returns what comes between the two messages of the synchronisation."""
@@ -162,3 +162,79 @@ def test_a_person_without_rights_sees_what_everybody_sees(world):
     project = world.project()
     with stream(world, token=token) as s:
         assert [m["project"]["id"] for m in s.subscribe(projects={"project_ids": [project]})] == [project]
+
+
+# ---- ends ---------------------------------------------------------------------------------------------------------------
+
+def new_session(world, user):
+    return world.c.post("/api/v1/auth/login", {"username": user["username"], "password": client_hash("CANARY-that-nobody-may-read"),
+                                               "isHashed": True}, token=None).json["token"]
+
+
+@pytest.mark.parametrize("how", ["logout", "revoked access token", "changed password", "deactivated account"])
+def test_a_session_that_ends_ends_its_stream_and_no_other(world, how):
+    c, user, project = world.c, world.user(), world.project()
+    token, access = new_session(world, user), None
+    if how == "revoked access token":
+        access = c.post("/api/v1/tokens", {"userId": user["id"], "lifespan": "1h"}, token=token).json
+        token = access["token"]
+    with stream(world, token=token) as ended, stream(world) as other:
+        for s in (ended, other):
+            s.subscribe(projects={"project_ids": [project]})
+        if how == "logout":
+            reply = c.post("/api/v1/auth/logout", token=token)
+        elif how == "revoked access token":
+            reply = c.patch(f"/api/v1/tokens/{access['tokenId']}", {"setRevoked": True}, token=c.admin_token())
+        elif how == "changed password":
+            reply = c.request("POST", f"/api/v1/users/{user['id']}/password", client_hash("Another-Long-1"), token=c.admin_token())
+        else:
+            reply = c.patch(f"/api/v1/users/{user['id']}", {"active": False}, token=c.admin_token())
+        assert reply.status == 200, reply
+        world.call("PatchProject", {"description": "after the end"}, id=project)
+        with pytest.raises(Closed) as closed:
+            ended.ws.receive()  # nothing that came after the end
+        assert str(closed.value).startswith(POLICY)
+        assert other.next()["project"]["description"] == "after the end"
+
+
+def test_a_client_that_does_not_read_is_cut_and_holds_nobody_up(world):
+    project = world.project()
+    with stream(world, receive_buffer=4096) as slow, stream(world) as quick:
+        for s in (slow, quick):
+            s.subscribe(projects={"project_ids": [project]})
+        sent, cut = 0, False
+        while not cut:  # 1 MiB waits in the master, and some more in the system's buffers
+            assert sent < 400, "the client that does not read is still connected"
+            sent += 1
+            world.call("PatchProject", {"description": f"{sent} " + "x" * 100000}, id=project)
+            assert quick.next()["project"]["description"].startswith(f"{sent} ")
+            cut = "stream.slow" in world.c.master_log()
+        with pytest.raises((Closed, ConnectionError, AssertionError)):
+            while True:
+                slow.ws.receive()
+        world.call("PatchProject", {"description": "short"}, id=project)
+        assert quick.next()["project"]["description"] == "short"
+
+
+def test_there_is_a_limit_of_subscribers(new_cluster):
+    c = new_cluster(config={"limits": {"stream_subscribers": 3}})
+    c.start_master()
+    c.login()
+    with contextlib.ExitStack() as stack:
+        ours = [Stream(c) for _ in range(3)]
+        for s in ours:
+            stack.callback(s.ws.close)
+        with pytest.raises(Refused) as refused:
+            Stream(c)
+        assert refused.value.status == 503 and b"3 subscribers" in refused.value.text
+        ours[0].ws.close()
+
+        def connects():
+            try:
+                s = Stream(c)
+            except Refused:
+                return False
+            stack.callback(s.ws.close)
+            return True
+        wait_for("a free place", connects)
+        assert ours[1].subscribe(projects={"project_ids": [1]})

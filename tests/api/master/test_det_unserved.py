@@ -6,7 +6,6 @@ from support.det import det, run_det
 
 UNSERVED = [
     ("oauth", "client", "list"), ("oauth", "client", "add", "a", "b"),
-    ("master", "config", "set", "--log.level", "INFO"),
 ]
 
 

@@ -12,6 +12,11 @@ KEY = "0123456789ab"
 CONFIG = {"webhooks": {"signing_key": KEY, "base_url": "https://det.example.org/", "allowed_addresses": ["127.0.0.1"]}}
 ENDED = {"triggerType": "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE", "condition": {"state": "CANCELED"}}
 CUSTOM = {"triggerType": "TRIGGER_TYPE_CUSTOM"}
+ALIAS = {**CUSTOM, "condition": {"event": "MODEL_ALIAS"}}
+
+
+def log_trigger(regex):
+    return {"triggerType": "TRIGGER_TYPE_TASK_LOG", "condition": {"regex": regex}}
 
 
 @pytest.fixture(scope="module")
@@ -173,6 +178,133 @@ def test_an_alert_of_a_tasks_code(c, receiver, other):
     assert len(receiver.of("/alert")) == 1
 
 
+# ---- lines of task logs -------------------------------------------------------------------------------------------------
+
+def task_of(c, experiment_id):
+    return c.get(f"/api/v1/trials/{c.trial_ids(experiment_id)[0]}").json["trial"]["taskIds"][-1]
+
+
+def log(c, task_id, *lines):
+    reply = c.post("/api/v1/task/logs", {"logs": [{"taskId": task_id, "agentId": "node-7", "log": line + "\n"} for line in lines]})
+    assert reply.status == 200, reply
+
+
+def command(c, *words):
+    reply = c.post("/api/v1/commands", {"config": {"entrypoint": list(words), "resources": {"slots": 0}}})
+    assert reply.status == 200, reply
+    return reply.json["command"]["id"]
+
+
+def test_a_line_of_a_log_is_told_once_for_each_task_and_pattern(c, receiver):
+    h = made(c, receiver.url("/log"), "logs", [log_trigger("out of mem+ory"), log_trigger("^exit [1-9]"), ENDED])
+    assert [t["condition"] for t in h["triggers"]] == [{"regex": "out of mem+ory"}, {"regex": "^exit [1-9]"}, {"state": "CANCELED"}]
+    assert h in c.get(WEBHOOKS, token=c.admin_token()).json["webhooks"]
+    first, second = task_of(c, c.create(activate=False)), task_of(c, c.create(activate=False))
+    log(c, first, "epoch 1", "CUDA out of memmory é", "out of memory again")
+    m = one(receiver, "/log")
+    assert m.is_signed_with(KEY) and m.body["event_type"] == "TASK_LOG" and m.body["condition"] == {"regex": "out of mem+ory"} and len(m.body["event_id"]) == 36
+    assert m.body["event_data"] == {"task_log": {"task_id": first, "node_name": "node-7", "triggering_log": "CUDA out of memmory é"}}
+    log(c, first, "out of memory once more", "exit 0", "no exit 1")
+    log(c, first, "exit 3")
+    log(c, second, "out of memory")
+    wait_for("three messages", lambda: len(receiver.of("/log")) == 3)
+    assert [(m.body["event_data"]["task_log"]["task_id"], m.body["event_data"]["task_log"]["triggering_log"]) for m in receiver.of("/log")] == [
+        (first, "CUDA out of memmory é"), (first, "exit 3"), (second, "out of memory")]
+    assert c.request("DELETE", f"{WEBHOOKS}/{h['id']}", token=c.admin_token()).status == 200
+    log(c, second, "exit 3")
+    fence(c, receiver)
+    assert len(receiver.of("/log")) == 3
+
+
+def test_logs_of_all_tasks_of_its_scope_are_looked_through(c, receiver):
+    workspace = c.post("/api/v1/workspaces", {"name": "With logs"}).json["workspace"]["id"]
+    assert c.post(f"/api/v1/workspaces/{workspace}/projects", {"name": "P"}).status == 200
+    scoped = made(c, receiver.url("/log-own"), "own logs", [log_trigger("boom")], workspaceId=workspace, token=c.token)
+    everywhere = made(c, receiver.url("/log-all"), "all logs", [log_trigger("boom")])
+    specific = made(c, receiver.url("/log-specific"), "chosen logs", [log_trigger("boom")], mode="WEBHOOK_MODE_SPECIFIC")
+    inside, outside = task_of(c, c.create(activate=False, workspace="With logs", project="P")), task_of(c, c.create(activate=False))
+    chosen = task_of(c, c.create(activate=False, integrations={"webhooks": {"webhook_id": [specific["id"]]}}))
+    silent = task_of(c, c.create(activate=False, integrations={"webhooks": {"exclude": True}}))
+    of_its_own = command(c, "true")
+    tasks = [silent, outside, inside, chosen, of_its_own]
+    for task in tasks:
+        log(c, task, "boom")
+    wait_for("all of them", lambda: len(receiver.of("/log-all")) == 4)
+    heard = {path: [m.body["event_data"]["task_log"]["task_id"] for m in receiver.of(path)] for path in ("/log-all", "/log-own", "/log-specific")}
+    assert heard == {"/log-all": tasks[1:], "/log-own": [inside], "/log-specific": [chosen]}
+    for h in (scoped, everywhere, specific):
+        assert c.request("DELETE", f"{WEBHOOKS}/{h['id']}", token=c.admin_token()).status == 200
+
+
+def test_lines_that_an_agent_brings_are_looked_through_and_slack_is_told(c, receiver):
+    h = made(c, receiver.url("/log-slack"), "slack logs", [log_trigger("b`[a-z]+")], webhookType="WEBHOOK_TYPE_SLACK")
+    trial = c.create(activate=False)
+    log(c, task_of(c, trial), "a <b`bb> \x01")
+    [block] = one(receiver, "/log-slack").body["blocks"]
+    [trial_id] = c.trial_ids(trial)
+    assert block["text"]["text"] == (
+        f"Experiment ID `{trial}`, Trial ID `{trial_id}`, running on node `node-7`, reported a log\n```a &lt;b'bb&gt; \x01```\n"
+        f"This log matched the regex\n```b'[a-z]+```\n<https://det.example.org/det/experiments/{trial}/trials/{trial_id}/logs | View full logs here>")
+    c.start_agent("node-1")
+    task = command(c, "echo", "b`cc")
+    wait_for("the line of the command", lambda: len(receiver.of("/log-slack")) == 2)
+    assert receiver.of("/log-slack")[1].body["blocks"][0]["text"]["text"].startswith(
+        f"Task ID `{task}`, task type `COMMAND`, running on node `node-1`, reported a log\n```b'cc```\n")
+    c.stop_agent("node-1")
+    assert c.request("DELETE", f"{WEBHOOKS}/{h['id']}", token=c.admin_token()).status == 200
+
+
+def test_a_pattern_that_explodes_stops_nothing(c, receiver):
+    costly = made(c, receiver.url("/costly"), "costly", [log_trigger("^(x+x+)+y"), log_trigger("cheap")])
+    task = task_of(c, c.create(activate=False))
+    log(c, task, "x" * 5000 + "zy", "it is cheap", "\0" * 3, "\ud800")
+    assert one(receiver, "/costly").body["event_data"]["task_log"]["triggering_log"] == "it is cheap"
+    assert f"webhook.pattern_too_expensive webhook={costly['id']}" in c.master_log()
+    assert c.request("DELETE", f"{WEBHOOKS}/{costly['id']}", token=c.admin_token()).status == 200
+
+
+def test_the_number_of_patterns_is_limited(c, receiver):
+    many = made(c, receiver.url("/patterns"), "many patterns", [log_trigger(f"p{n}") for n in range(50)])
+    assert "may have 50" in why(make(c, receiver.url("/patterns"), "one more", [log_trigger("q")]))
+    assert c.request("DELETE", f"{WEBHOOKS}/{many['id']}", token=c.admin_token()).status == 200
+
+
+# ---- aliases of models --------------------------------------------------------------------------------------------------
+
+def test_each_change_of_an_alias_is_told(c, receiver):
+    made(c, receiver.url("/alias"), "aliases", [ALIAS])
+    made(c, receiver.url("/alias-slack"), "aliases for slack", [ALIAS], webhookType="WEBHOOK_TYPE_SLACK")
+    workspace = c.post("/api/v1/workspaces", {"name": "Other models"}).json["workspace"]["id"]
+    made(c, receiver.url("/alias-elsewhere"), "aliases elsewhere", [ALIAS], workspaceId=workspace, token=c.token)
+    model = c.post("/api/v1/models", {"name": "a <model>"}).json["model"]["id"]
+    task = task_of(c, c.create(activate=False))
+    for n in (1, 2):
+        uuid = f"00000000-0000-4000-8000-00000000000{n}"
+        report = {"uuid": uuid, "taskId": task, "resources": {}, "metadata": {"steps_completed": n}, "state": "STATE_COMPLETED"}
+        assert c.report_checkpoint(report).status == 200
+        assert c.post(f"/api/v1/models/{model}/versions", {"checkpointUuid": uuid}).status == 200
+    alias = f"/api/v1/models/{model}/aliases/production"
+    for version in (1, 2, 2):
+        assert c.request("PUT", alias, {"version": version}).status == 200
+    assert c.request("PUT", alias, {"version": 7}).status == 404
+    assert c.request("DELETE", alias).status == 200 and c.request("DELETE", alias).status == 404
+    assert c.request("PUT", alias, {"version": 1}).status == 200
+    assert c.request("DELETE", f"/api/v1/models/{model}").status == 200
+    wait_for("five messages", lambda: len(receiver.of("/alias")) == 5 and len(receiver.of("/alias-slack")) == 5)
+    bodies = [m.body for m in receiver.of("/alias")]
+    assert bodies[0]["event_type"] == "CUSTOM" and bodies[0]["condition"] == {"event": "MODEL_ALIAS"} and receiver.of("/alias")[0].is_signed_with(KEY)
+    assert bodies[0]["event_data"]["model_alias"] == {"model_id": model, "model_name": "a <model>", "workspace_id": 1, "alias": "production",
+                                                     "version": 1, "username": "determined"}
+    changes = [b["event_data"]["model_alias"] for b in bodies]
+    assert [(x.get("version"), x.get("previous_version")) for x in changes] == [(1, None), (2, 1), (None, 2), (1, None), (None, 1)]
+    assert receiver.of("/alias-slack")[1].body["blocks"][0]["text"]["text"] == (
+        f"Alias `production` of model <https://det.example.org/det/models/{model} | a &lt;model&gt;> is version 2 now (before: version 1), changed by determined")
+    fence(c, receiver)
+    assert receiver.of("/alias-elsewhere") == [] and len(receiver.of("/alias")) == 5
+
+
+# ---- the test button ----------------------------------------------------------------------------------------------------
+
 def test_the_test_button(c, receiver):
     h = made(c, receiver.url("/button"), "button", mode="WEBHOOK_MODE_SPECIFIC")
     assert c.post(f"{WEBHOOKS}/{h['id']}/test", token=c.admin_token()).json == {"completed": True}
@@ -194,7 +326,10 @@ def test_the_test_button(c, receiver):
     ({"url": "http://"}, "host"), ({"url": "http:///x"}, "host"), ({"url": "file:///etc/passwd"}, "http://"), ({"url": "http://u:p@x/"}, "password"),
     ({"url": "http://a b/"}, "ASCII"), ({"url": "http://x/\r\nHost: y"}, "ASCII"), ({"url": "http://x/" + "y" * 2000}, "2000"), ({"triggers": []}, "triggers"),
     ({"triggers": [ENDED, ENDED]}, "same"), ({"triggers": [{**ENDED, "condition": {}}]}, "state"), ({"triggers": [{**ENDED, "condition": {"state": "x"}}]}, "no state"),
-    ({"triggers": [{}]}, "triggerType"), ({"triggers": [{"triggerType": "TRIGGER_TYPE_TASK_LOG", "condition": {"regex": "x"}}]}, "planned"),
+    ({"triggers": [{}]}, "triggerType"), ({"triggers": [{"triggerType": "TRIGGER_TYPE_TASK_LOG"}]}, "is a pattern"),
+    ({"triggers": [log_trigger("")]}, "is a pattern"), ({"triggers": [log_trigger("x(")]}, "no regular expression"),
+    ({"triggers": [log_trigger("x"), log_trigger("x")]}, "same"), ({"triggers": [log_trigger("x" * 1001)]}, "1000"), ({"triggers": [log_trigger("a\0b")]}, "U+0000"),
+    ({"triggers": [{**CUSTOM, "condition": {"event": "MODEL"}}]}, "no event"),
     ({"triggers": [{"triggerType": "TRIGGER_TYPE_METRIC_THRESHOLD_EXCEEDED"}]}, "not served"), ({"webhookType": 0}, "webhookType"), ({"mode": 0}, "mode")])
 def test_a_wrong_webhook_is_refused(c, receiver, wrong, reason):
     before = c.get(WEBHOOKS, token=c.admin_token()).json

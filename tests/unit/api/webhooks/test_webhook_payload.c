@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/webhooks/webhook_payload.h"
+#include "common/base/utf8.h"
 
 static struct store_webhook_subject subject(void)
 {
@@ -70,12 +71,33 @@ static void test_slack__keeps_names_from_being_links(void **state)
     assert_non_null(strstr(strbuf_str(&out), "&lt;!channel&gt; &amp; &lt;http:"));
 }
 
+static void test_log__is_cut_between_characters_and_ends_no_quotation(void **state)
+{
+    cleanup_strbuf struct strbuf out = STRBUF_INIT, line = STRBUF_INIT;
+    const struct store_webhook_task task = {.id = "7.1", .type = "TRIAL", .trial_id = 12, .experiment_id = 7};
+    strbuf_adds(&line, "<``` ");
+    for (int i = 0; i < 10000; i++)
+        strbuf_adds(&line, "é");
+    struct webhook_log_event e = {
+        .event_id = "e", .base_url = "", .task = &task, .node_name = "n", .regex = "é", .line = strbuf_str(&line)};
+    webhook_payload_log_slack(&e, &out);
+    assert_true(out.n < 3500);
+    assert_non_null(strstr(strbuf_str(&out), "```&lt;''' é"));
+    assert_non_null(strstr(strbuf_str(&out), "é…```"));
+    assert_non_null(strstr(strbuf_str(&out), "View full logs at /det/experiments/7/trials/12/logs\""));
+    strbuf_reset(&out);
+    webhook_payload_log_default(&e, &out);
+    assert_int_equal(utf8_check(strbuf_str(&out), out.n), out.n);
+    assert_true(out.n < 9000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_default__has_the_keys_of_the_contract_in_their_order),
         cmocka_unit_test(test_slack__tells_a_completed_experiment),
         cmocka_unit_test(test_slack__keeps_names_from_being_links),
+        cmocka_unit_test(test_log__is_cut_between_characters_and_ends_no_quotation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,6 +56,28 @@ static void test_triggers__name_states_of_experiments(void **state)
     }
 }
 
+static void test_triggers__have_patterns_and_events_as_conditions(void **state)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct store_webhook_trigger *t;
+    struct wire_webhook_trigger given[] = {
+        {.trigger_type = WIRE_WEBHOOK_TRIGGER_TYPE_TASK_LOG, .condition = "{\"regex\":\"a|b\"}"},
+        {.trigger_type = WIRE_WEBHOOK_TRIGGER_TYPE_TASK_LOG, .condition = "{\"regex\":\"a\"}"},
+        {.trigger_type = WIRE_WEBHOOK_TRIGGER_TYPE_CUSTOM, .condition = "{\"event\":\"MODEL_ALIAS\"}"},
+        {.trigger_type = WIRE_WEBHOOK_TRIGGER_TYPE_CUSTOM, .condition = "{}"}};
+    assert_int_equal(webhook_read_triggers(given, 4, &a, &t, NULL), 0);
+    assert_string_equal(t[0].type, "TASK_LOG");
+    assert_string_equal(t[0].regex, "a|b");
+    assert_string_equal(t[2].type, "MODEL_ALIAS");
+    assert_string_equal(t[3].type, "CUSTOM");
+    static const char *const wrong[] = {
+        NULL, "{}", "[]", "{\"regex\":7}", "{\"regex\":\"\"}", "{\"regex\":\"(\"}", "{\"regex\":\"a\\u0000b\"}"};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        given[0].condition = wrong[i];
+        assert_int_equal(webhook_read_triggers(given, 1, &a, &t, NULL), -1);
+    }
+}
+
 static void test_experiment__chooses_what_is_told_of_it(void **state)
 {
     const struct store_webhook all = {.id = 7, .name = "n", .mode = "WORKSPACE"};
@@ -84,6 +106,7 @@ int main(void)
         cmocka_unit_test(test_url__is_http_with_a_host_and_without_credentials),
         cmocka_unit_test(test_name__is_visible),
         cmocka_unit_test(test_triggers__name_states_of_experiments),
+        cmocka_unit_test(test_triggers__have_patterns_and_events_as_conditions),
         cmocka_unit_test(test_experiment__chooses_what_is_told_of_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
