@@ -18,6 +18,9 @@ from support.waiting import wait_for  # noqa: E402
 from world import World  # noqa: E402
 
 
+OF_ADMINS = ["audit", "groups", "quotas", "policies"]
+
+
 def shoot(out, url, token, paths, **more):
     wanted = {"url": url, "paths": paths, "out": str(out), "chromium": shutil.which("chromium"), "cookies": [{"name": "auth", "value": token}], **more}
     done = subprocess.run(["node", browser.BROWSER / "web_shots.mjs", json.dumps(wanted)], check=True, capture_output=True, text=True)
@@ -46,7 +49,9 @@ def development_server(master):
 def main():
     out = pathlib.Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory() as directory, World(directory) as world:
-        faults = shoot(out, f"{world.c.url}/det/", world.c.token, {**world.paths(), "login": "login"})
+        paths = world.paths()
+        faults = shoot(out, f"{world.c.url}/det/", world.c.token, {**{name: path for name, path in paths.items() if name not in OF_ADMINS}, "login": "login"})
+        faults += shoot(out, f"{world.c.url}/det/", world.c.admin_token(), {name: paths[name] for name in OF_ADMINS})
         with development_server(world.c.url) as url:
             faults += shoot(out, url, world.c.token, {"design": "design"}, ready=".design", tall=True)
     print(f"{len(list(out.glob('*.png')))} pictures in {out}")

@@ -9,6 +9,7 @@ import { Dialog } from "@shared/ui/Dialog";
 import { Failure, Waiting } from "@shared/ui/Empty";
 import { CheckField, SearchField, TextField } from "@shared/ui/Form";
 import { say } from "@shared/ui/Toast";
+import { difference } from "./members";
 import "./admin.css";
 
 interface Props {
@@ -29,12 +30,6 @@ export function GroupDialog({ id, refused, onClose }: Props) {
     </Dialog>
   );
 }
-
-/** Who is added and who is removed, by what was chosen: others may have changed the group meanwhile, and their changes stay. */
-export const difference = (before: number[], after: ReadonlySet<number>) => ({
-  addUsers: [...after].filter((id) => !before.includes(id)),
-  removeUsers: before.filter((id) => !after.has(id)),
-});
 
 function Form({ group, users, refused, onClose }: { group: GroupDetails | null; users: User[]; refused: string | undefined; onClose: () => void }) {
   const before = (group?.users ?? []).map((u) => u.id);

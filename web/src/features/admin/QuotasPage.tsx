@@ -21,7 +21,7 @@ const COLUMNS: Column<Quota>[] = [
   { key: "name", title: "Of", width: "minmax(150px, 2fr)", cell: (q) => <b class="cut" title={plain(q.name)}>{plain(q.name)}</b> },
   { key: "use", title: "In use", width: "minmax(110px, 2fr)", wide: true, cell: (q) => <Load used={Math.min(q.used, q.limit)} total={q.limit} label={`Slots in use of those that ${plain(q.name)} may use`} /> },
   { key: "used", title: "Slots", width: "70px", end: true, cell: (q) => q.used },
-  { key: "borrowed", title: "Borrowed", width: "86px", end: true, cell: (q) => (q.borrowed > 0 ? <b>{q.borrowed}</b> : 0) },
+  { key: "borrowed", title: "Borrowed", width: "86px", end: true, wide: true, cell: (q) => (q.borrowed > 0 ? <b>{q.borrowed}</b> : 0) },
   { key: "slots", title: "Quota", width: "76px", end: true, cell: (q) => q.slots },
   { key: "limit", title: "Limit", width: "76px", end: true, wide: true, cell: (q) => q.limit },
 ];

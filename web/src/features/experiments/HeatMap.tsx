@@ -36,7 +36,7 @@ export function HeatMap({ x, trials, axes, best, ranks }: Props) {
   const [at, down] = [(column: number) => SIZE.left + column * width, (row: number) => SIZE.height - SIZE.bottom - (row + 1) * height];
   const open = ({ trials: [only, more] }: Field) => go(more === undefined ? `experiments/${x.id}/trials/${only}` : `experiments/${x.id}/trials`);
   return (
-    <figure class="drawn">
+    <figure class="drawn broad" tabIndex={0}>
       <div class="toolbar"><SelectField label="Across" quiet value={across.name} options={options} onChange={setFirst} /><span class="muted">by</span><SelectField label="Upwards" quiet value={up.name} options={options} onChange={setSecond} /></div>
       <svg viewBox={`0 0 ${SIZE.width} ${SIZE.height}`} role="img" aria-label={`The best ${x.searcherMetric} over ${across.name} and ${up.name}`}>
         <rect x={SIZE.left} y={SIZE.top} width={columns * width} height={rows * height} />

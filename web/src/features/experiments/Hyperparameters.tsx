@@ -112,7 +112,7 @@ function Parallel({ x, trials, axes, best, ranks }: Data) {
   const order = trials.map((_, i) => i).sort((a, b) => (ranks[a] ?? -1) - (ranks[b] ?? -1));
   const shown = over === null ? null : trials[over]!;
   return (
-    <figure class="drawn">
+    <figure class="drawn broad" tabIndex={0}>
       <svg viewBox={`0 0 ${SIZE.width} ${SIZE.height}`} role="img" aria-label={`Parallel coordinates of ${trials.length} trials over ${all.map((axis) => axis.name).join(", ")}`}>
         {order.map((i) => <polyline key={trials[i]!.id} class={over === i ? "over" : ""} points={path(trials[i]!, i)} style={{ stroke: colourOf(ranks[i]!) }} onMouseEnter={() => setOver(i)} onMouseLeave={() => setOver(null)} onClick={() => go(`experiments/${x.id}/trials/${trials[i]!.id}`)} />)}
         {all.map((axis, a) => (

@@ -17,6 +17,7 @@ import { StateBadge } from "@shared/ui/StateBadge";
 import { type Column, Table } from "@shared/ui/Table";
 import { Ago, Took } from "@shared/ui/Time";
 import { say, sayError } from "@shared/ui/Toast";
+import { differing } from "./differing";
 import { ListTabs } from "./ListTabs";
 import { orderOf, sortOf, textOf } from "./lookup";
 import { Pick, usePicked } from "./picking";
@@ -44,18 +45,6 @@ const LAST: Column<FlatRun>[] = [
   { key: "duration", title: "Took", width: "104px", sort: "down", wide: true, cell: (r) => <Took start={r.startTime} end={r.endTime} /> },
   { key: "checkpointSize", title: "Checkpoints", width: "110px", sort: "down", end: true, wide: true, cell: (r) => (r.checkpointCount ? bytes(r.checkpointSize) : "–") },
 ];
-
-/** Names of hyperparameters that differ between some runs, those that most runs have first. */
-export function differing(runs: Pick<FlatRun, "hyperparameters">[]): string[] {
-  const values = new Map<string, { texts: Set<string>; n: number }>();
-  for (const run of runs)
-    for (const [name, value] of Object.entries(flatten(run.hyperparameters ?? {}))) {
-      const known = values.get(name) ?? { texts: new Set(), n: 0 };
-      known.texts.add(JSON.stringify(value));
-      values.set(name, { texts: known.texts, n: known.n + 1 });
-    }
-  return [...values].filter(([, { texts, n }]) => texts.size > 1 || n < runs.length).sort(([a, x], [b, y]) => y.n - x.n || a.localeCompare(b)).map(([name]) => name);
-}
 
 const hparam = (name: string): Column<FlatRun> => ({ key: `hp.${name}`, title: plain(name), width: "minmax(84px, 1fr)", sort: "up", end: true, wide: true,
   cell: (r) => { const value = flatten(r.hyperparameters ?? {})[name]; return value === undefined ? "–" : <span class="cut">{plain(metric(value))}</span>; } });

@@ -1,5 +1,5 @@
 // A menu with which a table or a chart is taken elsewhere: as CSV or as a picture, into a file or onto the clipboard.
-import { csv, saveAs } from "@shared/lib/save";
+import { csv, fileName, saveAs } from "@shared/lib/save";
 import { Icon } from "./icons";
 import { type Action, Menu } from "./Menu";
 import { say, sayError } from "./Toast";
@@ -14,8 +14,6 @@ interface Props {
 
 /** Browsers give pages the clipboard only over TLS and on the machine itself. */
 const NO_CLIPBOARD = "The browser lets pages copy over https only; save it instead";
-
-export const fileName = (name: string, ending: string) => `${name.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 80) || "table"}.${ending}`;
 
 export function Copies({ name, rows, picture }: Props) {
   const table = async () => csv(await rows());

@@ -72,9 +72,11 @@ export function Table<Row>({ label, columns, count, at, rowKey, href, order, onO
   const dragging = useDragging(at, onMove);
   const read = () => Array.from({ length: count }, (_, i) => at(i)).filter((row) => row !== undefined);
   const rowsAsText = async () => asText(columns, all ? await all() : read());
-  const tracks = [...shown.map((column) => column.width), "44px"].join(" ");
+  // The last column has the menus of the rows, and in its head the copies; a phone leaves it out where rows have none.
+  const hasEnd = menu !== undefined || !narrow;
+  const tracks = [...shown.map((column) => column.width), ...(hasEnd ? ["44px"] : [])].join(" ");
   // Below this the columns would cut each other, so the table scrolls sideways.
-  const minWidth = `${[...shown.map((column) => Number(/\d+(?=px)/.exec(column.width)?.[0] ?? 0)), 44].reduce((sum, px) => sum + px, 8)}px`;
+  const minWidth = `${[...shown.map((column) => Number(/\d+(?=px)/.exec(column.width)?.[0] ?? 0)), hasEnd ? 44 : 0].reduce((sum, px) => sum + px, 8)}px`;
   const press = (column: Column<Row>) => {
     const again = order?.key === column.key;
     onOrder?.({ key: column.key, down: again ? !order.down : column.sort === "down" });
@@ -86,7 +88,7 @@ export function Table<Row>({ label, columns, count, at, rowKey, href, order, onO
           {shown.map((column) => (
             <Head key={column.key} column={column} order={order} press={onOrder && column.sort ? () => press(column) : undefined} />
           ))}
-          <span role="columnheader" class="end unprinted"><span class="unseen">Actions</span>{count > 0 && <Copies name={label} rows={rowsAsText} />}</span>
+          {hasEnd && <span role="columnheader" class="end unprinted"><span class="unseen">Actions</span>{count > 0 && <Copies name={label} rows={rowsAsText} />}</span>}
         </div>
         {count === 0 && instead && <div role="row"><div role="cell">{instead}</div></div>}
         <div class="rows" role="rowgroup" style={{ height: `${virtual.getTotalSize()}px`, minWidth }}>
@@ -98,7 +100,7 @@ export function Table<Row>({ label, columns, count, at, rowKey, href, order, onO
                 onClick={(event) => row !== undefined && href && openRow(event)}>
                 {row === undefined ? shown.map((column) => <span key={column.key} role="cell"><i class="blank" /></span>)
                   : shown.map((column) => <span key={column.key} role="cell" class={column.end ? "cell end" : "cell"}>{column.cell(row)}</span>)}
-                <span role="cell" class="cell end">{row !== undefined && menu?.(row)}</span>
+                {hasEnd && <span role="cell" class="cell end">{row !== undefined && menu?.(row)}</span>}
               </div>
             );
           })}
