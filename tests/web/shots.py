@@ -16,12 +16,11 @@ import urllib.request
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
+import world  # noqa: E402
 from support import browser  # noqa: E402
 from support.ports import free_port  # noqa: E402
 from support.waiting import wait_for  # noqa: E402
-import world  # noqa: E402
 from world import World  # noqa: E402
-
 
 CURVE_STEPS = 1500
 OF_ADMINS = ["audit", "groups", "quotas", "policies"]

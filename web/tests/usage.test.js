@@ -7,7 +7,7 @@ const { datesOf, dayName, lastDays, totalsOf, wholeOf } = await import("@shared/
 const { utilisation } = await import("@shared/usage/utilisation");
 const { kindOf, subscription, TOUCHED } = await import("@shared/api/updates");
 const { changesNothing } = await import("@shared/ui/dragging");
-const { fileName } = await import("@shared/lib/save");
+const { csv, fileName } = await import("@shared/lib/save");
 const { edgeOf, fieldsOf, partsOf } = await import("@features/experiments/heat");
 const { differing } = await import("@features/experiments/differing");
 const { runFilter } = await import("@features/experiments/runs");
@@ -71,6 +71,10 @@ test("a file of a table has the table's name", () => {
   assert.equal(fileName("Usage by user", "csv"), "usage-by-user.csv");
   assert.equal(fileName("../../<img>", "png"), "img.png");
   assert.equal(fileName("…", "csv"), "table.csv");
+});
+
+test("what a spreadsheet would take for a formula is text; numbers stay numbers", () => {
+  assert.equal(csv([["=1+1", "@x", "-2.5e3", "-x", 'a "b"', "a,b"]]), `'=1+1,'@x,-2.5e3,'-x,"a ""b""","a,b"\r\n`);
 });
 
 test("a heat map has the best trial of each field", () => {

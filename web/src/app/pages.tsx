@@ -70,7 +70,7 @@ const ALL: Page[] = [
     nav: { title: "Groups and roles", icon: "group", at: () => "groups", set: true } },
   { path: "groups/roles", needs: ["getGroupsAndUsersAssignedToWorkspace", "listRoles", "assignRoles"], load: component(() => import("@features/admin/RolesPage"), "RolesPage", (_, user) => ({ user })) },
   { path: "quotas", needs: ["getQuotas", "setQuota"], load: component(() => import("@features/admin/QuotasPage"), "QuotasPage", (_, user) => ({ user })), nav: { title: "Quotas", icon: "scale", at: () => "quotas", set: true } },
-  { path: "policies", needs: ["getGlobalConfigPolicies", "getWorkspaceConfigPolicies"], load: component(() => import("@features/admin/PoliciesPage"), "PoliciesPage"), nav: { title: "Policies", icon: "rules", at: () => "policies", set: true } },
+  { path: "policies", needs: ["getGlobalConfigPolicies", "getWorkspaceConfigPolicies"], load: component(() => import("@features/admin/PoliciesPage"), "PoliciesPage", (_, user) => ({ user })), nav: { title: "Policies", icon: "rules", at: () => "policies", set: true } },
   { path: "audit", needs: ["getAuditRecords"], load: component(() => import("@features/admin/AuditPage"), "AuditPage"), nav: { title: "Audit log", icon: "history", at: () => "audit", set: true, admin: true } },
   { path: "webhooks", needs: ["getWebhooks"], load: component(() => import("@features/admin/WebhooksPage"), "WebhooksPage"), nav: { title: "Webhooks", icon: "bell", at: () => "webhooks", set: true } },
   { path: "templates", needs: ["getTemplates", "createExperiment"], load: component(() => import("@features/admin/TemplatesPage"), "TemplatesPage"), nav: { title: "Templates", icon: "copy", at: () => "templates", set: true } },

@@ -15,6 +15,7 @@ import { type Column, Table } from "@shared/ui/Table";
 import { Tabs } from "@shared/ui/Tabs";
 import { say, sayError } from "@shared/ui/Toast";
 import { GroupDialog } from "./GroupDialog";
+import { useRefused } from "./permissions";
 import { RolesDialog } from "./RolesDialog";
 
 const LIMIT = 500;
@@ -34,7 +35,9 @@ export function GroupsPage({ user: me }: { user: User }) {
   const [deleting, remove] = useState<GroupSearchResult | null>(null);
   const drop = useChange((groupId: number) => api.deleteGroup({ groupId }));
   const groups = (data?.groups ?? []).filter(({ group }) => group);
-  const refused = me.admin ? undefined : "Only an admin may change groups";
+  const refusedTo = useRefused(me);
+  const refused = refusedTo("PERMISSION_TYPE_UPDATE_GROUP", "Only an admin may change groups");
+  const mayGive = refusedTo("PERMISSION_TYPE_ASSIGN_ROLES", "Only an admin may give roles here");
   const columns: Column<GroupSearchResult>[] = [
     { key: "name", title: "Group", width: "minmax(140px, 3fr)", cell: ({ group }) => <button type="button" class="link cut" onClick={() => edit(group!.groupId)}>{plain(group!.name)}</button> },
     { key: "members", title: "Members", width: "100px", end: true, cell: ({ numMembers }) => numMembers.toLocaleString("en") },
@@ -42,7 +45,7 @@ export function GroupsPage({ user: me }: { user: User }) {
   return (
     <div class="page fills">
       <header class="page-head"><h1>Groups and roles</h1><span class="muted number">{data ? count(data.pagination?.total ?? groups.length, "group") : ""}</span><span class="grow" />
-        <Button kind="primary" disabled={!me.admin} title={refused} onClick={() => edit("new")}>New group</Button></header>
+        <Button kind="primary" disabled={Boolean(refused)} title={refused} onClick={() => edit("new")}>New group</Button></header>
       <AccessTabs now="groups" />
       <div class="toolbar unprinted"><SearchField label="Search by name" value={text} onInput={(value) => setText(value || null)} /></div>
       <section class="panel fills">
@@ -57,7 +60,7 @@ export function GroupsPage({ user: me }: { user: User }) {
         )}
       </section>
       {editing && <GroupDialog id={editing === "new" ? null : editing} refused={refused} onClose={() => edit(null)} />}
-      {roles && <RolesDialog holder={{ kind: "group", id: roles.group!.groupId, name: roles.group!.name }} refused={refused} onClose={() => setRoles(null)} />}
+      {roles && <RolesDialog holder={{ kind: "group", id: roles.group!.groupId, name: roles.group!.name }} refused={mayGive} onClose={() => setRoles(null)} />}
       {deleting && <Confirm title={`Delete the group “${plain(deleting.group!.name)}”?`} action="Delete" danger busy={drop.isPending} onClose={() => remove(null)}
         onConfirm={() => drop.mutate(deleting.group!.groupId, { onSuccess: () => { remove(null); say("The group is deleted."); }, onError: (failure) => { remove(null); sayError(failure); } })}>
         {count(deleting.numMembers, "member")} {deleting.numMembers === 1 ? "loses" : "lose"} the roles that the group has. The users themselves stay.

@@ -13,6 +13,7 @@ import { Menu } from "@shared/ui/Menu";
 import { Load } from "@shared/ui/Progress";
 import { type Column, Table } from "@shared/ui/Table";
 import { say, sayError } from "@shared/ui/Toast";
+import { useRefused } from "./permissions";
 
 const EVERY_MS = 5000;
 const keyOf = ({ workspaceId, userId }: Quota) => `${workspaceId} ${userId}`;
@@ -34,12 +35,12 @@ export function QuotasPage({ user: me }: { user: User }) {
   const drop = useChange(({ workspaceId, userId }: Quota) => api.setQuota({ workspaceId, userId, remove: true }));
   const quotas = [...(data?.quotas ?? [])].sort((a, b) => a.name.localeCompare(b.name));
   const borrowed = quotas.reduce((sum, q) => sum + q.borrowed, 0);
-  const refused = me.admin ? undefined : "Only an admin may change quotas";
+  const refused = useRefused(me)("PERMISSION_TYPE_SET_RESOURCE_QUOTAS", "Only an admin may change quotas");
   return (
     <div class="page fills">
       <header class="page-head">
         <h1>Quotas</h1><span class="muted number">{data ? `${count(quotas.length, "quota")}${borrowed ? `, ${count(borrowed, "slot")} borrowed` : ""}` : ""}</span>
-        <span class="grow" /><Button kind="primary" disabled={!me.admin} title={refused} onClick={() => edit("new")}>New quota</Button>
+        <span class="grow" /><Button kind="primary" disabled={Boolean(refused)} title={refused} onClick={() => edit("new")}>New quota</Button>
       </header>
       <p class="muted">A quota is what somebody can count on. Up to the limit they may borrow slots that others leave unused; these are given back when their owner needs them.</p>
       <section class="panel fills">

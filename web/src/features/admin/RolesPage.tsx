@@ -15,7 +15,7 @@ import { type Column, Table } from "@shared/ui/Table";
 import { type Assignment, type Holder, keyOf, ofWorkspace } from "./assignments";
 import { useAssigning, useRoles } from "./assigning";
 import { AccessTabs } from "./GroupsPage";
-import { mayAssign } from "./permissions";
+import { useRefused } from "./permissions";
 import "./admin.css";
 
 const COLUMNS: Column<Assignment>[] = [
@@ -27,7 +27,6 @@ const COLUMNS: Column<Assignment>[] = [
 export function RolesPage({ user: me }: { user: User }) {
   useTitle("Roles");
   const { data: spaces, error: lost } = useApi(api.getWorkspaces({ limit: 1000 }));
-  const { data: summary } = useApi(api.getPermissionsSummary());
   const [chosen, choose] = useParameter("workspace");
   const workspace = Number(chosen) || spaces?.workspaces[0]?.id || 0;
   const { data, error } = useApi(api.getGroupsAndUsersAssignedToWorkspace({ workspaceId: workspace }), { enabled: workspace > 0, every: 15_000, keep: true });
@@ -36,7 +35,7 @@ export function RolesPage({ user: me }: { user: User }) {
   const roles = useRoles();
   const { take } = useAssigning();
   const rows = data ? ofWorkspace(data, workspace) : [];
-  const refused = me.admin || (summary && mayAssign(summary, workspace)) ? undefined : "Your roles do not let you give roles here";
+  const refused = useRefused(me)("PERMISSION_TYPE_ASSIGN_ROLES", "Your roles do not let you give roles here", workspace);
   const failed = error ?? lost;
   return (
     <div class="page">

@@ -15,6 +15,7 @@ import { Menu } from "@shared/ui/Menu";
 import { type Column, Table } from "@shared/ui/Table";
 import { Ago } from "@shared/ui/Time";
 import { say, sayError } from "@shared/ui/Toast";
+import { useRefused } from "./permissions";
 import { RolesDialog } from "./RolesDialog";
 import "@shared/ui/state.css";
 
@@ -38,6 +39,7 @@ export function UsersPage({ user: me }: { user: User }) {
   const change = useChange(({ user, active }: { user: User; active: boolean }) => api.patchUser({ userId: user.id, user: { active } }));
   const setActive = (user: User, active: boolean) => change.mutate({ user, active }, { onSuccess: () => say(`${plain(user.username)} is ${active ? "active" : "deactivated"}.`, { undo: () => setActive(user, !active) }), onError: sayError });
   const users = [...(data?.users ?? [])].sort((a, b) => a.username.localeCompare(b.username));
+  const refusedTo = useRefused(me);
   const refused = me.admin ? undefined : "Only an admin may change other users";
   return (
     <div class="page fills">
@@ -54,7 +56,7 @@ export function UsersPage({ user: me }: { user: User }) {
             instead={data ? <Empty title="No user fits" /> : <Waiting lines={6} />} />
         )}
       </section>
-      {roles && <RolesDialog holder={{ kind: "user", id: roles.id, name: roles.username }} refused={me.admin ? undefined : "Only an admin may give roles here"} onClose={() => setRoles(null)} />}
+      {roles && <RolesDialog holder={{ kind: "user", id: roles.id, name: roles.username }} refused={refusedTo("PERMISSION_TYPE_ASSIGN_ROLES", "Only an admin may give roles here")} onClose={() => setRoles(null)} />}
       {editing && <UserDialog user={editing === "new" ? null : editing} me={me} onClose={() => edit(null)} />}
     </div>
   );
