@@ -18,6 +18,7 @@
 ##  nightly          long soak, fuzz, fuzz-api, faults, memory and tsan; writes what came of each into docs/reliability.md
 ##  faults           200 kill -9 of each program under load on both engines, full disks, failed writes (FAULT_KILLS=200)
 ##  soak-launch      one of eight workers of a launcher killed, stopped or out of memory, a thousand times (DET_SOAK_LAUNCH=1000)
+##  web-pictures     the ten pictures of docs/guide.md, in docs/pictures
 ##  web-shots        pictures of every page of the web interface, in both themes and both widths, in build/web-shots
 ##  lint             layers and rooms, citations, format of C and Python, types
 ##  format           formats the C files as .clang-format says
@@ -45,7 +46,7 @@ AZURITE := tests/support/azurite
 BROWSER := tests/browser
 comma := ,
 
-.PHONY: all everything deps framework-deps apt-packages test-deps demo test test-frameworks horovod-deps test-horovod bench asan tsan clang soak fuzz fuzz-api memory nightly faults soak-launch web-shots lint format contract-status cli-status run-cases install clean
+.PHONY: all everything deps framework-deps apt-packages test-deps demo test test-frameworks horovod-deps test-horovod bench asan tsan clang soak fuzz fuzz-api memory nightly faults soak-launch web-shots web-pictures lint format contract-status cli-status run-cases install clean
 .DEFAULT_GOAL := all
 
 build/build.ninja:
@@ -190,6 +191,10 @@ soak-launch: test-deps
 # Every page of the web interface and every building block, in both themes, 1440 and 390 pixels wide.
 web-shots: test-deps everything
 	@$(PY) tests/web/shots.py build/web-shots
+
+# The guide shows them, so they are committed: make them again when a page that it shows looks different.
+web-pictures: test-deps everything
+	@$(PY) tests/web/shots.py --guide docs/pictures
 
 lint: test-deps
 	@tools/lint

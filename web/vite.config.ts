@@ -5,6 +5,7 @@ import { join, resolve } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { defineConfig, type Plugin } from "vite";
 
+const MASTER = process.env.DET_MASTER ?? "http://127.0.0.1:8080";
 const COMPRESSED = /\.(js|css|svg|json)$/;
 
 /** Writes each file compressed, too, so that the master has nothing to compress. */
@@ -38,5 +39,5 @@ export default defineConfig(({ command }) => ({
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   // An image that was written into a style sheet as data would need a weaker policy.
   build: { target: "es2022", cssTarget: ["chrome123", "firefox120", "safari17.5"], modulePreload: { polyfill: false }, assetsInlineLimit: 0, reportCompressedSize: false },
-  server: { proxy: { "/api": process.env.DET_MASTER ?? "http://127.0.0.1:8080" } },
+  server: { proxy: { "/api": MASTER, "/resources": MASTER, "/stream": { target: MASTER, ws: true } } },
 }));

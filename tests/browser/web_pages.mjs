@@ -12,6 +12,8 @@ const signIn = async (page, name, password) => {
   await page.getByRole("button", { name: "Sign in" }).click();
 };
 
+const COMPLETE = /"complete": ?true/;
+
 const scenarios = {
   /** From a page without a session to the sign-in and back; a wrong password is told. */
   async signs_in(page, { at, password, url }) {
@@ -224,6 +226,7 @@ const scenarios = {
   async cluster(page, { url }) {
     await page.goto(`${url}cluster`);
     await page.locator(".agent .slot.used").first().waitFor();
+    await page.locator(".chart canvas").waitFor();
     return { agents: await texts(page.locator(".agent b")), slots: await page.locator(".agent .slot").count(), used: await page.locator(".agent .slot.used").count(), tip: await page.locator(".agent .slot.used").first().getAttribute("title") };
   },
 
@@ -490,13 +493,18 @@ const scenarios = {
     await page.getByText("Scatter", { exact: true }).click();
     await page.locator(".scatters circle").first().waitFor();
     const plots = await texts(page.locator(".scatters figcaption b"));
+    await page.getByText("Heat map", { exact: true }).click();
+    await page.locator(".heat").first().waitFor();
+    const fields = await page.locator(".heat").count();
+    await page.getByLabel("Across").selectOption("optimizer");
+    await page.waitForURL("**x=optimizer**");
     await page.getByText("Learning curves", { exact: true }).click();
     await page.locator(".chart canvas").waitFor();
     const keys = await page.locator(".legend .key").count();
     await page.getByText("Scatter", { exact: true }).click();
     await page.locator(".scatters circle").first().click();
     await page.waitForURL("**/trials/*");
-    return { lines, axes, plots, keys };
+    return { lines, axes, plots, fields, keys };
   },
 
   /** The learning curves of 1,000 trials: the reply is made here, so that the drawing is what is tried. */
@@ -643,6 +651,192 @@ const scenarios = {
     await page.goto(`${url}about`);
     await page.locator("dl.facts dt").first().waitFor();
     return { token, changes };
+  },
+
+  /** A group is made with a member; it gets a role by its menu, and another in a workspace, which is taken and given back. */
+  async groups_and_roles(page, { url, group, member, workspace }) {
+    await page.goto(`${url}groups`);
+    await page.getByRole("button", { name: "New group" }).click();
+    await page.getByLabel("Name", { exact: true }).fill(group);
+    await page.getByLabel("Find a user").fill(member);
+    await page.getByRole("dialog").getByRole("checkbox").first().check();
+    await page.getByRole("button", { name: "Create" }).click();
+    await row(page, group).waitFor();
+    await page.getByRole("button", { name: `Actions of group ${group}` }).click();
+    await page.getByRole("menuitem", { name: "Roles" }).click();
+    await page.getByLabel("Role", { exact: true }).selectOption("Viewer");
+    await page.getByRole("button", { name: "Give", exact: true }).click();
+    const given = await page.getByRole("dialog").locator("li").first().innerText();
+    await page.getByRole("dialog").getByRole("button", { name: "Close" }).last().click();
+    await page.goto(`${url}groups/roles?workspace=${workspace}`);
+    await page.getByRole("button", { name: "Give a role" }).click();
+    await page.getByLabel("Who").selectOption(`${group} (group)`);
+    await page.getByRole("dialog").getByLabel("Role").selectOption("Editor");
+    await page.getByRole("button", { name: "Give", exact: true }).click();
+    await row(page, group).waitFor();
+    await page.getByRole("button", { name: `Actions of ${group} as Editor` }).click();
+    await page.getByRole("menuitem", { name: "Take away" }).click();
+    await row(page, group).waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Undo" }).click();
+    await row(page, group).waitFor();
+    return { given };
+  },
+
+  /** A quota is set, refused where its limit is below it, changed, and removed. */
+  async quotas(page, { url, user }) {
+    await page.goto(`${url}quotas`);
+    await page.getByRole("button", { name: "New quota" }).click();
+    await page.getByLabel("User", { exact: true }).selectOption(user);
+    await page.getByLabel("Slots of their own").fill("4");
+    await page.getByLabel("Limit with what is borrowed").fill("2");
+    const mistake = await page.getByRole("alert").innerText();
+    await page.getByLabel("Limit with what is borrowed").fill("6");
+    await page.getByRole("button", { name: "Save" }).click();
+    await row(page, `user ${user}`).waitFor();
+    const shown = await row(page, `user ${user}`).innerText();
+    await page.getByRole("button", { name: `Actions of the quota of user ${user}` }).click();
+    await page.getByRole("menuitem", { name: "Remove" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
+    await row(page, `user ${user}`).waitFor({ state: "detached" });
+    return { mistake, shown };
+  },
+
+  /** A policy is checked while it is typed, kept over a page that is loaded again, set, and removed. */
+  async policies(page, { url, workspace }) {
+    await page.goto(`${url}policies?workspace=${workspace}`);
+    await page.getByRole("heading", { name: "No policy is set" }).waitFor();
+    const editor = page.getByLabel("Policy in YAML");
+    await editor.fill("constraints:\n  priority_limit: 100\n");
+    await page.locator(".mistakes li").first().waitFor();
+    const mistake = await page.locator(".mistakes li").first().innerText();
+    const refused = await page.getByRole("button", { name: "Save" }).isDisabled();
+    await editor.fill("constraints:\n  priority_limit: 20\n");
+    await page.reload();
+    await page.getByText("not saved yet").waitFor();
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("The policy is set.").waitFor();
+    await page.getByRole("heading", { name: "The policy", exact: true }).waitFor();
+    await page.reload();
+    const kept = await editor.inputValue();
+    await page.getByRole("button", { name: "Remove" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
+    await page.getByRole("heading", { name: "No policy is set" }).waitFor();
+    return { mistake, refused, kept };
+  },
+
+  /** The audit log is searched and filtered, a record shows what it changed, and all that fits is saved. */
+  async audit(page, { url, kind, text }) {
+    await page.goto(`${url}audit`);
+    await page.locator(".line").first().waitFor();
+    const all = await page.locator(".line").count();
+    await page.getByLabel("Kind of object").fill(kind);
+    await page.waitForFunction((wanted) => { const lines = [...document.querySelectorAll(".line")]; return lines.length > 0 && lines.every((line) => line.textContent.includes(wanted)); }, ` ${kind} `);
+    await page.getByLabel("Search these records").fill(text);
+    await page.locator(".line .link", { hasText: "created" }).first().click();
+    await page.locator(".diff .new", { hasText: text }).waitFor();
+    const gone = await page.locator(".diff .gone").count();
+    await page.getByRole("button", { name: "Close" }).last().click();
+    await page.getByRole("button", { name: "Save all records that fit" }).click();
+    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("menuitem", { name: "As CSV" }).click()]);
+    return { all, gone, csv: readFileSync(await download.path(), "utf8") };
+  },
+
+  async refused(page, { url, at }) {
+    await page.goto(url + at);
+    return { says: await page.getByRole("alert").innerText() };
+  },
+
+  /** Sums of usage by user and by workspace, and their copies: a table as CSV, a chart as a picture, the master's own file. */
+  async usage(page, { url }) {
+    await page.goto(`${url}usage?days=7`);
+    await row(page, "determined").waitFor();
+    await page.locator(".chart canvas").waitFor();
+    const figures = await texts(page.locator(".figures dt"));
+    await page.getByLabel("By", { exact: true }).selectOption("workspace");
+    await row(page, "vision").waitFor();
+    const saved = async (menu, item) => {
+      await page.getByRole("button", { name: menu }).click();
+      const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("menuitem", { name: item }).click()]);
+      return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) };
+    };
+    const table = await saved("Copies of Usage by workspace", "Save as CSV");
+    const picture = await saved("Copies of Slot-hours", "Save as PNG");
+    const [whole] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "CSV" }).click()]);
+    return { figures, name: table.name, csv: table.bytes.toString(), picture: picture.bytes.subarray(1, 4).toString(), whole: readFileSync(await whole.path(), "utf8") };
+  },
+
+  /** Somebody changes their own name and password; two that differ are refused. */
+  async settings(page, { url, name, password }) {
+    await page.goto(`${url}settings`);
+    await page.getByLabel("Name that is shown").fill(name);
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("Your name is changed.").waitFor();
+    await page.getByRole("button", { name: new RegExp(`^${name}: theme`) }).waitFor();
+    await page.getByLabel("New password").fill(password);
+    await page.getByLabel("The same again").fill(`${password}?`);
+    const refused = await page.getByRole("button", { name: "Change the password" }).isDisabled();
+    await page.getByLabel("The same again").fill(password);
+    await page.getByRole("button", { name: "Change the password" }).click();
+    await page.getByText("Your password is changed.").waitFor();
+    await page.getByText("Dark", { exact: true }).click();
+    return { refused, theme: await page.evaluate(() => document.documentElement.dataset.theme) };
+  },
+
+  /** Runs of all experiments in one list: searched, ordered by a hyperparameter, archived and taken back. */
+  async runs(page, { url, at }) {
+    await page.goto(url + at);
+    await page.getByRole("link", { name: "Runs" }).click();
+    await page.getByText(/^\d+ runs$/).waitFor();
+    await page.getByLabel("Search by experiment or run ID").fill("resnet-lr-sweep");
+    await page.getByText(/^4 runs$/).waitFor();
+    await page.getByRole("button", { name: "lr", exact: true }).click();
+    await page.waitForURL("**sort=hp.lr**");
+    await page.waitForFunction(() => document.querySelectorAll(".line a").length === 4);
+    const depth = await page.getByRole("columnheader", { name: "depth" }).count();
+    await page.getByLabel("Search by experiment or run ID").fill("unet");
+    await page.getByText("Completed", { exact: true }).click();
+    await page.waitForFunction(() => { const lines = [...document.querySelectorAll(".line")]; return lines.length > 0 && lines.every((line) => line.textContent.includes("unet") && line.textContent.includes("completed")); });
+    await page.getByLabel("Select the rows that are shown").click();
+    await page.getByRole("toolbar", { name: "Selected runs" }).getByRole("button", { name: /^Archive/ }).click();
+    await page.getByText(/(is|are) archived\./).waitFor();
+    await page.getByRole("button", { name: "Undo" }).click();
+    await page.getByText(/(is|are) unarchived\./).waitFor();
+    return { depth };
+  },
+
+  /** A waiting job is dragged before the first one, and moved down again by its menu. */
+  async drags_a_job(page, { url, name }) {
+    await page.goto(`${url}jobs`);
+    await row(page, name).waitFor();
+    const order = () => page.evaluate(() => [...document.querySelectorAll(".line")].sort((a, b) => Number(a.ariaRowIndex) - Number(b.ariaRowIndex)).map((line) => line.querySelector(".cell:nth-child(2)").textContent));
+    const before = await order();
+    await row(page, name).locator(".cell").nth(2).dragTo(page.locator(".line").first(), { targetPosition: { x: 300, y: 3 } });
+    await page.waitForFunction((wanted) => document.querySelector('.line[aria-rowindex="2"]')?.textContent.includes(wanted), name);
+    const after = await order();
+    await page.getByRole("button", { name: `Actions of job ${name}` }).click();
+    await page.getByRole("menuitem", { name: "Move down" }).click();
+    await page.waitForFunction((wanted) => !document.querySelector('.line[aria-rowindex="2"]')?.textContent.includes(wanted), name);
+    return { before, after };
+  },
+
+  /** A change that somebody else makes is told by the WebSocket: with a clock that stands still, no other request asks again. */
+  async updates(page, { url, name, token }) {
+    await page.clock.install();
+    const frames = [];
+    page.on("websocket", (socket) => socket.on("framereceived", ({ payload }) => frames.push(payload)));
+    const told = async (what) => { for (let i = 0; i < 600 && !frames.some((frame) => (what instanceof RegExp ? what.test(frame) : frame.includes(what))); i++) await new Promise((resolve) => setTimeout(resolve, 100)); };
+    await page.goto(`${url}models`);
+    await page.locator(".line").first().waitFor();
+    await page.clock.runFor(1600);
+    await told(COMPLETE);
+    const reply = await page.context().request.post(new URL("../api/v1/models", url).href, { data: { name }, headers: { Authorization: `Bearer ${token}` } });
+    await told(name);
+    // Less in all than the list waits before it asks again by itself.
+    for (let i = 0; i < 600 && (await row(page, name).count()) === 0; i++) {
+      await page.clock.runFor(10);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    return { shown: await row(page, name).count(), status: reply.status(), frames: frames.length };
   },
 
   async master_log(page, { url }) {

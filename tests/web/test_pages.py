@@ -10,7 +10,7 @@ from support.prefix import PrefixProxy
 
 KIB = 1024
 # Pages that together have every building block: what the dark theme changes are its colours alone.
-DARK = ["home", "experiments", "experiment", "experiment-difference", "trial-logs", "trial-profiler", "model-version", "create", "jobs", "cluster", "users"]
+DARK = ["home", "experiments", "experiment", "experiment-difference", "trial-logs", "trial-profiler", "model-version", "create", "jobs", "cluster", "users", "roles", "policies", "usage", "settings", "experiment-heat"]
 
 
 # ---- sign-in ----
@@ -167,7 +167,7 @@ def test_a_profile_is_shown_as_shares_of_a_batch(world, see):
 def test_a_search_is_drawn_in_three_ways(world, see):
     found = see("search", at=f"experiments/{world.ids['live']}/hyperparameters")
     assert found["lines"] == 4 and found["axes"] == ["depth", "lr", "optimizer", "loss"] and sorted(found["plots"]) == ["depth", "lr", "optimizer"]
-    assert found["keys"] == 4
+    assert found["keys"] == 4 and 1 <= found["fields"] <= 4
 
 
 def test_learning_curves_of_1000_trials_are_drawn(world, see):
@@ -222,6 +222,66 @@ def test_users_tokens_webhooks_and_templates_are_made(world, see):
     assert see("master_log", token=world.c.admin_token())["lines"] > 0
 
 
+def test_groups_get_members_and_roles(world, see):
+    c, w = world.c, world.ids["workspace"]
+    found = see("groups_and_roles", token=c.admin_token(), group="crew", member="cleo", workspace=w)
+    assert found["given"].startswith("Viewer in the whole cluster")
+    group = next(g["group"]["groupId"] for g in c.post("/api/v1/groups/search", {"limit": 100}).json["groups"] if g["group"]["name"] == "crew")
+    assert [u["username"] for u in c.get(f"/api/v1/groups/{group}").json["group"]["users"]] == ["cleo"]
+    given = c.get(f"/api/v1/roles/search/by-group/{group}").json["assignments"]
+    assert {(a["roleId"], a["scopeCluster"], tuple(a["scopeWorkspaceIds"])) for a in given} == {(4, True, ()), (5, False, (w,))}
+
+
+def test_a_quota_is_set_and_removed(world, see):
+    found = see("quotas", token=world.c.admin_token(), user="cleo")
+    assert found["mistake"] == "At least the quota" and found["shown"].split()[-2:] == ["4", "6"]
+
+
+def test_a_policy_is_checked_set_and_removed(world, see):
+    found = see("policies", token=world.c.admin_token(), workspace=world.ids["workspace"])
+    assert found["mistake"].startswith("line 2 constraints.priority_limit") and found["refused"]
+    assert found["kept"] == "constraints:\n  priority_limit: 20\n"
+
+
+def test_the_audit_log_is_searched_and_saved(world, see):
+    found = see("audit", token=world.c.admin_token(), kind="quota", text="max_slots")
+    assert found["all"] > 10 and found["gone"] == 1
+    head, *lines = found["csv"].strip().split("\r\n")
+    assert head.startswith("seq,time,") and len(lines) >= 2 and all(",quota," in line for line in lines)
+
+
+def test_who_may_not_read_the_audit_log_is_told(world, see):
+    assert "admin" in see("refused", at="audit")["says"]
+
+
+def test_usage_is_summed_and_saved(world, see):
+    found = see("usage")
+    assert found["figures"] == ["Used", "There", "Idle", "Failed", "Cost"]
+    assert found["name"] == "usage-by-workspace.csv" and found["csv"].startswith("Workspace,Slot-hours,Share,Failed\r\nvision,")
+    assert found["picture"] == "PNG" and found["whole"].startswith("date,by,key,")
+
+
+def test_people_change_their_own_name_and_password(world, see):
+    c = world.c
+    token = c.post("/api/v1/auth/login", {"username": "ann", "password": "Long-Enough-1", "isHashed": False}, token=None).json["token"]
+    found = see("settings", token=token, name="Ann B. Alder", password="Long-Enough-2")
+    assert found["refused"] and found["theme"] == "dark"
+    assert c.post("/api/v1/auth/login", {"username": "ann", "password": "Long-Enough-2", "isHashed": False}, token=None).json["user"]["displayName"] == "Ann B. Alder"
+
+
+def test_runs_are_one_list(world, see):
+    assert see("runs", at=f"projects/{world.ids['project']}")["depth"] == 1
+
+
+def test_a_job_is_dragged_to_another_place(see):
+    found = see("drags_a_job", name="pretrain-large")
+    assert found["after"][0] == "pretrain-large" != found["before"][0] and sorted(found["after"]) == sorted(found["before"])
+
+
+def test_a_change_of_somebody_else_is_told_at_once(world, see):
+    assert see("updates", name="told at once", token=world.c.token)["shown"] == 1
+
+
 # ---- what holds for all pages ----
 
 
@@ -230,7 +290,8 @@ def test_script_in_texts_of_users_is_text(world, see):
     paths = ["", f"projects/{i['project']}", f"experiments/{i['hostile']}", f"experiments/{i['hostile']}/trials", f"experiments/{i['hostile']}/configuration", f"experiments/{i['hostile']}/notes", f"compare?experiments={i['hostile']},{i['odd']}&tab=hyperparameters",
              f"experiments/{i['odd']}",
              f"experiments/{i['odd']}/trials/{i['odd_trial']}", f"experiments/{i['odd']}/trials/{i['odd_trial']}/hyperparameters", "jobs", "cluster",
-             "models", f"models/{i['model']}", f"models/{i['model']}/notes", f"models/{i['model']}/metadata", f"models/{i['model']}/versions/1", "tasks", f"tasks/{i['command']}/configuration"]
+             "models", f"models/{i['model']}", f"models/{i['model']}/notes", f"models/{i['model']}/metadata", f"models/{i['model']}/versions/1", "tasks", f"tasks/{i['command']}/configuration",
+             f"projects/{i['project']}/runs", "usage?by=experiment_label", "groups"]
     found = see("hostile", paths=paths, silent=["jobs", "cluster"], text="<img src=x onerror=")
     assert found["violations"] == [] and not found["errors"]
     for path, page in found["seen"].items():

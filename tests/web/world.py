@@ -96,6 +96,7 @@ class World:
         ids["done_trial"] = c.trial_ids(ids["done"])[0]
         self.profile(ids["trial"])
         self.registry()
+        self.access()
         ids["command"] = c.post("/api/v1/commands", {"config": {"description": f"count {HOSTILE}", "resources": {"slots": 0},
                                                                 "entrypoint": ["sh", "-c", "echo counting; exec sleep 3600"]}}).json["command"]["id"]
         wait_for("validations of the sweep", lambda: c.get(f"/api/v1/trials/{ids['trial']}").json["trial"]["latestValidation"])
@@ -178,6 +179,25 @@ class World:
         reply = c.post(f"/api/v1/models/{ids['model']}/versions", {"checkpointUuid": ids["checkpoints"][1], "comment": HOSTILE, "notes": HOSTILE_NOTES, "name": HOSTILE})
         assert reply.status == 200, reply
 
+    def access(self):
+        """People, groups with roles, quotas and a policy, as an admin sets them."""
+        c, admin, w = self.c, self.c.admin_token(), self.ids["workspace"]
+
+        def done(method, path, body):
+            reply = c.request(method, path, body, token=admin)
+            assert reply.status == 200, reply
+            return reply.json
+
+        people = [done("POST", "/api/v1/users", {"user": {"username": name, "displayName": shown, "active": True}, "password": "Long-Enough-1", "isHashed": False})["user"]["id"]
+                  for name, shown in (("ann", "Ann Alder"), ("ben", HOSTILE[:30]), ("cleo", ""))]
+        group = done("POST", "/api/v1/groups", {"name": f"vision team {HOSTILE[:24]}", "addUsers": people[:2]})["group"]["groupId"]
+        here = {"scopeWorkspaceId": w}
+        done("POST", "/api/v1/roles/add-assignments", {"groupRoleAssignments": [{"groupId": group, "roleAssignment": {"role": {"roleId": 5}, **here}}],
+                                                       "userRoleAssignments": [{"userId": people[2], "roleAssignment": {"role": {"roleId": 4}, **here}}]})
+        for quota in ({"workspaceId": 1, "slots": 3, "limit": 12}, {"userId": people[0], "slots": 2}):
+            done("POST", "/api/v1/quotas", quota)
+        done("PUT", "/api/v1/config-policies/global/EXPERIMENT", {"workloadType": "EXPERIMENT", "configPolicies": "constraints:\n  resources: {max_slots: 32}\n  priority_limit: 5\n"})
+
     def __enter__(self):
         self.c.__enter__()
         return self.fill()
@@ -200,5 +220,7 @@ class World:
             "workspaces": "workspaces", "workspace": f"workspaces/{i['workspace']}", "project-notes": f"projects/{i['project']}/notes", "tasks": "tasks", "task": f"tasks/{i['command']}",
             "new-notebook": "tasks?start=notebook", "models": "models", "model": f"models/{i['model']}", "model-notes": f"models/{i['model']}/notes", "model-version": f"models/{i['model']}/versions/1",
             "users": "users", "tokens": "tokens", "webhooks": "webhooks", "templates": "templates", "about": "about",
+            "runs": f"projects/{i['project']}/runs", "experiment-heat": f"experiments/{i['live']}/hyperparameters?view=heat",
+            "groups": "groups", "roles": f"groups/roles?workspace={i['workspace']}", "quotas": "quotas", "policies": "policies", "audit": "audit", "usage": "usage?days=7", "settings": "settings",
             "jobs": "jobs", "cluster": "cluster", "nothing": "nowhere",
         }

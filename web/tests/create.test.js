@@ -2,7 +2,7 @@ import "./browser.js";
 import assert from "node:assert/strict";
 import test from "node:test";
 
-const { check, lineOf } = await import("@features/create/check");
+const { check, lineOf } = await import("@shared/config/check");
 const { entriesOf } = await import("@features/create/context");
 const { EXAMPLE, startOf } = await import("@features/create/start");
 

@@ -26,6 +26,7 @@ function Inside({ path }: { path: string }) {
   const { user, out, away, isPending, refetch } = useMe();
   const [known, setKnown] = useState<User | null>(null);
   useEffect(() => { if (user) setKnown(user); }, [user]);
+  useUpdates(known !== null && !out);
   if (out && !known) {
     location.replace(to(`login?redirect=${encodeURIComponent(location.pathname + location.search)}`));
     return null;
@@ -43,6 +44,19 @@ function Inside({ path }: { path: string }) {
       )}
     </>
   );
+}
+
+const UPDATES_AFTER_MS = 1500;
+
+/** Follows the master's updates while somebody is signed in; not before the first page is there, which needs none. */
+function useUpdates(on: boolean): void {
+  useEffect(() => {
+    if (!on) return;
+    let end: (() => void) | undefined;
+    let left = false;
+    const timer = setTimeout(() => void import("@shared/api/live").then(({ followUpdates }) => { if (!left) end = followUpdates(); }, () => {}), UPDATES_AFTER_MS);
+    return () => { left = true; clearTimeout(timer); end?.(); };
+  }, [on]);
 }
 
 type Draw = (parameters: Record<string, string>, user: User) => JSX.Element;

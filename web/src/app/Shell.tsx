@@ -42,10 +42,10 @@ function OpenedDialog({ what, onClose }: { what: keyof typeof LOADS; onClose: ()
   return Made ? <Made.it onClose={onClose} /> : null;
 }
 
-function Places({ path, set }: { path: string; set: boolean }) {
+function Places({ path, set, admin }: { path: string; set: boolean; admin: boolean }) {
   return (
     <nav class={`nav ${set ? "set" : ""}`} aria-label={set ? "Administration" : "Pages"}>
-      {pages.flatMap((page) => page.nav && Boolean(page.nav.set) === set ? [
+      {pages.flatMap((page) => page.nav && Boolean(page.nav.set) === set && (admin || !page.nav.admin) ? [
         <a key={page.path} href={to(page.nav.at())} class={page.nav.phone ? "" : "not-narrow"} aria-current={isWithin(page, path) ? "page" : undefined} title={page.nav.key ? `Keys: g ${page.nav.key}` : undefined}>
           <Icon name={page.nav.icon} /><span>{page.nav.title}</span>
         </a>,
@@ -66,8 +66,8 @@ export function Shell({ user, path, away, children }: { user: User; path: string
           <span class="cut" title={master?.clusterName ? plain(master.clusterName) : undefined}>{plain(master?.clusterName || "Determined")}</span>
         </a>
         <button type="button" class="find" aria-keyshortcuts="Control+K" onClick={() => setOpen("palette")}><Icon name="search" size={14} /><span>Find</span><kbd>Ctrl K</kbd></button>
-        <Places path={path} set={false} />
-        <Places path={path} set />
+        <Places path={path} set={false} admin={user.admin} />
+        <Places path={path} set admin={user.admin} />
         <div class="me"><UserMenu user={user} onKeys={() => setOpen("keys")} /></div>
       </header>
       <main id="content" tabIndex={-1}>
@@ -99,6 +99,7 @@ function UserMenu({ user, onKeys }: { user: User; onKeys: () => void }) {
   const actions: (Action | null)[] = [
     ...THEMES.map(([key, label]): Action => ({ label, chosen: now === key, perform: () => { chooseTheme(key); setNow(key); } })),
     null,
+    { label: "Settings", perform: () => go("settings") },
     { label: "Keys", perform: onKeys },
     { label: "Sign out", perform: () => void leave() },
   ];

@@ -20,6 +20,8 @@ export interface Page {
     key?: string;
     /** whether it stands in the lower group, of what is set up rather than looked at */
     set?: boolean;
+    /** whether only admins have anything to see there */
+    admin?: boolean;
     /** whether a phone's few places at the bottom have it; everything else is found by the palette there */
     phone?: boolean;
   };
@@ -39,6 +41,7 @@ const ALL: Page[] = [
     nav: { title: "Home", icon: "home", at: () => "", key: "h", phone: true } },
   { path: "projects/:id", needs: ["searchExperiments", "getProject"], load: component(() => import("@features/experiments/ExperimentsPage"), "ExperimentsPage", ({ id }) => ({ key: id, project: Number(id) })),
     nav: { title: "Experiments", icon: "flask", at: () => `projects/${readSetting("project") ?? "1"}`, key: "e", phone: true } },
+  { path: "projects/:id/runs", needs: ["searchRuns", "getProject"], load: component(() => import("@features/experiments/RunsPage"), "RunsPage", ({ id }) => ({ key: id, project: Number(id) })) },
   { path: "experiments/:id/:tab=overview|trials|hyperparameters|checkpoints|code|configuration|notes?", needs: ["getExperiment"],
     load: component(() => import("@features/experiments/ExperimentPage"), "ExperimentPage", ({ id, tab }) => ({ key: id, id: Number(id), tab: tab ?? "overview" })) },
   { path: "experiments/:experiment/trials/:id/:tab=metrics|logs|hyperparameters|profiler|checkpoints?", needs: ["getTrial"],
@@ -60,12 +63,20 @@ const ALL: Page[] = [
     nav: { title: "Job queue", icon: "queue", at: () => "jobs", key: "q", phone: true } },
   { path: "cluster", also: ["clusters"], needs: ["getAgents", "getResourcePools"], load: component(() => import("@features/cluster/ClusterPage"), "ClusterPage"),
     nav: { title: "Cluster", icon: "cluster", at: () => "cluster", key: "c" } },
+  { path: "usage", needs: ["resourceAllocationRaw"], load: component(() => import("@features/usage/UsagePage"), "UsagePage"), nav: { title: "Usage", icon: "chart", at: () => "usage", set: true } },
   { path: "users", needs: ["getUsers"], load: component(() => import("@features/admin/UsersPage"), "UsersPage", (_, user) => ({ user })), nav: { title: "Users", icon: "user", at: () => "users", key: "u", set: true } },
   { path: "tokens", needs: ["getAccessTokens"], load: component(() => import("@features/admin/TokensPage"), "TokensPage", (_, user) => ({ user })), nav: { title: "Access tokens", icon: "key", at: () => "tokens", set: true } },
+  { path: "groups", needs: ["getGroups", "getGroup", "listRoles"], load: component(() => import("@features/admin/GroupsPage"), "GroupsPage", (_, user) => ({ user })),
+    nav: { title: "Groups and roles", icon: "group", at: () => "groups", set: true } },
+  { path: "groups/roles", needs: ["getGroupsAndUsersAssignedToWorkspace", "listRoles", "assignRoles"], load: component(() => import("@features/admin/RolesPage"), "RolesPage", (_, user) => ({ user })) },
+  { path: "quotas", needs: ["getQuotas", "setQuota"], load: component(() => import("@features/admin/QuotasPage"), "QuotasPage", (_, user) => ({ user })), nav: { title: "Quotas", icon: "scale", at: () => "quotas", set: true } },
+  { path: "policies", needs: ["getGlobalConfigPolicies", "getWorkspaceConfigPolicies"], load: component(() => import("@features/admin/PoliciesPage"), "PoliciesPage", (_, user) => ({ user })), nav: { title: "Policies", icon: "rules", at: () => "policies", set: true } },
+  { path: "audit", needs: ["getAuditRecords"], load: component(() => import("@features/admin/AuditPage"), "AuditPage"), nav: { title: "Audit log", icon: "history", at: () => "audit", set: true, admin: true } },
   { path: "webhooks", needs: ["getWebhooks"], load: component(() => import("@features/admin/WebhooksPage"), "WebhooksPage"), nav: { title: "Webhooks", icon: "bell", at: () => "webhooks", set: true } },
   { path: "templates", needs: ["getTemplates", "createExperiment"], load: component(() => import("@features/admin/TemplatesPage"), "TemplatesPage"), nav: { title: "Templates", icon: "copy", at: () => "templates", set: true } },
   { path: "logs", needs: ["masterLogs"], load: component(() => import("@features/admin/MasterPages"), "MasterLogPage"), nav: { title: "Master's log", icon: "queue", at: () => "logs", set: true } },
-  { path: "about", needs: ["getMaster", "getMasterConfig"], load: component(() => import("@features/admin/MasterPages"), "AboutPage"), nav: { title: "About", icon: "gear", at: () => "about", set: true } },
+  { path: "settings", needs: ["patchUser", "getUserSetting"], load: component(() => import("@features/settings/SettingsPage"), "SettingsPage", (_, user) => ({ user })), nav: { title: "Settings", icon: "gear", at: () => "settings", key: "s", set: true } },
+  { path: "about", needs: ["getMaster", "getMasterConfig"], load: component(() => import("@features/admin/MasterPages"), "AboutPage"), nav: { title: "About", icon: "info", at: () => "about", set: true } },
   ...(import.meta.env.MODE !== "production" ? [{ path: "design", needs: [], load: component(() => import("@features/design/DesignPage"), "DesignPage"),
     nav: { title: "Design", icon: "palette" as const, at: () => "design", set: true } }] : []),
 ];

@@ -15,6 +15,8 @@ import { Menu } from "@shared/ui/Menu";
 import { type Column, Table } from "@shared/ui/Table";
 import { Ago } from "@shared/ui/Time";
 import { say, sayError } from "@shared/ui/Toast";
+import { useRefused } from "./permissions";
+import { RolesDialog } from "./RolesDialog";
 import "@shared/ui/state.css";
 
 const COLUMNS: Column<User>[] = [
@@ -31,11 +33,13 @@ export function UsersPage({ user: me }: { user: User }) {
   const [text, setText] = useParameter("q");
   const [all, setAll] = useParameter("all");
   const [editing, edit] = useState<User | "new" | null>(null);
+  const [roles, setRoles] = useState<User | null>(null);
   const name = useSettled(text);
   const { data, error } = useApi(api.getUsers({ limit: 1000, name, ...(all ? {} : { active: true }) }), { every: 15_000, keep: true });
   const change = useChange(({ user, active }: { user: User; active: boolean }) => api.patchUser({ userId: user.id, user: { active } }));
   const setActive = (user: User, active: boolean) => change.mutate({ user, active }, { onSuccess: () => say(`${plain(user.username)} is ${active ? "active" : "deactivated"}.`, { undo: () => setActive(user, !active) }), onError: sayError });
   const users = [...(data?.users ?? [])].sort((a, b) => a.username.localeCompare(b.username));
+  const refusedTo = useRefused(me);
   const refused = me.admin ? undefined : "Only an admin may change other users";
   return (
     <div class="page fills">
@@ -45,12 +49,14 @@ export function UsersPage({ user: me }: { user: User }) {
         {error && !data ? <Failure error={error} /> : (
           <Table label="Users" fill columns={COLUMNS} count={users.length} at={(i) => users[i]} rowKey={(u) => u.id}
             menu={(u) => <Menu label={`Actions of user ${plain(u.username)}`} actions={[
+              { label: "Roles", perform: () => setRoles(u) },
               { label: "Edit", refused: me.admin || u.id === me.id ? undefined : refused, perform: () => edit(u) },
               u.active ? { label: "Deactivate", danger: true, refused: u.id === me.id ? "This is you" : refused, perform: () => setActive(u, false) } : { label: "Activate", refused, perform: () => setActive(u, true) },
             ]} />}
             instead={data ? <Empty title="No user fits" /> : <Waiting lines={6} />} />
         )}
       </section>
+      {roles && <RolesDialog holder={{ kind: "user", id: roles.id, name: roles.username }} refused={refusedTo("PERMISSION_TYPE_ASSIGN_ROLES", "Only an admin may give roles here")} onClose={() => setRoles(null)} />}
       {editing && <UserDialog user={editing === "new" ? null : editing} me={me} onClose={() => edit(null)} />}
     </div>
   );

@@ -1,6 +1,6 @@
 import { useApi } from "@shared/api/query";
 import * as api from "@shared/api/routes.gen";
-import type { Agent, AllocationSummary, ResourcePool, Slot } from "@shared/api/routes.gen";
+import { type Agent, type AllocationSummary, type ResourcePool, served, type Slot } from "@shared/api/routes.gen";
 import { plain } from "@shared/lib/ansi";
 import { count, words } from "@shared/lib/format";
 import { to, useParameter } from "@shared/lib/address";
@@ -10,6 +10,7 @@ import { Choice } from "@shared/ui/Form";
 import { Load } from "@shared/ui/Progress";
 import { StateBadge } from "@shared/ui/StateBadge";
 import { Ago } from "@shared/ui/Time";
+import { History } from "./History";
 import { byContainer, slotState, type SlotState, stateOf } from "./slots";
 import "./cluster.css";
 
@@ -41,6 +42,7 @@ export function ClusterPage() {
           {agents.map((agent) => <AgentRow key={agent.id} agent={agent} running={running} />)}
         </section>
       )}
+      {served.has("resourceAllocationRaw") && <History />}
     </div>
   );
 }

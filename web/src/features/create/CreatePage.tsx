@@ -11,10 +11,10 @@ import { Button } from "@shared/ui/Button";
 import { Failure, Waiting } from "@shared/ui/Empty";
 import { CheckField, SelectField } from "@shared/ui/Form";
 import { say } from "@shared/ui/Toast";
-import { check, type Mistake } from "./check";
+import { check, type Mistake } from "@shared/config/check";
 import { chosen, dropped, type Entry, packed, TOTAL_MAX } from "./context";
 import { EXAMPLE, startOf } from "./start";
-import { YamlEditor } from "./YamlEditor";
+import { Mistakes, YamlEditor } from "@shared/ui/YamlEditor";
 import "./create.css";
 
 /** What the page starts from, once that is read. */
@@ -94,7 +94,7 @@ function Editor({ start, parent, trial, project: of }: { start: string; parent: 
         <section class="panel fills">
           <header><h2>Configuration</h2><span class={all.length ? "bad-count" : "muted"}>{all.length ? count(all.length, "mistake") : "no mistakes"}</span></header>
           <YamlEditor value={text} onInput={put} mistakes={all} />
-          <ul id="mistakes" class="mistakes" role="status" aria-label="Mistakes">{all.slice(0, 20).map((m, i) => <li key={i}>{m.line !== null && <b class="number">line {m.line}</b>} {plain(m.text)}</li>)}</ul>
+          <Mistakes mistakes={all} />
         </section>
         <div class="stack">
           <Files files={files} setFiles={setFiles} size={size} parent={parent} />

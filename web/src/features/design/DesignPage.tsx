@@ -6,15 +6,19 @@ import { to } from "@shared/lib/address";
 import type { Point } from "@shared/lib/series";
 import { Button } from "@shared/ui/Button";
 import { Chart, type Series } from "@shared/ui/Chart";
+import { Diff } from "@shared/ui/Diff";
 import { Confirm, Dialog, DialogBody } from "@shared/ui/Dialog";
 import { Empty, Failure, Waiting } from "@shared/ui/Empty";
 import { CheckField, Choice, SearchField, SelectField, TextField } from "@shared/ui/Form";
+import { type Move } from "@shared/ui/dragging";
 import { LogView, type LogLine } from "@shared/ui/LogView";
 import { type Action, Menu, MenuList } from "@shared/ui/Menu";
 import { Load, Progress } from "@shared/ui/Progress";
 import { StateBadge } from "@shared/ui/StateBadge";
 import { type Column, type Order, Table } from "@shared/ui/Table";
 import { say, ToastBody } from "@shared/ui/Toast";
+import { Mistakes, YamlEditor } from "@shared/ui/YamlEditor";
+import { type Mistake } from "@shared/config/check";
 import "./design.css";
 
 const STATES = ["QUEUED", "PULLING", "STARTING", "RUNNING", "ACTIVE", "PAUSED", "STOPPING_COMPLETED", "STOPPING_CANCELED", "STOPPING_ERROR", "COMPLETED", "CANCELED", "ERROR", "DELETING", "DELETE_FAILED", "SCHEDULED", "ENABLED", "DRAINING", "DISABLED", "LOST"];
@@ -23,7 +27,7 @@ const COLOURS = ["page", "surface", "raised", "sunken", "hover", "selected", "li
 export function DesignPage() {
   return (
     <div class="page design">
-      <header class="page-head"><h1>Building blocks</h1><span class="muted">Pages are made of these ten, and of nothing else.</span></header>
+      <header class="page-head"><h1>Building blocks</h1><span class="muted">Pages are made of these twelve, and of nothing else.</span></header>
       <Block title="Tokens">
         <div class="swatches">{COLOURS.map((name) => <span key={name}><i style={{ background: `var(--${name})` }} />{name}</span>)}</div>
         <div class="swatches">{Array.from({ length: 8 }, (_, i) => <span key={i}><i style={{ background: `var(--series-${i + 1})` }} />series-{i + 1}</span>)}</div>
@@ -58,6 +62,11 @@ export function DesignPage() {
           <section class="panel"><Failure error={new AwayError()} retry={() => {}} /></section>
         </div>
       </Block>
+      <Block title="11 Editor"><Editors /></Block>
+      <Block title="12 Difference"><div class="tiles">
+        <section class="panel"><Diff before={"name: resnet\nlr: 0.1\ndepth: 18"} after={"name: resnet\nlr: 0.01\ndepth: 18\nwarmup: 100"} label="Two configurations" /></section>
+        <section class="panel"><Diff before="lr: 0.1" after="lr: 0.1" label="The same twice" /></section>
+      </div></Block>
     </div>
   );
 }
@@ -77,6 +86,12 @@ const COLUMNS: Column<Row>[] = [
 
 function Tables() {
   const [order, setOrder] = useState<Order>({ key: "id", down: true });
+  const [rows, setRows] = useState(() => [0, 1, 3, 4].map(rowOf));
+  const move = ({ row, onto, side }: Move<Row>) => setRows((now) => {
+    const rest = now.filter((one) => one !== row);
+    const at = rest.indexOf(onto) + (side === "behind" ? 1 : 0);
+    return [...rest.slice(0, at), row, ...rest.slice(at)];
+  });
   const table = (count: number, at: (i: number) => Row | undefined, instead?: ComponentChildren) => (
     <section class="panel short"><Table label="Example" columns={COLUMNS} count={count} at={at} rowKey={(row) => row.id} href={() => to("design")} order={order} onOrder={setOrder} instead={instead} menu={() => <Menu label="Actions" actions={ACTIONS} />} /></section>
   );
@@ -84,6 +99,8 @@ function Tables() {
     <>
       <h3>10,000 rows, of which a few are not read yet</h3>
       {table(10_000, (i) => (i === 4 || i === 5 ? undefined : rowOf(i)))}
+      <h3>Rows that can be dragged</h3>
+      <section class="panel"><Table label="Queue" columns={COLUMNS} count={rows.length} at={(i) => rows[i]} rowKey={(row) => row.id} onMove={move} menu={() => <Menu label="Actions" actions={ACTIONS} />} /></section>
       <div class="tiles">
         {table(0, () => undefined, <Empty title="No experiments yet" />)}
         {table(0, () => undefined, <div class="shown"><Waiting lines={4} /></div>)}
@@ -125,15 +142,27 @@ const series = (n: number): Series[] => Array.from({ length: n }, (_, k) => ({ k
 
 function Charts() {
   const [many] = useState(() => series(8));
+  const [day] = useState<Series[]>(() => [{ key: "a", label: "in use", points: Array.from({ length: 96 }, (_, i) => [1.8e9 + i * 900, Math.round(6 + 5 * Math.sin(i / 9))]) }]);
   const [few] = useState<Series[]>(() => [{ key: "a", label: "validation", points: [[1, 0.5], [2, "NaN"], [3, 0.4], [4, 0.31], [5, "Infinity"], [6, 0.3]] }]);
   return (
     <div class="tiles">
       {([["Eight series", <Chart label="loss" series={many} />], ["Smoothed, log scale", <Chart label="loss" series={many.slice(0, 3)} smoothing={0.9} log />],
-        ["Gaps: NaN and Infinity", <Chart label="loss" series={few} />], ["Nothing yet", <Chart label="loss" series={[]} />]] as const).map(([title, chart]) => (
+        ["Gaps: NaN and Infinity", <Chart label="loss" series={few} />], ["Nothing yet", <Chart label="loss" series={[]} />],
+        ["Over time", <Chart label="slots" time xText={(x) => new Date(x * 1000).toISOString().slice(11, 16)} xLabel="" series={day} />]] as const).map(([title, chart]) => (
         <section key={title} class="panel"><header><h2>{title}</h2></header><div class="body">{chart}</div></section>
       ))}
     </div>
   );
+}
+
+const WRONG: Mistake[] = [{ line: 2, text: "resources.slots_per_trial: allowed is integer, not string" }, { line: null, text: "searcher is missing" }];
+
+function Editors() {
+  const [text, setText] = useState("name: resnet\nresources: {slots_per_trial: 2}\n");
+  const editor = (label: string, value: string, mistakes: Mistake[], put: (value: string) => void = () => {}) => (
+    <section class="panel fills"><YamlEditor label={label} value={value} mistakes={mistakes} onInput={put} />{mistakes.length > 0 && <Mistakes mistakes={mistakes} />}</section>
+  );
+  return <div class="tiles">{editor("Good", text, [], setText)}{editor("With mistakes", "name: resnet\nresources: {slots_per_trial: many}\n", WRONG)}{editor("Empty", "", [])}</div>;
 }
 
 const line = (i: number, text: string, level: LogLine["level"] = "info", rank: number | null = i % 2): LogLine => ({ id: String(i), time: new Date(1.8e12 + i * 1000).toISOString(), text, level, rank, source: "task" });

@@ -11,6 +11,7 @@ import { Chart, type Series } from "@shared/ui/Chart";
 import { Empty, Failure, Waiting } from "@shared/ui/Empty";
 import { CheckField, Choice } from "@shared/ui/Form";
 import { useVisible } from "@shared/lib/hooks";
+import { HeatMap } from "./HeatMap";
 import { type Axis, axesOf, bestOf, flatten, importanceOf, placeOn, ranksOf, type SearchTrial } from "./search-data";
 import "./search.css";
 
@@ -72,12 +73,12 @@ export function Hyperparameters({ x, smaller }: { x: Experiment; smaller: boolea
   return (
     <section class="panel">
       <header class="wraps">
-        <Choice label="View" quiet value={view} onChange={setView} options={[["parallel", "Parallel coordinates"], ["scatter", "Scatter"], ["curves", "Learning curves"]]} />
+        <Choice label="View" quiet value={view} onChange={setView} options={[["parallel", "Parallel coordinates"], ["scatter", "Scatter"], ["heat", "Heat map"], ["curves", "Learning curves"]]} />
         <span class="row"><span class="muted number">{count(trials.length, "trial")}{x.numTrials > trials.length ? ` of ${x.numTrials}` : ""}</span>{view === "curves" && <CheckField label="Log scale" checked={Boolean(log)} onChange={(on) => setLog(on ? "1" : null)} />}</span>
       </header>
       <div class="body">
         {view === "curves" ? <Chart label={`${plain(x.searcherMetric)} of ${trials.length} trials`} series={curves} height={440} log={Boolean(log)} /> : axes.length === 0 ? <Empty title="Nothing differs">All trials have the same hyperparameters.</Empty>
-          : view === "scatter" ? <Scatter {...data} /> : <Parallel {...data} />}
+          : view === "scatter" ? <Scatter {...data} /> : view === "heat" ? <HeatMap {...data} /> : <Parallel {...data} />}
       </div>
     </section>
   );
@@ -111,7 +112,7 @@ function Parallel({ x, trials, axes, best, ranks }: Data) {
   const order = trials.map((_, i) => i).sort((a, b) => (ranks[a] ?? -1) - (ranks[b] ?? -1));
   const shown = over === null ? null : trials[over]!;
   return (
-    <figure class="drawn">
+    <figure class="drawn broad" tabIndex={0}>
       <svg viewBox={`0 0 ${SIZE.width} ${SIZE.height}`} role="img" aria-label={`Parallel coordinates of ${trials.length} trials over ${all.map((axis) => axis.name).join(", ")}`}>
         {order.map((i) => <polyline key={trials[i]!.id} class={over === i ? "over" : ""} points={path(trials[i]!, i)} style={{ stroke: colourOf(ranks[i]!) }} onMouseEnter={() => setOver(i)} onMouseLeave={() => setOver(null)} onClick={() => go(`experiments/${x.id}/trials/${trials[i]!.id}`)} />)}
         {all.map((axis, a) => (

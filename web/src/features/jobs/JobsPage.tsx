@@ -27,7 +27,7 @@ interface Row {
 }
 
 const columns: Column<Row>[] = [
-  { key: "place", title: "#", width: "52px", end: true, wide: true, cell: ({ place }) => <span class="muted">{place}</span> },
+  { key: "place", title: "#", width: "52px", end: true, wide: true, cell: ({ place }) => <span class="muted number">{place}</span> },
   { key: "name", title: "Job", width: "minmax(130px, 2fr)", cell: ({ job }) => <JobName job={job} /> },
   { key: "state", title: "State", width: "112px", cell: ({ job }) => <StateBadge state={job.summary?.state ?? ""} title={job.summary?.reason} /> },
   { key: "slots", title: "Slots", width: "84px", end: true, cell: ({ job }) => <span title={`${job.allocatedSlots} in use of ${job.requestedSlots} asked for`}>{job.allocatedSlots} / {job.requestedSlots}</span> },
@@ -61,11 +61,16 @@ export function JobsPage() {
   const [managing, setManaging] = useState<AnyJob | null>(null);
   const fair = pool?.schedulerType === "SCHEDULER_TYPE_FAIR_SHARE";
   const change = useQueueChange();
-  const actionsOf = ({ job, place }: Row): Action[] => [
-    { label: "Manage job", perform: () => setManaging(job) },
-    { label: "Move to top", refused: fair ? "This pool shares its slots by weight: its queue has no order" : place === 1 ? "It is the first already" : undefined,
-      perform: () => change.move(job, rows[0]!.job) },
-  ];
+  const unordered = fair ? "This pool shares its slots by weight: its queue has no order" : undefined;
+  const actionsOf = ({ job, place }: Row): Action[] => {
+    const first = unordered ?? (place === 1 ? "It is the first already" : undefined);
+    return [
+      { label: "Manage job", perform: () => setManaging(job) },
+      { label: "Move to top", refused: first, perform: () => change.move(job, "before", rows[0]!.job, "The job is the first of its queue now.") },
+      { label: "Move up", refused: first, perform: () => change.move(job, "before", rows[place - 2]!.job) },
+      { label: "Move down", refused: unordered ?? (place === rows.length ? "It is the last already" : undefined), perform: () => change.move(job, "behind", rows[place]!.job) },
+    ];
+  };
   const failure = error ?? poolsError;
   return (
     <div class="page fills">
@@ -77,6 +82,7 @@ export function JobsPage() {
       <section class="panel fills">
         {failure && !data ? <Failure error={failure} /> : (
           <Table label="Jobs" fill columns={fair ? columns.map((c) => (c.key === "priority" ? WEIGHT : c)) : columns} count={rows.length} at={(i) => rows[i]} rowKey={({ job }) => job.jobId}
+            onMove={fair ? undefined : ({ row, onto, side }) => change.move(row.job, side, onto.job)}
             menu={(row) => <Menu label={`Actions of job ${plain(row.job.name ?? row.job.jobId)}`} actions={actionsOf(row)} />}
             instead={data ? <Empty title="The queue is empty">Nothing runs or waits in this resource pool.</Empty> : <Waiting lines={6} />} />
         )}

@@ -73,6 +73,9 @@ export async function send<Reply>(call: Call<Reply>, signal?: AbortSignal): Prom
   return answer;
 }
 
+/** The text of a page of the master that is no message of its API: a table as CSV. */
+export const text = (path: string, signal?: AbortSignal): Promise<string> => request({ method: "GET", path, body: undefined }, signal).then((reply) => reply.text());
+
 /** The lines of a stream, in groups as they arrive. */
 export async function* stream<Line>(call: Call<Line>, signal: AbortSignal): AsyncGenerator<Line[]> {
   const reply = await request(call, signal);

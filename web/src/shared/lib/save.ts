@@ -17,3 +17,6 @@ const cell = (value: unknown) => {
 };
 
 export const csv = (rows: unknown[][]) => `${rows.map((row) => row.map(cell).join(",")).join("\r\n")}\r\n`;
+
+/** "Usage by user" as usage-by-user.csv. */
+export const fileName = (name: string, ending: string) => `${name.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 80) || "table"}.${ending}`;

@@ -6,6 +6,8 @@ import "uplot/dist/uPlot.min.css";
 import { metric } from "@shared/lib/format";
 import { align, smooth, type Point } from "@shared/lib/series";
 import { colourOf, useThemeVersion } from "@shared/lib/theme";
+import { pictureOf } from "./chart-picture";
+import { Copies } from "./Copies";
 import "./chart.css";
 
 export interface Series {
@@ -22,6 +24,10 @@ interface Props {
   /** 0: as reported; towards 1: the moving average of more and more points */
   smoothing?: number;
   xLabel?: string;
+  /** what is written at places of the x axis, where that is no number: days, times */
+  xText?: ((x: number) => string) | undefined;
+  /** whether the x axis is a time, in seconds since 1970: its marks are then at whole hours and days */
+  time?: boolean;
   instead?: ComponentChildren;
 }
 
@@ -30,7 +36,7 @@ const COLOURS = 8;
 const KEYS_MAX = 24;
 export const seriesToken = (i: number) => `--series-${(i % COLOURS) + 1}`;
 
-export function Chart({ label, series, height = 220, log = false, smoothing = 0, xLabel = "step", instead }: Props) {
+export function Chart({ label, series, height = 220, log = false, smoothing = 0, xLabel = "step", xText, time = false, instead }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>();
   const theme = useThemeVersion();
@@ -41,7 +47,7 @@ export function Chart({ label, series, height = 220, log = false, smoothing = 0,
 
   useEffect(() => {
     if (isEmpty) return;
-    const made = new uPlot(options(series, height, log, setAt), data as uPlot.AlignedData, box.current!);
+    const made = new uPlot(options(series, height, log, setAt, xText, time), data as uPlot.AlignedData, box.current!);
     plot.current = made;
     const resized = new ResizeObserver(([entry]) => entry && made.setSize({ width: Math.floor(entry.contentRect.width), height }));
     resized.observe(box.current!);
@@ -53,12 +59,13 @@ export function Chart({ label, series, height = 220, log = false, smoothing = 0,
   }, [shape, isEmpty]);
   useEffect(() => plot.current?.setData(data as uPlot.AlignedData), [data]);
 
+  const rows = () => [[xLabel, ...series.map((s) => s.label)], ...data[0].map((x, i) => [xText ? xText(x) : x, ...series.map((_, k) => data[k + 1]![i])])];
   const index = at ?? data[0].length - 1;
   return (
     <figure class="chart" aria-label={`${label}: ${series.slice(0, KEYS_MAX).map((s) => s.label).join(", ")}`}>
       <div class="plot" ref={box} style={{ height: `${height}px` }}>{isEmpty && (instead ?? <p class="nothing">No points yet</p>)}</div>
       <figcaption class="legend">
-        <span class="muted number">{isEmpty ? "" : `${xLabel} ${metric(data[0][index])}`}</span>
+        <span class="muted number">{isEmpty ? "" : `${xLabel} ${xText ? xText(data[0][index]!) : metric(data[0][index])}`}</span>
         {series.slice(0, KEYS_MAX).map((s, i) => (
           <span key={s.key} class="key" title={s.label}>
             <i style={{ background: `var(${seriesToken(i)})` }} />
@@ -67,6 +74,7 @@ export function Chart({ label, series, height = 220, log = false, smoothing = 0,
           </span>
         ))}
         {series.length > KEYS_MAX && <span class="muted number">and {(series.length - KEYS_MAX).toLocaleString("en")} more</span>}
+        {!isEmpty && <span class="copies unprinted"><Copies name={label} rows={rows} picture={() => pictureOf(plot.current!.ctx.canvas, label, series.map((s, i) => ({ label: s.label, token: seriesToken(i) })))} /></span>}
       </figcaption>
     </figure>
   );
@@ -82,18 +90,18 @@ function valueNear(values: (number | null | undefined)[] | undefined, index: num
   return null;
 }
 
-function options(series: Series[], height: number, log: boolean, onMove: (index: number | null) => void): uPlot.Options {
+function options(series: Series[], height: number, log: boolean, onMove: (index: number | null) => void, xText?: (x: number) => string, time = false): uPlot.Options {
   const grid = { stroke: colourOf("--line"), width: 1 };
   const axis = { stroke: colourOf("--muted"), grid, ticks: { ...grid, size: 4 }, font: `11px ${getComputedStyle(document.body).fontFamily}` };
   return {
     width: 320,
     height,
-    padding: [8, 12, 0, 0],
+    padding: [8, xText ? 28 : 12, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { size: 6 }, drag: { x: true, y: false } },
-    scales: { x: { time: false }, y: log ? { distr: 3 } : {} },
+    scales: { x: { time }, y: log ? { distr: 3 } : {} },
     axes: [
-      { ...axis, size: 28, values: (_, ticks) => ticks.map((tick) => (tick >= 10000 ? `${tick / 1000}k` : String(tick))) },
+      { ...axis, size: 28, values: (_, ticks) => ticks.map((tick) => xText ? xText(tick) : (tick >= 10000 ? `${tick / 1000}k` : String(tick))) },
       { ...axis, size: 56, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : metric(tick))) },
     ],
     series: [{}, ...series.map((s, i) => {

@@ -20,10 +20,12 @@ interface Props {
   actions: (Action | null)[];
   /** what the button shows; three dots if nothing is given */
   children?: ComponentChildren;
+  /** without a border: in heads of tables, and beside charts */
+  bare?: boolean;
   above?: boolean;
 }
 
-export function Menu({ label, actions, children, above = false }: Props) {
+export function Menu({ label, actions, children, bare = false, above = false }: Props) {
   const id = useId();
   const button = useRef<HTMLButtonElement>(null);
   const list = useRef<HTMLDivElement>(null);
@@ -55,7 +57,7 @@ export function Menu({ label, actions, children, above = false }: Props) {
   };
   return (
     <>
-      <button ref={button} type="button" class={`button ${children ? "plain" : "bare square"} opens`} popovertarget={id} aria-haspopup="menu" aria-expanded={open} aria-label={label} title={children ? undefined : label}>
+      <button ref={button} type="button" class={`button ${children && !bare ? "plain" : "bare square"} opens`} popovertarget={id} aria-haspopup="menu" aria-expanded={open} aria-label={label} title={children && !bare ? undefined : label}>
         {children ?? <Icon name="more" />}
       </button>
       <div ref={list} id={id} popover="auto" class="menu" role="menu" aria-label={label} onKeyDown={(event) => move(event, list.current!)}>

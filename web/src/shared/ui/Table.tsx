@@ -2,7 +2,10 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { useNarrow } from "@shared/lib/hooks";
+import { Copies } from "./Copies";
 import { Icon } from "./icons";
+import { asText } from "./table-text";
+import { type Move, useDragging } from "./dragging";
 import { useVirtual } from "./virtual";
 import "./table.css";
 
@@ -14,6 +17,8 @@ export interface Column<Row> {
   /** a track of the grid: "80px", "minmax(160px, 2fr)" */
   width: string;
   cell: (row: Row) => ComponentChildren;
+  /** what a file of the table has, where that is not what the cell shows */
+  text?: (row: Row) => string;
   end?: boolean;
   /** whether the column can be sorted by; the first press sorts downwards where large or late comes first */
   sort?: "up" | "down";
@@ -44,11 +49,15 @@ interface Props<Row> {
   /** the height of the part that scrolls: as much as the page has left, or as much as the rows need */
   fill?: boolean;
   menu?: (row: Row) => ComponentChildren;
+  /** all rows, for a file of them; those that have been read if it is not given */
+  all?: () => Promise<Row[]>;
+  /** rows can be dragged to another place: told which row goes before or behind which other */
+  onMove?: ((move: Move<Row>) => void) | undefined;
 }
 
 const rowHeight = () => Number.parseFloat(getComputedStyle(document.documentElement).getPropertyValue("--row")) || 34;
 
-export function Table<Row>({ label, columns, count, at, rowKey, href, order, onOrder, onSight, instead, fill = false, menu }: Props<Row>) {
+export function Table<Row>({ label, columns, count, at, rowKey, href, order, onOrder, onSight, instead, fill = false, menu, all, onMove }: Props<Row>) {
   const narrow = useNarrow();
   const scroller = useRef<HTMLDivElement>(null);
   const height = rowHeight();
@@ -60,9 +69,14 @@ export function Table<Row>({ label, columns, count, at, rowKey, href, order, onO
   useEffect(() => onSight?.(first, last), [first, last, count]);
 
   const shown = columns.filter((column) => !narrow || !column.wide);
-  const tracks = [...shown.map((column) => column.width), ...(menu ? ["44px"] : [])].join(" ");
+  const dragging = useDragging(at, onMove);
+  const read = () => Array.from({ length: count }, (_, i) => at(i)).filter((row) => row !== undefined);
+  const rowsAsText = async () => asText(columns, all ? await all() : read());
+  // The last column has the menus of the rows, and in its head the copies; a phone leaves it out where rows have none.
+  const hasEnd = menu !== undefined || !narrow;
+  const tracks = [...shown.map((column) => column.width), ...(hasEnd ? ["44px"] : [])].join(" ");
   // Below this the columns would cut each other, so the table scrolls sideways.
-  const minWidth = `${[...shown.map((column) => Number(/\d+(?=px)/.exec(column.width)?.[0] ?? 0)), menu ? 44 : 0].reduce((sum, px) => sum + px, 8)}px`;
+  const minWidth = `${[...shown.map((column) => Number(/\d+(?=px)/.exec(column.width)?.[0] ?? 0)), hasEnd ? 44 : 0].reduce((sum, px) => sum + px, 8)}px`;
   const press = (column: Column<Row>) => {
     const again = order?.key === column.key;
     onOrder?.({ key: column.key, down: again ? !order.down : column.sort === "down" });
@@ -74,19 +88,19 @@ export function Table<Row>({ label, columns, count, at, rowKey, href, order, onO
           {shown.map((column) => (
             <Head key={column.key} column={column} order={order} press={onOrder && column.sort ? () => press(column) : undefined} />
           ))}
-          {menu && <span role="columnheader"><span class="unseen">Actions</span></span>}
+          {hasEnd && <span role="columnheader" class="end unprinted"><span class="unseen">Actions</span>{count > 0 && <Copies name={label} rows={rowsAsText} />}</span>}
         </div>
         {count === 0 && instead && <div role="row"><div role="cell">{instead}</div></div>}
         <div class="rows" role="rowgroup" style={{ height: `${virtual.getTotalSize()}px`, minWidth }}>
           {rows.map(({ index, start }) => {
             const row = at(index);
             return (
-              <div key={row === undefined ? `empty-${index}` : rowKey(row)} class={`line ${href && row ? "leads" : ""}`} role="row" aria-rowindex={index + 2}
+              <div key={row === undefined ? `empty-${index}` : rowKey(row)} class={`line ${href && row ? "leads" : ""} ${dragging.classOf(index)}`} {...dragging.of(index)} role="row" aria-rowindex={index + 2}
                 style={{ gridTemplateColumns: tracks, transform: `translateY(${start}px)` }}
                 onClick={(event) => row !== undefined && href && openRow(event)}>
                 {row === undefined ? shown.map((column) => <span key={column.key} role="cell"><i class="blank" /></span>)
                   : shown.map((column) => <span key={column.key} role="cell" class={column.end ? "cell end" : "cell"}>{column.cell(row)}</span>)}
-                {menu && <span role="cell" class="cell end">{row !== undefined && menu(row)}</span>}
+                {hasEnd && <span role="cell" class="cell end">{row !== undefined && menu?.(row)}</span>}
               </div>
             );
           })}

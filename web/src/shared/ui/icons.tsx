@@ -24,6 +24,16 @@ const PATHS = {
   key: "M8 10.500a4 4 0 1 1 0 3M12 12h9v3.500M17 12v2.500",
   bell: "M6 17h12l-1.500-2.500V10a4.500 4.500 0 0 0-9 0v4.500zM10.500 19.500h3",
   star: "m12 4 2.500 5.200 5.500.800-4 4 1 5.700-5-2.700-5 2.700 1-5.700-4-4 5.500-.800z",
+  save: "M12 4v11M7.500 11l4.500 4.500 4.500-4.500M4.500 19.500h15",
+  group: "M9 5a3.500 3.500 0 1 1 0 7 3.500 3.500 0 0 1 0-7zM3 19c.6-3 3-4.500 6-4.500s5.400 1.500 6 4.500M15.500 5.500a3.300 3.300 0 0 1 0 6.200M17.500 14.800c2 .6 3.200 2 3.500 4.200",
+  shield: "M12 3.500 19 6v5.500c0 4.300-2.900 7.500-7 9-4.100-1.500-7-4.700-7-9V6z",
+  history: "M4 12a8 8 0 1 0 2.500-5.800M4 4.500v4h4M12 8v4.500l3 2",
+  rules: "M6 3.500h9l3.500 3.500v13.500H6zM9 10.500h6.500M9 14h6.500M9 17.500h4",
+  scale: "M12 4v16M7 20h10M5 7.500l7-2 7 2M5 7.500 2.500 14h5zM19 7.500 16.500 14h5z",
+  chart: "M4 4v16h16M8 15.500v-4M12 15.500v-8M16 15.500v-6",
+  rows: "M4 6h16M4 10.700h16M4 15.300h16M4 20h16",
+  grip: "M9 6h.01M15 6h.01M9 12h.01M15 12h.01M9 18h.01M15 18h.01",
+  info: "M12 4a8 8 0 1 1 0 16 8 8 0 0 1 0-16zM12 11v5M12 8h.01",
   palette: "M4 20h16M6 16l8.500-8.500 2.500 2.500L8.500 18.500H6z",
 } as const;
 
@@ -31,7 +41,7 @@ export type IconName = keyof typeof PATHS;
 
 export function Icon({ name, size = 16 }: { name: IconName; size?: number }): JSX.Element {
   return (
-    <svg width={size} height={size} viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width={name === "more" ? 2.6 : 1.8} stroke-linecap="round" stroke-linejoin="round" aria-hidden="true" class="icon">
+    <svg width={size} height={size} viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width={name === "more" || name === "grip" ? 2.6 : 1.8} stroke-linecap="round" stroke-linejoin="round" aria-hidden="true" class="icon">
       <path d={PATHS[name]} />
     </svg>
   );

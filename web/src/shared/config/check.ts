@@ -1,5 +1,5 @@
 // What is wrong with a configuration, while it is typed: first its YAML, then what the schema says; each with its line.
-import { Validator } from "@cfworker/json-schema";
+import { type Schema, Validator } from "@cfworker/json-schema";
 import { load } from "js-yaml";
 import { schema } from "@shared/config/schema.gen";
 
@@ -14,7 +14,8 @@ export interface Checked {
   mistakes: Mistake[];
 }
 
-const validator = new Validator(schema, "7", false);
+const DRAFT = "7";
+const validator = new Validator(schema, DRAFT, false);
 
 /** The line on which a key of nested maps stands, by indentation; lists count their items. */
 export function lineOf(text: string, path: string[]): number | null {
@@ -40,6 +41,7 @@ export function lineOf(text: string, path: string[]): number | null {
 }
 
 const NAMELESS = new Set(["if", "then", "else", "allOf", "anyOf", "oneOf", "properties", "additionalProperties", "items", "$ref", "not"]);
+const IS_MISSING = new Set(["required", "if", "then", "else", "allOf", "anyOf", "oneOf"]);
 /** The validator's words, as a person says it. */
 const plainly = (error: string) => error
   .replace(/^Instance does not match any of \[(.*)\]\.$/, (_, all: string) => `allowed is one of ${all.split(",").filter((one) => one !== "null").join(", ").replaceAll('"', "")}`)
@@ -52,7 +54,8 @@ function said({ keyword, error, instanceLocation }: { keyword: string; error: st
   return keyword === "false" ? `There is no key ${key}` : key ? `${key}: ${plainly(error)}` : plainly(error);
 }
 
-export function check(text: string): Checked {
+/** A map in YAML, or what is wrong with it. */
+export function readMap(text: string): Checked {
   let value: unknown;
   try {
     value = load(text);
@@ -62,13 +65,53 @@ export function check(text: string): Checked {
   }
   if (value === undefined || value === null) return { value: null, mistakes: [{ line: null, text: "The configuration is empty" }] };
   if (typeof value !== "object" || Array.isArray(value)) return { value: null, mistakes: [{ line: 1, text: "A configuration is a map: key: value" }] };
-  const { errors } = validator.validate(value);
+  return { value: value as Record<string, unknown>, mistakes: [] };
+}
+
+type Fault = ReturnType<Validator["validate"]>["errors"][number];
+
+/** The validator's errors as mistakes, in the order of their lines; `below` is where in the text that which was checked lies. */
+function mistakesOf(text: string, errors: Fault[], below: string[] = []): Mistake[] {
   const seen = new Set<string>();
   const mistakes = errors.filter((one) => !NAMELESS.has(one.keyword)).flatMap((one): Mistake[] => {
     const sentence = said(one);
     if (seen.has(sentence)) return [];
     seen.add(sentence);
-    return [{ line: lineOf(text, one.instanceLocation.replace(/^#\/?/, "").split("/").filter(Boolean)), text: sentence }];
+    return [{ line: lineOf(text, [...below, ...one.instanceLocation.replace(/^#\/?/, "").split("/").filter(Boolean)]), text: sentence }];
   });
-  return { value: value as Record<string, unknown>, mistakes: mistakes.sort((a, b) => (a.line ?? 0) - (b.line ?? 0)) };
+  return mistakes.sort((a, b) => (a.line ?? 0) - (b.line ?? 0));
+}
+
+export function check(text: string): Checked {
+  const read = readMap(text);
+  return read.value ? { value: read.value, mistakes: mistakesOf(text, validator.validate(read.value).errors) } : read;
+}
+
+// ---- policies ----
+
+const WHOLE_FROM_0: Schema = { type: ["integer", "null"], minimum: 0 };
+const policySchema: Schema = {
+  type: "object",
+  additionalProperties: false,
+  properties: {
+    invariant_config: { type: ["object", "null"] },
+    constraints: {
+      type: ["object", "null"],
+      additionalProperties: false,
+      properties: {
+        resources: { type: ["object", "null"], additionalProperties: false, properties: { max_slots: WHOLE_FROM_0 } },
+        priority_limit: { type: ["integer", "null"], minimum: 1, maximum: 99 },
+      },
+    },
+  },
+};
+const policyValidator = new Validator(policySchema, DRAFT, false);
+
+/** A configuration policy. What it sets for experiments is a part of a configuration: whatever that says must be right, but nothing need be there. */
+export function checkPolicy(text: string, ofExperiments: boolean): Checked {
+  const read = readMap(text);
+  if (!read.value) return read;
+  const set = read.value.invariant_config;
+  const parts = ofExperiments && set && typeof set === "object" && !Array.isArray(set) ? validator.validate(set).errors.filter((one) => !IS_MISSING.has(one.keyword)) : [];
+  return { value: read.value, mistakes: [...mistakesOf(text, policyValidator.validate(read.value).errors), ...mistakesOf(text, parts, ["invariant_config"])] };
 }

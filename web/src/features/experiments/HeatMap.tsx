@@ -1,0 +1,59 @@
+import { useMemo } from "preact/hooks";
+import type { Experiment } from "@shared/api/routes.gen";
+import { plain } from "@shared/lib/ansi";
+import { go, useParameter } from "@shared/lib/address";
+import { count, metric } from "@shared/lib/format";
+import { Empty } from "@shared/ui/Empty";
+import { SelectField } from "@shared/ui/Form";
+import { edgeOf, type Field, fieldsOf, partsOf } from "./heat";
+import { type Axis, importanceOf, type SearchTrial } from "./search-data";
+
+interface Props {
+  x: Experiment;
+  trials: SearchTrial[];
+  axes: Axis[];
+  best: (number | null)[];
+  ranks: (number | null)[];
+}
+
+const SIZE = { width: 1000, height: 420, left: 96, right: 10, top: 10, bottom: 46 };
+const TEXT_MAX = 11;
+
+const labelOf = (axis: Axis, part: number) => plain(axis.categories ? axis.categories[part]! : metric(edgeOf(axis, part))).slice(0, TEXT_MAX);
+
+/** The best value in each field of two hyperparameters; at first of the two on which the metric depends most. */
+export function HeatMap({ x, trials, axes, best, ranks }: Props) {
+  const sorted = useMemo(() => [...axes].sort((a, b) => Math.abs(importanceOf(b, trials, ranks)) - Math.abs(importanceOf(a, trials, ranks))), [axes, trials, ranks]);
+  const [first, setFirst] = useParameter("x", sorted[0]?.name ?? "");
+  const [second, setSecond] = useParameter("y", sorted[1]?.name ?? "");
+  const across = axes.find((axis) => axis.name === first) ?? sorted[0];
+  const up = axes.find((axis) => axis.name === second) ?? sorted[1];
+  if (!across || !up) return <Empty title="One hyperparameter only">A map needs two hyperparameters that differ between trials.</Empty>;
+  const options = axes.map((axis) => [axis.name, plain(axis.name)] as [string, string]);
+  const fields = fieldsOf(across, up, trials, best, ranks);
+  const [columns, rows] = [partsOf(across), partsOf(up)];
+  const [width, height] = [(SIZE.width - SIZE.left - SIZE.right) / columns, (SIZE.height - SIZE.top - SIZE.bottom) / rows];
+  const [at, down] = [(column: number) => SIZE.left + column * width, (row: number) => SIZE.height - SIZE.bottom - (row + 1) * height];
+  const open = ({ trials: [only, more] }: Field) => go(more === undefined ? `experiments/${x.id}/trials/${only}` : `experiments/${x.id}/trials`);
+  return (
+    <figure class="drawn broad" tabIndex={0}>
+      <div class="toolbar"><SelectField label="Across" quiet value={across.name} options={options} onChange={setFirst} /><span class="muted">by</span><SelectField label="Upwards" quiet value={up.name} options={options} onChange={setSecond} /></div>
+      <svg viewBox={`0 0 ${SIZE.width} ${SIZE.height}`} role="img" aria-label={`The best ${x.searcherMetric} over ${across.name} and ${up.name}`}>
+        <rect x={SIZE.left} y={SIZE.top} width={columns * width} height={rows * height} />
+        {fields.map((field) => (
+          <g key={`${field.column} ${field.row}`} class="heat" onClick={() => open(field)}>
+            <rect x={at(field.column) + 1} y={down(field.row) + 1} width={width - 2} height={height - 2} style={{ fill: `color-mix(in oklab, var(--series-1) ${Math.round(field.rank * 100)}%, var(--selected))` }}>
+              <title>{`${plain(x.searcherMetric)} ${metric(field.best)}, ${count(field.trials.length, "trial")}: ${field.trials.slice(0, 8).join(", ")}`}</title>
+            </rect>
+            {width > 60 && height > 18 && <text x={at(field.column) + width / 2} y={down(field.row) + height / 2 + 4} text-anchor="middle" class={field.rank > 0.5 ? "on-dark" : ""}>{metric(field.best)}</text>}
+          </g>
+        ))}
+        {Array.from({ length: columns }, (_, i) => <text key={i} x={across.categories ? at(i) + width / 2 : at(i)} y={SIZE.height - SIZE.bottom + 16} text-anchor="middle">{labelOf(across, i)}</text>)}
+        {Array.from({ length: rows }, (_, i) => <text key={i} x={SIZE.left - 6} y={up.categories ? down(i) + height / 2 + 4 : down(i) + height + 4} text-anchor="end">{labelOf(up, i)}</text>)}
+        <text x={14} y={SIZE.top + (rows * height) / 2} text-anchor="middle" class="name" transform={`rotate(-90 14 ${SIZE.top + (rows * height) / 2})`}>{plain(up.name)}{up.log ? " (log)" : ""}</text>
+        <text x={SIZE.left + (columns * width) / 2} y={SIZE.height - 6} text-anchor="middle" class="name">{plain(across.name)}{across.log ? " (log)" : ""}</text>
+      </svg>
+      <figcaption class="muted">The stronger the colour, the better the best trial of a field. Press a field to open its trials.</figcaption>
+    </figure>
+  );
+}

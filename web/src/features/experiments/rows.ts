@@ -1,0 +1,29 @@
+// A long list, read in pages as they come into sight.
+import { useQueries } from "@tanstack/preact-query";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { Call } from "@shared/api/call";
+import { queryOf } from "@shared/api/query";
+
+export const PAGE = 100;
+const EVERY_MS = 5000;
+
+interface Reply {
+  pagination: { total: number } | null;
+}
+
+/** `call` asks for a page, `of` takes the rows out of its reply; `list` says which list it is: its total is not that of another. */
+export function useRows<R extends Reply, Row>(list: unknown, call: (offset: number) => Call<R>, of: (reply: R) => Row[]) {
+  const [[first, last], setSight] = useState<[number, number]>([0, 0]);
+  const pages = useMemo(() => {
+    const found = [];
+    for (let page = Math.floor(first / PAGE); page <= Math.floor(last / PAGE); page++) found.push(page);
+    return found;
+  }, [first, last]);
+  const results = useQueries({ queries: pages.map((page) => queryOf(call(page * PAGE), EVERY_MS)) });
+  const [total, setTotal] = useState<number | null>(null);
+  const answered = results.find((result) => result.data)?.data?.pagination?.total;
+  useEffect(() => { if (answered !== undefined) setTotal(answered); }, [answered]);
+  useEffect(() => setTotal(null), [list]);
+  const at = (index: number): Row | undefined => { const reply = results[pages.indexOf(Math.floor(index / PAGE))]?.data; return reply && of(reply)[index % PAGE]; };
+  return { total, at, error: results.find((result) => result.error)?.error ?? null, onSight: (a: number, b: number) => setSight([a, b]), isPending: total === null && results.some((r) => r.isPending) };
+}

@@ -1,0 +1,72 @@
+// What the master tells by itself: one WebSocket for the page (docs/spec/updates.md). It says which kind of object has changed; what is on
+// the screen of that kind is asked for again. A page works without it, since every list is also asked for again at its pace.
+import { root } from "@shared/lib/address";
+import { send } from "./client";
+import { ME, queries } from "./query";
+import * as api from "./routes.gen";
+import { IDS_MAX, type Kind, kindOf, subscription, TOUCHED } from "./updates";
+
+const AGAIN_MS = [1000, 2000, 5000, 10_000, 30_000];
+/** Several changes that come close together ask once. */
+const GATHER_MS = 80;
+
+/** What is watched: projects and models of all workspaces, and model versions of all users. The master wants their ids. */
+async function everything() {
+  const [{ workspaces }, { users }] = await Promise.all([send(api.getWorkspaces({ limit: IDS_MAX })), send(api.getUsers({ limit: IDS_MAX }))]);
+  return subscription({ workspaces: workspaces.map(({ id }) => id), users: users.map(({ id }) => id) });
+}
+
+/** Keeps the connection while the page can be seen. Returns what ends it. */
+export function followUpdates(): () => void {
+  let socket: WebSocket | null = null;
+  let failures = 0;
+  let again: ReturnType<typeof setTimeout> | undefined;
+  let gathering: ReturnType<typeof setTimeout> | undefined;
+  const touched = new Set<Kind>();
+  const flush = () => {
+    gathering = undefined;
+    const paths = [...touched].flatMap((kind) => TOUCHED[kind]);
+    touched.clear();
+    void queries.invalidateQueries({ predicate: ({ queryKey: [path] }) => paths.some((one) => one.test(String(path))) });
+  };
+  const connect = () => {
+    clearTimeout(again);
+    if (socket || document.hidden) return;
+    const made = new WebSocket(Object.assign(new URL("stream", root), { protocol: root.protocol.replace("http", "ws") }));
+    let isNew = true;
+    socket = made;
+    made.onopen = () => void everything().then((wanted) => made.send(JSON.stringify(wanted)), () => made.close());
+    made.onmessage = ({ data }: MessageEvent<string>) => {
+      const kind = kindOf(data);
+      if (kind === "complete") {
+        // What changed while there was no connection is asked for once.
+        if (failures > 0) void queries.invalidateQueries();
+        [isNew, failures] = [false, 0];
+      } else if (kind && !isNew) {
+        touched.add(kind);
+        gathering ??= setTimeout(flush, GATHER_MS);
+      }
+    };
+    made.onclose = () => {
+      if (socket !== made) return;
+      socket = null;
+      // A connection that was there and ends says that the master is away, or that the session has ended, sooner than any request would.
+      if (failures++ === 0) void queries.invalidateQueries({ queryKey: [ME] });
+      again = setTimeout(connect, AGAIN_MS[Math.min(failures - 1, AGAIN_MS.length - 1)]);
+    };
+  };
+  const leave = () => {
+    const open = socket;
+    socket = null;
+    open?.close();
+  };
+  const shown = () => (document.hidden ? leave() : connect());
+  document.addEventListener("visibilitychange", shown);
+  connect();
+  return () => {
+    document.removeEventListener("visibilitychange", shown);
+    clearTimeout(again);
+    clearTimeout(gathering);
+    leave();
+  };
+}
