@@ -14,6 +14,7 @@ import pytest
 from support.cluster import CONTRACT, PASSWORD, ROOT, Cluster, client_hash, wait_for
 from support.launched import KINDS as LAUNCHED
 from support.launched import launch_id
+from api.cluster.test_updates import Stream
 from test_credentials import BODIES, EXPERIMENTS, RUNS, SCRIPT, Rule, Task, ask, path_of, rules_of
 
 PERSON_PASSWORD = "Long-Enough-1"
@@ -365,3 +366,215 @@ def test_everybody_may_do_what_their_role_permits_and_nothing_else(world, name, 
 
 def test_each_exception_has_a_reason_and_a_route():
     assert set(OTHERWISE) <= set(CONTRACT.served) and all(len(why) > 20 for _, why in OTHERWISE.values())
+
+
+# ---- what lists show ----------------------------------------------------------------------------------------------------
+
+# path: where the ids are in the reply, and which objects of W must be among them
+LISTS = {
+    "/api/v1/experiments": ("experiments", "id", "experiment"),
+    "/api/v1/workspaces": ("workspaces", "id", "workspace"),
+    "/api/v1/workspaces/0/projects": ("projects", "id", "project"),
+    "/api/v1/models": ("models", "name", "model"),
+    "/api/v1/templates": ("templates", "name", "template"),
+    "/api/v1/webhooks": ("webhooks", "id", "webhook"),
+    **{f"/api/v1/{kind}s": (f"{kind}s", "id", kind) for kind in LAUNCHED},
+    "/api/v1/job-queues?resourcePool=default": ("jobs", "jobId", "job"),
+    "/api/v1/user/projects/activity": ("projects", "id", "project"),
+}
+
+
+def shown(world, path, who):
+    at, key, _ = LISTS[path]
+    return {item[key] for item in world.get(path, world.tokens[who])[at]}
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_a_list_that_shows_what_is_in_other_workspaces(world, path):
+    here = {**world.fresh("experiment"), **world.objects_of_the_task()}
+    for who in ("viewer", "other"):
+        world.c.post("/api/v1/users/activity", {"activityType": "ACTIVITY_TYPE_GET", "entityType": "ENTITY_TYPE_PROJECT", "entityId": world.project},
+                     token=world.tokens[who])
+    wanted = here[LISTS[path][2]]
+    assert wanted in shown(world, path, "viewer") and wanted not in shown(world, path, "other")
+    assert shown(world, path, "other") <= shown(world, path, "cluster admin") or "activity" in path
+    page = world.get(path, world.tokens["other"]).get("pagination")
+    assert not page or page["total"] == len(shown(world, path, "other")), "the total counts what is not shown"
+
+
+def test_searches_that_find_what_is_in_other_workspaces(world):
+    x, trial = world.standing["experiment"], world.standing["trial"]
+    for who, seen in (("viewer", True), ("other", False), ("another task", False), ("cluster admin", True)):
+        token = world.tokens[who]
+        found = world.c.post("/api/v1/experiments-search", {"limit": -1}, token=token)
+        runs = world.c.post("/api/v1/runs", {"limit": -1}, token=token)
+        assert (x in {e["experiment"]["id"] for e in found.json["experiments"]}) == seen, who
+        assert (trial in {r["id"] for r in runs.json["runs"]}) == seen, who
+        named = world.c.post("/api/v1/experiments-search", {"projectId": world.project, "limit": -1}, token=token)
+        assert bool(named.json["experiments"]) == seen
+        allocations = world.get("/api/v1/tasks", token)["allocationIdToSummary"]
+        assert (world.standing["allocation"] in allocations) == seen, who
+
+
+def test_labels_that_tell_of_other_workspaces(world):
+    x = world.create(labels=["secret-label"])["id"]
+    world.post("/api/v1/models", {"name": "labelled", "labels": ["secret-of-a-model"], "workspaceId": world.workspace}, world.login["editor"])
+    for who, seen in (("viewer", True), ("other", False)):
+        assert ("secret-label" in world.get("/api/v1/experiment/labels", world.tokens[who])["labels"]) == seen, x
+        assert ("secret-of-a-model" in world.get("/api/v1/model/labels", world.tokens[who])["labels"]) == seen
+
+
+def test_a_filter_that_reaches_into_other_workspaces(world):
+    """An action on all experiments that a filter finds leaves those alone that the user may not see, and does not name them."""
+    x = world.create()["id"]
+    reply = world.c.post("/api/v1/projects/-1/experiments/archive", {"filters": {"name": ""}}, token=world.tokens["other"])
+    assert reply.status == 200 and x not in {r["id"] for r in reply.json["results"]}, reply
+    assert not world.get(f"/api/v1/experiments/{x}")["experiment"]["archived"]
+
+
+def test_agents_that_tell_of_containers_in_other_workspaces(world):
+    container, slots = None, {}
+    for who in ("viewer", "other"):
+        agent = world.get("/api/v1/agents", world.tokens[who])["agents"][0]
+        slots[who] = [s["container"]["id"] for s in agent["slots"].values() if s["container"]]
+        assert agent["containers"] and agent["addresses"] == ["********"], agent
+    container = next(c for c in slots["viewer"] if c != "********")
+    assert container not in slots["other"] and "********" in slots["other"]
+    assert len(slots["viewer"]) == len(slots["other"]) == 2, slots
+    everything = world.get("/api/v1/agents")["agents"][0]
+    assert container in everything["containers"] and everything["addresses"] != ["********"]
+
+
+# ---- updates ------------------------------------------------------------------------------------------------------------
+
+def test_updates_that_tell_of_other_workspaces(world):
+    streams = {who: Stream(world.c, world.tokens[who]) for who in ("viewer", "other")}
+    asked = {"projects": {"workspace_ids": [world.workspace, world.elsewhere]}, "models": {"workspace_ids": [world.workspace, world.elsewhere]}}
+    for who, place in (("viewer", world.workspace), ("other", world.elsewhere)):
+        told = streams[who].subscribe(**asked)
+        places = {next(iter(m.values()))["workspace_id"] for m in told}
+        assert places == {place}, (who, told)
+    here = world.post(f"/api/v1/workspaces/{world.workspace}/projects", {"name": "seen here"})["project"]["id"]
+    there = world.post(f"/api/v1/workspaces/{world.elsewhere}/projects", {"name": "seen there"})["project"]["id"]
+    assert streams["viewer"].next()["project"]["id"] == here
+    assert streams["other"].next()["project"]["id"] == there
+    # a project that moves out of sight leaves, and comes into sight where it goes
+    world.post(f"/api/v1/projects/{here}/move", {"destinationWorkspaceId": world.elsewhere})
+    assert streams["viewer"].next() == {"projects_deleted": str(here)}
+    assert streams["other"].next()["project"]["id"] == here
+    for s in streams.values():
+        s.ws.close()
+
+
+# ---- roles that come and go ---------------------------------------------------------------------------------------------
+
+def change_roles(world, what, who, role, workspace=None):
+    scope = {"scopeWorkspaceId": workspace} if workspace else {"scopeCluster": True}
+    world.post(f"/api/v1/roles/{what}-assignments", {"userRoleAssignments": [{"userId": world.user_id[who], "roleAssignment": {
+        "role": {"roleId": ROLES[role]["id"]}, **scope}}]})
+
+
+def test_a_role_counts_from_the_moment_on_when_it_is_given_and_taken(world):
+    x = f"/api/v1/experiments/{world.standing['experiment']}"
+    status = [world.c.get(x, token=world.tokens["other"]).status]
+    change_roles(world, "add", "other", "Viewer", world.workspace)
+    status.append(world.c.get(x, token=world.tokens["other"]).status)
+    change_roles(world, "remove", "other", "Viewer", world.workspace)
+    assert status + [world.c.get(x, token=world.tokens["other"]).status] == [404, 200, 404]
+
+
+def test_a_role_of_a_group_counts_for_its_members(world):
+    group = world.post("/api/v1/groups", {"name": "readers", "addUsers": [world.user_id["other"]]})["group"]["groupId"]
+    x = f"/api/v1/experiments/{world.standing['experiment']}"
+    world.post("/api/v1/roles/add-assignments", {"groupRoleAssignments": [{"groupId": group, "roleAssignment": {
+        "role": {"roleId": ROLES["Viewer"]["id"]}, "scopeCluster": True}}]})
+    assert world.c.get(x, token=world.tokens["other"]).status == 200
+    assert world.c.request("PUT", f"/api/v1/groups/{group}", {"groupId": group, "removeUsers": [world.user_id["other"]]}, token=world.admin).status == 200
+    assert world.c.get(x, token=world.tokens["other"]).status == 404
+
+
+def test_the_role_clusteradmin_makes_an_admin_and_its_end_ends_that(world):
+    config = {"token": world.tokens["other"]}
+    before = world.c.get("/api/v1/master/config", **config).status
+    change_roles(world, "add", "other", "ClusterAdmin")
+    made = world.c.post("/api/v1/users", {"user": {"username": "made-by-a-role", "active": True}}, **config)
+    during = world.c.get("/api/v1/master/config", **config).status
+    task = world.c.get("/api/v1/master/config", token=world.task["another task"].user_token).status
+    change_roles(world, "remove", "other", "ClusterAdmin")
+    assert (before, during, task) == (403, 200, 403) and made.status == 200, made
+    assert world.c.get("/api/v1/master/config", **config).status == 403
+
+
+def test_whoever_makes_a_workspace_is_its_admin_and_nobody_else_sees_it(world):
+    change_roles(world, "add", "other", "WorkspaceCreator")
+    made = world.post("/api/v1/workspaces", {"name": "made by another"}, world.tokens["other"])["workspace"]["id"]
+    path, mine = f"/api/v1/workspaces/{made}", world.tokens["other"]
+    assert world.c.patch(path, {"id": made, "defaultComputePool": "default"}, token=mine).status == 200
+    assert world.c.get(path, token=world.tokens["editor"]).status == 404
+    world.post("/api/v1/roles/add-assignments", {"userRoleAssignments": [{"userId": world.user_id["editor"], "roleAssignment": {
+        "role": {"roleId": ROLES["Editor"]["id"]}, "scopeWorkspaceId": made}}]}, mine)
+    assert world.c.get(path, token=world.tokens["editor"]).status == 200
+    # an editor changes the workspace, but neither its pools nor its storage
+    changes = ({"name": "new name"}, {"defaultComputePool": "default"}, {"checkpointStorageConfig": {"type": "directory", "container_path": "/x"}})
+    assert [world.c.patch(path, {"id": made, **change}, token=world.tokens["editor"]).status for change in changes] == [200, 403, 403]
+    summary = world.get("/api/v1/permissions/summary", mine)
+    assert {"WorkspaceAdmin", "WorkspaceCreator", "Editor"} <= {role["name"] for role in summary["roles"]}
+    change_roles(world, "remove", "other", "WorkspaceCreator")
+
+
+def test_a_workspace_admin_gives_no_role_elsewhere(world):
+    admin, body = world.tokens["workspace admin"], {"userId": world.user_id["viewer"]}
+    for scope, wanted in (({"scopeWorkspaceId": world.elsewhere}, 404), ({"scopeCluster": True}, 403), ({"scopeWorkspaceId": world.workspace}, 200)):
+        given = {"userRoleAssignments": [{**body, "roleAssignment": {"role": {"roleId": ROLES["ModelRegistryViewer"]["id"]}, **scope}}]}
+        assert world.c.post("/api/v1/roles/add-assignments", given, token=admin).status == wanted, scope
+
+
+def test_what_is_copied_or_started_from_an_object_that_may_not_be_seen(world):
+    mine, config = world.tokens["other"], world.config("V")
+    x, trial, checkpoint = (world.standing[kind] for kind in ("experiment", "trial", "checkpoint"))
+    wanted = [{"config": json.dumps(config), "parentId": x}, {"config": json.dumps(config), "template": world.standing["template"]},
+              {"config": json.dumps({**config, "searcher": {**config["searcher"], "source_trial_id": trial}})},
+              {"config": json.dumps({**config, "searcher": {**config["searcher"], "source_checkpoint_uuid": checkpoint}})}]
+    for body in wanted:
+        assert world.c.post("/api/v1/experiments", body, token=mine).status == 404, body
+    shown = {"experimentIds": [x], "workspaceId": world.elsewhere}
+    assert world.c.post("/api/v1/tensorboards", shown, token=mine).status == 404
+
+
+def test_an_object_that_may_not_be_seen_looks_like_one_that_does_not_exist(world):
+    for path, there in (("/api/v1/experiments/{}", world.standing["experiment"]), ("/api/v1/models/{}", world.standing["model"]),
+                        ("/api/v1/workspaces/{}", world.workspace), ("/api/v1/commands/{}", world.standing["command"])):
+        missing = 99999 if isinstance(there, int) else "x" * len(there)
+        replies = [world.c.get(path.format(i), token=world.tokens["other"]) for i in (there, missing)]
+        said = [r.body.replace(str(i).encode(), b"") for r, i in zip(replies, (there, missing), strict=True)]
+        assert replies[0].status == replies[1].status == 404 and said[0] == said[1] and HINT.encode() in said[0]
+
+
+def test_tokens_stay_narrower_than_roles(world):
+    """A token with the scope read of an editor reads what the editor sees, and changes nothing."""
+    change_roles(world, "add", "editor", "TokenCreator")
+    token = world.post("/api/v1/tokens", {"userId": world.user_id["editor"], "scope": "TOKEN_SCOPE_READ"}, world.login["editor"])["token"]
+    x, own = world.standing["experiment"], world.task["task"]
+    assert world.c.get(f"/api/v1/experiments/{x}", token=token).status == 200
+    assert world.c.post(f"/api/v1/experiments/{x}/pause", {}, token=token).status == 403
+    hidden = world.create("other", "V")["id"]
+    for secret in (token, own.session, own.user_token):
+        assert world.c.get(f"/api/v1/experiments/{hidden}", token=secret).status == 404
+
+
+def test_a_master_without_roles_becomes_one_with_roles(tmp_path):
+    """The admin can still do everything, an ordinary user nothing until a role is given."""
+    with Cluster(tmp_path / "c") as c:
+        c.start_master()
+        c.login()
+        x = c.post("/api/v1/experiments", {"config": json.dumps(c.experiment_config()), "activate": False}).json["experiment"]["id"]
+        assert c.get("/api/v1/master").json["rbacEnabled"] is False
+        c.stop_master()
+        c.config["security"] = {**c.config["security"], "authz": {"type": "rbac"}}
+        c.start_master()
+        assert c.get("/api/v1/master").json["rbacEnabled"] is True
+        c.login()
+        assert c.get(f"/api/v1/experiments/{x}").status == 404
+        c.login("admin")
+        assert c.get(f"/api/v1/experiments/{x}").status == 200 and c.get("/api/v1/master/config").status == 200
+        assert c.get("/api/v1/permissions/summary").json["roles"][0]["name"] == "ClusterAdmin"
