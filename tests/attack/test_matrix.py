@@ -11,10 +11,10 @@ import urllib.parse
 import uuid
 
 import pytest
+from api.cluster.test_updates import Stream
 from support.cluster import CONTRACT, PASSWORD, ROOT, Cluster, client_hash, wait_for
 from support.launched import KINDS as LAUNCHED
 from support.launched import launch_id
-from api.cluster.test_updates import Stream
 from test_credentials import BODIES, EXPERIMENTS, RUNS, SCRIPT, Rule, Task, ask, path_of, rules_of
 
 PERSON_PASSWORD = "Long-Enough-1"
