@@ -466,6 +466,18 @@ def test_updates_that_tell_of_other_workspaces(world):
         s.ws.close()
 
 
+# ---- ports of tasks -----------------------------------------------------------------------------------------------------
+
+def test_ports_of_tasks_for_whoever_may_change_them(world):
+    """A TensorBoard is looked at; in a notebook a visitor runs what they like."""
+    for kind, allowed in (("tensorboard", {"viewer", "editor", "workspace admin", "cluster admin"}),
+                          ("notebook", {"editor", "workspace admin", "cluster admin"})):
+        for who in ("other", "viewer", "editor", "workspace admin", "cluster admin"):
+            for path in (f"/proxy/{world.standing[kind]}/", f"/proxy/{world.standing[kind]}/?token=wrong"):
+                reply = ask(world.c, "GET", path, None, world.tokens[who], False)
+                assert (verdict(path, reply) == "allowed") == (who in allowed), (kind, who, reply)
+
+
 # ---- roles that come and go ---------------------------------------------------------------------------------------------
 
 def change_roles(world, what, who, role, workspace=None):

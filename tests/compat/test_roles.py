@@ -55,6 +55,21 @@ def test_roles_of_a_viewer_and_an_editor(warm, ruled, tmp_path, config):
     assert refused.status != 0, refused
 
 
+def test_an_editor_trains_and_a_viewer_reads_what_came_of_it(warm, ruled, tmp_path, config):
+    """The task reports with its own session and, by the released library, on behalf of its owner, whose role counts in one workspace only."""
+    admin, ann, vic = (as_user(warm, ruled, tmp_path, name) for name in ("admin", "ann", "vic"))
+    for command in ("workspace create Speech", "project create Speech Words", "rbac assign-role Editor -u ann -w Speech",
+                    "rbac assign-role Viewer -u vic -w Speech"):
+        admin(command)
+    project = next(p["id"] for p in ruled.get("/api/v1/workspaces/0/projects").json["projects"] if p["name"] == "Words")
+    out = ann(f"experiment create --project_id {project} {config} {CONTEXTS / 'train'}")
+    experiment = int(out.split("Created experiment ")[1].split()[0])
+    assert ruled.wait_experiment(experiment)["state"] == "STATE_COMPLETED", ruled.trial_log(ruled.trial_ids(experiment)[0])
+    trial = ruled.trial_ids(experiment)[0]
+    assert "COMPLETED" in vic(f"trial describe {trial}") and vic(f"trial logs {trial}")
+    assert "COMPLETED" in vic(f"experiment list-checkpoints {experiment}")
+
+
 def test_our_commands_say_the_same(warm, ruled, tmp_path):
     vic = Ours(BUILD / "det", as_user(warm, ruled, tmp_path, "vic"))
     refused = vic.run("workspace create Mine")
