@@ -21,6 +21,13 @@
 #include "common/config/config.h"
 #include "net/streams/byte_stream.h"
 
+static bool is_by_roles(const struct api_info *info)
+{
+    const char *type = info->config ? config_str(info->config, "security.authz.type") : NULL;
+    return type && strcmp(type, "rbac") == 0;
+}
+
+/* Roles take the place of security.sharing. */
 static bool is_sharing_open(const struct api_info *info)
 {
     const char *sharing = info->config ? config_str(info->config, "security.sharing") : NULL;
@@ -45,7 +52,8 @@ int api_new(struct loop *l, const struct api_services *s, const struct api_info 
                       .cluster_message = cluster_message_new(),
                       .streams = byte_streams_new(l),
                       .proxy = proxy_new(l, core, info->config),
-                      .sharing_open = is_sharing_open(info)};
+                      .by_roles = is_by_roles(info),
+                      .sharing_open = is_sharing_open(info) && !is_by_roles(info)};
     a->live = must_calloc(1, sizeof(*a->live));
     a->password_lane = password_lane_new();
     a->login_limits = login_limits_new();

@@ -86,6 +86,7 @@ TLS = {
     "a server's certificate that nothing verifies": {"db": {"host": "h", "user": "u", "name": "n", "ssl_mode": "verify-full"}},
     "a mode of TLS that there is not": {"db": {"ssl_mode": "always"}},
     "a kind of rights that there is not": {"security": {"authz": {"type": "strict"}}},
+    "the role of an admin for everybody who makes a workspace": {"security": {"authz": {"workspace_creator_assign_role": {"role_id": 1}}}},
     "a misspelt protection": {"security": {"tsl": {"cert": "c"}}},
 }
 

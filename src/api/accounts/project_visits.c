@@ -1,5 +1,6 @@
 /* Which projects a user has looked at last. Web interfaces tell of each visit, and list the recent projects. */
 #include "api/accounts/workspaces.h"
+#include "api/pipeline/access.h"
 #include "api/pipeline/internal.h"
 #include "gen/handlers.h"
 
@@ -27,7 +28,8 @@ int api_get_projects_by_user_activity(struct req *r, struct store *db,
     if (in->limit < 0 || in->limit > LISTED_MAX)
         return error_set(err, ERR_INVALID, "limit is %d, allowed is 0 (%d projects) to %d", in->limit, LISTED_DEFAULT,
                          LISTED_MAX);
-    if (store_projects_visited(db, r->who.user_id, in->limit ? in->limit : LISTED_DEFAULT, &r->arena, &p, &n, err) < 0)
+    if (store_projects_visited(db, r->who.user_id, in->limit ? in->limit : LISTED_DEFAULT,
+                               access_workspaces(r, PERMISSION_VIEW_PROJECT), &r->arena, &p, &n, err) < 0)
         return -1;
     ret->projects = arena_array(&r->arena, struct wire_project, n + 1);
     ret->projects_n = n;

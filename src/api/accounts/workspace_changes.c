@@ -6,11 +6,13 @@
 #include "api/accounts/account_rules.h"
 #include "api/accounts/workspaces.h"
 #include "api/checkpoints/task_account.h"
+#include "api/pipeline/access.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "api/pipeline/permissions.h"
 #include "api/pipeline/unchanged.h"
 #include "common/base/utf8.h"
+#include "common/config/config.h"
 #include "common/config/schema.h"
 #include "common/json/json.h"
 #include "core/config/expconf.h"
@@ -154,12 +156,34 @@ static int check_account_with_storage(struct req *r, const struct store_workspac
     return task_account_check_storage(storage, &w->agent, &r->arena, err);
 }
 
+/* The role that the creator of a workspace gets in it; 0: none. An admin needs none. */
+static int32_t role_of_creator(const struct req *r)
+{
+    const struct config *c = r->api->info.config;
+    if (!r->api->by_roles || r->who.admin || !config_bool(c, "security.authz.workspace_creator_assign_role.enabled"))
+        return 0;
+    return (int32_t)config_int(c, "security.authz.workspace_creator_assign_role.role_id");
+}
+
 /* The new workspace may have the number of one that was deleted, whose members are not its own. */
-static int forget_members(struct req *r, struct core *core, struct error *err)
+static int begin_membership(struct req *r, struct core *core, struct error *err)
 {
     const struct wire_post_workspace_response *ret = r->ret;
+    const struct role_given given = {.user_id = r->who.user_id,
+                                     .role_id = role_of_creator(r),
+                                     .workspace_id = ret->workspace->id};
     permissions_drop_workspace(r->api->permissions, ret->workspace->id);
+    if (given.role_id)
+        permissions_give(r->api->permissions, &given);
     return 0;
+}
+
+static int store_role_of_creator(struct req *r, struct store *db, int32_t workspace_id, struct error *err)
+{
+    const struct store_role_assignment row = {.user_id = r->who.user_id,
+                                              .role_id = role_of_creator(r),
+                                              .workspace_id = workspace_id};
+    return row.role_id ? store_role_assignment_add(db, &row, err) : 0;
 }
 
 static int store_new(struct req *r, struct store *db, struct error *err)
@@ -172,9 +196,10 @@ static int store_new(struct req *r, struct store *db, struct error *err)
     w.id = (int32_t)last + 1;
     /* the one who creates a workspace also gets it pinned */
     if (store_workspace_insert(db, &w, err) < 0 ||
-        store_workspace_pin(db, w.id, r->who.user_id, true, r->now_us, err) < 0)
+        store_workspace_pin(db, w.id, r->who.user_id, true, r->now_us, err) < 0 ||
+        store_role_of_creator(r, db, w.id, err) < 0)
         return -1;
-    return read_workspace_reply(r, db, w.id, &ret->workspace, err) < 0 ? -1 : req_then_loop(r, forget_members);
+    return read_workspace_reply(r, db, w.id, &ret->workspace, err) < 0 ? -1 : req_then_loop(r, begin_membership);
 }
 
 static int check_new(struct req *r, struct error *err)
@@ -196,6 +221,16 @@ static int read_workspace(struct req *r, struct store *db, int32_t id, struct st
     return store_workspace_get(db, id, r->who.user_id, &r->arena, ret, err);
 }
 
+/* The storage and the default pools need permissions of their own. */
+static int check_settings(struct req *r, const struct wire_workspace_patch_workspace *p, int32_t id, struct error *err)
+{
+    bool pools = p->default_compute_pool || p->default_aux_pool || p->default_compute_resource_pool ||
+                 p->default_aux_resource_pool;
+    if (p->checkpoint_storage_config && access_need(r, PERMISSION_SET_WORKSPACE_CHECKPOINT_STORAGE_CONFIG, id, err) < 0)
+        return -1;
+    return pools ? access_need(r, PERMISSION_SET_WORKSPACE_DEFAULT_RESOURCE_POOL, id, err) : 0;
+}
+
 /* Like wanted_new(), for a workspace that exists. */
 static int wanted_changed(struct req *r, struct store *db, const struct wire_patch_workspace_request *in,
                           struct store_workspace *w, struct error *err)
@@ -205,7 +240,8 @@ static int wanted_changed(struct req *r, struct store *db, const struct wire_pat
         return error_set(err, ERR_INVALID, "the request names nothing to change; name at least one field");
     if (read_workspace(r, db, in->id, w, err) < 0)
         return -1;
-    if (need_unchanged(p->has_if_modified_at, p->if_modified_at, w->modified_us,
+    if (check_settings(r, p, w->id, err) < 0 ||
+        need_unchanged(p->has_if_modified_at, p->if_modified_at, w->modified_us,
                        arena_printf(&r->arena, "workspace \"%s\"", w->name), err) < 0)
         return -1;
     if (w->archived)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "api/pipeline/access.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "common/json/json.h"
@@ -124,6 +125,7 @@ int api_get_workspaces(struct req *r, struct store *db, const struct wire_get_wo
                        struct wire_get_workspaces_response *ret, struct error *err)
 {
     struct store_workspace_filter f = {.asking_user_id = r->who.user_id,
+                                       .visible = access_workspaces(r, PERMISSION_VIEW_WORKSPACE),
                                        .name = in->name,
                                        .name_exact = in->name_case_sensitive,
                                        .has_archived = in->has_archived,
@@ -150,6 +152,7 @@ int api_get_workspace_projects(struct req *r, struct store *db, const struct wir
                                struct wire_get_workspace_projects_response *ret, struct error *err)
 {
     struct store_project_filter f = {.workspace_id = in->id,
+                                     .visible = access_workspaces(r, PERMISSION_VIEW_PROJECT),
                                      .name = in->name,
                                      .has_archived = in->has_archived,
                                      .archived = in->archived,
@@ -160,7 +163,8 @@ int api_get_workspace_projects(struct req *r, struct store *db, const struct wir
                                      .page = page_of(in->offset, in->limit)};
     struct store_workspace workspace;
     struct store_project_list list;
-    if ((in->id && store_workspace_get(db, in->id, r->who.user_id, &r->arena, &workspace, err) < 0) ||
+    if ((in->id && access_need_of(r, db, PERMISSION_VIEW_PROJECT, ACCESS_WORKSPACE(in->id), err) < 0) ||
+        (in->id && store_workspace_get(db, in->id, r->who.user_id, &r->arena, &workspace, err) < 0) ||
         store_project_list(db, &f, &r->arena, &list, err) < 0)
         return -1;
     ret->projects = arena_array(&r->arena, struct wire_project, list.project_n + 1);
@@ -196,5 +200,7 @@ int api_get_project_by_key(struct req *r, struct store *db, const struct wire_ge
     struct store_project s;
     if (store_project_by_key(db, in->key, &r->arena, &s, err) < 0)
         return -1;
+    if (!access_has(r, PERMISSION_VIEW_PROJECT, s.workspace_id))
+        return error_set(err, ERR_NOT_FOUND, "project '%s' not found", in->key ? in->key : "");
     return project_reply(r, &s, &ret->project, err);
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/cluster/agent_hiding.h"
 #include "api/cluster/agent_texts.h"
 #include "api/cluster/agent_views.h"
 #include "api/pipeline/convert.h"
@@ -37,19 +38,20 @@ static void list_agent(struct req *r, struct core *core, const struct wire_get_a
     l->key[i] = (struct agent_text_key){.revision = core_agent_revision(agent),
                                         .without_slots = in->exclude_slots,
                                         .without_containers = in->exclude_containers};
-    l->text[i] = agent_texts_get(r->api->agent_texts, l->key[i]);
+    l->text[i] = agent_hides(r) ? NULL : agent_texts_get(r->api->agent_texts, l->key[i]);
     if (l->text[i])
         return;
     struct core_agent_view v;
     core_agent_view(agent, &v);
     agent_to_wire(core, &v, !in->exclude_slots, !in->exclude_containers, &r->arena, &l->agent[i]);
+    agent_hide(r, core, &l->agent[i]);
 }
 
 static int keep_texts(struct req *r, struct core *core, struct error *err)
 {
     const struct agent_list *l = r->state;
     for (size_t i = 0; i < l->n; i++)
-        if (l->agent[i].id)
+        if (l->agent[i].id && !agent_hides(r))
             agent_texts_keep(r->api->agent_texts, l->text[i]);
     agent_texts_listed(r->api->agent_texts, core_agent_n(core));
     return 0;
@@ -107,6 +109,7 @@ static int one_agent(struct req *r, struct core *core, const char *id, const str
         return -1;
     struct wire_agent *w = arena_new(&r->arena, struct wire_agent);
     agent_to_wire(core, &v, true, true, &r->arena, w);
+    agent_hide(r, core, w);
     *ret = w;
     return 0;
 }
@@ -126,8 +129,10 @@ int api_get_slots(struct req *r, struct core *core, const struct wire_get_slots_
     ret->slots = arena_array(&r->arena, struct wire_agent_slot, v.slot_n + 1);
     for (size_t i = 0; i < v.slot_n; i++) {
         struct core_slot_view s;
-        if (core_slot(core, v.id, i, &s))
-            slot_to_wire(&s, &r->arena, &ret->slots[ret->slots_n++]);
+        if (!core_slot(core, v.id, i, &s))
+            continue;
+        slot_to_wire(&s, &r->arena, &ret->slots[ret->slots_n]);
+        agent_hide_slot(r, core, &ret->slots[ret->slots_n++]);
     }
     return 0;
 }
@@ -147,6 +152,7 @@ static int one_slot(struct req *r, struct core *core, const char *agent_id, cons
             continue;
         struct wire_agent_slot *w = arena_new(&r->arena, struct wire_agent_slot);
         slot_to_wire(&s, &r->arena, w);
+        agent_hide_slot(r, core, w);
         *ret = w;
         *ret_device = s.device->id;
         return 0;

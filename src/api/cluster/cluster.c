@@ -46,6 +46,7 @@ int api_get_master(struct req *r, struct core *core, const struct wire_get_maste
         .product = WIRE_GET_MASTER_RESPONSE_PRODUCT_COMMUNITY,
         .user_management_enabled = true,
         .has_custom_logo = config_get(info->config, "ui_customization.logo_paths.light_horizontal") != NULL,
+        .rbac_enabled = r->api->by_roles,
         .strict_job_queue_control = config_bool(info->config, "security.authz.strict_job_queue_control")};
     ret->feature_switches = feature_switches(info, &r->arena, &ret->feature_switches_n);
     ret->cluster_message = cluster_message_shown(r);

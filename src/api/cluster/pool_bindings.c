@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "api/pipeline/access.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "gen/handlers.h"
@@ -132,6 +133,16 @@ int api_overwrite_rp_workspace_bindings(struct req *r, struct store *db,
 
 /* ---- reading bindings -------------------------------------------------------------------------------------------- */
 
+static size_t only_visible(struct req *r, int32_t *id, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (access_has(r, PERMISSION_VIEW_WORKSPACE, id[i]))
+            id[kept++] = id[i];
+    access_has(r, PERMISSION_VIEW_WORKSPACE, 0); /* a pool without workspaces has been asked for, too */
+    return kept;
+}
+
 int api_list_workspaces_bound_to_rp(struct req *r, struct store *db,
                                     const struct wire_list_workspaces_bound_to_rp_request *in,
                                     struct wire_list_workspaces_bound_to_rp_response *ret, struct error *err)
@@ -141,8 +152,10 @@ int api_list_workspaces_bound_to_rp(struct req *r, struct store *db,
     struct page page = page_of(in->offset, in->limit);
     struct page_window w;
     if (check_pool(r, in->resource_pool_name, err) < 0 ||
-        store_pool_workspaces(db, in->resource_pool_name, &r->arena, &id, &n, err) < 0 ||
-        page_of_memory_list(page, (int64_t)n, &w, err) < 0)
+        store_pool_workspaces(db, in->resource_pool_name, &r->arena, &id, &n, err) < 0)
+        return -1;
+    n = only_visible(r, id, n);
+    if (page_of_memory_list(page, (int64_t)n, &w, err) < 0)
         return -1;
     ret->workspace_ids = id + w.start;
     ret->workspace_ids_n = (size_t)(w.end - w.start);

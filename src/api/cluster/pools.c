@@ -312,6 +312,15 @@ static void keep_texts(struct req *r, const struct jobs *j, size_t i)
     owner->task_id = owner->task_id ? arena_strdup(&r->arena, owner->task_id) : NULL;
 }
 
+static bool sees_job(const struct req *r, const struct core *core, struct core_job_owner job)
+{
+    struct core_task_view t;
+    if (!job.task_id)
+        return access_sees_job(r, job.experiment_id, 0);
+    return core_task(core, job.task_id, &t) &&
+           access_sees_job(r, t.row->experiment_id, t.launched ? t.launched->workspace_id : 0);
+}
+
 static int list_jobs(struct req *r, struct core *core, const struct wire_get_jobs_v2_request *in, bool v2,
                      struct error *err)
 {
@@ -322,8 +331,9 @@ static int list_jobs(struct req *r, struct core *core, const struct wire_get_job
         return -1;
     size_t n = core_queue(core, j->pool, &r->arena, &all);
     j->job = all;
+    access_has(r, PERMISSION_VIEW_NSC, 0); /* an empty queue is asked for, too */
     for (size_t i = 0; i < n; i++)
-        if (is_pool_wanted(&all[i], in->states, in->states_n))
+        if (is_pool_wanted(&all[i], in->states, in->states_n) && sees_job(r, core, all[i].owner))
             j->job[j->n++] = all[i];
     if (in->order_by == WIRE_ORDER_BY_DESC)
         reverse_jobs(j->job, j->n);
@@ -479,16 +489,19 @@ static int may_change_job(struct req *r, struct core *core, struct core_job_owne
 {
     struct core_experiment_view x;
     struct core_task_view t;
-    int32_t owner_id;
-    if (job.task_id)
+    int32_t owner_id, workspace_id = 0;
+    if (job.task_id) {
         owner_id = core_task(core, job.task_id, &t) ? t.row->owner_id : 0;
-    else if (core_experiment(core, job.experiment_id, &x))
+        workspace_id = owner_id && t.launched ? t.launched->workspace_id : 0;
+    } else if (core_experiment(core, job.experiment_id, &x)) {
         owner_id = x.row->owner_id;
-    else
+    } else {
         return error_set(err, ERR_NOT_FOUND, "experiment '%d' not found", job.experiment_id);
+    }
     const struct identity_user *owner = identities_user(api_identities(r->api), owner_id);
     struct access_id id = job.task_id ? ACCESS_TASK(job.task_id) : ACCESS_EXPERIMENT(job.experiment_id);
-    return access_may_change_of(r, id, owner_id, owner ? owner->username : NULL, err);
+    return access_may_change_of(r, id, owner_id, owner ? owner->username : NULL,
+                                job.task_id ? workspace_id : access_workspace_of_live(r, job.experiment_id), err);
 }
 
 int api_update_job_queue(struct req *r, struct core *core, const struct wire_update_job_queue_request *in,

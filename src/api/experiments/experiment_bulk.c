@@ -61,7 +61,7 @@ static const struct store_experiment_brief *find_changeable(const struct req *r,
         error_set(err, ERR_NOT_FOUND, "experiment '%d' not found", id);
         return NULL;
     }
-    return access_may_change_of(r, ACCESS_EXPERIMENT(id), x->user_id, x->username, err) < 0 ? NULL : x;
+    return access_may_change_of(r, ACCESS_EXPERIMENT(id), x->user_id, x->username, x->workspace_id, err) < 0 ? NULL : x;
 }
 
 static void set_bulk_reply(struct req *r, size_t i, int32_t id, const struct error *err)
@@ -160,6 +160,7 @@ static int run_bulk(struct req *r, struct store *db, const struct bulk *request,
     if (b->filters) {
         struct store_experiment_filter f = filter_of(b, &r->arena);
         struct lookup_found found;
+        f.visible = access_workspaces(r, PERMISSION_VIEW_EXPERIMENT_METADATA);
         if (store_experiment_find(db, &f, &r->arena, &found, err) < 0)
             return -1;
         b->ids = found.ids;

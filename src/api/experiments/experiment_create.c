@@ -87,6 +87,8 @@ static int parse_template(struct req *r, struct store *db, const char *name, str
     struct store_template t;
     if (!name || !*name)
         return 0;
+    if (access_need_of(r, db, PERMISSION_VIEW_TEMPLATES, ACCESS_TEMPLATE(name), err) < 0)
+        return -1;
     return store_template_get(db, name, &r->arena, &t, err) < 0 ? -1 : json_parse(t.config, strlen(t.config), ret, err);
 }
 
@@ -271,13 +273,24 @@ static int look_at_storage(struct req *r, struct error *err)
     return c->in->validate_only ? only_validate(r, c) : req_then_loop(r, create_step);
 }
 
+/* Whether the one who asks may create it there, and read what it takes from its parent. */
+static int check_permissions(struct req *r, struct store *db, const struct creation *c, struct error *err)
+{
+    if (access_need(r, PERMISSION_CREATE_EXPERIMENT, c->project.workspace_id, err) < 0)
+        return -1;
+    return c->in->parent_id
+               ? access_need_of(r, db, PERMISSION_VIEW_EXPERIMENT_ARTIFACTS, ACCESS_EXPERIMENT(c->in->parent_id), err)
+               : 0;
+}
+
 static int create_experiment(struct req *r, struct store *db, const struct creation *request, struct error *err)
 {
     struct creation *c = arena_new(&r->arena, struct creation);
     *c = *request;
     r->state = c;
     r->on_end = end_creation;
-    if (prepare_config(r, db, c, err) < 0 || check_project(&c->project, err) < 0 || prepare_spec(r, db, c, err) < 0)
+    if (prepare_config(r, db, c, err) < 0 || check_permissions(r, db, c, err) < 0 ||
+        check_project(&c->project, err) < 0 || prepare_spec(r, db, c, err) < 0)
         return -1;
     if (!c->in->unmanaged &&
         (pool_check_workspace(r, db, c->config->values.resources.resource_pool, c->project.workspace_id, err) < 0 ||
@@ -317,6 +330,8 @@ int api_put_experiment(struct req *r, struct store *db, const struct wire_put_ex
     if (!wanted || !wanted->unmanaged)
         return error_set(err, ERR_INVALID, "only unmanaged experiments have external ids; set unmanaged");
     if (store_experiment_by_external_id(db, in->external_experiment_id, &r->arena, &x, &none) == 0) {
+        if (access_need_of(r, db, PERMISSION_CREATE_EXPERIMENT, ACCESS_EXPERIMENT(x.id), err) < 0)
+            return -1;
         struct wire_experiment *w = arena_new(&r->arena, struct wire_experiment);
         experiment_to_wire(r, &x, DISPLAY_STORED, w);
         ret->experiment = w;

@@ -1,5 +1,6 @@
 /* POST /experiments-search: the list of the web interface, with the filter language of store/lookup/lookup.h. */
 #include "api/experiments/experiment_live.h"
+#include "api/pipeline/access.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "gen/handlers.h"
@@ -72,8 +73,10 @@ int api_search_experiments(struct req *r, struct store *db, const struct wire_se
     const struct page page = page_of(in->offset, in->limit);
     struct lookup_found *found = arena_new(&r->arena, struct lookup_found);
     struct lookup *search;
-    if (lookup_parse(LOOKUP_EXPERIMENTS, in->filter, in->sort, r->now_us, &r->arena, &search, err) < 0 ||
-        store_lookup(db, search, in->has_project_id ? in->project_id : 0, page, &r->arena, found, err) < 0)
+    if (lookup_parse(LOOKUP_EXPERIMENTS, in->filter, in->sort, r->now_us, &r->arena, &search, err) < 0)
+        return -1;
+    lookup_limit(search, access_workspaces(r, PERMISSION_VIEW_EXPERIMENT_METADATA));
+    if (store_lookup(db, search, in->has_project_id ? in->project_id : 0, page, &r->arena, found, err) < 0)
         return -1;
     ret->pagination = pagination(page, found->window, &r->arena);
     r->state = found;

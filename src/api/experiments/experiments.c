@@ -4,6 +4,7 @@
 
 #include "api/experiments/experiment_live.h"
 #include "api/experiments/model_files.h"
+#include "api/pipeline/access.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "api/pipeline/raw.h"
@@ -119,6 +120,7 @@ int api_get_experiments(struct req *r, struct store *db, const struct wire_get_e
                                         .usernames = {in->users, in->users_n},
                                         .user_ids = {in->user_ids, in->user_ids_n},
                                         .project_id = in->project_id,
+                                        .visible = access_workspaces(r, PERMISSION_VIEW_EXPERIMENT_METADATA),
                                         .id = id_filter(in->experiment_id_filter),
                                         .sort_by = (int32_t)in->sort_by,
                                         .descending = in->order_by == WIRE_ORDER_BY_DESC,
@@ -134,7 +136,8 @@ int api_get_experiments(struct req *r, struct store *db, const struct wire_get_e
 int api_get_experiment_labels(struct req *r, struct store *db, const struct wire_get_experiment_labels_request *in,
                               struct wire_get_experiment_labels_response *ret, struct error *err)
 {
-    return store_experiment_labels(db, in->project_id, &r->arena, &ret->labels, &ret->labels_n, err);
+    return store_experiment_labels(db, in->project_id, access_workspaces(r, PERMISSION_VIEW_EXPERIMENT_METADATA),
+                                   &r->arena, &ret->labels, &ret->labels_n, err);
 }
 
 int api_get_best_searcher_validation_metric(struct req *r, struct store *db,

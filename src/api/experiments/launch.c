@@ -5,6 +5,7 @@
 
 #include "api/checkpoints/task_account.h"
 #include "api/cluster/config_policies.h"
+#include "api/pipeline/access.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "common/json/json.h"
@@ -102,6 +103,13 @@ int launch_warm_start(struct req *r, struct store *db, const struct exp_searcher
                       struct error *err)
 {
     *ret = NULL;
+    if (s->has_source_trial_id &&
+        access_need_of(r, db, PERMISSION_VIEW_EXPERIMENT_ARTIFACTS, ACCESS_TRIAL(s->source_trial_id), err) < 0)
+        return -1;
+    if (!s->has_source_trial_id && s->source_checkpoint_uuid &&
+        access_need_of(r, db, PERMISSION_VIEW_EXPERIMENT_ARTIFACTS, ACCESS_CHECKPOINT(s->source_checkpoint_uuid), err) <
+            0)
+        return -1;
     if (s->has_source_trial_id)
         return start_from_trial(r, db, s->source_trial_id, ret, err);
     return s->source_checkpoint_uuid ? start_from_checkpoint(r, db, s->source_checkpoint_uuid, ret, err) : 0;

@@ -86,8 +86,10 @@ int api_search_runs(struct req *r, struct store *db, const struct wire_search_ru
     const struct page page = page_of(in->offset, in->limit);
     struct lookup_found *found = arena_new(&r->arena, struct lookup_found);
     struct lookup *search;
-    if (lookup_parse(LOOKUP_RUNS, in->filter, in->sort, r->now_us, &r->arena, &search, err) < 0 ||
-        store_lookup(db, search, in->has_project_id ? in->project_id : 0, page, &r->arena, found, err) < 0)
+    if (lookup_parse(LOOKUP_RUNS, in->filter, in->sort, r->now_us, &r->arena, &search, err) < 0)
+        return -1;
+    lookup_limit(search, access_workspaces(r, PERMISSION_VIEW_EXPERIMENT_METADATA));
+    if (store_lookup(db, search, in->has_project_id ? in->project_id : 0, page, &r->arena, found, err) < 0)
         return -1;
     ret->pagination = pagination(page, found->window, &r->arena);
     r->state = found;
@@ -133,7 +135,8 @@ static const struct store_run_brief *find_changeable(struct req *r, int32_t id, 
     const struct store_run_brief *run = find_runs(r->state, id);
     if (!run)
         error_set(err, ERR_NOT_FOUND, "run '%d' not found", id);
-    else if (access_may_change_of(r, ACCESS_TRIAL(run->id), run->experiment.user_id, run->experiment.username, err) < 0)
+    else if (access_may_change_of(r, ACCESS_TRIAL(run->id), run->experiment.user_id, run->experiment.username,
+                                  run->experiment.workspace_id, err) < 0)
         run = NULL;
     return run;
 }
@@ -193,6 +196,7 @@ static int find_by_filter(struct req *r, struct store *db, struct runs_request *
         return -1;
     const struct page all = {.limit = -1};
     struct lookup_found found;
+    lookup_limit(search, access_workspaces(r, PERMISSION_VIEW_EXPERIMENT_METADATA));
     if (store_lookup(db, search, b->project_id > 0 ? b->project_id : 0, all, &r->arena, &found, err) < 0)
         return -1;
     b->ids = found.ids;

@@ -2,6 +2,7 @@
  * when something is created with it. */
 #include <string.h>
 
+#include "api/pipeline/access.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "api/pipeline/names.h"
@@ -16,6 +17,7 @@ int api_get_templates(struct req *r, struct store *db, const struct wire_get_tem
 {
     struct store_template_filter f = {.name = in->name,
                                       .workspace_ids = {in->workspace_ids, in->workspace_ids_n},
+                                      .visible = access_workspaces(r, PERMISSION_VIEW_TEMPLATES),
                                       .descending = in->order_by == WIRE_ORDER_BY_DESC,
                                       .page = page_of(in->offset, in->limit)};
     struct store_template_list list;
@@ -84,9 +86,23 @@ int api_post_template(struct req *r, struct store *db, const struct wire_post_te
                       struct wire_post_template_response *ret, struct error *err)
 {
     struct store_template t;
-    if (check_template(r, in->template, &t, err) < 0 || store_template_insert(db, &t, err) < 0)
+    if (check_template(r, in->template, &t, err) < 0 ||
+        access_need(r, PERMISSION_CREATE_TEMPLATES, t.workspace_id, err) < 0 || store_template_insert(db, &t, err) < 0)
         return -1;
     return read_back(r, db, t.name, &ret->template, err);
+}
+
+/* A template that exists needs the permission to change it; a new one the permission to create it where it goes. */
+static int check_put(struct req *r, struct store *db, const struct store_template *t, struct error *err)
+{
+    struct store_template old;
+    cleanup_error struct error failed = ERROR_INIT;
+    if (store_template_get(db, t->name, &r->arena, &old, &failed) == 0)
+        return access_need_of(r, db, PERMISSION_UPDATE_TEMPLATES, ACCESS_TEMPLATE(t->name), err);
+    if (failed.kind == ERR_NOT_FOUND)
+        return access_need(r, PERMISSION_CREATE_TEMPLATES, t->workspace_id, err);
+    error_move(err, &failed);
+    return -1;
 }
 
 /* Creates the template, or replaces its configuration; an existing one stays in its workspace. */
@@ -95,7 +111,7 @@ int api_put_template(struct req *r, struct store *db, const struct wire_put_temp
 {
     struct store_template t;
     cleanup_error struct error failed = ERROR_INIT;
-    if (check_template(r, in->template, &t, err) < 0)
+    if (check_template(r, in->template, &t, err) < 0 || check_put(r, db, &t, err) < 0)
         return -1;
     if (store_template_set_config(db, t.name, t.config, &failed) == 0)
         return read_back(r, db, t.name, &ret->template, err);

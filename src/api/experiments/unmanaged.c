@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/pipeline/access.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "api/webhooks/webhook_events.h"
@@ -161,6 +162,8 @@ int api_get_trial_by_external_id(struct req *r, struct store *db,
         return -1;
     if (!id)
         return error_set(err, ERR_NOT_FOUND, "trial '%s' of experiment '%s' not found", t, x);
+    if (access_need_of(r, db, PERMISSION_VIEW_EXPERIMENT_METADATA, ACCESS_TRIAL(id), err) < 0)
+        return -1;
     return show_trial(r, db, id, &ret->trial, err);
 }
 

@@ -4,6 +4,7 @@
 
 #include "api/models/model_rules.h"
 #include "api/models/models.h"
+#include "api/pipeline/access.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "api/pipeline/unchanged.h"
@@ -76,7 +77,7 @@ static int find_workspace(struct req *r, struct store *db, const char *name, boo
     if (w.state)
         return error_set(err, ERR_PRECONDITION, "workspace '%s' is being deleted; choose another one", w.name);
     *ret = w.id;
-    return 0;
+    return access_need(r, PERMISSION_CREATE_MODEL_REGISTRY, w.id, err);
 }
 
 /* ---- create and change ------------------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "api/pipeline/access.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "gen/handlers.h"
@@ -55,6 +56,7 @@ int api_get_models(struct req *r, struct store *db, const struct wire_get_models
                                    .user_ids = {in->user_ids, in->user_ids_n},
                                    .workspace_names = {in->workspace_names, in->workspace_names_n},
                                    .workspace_ids = {in->workspace_ids, in->workspace_ids_n},
+                                   .visible = access_workspaces(r, PERMISSION_VIEW_MODEL_REGISTRY),
                                    .sort_by = (int32_t)in->sort_by,
                                    .descending = in->order_by == WIRE_ORDER_BY_DESC,
                                    .page = page_of(in->offset, in->limit)};
@@ -73,6 +75,7 @@ int api_get_models(struct req *r, struct store *db, const struct wire_get_models
 int api_get_model_labels(struct req *r, struct store *db, const struct wire_get_model_labels_request *in,
                          struct wire_get_model_labels_response *ret, struct error *err)
 {
-    return store_model_labels(db, in->has_workspace_id ? in->workspace_id : 0, &r->arena, &ret->labels, &ret->labels_n,
-                              err);
+    return store_model_labels(db, in->has_workspace_id ? in->workspace_id : 0,
+                              access_workspaces(r, PERMISSION_VIEW_MODEL_REGISTRY), &r->arena, &ret->labels,
+                              &ret->labels_n, err);
 }

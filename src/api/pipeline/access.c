@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/pipeline/access_internal.h"
 #include "api/pipeline/identity.h"
 #include "api/pipeline/internal.h"
 #include "api/pipeline/request_run.h"
@@ -10,61 +11,56 @@
 #include "core/core.h"
 #include "gen/handlers.h"
 #include "store/accounts/owners.h"
+#include "store/experiments/checkpoints.h"
 #include "store/functions.h"
 
 /* ---- the kinds of objects ---------------------------------------------------------------------------------------- */
 
-static const struct {
-    const char *name;
-    bool by_text;
-    enum store_owned stored;
-} objects[] = {
-    [ACCESS_OBJECT_EXPERIMENT] = {"experiment", false, STORE_OWNED_EXPERIMENT},
-    [ACCESS_OBJECT_TRIAL] = {"trial", false, STORE_OWNED_TRIAL},
-    [ACCESS_OBJECT_TASK] = {"task", true, STORE_OWNED_TASK},
-    [ACCESS_OBJECT_ALLOCATION] = {"allocation", true, STORE_OWNED_ALLOCATION},
-    [ACCESS_OBJECT_CHECKPOINT] = {"checkpoint", true, STORE_OWNED_CHECKPOINT},
-    [ACCESS_OBJECT_WORKSPACE] = {"workspace", false, STORE_OWNED_WORKSPACE},
-    [ACCESS_OBJECT_PROJECT] = {"project", false, STORE_OWNED_PROJECT},
-    [ACCESS_OBJECT_TEMPLATE] = {"template", true, STORE_OWNED_TEMPLATE},
-    [ACCESS_OBJECT_MODEL] = {"model", true, STORE_OWNED_MODEL},
-    [ACCESS_OBJECT_WEBHOOK] = {"webhook", false, STORE_OWNED_WEBHOOK},
-    [ACCESS_OBJECT_USER] = {"user", false, 0 /* no query: a user is their own owner */},
-    [ACCESS_OBJECT_COMMAND] = {"command", true, STORE_OWNED_TASK},
-    [ACCESS_OBJECT_NOTEBOOK] = {"notebook", true, STORE_OWNED_TASK},
-    [ACCESS_OBJECT_SHELL] = {"shell", true, STORE_OWNED_TASK},
-    [ACCESS_OBJECT_TENSORBOARD] = {"tensorboard", true, STORE_OWNED_TASK},
+const struct access_kind access_kinds[] = {
+    [ACCESS_OBJECT_EXPERIMENT] = {"experiment", false, STORE_OWNED_EXPERIMENT, PERMISSION_VIEW_EXPERIMENT_METADATA},
+    [ACCESS_OBJECT_TRIAL] = {"trial", false, STORE_OWNED_TRIAL, PERMISSION_VIEW_EXPERIMENT_METADATA},
+    [ACCESS_OBJECT_TASK] = {"task", true, STORE_OWNED_TASK, PERMISSION_VIEW_NSC},
+    [ACCESS_OBJECT_ALLOCATION] = {"allocation", true, STORE_OWNED_ALLOCATION, PERMISSION_VIEW_NSC},
+    [ACCESS_OBJECT_CHECKPOINT] = {"checkpoint", true, STORE_OWNED_CHECKPOINT, PERMISSION_VIEW_EXPERIMENT_METADATA},
+    [ACCESS_OBJECT_WORKSPACE] = {"workspace", false, STORE_OWNED_WORKSPACE, PERMISSION_VIEW_WORKSPACE},
+    [ACCESS_OBJECT_PROJECT] = {"project", false, STORE_OWNED_PROJECT, PERMISSION_VIEW_PROJECT},
+    [ACCESS_OBJECT_TEMPLATE] = {"template", true, STORE_OWNED_TEMPLATE, PERMISSION_VIEW_TEMPLATES},
+    [ACCESS_OBJECT_MODEL] = {"model", true, STORE_OWNED_MODEL, PERMISSION_VIEW_MODEL_REGISTRY},
+    [ACCESS_OBJECT_WEBHOOK] = {"webhook", false, STORE_OWNED_WEBHOOK, PERMISSION_VIEW_WEBHOOKS},
+    [ACCESS_OBJECT_USER] = {"user", false, 0 /* no query: a user is their own owner */, PERMISSIONS_N},
+    [ACCESS_OBJECT_COMMAND] = {"command", true, STORE_OWNED_TASK, PERMISSION_VIEW_NSC},
+    [ACCESS_OBJECT_NOTEBOOK] = {"notebook", true, STORE_OWNED_TASK, PERMISSION_VIEW_NSC},
+    [ACCESS_OBJECT_SHELL] = {"shell", true, STORE_OWNED_TASK, PERMISSION_VIEW_NSC},
+    [ACCESS_OBJECT_TENSORBOARD] = {"tensorboard", true, STORE_OWNED_TASK, PERMISSION_VIEW_NSC},
 };
 
-enum { ID_TEXT_MAX = 96 };
-
-static const char *id_text(struct access_id id, char buffer[ID_TEXT_MAX])
+const char *access_id_text(struct access_id id, char buffer[ACCESS_ID_TEXT_MAX])
 {
-    if (objects[id.object].by_text)
-        snprintf(buffer, ID_TEXT_MAX, "%s", id.text ? id.text : "");
+    if (access_kinds[id.object].by_text)
+        snprintf(buffer, ACCESS_ID_TEXT_MAX, "%s", id.text ? id.text : "");
     else
-        snprintf(buffer, ID_TEXT_MAX, "%d", id.number);
+        snprintf(buffer, ACCESS_ID_TEXT_MAX, "%d", id.number);
     return buffer;
 }
 
-static int not_found(struct access_id id, struct error *err)
+int access_not_found(struct access_id id, struct error *err)
 {
-    char text[ID_TEXT_MAX];
+    char text[ACCESS_ID_TEXT_MAX];
     if (id.object == ACCESS_OBJECT_ALLOCATION && !strchr(id.text, '.'))
         return error_set(err, ERR_INVALID, "allocation id '%.80s' is malformed; it is TASK_ID.N", id.text);
-    return error_set(err, ERR_NOT_FOUND, "%s '%s' not found", objects[id.object].name, id_text(id, text));
+    return error_set(err, ERR_NOT_FOUND, "%s '%s' not found", access_kinds[id.object].name, access_id_text(id, text));
 }
 
 /* ---- the rule ---------------------------------------------------------------------------------------------------- */
 
-static const struct access_row *row_of(const struct req *r)
+const struct access_row *access_row_of(const struct req *r)
 {
     return r->route ? &route_access[r->route - routes] : &r->run->match.raw->access;
 }
 
-static const struct access_rule *rule_of(const struct req *r)
+const struct access_rule *access_rule_of(const struct req *r)
 {
-    const struct access_row *row = row_of(r);
+    const struct access_row *row = access_row_of(r);
     switch (r->who.kind) {
     case PRINCIPAL_USER:
         return r->who.admin ? &row->admin : &row->person;
@@ -100,7 +96,7 @@ static int refuse_scope(const struct req *r, enum access_scope needed, struct er
 
 int access_check_scope(const struct req *r, struct error *err)
 {
-    enum access_scope needed = row_of(r)->scope;
+    enum access_scope needed = access_row_of(r)->scope;
     bool judged = r->who.kind == PRINCIPAL_USER || r->who.kind == PRINCIPAL_USER_TOKEN;
     return judged && r->who.scope < needed ? refuse_scope(r, needed, err) : 0;
 }
@@ -122,7 +118,7 @@ static int refuse_admin_only(const struct req *r, const struct access_row *row, 
 
 static int refuse_credential(const struct req *r, struct error *err)
 {
-    const struct access_row *row = row_of(r);
+    const struct access_row *row = access_row_of(r);
     const char *method = r->route ? r->route->method : r->run->match.raw->method;
     const char *path = r->route ? r->route->path : r->run->match.raw->pattern;
     if (r->who.kind == PRINCIPAL_TASK)
@@ -142,12 +138,12 @@ static int refuse_credential(const struct req *r, struct error *err)
 
 int access_check_credential(const struct req *r, struct error *err)
 {
-    switch (rule_of(r)->word) {
+    switch (access_rule_of(r)->word) {
     case ACCESS_NO:
         return r->who.kind == PRINCIPAL_NONE ? error_set(err, ERR_UNAUTHENTICATED, "token missing")
                                              : refuse_credential(r, err);
     case ACCESS_ADMIN:
-        return refuse_admin_only(r, row_of(r), err);
+        return access_roles_give_rights(r) ? access_check_scope(r, err) : refuse_admin_only(r, access_row_of(r), err);
     default:
         return access_check_scope(r, err);
     }
@@ -157,17 +153,17 @@ int access_check_credential(const struct req *r, struct error *err)
 
 static int refuse_task(const struct req *r, struct access_id id, struct error *err)
 {
-    char text[ID_TEXT_MAX];
+    char text[ACCESS_ID_TEXT_MAX];
     return error_set(err, ERR_FORBIDDEN,
                      "forbidden: %s %s is not of allocation %s, which this session token speaks for",
-                     objects[id.object].name, id_text(id, text), r->who.allocation_id);
+                     access_kinds[id.object].name, access_id_text(id, text), r->who.allocation_id);
 }
 
 static int refuse_person(const struct req *r, struct access_id id, const char *owner, struct error *err)
 {
-    char text[ID_TEXT_MAX];
-    const char *kind = objects[id.object].name;
-    id_text(id, text);
+    char text[ACCESS_ID_TEXT_MAX];
+    const char *kind = access_kinds[id.object].name;
+    access_id_text(id, text);
     if (!owner)
         return error_set(err, ERR_FORBIDDEN, "forbidden: %s %s belongs to nobody; an admin may change it", kind, text);
     return error_set(err, ERR_FORBIDDEN,
@@ -182,9 +178,11 @@ static bool only_owners(const struct req *r, enum access_word word)
 }
 
 int access_may_change_of(const struct req *r, struct access_id id, int32_t owner_id, const char *owner_name,
-                         struct error *err)
+                         int32_t workspace_id, struct error *err)
 {
-    enum access_word word = rule_of(r)->word;
+    if (access_by_roles(r))
+        return access_judge_asked(r, id, &(struct store_owner){.user_id = owner_id, .workspace_id = workspace_id}, err);
+    enum access_word word = access_rule_of(r)->word;
     if (word == ACCESS_ANY || !only_owners(r, word) || r->who.user_id == owner_id)
         return 0;
     return refuse_person(r, id, owner_name ? owner_name : "another one", err);
@@ -199,7 +197,7 @@ bool access_sees_secrets(const struct req *r, int32_t owner_id)
     return r->who.kind != PRINCIPAL_TASK && (r->api->sharing_open || (r->who.kind == PRINCIPAL_USER && r->who.admin));
 }
 
-static bool is_own(const struct req *r, struct access_id id)
+bool access_is_own(const struct req *r, struct access_id id)
 {
     const struct principal *who = &r->who;
     switch (id.object) {
@@ -222,41 +220,55 @@ static bool is_own(const struct req *r, struct access_id id)
 
 /* A trial's task owns the checkpoints that its trial reported. A task that removes files owns those of its
  * experiment. */
-static bool is_own_checkpoint(const struct req *r, const struct store_owner *o)
+bool access_is_own_checkpoint(const struct req *r, const struct store_owner *o)
 {
     if (r->who.trial_id)
         return o->trial_id == r->who.trial_id;
     return o->experiment_id && o->experiment_id == r->who.experiment_id;
 }
 
+int access_owner_of(struct req *r, struct store *db, struct access_id id, struct store_owner *ret, struct error *err)
+{
+    const char *text = id.text;
+    /* a checkpoint may be named by the beginning of its id */
+    if (id.object == ACCESS_OBJECT_CHECKPOINT && r->may && text &&
+        store_checkpoint_find(db, text, &r->arena, &text, NULL) < 0)
+        text = id.text;
+    return store_owner_get(db, access_kinds[id.object].stored, id.number,
+                           text                              ? text
+                           : access_kinds[id.object].by_text ? ""
+                                                             : NULL,
+                           &r->arena, ret, err);
+}
+
 static int check_stored(struct req *r, struct store *db, struct access_id id, bool may_be_missing, struct error *err)
 {
     struct store_owner o = {0};
-    int rc = store_owner_get(db, objects[id.object].stored, id.number,
-                             id.text                      ? id.text
-                             : objects[id.object].by_text ? ""
-                                                          : NULL,
-                             &r->arena, &o, err);
+    int rc = access_owner_of(r, db, id, &o, err);
     if (rc < 0)
         return -1;
     if (rc == 0)
-        return may_be_missing ? 0 : not_found(id, err);
+        return may_be_missing ? 0 : access_not_found(id, err);
     if (r->who.kind == PRINCIPAL_TASK)
-        return id.object == ACCESS_OBJECT_CHECKPOINT && is_own_checkpoint(r, &o) ? 0 : refuse_task(r, id, err);
-    if (!only_owners(r, rule_of(r)->word) || (o.user_id && o.user_id == r->who.user_id))
+        return id.object == ACCESS_OBJECT_CHECKPOINT && access_is_own_checkpoint(r, &o) ? 0 : refuse_task(r, id, err);
+    if (!only_owners(r, access_rule_of(r)->word) || (o.user_id && o.user_id == r->who.user_id))
         return 0;
     return refuse_person(r, id, o.username, err);
 }
 
 int access_may_change(struct req *r, struct store *db, struct access_id id, struct error *err)
 {
-    if (rule_of(r)->word == ACCESS_ANY || (r->who.kind == PRINCIPAL_TASK && is_own(r, id)))
+    if (access_by_roles(r))
+        return access_judge_stored(r, db, id, err);
+    if (access_rule_of(r)->word == ACCESS_ANY || (r->who.kind == PRINCIPAL_TASK && access_is_own(r, id)))
         return 0;
     return check_stored(r, db, id, /* may_be_missing= */ false, err);
 }
 
 int access_may_assign(const struct req *r, int32_t workspace_id, struct error *err)
 {
+    if (r->api->by_roles)
+        return access_need(r, PERMISSION_ASSIGN_ROLES, workspace_id, err);
     if (r->who.admin)
         return 0;
     return error_set(err, ERR_FORBIDDEN, "only an admin may assign roles, and user '%s' is not an admin",
@@ -267,13 +279,14 @@ int access_may_assign(const struct req *r, int32_t workspace_id, struct error *e
 
 /* The field of the decoded request that `at` names; NULL if the message around it is missing. The generator has
  * checked that the names exist. */
-static const void *find_field(const struct req *r, const char *at)
+const void *access_find_field(const struct req *r, const char *at, const struct codec_field **ret)
 {
     const struct codec_message *message = r->route->request;
     const char *from = r->in;
     for (;;) {
         size_t n = strcspn(at, ".");
         const struct codec_field *field = codec_field_by_name(message, at, n);
+        *ret = field;
         if (!at[n])
             return from + field->offset;
         memcpy(&from, from + field->offset, sizeof(from));
@@ -287,8 +300,9 @@ static const void *find_field(const struct req *r, const char *at)
 static struct access_id id_of_request(const struct req *r, const struct access_rule *rule)
 {
     struct access_id id = {.object = rule->object};
-    const void *field = find_field(r, rule->at);
-    if (field && objects[rule->object].by_text)
+    const struct codec_field *at;
+    const void *field = access_find_field(r, rule->at, &at);
+    if (field && access_kinds[rule->object].by_text)
         memcpy(&id.text, field, sizeof(id.text));
     else if (field)
         memcpy(&id.number, field, sizeof(id.number));
@@ -305,7 +319,7 @@ static int32_t owner_in_memory(const struct core *c, struct access_id id)
         const struct allocation_row *row = id.text ? core_allocation(c, id.text) : NULL;
         id = row && !row->trial_id ? ACCESS_TASK(row->task_id) : ACCESS_TRIAL(row ? row->trial_id : 0);
     }
-    if (objects[id.object].stored == STORE_OWNED_TASK && objects[id.object].by_text)
+    if (access_kinds[id.object].stored == STORE_OWNED_TASK && access_kinds[id.object].by_text)
         return id.text && core_task(c, id.text, &task) ? task.row->owner_id : 0;
     if (id.object == ACCESS_OBJECT_TRIAL)
         id = ACCESS_EXPERIMENT(id.number && core_trial(c, id.number, &t) ? t.row->experiment_id : 0);
@@ -331,10 +345,10 @@ static int check_owner(const struct req *r, const struct core *core, const struc
 static int check_own(const struct req *r, struct access_id id, struct error *err)
 {
     if (id.object == ACCESS_OBJECT_USER)
-        return id.number == r->who.user_id ? 0 : refuse_admin_only(r, row_of(r), err);
+        return id.number == r->who.user_id ? 0 : refuse_admin_only(r, access_row_of(r), err);
     if (id.object == ACCESS_OBJECT_CHECKPOINT)
         return ACCESS_ASKS_STORE;
-    return is_own(r, id) ? 0 : refuse_task(r, id, err);
+    return access_is_own(r, id) ? 0 : refuse_task(r, id, err);
 }
 
 /* Whether the request names no object. A parameter of the path is always there. */
@@ -344,24 +358,28 @@ static bool is_missing(const struct req *r, const struct access_rule *rule, stru
     for (size_t i = 0; i < m->param_n; i++)
         if (strcmp(m->param[i].name, rule->at) == 0)
             return false;
-    return objects[rule->object].by_text ? !id.text || !*id.text : !id.number;
+    return access_kinds[rule->object].by_text ? !id.text || !*id.text : !id.number;
 }
 
 int access_check_object(const struct req *r, const struct core *core, struct error *err)
 {
-    const struct access_rule *rule = rule_of(r);
+    const struct access_rule *rule = access_rule_of(r);
+    if (access_by_roles(r))
+        return access_check_roles(r, err);
     if (rule->word != ACCESS_OWN && rule->word != ACCESS_OWNER && rule->word != ACCESS_OWNER_ALWAYS)
         return 0;
     struct access_id id = id_of_request(r, rule);
     if (is_missing(r, rule, id))
         return error_set(err, ERR_INVALID, "%s is missing: it names the %s of this request", rule->at,
-                         objects[rule->object].name);
+                         access_kinds[rule->object].name);
     return rule->word == ACCESS_OWN ? check_own(r, id, err) : check_owner(r, core, rule, id, err);
 }
 
 int access_check_stored(struct req *r, struct store *db, struct error *err)
 {
-    const struct access_rule *rule = rule_of(r);
+    const struct access_rule *rule = access_rule_of(r);
+    if (access_by_roles(r))
+        return access_check_roles_stored(r, db, err);
     return check_stored(r, db, id_of_request(r, rule), rule->may_be_missing, err);
 }
 
@@ -386,13 +404,13 @@ void access_log_change(const struct req *r)
     if (!r->route || r->route->tier == 'A' || strcmp(r->route->method, "GET") == 0 || r->who.kind == PRINCIPAL_NONE ||
         r->who.kind == PRINCIPAL_TASK)
         return;
-    const struct access_rule *rule = &row_of(r)->person;
-    char text[ID_TEXT_MAX];
+    const struct access_rule *rule = &access_row_of(r)->person;
+    char text[ACCESS_ID_TEXT_MAX];
     switch (rule->word) {
     case ACCESS_OWN:
     case ACCESS_OWNER:
     case ACCESS_OWNER_ALWAYS:
-        log_change(r, objects[rule->object].name, id_text(id_of_request(r, rule), text));
+        log_change(r, access_kinds[rule->object].name, access_id_text(id_of_request(r, rule), text));
         return;
     case ACCESS_EACH:
     case ACCESS_EACH_ALWAYS:

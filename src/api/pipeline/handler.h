@@ -45,6 +45,7 @@ struct api;
 struct core;
 struct core_event;
 struct http_request;
+struct permission_set;
 struct store;
 struct stream;
 struct wait;
@@ -94,7 +95,8 @@ struct req {
     const struct route *route; /* NULL for raw routes */
     struct arena arena;
     struct principal who;
-    int64_t now_us; /* when the request arrived */
+    const struct permission_set *may; /* what roles allow the one who asks; NULL: roles do not limit the request */
+    int64_t now_us;                   /* when the request arrived */
     const void *in;
     void *ret;
     void *state; /* belongs to the handler; in the arena */

@@ -44,6 +44,7 @@ struct api {
     struct byte_streams *streams;  /* connections of clients to ports of tasks */
     struct proxy *proxy;           /* what requests to /proxy/ share */
     bool sharing_open;             /* security.sharing is open: everybody who is logged in may change everything */
+    bool by_roles;                 /* security.authz.type is rbac: roles say who may do what */
     struct updates *updates;       /* the subscribers of /stream */
     struct req *running;           /* the request whose step is running on the loop; NULL: none is */
     int next_turn_n;               /* number of requests that go on in the loop's next turn */

@@ -97,16 +97,30 @@ uint64_t permission_set_in(const struct permission_set *s, int32_t workspace_id)
     return s->cluster;
 }
 
-const struct permission_set *permission_set_copy(const struct permission_set *s, uint64_t kept, struct arena *a)
+static void free_set(struct permission_set *s)
 {
-    struct permission_set *copy = arena_new(a, struct permission_set);
-    *copy = (struct permission_set){.cluster = s->cluster & kept,
-                                    .at = arena_array(a, struct permissions_at, s->at_n + 1),
-                                    .at_n = s->at_n};
-    for (size_t i = 0; i < s->at_n; i++)
-        copy->at[i] = (struct permissions_at){s->at[i].workspace_id, s->at[i].bits & kept};
-    return copy;
+    free(s->at);
+    free(s);
 }
+
+const struct permission_set *permission_set_ref(const struct permission_set *s)
+{
+    loop_assert();
+    if (s)
+        ((struct permission_set *)s)->refs++;
+    return s;
+}
+
+void permission_set_unref(const struct permission_set *s)
+{
+    struct permission_set *own = (struct permission_set *)s;
+    if (own && --own->refs == 0)
+        free_set(own);
+}
+
+/* Both have one reference that nobody gives back. */
+static struct permission_set everything = {.refs = 1, .cluster = PERMISSIONS_ALL}, nothing = {.refs = 1};
+const struct permission_set *const permission_set_all = &everything;
 
 const struct role_row *role_by_id(int32_t id)
 {
@@ -116,18 +130,11 @@ const struct role_row *role_by_id(int32_t id)
     return NULL;
 }
 
-static void free_set(struct permission_set *s)
-{
-    if (s)
-        free(s->at);
-    free(s);
-}
-
 static void forget(struct permissions *p, int32_t user_id)
 {
     if (user_id <= 0 || (size_t)user_id >= p->set_n)
         return;
-    free_set(p->set[user_id]);
+    permission_set_unref(p->set[user_id]);
     p->set[user_id] = NULL;
 }
 
@@ -190,6 +197,7 @@ static void sort_set(struct permission_set *s)
 static struct permission_set *make_set(const struct permissions *p, int32_t user_id)
 {
     struct permission_set *s = must_calloc(1, sizeof(*s));
+    s->refs = 1;
     int32_t first[3] = {user_id, INT32_MIN, INT32_MIN};
     size_t room = 0;
     add_holder(p, user_id, s, &room);
@@ -201,7 +209,6 @@ static struct permission_set *make_set(const struct permissions *p, int32_t user
 
 const struct permission_set *permissions_of(struct permissions *p, int32_t user_id)
 {
-    static const struct permission_set nothing;
     loop_assert();
     if (user_id <= 0)
         return &nothing;

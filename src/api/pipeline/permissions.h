@@ -1,7 +1,7 @@
 /* Which permissions each user has, held in memory by the loop: made of the roles that are given to the user and to the
  * groups that the user is in. It is loaded from the store at the start, and follows each committed change. A request
- * that goes on on another thread takes a copy of the set of the user who asks with it. Loop's thread only, but for
- * permission_set_…(), which any thread may call.
+ * holds the set of the user who asks until it ends. Loop's thread only, but for permission_set_in() and
+ * permission_set_has(), which any thread may call for a set that the request holds.
  *
  * The set of a user is made when it is first asked for, and forgotten when a role or a group of the user changes, so
  * that a check is a look-up and a test of a bit. */
@@ -19,6 +19,7 @@ struct permissions_at {
 };
 
 struct permission_set {
+    int refs;                  /* how many hold it; loop's thread only */
     uint64_t cluster;          /* in the whole cluster, and so in each workspace */
     struct permissions_at *at; /* besides, in single workspaces; in the order of their ids */
     size_t at_n;
@@ -30,8 +31,11 @@ static inline bool permission_set_has(const struct permission_set *s, enum permi
 {
     return permission_set_in(s, workspace_id) & PERMISSION_BIT(p);
 }
-/* A copy in the arena without those permissions that are not in `kept`. */
-const struct permission_set *permission_set_copy(const struct permission_set *s, uint64_t kept, struct arena *a);
+/* The set stays as it is, and is there, until permission_set_unref(), even if the user's roles change meanwhile: other
+ * threads may read it. Both calls are for the loop's thread. NULL is allowed. */
+const struct permission_set *permission_set_ref(const struct permission_set *s);
+void permission_set_unref(const struct permission_set *s);
+extern const struct permission_set *const permission_set_all; /* everything, in the whole cluster */
 
 const struct role_row *role_by_id(int32_t id); /* NULL: there is no such role */
 

@@ -278,6 +278,7 @@ static int authenticate_request(struct req *r, const struct core *core, struct e
     if (identities_authenticate(r->api->identities, token, r->now_us, &r->who, err) < 0)
         return -1;
     know_task(r, core);
+    access_take_permissions(r);
     return is_planned ? 0 : access_check_credential(r, err);
 }
 

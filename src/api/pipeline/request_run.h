@@ -32,7 +32,10 @@ struct req_run {
     struct error err;
     int rc;
     bool waiting, encoded;
-    bool access_open; /* the store has yet to be asked who owns the object */
+    bool access_open;  /* the store has yet to be asked who owns the object, or which workspace it is in */
+    bool access_asked; /* the handler has asked for a permission (access.h) */
+    struct store_live_place *live_place; /* for ACCESS_IN_LIVE; in the arena */
+    size_t live_place_n;
 };
 
 /* Sets the step with which the request goes on: `return req_go(…)`. */

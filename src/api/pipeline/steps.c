@@ -9,6 +9,7 @@
 #include "api/pipeline/access.h"
 #include "api/pipeline/author.h"
 #include "api/pipeline/internal.h"
+#include "api/pipeline/permissions.h"
 #include "api/pipeline/topics.h"
 #include "common/base/clock.h"
 #include "common/system/log.h"
@@ -23,6 +24,7 @@ void req_drop(struct req *r)
 {
     if (r->on_end)
         r->on_end(r);
+    permission_set_unref(r->may);
     free(r->run->body);
     error_release(&r->run->err);
     free(r->run);
@@ -86,6 +88,18 @@ static void tag_reply(struct req *r)
     strbuf_reset(&r->reply.body);
 }
 
+/* With roles, an object that may not be seen is answered like one that does not exist. */
+static void mention_permissions(struct req *r)
+{
+    cleanup_error struct error longer = ERROR_INIT;
+    const char *said = error_msg(&r->run->err), *end = " not found";
+    if (!r->api->by_roles || r->run->err.kind != ERR_NOT_FOUND || r->who.kind == PRINCIPAL_NONE ||
+        strlen(said) < strlen(end) || strcmp(said + strlen(said) - strlen(end), end) != 0)
+        return;
+    error_set(&longer, ERR_NOT_FOUND, "%s, please check your permissions.", said);
+    error_move(&r->run->err, &longer);
+}
+
 /* Makes the reply's bytes from the response struct. Runs on the thread of the last step. */
 static void encode_reply(struct req *r)
 {
@@ -93,7 +107,10 @@ static void encode_reply(struct req *r)
     if (run->encoded)
         return;
     run->encoded = true;
+    if (run->rc == 0 && access_check_asked(r, &run->err) < 0)
+        run->rc = -1;
     if (run->rc < 0) {
+        mention_permissions(r);
         strbuf_reset(&r->reply.body);
         r->reply.status = error_http_status(run->err.kind);
         r->reply.content_type = NULL;

@@ -74,6 +74,8 @@ static int find_of_trial(struct store *db, struct arena *a, struct task_service 
         return -1;
     s->owner_id = x.user_id;
     s->experiment_id = trial.row.experiment_id;
+    s->workspace_id = x.workspace_id;
+    s->permission = PERMISSION_UPDATE_EXPERIMENT;
     if (json_parse(x.config, strlen(x.config), &config, err) < 0)
         return -1;
     exp_values_read(config, a, &values);
@@ -89,6 +91,9 @@ static int find_launched(struct store *db, struct arena *a, struct task_service 
     if (store_launched_task_get(db, s->task_id, a, &t, err) < 0)
         return err->kind == ERR_NOT_FOUND ? (error_release(err), not_found(s->name, "the task has no ports", err)) : -1;
     s->owner_id = t.owner_id;
+    s->workspace_id = t.workspace_id;
+    /* who looks at a TensorBoard only looks; everything else runs what its visitors tell it */
+    s->permission = t.kind == TASK_KIND_TENSORBOARD ? PERMISSION_VIEW_NSC : PERMISSION_UPDATE_NSC;
     s->has_token = t.service_token != NULL;
     if (s->has_token)
         token_hash(t.service_token, s->token_hash);

@@ -13,6 +13,7 @@
 #include "api/pipeline/identity.h"
 #include "common/base/arena.h"
 #include "common/base/error.h"
+#include "gen/permissions.h"
 
 struct core;
 struct store;
@@ -23,6 +24,8 @@ struct task_service {
     bool tcp;                   /* bytes in a WebSocket, not HTTP */
     bool open;                  /* `unauthenticated`: for everybody */
     int32_t owner_id;
+    int32_t workspace_id;
+    enum permission permission;      /* which one its visitors need, if roles say who may do what */
     int32_t trial_id, experiment_id; /* 0: the task is no trial's */
     bool has_token;                  /* the task has a token of its own, which opens this service and nothing else */
     uint8_t token_hash[TOKEN_HASH_BYTES];

@@ -37,6 +37,7 @@ void visitor_identify(struct req *r)
     if (identities_authenticate(r->api->identities, session_token(r), r->now_us, &who, NULL) == 0 &&
         who.kind != PRINCIPAL_TASK)
         r->who = who;
+    access_take_permissions(r);
 }
 
 bool visitor_wants_page(const struct req *r)
@@ -83,9 +84,13 @@ static bool keeps_authorization(const struct req *r, const struct task_service *
                                    NULL) < 0;
 }
 
-static bool may_use(const struct principal *who, const struct task_service *s)
+static bool may_use(const struct req *r, const struct task_service *s)
 {
-    return who->kind != PRINCIPAL_NONE && (who->admin || who->user_id == s->owner_id);
+    if (r->who.kind == PRINCIPAL_NONE)
+        return false;
+    if (r->api->by_roles)
+        return access_has(r, s->permission, s->workspace_id);
+    return r->who.admin || r->who.user_id == s->owner_id;
 }
 
 static int refuse_visitor(const struct req *r, const struct task_service *s, struct error *err)
@@ -102,7 +107,7 @@ int visitor_check(struct req *r, const struct task_service *s, struct visitor *r
     v.by_task_token = shows_task_token(r, s, &v);
     v.is_owner = is_own || (v.by_task_token && r->who.kind == PRINCIPAL_NONE);
     if (!s->open && !v.by_task_token) {
-        if (!may_use(&r->who, s))
+        if (!may_use(r, s))
             return refuse_visitor(r, s, err);
         if (access_check_scope(r, err) < 0)
             return -1;

@@ -1,8 +1,8 @@
 /* Who asks for something below /proxy/, and whether the service is theirs to use.
  *
  * Whoever reaches a port of a task can act as the task does, so that only its owner and admins may, whatever
- * security.sharing says. They show a session (Authorization: Bearer, or the cookie `auth`) or the token of that one
- * task
+ * security.sharing says; with roles, whoever may change tasks in its workspace, and for a TensorBoard see them. They
+ * show a session (Authorization: Bearer, or the cookie `auth`) or the token of that one task
  * (?token=, Authorization: token, or the cookie that ?token= has set). Ports that the configuration declares
  * `unauthenticated` are for everybody. Call these functions on the loop. */
 #ifndef DET_API_PROXY_VISITOR_H

@@ -67,6 +67,8 @@ static int read_template(struct req *r, struct store *db, const struct launch *l
         return json_parse(l->base, strlen(l->base), ret, err);
     if (!l->template_name || !*l->template_name)
         return 0;
+    if (access_need_of(r, db, PERMISSION_VIEW_TEMPLATES, ACCESS_TEMPLATE(l->template_name), err) < 0)
+        return -1;
     return store_template_get(db, l->template_name, &r->arena, &t, err) < 0
                ? -1
                : json_parse(t.config, strlen(t.config), ret, err);
@@ -320,7 +322,8 @@ int launch_task(struct req *r, struct store *db, const struct launch *request, s
     l->row.context_hash = l->context_hash;
     l->row.parent_id = l->parent_id;
     l->row.forked_from = l->forked_from;
-    if (find_workspace(r, db, l, &w, err) < 0 || prepare_config(r, db, l, &w, err) < 0 ||
+    if (access_need(r, PERMISSION_CREATE_NSC, l->row.workspace_id, err) < 0 || find_workspace(r, db, l, &w, err) < 0 ||
+        prepare_config(r, db, l, &w, err) < 0 ||
         pool_check_workspace(r, db, l->made->values.resources.resource_pool, w.id, err) < 0)
         return -1;
     if (l->preview)

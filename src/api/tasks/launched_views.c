@@ -223,6 +223,7 @@ int api_get_tensorboard(struct req *r, struct store *db, const struct wire_get_t
      .usernames = {(in)->users, (in)->users_n}, \
      .user_ids = {(in)->user_ids, (in)->user_ids_n}, \
      .workspace_id = (in)->workspace_id, \
+     .visible = access_workspaces(r, PERMISSION_VIEW_NSC), \
      .sort_by = (int32_t)(in)->sort_by, \
      .descending = (in)->order_by == WIRE_ORDER_BY_DESC, \
      .page = page_of((in)->offset, (in)->limit)}

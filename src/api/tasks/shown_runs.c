@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "api/pipeline/access.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "store/experiments/experiments.h"
@@ -35,17 +36,18 @@ static const char *list_of(struct store_ints ids, struct arena *a)
 static int find_by_filter(struct req *r, struct store *db, const struct wire_bulk_experiment_filters *f,
                           struct store_ints *ret, struct error *err)
 {
-    const struct store_experiment_filter filter = {.name = f->name,
-                                                   .description = f->description,
-                                                   .labels = {f->labels, f->labels_n},
-                                                   .has_archived = f->has_archived,
-                                                   .archived = f->archived,
-                                                   .states = experiment_state_names(f->states, f->states_n, &r->arena),
-                                                   .user_ids = {f->user_ids, f->user_ids_n},
-                                                   .project_id = f->project_id > 0 ? f->project_id : 0,
-                                                   .id = {.not_in = {f->excluded_experiment_ids,
-                                                                     f->excluded_experiment_ids_n}},
-                                                   .page = {.limit = -1 /* all */}};
+    const struct store_experiment_filter filter = {
+        .name = f->name,
+        .description = f->description,
+        .labels = {f->labels, f->labels_n},
+        .has_archived = f->has_archived,
+        .archived = f->archived,
+        .states = experiment_state_names(f->states, f->states_n, &r->arena),
+        .user_ids = {f->user_ids, f->user_ids_n},
+        .project_id = f->project_id > 0 ? f->project_id : 0,
+        .id = {.not_in = {f->excluded_experiment_ids, f->excluded_experiment_ids_n}},
+        .visible = access_workspaces(r, PERMISSION_VIEW_EXPERIMENT_ARTIFACTS),
+        .page = {.limit = -1 /* all */}};
     struct lookup_found found;
     if (store_experiment_find(db, &filter, &r->arena, &found, err) < 0)
         return -1;
@@ -57,7 +59,8 @@ static int check_experiments(struct req *r, struct store *db, struct store_ints 
 {
     struct store_experiment x;
     for (size_t i = 0; i < ids.n; i++)
-        if (store_experiment_get(db, ids.value[i], /* with_config= */ false, &r->arena, &x, err) < 0)
+        if (access_need_of(r, db, PERMISSION_VIEW_EXPERIMENT_ARTIFACTS, ACCESS_EXPERIMENT(ids.value[i]), err) < 0 ||
+            store_experiment_get(db, ids.value[i], /* with_config= */ false, &r->arena, &x, err) < 0)
             return -1;
     return 0;
 }
@@ -66,7 +69,8 @@ static int check_trials(struct req *r, struct store *db, struct store_ints ids, 
 {
     struct store_trial t;
     for (size_t i = 0; i < ids.n; i++)
-        if (store_trial_get(db, ids.value[i], /* full= */ false, &r->arena, &t, err) < 0)
+        if (access_need_of(r, db, PERMISSION_VIEW_EXPERIMENT_ARTIFACTS, ACCESS_TRIAL(ids.value[i]), err) < 0 ||
+            store_trial_get(db, ids.value[i], /* full= */ false, &r->arena, &t, err) < 0)
             return -1;
     return 0;
 }

@@ -154,6 +154,17 @@ static int leave_loop(struct req *r, struct error *err)
     return 0;
 }
 
+/* A task that collects checkpoints is not shown. */
+static bool is_shown(const struct req *r, const struct core *core, const struct allocation_row *row)
+{
+    struct core_task_view task;
+    struct core_trial_view trial;
+    if (row->trial_id)
+        return access_sees_job(r, core_trial(core, row->trial_id, &trial) ? trial.row->experiment_id : -1, 0);
+    return core_task(core, row->task_id, &task) &&
+           access_sees_job(r, task.row->experiment_id, task.launched ? task.launched->workspace_id : 0);
+}
+
 static void list_allocations(struct req *r, struct core *core, struct wire_get_tasks_response *ret)
 {
     struct core *c = core;
@@ -163,10 +174,9 @@ static void list_allocations(struct req *r, struct core *core, struct wire_get_t
                               .defaults = &r->api->defaults,
                               .arena = &r->arena,
                               .entry = arena_array(&r->arena, struct wire_map_task_allocation_summary, n + 1)};
-    struct core_task_view task;
+    access_has(r, PERMISSION_VIEW_NSC, 0); /* an idle cluster is asked for, too */
     for (size_t i = 0; i < n; i++)
-        if (row[i]->trial_id ||
-            core_task(c, row[i]->task_id, &task)) /* a task that collects checkpoints is not shown */
+        if (is_shown(r, c, row[i]))
             add_allocation(&l, row[i]);
     ret->allocation_id_to_summary = l.entry;
     ret->allocation_id_to_summary_n = l.n;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/pipeline/permissions.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/json/json.h"
@@ -310,13 +311,31 @@ int updates_read(struct store *db, struct arena *a, int64_t *seq, int64_t limit,
 
 /* ---- catching up ------------------------------------------------------------------------------------------------- */
 
+bool update_is_visible(const struct permission_set *may, enum update_kind kind, int32_t workspace_id)
+{
+    static const enum permission needed[UPDATE_KINDS] = {[UPDATE_PROJECT] = PERMISSION_VIEW_PROJECT,
+                                                         [UPDATE_MODEL] = PERMISSION_VIEW_MODEL_REGISTRY,
+                                                         [UPDATE_VERSION] = PERMISSION_VIEW_MODEL_REGISTRY};
+    return !may || permission_set_has(may, needed[kind], workspace_id);
+}
+
+static void drop_invisible(struct objects *all, enum update_kind kind, const struct permission_set *may)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < all->n; i++)
+        if (update_is_visible(may, kind, all->item[i].ids.id[UPDATE_BY_WORKSPACE]))
+            all->item[n++] = all->item[i];
+    all->n = n;
+}
+
 static int catch_up_kind(struct store *db, struct arena *a, enum update_kind kind, const struct update_spec *s,
-                         int64_t since, struct strbuf *out, struct error *err)
+                         const struct permission_set *may, int64_t since, struct strbuf *out, struct error *err)
 {
     cleanup_strbuf struct strbuf missing = STRBUF_INIT;
     struct objects all;
     if (read_objects[kind](db, s->by, a, &all, err) < 0)
         return -1;
+    drop_invisible(&all, kind, may);
     int32_t *id = arena_array(a, int32_t, all.n + 1);
     for (size_t i = 0; i < all.n; i++)
         id[i] = all.item[i].ids.id[UPDATE_BY_ID];
@@ -331,8 +350,8 @@ static int catch_up_kind(struct store *db, struct arena *a, enum update_kind kin
     return 0;
 }
 
-static int catch_up(struct store *db, struct arena *a, struct update_request *request, struct strbuf *out,
-                    int64_t *ret_seq, struct error *err)
+static int catch_up(struct store *db, struct arena *a, struct update_request *request, const struct permission_set *may,
+                    struct strbuf *out, int64_t *ret_seq, struct error *err)
 {
     struct store_change_head head;
     if (store_change_head(db, a, &head, err) < 0)
@@ -345,19 +364,19 @@ static int catch_up(struct store *db, struct arena *a, struct update_request *re
         int64_t since = request->kind[k].since;
         if (since < head.base_seq || since > head.seq)
             since = -1;
-        if (catch_up_kind(db, a, (enum update_kind)k, &request->kind[k], since, out, err) < 0)
+        if (catch_up_kind(db, a, (enum update_kind)k, &request->kind[k], may, since, out, err) < 0)
             return -1;
     }
     strbuf_addf(out, "{\"sync_id\":%s,\"complete\":true}\n", request->sync_id);
     return 0;
 }
 
-int updates_catch_up(struct store *db, struct arena *a, struct update_request *request, struct strbuf *out,
-                     int64_t *ret_seq, struct error *err)
+int updates_catch_up(struct store *db, struct arena *a, struct update_request *request,
+                     const struct permission_set *may, struct strbuf *out, int64_t *ret_seq, struct error *err)
 {
     if (store_begin_read(db, err) < 0)
         return -1;
-    int rc = catch_up(db, a, request, out, ret_seq, err);
+    int rc = catch_up(db, a, request, may, out, ret_seq, err);
     store_rollback(db);
     return rc;
 }

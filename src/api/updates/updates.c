@@ -6,9 +6,11 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "api/pipeline/access.h"
 #include "api/pipeline/author.h"
 #include "api/pipeline/identity.h"
 #include "api/pipeline/internal.h"
+#include "api/pipeline/permissions.h"
 #include "api/pipeline/raw.h"
 #include "api/pipeline/raw_handlers.h"
 #include "api/pipeline/topics.h"
@@ -38,6 +40,7 @@ struct subscriber {
     struct ws *ws;
     char token[TOKEN_TEXT_MAX];
     uint8_t token_hash[TOKEN_HASH_BYTES];
+    int32_t user_id;
     uint64_t serial;
     char *wanted; /* the client's last message, if it has not been answered yet */
     size_t wanted_n;
@@ -67,7 +70,8 @@ struct updates {
 /* A read of the store. */
 struct read {
     struct updates *of;
-    uint64_t serial; /* the subscriber that is brought up to date; 0: changes are read for all */
+    uint64_t serial;                  /* the subscriber that is brought up to date; 0: changes are read for all */
+    const struct permission_set *may; /* what the subscriber's user may see; NULL: everything */
     char *wanted;
     size_t wanted_n;
     struct arena arena;
@@ -169,6 +173,7 @@ static void check_sessions(void *ctx)
 
 static void read_free(struct read *r)
 {
+    permission_set_unref(r->may);
     arena_release(&r->arena);
     strbuf_release(&r->text);
     error_release(&r->err);
@@ -176,20 +181,24 @@ static void read_free(struct read *r)
     free(r);
 }
 
-static const char *message_for(const struct subscriber *s, const struct update *u)
+/* Who could not see an object is not told that it is gone. Which workspace it was in may not be known any more; then
+ * its number alone is told. */
+static const char *message_for(const struct subscriber *s, const struct permission_set *may, const struct update *u)
 {
     const struct update_spec *spec = &s->request.kind[u->kind];
+    int32_t now = u->now.id[UPDATE_BY_WORKSPACE], old = u->old.id[UPDATE_BY_WORKSPACE];
     if (u->seq <= s->from_seq)
         return NULL;
-    if (!u->gone && update_spec_wants(spec, &u->now))
+    if (!u->gone && update_spec_wants(spec, &u->now) && update_is_visible(may, u->kind, now))
         return u->text;
-    return update_spec_wants(spec, &u->old) ? u->leaves : NULL;
+    return update_spec_wants(spec, &u->old) && (!old || update_is_visible(may, u->kind, old)) ? u->leaves : NULL;
 }
 
 static void send_changes(struct subscriber *s, const struct read *batch)
 {
+    const struct permission_set *may = access_permissions_of(s->of->api, s->user_id);
     for (size_t i = 0; i < batch->n; i++) {
-        const char *text = message_for(s, &batch->update[i]);
+        const char *text = message_for(s, may, &batch->update[i]);
         if (text)
             ws_send(s->ws, text, strlen(text), true);
     }
@@ -249,7 +258,7 @@ static void read_work(void *worker, void *job)
     }
     r->rc = update_request_read(r->wanted, r->wanted_n, &r->arena, &r->request, &r->err);
     if (r->rc == 0)
-        r->rc = updates_catch_up(worker, &r->arena, &r->request, &r->text, &r->seq, &r->err);
+        r->rc = updates_catch_up(worker, &r->arena, &r->request, r->may, &r->text, &r->seq, &r->err);
 }
 
 static void changes_read(struct updates *u, struct read *r)
@@ -302,6 +311,7 @@ static struct read *next_read(struct updates *u)
     STAILQ_REMOVE_HEAD(&u->waiting, turn);
     s->waits = false;
     r->serial = s->serial;
+    r->may = permission_set_ref(access_permissions_of(u->api, s->user_id));
     r->wanted = s->wanted;
     r->wanted_n = s->wanted_n;
     s->wanted = NULL;
@@ -361,7 +371,8 @@ int raw_stream(struct req *r, struct core *core, struct error *err)
                                  .pending_max = CATCH_UP_MAX,
                                  .ping_s = PING_S,
                                  .dead_s = DEAD_S};
-    *s = (struct subscriber){.of = u, .serial = ++u->last_serial, .pending_max = PENDING_MAX};
+    *s =
+        (struct subscriber){.of = u, .serial = ++u->last_serial, .user_id = r->who.user_id, .pending_max = PENDING_MAX};
     snprintf(s->token, sizeof(s->token), "%s", token ? token : "");
     token_hash(s->token, s->token_hash);
     struct http_request *http = r->http;

@@ -1,6 +1,7 @@
 /* Webhooks: create, list, change, delete, test; alerts that tasks raise. */
 #include <string.h>
 
+#include "api/pipeline/access.h"
 #include "api/pipeline/internal.h"
 #include "api/webhooks/webhook_events.h"
 #include "api/webhooks/webhook_rules.h"
@@ -66,7 +67,8 @@ int api_get_webhooks(struct req *r, struct store *db, const struct wire_get_webh
     struct store_webhook *h;
     size_t n;
     bool sees_all = r->who.kind == PRINCIPAL_USER && r->who.admin;
-    if (store_webhooks_of(db, sees_all ? 0 : r->who.user_id, &r->arena, &h, &n, err) < 0)
+    if (store_webhooks_of(db, sees_all || r->may ? 0 : r->who.user_id, access_workspaces(r, PERMISSION_VIEW_WEBHOOKS),
+                          &r->arena, &h, &n, err) < 0)
         return -1;
     ret->webhooks = arena_array(&r->arena, struct wire_webhook, n + 1);
     ret->webhooks_n = n;

@@ -12,6 +12,7 @@
 #include "common/system/files.h"
 #include "core/config/expconf_checks.h"
 #include "gen/config_tables.h"
+#include "gen/permissions.h"
 #include "master/pools/provider.h"
 
 #define TOKEN_DAYS_UNLIMITED 106751 /* the longest duration that fits into 64 bits as nanoseconds */
@@ -135,6 +136,18 @@ static void check_tokens(struct config *c)
         token_days(c, "security.token.default_lifespan_days") > token_days(c, "security.token.max_lifespan_days"))
         config_problem(c, "security.token.default_lifespan_days",
                        "must not be more than security.token.max_lifespan_days");
+}
+
+/* Whoever creates a workspace gets this role in it, so that it must be one that can be given in a workspace. */
+static void check_role_of_creators(struct config *c)
+{
+    int64_t id = config_int(c, "security.authz.workspace_creator_assign_role.role_id");
+    for (size_t i = 0; i < ROLES_N; i++)
+        if (role_rows[i].id == id && role_rows[i].workspace)
+            return;
+    config_problem(c, "security.authz.workspace_creator_assign_role.role_id",
+                   "must be the number of a role that can be given in a workspace: 2 is WorkspaceAdmin, 5 Editor, "
+                   "4 Viewer (det rbac list-roles --exclude-global-roles shows all)");
 }
 
 static void check_ssh(struct config *c)
@@ -351,6 +364,7 @@ int master_settings_load(const struct config_input *in, struct config **ret, str
     derive_defaults(c);
     check_database(c);
     check_tokens(c);
+    check_role_of_creators(c);
     check_ssh(c);
     check_logos(c);
     check_resource_managers(c);

@@ -153,7 +153,10 @@ static int choose_order(const struct store_experiment_filter *f, struct lookup *
 int store_experiment_find(struct store *st, const struct store_experiment_filter *f, struct arena *a,
                           struct lookup_found *ret, struct error *err)
 {
-    struct lookup s = {.kind = LOOKUP_EXPERIMENTS, .root = {.is_group = true}, .show_archived = true};
+    struct lookup s = {.kind = LOOKUP_EXPERIMENTS,
+                       .root = {.is_group = true},
+                       .show_archived = true,
+                       .workspaces = f->visible};
     if (f->labels.n > LABELS_MAX)
         return error_set(err, ERR_INVALID, "labels: %zu are asked for, at most %d can be", f->labels.n, LABELS_MAX);
     add_conditions(&s.root, f, a);

@@ -28,6 +28,9 @@ struct lookup;
 int lookup_parse(enum lookup_kind kind, const char *filter, const char *sort, int64_t now_us, struct arena *a,
                  struct lookup **ret, struct error *err);
 
+/* Only rows in these workspaces are found; no ids at all: rows everywhere. */
+void lookup_limit(struct lookup *s, struct store_ints workspaces);
+
 struct lookup_found {
     struct store_ints ids; /* the ids of the page, in their order */
     struct page_window window;
@@ -63,6 +66,7 @@ struct store_experiment_filter {
     struct store_texts usernames;
     struct store_ints user_ids; /* a user matches one of user_ids or one of usernames */
     int32_t project_id;         /* 0: any project */
+    struct store_ints visible;  /* workspaces; no ids at all: all of them */
     struct store_int_filter id;
     int32_t sort_by;
     bool descending;

@@ -88,6 +88,7 @@ struct lookup {
     enum lookup_kind kind;
     struct lookup_node root; /* a group without children matches everything */
     bool has_filter, show_archived;
+    struct store_ints workspaces; /* no ids at all: all of them */
     struct lookup_sort sort[LOOKUP_SORTS_MAX + 1];
     size_t sort_n; /* the order by id, which comes last, is counted */
     int64_t now_us;

@@ -2,9 +2,11 @@
  * byte for each row. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/number.h"
+#include "store/functions.h"
 #include "store/logs/log_find.h"
 #include "store/lookup/lookup_internal.h"
 
@@ -250,19 +252,49 @@ static int match_node(struct looking *x, const struct lookup_node *n, uint8_t *r
 
 /* ---- conditions of every lookup: project, archived --------------------------------------------------------------- */
 
-static void keep_equal(struct looking *x, enum lookup_table table, int column, double value, uint8_t *mask)
+static void values_of(struct looking *x, enum lookup_table table, int column, struct lookup_values *ret)
 {
     static const struct lookup_column columns[LOOKUP_TABLE_NR] = {
         [LOOKUP_TABLE_EXPERIMENTS] = {.type = LOOKUP_NUMBER, .table = LOOKUP_TABLE_EXPERIMENTS},
         [LOOKUP_TABLE_RUNS] = {.type = LOOKUP_NUMBER, .table = LOOKUP_TABLE_RUNS}};
     struct lookup_column c = columns[table];
-    struct lookup_values v;
-    const uint32_t *map = lookup_map(x, table, false);
     c.column = column;
     /* the operand has no path, so this cannot fail */
-    lookup_values(x, &(struct lookup_operand){.column = &c}, false, &v, NULL);
+    lookup_values(x, &(struct lookup_operand){.column = &c}, false, ret, NULL);
+}
+
+static void keep_equal(struct looking *x, enum lookup_table table, int column, double value, uint8_t *mask)
+{
+    struct lookup_values v;
+    const uint32_t *map = lookup_map(x, table, false);
+    values_of(x, table, column, &v);
     for (size_t i = 0; i < x->n; i++)
         mask[i] &= !map ? v.number[i] == value : map[i] != LOOKUP_NO_ROW && v.number[map[i]] == value;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Keeps the rows of experiments that are in the workspaces. */
+static int keep_in_workspaces(struct looking *x, uint8_t *mask, struct error *err)
+{
+    const uint32_t *map = lookup_map(x, LOOKUP_TABLE_EXPERIMENTS, false);
+    struct lookup_values v;
+    int32_t *project;
+    size_t n;
+    if (store_projects_in(x->st, x->s->workspaces, x->a, &project, &n, err) < 0)
+        return -1;
+    values_of(x, LOOKUP_TABLE_EXPERIMENTS, X_PROJECT, &v);
+    for (size_t i = 0; i < x->n; i++) {
+        if (!mask[i])
+            continue;
+        int32_t of = map && map[i] == LOOKUP_NO_ROW ? 0 : (int32_t)v.number[map ? map[i] : i];
+        mask[i] = n > 0 && bsearch(&of, project, n, sizeof(of), compare_ids) != NULL;
+    }
+    return 0;
 }
 
 int lookup_match(struct looking *x, int32_t project_id, uint8_t *mask, struct error *err)
@@ -278,5 +310,5 @@ int lookup_match(struct looking *x, int32_t project_id, uint8_t *mask, struct er
         keep_equal(x, LOOKUP_TABLE_EXPERIMENTS, X_ARCHIVED, 0, mask);
     if (!x->s->show_archived && x->target == LOOKUP_TABLE_RUNS)
         keep_equal(x, LOOKUP_TABLE_RUNS, T_ARCHIVED, 0, mask);
-    return 0;
+    return x->s->workspaces.n ? keep_in_workspaces(x, mask, err) : 0;
 }

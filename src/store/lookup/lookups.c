@@ -36,6 +36,11 @@ static int find_page(struct store *st, const struct lookup *s, int32_t project_i
     return end > start ? lookup_order(&x, match, total, start, end, ids, err) : 0;
 }
 
+void lookup_limit(struct lookup *s, struct store_ints workspaces)
+{
+    s->workspaces = workspaces;
+}
+
 int store_lookup(struct store *st, const struct lookup *s, int32_t project_id, struct page page, struct arena *a,
                  struct lookup_found *ret, struct error *err)
 {

@@ -89,7 +89,7 @@ ORDER BY x.id;
 -- row: store_experiment_brief of experiments x, users u, projects p, workspaces w
 x.id, x.state: run_state, x.user_id,
 u.username: chars[128], -- the owner's
-x.project_id, x.archived: bool, x.unmanaged: bool,
+x.project_id, p.workspace_id, x.archived: bool, x.unmanaged: bool,
 p.archived <> 0 OR w.archived <> 0 AS place_archived: bool -- its project or workspace is archived
 
 -- define: experiment_brief
@@ -309,10 +309,14 @@ DELETE FROM searcher_events WHERE experiment_id = $experiment_id;
 
 -- ---- labels ----
 
--- Returns the distinct labels of experiments in a project (0: in all projects), the most used first.
--- name: experiment_labels with project_id: id
+-- Returns the distinct labels of experiments in a project (0: in all projects), the most used first. `visible` are the workspaces that the
+-- one who asks may see; none: all of them.
+-- name: experiment_labels with project_id: id, visible: ints
 -- function: store_experiment_labels returns texts
 SELECT label FROM label_counts WHERE ($project_id = 0 OR project_id = $project_id)
+-- sqlite: AND ($visible = '[]' OR project_id IN (SELECT p.id FROM projects p WHERE p.workspace_id IN (SELECT value FROM json_each($visible))))
+-- postgres: AND (CAST($visible AS TEXT) = '[]' OR project_id IN (SELECT p.id FROM projects p
+-- postgres: WHERE p.workspace_id IN (SELECT json_array_elements_text(CAST($visible AS TEXT)::json)::bigint)))
 GROUP BY label ORDER BY sum(n) DESC, label;
 
 -- name: labels_count

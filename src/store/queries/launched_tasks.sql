@@ -109,6 +109,11 @@ WHERE k.trial_id IS NULL AND k.type = $kind AND (k.end_us IS NULL OR k.end_us > 
 -- fragment: launched_tasks_filter_workspace with workspace_id: id
 AND l.workspace_id = $workspace_id
 
+-- The workspaces that the one who asks may see; none: all of them.
+-- fragment: launched_tasks_filter_visible with visible: ints
+-- sqlite: AND l.workspace_id IN (SELECT value FROM json_each($visible))
+-- postgres: AND l.workspace_id IN (SELECT json_array_elements_text($visible::json)::bigint)
+
 -- Sorted by the numbers of api.v1.GetCommandsRequest.SortBy, which are those of the other kinds, too.
 -- list: store_launched_task_list of launched_tasks in memory pages
 -- sort: 0, 1 l.task_id

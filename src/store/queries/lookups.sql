@@ -63,6 +63,12 @@ p.id, p.key, CASE WHEN p.archived <> 0 OR w.archived <> 0 THEN 1 ELSE 0 END AS a
 -- name: lookup_projects
 SELECT {lookup_p} FROM projects p JOIN workspaces w ON w.id = p.workspace_id;
 
+-- Returns the projects in these workspaces, in the order of their ids.
+-- name: lookup_projects_in with workspace_ids: ints
+-- function: store_projects_in returns ids
+-- sqlite: SELECT p.id FROM projects p WHERE p.workspace_id IN (SELECT value FROM json_each($workspace_ids)) ORDER BY p.id;
+-- postgres: SELECT p.id FROM projects p WHERE p.workspace_id IN (SELECT json_array_elements_text($workspace_ids::json)::bigint) ORDER BY p.id;
+
 -- ---- changes ----
 -- Each of the two extremes is selected by itself: with both in one SELECT, SQLite would read all rows.
 -- row: change_extent

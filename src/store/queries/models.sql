@@ -45,12 +45,15 @@ DELETE FROM models WHERE id = $id;
 -- missing: model '$named'
 SELECT {store_model} FROM models m LEFT JOIN users u ON u.id = m.user_id WHERE {model_is_named};
 
--- The labels of all models, or of those in one workspace (0: all), the commonest first.
--- name: models_labels with workspace_id: id
+-- The labels of all models, or of those in one workspace (0: all), the commonest first. `visible` are the workspaces that the one who asks
+-- may see; none: all of them.
+-- name: models_labels with workspace_id: id, visible: ints
 -- function: store_model_labels returns texts
 -- sqlite: SELECT l.value FROM models m, json_each(m.labels) l
 -- postgres: SELECT l.value FROM models m, json_array_elements_text(m.labels::json) l(value)
 WHERE (CAST($workspace_id AS INTEGER) = 0 OR m.workspace_id = $workspace_id)
+-- sqlite: AND ($visible = '[]' OR m.workspace_id IN (SELECT value FROM json_each($visible)))
+-- postgres: AND (CAST($visible AS TEXT) = '[]' OR m.workspace_id IN (SELECT json_array_elements_text(CAST($visible AS TEXT)::json)::bigint))
 GROUP BY l.value ORDER BY count(*) DESC, l.value;
 
 -- fragment: models_count
@@ -93,6 +96,11 @@ AND m.archived = $archived
 -- sqlite: WHERE w.name IN (SELECT value FROM json_each($workspace_names))))
 -- postgres: AND (m.workspace_id IN (SELECT json_array_elements_text($workspace_ids::json)::bigint) OR m.workspace_id IN (SELECT w.id
 -- postgres: FROM workspaces w WHERE w.name IN (SELECT json_array_elements_text($workspace_names::json))))
+
+-- The workspaces that the one who asks may see; none: all of them.
+-- fragment: models_filter_visible with visible: ints
+-- sqlite: AND m.workspace_id IN (SELECT value FROM json_each($visible))
+-- postgres: AND m.workspace_id IN (SELECT json_array_elements_text($visible::json)::bigint)
 
 -- Sorted by the numbers of api.v1.GetModelsRequest.SortBy.
 -- list: store_model_list of models in memory pages

@@ -48,6 +48,11 @@ SELECT {store_template} FROM templates t WHERE 1 = 1
 -- sqlite: AND workspace_id IN (SELECT value FROM json_each($workspace_ids))
 -- postgres: AND workspace_id IN (SELECT json_array_elements_text($workspace_ids::json)::bigint)
 
+-- The workspaces that the one who asks may see; none: all of them.
+-- fragment: templates_filter_visible with visible: ints
+-- sqlite: AND workspace_id IN (SELECT value FROM json_each($visible))
+-- postgres: AND workspace_id IN (SELECT json_array_elements_text($visible::json)::bigint)
+
 -- Sorted by name.
 -- list: store_template_list of templates in query pages
 -- sort: 0 name

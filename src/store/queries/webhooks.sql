@@ -27,11 +27,15 @@ DELETE FROM webhooks WHERE id = $id;
 -- missing: webhook '$id'
 SELECT {store_webhook} FROM webhooks h WHERE h.id = $id;
 
--- The webhooks that a user may see: those of workspaces that the user owns, or all of them if user_id is 0.
--- name: webhooks_of with user_id: id
+-- The webhooks that a user may see: those of workspaces that the user owns, or all of them if user_id is 0; and only those of the workspaces
+-- in `visible`, unless that is empty.
+-- name: webhooks_of with user_id: id, visible: ints
 -- function: store_webhooks_of returns rows
 SELECT {store_webhook} FROM webhooks h LEFT JOIN workspaces w ON w.id = h.workspace_id
-WHERE CAST($user_id AS INTEGER) = 0 OR w.user_id = $user_id ORDER BY h.id;
+WHERE (CAST($user_id AS INTEGER) = 0 OR w.user_id = $user_id)
+-- sqlite: AND ($visible = '[]' OR h.workspace_id IN (SELECT value FROM json_each($visible)))
+-- postgres: AND (CAST($visible AS TEXT) = '[]' OR h.workspace_id IN (SELECT json_array_elements_text(CAST($visible AS TEXT)::json)::bigint))
+ORDER BY h.id;
 
 -- ---- triggers ----
 

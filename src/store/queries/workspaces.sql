@@ -102,6 +102,11 @@ AND (n.pinned_us IS NOT NULL) = ($pinned <> 0)
 -- postgres: AND (u.username IN (SELECT json_array_elements_text($usernames::json)) OR w.user_id IN (SELECT
 -- postgres: json_array_elements_text($user_ids::json)::bigint))
 
+-- The workspaces that the one who asks may see; none: all of them.
+-- fragment: workspaces_filter_visible with visible: ints
+-- sqlite: AND w.id IN (SELECT value FROM json_each($visible))
+-- postgres: AND w.id IN (SELECT json_array_elements_text($visible::json)::bigint)
+
 -- Sorted by the numbers of api.v1.GetWorkspacesRequest.SortBy.
 -- list: store_workspace_list of workspaces in memory pages
 -- sort: 0, 1 w.id
@@ -180,14 +185,17 @@ WHERE w.name = $1;
 INSERT INTO project_visits (user_id, project_id, visited_us) VALUES ($user_id, $project_id, $now_us)
 ON CONFLICT (user_id, project_id) DO UPDATE SET visited_us = excluded.visited_us;
 
--- Returns the projects that the user has looked at, the latest first.
--- name: project_visits_of with user_id: id, limit: i32
+-- Returns the projects that the user has looked at, the latest first. `visible` are the workspaces that the user may see; none: all of them.
+-- name: project_visits_of with user_id: id, limit: i32, visible: ints
 -- function: store_projects_visited returns rows
 SELECT {store_project} FROM project_visits v
 JOIN projects p ON p.id = v.project_id
 JOIN workspaces w ON w.id = p.workspace_id
 LEFT JOIN users u ON u.id = p.user_id
-WHERE v.user_id = $user_id ORDER BY v.visited_us DESC, p.id DESC LIMIT $limit;
+WHERE v.user_id = $user_id
+-- sqlite: AND ($visible = '[]' OR p.workspace_id IN (SELECT value FROM json_each($visible)))
+-- postgres: AND (CAST($visible AS TEXT) = '[]' OR p.workspace_id IN (SELECT json_array_elements_text(CAST($visible AS TEXT)::json)::bigint))
+ORDER BY v.visited_us DESC, p.id DESC LIMIT $limit;
 
 -- fragment: projects_count
 SELECT count(*) FROM projects p LEFT JOIN users u ON u.id = p.user_id WHERE 1 = 1
@@ -211,6 +219,11 @@ AND (p.archived <> 0 OR p.workspace_id IN (SELECT a.id FROM workspaces a WHERE a
 -- sqlite: AND (u.username IN (SELECT value FROM json_each($usernames)) OR p.user_id IN (SELECT value FROM json_each($user_ids)))
 -- postgres: AND (u.username IN (SELECT json_array_elements_text($usernames::json)) OR p.user_id IN (SELECT
 -- postgres: json_array_elements_text($user_ids::json)::bigint))
+
+-- The workspaces that the one who asks may see; none: all of them.
+-- fragment: projects_filter_visible with visible: ints
+-- sqlite: AND p.workspace_id IN (SELECT value FROM json_each($visible))
+-- postgres: AND p.workspace_id IN (SELECT json_array_elements_text($visible::json)::bigint)
 
 -- Sorted by the numbers of api.v1.GetWorkspaceProjectsRequest.SortBy.
 -- list: store_project_list of projects in memory pages

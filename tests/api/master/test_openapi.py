@@ -42,7 +42,8 @@ def test_it_has_the_served_routes_and_no_others(document):
 def test_it_says_who_may_use_a_route(document):
     by_id = {operation["operationId"]: operation for _, _, operation in operations(document)}
     assert by_id["Login"]["description"] == "It needs no credentials." and by_id["Login"]["security"] == []
-    assert by_id["GetMasterConfig"]["description"] == "Only an admin may see the master's configuration."
+    assert by_id["GetMasterConfig"]["description"] == ("Only an admin may see the master's configuration. "
+                                                       'With roles it needs the permission "view master config" in the cluster.')
     assert by_id["ActivateExperiment"]["description"].startswith("Users may use it for what they own. Admins may use it for everything.")
     assert "security" not in by_id["GetMe"] and document["security"] == [{"token": []}]
 

@@ -51,7 +51,7 @@ def small_contract():
                       "rbac.v1.PermissionType": {"values": {"PERMISSION_TYPE_UNSPECIFIED": 0, "PERMISSION_TYPE_LOOK": 1, "PERMISSION_TYPE_RULE": 2}}},
         },
         "link.json": {"messages": {}, "enums": {}},
-        "served.json": {"GetThing": {"run": "loop", "person": "read", "task": "no"}},
+        "served.json": {"GetThing": {"run": "loop", "person": "read", "task": "no", "permission": "look"}},
         "body-limits.json": {"default": 1000, "routes": {}},
         "permissions.json": {"look": {"id": 1, "name": "look at it", "workspace": True}, "rule": {"id": 2, "name": "rule it", "workspace": False}},
         "roles.json": {"Ruler": {"id": 2, "permissions": "all"}, "Guest": {"id": 1, "permissions": ["look"]}},
@@ -78,11 +78,21 @@ class Permissions(unittest.TestCase):
         for file, row, change, said in (("roles.json", "Guest", {"permissions": ["fly"]}, "'fly' is no permission"),
                                         ("roles.json", "Guest", {"permissions": ["look", "look"]}, "stands there twice"),
                                         ("roles.json", "Guest", {"id": 2}, "two rows have the same id"),
-                                        ("permissions.json", "look", {"id": 3}, "are not those of rbac.v1.PermissionType")):
+                                        ("permissions.json", "look", {"id": 3}, "are not those of rbac.v1.PermissionType"),
+                                        ("served.json", "GetThing", {"permission": "fly"}, "'fly' is no permission of permissions.json"),
+                                        ("served.json", "GetThing", {"permission": "look:moon@id"}, "unknown place 'moon'"),
+                                        ("served.json", "GetThing", {"permission": "look:project@none"}, "is no field of"),
+                                        ("served.json", "GetThing", {"permission": None}, "is not of the form NAME")):
             tables = small_contract()
             tables[file][row] |= change
             with self.assertRaisesRegex(generator.ContractError, said):
                 generate(tables)
+
+    def test_a_row_without_a_permission_is_refused(self):
+        tables = small_contract()
+        del tables["served.json"]["GetThing"]["permission"]
+        with self.assertRaisesRegex(generator.ContractError, "permission is missing"):
+            generate(tables)
 
 
 class GeneratedNames(unittest.TestCase):
@@ -122,13 +132,15 @@ class GeneratedNames(unittest.TestCase):
         tables = small_contract()
         tables["served.json"]["GetThing"]["task"] = "own:trial"
         self.assertIn("[ROUTE_ID_GET_THING] = {.person = {ACCESS_READ}, .user_token = {ACCESS_READ}, .admin = {ACCESS_READ}, "
-                      '.task = {ACCESS_OWN, ACCESS_OBJECT_TRIAL, false, "id"}, .scope = ACCESS_SCOPE_READ},',
+                      '.task = {ACCESS_OWN, ACCESS_OBJECT_TRIAL, false, "id"}, '
+                      ".need = {{ACCESS_IN_CLUSTER, PERMISSION_LOOK, PERMISSION_LOOK, ACCESS_OBJECT_NONE, false, NULL}}, .need_n = 1, "
+                      ".scope = ACCESS_SCOPE_READ},",
                       generate(tables)["handlers.c"])
 
     def test_a_route_that_is_not_for_looking_needs_the_whole_scope_unless_it_says_less(self):
         tables = small_contract()
         row = tables["served.json"]["GetThing"]
-        row |= {"person": "any", "task": "no"}
+        row |= {"person": "any", "task": "no", "permission": "none"}
         self.assertIn(".scope = ACCESS_SCOPE_ALL}", generate(tables)["handlers.c"])
         for scope in ("read", "submit", "login"):
             row["scope"] = scope
@@ -194,7 +206,7 @@ class BadTables(unittest.TestCase):
 
     def test_served_route_that_does_not_exist(self):
         def change(t):
-            t["served.json"]["GetThings"] = {"run": "loop", "person": "read", "task": "no"}
+            t["served.json"]["GetThings"] = {"run": "loop", "person": "read", "task": "no", "permission": "none"}
         self.assert_refused("served.json: 'GetThings' is no route of api.json", change)
 
     def test_body_limit_of_a_route_without_a_body(self):
@@ -234,7 +246,7 @@ class BadTables(unittest.TestCase):
                                 {"run": "loop", "person": "open", "task": "no"})
 
     def test_an_object_that_cannot_be_found(self):
-        row = {"run": "loop", "person": "read", "task": "own:task"}
+        row = {"run": "loop", "person": "read", "task": "own:task", "permission": "none"}
         self.assert_row_refused("'own:task': 'id' is no field of api.v1.GetThingRequest that is the id of a task", row)
         row["task"] = "own:trial@trialId"
         self.assert_row_refused("'own:trial@trialId': 'trialId' is no field of api.v1.GetThingRequest that is the id of a trial", row)
@@ -243,7 +255,7 @@ class BadTables(unittest.TestCase):
 
     def test_what_is_open_here_and_closed_there(self):
         self.assert_row_refused("api.json says that it is not open without credentials, served.json the opposite",
-                                {"run": "loop", "none": "open"})
+                                {"run": "loop", "none": "open", "permission": "none"})
 
     def test_what_an_admin_may(self):
         text = 'admin_may (what "only an admin may …" is followed by) belongs to routes for admins, and to no other'
@@ -254,9 +266,9 @@ class BadTables(unittest.TestCase):
         def refused(text, row):
             self.assert_refused(f"served.json: GET /x: {text}", lambda t: t["served.json"].update({"GET /x": row}))
         refused("what may person and task do? The row has no rule for it", {"run": "loop"})
-        refused("handler (raw_NAME) and what (one sentence) are needed", {"run": "loop", "person": "read", "task": "no"})
+        refused("handler (raw_NAME) and what (one sentence) are needed", {"run": "loop", "person": "read", "task": "no", "permission": "none"})
         refused("'owner:trial': outside the API only each and each-always can be judged",
-                {"run": "loop", "person": "owner:trial", "task": "no", "handler": "raw_x", "what": "X."})
+                {"run": "loop", "person": "owner:trial", "task": "no", "permission": "none", "handler": "raw_x", "what": "X."})
 
     def test_path_parameter_that_is_no_field(self):
         def change(t):

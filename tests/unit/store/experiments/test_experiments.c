@@ -140,7 +140,7 @@ static void test_labels__the_most_used_first(void **state)
     fixture_experiment(f, 2);
     OK(f, store_experiment_patch(f->st, 1, &(struct store_experiment_patch){.labels = "[\"b\"]"}, &f->err));
     OK(f, store_experiment_patch(f->st, 2, &(struct store_experiment_patch){.labels = "[\"a\",\"b\"]"}, &f->err));
-    OK(f, store_experiment_labels(f->st, 0, &f->a, &label, &n, &f->err));
+    OK(f, store_experiment_labels(f->st, 0, (struct store_ints){0}, &f->a, &label, &n, &f->err));
     assert_int_equal(n, 2);
     assert_string_equal(label[0], "b");
     assert_string_equal(label[1], "a");

@@ -1,0 +1,71 @@
+#include "api/cluster/agent_hiding.h"
+
+#include "api/pipeline/access.h"
+#include "core/core.h"
+
+#define STARS "********"
+
+bool agent_hides(const struct req *r)
+{
+    /* an agent without containers is asked for, too */
+    return !access_has(r, PERMISSION_VIEW_SENSITIVE_AGENT_INFO, 0);
+}
+
+static bool sees_container(const struct req *r, const struct core *core, const char *allocation_id)
+{
+    const struct allocation_row *row = core_allocation(core, allocation_id);
+    struct core_trial_view trial;
+    struct core_task_view task;
+    if (row && row->trial_id)
+        return core_trial(core, row->trial_id, &trial) && access_sees_job(r, trial.row->experiment_id, 0);
+    return row && core_task(core, row->task_id, &task) &&
+           access_sees_job(r, task.row->experiment_id, task.launched ? task.launched->workspace_id : 0);
+}
+
+static void hide_container(struct req *r, const struct core *core, struct wire_container *c)
+{
+    if (sees_container(r, core, c->parent))
+        return;
+    c->id = c->parent = STARS;
+    c->permission_denied = true;
+    for (size_t i = 0; i < c->devices_n; i++)
+        c->devices[i] = (struct wire_device){.id = -1, .brand = STARS, .uuid = STARS};
+}
+
+static void hide_device(struct req *r, struct wire_agent_slot *slot)
+{
+    struct wire_device *hidden = arena_new(&r->arena, struct wire_device);
+    *hidden = *slot->device;
+    hidden->uuid = STARS;
+    slot->device = hidden;
+}
+
+void agent_hide_slot(struct req *r, const struct core *core, struct wire_agent_slot *slot)
+{
+    if (!agent_hides(r))
+        return;
+    if (slot->device)
+        hide_device(r, slot);
+    if (!slot->container)
+        return;
+    struct wire_container *c = arena_new(&r->arena, struct wire_container);
+    *c = *slot->container;
+    hide_container(r, core, c);
+    slot->container = c;
+}
+
+void agent_hide(struct req *r, const struct core *core, struct wire_agent *agent)
+{
+    if (!agent_hides(r))
+        return;
+    for (size_t i = 0; i < agent->addresses_n; i++)
+        agent->addresses[i] = STARS;
+    for (size_t i = 0; i < agent->slots_n; i++)
+        agent_hide_slot(r, core, &agent->slots[i].value);
+    for (size_t i = 0; i < agent->containers_n; i++) {
+        struct wire_map_container *c = &agent->containers[i];
+        hide_container(r, core, &c->value);
+        if (c->value.permission_denied) /* the keys of a map differ */
+            c->key = arena_printf(&r->arena, STARS "-%zu", i);
+    }
+}
