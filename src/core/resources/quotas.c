@@ -52,7 +52,7 @@ struct sched_quotas *quotas_of(struct core *c, int32_t workspace_id, int32_t use
         if (q && !(i == 2 && (!workspace_id || !user_id)))
             set->sched.quota[set->sched.n++] = &q->sched;
     }
-    sched_ledger_add(&c->ledger, &set->sched);
+    sched_quotas_add(&set->sched);
     HASH_ADD(hh, c->quota_sets, key, sizeof(set->key), set);
     return set->sched.n > 0 ? &set->sched : NULL;
 }
@@ -89,7 +89,7 @@ static void free_sets(struct quota_set *sets)
     struct quota_set *set, *next;
     HASH_ITER(hh, sets, set, next) {
         HASH_DEL(sets, set);
-        sched_ledger_remove(&set->sched);
+        sched_quotas_remove(&set->sched);
         free(set);
     }
 }
