@@ -19,6 +19,10 @@ def scheduling():
         yield Row("… one job ended", found[f"{kind}: one ended"], "ms", "≤ 10")
         yield Row("… the worst of 200 such", found[f"{kind}: one ended, the worst"], "ms")
         yield Row("… placements", found[f"{kind}: placements"], "/s", "≥ 20000" if kind.startswith("gangs") else "≥ 100000")
+    for kind in ("by priority", "gangs", "by fair share", "gangs by fair share"):
+        kind = f"quotas of 1000 users, {kind}"
+        yield Row(f"scheduling, {kind}: one job ended", found[f"{kind}: one ended"], "ms")
+        yield Row("… of a pass without quotas", found[f"{kind}: one ended, of a pass without quotas"], "×", "≤ 1.2")
     yield Row("scheduling a full pool of 1,000 agents, 8,000 gangs that others are stopped for: everything at once",
               found["full: everything at once"], "ms", "≤ 2000")
     yield Row("… one that was stopped has gone", found["full: one ended"], "ms", "≤ 10")

@@ -233,6 +233,9 @@ static int dispatch_event(struct core *c, const struct core_event *ev, struct er
         return allocation_gather(c, ev, err);
     case CORE_QUOTA_SET:
         return quota_set(c, ev->quota, err);
+    case CORE_QUOTA_FOLLOW:
+        quota_follow(c, ev);
+        return 0;
     case CORE_TASK_USED:
         task_used(c, ev->task_id);
         return 0;

@@ -128,6 +128,11 @@ struct core_quota_change {
     bool remove;        /* the quota is removed */
 };
 
+/* In which workspace an experiment is. */
+struct core_placed {
+    int32_t experiment_id, workspace_id;
+};
+
 /* How long an allocation took that ended by itself. */
 struct core_run_time {
     const char *pool;
@@ -180,6 +185,7 @@ enum core_event_type {
     CORE_TRIAL_KILL,
     CORE_QUEUE_CHANGE,
     CORE_QUOTA_SET,
+    CORE_QUOTA_FOLLOW,
     CORE_TASK_CREATE,
     CORE_TASK_KILL,
     CORE_GENERIC_CHANGE,
@@ -312,6 +318,12 @@ struct core_event {
             bool refuse_misfits;               /* refuses a pool whose agents cannot hold the job's trials */
         } queue;                               /* CORE_QUEUE_CHANGE: either all changes are carried out or none */
         const struct core_quota_change *quota; /* CORE_QUOTA_SET; the caller stores it */
+        struct {                               /* CORE_QUOTA_FOLLOW: what has been moved or renamed in the store */
+            const struct core_placed *placed;
+            size_t placed_n;
+            const struct core_quota_change *named; /* only its workspace_id, user_id and `what` matter */
+            size_t named_n;
+        } follow;
         /* CORE_TASK_CREATE; the answer is in effects.task_id, and for a launched task in effects.job_id and
          * effects.launched */
         const struct core_task_spec *task;

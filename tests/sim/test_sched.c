@@ -206,7 +206,7 @@ static void make_quotas(struct world *w)
             w->quotas[i].quota[k] = &w->quota[index[i][k]];
         }
         if (w->has_quotas)
-            sched_ledger_add(&w->ledger, &w->quotas[i]);
+            sched_quotas_add(&w->quotas[i]);
     }
 }
 
@@ -367,8 +367,13 @@ static void print_difference(const struct view *v, const struct sched_decision *
                       r->preemptible ? " preemptible" : "", r->blocked_n);
         for (size_t k = 0; k < r->share_n; k++)
             print_message(" %s:%d", s->agent[r->share[k].agent].id, r->share[k].slots);
-        print_message(" (weight %g, max %d)\n", r->weight, r->max_slots);
+        print_message(" (weight %g, max %d)%s", r->weight, r->max_slots, r->borrows ? " borrows" : "");
+        for (size_t k = 0; k < r->quota_n; k++)
+            print_message(" quota %zu", r->quota[k]);
+        print_message("\n");
     }
+    for (size_t i = 0; i < s->quota_n; i++)
+        print_message("quota %zu own %d limit %d\n", i, s->quota[i].own, s->quota[i].limit);
     for (size_t i = 0; i < found->allocate_n; i++)
         print_message("found  + %s\n", found->allocate[i].request->allocation_id);
     for (size_t i = 0; i < found->release_n; i++)

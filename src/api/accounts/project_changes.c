@@ -6,6 +6,7 @@
 #include "api/accounts/workspaces.h"
 #include "api/cluster/config_policies.h"
 #include "api/cluster/pool_bindings.h"
+#include "api/cluster/quota_follow.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "api/pipeline/unchanged.h"
@@ -178,7 +179,7 @@ int api_move_project(struct req *r, struct store *db, const struct wire_move_pro
         config_policies_check_move(r, db, p.id, 0, in->destination_workspace_id, err) < 0)
         return -1;
     p.workspace_id = in->destination_workspace_id;
-    return store_change(r, db, &p, err);
+    return store_change(r, db, &p, err) < 0 ? -1 : quota_follow_project(r, db, p.id, err);
 }
 
 static int set_archived(struct req *r, struct store *db, int32_t id, bool archived, struct error *err)

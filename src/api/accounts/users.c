@@ -8,6 +8,7 @@
 #include "api/accounts/password.h"
 #include "api/accounts/password_lane.h"
 #include "api/checkpoints/task_account.h"
+#include "api/cluster/quota_follow.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/identity.h"
 #include "api/pipeline/internal.h"
@@ -78,6 +79,7 @@ struct change {
     const char *wire_password; /* NULL: the password does not change */
     char stored[PASSWORD_STORED_MAX];
     bool create, own, as_admin; /* as_admin: only an admin may make this change */
+    struct quota_news *renamed; /* NULL: the user is called as before */
 };
 
 static int remember_user(struct req *r, struct core *core, struct error *err)
@@ -91,7 +93,7 @@ static int remember_user(struct req *r, struct core *core, struct error *err)
         identities_drop_sessions_of_user(ids, u.id, IDENTITY_END_ALL, NULL);
     else if (c->wire_password && !c->create)
         identities_drop_sessions_of_user(ids, u.id, IDENTITY_END_PASSWORD, c->own ? r->who.token_hash : NULL);
-    return 0;
+    return c->renamed ? quota_tell(r, core, c->renamed, err) : 0;
 }
 
 static int check_display_name_is_free(struct req *r, struct store *db, const char *name, int32_t id, struct error *err)
@@ -134,7 +136,8 @@ static int store_patch(struct req *r, struct store *db, struct change *c, struct
     c->patch.password_hash = c->wire_password ? c->stored : NULL;
     if (store_user_patch(db, &c->patch, c->id, r->now_us, err) < 0 ||
         store_user_get(db, c->id, &r->arena, &c->user, err) < 0 ||
-        admins_check_one_is_left(db, &before, &c->user, err) < 0)
+        admins_check_one_is_left(db, &before, &c->user, err) < 0 ||
+        (c->patch.username && quota_read_names(r, db, &c->renamed, err) < 0))
         return -1;
     if (!c->user.active)
         return store_sessions_end_of_user(db, c->id, err);

@@ -6,6 +6,7 @@
 #include "api/accounts/account_rules.h"
 #include "api/accounts/workspaces.h"
 #include "api/checkpoints/task_account.h"
+#include "api/cluster/quota_follow.h"
 #include "api/pipeline/access.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
@@ -268,9 +269,9 @@ static int store_changed(struct req *r, struct store *db, struct error *err)
     if (wanted_changed(r, db, r->in, &w, err) < 0)
         return -1;
     w.modified_us = modified_after(w.modified_us, r->now_us);
-    if (store_workspace_update(db, &w, err) < 0)
+    if (store_workspace_update(db, &w, err) < 0 || read_workspace_reply(r, db, w.id, &ret->workspace, err) < 0)
         return -1;
-    return read_workspace_reply(r, db, w.id, &ret->workspace, err);
+    return quota_follow_names(r, db, err);
 }
 
 static int check_changed(struct req *r, struct error *err)

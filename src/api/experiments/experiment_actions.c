@@ -4,6 +4,7 @@
 
 #include "api/cluster/config_policies.h"
 #include "api/cluster/pool_bindings.h"
+#include "api/cluster/quota_follow.h"
 #include "api/pipeline/internal.h"
 #include "gen/handlers.h"
 #include "store/accounts/workspaces.h"
@@ -111,6 +112,11 @@ static int move_experiment(struct req *r, struct store *db, const struct store_e
     return store_experiment_set_project(db, x->id, args->project_id, err);
 }
 
+static int follow_move(struct req *r, struct store *db, const struct action_args *args, struct error *err)
+{
+    return quota_follow_project(r, db, args->project_id, err);
+}
+
 int check_retention_days(int32_t days, struct error *err)
 {
     enum { DAYS_MAX = 32767 }; /* the limit that the configuration has, too: retention_policy.log_retention_days */
@@ -148,7 +154,9 @@ const struct experiment_action action_delete = {.change = start_deletion,
                                                 .default_states = DEFAULT_OVER};
 static const struct experiment_action action_delete_tensorboard = {.change = delete_tensorboard,
                                                                    .changed = run_removals};
-const struct experiment_action action_move = {.change = move_experiment, .prepare = check_destination};
+const struct experiment_action action_move = {.change = move_experiment,
+                                              .prepare = check_destination,
+                                              .finish = follow_move};
 const struct experiment_action action_retain_logs = {.change = retain_logs, .prepare = check_days};
 
 /* ---- one experiment ---------------------------------------------------------------------------------------------- */
@@ -207,6 +215,8 @@ static int request_change(struct req *r, struct store *db, struct error *err)
     if ((s->action->prepare && s->action->prepare(r, db, &s->args, err) < 0) ||
         store_experiment_brief(db, s->id, &x, err) < 0 || s->action->change(r, db, &x, &s->args, err) < 0)
         return -1;
+    if (s->action->finish)
+        return s->action->finish(r, db, &s->args, err);
     return s->action->changed ? req_then_loop(r, tell_changed) : 0;
 }
 

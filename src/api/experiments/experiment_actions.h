@@ -33,6 +33,8 @@ struct experiment_action {
     int (*prepare)(struct req *r, struct store *db, const struct action_args *args, struct error *err);
     /* Called on the loop for each experiment, after its change is committed. May be NULL. */
     int (*changed)(struct req *r, int32_t id, struct error *err);
+    /* The last step of the request, on the writer's thread, after all changes. It may use r->state. May be NULL. */
+    int (*finish)(struct req *r, struct store *db, const struct action_args *args, struct error *err);
 };
 
 extern const struct experiment_action action_activate, action_pause, action_cancel, action_kill, action_archive,

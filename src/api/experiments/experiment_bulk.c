@@ -147,6 +147,8 @@ static int change_rows(struct req *r, struct store *db, struct error *err)
         }
         set_bulk_reply(r, i, b->ids.value[i], &failed);
     }
+    if (b->action->finish)
+        return b->action->finish(r, db, &b->args, err);
     return b->action->changed ? req_then_loop(r, tell_changed) : 0;
 }
 

@@ -52,7 +52,7 @@ struct sched_quotas *quotas_of(struct core *c, int32_t workspace_id, int32_t use
         if (q && !(i == 2 && (!workspace_id || !user_id)))
             set->sched.quota[set->sched.n++] = &q->sched;
     }
-    sched_ledger_add(&c->ledger, &set->sched);
+    sched_quotas_add(&set->sched);
     HASH_ADD(hh, c->quota_sets, key, sizeof(set->key), set);
     return set->sched.n > 0 ? &set->sched : NULL;
 }
@@ -66,6 +66,16 @@ static struct sched_quotas *quotas_of_job(struct core *c, const struct job *job)
     return t && task_kind_is_launched(t->row.kind) ? quotas_of(c, t->launched.workspace_id, t->row.owner_id) : NULL;
 }
 
+static void tell_job(struct core *c, struct pool *p, struct job *job)
+{
+    struct sched_job to = job->sched;
+    to.quotas = quotas_of_job(c, job);
+    if (!to.quotas && !job->sched.quotas)
+        return;
+    p->rm->reweighed(p, job, &to);
+    p->changed = true;
+}
+
 /* Gives each job of a pool that its scheduler knows its quotas. The jobs are collected first, since they leave and
  * enter the order while they are changed. */
 static void tell_jobs(struct core *c, struct pool *p)
@@ -74,13 +84,8 @@ static void tell_jobs(struct core *c, struct pool *p)
     cleanup_free const struct sched_job **job = must_reallocarray(NULL, sched_job_n(p->sched) + 1, sizeof(*job));
     for (const struct sched_job *j = sched_first_job(p->sched); j; j = sched_next_job(j))
         job[n++] = j;
-    for (size_t i = 0; i < n; i++) {
-        struct job *of = container_of(job[i], struct job, sched);
-        struct sched_job to = *job[i];
-        to.quotas = quotas_of_job(c, of);
-        if (to.quotas || job[i]->quotas)
-            p->rm->reweighed(p, of, &to);
-    }
+    for (size_t i = 0; i < n; i++)
+        tell_job(c, p, container_of(job[i], struct job, sched));
     p->changed = true;
 }
 
@@ -89,7 +94,7 @@ static void free_sets(struct quota_set *sets)
     struct quota_set *set, *next;
     HASH_ITER(hh, sets, set, next) {
         HASH_DEL(sets, set);
-        sched_ledger_remove(&set->sched);
+        sched_quotas_remove(&set->sched);
         free(set);
     }
 }
@@ -125,6 +130,25 @@ int quota_set(struct core *c, const struct core_quota_change *change, struct err
     if (change->remove)
         free(q);
     return 0;
+}
+
+void quota_follow(struct core *c, const struct core_event *ev)
+{
+    for (size_t i = 0; i < ev->follow.named_n; i++) {
+        const struct core_quota_change *named = &ev->follow.named[i];
+        struct quota *q = find_quota(c, named->workspace_id, named->user_id);
+        if (q)
+            SET_TEXT(q->what, named->what);
+    }
+    for (size_t i = 0; i < ev->follow.placed_n; i++) {
+        struct experiment *x = NULL;
+        HASH_FIND(hh, c->experiments, &ev->follow.placed[i].experiment_id, sizeof(x->row.id), x);
+        if (!x || x->spec.workspace_id == ev->follow.placed[i].workspace_id)
+            continue;
+        x->spec.workspace_id = ev->follow.placed[i].workspace_id;
+        if (x->job)
+            tell_job(c, x->pool, x->job);
+    }
 }
 
 void quotas_restore(struct core *c, const struct core_rows *rows)

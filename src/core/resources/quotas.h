@@ -6,6 +6,8 @@
 
 /* Sets a quota, or removes it. All pools look at their queues anew in this step. */
 int quota_set(struct core *c, const struct core_quota_change *change, struct error *err);
+/* Learns in which workspaces experiments are, and how quotas are called. What is not known here is left out. */
+void quota_follow(struct core *c, const struct core_event *ev);
 void quotas_restore(struct core *c, const struct core_rows *rows);
 void quotas_free(struct core *c); /* the schedulers have been freed before */
 

@@ -276,11 +276,13 @@ static void serve_single(struct pass *p, const struct claims *c)
 static void place_zero_slot(struct pass *p)
 {
     struct walk walk;
-    struct cursor c;
-    walk_start(&walk, &p->s->without[0], p->arena);
-    while (walk_pop(&walk, &c))
-        if (place_at_once(p, c.next))
-            walk_push(&walk, cursor_after(&c));
+    struct line *line;
+    walk_start(&walk, &p->s->without[0], ALLOWED_AS_OWN, &p->s->ledger->now, p->arena);
+    while ((line = walk_pop(&walk)))
+        if (place_at_once(p, line_next(line))) {
+            line_advance(line);
+            walk_push(&walk, line);
+        }
     agent_index_undo(&p->s->agents, 0);
 }
 

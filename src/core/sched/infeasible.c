@@ -77,13 +77,13 @@ static void would_give_back(struct room_count *o, const struct sched_request *r)
     }
 }
 
-static bool would_hold(const struct room_count *o, const struct sched_shape *shape)
+static bool would_hold(const struct room_count *o, const struct sched_group *group)
 {
-    int slots = shape->key.fit.slots;
+    int slots = group->fit.slots;
     size_t all = 0;
     if (slots <= o->most)
         return true;
-    if (shape->key.fit.single_agent)
+    if (group->fit.single_agent)
         return false;
     for (const struct agent_size *size = o->s->projection.agents.sizes; size && size->slots > 0; size = size->next) {
         if (slots % size->slots == 0 && size->whole >= (size_t)(slots / size->slots))
@@ -93,31 +93,35 @@ static bool would_hold(const struct room_count *o, const struct sched_shape *sha
     return o->s->projection.agents.allow_heterogeneous_fits && all >= (size_t)slots;
 }
 
+struct group_turn {
+    struct sched_group *group;
+    int64_t position; /* of the first job that has a request in the group */
+};
+
 static int latest_first(const void *pa, const void *pb)
 {
-    struct sched_shape *a = *(struct sched_shape *const *)pa, *b = *(struct sched_shape *const *)pb;
-    int64_t x = RB_MIN(sched_requests, &a->pending)->job->queue_position;
-    int64_t y = RB_MIN(sched_requests, &b->pending)->job->queue_position;
-    return x > y ? -1 : x < y;
+    const struct group_turn *a = pa, *b = pb;
+    return a->position > b->position ? -1 : a->position < b->position;
 }
 
-/* Finds the infeasible shapes of one priority. For a request, running requests of its own priority may be stopped only
- * if their jobs stand behind its job in the queue. */
+/* Finds the infeasible groups of one priority. For a request, running requests of its own priority may be stopped only
+ * if their jobs stand behind its job in the queue. Groups that their quotas forbid as a whole are left out. */
 static void find_infeasible_in_level(struct room_count *o, struct pass *p, struct sched_level *l)
 {
-    struct sched_shape **shape = arena_array(p->arena, struct sched_shape *, l->shape_n + 1);
-    struct sched_request *r = RB_MAX(sched_requests, &l->running);
+    struct group_turn *turn = arena_array(p->arena, struct group_turn, l->group_n + 1);
+    struct sched_request *r = RB_MAX(sched_requests, &l->running), *first;
+    struct sched_group *group;
     size_t n = 0;
-    for (struct sched_shape *each = l->first; each; each = each->next)
-        shape[n++] = each;
-    qsort(shape, n, sizeof(struct sched_shape *), latest_first);
+    LIST_FOREACH(group, &l->groups, in_level)
+        if ((first = group_first(group)))
+            turn[n++] = (struct group_turn){group, first->job->queue_position};
+    qsort(turn, n, sizeof(*turn), latest_first);
     for (size_t i = 0; i <= n; i++) {
-        int64_t position = i < n ? RB_MIN(sched_requests, &shape[i]->pending)->job->queue_position : INT64_MIN;
-        for (; r && (i == n || r->job->queue_position > position); r = RB_PREV(sched_requests, , r))
+        for (; r && (i == n || r->job->queue_position > turn[i].position); r = RB_PREV(sched_requests, , r))
             if (r->released_in != p->s->pass)
                 would_give_back(o, r);
         if (i < n)
-            shape[i]->infeasible = !would_hold(o, shape[i]);
+            turn[i].group->infeasible = !would_hold(o, turn[i].group);
     }
 }
 
@@ -130,15 +134,16 @@ static void find_infeasible(struct pass *p)
         find_infeasible_in_level(&o, p, &p->s->with_slots[rank]);
 }
 
-/* Sets too_large of each shape whose requests would not even fit into what is free together with what is on its way
+/* Sets too_large of each group whose requests would not even fit into what is free together with what is on its way
  * out. */
 static void find_too_large(struct pass *p)
 {
     struct room_count o = {.s = p->s};
+    struct sched_group *group;
     count_what_will_be_free(&o);
     for (int priority = SCHED_PRIORITY_MIN; priority <= SCHED_PRIORITY_MAX; priority++)
-        for (struct sched_shape *shape = p->s->with_slots[priority].first; shape; shape = shape->next)
-            shape->too_large = !would_hold(&o, shape);
+        LIST_FOREACH(group, &p->s->with_slots[priority].groups, in_level)
+            group->too_large = !would_hold(&o, group);
 }
 
 bool pass_is_too_large(struct pass *p, const struct sched_shape *shape)
@@ -146,7 +151,7 @@ bool pass_is_too_large(struct pass *p, const struct sched_shape *shape)
     if (!p->has_counted_what_leaves)
         find_too_large(p);
     p->has_counted_what_leaves = true;
-    return shape->too_large || shape_set_has(&p->too_large, shape);
+    return shape->group->too_large || shape_set_has(&p->too_large, shape);
 }
 
 bool pass_is_infeasible(struct pass *p, const struct sched_shape *shape)
@@ -158,7 +163,7 @@ bool pass_is_infeasible(struct pass *p, const struct sched_shape *shape)
     if (!p->has_counted_room)
         find_infeasible(p);
     p->has_counted_room = true;
-    return shape->infeasible;
+    return shape->group->infeasible;
 }
 
 void pass_note_infeasible(struct pass *p, const struct sched_shape *shape)

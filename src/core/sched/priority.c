@@ -51,39 +51,28 @@ static size_t fit_into_what_leaves(struct pass *p, const struct sched_request *r
     return n;
 }
 
-/* Whether the quotas of r allow it, now that so much is planned: as their own, or, if requests are served that would
- * borrow, up to their limits. What they do not allow waits for nobody else, so nobody waits for it. */
-static bool is_allowed(const struct pass *p, const struct sched_request *r)
+/* Serves the requests of a walk in turn. A request that fits is placed, or its place is kept. ret_failed gets the lines
+ * of those that do not fit, from the first such request on: no other one of its group fits, either. A request that its
+ * quotas do not allow waits for nobody else, and nobody waits for it: the walk passes it over. */
+static void place_in_turn(struct pass *p, struct walk *walk, struct walk *ret_failed)
 {
-    const struct sched_quotas *q = r->job->quotas;
-    return !q || (!sched_quotas_exceeded(q, r->slots) && (p->borrowing || !sched_quotas_borrowing(q, r->slots)));
-}
-
-/* Serves the requests of a walk in turn. A request that fits is placed, or its place is kept. Of each shape that does
- * not fit, ret_failed gets the first such request; of each that would borrow, ret_borrow does (which may be NULL). */
-static void place_in_turn(struct pass *p, struct walk *walk, size_t shape_n, struct walk *ret_failed,
-                          struct walk *ret_borrow)
-{
-    struct cursor c;
-    walk_init(ret_failed, shape_n, p->arena);
-    while (walk_pop(walk, &c)) {
-        if (!is_allowed(p, c.next)) {
-            if (ret_borrow && !sched_quotas_exceeded(c.next->job->quotas, c.next->slots))
-                walk_push(ret_borrow, c);
-            continue;
-        }
-        size_t now = shape_set_has(&p->unfit, c.shape) ? 0 : fit_request(p, c.next);
-        size_t n = now > 0 ? now : fit_into_what_leaves(p, c.next);
+    struct line *line;
+    walk_init(ret_failed, p->arena);
+    while ((line = walk_pop(walk))) {
+        struct sched_request *r = line_next(line);
+        size_t now = shape_set_has(&p->unfit, r->shape) ? 0 : fit_request(p, r);
+        size_t n = now > 0 ? now : fit_into_what_leaves(p, r);
         if (now == 0)
-            shape_set_add(&p->unfit, c.shape);
+            shape_set_add(&p->unfit, r->shape);
         if (n == 0) {
-            walk_push(ret_failed, c);
+            walk_push(ret_failed, line);
             continue;
         }
-        take_slots(p, c.next, n);
-        if (now > 0 && may_place(p, c.next))
-            pass_allocate(p, c.next, p->s->share, n);
-        walk_push(walk, cursor_after(&c));
+        line_advance(line);
+        take_slots(p, r, n);
+        if (now > 0 && may_place(p, r))
+            pass_allocate(p, r, p->s->share, n);
+        walk_push(walk, line);
     }
 }
 
@@ -191,43 +180,52 @@ static size_t make_room(struct pass *p, const struct sched_request *r)
 }
 
 /* Makes room for the requests that did not fit, in turn. Stopping requests may leave more room than was needed. In that
- * case the shapes that failed before are looked at again, from the request after this one on. */
-static void preempt_in_turn(struct pass *p, size_t shape_n, struct walk *failed)
+ * case the groups that failed before are looked at again, from the request after this one on. What was planned since a
+ * request has failed may have used up its quotas: in that case it waits. */
+static void preempt_in_turn(struct pass *p, struct walk *failed)
 {
-    struct sched_shape **given_up = arena_array(p->arena, struct sched_shape *, shape_n);
+    struct line **given_up = arena_array(p->arena, struct line *, failed->lines.n), *line;
     size_t given_up_n = 0;
-    struct cursor c;
-    while (walk_pop(failed, &c) && !is_decided(p, c.next)) {
-        if (!is_allowed(p, c.next))
-            continue; /* what was planned since has used up its quotas */
-        size_t n = fit_request(p, c.next);
+    while ((line = walk_pop(failed))) {
+        struct sched_request *r = line_next(line);
+        if (is_decided(p, r))
+            return;
+        size_t n = fit_request(p, r);
         bool fits = n > 0;
         if (!fits)
-            n = make_room(p, c.next);
+            n = make_room(p, r);
         if (n == 0) {
-            given_up[given_up_n++] = c.shape;
+            given_up[given_up_n++] = line;
             continue;
         }
-        take_slots(p, c.next, n);
-        while (!fits && given_up_n > 0)
-            walk_push(failed, cursor_behind(given_up[--given_up_n], c.next));
-        walk_push(failed, cursor_after(&c));
+        line_advance(line);
+        take_slots(p, r, n);
+        while (!fits && given_up_n > 0) {
+            line_skip_to_behind(given_up[--given_up_n], r);
+            walk_push(failed, given_up[given_up_n]);
+        }
+        walk_push(failed, line);
     }
 }
 
 /* ---- the pass ---------------------------------------------------------------------------------------------------- */
 
-/* Serves requests of one rank. Returns false if nothing less important is served. */
-static bool serve_rank(struct pass *p, struct walk *walk, size_t shape_n, struct walk *ret_borrow)
+/* Serves the requests of one level that are their quotas' own, or those that borrow. Returns false if nothing less
+ * important is served. */
+static bool serve_rank(struct pass *p, struct sched_level *level, int rank)
 {
-    struct walk failed;
-    place_in_turn(p, walk, shape_n, &failed, ret_borrow);
-    if (failed.n == 0)
+    struct walk walk, failed;
+    struct sched_moment *now = &p->s->ledger->now;
+    *now = (struct sched_moment){.pass = now->pass, .rank = rank};
+    walk_start(&walk, level, p->borrowing ? ALLOWED_TO_BORROW : ALLOWED_AS_OWN, now, p->arena);
+    place_in_turn(p, &walk, &failed);
+    if (failed.lines.n == 0)
         return true;
     p->backfilling = true;
     if (!p->s->opts.preemption)
         return false;
-    preempt_in_turn(p, shape_n, &failed);
+    now->after_all = true;
+    preempt_in_turn(p, &failed);
     return true;
 }
 
@@ -240,25 +238,16 @@ static bool is_rank_decided(const struct pass *p, int rank)
 /* Serves the levels from the most important one on, and then in the same order the requests that would borrow. */
 static void serve_ranks(struct pass *p, struct sched_level *level)
 {
-    struct walk borrow[SCHED_PRIORITY_MAX + 1] = {0}, walk;
-    bool quotas = !LIST_EMPTY(&p->s->ledger->quotas);
-    p->borrowing = false;
-    for (int priority = SCHED_PRIORITY_MIN; priority <= SCHED_PRIORITY_MAX; priority++) {
-        if (level[priority].pending_n == 0)
-            continue;
-        if (is_rank_decided(p, priority))
-            return;
-        walk_start(&walk, &level[priority], p->arena);
-        if (quotas)
-            walk_init(&borrow[priority], level[priority].shape_n, p->arena);
-        if (!serve_rank(p, &walk, level[priority].shape_n, quotas ? &borrow[priority] : NULL))
+    int waiting[SCHED_PRIORITY_MAX + 1], n = 0;
+    for (int priority = SCHED_PRIORITY_MIN; priority <= SCHED_PRIORITY_MAX; priority++)
+        if (level[priority].pending_n > 0)
+            waiting[n++] = priority;
+    for (int i = 0; i < 2 * n; i++) {
+        p->borrowing = i >= n;
+        int priority = waiting[i % n], rank = priority + (p->borrowing ? SCHED_PRIORITY_MAX : 0);
+        if (is_rank_decided(p, rank) || !serve_rank(p, &level[priority], rank))
             return;
     }
-    p->borrowing = true;
-    for (int priority = SCHED_PRIORITY_MIN; priority <= SCHED_PRIORITY_MAX; priority++)
-        if (borrow[priority].n > 0 && (is_rank_decided(p, SCHED_PRIORITY_MAX + priority) ||
-                                       !serve_rank(p, &borrow[priority], level[priority].shape_n, NULL)))
-            return;
 }
 
 /* It is called for requests with slots and for requests without, which never compete with each other. */
@@ -285,18 +274,18 @@ static void pass_by_priority(struct pass *p)
 
 /* ---- why something waits ----------------------------------------------------------------------------------------- */
 
-enum { SHAPES_LOOKED_AT = 64 };
+enum { GROUPS_LOOKED_AT = 64 };
 
 /* Returns the first request of the level that no set of agents can hold. The answer is the same for all requests of
- * a shape, so one request of each shape is looked at. To keep this cheap, at most SHAPES_LOOKED_AT shapes are looked
+ * a group, so one request of each group is looked at. To keep this cheap, at most GROUPS_LOOKED_AT groups are looked
  * at. */
 static const struct sched_request *first_stuck(const struct sched *s, const struct sched_level *l)
 {
-    int looks = SHAPES_LOOKED_AT;
-    for (const struct sched_shape *shape = l->first; shape && looks-- > 0; shape = shape->next) {
-        const struct sched_request *first = RB_MIN(sched_requests, (struct sched_requests *)&shape->pending);
-        if (!agent_index_could_fit(&s->agents, first))
-            return first;
+    int looks = GROUPS_LOOKED_AT;
+    const struct sched_group *group;
+    LIST_FOREACH(group, &l->groups, in_level) {
+        if (looks-- > 0 && !agent_index_could_fit(&s->agents, group_any(group)))
+            return group_any(group);
     }
     return NULL;
 }

@@ -8,13 +8,39 @@
 
 #include <bsd/sys/queue.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/base/tree.h"
 
 struct sched_request;
+struct sched_shape;
 RB_HEAD(sched_borrowers, sched_request);
 
-/* The first three members are the caller's. */
+/* How far a pass has come: which rank it serves, and which request's turn it is; after_all: all requests of the rank
+ * have had their turns, and room is made for those that do not fit. Before it serves the first rank, `rank` is 0. */
+struct sched_moment {
+    uint64_t pass;
+    int rank;
+    bool after_all;
+    const struct sched_request *turn;
+};
+
+/* A shape of waiting requests in one of its quotas. */
+struct sched_watch {
+    struct sched_shape *shape;
+    int slots;
+    RB_ENTRY(sched_watch) node;
+};
+RB_HEAD(sched_watches, sched_watch);
+
+/* One of a job's quotas, in the list of those who have this quota. */
+struct sched_member {
+    struct sched_quotas *of;
+    LIST_ENTRY(sched_member) in_quota;
+};
+
+/* The first three members are the caller's. When it has changed one, it calls sched_job_set() for the jobs concerned.
+ */
 struct sched_quota {
     const char *what; /* for people: workspace vision */
     int own, limit;   /* own: slots before everybody who borrows; limit: the most slots, at least `own` */
@@ -22,6 +48,13 @@ struct sched_quota {
     /* the same of what the pass that is being made has planned */
     int planned_held, planned_owned;
     bool freed; /* there may be borrowed slots that can become its own */
+    /* The waiting shapes that keep to it, by their slots; and how many slots more were its own, and within the limit,
+     * when it was last found what these shapes may do (quotas_settle()). */
+    struct sched_watches waiting;
+    int64_t own_left, limit_left;
+    LIST_HEAD(, sched_member) members;
+    bool has_changed; /* since then */
+    LIST_ENTRY(sched_quota) in_changed;
 };
 
 /* The quotas of a job, all of which it must keep to. Jobs with the same quotas have the same object. */
@@ -31,19 +64,21 @@ struct sched_quotas {
     size_t n;
     /* the members from here on are used by the scheduler only */
     struct sched_borrowers borrowers; /* requests that run and borrow, in the order of their turns */
-    struct sched_request *next;       /* where a walk over the borrowers is */
-    LIST_ENTRY(sched_quotas) in_ledger;
+    struct sched_request *next;       /* where a walk over the borrowers is; NULL: there is no walk, or it has ended */
+    LIST_ENTRY(sched_quotas) in_walk; /* while next is set */
+    struct sched_member member[SCHED_QUOTAS_MAX];
 };
 
-/* All of them. */
+/* What the schedulers of all pools know of quotas. */
 struct sched_ledger {
-    LIST_HEAD(, sched_quotas) quotas;
-    bool freed;
-    bool gave_back; /* slots were given back; the caller resets it when it has told all pools */
+    LIST_HEAD(, sched_quota) changed; /* since quotas_settle() */
+    LIST_HEAD(, sched_quotas) walk;   /* whose borrowers are walked over */
+    struct sched_moment now;          /* in the pass that is being made */
+    bool gave_back;                   /* slots were given back; the caller resets it when it has told all pools */
 };
 
-void sched_ledger_add(struct sched_ledger *l, struct sched_quotas *q); /* sets the scheduler's members */
-void sched_ledger_remove(struct sched_quotas *q);                      /* no job may have them any more */
+void sched_quotas_add(struct sched_quotas *q);    /* sets the scheduler's members */
+void sched_quotas_remove(struct sched_quotas *q); /* no job may have them any more */
 
 /* Returns the first quota whose limit does not allow so many slots more; NULL: all do, or quotas is NULL. */
 const struct sched_quota *sched_quotas_exceeded(const struct sched_quotas *q, int slots);
@@ -52,11 +87,20 @@ const struct sched_quota *sched_quotas_borrowing(const struct sched_quotas *q, i
 
 /* Adds what a request has (by 1), or takes it away (by -1). */
 void quotas_count(struct sched_ledger *l, struct sched_request *r, int by);
+/* Has to be called when the caller may have changed the numbers of these quotas. */
+void quotas_note_change(struct sched_ledger *l, const struct sched_quotas *q);
 /* Returns the next request that borrows and need not any more, in the order of turns over all pools; NULL: there is
  * none left. `begin` begins the walk. The caller makes it its quotas' own before the next call. */
 struct sched_request *quotas_next_to_own(struct sched_ledger *l, bool begin);
-void quotas_all_looked_at(struct sched_ledger *l); /* at the end of the walk */
-/* The same as quotas_count() for what a pass plans. */
-void quotas_plan(struct sched_quotas *q, int slots, bool borrows, int by);
+/* Finds what the quotas that have changed allow the requests that wait. A pass begins with it. */
+void quotas_settle(struct sched_ledger *l);
+/* Counts what a pass plans for the request whose turn it is. At once it is found what is allowed to others then. */
+void quotas_plan(struct sched_ledger *l, struct sched_quotas *q, int slots, bool borrows);
+/* Takes it back. That counts from the next quotas_settle() on, as a rule when the same has been counted for good. */
+void quotas_forget(struct sched_ledger *l, struct sched_quotas *q, int slots, bool borrows);
+
+/* From quotas_watch() on the shape is told what its quotas allow. Both do nothing if q is NULL. */
+void quotas_watch(struct sched_quotas *q, struct sched_shape *shape);
+void quotas_unwatch(struct sched_quotas *q, struct sched_shape *shape);
 
 #endif

@@ -19,8 +19,9 @@ static bool is_blocked_only(const struct sched *s, const struct sched_request *r
 
 static bool is_any_blocked_in(const struct sched *s, const struct sched_level *l)
 {
-    for (const struct sched_shape *shape = l->first; shape; shape = shape->next) {
-        const struct sched_request *first = RB_MIN(sched_requests, (struct sched_requests *)&shape->pending);
+    const struct sched_group *group;
+    LIST_FOREACH(group, &l->groups, in_level) {
+        const struct sched_request *first = group_any(group);
         if (first->blocked_n > 0 && !agent_index_could_fit(&s->agents, first) && is_blocked_only(s, first))
             return true;
     }

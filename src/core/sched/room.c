@@ -40,26 +40,33 @@ static bool would_fit(const struct sched *s, const struct sched_request *r, int 
     return false;
 }
 
-/* All shapes without blocked agents share one count; a shape with blocked agents has a count of its own. */
+/* Of groups without blocked agents `most` is set once, and kept; -1: it has not been counted. */
+static void find_whether_group_counts(struct sched *s, const struct sched_group *group, int *most)
+{
+    const struct sched_request *any = group_any(group);
+    bool fits_now = agent_index_fit(&s->agents, any, s->share) > 0, counts = fits_now;
+    struct sched_shape *shape;
+    if (!counts && agent_index_could_fit(&s->agents, any)) {
+        if (any->slots > 1 && (*most < 0 || any->blocked_n > 0))
+            *most = count_what_could_be_free(s, any);
+        counts = any->slots == 1 || would_fit(s, any, *most);
+    }
+    LIST_FOREACH(shape, &group->shapes, in_group) {
+        bool allowed = shape->allowed != NOT_ALLOWED;
+        shape->fits_now = allowed && fits_now;
+        shape->counts = allowed && counts;
+    }
+}
+
+/* All groups without blocked agents share one count; a group with blocked agents has a count of its own. */
 void room_find_who_counts(struct sched *s)
 {
+    const struct sched_group *group;
     int most = -1;
     for (int blocked = 0; blocked < 2; blocked++)
-        for (struct sched_shape *shape = s->with_slots[0].first; shape; shape = shape->next) {
-            struct sched_request *first = RB_MIN(sched_requests, &shape->pending);
-            if ((first->blocked_n > 0) != blocked)
-                continue;
-            shape->fits_now = shape->counts = false;
-            if (sched_quotas_exceeded(first->job->quotas, first->slots))
-                continue;
-            shape->fits_now = agent_index_fit(&s->agents, first, s->share) > 0;
-            shape->counts = shape->fits_now || (first->slots == 1 && agent_index_could_fit(&s->agents, first));
-            if (shape->counts || first->slots == 1 || !agent_index_could_fit(&s->agents, first))
-                continue;
-            if (most < 0 || blocked)
-                most = count_what_could_be_free(s, first);
-            shape->counts = would_fit(s, first, most);
-        }
+        LIST_FOREACH(group, &s->with_slots[0].groups, in_level)
+            if ((group_any(group)->blocked_n > 0) == blocked)
+                find_whether_group_counts(s, group, &most);
 }
 
 /* ---- which agents ------------------------------------------------------------------------------------------------ */

@@ -320,6 +320,7 @@ void sched_job_set(struct sched *s, struct sched_job *job, const struct sched_jo
     job->max_slots = to->max_slots;
     job->queue_position = to->queue_position;
     job->quotas = to->quotas;
+    quotas_note_change(s->ledger, job->quotas);
     if (job->request_n > 0) {
         borrow_again(job);
         job_order_insert(&s->order, job);
@@ -367,14 +368,15 @@ void pass_plan_quotas(struct pass *p, const struct sched_request *r)
         p->planned = more;
     }
     p->planned[p->planned_n++] = (struct planned){r->job->quotas, r->slots, borrows};
-    quotas_plan(r->job->quotas, r->slots, borrows, 1);
+    p->s->ledger->now.turn = r;
+    quotas_plan(p->s->ledger, r->job->quotas, r->slots, borrows);
 }
 
 void pass_forget_quotas(struct pass *p)
 {
     while (p->planned_n > 0) {
         const struct planned *last = &p->planned[--p->planned_n];
-        quotas_plan(last->quotas, last->slots, last->borrows, -1);
+        quotas_forget(p->s->ledger, last->quotas, last->slots, last->borrows);
     }
 }
 
@@ -426,7 +428,6 @@ static void own_what_may_be_own(struct sched *s)
         r->borrows = false;
         index_request(r->sched, r);
     }
-    quotas_all_looked_at(s->ledger);
 }
 
 /* Gives each request that has waited long enough the next better priority. */
@@ -461,7 +462,9 @@ void sched_pass(struct sched *s, int64_t now_us, struct arena *a, struct sched_d
     if (!s->share)
         return; /* there has never been an agent */
     promote_waiting(s, now_us);
+    s->ledger->now = (struct sched_moment){.pass = s->ledger->now.pass + 1};
     own_what_may_be_own(s);
+    quotas_settle(s->ledger);
     s->policy->pass(&p);
     pass_forget_quotas(&p);
     carry_out(s, ret);

@@ -7,6 +7,18 @@ q.own: i32, q.max_slots: i32,
 -- read only
 w.name AS workspace_name: text?, u.username: text?
 
+-- An experiment that is not over, and where it is.
+-- row: store_placed of experiments x, projects p
+x.id AS experiment_id,
+p.workspace_id
+
+-- name: quotas_placed with project_id: id
+-- function: store_quota_placed returns rows
+SELECT {store_placed} FROM experiments x JOIN projects p ON p.id = x.project_id
+WHERE x.project_id = $project_id AND x.unmanaged = 0
+  AND x.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR', 'DELETING', 'DELETED', 'DELETE_FAILED')
+ORDER BY x.id;
+
 -- name: quotas_put from store_quota
 -- function: store_quota_put
 INSERT INTO quotas (workspace_id, user_id, own, max_slots) VALUES ($workspace_id, $user_id, $own, $max_slots)

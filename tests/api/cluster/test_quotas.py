@@ -42,8 +42,8 @@ def set_quota(cluster, **quota):
     assert reply.status == 200, reply
 
 
-def start(cluster, workspace, **resources):
-    x = cluster.create(entrypoint=SLEEP, project="p", workspace=workspace, resources={"slots_per_trial": 1, **resources}, preemption_timeout=1)
+def start(cluster, workspace, project="p", **resources):
+    x = cluster.create(entrypoint=SLEEP, project=project, workspace=workspace, resources={"slots_per_trial": 1, **resources}, preemption_timeout=1)
     cluster.started.append(x)
     return x
 
@@ -99,6 +99,48 @@ def test_a_change_counts_at_once_and_a_restart_changes_nothing(cluster):
     assert state(cluster, second) == "STATE_QUEUED"
     set_quota(cluster, workspaceId=cluster.workspace["vision"], slots=2)
     runs(cluster, second)
+
+
+def test_an_experiment_that_is_moved_counts_where_it_is_now(cluster):
+    set_quota(cluster, workspaceId=cluster.workspace["vision"], slots=1)
+    first = start(cluster, "vision")
+    runs(cluster, first)
+    second = start(cluster, "vision")
+    wait_for("the reason", lambda: "quota of workspace vision" in reason(cluster, second))
+    reply = cluster.post(f"/api/v1/experiments/{first}/move", {"destinationProjectId": cluster.project["speech"]})
+    assert reply.status == 200, reply
+    runs(cluster, second)  # what runs in the other workspace does not count in this one any more
+    assert state(cluster, first) == "STATE_RUNNING"
+    third = start(cluster, "vision")
+    wait_for("the reason", lambda: "quota of workspace vision" in reason(cluster, third))
+    many = {"experimentIds": [second], "destinationProjectId": cluster.project["speech"]}
+    reply = cluster.post(f"/api/v1/projects/{cluster.project['vision']}/experiments/move", many)
+    assert reply.status == 200 and not reply.json["results"][0]["error"], reply
+    wait_for("the reason", lambda: "quota" not in reason(cluster, third))  # both slots are in use
+
+
+def test_a_project_that_is_moved_counts_where_it_is_now(cluster):
+    set_quota(cluster, workspaceId=cluster.workspace["vision"], slots=0)
+    project = cluster.post(f"/api/v1/workspaces/{cluster.workspace['vision']}/projects", {"name": "moves"}).json["project"]["id"]
+    x = start(cluster, "vision", project="moves")
+    wait_for("the reason", lambda: "quota of workspace vision" in reason(cluster, x))
+    reply = cluster.post(f"/api/v1/projects/{project}/move", {"destinationWorkspaceId": cluster.workspace["speech"]}, token=cluster.admin)
+    assert reply.status == 200, reply
+    runs(cluster, x)
+
+
+def test_the_reason_names_workspace_and_user_as_they_are_called_now(cluster):
+    called = cluster.post("/api/v1/workspaces", {"name": "old-name"}).json["workspace"]["id"]
+    cluster.post(f"/api/v1/workspaces/{called}/projects", {"name": "p"})
+    user = cluster.post("/api/v1/users", {"user": {"username": "old-user", "active": True}}, token=cluster.admin).json["user"]["id"]
+    set_quota(cluster, workspaceId=called, slots=0)
+    set_quota(cluster, workspaceId=called, userId=user, slots=0)
+    x = start(cluster, "old-name")
+    wait_for("the reason", lambda: "quota of workspace old-name" in reason(cluster, x))
+    assert cluster.patch(f"/api/v1/workspaces/{called}", {"name": "new-name"}, token=cluster.admin).status == 200
+    assert cluster.patch(f"/api/v1/users/{user}", {"username": "new-user"}, token=cluster.admin).status == 200
+    assert "quota of workspace new-name" in reason(cluster, x)
+    assert sorted(q["name"] for q in quotas(cluster)) == ["user new-user in workspace new-name", "workspace new-name"]
 
 
 def test_a_user_has_a_quota_in_all_workspaces(cluster):
