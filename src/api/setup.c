@@ -15,6 +15,7 @@
 #include "api/pipeline/request_run.h"
 #include "api/pipeline/topics.h"
 #include "api/proxy/proxy.h"
+#include "api/sso/sso.h"
 #include "api/updates/updates.h"
 #include "common/base/must.h"
 #include "common/config/config.h"
@@ -43,6 +44,7 @@ int api_new(struct loop *l, const struct api_services *s, const struct api_info 
                       .joining = joining_new(),
                       .streams = byte_streams_new(l),
                       .proxy = proxy_new(l, core, info->config),
+                      .sso = sso_new(info->config),
                       .sharing_open = is_sharing_open(info)};
     a->live = must_calloc(1, sizeof(*a->live));
     a->password_lane = password_lane_new();
@@ -61,6 +63,7 @@ void api_free(struct api *a)
     updates_free(a->updates);
     proxy_free(a->proxy);
     byte_streams_free(a->streams);
+    sso_free(a->sso);
     password_lane_free(a->password_lane);
     login_limits_free(a->login_limits);
     proxies_free(a->proxies);

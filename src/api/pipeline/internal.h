@@ -18,6 +18,7 @@ struct permissions;
 struct proxies;
 struct proxy;
 struct reporting;
+struct sso;
 struct topics;
 struct updates;
 
@@ -42,6 +43,7 @@ struct api {
     struct reporting *reporting;   /* checkpoints that requests are about to report, by UUID */
     struct byte_streams *streams;  /* connections of clients to ports of tasks */
     struct proxy *proxy;           /* what requests to /proxy/ share */
+    struct sso *sso;               /* the provider at which people log in */
     bool sharing_open;             /* security.sharing is open: everybody who is logged in may change everything */
     struct updates *updates;       /* the subscribers of /stream */
     struct req *running;           /* the request whose step is running on the loop; NULL: none is */

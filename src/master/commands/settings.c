@@ -137,6 +137,15 @@ static void check_tokens(struct config *c)
                        "must not be more than security.token.max_lifespan_days");
 }
 
+/* Not a check of the section alone: the secret may be in the environment, and the rest in the file. */
+static void check_sign_in(struct config *c)
+{
+    const char *secret = config_str(c, "oidc.client_secret");
+    if (config_bool(c, "oidc.enabled") && (!secret || !*secret))
+        config_problem(c, "oidc.client_secret",
+                       "must be set while oidc.enabled is true, here or as DET_OIDC_CLIENT_SECRET in the environment");
+}
+
 static void check_ssh(struct config *c)
 {
     bool rsa = strcmp(config_str(c, "security.ssh.key_type"), "RSA") == 0;
@@ -342,6 +351,7 @@ int master_settings_load(const struct config_input *in, struct config **ret, str
     derive_defaults(c);
     check_database(c);
     check_tokens(c);
+    check_sign_in(c);
     check_ssh(c);
     check_logos(c);
     check_resource_managers(c);
