@@ -15,6 +15,7 @@
 #include "api/pipeline/request_run.h"
 #include "api/pipeline/topics.h"
 #include "api/proxy/proxy.h"
+#include "api/sso/device_logins.h"
 #include "api/sso/sso.h"
 #include "api/updates/updates.h"
 #include "common/base/must.h"
@@ -44,6 +45,7 @@ int api_new(struct loop *l, const struct api_services *s, const struct api_info 
                       .joining = joining_new(),
                       .streams = byte_streams_new(l),
                       .proxy = proxy_new(l, core, info->config),
+                      .device_logins = device_logins_new(),
                       .sso = sso_new(info->config),
                       .sharing_open = is_sharing_open(info)};
     a->live = must_calloc(1, sizeof(*a->live));
@@ -64,6 +66,7 @@ void api_free(struct api *a)
     proxy_free(a->proxy);
     byte_streams_free(a->streams);
     sso_free(a->sso);
+    device_logins_free(a->device_logins);
     password_lane_free(a->password_lane);
     login_limits_free(a->login_limits);
     proxies_free(a->proxies);
