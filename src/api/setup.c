@@ -16,6 +16,8 @@
 #include "api/pipeline/request_run.h"
 #include "api/pipeline/topics.h"
 #include "api/proxy/proxy.h"
+#include "api/sso/device_logins.h"
+#include "api/sso/sso.h"
 #include "api/updates/updates.h"
 #include "common/base/must.h"
 #include "common/config/config.h"
@@ -52,6 +54,8 @@ int api_new(struct loop *l, const struct api_services *s, const struct api_info 
                       .cluster_message = cluster_message_new(),
                       .streams = byte_streams_new(l),
                       .proxy = proxy_new(l, core, info->config),
+                      .device_logins = device_logins_new(),
+                      .sso = sso_new(info->config),
                       .by_roles = is_by_roles(info),
                       .sharing_open = is_sharing_open(info) && !is_by_roles(info)};
     a->live = must_calloc(1, sizeof(*a->live));
@@ -71,6 +75,8 @@ void api_free(struct api *a)
     updates_free(a->updates);
     proxy_free(a->proxy);
     byte_streams_free(a->streams);
+    sso_free(a->sso);
+    device_logins_free(a->device_logins);
     password_lane_free(a->password_lane);
     login_limits_free(a->login_limits);
     proxies_free(a->proxies);

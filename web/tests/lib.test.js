@@ -4,7 +4,7 @@ import test from "node:test";
 
 const { align, smooth } = await import("@shared/lib/series");
 const { toYaml } = await import("@shared/lib/yaml");
-const { safeTarget, to } = await import("@shared/lib/address");
+const { belowRoot, root, safeTarget, to } = await import("@shared/lib/address");
 const { call } = await import("@shared/api/call");
 const { filterOf, orderOf, sortOf, textOf } = await import("@features/experiments/lookup");
 const { chartsOf, namesOf } = await import("@shared/lib/metric-names");
@@ -86,4 +86,9 @@ test("paths lead to pages, and to no others", () => {
   assert.equal(page("experiments/7"), page("experiments/7/trials"));
   assert.deepEqual(match("experiments/:experiment/trials/:id/:tab=metrics|logs?", "experiments/7/trials/9/logs"), { experiment: "7", id: "9", tab: "logs" });
   for (const wrong of ["experiments", "experiments/x", "experiments/7/none", "experiments/7/trials/9/logs/more", "jobs/1", "design"]) assert.equal(page(wrong), undefined, wrong);
+});
+
+test("a provider is told a path of the master, without the prefix of a reverse proxy", () => {
+  assert.equal(belowRoot(safeTarget(null)), "/det/");
+  assert.equal(belowRoot(`${root.href}det/experiments/1?tab=logs#end`), "/det/experiments/1?tab=logs#end");
 });

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/accounts/login_limits.h"
+#include "api/accounts/login_session.h"
 #include "api/accounts/password.h"
 #include "api/accounts/password_lane.h"
 #include "api/pipeline/convert.h"
@@ -11,7 +12,6 @@
 #include "api/pipeline/internal.h"
 #include "api/pipeline/origin.h"
 #include "common/base/clock.h"
-#include "common/config/config.h"
 #include "common/system/log.h"
 #include "gen/handlers.h"
 #include "store/functions.h"
@@ -20,52 +20,23 @@
  * The steps: check the limits (loop) → check the password (the password lane) → count the try (loop) → store the
  * session if the account is still what was checked (write) → add the session to the identities (loop). */
 
-#define SECOND_US INT64_C(1000000)
-
 struct login {
     const char *account, *wire_password;
     struct login_attempt attempt;
-    char address[ADDRESS_TEXT_MAX];
-    struct store_user
-        user; /* first as it was when the password was checked, then as it was when the session was stored */
-    bool matches, over_https;
-    int64_t expiry_us;
-    struct token token;
-    int64_t session_id;
+    struct store_user user; /* as it was when the password was checked */
+    bool matches;
+    struct login_session session;
 };
-
-static bool over_https(const struct req *r)
-{
-    return origin_is_https(r->api->proxies, r->http);
-}
-
-/* A browser never sends a Secure cookie over plain http. SameSite keeps the cookie from most requests that pages of
- * other sites make; api/pipeline/origin.h refuses the others. */
-static const char *session_cookie(struct req *r, const char *value, long long seconds, bool secure)
-{
-    return arena_printf(&r->arena, "auth=%s; Path=/; Max-Age=%lld; HttpOnly; SameSite=Lax%s", value, seconds,
-                        secure ? "; Secure" : "");
-}
 
 static int login_remember(struct req *r, struct core *core, struct error *err)
 {
     struct login *l = r->state;
-    struct identity_session s = {.kind = PRINCIPAL_USER,
-                                 .scope = ACCESS_SCOPE_LOGIN,
-                                 .id = l->session_id,
-                                 .user_id = l->user.id,
-                                 .password_at_us = r->now_us,
-                                 .expires_at_us = l->expiry_us};
-    struct identity_user u;
-    identity_of_store(&l->user, &u);
-    identities_put_user(api_identities(r->api), &u);
-    identities_put_session(api_identities(r->api), l->token.hash, &s);
     struct wire_login_response *ret = r->ret;
-    ret->token = arena_strdup(&r->arena, l->token.text);
-    ret->user = user_to_wire(&l->user, &r->arena);
-    long long seconds = (l->expiry_us - r->now_us) / SECOND_US;
-    req_add_header(r, "Set-Cookie", session_cookie(r, l->token.text, seconds, l->over_https));
-    log_info("user.login", "user=%s address=%s", log_quote(l->user.username), l->address);
+    login_session_remember(r, &l->session);
+    login_session_set_cookie(r, &l->session);
+    ret->token = arena_strdup(&r->arena, l->session.token.text);
+    ret->user = user_to_wire(&l->session.user, &r->arena);
+    log_info("user.login", "user=%s address=%s", log_quote(l->user.username), l->session.address);
     return 0;
 }
 
@@ -79,24 +50,12 @@ static int refuse_login(struct error *err)
 static int login_store(struct req *r, struct store *db, struct error *err)
 {
     struct login *l = r->state;
-    struct store_session s = {.user_id = l->user.id,
-                              .kind = "LOGIN",
-                              .scope = access_scope_name(ACCESS_SCOPE_LOGIN),
-                              .created_us = r->now_us,
-                              .expiry_us = l->expiry_us};
     struct store_user now;
     if (store_user_get(db, l->user.id, &r->arena, &now, err) < 0)
         return -1;
     if (now.remote || !now.password_hash || strcmp(now.password_hash, l->user.password_hash) != 0)
         return refuse_login(err);
-    if (!now.active)
-        return error_set(err, ERR_FORBIDDEN, "user is not active");
-    memcpy(s.token_hash, l->token.hash, sizeof(s.token_hash));
-    if (store_session_insert(db, &s, &l->session_id, err) < 0 || store_user_touch_auth(db, now.id, r->now_us, err) < 0)
-        return -1;
-    l->user = now;
-    l->user.last_auth_us = r->now_us;
-    return req_then_loop(r, login_remember);
+    return login_session_store(r, db, &now, &l->session, err) < 0 ? -1 : req_then_loop(r, login_remember);
 }
 
 static int login_judged(struct req *r, struct core *core, struct error *err)
@@ -104,13 +63,13 @@ static int login_judged(struct req *r, struct core *core, struct error *err)
     struct login *l = r->state;
     if (l->matches && l->user.active) {
         login_limits_succeeded(r->api->login_limits, &l->attempt, r->now_us);
-        return token_new(&l->token, err) < 0 ? -1 : req_then_write(r, login_store);
+        return req_then_write(r, login_store);
     }
     login_limits_failed(r->api->login_limits, &l->attempt, clock_now_us());
     /* A name that no account has may be a password, which somebody has typed into the wrong field. */
     bool known = l->user.id != 0;
     log_info("user.login_refused", "account=%s address=%s reason=%s", known ? log_quote(l->user.username) : "-",
-             l->address,
+             l->session.address,
              l->matches ? "not_active"
              : known    ? "invalid_credentials"
                         : "no_such_account");
@@ -169,17 +128,14 @@ int api_login(struct req *r, struct core *core, const struct wire_login_request 
     /* no account has a blank password, so that there is nothing to check, and the answer tells nothing */
     if (!in->password || !*in->password)
         return refuse_login(err);
-    if (!r->http)
-        return error_set(err, ERR_CANCELED, "the client has left");
     struct login *l = arena_new(&r->arena, struct login);
     struct address client;
     r->state = l;
     l->account = in->username;
-    l->over_https = over_https(r);
-    l->expiry_us = r->now_us +
-                   config_int(api_info(r->api)->config, "security.session_lifetime_hours") * 3600 * SECOND_US;
+    l->session.by_password = true;
+    if (login_session_begin(r, &l->session, err) < 0)
+        return -1;
     origin_client(r->api->proxies, r->http, &client);
-    address_text(&client, l->address);
     login_attempt_init(&l->attempt, l->account, &client);
     struct password_turn turn = {.before = login_turn, .work = login_check, .after = login_judged};
     memcpy(turn.key, l->attempt.address, sizeof(turn.key));
@@ -200,7 +156,7 @@ static int logout_forget(struct req *r, struct core *core, struct error *err)
         identities_drop_sessions_of_user(ids, r->who.user_id, IDENTITY_END_LOGINS, NULL);
     else
         identities_drop_session(ids, r->who.token_hash);
-    req_add_header(r, "Set-Cookie", session_cookie(r, "", 0, r->http && over_https(r)));
+    login_session_clear_cookie(r, r->http && origin_is_https(r->api->proxies, r->http));
     return 0;
 }
 

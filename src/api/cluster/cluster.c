@@ -9,6 +9,7 @@
 #include "api/pipeline/internal.h"
 #include "api/pipeline/raw.h"
 #include "api/pipeline/raw_handlers.h"
+#include "api/pipeline/sign_in.h"
 #include "common/base/utf8.h"
 #include "common/config/config.h"
 #include "common/system/log.h"
@@ -48,6 +49,15 @@ int api_get_master(struct req *r, struct core *core, const struct wire_get_maste
         .has_custom_logo = config_get(info->config, "ui_customization.logo_paths.light_horizontal") != NULL,
         .rbac_enabled = r->api->by_roles,
         .strict_job_queue_control = config_bool(info->config, "security.authz.strict_job_queue_control")};
+    struct sign_in_provider p;
+    if (sign_in_provider_of(info->config, &r->arena, &p)) {
+        ret->sso_providers = arena_new(&r->arena, struct wire_sso_provider);
+        ret->sso_providers_n = 1;
+        *ret->sso_providers = (struct wire_sso_provider){.name = p.name,
+                                                         .sso_url = p.url,
+                                                         .type = p.type,
+                                                         .always_redirect = p.always_redirect};
+    }
     ret->feature_switches = feature_switches(info, &r->arena, &ret->feature_switches_n);
     ret->cluster_message = cluster_message_shown(r);
     return 0;
@@ -59,6 +69,20 @@ int api_get_telemetry(struct req *r, struct core *core, const struct wire_get_te
 {
     ret->enabled = false;
     return 0;
+}
+
+static void add_providers(struct req *r, struct strbuf *out)
+{
+    struct sign_in_provider p;
+    if (!sign_in_provider_of(api_info(r->api)->config, &r->arena, &p)) {
+        strbuf_adds(out, "null");
+        return;
+    }
+    strbuf_adds(out, "[{\"sso_url\":");
+    strbuf_add_json(out, p.url, strlen(p.url));
+    strbuf_adds(out, ",\"name\":");
+    strbuf_add_json(out, p.name, strlen(p.name));
+    strbuf_addf(out, ",\"type\":\"%s\",\"always_redirect\":%s}]", p.type, p.always_redirect ? "true" : "false");
 }
 
 int raw_info(struct req *r, struct core *core, struct error *err)
@@ -73,9 +97,10 @@ int raw_info(struct req *r, struct core *core, struct error *err)
     strbuf_add_json(out, info->cluster_id, strlen(info->cluster_id));
     strbuf_adds(out, ",\"cluster_name\":");
     strbuf_add_json(out, info->cluster_name, strlen(info->cluster_name));
-    strbuf_adds(
-        out,
-        ",\"telemetry\":{\"enabled\":false,\"otel_enabled\":false,\"otel_endpoint\":\"\"},\"sso_providers\":null}\n");
+    strbuf_adds(out,
+                ",\"telemetry\":{\"enabled\":false,\"otel_enabled\":false,\"otel_endpoint\":\"\"},\"sso_providers\":");
+    add_providers(r, out);
+    strbuf_adds(out, "}\n");
     return 0;
 }
 

@@ -31,10 +31,10 @@ static const char *address_of(struct req *r)
 /* The address is asked for once, while the client is still there. */
 const char *req_author(struct req *r)
 {
-    if (!r->route || r->who.kind == PRINCIPAL_TASK)
-        return NULL;
     if (r->run->author)
         return r->run->author;
+    if (!r->route || r->who.kind == PRINCIPAL_TASK)
+        return NULL;
     const struct change_author author = {.at_us = r->now_us,
                                          .user_id = r->who.user_id,
                                          .session_id = r->who.session_id,
@@ -43,6 +43,13 @@ const char *req_author(struct req *r)
                                          .address = address_of(r),
                                          .route = r->route->rpc};
     return r->run->author = change_author_text(&r->arena, &author);
+}
+
+void req_act_as(struct req *r, const char *username, const char *via, const char *route)
+{
+    const struct change_author author = {
+        .at_us = r->now_us, .username = username, .via = via, .address = address_of(r), .route = route};
+    r->run->author = change_author_text(&r->arena, &author);
 }
 
 const char *api_author_now(const struct api *a)

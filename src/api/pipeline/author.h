@@ -10,6 +10,10 @@
 /* Returns the text for store_act_as(), in the request's arena. NULL: what the request changes is not recorded, because
  * a task has sent it about itself. Call it on the loop. */
 const char *req_author(struct req *r);
+/* For a raw route whose handler itself has found out who asks, such as that of a login: what the request changes from
+ * now on is recorded with this name, whether the user has an account yet or not. `via` says by what the name was
+ * proved, and `route` is the route. Call it on the loop. */
+void req_act_as(struct req *r, const char *username, const char *via, const char *route);
 /* Returns req_author() of the request whose step is running on the loop now; NULL if there is none. */
 const char *api_author_now(const struct api *a);
 

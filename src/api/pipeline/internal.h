@@ -9,6 +9,7 @@ struct agent_texts;
 struct byte_streams;
 struct continuing;
 struct deleted_places;
+struct device_logins;
 struct joining;
 struct live;
 struct log_feeds;
@@ -18,6 +19,7 @@ struct permissions;
 struct proxies;
 struct proxy;
 struct reporting;
+struct sso;
 struct topics;
 struct updates;
 
@@ -43,6 +45,8 @@ struct api {
     struct reporting *reporting;   /* checkpoints that requests are about to report, by UUID */
     struct byte_streams *streams;  /* connections of clients to ports of tasks */
     struct proxy *proxy;           /* what requests to /proxy/ share */
+    struct device_logins *device_logins; /* of machines without a browser, that wait to be allowed */
+    struct sso *sso; /* the provider at which people log in */
     bool sharing_open;             /* security.sharing is open: everybody who is logged in may change everything */
     bool by_roles;                 /* security.authz.type is rbac: roles say who may do what */
     struct updates *updates;       /* the subscribers of /stream */

@@ -21,6 +21,8 @@ int raw_checkpoint(struct req *r, struct core *core, struct error *err);
 int raw_preview_gc(struct req *r, struct store *db, struct error *err);
 int raw_interactive_link(struct req *r, struct core *core, struct error *err);
 int raw_wait_link(struct req *r, struct core *core, struct error *err);
+int raw_oidc_login(struct req *r, struct core *core, struct error *err);
+int raw_oidc_callback(struct req *r, struct core *core, struct error *err);
 int raw_proxy(struct req *r, struct core *core, struct error *err);
 int raw_tasks(struct req *r, struct core *core, struct error *err);
 int raw_usage_raw(struct req *r, struct core *core, struct error *err);

@@ -27,6 +27,20 @@ void base64_encode(const void *data, size_t n, struct strbuf *out)
     out->s[out->n] = '\0';
 }
 
+void base64_url_encode(const void *data, size_t n, struct strbuf *out)
+{
+    size_t first = out->n;
+    base64_encode(data, n, out);
+    for (size_t i = first; i < out->n; i++) {
+        char *c = &out->s[i];
+        if (*c == '=') {
+            strbuf_truncate(out, i);
+            break;
+        }
+        *c = *c == '+' ? '-' : *c == '/' ? '_' : *c;
+    }
+}
+
 /* For each character its value plus one; 0 for characters that base64 does not use. */
 static const uint8_t values[256] = {
     ['A'] = 1,  ['B'] = 2,  ['C'] = 3,  ['D'] = 4,  ['E'] = 5,  ['F'] = 6,  ['G'] = 7,  ['H'] = 8,  ['I'] = 9,

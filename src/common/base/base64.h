@@ -1,5 +1,4 @@
-/* Base64 (RFC 4648). Written in the standard alphabet with padding; read in that or the URL-safe alphabet, with or
- * without padding. */
+/* Base64 (RFC 4648). Read in the standard or the URL-safe alphabet, with or without padding. */
 #ifndef DET_COMMON_BASE_BASE64_H
 #define DET_COMMON_BASE_BASE64_H
 
@@ -14,7 +13,10 @@ static inline size_t base64_decoded_max(size_t n)
     return n / 4 * 3 + 3;
 }
 
+/* The standard alphabet with padding. */
 void base64_encode(const void *data, size_t n, struct strbuf *out);
+/* The URL-safe alphabet without padding. */
+void base64_url_encode(const void *data, size_t n, struct strbuf *out);
 /* Decodes n characters; `out` has room for base64_decoded_max(n) bytes. Returns -1 if a character (white space
  * included) or the length is invalid. */
 int base64_decode(const char *s, size_t n, uint8_t *out, size_t *ret_n);

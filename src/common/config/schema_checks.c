@@ -247,9 +247,14 @@ CHECK(check_saml)
 
 CHECK(check_oidc)
 {
-    static const char *const names[] = {"provider",    "client_id",         "client_secret",
-                                        "idp_sso_url", "idp_recipient_url", NULL};
+    static const char *const names[] = {"provider", "client_id", "idp_sso_url", "idp_recipient_url", NULL};
+    static const char *const urls[] = {"idp_sso_url", "idp_recipient_url"};
     need_all(v, names, path, place, problems);
+    for (size_t i = 0; i < sizeof(urls) / sizeof(*urls); i++) {
+        const char *url = is_set(v, urls[i]) ? member_text(v, urls[i]) : NULL;
+        if (url && strncmp(url, "https://", 8) != 0 && strncmp(url, "http://", 7) != 0)
+            problem("%s must begin with https:// or http://, found \"%s\"", urls[i], url);
+    }
 }
 
 CHECK(check_resource_manager)

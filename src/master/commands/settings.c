@@ -150,6 +150,15 @@ static void check_role_of_creators(struct config *c)
                    "4 Viewer (det rbac list-roles --exclude-global-roles shows all)");
 }
 
+/* Not a check of the section alone: the secret may be in the environment, and the rest in the file. */
+static void check_sign_in(struct config *c)
+{
+    const char *secret = config_str(c, "oidc.client_secret");
+    if (config_bool(c, "oidc.enabled") && (!secret || !*secret))
+        config_problem(c, "oidc.client_secret",
+                       "must be set while oidc.enabled is true, here or as DET_OIDC_CLIENT_SECRET in the environment");
+}
+
 static void check_ssh(struct config *c)
 {
     bool rsa = strcmp(config_str(c, "security.ssh.key_type"), "RSA") == 0;
@@ -365,6 +374,7 @@ int master_settings_load(const struct config_input *in, struct config **ret, str
     check_database(c);
     check_tokens(c);
     check_role_of_creators(c);
+    check_sign_in(c);
     check_ssh(c);
     check_logos(c);
     check_resource_managers(c);

@@ -26,6 +26,16 @@ DELETE FROM user_groups WHERE id = $id;
 -- missing: group '$id'
 SELECT {store_group} FROM user_groups g WHERE g.id = $id;
 
+-- name: groups_by_name with name: text
+-- function: store_group_by_name returns row
+-- missing: group '$name'
+SELECT {store_group} FROM user_groups g WHERE g.name = $name;
+
+-- name: groups_of_user with user_id: id
+-- function: store_groups_of_user returns rows
+SELECT {store_group} FROM user_groups g
+WHERE g.id IN (SELECT m.group_id FROM group_members m WHERE m.user_id = $user_id) ORDER BY g.id;
+
 -- fragment: groups_count
 SELECT count(*) FROM user_groups g WHERE 1 = 1
 

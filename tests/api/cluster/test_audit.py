@@ -202,8 +202,15 @@ def accept_agent(w):
     w.call("AcceptAgent", {"fingerprint": asking[0]["fingerprint"]}, agentId="far")
 
 
+def device_logged_in(w):
+    begun = w.call("StartDeviceLogin", {"device": "d"}, token=None)
+    w.call("AnswerDeviceLogin", {"userCode": begun["userCode"], "allow": True})
+    return w.call("PollDeviceLogin", {"deviceCode": begun["deviceCode"]}, token=None)["token"]
+
+
 CALLS = {
     "Login": logged_in,
+    "PollDeviceLogin": device_logged_in,
     "Logout": lambda w: w.call("Logout", token=logged_in(w)),
     "PostUser": lambda w: w.user(),
     "PatchUser": lambda w: w.call("PatchUser", {"displayName": "d"}, userId=w.user()["id"]),

@@ -46,6 +46,7 @@ const ALL: Page[] = [
     load: component(() => import("@features/experiments/ExperimentPage"), "ExperimentPage", ({ id, tab }) => ({ key: id, id: Number(id), tab: tab ?? "overview" })) },
   { path: "experiments/:experiment/trials/:id/:tab=metrics|logs|hyperparameters|profiler|checkpoints?", needs: ["getTrial"],
     load: component(() => import("@features/trials/TrialPage"), "TrialPage", ({ id, tab }) => ({ key: id, id: Number(id), tab: tab ?? "metrics" })) },
+  { path: "device", needs: ["getDeviceLogin", "answerDeviceLogin"], load: component(() => import("@features/session/DevicePage"), "DevicePage", (_, user) => ({ user })) },
   { path: "create", needs: ["createExperiment"], load: component(() => import("@features/create/CreatePage"), "CreatePage") },
   { path: "compare", needs: ["getExperiment", "compareTrials"], load: component(() => import("@features/experiments/ComparePage"), "ComparePage") },
   { path: "projects/:id/notes", needs: ["getProject", "putProjectNotes"], load: component(() => import("@features/workspaces/ProjectNotesPage"), "ProjectNotesPage", ({ id }) => ({ key: id, id: Number(id) })) },

@@ -19,5 +19,7 @@ int role_id_by_name(struct cli *cli, const char *name, int32_t *ret, struct erro
 
 /* Keeps the token as the login of the user whom the master knows by it, and says who that is. */
 int login_with_token(struct cli *cli, const char *token, struct error *err);
+/* `det auth login --device`: shows a code, and waits until it is confirmed elsewhere. */
+int login_on_another_device(struct cli *cli, struct error *err);
 
 #endif

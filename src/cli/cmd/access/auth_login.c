@@ -215,6 +215,12 @@ int cmd_auth_login(struct cli *cli, const struct args_auth_login *args, struct e
 {
     cleanup_json struct json_object *info = NULL;
     struct json_object *all, *provider = NULL;
+    if (args->device && (args->provider || args->headless))
+        return error_set(err, ERR_USAGE,
+                         "--device is not used together with --provider or --headless: whoever confirms "
+                         "the code logs in there in whatever way");
+    if (args->device)
+        return login_on_another_device(cli, err);
     if (fetch_providers(cli, &info, &all, err) < 0)
         return -1;
     if (!all) {

@@ -67,12 +67,21 @@ static void test_base64__any_bytes_come_back_within_the_stated_room(void **state
     }
 }
 
+static void test_base64__the_url_alphabet_has_neither_plus_nor_slash_nor_padding(void **state)
+{
+    struct strbuf b cleanup_strbuf = STRBUF_INIT;
+    strbuf_adds(&b, "x=");
+    base64_url_encode("\xfb\xff\xfe\x3f", 4, &b);
+    assert_string_equal(strbuf_str(&b), "x=-__-Pw");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_base64__agrees_with_the_rfc),
         cmocka_unit_test(test_base64__reads_the_url_alphabet_and_missing_padding),
         cmocka_unit_test(test_base64__refuses_what_is_none),
+        cmocka_unit_test(test_base64__the_url_alphabet_has_neither_plus_nor_slash_nor_padding),
         cmocka_unit_test(test_base64__any_bytes_come_back_within_the_stated_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -209,7 +209,7 @@ static void test_settings__one_round_tells_everything(void **state)
                                        "webhooks.allowed_addresses[0]",
                                        "cache.cache_dir: ignored: ",
                                        "logging.type: refused: ",
-                                       "oidc.enabled: refused: ",
+                                       "oidc: idp_sso_url must begin with https:// or http://",
                                        "scim.enabled: refused: ",
                                        "task_container_defaults.kubernetes: ignored: ",
                                        "task_container_defaults.bind_mounts: expected",

@@ -1,11 +1,12 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { send } from "@shared/api/client";
 import { queries, useApi } from "@shared/api/query";
 import * as api from "@shared/api/routes.gen";
+import type { SSOProvider } from "@shared/api/routes.gen";
 import { Button } from "@shared/ui/Button";
 import { TextField } from "@shared/ui/Form";
 import { useTitle } from "@shared/lib/hooks";
-import { safeTarget, useAddress } from "@shared/lib/address";
+import { belowRoot, safeTarget, useAddress } from "@shared/lib/address";
 import "./signin.css";
 
 /** Name and password; what happens then is the caller's. */
@@ -38,6 +39,25 @@ export function SignInForm({ onDone, username: known = "" }: { onDone: () => voi
 
 const said = (error: Error) => (error.message === "invalid credentials" ? "There is no user with this name and password." : error.message);
 
+/** Where a login at a provider begins. It ends at this page of the interface. */
+export const providerLogin = (url: string, target: string) => `${url}?relayState=${encodeURIComponent(belowRoot(target))}`;
+
+/** With ?password in the address nobody is sent on, so that an admin with a password gets in when the provider is down. */
+function Providers({ providers, target, stay }: { providers: SSOProvider[]; target: string; stay: boolean }) {
+  const only = providers.length === 1 ? providers[0] : undefined;
+  const straight = !stay && only?.alwaysRedirect ? only.ssoUrl : "";
+  useEffect(() => {
+    if (straight) location.replace(providerLogin(straight, target));
+  }, [straight]);
+  return (
+    <>
+      {providers.map((p) => (
+        <Button key={p.name} onClick={() => location.assign(providerLogin(p.ssoUrl, target))}>Sign in with {p.name}</Button>
+      ))}
+    </>
+  );
+}
+
 /** The page at /det/login. Whoever was sent here from elsewhere goes back there. */
 export function SignInPage() {
   useTitle("Sign in");
@@ -53,6 +73,7 @@ export function SignInPage() {
         <img src={new URL("favicon.svg", document.baseURI).pathname} width={36} height={36} alt="" />
         <h1>Sign in to {master?.clusterName || "Determined"}</h1>
         <SignInForm onDone={done} />
+        <Providers providers={master?.ssoProviders ?? []} target={safeTarget(query.get("redirect"))} stay={query.has("password")} />
         <p class="muted">No account, or a forgotten password? An admin of this cluster can help.</p>
       </div>
     </main>

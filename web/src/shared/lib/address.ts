@@ -75,3 +75,9 @@ export function safeTarget(wanted: string | null): string {
     return base.href;
   }
 }
+
+/** An address of this master as the master itself knows it, without the prefix that a reverse proxy puts before it. */
+export function belowRoot(href: string): string {
+  const url = new URL(href, base);
+  return url.pathname.slice(root.pathname.length - 1) + url.search + url.hash;
+}
