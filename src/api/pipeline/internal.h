@@ -41,18 +41,18 @@ struct api {
     struct cluster_message *cluster_message; /* of the admins to all users */
     struct api_log_stats log_stats;
     struct deleted_places *deleted_places;
-    struct continuing *continuing; /* experiments that requests are about to continue */
-    struct reporting *reporting;   /* checkpoints that requests are about to report, by UUID */
-    struct byte_streams *streams;  /* connections of clients to ports of tasks */
-    struct proxy *proxy;           /* what requests to /proxy/ share */
+    struct continuing *continuing;       /* experiments that requests are about to continue */
+    struct reporting *reporting;         /* checkpoints that requests are about to report, by UUID */
+    struct byte_streams *streams;        /* connections of clients to ports of tasks */
+    struct proxy *proxy;                 /* what requests to /proxy/ share */
     struct device_logins *device_logins; /* of machines without a browser, that wait to be allowed */
-    struct sso *sso; /* the provider at which people log in */
-    bool sharing_open;             /* security.sharing is open: everybody who is logged in may change everything */
-    bool by_roles;                 /* security.authz.type is rbac: roles say who may do what */
-    struct updates *updates;       /* the subscribers of /stream */
-    struct req *running;           /* the request whose step is running on the loop; NULL: none is */
-    int next_turn_n;               /* number of requests that go on in the loop's next turn */
-    struct topics *topics;         /* streams and long polls that wait for something to happen, by topic */
+    struct sso *sso;                     /* the provider at which people log in */
+    bool sharing_open;       /* security.sharing is open: everybody who is logged in may change everything */
+    bool by_roles;           /* security.authz.type is rbac: roles say who may do what */
+    struct updates *updates; /* the subscribers of /stream */
+    struct req *running;     /* the request whose step is running on the loop; NULL: none is */
+    int next_turn_n;         /* number of requests that go on in the loop's next turn */
+    struct topics *topics;   /* streams and long polls that wait for something to happen, by topic */
 };
 
 /* A step on the loop: tells the master that checkpoints are marked for removal, or that an experiment is due for
