@@ -5,8 +5,9 @@ import stat
 import pytest
 from support.cluster import CONTRACT, PASSWORD, client_hash
 
-# Exactly these routes answer without credentials (contract: `unauth` rows, /info, /health; / only redirects).
-OPEN = {("POST", "/api/v1/auth/login"), ("GET", "/api/v1/master"), ("GET", "/api/v1/master/telemetry"),
+# Exactly these routes answer without credentials (contract: `unauth` rows, /info, /health; / only redirects). A machine without a browser
+# asks for its login by two of them, and has nothing before a person allows it.
+OPEN = {("POST", "/api/v1/auth/login"), ("POST", "/api/v1/auth/device"), ("POST", "/api/v1/auth/device/poll"), ("GET", "/api/v1/master"), ("GET", "/api/v1/master/telemetry"),
         ("GET", "/info"), ("GET", "/health"), ("GET", "/")}
 RAW = [("GET", "/metrics"), ("GET", "/debug/prom/metrics"), ("POST", "/task-logs"), ("GET", "/experiments/1/model_def"),
        ("GET", "/users/me"), ("GET", "/agents"), ("GET", "/agents?id=x"), ("GET", "/api/v1/openapi.json"), ("GET", "/nowhere"), ("GET", "/info"), ("GET", "/health"),
