@@ -12,6 +12,7 @@ import pytest
 from support.fake_master import clients as fake_master
 from support.fake_master.launched import ID
 from support.ports import free_port
+from support.proxies import Proxy
 from support.waiting import wait_for
 
 SSHD = "/usr/sbin/sshd"
@@ -138,6 +139,19 @@ def test_bytes_go_both_ways_until_the_caller_leaves(det, echo):
     assert running.stdout.readline() == b"\0binary\xff\n"
     running.stdin.close()
     assert running.stdout.read() == b"" and running.wait() == 0
+
+
+@pytest.mark.parametrize("way", ["all", "excepted"])
+def test_a_proxy_of_the_environment_carries_requests_and_the_stream(det, master, echo, way):
+    proxy = Proxy("127.0.0.1", user="ann:pass word")
+    address = master.url.removeprefix("http://")
+    environment = {**det.environment, "http_proxy": f"http://ann:pass%20word@127.0.0.1:{proxy.port}", "no_proxy": address if way == "excepted" else ""}
+    running = subprocess.Popen([conftest.BUILD / "det", "shell", "tunnel", ID], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+    assert running.stdout.readline() == b"hello\n"
+    running.stdin.close()
+    assert running.stdout.read() == b"" and running.wait() == 0
+    proxy.close()
+    assert (f"CONNECT {address}" in proxy.asked and f"GET {master.url}/info" in proxy.asked) if way == "all" else proxy.asked == []
 
 
 def test_much_is_carried_with_little_memory(det, master):

@@ -1,64 +1,14 @@
 """Agents that reach their master through a proxy, which is a real one for CONNECT, and past it where no_proxy says so. The agent is in a
 network namespace; the proxy and the master are outside, at the address of the bridge."""
-import base64
-import contextlib
 import itertools
-import select
-import socket
-import threading
-import urllib.parse
 
 import pytest
 from support.cluster import PASSWORD, Cluster, wait_for
 from support.machines import machines, need_namespaces
 from support.ports import free_port
+from support.proxies import Proxy
 
 NUMBERS = itertools.count()
-
-
-class Proxy:
-    """Serves CONNECT and plain HTTP to whoever has the right name and password, and notes what was asked for."""
-
-    def __init__(self, address, user=None):
-        self.asked, self.refused = [], 0
-        self._right = f"Proxy-Authorization: Basic {base64.b64encode(user.encode()).decode()}" if user else ""
-        self._server = socket.create_server((address, 0))
-        self.port = self._server.getsockname()[1]
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self):
-        with contextlib.suppress(OSError):
-            while True:
-                connection, _ = self._server.accept()
-                threading.Thread(target=self._carry, args=(connection,), daemon=True).start()
-
-    def _carry(self, near):
-        with near, contextlib.suppress(OSError):
-            head = b""
-            while b"\r\n\r\n" not in head:
-                head += near.recv(65536)
-            words = head.decode().split("\r\n")
-            method, target, _ = words[0].split()
-            if self._right and self._right not in words:
-                self.refused += 1
-                near.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
-                return
-            self.asked.append(f"{method} {target}")
-            url = urllib.parse.urlsplit(target if "://" in target else f"//{target}")
-            with socket.create_connection((url.hostname, url.port)) as far:
-                if method == "CONNECT":
-                    near.sendall(b"HTTP/1.1 200 Connection established\r\nX-Proxy: test\r\n\r\n")
-                else:
-                    far.sendall(head.replace(target.encode(), url.path.encode(), 1))
-                while True:
-                    for one in select.select([near, far], [], [])[0]:
-                        data = one.recv(65536)
-                        if not data:
-                            return
-                        (far if one is near else near).sendall(data)
-
-    def close(self):
-        self._server.close()
 
 
 @pytest.fixture(scope="module")

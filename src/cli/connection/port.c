@@ -1,10 +1,14 @@
 #include "cli/connection/port.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/connection/address.h"
 #include "cli/connection/api_internal.h"
 #include "common/base/cleanup.h"
+#include "net/client/proxy_choice.h"
 #include "net/loop/loop.h"
 #include "net/streams/stream_join.h"
-#include "net/streams/ws_stream.h"
 
 struct joined {
     struct loop *loop;
@@ -42,6 +46,32 @@ static int run(struct cli *cli, const struct ws_client_options *o, int in, int o
     return rc;
 }
 
+/* The proxy of the environment through which the master is reached; NULL: none. A WebSocket knows only proxies for
+ * HTTP: with another one, such as that of a SOCKS server, it goes the direct way. */
+static const char *proxy_to_master(struct cli *cli)
+{
+    bool tls = address_is_tls(cli->master);
+    const char *from = strstr(cli->master, "://") + 3, *proxy = proxy_in_environment(tls);
+    char *host = arena_strndup(&cli->arena, from, strcspn(from, "/")), *colon = strrchr(host, ':');
+    long port = strtol(colon + 1, NULL, 10);
+    *colon = '\0';
+    if (*host == '[') { /* [::1] */
+        host++;
+        host[strcspn(host, "]")] = '\0';
+    }
+    if (!proxy || !proxy_is_needed(tls, host, port))
+        return NULL;
+    return !strstr(proxy, "://") || strncasecmp(proxy, "http://", 7) == 0 ? proxy : NULL;
+}
+
+void port_options(struct cli *cli, const struct session *s, struct ws_client_options *ret)
+{
+    *ret = (struct ws_client_options){.ca_file = s->trust.ca_file,
+                                      .tls_name = s->trust.name,
+                                      .tls_skip_verify = s->trust.skip_verify,
+                                      .proxy = proxy_to_master(cli)};
+}
+
 int port_join(struct cli *cli, const char *service, int in, int out, struct error *err)
 {
     struct session *s;
@@ -49,12 +79,10 @@ int port_join(struct cli *cli, const char *service, int in, int out, struct erro
     if (cli_session(cli, &s, err) < 0 || api_token(cli, &token, err) < 0)
         return -1;
     const char *const header[] = {arena_printf(&cli->arena, "Authorization: Bearer %s", token), NULL};
+    struct ws_client_options o;
+    port_options(cli, s, &o);
+    o.header = header;
     /* http://… becomes ws://…, and https://… becomes wss://… */
-    struct ws_client_options o = {.url = arena_printf(&cli->arena, "ws%s/proxy/%s/", cli->master + sizeof("http") - 1,
-                                                      service),
-                                  .header = header,
-                                  .ca_file = s->trust.ca_file,
-                                  .tls_name = s->trust.name,
-                                  .tls_skip_verify = s->trust.skip_verify};
+    o.url = arena_printf(&cli->arena, "ws%s/proxy/%s/", cli->master + sizeof("http") - 1, service);
     return run(cli, &o, in, out, err);
 }

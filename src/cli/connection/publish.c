@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/connection/api_internal.h"
+#include "cli/connection/port.h"
 #include "common/base/cleanup.h"
 #include "common/base/must.h"
 #include "common/json/json.h"
@@ -188,9 +189,7 @@ int publish_serve(struct publish *p, struct cli *cli, const char *task_id, struc
         return -1;
     p->err = cli->err;
     p->streams = byte_streams_new(p->loop);
-    p->options = (struct ws_client_options){.ca_file = s->trust.ca_file,
-                                            .tls_name = s->trust.name,
-                                            .tls_skip_verify = s->trust.skip_verify};
+    port_options(cli, s, &p->options);
     for (size_t i = 0; i < p->port_n; i++) {
         struct published *one = &p->port[i];
         /* http://… becomes ws://…, and https://… becomes wss://… */
