@@ -157,8 +157,8 @@ def choose(offers: List[Offer], results: List[List[Dict[str, str]]]) -> List[str
         raise Unreachable(
             "the machines of this trial do not reach each other: "
             + "; ".join(missing[:NAMED_MAX] + more)
-            + ". Let their ports through to one another (GLOO_PORT_RANGE narrows them), or name the network's interface "
-            "in task_container_defaults.dtrain_network_interface, which switches this check off"
+            + ". Let their ports through to one another (GLOO_PORT_RANGE narrows them), or name the interface "
+            "of their network in task_container_defaults.dtrain_network_interface, which switches this check off"
         )
     return chosen
 
