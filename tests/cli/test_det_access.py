@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
@@ -286,7 +287,8 @@ def test_a_cloud_gets_a_module_and_is_not_called(det, master, tmp_path, cloud, o
 
 
 NO_TERRAFORM = pytest.mark.skipif(not shutil.which("terraform"), reason="terraform is not installed")
-VALUES = {"cluster_id": "lab", "bucket": "b", "agent_token": "t" * 40, "initial_user_password": "Secret123", "scheduler_type": "fair_share", "port": 8080}
+VALUES = {"cluster_id": "lab", "bucket": "b", "agent_token": "t" * 40, "initial_user_password": "Secret123", "scheduler_type": "fair_share", "port": 8080,
+          "aux_containers": 16, "compute": json.dumps({"type": "aws", "ssh_key_name": "k"}), "aux": json.dumps({"type": "gcp", "name_prefix": "det-aux-"})}
 
 
 def terraform(directory, *words, **more):
@@ -297,6 +299,25 @@ def terraform(directory, *words, **more):
 def check_master_config(path):
     return subprocess.run([conftest.BUILD / "determined-master", "config", "check", path], capture_output=True, text=True, check=False,
                           env={"PATH": os.environ["PATH"]})
+
+
+@pytest.mark.parametrize("cloud", ["aws", "gcp"])
+def test_the_pools_of_a_module_launch_their_machines_by_keys_that_the_master_knows(det, tmp_path, cloud):
+    """Without Terraform: the values are filled in here."""
+    module = tmp_path / "module"
+    det("deploy", cloud, "up", *dict(CLOUDS)[cloud].split(), "-o", module)
+    parts = json.loads((pathlib.Path(__file__).parents[2] / "contract" / "config-parts.json").read_text())["parts"]["provider"]
+    known = {row["key"] for row in parts if cloud in row.get("only", [cloud])}
+    text = (module / "main.tf").read_text()
+    blocks = re.findall(r"^  (?:machines|compute|aux) += .*?^  }", text, re.MULTILINE | re.DOTALL)
+    used = {key for block in blocks for key in re.findall(r"^    (\w+) += ", block, re.MULTILINE)}
+    assert len(blocks) == 3 and {"type", "max_instances", "agent_package_url", "instance_type"} <= used <= known
+    config = (module / "master.yaml.tftpl").read_text()
+    for name, value in VALUES.items():
+        config = config.replace("${%s}" % name, str(value))
+    (tmp_path / "master.yaml").write_text(config)
+    checked = check_master_config(tmp_path / "master.yaml")
+    assert checked.returncode == 0, checked.stderr
 
 
 @NO_TERRAFORM

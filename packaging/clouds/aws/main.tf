@@ -1,4 +1,5 @@
-# A cluster on Amazon Web Services: one master, machines with GPUs, machines for tasks without slots, a bucket for checkpoints.
+# A cluster on Amazon Web Services: one master, which launches and ends machines with GPUs and machines for tasks without slots as they are
+# needed (docs/clouds.md), and a bucket for checkpoints. Before 'terraform destroy', end those machines: it does not know them.
 terraform {
   required_version = ">= 1.5"
   required_providers {
@@ -10,11 +11,33 @@ terraform {
 locals {
   further_tags = { for tag in var.add_tag : split("=", tag)[0] => join("=", slice(split("=", tag), 1, length(split("=", tag)))) }
   tags         = merge(local.further_tags, { determined_cluster = var.cluster_id })
-  pools = {
-    compute-pool = { type = var.compute_agent_instance_type, count = var.min_dynamic_agents, spot = var.spot }
-    aux-pool     = { type = var.aux_agent_instance_type, count = var.aux_agents, spot = false }
+  # What both pools have in common: resource_pools[].provider of master.yaml.
+  machines = {
+    type                      = "aws"
+    region                    = var.region
+    image_id                  = data.aws_ssm_parameter.image.value
+    ssh_key_name              = var.keypair
+    network_interface         = { public_ip = true, security_group_id = aws_security_group.agent.id }
+    iam_instance_profile_arn  = aws_iam_instance_profile.machine.arn
+    agent_package_url         = var.package_url
+    tag_value                 = var.cluster_id
+    custom_tags               = [for key, value in local.tags : { key = key, value = value }]
+    max_idle_agent_period     = var.max_idle_agent_period
+    max_agent_starting_period = var.max_agent_starting_period
   }
-  agents = merge([for pool, p in local.pools : { for i in range(p.count) : "${pool}-${i}" => merge(p, { pool = pool }) }]...)
+  compute = merge(local.machines, {
+    instance_name = "determined-agent-${var.cluster_id}-compute"
+    instance_type = var.compute_agent_instance_type
+    min_instances = var.min_dynamic_agents
+    max_instances = var.max_dynamic_agents
+    spot          = var.spot
+  }, { for key, value in { spot_max_price = var.spot_max_price } : key => value if value != null })
+  aux = merge(local.machines, {
+    instance_name = "determined-agent-${var.cluster_id}-aux"
+    instance_type = var.aux_agent_instance_type
+    min_instances = 0
+    max_instances = var.max_aux_agents
+  })
 }
 
 provider "aws" {
@@ -46,8 +69,44 @@ resource "aws_iam_role" "machine" {
   })
 }
 
+# The master launches machines, which get the role above. It reads and writes checkpoints, too.
+resource "aws_iam_role" "master" {
+  name_prefix        = "det-${var.cluster_id}-master-"
+  assume_role_policy = aws_iam_role.machine.assume_role_policy
+}
+
+resource "aws_iam_role_policy" "machines" {
+  role = aws_iam_role.master.id
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [
+      {
+        Effect = "Allow"
+        Action = [
+          "ec2:RunInstances", "ec2:TerminateInstances", "ec2:CreateTags", "ec2:DescribeInstances", "ec2:DescribeImages",
+          "ec2:DescribeSpotInstanceRequests"
+        ]
+        Resource = "*"
+      },
+      { Effect = "Allow", Action = "iam:PassRole", Resource = aws_iam_role.machine.arn },
+      {
+        Effect    = "Allow"
+        Action    = "iam:CreateServiceLinkedRole"
+        Resource  = "*"
+        Condition = { StringEquals = { "iam:AWSServiceName" = "spot.amazonaws.com" } }
+      }
+    ]
+  })
+}
+
+resource "aws_iam_instance_profile" "master" {
+  name_prefix = "det-${var.cluster_id}-master-"
+  role        = aws_iam_role.master.name
+}
+
 resource "aws_iam_role_policy" "checkpoints" {
-  role = aws_iam_role.machine.id
+  for_each = { machine = aws_iam_role.machine.id, master = aws_iam_role.master.id }
+  role     = each.value
   policy = jsonencode({
     Version = "2012-10-17"
     Statement = [{
@@ -116,7 +175,7 @@ resource "aws_instance" "master" {
   instance_type          = var.master_instance_type
   key_name               = var.keypair
   vpc_security_group_ids = [aws_security_group.master.id]
-  iam_instance_profile   = aws_iam_instance_profile.machine.name
+  iam_instance_profile   = aws_iam_instance_profile.master.name
   root_block_device { volume_size = 200 }
   metadata_options { http_tokens = "required" }
   tags = { Name = "determined-master-${var.cluster_id}" }
@@ -129,37 +188,9 @@ resource "aws_instance" "master" {
       agent_token           = random_password.agent_token.result
       initial_user_password = var.initial_user_password
       scheduler_type        = var.scheduler_type
-    })
-  })
-  lifecycle { ignore_changes = [ami] }
-}
-
-resource "aws_instance" "agent" {
-  for_each               = local.agents
-  ami                    = data.aws_ssm_parameter.image.value
-  instance_type          = each.value.type
-  key_name               = var.keypair
-  vpc_security_group_ids = [aws_security_group.agent.id]
-  iam_instance_profile   = aws_iam_instance_profile.machine.name
-  root_block_device { volume_size = 200 }
-  metadata_options { http_tokens = "required" }
-  tags = { Name = "determined-agent-${var.cluster_id}-${each.key}" }
-  dynamic "instance_market_options" {
-    for_each = each.value.spot ? [1] : []
-    content {
-      market_type = "spot"
-      spot_options { max_price = var.spot_max_price }
-    }
-  }
-  user_data = templatefile("${path.module}/machine.sh.tftpl", {
-    package_url = var.package_url
-    program     = "determined-agent"
-    config = yamlencode({
-      master_host   = aws_instance.master.private_ip
-      master_port   = 8080
-      agent_id      = each.key
-      resource_pool = each.value.pool
-      token         = random_password.agent_token.result
+      compute               = jsonencode(local.compute)
+      aux                   = jsonencode(local.aux)
+      aux_containers        = var.max_aux_containers_per_agent
     })
   })
   lifecycle { ignore_changes = [ami] }

@@ -1,4 +1,5 @@
-# A cluster on Google Cloud: one master, machines with GPUs, machines for tasks without slots, a bucket for checkpoints.
+# A cluster on Google Cloud: one master, which launches and ends machines with GPUs and machines for tasks without slots as they are needed
+# (docs/clouds.md), and a bucket for checkpoints. Before 'terraform destroy', end those machines: it does not know them.
 terraform {
   required_version = ">= 1.5"
   required_providers {
@@ -11,11 +12,40 @@ locals {
   zone           = coalesce(var.zone, "${var.region}-b")
   further_labels = { for label in var.add_label : split("=", label)[0] => split("=", label)[1] }
   labels         = merge(local.further_labels, { determined_cluster = lower(var.cluster_id) })
-  pools = {
-    compute-pool = { type = var.compute_agent_instance_type, count = var.min_dynamic_agents, gpus = var.gpu_num, preemptible = var.preemptible }
-    aux-pool     = { type = var.aux_agent_instance_type, count = var.aux_agents, gpus = 0, preemptible = false }
+  # What both pools have in common: resource_pools[].provider of master.yaml.
+  machines = {
+    type                      = "gcp"
+    project                   = var.project_id
+    zone                      = local.zone
+    boot_disk_source_image    = var.image
+    boot_disk_size            = var.disk_size
+    boot_disk_type            = var.disk_type
+    network_interface         = { network = google_compute_network.cluster.id, external_ip = true }
+    network_tags              = ["determined-agent"]
+    service_account           = { email = google_service_account.machine.email }
+    agent_package_url         = var.package_url
+    label_value               = lower(var.cluster_id)
+    labels                    = local.labels
+    max_idle_agent_period     = var.max_idle_agent_period
+    max_agent_starting_period = var.max_agent_starting_period
   }
-  agents = merge([for pool, p in local.pools : { for i in range(p.count) : "${pool}-${i}" => merge(p, { pool = pool }) }]...)
+  compute = merge(local.machines, {
+    name_prefix   = substr("det-${lower(var.cluster_id)}-compute-", 0, 30)
+    min_instances = var.min_dynamic_agents
+    max_instances = var.max_dynamic_agents
+    instance_type = {
+      machine_type = var.compute_agent_instance_type
+      gpu_type     = var.gpu_type
+      gpu_num      = var.gpu_num
+      preemptible  = var.preemptible
+    }
+  })
+  aux = merge(local.machines, {
+    name_prefix   = substr("det-${lower(var.cluster_id)}-aux-", 0, 30)
+    min_instances = 0
+    max_instances = var.max_aux_agents
+    instance_type = { machine_type = var.aux_agent_instance_type, gpu_num = 0 }
+  })
 }
 
 provider "google" {
@@ -49,6 +79,29 @@ resource "google_storage_bucket_iam_member" "checkpoints" {
   bucket = google_storage_bucket.checkpoints.name
   role   = "roles/storage.objectAdmin"
   member = "serviceAccount:${google_service_account.machine.email}"
+}
+
+# The master launches machines, which get the account above. It reads and writes checkpoints, too.
+resource "google_service_account" "master" {
+  account_id = "det-${lower(var.cluster_id)}-master"
+}
+
+resource "google_project_iam_member" "machines" {
+  project = var.project_id
+  role    = "roles/compute.instanceAdmin.v1"
+  member  = "serviceAccount:${google_service_account.master.email}"
+}
+
+resource "google_service_account_iam_member" "machines" {
+  service_account_id = google_service_account.machine.name
+  role               = "roles/iam.serviceAccountUser"
+  member             = "serviceAccount:${google_service_account.master.email}"
+}
+
+resource "google_storage_bucket_iam_member" "master" {
+  bucket = google_storage_bucket.checkpoints.name
+  role   = "roles/storage.objectAdmin"
+  member = "serviceAccount:${google_service_account.master.email}"
 }
 
 resource "google_compute_network" "cluster" {
@@ -92,7 +145,7 @@ resource "google_compute_instance" "master" {
     access_config {}
   }
   service_account {
-    email  = google_service_account.machine.email
+    email  = google_service_account.master.email
     scopes = ["cloud-platform"]
   }
   metadata_startup_script = templatefile("${path.module}/machine.sh.tftpl", {
@@ -105,51 +158,9 @@ resource "google_compute_instance" "master" {
       agent_token           = random_password.agent_token.result
       initial_user_password = var.initial_user_password
       scheduler_type        = var.scheduler_type
-    })
-  })
-}
-
-resource "google_compute_instance" "agent" {
-  for_each     = local.agents
-  name         = "det-${lower(var.cluster_id)}-${each.key}"
-  machine_type = each.value.type
-  tags         = ["determined-agent"]
-  boot_disk {
-    initialize_params {
-      image = var.image
-      size  = var.disk_size
-      type  = var.disk_type
-    }
-  }
-  dynamic "guest_accelerator" {
-    for_each = each.value.gpus > 0 ? [1] : []
-    content {
-      type  = var.gpu_type
-      count = each.value.gpus
-    }
-  }
-  scheduling {
-    preemptible         = each.value.preemptible
-    automatic_restart   = !each.value.preemptible
-    on_host_maintenance = "TERMINATE"
-  }
-  network_interface {
-    network = google_compute_network.cluster.name
-    access_config {}
-  }
-  service_account {
-    email  = google_service_account.machine.email
-    scopes = ["cloud-platform"]
-  }
-  metadata_startup_script = templatefile("${path.module}/machine.sh.tftpl", {
-    package_url = var.package_url
-    program     = "determined-agent"
-    config = yamlencode({
-      master_host   = google_compute_instance.master.network_interface[0].network_ip
-      master_port   = var.port
-      agent_id      = each.key
-      resource_pool = each.value.pool
-      token         = random_password.agent_token.result
+      compute               = jsonencode(local.compute)
+      aux                   = jsonencode(local.aux)
+      aux_containers        = var.max_aux_containers_per_agent
     })
   })
 }

@@ -83,14 +83,38 @@ variable "gpu_num" {
 
 variable "min_dynamic_agents" {
   type        = number
-  default     = 1
-  description = "Machines with GPUs"
+  default     = 0
+  description = "Machines with GPUs that always run"
 }
 
-variable "aux_agents" {
+variable "max_dynamic_agents" {
   type        = number
-  default     = 1
-  description = "Machines for tasks without slots"
+  default     = 5
+  description = "Most machines with GPUs"
+}
+
+variable "max_aux_agents" {
+  type        = number
+  default     = 5
+  description = "Most machines for tasks without slots"
+}
+
+variable "max_aux_containers_per_agent" {
+  type        = number
+  default     = 16
+  description = "Tasks without slots on one machine"
+}
+
+variable "max_idle_agent_period" {
+  type        = string
+  default     = "10m"
+  description = "Time without tasks after which a machine is ended"
+}
+
+variable "max_agent_starting_period" {
+  type        = string
+  default     = "20m"
+  description = "Time within which the agent of a new machine has to connect"
 }
 
 variable "preemptible" {
