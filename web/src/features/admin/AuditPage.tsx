@@ -136,7 +136,7 @@ export function AuditPage() {
       <header class="page-head">
         <h1>Audit log</h1><span class="muted number" role="status">{busy ? "reading" : `${count(shown.length, "record")}${more ? ", more are older" : ""}`}</span>
         <span class="grow" />
-        <Menu label="Save all records that fit" actions={[{ label: "As CSV", perform: () => save("csv") }, { label: "As JSON", perform: () => save("json") }]}>{saving ? "Reading" : "Export"}</Menu>
+        <Menu label="Export all records that fit" actions={[{ label: "As CSV", perform: () => save("csv") }, { label: "As JSON", perform: () => save("json") }]}>{saving ? "Reading" : "Export"}</Menu>
       </header>
       <div class="toolbar unprinted">
         <SearchField label="Search these records" value={text} onInput={(value) => setText(value || null)} />

@@ -21,7 +21,7 @@ import "@shared/ui/state.css";
 
 const COLUMNS: Column<User>[] = [
   { key: "name", title: "User", width: "minmax(140px, 2fr)", cell: (u) => <><b class="cut">{plain(u.username)}</b>{u.displayName && <span class="muted cut">{plain(u.displayName)}</span>}</> },
-  { key: "admin", title: "Role", width: "90px", cell: (u) => (u.admin ? "Admin" : "User") },
+  { key: "admin", title: "Role", width: "90px", wide: true, cell: (u) => (u.admin ? "Admin" : "User") },
   { key: "active", title: "State", width: "110px", cell: (u) => <span class={`state ${u.active ? "good" : "idle"}`}>{u.active ? "active" : "deactivated"}</span> },
   { key: "remote", title: "Signs in", width: "140px", wide: true, cell: (u) => (u.remote ? "at a provider" : "by password") },
   { key: "last", title: "Last sign-in", width: "120px", wide: true, cell: (u) => <Ago time={u.lastAuthAt} /> },

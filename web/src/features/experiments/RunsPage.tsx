@@ -35,8 +35,8 @@ const HPARAMS_MAX = 4;
 const link = (r: FlatRun) => to(`experiments/${r.experiment?.id}/trials/${r.id}`);
 
 const COLUMNS: Column<FlatRun>[] = [
-  { key: "id", title: "Run", width: "84px", sort: "down", cell: (r) => <a class="number" href={link(r)}>{r.id}</a> },
-  { key: "experimentName", title: "Experiment", width: "minmax(150px, 3fr)", sort: "up", cell: (r) => <><span class="cut" title={plain(r.experiment?.name ?? "")}>{plain(r.experiment?.name ?? "")}</span>{r.archived && <span class="muted">archived</span>}</> },
+  { key: "id", title: "Run", width: "66px", sort: "down", cell: (r) => <a class="number" href={link(r)}>{r.id}</a> },
+  { key: "experimentName", title: "Experiment", width: "minmax(112px, 3fr)", sort: "up", cell: (r) => <><span class="cut" title={plain(r.experiment?.name ?? "")}>{plain(r.experiment?.name ?? "")}</span>{r.archived && <span class="muted">archived</span>}</> },
   { key: "state", title: "State", width: "126px", sort: "up", cell: (r) => <StateBadge state={r.state} /> },
   { key: "searcherMetricsVal", title: "Best metric", width: "112px", sort: "up", end: true, wide: true, cell: (r) => <span class="cut" title={plain(r.experiment?.searcherMetric ?? "")}>{r.searcherMetricValue === undefined ? "–" : metric(r.searcherMetricValue)}</span> },
 ];

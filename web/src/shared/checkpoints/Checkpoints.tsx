@@ -24,10 +24,10 @@ const isWhole = (c: Checkpoint) => c.state === "STATE_COMPLETED" || c.state === 
 const archiveOf = (uuid: string) => new URL(`checkpoints/${uuid}`, root).href;
 
 const columnsOf = (show: (c: Checkpoint) => void, trials: boolean): Column<Checkpoint>[] => [
-  { key: "steps", title: "Batches", width: "92px", sort: "down", end: true, cell: (c) => stepsOf(c).toLocaleString("en") },
-  { key: "uuid", title: "Checkpoint", width: "minmax(110px, 2fr)", cell: (c) => <button type="button" class="link mono cut" title={c.uuid} onClick={() => show(c)}>{c.uuid}</button> },
+  { key: "steps", title: "Batches", width: "86px", sort: "down", end: true, cell: (c) => stepsOf(c).toLocaleString("en") },
+  { key: "uuid", title: "Checkpoint", width: "minmax(96px, 2fr)", cell: (c) => <button type="button" class="link mono cut" title={c.uuid} onClick={() => show(c)}>{c.uuid}</button> },
   ...(trials ? [{ key: "trial", title: "Trial", width: "80px", sort: "up" as const, wide: true, cell: (c: Checkpoint) => (c.training?.trialId ? <a href={to(`experiments/${c.training.experimentId}/trials/${c.training.trialId}/checkpoints`)}>{c.training.trialId}</a> : "–") }] : []),
-  { key: "state", title: "State", width: "140px", cell: (c) => <StateBadge state={c.state} /> },
+  { key: "state", title: "State", width: "118px", cell: (c) => <StateBadge state={c.state} /> },
   { key: "metric", title: "Metric", width: "110px", sort: "up", end: true, wide: true, cell: (c) => metric(c.training?.searcherMetric) },
   { key: "size", title: "Size", width: "96px", end: true, wide: true, cell: (c) => bytes(sizeOf(c)) },
   { key: "time", title: "Stored", width: "110px", sort: "down", wide: true, cell: (c) => <Ago time={c.reportTime} /> },

@@ -96,7 +96,7 @@ function options(series: Series[], height: number, log: boolean, onMove: (index:
   return {
     width: 320,
     height,
-    padding: [8, xText ? 28 : 12, 0, 0],
+    padding: [8, xText ? 28 : 20, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { size: 6 }, drag: { x: true, y: false } },
     scales: { x: { time }, y: log ? { distr: 3 } : {} },
