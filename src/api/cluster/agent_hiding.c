@@ -7,7 +7,6 @@
 
 bool agent_hides(const struct req *r)
 {
-    /* an agent without containers is asked for, too */
     return !access_has(r, PERMISSION_VIEW_SENSITIVE_AGENT_INFO, 0);
 }
 
