@@ -127,6 +127,7 @@ static void fire_timer(struct core *c, struct timer *t)
     case TIMER_KILL_AGAIN:
     case TIMER_TASK_LIMIT:
     case TIMER_TASK_IDLE:
+    case TIMER_MAX_TIME:
         allocation_timer(c, t);
         return;
     case TIMER_TRIAL_INVALID_HP:

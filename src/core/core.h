@@ -68,7 +68,8 @@ struct core_experiment_spec {
     int32_t max_slots; /* -1: no limit */
     int32_t max_restarts;
     int32_t preemption_timeout_s;
-    uint32_t seed; /* experiment_seed */
+    int64_t max_time_us; /* how long one run of a trial may take; 0: no limit */
+    uint32_t seed;       /* experiment_seed */
     bool has_log_retention;
     int32_t log_retention_days;        /* -1: for ever */
     const char *searcher;              /* JSON object: the configuration's `searcher`, with its defaults */
@@ -99,6 +100,7 @@ struct core_task_spec {
     int32_t max_slots; /* -1: no limit */
     double weight;
     int64_t idle_timeout_us; /* 0: the task may be idle for ever */
+    int64_t max_time_us;     /* 0: the task may run for ever */
     /* The members from here on belong to generic tasks. */
     bool no_pause;
     int32_t preemption_timeout_s;

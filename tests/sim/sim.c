@@ -730,6 +730,7 @@ int sim_create(struct sim *sim, const struct sim_experiment *x)
         .weight = 1,
         .max_slots = -1,
         .max_restarts = x->max_restarts,
+        .max_time_us = x->max_time_ms * MS,
         .preemption_timeout_s = x->preemption_timeout_s > 0 ? x->preemption_timeout_s : 3600,
         .seed = 42,
         .searcher = x->searcher ? x->searcher : "{\"name\": \"single\"}",
@@ -764,6 +765,7 @@ int sim_launch(struct sim *sim, const struct sim_task *t, struct error *err)
                                         .max_slots = t->max_slots > 0 ? t->max_slots : -1,
                                         .weight = 1,
                                         .idle_timeout_us = t->idle_timeout_ms * MS,
+                                        .max_time_us = t->max_time_ms * MS,
                                         .no_pause = t->no_pause,
                                         .preemption_timeout_s = t->preemption_timeout_s > 0 ? t->preemption_timeout_s
                                                                                             : 3600,

@@ -27,10 +27,11 @@ struct sim_experiment {
     int slots, priority /* 0: 42 */, max_restarts, preemption_timeout_s /* 0: 3600 */;
     const char *searcher; /* NULL: the searcher is single */
     bool paused;
-    int steps;      /* the number of steps until the training is done */
-    int fail_runs;  /* the first fail_runs runs of a trial … */
-    int fail_step;  /* … fail with exit code 1 after so many steps of that run */
-    int fail_trial; /* only this trial fails; 0: all trials do */
+    int max_time_ms; /* of a run; 0: no limit */
+    int steps;       /* the number of steps until the training is done */
+    int fail_runs;   /* the first fail_runs runs of a trial … */
+    int fail_step;   /* … fail with exit code 1 after so many steps of that run */
+    int fail_trial;  /* only this trial fails; 0: all trials do */
     /* the trial validates after each step, carries out operations, and has a loss that follows from its id */
     bool searched;
     bool deaf; /* the trial never preempts; a task of its own on behalf of the experiment hangs */
@@ -49,6 +50,7 @@ struct sim_task {
     int ms;           /* how long it runs; 0: for ever */
     int exit_code;
     int idle_timeout_ms; /* 0: it is not watched */
+    int max_time_ms;     /* 0: no limit */
     bool tells_ready;    /* its output says that it is ready as soon as it runs */
     /* of a generic task */
     bool saves; /* it exits when it is preempted, after it has saved its state */

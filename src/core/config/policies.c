@@ -128,10 +128,24 @@ static void add_limit(struct policy_limit *limit, struct json_object *v, const c
         *limit = (struct policy_limit){.is_set = true, .value = json_object_get_int(v), .scope = scope};
 }
 
+/* A duration as text, or as a number of nanoseconds. 0: there is none. */
+static int64_t duration_us(struct json_object *v)
+{
+    int64_t ns = v ? json_object_get_int64(v) : 0;
+    if (json_object_is_type(v, json_type_string) && duration_parse(json_object_get_string(v), &ns) < 0)
+        return 0;
+    return ns / 1000;
+}
+
 void policies_add(struct policies *p, enum policy_workload w, const char *scope, struct json_object *policy)
 {
     struct json_object *constraints = member(policy, "constraints");
     add_limit(&p->max_slots, member(member(constraints, "resources"), "max_slots"), scope);
+    int64_t max_time_us = duration_us(member(member(constraints, "resources"), "max_time"));
+    if (max_time_us > 0) {
+        p->max_time.us = max_time_us;
+        p->max_time.scope = scope;
+    }
     add_limit(&p->priority_limit, member(constraints, "priority_limit"), scope);
     if (!has_content(policy, "invariant_config"))
         return;
@@ -223,6 +237,35 @@ static int check_number(const struct policies *p, struct json_object *resources,
     return v ? check_slots(p, key, json_object_get_int(v), err) : 0;
 }
 
+static void duration_text(int64_t us, struct strbuf *ret)
+{
+    duration_format(us * 1000, ret);
+}
+
+/* 0: the configuration sets no max_time. */
+static int check_max_time(const struct policies *p, int64_t us, struct error *err)
+{
+    cleanup_strbuf struct strbuf wanted = STRBUF_INIT, max = STRBUF_INIT;
+    if (p->max_time.us == 0 || us <= p->max_time.us)
+        return 0;
+    duration_text(us, &wanted);
+    duration_text(p->max_time.us, &max);
+    return error_set(err, ERR_INVALID,
+                     "resources.max_time is %s, and the configuration policy of %s (constraints.resources.max_time) "
+                     "allows at most %s",
+                     strbuf_str(&wanted), p->max_time.scope, strbuf_str(&max));
+}
+
+/* Without a limit of its own, what is started could run for ever. */
+static void limit_max_time(const struct policies *p, struct json_object *resources)
+{
+    cleanup_strbuf struct strbuf max = STRBUF_INIT;
+    if (p->max_time.us == 0 || member(resources, "max_time"))
+        return;
+    duration_text(p->max_time.us, &max);
+    json_object_object_add(resources, "max_time", json_object_new_string(strbuf_str(&max)));
+}
+
 /* A priority that nobody asked for, which is the pool's default one, becomes the limit if it is above it. */
 static void lower_priority(const struct policies *p, struct json_object *resources)
 {
@@ -241,8 +284,10 @@ int policies_limit(const struct policies *p, enum policy_workload w, struct json
     if (!member(resources, workloads[w].slots) &&
         check_slots(p, workloads[w].slots, workloads[w].default_slots, err) < 0)
         return -1;
-    if (check_number(p, resources, workloads[w].slots, err) < 0 || check_number(p, resources, "max_slots", err) < 0)
+    if (check_number(p, resources, workloads[w].slots, err) < 0 || check_number(p, resources, "max_slots", err) < 0 ||
+        check_max_time(p, duration_us(member(resources, "max_time")), err) < 0)
         return -1;
+    limit_max_time(p, resources);
     /* without a limit of its own, the trials of a search could have more slots together */
     if (p->max_slots.is_set && w == POLICY_EXPERIMENT && !member(resources, "max_slots"))
         json_object_object_add(resources, "max_slots", json_object_new_int(p->max_slots.value));
@@ -262,6 +307,8 @@ static int check_against_itself(enum policy_workload w, struct json_object *poli
     int r = check_number(&p, resources, workloads[w].slots, err);
     if (r == 0)
         r = check_number(&p, resources, "max_slots", err);
+    if (r == 0)
+        r = check_max_time(&p, duration_us(member(resources, "max_time")), err);
     if (r == 0 && priority)
         r = check_priority(&p, json_object_get_int(priority), err);
     policies_release(&p);
@@ -390,8 +437,14 @@ int policies_check_effective(const struct policies *p, struct json_object *effec
 {
     struct json_object *resources = member(effective, "resources"), *priority = member(resources, "priority");
     if (check_number(p, resources, "slots_per_trial", err) < 0 || check_number(p, resources, "max_slots", err) < 0 ||
+        check_max_time(p, duration_us(member(resources, "max_time")), err) < 0 ||
         (priority && check_priority(p, json_object_get_int(priority), err) < 0))
         return -1;
+    if (p->max_time.us > 0 && !member(resources, "max_time"))
+        return error_set(err, ERR_INVALID,
+                         "the experiment sets no resources.max_time, and the configuration policy of %s "
+                         "(constraints.resources.max_time) demands one",
+                         p->max_time.scope);
     if (p->max_slots.is_set && !member(resources, "max_slots"))
         return error_set(err, ERR_INVALID,
                          "the experiment sets no resources.max_slots, and the configuration policy of %s "

@@ -93,6 +93,7 @@ static void launch(struct core *c, struct task *t, const struct core_task_spec *
                                .weight = spec->weight,
                                .queue_position = c->now_us,
                                .idle_timeout_us = spec->idle_timeout_us,
+                               .max_time_us = spec->max_time_us,
                                .description = spec->description,
                                .state = GENERIC_ACTIVE,
                                .no_pause = spec->no_pause,

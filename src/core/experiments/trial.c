@@ -5,6 +5,7 @@
 
 #include "common/base/must.h"
 #include "common/base/strbuf.h"
+#include "common/config/schema.h"
 #include "core/resources/allocation.h"
 #include "core/searcher/searcher.h"
 #include "core/state/ids.h"
@@ -362,9 +363,24 @@ static void run_after_other_end(struct core *c, struct trial *t, enum exit_kind 
         run_again(c, t);
 }
 
+/* Another run would be stopped, too. */
+static void end_out_of_time(struct core *c, struct trial *t)
+{
+    cleanup_strbuf struct strbuf max = STRBUF_INIT;
+    duration_format(t->experiment->spec.max_time_us * 1000, &max);
+    trial_log(c, t, true, "the trial does not run again: a run has taken %s, which is its resources.max_time",
+              strbuf_str(&max));
+    tell_failure(c, t,
+                 arena_printf(&c->out->arena,
+                              "trial %d was stopped: a run has taken %s, which is its resources.max_time", t->row.id,
+                              strbuf_str(&max)));
+    end_trial(c, t, RUN_ERROR);
+}
+
 void trial_allocation_ended(struct core *c, struct trial *t, const struct allocation_row *ended)
 {
     enum exit_kind kind = ended->exit_kind;
+    bool out_of_time = t->allocation && t->allocation->out_of_time;
     t->allocation = NULL;
     if (run_state_is_terminal(t->row.state))
         return;
@@ -381,6 +397,8 @@ void trial_allocation_ended(struct core *c, struct trial *t, const struct alloca
         end_trial(c, t, RUN_COMPLETED);
     else if (kind == EXIT_OK && !ended->preempt_acked && ends_by_itself(t))
         end_trial(c, t, RUN_COMPLETED);
+    else if (out_of_time && t->row.state == RUN_ACTIVE)
+        end_out_of_time(c, t);
     else if (is_task_failure(kind))
         handle_failure(c, t);
     else

@@ -90,6 +90,7 @@ struct launched_row {
     int32_t run_id;         /* grows by one with each allocation */
     /* the task ends when it was not used for so long; 0: it is not watched */
     int64_t idle_timeout_us;
+    int64_t max_time_us;     /* how long it may run at a time; 0: for ever */
     const char *description; /* never changes after the row was inserted; borrowed */
     /* The members from here on belong to a generic task. */
     enum generic_state state;

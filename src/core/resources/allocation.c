@@ -340,6 +340,16 @@ static void restore_preempt_deadline(struct core *c, struct allocation *a)
     timer_set(&c->timers, &a->preempt_deadline, TIMER_PREEMPT_DEADLINE, a->row.preempt_deadline_us);
 }
 
+/* What was being stopped when its time was over was stopped for that, as far as anybody can tell. */
+static void restore_max_time(struct core *c, struct allocation *a)
+{
+    int64_t max_us = allocation_max_time_us(a);
+    bool stopping = a->row.killed || a->row.preempt_deadline_us != 0;
+    a->out_of_time = max_us > 0 && a->row.start_us != 0 && stopping && c->now_us - a->row.start_us >= max_us;
+    if (!stopping)
+        allocation_watch_max_time(c, a);
+}
+
 void allocation_resume(struct core *c, struct allocation *a)
 {
     bool placed = a->row.state != ALLOCATION_PENDING;
@@ -350,6 +360,7 @@ void allocation_resume(struct core *c, struct allocation *a)
     if (!placed)
         return;
     qsort(a->container, a->container_n, sizeof(struct container *), by_rank);
+    restore_max_time(c, a);
     if (a->row.killed || a->row.exit_kind != EXIT_NONE || allocation_workers_done(a))
         allocation_kill_containers(c, a); /* the signal is sent to each agent when it connects */
     else if (a->row.preempt_deadline_us != 0)
@@ -373,5 +384,6 @@ void allocation_free(struct core *c, struct allocation *a)
     timer_clear(&c->timers, &a->preempt_deadline);
     timer_clear(&c->timers, &a->kill_again);
     timer_clear(&c->timers, &a->task_timer);
+    timer_clear(&c->timers, &a->max_time);
     free(a);
 }

@@ -15,6 +15,8 @@
 #include "core/state/objects.h"
 
 enum { ALLOCATION_KILL_DEBOUNCE_US = 15000000, ALLOCATION_KILL_AGAIN_US = 30000000 };
+/* The task is warned when a tenth of its max_time is left, but at most so long before the end. */
+enum { ALLOCATION_NOTICE_MAX_US = 300000000 };
 #define ALLOCATION_TASK_LIMIT_US 3600000000ll
 
 struct allocation *allocation_request(struct core *c, struct trial *t);

@@ -35,6 +35,7 @@ void allocation_kill_containers(struct core *c, struct allocation *a)
     allocation_raise_state(c, a, ALLOCATION_TERMINATING);
     timer_clear(&c->timers, &a->preempt_deadline);
     timer_clear(&c->timers, &a->task_timer);
+    timer_clear(&c->timers, &a->max_time);
     timer_set(&c->timers, &a->kill_again, TIMER_KILL_AGAIN, c->now_us + ALLOCATION_KILL_AGAIN_US);
     signal_live(c, a, SIGKILL);
 }
@@ -112,12 +113,37 @@ static void look_whether_idle(struct core *c, struct allocation *a)
     allocation_kill(c, a, strbuf_str(&reason));
 }
 
+/* Warns a task that it will have run for its max_time soon. Later it is stopped: it may save its state if it could go
+ * on later, although nobody lets it go on. */
+static void max_time_is_due(struct core *c, struct allocation *a)
+{
+    int64_t max_us = allocation_max_time_us(a), notice_us = max_us / 10;
+    cleanup_strbuf struct strbuf max = STRBUF_INIT, left = STRBUF_INIT, reason = STRBUF_INIT;
+    duration_format(max_us * 1000, &max);
+    if (!a->warned_of_max_time) {
+        notice_us = notice_us > ALLOCATION_NOTICE_MAX_US ? ALLOCATION_NOTICE_MAX_US : notice_us;
+        duration_format(notice_us * 1000, &left);
+        task_log(c, a, false, "warning: this run will be stopped in %s, when it has taken %s (resources.max_time)",
+                 strbuf_str(&left), strbuf_str(&max));
+        a->warned_of_max_time = true;
+        timer_set(&c->timers, &a->max_time, TIMER_MAX_TIME, c->now_us + notice_us);
+        return;
+    }
+    a->out_of_time = true;
+    strbuf_addf(&reason, "it has run for %s, which is its resources.max_time", strbuf_str(&max));
+    if (a->task)
+        cancel_generic(c, a->task);
+    allocation_terminate(c, a, strbuf_str(&reason));
+}
+
 void allocation_timer(struct core *c, struct timer *t)
 {
     if (t->kind == TIMER_PREEMPT_DEADLINE)
         preempt_deadline_passed(c, container_of(t, struct allocation, preempt_deadline));
     else if (t->kind == TIMER_TASK_LIMIT)
         allocation_kill(c, container_of(t, struct allocation, task_timer), "the task took longer than an hour");
+    else if (t->kind == TIMER_MAX_TIME)
+        max_time_is_due(c, container_of(t, struct allocation, max_time));
     else if (t->kind == TIMER_TASK_IDLE)
         look_whether_idle(c, container_of(t, struct allocation, task_timer));
     else
@@ -166,6 +192,7 @@ static void unlink_allocation(struct core *c, struct allocation *a)
 {
     timer_clear(&c->timers, &a->preempt_deadline);
     timer_clear(&c->timers, &a->task_timer);
+    timer_clear(&c->timers, &a->max_time);
     timer_clear(&c->timers, &a->kill_again);
     ports_give_back(&c->ports, a->row.port);
     unlink_containers(c, a);

@@ -10,6 +10,9 @@ void allocation_raise_state(struct core *c, struct allocation *a, enum allocatio
 void allocation_set_ready(struct core *c, struct allocation *a);
 /* Begins to watch whether a launched task is idle, if it has an idle_timeout. To be called when the task is ready. */
 void allocation_watch_idle(struct core *c, struct allocation *a);
+/* Begins to watch how long the allocation runs, if that is limited. To be called when it has started. */
+void allocation_watch_max_time(struct core *c, struct allocation *a);
+int64_t allocation_max_time_us(const struct allocation *a); /* 0: no limit */
 const char *allocation_name(
     struct core *c,
     const struct allocation *a); /* the name of the allocation in its log, such as "Trial 3 (Experiment 1)" */

@@ -29,6 +29,8 @@ void allocation_raise_state(struct core *c, struct allocation *a, enum allocatio
     a->row.state = to;
     if (to >= ALLOCATION_PULLING && a->row.start_us == 0 && a->container_n > 0)
         a->row.start_us = c->now_us;
+    if (a->row.start_us == c->now_us)
+        allocation_watch_max_time(c, a);
     record_touch(c, &a->record);
 }
 
@@ -47,6 +49,24 @@ void allocation_watch_idle(struct core *c, struct allocation *a)
 {
     if (a->task && a->task->launched.idle_timeout_us > 0)
         timer_set(&c->timers, &a->task_timer, TIMER_TASK_IDLE, a->task->used_us + a->task->launched.idle_timeout_us);
+}
+
+int64_t allocation_max_time_us(const struct allocation *a)
+{
+    return a->trial ? a->trial->experiment->spec.max_time_us : a->task->launched.max_time_us;
+}
+
+/* The clock may have been set back since the start, which may therefore lie ahead. */
+void allocation_watch_max_time(struct core *c, struct allocation *a)
+{
+    int64_t max_us = allocation_max_time_us(a), notice_us = max_us / 10;
+    int64_t since_us = a->row.start_us < c->now_us ? a->row.start_us : c->now_us, due_us = since_us + max_us;
+    if (max_us <= 0 || a->row.start_us == 0 || a->row.state >= ALLOCATION_TERMINATING)
+        return;
+    if (notice_us > ALLOCATION_NOTICE_MAX_US)
+        notice_us = ALLOCATION_NOTICE_MAX_US;
+    a->warned_of_max_time = due_us - notice_us < c->now_us;
+    timer_set(&c->timers, &a->max_time, TIMER_MAX_TIME, a->warned_of_max_time ? due_us : due_us - notice_us);
 }
 
 const char *allocation_name(struct core *c, const struct allocation *a)

@@ -131,6 +131,9 @@ struct allocation {
     size_t container_n;
     /* task_timer: due when a collection has run for too long, or a launched task may have been idle for too long */
     struct timer preempt_deadline, kill_again, task_timer;
+    /* max_time: due when the task is to be warned that its max_time will be over, and when it is over */
+    struct timer max_time;
+    bool warned_of_max_time, out_of_time;
     int64_t killed_us; /* when a kill was last sent; 0: never */
     struct gather gather;
     TAILQ_ENTRY(allocation) in_pool, in_new;

@@ -75,6 +75,38 @@ static void test_limits_fill_what_is_open(void **state)
     policies_release(&p);
 }
 
+static void test_a_limit_of_time(void **state)
+{
+    struct policies p = {0};
+    cleanup_json struct json_object *open = tree("{resources: {slots_per_trial: 1}}"),
+                                    *filled = tree("{resources: {slots_per_trial: 1, max_time: 12h0m0s}}"),
+                                    *longer = tree("{resources: {max_time: 12h1m}}"),
+                                    *shorter = tree("{resources: {max_time: 11h}}");
+    cleanup_error struct error err = ERROR_INIT;
+    add(&p, "the cluster", "{constraints: {resources: {max_time: 12h}}}");
+    assert_int_equal(policies_check_effective(&p, open, &err), -1);
+    assert_non_null(strstr(error_msg(&err), "sets no resources.max_time"));
+    assert_int_equal(policies_limit(&p, POLICY_EXPERIMENT, open, true, NULL), 0);
+    assert_true(json_object_equal(open, filled));
+    assert_int_equal(policies_check_effective(&p, open, NULL), 0);
+    error_release(&err);
+    assert_int_equal(policies_limit(&p, POLICY_NTSC, longer, true, &err), -1);
+    assert_string_equal(error_msg(&err), "resources.max_time is 12h1m0s, and the configuration policy of the cluster "
+                                         "(constraints.resources.max_time) allows at most 12h0m0s");
+    assert_int_equal(policies_limit(&p, POLICY_NTSC, shorter, true, NULL), 0);
+    policies_release(&p);
+}
+
+static void test_a_policy_does_not_contradict_its_own_limit_of_time(void **state)
+{
+    static const char text[] =
+        "{invariant_config: {resources: {max_time: 2h}}, constraints: {resources: {max_time: 1h}}}";
+    cleanup_json struct json_object *policy = NULL;
+    cleanup_error struct error err = ERROR_INIT;
+    assert_int_equal(policy_parse(text, strlen(text), POLICY_EXPERIMENT, &policy, &err), -1);
+    assert_non_null(strstr(error_msg(&err), "invariant_config contradicts constraints"));
+}
+
 static void test_an_effective_configuration_that_fits(void **state)
 {
     struct policies p = {0};
@@ -93,6 +125,8 @@ int main(void)
         cmocka_unit_test(test_cluster_goes_before_workspace),
         cmocka_unit_test(test_lists_join_once),
         cmocka_unit_test(test_limits_fill_what_is_open),
+        cmocka_unit_test(test_a_limit_of_time),
+        cmocka_unit_test(test_a_policy_does_not_contradict_its_own_limit_of_time),
         cmocka_unit_test(test_an_effective_configuration_that_fits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
