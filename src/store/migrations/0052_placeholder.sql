@@ -1,0 +1,2 @@
+-- Takes the place of a migration of another branch.
+SELECT 1;
