@@ -4,13 +4,13 @@ import os
 import pathlib
 import re
 import shutil
-import socket
 import subprocess
 
 import conftest
 import pytest
 from support.fake_master import clients as fake_master
 from support.fake_master import registry
+from support.ports import fixed_port
 
 RELEASED = os.environ.get("DET_RELEASED_CLIENT", "")
 needs_released = pytest.mark.skipif(not pathlib.Path(RELEASED).is_file(), reason="no released client: set DET_RELEASED_CLIENT to its det")
@@ -165,17 +165,14 @@ def test_login_through_a_provider_without_a_browser(det, master):
 
 def test_login_through_a_provider_with_a_browser(det, master, tmp_path):
     master.sso_providers = [PROVIDER]
-    with socket.socket() as s:
-        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            s.bind(("127.0.0.1", 49176))
-        except OSError:
-            pytest.skip("port 49176 is taken on this machine")
     browser = tmp_path / "browser"
     browser.write_text(f"#!/bin/sh\necho \"$1\" >{tmp_path}/url\ncurl -s http://127.0.0.1:49176/favicon.ico >{tmp_path}/icon\n"
                        f"curl -s 'http://127.0.0.1:49176/?token={fake_master.TOKEN}' >{tmp_path}/page\n")
     browser.chmod(0o755)
-    shown = det("auth", "login", BROWSER=browser)
+    with fixed_port(49176) as is_free:
+        if not is_free:
+            pytest.skip("port 49176 is taken on this machine")
+        shown = det("auth", "login", BROWSER=browser)
     assert "Your browser should open" in shown and shown.endswith("Authenticated as determined.\n")
     assert (tmp_path / "url").read_text() == "http://idp.example/sso?relayState=cli\n" and (tmp_path / "icon").read_text() == "There is no token."
     fallen_back = det("auth", "login", BROWSER="/nonexistent/browser", stdin=f"http://localhost/?token={fake_master.TOKEN}\n")

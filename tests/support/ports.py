@@ -3,6 +3,8 @@ import contextlib
 import random
 import socket
 
+from support.waiting import wait_for
+
 # The ports are below those that the kernel gives to connecting sockets (ip_local_port_range). A client could take one of those at any
 # moment while a server restarts. A client that connects to such a port while nobody listens may even be connected to itself.
 FIRST, LAST = 16000, 32000
@@ -36,3 +38,12 @@ def free_port():
             return port
         if mark:
             mark.close()
+
+
+@contextlib.contextmanager
+def fixed_port(port):
+    """For a program that listens on one port only, which nobody can choose: one test of the machine has it at a time. Gives False if
+    something else has it."""
+    mark = wait_for(f"port {port}, which another test uses", lambda: _reserve(port))
+    with mark:
+        yield _is_unused(port)

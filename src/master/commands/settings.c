@@ -151,8 +151,25 @@ static void check_role_of_creators(struct config *c)
 }
 
 /* Not a check of the section alone: the secret may be in the environment, and the rest in the file. */
+static void check_scim(struct config *c)
+{
+    static const char *const keys[] = {"scim.auth.username", "scim.auth.password"};
+    if (!config_bool(c, "scim.enabled"))
+        return;
+    if (strcmp(config_str(c, "scim.auth.type"), "basic") != 0)
+        config_problem(c, "scim.auth.type",
+                       "only basic is served: the master gives out no tokens of OAuth; a directory that "
+                       "wants a bearer token is given the password");
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+        const char *text = config_str(c, keys[i]);
+        if (!text || !*text)
+            config_problem(c, keys[i], "must be set while scim.enabled is true, here or in the environment");
+    }
+}
+
 static void check_sign_in(struct config *c)
 {
+    check_scim(c);
     const char *secret = config_str(c, "oidc.client_secret");
     if (config_bool(c, "oidc.enabled") && (!secret || !*secret))
         config_problem(c, "oidc.client_secret",

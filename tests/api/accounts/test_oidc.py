@@ -8,6 +8,7 @@ import warnings
 import pytest
 from support.cluster import BUILD, ROOT, Cluster, error_of
 from support.identity_provider import CLIENT_ID, CLIENT_SECRET, Browser, EcKey, IdentityProvider, RsaKey, signed
+from support.ports import fixed_port
 
 PATH = "/oidc/sso"
 
@@ -125,7 +126,10 @@ def test_det_logs_in_with_a_browser(platform, provider, tmp_path, client):
     browser.chmod(0o755)
     env = {**os.environ, "BROWSER": f"{browser} %s &" if client == "released" else str(browser), "HOME": str(tmp_path), "DISPLAY": ":0",
            "DET_MASTER": platform.url}
-    done = subprocess.run([det, "auth", "login", "--provider", "test idp"], env=env, capture_output=True, text=True, timeout=120)
+    with fixed_port(49176) as is_free:
+        if not is_free:
+            pytest.skip("port 49176 is taken on this machine")
+        done = subprocess.run([det, "auth", "login", "--provider", "test idp"], env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     who = subprocess.run([det, "user", "whoami"], env=env, capture_output=True, text=True, timeout=120)
     assert "cli@example.com" in who.stdout, who

@@ -2,6 +2,7 @@
 
 contract/audited.json says which tables are audited, and which routes leave no record and why. Every other served route that is not a GET has
 an entry in CALLS, which changes something by that route."""
+import base64
 import json
 import os
 import pathlib
@@ -208,7 +209,24 @@ def device_logged_in(w):
     return w.call("PollDeviceLogin", {"deviceCode": begun["deviceCode"]}, token=None)["token"]
 
 
+SCIM = {"username": "directory", "password": CANARY}
+
+
+def scim(w, method, path, body):
+    basic = base64.b64encode(f"{SCIM['username']}:{SCIM['password']}".encode()).decode()
+    reply = w.c.request(method, f"/scim/v2/Users{path}", body, token=None, headers={"Authorization": f"Basic {basic}"})
+    assert reply.status in (200, 201), reply
+    return reply.json
+
+
+def scim_user(w):
+    return scim(w, "POST", "", {"userName": w.name(), "displayName": w.name()})["id"]
+
+
 CALLS = {
+    "POST /scim/v2/Users": scim_user,
+    "PUT /scim/v2/Users/:id": lambda w: scim(w, "PUT", f"/{scim_user(w)}", {"userName": w.name()}),
+    "PATCH /scim/v2/Users/:id": lambda w: scim(w, "PATCH", f"/{scim_user(w)}", {"Operations": [{"op": "replace", "value": {"active": False}}]}),
     "Login": logged_in,
     "PollDeviceLogin": device_logged_in,
     "Logout": lambda w: w.call("Logout", token=logged_in(w)),
@@ -328,7 +346,7 @@ CALLS = {
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    config = {"resource_pools": [{"pool_name": "default", "agent_reconnect_wait": "1s"}, {"pool_name": "other"}], "webhooks": {"signing_key": CANARY, "allowed_addresses": ["127.0.0.1"]}}
+    config = {"scim": {"enabled": True, "auth": {"type": "basic", **SCIM}}, "resource_pools": [{"pool_name": "default", "agent_reconnect_wait": "1s"}, {"pool_name": "other"}], "webhooks": {"signing_key": CANARY, "allowed_addresses": ["127.0.0.1"]}}
     with Cluster(tmp_path_factory.mktemp("audit"), config=config) as c:
         c.start_master()
         c.start_agent(slots=0)

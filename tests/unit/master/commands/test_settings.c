@@ -210,7 +210,6 @@ static void test_settings__one_round_tells_everything(void **state)
                                        "cache.cache_dir: ignored: ",
                                        "logging.type: refused: ",
                                        "oidc: idp_sso_url must begin with https:// or http://",
-                                       "scim.enabled: refused: ",
                                        "task_container_defaults.kubernetes: ignored: ",
                                        "task_container_defaults.bind_mounts: expected",
                                        "two pools have the name \"a\"",
