@@ -344,8 +344,10 @@ def test_gcp_machines_start_the_agent_with_their_own_name(gce, tmp_path):
 
 
 def test_an_experiment_gets_a_machine_of_gcp_which_ends_when_it_idles(gce, new_cluster):
+    """By the program that the master finds itself, with the first python3 of its PATH."""
+    env = {name: value for name, value in gce.env.items() if name != "PYTHONPATH"}
     cluster = new_cluster(config={"resource_pools": [{"pool_name": "default", "agent_reconnect_wait": "2s", "provider": {
-        "type": "gcp", "command": GCP, "max_idle_agent_period": "2s", "instance_type": {"gpu_num": 1}}}]}, env=gce.env)
+        "type": "gcp", "max_idle_agent_period": "2s", "instance_type": {"gpu_num": 1}}}]}, env=env)
     cluster.start_master()
     cluster.login("admin")
     experiment = shell(cluster, "echo ran")

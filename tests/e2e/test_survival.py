@@ -110,7 +110,8 @@ def task_pid(cluster, experiment):
 
 
 def running(new_cluster, slots=2):
-    cluster = new_cluster().start_master()
+    """A cluster of one agent. These tests kill programs more often than a healthy host does, so there is no quarantine."""
+    cluster = new_cluster(config={"resource_manager": {"type": "agent", "quarantine": False}}).start_master()
     cluster.start_agent(slots=slots)
     cluster.login()
     return cluster
