@@ -11,36 +11,19 @@ import sys
 ACTIONS = ("insert", "update", "delete")
 LONGEST = 16384 # characters of one value; of a longer one only the length is kept
 
-POSTGRES_FUNCTION = f"""
-CREATE OR REPLACE FUNCTION det_note_change() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    o jsonb; n jsonb; old_values jsonb; new_values jsonb; name text; id text := '';
-    hidden text[] := string_to_array(TG_ARGV[3], ',');
-BEGIN
-    IF TG_OP <> 'INSERT' THEN o := to_jsonb(OLD); END IF;
-    IF TG_OP <> 'DELETE' THEN n := to_jsonb(NEW); END IF;
-    IF TG_ARGV[4] <> '' AND coalesce(n, o) ->> TG_ARGV[4] IS NOT NULL THEN RETURN NULL; END IF;
-    FOREACH name IN ARRAY string_to_array(TG_ARGV[2], ',') LOOP
-        IF TG_OP = 'UPDATE' AND (o -> name) IS NOT DISTINCT FROM (n -> name) THEN CONTINUE; END IF;
-        IF o IS NOT NULL THEN
-            old_values := coalesce(old_values, '{{}}') || jsonb_build_object(name, det_shown(o -> name, name = ANY (hidden)));
-        END IF;
-        IF n IS NOT NULL THEN
-            new_values := coalesce(new_values, '{{}}') || jsonb_build_object(name, det_shown(n -> name, name = ANY (hidden)));
-        END IF;
+# What an older version of this program has made is dropped first, also for tables that are not listed any more.
+POSTGRES_BEGIN = r"""
+DO $$ DECLARE f record; BEGIN
+    FOR f IN SELECT oid::regprocedure AS name FROM pg_proc WHERE proname ~ '^det_note_' AND pronamespace = current_schema()::regnamespace LOOP
+        EXECUTE 'DROP FUNCTION ' || f.name || ' CASCADE';
     END LOOP;
-    IF old_values IS NULL AND new_values IS NULL THEN RETURN NULL; END IF;
-    FOREACH name IN ARRAY string_to_array(TG_ARGV[1], ',') LOOP
-        id := id || CASE WHEN id = '' THEN '' ELSE '/' END || coalesce(coalesce(n, o) ->> name, '');
-    END LOOP;
-    INSERT INTO change_notes (actor, kind, object_id, action, old_values, new_values)
-    VALUES (current_setting('det.actor'), TG_ARGV[0], id, lower(TG_OP), old_values, new_values);
-    RETURN NULL;
 END $$;
-CREATE OR REPLACE FUNCTION det_shown(value jsonb, hidden boolean) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
-    SELECT CASE WHEN value = 'null' THEN value WHEN hidden THEN '"(hidden)"'
-        WHEN length(value #>> '{{}}') > {LONGEST} THEN to_jsonb('(' || length(value #>> '{{}}') || ' characters)') ELSE value END
-$$;"""
+DROP FUNCTION IF EXISTS det_shown(jsonb, boolean);"""
+
+# Notes of the connection that writes. They live from a change to its commit only, so they need no page of the file.
+SQLITE_BEGIN = """
+CREATE TEMP TABLE change_notes (id INTEGER PRIMARY KEY, actor TEXT NOT NULL, kind TEXT NOT NULL, object_id TEXT NOT NULL,
+    action TEXT NOT NULL, old_values TEXT, new_values TEXT) STRICT;"""
 
 
 def fail(row, text):
@@ -88,13 +71,56 @@ def sqlite_trigger(row, action):
             f"VALUES (det_actor(), '{row['kind']}', {id_text}, '{action}', {old}, {new}); END;")
 
 
-def postgres_trigger(row):
-    on = " OR ".join(a.upper() for a in row.get("only", ACTIONS))
-    arguments = ", ".join(f"'{a}'" for a in (row["kind"], ",".join(row["id"]), ",".join(row["columns"]), ",".join(row.get("hidden", [])),
-                                              row.get("null") or ""))
-    return (f"DROP TRIGGER IF EXISTS det_changed ON {row['table']};\n"
-            f"CREATE TRIGGER det_changed AFTER {on} ON {row['table']} FOR EACH ROW WHEN (current_setting('det.actor', true) <> '')"
-            f" EXECUTE FUNCTION det_note_change({arguments});")
+def postgres_value(row, name, side, column):
+    """The value as text of JSON."""
+    value = f"{side}.{name}"
+    if name in row.get("hidden", []):
+        return f"CASE WHEN {value} IS NULL THEN 'null' ELSE '\"(hidden)\"' END"
+    if column.type == "INTEGER":
+        return f"coalesce({value}::text, 'null')"
+    shown = f"coalesce(to_json({value})::text, 'null')"
+    if column.type != "TEXT":
+        return shown
+    return f"CASE WHEN length({value}) > {LONGEST} THEN '\"(' || length({value}) || ' characters)\"' ELSE {shown} END"
+
+
+def postgres_pair(row, name, side, schema):
+    return f"'\"{name}\":' || {postgres_value(row, name, side, schema[row['table']][name])}"
+
+
+def postgres_all(row, side, schema):
+    return "'{' || " + " || ',' || ".join(postgres_pair(row, c, side, schema) for c in row["columns"]) + " || '}'"
+
+
+def postgres_body(row, action, schema):
+    """What stands before the INSERT of the note, and the two values of the note. An update notes the columns that differ."""
+    if action == "insert":
+        return "BEGIN", "NULL", postgres_all(row, "NEW", schema)
+    if action == "delete":
+        return "BEGIN", postgres_all(row, "OLD", schema), "NULL"
+    lines = [f"IF OLD.{c} IS DISTINCT FROM NEW.{c} THEN o := o || ',' || {postgres_pair(row, c, 'OLD', schema)}; "
+             f"n := n || ',' || {postgres_pair(row, c, 'NEW', schema)}; END IF;" for c in row["columns"]]
+    return "\n".join(["DECLARE o text := ''; n text := '';", "BEGIN", *lines]), "'{' || substr(o, 2) || '}'", "'{' || substr(n, 2) || '}'"
+
+
+def postgres_trigger(row, action, schema):
+    """A function of its own for each table and action: its text names the columns, so that a row is not made JSON as a whole. The
+    condition is the trigger's, so that a row in which nothing has changed calls no function."""
+    side = "OLD" if action == "delete" else "NEW"
+    name = f"det_note_{action}_{row['table']}"
+    when = ["current_setting('det.actor', true) <> ''"]
+    if row.get("null"):
+        when.append(f"{side}.{row['null']} IS NULL")
+    if action == "update":
+        when.append("(" + " OR ".join(f"OLD.{c} IS DISTINCT FROM NEW.{c}" for c in row["columns"]) + ")")
+    begin, old, new = postgres_body(row, action, schema)
+    id_text = " || '/' || ".join(f"coalesce({side}.{c}::text, '')" for c in row["id"])
+    return (f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ {begin}\n"
+            f"INSERT INTO change_notes (actor, kind, object_id, action, old_values, new_values) "
+            f"VALUES (current_setting('det.actor'), '{row['kind']}', {id_text}, '{action}', {old}, {new});\n"
+            f"RETURN NULL; END $$;\n"
+            f"CREATE TRIGGER {name} AFTER {action.upper()} ON {row['table']} FOR EACH ROW WHEN ({' AND '.join(when)}) "
+            f"EXECUTE FUNCTION {name}();")
 
 
 def statements(contract, schema):
@@ -102,6 +128,7 @@ def statements(contract, schema):
     rows = json.loads(contract.read_text())["tables"]
     for row in rows:
         check(row, schema)
-    texts = {"sqlite": "\n".join(sqlite_trigger(row, action) for row in rows for action in row.get("only", ACTIONS)),
-             "postgres": POSTGRES_FUNCTION.strip() + "\n" + "\n".join(postgres_trigger(row) for row in rows)}
+    wanted = [(row, action) for row in rows for action in row.get("only", ACTIONS)]
+    texts = {"sqlite": "\n".join([SQLITE_BEGIN.strip(), *(sqlite_trigger(row, action) for row, action in wanted)]),
+             "postgres": "\n".join([POSTGRES_BEGIN.strip(), *(postgres_trigger(row, action, schema) for row, action in wanted)])}
     return texts, hashlib.sha256("".join(texts.values()).encode()).hexdigest()

@@ -115,6 +115,7 @@ static int add_allocation(const struct listing *l, const struct store_usage *u, 
                           struct error *err)
 {
     double hours = u->slots * seconds_within(l, u) / 3600;
+    double pulling_s = u->pulled_us > u->start_us ? (double)(u->pulled_us - u->start_us) / 1e6 : 0;
     const char *field[] = {u->allocation_id,
                            u->task_type,
                            text_or_none(u->username),
@@ -123,7 +124,7 @@ static int add_allocation(const struct listing *l, const struct store_usage *u, 
                            arena_printf(a, "%d", u->slots),
                            time_text(u->start_us, a),
                            time_text(u->end_us, a),
-                           "0.0", /* the time in which images were fetched is not measured */
+                           pulling_s > 0 ? arena_printf(a, "%f", pulling_s) : "0.0",
                            hours > 0 ? arena_printf(a, "%f", hours) : "0.0",
                            u->pool};
     usage_add_line(out, field, sizeof(field) / sizeof(*field));

@@ -113,6 +113,7 @@ struct allocation_row {
     enum allocation_state state;
     bool ready;
     int64_t request_us, start_us, end_us;
+    int64_t pulled_us;           /* when the images and environments of all containers were there; 0: not yet */
     int64_t preempt_deadline_us; /* set when preemption was asked for; the allocation is killed after this time */
     bool preempt_acked, preempt_pending;
     bool killed; /* the master has killed it, so the exit codes of its containers do not matter any more */

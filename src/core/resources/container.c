@@ -35,6 +35,14 @@ static void maybe_all_running(struct core *c, struct allocation *a)
     task_log(c, a, false, "Resources for %s have started", allocation_name(c, a));
 }
 
+static void maybe_all_pulled(struct core *c, struct allocation *a)
+{
+    if (a->row.pulled_us || !all_are(a, CONTAINER_STARTING, CONTAINER_RUNNING))
+        return;
+    a->row.pulled_us = c->now_us;
+    record_touch(c, &a->record);
+}
+
 static void note_container_progress(struct core *c, struct container *k, const struct core_container_report *r)
 {
     static const enum allocation_state raised_to[] = {
@@ -51,6 +59,7 @@ static void note_container_progress(struct core *c, struct container *k, const s
         SET_TEXT(k->row.account, r->account);
     container_set_state(c, k, r->state);
     allocation_raise_state(c, k->allocation, raised_to[r->state]);
+    maybe_all_pulled(c, k->allocation);
     maybe_all_prepared(c, k->allocation);
     maybe_all_running(c, k->allocation);
 }

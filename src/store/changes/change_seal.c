@@ -82,41 +82,49 @@ static void read_author(struct arena *a, const char *text, struct change_record 
 
 /* ---- notes become records ---------------------------------------------------------------------------------------- */
 
-static int add_record(struct store *st, struct arena *a, const struct store_change_note *note,
-                      struct change_chain *chain, struct error *err)
-{
+struct sealed {
+    struct change_record record;
     char hash[CHANGE_HASH_TEXT_MAX];
-    struct change_record c = {.seq = chain->seq + 1,
-                              .kind = note->kind,
-                              .object_id = note->object_id,
-                              .action = note->action,
-                              .old_values = note->old_values,
-                              .new_values = note->new_values,
-                              .hash = hash};
-    read_author(a, note->actor, &c);
-    change_record_hash(chain->hash, &c, hash);
-    change_chain_begin(chain, c.seq, hash);
-    return query_send(st, Q_CHANGES_INSERT, ARGS_CHANGES_INSERT(&c), err);
+};
+
+static void seal_note(struct arena *a, const struct store_change_note *note, struct change_chain *chain,
+                      struct sealed *ret)
+{
+    ret->record = (struct change_record){.seq = chain->seq + 1,
+                                         .kind = note->kind,
+                                         .object_id = note->object_id,
+                                         .action = note->action,
+                                         .old_values = note->old_values,
+                                         .new_values = note->new_values,
+                                         .hash = ret->hash};
+    read_author(a, note->actor, &ret->record);
+    change_record_hash(chain->hash, &ret->record, ret->hash);
+    change_chain_begin(chain, ret->record.seq, ret->hash);
 }
 
+static void fill_record(void *ctx, size_t i, struct sql_value *ret)
+{
+    const struct sealed *s = ctx;
+    bind_changes(ret, &s[i].record);
+}
+
+/* One question to the store, and then statements whose answers nobody waits for: the commit does. */
 int changes_seal(struct store *st, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct store_change_note *note;
-    struct store_change_head head;
     struct change_chain chain;
     size_t n;
     if (list_change_notes_all(st, SQL_NO_ARGS, &a, &note, &n, err) < 0)
         return -1;
     if (n == 0)
         return 0;
-    if (store_change_head(st, &a, &head, err) < 0)
-        return -1;
-    change_chain_begin(&chain, head.seq, head.hash);
+    struct sealed *sealed = arena_array(&a, struct sealed, n);
+    const struct engine_rows rows = {.column_n = COPY_CHANGES_COLUMNS, .row_n = n, .fill = fill_record, .ctx = sealed};
+    change_chain_begin(&chain, note[0].head_seq, note[0].head_hash);
     for (size_t i = 0; i < n; i++)
-        if (add_record(st, &a, &note[i], &chain, err) < 0)
-            return -1;
-    if (query_send(st, Q_CHANGE_NOTES_CLEAR, SQL_NO_ARGS, err) < 0)
+        seal_note(&a, &note[i], &chain, &sealed[i]);
+    if (query_copy(st, C_CHANGES, &rows, err) < 0 || query_send(st, Q_CHANGE_NOTES_CLEAR, SQL_NO_ARGS, err) < 0)
         return -1;
     return query_send(st, Q_CHANGE_HEAD_SET, ARGS_CHANGE_HEAD_SET(chain.seq, chain.hash), err);
 }

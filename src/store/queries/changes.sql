@@ -1,10 +1,11 @@
 -- The audit log (src/store/changes).
 
--- row: store_change_note of change_notes n
-n.actor, n.kind, n.object_id, n.action, n.old_values, n.new_values
+-- row: store_change_note of change_notes n, change_head h
+n.actor, n.kind, n.object_id, n.action, n.old_values, n.new_values,
+h.seq AS head_seq: i64, h.hash AS head_hash -- the end of the log: with it, one question to a server is enough for a commit
 
 -- name: change_notes_all
-SELECT {store_change_note} FROM change_notes n ORDER BY n.id;
+SELECT {store_change_note} FROM change_notes n CROSS JOIN change_head h ORDER BY n.id;
 
 -- name: change_notes_clear
 DELETE FROM change_notes;
@@ -13,8 +14,7 @@ DELETE FROM change_notes;
 c.seq: i64, c.at_us, c.user_id, c.username, c.via, c.session_id: i64, c.address, c.route, c.kind, c.object_id, c.action,
 c.old_values, c.new_values, c.hash
 
--- name: changes_insert
-INSERT INTO {insert change_record};
+-- copy: changes from change_record
 
 -- The first and the last record that the log must have. The base is the record before the first one.
 -- row: store_change_head of change_head h

@@ -3,7 +3,7 @@
 -- define: usage_columns
 a.id, a.pool, a.slots, a.start_us, a.end_us, k.type, coalesce(x.user_id, k.owner_id, 0),
 coalesce(p.workspace_id, l.workspace_id, 0), coalesce(x.id, 0), coalesce(x.labels, '[]'),
-CASE WHEN a.exit_kind IN ('NONE', 'OK', 'KILLED', 'ABORTED') THEN 0 ELSE 1 END
+CASE WHEN a.exit_kind IN ('NONE', 'OK', 'KILLED', 'ABORTED') THEN 0 ELSE 1 END, coalesce(a.pulled_us, 0)
 
 -- define: usage_parts
 allocations a JOIN tasks k ON k.id = a.task_id
@@ -18,23 +18,23 @@ LEFT JOIN launched_tasks l ON l.task_id = k.id
 
 -- What has ended, and what runs.
 -- define: usage_all
-(SELECT allocation_id, pool, slots, start_us, end_us, task_type, owner_id, workspace_id, experiment_id, labels, failed FROM usage
+(SELECT allocation_id, pool, slots, start_us, end_us, task_type, owner_id, workspace_id, experiment_id, labels, failed, pulled_us FROM usage
 UNION ALL SELECT {usage_columns} FROM {usage_parts} WHERE a.end_us IS NULL AND a.start_us IS NOT NULL)
 
 -- The same, in which what runs ends now.
 -- define: usage_until_now
-(SELECT allocation_id, pool, slots, start_us, end_us, task_type, owner_id, workspace_id, experiment_id, labels, failed FROM usage
+(SELECT allocation_id, pool, slots, start_us, end_us, task_type, owner_id, workspace_id, experiment_id, labels, failed, pulled_us FROM usage
 UNION ALL SELECT r.allocation_id, r.pool, r.slots, r.start_us, CAST($now_us AS INTEGER), r.task_type, r.owner_id, r.workspace_id, r.experiment_id,
-    r.labels, r.failed FROM (SELECT a.id AS allocation_id, a.pool, a.slots, a.start_us, k.type AS task_type,
+    r.labels, r.failed, r.pulled_us FROM (SELECT a.id AS allocation_id, a.pool, a.slots, a.start_us, k.type AS task_type,
         coalesce(x.user_id, k.owner_id, 0) AS owner_id, coalesce(p.workspace_id, l.workspace_id, 0) AS workspace_id,
-        coalesce(x.id, 0) AS experiment_id, coalesce(x.labels, '[]') AS labels, 0 AS failed
+        coalesce(x.id, 0) AS experiment_id, coalesce(x.labels, '[]') AS labels, 0 AS failed, coalesce(a.pulled_us, 0) AS pulled_us
     FROM {usage_parts} WHERE a.end_us IS NULL AND a.start_us IS NOT NULL) r)
 
 -- Keeps what an allocation has used that has ended. Nothing is kept of one that never started.
 -- name: usage_keep with allocation_id: text
 -- function: store_usage_keep sends
 -- then: usage_keep_agents
-INSERT INTO usage (allocation_id, pool, slots, start_us, end_us, task_type, owner_id, workspace_id, experiment_id, labels, failed)
+INSERT INTO usage (allocation_id, pool, slots, start_us, end_us, task_type, owner_id, workspace_id, experiment_id, labels, failed, pulled_us)
 SELECT {usage_columns} FROM {usage_parts} WHERE a.id = $allocation_id AND a.start_us IS NOT NULL AND a.end_us IS NOT NULL
 ON CONFLICT (allocation_id) DO NOTHING;
 
@@ -67,16 +67,18 @@ w.name AS workspace_name: text?,
 v.experiment_id,           -- 0: none
 x.labels,                  -- JSON list: those that the experiment has; if it was deleted, those that it had
 v.slots: i32, v.pool, v.start_us,
-v.end_us: us               -- 0: it still runs
+v.end_us: us,              -- 0: it still runs
+v.pulled_us: us            -- when its images were there; 0: it is not known
 
 -- Returns the next n rows that overlap the time from from_us to to_us, behind the row (after_us, after_id). with_agents 1: agents, too.
 -- name: usage_page with from_us: i64, to_us: i64, after_us: i64, after_id: text, n: i64, with_agents: i32 to store_usage
 -- function: store_usage_page returns rows
 SELECT v.allocation_id, v.task_type, CASE WHEN v.task_type = 'AGENT' THEN v.allocation_id ELSE u.username END AS username, v.owner_id,
     w.name AS workspace_name, v.experiment_id, coalesce(x.labels, v.labels) AS labels, v.slots, v.pool,
-    v.start_us, v.end_us
-FROM (SELECT e.allocation_id, e.task_type, e.owner_id, e.workspace_id, e.experiment_id, e.labels, e.slots, e.pool, e.start_us, e.end_us FROM {usage_all} e
-    UNION ALL SELECT g.agent_id, 'AGENT', 0, 0, 0, '[]', g.slots, g.pool, g.start_us, g.seen_us FROM usage_presence g
+    v.start_us, v.end_us, v.pulled_us
+FROM (SELECT e.allocation_id, e.task_type, e.owner_id, e.workspace_id, e.experiment_id, e.labels, e.slots, e.pool, e.start_us, e.end_us, e.pulled_us
+    FROM {usage_all} e
+    UNION ALL SELECT g.agent_id, 'AGENT', 0, 0, 0, '[]', g.slots, g.pool, g.start_us, g.seen_us, 0 FROM usage_presence g
         WHERE CAST($with_agents AS INTEGER) = 1) v
 LEFT JOIN users u ON u.id = v.owner_id LEFT JOIN workspaces w ON w.id = v.workspace_id LEFT JOIN experiments x ON x.id = v.experiment_id
 WHERE v.start_us >= $after_us AND (v.start_us > $after_us OR v.allocation_id > $after_id)
