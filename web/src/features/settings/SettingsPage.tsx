@@ -25,7 +25,7 @@ export function SettingsPage({ user: first }: { user: User }) {
   return (
     <div class="page settings">
       <header class="page-head"><h1>Settings</h1><span class="muted">of {plain(user.username)}</span></header>
-      <Profile key={user.modifiedAt} user={user} />
+      <Profile user={user} />
       {user.remote ? <section class="panel"><header><h2>Password</h2></header><Empty title="You sign in at a provider">Your password is changed there.</Empty></section> : <Password user={user} />}
       <Appearance />
       <Tokens user={user} />
@@ -34,6 +34,7 @@ export function SettingsPage({ user: first }: { user: User }) {
   );
 }
 
+/** Has no key that changes with the user: whoever asked for a change must still be there when it is done, to say so. */
 function Profile({ user }: { user: User }) {
   const [name, setName] = useState(user.displayName);
   const change = useChange(() => api.patchUser({ userId: user.id, user: { displayName: name.trim(), ...(user.modifiedAt ? { ifModifiedAt: user.modifiedAt } : {}) } }));
