@@ -1,7 +1,6 @@
 """Tasks in containers of Apptainer: what is of its own beside tests/agent/test_runtimes.py. A stand-in takes the command lines."""
 import json
 import os
-import pathlib
 import signal
 import tarfile
 
@@ -117,13 +116,3 @@ def test_a_device_has_its_own_path_or_is_refused(master, agent, engine):
     assert end["kind"] == "EXIT_KIND_REFUSED" and "/dev/full cannot be /dev/mine" in end["text"]
     end, text = run(master, ["ls -l /dev/full"], devices=[{**devices[0], "containerPath": "/dev/full"}])
     assert end["code"] == 0 and text.splitlines()[-1].startswith("c"), text
-
-
-@pytest.mark.parametrize("engine", ["apptainer"], indirect=True)
-def test_a_task_that_takes_more_memory_than_its_limit_is_ended(master, agent, engine):
-    if not pathlib.Path("/sys/fs/cgroup/memory/memory.oom_control").exists() and not pathlib.Path("/sys/fs/cgroup/memory.max").exists():
-        pytest.skip("this machine has no control group for memory that the agent can use")
-    c = master.start(["x=$(head -c 400000000 /dev/zero | tr '\\0' x); echo not killed"], image=engines.IMAGE, limits={"memoryBytes": str(100 << 20)},
-                     more_container={"imageNamed": True, "networkMode": "host"})
-    end = master.finish(c)
-    assert end.get("code") != 0 and "not killed" not in master.text(c), end

@@ -241,6 +241,19 @@ def test_two_tasks_run_at_once(world):
         assert world.master.finish(c)["code"] == 0 and world.master.text(c) == f"ready\n{c}\n"
 
 
+@pytest.mark.skipif(not ROOT, reason="limits are control groups of a root agent or of an engine of root")
+@pytest.mark.parametrize("limits, script, said", [
+    ({"memoryBytes": str(100 << 20)}, "x=$(head -c 400000000 /dev/zero | tr '\\0' x); echo CAME-THROUGH", "out of memory: the task used 100 MiB, its limit"),
+    ({"diskBytes": str(20 << 20)}, "head -c 60000000 /dev/zero >big; sleep 600", "in its own directory, its limit is 20 MiB"),
+], ids=["memory", "disk"])
+def test_a_task_that_takes_more_than_its_limit_ends_and_says_which(world, limits, script, said):
+    if world.rootless:
+        pytest.skip("Podman without root sets limits of memory only with version 2 of control groups")
+    c = world.start([script], limits=limits)
+    end = world.master.finish(c)
+    assert said in end.get("text", "") and "CAME-THROUGH" not in world.master.text(c), (end, world.master.text(c))
+
+
 def test_orders_that_are_no_business_of_processes_do_not_disturb_them(world):
     if world.runtime != "process":
         pytest.skip("it is about processes")

@@ -41,7 +41,7 @@ bool local_agent_runs(struct local_cluster *c, const char *name)
 int local_agent_up(struct local_cluster *c, const struct local_agent *g, struct error *err)
 {
     struct arena *a = &c->cli->arena;
-    const char *argv[24] = {NULL}, *env[2] = {path_variable(a), NULL};
+    const char *argv[28] = {NULL}, *env[2] = {path_variable(a), NULL};
     const char *token = local_file(c, "master/agent.token");
     size_t n = 0;
     pid_t pid;
@@ -69,6 +69,10 @@ int local_agent_up(struct local_cluster *c, const struct local_agent *g, struct 
     if (g->resource_pool) {
         argv[n++] = "--resource-pool";
         argv[n++] = g->resource_pool;
+    }
+    if (g->runtime) {
+        argv[n++] = "--container-runtime";
+        argv[n++] = g->runtime;
     }
     if (g->tls) {
         const char *cert = getenv("DET_MASTER_CERT_FILE");

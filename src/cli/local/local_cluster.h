@@ -44,6 +44,7 @@ const char *local_master_password_file(const struct local_cluster *c); /* NULL i
 
 struct local_agent {
     const char *name, *master_host, *config_path, *resource_pool;
+    const char *runtime; /* container_runtime of the agent; NULL: its own default */
     int64_t master_port;
     bool no_gpu, tls;
 };

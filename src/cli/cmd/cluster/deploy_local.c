@@ -59,6 +59,7 @@ static int start_agents(struct local_cluster *c, const struct args_deploy_local_
         struct local_agent agent = {.name = numbered_agent(c->cli, i),
                                     .master_host = "localhost",
                                     .master_port = port,
+                                    .runtime = args->runtime,
                                     .no_gpu = !args->gpu};
         if (local_agent_runs(c, agent.name)) {
             cli_say(c->cli, CLI_PLAIN, "Agent '%s' runs already.", agent.name);
@@ -199,6 +200,7 @@ int cmd_deploy_local_agent_up(struct cli *cli, const struct args_deploy_local_ag
                                 .master_port = 8080,
                                 .config_path = args->agent_config_path,
                                 .resource_pool = args->agent_resource_pool,
+                                .runtime = args->runtime,
                                 .no_gpu = !args->gpu};
     if (!args->has_master_port && reach_master(cli, &agent, err) < 0)
         return -1;

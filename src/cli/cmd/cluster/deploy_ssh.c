@@ -1,0 +1,264 @@
+/* Agents on other machines, installed and started over the user's own ssh. What is done on a host is a script that its
+ * sh runs; the join token goes there through a pipe, so that no list of processes shows it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/connection/api.h"
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/strbuf.h"
+#include "common/system/child_program.h"
+#include "common/system/files.h"
+#include "common/system/process.h"
+
+enum { REGISTER_MS = 30000, POLL_MS = 100 };
+
+/* Every script begins so: $D is the directory of the host. */
+#define SCRIPT_BEGIN \
+    "set -e; D=%s; if [ -z \"$D\" ]; then if [ \"$(id -u)\" = 0 ]; then D=/var/lib/determined-ssh; else " \
+    "D=${XDG_DATA_HOME:-$HOME/.local/share}/determined-ssh; fi; fi; mkdir -p \"$D\"; cd \"$D\"; "
+/* A process that has ended and that nobody has waited for has no /proc/ID/exe, and another program's is another one. */
+#define SCRIPT_STOP \
+    "runs() { case $(readlink \"/proc/$P/exe\" 2>/dev/null) in */determined-agent*) ;; *) return 1 ;; esac; }; " \
+    "stop() { P=$(cat agent.pid 2>/dev/null || true); [ -n \"$P\" ] || return 0; if runs; then kill \"$P\"; fi; " \
+    "while runs; do sleep 0.1; done; rm -f agent.pid; }; "
+
+static const char install_script[] = SCRIPT_BEGIN
+    "rm -rf new; mkdir new; tar -xzf - -C new; rm -rf programs; mv new programs";
+static const char start_script[] = SCRIPT_BEGIN SCRIPT_STOP
+    "umask 077; cat >token; umask 022; "
+    "programs/determined-agent --version >/dev/null || { echo 'determined-agent does not run here: install the libraries "
+    "that the lines above name' >&2; exit 1; }; stop; "
+    "PATH=${PATH:-/usr/local/bin:/usr/bin:/bin}; export PATH; "
+    "nohup setsid programs/determined-agent run %s --token-file \"$D/token\" --data-dir \"$D/data\" --python-path "
+    "\"$D/programs\" --task-program \"$D/programs/determined-task\" </dev/null >>agent.log 2>&1 & echo $! >agent.pid";
+static const char stop_script[] = SCRIPT_BEGIN SCRIPT_STOP "stop";
+
+/* On this machine: "$@" are the words of ssh, up to the host. */
+static const char send_programs[] =
+    "tar -czf - --exclude=__pycache__ -C \"$FROM_PROGRAMS\" determined-agent determined-task -C \"$FROM_LIBRARY\" determined | "
+    "\"$@\" \"$REMOTE\"";
+static const char send_token[] = "printf '%s\\n' \"$JOIN_TOKEN\" | \"$@\" \"$REMOTE\"";
+
+struct ssh_host {
+    const char *name;  /* as ssh knows it */
+    const char *agent; /* the agent's name: without the user */
+    const char *directory;
+};
+
+static const char *quoted(const char *text, struct arena *a)
+{
+    cleanup_strbuf struct strbuf b = STRBUF_INIT;
+    strbuf_addc(&b, '\'');
+    for (; *text; text++)
+        strbuf_adds(&b, *text == '\'' ? "'\\''" : (char[]){*text, 0});
+    strbuf_addc(&b, '\'');
+    return arena_strdup(a, b.s);
+}
+
+static int host_init(struct ssh_host *h, const char *name, const char *directory, struct arena *a, struct error *err)
+{
+    const char *at = strrchr(name, '@');
+    *h = (struct ssh_host){.name = name, .agent = at ? at + 1 : name, .directory = ""};
+    if (*name == '-' || !*h->agent ||
+        strspn(h->agent, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != strlen(h->agent))
+        return error_set(err, ERR_USAGE, "argument HOST: '%s' is no name of a host; give NAME or USER@NAME", name);
+    if (!directory)
+        return 0;
+    const char *mark = strstr(directory, "%h");
+    h->directory = mark ? arena_printf(a, "%.*s%s%s", (int)(mark - directory), directory, h->agent, mark + 2)
+                        : directory;
+    return *h->directory == '/'
+               ? 0
+               : error_set(err, ERR_USAGE, "argument --directory: '%s' does not begin with a slash", directory);
+}
+
+/* Runs a script of this machine that pipes something to a script of the host. */
+static int run_there(struct cli *cli, const struct args_deploy_ssh *args, const struct ssh_host *h, const char *local,
+                     const char *remote, const char *const *variable, struct error *err)
+{
+    struct arena *a = &cli->arena;
+    const char *argv[16];
+    size_t n = 0, env_n = 0;
+    pid_t pid;
+    int status;
+    argv[n++] = "/bin/sh";
+    argv[n++] = "-c";
+    argv[n++] = local;
+    argv[n++] = "sh";
+    argv[n++] = "ssh";
+    argv[n++] = "-oBatchMode=yes";
+    argv[n++] = "-oConnectTimeout=10";
+    if (args->ssh_config) {
+        argv[n++] = "-F";
+        argv[n++] = args->ssh_config;
+    }
+    argv[n++] = "--";
+    argv[n++] = h->name;
+    argv[n] = NULL;
+    char **own = child_program_environment(NULL, a);
+    while (own[env_n])
+        env_n++;
+    char **env = arena_array(a, char *, env_n + 8);
+    memcpy(env, own, env_n * sizeof(*env));
+    env[env_n++] = (char *)arena_printf(a, "REMOTE=exec sh -c %s", quoted(remote, a));
+    for (; *variable; variable++)
+        env[env_n++] = (char *)*variable;
+    fflush(cli->out);
+    int rc = child_program_start((char *const *)argv, env, NULL, /* own_session= */ false, &pid);
+    if (rc != 0)
+        return error_set(err, ERR_PRECONDITION, "cannot run /bin/sh: %s", strerror(rc));
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return status == 0
+               ? 0
+               : error_set(err, ERR_PRECONDITION, "ssh or its script failed on %s; its message is above", h->name);
+}
+
+/* ---- what an agent needs ----------------------------------------------------------------------------------------- */
+
+/* The address of the master that this det uses, if other machines can know it. */
+static int master_of(struct cli *cli, const struct args_deploy_ssh *args, const char **ret_host, const char **ret_port,
+                     struct error *err)
+{
+    const char *begin = strstr(cli->master, "://"), *host = begin ? begin + 3 : cli->master,
+               *colon = strrchr(host, ':');
+    const char *own = arena_strndup(&cli->arena, host, colon ? (size_t)(colon - host) : strlen(host));
+    *ret_port = colon ? arena_strndup(&cli->arena, colon + 1, strspn(colon + 1, "0123456789")) : "8080";
+    *ret_host = args->master_host ? args->master_host : own;
+    if (!args->master_host &&
+        (strcmp(own, "localhost") == 0 || strncmp(own, "127.", 4) == 0 || strcmp(own, "[::1]") == 0))
+        return error_set(
+            err, ERR_USAGE,
+            "det reaches the master at %s, which other machines cannot: name its address with --master-host",
+            cli->master);
+    return 0;
+}
+
+static int make_token(struct cli *cli, const struct args_deploy_ssh *args, const char **ret, struct error *err)
+{
+    struct wire_post_join_token_request in = {.lifespan = "1h",
+                                              .resource_pool = args->resource_pool,
+                                              .uses = (int32_t)args->hosts_n,
+                                              .has_uses = true,
+                                              .description = "det deploy ssh"};
+    struct wire_post_join_token_response out;
+    if (api_call(cli, ROUTE_ID_POST_JOIN_TOKEN, &in, &out, err) < 0)
+        return -1;
+    *ret = out.token;
+    return 0;
+}
+
+static int find_programs(struct cli *cli, const char **ret_programs, const char **ret_library, struct error *err)
+{
+    cleanup_free char *agent = path_beside_program("determined-agent");
+    cleanup_free char *directory = agent ? path_parent(agent) : NULL;
+    *ret_library = path_of_library(&cli->arena);
+    if (!agent || access(agent, X_OK) < 0)
+        return error_set(err, ERR_PRECONDITION, "there is no determined-agent beside det, which could be installed");
+    if (!**ret_library)
+        return error_set(err, ERR_PRECONDITION, "the Python library that belongs to det is not on this machine");
+    *ret_programs = arena_strdup(&cli->arena, directory);
+    return 0;
+}
+
+static const char *options_of(struct cli *cli, const struct args_deploy_ssh *args, const struct ssh_host *h,
+                              const char *host, const char *port)
+{
+    struct arena *a = &cli->arena;
+    cleanup_strbuf struct strbuf b = STRBUF_INIT;
+    strbuf_addf(&b, "--master-host %s --master-port %s --agent-id %s", quoted(host, a), port, quoted(h->agent, a));
+    if (args->resource_pool)
+        strbuf_addf(&b, " --resource-pool %s", quoted(args->resource_pool, a));
+    if (args->runtime)
+        strbuf_addf(&b, " --container-runtime %s", args->runtime);
+    return arena_strdup(a, b.s);
+}
+
+/* Waits until the agent is connected. */
+static int wait_for_agent(struct cli *cli, const struct ssh_host *h, struct error *err)
+{
+    int64_t deadline_us = clock_monotonic_us() + REGISTER_MS * INT64_C(1000);
+    for (;;) {
+        struct wire_get_agents_response out;
+        if (api_call(cli, ROUTE_ID_GET_AGENTS, NULL, &out, err) < 0)
+            return -1;
+        for (size_t i = 0; i < out.agents_n; i++)
+            if (strcmp(out.agents[i].id, h->agent) == 0 && out.agents[i].has_registered_time)
+                return 0;
+        if (clock_monotonic_us() > deadline_us)
+            return error_set(
+                err, ERR_DEADLINE,
+                "the agent was started on %s and has not connected to the master: look into its agent.log there, "
+                "and run 'determined-agent check' on the host",
+                h->name);
+        sleep_ms(POLL_MS);
+    }
+}
+
+/* ---- the command ------------------------------------------------------------------------------------------------- */
+
+struct deployment {
+    const char *master_host, *master_port, *programs, *library, *token;
+};
+
+static int deploy_to(struct cli *cli, const struct args_deploy_ssh *args, const struct ssh_host *h,
+                     const struct deployment *d, struct error *err)
+{
+    struct arena *a = &cli->arena;
+    const char *directory = quoted(h->directory, a);
+    const char *from[] = {arena_printf(a, "FROM_PROGRAMS=%s", d->programs),
+                          arena_printf(a, "FROM_LIBRARY=%s", d->library), NULL};
+    const char *token[] = {arena_printf(a, "JOIN_TOKEN=%s", d->token), NULL};
+    const char *install = arena_printf(a, install_script, directory);
+    const char *start = arena_printf(a, start_script, directory,
+                                     options_of(cli, args, h, d->master_host, d->master_port));
+    if (run_there(cli, args, h, send_programs, install, from, err) < 0 ||
+        run_there(cli, args, h, send_token, start, token, err) < 0 || wait_for_agent(cli, h, err) < 0)
+        return -1;
+    fprintf(cli->out, "Agent '%s' is up.\n", h->agent);
+    return 0;
+}
+
+static int take_down(struct cli *cli, const struct args_deploy_ssh *args, const struct ssh_host *h, struct error *err)
+{
+    static const char *const none[] = {NULL};
+    const char *stop = arena_printf(&cli->arena, stop_script, quoted(h->directory, &cli->arena));
+    if (run_there(cli, args, h, "\"$@\" \"$REMOTE\" </dev/null", stop, none, err) < 0)
+        return -1;
+    fprintf(cli->out, "Agent '%s' is down.\n", h->agent);
+    return 0;
+}
+
+static int prepare(struct cli *cli, const struct args_deploy_ssh *args, struct deployment *d, struct error *err)
+{
+    if (args->down)
+        return 0;
+    return master_of(cli, args, &d->master_host, &d->master_port, err) < 0 ||
+                   find_programs(cli, &d->programs, &d->library, err) < 0 || make_token(cli, args, &d->token, err) < 0
+               ? -1
+               : 0;
+}
+
+/* A host that fails does not keep the others from being done. */
+int cmd_deploy_ssh(struct cli *cli, const struct args_deploy_ssh *args, struct error *err)
+{
+    struct ssh_host *host = arena_array(&cli->arena, struct ssh_host, args->hosts_n + 1);
+    struct deployment d = {0};
+    cleanup_strbuf struct strbuf failed = STRBUF_INIT;
+    for (size_t i = 0; i < args->hosts_n; i++)
+        if (host_init(&host[i], args->hosts[i], args->directory, &cli->arena, err) < 0)
+            return -1;
+    if (prepare(cli, args, &d, err) < 0)
+        return -1;
+    for (size_t i = 0; i < args->hosts_n; i++) {
+        cleanup_error struct error one = ERROR_INIT;
+        int r = args->down ? take_down(cli, args, &host[i], &one) : deploy_to(cli, args, &host[i], &d, &one);
+        if (r < 0)
+            strbuf_addf(&failed, "%s%s", failed.n ? "; " : "", error_msg(&one));
+    }
+    return failed.n ? error_set(err, ERR_PRECONDITION, "%s", failed.s) : 0;
+}
