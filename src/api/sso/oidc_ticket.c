@@ -7,8 +7,6 @@
 #include <string.h>
 
 #include "common/base/base64.h"
-#include "common/base/number.h"
-#include "common/base/utf8.h"
 
 enum { RANDOM_BYTES = 24, HASH_BYTES = 32, COOKIE_MAX = 4096 };
 #define SECOND_US INT64_C(1000000)
@@ -20,6 +18,15 @@ bool oidc_relay_is_cli(const char *relay)
     return strcmp(relay, "cli") == 0 || strcmp(relay, "cli=true") == 0;
 }
 
+/* What a URL consists of once it is encoded. */
+static bool is_encoded(const char *s)
+{
+    for (; *s; s++)
+        if (*s <= ' ' || *s > '~')
+            return false;
+    return true;
+}
+
 int oidc_relay_check(const char *relay, struct error *err)
 {
     if (!*relay || oidc_relay_is_cli(relay))
@@ -28,7 +35,7 @@ int oidc_relay_check(const char *relay, struct error *err)
         return error_set(err, ERR_INVALID, "relayState has %zu bytes, at most %d are allowed", strlen(relay),
                          OIDC_TICKET_RELAY_MAX);
     /* Browsers read "//host" and "/\host" as another host, and drop tabs and line ends before they look. */
-    if (relay[0] != '/' || relay[1] == '/' || strchr(relay, '\\') || text_find_control(relay))
+    if (relay[0] != '/' || relay[1] == '/' || strchr(relay, '\\') || !is_encoded(relay))
         return error_set(
             err, ERR_INVALID,
             "relayState must be cli or a path of this master, such as /det/experiments: a login leads to no "

@@ -326,6 +326,9 @@ static int store_given(struct req *r, struct store *db, const struct store_scim_
                        struct error *err)
 {
     struct scim_user given;
+    /* what is silent about it does not activate an account that was deactivated */
+    if (json_object_is_type(doc, json_type_object) && !json_object_object_get(doc, "active"))
+        json_object_object_add(doc, "active", json_object_new_boolean(before->active));
     if (scim_user_read(doc, &r->arena, &given, err) < 0)
         return -1;
     struct store_user_patch patch = {.username = strcmp(given.username, before->username) == 0 ? NULL : given.username,

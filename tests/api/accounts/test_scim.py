@@ -82,6 +82,8 @@ def test_replacing_takes_over_what_is_given(platform):
     user = make(platform, "replaced", externalId="1", displayName="Before")
     now = call(platform, "PUT", f"/Users/{user['id']}", {"id": user["id"], "userName": "renamed", "active": True, "displayName": "After"})
     assert now["userName"] == "renamed" and "externalId" not in now and account(platform, user)["displayName"] == "After"
+    patch(platform, user, {"op": "replace", "value": {"active": False}})
+    assert call(platform, "PUT", f"/Users/{user['id']}", {"userName": "renamed"})["active"] is False
     assert "another than in the path" in call(platform, "PUT", f"/Users/{user['id']}", {"id": "999", "userName": "x"}, status=400)["message"]
 
 

@@ -70,8 +70,8 @@ static void test_ticket__that_was_changed_is_refused(void **state)
 static void test_relay__leads_to_no_other_host(void **state)
 {
     static const char *const good[] = {"", "cli", "cli=true", "/", "/det/", "/det/login?x=https://y"};
-    static const char *const bad[] = {"//evil", "/\\evil", "\\\\evil", "https://evil",
-                                      "evil",   "/a\tb",   "/a\nb",    "cli=false"};
+    static const char *const bad[] = {"//evil", "/\\evil",   "\\\\evil", "https://evil", "evil",  "/a\tb",
+                                      "/a\nb",  "cli=false", "/a b",     "/\xc3\xa4",    "/a\x7f"};
     for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
         assert_int_equal(oidc_relay_check(good[i], NULL), 0);
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
