@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "api/pipeline/permissions.h"
+#include "api/rights/permissions.h"
 #include "common/base/rng.h"
 
 enum {

@@ -11,7 +11,7 @@
 #include "api/accounts/password.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/identity.h"
-#include "api/pipeline/permissions.h"
+#include "api/rights/permissions.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/hex.h"

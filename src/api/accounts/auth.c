@@ -10,7 +10,7 @@
 #include "api/pipeline/convert.h"
 #include "api/pipeline/identity.h"
 #include "api/pipeline/internal.h"
-#include "api/pipeline/origin.h"
+#include "api/rights/origin.h"
 #include "common/base/clock.h"
 #include "common/system/log.h"
 #include "gen/handlers.h"

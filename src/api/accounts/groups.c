@@ -7,7 +7,7 @@
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "api/pipeline/names.h"
-#include "api/pipeline/permissions.h"
+#include "api/rights/permissions.h"
 #include "common/base/clock.h"
 #include "gen/handlers.h"
 #include "store/functions.h"

@@ -4,7 +4,7 @@
 
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
-#include "api/pipeline/origin.h"
+#include "api/rights/origin.h"
 #include "common/config/config.h"
 #include "store/functions.h"
 
@@ -58,7 +58,7 @@ void login_session_remember(struct req *r, const struct login_session *s)
 }
 
 /* A browser never sends a Secure cookie over plain http. SameSite keeps the cookie from most requests that pages of
- * other sites make; api/pipeline/origin.h refuses the others. */
+ * other sites make; api/rights/origin.h refuses the others. */
 static void set_cookie(struct req *r, const char *value, long long seconds, bool secure)
 {
     req_add_header(r, "Set-Cookie",

@@ -8,7 +8,7 @@
 #include "api/pipeline/access.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
-#include "api/pipeline/permissions.h"
+#include "api/rights/permissions.h"
 #include "gen/handlers.h"
 #include "store/accounts/workspaces.h"
 #include "store/functions.h"

@@ -5,8 +5,8 @@
 #include "api/pipeline/access_internal.h"
 #include "api/pipeline/identity.h"
 #include "api/pipeline/internal.h"
-#include "api/pipeline/permissions.h"
 #include "api/pipeline/request_run.h"
+#include "api/rights/permissions.h"
 #include "store/functions.h"
 
 /* ---- whose permissions ------------------------------------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 #include "api/pipeline/author.h"
 
 #include "api/pipeline/internal.h"
-#include "api/pipeline/origin.h"
 #include "api/pipeline/request_run.h"
+#include "api/rights/origin.h"
 #include "store/changes/changes.h"
 
 static const char *via_of(const struct principal *who)

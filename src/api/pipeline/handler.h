@@ -34,7 +34,7 @@
 
 #include "api/pipeline/companion.h"
 #include "api/pipeline/info.h"
-#include "api/pipeline/scope.h"
+#include "api/rights/scope.h"
 #include "common/base/arena.h"
 #include "common/base/error.h"
 #include "common/base/strbuf.h"

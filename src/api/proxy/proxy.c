@@ -14,13 +14,13 @@
 #include <uthash.h>
 
 #include "api/pipeline/internal.h"
-#include "api/pipeline/origin.h"
 #include "api/pipeline/raw.h"
 #include "api/pipeline/raw_handlers.h"
 #include "api/proxy/proxy_headers.h"
 #include "api/proxy/proxy_page.h"
 #include "api/proxy/task_service.h"
 #include "api/proxy/visitor.h"
+#include "api/rights/origin.h"
 #include "api/tasks/task_use.h"
 #include "common/base/must.h"
 #include "common/base/percent.h"

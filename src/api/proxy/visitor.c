@@ -5,9 +5,9 @@
 
 #include "api/pipeline/access.h"
 #include "api/pipeline/internal.h"
-#include "api/pipeline/origin.h"
 #include "api/pipeline/raw.h"
 #include "api/proxy/proxy_headers.h"
+#include "api/rights/origin.h"
 #include "net/http/http.h"
 
 #define TOKEN_PREFIX "det1." /* with which each session's token begins (identity.h) */

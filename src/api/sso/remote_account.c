@@ -4,7 +4,7 @@
 
 #include "api/accounts/account_rules.h"
 #include "api/pipeline/internal.h"
-#include "api/pipeline/permissions.h"
+#include "api/rights/permissions.h"
 #include "store/functions.h"
 #include "store/store.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/pipeline/permissions.h"
+#include "api/rights/permissions.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/json/json.h"

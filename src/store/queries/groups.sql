@@ -106,7 +106,7 @@ INSERT INTO {insert store_role_assignment};
 DELETE FROM role_assignments WHERE coalesce(user_id, 0) = coalesce($user_id, 0) AND coalesce(group_id, 0) = coalesce($group_id, 0)
     AND role_id = $role_id AND coalesce(workspace_id, 0) = coalesce($workspace_id, 0);
 
--- In the order in which api/pipeline/permissions.c keeps them.
+-- In the order in which api/rights/permissions.c keeps them.
 -- name: role_assignments_all
 -- function: store_role_assignments returns rows
 SELECT {store_role_assignment} FROM role_assignments a

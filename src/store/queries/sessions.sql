@@ -8,7 +8,7 @@ s.allocation_id, -- for TASK and ALLOCATION: whose session it is; else NULL
 s.created_us, s.expiry_us,
 s.revoked: bool, -- revoked access tokens are still listed
 s.description,   -- for access tokens
-s.scope,         -- what it may be used for (api/pipeline/scope.h): "READ", "SUBMIT", "ALL"
+s.scope,         -- what it may be used for (api/rights/scope.h): "READ", "SUBMIT", "ALL"
 -- read only: given by store_session_insert
 s.id: i64
 

@@ -1,6 +1,6 @@
 #include "cmocka_setup.h"
 
-#include "api/pipeline/permissions.h"
+#include "api/rights/permissions.h"
 
 enum { ANN = 7, BEN = 8, VISION = 3, HERE = 11, THERE = 12 };
 

@@ -1,4 +1,4 @@
-#include "api/pipeline/scope.h"
+#include "api/rights/scope.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "cmocka_setup.h"
 
-#include "api/pipeline/scope.h"
+#include "api/rights/scope.h"
 
 static void test_scopes__keep_their_names_in_the_store_and_on_the_wire(void **state)
 {

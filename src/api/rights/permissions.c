@@ -1,4 +1,4 @@
-#include "api/pipeline/permissions.h"
+#include "api/rights/permissions.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "api/pipeline/origin.h"
+#include "api/rights/origin.h"
 
 #include <stdlib.h>
 #include <string.h>
