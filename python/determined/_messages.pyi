@@ -546,6 +546,7 @@ class PatchProject(TypedDict, total=False):
     name: str
     description: str
     key: str
+    ifModifiedAt: str
 
 class Project(TypedDict, total=False):
     id: Required[int]
@@ -565,6 +566,7 @@ class Project(TypedDict, total=False):
     errorMessage: Required[str]
     key: Required[str]
     numRuns: Required[int]
+    modifiedAt: str
 
 class CheckpointWorkload(TypedDict, total=False):
     uuid: str
@@ -705,6 +707,7 @@ class Workspace(TypedDict, total=False):
     defaultComputePool: str
     defaultAuxPool: str
     autoCreatedNamespace: str
+    modifiedAt: str
 
 class WorkspaceNamespaceBinding(TypedDict, total=False):
     workspaceId: int

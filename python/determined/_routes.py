@@ -1314,6 +1314,7 @@ def put_project_notes(
     project_id: int,
     *,
     notes: List[_messages.Note],
+    if_modified_at: Optional[str] = None,
 ) -> Request[_messages.PutProjectNotesResponse]:
     """``PUT /api/v1/projects/{projectId}/notes``"""
     return Request(
@@ -1321,6 +1322,7 @@ def put_project_notes(
         f"/api/v1/projects/{project_id}/notes",
         members={
             "notes": notes,
+            "ifModifiedAt": if_modified_at,
         },
     )
 
