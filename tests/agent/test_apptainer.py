@@ -116,3 +116,16 @@ def test_a_device_has_its_own_path_or_is_refused(master, agent, engine):
     assert end["kind"] == "EXIT_KIND_REFUSED" and "/dev/full cannot be /dev/mine" in end["text"]
     end, text = run(master, ["ls -l /dev/full"], devices=[{**devices[0], "containerPath": "/dev/full"}])
     assert end["code"] == 0 and text.splitlines()[-1].startswith("c"), text
+
+
+@pytest.mark.parametrize("engine", ["apptainer"], indirect=True)
+def test_a_pull_goes_by_the_proxies_of_the_agent(master, place, engine):
+    a = Agent(master, place / "agent", container_runtime="apptainer", task_program=engines.static_supervisor(BUILD),
+              container_images_dir=str(place / "images"), https_proxy="http://proxy.invalid:3128", no_proxy="10.0.0.0/8,127.0.0.1")
+    a.environment = {"PATH": f"{engine.path}:{os.environ['PATH']}"}
+    a.start()
+    master.wait_agent()
+    assert run(master, ["true"])[0]["code"] == 0
+    told = json.loads((engine.dir / "proxies").read_text())
+    assert told["HTTPS_PROXY"] == told["https_proxy"] == "http://proxy.invalid:3128" and told["NO_PROXY"] == "10.0.0.0/8,127.0.0.1", told
+    assert a.kill(signal.SIGTERM) == 0, a.log_text()

@@ -126,7 +126,8 @@ static const char *cause_of(const struct apptainer_ask *ask, int status, struct 
     return out->s;
 }
 
-/* The environment of a command: the agent's, without what may hold secrets, and `more`. */
+/* The environment of a command: `more`, and then the agent's without what may hold secrets. Of two variables with one
+ * name a program takes the first. */
 static char **environment_with(const char *const *more, size_t more_n, struct arena *a)
 {
     char **own = child_program_environment(NULL, a);
@@ -134,10 +135,24 @@ static char **environment_with(const char *const *more, size_t more_n, struct ar
     while (own[n])
         n++;
     char **env = arena_array(a, char *, n + more_n + 1);
-    memcpy(env, own, n * sizeof(*env));
     for (size_t i = 0; i < more_n; i++)
-        env[n + i] = (char *)more[i];
+        env[i] = (char *)more[i];
+    memcpy(env + more_n, own, n * sizeof(*env));
     return env;
+}
+
+/* Adds the proxies of the configuration by the names that Apptainer looks at first; the agent's own environment has
+ * them by their other names (agent_config_use_proxies()). */
+static size_t add_proxies(const struct agent_config *c, const char **variable, struct arena *a)
+{
+    size_t n = 0;
+    if (*c->http_proxy)
+        variable[n++] = arena_printf(a, "HTTP_PROXY=%s", c->http_proxy);
+    if (*c->https_proxy)
+        variable[n++] = arena_printf(a, "HTTPS_PROXY=%s", c->https_proxy);
+    if (*c->no_proxy)
+        variable[n++] = arena_printf(a, "NO_PROXY=%s", c->no_proxy);
+    return n;
 }
 
 static int run_command(struct apptainer_ask *ask, const struct program_order *o,
@@ -257,10 +272,10 @@ static void pull(struct apptainer_ask *ask)
 {
     struct runtime_task *t = ask->base.task;
     const struct wire_link_task_container *c = t->start->container;
-    const char *secret[2];
+    const char *variable[2 + 3];
     cleanup_error struct error err = ERROR_INIT;
-    size_t secrets = apptainer_credentials(name_of(ask), c && c->registry_auth ? c->registry_auth : "", &t->arena,
-                                           secret);
+    size_t n = apptainer_credentials(name_of(ask), c && c->registry_auth ? c->registry_auth : "", &t->arena, variable);
+    n += add_proxies(t->config, variable + n, &t->arena);
     if (dir_make(t->config->images_dir, 0700, &err) < 0) {
         error_wrap(&err, "container_images_dir");
         ask_end(ask, &err);
@@ -271,7 +286,7 @@ static void pull(struct apptainer_ask *ask)
     tell(ask, "Pulling image %s with %s", t->start->image, name_of(ask));
     struct program_order o = {.argv = apptainer_pull_words(ask->program, ask->unfinished, ask->image.reference,
                                                            &t->arena),
-                              .env = environment_with(secret, secrets, &t->arena)};
+                              .env = environment_with(variable, n, &t->arena)};
     if (run_command(ask, &o, on_pull_line, on_pulled, &err) < 0)
         ask_end(ask, &err);
 }
