@@ -27,7 +27,7 @@ const faults = [];
 try {
   for (const theme of wanted.themes ?? ["light", "dark"])
     for (const width of WIDTHS) {
-      const context = await browser.newContext({ viewport: { width, height: wanted.tall ? (width < 500 ? 8600 : 4600) : width < 500 ? 844 : 900 }, colorScheme: theme, reducedMotion: "reduce" });
+      const context = await browser.newContext({ viewport: { width, height: wanted.tall ? (width < 500 ? 10000 : 5400) : width < 500 ? 844 : 900 }, colorScheme: theme, reducedMotion: "reduce" });
       await context.addCookies((wanted.cookies ?? []).map((cookie) => ({ ...cookie, url: new URL(wanted.url).origin })));
       const page = await context.newPage();
       page.on("pageerror", (error) => faults.push(String(error)));

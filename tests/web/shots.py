@@ -23,7 +23,7 @@ from support.waiting import wait_for  # noqa: E402
 from world import World  # noqa: E402
 
 CURVE_STEPS = 1500
-OF_ADMINS = ["audit", "groups", "quotas", "policies"]
+OF_ADMINS = ["about", "audit", "groups", "quotas", "policies"]
 
 
 def shoot(out, url, token, paths, **more):
