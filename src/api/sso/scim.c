@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/accounts/login_limits.h"
+#include "api/cluster/quota_follow.h"
 #include "api/pipeline/author.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/identity.h"
@@ -241,7 +242,8 @@ int raw_scim_user(struct req *r, struct core *core, struct error *err)
 
 struct change {
     struct json_object *body;
-    struct store_user user; /* as it is afterwards */
+    struct store_user user;     /* as it is afterwards */
+    struct quota_news *renamed; /* NULL: the user is called as before */
 };
 
 static void release(struct req *r)
@@ -259,7 +261,7 @@ static int remember(struct req *r, struct core *core, struct error *err)
     if (!u.active)
         identities_drop_sessions_of_user(api_identities(r->api), u.id, IDENTITY_END_ALL, NULL);
     log_info("scim.user", "user=%s active=%s", log_quote(u.username), u.active ? "true" : "false");
-    return 0;
+    return c->renamed ? quota_tell(r, core, c->renamed, err) : 0;
 }
 
 static int begin_change(struct req *r, const char *route, req_store_fn *step, struct error *err)
@@ -325,6 +327,7 @@ static int store_new(struct req *r, struct store *db, struct error *err)
 static int store_given(struct req *r, struct store *db, const struct store_scim_user *before, struct json_object *doc,
                        struct error *err)
 {
+    struct change *c = r->state;
     struct scim_user given;
     /* what is silent about it does not activate an account that was deactivated */
     if (json_object_is_type(doc, json_type_object) && !json_object_object_get(doc, "active"))
@@ -335,7 +338,8 @@ static int store_given(struct req *r, struct store *db, const struct store_scim_
                                      .has_active = true,
                                      .active = given.active};
     if (free_display_name(db, given.display_name, before->id, &patch.display_name, err) < 0 ||
-        store_user_patch(db, &patch, before->id, r->now_us, err) < 0)
+        store_user_patch(db, &patch, before->id, r->now_us, err) < 0 ||
+        (patch.username && quota_read_names(r, db, &c->renamed, err) < 0))
         return -1;
     return finish_change(r, db, before->id, &given, err);
 }

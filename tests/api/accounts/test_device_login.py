@@ -1,4 +1,4 @@
-"""Logging in on a machine without a browser: a code that somebody confirms who is logged in (docs/decisions/0018-device-logins.md)."""
+"""Logging in on a machine without a browser: a code that somebody confirms who is logged in (docs/decisions/0019-device-logins.md)."""
 import os
 import re
 import subprocess
