@@ -1,7 +1,7 @@
 """Prints the public names of the published library's modules, with their signatures, as JSON.
 
-Runs in an environment of its own (requirements/compat.txt); tests/test_signatures.py compares the answer with our
-library. A parameter is [name, kind, default or null]; a class has its methods, properties, enum values and the
+Runs in an environment of its own (requirements/compat.txt); tests/published/test_signatures.py compares the answer
+with our library. A parameter is [name, kind, default or null]; a class has its methods, properties, enum values and the
 attributes that its methods set.
 """
 

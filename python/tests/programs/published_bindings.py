@@ -1,7 +1,7 @@
 """Prints what the published library's generated client offers, as JSON.
 
 That is functions and classes with their parameters, and enums with their values. Runs in an environment of its own
-(requirements/compat.txt); tests/test_bindings.py compares the answer with our library.
+(requirements/compat.txt); tests/published/test_bindings.py compares the answer with our library.
 """
 
 import enum

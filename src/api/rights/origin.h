@@ -6,8 +6,8 @@
  * the platform: by Sec-Fetch-Site, or by an Origin that names the host that was asked. Its body must be declared as
  * application/json, which no HTML form can do. A request with a token in a header needs no further proof: pages of
  * other sites do not know any token. Call these functions on the loop only. */
-#ifndef DET_API_PIPELINE_ORIGIN_H
-#define DET_API_PIPELINE_ORIGIN_H
+#ifndef DET_API_RIGHTS_ORIGIN_H
+#define DET_API_RIGHTS_ORIGIN_H
 
 #include <stdbool.h>
 

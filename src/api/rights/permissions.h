@@ -5,8 +5,8 @@
  *
  * The set of a user is made when it is first asked for, and forgotten when a role or a group of the user changes, so
  * that a check is a look-up and a test of a bit. */
-#ifndef DET_API_PIPELINE_PERMISSIONS_H
-#define DET_API_PIPELINE_PERMISSIONS_H
+#ifndef DET_API_RIGHTS_PERMISSIONS_H
+#define DET_API_RIGHTS_PERMISSIONS_H
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* What a token may be used for. An access token has a scope, and each route needs one (`scope` in contract/served.json,
  * explained in contract/README.md). A token may use the routes that need its scope or a lesser one. Pure functions. */
-#ifndef DET_API_PIPELINE_SCOPE_H
-#define DET_API_PIPELINE_SCOPE_H
+#ifndef DET_API_RIGHTS_SCOPE_H
+#define DET_API_RIGHTS_SCOPE_H
 
 #include "common/base/error.h"
 #include "gen/wire.h"
