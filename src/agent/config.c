@@ -175,8 +175,7 @@ static void read_tasks(const struct config *c, struct arena *a, struct agent_con
     x->task_program = text_or(c, "task_program", beside_this_program("determined-task", a), a);
 }
 
-/* ---- amounts ------------------------------------------------------------------------------------------------------
- */
+/* ---- amounts ----------------------------------------------------------------------------------------------------- */
 
 /* An amount as a number; -1 if it is unset. Sizes may be written as text, which the schema has checked. */
 static int64_t config_amount(const struct config *c, const char *path)

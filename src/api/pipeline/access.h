@@ -131,8 +131,7 @@ int access_check_asked(const struct req *r, struct error *err);
  * master's log that names both. */
 void access_log_change(const struct req *r);
 
-/* ---- for handlers that submit experiments and tasks ---------------------------------------------------------------
- */
+/* ---- for handlers that submit experiments and tasks -------------------------------------------------------------- */
 
 /* Stores that the tasks of the job may do no more on behalf of their owner than the access token that has submitted it,
  * or than the task itself that has. Nothing is stored for a job without such a limit. */

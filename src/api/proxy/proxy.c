@@ -152,8 +152,7 @@ static void uncount_user(struct proxy *p, struct proxy_user *u)
     free(u);
 }
 
-/* ---- one request on its way ----------------------------------------------------------------------------------------
- */
+/* ---- one request on its way -------------------------------------------------------------------------------------- */
 
 struct call {
     struct api *api;

@@ -114,8 +114,7 @@ void webhook_payload_alias_default(const struct webhook_alias_event *e, struct s
     json_print(o, out);
 }
 
-/* ---- for Slack ----------------------------------------------------------------------------------------------------
- */
+/* ---- for Slack --------------------------------------------------------------------------------------------------- */
 
 /* A text in which Slack finds no links and no markup of its own: a name that a user has chosen stays a name. */
 static void add_plain(struct strbuf *out, const char *s)

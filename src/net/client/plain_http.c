@@ -134,8 +134,7 @@ static void write_request(struct exchange *x)
         strbuf_add(&x->out, f->body, f->body_n);
 }
 
-/* ---- the answer
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- the answer -------------------------------------------------------------------------------------------------- */
 
 static bool has_body(const struct exchange *x)
 {
@@ -270,8 +269,7 @@ static int receive(struct exchange *x, struct error *err)
     return x->answered ? take_data(x, data, (size_t)n, err) : take_answer(x, data, (size_t)n, err);
 }
 
-/* ---- the request, and waiting --------------------------------------------------------------------------------------
- */
+/* ---- the request, and waiting ------------------------------------------------------------------------------------ */
 
 static void send_more(struct exchange *x)
 {
@@ -327,8 +325,7 @@ static int talk(struct exchange *x, struct error *err)
     return 0;
 }
 
-/* ---- connections ---------------------------------------------------------------------------------------------------
- */
+/* ---- connections ------------------------------------------------------------------------------------------------- */
 
 void plain_http_init(struct plain_http *p)
 {

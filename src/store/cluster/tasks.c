@@ -68,8 +68,7 @@ int store_container_put(struct store *st, const struct container_row *c, bool in
     return 0;
 }
 
-/* ---- the files that were sent with tasks --------------------------------------------------------------------------
- */
+/* ---- the files that were sent with tasks ------------------------------------------------------------------------- */
 
 int store_context_add(struct store *st, const char *hash, const void *tgz, size_t n, struct error *err)
 {

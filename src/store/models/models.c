@@ -113,8 +113,7 @@ int store_model_version_find(struct store *st, const struct store_model *m, cons
     return query_found(rc, err, "model '%s' version '%.80s'", m->name, named);
 }
 
-/* ---- registered checkpoints are kept ------------------------------------------------------------------------------
- */
+/* ---- registered checkpoints are kept ----------------------------------------------------------------------------- */
 
 int store_check_unregistered(struct store *st, const char *uuid, const char *done, struct error *err)
 {

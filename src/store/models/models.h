@@ -19,8 +19,7 @@ int store_model_version_delete(struct store *st, const struct store_model_versio
 int store_model_version_find(struct store *st, const struct store_model *m, const char *named, struct arena *a,
                              struct store_model_version *ret, struct error *err);
 
-/* ---- registered checkpoints are kept ------------------------------------------------------------------------------
- */
+/* ---- registered checkpoints are kept ----------------------------------------------------------------------------- */
 
 /* These fail with ERR_INVALID and a sentence that names model and version. The checkpoint is registered; `done` says
  * what cannot be done to it: "deleted". */
