@@ -423,12 +423,13 @@ enum core_answer core_all_gather(const struct core *c, const char *allocation_id
     const struct allocation *al = allocation_find(c, allocation_id);
     if (!al)
         return CORE_ANSWER_GONE;
-    if (!gather_complete(&al->gather) || !gather_knows(&al->gather, request_uuid))
+    const struct gather_round *round = gather_result(&al->gather, request_uuid);
+    if (!round)
         return CORE_ANSWER_WAIT;
-    const char **data = arena_array(a, const char *, al->gather.n);
-    for (size_t i = 0; i < al->gather.n; i++)
-        data[i] = arena_strdup(a, al->gather.piece[i].data);
+    const char **data = arena_array(a, const char *, round->n);
+    for (size_t i = 0; i < round->n; i++)
+        data[i] = arena_strdup(a, round->piece[i].data);
     *ret = data;
-    *ret_n = al->gather.n;
+    *ret_n = round->n;
     return CORE_ANSWER_YES;
 }

@@ -37,7 +37,7 @@ def all_gather(info: _info.ClusterInfo, data: Any) -> List[Any]:
 
 
 def agree(info: _info.ClusterInfo, port: int) -> Tuple[str, int]:
-    """What the chief's launcher says for all containers, in one exchange: the master gathers once for an allocation.
+    """What the chief's launcher says for all containers, in one exchange.
 
     Parameters
     ----------

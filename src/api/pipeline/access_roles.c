@@ -224,8 +224,10 @@ static int check_objects(struct req *r, struct store *db, const struct access_ne
     bool many = at && field->flags & CODEC_REPEATED, by_text = access_kinds[n->object].by_text;
     size_t size = by_text ? sizeof(const char *) : sizeof(int32_t), count = at ? 1 : 0;
     if (many) {
-        memcpy(&count, at + sizeof(void *), sizeof(count));
-        memcpy(&at, at, sizeof(at));
+        const void *first;
+        memcpy(&first, at, sizeof(first));
+        memcpy(&count, at + sizeof(first), sizeof(count));
+        at = first;
     }
     for (size_t i = 0; i < count; i++) {
         struct access_id id = {.object = n->object};

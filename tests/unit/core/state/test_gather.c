@@ -13,8 +13,8 @@ static void test_gather__is_complete_when_all_peers_have_given(void **state)
     assert_false(gather_complete(&g));
     assert_int_equal(gather_join(&g, "b", 2, "3", NULL), 0);
     assert_true(gather_complete(&g));
-    assert_string_equal(g.piece[0].data, "2");
-    assert_string_equal(g.piece[1].data, "3");
+    assert_string_equal(g.now.piece[0].data, "2");
+    assert_string_equal(g.now.piece[1].data, "3");
     gather_release(&g);
 }
 
@@ -23,10 +23,30 @@ static void test_gather__late_callers_get_the_result_and_new_ones_a_new_round(vo
     struct gather g = {0};
     gather_join(&g, "a", 1, "1", NULL);
     assert_int_equal(gather_join(&g, "a", 1, "changed", NULL), 0);
-    assert_string_equal(g.piece[0].data, "1");
+    assert_string_equal(g.now.piece[0].data, "1");
     assert_int_equal(gather_join(&g, "c", 2, "9", NULL), 0);
     assert_false(gather_complete(&g));
-    assert_false(gather_knows(&g, "a"));
+    const struct gather_round *round = gather_result(&g, "a");
+    assert_non_null(round);
+    assert_string_equal(round->piece[0].data, "1");
+    assert_null(gather_result(&g, "c"));
+    gather_release(&g);
+}
+
+/* Its answer was lost; meanwhile the other peer has opened the next round. */
+static void test_gather__a_peer_that_asks_again_late_does_not_join_the_next_round(void **state)
+{
+    struct gather g = {0};
+    gather_join(&g, "a1", 2, "1", NULL);
+    gather_join(&g, "b1", 2, "2", NULL);
+    gather_join(&g, "a2", 2, "3", NULL);
+    assert_int_equal(gather_join(&g, "b1", 2, "2", NULL), 0);
+    assert_false(gather_complete(&g));
+    assert_string_equal(gather_result(&g, "b1")->piece[0].data, "1");
+    gather_join(&g, "b2", 2, "4", NULL);
+    assert_true(gather_complete(&g));
+    assert_int_equal(gather_result(&g, "a2")->n, 2);
+    assert_string_equal(gather_result(&g, "b2")->piece[1].data, "4");
     gather_release(&g);
 }
 
@@ -73,6 +93,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gather__is_complete_when_all_peers_have_given),
         cmocka_unit_test(test_gather__late_callers_get_the_result_and_new_ones_a_new_round),
+        cmocka_unit_test(test_gather__a_peer_that_asks_again_late_does_not_join_the_next_round),
         cmocka_unit_test(test_gather__refuses_what_has_no_bounds),
         cmocka_unit_test(test_gather__bounds_the_answers_to_all_peers),
     };
