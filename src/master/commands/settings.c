@@ -301,11 +301,10 @@ static void check_providers(struct config *c)
         if (known)
             continue;
         strbuf_addf(&path, "resource_pools[%zu].provider.type", i);
-        config_problem(
-            c, path.s,
-            "this build launches no machines of provider \"%s\", only of \"local\", \"aws\", \"gcp\" and \"command\"; leave `provider` out"
-            " and start this pool's agents yourself",
-            type);
+        config_problem(c, path.s,
+                       "this build launches no machines of provider \"%s\", only of \"local\", \"aws\", \"gcp\" and "
+                       "\"command\"; leave `provider` out and start this pool's agents yourself",
+                       type);
     }
 }
 

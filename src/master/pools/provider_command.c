@@ -106,6 +106,15 @@ static int write_record(struct provider *p, struct error *err)
     return 0;
 }
 
+/* Removes the record of a pool whose machines are all gone. If a provider of another type has written it since, it
+ * tells of other machines, and stays. */
+static void remove_record(const struct provider *p)
+{
+    cleanup_json struct json_object *record = NULL;
+    if (read_record(p->record, &record, NULL) == 0 && json_object_equal(member_of(record, "provider"), p->config))
+        unlink(p->record);
+}
+
 /* Adds the pool of one record, if a provider of this type made it. A record that cannot be read is passed over. */
 static void add_recorded_pool(const char *path, const char *type, struct arena *a, const char ***all, size_t *n)
 {
@@ -376,7 +385,7 @@ static int list_command(struct provider *p, struct arena *a, struct core_instanc
         return -1;
     *ret_n = leave_out_ended(p, *ret, *ret_n);
     if (!p->setup.config && *ret_n == 0)
-        unlink(p->record); /* the last machine of a pool that has no provider any more is gone */
+        remove_record(p); /* the last machine of a pool that has no provider of this type any more is gone */
     return 0;
 }
 
