@@ -223,8 +223,8 @@ static void on_gone(int fd, void *ctx)
     wait_end(ctx);
 }
 
-/* The first time, its patience is over, or there was nothing to wait for. The second time, even SIGKILL has not ended
- * it, and nobody waits for it any more. */
+/* The first call ends the wait if there is no process, and otherwise kills the process, whose time is over. At the
+ * second call not even SIGKILL has ended the process, so the wait is given up. */
 static void on_patience(void *ctx)
 {
     struct program_wait *w = ctx;

@@ -59,7 +59,7 @@ static void ask_free(struct apptainer_ask *ask)
     free(ask);
 }
 
-/* What was begun to start a container goes on. A pull is of no use any more. */
+/* A container that is being started goes on by itself. A pull is killed, because nobody needs the image any more. */
 static void ask_cancel(struct runtime_ask *base)
 {
     struct apptainer_ask *ask = (struct apptainer_ask *)base;
