@@ -150,8 +150,7 @@ static void check_role_of_creators(struct config *c)
                    "4 Viewer (det rbac list-roles --exclude-global-roles shows all)");
 }
 
-/* The whole configuration is checked here, because the secret may come from the environment and the rest from the file.
- * */
+/* Checks the configuration as a whole: the secret may come from the environment, and the rest from the file. */
 static void check_scim(struct config *c)
 {
     static const char *const keys[] = {"scim.auth.username", "scim.auth.password"};
