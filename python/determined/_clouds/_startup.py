@@ -8,8 +8,8 @@ from typing import Any, Dict, List, Optional
 # The libraries of the programs, as in packaging/clouds/*/machine.sh.tftpl.
 _LIBRARIES = (
     "ca-certificates curl python3 python3-venv libarchive13 libargon2-1 libbsd0 libcjose0 libcsv3 libcurl4 "
-    "libevent-2.1-7 libevent-core-2.1-7 libevent-openssl-2.1-7 libjson-c5 libpcre2-8-0 libpq5 libsqlite3-0 libssl3 libwslay1 "
-    "libyaml-0-2 libzstd1"
+    "libevent-2.1-7 libevent-core-2.1-7 libevent-openssl-2.1-7 libjson-c5 libpcre2-8-0 libpq5 libsqlite3-0 "
+    "libssl3 libwslay1 libyaml-0-2 libzstd1"
 )
 _CONFIG = "/etc/determined/agent.yaml"
 _ID = "@AGENT_ID@"

@@ -140,7 +140,7 @@ class Gce:
         while operation["status"] != "DONE":
             if time.monotonic() >= until:
                 raise _lines.CloudError(
-                    f"operation {operation['name']} has not ended after {self._patience_s:g} s (operation_timeout_period)"
+                    f"operation {operation['name']} still runs after {self._patience_s:g} s (operation_timeout_period)"
                 )
             operation = self._call("POST", f"operations/{operation['name']}/wait", timeout_s=_WAIT_TIMEOUT_S)
         errors = operation.get("error", {}).get("errors", [])
