@@ -382,8 +382,8 @@ struct core_event {
             size_t n;
             uint64_t order;
             const char *launch_error; /* why not all machines were launched; NULL: all were */
-            /* why the provider could not list its machines, so that nothing else of this event is set but the pool;
-             * NULL: this is the list */
+            /* Why the provider could not list its machines; of the other members only `pool` counts then. NULL: this
+             * event is the list. */
             const char *list_error;
         } listed; /* CORE_INSTANCES_LISTED */
         struct {
@@ -669,9 +669,9 @@ struct core_pool_view {
     const struct scale_opts *scale;
     /* starting_n: the machines that were launched lately, so that their agents may still come */
     int instance_n, starting_n;
-    const char
-        *problem;     /* why the provider cannot list its machines, or why the last launch failed; NULL: all is well */
-    int64_t retry_us; /* set with a problem: nothing is launched before this time */
+    /* Why the provider cannot list its machines, or why the last launch failed; NULL: neither has failed. */
+    const char *problem;
+    int64_t retry_us; /* set if the last launch failed: nothing is launched before this time */
 };
 
 /* Each of these functions returns false, or 0, when there is no such object. Strings and rows are valid until the next

@@ -7,9 +7,9 @@ from typing import Any, Dict, List, Optional
 
 # The libraries of the programs, as in packaging/clouds/*/machine.sh.tftpl.
 _LIBRARIES = (
-    "ca-certificates curl python3 python3-venv libarchive13 libargon2-1 libbsd0 libcsv3 libcurl4 libevent-2.1-7 "
-    "libevent-core-2.1-7 libevent-openssl-2.1-7 libjson-c5 libpcre2-8-0 libpq5 libsqlite3-0 libssl3 libwslay1 "
-    "libyaml-0-2 libzstd1"
+    "ca-certificates curl python3 python3-venv libarchive13 libargon2-1 libbsd0 libcjose0 libcsv3 libcurl4 "
+    "libevent-2.1-7 libevent-core-2.1-7 libevent-openssl-2.1-7 libjson-c5 libpcre2-8-0 libpq5 libsqlite3-0 "
+    "libssl3 libwslay1 libyaml-0-2 libzstd1"
 )
 _CONFIG = "/etc/determined/agent.yaml"
 _ID = "@AGENT_ID@"
@@ -67,7 +67,9 @@ def script(
     lines += ["install -d -m 0755 /etc/determined"]
     for path, text in files.items():
         lines += [*_write(path, text), f"chmod 0644 {shlex.quote(path)}"]
-    lines += [*_write(_CONFIG, json.dumps({**agent, "agent_id": _ID})), f'sed -i "s/{_ID}/$({id_command})/" {_CONFIG}']
+    # An assignment of its own: if the command fails, the script ends there, and no agent starts without an id.
+    lines += [f"id=$({id_command})", *_write(_CONFIG, json.dumps({**agent, "agent_id": _ID}))]
+    lines += [f'sed -i "s/{_ID}/$id/" {_CONFIG}']
     if provider.get("agent_docker_image"):
         lines += _in_docker(provider, log_options or [])
     else:

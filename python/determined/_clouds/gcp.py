@@ -40,6 +40,7 @@ _OWN_ADDRESSES = {
 }
 _ID_COMMAND = f"curl -fsS -H 'Metadata-Flavor: Google' {_METADATA}/computeMetadata/v1/instance/name"
 _TIMEOUT_S = 30
+_WAIT_TIMEOUT_S = 150  # Compute Engine answers `operations/…/wait` after two minutes at the latest
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
@@ -108,14 +109,19 @@ class Gce:
         return token
 
     def _call(
-        self, method: str, path: str, body: Optional[Dict[str, Any]] = None, query: Optional[Dict[str, str]] = None
+        self,
+        method: str,
+        path: str,
+        body: Optional[Dict[str, Any]] = None,
+        query: Optional[Dict[str, str]] = None,
+        timeout_s: float = _TIMEOUT_S,
     ) -> Dict[str, Any]:
         url = f"{self._base}/{path}" + (f"?{urllib.parse.urlencode(query)}" if query else "")
         ask = urllib.request.Request(url, method=method, data=json.dumps(body).encode() if body is not None else None)
         ask.add_header("Authorization", f"Bearer {self._bearer()}")
         ask.add_header("Content-Type", "application/json")
         try:
-            with urllib.request.urlopen(ask, timeout=_TIMEOUT_S) as reply:
+            with urllib.request.urlopen(ask, timeout=timeout_s) as reply:
                 answer: Dict[str, Any] = json.load(reply)
         except urllib.error.HTTPError as e:
             if e.code == 401:
@@ -134,9 +140,9 @@ class Gce:
         while operation["status"] != "DONE":
             if time.monotonic() >= until:
                 raise _lines.CloudError(
-                    f"operation {operation['name']} goes on after {self._patience_s:g} s (operation_timeout_period)"
+                    f"operation {operation['name']} still runs after {self._patience_s:g} s (operation_timeout_period)"
                 )
-            operation = self._call("POST", f"operations/{operation['name']}/wait")
+            operation = self._call("POST", f"operations/{operation['name']}/wait", timeout_s=_WAIT_TIMEOUT_S)
         errors = operation.get("error", {}).get("errors", [])
         if errors:
             raise _lines.CloudError("; ".join(f"{x.get('code')}: {x.get('message')}" for x in errors))

@@ -10,7 +10,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/percent.h"
 
-enum { FILE_NAME_MAX = 200 }; /* of the bytes of a reference as the name of a file, where some take three */
+enum { FILE_NAME_MAX = 200 }; /* bytes of an encoded reference, in which some characters take three bytes */
 
 /* ---- images ------------------------------------------------------------------------------------------------------ */
 

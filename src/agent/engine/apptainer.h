@@ -9,7 +9,7 @@
 #include "common/base/error.h"
 
 /* A variable of the environment of a container's command and of its first process. Its value is the path of the task's
- * directory, by which what a killed agent has left is found. */
+ * directory. By this variable an agent finds the processes that an agent before it, which was killed, has left. */
 #define APPTAINER_MARK "DETERMINED_CONTAINER"
 
 /* Where an image is. */
@@ -26,7 +26,7 @@ int apptainer_image_read(const char *name, const char *images, struct arena *a, 
 /* The path of the program on PATH; NULL if there is none. */
 const char *apptainer_find(const char *name, const char *path, struct arena *a);
 
-/* What of an order the command line cannot say: ERR_INVALID. */
+/* Checks that the command line can say what the order asks for. ERR_INVALID: it cannot. */
 int apptainer_check(const struct container_order *o, struct error *err);
 /* The words of the command that runs o->argv in a container of o->image, a path. `mark` is the value of
  * APPTAINER_MARK. */

@@ -23,7 +23,8 @@ struct engine {
     bool rootless; /* root of a container is the user that the engine runs as */
     bool remaps;   /* the engine gives containers other users than the machine's, unless a container says otherwise */
     bool limits_memory, limits_processes;
-    bool by_command; /* it is a program and has no socket: nothing in this file is for it, but engine/apptainer.h is */
+    /* The engine is a program without a socket: no function of this file may be called with it (engine/apptainer.h). */
+    bool by_command;
 };
 
 void engine_init(struct engine *e, struct loop *loop, const char *name, const char *socket);

@@ -14,7 +14,7 @@
 #include "common/base/must.h"
 #include "common/system/child_program.h"
 
-enum { OUTPUT_MAX = 1024 * 1024, LINE_MAX_BYTES = 4096, READ_BYTES = 65536 };
+enum { OUTPUT_MAX = 1024 * 1024, LINE_MAX_BYTES = 4096, READ_BYTES = 65536, DRAIN_READS_MAX = 64 };
 
 /* ---- started ----------------------------------------------------------------------------------------------------- */
 
@@ -86,10 +86,11 @@ static void on_readable(int fd, void *ctx)
     close_fd(is_error ? &r->err_fd : &r->out_fd);
 }
 
-/* Reads the rest of a pipe, without waiting for others who hold its other end. */
+/* Reads what the ended program has left in a pipe. The reads are bounded, because a process that the program started
+ * may still hold the other end and write to it. */
 static void drain(struct program_run *r, int fd)
 {
-    while (fd >= 0 && read_some(r, fd) > 0)
+    for (int i = 0; i < DRAIN_READS_MAX && fd >= 0 && read_some(r, fd) > 0; i++)
         ;
 }
 
@@ -210,7 +211,8 @@ static void wait_end(struct program_wait *w)
 {
     program_gone_fn *done = w->done;
     void *ctx = w->ctx;
-    child_program_abandon(w->pid);
+    if (w->pid > 0) /* 0 would reap any other child of the agent */
+        child_program_abandon(w->pid);
     wait_free(w);
     done(ctx);
 }
@@ -221,8 +223,8 @@ static void on_gone(int fd, void *ctx)
     wait_end(ctx);
 }
 
-/* The first time, its patience is over, or there was nothing to wait for. The second time, even SIGKILL has not ended
- * it, and nobody waits for it any more. */
+/* The first call ends the wait if there is no process, and otherwise kills the process, whose time is over. At the
+ * second call not even SIGKILL has ended the process, so the wait is given up. */
 static void on_patience(void *ctx)
 {
     struct program_wait *w = ctx;

@@ -36,7 +36,8 @@ void program_run_cancel(struct program_run *r);
  * (program_wait_start), if it is still a child of this agent. */
 pid_t program_run_leave(struct program_run *r);
 
-/* Waits for the end of a process that was left; after patience_ms it is killed. `done` is called in any case. */
+/* Waits for the end of a process that program_run_leave() has let run on, and reaps it. After patience_us the process
+ * is killed. `done` is called in any case, also if pid is 0 (there is no process) or the process has ended already. */
 typedef void program_gone_fn(void *ctx);
 struct program_wait;
 struct program_wait *program_wait_start(struct loop *l, pid_t pid, int64_t patience_us, program_gone_fn *done,

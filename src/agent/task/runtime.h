@@ -75,7 +75,7 @@ struct runtime_ask_handler {
 /* on_done is called once, later, on the loop's thread. Nobody else may touch the task until then. */
 typedef struct runtime_ask *runtime_ask_fn(struct runtime_task *t, const struct runtime_ask_handler *h);
 
-/* The engines that this agent may ask, in this order; or the one that is a command. */
+/* The container engines that this agent may use: services that it asks in this order, or one command. */
 struct runtime_engines {
     struct engine engine[2];
     size_t n;

@@ -59,7 +59,7 @@ static void ask_free(struct apptainer_ask *ask)
     free(ask);
 }
 
-/* What was begun to start a container goes on. A pull is of no use any more. */
+/* A container that is being started goes on by itself. A pull is killed, because nobody needs the image any more. */
 static void ask_cancel(struct runtime_ask *base)
 {
     struct apptainer_ask *ask = (struct apptainer_ask *)base;
@@ -259,12 +259,16 @@ static void on_pulled(void *ctx, int status, const struct strbuf *output)
         ask_environment(ask);
         return;
     }
+    if (status == 0)
+        strbuf_addf(&cause, "%s cannot be renamed: %s", unfinished, strerror(errno));
+    else
+        cause_of(ask, status, &cause);
     unlink(unfinished);
     error_set(
         &err, ERR_INVALID,
         "the image %s cannot be pulled: %s; check environment.image, environment.registry_auth and the way to the "
         "registry",
-        image, cause_of(ask, status, &cause));
+        image, strbuf_str(&cause));
     ask_end(ask, &err);
 }
 
@@ -339,9 +343,17 @@ static struct container_order order_of(struct runtime_task *t)
     return o;
 }
 
-/* The command opens an image file with the agent's rights; the task shall see none that its account may not read. */
+/* The command opens an image file with the agent's rights. The task must not see a file that its account may not read,
+ * nor, in a directory that it names as an image, what belongs to the agent. */
 static int check_image_file(const struct runtime_task *t, struct error *err)
 {
+    cleanup_free char *real = *t->start->image == '/' ? realpath(t->image_file, NULL) : NULL;
+    const char *secret = real ? container_secret_in(t, real) : NULL;
+    if (secret)
+        return error_set(err, ERR_INVALID,
+                         "environment.image: %s cannot be an image: it would show the task %s, which belongs to the "
+                         "agent",
+                         t->image_file, secret);
     if (*t->start->image != '/' || account_reaches(&t->account, t->image_file, R_OK))
         return 0;
     return error_set(err, ERR_INVALID,

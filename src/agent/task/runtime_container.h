@@ -23,6 +23,9 @@ const char *container_name(const char *container_id, struct arena *a); /* of the
  * account may reach it; devices are there; /dev/shm fits into the memory. Notes what each source is (t->place). Runs on
  * a worker thread. */
 int container_check_order(struct runtime_task *t, struct error *err);
+/* A path that tasks must not see, if the container would show it with `source`, a path without symbolic links; NULL if
+ * not. */
+const char *container_secret_in(const struct runtime_task *t, const char *source);
 /* Where the container sees a mount: a relative path begins at the working directory. */
 const char *container_mount_target(const struct runtime_task *t, const struct wire_link_bind_mount *m);
 

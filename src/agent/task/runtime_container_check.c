@@ -25,9 +25,9 @@ static bool is_at_or_below(const char *path, const char *dir)
     return strncmp(path, dir, n) == 0 && (n == 1 || !path[n] || path[n] == '/');
 }
 
-/* A path that tasks must not see, if the mount would show it; NULL if not. An agent that is not root has nothing but
- * this to keep its tasks, which run as its own user, from its own files and from its engine. */
-static const char *secret_in(const struct runtime_task *t, const char *source)
+/* An agent that is not root has nothing but this to keep its tasks, which run as its own user, from its own files and
+ * from its engine. */
+const char *container_secret_in(const struct runtime_task *t, const char *source)
 {
     const char *socket = t->engine->socket;
     if (t->account.change)
@@ -52,7 +52,7 @@ static int check_mount(struct runtime_task *t, const struct wire_link_bind_mount
                          "the bind mount %s cannot be made: the account %s (uid %u), as which the task runs, may not "
                          "reach it on this machine (%s)",
                          m->host_path, t->account.name, (unsigned)t->account.uid, t->config->agent_id);
-    const char *secret = secret_in(t, real);
+    const char *secret = container_secret_in(t, real);
     if (secret)
         return error_set(err, ERR_INVALID,
                          "the bind mount %s cannot be made: it would show the task %s, which belongs to the agent",

@@ -135,6 +135,8 @@ CHECK(check_positive_duration)
         duration_parse(json_object_get_string(v), &ns);
     if (ns <= 0)
         problem("must be more than 0, found %s", json_object_get_string(v));
+    else if (ns < 1000) /* the program counts in microseconds, so this would become 0, which often means no limit */
+        problem("must be at least 1us, found %s", json_object_get_string(v));
 }
 
 CHECK(check_schedule)

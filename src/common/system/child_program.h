@@ -17,8 +17,9 @@ char **child_program_environment(const char *instead, struct arena *a);
 int child_program_start(char *const argv[], char *const env[], const posix_spawn_file_actions_t *files,
                         bool own_session, pid_t *ret);
 
-/* Reaps a child that was killed or is about to end. One that hangs in a network file system ends only when that file
- * system answers; it is reaped by a later call. Only one thread of a program may call this. */
+/* Reaps a child that was killed or is about to end, without waiting for it. A child that hangs in a network file system
+ * ends only when that file system answers; a later call reaps it. pid must be above 0. Only one thread of a program may
+ * call this. */
 void child_program_abandon(pid_t pid);
 
 #endif

@@ -128,7 +128,7 @@ static void add_limit(struct policy_limit *limit, struct json_object *v, const c
         *limit = (struct policy_limit){.is_set = true, .value = json_object_get_int(v), .scope = scope};
 }
 
-/* A duration as text, or as a number of nanoseconds. 0: there is none. */
+/* Returns a duration, which is a text or a number of nanoseconds, in microseconds. 0: v is NULL, or no duration. */
 static int64_t duration_us(struct json_object *v)
 {
     int64_t ns = v ? json_object_get_int64(v) : 0;
@@ -242,7 +242,7 @@ static void duration_text(int64_t us, struct strbuf *ret)
     duration_format(us * 1000, ret);
 }
 
-/* 0: the configuration sets no max_time. */
+/* Checks the max_time of a configuration. us is 0 if the configuration sets none. */
 static int check_max_time(const struct policies *p, int64_t us, struct error *err)
 {
     cleanup_strbuf struct strbuf wanted = STRBUF_INIT, max = STRBUF_INIT;
@@ -256,7 +256,7 @@ static int check_max_time(const struct policies *p, int64_t us, struct error *er
                      strbuf_str(&wanted), p->max_time.scope, strbuf_str(&max));
 }
 
-/* Without a limit of its own, what is started could run for ever. */
+/* A configuration without max_time gets the limit as its max_time; otherwise its tasks could run for ever. */
 static void limit_max_time(const struct policies *p, struct json_object *resources)
 {
     cleanup_strbuf struct strbuf max = STRBUF_INIT;

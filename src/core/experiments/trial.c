@@ -363,7 +363,7 @@ static void run_after_other_end(struct core *c, struct trial *t, enum exit_kind 
         run_again(c, t);
 }
 
-/* Another run would be stopped, too. */
+/* Ends a trial of which a run has taken its max_time. It does not run again: another run would be stopped, too. */
 static void end_out_of_time(struct core *c, struct trial *t)
 {
     cleanup_strbuf struct strbuf max = STRBUF_INIT;

@@ -36,7 +36,7 @@ struct container *allocation_add_container(struct core *c, struct allocation *a,
 void allocation_assigned(struct core *c, struct allocation *a);
 void allocation_start_container(struct core *c, struct container *k); /* may be called again for the same container */
 void container_report(struct core *c, struct container *k, const struct core_container_report *r);
-/* The same as container_exited(), where the agent may have a part in the end: failures for reasons of its host are
+/* The same as container_exited() for an end in which the agent may have a part: a failure for a reason of its host is
  * noted (quarantine.h). */
 void container_failed(struct core *c, struct container *k, enum exit_kind kind, int32_t code, const char *text);
 void container_exited(struct core *c, struct container *k, enum exit_kind kind, int32_t code, const char *text);

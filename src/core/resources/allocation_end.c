@@ -113,8 +113,8 @@ static void look_whether_idle(struct core *c, struct allocation *a)
     allocation_kill(c, a, strbuf_str(&reason));
 }
 
-/* Warns a task that it will have run for its max_time soon. Later it is stopped: it may save its state if it could go
- * on later, although nobody lets it go on. */
+/* The first call warns the task that its max_time will soon be over. The second call stops it. A trial or generic task
+ * may save its state before it ends, as if it were preempted, although it does not run again. */
 static void max_time_is_due(struct core *c, struct allocation *a)
 {
     int64_t max_us = allocation_max_time_us(a), notice_us = max_us / 10;

@@ -165,8 +165,8 @@ static void note_list_problem(struct elastic *e, const char *problem)
     e->list_problem = problem ? must_asprintf("the provider cannot list its machines: %s", problem) : NULL;
 }
 
-/* The provider takes the machine back in a moment. Its agent gets nothing new, and what can go on elsewhere is asked
- * for a checkpoint. Tasks that cannot go on elsewhere are left alone until the machine ends. */
+/* Handles a machine that its provider takes back in a moment. Its agent gets no new task. Trials and generic tasks,
+ * which can go on elsewhere, are asked for a checkpoint; all other tasks run until the machine ends. */
 static void give_notice(struct core *c, struct pool *p, struct instance *x)
 {
     struct agent *agent = agent_find(c, x->id);

@@ -33,7 +33,7 @@ struct sched_watch {
 };
 RB_HEAD(sched_watches, sched_watch);
 
-/* One of a job's quotas, in the list of those who have this quota. */
+/* Makes a job's quotas a member of the list of one of these quotas (sched_quota.members). */
 struct sched_member {
     struct sched_quotas *of;
     LIST_ENTRY(sched_member) in_quota;
@@ -44,16 +44,17 @@ struct sched_member {
 struct sched_quota {
     const char *what; /* for people: workspace vision */
     int own, limit;   /* own: slots before everybody who borrows; limit: the most slots, at least `own` */
-    int held, owned;  /* held: slots of requests that have them; owned: those of them that are not borrowed */
-    /* the same of what the pass that is being made has planned */
+    int held, owned;  /* held: slots of requests that have slots; owned: the part of `held` that is not borrowed */
+    /* held and owned of what the present pass has planned */
     int planned_held, planned_owned;
     bool freed; /* there may be borrowed slots that can become its own */
-    /* The waiting shapes that keep to it, by their slots; and how many slots more were its own, and within the limit,
-     * when it was last found what these shapes may do (quotas_settle()). */
+    /* The waiting shapes that keep to this quota, by their slots. */
     struct sched_watches waiting;
+    /* How many slots more are its own, and how many more the limit allows, as quotas_settle() or quotas_plan() has
+     * found last. */
     int64_t own_left, limit_left;
     LIST_HEAD(, sched_member) members;
-    bool has_changed; /* since then */
+    bool has_changed; /* the quota is in the ledger's list `changed`: own_left and limit_left may be out of date */
     LIST_ENTRY(sched_quota) in_changed;
 };
 
@@ -92,11 +93,13 @@ void quotas_note_change(struct sched_ledger *l, const struct sched_quotas *q);
 /* Returns the next request that borrows and need not any more, in the order of turns over all pools; NULL: there is
  * none left. `begin` begins the walk. The caller makes it its quotas' own before the next call. */
 struct sched_request *quotas_next_to_own(struct sched_ledger *l, bool begin);
-/* Finds what the quotas that have changed allow the requests that wait. A pass begins with it. */
+/* Finds what the quotas that have changed allow the requests that wait. Each pass begins with this call. */
 void quotas_settle(struct sched_ledger *l);
-/* Counts what a pass plans for the request whose turn it is. At once it is found what is allowed to others then. */
+/* Counts what a pass plans for the request whose turn it is, and finds at once what the quotas allow other requests
+ * from then on. */
 void quotas_plan(struct sched_ledger *l, struct sched_quotas *q, int slots, bool borrows);
-/* Takes it back. That counts from the next quotas_settle() on, as a rule when the same has been counted for good. */
+/* Takes back what quotas_plan() has counted. Waiting requests see the change after the next quotas_settle(); by then
+ * quotas_count() has as a rule counted the same slots for good. */
 void quotas_forget(struct sched_ledger *l, struct sched_quotas *q, int slots, bool borrows);
 
 /* From quotas_watch() on the shape is told what its quotas allow. Both do nothing if q is NULL. */

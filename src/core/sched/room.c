@@ -40,7 +40,8 @@ static bool would_fit(const struct sched *s, const struct sched_request *r, int 
     return false;
 }
 
-/* Of groups without blocked agents `most` is set once, and kept; -1: it has not been counted. */
+/* *most is what count_what_could_be_free() says, which is the same for all groups without blocked agents; -1: it has
+ * not been counted yet. */
 static void find_whether_group_counts(struct sched *s, const struct sched_group *group, int *most)
 {
     const struct sched_request *any = group_any(group);

@@ -138,7 +138,7 @@ static void check_tokens(struct config *c)
                        "must not be more than security.token.max_lifespan_days");
 }
 
-/* Whoever creates a workspace gets this role in it, so that it must be one that can be given in a workspace. */
+/* Whoever creates a workspace gets this role in it, so it must be a role that can be given in a workspace. */
 static void check_role_of_creators(struct config *c)
 {
     int64_t id = config_int(c, "security.authz.workspace_creator_assign_role.role_id");
@@ -150,7 +150,7 @@ static void check_role_of_creators(struct config *c)
                    "4 Viewer (det rbac list-roles --exclude-global-roles shows all)");
 }
 
-/* Not a check of the section alone: the secret may be in the environment, and the rest in the file. */
+/* Checks the configuration as a whole: the secret may come from the environment, and the rest from the file. */
 static void check_scim(struct config *c)
 {
     static const char *const keys[] = {"scim.auth.username", "scim.auth.password"};
@@ -301,11 +301,10 @@ static void check_providers(struct config *c)
         if (known)
             continue;
         strbuf_addf(&path, "resource_pools[%zu].provider.type", i);
-        config_problem(
-            c, path.s,
-            "this build launches no machines of provider \"%s\", only of \"local\", \"aws\", \"gcp\" and \"command\"; leave `provider` out"
-            " and start this pool's agents yourself",
-            type);
+        config_problem(c, path.s,
+                       "this build launches no machines of provider \"%s\", only of \"local\", \"aws\", \"gcp\" and "
+                       "\"command\"; leave `provider` out and start this pool's agents yourself",
+                       type);
     }
 }
 

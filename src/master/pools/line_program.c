@@ -21,6 +21,7 @@ enum {
     REMARK_MAX = 1000,     /* bytes of one line of its standard error that are logged */
     PATIENCE_MS = 1000,    /* for its end after its standard input was closed */
     TICK_MS = 100,
+    READS_MAX = 64, /* of one pipe at a time */
 };
 
 struct line_program {
@@ -141,14 +142,15 @@ static int start_program(struct line_program *p, struct error *err)
 
 /* ---- what the program writes ------------------------------------------------------------------------------------- */
 
-/* Reads what is there. Returns false at the end of the file. */
+/* Reads what is there, but at most READS_MAX times, so that a program that never stops writing does not keep the caller
+ * from its limits. Returns false at the end of the file. */
 static bool read_some(int fd, struct strbuf *into)
 {
     char buf[8192];
-    ssize_t n;
-    while ((n = read(fd, buf, sizeof(buf))) > 0)
+    ssize_t n = 1;
+    for (int i = 0; i < READS_MAX && (n = read(fd, buf, sizeof(buf))) > 0; i++)
         strbuf_add(into, buf, (size_t)n);
-    return n < 0 && (errno == EAGAIN || errno == EINTR);
+    return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
 /* Logs one line of the program's standard error, and keeps it: it may tell why the program ends. */
@@ -198,10 +200,10 @@ static int take_answer(struct line_program *p, struct json_object **ret, struct 
     const char *newline = p->answer.n > 0 ? memchr(p->answer.s, '\n', p->answer.n) : NULL;
     cleanup_json struct json_object *answer = NULL;
     struct json_object *id = NULL;
+    if (p->answer.n > ANSWER_MAX)
+        return error_set(err, ERR_TOO_LARGE, "an answer of %s has more than %d bytes", p->opts.argv[0], ANSWER_MAX);
     if (!newline)
-        return p->answer.n <= ANSWER_MAX ? 0
-                                         : error_set(err, ERR_TOO_LARGE, "an answer of %s has more than %d bytes",
-                                                     p->opts.argv[0], ANSWER_MAX);
+        return 0;
     size_t n = (size_t)(newline - p->answer.s);
     int rc = json_parse(p->answer.s, n, &answer, err);
     if (rc == 0 && !json_object_is_type(answer, json_type_object))

@@ -15,8 +15,8 @@
 
 struct provider_setup {
     const char *pool;
-    struct json_object
-        *config; /* the pool's provider section, with defaults; NULL: machines are only listed and terminated */
+    /* the pool's provider section, with defaults; NULL: machines are only listed and terminated */
+    struct json_object *config;
     const char *data_dir;    /* the master's data directory */
     const char *master_host; /* the name or address at which agents reach the master */
     int master_port;

@@ -25,7 +25,7 @@
 #define CERT_ON_MACHINE "/etc/determined/master-cert.pem"
 #define TIMEOUT_DEFAULT_US 60000000
 
-/* For so long a machine that the program has ended is not listed: clouds need a while to end one. */
+/* For so long a machine is left out of the list after the program has ended it: clouds need a while to end one. */
 #define ENDING_US 300000000
 
 enum { PROTOCOL = 1, CERT_MAX = 1 << 20, RECORD_MAX = 1 << 20 };
@@ -104,6 +104,15 @@ static int write_record(struct provider *p, struct error *err)
         return -1;
     p->recorded = true;
     return 0;
+}
+
+/* Removes the record of a pool whose machines are all gone. If a provider of another type has written it since, it
+ * tells of other machines, and stays. */
+static void remove_record(const struct provider *p)
+{
+    cleanup_json struct json_object *record = NULL;
+    if (read_record(p->record, &record, NULL) == 0 && json_object_equal(member_of(record, "provider"), p->config))
+        unlink(p->record);
 }
 
 /* Adds the pool of one record, if a provider of this type made it. A record that cannot be read is passed over. */
@@ -339,8 +348,8 @@ static bool was_ended(const struct provider *p, const char *id)
     return false;
 }
 
-/* Takes the machines out of the list that are on their way to their end. One that is still there after a long time is
- * listed again, so that its end is asked for again. */
+/* Takes machines that are on their way to their end out of the list. A machine that is still there after ENDING_US is
+ * listed again, so that the core orders its end again. */
 static size_t leave_out_ended(struct provider *p, struct core_instance *all, size_t n)
 {
     int64_t since_us = clock_monotonic_us() - ENDING_US;
@@ -376,11 +385,11 @@ static int list_command(struct provider *p, struct arena *a, struct core_instanc
         return -1;
     *ret_n = leave_out_ended(p, *ret, *ret_n);
     if (!p->setup.config && *ret_n == 0)
-        unlink(p->record); /* the last machine of a pool that has no provider any more is gone */
+        remove_record(p); /* the last machine of a pool that has no provider of this type any more is gone */
     return 0;
 }
 
-/* How many slots the agent on a machine will have cannot be asked before there is one. */
+/* Before there is a machine, only the configuration can say how many slots its agent will have. */
 static int slots_command(struct json_object *config)
 {
     return json_object_get_int(member_of(config, "instance_slots"));
@@ -388,8 +397,8 @@ static int slots_command(struct json_object *config)
 
 /* ---- launch and terminate ---------------------------------------------------------------------------------------- */
 
-/* A machine of a cloud that is to have no slots must not make one of its processors. Of a program's machines only the
- * administrator knows what they have. */
+/* Sets slot_type of an agent in AWS or GCP: an agent that is to have no slots must not make a slot of its processors.
+ * What the machines of another program have, only the administrator knows. */
 static void add_slot_type(const struct provider *p, struct json_object *agent)
 {
     cleanup_arena struct arena a = ARENA_INIT;
