@@ -38,7 +38,7 @@ export function RolesDialog({ holder, refused, onClose }: { holder: Holder; refu
   return (
     <Dialog title={`Roles of ${plain(holder.name)}`} onClose={onClose}>
       <form class="form" onSubmit={submit}>
-        {error ? <Failure error={error} /> : !direct ? <Waiting /> : direct.length + inherited.length === 0 ? <p class="muted">None. Without a role of their own they may what every user may.</p>
+        {error ? <Failure error={error} /> : !direct ? <Waiting /> : direct.length + inherited.length === 0 ? <p class="muted">No roles: only what every user may do is allowed.</p>
           : <ul class="stack close">{direct.map((a) => row(a))}{inherited.map((a) => row(a, plain(a.holder.name)))}</ul>}
         <fieldset class="group stack close" disabled={Boolean(refused)}><legend>Give another</legend>
           <SelectField label="Role" value={String(chosen?.roleId ?? "")} options={roles.map((r) => [String(r.roleId), r.name] as [string, string])} onChange={setRole} />

@@ -15,7 +15,7 @@ export function DevicePage({ user }: { user: User }) {
   const [code, setCode] = useParameter("code");
   const [typed, setTyped] = useState(code);
   return (
-    <main class="sign-in">
+    <div class="sign-in">
       <div class="card">
         <h1>Log in on another device</h1>
         {code ? <Confirm key={code} code={code} user={user} again={() => setCode(null)} /> : (
@@ -25,7 +25,7 @@ export function DevicePage({ user }: { user: User }) {
           </form>
         )}
       </div>
-    </main>
+    </div>
   );
 }
 
