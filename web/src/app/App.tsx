@@ -48,7 +48,7 @@ function Inside({ path }: { path: string }) {
 
 const UPDATES_AFTER_MS = 1500;
 
-/** Follows the master's updates while somebody is signed in; not before the first page is there, which needs none. */
+/** Follows the master's updates while somebody is signed in. Begins after the first page was drawn, so as not to delay it. */
 function useUpdates(on: boolean): void {
   useEffect(() => {
     if (!on) return;
