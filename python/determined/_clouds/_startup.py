@@ -59,15 +59,17 @@ def script(
     id_command: str,
     log_options: Optional[List[str]] = None,
 ) -> str:
-    """The script. `id_command` is shell text that prints the machine's id, which is the agent's."""
+    """The script. `id_command` is a shell command that prints the machine's id, which becomes the agent's id."""
     lines = ["#!/bin/bash", "set -eu", "umask 077"]
     hook = provider.get("startup_script")
     if hook:
-        lines += ["# what the administrator wants to be run first", f"( umask 022\n{hook}\n)"]
+        lines += ["# startup_script of the provider", f"( umask 022\n{hook}\n)"]
     lines += ["install -d -m 0755 /etc/determined"]
     for path, text in files.items():
         lines += [*_write(path, text), f"chmod 0644 {shlex.quote(path)}"]
-    lines += [*_write(_CONFIG, json.dumps({**agent, "agent_id": _ID})), f'sed -i "s/{_ID}/$({id_command})/" {_CONFIG}']
+    lines += [*_write(_CONFIG, json.dumps({**agent, "agent_id": _ID}))]
+    # In a line of its own, so that the script ends if the command fails.
+    lines += [f"agent_id=$({id_command})", f'sed -i "s/{_ID}/$agent_id/" {_CONFIG}']
     if provider.get("agent_docker_image"):
         lines += _in_docker(provider, log_options or [])
     else:

@@ -40,6 +40,7 @@ function Inside({ path }: { path: string }) {
       {out && (
         <Dialog title="Your session has ended" closable={false} onClose={() => {}}>
           <SignInForm username={known.username} onDone={() => void refetch()} />
+          {known.remote && <p class="muted"><a href={to(`login?redirect=${encodeURIComponent(location.pathname + location.search)}`)}>Sign in at your provider</a></p>}
         </Dialog>
       )}
     </>
