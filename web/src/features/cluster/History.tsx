@@ -1,4 +1,4 @@
-// How much of the cluster was in use: the last hours from single allocations, longer times from the sums of days.
+// How much of the cluster was in use. Up to a week is computed from single allocations, longer times from the sums of days.
 import { useMemo } from "preact/hooks";
 import { useApi } from "@shared/api/query";
 import * as api from "@shared/api/routes.gen";
