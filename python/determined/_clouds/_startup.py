@@ -5,7 +5,7 @@ import json
 import shlex
 from typing import Any, Dict, List, Optional
 
-# The libraries of the programs, as in packaging/clouds/*/machine.sh.tftpl.
+# The libraries that packaging/clouds/*/machine.sh.tftpl installs, but for libcjose0, which only the master needs.
 _LIBRARIES = (
     "ca-certificates curl python3 python3-venv libarchive13 libargon2-1 libbsd0 libcsv3 libcurl4 libevent-2.1-7 "
     "libevent-core-2.1-7 libevent-openssl-2.1-7 libjson-c5 libpcre2-8-0 libpq5 libsqlite3-0 libssl3 libwslay1 "

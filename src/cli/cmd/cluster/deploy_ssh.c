@@ -27,7 +27,8 @@ enum { REGISTER_MS = 30000, POLL_MS = 100 };
 #define SCRIPT_STOP \
     "runs() { case $(readlink \"/proc/$P/exe\" 2>/dev/null) in */determined-agent*) ;; *) return 1 ;; esac; }; " \
     "stop() { P=$(cat agent.pid 2>/dev/null || true); [ -n \"$P\" ] || return 0; if runs; then kill \"$P\"; fi; " \
-    "while runs; do sleep 0.1; done; rm -f agent.pid; }; "
+    "N=0; while runs; do N=$((N + 1)); sleep 0.1; [ $N -lt 600 ] || { " \
+    "echo \"the agent (process $P) still runs a minute after SIGTERM\" >&2; exit 1; }; done; rm -f agent.pid; }; "
 
 static const char install_script[] = SCRIPT_BEGIN
     "rm -rf new; mkdir new; tar -xzf - -C new; rm -rf programs; mv new programs";
