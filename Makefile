@@ -14,7 +14,7 @@
 ##  soak             random clusters under virtual time, fresh seeds, for SOAK_SECONDS of CPU time (default 3600)
 ##  fuzz             every fuzz target for FUZZ_SECONDS (default 60)
 ##  fuzz-api         requests made from the contract, on an AddressSanitizer build, for FUZZ_API_SECONDS (default 600)
-##  memory           every single allocation of the memory tests made to fail, on the AddressSanitizer build
+##  memory           makes each allocation of the memory tests fail in turn, on the AddressSanitizer build
 ##  nightly          long soak, fuzz, fuzz-api, faults, memory and tsan; writes what came of each into docs/reliability.md
 ##  faults           200 kill -9 of each program under load on both engines, full disks, failed writes (FAULT_KILLS=200)
 ##  soak-launch      one of eight workers of a launcher killed, stopped or out of memory, a thousand times (DET_SOAK_LAUNCH=1000)
@@ -166,11 +166,11 @@ fuzz: build-fuzz/build.ninja
 	@ninja -C build-fuzz -j$(JOBS) fuzz-programs
 	@tests/fuzz/run $(FUZZ_SECONDS)
 
-# The seed is printed: tests/fuzz_api/fuzz.py --seed N makes the same requests.
 memory: build-asan/build.ninja test-deps
 	@ninja -C build-asan -j$(JOBS)
 	@DET_TEST_EVERY=1 meson test -C build-asan --no-rebuild --verbose --timeout-multiplier 20 memory_common memory_core memory_store memory_store_postgres
 
+# The seed is printed: tests/fuzz_api/fuzz.py --seed N makes the same requests.
 fuzz-api: build-asan/build.ninja test-deps
 	@ninja -C build-asan -j$(JOBS) determined-master determined-agent determined-task
 	@DET_BUILD=build-asan $(PY) tests/fuzz_api/fuzz.py --seconds $(FUZZ_API_SECONDS)
@@ -192,7 +192,7 @@ soak-launch: test-deps
 web-shots: test-deps everything
 	@$(PY) tests/web/shots.py build/web-shots
 
-# The guide shows them, so they are committed: make them again when a page that it shows looks different.
+# The guide shows these pictures, so they are committed. Make them again when a page in the guide looks different.
 web-pictures: test-deps everything
 	@$(PY) tests/web/shots.py --guide docs/pictures
 

@@ -17,7 +17,7 @@ _SIOCGIFADDR = 0x8915
 
 
 def _addresses_of_version_6() -> Iterator[Tuple[str, str]]:
-    """Addresses of the machine that are valid beyond one cable (proc_net_if_inet6: scope 00)."""
+    """The machine's IPv6 addresses of global scope (00 in /proc/net/if_inet6)."""
     with contextlib.suppress(OSError), open("/proc/net/if_inet6", encoding="ascii") as f:
         for number, _, _, scope, _, name in (line.split() for line in f):
             if scope == "00":

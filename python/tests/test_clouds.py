@@ -98,7 +98,7 @@ def test_whatever_fails_is_an_answer():
     opening = {"do": "open", "protocol": 1}
     assert ask(refuse, opening, {"do": "list"}) == [
         {"id": 1, "error": "no zone"},
-        {"id": 2, "error": "the first question has to be to open"},
+        {"id": 2, "error": "the first question must be 'open'"},
     ]
     assert ask(lambda q: Broken(), opening, {"do": "list"})[1] == {"id": 2, "error": "KeyError: 'x'"}
     assert ask(refuse, {"do": "open", "protocol": 2})[0]["error"] == "the master speaks protocol 2, this program 1"

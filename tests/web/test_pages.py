@@ -256,7 +256,7 @@ def test_who_may_not_read_the_audit_log_is_told(world, see):
 
 def test_usage_is_summed_and_saved(world, see):
     found = see("usage")
-    assert found["figures"] == ["Used", "There", "Idle", "Failed", "Cost"]
+    assert found["figures"] == ["Used", "Available", "Idle", "Failed", "Cost"]
     assert found["name"] == "usage-by-workspace.csv" and found["csv"].startswith("Workspace,Slot-hours,Share,Failed\r\nvision,")
     assert found["picture"] == "PNG" and found["whole"].startswith("date,by,key,")
 

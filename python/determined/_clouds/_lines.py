@@ -1,4 +1,4 @@
-"""Questions of the master on standard input, answers on standard output: one JSON object a line."""
+"""Reads the master's questions from standard input and answers on standard output: one JSON object a line."""
 
 import json
 import sys
@@ -9,7 +9,7 @@ PROTOCOL = 1
 
 
 class CloudError(Exception):
-    """What a person has to know or do. The pool shows the text, and the master asks again later."""
+    """A failure that a person has to know of or mend. The pool shows the text, and the master asks again later."""
 
 
 class Cloud(Protocol):
@@ -22,7 +22,7 @@ class Cloud(Protocol):
         """Launches n machines, and returns their ids."""
 
     def terminate(self, instance: str) -> None:
-        """Ends a machine. It is no error that there is none."""
+        """Ends a machine. A machine that does not exist is no error."""
 
 
 def answer(cloud: Cloud, question: Question) -> Dict[str, Any]:
@@ -51,7 +51,7 @@ def serve(
                 cloud = open_cloud(question)
                 found: Dict[str, Any] = {}
             elif cloud is None:
-                raise CloudError("the first question has to be to open")
+                raise CloudError("the first question must be 'open'")
             else:
                 found = answer(cloud, question)
         except CloudError as e:

@@ -5,7 +5,7 @@ import json
 import shlex
 from typing import Any, Dict, List, Optional
 
-# The libraries of the programs, as in packaging/clouds/*/machine.sh.tftpl.
+# The libraries that packaging/clouds/*/machine.sh.tftpl installs.
 _LIBRARIES = (
     "ca-certificates curl python3 python3-venv libarchive13 libargon2-1 libbsd0 libcjose0 libcsv3 libcurl4 "
     "libevent-2.1-7 libevent-core-2.1-7 libevent-openssl-2.1-7 libjson-c5 libpcre2-8-0 libpq5 libsqlite3-0 "
@@ -59,11 +59,11 @@ def script(
     id_command: str,
     log_options: Optional[List[str]] = None,
 ) -> str:
-    """The script. `id_command` is shell text that prints the machine's id, which is the agent's."""
+    """The script. `id_command` is a shell command that prints the machine's id, which becomes the agent's id."""
     lines = ["#!/bin/bash", "set -eu", "umask 077"]
     hook = provider.get("startup_script")
     if hook:
-        lines += ["# what the administrator wants to be run first", f"( umask 022\n{hook}\n)"]
+        lines += ["# startup_script of the provider", f"( umask 022\n{hook}\n)"]
     lines += ["install -d -m 0755 /etc/determined"]
     for path, text in files.items():
         lines += [*_write(path, text), f"chmod 0644 {shlex.quote(path)}"]

@@ -98,9 +98,9 @@ class Ec2:
         session = boto3.Session(region_name=_region(self._config))
         self._ec2: Any = session.client("ec2", config=settings)
         self._ssm: Any = session.client("ssm", config=settings)
-        self._launched: Dict[str, float] = {}  # not seen in a list yet
-        self._ended: Set[str] = set()
-        # Machines that ended before this program began are old news.
+        self._launched: Dict[str, float] = {}  # launched, but not in a list of EC2 yet: id and time
+        self._ended: Set[str] = set()  # ended machines, which EC2 still lists for a while
+        # Machines that had ended before this program began are not listed: the master has been told of them.
         self._ended.update(x["InstanceId"] for x in self._instances() if x["State"]["Name"] in _GONE)
 
     # ---- list
@@ -111,7 +111,7 @@ class Ec2:
         return [x for page in pages for reservation in page["Reservations"] for x in reservation["Instances"]]
 
     def _notices(self, instances: List[Dict[str, Any]]) -> Dict[str, str]:
-        """Spot machines that EC2 takes back within two minutes, with its reason."""
+        """Ids of the spot machines that EC2 takes back within two minutes, with EC2's reason."""
         requests = [
             x["SpotInstanceRequestId"]
             for x in instances
@@ -237,11 +237,12 @@ class Ec2:
     def terminate(self, instance: str) -> None:
         try:
             self._ec2.terminate_instances(InstanceIds=[instance])
+            self._ended.add(instance)
         except self._errors.ClientError as e:
+            # EC2 may not know a machine yet that was just launched: it must be listed if it appears later.
             if e.response["Error"]["Code"] != "InvalidInstanceID.NotFound":
                 raise
         self._launched.pop(instance, None)
-        self._ended.add(instance)
 
 
 if __name__ == "__main__":

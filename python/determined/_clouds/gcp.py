@@ -23,7 +23,7 @@ _STATES = {
     "STAGING": "pending",
     "RUNNING": "running",
     "REPAIRING": "running",
-    "STOPPING": "ending",  # so a preemptible machine has 30 seconds left
+    "STOPPING": "ending",  # for 30 seconds, if Google takes back a preemptible machine
     "SUSPENDING": "ending",
     "PENDING_STOP": "ending",
     "STOPPED": "stopped",
@@ -69,7 +69,7 @@ def _metadata(path: str) -> str:
 
 
 def _own(path: str, key: str) -> str:
-    """What the metadata server says, where `key` of the provider was not set."""
+    """What the metadata server says. The error names `key` of the provider, which can be set instead."""
     try:
         return _metadata(path)
     except OSError as e:

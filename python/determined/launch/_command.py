@@ -170,7 +170,9 @@ def this_task(launcher: str) -> Task:
 
 
 def among_others(task: Task) -> Task:
-    """The task with addresses at which all of its containers reach each other; all of them call this.
+    """Replace the task's addresses by addresses at which its containers reach each other.
+
+    Every container of the task must call this: each waits for the others.
 
     Raises
     ------
@@ -178,7 +180,7 @@ def among_others(task: Task) -> Task:
         If they do not reach each other.
     """
     if os.environ.get(_info.TRIAL_KEY_VARIABLE):
-        return task  # an outer launcher has done so
+        return task  # The launcher that has started this one has called it already.
     try:
         return task._replace(info=_links.settle(task.info))
     except _links.Unreachable as e:

@@ -1,9 +1,9 @@
-"""Which addresses of the trial's machines all the others reach.
+"""Finds for each machine of a trial an address at which all other machines of the trial reach it.
 
-The cluster knows each machine by the address from which its agent has connected to the master. That need not be an
-address at which the machines reach one another: they may have a network of their own. So each container offers the
-addresses that its machine has, and connects to those of the others; what all reach is taken. The first thing that is
-tried is the address that the cluster knows, and mostly nothing else is needed.
+The cluster knows each machine by the address from which its agent has connected to the master. The machines may not
+reach one another at these addresses, because they have a separate network for training. So each container tells the
+others the addresses of its machine, and connects to theirs. Of each machine the first address that all others have
+reached is chosen. The addresses that the cluster knows are tried first; mostly they suffice.
 """
 
 import concurrent.futures
@@ -24,7 +24,7 @@ logger = logging.getLogger("determined")
 # How long a connection may take before its address counts as one that cannot be reached.
 PATIENCE_S = 5.0
 THREADS = 32
-NAMED_MAX = 6  # links in an error
+NAMED_MAX = 6  # More links than this are not named in an error.
 
 Gather = Callable[[_info.ClusterInfo, Any], List[Any]]
 
@@ -34,17 +34,18 @@ class Unreachable(Exception):
 
 
 class Offer(NamedTuple):
-    """What a container says of itself.
+    """What a container tells the others about itself.
 
     Attributes
     ----------
     agent : str
-        Name of its machine's agent, for people.
+        Name of its machine's agent, for error messages.
     word : str
-        What it answers to whoever connects. Other machines may have the same address, and do not know the word.
+        A random text that the container sends to everybody who connects. Another machine that has the same address
+        does not know it.
     port : int
     addresses : list of (str, str)
-        Each with the name of its interface; the one that the cluster knows comes first.
+        Interface and address; the address that the cluster knows comes first.
     """
 
     agent: str
@@ -54,7 +55,7 @@ class Offer(NamedTuple):
 
 
 def _ports() -> List[int]:
-    """Where to listen: a range that firewalls are said to let through, else wherever the system likes."""
+    """The ports to listen at: those of GLOO_PORT_RANGE, which firewalls let through, else any free one (0)."""
     first, _, last = os.environ.get("GLOO_PORT_RANGE", "").partition(":")
     if first.isdigit() and last.isdigit():
         return list(range(int(first), int(last) + 1))
@@ -62,7 +63,7 @@ def _ports() -> List[int]:
 
 
 def _listen() -> socket.socket:
-    """Listen at all addresses of this machine."""
+    """Listen at all addresses of this machine, at the first port that is free."""
     failure = None
     for port in _ports():
         family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
@@ -72,12 +73,12 @@ def _listen() -> socket.socket:
             )
         except OSError as e:
             failure = e
-    raise Unreachable(f"no port of this machine is free to listen at: {failure}")
+    raise Unreachable(f"no port of this machine is free to listen at (GLOO_PORT_RANGE narrows them): {failure}")
 
 
 @contextlib.contextmanager
 def _answering(word: str) -> Iterator[int]:
-    """Tell everybody who connects the word, while the body runs; yields the port."""
+    """While the body runs, send the word to everybody who connects; yields the port."""
     with _listen() as server:
 
         def answer() -> None:
@@ -113,7 +114,10 @@ def try_to_reach(offer: Offer, address: str) -> str:
 
 
 def _try_all(offers: List[Offer], rank: int, wanted: List[List[str]]) -> List[Dict[str, str]]:
-    """Try the wanted addresses of each other container; for each rank, what came of each address."""
+    """Connect to the wanted addresses of each other container.
+
+    Returns for each rank a dict from address to the result of :func:`try_to_reach`.
+    """
     tries = [(other, a) for other, addresses in enumerate(wanted) if other != rank for a in addresses]
     found: List[Dict[str, str]] = [{} for _ in offers]
     with concurrent.futures.ThreadPoolExecutor(max_workers=min(THREADS, len(tries) or 1)) as pool:
@@ -135,7 +139,7 @@ def choose(offers: List[Offer], results: List[List[Dict[str, str]]]) -> List[str
     Raises
     ------
     Unreachable
-        If a container has no such address; the links that fail are named.
+        If a container has no such address. The message names the links that fail.
     """
     chosen, missing = [], []
     for j, offer in enumerate(offers):
@@ -172,7 +176,7 @@ def find(info: _info.ClusterInfo, own: List[Sequence[str]], gather: Gather) -> L
     own : list of (str, str)
         Interfaces and addresses of this machine; the one that the cluster knows comes first.
     gather : callable
-        As ``_peers.all_gather``.
+        ``_peers.all_gather``, or what stands in for it in a test.
     """
     word = secrets.token_hex(16)
     with _answering(word) as port:
@@ -188,15 +192,15 @@ def find(info: _info.ClusterInfo, own: List[Sequence[str]], gather: Gather) -> L
 
 
 def settle(info: _info.ClusterInfo) -> _info.ClusterInfo:
-    """Make sure that the containers of a trial reach each other, and by which addresses.
+    """Make sure that the containers of a trial reach each other; returns the info with the addresses at which they do.
 
-    Where it is not by those that the cluster knows, the container's own file of addresses says so from now on, and
-    everything in it that asks for them: libraries, ssh, the workers.
+    If these are not the addresses that the cluster knows, they replace them in the container's ``rendezvous.json``,
+    from which libraries, ssh and the workers read them.
 
     Raises
     ------
     Unreachable
-        If they do not; the links that fail are named.
+        If they do not reach each other. The message names the links that fail.
     """
     if len(info.container_addrs) < 2 or _info.network_interface_of(info.trial):
         return info

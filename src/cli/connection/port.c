@@ -46,8 +46,8 @@ static int run(struct cli *cli, const struct ws_client_options *o, int in, int o
     return rc;
 }
 
-/* The proxy of the environment through which the master is reached; NULL: none. A WebSocket knows only proxies for
- * HTTP: with another one, such as that of a SOCKS server, it goes the direct way. */
+/* The proxy of the environment through which the master is reached; NULL: none. A WebSocket can use only a proxy that
+ * speaks plain HTTP. If the environment names another one (SOCKS, https://), the WebSocket connects directly. */
 static const char *proxy_to_master(struct cli *cli)
 {
     bool tls = address_is_tls(cli->master);

@@ -8,9 +8,9 @@
 /* Carries bytes from `in` to the port, and from the port to `out`, until either side ends. `service` is the task's id,
  * or TASKID:PORT. */
 int port_join(struct cli *cli, const char *service, int in, int out, struct error *err);
-/* How a WebSocket to the master is made: which certificates it trusts, and through which proxy of the environment it
- * goes. The session is open. Sets no URL and no headers. */
 struct session;
+/* Sets the options with which a WebSocket to the master is opened: the certificates that it trusts, and the proxy of
+ * the environment. Leaves URL and headers empty: the caller sets them. `s` is cli_session(). */
 void port_options(struct cli *cli, const struct session *s, struct ws_client_options *ret);
 
 #endif

@@ -40,6 +40,7 @@ function Inside({ path }: { path: string }) {
       {out && (
         <Dialog title="Your session has ended" closable={false} onClose={() => {}}>
           <SignInForm username={known.username} onDone={() => void refetch()} />
+          {known.remote && <p class="muted"><a href={to(`login?redirect=${encodeURIComponent(location.pathname + location.search)}`)}>Sign in at your provider</a></p>}
         </Dialog>
       )}
     </>
@@ -48,7 +49,7 @@ function Inside({ path }: { path: string }) {
 
 const UPDATES_AFTER_MS = 1500;
 
-/** Follows the master's updates while somebody is signed in; not before the first page is there, which needs none. */
+/** Follows the master's updates while somebody is signed in. Begins after the first page was drawn, so as not to delay it. */
 function useUpdates(on: boolean): void {
   useEffect(() => {
     if (!on) return;

@@ -20,7 +20,7 @@ export interface Page {
     key?: string;
     /** whether it stands in the lower group, of what is set up rather than looked at */
     set?: boolean;
-    /** whether only admins have anything to see there */
+    /** whether the navigation shows it to admins only */
     admin?: boolean;
     /** whether a phone's few places at the bottom have it; everything else is found by the palette there */
     phone?: boolean;

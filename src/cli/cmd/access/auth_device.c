@@ -9,7 +9,7 @@
 
 #define SECOND_US INT64_C(1000000)
 
-/* What the page shows beside the code: user and machine. */
+/* How the page on which the code is confirmed names this machine: USER@HOST. */
 static const char *name_of_device(struct cli *cli)
 {
     char host[65] = "", user[65] = "";
@@ -20,7 +20,7 @@ static const char *name_of_device(struct cli *cli)
     return arena_printf(&cli->arena, "%.60s@%.60s", user, host);
 }
 
-/* Asks until somebody has answered. A master that is away for a moment is asked again. */
+/* Asks until somebody has answered. If the master cannot be reached, asks again until the code expires. */
 static int wait_for_token(struct cli *cli, const struct wire_start_device_login_response *begun, const char **ret,
                           struct error *err)
 {
@@ -51,7 +51,7 @@ int login_on_another_device(struct cli *cli, struct error *err)
         return -1;
     fprintf(cli->out,
             "Open this address on any device, and log in there:\n\n    %s%s?code=%s\n\nConfirm the code %s within %d "
-            "minutes. This command waits for it; ending it cancels the login.\n",
+            "minutes. This command waits until the code is confirmed. If you end it before, nobody is logged in.\n",
             cli->master, begun.path, begun.user_code, begun.user_code, begun.expires_in / 60);
     fflush(cli->out);
     return wait_for_token(cli, &begun, &token, err) < 0 ? -1 : login_with_token(cli, token, err);

@@ -1,11 +1,13 @@
-/* Agents on other machines, installed and started over the user's own ssh. What is done on a host is a script that its
- * sh runs; the join token goes there through a pipe, so that no list of processes shows it. */
+/* `det deploy ssh`: installs and starts agents on other machines over the user's own ssh. Each step on a host is a
+ * script that the host's sh runs. The join token reaches the host through a pipe, so that no list of processes shows
+ * it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/connection/address.h"
 #include "cli/connection/api.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
@@ -16,15 +18,17 @@
 
 enum { REGISTER_MS = 30000, POLL_MS = 100 };
 
-/* Every script begins so: $D is the directory of the host. */
+/* The beginning of every script: goes to $D, the directory of the programs on the host. */
 #define SCRIPT_BEGIN \
     "set -e; D=%s; if [ -z \"$D\" ]; then if [ \"$(id -u)\" = 0 ]; then D=/var/lib/determined-ssh; else " \
     "D=${XDG_DATA_HOME:-$HOME/.local/share}/determined-ssh; fi; fi; mkdir -p \"$D\"; cd \"$D\"; "
-/* A process that has ended and that nobody has waited for has no /proc/ID/exe, and another program's is another one. */
+/* The agent runs if /proc/PID/exe names it. A zombie has no such link, and a later process with the same id another
+ * program. */
 #define SCRIPT_STOP \
     "runs() { case $(readlink \"/proc/$P/exe\" 2>/dev/null) in */determined-agent*) ;; *) return 1 ;; esac; }; " \
     "stop() { P=$(cat agent.pid 2>/dev/null || true); [ -n \"$P\" ] || return 0; if runs; then kill \"$P\"; fi; " \
-    "while runs; do sleep 0.1; done; rm -f agent.pid; }; "
+    "N=0; while runs; do N=$((N + 1)); sleep 0.1; [ $N -lt 600 ] || { " \
+    "echo \"the agent (process $P) still runs a minute after SIGTERM\" >&2; exit 1; }; done; rm -f agent.pid; }; "
 
 static const char install_script[] = SCRIPT_BEGIN
     "rm -rf new; mkdir new; tar -xzf - -C new; rm -rf programs; mv new programs";
@@ -37,7 +41,7 @@ static const char start_script[] = SCRIPT_BEGIN SCRIPT_STOP
     "\"$D/programs\" --task-program \"$D/programs/determined-task\" </dev/null >>agent.log 2>&1 & echo $! >agent.pid";
 static const char stop_script[] = SCRIPT_BEGIN SCRIPT_STOP "stop";
 
-/* On this machine: "$@" are the words of ssh, up to the host. */
+/* Scripts of this machine: "$@" is the command ssh with its options and the host, $REMOTE the script of the host. */
 static const char send_programs[] =
     "tar -czf - --exclude=__pycache__ -C \"$FROM_PROGRAMS\" determined-agent determined-task -C \"$FROM_LIBRARY\" determined | "
     "\"$@\" \"$REMOTE\"";
@@ -45,7 +49,7 @@ static const char send_token[] = "printf '%s\\n' \"$JOIN_TOKEN\" | \"$@\" \"$REM
 
 struct ssh_host {
     const char *name;  /* as ssh knows it */
-    const char *agent; /* the agent's name: without the user */
+    const char *agent; /* the agent's name: that of the host, without the user */
     const char *directory;
 };
 
@@ -76,7 +80,8 @@ static int host_init(struct ssh_host *h, const char *name, const char *directory
                : error_set(err, ERR_USAGE, "argument --directory: '%s' does not begin with a slash", directory);
 }
 
-/* Runs a script of this machine that pipes something to a script of the host. */
+/* Runs `local` with this machine's sh; it starts ssh, which runs `remote` on the host. `variable` holds variables of
+ * the environment of `local`. */
 static int run_there(struct cli *cli, const struct args_deploy_ssh *args, const struct ssh_host *h, const char *local,
                      const char *remote, const char *const *variable, struct error *err)
 {
@@ -84,7 +89,7 @@ static int run_there(struct cli *cli, const struct args_deploy_ssh *args, const 
     const char *argv[16];
     size_t n = 0, env_n = 0;
     pid_t pid;
-    int status;
+    int status = -1;
     argv[n++] = "/bin/sh";
     argv[n++] = "-c";
     argv[n++] = local;
@@ -133,7 +138,8 @@ static int master_of(struct cli *cli, const struct args_deploy_ssh *args, const 
         (strcmp(own, "localhost") == 0 || strncmp(own, "127.", 4) == 0 || strcmp(own, "[::1]") == 0))
         return error_set(
             err, ERR_USAGE,
-            "det reaches the master at %s, which other machines cannot: name its address with --master-host",
+            "det reaches the master at %s, an address of this machine only: give one that the hosts reach, with "
+            "--master-host HOST",
             cli->master);
     return 0;
 }
@@ -155,22 +161,30 @@ static int make_token(struct cli *cli, const struct args_deploy_ssh *args, const
 static int find_programs(struct cli *cli, const char **ret_programs, const char **ret_library, struct error *err)
 {
     cleanup_free char *agent = path_beside_program("determined-agent");
+    cleanup_free char *task = path_beside_program("determined-task");
     cleanup_free char *directory = agent ? path_parent(agent) : NULL;
     *ret_library = path_of_library(&cli->arena);
-    if (!agent || access(agent, X_OK) < 0)
-        return error_set(err, ERR_PRECONDITION, "there is no determined-agent beside det, which could be installed");
+    if (!agent || access(agent, X_OK) < 0 || !task || access(task, X_OK) < 0)
+        return error_set(err, ERR_PRECONDITION,
+                         "determined-agent and determined-task are not both in the directory of det, from which they "
+                         "would be copied to the hosts: install them there");
     if (!**ret_library)
-        return error_set(err, ERR_PRECONDITION, "the Python library that belongs to det is not on this machine");
+        return error_set(err, ERR_PRECONDITION,
+                         "the Python library that belongs to det is not on this machine: run 'make install'");
     *ret_programs = arena_strdup(&cli->arena, directory);
     return 0;
 }
 
+/* The options of `determined-agent run` on the host. A token of a master with TLS of its own pins its certificate; with
+ * a proxy in front that has the certificate, the agent must be told to use TLS. */
 static const char *options_of(struct cli *cli, const struct args_deploy_ssh *args, const struct ssh_host *h,
                               const char *host, const char *port)
 {
     struct arena *a = &cli->arena;
     cleanup_strbuf struct strbuf b = STRBUF_INIT;
     strbuf_addf(&b, "--master-host %s --master-port %s --agent-id %s", quoted(host, a), port, quoted(h->agent, a));
+    if (address_is_tls(cli->master))
+        strbuf_adds(&b, " --security-tls-enabled=true");
     if (args->resource_pool)
         strbuf_addf(&b, " --resource-pool %s", quoted(args->resource_pool, a));
     if (args->runtime)
@@ -243,7 +257,7 @@ static int prepare(struct cli *cli, const struct args_deploy_ssh *args, struct d
                : 0;
 }
 
-/* A host that fails does not keep the others from being done. */
+/* A failure on one host is reported at the end: the other hosts are deployed nevertheless. */
 int cmd_deploy_ssh(struct cli *cli, const struct args_deploy_ssh *args, struct error *err)
 {
     struct ssh_host *host = arena_array(&cli->arena, struct ssh_host, args->hosts_n + 1);

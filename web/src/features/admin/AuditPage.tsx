@@ -18,7 +18,7 @@ import { Ago } from "@shared/ui/Time";
 import { say, sayError } from "@shared/ui/Toast";
 import { changesOf, deedOf, fits, isWhole, narrowed, newest, older, RECORDS_MAX, type Span, valuesOf } from "./audit";
 
-/** What the master filters by. */
+/** The filter that the master applies. */
 interface Wanted {
   username: string;
   kind: string;
@@ -34,7 +34,7 @@ const DAY_MS = 86_400_000;
 const call = ({ username, kind, since, until }: Wanted, afterSeq: number, limit = RECORDS_MAX) =>
   api.getAuditRecords({ afterSeq: String(afterSeq), limit, ...(username ? { username } : {}), ...(kind ? { kind } : {}), ...(since ? { since } : {}), ...(until ? { until } : {}) });
 
-/** Records from the newest on. More are read until there is something to see, then on demand. */
+/** Records, the newest first: as many as fill the page, and more on demand. */
 function useRecords(wanted: Wanted) {
   const [records, setRecords] = useState<AuditRecord[]>([]);
   const [next, setNext] = useState<Span | null>(null);
@@ -79,7 +79,7 @@ function useRecords(wanted: Wanted) {
   return { records, error, busy, more: next ? () => void read(next, records, records.length + SHOWN_AT_FIRST) : null };
 }
 
-/** All records that fit, oldest first, as the log has them. */
+/** All records that fit, the oldest first. */
 async function everything(wanted: Wanted): Promise<AuditRecord[]> {
   const all: AuditRecord[] = [];
   for (let after = 0; all.length < EXPORT_MAX; after = Number(all.at(-1)!.seq)) {
@@ -91,7 +91,7 @@ async function everything(wanted: Wanted): Promise<AuditRecord[]> {
   return all;
 }
 
-/** By what somebody was known: a session, a token, a task. A sign-in itself is known by nothing yet. */
+/** What the requester was known by: a session, a token, a task. A sign-in has none of these yet. */
 const viaOf = ({ via }: AuditRecord) => (via === "none" ? "–" : plain(via));
 
 const HEAD: (keyof AuditRecord)[] = ["seq", "time", "userId", "username", "via", "sessionId", "address", "route", "action", "kind", "objectId", "before", "after", "hash"];
@@ -134,7 +134,7 @@ export function AuditPage() {
   return (
     <div class="page fills">
       <header class="page-head">
-        <h1>Audit log</h1><span class="muted number" role="status">{busy ? "reading" : `${count(shown.length, "record")}${more ? ", more are older" : ""}`}</span>
+        <h1>Audit log</h1><span class="muted number" role="status">{busy ? "reading" : `${count(shown.length, "record")}${more ? ", and older ones" : ""}`}</span>
         <span class="grow" />
         <Menu label="Export all records that fit" actions={[{ label: "As CSV", perform: () => save("csv") }, { label: "As JSON", perform: () => save("json") }]}>{saving ? "Reading" : "Export"}</Menu>
       </header>
@@ -147,8 +147,9 @@ export function AuditPage() {
       <section class="panel fills">
         {error && records.length === 0 ? <Failure error={error} /> : (
           <Table label="Audit log" fill columns={columns} count={shown.length} at={(i) => shown[i]} rowKey={(r) => r.seq}
-            instead={busy ? <Waiting lines={8} /> : <Empty title="No record fits">{more ? "Among those that were read. There are older ones." : "Each change that somebody makes leaves a record here."}</Empty>} />
+            instead={busy ? <Waiting lines={8} /> : <Empty title="No record fits">{more ? "No record fits among those that were read. There are older ones." : "Each change that somebody makes leaves a record here."}</Empty>} />
         )}
+        {error && records.length > 0 && <p class="mistake" role="alert">{error.message}</p>}
         {more && <div class="more"><Button busy={busy} onClick={more}>Read older records</Button></div>}
       </section>
       {open && <Record record={open} onClose={() => setOpen(null)} />}

@@ -32,7 +32,8 @@ export function GroupDialog({ id, refused, onClose }: Props) {
 }
 
 function Form({ group, users, refused, onClose }: { group: GroupDetails | null; users: User[]; refused: string | undefined; onClose: () => void }) {
-  const before = (group?.users ?? []).map((u) => u.id);
+  // The members when the dialog was opened: the group may be read again meanwhile, with what others have changed.
+  const [before] = useState(() => (group?.users ?? []).map((u) => u.id));
   const [name, setName] = useState(group?.name ?? "");
   const [chosen, choose] = useState<ReadonlySet<number>>(new Set(before));
   const [text, setText] = useState("");
@@ -41,7 +42,7 @@ function Form({ group, users, refused, onClose }: { group: GroupDetails | null; 
   const toggle = (id: number, on: boolean) => { const next = new Set(chosen); if (on) next.add(id); else next.delete(id); choose(next); };
   const shown = users.filter((u) => (u.active || chosen.has(u.id)) && (!text || `${u.username} ${u.displayName}`.toLowerCase().includes(text.toLowerCase())))
     .sort((a, b) => Number(before.includes(b.id)) - Number(before.includes(a.id)) || a.username.localeCompare(b.username));
-  const submit = (event: Event) => { event.preventDefault(); change.mutate(undefined, { onSuccess: () => { say(group ? "The group is changed." : "The group is made."); onClose(); }, onError: () => {} }); };
+  const submit = (event: Event) => { event.preventDefault(); change.mutate(undefined, { onSuccess: () => { say(group ? "The group is changed." : "The group is created."); onClose(); }, onError: () => {} }); };
   return (
     <form class="form" onSubmit={submit}>
       <TextField label="Name" value={name} onInput={setName} required disabled={Boolean(refused)} autocomplete="off" />

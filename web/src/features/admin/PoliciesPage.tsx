@@ -35,7 +35,7 @@ export function PoliciesPage({ user: me }: { user: User }) {
       <div class="toolbar">
         <SelectField label="Where" quiet value={where} onChange={setWhere} options={[["0", "The whole cluster"], ...(spaces?.workspaces ?? []).map((w) => [String(w.id), `Workspace ${plain(w.name)}`] as [string, string])]} />
         <Choice label="Of what" quiet value={workload} onChange={setWorkload} options={[["EXPERIMENT", "Experiments"], ["NTSC", "Other tasks"]]} />
-        <span class="muted">{scope.workspace ? "Holds for new work of this workspace, beside the policy of the cluster." : "Holds for all new work. What exists already stays as it is."}</span>
+        <span class="muted">{scope.workspace ? "Applies to new work of this workspace, together with the policy of the cluster." : "Applies to all new work. What exists already stays as it is."}</span>
       </div>
       {error && !data ? <Failure error={error} /> : !data ? <Waiting lines={8} /> : <Editor key={`${where} ${workload}`} scope={scope} policy={data.configPolicies ?? {}} refused={refused} />}
     </div>

@@ -20,6 +20,8 @@ function useAssignments(holder: Holder) {
 export function RolesDialog({ holder, refused, onClose }: { holder: Holder; refused: string | undefined; onClose: () => void }) {
   const { direct, inherited, error } = useAssignments(holder);
   const { data: spaces } = useApi(api.getWorkspaces({ limit: 1000 }));
+  const { data: groups } = useApi(api.getGroups({ limit: 500 }), { enabled: inherited.length > 0 });
+  const groupName = (id: number, otherwise: string) => plain(groups?.groups.find(({ group }) => group?.groupId === id)?.group?.name ?? otherwise);
   const roles = useRoles();
   const [role, setRole] = useState("");
   const [where, setWhere] = useState("");
@@ -38,8 +40,8 @@ export function RolesDialog({ holder, refused, onClose }: { holder: Holder; refu
   return (
     <Dialog title={`Roles of ${plain(holder.name)}`} onClose={onClose}>
       <form class="form" onSubmit={submit}>
-        {error ? <Failure error={error} /> : !direct ? <Waiting /> : direct.length + inherited.length === 0 ? <p class="muted">None. Without a role of their own they may what every user may.</p>
-          : <ul class="stack close">{direct.map((a) => row(a))}{inherited.map((a) => row(a, plain(a.holder.name)))}</ul>}
+        {error ? <Failure error={error} /> : !direct ? <Waiting /> : direct.length + inherited.length === 0 ? <p class="muted">No roles: only what every user may do is allowed.</p>
+          : <ul class="stack close">{direct.map((a) => row(a))}{inherited.map((a) => row(a, groupName(a.holder.id, a.holder.name)))}</ul>}
         <fieldset class="group stack close" disabled={Boolean(refused)}><legend>Give another</legend>
           <SelectField label="Role" value={String(chosen?.roleId ?? "")} options={roles.map((r) => [String(r.roleId), r.name] as [string, string])} onChange={setRole} />
           <SelectField label="Where" value={mayWorkspace ? where : ""} disabled={!mayWorkspace} onChange={setWhere} options={[["", "The whole cluster"], ...(spaces?.workspaces ?? []).map((w) => [String(w.id), `Workspace ${plain(w.name)}`] as [string, string])]} />

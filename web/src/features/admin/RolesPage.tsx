@@ -23,13 +23,13 @@ const COLUMNS: Column<Assignment>[] = [
   { key: "role", title: "Role", width: "minmax(130px, 1fr)", cell: ({ role }) => <span class="cut">{role.name}</span> },
 ];
 
-/** Who has which role in a workspace, and what each role may. */
+/** Who has which role in a workspace, and what each role allows. */
 export function RolesPage({ user: me }: { user: User }) {
   useTitle("Roles");
   const { data: spaces, error: lost } = useApi(api.getWorkspaces({ limit: 1000 }));
   const [chosen, choose] = useParameter("workspace");
   const workspace = Number(chosen) || spaces?.workspaces[0]?.id || 0;
-  const { data, error } = useApi(api.getGroupsAndUsersAssignedToWorkspace({ workspaceId: workspace }), { enabled: workspace > 0, every: 15_000, keep: true });
+  const { data, error } = useApi(api.getGroupsAndUsersAssignedToWorkspace({ workspaceId: workspace }), { enabled: workspace > 0, every: 15_000 });
   const [giving, setGiving] = useState(false);
   const [shown, show] = useState<Role | null>(null);
   const roles = useRoles();
@@ -51,7 +51,7 @@ export function RolesPage({ user: me }: { user: User }) {
         )}
       </section>
       <section class="panel">
-        <header><h2>What each role may</h2></header>
+        <header><h2>What each role allows</h2></header>
         <Table label="Roles" columns={roleColumns(show)} count={roles.length} at={(i) => roles[i]} rowKey={(r) => r.roleId} instead={<Waiting lines={4} />} />
       </section>
       {giving && <GiveDialog workspace={workspace} name={plain(spaces?.workspaces.find((w) => w.id === workspace)?.name ?? "")} onClose={() => setGiving(false)} />}
@@ -65,17 +65,18 @@ const nameOf = (id: string) => id.replace("PERMISSION_TYPE_", "").replaceAll("_"
 const roleColumns = (show: (role: Role) => void): Column<Role>[] => [
   { key: "name", title: "Role", width: "minmax(140px, 1fr)", cell: (r) => <button type="button" class="link cut" onClick={() => show(r)}>{r.name}</button> },
   { key: "n", title: "Permissions", width: "110px", end: true, cell: (r) => r.permissions.length },
-  { key: "what", title: "Such as", width: "minmax(160px, 4fr)", wide: true, cell: (r) => <span class="cut muted">{r.permissions.slice(0, 8).map((p) => p.name || nameOf(p.id)).join(", ")}</span> },
+  { key: "what", title: "For example", width: "minmax(160px, 4fr)", wide: true, cell: (r) => <span class="cut muted">{r.permissions.slice(0, 8).map((p) => p.name || nameOf(p.id)).join(", ")}</span> },
 ];
 
 function GiveDialog({ workspace, name, onClose }: { workspace: number; name: string; onClose: () => void }) {
-  const { data: users } = useApi(api.getUsers({ limit: 1000, active: true }));
-  const { data: groups } = useApi(api.getGroups({ limit: 500 }));
-  const { data: assignable } = useApi(api.searchRolesAssignableToScope({ limit: 100, workspaceId: workspace }));
+  const { data: users, error: noUsers } = useApi(api.getUsers({ limit: 1000, active: true }));
+  const { data: groups, error: noGroups } = useApi(api.getGroups({ limit: 500 }));
+  const { data: assignable, error: noRoles } = useApi(api.searchRolesAssignableToScope({ limit: 100, workspaceId: workspace }));
   const roles = assignable?.roles ?? [];
   const [who, setWho] = useState("");
   const [role, setRole] = useState("");
-  const { give, busy, error } = useAssigning();
+  const { give, busy, error: refused } = useAssigning();
+  const error = refused ?? noUsers ?? noGroups ?? noRoles;
   const holders: Holder[] = [
     ...(groups?.groups ?? []).flatMap(({ group }): Holder[] => (group ? [{ kind: "group", id: group.groupId, name: group.name }] : [])),
     ...(users?.users ?? []).map((u): Holder => ({ kind: "user", id: u.id, name: u.username })),

@@ -1,6 +1,6 @@
 // Members of a group.
 
-/** Who is added and who is removed, by what was chosen: others may have changed the group meanwhile, and their changes stay. */
+/** The users to add and to remove: only those whose box was changed, so that what others have changed meanwhile stays. */
 export const difference = (before: number[], after: ReadonlySet<number>) => ({
   addUsers: [...after].filter((id) => !before.includes(id)),
   removeUsers: before.filter((id) => !after.has(id)),

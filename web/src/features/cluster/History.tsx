@@ -1,4 +1,4 @@
-// How much of the cluster was in use: the last hours from single allocations, longer times from the sums of days.
+// How much of the cluster was in use. Up to a week is computed from single allocations, longer times from the sums of days.
 import { useMemo } from "preact/hooks";
 import { useApi } from "@shared/api/query";
 import * as api from "@shared/api/routes.gen";
@@ -34,11 +34,11 @@ function OverHours({ hours }: { hours: number }) {
   const { data, error } = useApi(call, { keep: true });
   const series = useMemo((): Series[] => {
     const { there, used } = utilisation(data?.resourceEntries ?? [], from, now, PARTS);
-    return data?.resourceEntries.length ? [{ key: "used", label: "in use", points: used }, { key: "there", label: "there", points: there }] : [];
+    return data?.resourceEntries.length ? [{ key: "used", label: "in use", points: used }, { key: "there", label: "available", points: there }] : [];
   }, [data]);
   const text = (x: number) => new Date(x * 1000).toLocaleString([], hours > DAY_H ? { weekday: "short", hour: "2-digit", minute: "2-digit", hour12: false } : { hour: "2-digit", minute: "2-digit", hour12: false });
   if (error && !data) return <Failure error={error} />;
-  return data ? <Chart label="Slots" time series={series} xLabel="" xText={text} height={180} instead={<p class="nothing">No agent was there</p>} /> : <Waiting lines={4} />;
+  return data ? <Chart label="Slots" time series={series} xLabel="" xText={text} height={180} instead={<p class="nothing">No agent was connected</p>} /> : <Waiting lines={4} />;
 }
 
 function OverDays({ days }: { days: number }) {
@@ -47,8 +47,8 @@ function OverDays({ days }: { days: number }) {
   const dates = datesOf(span);
   const series = useMemo((): Series[] => {
     const line = (key: string, label: string, of: (row: NonNullable<typeof data>[number]) => number): Series => ({ key, label, points: dates.map((date, i) => [i, (data ?? []).filter((row) => row.date === date).reduce((sum, row) => sum + of(row), 0) / DAY_H]) });
-    return data?.length ? [line("used", "in use", (row) => row.used), line("there", "there", (row) => row.available)] : [];
+    return data?.length ? [line("used", "in use", (row) => row.used), line("there", "available", (row) => row.available)] : [];
   }, [data]);
   if (error && !data) return <Failure error={error} />;
-  return data ? <Chart label="Slots, means of days" series={series} xLabel="" xText={(i) => dayName(dates[i])} height={180} instead={<p class="nothing">No agent was there</p>} /> : <Waiting lines={4} />;
+  return data ? <Chart label="Slots, means of days" series={series} xLabel="" xText={(i) => dayName(dates[i])} height={180} instead={<p class="nothing">No agent was connected</p>} /> : <Waiting lines={4} />;
 }

@@ -28,14 +28,12 @@ import { Picked } from "./Picked";
 import { ProjectPicker } from "./ProjectPicker";
 import { Pick, usePicked } from "./picking";
 import { ListTabs } from "./ListTabs";
-import { PAGE, useRows } from "./rows";
+import { PAGE, rowsForFile, useRows } from "./rows";
 import { Views } from "./Views";
 import "./experiments.css";
 
 /** More experiments than this are not chosen at once. */
 const PICKED_MAX = 1000;
-/** More rows than this are not in one file. */
-const SAVED_MAX = 10_000;
 /** The list's columns: those of the address, after the one in which experiments are chosen. */
 function columnsOf(keys: string[], { chosen, put, toggle, clear }: ReturnType<typeof usePicked<Experiment>>, sight: Experiment[]): Column<Row>[] {
   const all = sight.length > 0 && sight.every((x) => chosen.has(x.id));
@@ -109,7 +107,7 @@ export function ExperimentsPage({ project: projectId }: { project: number }) {
       <section class="panel fills">
         {error && total === null ? <Failure error={error} /> : (
           <Table label="Experiments" fill columns={columnsOf(keys.split(",").filter(Boolean), picked, sight)} count={total ?? 0} at={at} rowKey={(row) => row.experiment!.id} href={(row) => to(`experiments/${row.experiment!.id}`)}
-            order={order} onOrder={(next) => setSort(textOf(next))} onSight={onSight} all={() => send(call(0, SAVED_MAX)).then((reply) => reply.experiments)}
+            order={order} onOrder={(next) => setSort(textOf(next))} onSight={onSight} all={() => rowsForFile(call, (reply) => reply.experiments)}
             menu={(row) => <Menu label={`Actions of experiment ${row.experiment!.id}`} actions={actions.actionsOf(row.experiment!)} />}
             instead={isPending ? <Waiting lines={8} /> : isFiltered
               ? <Empty title="No experiment fits">Nothing in this project fits the search and the filters above.</Empty>

@@ -1,7 +1,6 @@
 // All runs (trials) of a project in one flat list, whichever experiments they belong to.
 import { useState } from "preact/hooks";
 import { outcomeOf } from "@shared/api/bulk";
-import { send } from "@shared/api/client";
 import { useApi, useChange } from "@shared/api/query";
 import * as api from "@shared/api/routes.gen";
 import type { FlatRun } from "@shared/api/routes.gen";
@@ -22,14 +21,12 @@ import { ListTabs } from "./ListTabs";
 import { orderOf, sortOf, textOf } from "./lookup";
 import { Pick, usePicked } from "./picking";
 import { ProjectPicker } from "./ProjectPicker";
-import { PAGE, useRows } from "./rows";
+import { PAGE, rowsForFile, useRows } from "./rows";
 import { RUN_BULK, type RunBulk, runBulkOf, runFilter } from "./runs";
 import { flatten } from "./search-data";
 import "./experiments.css";
 
-/** More rows than this are not in one file. */
-const SAVED_MAX = 10_000;
-/** So many hyperparameters, of those that differ between the runs in sight, have columns of their own. */
+/** At most this many of the hyperparameters that differ between the runs in sight have columns. */
 const HPARAMS_MAX = 4;
 
 const link = (r: FlatRun) => to(`experiments/${r.experiment?.id}/trials/${r.id}`);
@@ -88,7 +85,7 @@ export function RunsPage({ project }: { project: number }) {
       <section class="panel fills">
         {error && total === null ? <Failure error={error} /> : (
           <Table label="Runs" fill columns={columns} count={total ?? 0} at={at} rowKey={(r) => r.id} href={link} order={order} onOrder={(next) => setSort(textOf(next))} onSight={onSight}
-            all={() => send(call(0, SAVED_MAX)).then((reply) => reply.runs)}
+            all={() => rowsForFile(call, (reply) => reply.runs)}
             instead={isPending ? <Waiting lines={8} /> : <Empty title={text || state !== "all" ? "No run fits" : "No runs yet"}>{text || state !== "all" ? "Nothing in this project fits the search and the filters above." : "Each experiment has one run or more."}</Empty>} />
         )}
       </section>

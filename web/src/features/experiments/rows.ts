@@ -2,10 +2,15 @@
 import { useQueries } from "@tanstack/preact-query";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Call } from "@shared/api/call";
+import { send } from "@shared/api/client";
 import { queryOf } from "@shared/api/query";
+import { count } from "@shared/lib/format";
+import { say } from "@shared/ui/Toast";
 
 export const PAGE = 100;
 const EVERY_MS = 5000;
+/** More rows than this are not in one file. */
+const SAVED_MAX = 10_000;
 
 interface Reply {
   pagination: { total: number } | null;
@@ -26,4 +31,12 @@ export function useRows<R extends Reply, Row>(list: unknown, call: (offset: numb
   useEffect(() => setTotal(null), [list]);
   const at = (index: number): Row | undefined => { const reply = results[pages.indexOf(Math.floor(index / PAGE))]?.data; return reply && of(reply)[index % PAGE]; };
   return { total, at, error: results.find((result) => result.error)?.error ?? null, onSight: (a: number, b: number) => setSight([a, b]), isPending: total === null && results.some((r) => r.isPending) };
+}
+
+/** The rows of a list for a file, from the first on. Says so if the file does not have all of them. */
+export async function rowsForFile<R extends Reply, Row>(call: (offset: number, limit: number) => Call<R>, of: (reply: R) => Row[]): Promise<Row[]> {
+  const reply = await send(call(0, SAVED_MAX));
+  const rows = of(reply);
+  if ((reply.pagination?.total ?? 0) > rows.length) say(`The file has the first ${count(rows.length, "row")} of the list; filter the list for the others.`, { bad: true });
+  return rows;
 }

@@ -3,19 +3,20 @@ import { send } from "@shared/api/client";
 import { useApi } from "@shared/api/query";
 import * as api from "@shared/api/routes.gen";
 import type { User } from "@shared/api/routes.gen";
+import { plain } from "@shared/lib/ansi";
 import { useParameter } from "@shared/lib/address";
 import { useTitle } from "@shared/lib/hooks";
 import { Button } from "@shared/ui/Button";
 import { TextField } from "@shared/ui/Form";
 import "./signin.css";
 
-/** The page at /det/device, whose address `det auth login --device` prints: a machine without a browser logs in as whoever confirms its code here. */
+/** The page at /det/device, whose address `det auth login --device` prints. Whoever confirms the code here logs that machine in under their own name. */
 export function DevicePage({ user }: { user: User }) {
   useTitle("Log in on another device");
   const [code, setCode] = useParameter("code");
   const [typed, setTyped] = useState(code);
   return (
-    <main class="sign-in">
+    <div class="sign-in">
       <div class="card">
         <h1>Log in on another device</h1>
         {code ? <Confirm key={code} code={code} user={user} again={() => setCode(null)} /> : (
@@ -25,7 +26,7 @@ export function DevicePage({ user }: { user: User }) {
           </form>
         )}
       </div>
-    </main>
+    </div>
   );
 }
 
@@ -53,7 +54,7 @@ function Confirm({ code, user, again }: { code: string; user: User; again: () =>
   return (
     <>
       <p>
-        <b>{asked.device || "A machine"}</b> at {asked.address} asks to be logged in as <b>{user.username}</b>. Its code is <b>{code.toUpperCase()}</b>.
+        <b>{plain(asked.device) || "A machine"}</b> at {asked.address} asks to be logged in as <b>{user.username}</b>. Its code is <b>{code.toUpperCase()}</b>.
       </p>
       <p class="muted">Go on only if you have begun this yourself, a moment ago, and see this code there. Otherwise somebody else would work in your name.</p>
       <Button kind="primary" onClick={() => void answer(true)}>Log this machine in</Button>

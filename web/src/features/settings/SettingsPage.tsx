@@ -34,7 +34,7 @@ export function SettingsPage({ user: first }: { user: User }) {
   );
 }
 
-/** Has no key that changes with the user: whoever asked for a change must still be there when it is done, to say so. */
+/** Must not have a key that changes with the user: a new component would not report the end of the change that the old one has sent. */
 function Profile({ user }: { user: User }) {
   const [name, setName] = useState(user.displayName);
   const change = useChange(() => api.patchUser({ userId: user.id, user: { displayName: name.trim(), ...(user.modifiedAt ? { ifModifiedAt: user.modifiedAt } : {}) } }));
@@ -84,7 +84,7 @@ function Appearance() {
   return (
     <section class="panel">
       <header><h2>Appearance</h2></header>
-      <div class="body"><Choice label="Theme" value={now} options={THEMES} onChange={(next) => { chooseTheme(next); setNow(next); }} /><p class="muted">Holds in this browser.</p></div>
+      <div class="body"><Choice label="Theme" value={now} options={THEMES} onChange={(next) => { chooseTheme(next); setNow(next); }} /><p class="muted">Applies to this browser only.</p></div>
     </section>
   );
 }
@@ -108,7 +108,7 @@ function Tokens({ user }: { user: User }) {
   );
 }
 
-/** Saved views and their like, which the master keeps for all browsers of this user. */
+/** Settings that the master keeps for all browsers of this user, such as saved views. */
 function Kept() {
   const { data } = useApi(api.getUserSetting());
   const [asking, ask] = useState(false);

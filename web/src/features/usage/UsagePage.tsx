@@ -30,7 +30,6 @@ export function UsagePage() {
   const all = wholeOf(summary.data ?? []);
   const priced = totals.some((t) => t.cost !== null);
   const title = BY.find(([key]) => key === by)?.[1] ?? by;
-  const error = summary.error ?? shares.error;
   return (
     <div class="page">
       <header class="page-head"><h1>Usage</h1><span class="grow" /><a class="button unprinted" href={linkOf(days, by as By)} download={`usage-by-${by}.csv`}>CSV</a></header>
@@ -39,21 +38,21 @@ export function UsagePage() {
         <SelectField label="By" quiet value={by} options={BY.map(([key, text]) => [key, `By ${text.toLowerCase()}`] as [string, string])} onChange={setBy} />
         <span class="muted">Days and months are those of UTC.</span>
       </div>
-      {error && !summary.data ? <Failure error={error} /> : <Figures all={all} known={summary.data !== undefined} />}
+      {summary.error && !summary.data ? <Failure error={summary.error} /> : <Figures all={all} known={summary.data !== undefined} />}
       <section class="panel"><header><h2>Slot-hours over time</h2></header><div class="body">
-        {shares.data ? <Over days={days} totals={totals} /> : <Waiting lines={5} />}
+        {shares.data ? <Over days={days} totals={totals} /> : shares.error ? <Failure error={shares.error} /> : <Waiting lines={5} />}
       </div></section>
-      <section class="panel">
+      {(shares.data || !shares.error) && <section class="panel">
         <Table label={`Usage by ${title.toLowerCase()}`} columns={columnsOf(title, by as By, all.used, priced)} count={totals.length} at={(i) => totals[i]} rowKey={(t) => t.key}
           instead={shares.data ? <Empty title="Nothing was used">No slot was in use in this time.</Empty> : <Waiting lines={4} />} />
-      </section>
+      </section>}
     </div>
   );
 }
 
 function Figures({ all, known }: { all: ReturnType<typeof wholeOf>; known: boolean }) {
   const figures: [string, string, string][] = [
-    ["Used", hours(all.used), "slot-hours"], ["There", hours(all.available), "slot-hours"], ["Idle", percent(all.idle), "of what was there"], ["Failed", hours(all.failed), "slot-hours"], ["Cost", money(all.cost), all.cost === null ? "no pool has a price" : "at today's prices"],
+    ["Used", hours(all.used), "slot-hours"], ["Available", hours(all.available), "slot-hours"], ["Idle", percent(all.idle), "of what was available"], ["Failed", hours(all.failed), "slot-hours"], ["Cost", money(all.cost), all.cost === null ? "no pool has a price" : "at today's prices"],
   ];
   return (
     <dl class="figures panel" aria-busy={!known}>

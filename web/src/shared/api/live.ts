@@ -1,5 +1,5 @@
-// What the master tells by itself: one WebSocket for the page (docs/spec/updates.md). It says which kind of object has changed; what is on
-// the screen of that kind is asked for again. A page works without it, since every list is also asked for again at its pace.
+// The master's updates, by one WebSocket for the page (docs/spec/updates.md). A message says which kind of object has changed; the page then asks
+// again for what it shows of that kind. Pages work without the WebSocket, because they also ask for each list again at an interval (`every`).
 import { root } from "@shared/lib/address";
 import { send } from "./client";
 import { ME, queries } from "./query";
@@ -7,16 +7,16 @@ import * as api from "./routes.gen";
 import { IDS_MAX, type Kind, kindOf, subscription, TOUCHED } from "./updates";
 
 const AGAIN_MS = [1000, 2000, 5000, 10_000, 30_000];
-/** Several changes that come close together ask once. */
+/** Changes within this time lead to one request. */
 const GATHER_MS = 80;
 
-/** What is watched: projects and models of all workspaces, and model versions of all users. The master wants their ids. */
+/** Asks for the projects and models of all workspaces, and the model versions of all users, by id. A workspace that is created later is not among them. */
 async function everything() {
   const [{ workspaces }, { users }] = await Promise.all([send(api.getWorkspaces({ limit: IDS_MAX })), send(api.getUsers({ limit: IDS_MAX }))]);
   return subscription({ workspaces: workspaces.map(({ id }) => id), users: users.map(({ id }) => id) });
 }
 
-/** Keeps the connection while the page can be seen. Returns what ends it. */
+/** Keeps the connection while the page is visible. Returns a function that ends it. */
 export function followUpdates(): () => void {
   let socket: WebSocket | null = null;
   let failures = 0;
@@ -39,7 +39,7 @@ export function followUpdates(): () => void {
     made.onmessage = ({ data }: MessageEvent<string>) => {
       const kind = kindOf(data);
       if (kind === "complete") {
-        // What changed while there was no connection is asked for once.
+        // Something may have changed while there was no connection: the page asks for all that it shows.
         if (failures > 0) void queries.invalidateQueries();
         [isNew, failures] = [false, 0];
       } else if (kind && !isNew) {
@@ -50,7 +50,7 @@ export function followUpdates(): () => void {
     made.onclose = () => {
       if (socket !== made) return;
       socket = null;
-      // A connection that was there and ends says that the master is away, or that the session has ended, sooner than any request would.
+      // When a connection ends, the master is away or the session has ended: the page asks at once which of the two it is.
       if (failures++ === 0) void queries.invalidateQueries({ queryKey: [ME] });
       again = setTimeout(connect, AGAIN_MS[Math.min(failures - 1, AGAIN_MS.length - 1)]);
     };

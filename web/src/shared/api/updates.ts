@@ -1,4 +1,4 @@
-// Messages of the WebSocket of updates: what is asked for, what a message is about, and which answers of the API it makes old.
+// Messages of the WebSocket of updates: the subscription, the kind of object that a message is about, and the requests whose answers it makes old.
 export type Kind = "projects" | "models" | "modelversions";
 
 /** The master takes at most this many ids in one list. */

@@ -41,6 +41,7 @@ export function lineOf(text: string, path: string[]): number | null {
 }
 
 const NAMELESS = new Set(["if", "then", "else", "allOf", "anyOf", "oneOf", "properties", "additionalProperties", "items", "$ref", "not"]);
+/** Keywords of errors that say that a key is missing. */
 const IS_MISSING = new Set(["required", "if", "then", "else", "allOf", "anyOf", "oneOf"]);
 /** The validator's words, as a person says it. */
 const plainly = (error: string) => error
@@ -70,7 +71,7 @@ export function readMap(text: string): Checked {
 
 type Fault = ReturnType<Validator["validate"]>["errors"][number];
 
-/** The validator's errors as mistakes, in the order of their lines; `below` is where in the text that which was checked lies. */
+/** The validator's errors as mistakes, in the order of their lines. `below`: the keys under which the text has the value that was checked. */
 function mistakesOf(text: string, errors: Fault[], below: string[] = []): Mistake[] {
   const seen = new Set<string>();
   const mistakes = errors.filter((one) => !NAMELESS.has(one.keyword)).flatMap((one): Mistake[] => {
@@ -90,6 +91,7 @@ export function check(text: string): Checked {
 // ---- policies ----
 
 const WHOLE_FROM_0: Schema = { type: ["integer", "null"], minimum: 0 };
+const DURATION: Schema = { type: ["integer", "string", "null"] };
 const policySchema: Schema = {
   type: "object",
   additionalProperties: false,
@@ -99,7 +101,7 @@ const policySchema: Schema = {
       type: ["object", "null"],
       additionalProperties: false,
       properties: {
-        resources: { type: ["object", "null"], additionalProperties: false, properties: { max_slots: WHOLE_FROM_0 } },
+        resources: { type: ["object", "null"], additionalProperties: false, properties: { max_slots: WHOLE_FROM_0, max_time: DURATION } },
         priority_limit: { type: ["integer", "null"], minimum: 1, maximum: 99 },
       },
     },
@@ -107,7 +109,7 @@ const policySchema: Schema = {
 };
 const policyValidator = new Validator(policySchema, DRAFT, false);
 
-/** A configuration policy. What it sets for experiments is a part of a configuration: whatever that says must be right, but nothing need be there. */
+/** Checks a configuration policy. Its invariant_config for experiments is a part of a configuration: no key in it may be wrong, and none is required. */
 export function checkPolicy(text: string, ofExperiments: boolean): Checked {
   const read = readMap(text);
   if (!read.value) return read;

@@ -1,4 +1,4 @@
-// The use of slots, as the master's tables of it have it (docs/spec/usage.md). They are CSV, not messages of the API.
+// The use of slots, from the master's tables of usage (docs/spec/usage.md). The tables are CSV, not messages of the API.
 import { useQuery } from "@tanstack/preact-query";
 import { text } from "@shared/api/client";
 import { root } from "@shared/lib/address";
@@ -7,7 +7,7 @@ import { readCsv } from "@shared/lib/csv";
 export type By = "username" | "workspace" | "experiment" | "resource_pool" | "experiment_label" | "task_type" | "agent";
 export type Period = "DAILY" | "MONTHLY";
 
-/** Days as the master has them, "2026-11-23"; both belong to it. */
+/** A span of days, such as "2026-11-23", in UTC; the first and the last day belong to it. */
 export interface Days {
   first: string;
   last: string;
@@ -51,9 +51,9 @@ function useTable<Row>(path: string, of: (row: Record<string, string>) => Row) {
   return useQuery<Row[]>({ queryKey: [path], queryFn: ({ signal }: { signal: AbortSignal }) => text(path, signal).then((csv) => readCsv(csv).map(of)), refetchInterval: EVERY_MS });
 }
 
-/** What was there and what was used, for each day and pool. */
+/** The slot-hours that were available and used, for each day and pool. */
 export const useSummary = (days: Days) => useTable(pathOf(days), ofSummary);
-/** What was used, for each day and user (or whatever is asked by). */
+/** The slot-hours that were used, for each day and user (or whatever `by` names). */
 export const useShares = (days: Days, by: By) => useTable(pathOf(days, by), ofShare);
 
 // ---- sums ----
@@ -61,7 +61,7 @@ export const useShares = (days: Days, by: By) => useTable(pathOf(days, by), ofSh
 const DAY_MS = 86_400_000;
 export const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 
-/** The last so many days with today, or the last twelve months where it is a year. */
+/** The last n days, today included; more than a quarter of a year is divided into months. */
 export function lastDays(n: number, nowMs: number): Days {
   return { first: dayOf(nowMs - (n - 1) * DAY_MS), last: dayOf(nowMs), period: n > 92 ? "MONTHLY" : "DAILY" };
 }

@@ -1,4 +1,4 @@
-// How many slots were there and in use over a time, from the times of single allocations and agents.
+// How many slots were available (`there`) and in use over a time, from the start and end of each allocation and agent.
 import type { ResourceAllocationRawEntry } from "@shared/api/routes.gen";
 import type { Point } from "@shared/lib/series";
 
