@@ -25,6 +25,16 @@
 #define REAL(function) __libc_##function
 #endif
 
+#if defined(MEMORY_SANITIZED)
+/* LeakSanitizer takes memory of the dynamic loader for reachable if the loader itself has called malloc. Here this file
+ * has called it. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:_dl_\n";
+}
+#endif
+
 void *REAL(malloc)(size_t n);
 void *REAL(calloc)(size_t n, size_t size);
 void *REAL(realloc)(void *p, size_t n);

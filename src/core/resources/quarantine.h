@@ -1,7 +1,7 @@
-/* Quarantine: an agent on whose machine three tasks have failed within an hour for reasons of the host gets no new
- * tasks, until an administrator enables it. What runs there goes on. It is a disabled agent that drains, with a reason,
- * so everything that holds for such an agent holds here, too: lists show the reason, and a restart of the master keeps
- * it.
+/* Quarantine: an agent on whose machine tasks have failed three times within an hour for reasons of the host gets no
+ * new tasks, until an administrator enables it. What runs there goes on. An agent in quarantine is a disabled agent
+ * that drains, with a reason, so it is treated like any other disabled agent: lists show the reason, and a restart of
+ * the master keeps it.
  *
  * Reasons of the host are those of exit_kind_is_node_fault(): the agent could not start the task, or it was lost with
  * the task on it. What is wrong with the task itself is another kind (TASK_REFUSED). */
