@@ -135,10 +135,12 @@ struct page_asked {
 static int read_count(struct req *r, const char *name, int64_t otherwise, int64_t *ret, struct error *err)
 {
     const char *text = NULL;
-    *ret = otherwise;
-    if (req_query_param(r, name, &text, err) < 0 || !text || !*text)
-        return text && *text ? -1 : 0;
     char *end;
+    *ret = otherwise;
+    if (req_query_param(r, name, &text, err) < 0)
+        return -1;
+    if (!text || !*text)
+        return 0;
     long long n = strtoll(text, &end, 10);
     if (*end || n < 0 || n > INT32_MAX)
         return error_set(err, ERR_INVALID, "%s must be a number from 0 on, found \"%.50s\"", name, text);
