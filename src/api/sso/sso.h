@@ -11,7 +11,7 @@
 
 struct config;
 
-/* What logs people in; the texts live as long as struct sso. */
+/* How people log in at the provider; the texts live as long as struct sso. */
 struct sso_settings {
     bool enabled;
     const char *name, *issuer, *client_id, *client_secret;
