@@ -24,8 +24,8 @@ struct req_run {
     void *body;
     size_t body_n;
     struct req_step next;
-    /* The write step, and r->state as it was before that step: the writer runs the step again if the store could not
-     * commit it (store_is_full(), store_is_away()), and the first run may have put another state in its place. */
+    /* The write step, and r->state as it was before that step: the writer runs the step again if the group of steps
+     * that it is in could not be committed, and the first run may have put another state in its place. */
     req_store_fn *write_step;
     void *write_state;
     void (*on_gone)(struct req *r);
