@@ -414,8 +414,8 @@ static int store_one(struct req *r, struct store *db, const struct role_given *g
     return n ? 0 : refuse_missing(r, db, g, err);
 }
 
-/* Whoever gives or takes a role must have all its permissions there: else a WorkspaceAdmin of the whole cluster, who may
- * give roles in it, could become ClusterAdmin. */
+/* Whoever gives or takes a role must have all its permissions there. Otherwise a WorkspaceAdmin of the whole cluster,
+ * who may give roles in it, could become ClusterAdmin. */
 static int check_has_role_permissions(const struct req *r, const struct role_given *g, struct error *err)
 {
     const struct role_row *role = role_by_id(g->role_id);
