@@ -553,6 +553,13 @@ def test_nobody_gives_or_takes_a_role_that_permits_more_than_they_may_do(world):
     assert verdicts == [403, 403, 403, 403, 200, 200]
 
 
+def test_the_address_of_a_webhook_is_for_those_who_may_change_it(world):
+    """It may be a secret. A viewer sees that there is a webhook."""
+    shown = [{w["id"]: w["url"] for w in world.get("/api/v1/webhooks", world.tokens[who])["webhooks"]}[world.standing["webhook"]]
+             for who in ("viewer", "workspace admin")]
+    assert shown[0] == "********" and shown[1].startswith("http://127.0.0.1"), shown
+
+
 def test_assignments_in_a_workspace_that_may_not_be_seen_are_not_shown(world):
     """Who may give roles in one workspace asks who has a role, and is not told of other workspaces."""
     change_roles(world, "add", "viewer", "Editor", world.elsewhere)
