@@ -18,11 +18,12 @@
  * id is ever used twice.
  *
  * Failures, besides the ordinary kinds:
- *     ERR_CONFLICT      a constraint refused the change (duplicate name, unknown parent); the savepoint can be rolled
- * back ERR_UNAVAILABLE   store_is_full(): the disk is full; store_is_away(): the server cannot be reached now. Roll
- * back, stop admitting requests, and retry the same batch later ERR_ABORTED       another master has taken over;
- * nothing may be written any more ERR_IO            reading, writing or fsync failed. The program has to exit and to
- * recover at its next start The flags stay set until store_clear_failure() is called. */
+ *  - ERR_CONFLICT: a constraint refused the change (duplicate name, unknown parent); the savepoint can be rolled back.
+ *  - ERR_UNAVAILABLE: the disk is full (store_is_full()), or the server cannot be reached now (store_is_away()). Roll
+ *    back, stop admitting requests, and run the same batch again later.
+ *  - ERR_ABORTED: another master has taken over; nothing may be written any more.
+ *  - ERR_IO: reading, writing or fsync failed. The program has to exit and to recover at its next start.
+ * The flags stay set until store_clear_failure() is called. */
 #ifndef DET_STORE_STORE_H
 #define DET_STORE_STORE_H
 

@@ -541,6 +541,35 @@ def test_a_workspace_admin_gives_no_role_elsewhere(world):
         assert world.c.post("/api/v1/roles/add-assignments", given, token=admin).status == wanted, scope
 
 
+def test_nobody_gives_or_takes_a_role_that_permits_more_than_they_may_do(world):
+    """A WorkspaceAdmin of the whole cluster may give roles in it, but cannot become ClusterAdmin by that."""
+    change_roles(world, "add", "other", "WorkspaceAdmin")
+    verdicts = []
+    for role in ("ClusterAdmin", "WorkspaceCreator", "Viewer"):
+        given = {"userRoleAssignments": [{"userId": world.user_id["other"], "roleAssignment": {
+            "role": {"roleId": ROLES[role]["id"]}, "scopeCluster": True}}]}
+        verdicts += [world.c.post(f"/api/v1/roles/{what}-assignments", given, token=world.tokens["other"]).status for what in ("add", "remove")]
+    change_roles(world, "remove", "other", "WorkspaceAdmin")
+    assert verdicts == [403, 403, 403, 403, 200, 200]
+
+
+def test_the_address_of_a_webhook_is_for_those_who_may_change_it(world):
+    """It may be a secret. A viewer sees that there is a webhook."""
+    shown = [{w["id"]: w["url"] for w in world.get("/api/v1/webhooks", world.tokens[who])["webhooks"]}[world.standing["webhook"]]
+             for who in ("viewer", "workspace admin")]
+    assert shown[0] == "********" and shown[1].startswith("http://127.0.0.1"), shown
+
+
+def test_assignments_in_a_workspace_that_may_not_be_seen_are_not_shown(world):
+    """Who may give roles in one workspace asks who has a role, and is not told of other workspaces."""
+    change_roles(world, "add", "viewer", "Editor", world.elsewhere)
+    replies = [world.post("/api/v1/roles/search/by-ids", {"roleIds": [ROLES["Editor"]["id"]]}, token)["roles"][0]
+               for token in (world.tokens["workspace admin"], world.admin)]
+    change_roles(world, "remove", "viewer", "Editor", world.elsewhere)
+    shown = [{a["roleAssignment"].get("scopeWorkspaceId") for a in reply["userRoleAssignments"]} for reply in replies]
+    assert world.elsewhere not in shown[0] and world.elsewhere in shown[1]
+
+
 def test_what_is_copied_or_started_from_an_object_that_may_not_be_seen(world):
     mine, config = world.tokens["other"], world.config("V")
     x, trial, checkpoint = (world.standing[kind] for kind in ("experiment", "trial", "checkpoint"))

@@ -16,7 +16,8 @@ struct login_session {
     char address[ADDRESS_TEXT_MAX];
 };
 
-/* On the loop, while the client is there: notes how the client has come. ERR_CANCELED: it has left. */
+/* On the loop, while the client is there: notes the client's address, whether it uses https, and when the session will
+ * end. ERR_CANCELED: the client has left. */
 int login_session_begin(struct req *r, struct login_session *s, struct error *err);
 /* On the writer's thread: makes a token and stores a session for `user`, as the store has it now. */
 int login_session_store(struct req *r, struct store *db, const struct store_user *user, struct login_session *s,

@@ -166,6 +166,16 @@ static int role_get(int32_t id, const struct role_row **ret, struct error *err)
     return *ret ? 0 : error_set(err, ERR_NOT_FOUND, "role '%d' not found (det rbac list-roles shows all)", id);
 }
 
+/* Drops the assignments in workspaces that the one who asks may not see. Returns how many are left. */
+static size_t keep_visible(const struct req *r, struct store_role_assignment *given, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!given[i].workspace_id || access_has(r, PERMISSION_VIEW_WORKSPACE, given[i].workspace_id))
+            given[kept++] = given[i];
+    return kept;
+}
+
 int api_get_roles_by_id(struct req *r, struct store *db, const struct wire_get_roles_by_id_request *in,
                         struct wire_get_roles_by_id_response *ret, struct error *err)
 {
@@ -180,6 +190,7 @@ int api_get_roles_by_id(struct req *r, struct store *db, const struct wire_get_r
         if (role_get(in->role_ids[ret->roles_n], &role, err) < 0 ||
             store_role_assignments_of_role(db, role->id, &r->arena, &given, &n, err) < 0)
             return -1;
+        n = keep_visible(r, given, n);
         role_with_assignments(role, given, n, &r->arena, &ret->roles[ret->roles_n]);
     }
     return 0;
@@ -243,7 +254,7 @@ int api_get_roles_assigned_to_group(struct req *r, struct store *db,
     if (store_group_get(db, in->group_id, &r->arena, &g, err) < 0 ||
         store_role_assignments_of_group(db, in->group_id, &r->arena, &given, &n, err) < 0)
         return -1;
-    struct summary s = summarise(given, n, &r->arena);
+    struct summary s = summarise(given, keep_visible(r, given, n), &r->arena);
     ret->roles = s.roles;
     ret->assignments = s.assignments;
     ret->roles_n = ret->assignments_n = s.n;
@@ -403,6 +414,19 @@ static int store_one(struct req *r, struct store *db, const struct role_given *g
     return n ? 0 : refuse_missing(r, db, g, err);
 }
 
+/* Whoever gives or takes a role must have all its permissions there. Otherwise a WorkspaceAdmin of the whole cluster,
+ * who may give roles in it, could become ClusterAdmin. */
+static int check_has_role_permissions(const struct req *r, const struct role_given *g, struct error *err)
+{
+    const struct role_row *role = role_by_id(g->role_id);
+    if (!r->may || !(role->permissions & ~permission_set_in(r->may, g->workspace_id)))
+        return 0;
+    return error_set(err, ERR_FORBIDDEN,
+                     "forbidden: the role %s has permissions that user '%s' does not have there, and so cannot give or "
+                     "take; ask an admin",
+                     role->name, r->who.username);
+}
+
 /* All of the assignments are given, or taken, or none. */
 static int change_assignments(struct req *r, struct store *db, bool take,
                               const struct wire_rbac_group_role_assignment *group, size_t group_n,
@@ -411,10 +435,11 @@ static int change_assignments(struct req *r, struct store *db, bool take,
     struct change *c = arena_new(&r->arena, struct change);
     *c = (struct change){.take = take};
     if (read_assignments(r, group, group_n, user, user_n, c, err) < 0 ||
-        actor_check_again(r, db, /* as_admin= */ false, err) < 0)
+        actor_check_again(r, db, /* as_admin= */ r->who.admin, err) < 0)
         return -1;
     for (size_t i = 0; i < c->n; i++)
-        if (access_may_assign(r, c->given[i].workspace_id, err) < 0 || store_one(r, db, &c->given[i], take, err) < 0)
+        if (access_may_assign(r, c->given[i].workspace_id, err) < 0 ||
+            check_has_role_permissions(r, &c->given[i], err) < 0 || store_one(r, db, &c->given[i], take, err) < 0)
             return -1;
     r->state = c;
     return req_then_loop(r, remember);

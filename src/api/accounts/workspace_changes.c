@@ -166,7 +166,7 @@ static int32_t role_of_creator(const struct req *r)
     return (int32_t)config_int(c, "security.authz.workspace_creator_assign_role.role_id");
 }
 
-/* The new workspace may have the number of one that was deleted, whose members are not its own. */
+/* Drops the roles in a deleted workspace that had the number of the new one, and gives the creator a role. */
 static int begin_membership(struct req *r, struct core *core, struct error *err)
 {
     const struct wire_post_workspace_response *ret = r->ret;

@@ -1,7 +1,7 @@
-/* What is hidden of agents if roles say who may see what (security.authz.type: rbac): containers of tasks that the one
- * who asks may not see, and, without the permission to view sensitive information of agents, addresses and the UUIDs of
- * devices. Nothing is left out, so that counts stay right: texts become stars, and numbers -1. Call these functions on
- * the loop, with what agent_views.h has made. */
+/* What is hidden of agents if roles say who may see what (security.authz.type: rbac), from everybody without the
+ * permission to view sensitive information of agents: containers of tasks that the one who asks may not see, addresses,
+ * and the UUIDs of devices. Nothing is left out, so that counts stay right: texts become stars, and numbers -1. Call
+ * these functions on the loop, with what agent_views.h has made. */
 #ifndef DET_API_CLUSTER_AGENT_HIDING_H
 #define DET_API_CLUSTER_AGENT_HIDING_H
 

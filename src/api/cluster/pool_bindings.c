@@ -139,7 +139,7 @@ static size_t only_visible(struct req *r, int32_t *id, size_t n)
     for (size_t i = 0; i < n; i++)
         if (access_has(r, PERMISSION_VIEW_WORKSPACE, id[i]))
             id[kept++] = id[i];
-    access_has(r, PERMISSION_VIEW_WORKSPACE, 0); /* a pool without workspaces has been asked for, too */
+    access_has(r, PERMISSION_VIEW_WORKSPACE, 0); /* for access_check_asked(): the loop may have asked for nothing */
     return kept;
 }
 

@@ -331,7 +331,7 @@ static int list_jobs(struct req *r, struct core *core, const struct wire_get_job
         return -1;
     size_t n = core_queue(core, j->pool, &r->arena, &all);
     j->job = all;
-    access_has(r, PERMISSION_VIEW_NSC, 0); /* an empty queue is asked for, too */
+    access_has(r, PERMISSION_VIEW_NSC, 0); /* for access_check_asked(): the queue may be empty */
     for (size_t i = 0; i < n; i++)
         if (is_pool_wanted(&all[i], in->states, in->states_n) && sees_job(r, core, all[i].owner))
             j->job[j->n++] = all[i];

@@ -6,12 +6,12 @@
 
 #include "api/pipeline/handler.h"
 
-/* How quotas are called, and which experiments of one project are where. */
+/* The names of all quotas, or the workspaces in which the experiments of one project are. */
 struct quota_news;
 
-/* Reads how all quotas are called. */
+/* Reads the names of all quotas: the names of their workspaces and users. */
 int quota_read_names(struct req *r, struct store *db, struct quota_news **ret, struct error *err);
-/* Reads where the experiments of a project are that are not over. */
+/* Reads in which workspace the experiments of a project are that are not over. */
 int quota_read_project(struct req *r, struct store *db, int32_t project_id, struct quota_news **ret, struct error *err);
 /* Tells the core. On the loop. */
 int quota_tell(struct req *r, struct core *core, const struct quota_news *news, struct error *err);

@@ -12,8 +12,8 @@
  *
  * With security.authz.type: rbac, roles take the place of owners for everybody who acts as a person: a login, an access
  * token, DET_USER_TOKEN. Each row says which permission the route needs, and in the workspace of which object. An
- * object that the one who asks may not see is a 404 like one that does not exist. The session of a task still may do to
- * its own objects what its rule says, and sees of others what its owner sees. */
+ * object that the one who asks may not see is a 404 like one that does not exist. The session of a task may still do to
+ * the task's own objects what the rule for tasks says; of all other objects it sees what the task's owner sees. */
 #ifndef DET_API_PIPELINE_ACCESS_H
 #define DET_API_PIPELINE_ACCESS_H
 
@@ -68,7 +68,7 @@ enum access_place {
     ACCESS_IN_ANYWHERE, /* in the cluster or in any workspace */
     ACCESS_IN_OBJECT,   /* in the workspace of the object that the request names; if it names several, of each */
     ACCESS_IN_HANDLER,  /* the handler asks, with the functions below */
-    ACCESS_IN_LIVE,     /* the same, on the loop: the workspaces of the live experiments are read before it runs */
+    ACCESS_IN_LIVE,     /* the handler asks on the loop; the workspaces of live experiments are read before it runs */
 };
 
 /* A permission that a route needs. `other` is needed instead of `permission` for a task or an allocation of an
@@ -124,8 +124,8 @@ int access_check_scope(const struct req *r, struct error *err);
 #define ACCESS_ASKS_STORE 1
 int access_check_object(const struct req *r, const struct core *core, struct error *err);
 int access_check_stored(struct req *r, struct store *db, struct error *err);
-/* Call it when the request has succeeded. ERR_INTERNAL: roles limit the request, its row says that the handler asks,
- * and the handler has not asked. So a handler that forgets to ask shows nothing. */
+/* Call it when the request has succeeded. ERR_INTERNAL: roles limit the request, its row says that the handler asks for
+ * a permission to view, and the handler has asked for none. So a handler that forgets to ask shows nothing. */
 int access_check_asked(const struct req *r, struct error *err);
 /* Call it on the loop, when the request has succeeded. If a person has changed an object, it writes a line to the
  * master's log that names both. */

@@ -59,8 +59,8 @@ static bool has_anywhere(const struct req *r, enum permission p)
 
 /* ---- which rule holds -------------------------------------------------------------------------------------------- */
 
-/* The session of a task is judged by its rule where that is about its own objects. Where it may read, it sees what its
- * owner sees. */
+/* Where the rule for tasks is `own` or `each`, that rule decides about the session of a task. Where the rule is `read`
+ * or `any`, the roles of the task's owner decide. */
 bool access_by_roles(const struct req *r)
 {
     enum access_word word = access_rule_of(r)->word;

@@ -7,7 +7,7 @@
 enum { NAME_MAX_BYTES = 255 };
 
 /* The name has 1 to NAME_MAX_BYTES bytes, is not blank, neither begins nor ends with a blank, and has no control
- * characters; none of the characters of `without` is in it. `kind` is what it is the name of, such as "group". */
+ * characters and none of the characters of `without`. Errors say what has the name by `kind`, such as "group". */
 int name_check(const char *kind, const char *name, const char *without, struct error *err);
 
 #endif

@@ -24,7 +24,10 @@ struct req_run {
     void *body;
     size_t body_n;
     struct req_step next;
-    req_store_fn *write_step; /* kept, because the writer runs it again if its group failed on a full disk */
+    /* The write step, and r->state as it was before that step: the writer runs the step again if the group of steps
+     * that it is in could not be committed, and the first run may have put another state in its place. */
+    req_store_fn *write_step;
+    void *write_state;
     void (*on_gone)(struct req *r);
     struct password_job *password; /* set for requests that pass through the password lane */
     const char *author;            /* req_author(), once it was asked for */

@@ -1,4 +1,4 @@
-/* Where people sign in besides with a password, as clients are told by GET /info and GetMaster. */
+/* The provider at which people can sign in without a password of this cluster, as GET /info and GetMaster show it. */
 #ifndef DET_API_PIPELINE_SIGN_IN_H
 #define DET_API_PIPELINE_SIGN_IN_H
 

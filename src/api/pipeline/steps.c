@@ -217,6 +217,7 @@ static int write_work(struct store *db, void *job, struct error *err)
 {
     struct req *r = job;
     take_step(r);
+    r->state = r->run->write_state;
     r->run->rc = store_act_as(db, r->run->author, err);
     if (r->run->rc == 0)
         r->run->rc = r->run->write_step(r, db, err);
@@ -280,6 +281,7 @@ void req_run_step(struct req *r)
         return;
     case REQ_WRITE:
         r->run->write_step = r->run->next.store;
+        r->run->write_state = r->state;
         req_author(r);
         s->submit_write(s->ctx, write_work, write_done, r);
         return;

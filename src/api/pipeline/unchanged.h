@@ -1,5 +1,5 @@
-/* Of two people who change one object at once the second is told: a request may say when the object had last been
- * changed that its author has read. */
+/* Two people who change one object at the same time: a request may carry the time of the object's last change, as its
+ * sender has read it. If the object has been changed since, the request is refused. */
 #ifndef DET_API_PIPELINE_UNCHANGED_H
 #define DET_API_PIPELINE_UNCHANGED_H
 

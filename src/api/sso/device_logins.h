@@ -1,6 +1,6 @@
-/* Logins of machines without a browser, as far as they wait: `det` shows a short code, somebody who is logged in to the
- * web interface confirms it there, and `det` gets a session of that person. It works like RFC 8628, with the platform
- * in the place of the provider: docs/decisions/0019-device-logins.md.
+/* Logins of machines without a browser that wait to be confirmed: `det` shows a short code, somebody who is logged in
+ * to the web interface confirms it there, and `det` gets a session of that person. It works like RFC 8628, with the
+ * platform in the place of the provider: docs/decisions/0019-device-logins.md.
  *
  * The table is in memory; a login that waits ends with the master, and after ten minutes. Loop's thread only. */
 #ifndef DET_API_SSO_DEVICE_LOGINS_H
@@ -29,8 +29,8 @@ struct device_login {
     char address[ADDRESS_TEXT_MAX];
     int64_t until_us;
     enum device_answer answer;
-    int32_t user_id;                       /* who has allowed it */
-    uint8_t answered_by[TOKEN_HASH_BYTES]; /* by which session */
+    int32_t user_id;                       /* who has answered */
+    uint8_t answered_by[TOKEN_HASH_BYTES]; /* the session of that user */
 };
 
 struct device_logins;

@@ -15,9 +15,9 @@ struct id_token_expected {
     int64_t now_s;
 };
 
-/* `keys` is the provider's JSON Web Key Set. *ret_claims is put by the caller. ERR_NOT_FOUND: the token names a key
- * that is not in the set, so that the set should be fetched again. ERR_UNAUTHENTICATED: the token is not what is
- * expected, and the sentence says which part. */
+/* `keys` is the provider's JSON Web Key Set. The caller gives *ret_claims back with json_object_put(). ERR_NOT_FOUND:
+ * the token names a key that is not in the set, so that the set should be fetched again. ERR_UNAUTHENTICATED: the token
+ * is not what is expected, and the sentence says which part. */
 int id_token_verify(const char *token, struct json_object *keys, const struct id_token_expected *expected,
                     struct json_object **ret_claims, struct error *err);
 

@@ -406,7 +406,9 @@ static int exchange_code(struct req *r, struct core *core, struct error *err)
     cleanup_strbuf struct strbuf form = STRBUF_INIT;
     /* RFC 9207: the code of another provider is not sent to this one */
     if (l->issuer && strcmp(l->issuer, l->provider.issuer) != 0)
-        return error_set(err, ERR_INVALID, "the answer is of another provider, %.200s", l->issuer);
+        return error_set(err, ERR_INVALID,
+                         "the answer comes from the provider %.200s, expected is %s: begin the login again", l->issuer,
+                         l->provider.issuer);
     const char *header[] = {"Accept: application/json", "Content-Type: application/x-www-form-urlencoded",
                             l->provider.secret_in_body ? NULL : basic_credentials(r), NULL};
     strbuf_adds(&form, "grant_type=authorization_code");

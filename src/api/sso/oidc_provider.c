@@ -54,7 +54,8 @@ int oidc_provider_read(const char *text, size_t n, const char *issuer, struct ar
                          oidc_discovery_url(issuer, a));
     p.issuer = json_get_text(doc, "issuer", a);
     if (without_slash(p.issuer) != without_slash(issuer) || strncmp(p.issuer, issuer, without_slash(issuer)) != 0)
-        return error_set(err, ERR_BAD_GATEWAY, "%s is of another issuer, \"%.200s\"; oidc.idp_sso_url is \"%s\"",
+        return error_set(err, ERR_BAD_GATEWAY,
+                         "%s is of another issuer, \"%.200s\"; oidc.idp_sso_url is \"%s\", and must be the same",
                          oidc_discovery_url(issuer, a), p.issuer, issuer);
     if (read_endpoint(doc, "authorization_endpoint", true, issuer, a, &p.authorization, err) < 0 ||
         read_endpoint(doc, "token_endpoint", true, issuer, a, &p.token, err) < 0 ||

@@ -44,7 +44,9 @@ static int read_id(struct json_object *claims, const char *name, bool *ret_has, 
     double number = json_object_get_double(v);
     if ((!json_object_is_type(v, json_type_int) && !json_object_is_type(v, json_type_double)) || number < 0 ||
         number > INT32_MAX || number != (double)(int32_t)number)
-        return error_set(err, ERR_FORBIDDEN, "the provider's claim \"%s\" is no id of a user or group", name);
+        return error_set(err, ERR_FORBIDDEN,
+                         "the provider's claim \"%s\" is no id of a user or group: it must be a number from 0 to %d",
+                         name, INT32_MAX);
     *ret = (int32_t)number;
     return 0;
 }

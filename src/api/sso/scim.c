@@ -1,6 +1,6 @@
 /* /scim/v2: a directory service (Okta, Entra) makes, changes and deactivates accounts, by SCIM 2.0 as release 0.38.1
- * serves it. It sees and changes remote accounts only: accounts with a password, such as those of admins, are none of
- * its business. It authenticates itself by the name and password of scim.auth, or by the password as a bearer token. */
+ * serves it. It sees and changes remote accounts only, and no account with a password, such as those of most admins. It
+ * authenticates itself by the name and password of scim.auth, or by the password as a bearer token. */
 #include <openssl/crypto.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +95,7 @@ static struct json_object *schemas(const char *name)
     return list;
 }
 
-/* The user as a document of SCIM; the caller puts it. */
+/* The user as a document of SCIM; the caller gives it back with json_object_put(). */
 static struct json_object *user_document(struct req *r, const struct store_scim_user *u)
 {
     struct json_object *doc = NULL, *meta = json_object_new_object();
@@ -135,10 +135,12 @@ struct page_asked {
 static int read_count(struct req *r, const char *name, int64_t otherwise, int64_t *ret, struct error *err)
 {
     const char *text = NULL;
-    *ret = otherwise;
-    if (req_query_param(r, name, &text, err) < 0 || !text || !*text)
-        return text && *text ? -1 : 0;
     char *end;
+    *ret = otherwise;
+    if (req_query_param(r, name, &text, err) < 0)
+        return -1;
+    if (!text || !*text)
+        return 0;
     long long n = strtoll(text, &end, 10);
     if (*end || n < 0 || n > INT32_MAX)
         return error_set(err, ERR_INVALID, "%s must be a number from 0 on, found \"%.50s\"", name, text);
@@ -329,7 +331,7 @@ static int store_given(struct req *r, struct store *db, const struct store_scim_
 {
     struct change *c = r->state;
     struct scim_user given;
-    /* what is silent about it does not activate an account that was deactivated */
+    /* a document without "active" must not activate an account that was deactivated */
     if (json_object_is_type(doc, json_type_object) && !json_object_object_get(doc, "active"))
         json_object_object_add(doc, "active", json_object_new_boolean(before->active));
     if (scim_user_read(doc, &r->arena, &given, err) < 0)

@@ -102,7 +102,7 @@ int scim_user_read(struct json_object *doc, struct arena *a, struct scim_user *r
 
 /* ---- changing ---------------------------------------------------------------------------------------------------- */
 
-/* The name with the letters' size of the schema; attributes are named without regard to it. */
+/* The name of an attribute as the schema spells it, whatever the case of the given letters. NULL: it is not kept. */
 static const char *attribute(const char *name, size_t n)
 {
     static const char *const own[] = {"userName", "active"};
@@ -172,7 +172,7 @@ static int set_path(struct json_object *doc, const char *path, struct json_objec
     return 0;
 }
 
-/* Without a path the value is an object of attributes; such that are not kept are passed over. */
+/* Without a path the value is an object of attributes. Attributes that are not kept are passed over. */
 static int set_all(struct json_object *doc, struct json_object *value, struct error *err)
 {
     if (!json_object_is_type(value, json_type_object))

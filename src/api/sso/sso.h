@@ -1,5 +1,5 @@
 /* The provider of OpenID Connect at which people log in, as the master knows it: its configuration, what it has said of
- * itself lately, and which tickets have been used. Loop's thread only. */
+ * itself lately, and which tickets have been used. Loop's thread only, but for sso_settings(). */
 #ifndef DET_API_SSO_SSO_H
 #define DET_API_SSO_SSO_H
 
@@ -11,7 +11,7 @@
 
 struct config;
 
-/* What logs people in; the texts live as long as struct sso. */
+/* How people log in at the provider; the texts live as long as struct sso. */
 struct sso_settings {
     bool enabled;
     const char *name, *issuer, *client_id, *client_secret;

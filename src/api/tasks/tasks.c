@@ -154,7 +154,7 @@ static int leave_loop(struct req *r, struct error *err)
     return 0;
 }
 
-/* A task that collects checkpoints is not shown. */
+/* Whether the allocation is in the list: the one who asks may see it, and its task does not collect checkpoints. */
 static bool is_shown(const struct req *r, const struct core *core, const struct allocation_row *row)
 {
     struct core_task_view task;
@@ -174,7 +174,7 @@ static void list_allocations(struct req *r, struct core *core, struct wire_get_t
                               .defaults = &r->api->defaults,
                               .arena = &r->arena,
                               .entry = arena_array(&r->arena, struct wire_map_task_allocation_summary, n + 1)};
-    access_has(r, PERMISSION_VIEW_NSC, 0); /* an idle cluster is asked for, too */
+    access_has(r, PERMISSION_VIEW_NSC, 0); /* for access_check_asked(): there may be no allocation */
     for (size_t i = 0; i < n; i++)
         if (is_shown(r, c, row[i]))
             add_allocation(&l, row[i]);

@@ -153,7 +153,7 @@ static void session_ended(void *ctx, const uint8_t hash[TOKEN_HASH_BYTES])
     }
 }
 
-/* Sessions end by time, too, and with an account that is deactivated; nothing tells of that. */
+/* Ends the streams of sessions that have ended without session_ended(): by time, for example. */
 static void check_sessions(void *ctx)
 {
     struct updates *u = ctx;
@@ -181,8 +181,8 @@ static void read_free(struct read *r)
     free(r);
 }
 
-/* Who could not see an object is not told that it is gone. Which workspace it was in may not be known any more; then
- * its number alone is told. */
+/* A user who could not see an object is not told that it is gone. If it is not known any more in which workspace the
+ * object was, everybody who follows such objects is told its number. */
 static const char *message_for(const struct subscriber *s, const struct permission_set *may, const struct update *u)
 {
     const struct update_spec *spec = &s->request.kind[u->kind];

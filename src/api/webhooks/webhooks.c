@@ -5,6 +5,7 @@
 #include "api/pipeline/internal.h"
 #include "api/webhooks/webhook_events.h"
 #include "api/webhooks/webhook_rules.h"
+#include "common/config/schema.h"
 #include "common/json/json.h"
 #include "gen/handlers.h"
 #include "store/experiments/trials.h"
@@ -60,7 +61,9 @@ static int webhook_to_wire(struct req *r, struct store *db, const struct store_w
     return 0;
 }
 
-/* The address of a webhook may be a secret, as Slack's are. So only those see a webhook who may change it. */
+/* The address of a webhook may be a secret, as Slack's are. So only those see it who may change the webhook: without
+ * roles nobody else sees the webhook at all; with roles, everybody who may view it sees stars in place of the address.
+ */
 int api_get_webhooks(struct req *r, struct store *db, const struct wire_get_webhooks_request *in,
                      struct wire_get_webhooks_response *ret, struct error *err)
 {
@@ -72,9 +75,12 @@ int api_get_webhooks(struct req *r, struct store *db, const struct wire_get_webh
         return -1;
     ret->webhooks = arena_array(&r->arena, struct wire_webhook, n + 1);
     ret->webhooks_n = n;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         if (webhook_to_wire(r, db, &h[i], &ret->webhooks[i], err) < 0)
             return -1;
+        if (!access_has(r, PERMISSION_EDIT_WEBHOOKS, h[i].workspace_id))
+            ret->webhooks[i].url = SCHEMA_MASKED;
+    }
     return 0;
 }
 

@@ -1,10 +1,9 @@
 /* An HTTP client for http:// and https://. Two ways of use share one struct of options: http_fetch() blocks (for det
  * and worker threads), http_fetch_start() runs on a loop. http_fetch() makes plain requests over sockets, and leaves
  * all that needs more (TLS, proxies, large bodies, redirects) to libcurl; plain_http.h says which requests are plain.
- * http_fetch_start() is libcurl's alone (curl_multi_socket). Redirects are followed
- * for GET only, and no credentials are sent to another host. Proxies come from the environment. Errors are sentences
- * for the person at the keyboard: "can't reach http://localhost:8080: connection refused; is the master running
- * there?" */
+ * http_fetch_start() always uses libcurl (curl_multi_socket). Redirects are followed for GET only, and no credentials
+ * are sent to another host. Proxies come from the environment. Errors are sentences for the person at the keyboard:
+ * "can't reach http://localhost:8080: connection refused; is the master running there?" */
 #ifndef DET_NET_CLIENT_HTTP_CLIENT_H
 #define DET_NET_CLIENT_HTTP_CLIENT_H
 

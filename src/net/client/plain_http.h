@@ -2,8 +2,8 @@
  * libraries take longer to load than such a request takes (docs/decisions/0018-plain-requests.md).
  *
  * A request is plain if its URL is http://HOST[:PORT]/PATH, no proxy and no Unix socket is used, and its body has at
- * most PLAIN_BODY_MAX bytes. Everything else is libcurl's (http_transfer.c), and so is what follows when a GET is
- * answered by a redirect. */
+ * most PLAIN_BODY_MAX bytes. libcurl makes all other requests (http_transfer.c), and repeats a GET that was answered by
+ * a redirect. */
 #ifndef DET_NET_CLIENT_PLAIN_HTTP_H
 #define DET_NET_CLIENT_PLAIN_HTTP_H
 

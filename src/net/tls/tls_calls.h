@@ -80,7 +80,7 @@ struct tls_calls {
         TLS_EVENT_FUNCTIONS(LAZY_MEMBER)
     } event;
 };
-/* Loads the libraries. What follows does so, too, and ends the program if it cannot. */
+/* Loads the libraries. tls_calls() loads them, too, and ends the program if it cannot. */
 int tls_calls_load(struct error *err);
 const struct tls_calls *tls_calls(void);
 
