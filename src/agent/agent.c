@@ -59,6 +59,7 @@ static void make_hello(void *ctx, struct arena *arena, struct wire_link_agent_he
     for (struct task *t = a->tasks; t; t = task_next(t))
         task_describe(t, &ret->tasks[ret->tasks_n++]);
     ret->troubles = list_troubles(a, arena, &ret->troubles_n);
+    a->gpus_untold = false;
     ret->boot_id = a->boot_id;
     ret->isolated = !*a->isolation_gap;
     ret->isolation_gap = a->isolation_gap;
@@ -77,6 +78,23 @@ static void reap_hook(struct agent *a)
 {
     if (a->hook && waitpid(a->hook, NULL, WNOHANG) != 0)
         a->hook = 0;
+}
+
+/* Tells the master which GPUs are lost or have failed. Each hello says it, too. A GPU that changes after the hello was
+ * sent, and before the link is up, is told by on_up(). */
+static void on_gpus_changed(void *ctx)
+{
+    struct agent *a = ctx;
+    cleanup_arena struct arena arena = ARENA_INIT;
+    struct wire_link_devices_state devices = {.lost_ids = arena_array(&arena, int32_t, a->slots.n)};
+    for (size_t i = 0; i < a->slots.n; i++) {
+        a->slots.device[i].lost = gpu_watch_is_lost(a->gpu_watch, slots_gpu(&a->slots, i));
+        if (a->slots.device[i].lost)
+            devices.lost_ids[devices.lost_ids_n++] = a->slots.device[i].id;
+    }
+    devices.troubles = list_troubles(a, &arena, &devices.troubles_n);
+    a->gpus_untold = !link_is_up(a->link);
+    link_send(a->link, &(struct wire_link_agent_message){.devices = &devices});
 }
 
 /* The link is up. The agent knows which processes exist, the master which of them shall exist: tasks that the master
@@ -99,6 +117,8 @@ static void on_up(void *ctx, const struct wire_link_master_hello *hello)
     for (size_t i = 0; i < hello->expected_n; i++)
         if (!task_find(a, hello->expected[i].container_id))
             task_report_gone(a, hello->expected[i].container_id, "container is gone on reattachment");
+    if (a->gpus_untold)
+        on_gpus_changed(a);
 }
 
 static void on_down(void *ctx)
@@ -146,22 +166,6 @@ static void on_message(void *ctx, const struct wire_link_master_message *m)
     else if (m->state_ack && m->state_ack->state == WIRE_CONTAINER_STATE_TERMINATED &&
              (t = task_find(a, m->state_ack->container_id)))
         task_end_acked(t);
-}
-
-/* Tells the master which GPUs are lost or have failed. The next hello says it again, so nothing is lost while the link
- * is down. */
-static void on_gpus_changed(void *ctx)
-{
-    struct agent *a = ctx;
-    cleanup_arena struct arena arena = ARENA_INIT;
-    struct wire_link_devices_state devices = {.lost_ids = arena_array(&arena, int32_t, a->slots.n)};
-    for (size_t i = 0; i < a->slots.n; i++) {
-        a->slots.device[i].lost = gpu_watch_is_lost(a->gpu_watch, slots_gpu(&a->slots, i));
-        if (a->slots.device[i].lost)
-            devices.lost_ids[devices.lost_ids_n++] = a->slots.device[i].id;
-    }
-    devices.troubles = list_troubles(a, &arena, &devices.troubles_n);
-    link_send(a->link, &(struct wire_link_agent_message){.devices = &devices});
 }
 
 /* Runs hooks.on_connection_lost. The predecessor's agent ended here; this one runs the hook and goes on trying. */

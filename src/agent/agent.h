@@ -41,6 +41,7 @@ struct agent {
     const char *isolation_gap;   /* why tasks of different users are not kept apart on this machine; "" if they are */
     struct cgroup_home cgroups;  /* the cgroups below which each task gets its own */
     struct gpu_watch *gpu_watch; /* NULL without GPUs */
+    bool gpus_untold;            /* a GPU has changed since the last hello, and the link was not up yet */
     struct task *tasks;          /* hash table by container id */
     int lock_fd;
     pid_t hook;           /* the process of hooks.on_connection_lost until it is reaped; 0 if there is none */

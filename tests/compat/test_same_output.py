@@ -121,8 +121,8 @@ def unfolded(text):
 
 def without_additions(text):
     """What ours says besides, a line each: of a job why it waits and when it may start, of an agent whether it keeps users apart, of the
-    master its own version."""
-    return re.sub(r'\n *"?(?:estimatedStart|reason|isolated|isolation_gap|programVersion|passwordMinLength)"?:.*', "", text)
+    master its own version, of a workspace when it was changed."""
+    return re.sub(r'\n *"?(?:estimatedStart|reason|isolated|isolation_gap|programVersion|passwordMinLength|modifiedAt)"?:.*', "", text)
 
 
 def reason(err):
@@ -134,7 +134,7 @@ def reason(err):
 def test_both_print(words, det, ours, things, tmp_path):
     words = words.format(**things, d=tmp_path)
     theirs, mine = det.run(words), ours.run(words)
-    shown = without_additions(mine.out) if words.startswith(("agent list --json", "master info")) else mine.out
+    shown = without_additions(mine.out) if words.startswith(("agent list --json", "master info", "workspace")) else mine.out
     assert (shown, mine.status) == (unfolded(theirs.out), theirs.status), f"{mine}\n{theirs}"
     if theirs.status:
         assert reason(mine.err) == reason(theirs.err) != "", f"{mine}\n{theirs}"
