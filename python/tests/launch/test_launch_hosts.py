@@ -118,7 +118,8 @@ def test_an_sshd_that_does_not_come__is_named(containers, cluster, tmp_path):
     (tmp_path / "run0" / "ssh").mkdir()
     (tmp_path / "run0" / "ssh" / "sshd_config").touch()
     code = (
-        "import sys; from determined.launch import _ssh, horovod; _ssh.PEER_PATIENCE_S = 0.5;"
+        "import sys; from determined.launch import _command, _ssh, horovod; _ssh.PEER_PATIENCE_S = 0.5;"
+        "_command.among_others = lambda task: task;"  # the other container's launcher would answer; there is none
         "sys.exit(horovod.main(['true']))"
     )
     (tmp_path / "tools" / "impatient.py").write_text(code)
