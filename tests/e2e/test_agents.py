@@ -168,7 +168,7 @@ def test_an_agent_whose_host_fails_three_tasks_goes_into_quarantine_until_it_is_
     cluster.login("admin")
     experiment = shell(cluster, "echo ran", environment={"image": "x"})
     reason = wait_for("the quarantine", lambda: agent(cluster).get("disabledReason"))
-    assert reason.startswith("quarantine: 3 tasks failed here within an hour, the last: agent failed to launch the container")
+    assert reason.startswith("quarantine: tasks failed here 3 times within an hour, the last: agent failed to launch the container")
     assert not agent(cluster)["enabled"] and agent(cluster)["draining"]
     assert "agent agent0 goes into quarantine" in log_of(cluster, experiment)
     assert "quarantine: 3 tasks failed" in det(cluster, "agent", "list", "--json")

@@ -339,6 +339,11 @@ static int store_given(struct req *r, struct store *db, const struct store_scim_
     struct store_user_patch patch = {.username = strcmp(given.username, before->username) == 0 ? NULL : given.username,
                                      .has_active = true,
                                      .active = given.active};
+    if (patch.username && before->admin)
+        return error_set(err, ERR_FORBIDDEN,
+                         "user '%s' is an admin here: whoever had the new name at the provider would be one, too; an "
+                         "administrator renames the account here, or takes the admin's rights away first",
+                         before->username);
     if (free_display_name(db, given.display_name, before->id, &patch.display_name, err) < 0 ||
         store_user_patch(db, &patch, before->id, r->now_us, err) < 0 ||
         (patch.username && quota_read_names(r, db, &c->renamed, err) < 0))

@@ -68,6 +68,15 @@ static void show_created(struct req *r, const struct store_launched_task *t)
     ret->task_id = t->id;
 }
 
+/* Whoever takes over what another task has, its configuration with secrets or its files, must be allowed to change that
+ * task: with roles it is not enough that they may create tasks in its workspace. */
+static int may_take_from(struct req *r, struct store *db, const char *task_id, struct error *err)
+{
+    return access_may_change(r, db, ACCESS_TASK(task_id), err) < 0
+               ? -1
+               : access_need_of(r, db, PERMISSION_UPDATE_NSC, ACCESS_TASK(task_id), err);
+}
+
 /* Takes from the task that is forked what the request does not say itself: the configuration lies below that of the
  * request, and files, workspace, and whether it can be paused are the same. */
 static int take_from_forked(struct req *r, struct store *db, const struct wire_create_generic_task_request *in,
@@ -76,8 +85,7 @@ static int take_from_forked(struct req *r, struct store *db, const struct wire_c
     struct store_launched_task t;
     if (!in->forked_from || !*in->forked_from)
         return 0;
-    if (access_may_change(r, db, ACCESS_TASK(in->forked_from), err) < 0 ||
-        find_generic(r, db, in->forked_from, &t, err) < 0)
+    if (may_take_from(r, db, in->forked_from, err) < 0 || find_generic(r, db, in->forked_from, &t, err) < 0)
         return -1;
     l->forked_from = t.id;
     l->workspace_id = t.workspace_id;
@@ -103,8 +111,7 @@ static int take_from_parent(struct req *r, struct store *db, const struct wire_c
         return error_set(err, ERR_INVALID,
                          "contextDirectory and inheritContext exclude each other: the task has its own files, or those "
                          "of its parent");
-    if (access_may_change(r, db, ACCESS_TASK(in->parent_id), err) < 0 ||
-        find_generic(r, db, in->parent_id, &t, err) < 0)
+    if (may_take_from(r, db, in->parent_id, err) < 0 || find_generic(r, db, in->parent_id, &t, err) < 0)
         return -1;
     l->parent_id = t.id;
     l->workspace_id = t.workspace_id;

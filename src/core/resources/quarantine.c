@@ -54,8 +54,8 @@ static bool has_failed_elsewhere(const struct core *c, const struct agent *agent
 static void keep_reason(struct agent_row *row, const char *why, const char *text)
 {
     cleanup_strbuf struct strbuf reason = STRBUF_INIT;
-    strbuf_addf(&reason, "quarantine: %d tasks failed here within an hour, the last: %s%s%s", CORE_HOST_FAULTS_MAX, why,
-                *text != '\0' ? ": " : "", text);
+    strbuf_addf(&reason, "quarantine: tasks failed here %d times within an hour, the last: %s%s%s",
+                CORE_HOST_FAULTS_MAX, why, *text != '\0' ? ": " : "", text);
     size_t n = reason.n;
     if (n >= sizeof(row->disabled_reason))
         for (n = sizeof(row->disabled_reason) - 1; n > 0 && ((unsigned char)reason.s[n] & 0xc0) == 0x80;)

@@ -117,8 +117,8 @@ static struct question *question_new(const char *host, int port)
 
 static void question_free(struct question *q)
 {
-    if (gai_error(&q->request) == EAI_INPROGRESS && gai_cancel(&q->request) != EAI_CANCELED)
-        return;
+    if (gai_error(&q->request) == EAI_INPROGRESS && gai_cancel(&q->request) == EAI_NOTCANCELED)
+        return; /* a thread of the C library still writes into it */
     freeaddrinfo(q->request.ar_result);
     free(q);
 }

@@ -1,7 +1,7 @@
 -- Accounts as a directory service sees them (SCIM): those that are remote.
 
 -- row: store_scim_user of users u
-u.id, u.username, u.display_name, u.active: bool, u.modified_us,
+u.id, u.username, u.display_name, u.admin: bool, u.active: bool, u.modified_us,
 -- read only
 (SELECT s.attributes FROM scim_users s WHERE s.user_id = u.id) AS attributes: text if set
 

@@ -1,5 +1,6 @@
 """Accounts that a directory service makes, changes and deactivates, by SCIM 2.0 (docs/sso.md)."""
 import base64
+import json
 
 import pytest
 from support.cluster import Cluster
@@ -85,6 +86,16 @@ def test_replacing_takes_over_what_is_given(platform):
     patch(platform, user, {"op": "replace", "value": {"active": False}})
     assert call(platform, "PUT", f"/Users/{user['id']}", {"userName": "renamed"})["active"] is False
     assert "another than in the path" in call(platform, "PUT", f"/Users/{user['id']}", {"id": "999", "userName": "x"}, status=400)["message"]
+
+
+def test_an_admin_is_not_renamed(platform):
+    user = make(platform, "boss@example.com")
+    grant = {"isAdmin": True, "active": True}
+    assert platform.patch(f"/api/v1/users/{user['id']}", grant, token=platform.admin_token()).status == 200
+    refused = call(platform, "PUT", f"/Users/{user['id']}", {"userName": "mallory@example.com", "active": True}, status=403)
+    assert "boss@example.com" in json.dumps(refused) and account(platform, user)["username"] == "boss@example.com"
+    call(platform, "PUT", f"/Users/{user['id']}", {"userName": "boss@example.com", "active": False})
+    assert account(platform, user)["active"] is False
 
 
 def test_operations_as_okta_and_entra_send_them(platform):
