@@ -96,7 +96,8 @@ def test_the_token_is_not_shown_to_another_users_program_at_the_masters_port(clu
 def test_an_agent_without_a_token_waits_until_an_admin_accepts_it(cluster):
     row = start_asking(cluster, "far", resource_pool="gpu")
     assert row["resourcePool"] == "gpu" and row["address"] == "127.0.0.1"
-    assert FINGERPRINT.fullmatch(row["fingerprint"]) and row["fingerprint"] in log_of(cluster, "far")
+    assert FINGERPRINT.fullmatch(row["fingerprint"])
+    wait_for("the fingerprint in the agent's log", lambda: row["fingerprint"] in log_of(cluster, "far"))
     assert cluster.get("/api/v1/agents").json["agents"] == []
     assert row["fingerprint"] in det(cluster, "agent", "pending", user="admin")
     wrong = error_of(accept(cluster, "far", "0000-" * 7 + "0000"))
