@@ -90,7 +90,7 @@ def test_replacing_takes_over_what_is_given(platform):
 
 def test_an_admin_is_not_renamed(platform):
     user = make(platform, "boss@example.com")
-    grant = {"isAdmin": True, "active": True}
+    grant = {"admin": True}
     assert platform.patch(f"/api/v1/users/{user['id']}", grant, token=platform.admin_token()).status == 200
     refused = call(platform, "PUT", f"/Users/{user['id']}", {"userName": "mallory@example.com", "active": True}, status=403)
     assert "boss@example.com" in json.dumps(refused) and account(platform, user)["username"] == "boss@example.com"
